@@ -1,0 +1,138 @@
+/**
+ * The Confidential Compute Service as Gatehouse sees it: all sixteen endpoints, in camelCase.
+ * Enum values the service may grow are plain strings: an unknown one is shown as it is.
+ */
+
+export type VmStatus = "CREATING" | "RUNNING" | "STOPPED" | "REBOOTING" | "ERROR" | "DELETING"
+export type ProjectStatus = "CREATING" | "ACTIVE" | "STOPPED" | "ERROR" | "DELETING"
+export type ProjectType = "TEE_VM" | "GIT_DEPLOY" | "CONTAINER"
+
+/** Units are not documented by the service: numbers are shown as they come. */
+export interface Specs {
+  cpu?: number
+  memory?: number
+  disk?: number
+}
+
+export interface Vm {
+  id: string
+  projectId: string
+  name: string
+  status: string
+  region?: string
+  specs?: Specs
+  ipAddress?: string
+  createdAt?: string
+  /** Not documented, used as a mark of change when it is there. */
+  updatedAt?: string
+  attestation?: { enabled?: boolean; measurement?: string }
+}
+
+export interface Project {
+  id: string
+  name: string
+  type: string
+  status: string
+  region?: string
+  createdAt?: string
+  updatedAt?: string
+  /** Shown by some detail records. */
+  specs?: Specs
+}
+
+export interface ProjectPage {
+  projects: Project[]
+  total?: number
+  page?: number
+  perPage?: number
+}
+
+export interface Sample {
+  timestamp: string
+  value: number
+}
+
+export interface Metrics {
+  cpuUsage: Sample[]
+  memoryUsage: Sample[]
+  diskUsage?: number
+}
+
+export interface AttestationReport {
+  /** Base64. */
+  report?: string
+  measurement?: string
+  verified?: boolean
+  timestamp?: string
+  platform?: { vendor?: string; model?: string; firmwareVersion?: string }
+}
+
+/** A secret: the address carries its own token. Never stored, never logged. */
+export interface ConsoleSession {
+  url: string
+  expiresAt?: string
+}
+
+/**
+ * A 2xx answer to a call that changes something. Accepted is not done. What the body told, if anything:
+ * the record as it is now, the id of a snapshot, a task.
+ */
+export interface Accepted {
+  status: number
+  vm?: Vm
+  project?: Project
+  snapshotId?: string
+}
+
+export interface GitConfig {
+  url?: string
+  branch?: string
+  buildCommand?: string
+  startCommand?: string
+}
+
+export interface NewProject {
+  name: string
+  type: ProjectType
+  region: string
+  specs?: Specs
+  gitConfig?: GitConfig
+}
+
+export interface ProjectFilter {
+  type?: string
+  status?: string
+  page?: number
+  perPage?: number
+}
+
+/**
+ * Every call rejects with ComputeError. Reads are retried within a budget (4 tries, full jitter, 10 % of calls);
+ * calls that change something are sent at most once.
+ */
+export interface Compute {
+  projects: {
+    list(filter?: ProjectFilter): Promise<ProjectPage>
+    /** All pages, whatever per_page the service allows; at most `most` projects (default 10,000). */
+    listAll(filter?: Omit<ProjectFilter, "page" | "perPage">, most?: number): Promise<Project[]>
+    get(projectId: string): Promise<Project>
+    /** Follows pages where the service has them. */
+    vms(projectId: string): Promise<Vm[]>
+    create(input: NewProject): Promise<Accepted>
+    update(projectId: string, change: { name?: string; specs?: Specs }): Promise<Accepted>
+    delete(projectId: string): Promise<Accepted>
+  }
+  vms: {
+    get(vmId: string): Promise<Vm>
+    metrics(vmId: string, period: string): Promise<Metrics>
+    attestation(vmId: string): Promise<AttestationReport>
+    start(vmId: string): Promise<Accepted>
+    stop(vmId: string): Promise<Accepted>
+    restart(vmId: string): Promise<Accepted>
+    resize(vmId: string, specs: Specs): Promise<Accepted>
+    snapshot(vmId: string, name: string): Promise<Accepted>
+    restore(vmId: string, snapshotId: string): Promise<Accepted>
+    console(vmId: string): Promise<ConsoleSession>
+  }
+  close(): Promise<void>
+}
