@@ -1,16 +1,16 @@
 /** A failure written for the person who asked: one sentence, and a hint that says the way out. */
 export class UserError extends Error {
-  override readonly name = "UserError"
-  readonly hint: string | undefined
+  override readonly name = "UserError";
+  readonly hint: string | undefined;
 
   constructor(message: string, hint?: string) {
-    super(message)
-    this.hint = hint
+    super(message);
+    this.hint = hint;
   }
 }
 
 /** The message of anything thrown, on one line, for logs and wrapped errors. */
 export function messageOf(error: unknown): string {
-  const text = error instanceof Error ? error.message || error.name : String(error)
-  return text.replaceAll(/\s+/g, " ").slice(0, 500)
+  const text = error instanceof Error ? error.message || error.name : String(error);
+  return text.replaceAll(/\s+/g, " ").slice(0, 500);
 }

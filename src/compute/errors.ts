@@ -17,37 +17,58 @@ export type ComputeErrorKind =
   | "busy"
   | "unreachable"
   | "unclear"
-  | "unexpected"
+  | "unexpected";
+
+/**
+ * What was seen, for alarms and metrics. `tls` and `forbidden-address` (a name that leads to link-local, loopback or
+ * private addresses) happen before anything is sent; `redirect` is never followed.
+ */
+export type ComputeErrorReason =
+  | "status"
+  | "redirect"
+  | "dns"
+  | "connect"
+  | "tls"
+  | "forbidden-address"
+  | "timeout"
+  | "reset"
+  | "truncated"
+  | "too-large"
+  | "aborted"
+  | "answer";
 
 /** A failed call. The message names the endpoint and never holds a credential, an address or a body. */
 export class ComputeError extends Error {
-  override readonly name = "ComputeError"
-  readonly kind: ComputeErrorKind
+  override readonly name = "ComputeError";
+  readonly kind: ComputeErrorKind;
   /** Method and path template, e.g. `POST /v1/vms/{vm_id}/restart`. */
-  readonly endpoint: string
+  readonly endpoint: string;
   /** HTTP status, when there was an answer. */
-  readonly status: number | undefined
+  readonly status: number | undefined;
   /** The service's own words, made plain (no HTML, at most 300 characters, untrusted). */
-  readonly serviceMessage: string | undefined
+  readonly serviceMessage: string | undefined;
   /** How long the service asked us to wait (429 and 503). */
-  readonly retryAfterMs: number | undefined
+  readonly retryAfterMs: number | undefined;
+  readonly reason: ComputeErrorReason | undefined;
 
   constructor(
     kind: ComputeErrorKind,
     endpoint: string,
     message: string,
     detail: {
-      status?: number | undefined
-      serviceMessage?: string | undefined
-      retryAfterMs?: number | undefined
-      cause?: unknown
+      status?: number | undefined;
+      serviceMessage?: string | undefined;
+      retryAfterMs?: number | undefined;
+      reason?: ComputeErrorReason | undefined;
+      cause?: unknown;
     } = {},
   ) {
-    super(message, detail.cause === undefined ? undefined : { cause: detail.cause })
-    this.kind = kind
-    this.endpoint = endpoint
-    this.status = detail.status
-    this.serviceMessage = detail.serviceMessage
-    this.retryAfterMs = detail.retryAfterMs
+    super(message, detail.cause === undefined ? undefined : { cause: detail.cause });
+    this.kind = kind;
+    this.endpoint = endpoint;
+    this.status = detail.status;
+    this.serviceMessage = detail.serviceMessage;
+    this.retryAfterMs = detail.retryAfterMs;
+    this.reason = detail.reason;
   }
 }

@@ -1,5 +1,5 @@
-import type { Button, ConfirmationDialog, KnownBlock, PlainTextElement } from "@slack/types"
-import { Markdown, plain } from "./text.ts"
+import type { Button, ConfirmationDialog, KnownBlock, PlainTextElement } from "@slack/types";
+import { Markdown, plain } from "./text.ts";
 
 /**
  * What the bot says, as plain data. `text` is what a notification and a screen reader read; `blocks` is what is seen.
@@ -7,8 +7,8 @@ import { Markdown, plain } from "./text.ts"
  * visibly, so a message can't be refused for its size.
  */
 export interface Message {
-  text: string
-  blocks: KnownBlock[]
+  text: string;
+  blocks: KnownBlock[];
 }
 
 export const limits = {
@@ -20,59 +20,71 @@ export const limits = {
   buttonText: 75,
   buttonValue: 2000,
   text: 4000,
-} as const
+} as const;
 
-const cut = (text: string, most: number) => (text.length <= most ? text : `${text.slice(0, most - 1)}…`)
+const cut = (text: string, most: number) =>
+  text.length <= most ? text : `${text.slice(0, most - 1)}…`;
 
 export function plainText(text: string, most = 150): PlainTextElement {
-  return { type: "plain_text", text: plain(text, most) || " ", emoji: false }
+  return { type: "plain_text", text: plain(text, most) || " ", emoji: false };
 }
 
 /** Mrkdwn never auto-links names or channels: `verbatim` is on. */
 function mrkdwn(text: Markdown, most: number) {
-  return { type: "mrkdwn" as const, text: cut(text.value, most) || " ", verbatim: true }
+  return { type: "mrkdwn" as const, text: cut(text.value, most) || " ", verbatim: true };
 }
 
 export function section(text: Markdown, accessory?: Button): KnownBlock {
-  return { type: "section", text: mrkdwn(text, limits.section), ...(accessory ? { accessory } : {}) }
+  return {
+    type: "section",
+    text: mrkdwn(text, limits.section),
+    ...(accessory ? { accessory } : {}),
+  };
 }
 
 /** Label and value pairs, two columns. At most 10 are shown. */
-export function fields(pairs: readonly (readonly [label: string, value: Markdown] | undefined)[]): KnownBlock {
-  const shown = pairs.filter((pair) => pair !== undefined).slice(0, 10)
+export function fields(
+  pairs: readonly (readonly [label: string, value: Markdown] | undefined)[],
+): KnownBlock {
+  const shown = pairs.filter((pair) => pair !== undefined).slice(0, 10);
   return {
     type: "section",
-    fields: shown.map(([label, value]) => mrkdwn(new Markdown(`*${plain(label)}*\n${value.value}`), 2000)),
-  }
+    fields: shown.map(([label, value]) =>
+      mrkdwn(new Markdown(`*${plain(label)}*\n${value.value}`), 2000),
+    ),
+  };
 }
 
 export function header(text: string): KnownBlock {
-  return { type: "header", text: plainText(text, limits.header) }
+  return { type: "header", text: plainText(text, limits.header) };
 }
 
 export function context(...texts: readonly Markdown[]): KnownBlock {
-  return { type: "context", elements: texts.slice(0, limits.context).map((text) => mrkdwn(text, limits.section)) }
+  return {
+    type: "context",
+    elements: texts.slice(0, limits.context).map((text) => mrkdwn(text, limits.section)),
+  };
 }
 
-export const divider: KnownBlock = { type: "divider" }
+export const divider: KnownBlock = { type: "divider" };
 
 /** A button. `action` names what it does, `value` holds ids only: nothing in it is authority. */
 export interface ButtonSpec {
-  label: string
-  action: string
-  value: string
-  style?: "primary" | "danger"
-  confirm?: ConfirmSpec
-  url?: string
+  label: string;
+  action: string;
+  value: string;
+  style?: "primary" | "danger";
+  confirm?: ConfirmSpec;
+  url?: string;
 }
 
 /** Slack's own confirm dialog; the label of its button is the verb. A courtesy, never a proof. */
 export interface ConfirmSpec {
-  title: string
-  text: string
-  confirm: string
-  deny?: string
-  style?: "primary" | "danger"
+  title: string;
+  text: string;
+  confirm: string;
+  deny?: string;
+  style?: "primary" | "danger";
 }
 
 export function confirmation(spec: ConfirmSpec): ConfirmationDialog {
@@ -82,7 +94,7 @@ export function confirmation(spec: ConfirmSpec): ConfirmationDialog {
     confirm: plainText(spec.confirm, 30),
     deny: plainText(spec.deny ?? "Keep as it is", 30),
     ...(spec.style ? { style: spec.style } : {}),
-  }
+  };
 }
 
 export function button(spec: ButtonSpec): Button {
@@ -94,42 +106,51 @@ export function button(spec: ButtonSpec): Button {
     ...(spec.style ? { style: spec.style } : {}),
     ...(spec.url ? { url: spec.url } : {}),
     ...(spec.confirm ? { confirm: confirmation(spec.confirm) } : {}),
-  }
+  };
 }
 
 /** A row of buttons; action ids in one message must differ, so equal ones are numbered. Nothing when empty. */
 export function buttons(specs: readonly ButtonSpec[]): KnownBlock[] {
-  if (specs.length === 0) return []
-  return [{ type: "actions", elements: specs.slice(0, limits.actions).map(button) }]
+  if (specs.length === 0) return [];
+  return [{ type: "actions", elements: specs.slice(0, limits.actions).map(button) }];
 }
 
 /** Joins blocks into a message, says so when some had to be left out. */
-export function message(text: string, ...blocks: readonly (KnownBlock | KnownBlock[] | undefined)[]): Message {
-  const all = blocks.flat().filter((block) => block !== undefined)
+export function message(
+  text: string,
+  ...blocks: readonly (KnownBlock | KnownBlock[] | undefined)[]
+): Message {
+  const all = blocks.flat().filter((block) => block !== undefined);
   const kept =
     all.length <= limits.blocks
       ? all
-      : [...all.slice(0, limits.blocks - 1), context(new Markdown(`… ${all.length - limits.blocks + 1} more not shown`))]
-  return { text: cut(text, limits.text), blocks: kept }
+      : [
+          ...all.slice(0, limits.blocks - 1),
+          context(new Markdown(`… ${all.length - limits.blocks + 1} more not shown`)),
+        ];
+  return { text: cut(text, limits.text), blocks: kept };
 }
 
 /** A single paragraph. */
 export function sentence(text: Markdown): Message {
-  return message(readable(text), section(text))
+  return message(readable(text), section(text));
 }
 
 /** A table as Slack shows one: header cells bold, at most 100 rows and 10,000 characters; the rest is counted. */
-export function table(columns: readonly string[], rows: readonly (readonly string[])[]): KnownBlock {
-  const cell = (text: string) => ({ type: "raw_text" as const, text: plain(text, 120) || "–" })
-  let room = 9000
-  const shown: { type: "raw_text"; text: string }[][] = []
+export function table(
+  columns: readonly string[],
+  rows: readonly (readonly string[])[],
+): KnownBlock {
+  const cell = (text: string) => ({ type: "raw_text" as const, text: plain(text, 120) || "–" });
+  let room = 9000;
+  const shown: { type: "raw_text"; text: string }[][] = [];
   for (const row of rows.slice(0, 99)) {
-    const cells = columns.map((_, index) => cell(row[index] ?? ""))
-    room -= cells.reduce((sum, { text }) => sum + text.length, 0)
-    if (room < 0) break
-    shown.push(cells)
+    const cells = columns.map((_, index) => cell(row[index] ?? ""));
+    room -= cells.reduce((sum, { text }) => sum + text.length, 0);
+    if (room < 0) break;
+    shown.push(cells);
   }
-  return { type: "table", rows: [columns.map(cell), ...shown] } as KnownBlock
+  return { type: "table", rows: [columns.map(cell), ...shown] } as KnownBlock;
 }
 
 /** Mrkdwn as words: for notifications and screen readers. */
@@ -137,5 +158,5 @@ export function readable(text: Markdown): string {
   return text.value
     .replaceAll(/<!date\^\d+\^[^|>]*\|([^>]*)>/g, "$1")
     .replaceAll(/<([@#])([A-Z0-9]+)(?:\|[^>]*)?>/g, "<$1$2>")
-    .replaceAll(/[*`]/g, "")
+    .replaceAll(/[*`]/g, "");
 }

@@ -6,28 +6,31 @@
 
 // Zero-width, bidi controls and line separators, and every C0/C1 control character.
 // oxlint-disable-next-line no-control-regex -- these are what is removed
-const unseen = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g
+const unseen =
+  /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
 
 /** One line without anything invisible, cut at `most` characters (whole code points) with an ellipsis. */
 export function plain(value: unknown, most = 150): string {
-  const text = String(value).replaceAll(/\s+/g, " ").replaceAll(unseen, "").trim()
-  const points = [...text]
-  return points.length <= most ? text : `${points.slice(0, most - 1).join("")}…`
+  const text = String(value).replaceAll(/\s+/g, " ").replaceAll(unseen, "").trim();
+  const points = [...text];
+  return points.length <= most ? text : `${points.slice(0, most - 1).join("")}…`;
 }
 
-const lookalikes: Record<string, string> = { "`": "ˋ", "*": "∗", _: "＿", "~": "∼" }
+const lookalikes: Record<string, string> = { "`": "ˋ", "*": "∗", _: "＿", "~": "∼" };
 
 /** Untrusted text inside mrkdwn: shown as it reads, never as markup. */
 export function escape(value: unknown, most = 150): string {
-  return plain(value, most)
-    .replaceAll("&", "&amp;")
-    .replaceAll("<", "&lt;")
-    .replaceAll(">", "&gt;")
-    .replaceAll(/[`*~]/g, (c) => lookalikes[c] ?? c)
-    .replaceAll(/(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])/gu, "＿")
-    // `@here` and `:emoji:` in plain mrkdwn: a word joiner after the sign keeps both inert and looks the same
-    .replaceAll(/@(?=\w)/g, "@\u2060")
-    .replaceAll(/:(?=[\w+-]+:)/g, ":\u2060")
+  return (
+    plain(value, most)
+      .replaceAll("&", "&amp;")
+      .replaceAll("<", "&lt;")
+      .replaceAll(">", "&gt;")
+      .replaceAll(/[`*~]/g, (c) => lookalikes[c] ?? c)
+      .replaceAll(/(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])/gu, "＿")
+      // `@here` and `:emoji:` in plain mrkdwn: a word joiner after the sign keeps both inert and looks the same
+      .replaceAll(/@(?=\w)/g, "@\u2060")
+      .replaceAll(/:(?=[\w+-]+:)/g, ":\u2060")
+  );
 }
 
 /** A name in a code span: the usual dress of ids and names. */
@@ -36,28 +39,29 @@ export function code(value: unknown, most = 150): string {
     .replaceAll("&", "&amp;")
     .replaceAll("<", "&lt;")
     .replaceAll(">", "&gt;")
-    .replaceAll("`", "ˋ")
-  return inner === "" ? "` `" : `\`${inner}\``
+    .replaceAll("`", "ˋ");
+  return inner === "" ? "` `" : `\`${inner}\``;
 }
 
 /** Mrkdwn already made safe: what `md` returns and what it takes without escaping. */
 export class Markdown {
-  readonly value: string
+  readonly value: string;
   constructor(value: string) {
-    this.value = value
+    this.value = value;
   }
   toString(): string {
-    return this.value
+    return this.value;
   }
 }
 
 /** A mrkdwn template that escapes what is put in: md`*${vm.name}* is ${vm.status}`. */
 export function md(parts: TemplateStringsArray, ...values: readonly unknown[]): Markdown {
-  let text = parts[0] ?? ""
+  let text = parts[0] ?? "";
   for (const [index, value] of values.entries()) {
-    text += (value instanceof Markdown ? value.value : escape(value, 3000)) + (parts[index + 1] ?? "")
+    text +=
+      (value instanceof Markdown ? value.value : escape(value, 3000)) + (parts[index + 1] ?? "");
   }
-  return new Markdown(text)
+  return new Markdown(text);
 }
 
 /** Mrkdwn pieces on one line each, empty ones left out. */
@@ -67,36 +71,41 @@ export function lines(...rows: readonly (Markdown | undefined | false)[]): Markd
       .filter((row) => row instanceof Markdown && row.value !== "")
       .map((row) => (row as Markdown).value)
       .join("\n"),
-  )
+  );
 }
 
 /** `name` as inline code, inside md``. */
 export function name(value: unknown): Markdown {
-  return new Markdown(code(value))
+  return new Markdown(code(value));
 }
 
 /** Mentions a person and notifies them: ids only, checked. */
 export function mention(userId: string): Markdown {
-  return /^[UW][A-Z0-9]{2,}$/.test(userId) ? new Markdown(`<@${userId}>`) : new Markdown(code(userId))
+  return /^[UW][A-Z0-9]{2,}$/.test(userId)
+    ? new Markdown(`<@${userId}>`)
+    : new Markdown(code(userId));
 }
 
 export function channelLink(channelId: string): Markdown {
-  return /^[CGD][A-Z0-9]{2,}$/.test(channelId) ? new Markdown(`<#${channelId}>`) : new Markdown(code(channelId))
+  return /^[CGD][A-Z0-9]{2,}$/.test(channelId)
+    ? new Markdown(`<#${channelId}>`)
+    : new Markdown(code(channelId));
 }
 
 /** A time in the reader's own zone, with a UTC fallback. `at` is milliseconds since the epoch. */
 export function when(at: number, format = "{time_secs}"): Markdown {
-  const fallback = `${new Date(at).toISOString().slice(11, 19)} UTC`
-  return new Markdown(`<!date^${Math.floor(at / 1000)}^${format}|${fallback}>`)
+  const fallback = `${new Date(at).toISOString().slice(11, 19)} UTC`;
+  return new Markdown(`<!date^${Math.floor(at / 1000)}^${format}|${fallback}>`);
 }
 
 /** 850 ms → "1 s", 95,000 → "1 min 35 s", 7,500,000 → "2 h 5 min". */
 export function duration(milliseconds: number): string {
-  const seconds = Math.max(1, Math.round(milliseconds / 1000))
-  if (seconds < 60) return `${seconds} s`
-  const minutes = Math.floor(seconds / 60)
-  if (minutes < 60) return seconds % 60 === 0 ? `${minutes} min` : `${minutes} min ${seconds % 60} s`
-  const hours = Math.floor(minutes / 60)
-  if (hours < 48) return minutes % 60 === 0 ? `${hours} h` : `${hours} h ${minutes % 60} min`
-  return `${Math.floor(hours / 24)} d`
+  const seconds = Math.max(1, Math.round(milliseconds / 1000));
+  if (seconds < 60) return `${seconds} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60)
+    return seconds % 60 === 0 ? `${minutes} min` : `${minutes} min ${seconds % 60} s`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 48) return minutes % 60 === 0 ? `${hours} h` : `${hours} h ${minutes % 60} min`;
+  return `${Math.floor(hours / 24)} d`;
 }

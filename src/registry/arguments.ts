@@ -1,4 +1,4 @@
-import * as z from "zod"
+import * as z from "zod";
 
 /**
  * The kinds of arguments a command can take. What a kind needs beyond its schema (that it names a VM, that it has no
@@ -6,22 +6,22 @@ import * as z from "zod"
  */
 export interface ArgumentMeta {
   /** Names something that the inventory resolves. */
-  target?: "vm" | "project"
+  target?: "vm" | "project";
   /** Only as `--key value`. */
-  flagOnly?: boolean
+  flagOnly?: boolean;
   /** Takes all remaining words, joined by a space. */
-  rest?: boolean
-  description?: string
+  rest?: boolean;
+  description?: string;
 }
 
 /** One VM or project, by id, name or `project/name`. */
 export function target(kind: "vm" | "project"): z.ZodString {
-  return z.string().min(1).max(300).meta({ target: kind })
+  return z.string().min(1).max(300).meta({ target: kind });
 }
 
 /** One or several VMs, by id, name, `project/name` or glob. */
 export function targets(kind: "vm"): z.ZodArray<z.ZodString> {
-  return z.array(z.string().min(1).max(300)).min(1).meta({ target: kind })
+  return z.array(z.string().min(1).max(300)).min(1).meta({ target: kind });
 }
 
 /** A whole number written with digits only: `1e9`, `0x10`, `-1`, `1,5` and `٣` are refused, never guessed at. */
@@ -30,14 +30,16 @@ export function wholeNumber(most = 1_000_000): z.ZodType<number, string> {
     .string()
     .regex(/^[0-9]{1,7}$/, { error: `must be a whole number from 1 to ${most}, in digits` })
     .transform(Number)
-    .refine((value) => value >= 1 && value <= most, { error: `must be a whole number from 1 to ${most}` })
+    .refine((value) => value >= 1 && value <= most, {
+      error: `must be a whole number from 1 to ${most}`,
+    });
 }
 
 /** Only as `--key value`, never by position. */
 export function flagOnly<T extends z.ZodType>(schema: T): T {
-  return schema.meta({ flagOnly: true })
+  return schema.meta({ flagOnly: true });
 }
 
 export function metaOf(schema: z.ZodType): ArgumentMeta {
-  return (schema.meta() ?? {}) as ArgumentMeta
+  return (schema.meta() ?? {}) as ArgumentMeta;
 }

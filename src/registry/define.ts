@@ -1,10 +1,10 @@
-import type { z } from "zod"
-import type { Accepted, Compute, Project, Vm } from "../compute/compute.ts"
-import type { Inventory } from "../inventory/inventory.ts"
-import type { Message } from "../messages/message.ts"
-import type { Markdown } from "../messages/text.ts"
-import type { Person } from "./person.ts"
-import type { Target } from "./target.ts"
+import type { z } from "zod";
+import type { Accepted, Compute, Project, Vm } from "../compute/compute.ts";
+import type { Inventory } from "../inventory/inventory.ts";
+import type { Message } from "../messages/message.ts";
+import type { Markdown } from "../messages/text.ts";
+import type { Person } from "./person.ts";
+import type { Target } from "./target.ts";
 
 /**
  * A command is one plain object in one file: its words, its arguments, its class, how it runs, when it has settled and
@@ -14,74 +14,74 @@ import type { Target } from "./target.ts"
  * named exactly, else asks to confirm; `destroy` asks to type the name and a reason, then for approvals; `secret` is shown
  * only to the asker; `administer` is for administrators.
  */
-export type CommandClass = "read" | "change" | "disrupt" | "destroy" | "secret" | "administer"
+export type CommandClass = "read" | "change" | "disrupt" | "destroy" | "secret" | "administer";
 
-export type ArgsSchema = z.ZodObject<z.ZodRawShape>
+export type ArgsSchema = z.ZodObject<z.ZodRawShape>;
 
 interface Words<Schema extends ArgsSchema> {
   /** Two words: `vm restart`. The first is the slash command. */
-  name: `${"vm" | "project" | "gatehouse"} ${string}`
+  name: `${"vm" | "project" | "gatehouse"} ${string}`;
   /** One line for help, imperative, no full stop. */
-  summary: string
-  example: string
+  summary: string;
+  example: string;
   /** Positional in the order of the keys, or `--key value`. See `arguments.ts` for the kinds. */
-  args: Schema
+  args: Schema;
 }
 
 /** Answers at once from what can be read: no journal, no queue. */
 export interface ReadCommand<Schema extends ArgsSchema = ArgsSchema> extends Words<Schema> {
-  kind: "read"
-  class: "read" | "administer"
+  kind: "read";
+  class: "read" | "administer";
   /** Where the answer goes: only the asker (default), or the channel. */
-  audience?: "asker" | "channel"
-  answer(args: z.output<Schema>, context: ReadContext): Promise<Message>
+  audience?: "asker" | "channel";
+  answer(args: z.output<Schema>, context: ReadContext): Promise<Message>;
 }
 
 /** What a read command may use. `requests` and `status` look rightwards, so they come in as functions. */
 export interface ReadContext {
-  person: Person
-  channelId: string
-  compute: Compute
-  inventory: Inventory
+  person: Person;
+  channelId: string;
+  compute: Compute;
+  inventory: Inventory;
   /** Resolves words to exactly one target, or throws UserError or PickOne. */
-  resolve(kind: "vm" | "project", words: string): Promise<Target>
+  resolve(kind: "vm" | "project", words: string): Promise<Target>;
   /** Whether this person may run that command at all. */
-  mayRun(command: Command): boolean
-  commands: readonly Command[]
-  recentRequests(filter: RequestFilter): Promise<readonly RequestSummary[]>
-  status(): Promise<readonly StatusLine[]>
-  now(): number
+  mayRun(command: Command): boolean;
+  commands: readonly Command[];
+  recentRequests(filter: RequestFilter): Promise<readonly RequestSummary[]>;
+  status(): Promise<readonly StatusLine[]>;
+  now(): number;
 }
 
 export interface RequestFilter {
-  open?: boolean
-  requesterId?: string
-  targetId?: string
-  most?: number
+  open?: boolean;
+  requesterId?: string;
+  targetId?: string;
+  most?: number;
 }
 
 /** A request as lists show it. `state` is a state of the journal. */
 export interface RequestSummary {
-  id: string
-  command: string
-  target: Target
-  requesterId: string
-  channelId: string
-  state: string
-  createdAt: number
-  changedAt: number
-  messageTs?: string
+  id: string;
+  command: string;
+  target: Target;
+  requesterId: string;
+  channelId: string;
+  state: string;
+  createdAt: number;
+  changedAt: number;
+  messageTs?: string;
 }
 
 /** One line of `/gatehouse status`: what, whether it is well, and what to do when it isn't. */
 export interface StatusLine {
-  name: string
-  ok: boolean
-  detail: string
+  name: string;
+  ok: boolean;
+  detail: string;
 }
 
 /** What was read of a target: undefined means it is proven absent (404 while a control read succeeded). */
-export type Seen = Vm | Project | readonly Project[]
+export type Seen = Vm | Project | readonly Project[];
 
 /**
  * How the outcome is known, from reads alone (reliability.md section 2, the table "Sending again"). All pure.
@@ -89,89 +89,101 @@ export type Seen = Vm | Project | readonly Project[]
  */
 export interface Effect<S extends Seen, Args> {
   /** The wanted state stands already: nothing is sent, "already …" is said. */
-  already?(now: S, args: Args): boolean
+  already?(now: S, args: Args): boolean;
   /** Why this can't be sent in the state it is in: a sentence for the person, or undefined. */
-  notNow?(now: S, args: Args): Refusal | undefined
+  notNow?(now: S, args: Args): Refusal | undefined;
   /** The state that was asked for, settled. */
-  wanted(now: S | undefined, before: S | undefined, args: Args): boolean
+  wanted(now: S | undefined, before: S | undefined, args: Args): boolean;
   /** Proof that it began: a transitional state seen since the send, or a mark that moved. */
-  mark?(now: S | undefined, before: S | undefined): boolean
+  mark?(now: S | undefined, before: S | undefined): boolean;
   /** The end state equals the start state, so `wanted` alone proves nothing (restart, restore). */
-  needsMark?: boolean
+  needsMark?: boolean;
   /** Nothing happened, when two stable reads say so. Absent: absence can't be proven. */
-  untouched?(now: S | undefined, before: S | undefined, args: Args): boolean
+  untouched?(now: S | undefined, before: S | undefined, args: Args): boolean;
   /** May it be sent once more after proof that nothing happened? */
-  again: "once" | "never"
+  again: "once" | "never";
   /** The answer itself is the proof (a snapshot's id): no reads needed. */
-  provenBy?(answer: Accepted): boolean
+  provenBy?(answer: Accepted): boolean;
 }
 
 export interface Refusal {
-  text: string
-  hint?: string
+  text: string;
+  hint?: string;
 }
 
 interface ChangeWords {
   /** On the button and in titles: "Restart". */
-  verb: string
+  verb: string;
   /** While it runs: "Restarting". */
-  doing: string
+  doing: string;
   /** When it is done: "Restarted". */
-  done: string
+  done: string;
 }
 
 interface ChangeBase<Schema extends ArgsSchema> extends Words<Schema> {
-  kind: "change"
-  class: "change" | "disrupt" | "destroy" | "secret"
-  say: ChangeWords
+  kind: "change";
+  class: "change" | "disrupt" | "destroy" | "secret";
+  say: ChangeWords;
 }
 
 /** Changes one VM (several targets make several requests). The argument that names it is `vm` or `vms`. */
 export interface VmCommand<Schema extends ArgsSchema = ArgsSchema> extends ChangeBase<Schema> {
-  on: "vm"
-  effect: Effect<Vm, z.output<Schema>>
-  perform(vm: Target, args: z.output<Schema>, context: PerformContext): Promise<Accepted>
+  on: "vm";
+  effect: Effect<Vm, z.output<Schema>>;
+  perform(vm: Target, args: z.output<Schema>, context: PerformContext): Promise<Accepted>;
   /** Which buttons a VM's card offers: statuses in which this makes sense from a button. */
-  offeredIn?: readonly string[]
+  offeredIn?: readonly string[];
   /** Result lines beyond the usual "Restarted web-1: RUNNING → RUNNING in 34 s". */
-  tell?(before: Vm | undefined, after: Vm | undefined, args: z.output<Schema>): Markdown | undefined
+  tell?(
+    before: Vm | undefined,
+    after: Vm | undefined,
+    args: z.output<Schema>,
+  ): Markdown | undefined;
 }
 
 /** Changes one project. The argument that names it is `project`. */
 export interface ProjectCommand<Schema extends ArgsSchema = ArgsSchema> extends ChangeBase<Schema> {
-  on: "project"
-  effect: Effect<Project, z.output<Schema>>
-  perform(project: Target, args: z.output<Schema>, context: PerformContext): Promise<Accepted>
-  tell?(before: Project | undefined, after: Project | undefined, args: z.output<Schema>): Markdown | undefined
+  on: "project";
+  effect: Effect<Project, z.output<Schema>>;
+  perform(project: Target, args: z.output<Schema>, context: PerformContext): Promise<Accepted>;
+  tell?(
+    before: Project | undefined,
+    after: Project | undefined,
+    args: z.output<Schema>,
+  ): Markdown | undefined;
 }
 
 /** Makes a project: there is no target yet, the argument `name` is what it will be called. Reads are all of that name. */
 export interface CreateCommand<Schema extends ArgsSchema = ArgsSchema> extends ChangeBase<Schema> {
-  on: "new-project"
-  effect: Effect<readonly Project[], z.output<Schema>>
-  perform(project: Target, args: z.output<Schema>, context: PerformContext): Promise<Accepted>
+  on: "new-project";
+  effect: Effect<readonly Project[], z.output<Schema>>;
+  perform(project: Target, args: z.output<Schema>, context: PerformContext): Promise<Accepted>;
   tell?(
     before: readonly Project[] | undefined,
     after: readonly Project[] | undefined,
     args: z.output<Schema>,
-  ): Markdown | undefined
+  ): Markdown | undefined;
 }
 
 export interface PerformContext {
-  compute: Compute
+  compute: Compute;
 }
 
-export type ChangeCommand = VmCommand | ProjectCommand | CreateCommand
-export type Command = ReadCommand | ChangeCommand
+export type ChangeCommand = VmCommand | ProjectCommand | CreateCommand;
+export type Command = ReadCommand | ChangeCommand;
 
 /**
  * Declares a command. Inside, `args` has the type of the schema; outside all commands are of one type, because they are
  * only ever called with arguments that their own schema has parsed.
  */
-export function defineCommand<Schema extends ArgsSchema>(command: ReadCommand<Schema>): ReadCommand
-export function defineCommand<Schema extends ArgsSchema>(command: VmCommand<Schema>): VmCommand
-export function defineCommand<Schema extends ArgsSchema>(command: ProjectCommand<Schema>): ProjectCommand
-export function defineCommand<Schema extends ArgsSchema>(command: CreateCommand<Schema>): CreateCommand
+export function defineCommand<Schema extends ArgsSchema>(command: ReadCommand<Schema>): ReadCommand;
+export function defineCommand<Schema extends ArgsSchema>(command: VmCommand<Schema>): VmCommand;
+export function defineCommand<Schema extends ArgsSchema>(
+  command: ProjectCommand<Schema>,
+): ProjectCommand;
+export function defineCommand<Schema extends ArgsSchema>(
+  command: CreateCommand<Schema>,
+): CreateCommand;
 export function defineCommand(command: unknown): unknown {
-  return command
+  return command;
 }

@@ -4,11 +4,11 @@
  */
 export interface Person {
   /** Slack user id, `U…` or `W…`. */
-  id: string
-  teamId: string
+  id: string;
+  teamId: string;
   /** Display name: for reading only, never for deciding. */
-  name: string
-  kind: "member" | "guest" | "bot" | "external" | "deactivated"
+  name: string;
+  kind: "member" | "guest" | "bot" | "external" | "deactivated";
   /** The user groups (`S…`) of the policy that this person is in. */
-  groups: readonly string[]
+  groups: readonly string[];
 }

@@ -4,19 +4,28 @@
  */
 export interface AskBase {
   /** Slack's own id of this delivery (trigger id, event id, or view id and hash): equal ids are one delivery. */
-  id: string
+  id: string;
   /** When it reached us, in milliseconds. */
-  at: number
-  userId: string
+  at: number;
+  userId: string;
   /** The team of the person, which differs from ours for Slack Connect. */
-  teamId: string
+  teamId: string;
   /** Empty where there is none (global shortcut, Home tab). */
-  channelId: string
-  threadTs?: string
+  channelId: string;
+  threadTs?: string;
   /** Opens a modal, once, within three seconds of `at`. */
-  triggerId?: string
+  triggerId?: string;
   /** A capability to answer: never stored or logged as it is. */
-  responseUrl?: string
+  responseUrl?: string;
+}
+
+/** The view in which something was pressed. `values` is block id → value, as with a submission. */
+export interface AskedView {
+  type: "modal" | "home";
+  callback: string;
+  hash: string;
+  privateMetadata: string;
+  values: Record<string, string | readonly string[] | undefined>;
 }
 
 export type Ask =
@@ -24,21 +33,23 @@ export type Ask =
   | (AskBase & { kind: "command" | "mention"; text: string })
   /** A pressed button or a chosen option. `value` holds ids only. */
   | (AskBase & {
-      kind: "button"
-      action: string
-      value: string
-      messageTs?: string
+      kind: "button";
+      action: string;
+      value: string;
+      messageTs?: string;
       /** The message exists only for this person. */
-      ephemeral: boolean
-      viewId?: string
+      ephemeral: boolean;
+      viewId?: string;
+      /** Where the button is in a view: what that view is and holds, as Slack sent it. */
+      view?: AskedView;
     })
   /** A submitted modal. `values` is block id → value (text, option value, or list). */
   | (AskBase & {
-      kind: "submission"
-      callback: string
-      privateMetadata: string
-      viewId: string
-      values: Record<string, string | readonly string[] | undefined>
+      kind: "submission";
+      callback: string;
+      privateMetadata: string;
+      viewId: string;
+      values: Record<string, string | readonly string[] | undefined>;
     })
   | (AskBase & { kind: "shortcut"; callback: string; messageText?: string; messageTs?: string })
-  | (AskBase & { kind: "home" })
+  | (AskBase & { kind: "home" });

@@ -1,0 +1,142 @@
+import type { Project, Specs, Vm } from "../compute/compute.ts";
+import type { KnownProject, KnownVm } from "./inventory.ts";
+
+/** One project with all its VMs: the unit that is read, stored and compared. VMs are sorted by name. Never changed in place. */
+export interface Contents {
+  project: KnownProject;
+  vms: readonly KnownVm[];
+}
+
+/** Half a million equal strings and specs would be half the memory: equal ones are shared. Few differ, by nature. */
+const shared = new Map<string, string>();
+const sharedSpecs = new Map<string, Specs>();
+const mostShared = 1000;
+
+function share(text: string): string {
+  const known = shared.get(text);
+  if (known !== undefined) return known;
+  if (shared.size < mostShared) shared.set(text, text);
+  return text;
+}
+
+function shareSpecs(specs: Specs): Specs {
+  const key = `${specs.cpu}/${specs.memory}/${specs.disk}`;
+  const known = sharedSpecs.get(key);
+  if (known !== undefined) return known;
+  const copy = Object.freeze({ ...specs });
+  if (sharedSpecs.size < mostShared) sharedSpecs.set(key, copy);
+  return copy;
+}
+
+export function contentsOf(
+  project: Project | KnownProject,
+  vms: readonly (Vm | KnownVm)[],
+): Contents {
+  const known = knownProject(project);
+  const all = vms.map((vm) => knownVm(vm, known));
+  return {
+    project: known,
+    vms: all.toSorted((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0)),
+  };
+}
+
+function knownProject(project: Project | KnownProject): KnownProject {
+  const { id, name, type, status, region, createdAt } = project;
+  return {
+    id,
+    name,
+    type: share(type),
+    status: share(status),
+    ...(region !== undefined && { region: share(region) }),
+    ...(createdAt !== undefined && { createdAt }),
+  };
+}
+
+function knownVm(vm: Vm | KnownVm, project: KnownProject): KnownVm {
+  const { id, name, status, region, createdAt, specs } = vm;
+  return {
+    id,
+    name,
+    projectId: project.id,
+    projectName: project.name,
+    status: share(status),
+    ...(region !== undefined && { region: share(region) }),
+    ...(createdAt !== undefined && { createdAt }),
+    ...(specs !== undefined && { specs: shareSpecs(specs) }),
+  };
+}
+
+/** What is stored: rows without keys, a third of the size. Equal contents pack to equal text. */
+export interface Packed {
+  project: string;
+  vms: string;
+}
+
+export function pack({ project, vms }: Contents): Packed {
+  const { name, type, status, region, createdAt } = project;
+  return {
+    project: JSON.stringify([name, type, status, region, createdAt]),
+    vms: JSON.stringify(
+      vms.map(
+        ({ id, name: vmName, status: vmStatus, region: vmRegion, createdAt: madeAt, specs }) => {
+          const row = [id, vmName, vmStatus, vmRegion, madeAt];
+          return specs === undefined ? row : [...row, specs.cpu, specs.memory, specs.disk];
+        },
+      ),
+    ),
+  };
+}
+
+/** Undefined when it isn't what `pack` makes: better not known than wrong. */
+export function unpack(projectId: string, packed: Packed): Contents | undefined {
+  const head = parseRow(packed.project);
+  const rows = parseRow(packed.vms);
+  if (head === undefined || rows === undefined) return undefined;
+  const [name, type, status, region, createdAt] = head;
+  if (!isText(name) || !isText(type) || !isText(status)) return undefined;
+  const project = { id: projectId, name, type, status, ...texts({ region, createdAt }) };
+  const vms: KnownVm[] = [];
+  for (const row of rows) {
+    if (!Array.isArray(row)) return undefined;
+    const [id, vmName, vmStatus, vmRegion, madeAt, cpu, memory, disk]: readonly unknown[] = row;
+    if (!isText(id) || !isText(vmName) || !isText(vmStatus)) return undefined;
+    vms.push({
+      id,
+      name: vmName,
+      projectId,
+      projectName: name,
+      status: vmStatus,
+      ...texts({ region: vmRegion, createdAt: madeAt }),
+      ...(row.length > 5 && { specs: numbers({ cpu, memory, disk }) }),
+    });
+  }
+  return contentsOf(project, vms);
+}
+
+function parseRow(text: string): readonly unknown[] | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return Array.isArray(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const isText = (value: unknown): value is string => typeof value === "string";
+
+function texts(values: { region: unknown; createdAt: unknown }): {
+  region?: string;
+  createdAt?: string;
+} {
+  const { region, createdAt } = values;
+  return { ...(isText(region) && { region }), ...(isText(createdAt) && { createdAt }) };
+}
+
+function numbers(values: { cpu: unknown; memory: unknown; disk: unknown }): Specs {
+  const { cpu, memory, disk } = values;
+  return {
+    ...(typeof cpu === "number" && { cpu }),
+    ...(typeof memory === "number" && { memory }),
+    ...(typeof disk === "number" && { disk }),
+  };
+}

@@ -1,0 +1,164 @@
+import type { Compute, Project } from "../compute/compute.ts";
+import { ComputeError } from "../compute/errors.ts";
+import { messageOf } from "../errors.ts";
+import type { Log } from "../log.ts";
+import type { Known } from "./known.ts";
+import { inParallel, shuffle } from "./in-parallel.ts";
+import { contentsOf } from "./packing.ts";
+import { isSame, type Replica } from "./replica.ts";
+
+/** More projects than this are not expected; a list that long counts as cut, so nothing is removed for its sake. */
+const mostProjects = 100_000;
+/** A project that changes while it is read is read again this often. */
+const mostReads = 3;
+/** In random order, so many failures in a row mean that nothing can be read, not that one region is away. */
+const hopeless = 50;
+
+export interface RefreshOptions {
+  compute: Compute;
+  known: Known;
+  replica: Replica;
+  log: Log;
+  concurrency: number;
+  /** Of the lease: nothing is written once it is lost. */
+  token: string;
+  /** Asked before each call: the process is closing. */
+  shouldStop(): boolean;
+  /** It has taken so long that what is left is left unread. */
+  isLate(): boolean;
+}
+
+export interface Refreshed {
+  /** The list of projects could not be read, or no project could. */
+  failed: boolean;
+  /** Names of projects that keep what was known of them. */
+  unread: readonly string[];
+}
+
+/**
+ * Reads every project and its VMs once, and writes what changed. While the list is on its way, the projects known from
+ * last time are read already. A project is removed when the list came without it and asking for it is a 404: a list
+ * whose pages shift, a list that failed, or a service that answers 404 to everything, removes nothing.
+ * Undefined when it was stopped or lost its lease.
+ */
+export async function readEverything(options: RefreshOptions): Promise<Refreshed | undefined> {
+  const { compute, known, replica, log, concurrency, token } = options;
+  const done = new Set<string>();
+  const unread = new Map<string, string>();
+  let failuresInARow = 0;
+  let leaseLost = false;
+  let listFailed = false;
+  const isOver = () =>
+    leaseLost ||
+    listFailed ||
+    failuresInARow >= hopeless ||
+    options.isLate() ||
+    options.shouldStop();
+
+  /** False when someone else changed it meanwhile, and what they wrote is known now. */
+  async function publish(
+    projectId: string,
+    next: ReturnType<typeof contentsOf> | undefined,
+  ): Promise<boolean> {
+    const entry = known.entry(projectId);
+    if (entry ? isSame(next, entry.contents) && !entry.dirty : !next) return true;
+    const outcome = await replica.write(projectId, next, entry?.version ?? 0, token);
+    if (outcome === "lease lost") leaseLost = true;
+    return outcome !== "changed";
+  }
+
+  async function readVms(project: Project): Promise<void> {
+    done.add(project.id);
+    for (let reads = 0; reads < mostReads; reads++) {
+      const before = known.entry(project.id);
+      // oxlint-disable-next-line no-await-in-loop -- one after the other is the point
+      const vms = await compute.projects.vms(project.id);
+      failuresInARow = 0;
+      if (
+        known.entry(project.id) === before &&
+        (await publish(project.id, contentsOf(project, vms)))
+      )
+        return;
+    }
+  }
+
+  /** What can't be read stays as it was; Redis gets it too, should it have lost it. */
+  async function keep(project: Project, error: unknown): Promise<void> {
+    failuresInARow += 1;
+    unread.set(project.id, project.name);
+    log.debug("inventory.unread", { projectId: project.id, reason: messageOf(error) });
+    await publish(project.id, contentsOf(project, known.entry(project.id)?.contents.vms ?? []));
+  }
+
+  async function isGone(projectId: string): Promise<boolean> {
+    try {
+      await compute.projects.get(projectId);
+      return false;
+    } catch (error) {
+      return isNotFound(error);
+    }
+  }
+
+  async function read(project: Project): Promise<void> {
+    try {
+      if (project.type === "TEE_VM") return await readVms(project);
+      done.add(project.id);
+      await publish(project.id, contentsOf(project, []));
+    } catch (error) {
+      if (!(error instanceof ComputeError)) throw error;
+      await keep(project, error);
+    }
+  }
+
+  async function readList(): Promise<readonly Project[]> {
+    try {
+      return await compute.projects.listAll({}, mostProjects);
+    } catch (error) {
+      listFailed = true; // which also stops the reading that goes on meanwhile
+      if (!(error instanceof ComputeError)) throw error;
+      log.warn("inventory.list-failed", { reason: error.message });
+      return [];
+    }
+  }
+
+  const before = [...known.entries()].map((entry) => entry.contents.project);
+  const familiar = shuffle(before.filter((project) => project.type === "TEE_VM"));
+  const [list] = await Promise.all([readList(), inParallel(familiar, concurrency, read, isOver)]);
+  if (listFailed) return options.shouldStop() ? undefined : { failed: true, unread: [] };
+  const listed = [...new Map(list.map((project) => [project.id, project])).values()];
+
+  const inList = new Set(listed.map((project) => project.id));
+  await inParallel(
+    shuffle(listed),
+    concurrency,
+    (project) => (done.has(project.id) ? rename(project) : read(project)),
+    isOver,
+  );
+  const vanished =
+    list.length < mostProjects ? before.filter((project) => !inList.has(project.id)) : [];
+  await inParallel(vanished, concurrency, vanish, isOver);
+  if (leaseLost || options.shouldStop()) return undefined;
+  for (const project of listed) if (!done.has(project.id)) unread.set(project.id, project.name);
+  const tried = listed.filter((project) => project.type === "TEE_VM").length;
+  return { failed: tried > 0 && unread.size >= tried, unread: [...unread.values()].toSorted() };
+
+  /** Its VMs were read before the list came: only the project itself may still differ. */
+  async function rename(project: Project): Promise<void> {
+    const entry = known.entry(project.id);
+    if (entry) await publish(project.id, contentsOf(project, entry.contents.vms));
+  }
+
+  async function vanish(project: Project): Promise<void> {
+    const entry = known.entry(project.id);
+    if (!entry) return;
+    if (!(await isGone(project.id))) {
+      await publish(project.id, entry.contents);
+    } else if (await publish(project.id, undefined)) {
+      unread.delete(project.id);
+    }
+  }
+}
+
+function isNotFound(error: unknown): boolean {
+  return error instanceof ComputeError && error.kind === "not-found";
+}

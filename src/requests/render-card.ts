@@ -1,0 +1,106 @@
+import {
+  type ButtonSpec,
+  buttons,
+  context,
+  message,
+  type Message,
+  readable,
+  section,
+} from "../messages/message.ts";
+import { lines, type Markdown, md, name, when } from "../messages/text.ts";
+import type { ChangeCommand } from "../registry/define.ts";
+import { faceOf } from "./face.ts";
+import type { StoredRequest } from "./record.ts";
+import { headline, symbolOf } from "./render-result.ts";
+
+/** The one message of a request in the channel, edited in place. It notifies nobody: names here are no mentions. */
+export function renderCard(request: StoredRequest, command: ChangeCommand): Message {
+  const { record } = request;
+  const title = md`${symbolOf(request)} *${command.say.verb}* ${targetName(request)}`;
+  const now = stateLine(request, command);
+  const asked = md`Asked by ${record.requester.name} at ${when(record.createdAt)} · ${name(record.id)}`;
+  return message(
+    readable(md`${command.say.verb} ${targetName(request)}: ${now}`),
+    section(lines(title, now)),
+    context(record.reason ? md`${asked} · “${record.reason}”` : asked),
+    buttons(cardButtons(request)),
+  );
+}
+
+export function targetName({ record }: Pick<StoredRequest, "record">): Markdown {
+  const { target } = record;
+  return target.kind === "vm" && target.projectName
+    ? md`${name(target.name)} in ${target.projectName}`
+    : name(target.name);
+}
+
+function stateLine(request: StoredRequest, command: ChangeCommand): Markdown {
+  const { progress, state } = request;
+  switch (faceOf(request)) {
+    case "asking":
+      return md`
+Waiting for an answer.
+      `;
+    case "waiting":
+      return progress.waitsFor
+        ? md`Waiting: ${progress.waitsFor.command ?? "another request"} (${name(progress.waitsFor.request)}) holds it.`
+        : md`Waiting: ${progress.why}.`;
+    case "looking":
+      return md`
+The service gave no clear answer. Looking at what happened before anything else is done.
+      `;
+    case "unknown":
+      return unknownLines(request);
+    case "ended":
+      return headline(request, command);
+    default:
+      return state === "sending" || state === "accepted"
+        ? md`${command.say.doing}…`
+        : md`${command.say.doing} soon…`;
+  }
+}
+
+/** What a person needs in order to decide what nobody could read. */
+function unknownLines({ progress, record }: StoredRequest): Markdown {
+  const { answer, lastLook, sentAt } = progress;
+  const said =
+    answer === undefined || answer.class === "unclear"
+      ? md`
+nothing clear
+        `
+      : md`${answer.class}${answer.status ? ` (${answer.status})` : ""}${answer.message ? `: ${answer.message}` : ""}`;
+  return lines(
+    md`
+_Outcome unknown._ Please look, and say how it ended.
+    `,
+    sentAt !== undefined && md`• Sent at ${when(sentAt)}. The service said: ${said}.`,
+    lastLook && md`• Reads show ${lastLook.status}, at ${when(lastLook.at)}.`,
+    progress.why !== undefined && md`• Why: ${progress.why}.`,
+    md`• It is not sent again, and ${name(record.target.name)} stays locked for changes until somebody says.`,
+  );
+}
+
+function cardButtons(request: StoredRequest): ButtonSpec[] {
+  const value = JSON.stringify({ request: request.record.id });
+  switch (faceOf(request)) {
+    case "waiting":
+      return [{ label: "Cancel", action: "request:cancel", value }];
+    case "unknown":
+      return [
+        { label: "It happened", action: "request:happened", value },
+        { label: "It did not happen", action: "request:not-happened", value },
+        { label: "Look again", action: "request:look", value },
+      ];
+    case "ended":
+      return mayRetry(request) ? [{ label: "Try again", action: "request:retry", value }] : [];
+    default:
+      return [];
+  }
+}
+
+/** Asking again makes a new request with its own checks; offered where nothing happened, or it ended in failure. */
+export function mayRetry({ state }: Pick<StoredRequest, "state">): boolean {
+  return (
+    state === "failed" || state === "rejected" || state === "not-applied" || state === "expired"
+  );
+}

@@ -1,0 +1,42 @@
+import { advance } from "./perform.ts";
+import type { Performing } from "./performing.ts";
+
+/**
+ * Sends once more what provably did not happen. Only the worker that sent may do so, after it saw its own call end:
+ * a successor can't know whether the first call is still on its way (reliability.md, P13).
+ */
+export async function resendOwn(by: Performing): Promise<void> {
+  const requests = await by.store.getMany([...by.mine]);
+  const present = new Set(requests.map(({ record }) => record.id));
+  for (const id of by.mine) if (!present.has(id)) by.mine.delete(id);
+  for (const request of requests) {
+    const { id } = request.record;
+    if (request.final || request.owner !== by.workerId) {
+      by.mine.delete(id);
+      continue;
+    }
+    if (request.state !== "not-applied") continue;
+    by.mine.delete(id);
+    // What was learned of the first call says nothing about the second
+    const {
+      reservedFor: _r,
+      notSent,
+      throttled,
+      resent,
+      before,
+    } = { reservedFor: undefined, ...request.progress };
+    const counts = {
+      ...(notSent ? { notSent } : {}),
+      ...(throttled ? { throttled } : {}),
+      ...(before ? { before } : {}),
+    };
+    const moved = await by.store.move(request, {
+      state: "authorized",
+      progress: { ...counts, resent: (resent ?? 0) + 1, reservedFor: by.workerId },
+      why: "nothing happened: it is sent once more",
+    });
+    if (moved.is !== "moved") continue;
+    const next = await advance(id, by);
+    if (next.is === "wait") await by.wake(id);
+  }
+}

@@ -1,0 +1,376 @@
+import { createHash, randomInt } from "node:crypto";
+import { defineScript, type Keys, type RedisClient } from "../redis.ts";
+import type { Delivered, Progress, RequestRecord, StoredRequest } from "./record.ts";
+import { locksOf, recordVersion, watchKeyOf } from "./record.ts";
+import * as scripts from "./scripts.ts";
+import { isKnownState, mayMove, type State } from "./states.ts";
+
+/** An equal request of the same person within this time is the same request, even when it has ended (ms). */
+const sameWithinMs = 10_000;
+const keepFinalMs = 90 * 24 * 3600_000;
+
+/** What a move writes. `why` goes into the history and the audit trail; without it, progress is only noted. */
+export interface Move {
+  state: State;
+  progress: Progress;
+  attempt?: number;
+  owner?: string;
+  why?: string;
+  /** Who did it, when a person did. */
+  actor?: string;
+  /** Ids of the VMs of a project that is claimed: none of them may be held by another request. */
+  claim?: { vmIds: readonly string[] };
+}
+
+export type Moved =
+  | { is: "moved"; request: StoredRequest; at: number }
+  | { is: "changed" }
+  | { is: "gone" }
+  | { is: "frozen"; freeze: Freeze }
+  | { is: "locked"; holder: string };
+
+export interface Freeze {
+  by: string;
+  reason: string;
+  at: number;
+}
+
+export interface NewRequest {
+  record: RequestRecord;
+  state: "draft" | "authorized";
+  /** The delivery that asked for it: delivered again it makes no second request. */
+  askId: string;
+  progress?: Progress;
+}
+
+/** The journal of requests in Redis. */
+export type Store = ReturnType<typeof createStore>;
+
+/** Ten characters that can be read over the phone: no vowels (no words), no 0/o/1/l. */
+export function newRequestId(): string {
+  const alphabet = "23456789bcdfghjkmnpqrstvwxz";
+  return `r-${Array.from({ length: 10 }, () => alphabet[randomInt(alphabet.length)]).join("")}`;
+}
+
+export function createStore(redis: RedisClient, key: Keys) {
+  const runCreate = defineScript(redis, "gatehouseCreate", scripts.create);
+  const runMove = defineScript(redis, "gatehouseMove", scripts.move);
+  const runTakeDue = defineScript(redis, "gatehouseTakeDue", scripts.takeDue);
+  const runDelivered = defineScript(redis, "gatehouseDelivered", scripts.delivered);
+  const runDeliverLater = defineScript(redis, "gatehouseDeliverLater", scripts.deliverLater);
+  const requestKey = (id: string) => key("request", id);
+
+  async function now(): Promise<number> {
+    const [seconds, micros] = await redis.time();
+    return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
+  }
+
+  async function create(request: NewRequest): Promise<{ id: string; isNew: boolean }> {
+    const { record } = request;
+    const sameHash = createHash("sha256")
+      .update(
+        JSON.stringify([
+          record.requester.id,
+          record.command,
+          record.target.id,
+          record.target.name,
+          record.input,
+        ]),
+      )
+      .digest("hex");
+    const audit = auditRecord(
+      record,
+      { move: request.state, why: `asked by ${record.via}` },
+      record.requester.id,
+    );
+    const [id, outcome] = (await runCreate(
+      [
+        requestKey(record.id),
+        key("ask", request.askId),
+        key("same", sameHash),
+        key("requests", "open"),
+        key("requests", "recent"),
+        key("requests", "person", record.requester.id),
+        key("requests", "target", record.target.id || record.target.name),
+        key("audit"),
+        key("outbox"),
+      ],
+      [
+        record.id,
+        JSON.stringify(record),
+        request.state,
+        JSON.stringify(request.progress ?? {}),
+        audit,
+        sameWithinMs,
+        requestKey(""),
+      ],
+    )) as [string, string];
+    return { id, isNew: outcome === "new" };
+  }
+
+  async function get(id: string): Promise<StoredRequest | undefined> {
+    return parseStored(await redis.hgetall(requestKey(id)));
+  }
+
+  async function getMany(ids: readonly string[]): Promise<StoredRequest[]> {
+    if (ids.length === 0) return [];
+    const pipeline = redis.pipeline();
+    for (const id of ids) pipeline.hgetall(requestKey(id));
+    const answers = (await pipeline.exec()) ?? [];
+    return answers
+      .map(([error, fields]) => (error ? undefined : parseStored(fields as Record<string, string>)))
+      .filter((stored) => stored !== undefined);
+  }
+
+  async function move(request: StoredRequest, to: Move): Promise<Moved> {
+    const { record } = request;
+    if (!mayMove(request.state, to.state)) {
+      throw new Error(`request ${record.id} can't move from ${request.state} to ${to.state}`);
+    }
+    const attempt = to.attempt ?? request.attempt;
+    const owner = to.owner ?? request.owner ?? "";
+    const final = isFinal(to.state, to.progress);
+    const locks = locksOf(record, to.claim?.vmIds);
+    const watched = ["sending", "accepted", "unclear"].includes(to.state);
+    const audit = to.why
+      ? auditRecord(
+          record,
+          { move: to.state, from: request.state, attempt, why: to.why, worker: owner },
+          to.actor,
+        )
+      : "";
+    const answer = (await runMove(
+      [
+        requestKey(record.id),
+        key("request", record.id, "history"),
+        key("requests", "open"),
+        key("audit"),
+        key("outbox"),
+        key("freeze"),
+        key("watch", watchKeyOf(record)),
+        key("lock", locks.take),
+        ...locks.free.map((lock) => key("lock", lock)),
+      ],
+      [
+        record.id,
+        request.revision,
+        to.state,
+        final ? 1 : 0,
+        attempt,
+        owner,
+        JSON.stringify(to.progress),
+        to.why
+          ? JSON.stringify({
+              state: to.state,
+              why: to.why,
+              ...(to.actor ? { actor: to.actor } : {}),
+            })
+          : "",
+        audit,
+        to.why ? 1 : 0,
+        to.claim ? 1 : 0,
+        watched ? 1 : 0,
+        keepFinalMs,
+      ],
+    )) as [string, ...(string | number)[]];
+    switch (answer[0]) {
+      case "moved":
+        return {
+          is: "moved",
+          at: Number(answer[2]),
+          request: {
+            ...request,
+            state: to.state,
+            final,
+            attempt,
+            owner: owner || undefined,
+            progress: to.progress,
+            revision: Number(answer[1]),
+            changedAt: to.why ? Number(answer[2]) : request.changedAt,
+          },
+        };
+      case "frozen":
+        return { is: "frozen", freeze: JSON.parse(String(answer[1])) as Freeze };
+      case "locked":
+        return { is: "locked", holder: String(answer[1]) };
+      case "gone":
+        return { is: "gone" };
+      default:
+        return { is: "changed" };
+    }
+  }
+
+  return {
+    now,
+    create,
+    get,
+    getMany,
+    move,
+
+    /** The request that this delivery made, if it did. */
+    async madeBy(askId: string): Promise<StoredRequest | undefined> {
+      const id = await redis.get(key("ask", askId));
+      return id ? get(id) : undefined;
+    },
+
+    async history(
+      id: string,
+    ): Promise<{ at: number; state: string; why: string; actor?: string }[]> {
+      const rows = await redis.lrange(key("request", id, "history"), 0, -1);
+      return rows.map((row) => {
+        const cut = row.indexOf(" ");
+        return {
+          at: Number(row.slice(0, cut)),
+          ...(JSON.parse(row.slice(cut + 1)) as { state: string; why: string }),
+        };
+      });
+    },
+
+    openIds: (): Promise<string[]> => redis.zrange(key("requests", "open"), 0, -1),
+    openCount: (): Promise<number> => redis.zcard(key("requests", "open")),
+
+    async recentIds(
+      filter: { requesterId?: string; targetId?: string; open?: boolean },
+      most: number,
+    ): Promise<string[]> {
+      const list = filter.requesterId
+        ? key("requests", "person", filter.requesterId)
+        : filter.targetId
+          ? key("requests", "target", filter.targetId)
+          : key("requests", filter.open ? "open" : "recent");
+      return redis.zrevrange(list, 0, most - 1);
+    },
+
+    watchedIds: (watchKey: string): Promise<string[]> => redis.smembers(key("watch", watchKey)),
+
+    /** Who holds the target of this request, if anybody does. */
+    lockHolder: (record: RequestRecord): Promise<string | null> =>
+      redis.get(key("lock", locksOf(record).take)),
+
+    async freezeState(): Promise<Freeze | undefined> {
+      const text = await redis.get(key("freeze"));
+      return text ? (JSON.parse(text) as Freeze) : undefined;
+    },
+
+    /** From the next claim on, nothing is sent. The first freeze stands; its reason is not overwritten. */
+    async freeze(freeze: Omit<Freeze, "at">): Promise<boolean> {
+      const at = await now();
+      const set = await redis.set(key("freeze"), JSON.stringify({ ...freeze, at }), "NX");
+      if (set === null) return false;
+      await redis.xadd(
+        key("audit"),
+        "*",
+        "at",
+        String(at),
+        "record",
+        JSON.stringify({ what: "freeze", who: freeze.by, why: freeze.reason }),
+      );
+      return true;
+    },
+
+    async thaw(by: string): Promise<boolean> {
+      const gone = await redis.del(key("freeze"));
+      if (gone === 0) return false;
+      await redis.xadd(
+        key("audit"),
+        "*",
+        "at",
+        String(await now()),
+        "record",
+        JSON.stringify({ what: "thaw", who: by }),
+      );
+      return true;
+    },
+
+    /** An audit record of something that is no move: a refusal, a vote, a look at the audit itself. */
+    async note(entry: Record<string, unknown>): Promise<void> {
+      await redis.xadd(
+        key("audit"),
+        "*",
+        "at",
+        String(await now()),
+        "record",
+        JSON.stringify(entry),
+      );
+    },
+
+    /** The service asked everybody to slow down until then. */
+    async throttle(forMs: number): Promise<void> {
+      await redis.set(key("throttled"), "1", "PX", Math.max(1, Math.ceil(forMs)));
+    },
+    async throttledMs(): Promise<number> {
+      return Math.max(0, await redis.pttl(key("throttled")));
+    },
+
+    // What Slack is told
+
+    takeDue: async (most: number, hiddenMs: number): Promise<string[]> =>
+      (await runTakeDue([key("outbox")], [most, hiddenMs])) as string[],
+    delivered: async (id: string, revision: number): Promise<boolean> =>
+      (await runDelivered([key("outbox"), requestKey(id)], [id, revision])) === 1,
+    deliverLater: async (id: string, inMs: number): Promise<void> => {
+      await runDeliverLater([key("outbox")], [id, Math.ceil(inMs)]);
+    },
+    outboxDepth: (): Promise<number> => redis.zcard(key("outbox")),
+    async setDelivered(id: string, fields: Record<string, string>): Promise<void> {
+      await redis.hset(requestKey(id), fields);
+    },
+
+    /** Trims the lists of ended requests to those that are still kept. */
+    async trim(): Promise<void> {
+      const before = (await now()) - keepFinalMs;
+      await redis.zremrangebyscore(key("requests", "recent"), 0, before);
+    },
+  };
+}
+
+/** `not-applied` is final unless its owner may still send it once more. */
+function isFinal(state: State, progress: Progress): boolean {
+  if (state === "not-applied") return progress.mayResend !== true;
+  return ["done", "failed", "rejected", "denied", "expired", "cancelled"].includes(state);
+}
+
+function auditRecord(
+  record: RequestRecord,
+  entry: Record<string, unknown>,
+  actor?: string,
+): string {
+  const { target, requester } = record;
+  return JSON.stringify({
+    what: "request",
+    request: record.id,
+    command: record.command,
+    target: { kind: target.kind, id: target.id, name: target.name },
+    requester: requester.id,
+    team: requester.teamId,
+    ...(actor ? { who: actor } : {}),
+    ...entry,
+  });
+}
+
+/** Undefined for a record that is gone, or that a newer version wrote. */
+export function parseStored(fields: Record<string, string>): StoredRequest | undefined {
+  if (!fields["record"] || !fields["state"]) return undefined;
+  const record = JSON.parse(fields["record"]) as RequestRecord;
+  if (record.v !== recordVersion || !isKnownState(fields["state"])) return undefined;
+  const said: Record<string, string> = {};
+  for (const [field, value] of Object.entries(fields))
+    if (field.startsWith("said:")) said[field.slice(5)] = value;
+  const delivered: Delivered = { said };
+  const [channelId, ts] = (fields["card"] ?? "").split(" ");
+  if (channelId && ts) delivered.card = { channelId, ts };
+  if (fields["face"]) delivered.face = fields["face"];
+  if (fields["fallback"])
+    delivered.fallback = fields["fallback"] as NonNullable<Delivered["fallback"]>;
+  return {
+    record: { ...record, createdAt: Number(fields["createdAt"]) },
+    state: fields["state"],
+    final: fields["final"] === "1",
+    attempt: Number(fields["attempt"]),
+    owner: fields["owner"] || undefined,
+    revision: Number(fields["revision"]),
+    changedAt: Number(fields["changedAt"]),
+    progress: JSON.parse(fields["progress"] ?? "{}") as Progress,
+    delivered,
+  };
+}

@@ -1,0 +1,111 @@
+import { ComputeError } from "../compute/errors.ts";
+import { nextPollDelay } from "../compute/settle.ts";
+import type { ChangeCommand, Seen } from "../registry/define.ts";
+import { parseInput } from "../registry/parse.ts";
+import { readTarget } from "./gate.ts";
+import { judge } from "./judge.ts";
+import { ended, type Next, type Performing, waitFor } from "./performing.ts";
+import type { StoredRequest } from "./record.ts";
+
+/**
+ * One poll for everybody who waits under one key: all VMs of a project share a read of its list. Requests that wait
+ * cost no worker's time and no memory between polls: who waits stands in Redis.
+ */
+export async function watch(watchKey: string, polls: number, by: Performing): Promise<Next> {
+  const waiting = (await by.store.getMany(await by.store.watchedIds(watchKey))).filter(
+    ({ state, final }) =>
+      !final && (state === "sending" || state === "accepted" || state === "unclear"),
+  );
+  if (waiting.length === 0) return ended;
+  let read: (request: StoredRequest) => { seen: Seen | undefined } | undefined;
+  try {
+    read = await readFor(watchKey, waiting, by);
+  } catch (error) {
+    if (!(error instanceof ComputeError)) throw error;
+    // No read, no verdict: but who waits must not wait for ever
+    await giveUpLate(waiting, by);
+    return waitFor(error.retryAfterMs ?? by.policy.timing.pollMostMs);
+  }
+  const at = await by.store.now();
+  let youngest = 0;
+  let left = 0;
+  for (const request of waiting) {
+    const found = read(request);
+    if (found && (await judgeOne(request, found.seen, at, by))) continue;
+    left++;
+    youngest = Math.max(youngest, request.progress.sentAt ?? at);
+  }
+  await by.at("watch", watchKey);
+  if (left === 0) return ended;
+  const { pollFirstMs, pollMostMs } = by.policy.timing;
+  return waitFor(
+    nextPollDelay({
+      firstMs: pollFirstMs,
+      mostMs: pollMostMs,
+      sinceStartMs: Math.max(0, at - youngest),
+      polls,
+    }),
+  );
+}
+
+/** True when the request moved on and no longer waits here. */
+async function judgeOne(
+  request: StoredRequest,
+  seen: Seen | undefined,
+  at: number,
+  by: Performing,
+): Promise<boolean> {
+  const command = by.commands.find(({ name }) => name === request.record.command);
+  if (!command) return false;
+  const verdict = judge({
+    state: request.state as "sending" | "accepted" | "unclear",
+    progress: request.progress,
+    effect: command.effect as ChangeCommand["effect"] as never,
+    args: parseInput(command, request.record.input),
+    seen,
+    at,
+    timing: by.policy.timing,
+  });
+  const moved = await by.store.move(request, {
+    state: verdict.state,
+    progress: verdict.progress,
+    ...(verdict.why ? { why: verdict.why } : {}),
+  });
+  // Changed by its sender meanwhile: the next poll sees it as it is then
+  if (moved.is !== "moved") return false;
+  return !["sending", "accepted", "unclear"].includes(verdict.state);
+}
+
+/** Reads what these requests wait for: one VM alone, or the list of its project for several. */
+async function readFor(
+  watchKey: string,
+  waiting: readonly StoredRequest[],
+  by: Performing,
+): Promise<(request: StoredRequest) => { seen: Seen | undefined } | undefined> {
+  const targets = new Set(waiting.map(({ record }) => record.target.id));
+  const [first] = waiting;
+  if (!watchKey.startsWith("vms/") || targets.size === 1) {
+    const { seen } = await readTarget((first as StoredRequest).record.target, by);
+    return () => ({ seen });
+  }
+  const vms = new Map(
+    (await by.compute.projects.vms(watchKey.slice("vms/".length))).map((vm) => [vm.id, vm]),
+  );
+  return ({ record }) => ({ seen: vms.get(record.target.id) });
+}
+
+async function giveUpLate(waiting: readonly StoredRequest[], by: Performing): Promise<void> {
+  const now = await by.store.now();
+  for (const request of waiting) {
+    const { state, progress } = request;
+    const deadline = (progress.sentAt ?? request.changedAt) + by.policy.timing.settleDeadlineMs;
+    if (now < deadline || state === "sending") continue;
+    const why = "the service can't be read";
+    const next = state === "accepted" ? "unclear" : "unknown";
+    await by.store.move(request, {
+      state: next,
+      progress: { ...progress, why, unknownSince: now },
+      why,
+    });
+  }
+}

@@ -1,0 +1,48 @@
+import { md } from "../messages/text.ts";
+import { say } from "./apology.ts";
+import type { Ask } from "./ask.ts";
+import { press } from "./press.ts";
+import type { Reply } from "./reply.ts";
+import { runWords, sameAgain } from "./run.ts";
+import type { Talk } from "./talk.ts";
+import { settleByWord, verdictCallback } from "./verdict-modal.ts";
+
+/** What Gatehouse does with what reached it. The listeners have acked; every answer goes through `reply`. */
+export function createConversation(talk: Talk) {
+  return {
+    async handle(ask: Ask, reply: Reply): Promise<void> {
+      switch (ask.kind) {
+        case "command":
+        case "mention":
+          return runWords(ask.text, ask, reply, talk);
+        case "button":
+          return press(ask, reply, talk);
+        default:
+          return;
+      }
+    },
+
+    /** The same delivery came again: nothing is done, but the person hears how the first one stands. */
+    async repeated(ask: Ask, reply: Reply): Promise<void> {
+      const first = await talk.store.madeBy(ask.id);
+      if (first) await reply.privately(await sameAgain(first.record.id, talk));
+    },
+
+    /** A submitted modal, before its ack: errors appear on the fields. */
+    async submit(
+      ask: Extract<Ask, { kind: "submission" }>,
+    ): Promise<{ errors: Record<string, string> } | undefined> {
+      if (ask.callback === verdictCallback) return settleByWord(ask, talk);
+      return undefined;
+    },
+
+    /** Asked before a gateway died, too long ago to be done now: the person is told instead. */
+    async tooLate(reply: Reply): Promise<void> {
+      await reply.privately(
+        say(md`
+Gatehouse was interrupted while it read your command. Nothing was done: please send it again.
+        `),
+      );
+    },
+  };
+}

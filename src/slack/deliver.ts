@@ -1,0 +1,120 @@
+import type { Log } from "../log.ts";
+import type { Message } from "../messages/message.ts";
+import type { ChangeCommand } from "../registry/define.ts";
+import { faceMark, faceOf, noticesDue } from "../requests/face.ts";
+import { renderCard } from "../requests/render-card.ts";
+import { renderNotice } from "../requests/render-result.ts";
+import type { StoredRequest } from "../requests/record.ts";
+import type { Store } from "../requests/store.ts";
+import type { Poster } from "./post.ts";
+
+/**
+ * Brings Slack up to date with the journal. The outbox holds the ids of requests whose messages may be behind; this
+ * compares what should be said with what was said and makes the missing calls, in order. It can be stopped anywhere:
+ * an edit may be repeated, and a post whose answer was lost is looked up before it is made again.
+ */
+export interface Delivery {
+  /** Something moved in this process: don't wait for the next look. */
+  nudge(): void;
+  close(deadlineMs: number): Promise<void>;
+}
+
+/** Out of sight for others while one process is at it; longer than the slowest round of calls. */
+const hiddenMs = 30_000;
+const atOnce = 8;
+
+export function startDelivery(options: {
+  store: Store;
+  poster: Poster;
+  commands: readonly ChangeCommand[];
+  /** How often the outbox is looked at when nothing nudges (ms). */
+  everyMs: number;
+  log: Log;
+  at(point: "post", request: string): Promise<void>;
+}): Delivery {
+  const { store, poster, log } = options;
+  let isClosed = false;
+  let nudged = Promise.withResolvers<void>();
+
+  async function deliver(id: string): Promise<void> {
+    const request = await store.get(id);
+    if (!request) {
+      // Gone, or written by a newer version: that one delivers it
+      if (!(await store.delivered(id, -1))) await store.deliverLater(id, 60_000);
+      return;
+    }
+    const command = options.commands.find(({ name }) => name === request.record.command);
+    if (!command) return store.deliverLater(id, 60_000);
+    const waitMs = await bringUpToDate(request, command);
+    if (waitMs > 0) await store.deliverLater(id, waitMs);
+    else await store.delivered(id, request.revision);
+  }
+
+  /** 0 when everything due has been said, else when to come back. */
+  async function bringUpToDate(request: StoredRequest, command: ChangeCommand): Promise<number> {
+    const { delivered } = request;
+    const notices = noticesDue(request).filter((notice) => !isSaid(delivered.said[notice]));
+    const mark = faceMark(request);
+    if (delivered.face !== mark) {
+      const waitMs = await poster.card(
+        request,
+        renderCard(request, command),
+        mark,
+        faceOf(request) === "ended",
+      );
+      if (waitMs > 0) return waitMs;
+    }
+    const placed = (await store.get(request.record.id)) ?? request;
+    for (const notice of notices) {
+      await options.at("post", request.record.id);
+      const rendered: Message = renderNotice(notice, placed, command);
+      const waitMs = await poster.notice(placed, notice, rendered);
+      if (waitMs > 0) return waitMs;
+    }
+    return 0;
+  }
+
+  async function loop(): Promise<void> {
+    while (!isClosed) {
+      let ids: string[] = [];
+      try {
+        ids = await store.takeDue(atOnce, hiddenMs);
+      } catch {
+        // Redis is away: its connection tells, and the outbox is still there when it is back
+      }
+      await Promise.all(
+        ids.map((id) =>
+          deliver(id).catch((error: unknown) => {
+            log.error("delivery.failed", { request: id, error });
+          }),
+        ),
+      );
+      if (ids.length === 0 && !isClosed) await pause();
+    }
+  }
+
+  async function pause(): Promise<void> {
+    const timer = setTimeout(() => nudged.resolve(), options.everyMs);
+    await nudged.promise;
+    clearTimeout(timer);
+    nudged = Promise.withResolvers<void>();
+  }
+
+  const running = loop();
+  return {
+    nudge: () => nudged.resolve(),
+    async close(deadlineMs) {
+      isClosed = true;
+      nudged.resolve();
+      const giveUp = Promise.withResolvers<void>();
+      const timer = setTimeout(() => giveUp.resolve(), deadlineMs);
+      await Promise.race([running, giveUp.promise]);
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** A value is the message's ts, or says since when a post may have been on the wire. */
+function isSaid(value: string | undefined): boolean {
+  return value !== undefined && value !== "" && !value.startsWith("posting");
+}

@@ -1,0 +1,80 @@
+import { listAt, textAt } from "./payload.ts";
+import type { Web } from "./web.ts";
+
+/** Who we are in Slack, from `auth.test`: everything that reaches us is held against it. */
+export interface BotIdentity {
+  botId: string;
+  botUserId: string;
+  teamId: string;
+  /** On Enterprise Grid only. */
+  enterpriseId?: string;
+  /** Where known: `bots.info` tells it, and an app-level token (`xapp-1-A…-`) carries it. */
+  appId?: string;
+}
+
+/** Asks Slack who this token is. A string says why that can't be told; `retry` whether later may be better. */
+export async function readIdentity(
+  web: Web,
+  options: { appToken?: string | undefined } = {},
+): Promise<BotIdentity | { problem: string; retry: boolean }> {
+  const answer = await web.call("auth.test");
+  if (!answer.ok) {
+    if (answer.kind === "refused")
+      return { problem: `Slack refuses the bot token: ${answer.error}`, retry: false };
+    return {
+      problem:
+        answer.kind === "limited"
+          ? "Slack limits our calls"
+          : `Slack can't be reached: ${answer.reason}`,
+      retry: true,
+    };
+  }
+  const [botId, botUserId] = [textAt(answer.data, "bot_id"), textAt(answer.data, "user_id")];
+  const [teamId, enterpriseId] = [
+    textAt(answer.data, "team_id"),
+    textAt(answer.data, "enterprise_id"),
+  ];
+  if (botUserId === "" || teamId === "")
+    return { problem: "auth.test named no user or no team", retry: false };
+  if (botId === "")
+    return { problem: "this token is not a bot's (auth.test names no bot_id)", retry: false };
+  const appId = /^xapp-\d+-(A[A-Z0-9]+)-/.exec(options.appToken ?? "")?.[1];
+  return {
+    botId,
+    botUserId,
+    teamId,
+    ...(enterpriseId === "" ? {} : { enterpriseId }),
+    ...(appId === undefined ? {} : { appId }),
+  };
+}
+
+/**
+ * Why a delivery isn't for us, or undefined when it is: another app's, or of a workspace where we aren't installed.
+ * For an event of a shared channel `team_id` may be the other side's; `authorizations` names whose installation it is for.
+ * https://docs.slack.dev/apis/events-api/#authorizations
+ */
+export function foreignness(body: unknown, identity: BotIdentity): "app" | "team" | undefined {
+  const appId = textAt(body, "api_app_id");
+  if (identity.appId !== undefined && appId !== "" && appId !== identity.appId) return "app";
+  const grants = listAt(body, "authorizations");
+  const teams =
+    grants.length > 0
+      ? grants.map((grant) => textAt(grant, "team_id"))
+      : [
+          textAt(body, "team_id"),
+          textAt(body, "team", "id"),
+          textAt(body, "view", "app_installed_team_id"),
+        ];
+  if (teams.includes(identity.teamId)) return undefined;
+  const enterprises =
+    grants.length > 0
+      ? grants.map((grant) => textAt(grant, "enterprise_id"))
+      : [
+          textAt(body, "enterprise_id"),
+          textAt(body, "enterprise", "id"),
+          textAt(body, "team", "enterprise_id"),
+        ];
+  return identity.enterpriseId !== undefined && enterprises.includes(identity.enterpriseId)
+    ? undefined
+    : "team";
+}

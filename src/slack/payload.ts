@@ -1,0 +1,45 @@
+/** Reads what came from outside, where nothing about a value is known until it is looked at. */
+export type Payload = Readonly<Record<string, unknown>>;
+
+const nothing: Payload = {};
+
+function isPayload(value: unknown): value is Payload {
+  return typeof value === "object" && value !== null;
+}
+
+/** The value as an object, empty when it is none. */
+export function payloadOf(value: unknown): Payload {
+  return isPayload(value) ? value : nothing;
+}
+
+/** `at(body, "container", "message_ts")`: undefined wherever the path ends early. */
+export function at(value: unknown, ...path: readonly string[]): unknown {
+  let found = value;
+  for (const name of path) found = payloadOf(found)[name];
+  return found;
+}
+
+/** The text at that path; empty when there is none. */
+export function textAt(value: unknown, ...path: readonly string[]): string {
+  const found = at(value, ...path);
+  return typeof found === "string" ? found : "";
+}
+
+/** The list at that path; empty when there is none. */
+export function listAt(value: unknown, ...path: readonly string[]): readonly unknown[] {
+  const found = at(value, ...path);
+  return Array.isArray(found) ? found : [];
+}
+
+export function textsAt(value: unknown, ...path: readonly string[]): string[] {
+  return listAt(value, ...path).filter((one) => typeof one === "string");
+}
+
+/** Undefined when the text isn't JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,140 @@
+import type { Log } from "../log.ts";
+import type { Message } from "../messages/message.ts";
+import type { StoredRequest } from "../requests/record.ts";
+import type { Store } from "../requests/store.ts";
+import type { Pace } from "./pace.ts";
+import type { Web } from "./web.ts";
+
+export interface Place {
+  channelId: string;
+  threadTs?: string;
+}
+
+/** What came of a post: it stands there now, must be tried again later, or can't be said in that place. */
+export type Posted = { is: "said" } | { is: "later"; ms: number } | { is: "closed"; error: string };
+
+/** The name under which our messages are found again after a lost answer. */
+export const metadataType = "gatehouse_request";
+
+/** What Slack refuses for good in a channel: messages go elsewhere then. */
+const closedChannel = new Set([
+  "not_in_channel",
+  "channel_not_found",
+  "is_archived",
+  "restricted_action",
+  "restricted_action_read_only_channel",
+  "restricted_action_thread_only_channel",
+  "no_permission",
+]);
+const goneThread = new Set(["thread_not_found", "cannot_reply_to_message"]);
+
+/** How long a post whose answer was lost may still be on its way before it is looked for (ms). */
+export const unsureMs = 3000;
+
+/**
+ * Posts a message of a request exactly once: it is marked before the call, and when that call's answer was lost the
+ * message is looked up by its metadata before it is posted again.
+ */
+export function createPostOnce(options: { web: Web; store: Store; pace: Pace; log: Log }) {
+  const { web, store, pace, log } = options;
+
+  return async function postOnce(
+    request: StoredRequest,
+    what: string,
+    message: Message,
+    place: Place,
+  ): Promise<Posted> {
+    const { id } = request.record;
+    if (request.delivered.said[what]?.startsWith("posting")) {
+      const found = await lookUp(request, what, place);
+      if (found === "unsure") return { is: "later", ms: unsureMs };
+      if (found) return said(id, what, found, place.channelId);
+    }
+    const waitMs = await pace.post(place.channelId);
+    if (waitMs > 0) return { is: "later", ms: waitMs };
+    await store.setDelivered(id, { [`said:${what}`]: `posting ${Date.now()}` });
+    const answer = await web.call("chat.postMessage", {
+      channel: place.channelId,
+      ...(place.threadTs ? { thread_ts: place.threadTs } : {}),
+      text: message.text,
+      blocks: message.blocks,
+      unfurl_links: false,
+      unfurl_media: false,
+      metadata: { event_type: metadataType, event_payload: { request: id, said: what } },
+    });
+    if (answer.ok) {
+      return said(
+        id,
+        what,
+        String(answer.data["ts"]),
+        String(answer.data["channel"] ?? place.channelId),
+      );
+    }
+    if (answer.kind === "lost") return { is: "later", ms: unsureMs };
+    // Provably not posted: the mark goes, so that the next try needs no look-up
+    await store.setDelivered(id, { [`said:${what}`]: "" });
+    if (answer.kind === "unreachable") return { is: "later", ms: unsureMs };
+    if (answer.kind === "limited") {
+      await pace.pause({ post: place.channelId }, answer.retryAfterMs);
+      return { is: "later", ms: answer.retryAfterMs };
+    }
+    if (closedChannel.has(answer.error)) return { is: "closed", error: answer.error };
+    if (place.threadTs && goneThread.has(answer.error)) {
+      // The message it belongs to was deleted: the story goes on in the channel
+      const unmarked = {
+        ...request,
+        delivered: { ...request.delivered, said: { ...request.delivered.said, [what]: "" } },
+      };
+      return postOnce(unmarked, what, message, { channelId: place.channelId });
+    }
+    log.error("slack.refused-message", {
+      request: id,
+      what,
+      error: answer.error,
+      detail: answer.detail,
+    });
+    return said(id, what, "refused", place.channelId);
+  };
+
+  async function said(id: string, what: string, ts: string, channelId: string): Promise<Posted> {
+    const fields: Record<string, string> = { [`said:${what}`]: ts };
+    if (what === "card" && ts !== "refused") fields["card"] = `${channelId} ${ts}`;
+    await store.setDelivered(id, fields);
+    return { is: "said" };
+  }
+
+  /** The ts of a message that a lost answer may have left behind; undefined when it provably isn't there. */
+  async function lookUp(
+    request: StoredRequest,
+    what: string,
+    place: Place,
+  ): Promise<string | "unsure" | undefined> {
+    const { id, createdAt } = request.record;
+    const shared = { channel: place.channelId, limit: 200, include_all_metadata: true };
+    const answer = place.threadTs
+      ? await web.call("conversations.replies", { ...shared, ts: place.threadTs })
+      : await web.call("conversations.history", {
+          ...shared,
+          oldest: String(Math.floor(createdAt / 1000) - 120),
+        });
+    if (!answer.ok) {
+      if (answer.kind !== "refused") return "unsure";
+      log.warn("slack.look-up-refused", { request: id, error: answer.error });
+      return undefined;
+    }
+    const messages = Array.isArray(answer.data["messages"])
+      ? (answer.data["messages"] as Found[])
+      : [];
+    return messages.find(
+      ({ metadata }) =>
+        metadata?.event_type === metadataType &&
+        metadata.event_payload?.["request"] === id &&
+        metadata.event_payload["said"] === what,
+    )?.ts;
+  }
+}
+
+interface Found {
+  ts: string;
+  metadata?: { event_type?: string; event_payload?: Record<string, unknown> };
+}

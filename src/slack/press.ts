@@ -1,0 +1,144 @@
+import { UserError } from "../errors.ts";
+import { context, message } from "../messages/message.ts";
+import { md } from "../messages/text.ts";
+import { parseInput } from "../registry/parse.ts";
+import { readTarget } from "../requests/gate.ts";
+import { lookAt } from "../requests/judge.ts";
+import { mayRetry } from "../requests/render-card.ts";
+import type { StoredRequest } from "../requests/record.ts";
+import { apologise, say } from "./apology.ts";
+import type { Ask } from "./ask.ts";
+import { publicly } from "./publicly.ts";
+import type { Reply } from "./reply.ts";
+import { isRefused, readContext, run } from "./run.ts";
+import { byDottedName, isChange, type Talk } from "./talk.ts";
+import { reasonModal } from "./verdict-modal.ts";
+
+type Press = Extract<Ask, { kind: "button" }>;
+
+/** A pressed button. Its value names things; what may be done with them is decided anew. */
+export async function press(ask: Press, reply: Reply, talk: Talk): Promise<void> {
+  try {
+    const value = readValue(ask.value);
+    if (ask.action.startsWith("run:")) {
+      const command = byDottedName(talk.commands, ask.action.split(":")[1] ?? "");
+      if (!command) throw outdated();
+      await run(command, value, ask, reply, talk);
+      return;
+    }
+    if (ask.action === "share") return await share(value, ask, reply, talk);
+    if (ask.action.startsWith("request:")) return await pressOnRequest(ask, value, reply, talk);
+    throw outdated();
+  } catch (error) {
+    await reply.privately(apologise(error, talk.log));
+  }
+}
+
+async function pressOnRequest(
+  ask: Press,
+  value: Record<string, unknown>,
+  reply: Reply,
+  talk: Talk,
+): Promise<void> {
+  const request = await talk.store.get(String(value["request"]));
+  const command = talk.commands.find(({ name }) => name === request?.record.command);
+  if (!request || !command || !isChange(command)) throw outdated();
+  const { card } = request.delivered;
+  if (card && ask.channelId !== "" && card.channelId !== ask.channelId) throw outdated();
+  const person = await talk.person(ask.userId, ask.teamId);
+  if (await isRefused(command, [request.record.target], person, request.record, reply, talk))
+    return;
+  switch (ask.action) {
+    case "request:cancel":
+      return cancel(request, person.id, talk);
+    case "request:retry":
+      if (!mayRetry(request)) throw outdated();
+      return run(command, request.record.input, ask, reply, talk);
+    case "request:look":
+      return lookAgain(request, reply, talk);
+    case "request:happened":
+    case "request:not-happened":
+      if (request.state !== "unknown")
+        throw new UserError(`This was settled meanwhile: ${request.state}.`);
+      if (!(await reply.open(reasonModal(request, ask.action === "request:happened")))) {
+        throw new UserError("That took too long to open.", "Please press again.");
+      }
+      return;
+    default:
+      throw outdated();
+  }
+}
+
+async function cancel(request: StoredRequest, by: string, reply: Reply, talk: Talk): Promise<void> {
+  if (request.state !== "authorized" && request.state !== "draft") {
+    throw new UserError(
+      "It is too late to cancel: it has been sent.",
+      "The thread will tell how it ends.",
+    );
+  }
+  const moved = await talk.store.move(request, {
+    state: "cancelled",
+    progress: { ...request.progress, why: "taken back before it was sent", decidedBy: { id: by } },
+    why: "cancelled",
+    actor: by,
+  });
+  if (moved.is === "changed")
+    throw new UserError("It moved on just now.", "Look at the message again.");
+  talk.nudge();
+}
+
+/** Reads the target once more and shows it; an unknown outcome is never resolved by itself. */
+async function lookAgain(request: StoredRequest, reply: Reply, talk: Talk): Promise<void> {
+  if (request.state !== "unknown")
+    throw new UserError(`This was settled meanwhile: ${request.state}.`);
+  const { seen } = await readTarget(request.record.target, talk);
+  const lastLook = lookAt(seen, await talk.store.now());
+  await talk.store.move(request, {
+    state: "unknown",
+    progress: { ...request.progress, lastLook },
+    why: `looked again: ${lastLook.status}`,
+  });
+  talk.nudge();
+  await reply.privately(
+    say(
+      md`${request.record.target.name} is ${lastLook.status} now. Whether this request did it, only a person can say.`,
+    ),
+  );
+}
+
+/** Runs a read command again and shows its answer to the whole channel. */
+async function share(
+  value: Record<string, unknown>,
+  ask: Press,
+  reply: Reply,
+  talk: Talk,
+): Promise<void> {
+  const command = byDottedName(talk.commands, String(value["command"]));
+  if (!command || isChange(command)) throw outdated();
+  const person = await talk.person(ask.userId, ask.teamId);
+  if (await isRefused(command, [], person, ask, reply, talk)) return;
+  const input = readValue(JSON.stringify(value["input"] ?? {}));
+  const answer = await command.answer(
+    parseInput(command, input) as never,
+    readContext(person, ask, talk),
+  );
+  const shared = message(answer.text, answer.blocks, context(md`Shared by ${person.name}`));
+  await publicly(shared, ask, reply, talk);
+}
+
+function readValue(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) return { ...value };
+  } catch {
+    // Falls through: a value that isn't ours
+  }
+  throw outdated();
+}
+
+function outdated(): UserError {
+  return new UserError(
+    "This button no longer works.",
+    "Ask again with a command; `/gatehouse help` lists them.",
+  );
+}

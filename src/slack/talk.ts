@@ -1,0 +1,42 @@
+import type { Compute } from "../compute/compute.ts";
+import type { Inventory } from "../inventory/inventory.ts";
+import type { Log } from "../log.ts";
+import type { Policy } from "../policy-file.ts";
+import type { ChangeCommand, Command, StatusLine } from "../registry/define.ts";
+import type { Person } from "../registry/person.ts";
+import type { Store } from "../requests/store.ts";
+import type { Web } from "./web.ts";
+
+/** What a conversation with a person needs; joined in `start.ts`. */
+export interface Talk {
+  commands: readonly Command[];
+  policy: Policy;
+  policyVersion: string;
+  ourTeamId: string;
+  store: Store;
+  inventory: Inventory;
+  compute: Compute;
+  web: Web;
+  /** Rejects when Slack can't say who somebody is: then the answer is no. */
+  person(userId: string, teamId: string, options?: { fresh?: boolean }): Promise<Person>;
+  status(): Promise<readonly StatusLine[]>;
+  wake(id: string): Promise<void>;
+  /** Something was written that Slack should hear of. */
+  nudge(): void;
+  seal(responseUrl: string): string;
+  log: Log;
+  now(): number;
+}
+
+export function isChange(command: Command): command is ChangeCommand {
+  return command.kind === "change";
+}
+
+/** The name of a command as buttons carry it: `vm.restart`. */
+export function dotted(command: Pick<Command, "name">): string {
+  return command.name.replaceAll(" ", ".");
+}
+
+export function byDottedName(commands: readonly Command[], name: string): Command | undefined {
+  return commands.find((command) => dotted(command) === name);
+}

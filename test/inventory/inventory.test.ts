@@ -1,0 +1,311 @@
+import { describe, expect, it } from "vitest";
+import { UserError } from "../../src/errors.ts";
+import { createInventory, type InventoryOptions } from "../../src/inventory/create-inventory.ts";
+import { silentLog } from "../../src/log.ts";
+import { connectRedis } from "../../src/redis.ts";
+import { privateRedis, testRedis } from "../support/with-redis.ts";
+import {
+  failing,
+  projectNamed,
+  smallService,
+  vmNamed,
+  type SmallService,
+} from "./small-service.ts";
+
+const shop = projectNamed("shop");
+
+/** Inventories of several processes over one Redis; each closes itself. */
+async function processes(service: SmallService, over: Partial<InventoryOptions> = {}) {
+  const at = await testRedis();
+  const opened: ReturnType<typeof createInventory>[] = [];
+  return {
+    ...at,
+    opens: (more: Partial<InventoryOptions> = {}) => {
+      const inventory = createInventory({
+        redis: at.redis,
+        key: at.key,
+        compute: service,
+        log: silentLog(),
+        refreshMs: 60_000,
+        ...over,
+        ...more,
+      });
+      opened.push(inventory);
+      return inventory;
+    },
+    [Symbol.asyncDispose]: async () => {
+      await Promise.all(opened.map((inventory) => inventory.close()));
+      await at[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const names = async (of: Promise<readonly { name: string }[]>) =>
+  (await of).map(({ name }) => name);
+
+/** Asks until it holds: another process looks at Redis at most every half second. */
+const soon = <T>(ask: () => Promise<T>) => expect.poll(ask, { timeout: 3_000, interval: 20 });
+
+describe("the inventory", () => {
+  it("is read by one process and known to all", async () => {
+    const service = smallService({ shop: ["web-1", "db"], blog: ["web-1"], empty: [] });
+    service.held.set("p-site", { project: projectNamed("site", { type: "GIT_DEPLOY" }), vms: [] });
+    await using fleet = await processes(service);
+    const [one, other] = [fleet.opens(), fleet.opens()];
+    expect(await Promise.all([one.refresh(), other.refresh()])).toContain(false);
+    expect(service.calls.filter((call) => call === "list")).toHaveLength(1);
+    expect(service.calls).not.toContain("vms p-site");
+    expect(await names(other.projects())).toEqual(["blog", "empty", "shop", "site"]);
+    expect(await other.findVm("shop/web-1")).toEqual({
+      found: { ...vmNamed(shop, "web-1"), projectName: "shop" },
+    });
+    expect(await other.findVm("dbb")).toMatchObject({ unknown: [{ name: "db" }] });
+    expect(await other.findProject("BLOG")).toMatchObject({ found: { id: "p-blog" } });
+    expect(await names(other.matchVms("*b-1"))).toEqual(["web-1", "web-1"]);
+    expect(await names(other.vms({ projectId: "p-shop", status: "RUNNING" }))).toEqual([
+      "db",
+      "web-1",
+    ]);
+    expect(await other.state()).toMatchObject({ vms: 3, projects: 4, stale: false, unread: [] });
+  });
+
+  it("writes only what changed, and readers take over only that", async () => {
+    const service = smallService({ shop: ["web-1"], blog: ["db"] });
+    await using fleet = await processes(service);
+    const [one, other] = [fleet.opens(), fleet.opens()];
+    await one.refresh();
+    await other.projects();
+    const version = () => fleet.redis.hget(fleet.key("inventory", "v1", "head"), "version");
+    const before = Number(await version());
+    await one.refresh();
+    expect(Number(await version())).toBe(before);
+    const held = service.held.get("p-shop");
+    held?.vms.push(vmNamed(shop, "web-2"));
+    await one.refresh();
+    expect(Number(await version())).toBe(before + 1);
+    await soon(() => names(other.matchVms("web-*"))).toEqual(["web-1", "web-2"]);
+  });
+
+  it("keeps the service's load bounded", async () => {
+    const service = smallService(
+      Object.fromEntries(Array.from({ length: 60 }, (_, n) => [`p${n}`, ["vm"]])),
+    );
+    service.before = () => new Promise((resolve) => setTimeout(resolve, 2));
+    await using fleet = await processes(service, { concurrency: 5 });
+    await fleet.opens().refresh();
+    expect(service.mostOpen).toBe(5);
+  });
+
+  it("refreshes in the background, once for all processes", async () => {
+    const service = smallService({ shop: ["web-1"] });
+    await using fleet = await processes(service, { refreshMs: 150 });
+    const all = [fleet.opens(), fleet.opens(), fleet.opens()];
+    for (const inventory of all) inventory.start();
+    await soon(async () => service.calls.filter((call) => call === "list").length).toBe(1);
+    service.held.get("p-shop")?.vms.push(vmNamed(shop, "new"));
+    for (const inventory of all)
+      await soon(() => names(inventory.matchVms("new"))).toEqual(["new"]);
+    await Promise.all(all.map((inventory) => inventory.close()));
+    const calls = service.calls.length;
+    await new Promise((resolve) => setTimeout(resolve, 250));
+    expect(service.calls).toHaveLength(calls);
+  });
+});
+
+describe("an inventory that isn't there yet", () => {
+  it("is waited for, for two seconds at most, and then says so", async () => {
+    await using fleet = await processes(smallService({ shop: ["web-1"] }));
+    const inventory = fleet.opens();
+    const before = performance.now();
+    const failure: unknown = await inventory.findVm("web-1").catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(UserError);
+    expect(String(failure)).toContain("I don't know the VMs yet");
+    expect(performance.now() - before).toBeGreaterThan(1_900);
+    expect(performance.now() - before).toBeLessThan(3_000);
+    expect(await inventory.state()).toMatchObject({ refreshedAt: undefined, stale: true, vms: 0 });
+  });
+
+  it("answers as soon as the first refresh has ended", async () => {
+    const service = smallService({ shop: ["web-1"] });
+    const { promise, resolve } = Promise.withResolvers<void>();
+    service.before = (call) => (call === "list" ? promise : undefined);
+    await using fleet = await processes(service);
+    const inventory = fleet.opens();
+    inventory.start();
+    const found = inventory.findVm("web-1");
+    resolve();
+    expect(await found).toMatchObject({ found: { id: "v-shop-web-1" } });
+  });
+});
+
+describe("a bad day of the service", () => {
+  it("empties nothing: a list that fails leaves all as it was, and stale", async () => {
+    const service = smallService({ shop: ["web-1"] });
+    await using fleet = await processes(service);
+    const [one, other] = [fleet.opens(), fleet.opens()];
+    await one.refresh();
+    service.before = () => failing("unreachable");
+    expect(await one.refresh()).toBe(false);
+    expect(await one.findVm("web-1")).toMatchObject({ found: { name: "web-1" } });
+    expect(await one.state()).toMatchObject({ stale: true, vms: 1 });
+    await soon(() => other.state()).toMatchObject({ stale: true, vms: 1 });
+  });
+
+  it("names projects that can't be read and keeps their VMs", async () => {
+    const service = smallService({ shop: ["web-1"], blog: ["db"] });
+    await using fleet = await processes(service);
+    const [one, other] = [fleet.opens(), fleet.opens()];
+    await one.refresh();
+    service.held.get("p-blog")?.vms.push(vmNamed(projectNamed("blog"), "db-2"));
+    service.before = (call) => (call === "vms p-shop" ? failing("refused") : undefined);
+    expect(await one.refresh()).toBe(true);
+    expect(await one.state()).toMatchObject({ stale: false, unread: ["shop"], vms: 3 });
+    expect(await other.state()).toMatchObject({ unread: ["shop"], vms: 3 });
+  });
+
+  it("removes nothing when everything is a 404, or a list leaves something out", async () => {
+    const service = smallService({ shop: ["web-1"], blog: ["db"] });
+    await using fleet = await processes(service);
+    const inventory = fleet.opens();
+    await inventory.refresh();
+    service.hiddenInList.add("p-blog");
+    await inventory.refresh();
+    expect(await inventory.state()).toMatchObject({ vms: 2, projects: 2 });
+    service.before = (call) => (call === "list" ? undefined : failing("not-found"));
+    service.hiddenInList.clear();
+    service.before = () => failing("not-found");
+    expect(await inventory.refresh()).toBe(false);
+    expect(await inventory.state()).toMatchObject({ vms: 2, projects: 2 });
+  });
+
+  it("keeps a project whose VMs are a 404 while the project itself is not", async () => {
+    const service = smallService({ shop: ["web-1"], blog: ["db"] });
+    await using fleet = await processes(service);
+    const inventory = fleet.opens();
+    await inventory.refresh();
+    service.before = (call) => (call === "vms p-shop" ? failing("not-found") : undefined);
+    await inventory.refresh();
+    expect(await inventory.state()).toMatchObject({ vms: 2, unread: ["shop"] });
+  });
+
+  it("forgets what is really gone, in all processes", async () => {
+    const service = smallService({ shop: ["web-1", "web-2"], blog: ["db"] });
+    await using fleet = await processes(service);
+    const [one, other] = [fleet.opens(), fleet.opens()];
+    await one.refresh();
+    await other.vms();
+    service.held.delete("p-blog");
+    service.held.get("p-shop")?.vms.pop();
+    await one.refresh();
+    expect(await names(one.vms())).toEqual(["web-1"]);
+    await soon(() => names(other.vms())).toEqual(["web-1"]);
+    await soon(() => names(other.projects())).toEqual(["shop"]);
+  });
+
+  it("asks no more when nothing at all can be read", async () => {
+    const service = smallService(
+      Object.fromEntries(Array.from({ length: 300 }, (_, n) => [`p${n}`, ["vm"]])),
+    );
+    service.before = (call) => (call === "list" ? undefined : failing("unreachable"));
+    await using fleet = await processes(service);
+    expect(await fleet.opens().refresh()).toBe(false);
+    expect(service.calls.length).toBeLessThan(100);
+  });
+});
+
+describe("a note of what was just read", () => {
+  it("is known at once here, and soon everywhere", async () => {
+    const service = smallService({ shop: ["web-1"], blog: ["db"] });
+    await using fleet = await processes(service);
+    const [one, other] = [fleet.opens(), fleet.opens()];
+    await one.refresh();
+    await other.vms();
+    const { specs: _unsaid, ...stopped } = vmNamed(shop, "web-1", { status: "STOPPED" });
+    const noted = one.note({ vm: stopped });
+    expect(await one.findVm("web-1")).toMatchObject({
+      found: { status: "STOPPED", specs: { cpu: 2 } },
+    });
+    await noted;
+    await one.note({ vm: vmNamed(shop, "web-9"), goneVmId: "v-blog-db" });
+    await one.note({ project: projectNamed("fresh", { status: "CREATING" }) });
+    await one.note({ goneProjectId: "p-blog" });
+    await one.note({ vm: vmNamed(projectNamed("never-heard-of"), "x") });
+    for (const inventory of [one, other]) {
+      await soon(() => names(inventory.vms())).toEqual(["web-1", "web-9"]);
+      await soon(() => names(inventory.projects())).toEqual(["fresh", "shop"]);
+      expect(await inventory.vms({ status: "STOPPED" })).toHaveLength(1);
+    }
+  });
+
+  it("outlives a refresh that read the project before", async () => {
+    const service = smallService({ shop: ["web-1"] });
+    await using fleet = await processes(service);
+    const [one, other] = [fleet.opens(), fleet.opens()];
+    await one.refresh();
+    await other.vms();
+    const running = vmNamed(shop, "web-1");
+    let reads = 0;
+    service.before = async (call) => {
+      if (call !== "vms p-shop" || reads++ > 0) return;
+      await other.note({ vm: { ...running, name: "renamed" } });
+      service.held.set("p-shop", {
+        project: shop,
+        vms: [{ ...running, name: "renamed", status: "STOPPED" }],
+      });
+    };
+    await one.refresh();
+    expect(await one.vms()).toMatchObject([{ name: "renamed", status: "STOPPED" }]);
+  });
+
+  it("of many processes at once is never lost", async () => {
+    const vms = Array.from({ length: 12 }, (_, n) => `vm-${n}`);
+    await using fleet = await processes(smallService({ shop: vms }));
+    const all = Array.from({ length: 4 }, () => fleet.opens());
+    await all[0]?.refresh();
+    await Promise.all(all.map((inventory) => inventory.vms()));
+    await Promise.all(
+      vms.map(async (vm, n) => all[n % 4]?.note({ vm: vmNamed(shop, vm, { status: "STOPPED" }) })),
+    );
+    const late = fleet.opens();
+    await late.projects();
+    expect(await late.vms({ status: "STOPPED" })).toHaveLength(12);
+  });
+});
+
+describe("a bad day of Redis", () => {
+  it("is answered from memory, marked stale, and mended by the next refresh", async () => {
+    await using server = await privateRedis();
+    const redis = await connectRedis(server.url, "commands", silentLog());
+    const service = smallService({ shop: ["web-1"] });
+    await using fleet = await processes(service, { redis });
+    const inventory = fleet.opens();
+    await inventory.refresh();
+    await server.kill();
+    await soon(() => inventory.state()).toMatchObject({ stale: true, vms: 1 });
+    expect(await inventory.findVm("web-1")).toMatchObject({ found: { name: "web-1" } });
+    await inventory.note({ vm: vmNamed(shop, "web-1", { status: "STOPPED" }) });
+    expect(await inventory.findVm("web-1")).toMatchObject({ found: { status: "STOPPED" } });
+    await server.start();
+    await soon(() => inventory.refresh().catch(() => false)).toBe(true);
+    expect(await inventory.state()).toMatchObject({ stale: false, vms: 1 });
+    redis.disconnect();
+  });
+
+  it("that emptied it takes nothing from those who know, and all is written again", async () => {
+    const service = smallService({ shop: ["web-1"], blog: ["db"] });
+    await using fleet = await processes(service);
+    const [one, other] = [fleet.opens(), fleet.opens()];
+    await one.refresh();
+    await other.vms();
+    const keys = await fleet.redis.keys(`${fleet.key("inventory")}*`);
+    await fleet.redis.del(...keys);
+    await one.note({ vm: vmNamed(shop, "web-1", { status: "STOPPED" }) });
+    expect(await names(one.vms())).toEqual(["db", "web-1"]);
+    await soon(() => other.vms({ status: "STOPPED" })).toHaveLength(1);
+    expect(await names(other.vms())).toEqual(["db", "web-1"]);
+    service.before = (call) => (call === "vms p-blog" ? failing() : undefined);
+    await one.refresh();
+    const late = fleet.opens();
+    expect(await names(late.vms())).toEqual(["db", "web-1"]);
+  });
+});

@@ -1,0 +1,15 @@
+import { defineConfig } from "vitest/config"
+
+export default defineConfig({
+  test: {
+    include: ["test/**/*.test.ts"],
+    globalSetup: ["test/support/shared-redis.ts"],
+    testTimeout: 20_000,
+    hookTimeout: 20_000,
+    teardownTimeout: 5_000,
+    pool: "forks",
+    maxWorkers: 2,
+    // an "only" left behind must not let the rest pass unseen
+    allowOnly: false,
+  },
+})
