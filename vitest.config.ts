@@ -1,4 +1,4 @@
-import { defineConfig } from "vitest/config"
+import { defineConfig } from "vitest/config";
 
 export default defineConfig({
   test: {
@@ -12,4 +12,4 @@ export default defineConfig({
     // an "only" left behind must not let the rest pass unseen
     allowOnly: false,
   },
-})
+});

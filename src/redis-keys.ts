@@ -4,16 +4,16 @@
  */
 export interface Keys {
   /** `key("request", id)` is `{gatehouse}:request:<id>`. */
-  (...parts: readonly (string | number)[]): string
+  (...parts: readonly (string | number)[]): string;
   /** `{gatehouse}`: what BullMQ takes as `prefix`, and the beginning of every key. */
-  readonly prefix: string
-  readonly namespace: string
+  readonly prefix: string;
+  readonly namespace: string;
 }
 
 /** Tests and installations that share a Redis use a namespace each. */
 export function createKeys(namespace = "gatehouse"): Keys {
-  if (!/^[\w.-]{1,80}$/.test(namespace)) throw new Error(`not a namespace: ${namespace}`)
-  const prefix = `{${namespace}}`
-  const key = (...parts: readonly (string | number)[]) => [prefix, ...parts].join(":")
-  return Object.assign(key, { prefix, namespace })
+  if (!/^[\w.-]{1,80}$/.test(namespace)) throw new Error(`not a namespace: ${namespace}`);
+  const prefix = `{${namespace}}`;
+  const key = (...parts: readonly (string | number)[]) => [prefix, ...parts].join(":");
+  return Object.assign(key, { prefix, namespace });
 }

@@ -1,13 +1,13 @@
-import { Cluster, Redis } from "ioredis"
-import { messageOf, UserError } from "./errors.ts"
-import type { Log } from "./log.ts"
-import { parseRedisUrl, type RedisAddress } from "./redis-address.ts"
+import { Cluster, Redis } from "ioredis";
+import { messageOf, UserError } from "./errors.ts";
+import type { Log } from "./log.ts";
+import { parseRedisUrl, type RedisAddress } from "./redis-address.ts";
 
-export { parseRedisUrl, type RedisAddress } from "./redis-address.ts"
-export { createKeys, type Keys } from "./redis-keys.ts"
-export { checkRedis, type RedisCheck } from "./redis-check.ts"
+export { parseRedisUrl, type RedisAddress } from "./redis-address.ts";
+export { createKeys, type Keys } from "./redis-keys.ts";
+export { checkRedis, type RedisCheck } from "./redis-check.ts";
 
-export type RedisClient = Redis | Cluster
+export type RedisClient = Redis | Cluster;
 
 /**
  * What a connection is for decides how it fails:
@@ -16,7 +16,7 @@ export type RedisClient = Redis | Cluster
  * - `worker`      for BullMQ's workers, whose blocking reads must wait for Redis however long it takes.
  * - `subscriber`  for SUBSCRIBE: waits, and subscribes again after a reconnect.
  */
-export type RedisPurpose = "commands" | "worker" | "subscriber"
+export type RedisPurpose = "commands" | "worker" | "subscriber";
 
 function options(purpose: RedisPurpose) {
   const common = {
@@ -25,21 +25,22 @@ function options(purpose: RedisPurpose) {
     connectionName: `gatehouse-${purpose}`,
     retryStrategy: reconnectDelay,
     // a failover left us with a replica: find the new primary, don't repeat the command
-    reconnectOnError: (error: Error): 1 | false => (error.message.startsWith("READONLY") ? 1 : false),
-  }
-  if (purpose !== "commands") return { ...common, maxRetriesPerRequest: null }
+    reconnectOnError: (error: Error): 1 | false =>
+      error.message.startsWith("READONLY") ? 1 : false,
+  };
+  if (purpose !== "commands") return { ...common, maxRetriesPerRequest: null };
   return {
     ...common,
     enableOfflineQueue: false,
     maxRetriesPerRequest: 1,
     commandTimeout: 1_000,
     autoResendUnfulfilledCommands: false,
-  }
+  };
 }
 
 /** For ever, a little later each time, never more than about two seconds apart; jitter so that a fleet spreads out. */
 function reconnectDelay(times: number): number {
-  return Math.min(2_000, 50 * 2 ** Math.min(times - 1, 10)) + Math.floor(Math.random() * 200)
+  return Math.min(2_000, 50 * 2 ** Math.min(times - 1, 10)) + Math.floor(Math.random() * 200);
 }
 
 /**
@@ -53,16 +54,16 @@ export async function connectRedis(
   log: Log,
   { patienceMs = 10_000 }: { patienceMs?: number } = {},
 ): Promise<RedisClient> {
-  const address = parseRedisUrl(url)
-  const redis = open(address, purpose)
-  reportErrors(redis, purpose, log)
+  const address = parseRedisUrl(url);
+  const redis = open(address, purpose);
+  reportErrors(redis, purpose, log);
   try {
-    await ready(redis, address, patienceMs)
+    await ready(redis, address, patienceMs);
   } catch (error) {
-    redis.disconnect()
-    throw error
+    redis.disconnect();
+    throw error;
   }
-  return redis
+  return redis;
 }
 
 function open(address: RedisAddress, purpose: RedisPurpose): RedisClient {
@@ -71,10 +72,10 @@ function open(address: RedisAddress, purpose: RedisPurpose): RedisClient {
     ...(address.username !== undefined && { username: address.username }),
     ...(address.password !== undefined && { password: address.password }),
     ...(address.tls && { tls: {} }),
-  }
-  const [node] = address.nodes
-  if (address.mode === "single") return new Redis({ ...shared, db: address.db, ...node })
-  const { retryStrategy: _ours, lazyConnect: _lazy, ...redisOptions } = shared
+  };
+  const [node] = address.nodes;
+  if (address.mode === "single") return new Redis({ ...shared, db: address.db, ...node });
+  const { retryStrategy: _ours, lazyConnect: _lazy, ...redisOptions } = shared;
   return new Cluster([...address.nodes], {
     lazyConnect: true,
     enableOfflineQueue: purpose !== "commands",
@@ -84,69 +85,79 @@ function open(address: RedisAddress, purpose: RedisPurpose): RedisClient {
     // a cluster client sends a command again after a lost connection unless told not to
     retryDelayOnFailover: purpose === "commands" ? 0 : 100,
     redisOptions,
-  })
+  });
 }
 
 function reportErrors(redis: RedisClient, purpose: RedisPurpose, log: Log): void {
-  let quietUntil = 0
-  let lost = false
+  let quietUntil = 0;
+  let lost = false;
   redis.on("error", (error: Error) => {
-    lost = true
-    const now = performance.now()
-    if (now < quietUntil) return
-    quietUntil = now + 10_000
-    log.warn("redis.error", { purpose, error })
-  })
+    lost = true;
+    const now = performance.now();
+    if (now < quietUntil) return;
+    quietUntil = now + 10_000;
+    log.warn("redis.error", { purpose, error });
+  });
   redis.on("ready", () => {
-    quietUntil = 0
-    if (lost) log.info("redis.back", { purpose })
-    lost = false
-  })
+    quietUntil = 0;
+    if (lost) log.info("redis.back", { purpose });
+    lost = false;
+  });
 }
 
 async function ready(redis: RedisClient, address: RedisAddress, patienceMs: number): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>()
-  let last = "no answer"
-  const give = (hint: string) => reject(new UserError(`Redis at ${address.shown} can't be used: ${last}`, hint))
-  const onReady = () => resolve()
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  let last = "no answer";
+  const give = (hint: string) =>
+    reject(new UserError(`Redis at ${address.shown} can't be used: ${last}`, hint));
+  const onReady = () => resolve();
   const onError = (error: Error) => {
-    last = reason(error)
+    last = reason(error);
     if (/^(WRONGPASS|NOAUTH|NOPERM|ERR AUTH|ERR invalid DB)/i.test(last)) {
-      give("check the user, password and database in REDIS_URL")
+      give("check the user, password and database in REDIS_URL");
     }
-  }
-  const timer = setTimeout(() => give("check REDIS_URL, and that Redis is running and reachable from here"), patienceMs)
-  redis.on("ready", onReady)
-  redis.on("error", onError)
-  redis.on("node error", onError)
-  redis.connect().catch(() => {}) // it goes on trying by itself; what happened arrives as events
+  };
+  const timer = setTimeout(
+    () => give("check REDIS_URL, and that Redis is running and reachable from here"),
+    patienceMs,
+  );
+  redis.on("ready", onReady);
+  redis.on("error", onError);
+  redis.on("node error", onError);
+  redis.connect().catch(() => {}); // it goes on trying by itself; what happened arrives as events
   try {
-    await promise
+    await promise;
   } finally {
-    clearTimeout(timer)
-    redis.off("ready", onReady)
-    redis.off("error", onError)
-    redis.off("node error", onError)
+    clearTimeout(timer);
+    redis.off("ready", onReady);
+    redis.off("error", onError);
+    redis.off("node error", onError);
   }
 }
 
 /** A cluster wraps what happened to its last node. */
 function reason(error: Error): string {
-  const inner: unknown = "lastNodeError" in error ? error.lastNodeError : undefined
-  return messageOf(inner ?? error)
+  const inner: unknown = "lastNodeError" in error ? error.lastNodeError : undefined;
+  return messageOf(inner ?? error);
 }
 
 /**
  * A Lua script on one connection: sent whole the first time, by its hash afterwards, and whole again when Redis has
  * forgotten it. Keys and arguments as given; the reply is whatever the script returns: parse it.
  */
-export type Script = (keys: readonly string[], args: readonly (string | number)[]) => Promise<unknown>
+export type Script = (
+  keys: readonly string[],
+  args: readonly (string | number)[],
+) => Promise<unknown>;
 
 /** `name` must be a fresh identifier on this connection, e.g. `gatehouseMove`. */
 export function defineScript(redis: RedisClient, name: string, lua: string): Script {
-  redis.defineCommand(name, { lua })
+  redis.defineCommand(name, { lua });
   // ioredis adds the command as a method that its types can't know
-  const run = (redis as unknown as Record<string, (...args: (string | number)[]) => Promise<unknown>>)[name]
-  if (run === undefined) throw new Error(`ioredis did not define ${name}`)
-  return (keys, args) => run.call(redis, keys.length, ...keys, ...args)
+  const run: unknown = Reflect.get(redis, name);
+  if (typeof run !== "function") throw new Error(`ioredis did not define ${name}`);
+  return async (keys, args) => {
+    const reply: unknown = await Reflect.apply(run, redis, [keys.length, ...keys, ...args]);
+    return reply;
+  };
 }

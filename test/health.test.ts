@@ -1,12 +1,12 @@
-import { connect } from "node:net"
-import { once } from "node:events"
-import { describe, expect, it } from "vitest"
-import { startHealth, type HealthOptions } from "../src/health.ts"
-import { silentLog } from "../src/log.ts"
-import { createTelemetry } from "../src/telemetry.ts"
+import { connect } from "node:net";
+import { once } from "node:events";
+import { describe, expect, it } from "vitest";
+import { startHealth, type HealthOptions } from "../src/health.ts";
+import { silentLog } from "../src/log.ts";
+import { createTelemetry } from "../src/telemetry.ts";
 
 async function server(options: Partial<HealthOptions> = {}) {
-  const telemetry = createTelemetry()
+  const telemetry = createTelemetry();
   const health = await startHealth({
     port: 0,
     host: "127.0.0.1",
@@ -15,98 +15,113 @@ async function server(options: Partial<HealthOptions> = {}) {
     alive: () => undefined,
     ready: async () => undefined,
     ...options,
-  })
+  });
   const get = async (path: string, method = "GET") => {
-    const response = await fetch(`http://127.0.0.1:${health.port}${path}`, { method })
-    return { status: response.status, text: await response.text(), type: response.headers.get("content-type") }
-  }
-  return { get, telemetry, port: health.port, [Symbol.asyncDispose]: () => health.close() }
+    const response = await fetch(`http://127.0.0.1:${health.port}${path}`, { method });
+    return {
+      status: response.status,
+      text: await response.text(),
+      type: response.headers.get("content-type"),
+    };
+  };
+  return { get, telemetry, port: health.port, [Symbol.asyncDispose]: () => health.close() };
 }
 
 describe("/healthz", () => {
   it("says whether this process should live on", async () => {
-    let problem: string | undefined
-    await using web = await server({ alive: () => problem })
-    expect(await web.get("/healthz")).toMatchObject({ status: 200, text: '{"ok":true}\n' })
-    problem = "the queue stands still"
-    expect(await web.get("/healthz")).toMatchObject({ status: 503, text: expect.stringContaining(problem) })
-  })
-})
+    let problem: string | undefined;
+    await using web = await server({ alive: () => problem });
+    expect(await web.get("/healthz")).toMatchObject({ status: 200, text: '{"ok":true}\n' });
+    problem = "the queue stands still";
+    expect(await web.get("/healthz")).toMatchObject({
+      status: 503,
+      text: expect.stringContaining(problem),
+    });
+  });
+});
 
 describe("/readyz", () => {
   it("is 503 with the reason while something is missing", async () => {
-    await using web = await server({ ready: async () => "Redis does not answer" })
+    await using web = await server({ ready: async () => "Redis does not answer" });
     expect(await web.get("/readyz")).toMatchObject({
       status: 503,
       text: '{"ok":false,"problem":"Redis does not answer"}\n',
       type: "application/json; charset=utf-8",
-    })
-  })
+    });
+  });
 
   it("is a no when the check itself fails", async () => {
-    await using web = await server({ ready: () => Promise.reject(new Error("boom")) })
-    expect(await web.get("/readyz")).toMatchObject({ status: 503, text: expect.stringContaining("boom") })
-  })
+    await using web = await server({ ready: () => Promise.reject(new Error("boom")) });
+    expect(await web.get("/readyz")).toMatchObject({
+      status: 503,
+      text: expect.stringContaining("boom"),
+    });
+  });
 
   it("is a no after two seconds when the check hangs", async () => {
-    await using web = await server({ ready: () => new Promise(() => {}) })
-    const began = performance.now()
-    expect(await web.get("/readyz")).toMatchObject({ status: 503, text: expect.stringContaining("longer than 2 s") })
-    expect(performance.now() - began).toBeLessThan(2_800)
-  })
-})
+    await using web = await server({ ready: () => new Promise(() => {}) });
+    const began = performance.now();
+    expect(await web.get("/readyz")).toMatchObject({
+      status: 503,
+      text: expect.stringContaining("longer than 2 s"),
+    });
+    expect(performance.now() - began).toBeLessThan(2_800);
+  });
+});
 
 describe("/metrics", () => {
   it("is Prometheus text of this world alone", async () => {
-    await using web = await server()
-    await using other = await server()
-    web.telemetry.acked.observe({ command: "vm restart" }, 0.004)
-    web.telemetry.computeCalls.inc({ endpoint: "GET /v1/vms/{vm_id}", outcome: "ok" })
-    web.telemetry.frozen.set(1)
-    const page = await web.get("/metrics")
-    expect(page.type).toContain("text/plain")
-    expect(page.text).toContain('gatehouse_ack_seconds_bucket{le="0.005",command="vm restart"} 1')
-    expect(page.text).toContain('gatehouse_compute_calls_total{endpoint="GET /v1/vms/{vm_id}",outcome="ok"} 1')
-    expect(page.text).toContain("gatehouse_frozen 1")
-    expect(page.text).toContain("process_cpu_seconds_total")
-    expect((await other.get("/metrics")).text).not.toContain("vm restart")
-  })
-})
+    await using web = await server();
+    await using other = await server();
+    web.telemetry.acked.observe({ command: "vm restart" }, 0.004);
+    web.telemetry.computeCalls.inc({ endpoint: "GET /v1/vms/{vm_id}", outcome: "ok" });
+    web.telemetry.frozen.set(1);
+    const page = await web.get("/metrics");
+    expect(page.type).toContain("text/plain");
+    expect(page.text).toContain('gatehouse_ack_seconds_bucket{le="0.005",command="vm restart"} 1');
+    expect(page.text).toContain(
+      'gatehouse_compute_calls_total{endpoint="GET /v1/vms/{vm_id}",outcome="ok"} 1',
+    );
+    expect(page.text).toContain("gatehouse_frozen 1");
+    expect(page.text).toContain("process_cpu_seconds_total");
+    expect((await other.get("/metrics")).text).not.toContain("vm restart");
+  });
+});
 
 describe("the web server", () => {
   it("answers 404 elsewhere and 405 to other methods", async () => {
-    await using web = await server()
-    expect(await web.get("/")).toMatchObject({ status: 404 })
-    expect(await web.get("/healthz", "POST")).toMatchObject({ status: 405 })
-    expect(await web.get("/healthz?x=1", "HEAD")).toMatchObject({ status: 200, text: "" })
-  })
+    await using web = await server();
+    expect(await web.get("/")).toMatchObject({ status: 404 });
+    expect(await web.get("/healthz", "POST")).toMatchObject({ status: 405 });
+    expect(await web.get("/healthz?x=1", "HEAD")).toMatchObject({ status: 200, text: "" });
+  });
 
   it("carries further pages on the same port", async () => {
     await using web = await server({
       routes: (request, response) => {
-        if (request.url !== "/slack/events") return false
-        response.end("ours")
-        return true
+        if (request.url !== "/slack/events") return false;
+        response.end("ours");
+        return true;
       },
-    })
-    expect(await web.get("/slack/events", "POST")).toMatchObject({ status: 200, text: "ours" })
-    expect(await web.get("/healthz")).toMatchObject({ status: 200 })
-  })
+    });
+    expect(await web.get("/slack/events", "POST")).toMatchObject({ status: 200, text: "ours" });
+    expect(await web.get("/healthz")).toMatchObject({ status: 200 });
+  });
 
   it("says that its port is taken instead of starting", async () => {
-    await using web = await server()
-    await expect(server({ port: web.port })).rejects.toMatchObject({ code: "EADDRINUSE" })
-  })
+    await using web = await server();
+    await expect(server({ port: web.port })).rejects.toMatchObject({ code: "EADDRINUSE" });
+  });
 
   it("closes within a second or so although somebody keeps a connection open", async () => {
-    const web = await server()
-    const socket = connect(web.port, "127.0.0.1")
-    socket.on("error", () => {})
-    await once(socket, "connect")
-    socket.write("GET /healthz HTTP/1.1\r\n")
-    const began = performance.now()
-    await web[Symbol.asyncDispose]()
-    expect(performance.now() - began).toBeLessThan(1_800)
-    socket.destroy()
-  })
-})
+    const web = await server();
+    const socket = connect(web.port, "127.0.0.1");
+    socket.on("error", () => {});
+    await once(socket, "connect");
+    socket.write("GET /healthz HTTP/1.1\r\n");
+    const began = performance.now();
+    await web[Symbol.asyncDispose]();
+    expect(performance.now() - began).toBeLessThan(1_800);
+    socket.destroy();
+  });
+});

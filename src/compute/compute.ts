@@ -111,6 +111,11 @@ export interface CallOptions {
   signal?: AbortSignal | undefined;
 }
 
+export interface ListOptions extends CallOptions {
+  /** Told of new projects while further pages are on their way, so that work on them may begin; each comes once. */
+  onPage?: ((projects: readonly Project[]) => void) | undefined;
+}
+
 /**
  * Every call rejects with ComputeError, or with UserError when an id can't be one (nothing was sent then). Reads are
  * retried within a budget (4 tries, full jitter, 10 % of calls); calls that change something are sent at most once.
@@ -122,7 +127,7 @@ export interface Compute {
     listAll(
       filter?: Omit<ProjectFilter, "page" | "perPage">,
       most?: number,
-      options?: CallOptions,
+      options?: ListOptions,
     ): Promise<Project[]>;
     get(projectId: string, options?: CallOptions): Promise<Project>;
     /** Follows pages where the service has them. */

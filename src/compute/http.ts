@@ -109,7 +109,8 @@ export function createHttp(settings: HttpSettings): Http {
       if ("body" in verdict) return verdict;
       throw toError(call.endpoint, verdict);
     } finally {
-      await client.destroy();
+      // Not awaited: while a connection is still being opened that takes as long as opening it.
+      client.destroy().catch(() => {});
     }
   }
 

@@ -84,29 +84,36 @@ export async function collectPages<T extends { id: string }>(
   readPage: (page: number) => Promise<Page<T>>,
   first: Page<T>,
   most: number,
+  onPage: (items: readonly T[]) => void = () => {},
 ): Promise<{ items: T[]; complete: boolean }> {
   const seen = new Map<string, T>();
-  const take = (page: Page<T>): boolean => {
-    const before = seen.size;
-    for (const item of page.items) if (!seen.has(item.id)) seen.set(item.id, item);
-    return seen.size > before;
+  const take = (pages: readonly Page<T>[]): T[] => {
+    const fresh = new Map(pages.flatMap((page) => page.items).map((item) => [item.id, item]));
+    for (const [id, item] of fresh) {
+      if (seen.has(id) || seen.size >= most) fresh.delete(id);
+      else seen.set(id, item);
+    }
+    return [...fresh.values()];
   };
   const total = Math.min(first.total ?? Number.POSITIVE_INFINITY, most);
   let last = first;
   let next = 2;
-  let fresh = take(first);
-  while (fresh && seen.size < total && !isLast(last)) {
+  let fresh = take([first]);
+  while (fresh.length > 0 && seen.size < total && !isLast(last)) {
     // What the first page really held is the page size, whatever was asked for.
     const left =
       first.total === undefined ? 1 : Math.ceil((total - seen.size) / first.items.length);
     const wave = Array.from({ length: Math.min(left, atOnce) }, (_, offset) => next + offset);
-    const pages = await Promise.all(wave.map((page) => readPage(page)));
+    const reading = Promise.all(wave.map((page) => readPage(page)));
+    // Now that the next pages are on their way, others may use the connections that are left.
+    onPage(fresh);
+    const pages = await reading;
     next += wave.length;
-    fresh = pages.map(take).some(Boolean);
+    fresh = take(pages);
     last = pages.at(-1) ?? last;
   }
-  const items = [...seen.values()].slice(0, most);
-  return { items, complete: first.total === undefined || items.length >= total };
+  if (fresh.length > 0) onPage(fresh);
+  return { items: [...seen.values()], complete: first.total === undefined || seen.size >= total };
 }
 
 function isLast(page: Page<unknown>): boolean {

@@ -13,7 +13,7 @@ import { endpoints } from "./endpoints.ts";
 import { ComputeError } from "./errors.ts";
 import type { Http } from "./http.ts";
 import { collectPages, parsePage, type Page } from "./pages.ts";
-import { projectSchema, unwrap, vmOfProjectSchema } from "./schemas.ts";
+import { listedVmSchema, projectSchema, unwrap, type ListedVm } from "./schemas.ts";
 
 /** Asked for when all pages are wanted; the service may give fewer. */
 const perPageWanted = 100;
@@ -65,13 +65,14 @@ export function createProjects(http: Http, log: (event: object) => void): Comput
       };
     },
 
-    listAll: async (filter = {}, most = mostProjects, options = {}) => {
+    listAll: async (filter = {}, most = mostProjects, { onPage, ...options } = {}) => {
       const [first, perPage] = await readFirst(filter, options);
       const size = perPage === undefined ? {} : { perPage };
       const { items, complete } = await collectPages(
         (page) => readProjects({ ...filter, page, ...size }, options),
         first,
         most,
+        onPage,
       );
       warnIncomplete(endpoints.listProjects, complete);
       return items;
@@ -90,23 +91,18 @@ export function createProjects(http: Http, log: (event: object) => void): Comput
 
     vms: async (projectId, options = {}) => {
       const endpoint = endpoints.listVms;
-      const schema = vmOfProjectSchema(projectId);
-      const readPage = async (query: { page?: number; per_page?: number }): Promise<Page<Vm>> =>
+      const ids = { project_id: projectId };
+      const readPage = async (query: Record<string, number>): Promise<Page<ListedVm>> =>
         parsePage(
           endpoint,
-          await http.read({
-            endpoint,
-            ids: { project_id: projectId },
-            query,
-            list: true,
-            ...options,
-          }),
+          await http.read({ endpoint, ids, query, list: true, ...options }),
           "vms",
-          schema,
+          listedVmSchema,
         );
+      const inProject = (vm: ListedVm): Vm => ({ ...vm, projectId: vm.projectId ?? projectId });
       const first = await readPage({});
       // Whether this list has pages isn't documented: it has when it says so.
-      if (!isPaged(first)) return first.items;
+      if (!isPaged(first)) return first.items.map(inProject);
       const size = first.perPage === undefined ? {} : { per_page: first.perPage };
       const { items, complete } = await collectPages(
         (page) => readPage({ page, ...size }),
@@ -114,7 +110,7 @@ export function createProjects(http: Http, log: (event: object) => void): Comput
         mostVmsOfProject,
       );
       warnIncomplete(endpoint, complete);
-      return items;
+      return items.map(inProject);
     },
 
     create: async (input, options = {}) => {

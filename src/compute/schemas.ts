@@ -18,9 +18,16 @@ type Present<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
 
 /** Leaves out what is undefined, so that "missing" has one form. */
 function present<T extends object>(fields: T): Present<T> {
-  const kept: Present<T> = { ...fields };
-  for (const key in kept) if (kept[key] === undefined) delete kept[key];
+  const kept: Present<T> = {};
+  for (const key in fields) {
+    const value = fields[key];
+    if (isPresent(value)) kept[key] = value;
+  }
   return kept;
+}
+
+function isPresent<T>(value: T): value is Exclude<T, undefined> {
+  return value !== undefined;
 }
 
 export const specsSchema = z
@@ -43,10 +50,9 @@ const vmFields = z.object({
   attestation: maybe(attestationMark),
 });
 
-function toVm(vm: z.output<typeof vmFields>, projectId: string): Vm {
+function toVm(vm: z.output<typeof vmFields>): Omit<Vm, "projectId"> {
   return {
     id: vm.id,
-    projectId,
     name: vm.name ?? vm.id,
     status: vm.status,
     ...present({
@@ -62,14 +68,14 @@ function toVm(vm: z.output<typeof vmFields>, projectId: string): Vm {
 
 export const vmSchema = vmFields
   .extend({ project_id: id })
-  .transform((vm): Vm => toVm(vm, vm.project_id));
+  .transform((vm): Vm => ({ ...toVm(vm), projectId: vm.project_id }));
 
 /** In the list of a project's VMs the project goes without saying. */
-export function vmOfProjectSchema(projectId: string): z.ZodType<Vm> {
-  return vmFields
-    .extend({ project_id: maybe(id) })
-    .transform((vm): Vm => toVm(vm, vm.project_id ?? projectId));
-}
+export type ListedVm = Omit<Vm, "projectId"> & { projectId: string | undefined };
+
+export const listedVmSchema = vmFields
+  .extend({ project_id: maybe(id) })
+  .transform((vm): ListedVm => ({ ...toVm(vm), projectId: vm.project_id }));
 
 export const projectSchema = z
   .object({

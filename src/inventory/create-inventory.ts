@@ -57,7 +57,7 @@ export function createInventory(options: InventoryOptions): Inventory {
     try {
       await replica.sync();
     } catch (error) {
-      console.error(error); log.debug("inventory.redis-away", { reason: messageOf(error) });
+      log.debug("inventory.redis-away", { reason: messageOf(error) });
     }
   }
 

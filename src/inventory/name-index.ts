@@ -7,7 +7,7 @@ const tidyAt = 256;
 /** Substring hits looked at before the best are taken. */
 const hitsWanted = 200;
 /** Names that begin alike stand together when sorted: these many to each side are compared slip by slip. */
-const neighbours = 300;
+const neighbours = 100;
 const alphabetSize = 64;
 
 /** Which ids bear which names, case aside. Finding is exact; `containing` and `near` only ever suggest. */
@@ -122,19 +122,15 @@ export function createNameIndex(): NameIndex {
     near(typed, most) {
       const wanted = fold(typed);
       const found = new Set<string>();
-      if (slipsAllowed(wanted) === 0) return [];
+      const allowed = slipsAllowed(wanted);
+      if (allowed === 0) return [];
       for (const variant of oneSlipAway(wanted, [...alphabet].join("")))
         if (ids.has(variant)) found.add(variant);
-      if (found.size < most) {
-        const place = placeOf(wanted);
-        const around = [
-          ...sorted.slice(Math.max(0, place - neighbours), place + neighbours),
-          ...[...fresh].slice(-neighbours),
-        ];
-        for (const name of around) {
-          if (ids.has(name) && slipsBetween(wanted, name, 2) <= slipsAllowed(wanted))
-            found.add(name);
-        }
+      const place = placeOf(wanted);
+      const around = sorted.slice(Math.max(0, place - neighbours), place + neighbours);
+      for (const name of [...around, ...[...fresh].slice(-neighbours)]) {
+        if (found.size >= most) break;
+        if (slipsBetween(wanted, name, allowed) <= allowed && ids.has(name)) found.add(name);
       }
       return [...found].slice(0, most);
     },

@@ -29,26 +29,39 @@ export function* oneSlipAway(typed: string, alphabet: string): Generator<string>
 }
 
 /** Slips between two names (Levenshtein, a swap counts as one), or `most + 1` as soon as it is sure to be more. */
-export function slipsBetween(a: string, b: string, most: number): number {
-  if (Math.abs(a.length - b.length) > most) return most + 1;
+export function slipsBetween(one: string, other: string, most: number): number {
+  if (Math.abs(one.length - other.length) > most) return most + 1;
+  // What both begin and end with costs nothing; of names that stand together, that is nearly all
+  const shorter = Math.min(one.length, other.length);
+  let head = 0;
+  while (head < shorter && one.charCodeAt(head) === other.charCodeAt(head)) head += 1;
+  let tail = 0;
+  const left = shorter - head;
+  while (
+    tail < left &&
+    one.charCodeAt(one.length - 1 - tail) === other.charCodeAt(other.length - 1 - tail)
+  )
+    tail += 1;
+  const a = one.slice(head, one.length - tail);
+  const b = other.slice(head, other.length - tail);
   let older: number[] = [];
   let above = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (let i = 1; i <= a.length; i++) {
     const row = [i];
     let least = i;
     for (let j = 1; j <= b.length; j++) {
-      const same = a.charCodeAt(i - 1) === b.charCodeAt(j - 1);
+      const isSame = a.charCodeAt(i - 1) === b.charCodeAt(j - 1);
       let cost = Math.min(
         (above[j] ?? 0) + 1,
         (row[j - 1] ?? 0) + 1,
-        (above[j - 1] ?? 0) + (same ? 0 : 1),
+        (above[j - 1] ?? 0) + (isSame ? 0 : 1),
       );
-      const swapped =
+      const isSwap =
         i > 1 &&
         j > 1 &&
         a.charCodeAt(i - 1) === b.charCodeAt(j - 2) &&
         a.charCodeAt(i - 2) === b.charCodeAt(j - 1);
-      if (swapped) cost = Math.min(cost, (older[j - 2] ?? 0) + 1);
+      if (isSwap) cost = Math.min(cost, (older[j - 2] ?? 0) + 1);
       row.push(cost);
       if (cost < least) least = cost;
     }
@@ -56,5 +69,5 @@ export function slipsBetween(a: string, b: string, most: number): number {
     older = above;
     above = row;
   }
-  return above[b.length] ?? most + 1;
+  return Math.min(above[b.length] ?? Infinity, most + 1);
 }

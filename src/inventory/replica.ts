@@ -103,12 +103,14 @@ export function createReplica({
     expected: number,
     token?: string,
   ): Promise<"written" | "changed" | "lease lost"> {
-    const version = await store.put(projectId, expected, contents, token);
-    if (version === "lease lost") return version;
-    if (version === "changed") {
+    const put = await store.put(projectId, expected, contents, token);
+    if (put === "lease lost") return put;
+    if (put === "changed") {
       await pull(projectId);
-      return version;
+      return put;
     }
+    const { version, epoch } = put;
+    if (head.epoch === undefined) head = { ...head, epoch }; // begun by this very write
     const entry = known.entry(projectId);
     if (entry && entry.version > version) return "written"; // and already written over, seen by a sync
     if (!contents) known.remove(projectId);
@@ -142,7 +144,7 @@ export function createReplica({
         if (outcome === "written" && edits.length === count) return;
       }
     } catch (error) {
-      console.error(error); log.debug("inventory.note-kept-here", { projectId, reason: messageOf(error) });
+      log.debug("inventory.note-kept-here", { projectId, reason: messageOf(error) });
     }
   }
 

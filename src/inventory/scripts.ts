@@ -9,22 +9,23 @@
  * KEYS head, projects, vms, changes, gone, lease
  * ARGV projectId, expected version (0: not there), project JSON, vms JSON, an epoch to use if there is none,
  *      lease token that must still be held ('' for none), how many removed ones to remember
- * → the new version, -1 when it changed, -2 when the lease is lost
+ * → {new version, epoch}; the version is -1 when it changed, -2 when the lease is lost
  */
 export const put = `
-if ARGV[6] ~= '' and redis.call('GET', KEYS[6]) ~= ARGV[6] then return -2 end
+if ARGV[6] ~= '' and redis.call('GET', KEYS[6]) ~= ARGV[6] then return {-2, ''} end
 local id = ARGV[1]
 local at = tonumber(redis.call('ZSCORE', KEYS[4], id) or '0')
-if at ~= tonumber(ARGV[2]) then return -1 end
+if at ~= tonumber(ARGV[2]) then return {-1, ''} end
 redis.call('HSETNX', KEYS[1], 'epoch', ARGV[5])
-if ARGV[3] == '' and at == 0 then return 0 end
+local epoch = redis.call('HGET', KEYS[1], 'epoch')
+if ARGV[3] == '' and at == 0 then return {0, epoch} end
 local version = redis.call('HINCRBY', KEYS[1], 'version', 1)
 if ARGV[3] ~= '' then
   redis.call('HSET', KEYS[2], id, ARGV[3])
   redis.call('HSET', KEYS[3], id, ARGV[4])
   redis.call('ZADD', KEYS[4], version, id)
   redis.call('ZREM', KEYS[5], id)
-  return version
+  return {version, epoch}
 end
 redis.call('HDEL', KEYS[2], id)
 redis.call('HDEL', KEYS[3], id)
@@ -35,7 +36,7 @@ if over > 0 then
   local oldest = redis.call('ZPOPMIN', KEYS[5], over)
   redis.call('HSET', KEYS[1], 'floor', oldest[#oldest])
 end
-return version
+return {version, epoch}
 `;
 
 /**

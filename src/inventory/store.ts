@@ -10,7 +10,8 @@ const chunk = 100;
 const rememberedGone = 1000;
 
 const texts = z.array(z.string());
-/** As `changesSince` in `scripts.ts` answers. */
+// As the scripts answer
+const putReply = z.tuple([z.number(), z.string()]);
 const changesReply = z.tuple([
   z.string(),
   z.string(),
@@ -74,7 +75,7 @@ export function createStore(redis: RedisClient, key: (...parts: string[]) => str
       expected: number,
       contents: Contents | undefined,
       token = "",
-    ): Promise<number | "changed" | "lease lost"> {
+    ): Promise<{ version: number; epoch: string } | "changed" | "lease lost"> {
       const packed = contents ? pack(contents) : { project: "", vms: "" };
       const values = [
         projectId,
@@ -85,8 +86,9 @@ export function createStore(redis: RedisClient, key: (...parts: string[]) => str
         token,
         `${rememberedGone}`,
       ];
-      const version = Number(await put([head, projects, vms, changes, gone, lease], values));
-      return version === -1 ? "changed" : version === -2 ? "lease lost" : version;
+      const answer = await put([head, projects, vms, changes, gone, lease], values);
+      const [version, epoch] = putReply.parse(answer);
+      return version === -1 ? "changed" : version === -2 ? "lease lost" : { version, epoch };
     },
 
     async changesSince(version: number, epoch: string | undefined): Promise<Changes> {

@@ -2,13 +2,14 @@ import { md } from "../messages/text.ts";
 import { say } from "./apology.ts";
 import type { Ask } from "./ask.ts";
 import { press } from "./press.ts";
+import type { Handlers, Suggestion } from "./handlers.ts";
 import type { Reply } from "./reply.ts";
 import { runWords, sameAgain } from "./run.ts";
 import type { Talk } from "./talk.ts";
 import { settleByWord, verdictCallback } from "./verdict-modal.ts";
 
 /** What Gatehouse does with what reached it. The listeners have acked; every answer goes through `reply`. */
-export function createConversation(talk: Talk) {
+export function createConversation(talk: Talk): Omit<Handlers, "peopleChanged"> {
   return {
     async handle(ask: Ask, reply: Reply): Promise<void> {
       switch (ask.kind) {
@@ -34,6 +35,10 @@ export function createConversation(talk: Talk) {
     ): Promise<{ errors: Record<string, string> } | undefined> {
       if (ask.callback === verdictCallback) return settleByWord(ask, talk);
       return undefined;
+    },
+
+    async suggest(): Promise<readonly Suggestion[]> {
+      return [];
     },
 
     /** Asked before a gateway died, too long ago to be done now: the person is told instead. */

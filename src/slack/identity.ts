@@ -74,7 +74,5 @@ export function foreignness(body: unknown, identity: BotIdentity): "app" | "team
           textAt(body, "enterprise", "id"),
           textAt(body, "team", "enterprise_id"),
         ];
-  return identity.enterpriseId !== undefined && enterprises.includes(identity.enterpriseId)
-    ? undefined
-    : "team";
+  return identity.enterpriseId && enterprises.includes(identity.enterpriseId) ? undefined : "team";
 }

@@ -3,20 +3,15 @@ import { messageOf, UserError } from "../errors.ts";
 import type { Log } from "../log.ts";
 import { defineScript, type Keys, type RedisClient } from "../redis.ts";
 import type { Ask } from "./ask.ts";
+import { fromRecord, isRecorded, type LeftAsk, toRecord } from "./intake-record.ts";
 import * as scripts from "./intake-scripts.ts";
-import { at, parseJson, payloadOf, textAt, textsAt } from "./payload.ts";
+import { textsAt } from "./payload.ts";
 
 /** Redis didn't take it: nothing was done, and the person is told so within the ack. */
 export class IntakeDown extends UserError {
   constructor(sentence = "Redis is down: nothing was done.") {
     super(sentence, "Try again in a minute.");
   }
-}
-
-/** A pending ask whose gateway died, now ours. It has no trigger any more. */
-export interface LeftAsk {
-  ask: Ask;
-  sealedResponseUrl?: string;
 }
 
 export interface Intake {
@@ -31,11 +26,11 @@ export interface Intake {
   /** It is handled, or with `forget` refused so that the very same delivery may come again. Never throws. */
   finish(id: string, options?: { forget?: boolean }): Promise<void>;
   /**
-   * Takes over what gateways left that have shown no life for `olderThanMs`; each ask goes to exactly one caller.
-   * Asks older than `staleAfterMs`, and those that three gateways died over, are dropped and logged.
+   * Takes over what gateways left that have shown no life for `olderThanMs` (at least three beats); each ask goes to exactly one caller.
+   * Asks older than `staleAfterMs`, and those that three gateways died over, come once more, as too late.
    */
   recover(olderThanMs: number): Promise<LeftAsk[]>;
-  /** Shows life, now and every two seconds. */
+  /** Shows life, now and every `beatMs`. */
   start(): Promise<void>;
   /** Stops showing life: what is unfinished goes to the next gateway that recovers. */
   close(): Promise<void>;
@@ -49,17 +44,18 @@ export interface IntakeOptions {
   gateway?: string;
   staleAfterMs?: number;
   acceptWithinMs?: number;
+  /** How often this gateway shows life; the same for all gateways. */
+  beatMs?: number;
 }
 
 const seenForMs = 10 * 60_000;
-const beatEveryMs = 2_000;
 const rememberGatewaysMs = 24 * 3_600_000;
 const mostTakeovers = 3;
 const mostPending = 10_000;
 const mostBytes = 128 * 1024;
 
 export function createIntake(options: IntakeOptions): Intake {
-  const { redis, key, log } = options;
+  const { redis, key, log, beatMs = 2_000 } = options;
   const gateway = options.gateway ?? `gw-${randomBytes(6).toString("hex")}`;
   const [records, holders, gateways] = [
     key("intake", "records"),
@@ -84,7 +80,7 @@ export function createIntake(options: IntakeOptions): Intake {
     ask: Ask,
     { sealedResponseUrl }: { sealedResponseUrl?: string | undefined } = {},
   ) {
-    const record = kinds.has(ask.kind) ? toRecord(ask, sealedResponseUrl) : "";
+    const record = isRecorded(ask) ? toRecord(ask, sealedResponseUrl) : "";
     if (Buffer.byteLength(record) > mostBytes)
       throw new UserError("That is more text than I can take.", "Nothing was done.");
     const stamp = `${gateway}/${(count += 1)}`;
@@ -144,22 +140,23 @@ export function createIntake(options: IntakeOptions): Intake {
     accept,
     finish,
     async recover(olderThanMs) {
-      const args = [gateway, olderThanMs, 100, mostTakeovers, options.staleAfterMs ?? seenForMs];
+      // Sooner would take over from gateways that live.
+      const silentMs = Math.max(olderThanMs, 3 * beatMs);
+      const args = [gateway, silentMs, 100, mostTakeovers, options.staleAfterMs ?? seenForMs];
       const answer = await run.recover([records, holders, gateways], args);
-      for (const left of textsAt(answer, "1").map(fromRecord)) {
-        log.error("intake.dropped", {
-          ask: left?.ask.id,
-          kind: left?.ask.kind,
-          user: left?.ask.userId,
-        });
+      const left = [
+        ...textsAt(answer, "0").map((record) => fromRecord(record, false)),
+        ...textsAt(answer, "1").map((record) => fromRecord(record, true)),
+      ].filter((one) => one !== undefined);
+      for (const { ask, tooLate } of left) {
+        if (tooLate)
+          log.error("intake.too-late", { ask: ask.id, kind: ask.kind, user: ask.userId });
       }
-      return textsAt(answer, "0")
-        .map(fromRecord)
-        .filter((left) => left !== undefined);
+      return left;
     },
     async start() {
       await beat();
-      timer ??= setInterval(() => void beat(), beatEveryMs).unref();
+      timer ??= setInterval(() => void beat(), beatMs).unref();
     },
     async close() {
       clearInterval(timer);
@@ -167,42 +164,6 @@ export function createIntake(options: IntakeOptions): Intake {
       await redis.zrem(gateways, gateway).catch(() => 0);
     },
   };
-}
-
-/** What is written down. The Home tab and shortcuts are only kept from running twice: they change nothing by themselves. */
-const kinds: ReadonlySet<string> = new Set<Ask["kind"]>([
-  "command",
-  "mention",
-  "button",
-  "submission",
-]);
-
-/** Without what expires (trigger) and what is a capability (response URL, sealed only). */
-function toRecord(ask: Ask, sealedResponseUrl: string | undefined): string {
-  const { triggerId: _trigger, responseUrl: _url, ...kept } = ask;
-  return JSON.stringify({
-    version: 1,
-    ask: kept,
-    ...(sealedResponseUrl === undefined ? {} : { sealedResponseUrl }),
-  });
-}
-
-/** Undefined for what another version wrote in a shape we don't know. */
-function fromRecord(text: string): LeftAsk | undefined {
-  const record = payloadOf(parseJson(text));
-  const [ask, sealed] = [record["ask"], textAt(record, "sealedResponseUrl")];
-  if (record["version"] !== 1 || !isAsk(ask)) return undefined;
-  return { ask, ...(sealed === "" ? {} : { sealedResponseUrl: sealed }) };
-}
-
-/** Only `toRecord` writes records of version 1, so the outline is enough. */
-function isAsk(value: unknown): value is Ask {
-  return (
-    textAt(value, "id") !== "" &&
-    textAt(value, "userId") !== "" &&
-    kinds.has(textAt(value, "kind")) &&
-    typeof at(value, "at") === "number"
-  );
 }
 
 async function within<T>(ms: number, promise: Promise<T>): Promise<T> {

@@ -69,7 +69,7 @@ async function pressOnRequest(
   }
 }
 
-async function cancel(request: StoredRequest, by: string, reply: Reply, talk: Talk): Promise<void> {
+async function cancel(request: StoredRequest, by: string, talk: Talk): Promise<void> {
   if (request.state !== "authorized" && request.state !== "draft") {
     throw new UserError(
       "It is too late to cancel: it has been sent.",

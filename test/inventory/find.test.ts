@@ -83,9 +83,9 @@ describe("finding a VM by its words", () => {
   });
 });
 
-describe("a glob over VMs", () => {
-  const match = (glob: string) => fleet.matchVms(glob).map(({ id }) => id);
+const match = (glob: string) => fleet.matchVms(glob).map(({ id }) => id);
 
+describe("a glob over VMs", () => {
   it("matches names, or project/name when it holds a slash", () => {
     expect(match("web-*")).toEqual(["v-blog-web-1", "v-shop-web-1", "v-shop-web-2"]);
     expect(match("shop/*")).toEqual(["v-shop-Cache", "v-shop-db", "v-shop-web-1", "v-shop-web-2"]);
@@ -99,9 +99,10 @@ describe("a glob over VMs", () => {
   });
 });
 
-describe("suggestions", () => {
-  const suggest = (typed: string, most = 10) => fleet.suggestVms(typed, most).map(({ id }) => id);
+const suggest = (typed: string, most = 10) => fleet.suggestVms(typed, most).map(({ id }) => id);
+const suggestProjects = (typed: string) => fleet.suggestProjects(typed, 5).map(({ name }) => name);
 
+describe("suggestions", () => {
   it.each([
     ["we", ["v-shop-web-1", "v-blog-web-1", "v-shop-web-2"]],
     ["WEB-2", ["v-shop-web-2"]],
@@ -147,8 +148,7 @@ describe("suggestions", () => {
   });
 
   it("work for projects alike", () => {
-    const names = (typed: string) => fleet.suggestProjects(typed, 5).map(({ name }) => name);
-    expect([names("shop"), names("blgo"), names("")]).toEqual([
+    expect([suggestProjects("shop"), suggestProjects("blgo"), suggestProjects("")]).toEqual([
       ["shop", "shop-eu"],
       ["blog"],
       ["blog", "shop", "shop-eu"],

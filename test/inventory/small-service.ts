@@ -18,6 +18,8 @@ export function failing(kind: "not-found" | "unreachable" | "refused" = "unreach
   throw new ComputeError(kind, "GET /v1/…", `the service is away (${kind})`);
 }
 
+const never = () => Promise.reject(new Error("not part of this test"));
+
 /** `{ shop: ["web-1", "web-2"] }`: ids are `p-shop` and `v-shop-web-1`. */
 export function smallService(projects: Record<string, readonly string[]>): SmallService {
   const held = new Map<string, { project: Project; vms: Vm[] }>();
@@ -39,7 +41,6 @@ export function smallService(projects: Record<string, readonly string[]>): Small
     }
   }
   const of = (id: string) => held.get(id) ?? failing("not-found");
-  const never = () => Promise.reject(new Error("not part of this test"));
   const small: SmallService = {
     calls: [],
     mostOpen: 0,

@@ -1,43 +1,52 @@
-import { randomBytes } from "node:crypto"
-import { mkdtemp, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
-import { inject } from "vitest"
-import { silentLog, type Log } from "../../src/log.ts"
-import { connectRedis, createKeys, type Keys, type RedisClient, type RedisPurpose } from "../../src/redis.ts"
-import { startRedis } from "../../src/sandbox/ensure-redis.ts"
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { inject } from "vitest";
+import { silentLog, type Log } from "../../src/log.ts";
+import {
+  connectRedis,
+  createKeys,
+  type Keys,
+  type RedisClient,
+  type RedisPurpose,
+} from "../../src/redis.ts";
+import { startRedis } from "../../src/sandbox/ensure-redis.ts";
 
 export interface TestRedis extends AsyncDisposable {
-  readonly redis: RedisClient
-  readonly key: Keys
-  readonly url: string
+  readonly redis: RedisClient;
+  readonly key: Keys;
+  readonly url: string;
 }
 
 /** A connection to the shared Redis and a namespace nobody else has: `await using world = await testRedis()`. */
-export async function testRedis(purpose: RedisPurpose = "commands", log: Log = silentLog()): Promise<TestRedis> {
-  const url = inject("redisUrl")
-  const redis = await connectRedis(url, purpose, log)
-  const key = createKeys(`test-${randomBytes(6).toString("hex")}`)
-  return { redis, key, url, [Symbol.asyncDispose]: async () => redis.disconnect() }
+export async function testRedis(
+  purpose: RedisPurpose = "commands",
+  log: Log = silentLog(),
+): Promise<TestRedis> {
+  const url = inject("redisUrl");
+  const redis = await connectRedis(url, purpose, log);
+  const key = createKeys(`test-${randomBytes(6).toString("hex")}`);
+  return { redis, key, url, [Symbol.asyncDispose]: async () => redis.disconnect() };
 }
 
 export interface PrivateRedis extends AsyncDisposable {
-  readonly url: string
-  readonly port: number
-  readonly dir: string
+  readonly url: string;
+  readonly port: number;
+  readonly dir: string;
   /** SIGKILL. */
-  kill(): Promise<void>
+  kill(): Promise<void>;
   /** SIGTERM, data kept. */
-  stop(): Promise<void>
+  stop(): Promise<void>;
   /** After `kill` or `stop`: on the same port with the same data, or other settings. */
-  start(args?: readonly string[]): Promise<void>
+  start(args?: readonly string[]): Promise<void>;
 }
 
 /** A Redis that a test may kill and start again. */
 export async function privateRedis(args: readonly string[] = []): Promise<PrivateRedis> {
-  const dir = await mkdtemp(join(tmpdir(), "gatehouse-redis-"))
-  let server = await startRedis({ dir, args })
-  const { url, port } = server
+  const dir = await mkdtemp(join(tmpdir(), "gatehouse-redis-"));
+  let server = await startRedis({ dir, args });
+  const { url, port } = server;
   return {
     url,
     port,
@@ -45,11 +54,11 @@ export async function privateRedis(args: readonly string[] = []): Promise<Privat
     kill: () => server.kill(),
     stop: () => server.stop(),
     start: async (next = args) => {
-      server = await startRedis({ dir, port, args: next })
+      server = await startRedis({ dir, port, args: next });
     },
     [Symbol.asyncDispose]: async () => {
-      await server.kill()
-      await rm(dir, { recursive: true, force: true })
+      await server.kill();
+      await rm(dir, { recursive: true, force: true });
     },
-  }
+  };
 }

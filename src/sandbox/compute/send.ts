@@ -70,8 +70,13 @@ async function pad(
 
 function drained(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
-    response.once("drain", resolve);
-    response.once("close", resolve);
+    const done = () => {
+      response.off("drain", done);
+      response.off("close", done);
+      resolve();
+    };
+    response.on("drain", done);
+    response.on("close", done);
   });
 }
 

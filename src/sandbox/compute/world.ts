@@ -86,7 +86,7 @@ export function createWorld(): World {
       const project = projects.get(input.projectId);
       if (!project) throw new Error(`no project ${input.projectId}`);
       const at = input.createdAt ?? Date.now();
-      const number = vms.size + graves.vms.length;
+      const number = vms.size + graves.vms.length + 1;
       const vm: SandboxVm = {
         id: input.id ?? world.newId("vm"),
         projectId: project.id,

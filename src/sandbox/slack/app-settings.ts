@@ -1,26 +1,26 @@
 /** The app as its settings page in Slack would show it: what it listens to, where, with which keys and rights. */
 export interface AppSettings {
-  appId: string
-  botUserId: string
-  botId: string
-  botName: string
-  botToken: string
-  appToken: string
-  signingSecret: string
+  appId: string;
+  botUserId: string;
+  botId: string;
+  botName: string;
+  botToken: string;
+  appToken: string;
+  signingSecret: string;
   /** Where deliveries are posted to. Without it: Socket Mode. */
-  requestUrl: string | undefined
-  scopes: string[]
-  commands: { name: string; description: string; usageHint: string; shouldEscape: boolean }[]
-  shortcuts: { name: string; callbackId: string; type: "global" | "message" }[]
+  requestUrl: string | undefined;
+  scopes: string[];
+  commands: { name: string; description: string; usageHint: string; shouldEscape: boolean }[];
+  shortcuts: { name: string; callbackId: string; type: "global" | "message" }[];
   /** Event types the app is subscribed to. */
-  events: string[]
-  homeTab: boolean
+  events: string[];
+  homeTab: boolean;
   /** How long Slack waits for an ack. 3 s, like the original; tests of timeouts may shorten it. */
-  ackTimeoutMs: number
+  ackTimeoutMs: number;
   /** How long after a failed event delivery it is sent again: Slack tries three times more. */
-  eventRetryDelaysMs: number[]
+  eventRetryDelaysMs: number[];
   /** How long an uploaded file is processed before an image block may show it. */
-  fileReadyMs: number
+  fileReadyMs: number;
 }
 
 export function defaultAppSettings(): AppSettings {
@@ -52,18 +52,39 @@ export function defaultAppSettings(): AppSettings {
       "users:read",
     ],
     commands: [
-      { name: "/vm", description: "Show and run virtual machines", usageHint: "list", shouldEscape: false },
-      { name: "/project", description: "Show and change projects", usageHint: "list", shouldEscape: false },
-      { name: "/gatehouse", description: "Help, approvals, jobs", usageHint: "help", shouldEscape: false },
+      {
+        name: "/vm",
+        description: "Show and run virtual machines",
+        usageHint: "list",
+        shouldEscape: false,
+      },
+      {
+        name: "/project",
+        description: "Show and change projects",
+        usageHint: "list",
+        shouldEscape: false,
+      },
+      {
+        name: "/gatehouse",
+        description: "Help, approvals, jobs",
+        usageHint: "help",
+        shouldEscape: false,
+      },
     ],
     shortcuts: [
       { name: "Restart a VM…", callbackId: "restart-vm", type: "global" },
       { name: "Show the VMs named here", callbackId: "show-vms", type: "message" },
     ],
-    events: ["app_mention", "message.im", "app_home_opened", "subteam_members_changed", "subteam_updated"],
+    events: [
+      "app_mention",
+      "message.im",
+      "app_home_opened",
+      "subteam_members_changed",
+      "subteam_updated",
+    ],
     homeTab: true,
     ackTimeoutMs: 3000,
     eventRetryDelaysMs: [0, 60_000, 300_000],
     fileReadyMs: 0,
-  }
+  };
 }

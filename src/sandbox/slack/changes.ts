@@ -3,24 +3,24 @@
  * many changes there have been.
  */
 export class Changes {
-  version = 0
-  readonly #listeners = new Set<() => void>()
-  #pending = false
+  version = 0;
+  readonly #listeners = new Set<() => void>();
+  #pending = false;
 
   announce(): void {
-    this.version += 1
-    if (this.#pending) return
-    this.#pending = true
+    this.version += 1;
+    if (this.#pending) return;
+    this.#pending = true;
     setImmediate(() => {
-      this.#pending = false
-      for (const listener of this.#listeners) listener()
-    })
+      this.#pending = false;
+      for (const listener of this.#listeners) listener();
+    });
   }
 
   /** Returns the function that stops listening. */
   listen(listener: () => void): () => void {
-    this.#listeners.add(listener)
-    return () => void this.#listeners.delete(listener)
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
   }
 
   /**
@@ -29,28 +29,28 @@ export class Changes {
    */
   until<T>(look: () => T | undefined, timeoutMs: number, explain: () => string): Promise<T> {
     return new Promise((resolve, reject) => {
-      let stop: (() => void) | undefined
+      let stop: (() => void) | undefined;
       const attempt = () => {
         try {
-          const found = look()
-          if (found === undefined) return false
-          finish()
-          resolve(found)
+          const found = look();
+          if (found === undefined) return false;
+          finish();
+          resolve(found);
         } catch (error) {
-          finish()
-          reject(error instanceof Error ? error : new Error(String(error)))
+          finish();
+          reject(error instanceof Error ? error : new Error(String(error)));
         }
-        return true
-      }
+        return true;
+      };
       const timer = setTimeout(() => {
-        finish()
-        reject(new Error(explain()))
-      }, timeoutMs)
+        finish();
+        reject(new Error(explain()));
+      }, timeoutMs);
       const finish = () => {
-        clearTimeout(timer)
-        stop?.()
-      }
-      if (!attempt()) stop = this.listen(() => void attempt())
-    })
+        clearTimeout(timer);
+        stop?.();
+      };
+      if (!attempt()) stop = this.listen(() => void attempt());
+    });
   }
 }

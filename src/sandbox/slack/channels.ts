@@ -1,32 +1,32 @@
-import type { Fields } from "./fields.ts"
-import { personOf, type Person } from "./people.ts"
-import type { Workspace } from "./workspace.ts"
+import type { Fields } from "./fields.ts";
+import { personOf, type Person } from "./people.ts";
+import type { Workspace } from "./workspace.ts";
 
 export interface Channel {
-  id: string
+  id: string;
   /** Without #; empty for a direct message. */
-  name: string
-  kind: "public" | "private" | "direct"
-  memberIds: Set<string>
-  archived: boolean
-  createdAt: number
+  name: string;
+  kind: "public" | "private" | "direct";
+  memberIds: Set<string>;
+  archived: boolean;
+  createdAt: number;
   /** Shared with another workspace (Slack Connect). */
-  shared: boolean
-  topic: string
+  shared: boolean;
+  topic: string;
 }
 
 export function addChannel(
   workspace: Workspace,
   spec: {
-    id: string
-    name: string
-    kind?: Channel["kind"]
-    members?: readonly string[]
-    shared?: boolean
-    topic?: string
+    id: string;
+    name: string;
+    kind?: Channel["kind"];
+    members?: readonly string[];
+    shared?: boolean;
+    topic?: string;
   },
 ): Channel {
-  if (!/^[CGD][A-Z0-9]+$/.test(spec.id)) throw new Error(`${spec.id} isn't a Slack channel id`)
+  if (!/^[CGD][A-Z0-9]+$/.test(spec.id)) throw new Error(`${spec.id} isn't a Slack channel id`);
   const channel: Channel = {
     id: spec.id,
     name: spec.name,
@@ -36,36 +36,45 @@ export function addChannel(
     createdAt: workspace.now(),
     shared: spec.shared ?? false,
     topic: spec.topic ?? "",
-  }
-  workspace.channels.set(channel.id, channel)
-  workspace.changed()
-  return channel
+  };
+  workspace.channels.set(channel.id, channel);
+  workspace.changed();
+  return channel;
 }
 
 /** By id or name, with or without #. Throws when there is none. */
 export function channelOf(workspace: Workspace, idOrName: string): Channel {
-  const name = idOrName.replace(/^#/, "")
+  const name = idOrName.replace(/^#/, "");
   const found =
-    workspace.channels.get(name) ?? [...workspace.channels.values()].find((channel) => channel.name === name)
+    workspace.channels.get(name) ??
+    [...workspace.channels.values()].find((channel) => channel.name === name);
   if (!found) {
-    const known = [...workspace.channels.values()].map((channel) => channel.name || channel.id).join(", ")
-    throw new Error(`There is no channel ${idOrName}. There are ${known}.`)
+    const known = [...workspace.channels.values()]
+      .map((channel) => channel.name || channel.id)
+      .join(", ");
+    throw new Error(`There is no channel ${idOrName}. There are ${known}.`);
   }
-  return found
+  return found;
 }
 
 /** The direct message between two, made when first needed. */
 export function directChannel(workspace: Workspace, one: string, other: string): Channel {
   for (const channel of workspace.channels.values()) {
-    if (channel.kind === "direct" && channel.memberIds.has(one) && channel.memberIds.has(other)) return channel
+    if (channel.kind === "direct" && channel.memberIds.has(one) && channel.memberIds.has(other))
+      return channel;
   }
-  return addChannel(workspace, { id: workspace.newId("D"), name: "", kind: "direct", members: [one, other] })
+  return addChannel(workspace, {
+    id: workspace.newId("D"),
+    name: "",
+    kind: "direct",
+    members: [one, other],
+  });
 }
 
 /** Public channels are open to every full member; guests and strangers see only what they are in. */
 export function maySee(channel: Channel, person: Person): boolean {
-  if (channel.memberIds.has(person.id)) return true
-  return channel.kind === "public" && person.role !== "guest" && person.role !== "stranger"
+  if (channel.memberIds.has(person.id)) return true;
+  return channel.kind === "public" && person.role !== "guest" && person.role !== "stranger";
 }
 
 export function channelObject(workspace: Workspace, channel: Channel, forUserId: string): Fields {
@@ -83,10 +92,14 @@ export function channelObject(workspace: Workspace, channel: Channel, forUserId:
     is_ext_shared: channel.shared,
     context_team_id: workspace.team.id,
     updated: Math.floor(channel.createdAt),
-  }
+  };
   if (channel.kind === "direct") {
-    const other = [...channel.memberIds].find((id) => id !== forUserId) ?? forUserId
-    return { ...base, user: other, is_user_deleted: !(workspace.people.get(other)?.active ?? false) }
+    const other = [...channel.memberIds].find((id) => id !== forUserId) ?? forUserId;
+    return {
+      ...base,
+      user: other,
+      is_user_deleted: !(workspace.people.get(other)?.active ?? false),
+    };
   }
   return {
     ...base,
@@ -100,5 +113,5 @@ export function channelObject(workspace: Workspace, channel: Channel, forUserId:
     purpose: { value: "", creator: "", last_set: 0 },
     previous_names: [],
     num_members: channel.memberIds.size,
-  }
+  };
 }

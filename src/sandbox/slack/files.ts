@@ -1,26 +1,26 @@
-import { randomBytes } from "node:crypto"
-import type { Fields } from "./fields.ts"
-import type { SeenFile } from "./seen.ts"
-import type { Workspace } from "./workspace.ts"
+import { randomBytes } from "node:crypto";
+import type { Fields } from "./fields.ts";
+import type { SeenFile } from "./seen.ts";
+import type { Workspace } from "./workspace.ts";
 
 export interface StoredFile {
-  id: string
-  name: string
-  title: string
-  altText: string
-  mimetype: string
+  id: string;
+  name: string;
+  title: string;
+  altText: string;
+  mimetype: string;
   /** The length that was announced; the bytes must match. */
-  size: number
-  bytes: Buffer | undefined
-  userId: string
-  createdAt: number
+  size: number;
+  bytes: Buffer | undefined;
+  userId: string;
+  createdAt: number;
   /** The secret part of the upload address. */
-  uploadKey: string
+  uploadKey: string;
   /** The secret part of the address people's browsers open. */
-  viewKey: string
-  completedAt: number | undefined
+  viewKey: string;
+  completedAt: number | undefined;
   /** Where it was shared: channel id and ts of the message. */
-  shares: { channelId: string; ts: string }[]
+  shares: { channelId: string; ts: string }[];
 }
 
 const mimetypes: Record<string, string> = {
@@ -34,9 +34,9 @@ const mimetypes: Record<string, string> = {
   txt: "text/plain",
   md: "text/markdown",
   pdf: "application/pdf",
-}
+};
 
-const extension = (name: string) => /\.([a-z0-9]+)$/i.exec(name)?.[1]?.toLowerCase() ?? ""
+const extension = (name: string) => /\.([a-z0-9]+)$/i.exec(name)?.[1]?.toLowerCase() ?? "";
 
 export function announceFile(
   workspace: Workspace,
@@ -56,33 +56,38 @@ export function announceFile(
     viewKey: randomBytes(24).toString("base64url"),
     completedAt: undefined,
     shares: [],
-  }
-  workspace.files.set(file.id, file)
-  return file
+  };
+  workspace.files.set(file.id, file);
+  return file;
 }
 
 /** Slack processes a file after its upload is completed; an image block that comes too early is refused. */
 export function isReady(workspace: Workspace, file: StoredFile): boolean {
-  return file.completedAt !== undefined && workspace.now() - file.completedAt >= workspace.app.fileReadyMs
+  return (
+    file.completedAt !== undefined &&
+    workspace.now() - file.completedAt >= workspace.app.fileReadyMs
+  );
 }
 
 export function isImage(file: StoredFile): boolean {
-  return ["image/png", "image/jpeg", "image/gif"].includes(file.mimetype)
+  return ["image/png", "image/jpeg", "image/gif"].includes(file.mimetype);
 }
 
 export function fileObject(workspace: Workspace, id: string): Fields {
-  const file = workspace.files.get(id)
-  if (!file) throw new Error(`There is no file ${id}`)
-  const path = `${workspace.url}/files-pri/${workspace.team.id}-${file.id}`
-  const ready = isReady(workspace, file)
-  const shared = { public: new Map<string, Fields[]>(), private: new Map<string, Fields[]>() }
+  const file = workspace.files.get(id);
+  if (!file) throw new Error(`There is no file ${id}`);
+  const path = `${workspace.url}/files-pri/${workspace.team.id}-${file.id}`;
+  const ready = isReady(workspace, file);
+  const shared = { public: new Map<string, Fields[]>(), private: new Map<string, Fields[]>() };
   for (const share of file.shares) {
-    const kind = workspace.channels.get(share.channelId)?.kind === "public" ? "public" : "private"
-    const list = shared[kind].get(share.channelId) ?? []
-    shared[kind].set(share.channelId, [...list, { ts: share.ts }])
+    const kind = workspace.channels.get(share.channelId)?.kind === "public" ? "public" : "private";
+    const list = shared[kind].get(share.channelId) ?? [];
+    shared[kind].set(share.channelId, [...list, { ts: share.ts }]);
   }
   const channelIds = (kind: string) =>
-    file.shares.flatMap(({ channelId }) => (workspace.channels.get(channelId)?.kind === kind ? [channelId] : []))
+    file.shares.flatMap(({ channelId }) =>
+      workspace.channels.get(channelId)?.kind === kind ? [channelId] : [],
+    );
   return {
     id: file.id,
     created: Math.floor(file.createdAt / 1000),
@@ -113,11 +118,11 @@ export function fileObject(workspace: Workspace, id: string): Fields {
       ...(shared.public.size > 0 ? { public: Object.fromEntries(shared.public) } : {}),
       ...(shared.private.size > 0 ? { private: Object.fromEntries(shared.private) } : {}),
     },
-  }
+  };
 }
 
 export function seenFile(workspace: Workspace, file: StoredFile): SeenFile {
-  const name = encodeURIComponent(file.name)
+  const name = encodeURIComponent(file.name);
   return {
     id: file.id,
     name: file.name,
@@ -126,5 +131,5 @@ export function seenFile(workspace: Workspace, file: StoredFile): SeenFile {
     size: file.size,
     altText: file.altText,
     url: `${workspace.url}/files-pri/${workspace.team.id}-${file.id}/${name}?key=${file.viewKey}`,
-  }
+  };
 }

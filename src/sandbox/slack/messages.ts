@@ -1,44 +1,44 @@
-import { withIds } from "./blocks/ids.ts"
-import { copyOf, type Fields } from "./fields.ts"
-import { fileObject } from "./files.ts"
-import { notify } from "./notifications.ts"
-import type { SeenBlock } from "./seen.ts"
-import type { Workspace } from "./workspace.ts"
+import { withIds } from "./blocks/ids.ts";
+import { copyOf, type Fields } from "./fields.ts";
+import { fileObject } from "./files.ts";
+import { notify } from "./notifications.ts";
+import type { SeenBlock } from "./seen.ts";
+import type { Workspace } from "./workspace.ts";
 
 export interface Message {
-  ts: string
-  channelId: string
+  ts: string;
+  channelId: string;
   /** On replies: the ts of the thread's first message. */
-  threadTs?: string
-  userId: string
-  botId?: string
-  text: string
-  blocks: SeenBlock[]
-  attachments: Fields[]
-  metadata?: Fields
-  edited?: { userId: string; ts: string }
+  threadTs?: string;
+  userId: string;
+  botId?: string;
+  text: string;
+  blocks: SeenBlock[];
+  attachments: Fields[];
+  metadata?: Fields;
+  edited?: { userId: string; ts: string };
   /** Deleted, but shown as a tombstone because it has replies. */
-  tombstone: boolean
-  fileIds: string[]
+  tombstone: boolean;
+  fileIds: string[];
   /** Emoji name to the people who reacted. */
-  reactions: Map<string, Set<string>>
+  reactions: Map<string, Set<string>>;
 }
 
 /** A message only one person sees. It can be replaced or deleted through a response URL only. */
 export interface Ephemeral extends Message {
-  toUserId: string
+  toUserId: string;
 }
 
 export interface Draft {
-  channelId: string
-  userId: string
-  botId?: string
-  text: string
-  blocks?: readonly Fields[]
-  attachments?: readonly Fields[]
-  metadata?: Fields
-  threadTs?: string
-  fileIds?: readonly string[]
+  channelId: string;
+  userId: string;
+  botId?: string;
+  text: string;
+  blocks?: readonly Fields[];
+  attachments?: readonly Fields[];
+  metadata?: Fields;
+  threadTs?: string;
+  fileIds?: readonly string[];
 }
 
 /**
@@ -46,23 +46,26 @@ export interface Draft {
  * `thread_ts`: that is what Slack does (https://github.com/slack-go/slack/issues/1571).
  */
 export function postMessage(workspace: Workspace, draft: Draft): Message {
-  const message = drafted(workspace, draft)
-  messagesIn(workspace, draft.channelId).push(message)
-  notify(workspace, message)
-  workspace.changed()
-  return message
+  const message = drafted(workspace, draft);
+  messagesIn(workspace, draft.channelId).push(message);
+  notify(workspace, message);
+  workspace.changed();
+  return message;
 }
 
 export function postEphemeral(workspace: Workspace, toUserId: string, draft: Draft): Ephemeral {
-  const ephemeral = { ...drafted(workspace, draft), toUserId }
-  workspace.ephemerals.push(ephemeral)
-  workspace.changed()
-  return ephemeral
+  const ephemeral = { ...drafted(workspace, draft), toUserId };
+  workspace.ephemerals.push(ephemeral);
+  workspace.changed();
+  return ephemeral;
 }
 
 function drafted(workspace: Workspace, draft: Draft): Message {
-  const parent = draft.threadTs === undefined ? undefined : findMessage(workspace, draft.channelId, draft.threadTs)
-  const root = parent === undefined ? undefined : (parent.threadTs ?? parent.ts)
+  const parent =
+    draft.threadTs === undefined
+      ? undefined
+      : findMessage(workspace, draft.channelId, draft.threadTs);
+  const root = parent === undefined ? undefined : (parent.threadTs ?? parent.ts);
   return {
     ts: workspace.newTs(),
     channelId: draft.channelId,
@@ -76,51 +79,60 @@ function drafted(workspace: Workspace, draft: Draft): Message {
     tombstone: false,
     fileIds: [...(draft.fileIds ?? [])],
     reactions: new Map(),
-  }
+  };
 }
 
 export function messagesIn(workspace: Workspace, channelId: string): Message[] {
-  const known = workspace.messages.get(channelId)
-  if (known) return known
-  const fresh: Message[] = []
-  workspace.messages.set(channelId, fresh)
-  return fresh
+  const known = workspace.messages.get(channelId);
+  if (known) return known;
+  const fresh: Message[] = [];
+  workspace.messages.set(channelId, fresh);
+  return fresh;
 }
 
-export function findMessage(workspace: Workspace, channelId: string, ts: string): Message | undefined {
-  return messagesIn(workspace, channelId).findLast((message) => message.ts === ts)
+export function findMessage(
+  workspace: Workspace,
+  channelId: string,
+  ts: string,
+): Message | undefined {
+  return messagesIn(workspace, channelId).findLast((message) => message.ts === ts);
 }
 
 export function repliesOf(workspace: Workspace, message: Message): Message[] {
-  return messagesIn(workspace, message.channelId).filter((reply) => reply.threadTs === message.ts)
+  return messagesIn(workspace, message.channelId).filter((reply) => reply.threadTs === message.ts);
 }
 
 /** Removes a message; one with replies stays as a tombstone. */
 export function deleteMessage(workspace: Workspace, message: Message): void {
   if (repliesOf(workspace, message).length > 0) {
-    message.tombstone = true
-    message.text = "This message was deleted."
-    message.blocks = []
-    message.attachments = []
-    message.fileIds = []
-    delete message.metadata
+    message.tombstone = true;
+    message.text = "This message was deleted.";
+    message.blocks = [];
+    message.attachments = [];
+    message.fileIds = [];
+    delete message.metadata;
   } else {
-    const list = messagesIn(workspace, message.channelId)
-    list.splice(list.indexOf(message), 1)
+    const list = messagesIn(workspace, message.channelId);
+    list.splice(list.indexOf(message), 1);
   }
-  workspace.changed()
+  workspace.changed();
 }
 
 export function removeEphemeral(workspace: Workspace, ephemeral: Ephemeral): void {
-  const index = workspace.ephemerals.indexOf(ephemeral)
-  if (index >= 0) workspace.ephemerals.splice(index, 1)
-  workspace.changed()
+  const index = workspace.ephemerals.indexOf(ephemeral);
+  if (index >= 0) workspace.ephemerals.splice(index, 1);
+  workspace.changed();
 }
 
 /** A message as the Web API and payloads show it. Metadata only on request. */
-export function messageObject(workspace: Workspace, message: Message, withMetadata = false): Fields {
-  const replies = message.threadTs === undefined ? repliesOf(workspace, message) : []
-  const bot = message.botId === undefined ? {} : { bot_id: message.botId, app_id: workspace.app.appId }
+export function messageObject(
+  workspace: Workspace,
+  message: Message,
+  withMetadata = false,
+): Fields {
+  const replies = message.threadTs === undefined ? repliesOf(workspace, message) : [];
+  const bot =
+    message.botId === undefined ? {} : { bot_id: message.botId, app_id: workspace.app.appId };
   return copyOf({
     type: "message",
     ...(message.tombstone ? { subtype: "tombstone" } : {}),
@@ -143,13 +155,21 @@ export function messageObject(workspace: Workspace, message: Message, withMetada
         }
       : {}),
     ...(message.fileIds.length > 0
-      ? { files: message.fileIds.flatMap((id) => (workspace.files.has(id) ? [fileObject(workspace, id)] : [])) }
+      ? {
+          files: message.fileIds.flatMap((id) =>
+            workspace.files.has(id) ? [fileObject(workspace, id)] : [],
+          ),
+        }
       : {}),
     ...(message.reactions.size > 0
       ? {
-          reactions: [...message.reactions].map(([name, users]) => ({ name, users: [...users], count: users.size })),
+          reactions: [...message.reactions].map(([name, users]) => ({
+            name,
+            users: [...users],
+            count: users.size,
+          })),
         }
       : {}),
     ...(withMetadata && message.metadata ? { metadata: message.metadata } : {}),
-  })
+  });
 }

@@ -1,39 +1,47 @@
-import type { Fields } from "./fields.ts"
-import type { SeenPerson } from "./seen.ts"
-import type { Workspace } from "./workspace.ts"
+import type { Fields } from "./fields.ts";
+import type { SeenPerson } from "./seen.ts";
+import type { Workspace } from "./workspace.ts";
 
-export type Role = SeenPerson["role"]
+export type Role = SeenPerson["role"];
 
 export interface Person {
-  id: string
+  id: string;
   /** The handle, lower case. */
-  name: string
-  realName: string
-  role: Role
-  teamId: string
-  active: boolean
-  email: string
+  name: string;
+  realName: string;
+  role: Role;
+  teamId: string;
+  active: boolean;
+  email: string;
   /** Set on bots. */
-  botId?: string
-  timezone: string
+  botId?: string;
+  timezone: string;
 }
 
 export interface Group {
-  id: string
-  handle: string
-  name: string
-  userIds: string[]
-  active: boolean
-  createdAt: number
-  updatedAt: number
+  id: string;
+  handle: string;
+  name: string;
+  userIds: string[];
+  active: boolean;
+  createdAt: number;
+  updatedAt: number;
 }
 
 /** Adds or replaces a person. The id begins with U or W, as Slack's do. */
 export function addPerson(
   workspace: Workspace,
-  spec: { id: string; name: string; realName?: string; role?: Role; teamId?: string; email?: string; botId?: string },
+  spec: {
+    id: string;
+    name: string;
+    realName?: string;
+    role?: Role;
+    teamId?: string;
+    email?: string;
+    botId?: string;
+  },
 ): Person {
-  if (!/^[UW][A-Z0-9]+$/.test(spec.id)) throw new Error(`${spec.id} isn't a Slack user id`)
+  if (!/^[UW][A-Z0-9]+$/.test(spec.id)) throw new Error(`${spec.id} isn't a Slack user id`);
   const person: Person = {
     id: spec.id,
     name: spec.name,
@@ -44,31 +52,32 @@ export function addPerson(
     email: spec.email ?? `${spec.name}@confidential.example`,
     timezone: "Europe/Paris",
     ...(spec.botId ? { botId: spec.botId } : {}),
-  }
-  workspace.people.set(person.id, person)
-  workspace.changed()
-  return person
+  };
+  workspace.people.set(person.id, person);
+  workspace.changed();
+  return person;
 }
 
 /** By id or handle, with or without @. Throws when there is nobody. */
 export function personOf(workspace: Workspace, idOrName: string): Person {
-  const name = idOrName.replace(/^@/, "")
+  const name = idOrName.replace(/^@/, "");
   const found =
-    workspace.people.get(name) ?? [...workspace.people.values()].find((person) => person.name === name.toLowerCase())
+    workspace.people.get(name) ??
+    [...workspace.people.values()].find((person) => person.name === name.toLowerCase());
   if (!found) {
-    const known = [...workspace.people.values()].map((person) => person.name).join(", ")
-    throw new Error(`Nobody here is called ${idOrName}. There are ${known}.`)
+    const known = [...workspace.people.values()].map((person) => person.name).join(", ");
+    throw new Error(`Nobody here is called ${idOrName}. There are ${known}.`);
   }
-  return found
+  return found;
 }
 
 export function isHuman(person: Person): boolean {
-  return person.role !== "bot"
+  return person.role !== "bot";
 }
 
 /** A user object as users.info gives it. https://docs.slack.dev/reference/objects/user-object */
 export function userObject(workspace: Workspace, person: Person, withEmail: boolean): Fields {
-  const guest = person.role === "guest"
+  const guest = person.role === "guest";
   return {
     id: person.id,
     team_id: person.teamId,
@@ -101,11 +110,15 @@ export function userObject(workspace: Workspace, person: Person, withEmail: bool
         }
       : {}),
     ...(person.role === "stranger" ? { is_stranger: true } : {}),
-  }
+  };
 }
 
 /** A user group as usergroups.list gives it. */
-export function groupObject(workspace: Workspace, group: Group, include: { users: boolean; count: boolean }): Fields {
+export function groupObject(
+  workspace: Workspace,
+  group: Group,
+  include: { users: boolean; count: boolean },
+): Fields {
   return {
     id: group.id,
     team_id: workspace.team.id,
@@ -127,5 +140,5 @@ export function groupObject(workspace: Workspace, group: Group, include: { users
     prefs: { channels: [], groups: [] },
     ...(include.users ? { users: group.userIds } : {}),
     ...(include.count ? { user_count: group.userIds.length } : {}),
-  }
+  };
 }

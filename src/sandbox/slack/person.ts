@@ -1,24 +1,28 @@
-import type { PersonActions } from "./actions.ts"
-import type { Act } from "./acts/act.ts"
-import { choose, suggest } from "./acts/choosing.ts"
-import { close } from "./acts/closing.ts"
-import { react, removeMessage } from "./acts/messaging.ts"
-import { press } from "./acts/pressing.ts"
-import { openHome, pickMessageShortcut, pickShortcut } from "./acts/shortcuts.ts"
-import { submit } from "./acts/submitting.ts"
-import { typeText } from "./acts/typing.ts"
-import type { Deliveries } from "./deliveries.ts"
-import { describeSeen } from "./describe-seen.ts"
-import { personOf } from "./people.ts"
-import type { Seen } from "./seen.ts"
-import { seenBy } from "./seen-by.ts"
-import type { Workspace } from "./workspace.ts"
+import type { PersonActions } from "./actions.ts";
+import type { Act } from "./acts/act.ts";
+import { choose, suggest } from "./acts/choosing.ts";
+import { close } from "./acts/closing.ts";
+import { react, removeMessage } from "./acts/messaging.ts";
+import { press } from "./acts/pressing.ts";
+import { openHome, pickMessageShortcut, pickShortcut } from "./acts/shortcuts.ts";
+import { submit } from "./acts/submitting.ts";
+import { typeText } from "./acts/typing.ts";
+import type { Deliveries } from "./deliveries.ts";
+import { describeSeen } from "./describe-seen.ts";
+import { personOf } from "./people.ts";
+import type { Seen } from "./seen.ts";
+import { seenBy } from "./seen-by.ts";
+import type { Workspace } from "./workspace.ts";
 
 /** What one person (id or handle) can do and see. */
-export function personActions(workspace: Workspace, deliveries: Deliveries, who: string): PersonActions {
-  const person = personOf(workspace, who)
-  const act: Act = { workspace, deliveries, person }
-  const sees = () => seenBy(workspace, person.id)
+export function personActions(
+  workspace: Workspace,
+  deliveries: Deliveries,
+  who: string,
+): PersonActions {
+  const person = personOf(workspace, who);
+  const act: Act = { workspace, deliveries, person };
+  const sees = () => seenBy(workspace, person.id);
   return {
     id: person.id,
     name: person.name,
@@ -34,24 +38,27 @@ export function personActions(workspace: Workspace, deliveries: Deliveries, who:
     reacts: (ts, emoji) => react(act, ts, emoji),
     deletesMessage: async (ts) => removeMessage(act, ts),
     dismissesToasts: () => {
-      workspace.toasts.delete(person.id)
-      workspace.changed()
+      workspace.toasts.delete(person.id);
+      workspace.changed();
     },
     sees,
     seesChannel: (name) => {
-      const wanted = name.replace(/^[@#]/, "")
-      const found = sees().channels.find((channel) => channel.id === wanted || channel.name === wanted)
-      if (!found) throw new Error(`${person.name} sees no channel ${name}`)
-      return found
+      const wanted = name.replace(/^[@#]/, "");
+      const found = sees().channels.find(
+        (channel) => channel.id === wanted || channel.name === wanted,
+      );
+      if (!found) throw new Error(`${person.name} sees no channel ${name}`);
+      return found;
     },
     mentions: () => sees().inbox.filter(({ because }) => because !== "direct"),
     until: (wanted, timeoutMs = 10_000) => {
       const look = (): Seen | undefined => {
-        const seen = sees()
-        return wanted(seen) ? seen : undefined
-      }
-      const explain = () => `${person.name} waited ${timeoutMs} ms for ${String(wanted)} and saw:\n${describeSeen(sees())}`
-      return workspace.changes.until(look, timeoutMs, explain)
+        const seen = sees();
+        return wanted(seen) ? seen : undefined;
+      };
+      const explain = () =>
+        `${person.name} waited ${timeoutMs} ms for ${String(wanted)} and saw:\n${describeSeen(sees())}`;
+      return workspace.changes.until(look, timeoutMs, explain);
     },
-  }
+  };
 }

@@ -1,15 +1,15 @@
 /** `count` calls per `perMs`, and as many at once as `burst` (default: `count`). */
 export interface RateLimit {
-  count: number
-  perMs: number
-  burst?: number
-  by: "workspace" | "channel"
+  count: number;
+  perMs: number;
+  burst?: number;
+  by: "workspace" | "channel";
 }
 
-export type RateLimits = "slack" | "off" | Record<string, RateLimit>
+export type RateLimits = "slack" | "off" | Record<string, RateLimit>;
 
-const perMinute = (count: number): RateLimit => ({ count, perMs: 60_000, by: "workspace" })
-const [tier2, tier3, tier4] = [perMinute(20), perMinute(50), perMinute(100)]
+const perMinute = (count: number): RateLimit => ({ count, perMs: 60_000, by: "workspace" });
+const [tier2, tier3, tier4] = [perMinute(20), perMinute(50), perMinute(100)];
 
 /** https://docs.slack.dev/apis/web-api/rate-limits */
 const slack: Record<string, RateLimit> = {
@@ -42,37 +42,37 @@ const slack: Record<string, RateLimit> = {
   "views.push": tier4,
   "views.update": tier4,
   response_url: { count: 1, perMs: 1000, burst: 5, by: "channel" },
-}
+};
 
 /** Counts calls like Slack does. */
 export class RateCounter {
-  #limits: Record<string, RateLimit>
-  readonly #fill = new Map<string, { used: number; at: number }>()
+  #limits: Record<string, RateLimit>;
+  readonly #fill = new Map<string, { used: number; at: number }>();
 
   constructor(limits: RateLimits) {
-    this.#limits = tableOf(limits)
+    this.#limits = tableOf(limits);
   }
 
   set(limits: RateLimits): void {
-    this.#limits = tableOf(limits)
-    this.#fill.clear()
+    this.#limits = tableOf(limits);
+    this.#fill.clear();
   }
 
   /** Counts one call at `now` (ms). Returns the seconds to wait when it is one too many. */
   take(method: string, channel: string, now: number): number | undefined {
-    const limit = this.#limits[method]
-    if (!limit) return undefined
-    const key = limit.by === "channel" ? `${method} ${channel}` : method
-    const rate = limit.count / limit.perMs
-    const most = limit.burst ?? limit.count
-    const before = this.#fill.get(key) ?? { used: 0, at: now }
-    const used = Math.max(0, before.used - (now - before.at) * rate)
-    if (used + 1 > most + 1e-9) return Math.max(1, Math.ceil((used + 1 - most) / rate / 1000))
-    this.#fill.set(key, { used: used + 1, at: now })
-    return undefined
+    const limit = this.#limits[method];
+    if (!limit) return undefined;
+    const key = limit.by === "channel" ? `${method} ${channel}` : method;
+    const rate = limit.count / limit.perMs;
+    const most = limit.burst ?? limit.count;
+    const before = this.#fill.get(key) ?? { used: 0, at: now };
+    const used = Math.max(0, before.used - (now - before.at) * rate);
+    if (used + 1 > most + 1e-9) return Math.max(1, Math.ceil((used + 1 - most) / rate / 1000));
+    this.#fill.set(key, { used: used + 1, at: now });
+    return undefined;
   }
 }
 
 function tableOf(limits: RateLimits): Record<string, RateLimit> {
-  return limits === "slack" ? slack : limits === "off" ? {} : limits
+  return limits === "slack" ? slack : limits === "off" ? {} : limits;
 }

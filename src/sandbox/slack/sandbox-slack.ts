@@ -1,113 +1,121 @@
-import { createServer } from "node:http"
-import type { AddressInfo } from "node:net"
-import type { PersonActions } from "./actions.ts"
-import { type AppSettings, defaultAppSettings } from "./app-settings.ts"
-import { CallLog, type CallRecord } from "./call-log.ts"
-import { type Acked, Deliveries, type Delivery, type DeliveryKind } from "./deliveries.ts"
-import { everyMessage, type WorkspaceEdits, workspaceEdits } from "./editing.ts"
-import { type HttpAnswer, post } from "./http-delivery.ts"
-import { answerRequest } from "./http-server.ts"
-import { personActions } from "./person.ts"
-import { RateCounter, type RateLimits } from "./rate-limits.ts"
-import { seedDemo } from "./seed.ts"
-import type { Seen } from "./seen.ts"
-import { seenBy } from "./seen-by.ts"
-import { sign } from "./sign.ts"
-import { SocketMode } from "./socket-mode.ts"
-import { Weather } from "./weather.ts"
-import { send } from "./web-api.ts"
-import { Workspace } from "./workspace.ts"
+import { createServer } from "node:http";
+import type { PersonActions } from "./actions.ts";
+import { type AppSettings, defaultAppSettings } from "./app-settings.ts";
+import { CallLog, type CallRecord } from "./call-log.ts";
+import { type Acked, Deliveries, type Delivery, type DeliveryKind } from "./deliveries.ts";
+import { describeWorkspace } from "./describe-workspace.ts";
+import { everyMessage, type WorkspaceEdits, workspaceEdits } from "./editing.ts";
+import { type HttpAnswer, post } from "./http-delivery.ts";
+import { answerRequest } from "./http-server.ts";
+import { personActions } from "./person.ts";
+import { RateCounter, type RateLimits } from "./rate-limits.ts";
+import { seedDemo } from "./seed.ts";
+import type { Seen } from "./seen.ts";
+import { seenBy } from "./seen-by.ts";
+import { sign } from "./sign.ts";
+import { SocketMode } from "./socket-mode.ts";
+import { Weather } from "./weather.ts";
+import { send } from "./web-api.ts";
+import { Workspace } from "./workspace.ts";
 
 export interface SandboxSlackOptions {
   /** 0, the default: any free one. Always on 127.0.0.1. */
-  port?: number
-  app?: Partial<AppSettings>
+  port?: number;
+  app?: Partial<AppSettings>;
   /** Default `slack`: the original's. */
-  rateLimits?: RateLimits
+  rateLimits?: RateLimits;
   /** People, groups and channels; default `seedDemo`. */
-  seed?: (workspace: Workspace) => void
+  seed?: (workspace: Workspace) => void;
   /** For the weather's dice. */
-  weatherSeed?: number
+  weatherSeed?: number;
   /** Milliseconds since the epoch. */
-  now?: () => number
+  now?: () => number;
 }
 
 export interface SandboxSlack extends AsyncDisposable {
-  url: string
+  url: string;
   /** What goes into SLACK_API_URL. */
-  apiUrl: string
+  apiUrl: string;
   /** The app's settings. Change them as on Slack's settings page; `requestUrl` switches from Socket Mode to HTTP. */
-  app: AppSettings
-  workspace: Workspace
-  weather: Weather
-  socketMode: SocketMode
-  edit: WorkspaceEdits
-  person(who: string): PersonActions
-  seenBy(who: string): Seen
+  app: AppSettings;
+  workspace: Workspace;
+  weather: Weather;
+  socketMode: SocketMode;
+  edit: WorkspaceEdits;
+  person(who: string): PersonActions;
+  seenBy(who: string): Seen;
   /** Called after every change; returns the function that stops it. */
-  onChange(listener: () => void): () => void
+  onChange(listener: () => void): () => void;
   /** Resolves as soon as `wanted` gives something other than undefined or false; looks at every change. */
-  until<T>(wanted: () => T | undefined | false, timeoutMs?: number): Promise<T>
+  until<T>(wanted: () => T | undefined | false, timeoutMs?: number): Promise<T>;
   /** Resolves when the app has this many Socket Mode connections. */
-  connected(count?: number, timeoutMs?: number): Promise<number>
-  calls(method?: string): CallRecord[]
-  callCounts(): Record<string, number>
-  forgetCalls(): void
-  deliveries(kind?: DeliveryKind): readonly Delivery[]
+  connected(count?: number, timeoutMs?: number): Promise<number>;
+  calls(method?: string): CallRecord[];
+  callCounts(): Record<string, number>;
+  forgetCalls(): void;
+  deliveries(kind?: DeliveryKind): readonly Delivery[];
   /** Sends a delivery again, byte for byte; see `Deliveries.repeat`. */
-  redeliver(delivery: Delivery | string, change?: { headers?: Record<string, string | undefined>; atSeconds?: number }): Promise<Acked>
+  redeliver(
+    delivery: Delivery | string,
+    change?: { headers?: Record<string, string | undefined>; atSeconds?: number },
+  ): Promise<Acked>;
   /** Posts anything to the request URL, as anybody on the internet could. */
-  sendRaw(body: string, headers: Record<string, string>): Promise<HttpAnswer>
+  sendRaw(body: string, headers: Record<string, string>): Promise<HttpAnswer>;
   /** The signature Slack would put on it. */
-  sign(timestampSeconds: number, body: string): string
-  setRateLimits(limits: RateLimits): void
+  sign(timestampSeconds: number, body: string): string;
+  setRateLimits(limits: RateLimits): void;
   /** Every message in the workspace, metadata included. */
-  messages(): ReturnType<typeof everyMessage>
-  close(): Promise<void>
+  messages(): ReturnType<typeof everyMessage>;
+  close(): Promise<void>;
 }
 
 /** Starts a Slack of our own: one workspace, one app, strict like the original. */
 export async function startSandboxSlack(options: SandboxSlackOptions = {}): Promise<SandboxSlack> {
-  const app = { ...defaultAppSettings(), ...options.app }
-  const workspace = new Workspace(app, options.now ?? Date.now)
-  const weather = new Weather(options.weatherSeed)
-  const rates = new RateCounter(options.rateLimits ?? "slack")
-  const calls = new CallLog()
-  const socketMode = new SocketMode(workspace)
-  const deliveries = new Deliveries(workspace, socketMode)
-  const parts = { workspace, weather, rates, calls }
+  const app = { ...defaultAppSettings(), ...options.app };
+  const workspace = new Workspace(app, options.now ?? Date.now);
+  const weather = new Weather(options.weatherSeed);
+  const rates = new RateCounter(options.rateLimits ?? "slack");
+  const calls = new CallLog();
+  const socketMode = new SocketMode(workspace);
+  const deliveries = new Deliveries(workspace, socketMode);
+  const parts = { workspace, weather, rates, calls };
 
   const server = createServer((request, response) => {
     answerRequest(parts, request, response).catch((error: unknown) => {
-      console.error("sandbox slack:", error)
-      if (!response.headersSent) send(response, { status: 500, body: "internal_error" })
-    })
-  })
+      console.error("sandbox slack:", error);
+      if (!response.headersSent) send(response, { status: 500, body: "internal_error" });
+    });
+  });
   server.on("upgrade", (request, socket) => {
-    const { pathname, searchParams } = new URL(request.url ?? "/", "http://sandbox")
-    if (pathname.startsWith("/link")) socketMode.accept(request, socket, searchParams)
-    else socket.destroy()
-  })
+    const { pathname, searchParams } = new URL(request.url ?? "/", "http://sandbox");
+    if (pathname.startsWith("/link")) socketMode.accept(request, socket, searchParams);
+    else socket.destroy();
+  });
   await new Promise<void>((resolve, reject) => {
-    server.once("error", reject)
-    server.listen(options.port ?? 0, "127.0.0.1", resolve)
-  })
-  workspace.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  ;(options.seed ?? seedDemo)(workspace)
+    server.once("error", reject);
+    server.listen(options.port ?? 0, "127.0.0.1", resolve);
+  });
+  const address = server.address();
+  if (address === null || typeof address === "string")
+    throw new Error("The sandbox Slack has no port");
+  workspace.url = `http://127.0.0.1:${address.port}`;
+  const seed = options.seed ?? seedDemo;
+  seed(workspace);
 
   const until = <T>(wanted: () => T | undefined | false, timeoutMs = 10_000) =>
     workspace.changes.until(
       () => wanted() || undefined,
       timeoutMs,
-      () => `Waited ${timeoutMs} ms in the sandbox Slack for ${String(wanted)}`,
-    )
+      () =>
+        `Waited ${timeoutMs} ms for ${String(wanted)}; ${describeWorkspace(workspace, calls.counts())}`,
+    );
   const close = async () => {
-    deliveries.close()
-    socketMode.close()
-    const closed = new Promise<void>((resolve) => void server.close(() => resolve()))
-    server.closeAllConnections()
-    await closed
-  }
+    deliveries.close();
+    socketMode.close();
+    const closed = new Promise<void>((resolve) => void server.close(() => resolve()));
+    server.closeAllConnections();
+    await closed;
+  };
   return {
     url: workspace.url,
     apiUrl: `${workspace.url}/api/`,
@@ -120,20 +128,27 @@ export async function startSandboxSlack(options: SandboxSlackOptions = {}): Prom
     seenBy: (who) => seenBy(workspace, who),
     onChange: (listener) => workspace.changes.listen(listener),
     until,
-    connected: (count = 1, timeoutMs) => until(() => (socketMode.connections >= count ? socketMode.connections : undefined), timeoutMs),
+    connected: (count = 1, timeoutMs) =>
+      until(
+        () => (socketMode.connections >= count ? socketMode.connections : undefined),
+        timeoutMs,
+      ),
     calls: (method) => calls.list(method),
     callCounts: () => calls.counts(),
     forgetCalls: () => calls.forget(),
-    deliveries: (kind) => deliveries.list.filter((delivery) => kind === undefined || delivery.kind === kind),
-    redeliver: (delivery, change) => deliveries.repeat(typeof delivery === "string" ? delivery : delivery.id, change),
+    deliveries: (kind) =>
+      deliveries.list.filter((delivery) => kind === undefined || delivery.kind === kind),
+    redeliver: (delivery, change) =>
+      deliveries.repeat(typeof delivery === "string" ? delivery : delivery.id, change),
     sendRaw: (body, headers) => {
-      if (app.requestUrl === undefined) throw new Error("Without a request URL nobody can post to the app")
-      return post(app.requestUrl, body, headers, app.ackTimeoutMs)
+      if (app.requestUrl === undefined)
+        throw new Error("Without a request URL nobody can post to the app");
+      return post(app.requestUrl, body, headers, app.ackTimeoutMs);
     },
     sign: (timestampSeconds, body) => sign(app.signingSecret, timestampSeconds, body),
     setRateLimits: (limits) => rates.set(limits),
     messages: () => everyMessage(workspace),
     close,
     [Symbol.asyncDispose]: close,
-  }
+  };
 }

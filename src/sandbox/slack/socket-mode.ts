@@ -1,55 +1,57 @@
-import { randomUUID } from "node:crypto"
-import type { IncomingMessage } from "node:http"
-import type { Duplex } from "node:stream"
-import { type Fields, fieldsOf, textOf } from "./fields.ts"
-import { useTicket } from "./socket-tickets.ts"
-import { acceptWebSocket, type WebSocketConnection } from "./websocket.ts"
-import type { Workspace } from "./workspace.ts"
+import { randomUUID } from "node:crypto";
+import type { IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
+import { type Fields, fieldsOf, textOf } from "./fields.ts";
+import { useTicket } from "./socket-tickets.ts";
+import { acceptWebSocket, type WebSocketConnection } from "./websocket.ts";
+import type { Workspace } from "./workspace.ts";
 
 export interface Envelope {
-  id: string
+  id: string;
   /** The frame as it goes over the wire. */
-  text: string
+  text: string;
 }
 
-const mostConnections = 10
-const pingEveryMs = 10_000
+const mostConnections = 10;
+const pingEveryMs = 10_000;
 
 /** Slack's end of Socket Mode: every envelope goes to any one of the app's connections. */
 export class SocketMode {
-  readonly #workspace: Workspace
-  readonly #connections: WebSocketConnection[] = []
-  readonly #waiting = new Map<string, ((payload: Fields) => void)[]>()
-  #turn = 0
-  readonly #pings: NodeJS.Timeout
+  readonly #workspace: Workspace;
+  readonly #connections = new Set<WebSocketConnection>();
+  readonly #waiting = new Map<string, ((payload: Fields) => void)[]>();
+  #turn = 0;
+  readonly #pings: NodeJS.Timeout;
 
   constructor(workspace: Workspace) {
-    this.#workspace = workspace
+    this.#workspace = workspace;
     this.#pings = setInterval(() => {
-      for (const connection of this.#connections) connection.ping()
-    }, pingEveryMs).unref()
+      for (const connection of this.#connections) connection.ping();
+    }, pingEveryMs).unref();
   }
 
   get connections(): number {
-    return this.#open().length
+    return this.#open().length;
   }
 
   #open(): WebSocketConnection[] {
-    return this.#connections.filter((connection) => connection.isOpen)
+    return [...this.#connections].filter((connection) => connection.isOpen);
   }
 
   accept(request: IncomingMessage, socket: Duplex, query: URLSearchParams): void {
-    const refuse = (status: string) => socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
-    if (!useTicket(this.#workspace, query.get("ticket") ?? "")) return void refuse("401 Unauthorized")
-    if (this.connections >= mostConnections) return void refuse("429 Too Many Requests")
-    const connection = acceptWebSocket(request, socket)
-    if (!connection) return void refuse("400 Bad Request")
-    connection.onText = (text) => this.#receive(text)
+    const refuse = (status: string) =>
+      socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+    if (!useTicket(this.#workspace, query.get("ticket") ?? ""))
+      return void refuse("401 Unauthorized");
+    if (this.connections >= mostConnections) return void refuse("429 Too Many Requests");
+    const connection = acceptWebSocket(request, socket);
+    if (!connection) return void refuse("400 Bad Request");
+    connection.onText = (text) => this.#receive(text);
     connection.onClose = () => {
-      this.#connections.splice(this.#connections.indexOf(connection), 1)
-      this.#workspace.changed()
-    }
-    this.#connections.push(connection)
+      this.#connections.delete(connection);
+      this.#workspace.changed();
+    };
+    this.#connections.add(connection);
     connection.sendText(
       JSON.stringify({
         type: "hello",
@@ -61,15 +63,26 @@ export class SocketMode {
         },
         connection_info: { app_id: this.#workspace.app.appId },
       }),
-    )
-    this.#workspace.changed()
+    );
+    this.#workspace.changed();
   }
 
   /** Makes an envelope around a payload. */
-  wrap(type: "slash_commands" | "interactive" | "events_api", payload: Fields, accepts: boolean, retry?: Fields): Envelope {
-    const id = randomUUID()
-    const text = JSON.stringify({ envelope_id: id, payload, type, accepts_response_payload: accepts, ...retry })
-    return { id, text }
+  wrap(
+    type: "slash_commands" | "interactive" | "events_api",
+    payload: Fields,
+    accepts: boolean,
+    retry?: Fields,
+  ): Envelope {
+    const id = randomUUID();
+    const text = JSON.stringify({
+      envelope_id: id,
+      payload,
+      type,
+      accepts_response_payload: accepts,
+      ...retry,
+    });
+    return { id, text };
   }
 
   /**
@@ -77,28 +90,31 @@ export class SocketMode {
    * `dispatch_failed` (nobody connected) or `operation_timeout`.
    */
   send(envelope: Envelope, timeoutMs: number): Promise<Fields> {
-    const open = this.#open()
-    this.#turn += 1
-    const connection = open[this.#turn % Math.max(1, open.length)]
-    if (!connection) return Promise.reject(new Error("dispatch_failed"))
+    const open = this.#open();
+    this.#turn += 1;
+    const connection = open[this.#turn % Math.max(1, open.length)];
+    if (!connection) return Promise.reject(new Error("dispatch_failed"));
     return new Promise((resolve, reject) => {
       const settle = (payload: Fields) => {
-        clearTimeout(timer)
-        resolve(payload)
-      }
+        clearTimeout(timer);
+        resolve(payload);
+      };
       const timer = setTimeout(() => {
-        const list = this.#waiting.get(envelope.id) ?? []
-        this.#waiting.set(envelope.id, list.filter((other) => other !== settle))
-        reject(new Error("operation_timeout"))
-      }, timeoutMs)
-      this.#waiting.set(envelope.id, [...(this.#waiting.get(envelope.id) ?? []), settle])
-      connection.sendText(envelope.text)
-    })
+        const list = this.#waiting.get(envelope.id) ?? [];
+        this.#waiting.set(
+          envelope.id,
+          list.filter((other) => other !== settle),
+        );
+        reject(new Error("operation_timeout"));
+      }, timeoutMs);
+      this.#waiting.set(envelope.id, [...(this.#waiting.get(envelope.id) ?? []), settle]);
+      connection.sendText(envelope.text);
+    });
   }
 
   /** Sends a frame as it is, to one connection. */
   sendFrame(text: string): void {
-    this.#open()[0]?.sendText(text)
+    this.#open()[0]?.sendText(text);
   }
 
   /**
@@ -106,32 +122,35 @@ export class SocketMode {
    * Socket Mode was switched off (`link_disabled`); `cut` tears the line without a word.
    */
   disconnect(reason: "warning" | "refresh_requested" | "link_disabled" | "cut"): void {
-    for (const connection of [...this.#connections]) {
-      if (reason === "cut") connection.destroy()
-      else connection.sendText(JSON.stringify({ type: "disconnect", reason, debug_info: { host: "sandbox" } }))
-      if (reason === "link_disabled") connection.close()
+    for (const connection of this.#connections) {
+      if (reason === "cut") connection.destroy();
+      else
+        connection.sendText(
+          JSON.stringify({ type: "disconnect", reason, debug_info: { host: "sandbox" } }),
+        );
+      if (reason === "link_disabled") connection.close();
     }
   }
 
   close(): void {
-    clearInterval(this.#pings)
-    for (const connection of [...this.#connections]) connection.destroy()
+    clearInterval(this.#pings);
+    for (const connection of this.#connections) connection.destroy();
   }
 
   #receive(text: string): void {
-    const message = fieldsOf(parsed(text))
-    const id = textOf(message["envelope_id"])
-    const [first, ...rest] = this.#waiting.get(id) ?? []
-    if (rest.length > 0) this.#waiting.set(id, rest)
-    else this.#waiting.delete(id)
-    first?.(fieldsOf(message["payload"]))
+    const message = fieldsOf(parsed(text));
+    const id = textOf(message["envelope_id"]);
+    const [first, ...rest] = this.#waiting.get(id) ?? [];
+    if (rest.length > 0) this.#waiting.set(id, rest);
+    else this.#waiting.delete(id);
+    first?.(fieldsOf(message["payload"]));
   }
 }
 
 function parsed(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return JSON.parse(text);
   } catch {
-    return undefined
+    return undefined;
   }
 }

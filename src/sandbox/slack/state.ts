@@ -1,67 +1,69 @@
-import { elementsIn } from "./blocks/walk.ts"
-import { type Fields, listOf, textOf, wordsOf } from "./fields.ts"
-import type { SeenOption, SeenState, SeenValue } from "./seen.ts"
+import { elementsIn } from "./blocks/walk.ts";
+import { type Fields, isFields, listOf, textOf, wordsOf } from "./fields.ts";
+import { optionOf, optionsOf } from "./options.ts";
+import type { SeenOption, SeenState, SeenValue } from "./seen.ts";
 
-const stateless = new Set(["button", "overflow", "feedback_buttons", "icon_button", "workflow_button"])
-
-const asOption = (value: Fields) => value as unknown as SeenOption
+const stateless = new Set([
+  "button",
+  "overflow",
+  "feedback_buttons",
+  "icon_button",
+  "workflow_button",
+]);
 
 /** What an element holds before anybody touched it. */
 export function initialValue(element: Fields): SeenValue {
-  const type = textOf(element["type"])
-  const text = (key: string) => (typeof element[key] === "string" ? element[key] : null)
-  const texts = (key: string) => (Array.isArray(element[key]) ? element[key].map((item) => textOf(item)) : [])
-  const option = element["initial_option"] as SeenOption | undefined
+  const type = textOf(element["type"]);
+  const text = (key: string) => (typeof element[key] === "string" ? element[key] : null);
+  const texts = (key: string) =>
+    Array.isArray(element[key]) ? element[key].map((item) => textOf(item)) : [];
+  const option = isFields(element["initial_option"]) ? optionOf(element["initial_option"]) : null;
   switch (type) {
     case "static_select":
     case "external_select":
     case "radio_buttons":
-      return { type, selected_option: option ?? null }
+      return { type, selected_option: option };
     case "multi_static_select":
     case "multi_external_select":
     case "checkboxes":
-      return { type, selected_options: listOf(element["initial_options"]).map(asOption) }
+      return { type, selected_options: listOf(element["initial_options"]).map(optionOf) };
     case "users_select":
-      return { type, selected_user: text("initial_user") }
+      return { type, selected_user: text("initial_user") };
     case "multi_users_select":
-      return { type, selected_users: texts("initial_users") }
+      return { type, selected_users: texts("initial_users") };
     case "conversations_select":
-      return { type, selected_conversation: text("initial_conversation") }
+      return { type, selected_conversation: text("initial_conversation") };
     case "multi_conversations_select":
-      return { type, selected_conversations: texts("initial_conversations") }
+      return { type, selected_conversations: texts("initial_conversations") };
     case "channels_select":
-      return { type, selected_channel: text("initial_channel") }
+      return { type, selected_channel: text("initial_channel") };
     case "multi_channels_select":
-      return { type, selected_channels: texts("initial_channels") }
+      return { type, selected_channels: texts("initial_channels") };
     case "datepicker":
-      return { type, selected_date: text("initial_date") }
+      return { type, selected_date: text("initial_date") };
     case "timepicker":
-      return { type, selected_time: text("initial_time") }
+      return { type, selected_time: text("initial_time") };
     case "datetimepicker":
-      return { type, selected_date_time: typeof element["initial_date_time"] === "number" ? element["initial_date_time"] : null }
+      return {
+        type,
+        selected_date_time:
+          typeof element["initial_date_time"] === "number" ? element["initial_date_time"] : null,
+      };
     default:
-      return { type, value: text("initial_value") }
+      return { type, value: text("initial_value") };
   }
 }
 
 /** The state of all inputs in the blocks. What a person entered stays where block id, action id and type are the same. */
 export function stateOf(blocks: readonly Fields[], before: SeenState = {}): SeenState {
-  const state: SeenState = {}
+  const state: SeenState = {};
   for (const { element, blockId, actionId } of elementsIn(blocks)) {
-    if (stateless.has(textOf(element["type"]))) continue
-    const old = before[blockId]?.[actionId]
-    const value = old && old.type === element["type"] ? old : initialValue(element)
-    state[blockId] = { ...state[blockId], [actionId]: value }
+    if (stateless.has(textOf(element["type"]))) continue;
+    const old = before[blockId]?.[actionId];
+    const value = old && old.type === element["type"] ? old : initialValue(element);
+    state[blockId] = { ...state[blockId], [actionId]: value };
   }
-  return state
-}
-
-/** Every option an element offers by itself. */
-export function optionsOf(element: Fields): SeenOption[] {
-  return [
-    ...listOf(element["options"]),
-    ...listOf(element["option_groups"]).flatMap((group) => listOf(group["options"])),
-  ].map(asOption)
+  return state;
 }
 
 /**
@@ -73,75 +75,92 @@ export function chosenValue(
   choice: string | readonly string[] | number | null,
   offered: readonly SeenOption[],
 ): SeenValue {
-  const type = textOf(element["type"])
-  const list = choice === null ? [] : (Array.isArray(choice) ? choice : [choice]).map(String)
-  const one = list[0] ?? null
-  const options = [...optionsOf(element), ...offered]
+  const type = textOf(element["type"]);
+  const list = choice === null ? [] : (Array.isArray(choice) ? choice : [choice]).map(String);
+  const one = list[0] ?? null;
+  const options = [...optionsOf(element), ...offered];
   const pick = (wanted: string) => {
-    const found = options.find((option) => option.value === wanted) ?? options.find((option) => wordsOf(option.text) === wanted)
-    if (found) return found
-    throw new Error(`There is no option ${wanted}; there are ${options.map((o) => wordsOf(o.text)).join(", ") || "none"}.`)
-  }
+    const found =
+      options.find((option) => option.value === wanted) ??
+      options.find((option) => wordsOf(option.text) === wanted);
+    if (found) return found;
+    throw new Error(
+      `There is no option ${wanted}; there are ${options.map((o) => wordsOf(o.text)).join(", ") || "none"}.`,
+    );
+  };
   switch (type) {
     case "static_select":
     case "external_select":
     case "radio_buttons":
     case "overflow":
-      return { type, selected_option: one === null ? null : pick(one) }
+      return { type, selected_option: one === null ? null : pick(one) };
     case "multi_static_select":
     case "multi_external_select":
     case "checkboxes":
-      return { type, selected_options: list.map(pick) }
+      return { type, selected_options: list.map(pick) };
     case "users_select":
-      return { type, selected_user: one }
+      return { type, selected_user: one };
     case "multi_users_select":
-      return { type, selected_users: list }
+      return { type, selected_users: list };
     case "conversations_select":
-      return { type, selected_conversation: one }
+      return { type, selected_conversation: one };
     case "multi_conversations_select":
-      return { type, selected_conversations: list }
+      return { type, selected_conversations: list };
     case "channels_select":
-      return { type, selected_channel: one }
+      return { type, selected_channel: one };
     case "multi_channels_select":
-      return { type, selected_channels: list }
+      return { type, selected_channels: list };
     case "datepicker":
-      return { type, selected_date: one }
+      return { type, selected_date: one };
     case "timepicker":
-      return { type, selected_time: one }
+      return { type, selected_time: one };
     case "datetimepicker":
-      return { type, selected_date_time: one === null ? null : Number(one) }
+      return { type, selected_date_time: one === null ? null : Number(one) };
     default:
-      return { type, value: one === "" ? null : one }
+      return { type, value: one === "" ? null : one };
   }
 }
 
 export function isEmpty(value: SeenValue): boolean {
-  const { type: _, ...held } = value
-  return Object.values(held).every((item) => item === null || item === "" || (Array.isArray(item) && item.length === 0))
+  const { type: _, ...held } = value;
+  return Object.values(held).every(
+    (item) => item === null || item === "" || (Array.isArray(item) && item.length === 0),
+  );
 }
 
 /** What Slack's client says about an input before it sends anything; undefined when it is fine. */
-export function clientComplaint(block: Fields, element: Fields, value: SeenValue): string | undefined {
-  if (isEmpty(value)) return block["optional"] === true ? undefined : "Please complete this required field."
-  const text = value.value ?? ""
-  const number = (key: string) => (element[key] === undefined ? undefined : Number(element[key]))
-  const [least, most] = [number("min_length"), number("max_length") ?? (value.value === undefined ? undefined : 3000)]
-  if (least !== undefined && text.length < least) return `Please enter at least ${least} characters.`
-  if (most !== undefined && text.length > most) return `Please enter at most ${most} characters.`
-  if (value.type === "number_input") return numberComplaint(element, text)
-  if (value.type === "email_text_input" && !/^\S+@\S+\.\S+$/.test(text)) return "Please enter a valid email address."
-  if (value.type === "url_text_input" && !URL.canParse(text)) return "Please enter a valid URL."
-  return undefined
+export function clientComplaint(
+  block: Fields,
+  element: Fields,
+  value: SeenValue,
+): string | undefined {
+  if (isEmpty(value))
+    return block["optional"] === true ? undefined : "Please complete this required field.";
+  const text = value.value ?? "";
+  const number = (key: string) => (element[key] === undefined ? undefined : Number(element[key]));
+  const [least, most] = [
+    number("min_length"),
+    number("max_length") ?? (value.value === undefined ? undefined : 3000),
+  ];
+  if (least !== undefined && text.length < least)
+    return `Please enter at least ${least} characters.`;
+  if (most !== undefined && text.length > most) return `Please enter at most ${most} characters.`;
+  if (value.type === "number_input") return numberComplaint(element, text);
+  if (value.type === "email_text_input" && !/^\S+@\S+\.\S+$/.test(text))
+    return "Please enter a valid email address.";
+  if (value.type === "url_text_input" && !URL.canParse(text)) return "Please enter a valid URL.";
+  return undefined;
 }
 
 function numberComplaint(element: Fields, text: string): string | undefined {
-  if (!/^-?\d+(?:\.\d+)?$/.test(text)) return "Please enter a valid number."
-  if (element["is_decimal_allowed"] !== true && text.includes(".")) return "Please enter a whole number."
+  if (!/^-?\d+(?:\.\d+)?$/.test(text)) return "Please enter a valid number.";
+  if (element["is_decimal_allowed"] !== true && text.includes("."))
+    return "Please enter a whole number.";
   if (element["min_value"] !== undefined && Number(text) < Number(element["min_value"])) {
-    return `Please enter a number of at least ${textOf(element["min_value"])}.`
+    return `Please enter a number of at least ${textOf(element["min_value"])}.`;
   }
   if (element["max_value"] !== undefined && Number(text) > Number(element["max_value"])) {
-    return `Please enter a number of at most ${textOf(element["max_value"])}.`
+    return `Please enter a number of at most ${textOf(element["max_value"])}.`;
   }
-  return undefined
+  return undefined;
 }

@@ -1,4 +1,4 @@
-import type { Workspace } from "./workspace.ts"
+import type { Workspace } from "./workspace.ts";
 
 /** Shows a person a line of Slack's own. The newest 50 are kept. */
 export function showToast(
@@ -6,7 +6,10 @@ export function showToast(
   userId: string,
   toast: { text: string; error?: string; channelId?: string },
 ): void {
-  const list = workspace.toasts.get(userId) ?? []
-  workspace.toasts.set(userId, [...list.slice(-49), { ...toast, id: workspace.newTs(), at: workspace.now() }])
-  workspace.changed()
+  const list = workspace.toasts.get(userId) ?? [];
+  workspace.toasts.set(userId, [
+    ...list.slice(-49),
+    { ...toast, id: workspace.newTs(), at: workspace.now() },
+  ]);
+  workspace.changed();
 }

@@ -1,28 +1,28 @@
-import { randomBytes } from "node:crypto"
-import type { Workspace } from "./workspace.ts"
+import { randomBytes } from "node:crypto";
+import type { Workspace } from "./workspace.ts";
 
 /** Lets the app open a modal for one person: once, and within 3 seconds. */
 export interface Trigger {
-  id: string
-  userId: string
-  issuedAt: number
-  used: boolean
+  id: string;
+  userId: string;
+  issuedAt: number;
+  used: boolean;
   /** The modal it was issued from, when it was: only then may a view be pushed. */
-  fromViewId?: string
+  fromViewId?: string;
 }
 
-export const triggerLifeMs = 3000
+export const triggerLifeMs = 3000;
 
 export function issueTrigger(workspace: Workspace, userId: string, fromViewId?: string): string {
-  const id = `${workspace.now()}.${workspace.triggers.size}.${randomBytes(16).toString("hex")}`
+  const id = `${workspace.now()}.${workspace.triggers.size}.${randomBytes(16).toString("hex")}`;
   workspace.triggers.set(id, {
     id,
     userId,
     issuedAt: workspace.now(),
     used: false,
     ...(fromViewId === undefined ? {} : { fromViewId }),
-  })
-  return id
+  });
+  return id;
 }
 
 /** Uses a trigger up. Errors are those of https://docs.slack.dev/reference/methods/views.open/ */
@@ -30,10 +30,10 @@ export function exchangeTrigger(
   workspace: Workspace,
   id: string,
 ): Trigger | "invalid_trigger_id" | "exchanged_trigger_id" | "expired_trigger_id" {
-  const trigger = workspace.triggers.get(id)
-  if (!trigger) return "invalid_trigger_id"
-  if (trigger.used) return "exchanged_trigger_id"
-  if (workspace.now() - trigger.issuedAt > triggerLifeMs) return "expired_trigger_id"
-  trigger.used = true
-  return trigger
+  const trigger = workspace.triggers.get(id);
+  if (!trigger) return "invalid_trigger_id";
+  if (trigger.used) return "exchanged_trigger_id";
+  if (workspace.now() - trigger.issuedAt > triggerLifeMs) return "expired_trigger_id";
+  trigger.used = true;
+  return trigger;
 }

@@ -1,9 +1,9 @@
-import type { Fields } from "./fields.ts"
+import type { Fields } from "./fields.ts";
 
 /** Something that goes wrong on Slack's side with calls of one method. */
 export interface Storm {
   /** A Web API method, `response_url`, `upload`, or `*` for all. */
-  method: string
+  method: string;
   /**
    * - `lost-after`: carried out, then the connection is cut instead of an answer
    * - `lost-before`: the connection is cut, nothing was done
@@ -13,44 +13,44 @@ export interface Storm {
    * - `hang`: no answer at all; carried out first when `applied`
    * - `slow`: carried out after `ms`
    */
-  kind: "lost-after" | "lost-before" | "rate-limited" | "server-error" | "error" | "hang" | "slow"
-  error?: string
-  retryAfter?: number
-  status?: number
-  ms?: number
-  applied?: boolean
+  kind: "lost-after" | "lost-before" | "rate-limited" | "server-error" | "error" | "hang" | "slow";
+  error?: string;
+  retryAfter?: number;
+  status?: number;
+  ms?: number;
+  applied?: boolean;
   /** How many calls it hits; without it, all until it is cleared. */
-  times?: number
+  times?: number;
   /** How likely it hits a call: 0 to 1. */
-  probability?: number
+  probability?: number;
   /** Hits only calls whose arguments have these values. */
-  where?: Fields
+  where?: Fields;
 }
 
 /** What goes wrong, and when. The same seed and the same calls give the same weather. */
 export class Weather {
-  #storms: Storm[] = []
-  #random: () => number
+  #storms: Storm[] = [];
+  #random: () => number;
 
   constructor(seed = 1) {
-    this.#random = randomFrom(seed)
+    this.#random = randomFrom(seed);
   }
 
   /** Adds a storm; returns the function that ends it. */
   add(storm: Storm): () => void {
-    const mine = { ...storm }
-    this.#storms.push(mine)
+    const mine = { ...storm };
+    this.#storms.push(mine);
     return () => {
-      this.#storms = this.#storms.filter((other) => other !== mine)
-    }
+      this.#storms = this.#storms.filter((other) => other !== mine);
+    };
   }
 
   clear(): void {
-    this.#storms = []
+    this.#storms = [];
   }
 
   seed(seed: number): void {
-    this.#random = randomFrom(seed)
+    this.#random = randomFrom(seed);
   }
 
   /** The storm that hits this call, if any; one of its times is used up. */
@@ -60,22 +60,22 @@ export class Weather {
         (one.method === "*" || one.method === method) &&
         Object.entries(one.where ?? {}).every(([key, value]) => args[key] === value) &&
         (one.probability === undefined || this.#random() < one.probability),
-    )
+    );
     if (storm?.times !== undefined) {
-      storm.times -= 1
-      if (storm.times <= 0) this.#storms = this.#storms.filter((other) => other !== storm)
+      storm.times -= 1;
+      if (storm.times <= 0) this.#storms = this.#storms.filter((other) => other !== storm);
     }
-    return storm
+    return storm;
   }
 }
 
 /** Mulberry32: small, and good enough to pick calls. */
 function randomFrom(seed: number): () => number {
-  let state = seed >>> 0
+  let state = seed >>> 0;
   return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
-  }
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
 }

@@ -1,19 +1,23 @@
-import { el } from "./dom.ts"
-import { drawText } from "./draw-text.ts"
-import { drawElement } from "./elements.ts"
-import { type Fields, fieldsOf, isFields, listOf, textOf, wordsOf } from "./fields.ts"
-import { drawImage } from "./images.ts"
-import { drawRichText } from "./rich-text.ts"
-import type { Surface } from "./surface.ts"
+import { el } from "./dom.ts";
+import { drawText } from "./draw-text.ts";
+import { drawElement } from "./elements.ts";
+import { type Fields, fieldsOf, isFields, listOf, textOf, wordsOf } from "./fields.ts";
+import { drawImage } from "./images.ts";
+import { drawRichText } from "./rich-text.ts";
+import type { Surface } from "./surface.ts";
 
 /** A card: a picture, a title, a few words and buttons. */
 export function drawCard(block: Fields, surface: Surface): HTMLElement {
   const text = (key: string, style: string) =>
-    isFields(block[key]) ? el("div", { class: `text ${style}` }, drawText(block[key], surface.seen)) : null
+    isFields(block[key])
+      ? el("div", { class: `text ${style}` }, drawText(block[key], surface.seen))
+      : null;
   return el(
     "article",
     {},
-    isFields(block["hero_image"]) ? el("div", { class: "card-hero" }, drawImage(block["hero_image"], surface, "full")) : null,
+    isFields(block["hero_image"])
+      ? el("div", { class: "card-hero" }, drawImage(block["hero_image"], surface, "full"))
+      : null,
     el(
       "div",
       { class: "card-head" },
@@ -21,8 +25,12 @@ export function drawCard(block: Fields, surface: Surface): HTMLElement {
       el("div", {}, text("title", "card-title"), text("subtitle", "card-subtitle")),
     ),
     text("body", "card-body"),
-    el("div", { class: "buttons" }, listOf(block["actions"]).map((button) => drawElement(button, block, surface))),
-  )
+    el(
+      "div",
+      { class: "buttons" },
+      listOf(block["actions"]).map((button) => drawElement(button, block, surface)),
+    ),
+  );
 }
 
 /** A titled box around other blocks, which may fold. */
@@ -31,19 +39,33 @@ export function drawContainer(
   surface: Surface,
   drawBlocks: (blocks: readonly Fields[], surface: Surface) => HTMLElement[],
 ): HTMLElement {
-  const title = isFields(block["rich_text_title"]) ? drawRichText(block["rich_text_title"], surface.seen) : el("b", {}, wordsOf(block["title"]))
-  const subtitle = isFields(block["subtitle"]) ? el("div", { class: "text card-subtitle" }, drawText(block["subtitle"], surface.seen)) : null
-  const inner = drawBlocks(listOf(block["child_blocks"]), surface)
-  if (block["is_collapsible"] !== true) return el("section", {}, title, subtitle, inner)
-  return el("details", { open: block["default_collapsed"] !== true }, el("summary", {}, title, subtitle), inner)
+  const title = isFields(block["rich_text_title"])
+    ? drawRichText(block["rich_text_title"], surface.seen)
+    : el("b", {}, wordsOf(block["title"]));
+  const subtitle = isFields(block["subtitle"])
+    ? el("div", { class: "text card-subtitle" }, drawText(block["subtitle"], surface.seen))
+    : null;
+  const inner = drawBlocks(listOf(block["child_blocks"]), surface);
+  if (block["is_collapsible"] !== true) return el("section", {}, title, subtitle, inner);
+  return el(
+    "details",
+    { open: block["default_collapsed"] !== true },
+    el("summary", {}, title, subtitle),
+    inner,
+  );
 }
 
-const states: Record<string, string> = { pending: "○", in_progress: "◐", complete: "●", error: "✕" }
+const states: Record<string, string> = {
+  pending: "○",
+  in_progress: "◐",
+  complete: "●",
+  error: "✕",
+};
 
 /** One step of a plan. */
 export function drawTask(task: Fields, surface: Surface): HTMLElement {
-  const status = textOf(task["status"])
-  const known = Object.hasOwn(states, status) ? status : "pending"
+  const status = textOf(task["status"]);
+  const known = Object.hasOwn(states, status) ? status : "pending";
   return el(
     "div",
     { class: `task task-${known}` },
@@ -56,5 +78,5 @@ export function drawTask(task: Fields, surface: Surface): HTMLElement {
       isFields(task["details"]) ? drawRichText(fieldsOf(task["details"]), surface.seen) : null,
       isFields(task["output"]) ? drawRichText(fieldsOf(task["output"]), surface.seen) : null,
     ),
-  )
+  );
 }

@@ -1,22 +1,33 @@
-import type { SeenOption } from "../../slack/seen.ts"
-import { el, newId } from "./dom.ts"
-import { drawText } from "./draw-text.ts"
-import { optionOf, optionsOf, textOf } from "./fields.ts"
-import { choose, type Control, focusKeyOf, valueOf } from "./surface.ts"
+import type { SeenOption } from "../../slack/seen.ts";
+import { el, newId } from "./dom.ts";
+import { drawText } from "./draw-text.ts";
+import { optionOf, optionsOf, textOf } from "./fields.ts";
+import { choose, type Control, focusKeyOf, valueOf } from "./surface.ts";
 
 /** Checkboxes and radio buttons. */
 export function drawChoices(control: Control): HTMLElement {
-  const several = control.element["type"] === "checkboxes"
-  const chosen = chosenIn(control, several)
-  const name = newId()
-  const group = el("div", { class: "choices", role: several ? "group" : "radiogroup", "data-control": true })
+  const several = control.element["type"] === "checkboxes";
+  const chosen = chosenIn(control, several);
+  const name = newId();
+  const group = el("div", {
+    class: "choices",
+    role: several ? "group" : "radiogroup",
+    "data-control": true,
+  });
   const changed = async () => {
-    const values = [...group.querySelectorAll<HTMLInputElement>("input:checked")].map((input) => input.value)
-    const done = await choose(control, several ? values : (values[0] ?? null))
-    if (!done) for (const input of group.querySelectorAll("input")) input.checked = chosen.has(input.value)
-  }
-  group.append(...optionsOf(control.element["options"]).map((option) => drawChoice(control, option, several, name, chosen, changed)))
-  return group
+    const values = [...group.querySelectorAll<HTMLInputElement>("input:checked")].map(
+      (input) => input.value,
+    );
+    const done = await choose(control, several ? values : (values[0] ?? null));
+    if (!done)
+      for (const input of group.querySelectorAll("input")) input.checked = chosen.has(input.value);
+  };
+  group.append(
+    ...optionsOf(control.element["options"]).map((option) =>
+      drawChoice(control, option, several, name, chosen, changed),
+    ),
+  );
+  return group;
 }
 
 function drawChoice(
@@ -27,7 +38,7 @@ function drawChoice(
   chosen: ReadonlySet<string>,
   changed: () => unknown,
 ): HTMLElement {
-  const { seen } = control.surface
+  const { seen } = control.surface;
   const input = el("input", {
     type: several ? "checkbox" : "radio",
     name,
@@ -35,21 +46,32 @@ function drawChoice(
     checked: chosen.has(option.value),
     "data-focus": `${focusKeyOf(control)}/${option.value}`,
     onchange: changed,
-  })
+  });
   return el(
     "label",
     { class: "choice" },
     input,
-    el("span", {}, drawText(option.text, seen), option.description ? el("small", {}, drawText(option.description, seen)) : null),
-  )
+    el(
+      "span",
+      {},
+      drawText(option.text, seen),
+      option.description ? el("small", {}, drawText(option.description, seen)) : null,
+    ),
+  );
 }
 
 function chosenIn(control: Control, several: boolean): Set<string> {
-  const value = valueOf(control)
+  const value = valueOf(control);
   if (value) {
-    const options = several ? (value.selected_options ?? []) : value.selected_option ? [value.selected_option] : []
-    return new Set(options.map((option) => option.value))
+    const options = several
+      ? (value.selected_options ?? [])
+      : value.selected_option
+        ? [value.selected_option]
+        : [];
+    return new Set(options.map((option) => option.value));
   }
-  const { initial_option: one, initial_options: many } = control.element
-  return new Set(several ? optionsOf(many).map((option) => option.value) : [textOf(optionOf(one).value)])
+  const { initial_option: one, initial_options: many } = control.element;
+  return new Set(
+    several ? optionsOf(many).map((option) => option.value) : [textOf(optionOf(one).value)],
+  );
 }

@@ -1,21 +1,31 @@
-import { el, newId } from "./dom.ts"
-import { drawText, type Names } from "./draw-text.ts"
-import { isFields, wordsOf } from "./fields.ts"
+import { el, newId } from "./dom.ts";
+import { drawText, type Names } from "./draw-text.ts";
+import { isFields, wordsOf } from "./fields.ts";
 
 /** Slack's confirm dialog: true when there is none, or when the person said yes. */
 export function askConfirm(confirm: unknown, names: Names): Promise<boolean> {
-  if (!isFields(confirm)) return Promise.resolve(true)
-  const { promise, resolve } = Promise.withResolvers<boolean>()
-  const titleId = newId()
-  const textId = newId()
+  if (!isFields(confirm)) return Promise.resolve(true);
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const titleId = newId();
+  const textId = newId();
   const yes = el(
     "button",
-    { type: "submit", class: confirm["style"] === "danger" ? "button danger" : "button primary", value: "yes", autofocus: true },
+    {
+      type: "submit",
+      class: confirm["style"] === "danger" ? "button danger" : "button primary",
+      value: "yes",
+      autofocus: true,
+    },
     wordsOf(confirm["confirm"]) || "Yes",
-  )
-  const dialog = el(
+  );
+  const dialog: HTMLDialogElement = el(
     "dialog",
-    { class: "confirm", "aria-labelledby": titleId, "aria-describedby": textId, onclose: () => finish(dialog.returnValue === "yes") },
+    {
+      class: "confirm",
+      "aria-labelledby": titleId,
+      "aria-describedby": textId,
+      onclose: () => finish(dialog.returnValue === "yes"),
+    },
     el(
       "form",
       { method: "dialog" },
@@ -24,18 +34,22 @@ export function askConfirm(confirm: unknown, names: Names): Promise<boolean> {
       el(
         "div",
         { class: "buttons" },
-        el("button", { type: "submit", class: "button", value: "no" }, wordsOf(confirm["deny"]) || "Cancel"),
+        el(
+          "button",
+          { type: "submit", class: "button", value: "no" },
+          wordsOf(confirm["deny"]) || "Cancel",
+        ),
         yes,
       ),
     ),
-  )
-  const before = document.activeElement
+  );
+  const before = document.activeElement;
   const finish = (said: boolean) => {
-    dialog.remove()
-    if (before instanceof HTMLElement && before.isConnected) before.focus()
-    resolve(said)
-  }
-  document.body.append(dialog)
-  dialog.showModal()
-  return promise
+    dialog.remove();
+    if (before instanceof HTMLElement && before.isConnected) before.focus();
+    resolve(said);
+  };
+  document.body.append(dialog);
+  dialog.showModal();
+  return promise;
 }

@@ -1,26 +1,30 @@
-import { el, link } from "./dom.ts"
-import { type Part, parseMarkdown, type Span } from "./markdown.ts"
+import { el, link } from "./dom.ts";
+import { type Part, parseMarkdown, type Span } from "./markdown.ts";
 
 export function drawMarkdown(text: string): HTMLElement {
-  return el("div", { class: "markdown" }, parseMarkdown(text).map(drawPart))
+  return el("div", { class: "markdown" }, parseMarkdown(text).map(drawPart));
 }
 
 function drawPart(part: Part): Node {
   switch (part.kind) {
     case "heading":
-      return el(part.level <= 2 ? "h3" : "h4", {}, part.inner.map(drawSpan))
+      return el(part.level <= 2 ? "h3" : "h4", {}, part.inner.map(drawSpan));
     case "quote":
-      return el("blockquote", {}, part.inner.map(drawSpan))
+      return el("blockquote", {}, part.inner.map(drawSpan));
     case "list":
-      return el(part.ordered ? "ol" : "ul", {}, part.items.map((item) => el("li", {}, item.map(drawSpan))))
+      return el(
+        part.ordered ? "ol" : "ul",
+        {},
+        part.items.map((item) => el("li", {}, item.map(drawSpan))),
+      );
     case "fence":
-      return el("pre", {}, part.text)
+      return el("pre", {}, part.text);
     case "rule":
-      return el("hr")
+      return el("hr");
     case "table":
-      return drawTable(part.rows)
+      return drawTable(part.rows);
     default:
-      return el("p", {}, part.inner.map(drawSpan))
+      return el("p", {}, part.inner.map(drawSpan));
   }
 }
 
@@ -31,17 +35,35 @@ function drawTable([head = [], ...rows]: readonly Span[][][]): HTMLElement {
     el(
       "table",
       {},
-      el("thead", {}, el("tr", {}, head.map((cell) => el("th", { scope: "col" }, cell.map(drawSpan))))),
-      el("tbody", {}, rows.map((row) => el("tr", {}, row.map((cell) => el("td", {}, cell.map(drawSpan)))))),
+      el(
+        "thead",
+        {},
+        el(
+          "tr",
+          {},
+          head.map((cell) => el("th", { scope: "col" }, cell.map(drawSpan))),
+        ),
+      ),
+      el(
+        "tbody",
+        {},
+        rows.map((row) =>
+          el(
+            "tr",
+            {},
+            row.map((cell) => el("td", {}, cell.map(drawSpan))),
+          ),
+        ),
+      ),
     ),
-  )
+  );
 }
 
-const tags = { bold: "b", italic: "i", strike: "s" } as const
+const tags = { bold: "b", italic: "i", strike: "s" } as const;
 
 function drawSpan(span: Span): Node {
-  if (span.kind === "text") return document.createTextNode(span.text)
-  if (span.kind === "code") return el("code", {}, span.text)
-  if (span.kind === "link") return link(span.url, span.inner.map(drawSpan))
-  return el(tags[span.kind], {}, span.inner.map(drawSpan))
+  if (span.kind === "text") return document.createTextNode(span.text);
+  if (span.kind === "code") return el("code", {}, span.text);
+  if (span.kind === "link") return link(span.url, span.inner.map(drawSpan));
+  return el(tags[span.kind], {}, span.inner.map(drawSpan));
 }

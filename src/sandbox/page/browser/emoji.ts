@@ -39,8 +39,8 @@ const emoji: Record<string, string> = {
   white_check_mark: "✅",
   white_circle: "⚪",
   x: "❌",
-}
+};
 
 export function emojiOf(name: string): string {
-  return (Object.hasOwn(emoji, name) ? emoji[name] : undefined) ?? `:${name}:`
+  return (Object.hasOwn(emoji, name) ? emoji[name] : undefined) ?? `:${name}:`;
 }

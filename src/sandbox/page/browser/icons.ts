@@ -1,4 +1,4 @@
-import { svg } from "./dom.ts"
+import { svg } from "./dom.ts";
 
 /** Small line drawings on a 16 × 16 grid, in the colour of the text around them. */
 const paths = {
@@ -17,8 +17,12 @@ const paths = {
   reply: "M2 3h12v8H7.5L4 14v-3H2z",
   send: "M2 2.5 14 8 2 13.5 4 8zM4 8h5",
   trash: "M3 4.5h10M6.5 4.5v-2h3v2M4.5 4.5l.5 9h6l.5-9",
-} as const
+} as const;
 
 export function icon(name: keyof typeof paths): SVGElement {
-  return svg("svg", { viewBox: "0 0 16 16", class: `icon icon-${name}`, "aria-hidden": "true" }, svg("path", { d: paths[name] }))
+  return svg(
+    "svg",
+    { viewBox: "0 0 16 16", class: `icon icon-${name}`, "aria-hidden": "true" },
+    svg("path", { d: paths[name] }),
+  );
 }

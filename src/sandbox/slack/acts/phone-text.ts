@@ -5,5 +5,5 @@ export function phoneText(typed: string): string {
     .replaceAll('"', "”")
     .replaceAll(/(^|[\s([{=])'/g, "$1‘")
     .replaceAll("'", "’")
-    .replaceAll("--", "—")
+    .replaceAll("--", "—");
 }

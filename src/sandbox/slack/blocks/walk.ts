@@ -1,4 +1,4 @@
-import { type Fields, isFields, textOf } from "../fields.ts"
+import { type Fields, isFields, textOf } from "../fields.ts";
 
 const interactive = new Set([
   "button",
@@ -27,32 +27,34 @@ const interactive = new Set([
   "url_text_input",
   "users_select",
   "workflow_button",
-])
+]);
 
 export function isInteractive(value: Fields): boolean {
-  return interactive.has(textOf(value["type"]))
+  return interactive.has(textOf(value["type"]));
 }
 
 export interface Found {
-  element: Fields
+  element: Fields;
   /** The innermost block around it that has an id. */
-  block: Fields
-  blockId: string
-  actionId: string
+  block: Fields;
+  blockId: string;
+  actionId: string;
 }
 
 /** Every interactive element in the blocks, in reading order. */
 export function elementsIn(blocks: readonly Fields[]): Found[] {
-  return blocks.flatMap((block) => within(block, block))
+  return blocks.flatMap((block) => within(block, block));
 }
 
 function within(value: unknown, block: Fields): Found[] {
-  if (Array.isArray(value)) return value.flatMap((item) => within(item, block))
-  if (!isFields(value)) return []
+  if (Array.isArray(value)) return value.flatMap((item) => within(item, block));
+  if (!isFields(value)) return [];
   if (isInteractive(value)) {
-    const blockId = textOf(block["block_id"])
-    return [{ element: value, block, blockId, actionId: textOf(value["action_id"]) }]
+    const blockId = textOf(block["block_id"]);
+    return [{ element: value, block, blockId, actionId: textOf(value["action_id"]) }];
   }
-  const around = typeof value["block_id"] === "string" ? value : block
-  return Object.values(value).flatMap((inner) => (typeof inner === "object" ? within(inner, around) : []))
+  const around = typeof value["block_id"] === "string" ? value : block;
+  return Object.values(value).flatMap((inner) =>
+    typeof inner === "object" ? within(inner, around) : [],
+  );
 }

@@ -1,5 +1,5 @@
-import { issueTicket } from "../socket-tickets.ts"
-import type { Method } from "./method.ts"
+import { issueTicket } from "../socket-tickets.ts";
+import type { Method } from "./method.ts";
 
 export const auth: Record<string, Method> = {
   "auth.test": {
@@ -23,4 +23,4 @@ export const auth: Record<string, Method> = {
       url: `${workspace.url.replace(/^http/, "ws")}/link/?ticket=${issueTicket(workspace)}&app_id=${workspace.app.appId}`,
     }),
   },
-}
+};

@@ -1,48 +1,58 @@
-import { type Channel, channelObject, directChannel, maySee } from "../channels.ts"
-import type { Fields } from "../fields.ts"
-import { findMessage, type Message, messageObject, messagesIn, repliesOf } from "../messages.ts"
-import { type Call, channelScope, type Method, page, Refused } from "./method.ts"
+import { type Channel, channelObject, directChannel, maySee } from "../channels.ts";
+import type { Fields } from "../fields.ts";
+import { findMessage, type Message, messageObject, messagesIn, repliesOf } from "../messages.ts";
+import { type Call, channelScope, type Method, page, Refused } from "./method.ts";
 
-const read = { scopes: ["channels:read", "groups:read", "im:read", "mpim:read"], token: "bot" } as const
-const history = { scopes: ["channels:history", "groups:history", "im:history", "mpim:history"], token: "bot" } as const
+const read = {
+  scopes: ["channels:read", "groups:read", "im:read", "mpim:read"],
+  token: "bot",
+} as const;
+const history = {
+  scopes: ["channels:history", "groups:history", "im:history", "mpim:history"],
+  token: "bot",
+} as const;
 
 export const conversations: Record<string, Method> = {
   "conversations.info": {
     ...read,
     run: (call) => {
-      const channel = call.channel()
-      call.needsScope(channelScope(channel, "read"))
-      return { channel: channelObject(call.workspace, channel, call.bot.id) }
+      const channel = call.channel();
+      call.needsScope(channelScope(channel, "read"));
+      return { channel: channelObject(call.workspace, channel, call.bot.id) };
     },
   },
 
   "conversations.list": {
     ...read,
     run: (call) => {
-      const types = (call.text("types") || "public_channel").split(",").map((type) => type.trim())
-      const kinds = { public: "public_channel", private: "private_channel", direct: "im" }
+      const types = (call.text("types") || "public_channel").split(",").map((type) => type.trim());
+      const kinds = { public: "public_channel", private: "private_channel", direct: "im" };
       const shown = [...call.workspace.channels.values()].filter(
         (channel) =>
           types.includes(kinds[channel.kind]) &&
           maySee(channel, call.bot) &&
           call.workspace.app.scopes.includes(channelScope(channel, "read")) &&
           !(channel.archived && call.flag("exclude_archived")),
-      )
-      const { items, next_cursor } = page(call, shown, call.number("limit", 100, 999))
+      );
+      const { items, next_cursor } = page(call, shown, call.number("limit", 100, 999));
       return {
         channels: items.map((channel) => channelObject(call.workspace, channel, call.bot.id)),
         response_metadata: { next_cursor },
-      }
+      };
     },
   },
 
   "conversations.members": {
     ...read,
     run: (call) => {
-      const channel = call.channel()
-      call.needsScope(channelScope(channel, "read"))
-      const { items, next_cursor } = page(call, [...channel.memberIds], call.number("limit", 100, 999))
-      return { members: items, response_metadata: { next_cursor } }
+      const channel = call.channel();
+      call.needsScope(channelScope(channel, "read"));
+      const { items, next_cursor } = page(
+        call,
+        [...channel.memberIds],
+        call.number("limit", 100, 999),
+      );
+      return { members: items, response_metadata: { next_cursor } };
     },
   },
 
@@ -50,17 +60,19 @@ export const conversations: Record<string, Method> = {
     scopes: ["im:write", "mpim:write"],
     token: "bot",
     run: (call) => {
-      const users = call.text("users").split(",").filter(Boolean)
-      const [id] = users
-      if (id === undefined) throw new Refused("users_list_not_supplied")
+      const users = call.text("users").split(",").filter(Boolean);
+      const [id] = users;
+      if (id === undefined) throw new Refused("users_list_not_supplied");
       // Group messages aren't part of this workspace.
-      if (users.length > 1) throw new Refused("not_enough_users")
-      const person = call.workspace.people.get(id)
-      if (!person) throw new Refused("user_not_found")
-      if (!person.active) throw new Refused("user_disabled")
-      const channel = directChannel(call.workspace, call.bot.id, person.id)
-      const full = call.flag("return_im") ? channelObject(call.workspace, channel, call.bot.id) : { id: channel.id }
-      return { no_op: true, already_open: true, channel: full }
+      if (users.length > 1) throw new Refused("not_enough_users");
+      const person = call.workspace.people.get(id);
+      if (!person) throw new Refused("user_not_found");
+      if (!person.active) throw new Refused("user_disabled");
+      const channel = directChannel(call.workspace, call.bot.id, person.id);
+      const full = call.flag("return_im")
+        ? channelObject(call.workspace, channel, call.bot.id)
+        : { id: channel.id };
+      return { no_op: true, already_open: true, channel: full };
     },
   },
 
@@ -68,69 +80,80 @@ export const conversations: Record<string, Method> = {
     scopes: ["channels:join"],
     token: "bot",
     run: (call) => {
-      const channel = call.channel()
-      if (channel.kind !== "public") throw new Refused("method_not_supported_for_channel_type")
-      if (channel.archived) throw new Refused("is_archived")
-      const already = channel.memberIds.has(call.bot.id)
-      channel.memberIds.add(call.bot.id)
-      call.workspace.changed()
+      const channel = call.channel();
+      if (channel.kind !== "public") throw new Refused("method_not_supported_for_channel_type");
+      if (channel.archived) throw new Refused("is_archived");
+      const already = channel.memberIds.has(call.bot.id);
+      channel.memberIds.add(call.bot.id);
+      call.workspace.changed();
       return {
         channel: channelObject(call.workspace, channel, call.bot.id),
         ...(already ? { warning: "already_in_channel" } : {}),
-      }
+      };
     },
   },
 
   "conversations.history": {
     ...history,
     run: (call) => {
-      const channel = readable(call)
-      const top = messagesIn(call.workspace, channel.id).filter((message) => message.threadTs === undefined)
-      return listing(call, within(call, top).toReversed(), call.number("limit", 100, 999))
+      const channel = readable(call);
+      const top = messagesIn(call.workspace, channel.id).filter(
+        (message) => message.threadTs === undefined,
+      );
+      return listing(call, within(call, top).toReversed(), call.number("limit", 100, 999));
     },
   },
 
   "conversations.replies": {
     ...history,
     run: (call) => {
-      call.required("channel", "ts")
-      const channel = readable(call)
-      const message = findMessage(call.workspace, channel.id, call.text("ts"))
-      const root = message?.threadTs === undefined ? message : findMessage(call.workspace, channel.id, message.threadTs)
-      if (!root) throw new Refused("thread_not_found")
-      return listing(call, [root, ...within(call, repliesOf(call.workspace, root))], call.number("limit", 1000, 1000))
+      call.required("channel", "ts");
+      const channel = readable(call);
+      const message = findMessage(call.workspace, channel.id, call.text("ts"));
+      const root =
+        message?.threadTs === undefined
+          ? message
+          : findMessage(call.workspace, channel.id, message.threadTs);
+      if (!root) throw new Refused("thread_not_found");
+      return listing(
+        call,
+        [root, ...within(call, repliesOf(call.workspace, root))],
+        call.number("limit", 1000, 1000),
+      );
     },
   },
-}
+};
 
 function readable(call: Call): Channel {
-  const channel = call.joinedChannel()
-  call.needsScope(channelScope(channel, "history"))
-  return channel
+  const channel = call.joinedChannel();
+  call.needsScope(channelScope(channel, "history"));
+  return channel;
 }
 
-/** Between `oldest` and `latest`; both ends only with `inclusive`. Times of equal length compare as strings. */
+/** A ts, given with or without decimals, so that times compare as strings. */
+function padded(ts: string): string {
+  const [seconds = "", rest = ""] = ts.split(".");
+  return `${seconds.padStart(12, "0")}.${rest.padEnd(6, "0")}`;
+}
+
+/** Between `oldest` and `latest`; both ends only with `inclusive`. */
 function within(call: Call, messages: readonly Message[]): Message[] {
-  const padded = (ts: string) => {
-    const [seconds = "", rest = ""] = ts.split(".")
-    return `${seconds.padStart(12, "0")}.${rest.padEnd(6, "0")}`
-  }
-  const oldest = padded(call.text("oldest") || "0")
-  const latest = padded(call.text("latest") || "999999999999")
-  const inclusive = call.flag("inclusive")
+  const oldest = padded(call.text("oldest") || "0");
+  const latest = padded(call.text("latest") || "999999999999");
+  const inclusive = call.flag("inclusive");
   return messages.filter(({ ts }) => {
-    const at = padded(ts)
-    return inclusive ? at >= oldest && at <= latest : at > oldest && at < latest
-  })
+    const at = padded(ts);
+    return inclusive ? at >= oldest && at <= latest : at > oldest && at < latest;
+  });
 }
 
 function listing(call: Call, messages: readonly Message[], limit: number): Fields {
-  const { items, next_cursor } = page(call, messages, limit)
-  const withMetadata = call.flag("include_all_metadata")
+  const { items, next_cursor } = page(call, messages, limit);
+  const withMetadata = call.flag("include_all_metadata");
   return {
     messages: items.map((message) => messageObject(call.workspace, message, withMetadata)),
     has_more: next_cursor !== "",
     pin_count: 0,
     response_metadata: { next_cursor },
-  }
+  };
 }

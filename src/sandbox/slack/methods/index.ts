@@ -1,13 +1,21 @@
-import { auth } from "./auth.ts"
-import { chat } from "./chat.ts"
-import { conversations } from "./conversations.ts"
-import { files } from "./files.ts"
-import type { Method } from "./method.ts"
-import { reactions } from "./reactions.ts"
-import { users } from "./users.ts"
-import { views } from "./views.ts"
+import { auth } from "./auth.ts";
+import { chat } from "./chat.ts";
+import { conversations } from "./conversations.ts";
+import { files } from "./files.ts";
+import type { Method } from "./method.ts";
+import { reactions } from "./reactions.ts";
+import { users } from "./users.ts";
+import { views } from "./views.ts";
 
 /** Every Web API method the sandbox knows; any other is `unknown_method`. */
 export const methods: ReadonlyMap<string, Method> = new Map(
-  Object.entries({ ...auth, ...chat, ...conversations, ...files, ...reactions, ...users, ...views }),
-)
+  Object.entries({
+    ...auth,
+    ...chat,
+    ...conversations,
+    ...files,
+    ...reactions,
+    ...users,
+    ...views,
+  }),
+);

@@ -1,0 +1,28 @@
+# Node 26 runs the TypeScript as it is, so there is nothing to build and no second stage. "slim" is Debian: glibc, for
+# which the native parts of npm packages are built, and without compilers and package managers for other languages.
+FROM node:26-slim
+
+ENV NODE_ENV=production
+WORKDIR /app
+
+# Without install scripts: none of the production packages needs one, and none should run one here.
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci --omit=dev --ignore-scripts && npm cache clean --force
+
+# .dockerignore leaves tests and the sandbox out.
+COPY src ./src
+COPY LICENSE ./
+
+# Each process keeps a ledger of what it sent: give every gateway and worker a volume of its own here.
+RUN mkdir /data && chown node:node /data
+ENV DATA_DIR=/data
+VOLUME /data
+
+USER node
+EXPOSE 3000
+
+HEALTHCHECK --interval=15s --timeout=5s --start-period=20s --retries=3 \
+  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT || 3000}/healthz`).then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
+
+# Add "gateway" or "worker" to run one role alone. Node itself is process 1 and stops in order on SIGTERM.
+CMD ["node", "src/main.ts"]

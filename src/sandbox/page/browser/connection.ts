@@ -1,0 +1,85 @@
+import type { Seen } from "../../slack/seen.ts";
+import type { Answer, Do } from "./surface.ts";
+
+/** The page's line to its server: what this person sees now, and what they do. */
+export interface Connection {
+  /** Becomes someone else; without a name, the first person there is. */
+  be(as: string | undefined): void;
+  do: Do;
+  /** Resolves when nothing that was chosen is still under way. */
+  settled(): Promise<unknown>;
+}
+
+export function connect(spec: {
+  show: (seen: Seen) => void;
+  complain: (text: string) => void;
+  lost: (is: boolean) => void;
+}): Connection {
+  let as: string | undefined;
+  let events: EventSource | undefined;
+  let looking = false;
+  let again = false;
+  const underWay = new Set<Promise<unknown>>();
+
+  /** Looks once more for everything that happened while looking. */
+  const look = async (): Promise<void> => {
+    if (looking) {
+      again = true;
+      return;
+    }
+    looking = true;
+    try {
+      do {
+        again = false;
+        const asked = as;
+        const answer = await fetch(`/seen?as=${encodeURIComponent(asked ?? "")}`);
+        const body: Seen & { error?: string } = await answer.json();
+        if (asked !== as) again = true;
+        else if (!answer.ok) spec.complain(body.error ?? `The sandbox answered ${answer.status}`);
+        else spec.show(body);
+      } while (again);
+    } catch {
+      spec.lost(true);
+    } finally {
+      looking = false;
+    }
+  };
+  const listen = () => {
+    events?.close();
+    events = new EventSource(`/events?as=${encodeURIComponent(as ?? "")}`);
+    events.addEventListener("open", () => spec.lost(false));
+    events.addEventListener("error", () => spec.lost(true));
+    events.addEventListener("changed", () => void look());
+  };
+  const send: Do = async (action, words) => {
+    try {
+      const answer = await fetch("/do", {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ as, action, ...words }),
+      });
+      const body: Answer & { problem?: string } = await answer.json();
+      if (answer.ok) return body;
+      spec.complain(body.problem ?? `The sandbox answered ${answer.status}`);
+    } catch {
+      spec.complain("The sandbox can't be reached.");
+    }
+    return undefined;
+  };
+  return {
+    be: (next) => {
+      as = next;
+      listen();
+      void look();
+    },
+    do: (action, words) => {
+      const doing = send(action, words);
+      if (action === "chooses") {
+        underWay.add(doing);
+        void doing.finally(() => underWay.delete(doing));
+      }
+      return doing;
+    },
+    settled: () => Promise.all(underWay),
+  };
+}

@@ -1,0 +1,86 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Compute } from "../compute/compute.ts";
+import type { SlackReceive } from "../config.ts";
+import type { Inventory } from "../inventory/inventory.ts";
+import type { Log } from "../log.ts";
+import type { Policy } from "../policy-file.ts";
+import type { Keys, RedisClient } from "../redis.ts";
+import type { Command, StatusLine } from "../registry/define.ts";
+import type { Store } from "../requests/store.ts";
+import type { Telemetry } from "../telemetry.ts";
+import { createSlackApp } from "./app.ts";
+import { createConversation } from "./conversation.ts";
+import type { BotIdentity } from "./identity.ts";
+import { createIntake } from "./intake.ts";
+import type { People } from "./people.ts";
+import { sealResponseUrl } from "./response-url.ts";
+import type { Talk } from "./talk.ts";
+import type { Web } from "./web.ts";
+
+export interface Gateway {
+  /** HTTP mode: answers what Slack sends; false for every other path. */
+  route(request: IncomingMessage, response: ServerResponse): boolean;
+  /** Why Slack can't reach us, if it can't. */
+  problem(): string | undefined;
+  close(): Promise<void>;
+}
+
+const drainMs = 5000;
+
+/** Listens to Slack and talks with people. Changes nothing at the service. */
+export async function startGateway(options: {
+  botToken: string;
+  apiUrl: string;
+  receive: SlackReceive;
+  identity: BotIdentity;
+  redis: RedisClient;
+  key: Keys;
+  web: Web;
+  people: People;
+  store: Store;
+  inventory: Inventory;
+  compute: Compute;
+  commands: readonly Command[];
+  policy: Policy;
+  policyVersion: string;
+  wake(id: string): Promise<void>;
+  nudge(): void;
+  status(): Promise<readonly StatusLine[]>;
+  telemetry: Telemetry;
+  log: Log;
+}): Promise<Gateway> {
+  const { botToken, apiUrl, receive, identity, people, telemetry, log } = options;
+  const talk: Talk = {
+    ...options,
+    ourTeamId: identity.teamId,
+    person: (userId, teamId, look) => people.person(userId, teamId, look),
+    seal: (url) => sealResponseUrl(url, botToken),
+    now: Date.now,
+  };
+  const app = createSlackApp({
+    settings: {
+      botToken,
+      apiUrl,
+      ...(receive.mode === "socket"
+        ? { appToken: receive.appToken }
+        : { signingSecret: receive.signingSecret }),
+    },
+    identity,
+    web: options.web,
+    intake: createIntake({ redis: options.redis, key: options.key, log }),
+    handlers: { ...createConversation(talk), peopleChanged: () => people.forget() },
+    log,
+    onAck: (kind, ms) => telemetry.acked.observe({ command: kind }, ms / 1000),
+    onRefused: (reason) => telemetry.refusals.inc({ reason }),
+    takeOverAfterMs: 5 * options.policy.timing.heartbeatMs,
+  });
+  // Slack may be away when we start: readiness tells, and the socket goes on trying
+  void app.start().catch((error: unknown) => log.error("slack.start-failed", { error }));
+  return {
+    route: app.route,
+    problem: () => (app.connected() ? undefined : `Slack: ${app.problem() ?? "not connected"}`),
+    close: async () => {
+      await app.close(drainMs);
+    },
+  };
+}

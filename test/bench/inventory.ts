@@ -1,0 +1,201 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import type { Compute, Project, Vm } from "../../src/compute/compute.ts";
+import { createInventory } from "../../src/inventory/create-inventory.ts";
+import { silentLog } from "../../src/log.ts";
+import type { RedisClient } from "../../src/redis.ts";
+
+export interface Place {
+  redis: RedisClient;
+  key: (...parts: string[]) => string;
+}
+
+export interface LookupFigures {
+  vms: number;
+  projects: number;
+  resolveP99Ms: number;
+  suggestP99Ms: number;
+  /** Of a process that reads the inventory from Redis. */
+  rssGrowthMb: number;
+  loadMs: number;
+}
+
+const words = [
+  "web",
+  "api",
+  "db",
+  "cache",
+  "worker",
+  "queue",
+  "gateway",
+  "batch",
+  "search",
+  "auth",
+];
+const places = ["eu", "us", "ap", "test", "prod", "stage"];
+const letters = "abcdefghijklmnopqrstuvwxyz";
+
+const nameOf = (n: number) => `${words[n % 10]}-${places[n % 6]}-${n}`;
+const never = () => Promise.reject(new Error("not part of this bench"));
+
+/** A service that holds a fleet in memory and answers after `latencyMs`. */
+export function fleetService(projects: number, vmsPerProject: number, latencyMs = 0): Compute {
+  const pause = () => new Promise((resolve) => setTimeout(resolve, latencyMs));
+  const all: Project[] = Array.from({ length: projects }, (_, n) => ({
+    id: `project-${n.toString(16).padStart(12, "0")}`,
+    name: `team-${nameOf(n)}`,
+    type: "TEE_VM",
+    status: "ACTIVE",
+    region: places[n % 6] ?? "",
+    createdAt: new Date(1.7e12 + n * 1000).toISOString(),
+  }));
+  const vms = (projectId: string): Vm[] => {
+    const first = parseInt(projectId.slice(8), 16) * vmsPerProject;
+    return Array.from({ length: vmsPerProject }, (_, at) => ({
+      id: `vm-${(first + at).toString(16).padStart(24, "0")}`,
+      projectId,
+      name: nameOf(first + at),
+      status: at % 9 === 0 ? "STOPPED" : "RUNNING",
+      region: places[at % 6] ?? "",
+      createdAt: new Date(1.7e12 + (first + at) * 997).toISOString(),
+      specs: { cpu: 2 ** (at % 4), memory: 2 ** (at % 6), disk: 20 },
+    }));
+  };
+  return {
+    projects: {
+      list: never,
+      listAll: () => pause().then(() => all),
+      get: never,
+      vms: (id) => pause().then(() => vms(id)),
+      create: never,
+      update: never,
+      delete: never,
+    },
+    vms: {
+      get: never,
+      metrics: never,
+      attestation: never,
+      start: never,
+      stop: never,
+      restart: never,
+      resize: never,
+      snapshot: never,
+      restore: never,
+      console: never,
+    },
+    close: () => Promise.resolve(),
+  };
+}
+
+/** Puts a fleet into Redis, for `measureLookups` in another process: the memory of both would count otherwise. */
+export async function fillInventory(
+  at: Place,
+  projects = 5_000,
+  vmsPerProject = 20,
+): Promise<number> {
+  const started = performance.now();
+  const compute = fleetService(projects, vmsPerProject);
+  const inventory = createInventory({ ...at, compute, log: silentLog(), refreshMs: 3_600_000 });
+  await inventory.refresh();
+  await inventory.close();
+  return performance.now() - started;
+}
+
+/** Reads the inventory that is in Redis, and times 2,000 lookups and 2,000 suggestions, a third of them misspelt. */
+export async function measureLookups(at: Place): Promise<LookupFigures> {
+  const compute = fleetService(0, 0);
+  const before = memory();
+  const started = performance.now();
+  const inventory = createInventory({ ...at, compute, log: silentLog(), refreshMs: 3_600_000 });
+  const vms = await inventory.vms();
+  const loadMs = performance.now() - started;
+  const names = Array.from({ length: 2_000 }, (_, n) => vms[(n * 7919) % vms.length]?.name ?? "");
+  const rssGrowthMb = (memory() - before) / 2 ** 20;
+  const resolve = await times(names, (name, n) =>
+    inventory.findVm(n % 3 === 0 ? misspelt(name, n) : name),
+  );
+  const suggest = await times(names, (name, n) => inventory.suggestVms(typed(name, n)));
+  const { vms: count, projects } = await inventory.state();
+  await inventory.close();
+  return {
+    vms: count,
+    projects,
+    resolveP99Ms: p99(resolve),
+    suggestP99Ms: p99(suggest),
+    rssGrowthMb,
+    loadMs,
+  };
+}
+
+export interface RefreshFigures {
+  calls: number;
+  tookMs: number;
+  /** Latency × calls / connections. */
+  boundMs: number;
+  ratio: number;
+}
+
+/**
+ * Refreshes a fleet that is known already, as every refresh but the first. `calls` is what the service was asked:
+ * the caller counts them, because the client pages and retries.
+ */
+export async function measureRefresh(
+  at: Place & { compute: Compute; connections: number; latencyMs: number; calls: () => number },
+): Promise<RefreshFigures> {
+  const { redis, key, compute, connections, latencyMs, calls } = at;
+  const inventory = createInventory({
+    redis,
+    key,
+    compute,
+    log: silentLog(),
+    refreshMs: 3_600_000,
+    concurrency: connections,
+  });
+  await inventory.refresh();
+  const before = calls();
+  const started = performance.now();
+  if (!(await inventory.refresh())) throw new Error("the refresh did not run to its end");
+  const tookMs = performance.now() - started;
+  await inventory.close();
+  const made = calls() - before;
+  const boundMs = (latencyMs * made) / connections;
+  return { calls: made, tookMs, boundMs, ratio: tookMs / boundMs };
+}
+
+function memory(): number {
+  setFlagsFromString("--expose-gc");
+  const collect: unknown = runInNewContext("gc");
+  if (typeof collect === "function") for (let round = 0; round < 3; round++) collect();
+  return process.memoryUsage().rss;
+}
+
+async function times(
+  names: readonly string[],
+  work: (name: string, n: number) => Promise<unknown>,
+): Promise<number[]> {
+  const took: number[] = [];
+  for (const [n, name] of names.entries()) {
+    const started = performance.now();
+    // oxlint-disable-next-line no-await-in-loop -- timed one by one
+    await work(name, n);
+    took.push(performance.now() - started);
+  }
+  return took;
+}
+
+function misspelt(name: string, n: number): string {
+  const at = n % name.length;
+  return name.slice(0, at) + (letters[n % 26] ?? "") + name.slice(at + (n % 2));
+}
+
+/** What a person has typed so far: a beginning, a middle, a slip, a project and a part. */
+function typed(name: string, n: number): string {
+  if (n % 4 === 0) return name.slice(0, 2 + (n % 5));
+  if (n % 4 === 1) return name.slice(3, 9);
+  if (n % 4 === 2) return misspelt(name, n);
+  return `team-${name.slice(0, 4)}/${name.slice(0, 2)}`;
+}
+
+function p99(took: readonly number[]): number {
+  return took.toSorted((a, b) => a - b)[Math.floor(took.length * 0.99)] ?? 0;
+}

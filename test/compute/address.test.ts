@@ -1,0 +1,249 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import type { Compute } from "../../src/compute/compute.ts";
+import { parseBaseUrl } from "../../src/compute/address.ts";
+import { mayReach } from "../../src/compute/reach.ts";
+import { UserError } from "../../src/errors.ts";
+import { answering, clientOf, failureOf, key, says, vmRecord } from "./answering.ts";
+
+const pem = (name: string) =>
+  readFileSync(join(import.meta.dirname, "certificates", `${name}.pem`), "utf8");
+
+describe("an id", () => {
+  const hostile = [
+    "",
+    ".",
+    "..",
+    "../projects/1",
+    "..%2fprojects",
+    "a%2fb",
+    "a/b",
+    "?x=",
+    "vm-1?x=",
+    "#",
+    "vm-1#x",
+    "vm\u0000",
+    "vm\n1",
+    "vm-1\r\nX-Evil: 1",
+    "vm 1",
+    "vm\\1",
+    "-vm",
+    "ｖｍ",
+    "v".repeat(201),
+  ];
+  const calls: [string, (compute: Compute, id: string) => Promise<unknown>][] = [
+    ["a VM read", (compute, id) => compute.vms.get(id)],
+    ["a VM change", (compute, id) => compute.vms.restart(id)],
+    ["a project's VMs", (compute, id) => compute.projects.vms(id)],
+    ["a project's deletion", (compute, id) => compute.projects.delete(id)],
+  ];
+
+  it.each(calls)("that can't be one is refused before anything is sent: %s", async (_, call) => {
+    await using server = await answering(says(vmRecord));
+    await using compute = clientOf(server.url);
+    for (const id of hostile)
+      await expect(call(compute, id), JSON.stringify(id)).rejects.toBeInstanceOf(UserError);
+    expect(server.asked).toEqual([]);
+  });
+
+  it("of the usual forms passes, and the path is the template's", async () => {
+    await using server = await answering(says(vmRecord));
+    await using compute = clientOf(`${server.url}/api/`);
+    for (const id of ["vm-1", "4d1f7a52-1c3b-4f7e-9d6f-0a1b2c3d4e5f", "i_0.a:b~c", "12"])
+      await compute.vms.get(id);
+    expect(server.asked).toEqual([
+      "GET /api/v1/vms/vm-1",
+      "GET /api/v1/vms/4d1f7a52-1c3b-4f7e-9d6f-0a1b2c3d4e5f",
+      "GET /api/v1/vms/i_0.a%3Ab~c",
+      "GET /api/v1/vms/12",
+    ]);
+  });
+
+  it("of a snapshot travels in the body, so a slash is fine and a space is not", async () => {
+    await using server = await answering(says({}));
+    await using compute = clientOf(server.url);
+    await compute.vms.restore("vm-1", "snaps/vm-1/7");
+    for (const id of ["", "a b", "a\nb", "ä"])
+      await expect(compute.vms.restore("vm-1", id)).rejects.toBeInstanceOf(UserError);
+    expect(server.asked).toHaveLength(1);
+  });
+});
+
+describe("the base URL", () => {
+  it.each([
+    ["not a url"],
+    ["ftp://compute.example"],
+    ["http://compute.example.com"],
+    ["https://user:secret@compute.example.com"],
+    ["https://compute.example.com/?a=b"],
+    ["https://compute.example.com/#x"],
+    ["http://169.254.169.254"],
+    ["http://[fe80::1]"],
+    ["http://0.0.0.0:3000"],
+    ["http://[::ffff:169.254.169.254]"],
+  ])("%s is refused with a sentence that doesn't repeat it", (baseUrl) => {
+    const parse = () => parseBaseUrl(baseUrl, true);
+    if (baseUrl === "http://compute.example.com")
+      expect(() => parseBaseUrl(baseUrl, false)).toThrow(/must be https/);
+    else expect(parse).toThrow(UserError);
+    expect(() => parseBaseUrl("https://user:secret@x.example", false)).toThrow(/^(?!.*secret)/);
+  });
+
+  it.each([
+    ["https://compute.example.com", "public"],
+    ["https://93.184.216.34", "public"],
+    ["http://127.0.0.1:4000", "loopback"],
+    ["http://localhost:4000", "loopback"],
+    ["http://[::1]:4000", "loopback"],
+    ["http://2130706433/", "loopback"],
+    ["http://compute:8080", "private"],
+    ["http://compute.internal", "private"],
+    ["https://10.1.2.3", "private"],
+  ])("%s may reach what is %s", (baseUrl, reach) => {
+    expect(parseBaseUrl(baseUrl, false).reach).toBe(reach);
+  });
+
+  it.each(["", "two words", "line\nbreak", "schlüssel"])(
+    "goes with a key that can be a header: %j is refused",
+    (apiKey) => {
+      expect(() => clientOf("https://compute.example.com", { apiKey })).toThrow(UserError);
+    },
+  );
+});
+
+describe("a name that leads elsewhere", () => {
+  it("may reach public addresses; private and loopback ones only when the base URL says so itself; link-local never", () => {
+    const table: [address: string, ...reaches: string[]][] = [
+      ["93.184.216.34", "public", "private", "loopback"],
+      ["2606:2800:220:1::1", "public", "private", "loopback"],
+      ["10.0.0.1", "private", "loopback"],
+      ["172.20.0.3", "private", "loopback"],
+      ["192.168.1.1", "private", "loopback"],
+      ["100.100.100.200", "private", "loopback"],
+      ["fd00:ec2::254", "private", "loopback"],
+      ["127.0.0.1", "loopback"],
+      ["127.8.8.8", "loopback"],
+      ["::1", "loopback"],
+      ["::ffff:127.0.0.1", "loopback"],
+      ["169.254.169.254"],
+      ["::ffff:169.254.169.254"],
+      ["fe80::1"],
+      ["0.0.0.0"],
+      ["::"],
+      ["224.0.0.1"],
+      ["255.255.255.255"],
+      ["not an address"],
+    ];
+    for (const [address, ...reaches] of table) {
+      const may = (["public", "private", "loopback"] as const).filter((reach) =>
+        mayReach(address, reach),
+      );
+      expect(may, address).toEqual(reaches);
+    }
+  });
+
+  it.each([
+    ["127.0.0.1", "https://compute.example.com"],
+    ["169.254.169.254", "https://compute.example.com"],
+    ["169.254.169.254", "http://localhost"],
+    ["10.0.0.7", "https://compute.example.com"],
+    ["127.0.0.1", "http://compute"],
+  ])("to %s is refused before connecting to %s", async (address, baseUrl) => {
+    await using server = await answering(says(vmRecord));
+    const { port } = new URL(server.url);
+    await using compute = clientOf(`${baseUrl}:${port}`, {
+      lookup: (_, __, callback) => callback(null, [{ address, family: 4 }]),
+    });
+    for (const call of [compute.vms.get("vm-1"), compute.vms.restart("vm-1")]) {
+      expect(await failureOf(call)).toMatchObject({
+        kind: "unreachable",
+        reason: "forbidden-address",
+      });
+    }
+    expect(server.connections()).toBe(0);
+  });
+
+  it("is refused when only one of its addresses is forbidden", async () => {
+    await using compute = clientOf("https://compute.example.com", {
+      lookup: (_, __, callback) =>
+        callback(null, [
+          { address: "93.184.216.34", family: 4 },
+          { address: "169.254.169.254", family: 4 },
+        ]),
+    });
+    expect(await failureOf(compute.vms.restart("vm-1"))).toMatchObject({
+      reason: "forbidden-address",
+    });
+  });
+});
+
+describe("TLS", () => {
+  it("works with a private authority that is named", async () => {
+    await using server = await answering(says(vmRecord), pem("localhost"));
+    await using compute = clientOf(server.url, { ca: pem("localhost") });
+    expect((await compute.vms.get("vm-1")).name).toBe("web-1");
+    expect((await compute.vms.restart("vm-1")).vm?.name).toBe("web-1");
+  });
+
+  const bad: [what: string, server: string, ca: string | undefined, version?: "TLSv1.1"][] = [
+    ["an authority nobody knows", "localhost", undefined],
+    ["the certificate of another host", "other-host", "other-host"],
+    ["an expired certificate", "expired", "expired"],
+    ["a version below 1.2", "localhost", "localhost", "TLSv1.1"],
+  ];
+
+  it.each(bad)("ends before anything is sent with %s", async (_, certificate, ca, version) => {
+    await using server = await answering(says(vmRecord), pem(certificate), version);
+    await using compute = clientOf(server.url, ca === undefined ? {} : { ca: pem(ca) });
+    expect(await failureOf(compute.vms.restart("vm-1"))).toMatchObject({
+      kind: "unreachable",
+      reason: "tls",
+    });
+    expect(await failureOf(compute.vms.get("vm-1"))).toMatchObject({
+      kind: "unreachable",
+      reason: "tls",
+    });
+    expect(server.asked).toEqual([]);
+  });
+});
+
+describe("a redirect", () => {
+  it.each([301, 302, 303, 307, 308])(
+    "%i to another host is not followed and carries no credential there",
+    async (status) => {
+      const seen: unknown[] = [];
+      await using elsewhere = await answering((request, response) => {
+        seen.push(request.headers);
+        says(vmRecord)(request, response);
+      });
+      await using server = await answering((request, response) =>
+        response.writeHead(status, { location: `${elsewhere.url}${request.url}` }).end(),
+      );
+      await using compute = clientOf(server.url);
+      expect(await failureOf(compute.vms.restart("vm-1"))).toMatchObject({
+        kind: "unclear",
+        reason: "redirect",
+        status,
+      });
+      expect(await failureOf(compute.vms.get("vm-1"))).toMatchObject({
+        kind: "unexpected",
+        reason: "redirect",
+        status,
+      });
+      expect(seen).toEqual([]);
+      expect(server.asked).toHaveLength(2);
+    },
+  );
+
+  it("is about the host asked: the key goes there as a bearer token", async () => {
+    const seen: unknown[] = [];
+    await using server = await answering((request, response) => {
+      seen.push(request.headers.authorization);
+      says(vmRecord)(request, response);
+    });
+    await using compute = clientOf(server.url);
+    await compute.vms.get("vm-1");
+    expect(seen).toEqual([`Bearer ${key}`]);
+  });
+});

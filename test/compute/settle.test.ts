@@ -1,0 +1,57 @@
+import { describe, expect, it } from "vitest";
+import {
+  isSettledProjectStatus,
+  isSettledVmStatus,
+  isTransitional,
+  nextPollDelay,
+} from "../../src/compute/settle.ts";
+
+describe("a status", () => {
+  it("is settled or not, and one we don't know is not", () => {
+    for (const status of ["RUNNING", "STOPPED", "ERROR"])
+      expect(isSettledVmStatus(status)).toBe(true);
+    for (const status of [
+      "CREATING",
+      "REBOOTING",
+      "DELETING",
+      "MIGRATING",
+      "running",
+      "",
+      "ACTIVE",
+    ])
+      expect(isSettledVmStatus(status)).toBe(false);
+    for (const status of ["ACTIVE", "STOPPED", "ERROR"])
+      expect(isSettledProjectStatus(status)).toBe(true);
+    for (const status of ["CREATING", "DELETING", "RUNNING"])
+      expect(isSettledProjectStatus(status)).toBe(false);
+  });
+
+  it("is transitional when neither a VM nor a project stays in it", () => {
+    for (const status of ["CREATING", "REBOOTING", "DELETING", "MIGRATING", ""])
+      expect(isTransitional(status)).toBe(true);
+    for (const status of ["RUNNING", "STOPPED", "ERROR", "ACTIVE"])
+      expect(isTransitional(status)).toBe(false);
+  });
+});
+
+const next = (sinceStartMs: number, polls: number) =>
+  nextPollDelay({ firstMs: 500, mostMs: 15_000, sinceStartMs, polls });
+
+describe("the next poll", () => {
+  it("comes quickly at first, then a quarter of the wait later, never later than the most", () => {
+    expect([next(0, 0), next(500, 1), next(1500, 3)]).toEqual([500, 500, 500]);
+    expect([next(2000, 4), next(8000, 6), next(40_000, 12), next(600_000, 50)]).toEqual([
+      500, 2000, 10_000, 15_000,
+    ]);
+  });
+
+  it("makes few polls of a long wait", () => {
+    let sinceStartMs = 0;
+    let polls = 0;
+    while (sinceStartMs < 900_000) {
+      sinceStartMs += nextPollDelay({ firstMs: 500, mostMs: 15_000, sinceStartMs, polls });
+      polls += 1;
+    }
+    expect(polls).toBeLessThan(80);
+  });
+});

@@ -1,0 +1,76 @@
+import { describe, expect, it } from "vitest";
+import { cycles, orderProblems } from "./import-order.ts";
+import { importsOf, readSources } from "./sources.ts";
+
+const sources = readSources(["src"]);
+
+describe("imports", () => {
+  it("only point to the left, never into the sandbox, and never to a program", () => {
+    expect(orderProblems(sources)).toEqual([]);
+  });
+
+  it("make no circle", () => {
+    expect(cycles(sources)).toEqual([]);
+  });
+});
+
+describe("the rule of imports", () => {
+  it("names a planted import to the right", () => {
+    const planted = new Map([
+      [
+        "src/policy/refusal.ts",
+        'import { a } from "./words.ts";\nimport type { B } from "../jobs/worker.ts";',
+      ],
+      ["src/log.ts", 'import { c } from "./redis-keys.ts"'],
+    ]);
+    expect(orderProblems(planted)).toEqual([
+      "src/policy/refusal.ts imports src/jobs/worker.ts: jobs stands to the right of policy",
+      "src/log.ts imports src/redis-keys.ts: redis stands to the right of log",
+    ]);
+  });
+
+  it("names a planted import of the sandbox, of a program, from outside and of an unknown folder", () => {
+    const planted = new Map([
+      ["src/start.ts", 'const world = await import("./sandbox/world.ts")'],
+      ["src/slack/app.ts", 'export * from "../registry/derive.ts"'],
+      ["src/errors.ts", 'import "../test/support/x.ts"'],
+      ["src/helpers/a.ts", 'import { b } from "../errors.ts"'],
+    ]);
+    expect(orderProblems(planted).map((problem) => problem.split(": ")[1])).toEqual([
+      "sandbox stands to the right of main",
+      "that is a program, nobody imports it",
+      "that is outside src",
+      "a folder without a place in the import order",
+    ]);
+  });
+
+  it("names a planted circle", () => {
+    const planted = new Map([
+      ["src/a.ts", 'import { b } from "./b.ts"'],
+      ["src/b.ts", 'import { c, type D } from "./c.ts"'],
+      ["src/c.ts", 'import { a } from "./a.ts"'],
+      ["src/d.ts", 'import type {\n  E,\n} from "./e.ts"'],
+      ["src/e.ts", 'import { d } from "./d.ts"'],
+    ]);
+    expect(cycles(planted)).toEqual(["src/a.ts → src/b.ts → src/c.ts → src/a.ts"]);
+  });
+
+  it("sees imports over several lines, re-exports and dynamic ones, and none in comments", () => {
+    const text = [
+      "import {\n  a,\n  type B,\n} from './one.ts';",
+      'export { c } from "../two.ts";',
+      'import "./three.ts";',
+      'const four = () => import("./four.ts");',
+      '// import { x } from "./five.ts"',
+      '/* import { y } from "./six.ts" */',
+      'import { z } from "zod";',
+      'const text = "from"; const other = "./seven.ts";',
+    ].join("\n");
+    expect(importsOf("src/jobs/x.ts", text)).toEqual([
+      "src/jobs/one.ts",
+      "src/two.ts",
+      "src/jobs/three.ts",
+      "src/jobs/four.ts",
+    ]);
+  });
+});

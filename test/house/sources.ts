@@ -1,0 +1,38 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join, posix } from "node:path";
+import { fileURLToPath } from "node:url";
+
+/** Path from the project's root (`src/log.ts`) to text. The rules take it, so that a test can plant a violation. */
+export type Sources = ReadonlyMap<string, string>;
+
+export const root = fileURLToPath(new URL("../..", import.meta.url));
+
+/** Every file under these folders whose name ends like that. */
+export function readSources(folders: readonly string[], ending = ".ts"): Sources {
+  const paths = folders.flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile() && entry.name.endsWith(ending))
+      .map((entry) => posix.join(entry.parentPath.slice(root.length), entry.name)),
+  );
+  return new Map(paths.toSorted().map((path) => [path, readFileSync(join(root, path), "utf8")]));
+}
+
+const importing =
+  /^\s*(?:import|export)\s(?:[^"';]*?\sfrom\s+)?["']([^"'\n]+)["']|\bimport\(\s*["']([^"'\n]+)["']\s*\)/gm;
+
+/** The project's own files that this one imports, types included. */
+export function importsOf(path: string, text: string): readonly string[] {
+  const code = text.replaceAll(/\/\*[\s\S]*?\*\//g, "").replaceAll(/^\s*\/\/.*$/gm, "");
+  const names = [...code.matchAll(importing)].map((match) => match[1] ?? match[2] ?? "");
+  return names
+    .filter((name) => name.startsWith("."))
+    .map((name) => posix.join(posix.dirname(path), name));
+}
+
+/** Only those that are there when the program runs: `import type` is erased. */
+export function runtimeImportsOf(path: string, text: string): readonly string[] {
+  return importsOf(
+    path,
+    text.replaceAll(/^\s*(import|export) type\s[^"';]*["'][^"'\n]+["']/gm, ""),
+  );
+}

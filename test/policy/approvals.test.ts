@@ -1,0 +1,136 @@
+import { describe, expect, it } from "vitest";
+import { approvalRule } from "../../src/policy/approval-rule.ts";
+import { couldApprove, voteRefusal, voteRefusalText } from "../../src/policy/vote.ts";
+import { command, ourTeamId, person, policyOf, project, usual, vm } from "./sample.ts";
+
+const strict = policyOf(`
+approvals:
+  - { operations: ["vm.restore", "project.delete"], targets: ["prod-*"], required: 2, expires: 15m }
+  - { operations: ["vm.restart"], targets: ["prod-db*"], required: 1, expires: 5m }
+  - { operations: ["vm.restore"], targets: ["test-*"], required: 0 }
+  - { operations: ["vm.res*"], targets: ["lab/*"], required: 3, expires: 1h }
+`);
+
+describe("the approvals that a request needs", () => {
+  it.each([
+    ["vm restore", [vm("prod-1")], 2, 0],
+    ["vm restore", [vm("PROD-1")], 2, 0],
+    ["vm restore", [vm("db", "prod-eu")], 2, 0],
+    ["project delete", [project("prod-eu")], 2, 0],
+    ["vm restore", [vm("web-1")], 1, "default"],
+    ["vm restore", [vm("test-1")], 0, 2],
+    ["vm restore", [vm("db", "lab")], 3, 3],
+    ["vm restart", [vm("prod-db-1")], 1, 1],
+    ["vm restart", [vm("web-1")], 0, "default"],
+    ["vm console", [vm("prod-1")], 0, "default"],
+    ["vm restore", [vm("test-1"), vm("web-1"), vm("prod-1")], 2, 0],
+    ["vm restore", [vm("test-1"), vm("web-1")], 1, "default"],
+    ["vm restore", [], 1, "default"],
+  ] as const)("%s %o: %i by %s", (name, targets, required, index) => {
+    expect(approvalRule(strict, command(name), targets)).toMatchObject({ required, index });
+  });
+
+  it("expire as the rule says, else as timing says; of two equally strict rules the shorter counts", () => {
+    const fifteenMinutes = 15 * 60_000;
+    expect(approvalRule(strict, command("vm restore"), [vm("prod-1")]).expiresMs).toBe(
+      fifteenMinutes,
+    );
+    expect(approvalRule(strict, command("vm restore"), [vm("web")]).expiresMs).toBe(
+      strict.timing.approvalExpiresMs,
+    );
+    const policy = policyOf(`
+approvals:
+  - { operations: ["vm.restore"], targets: ["a-*"], required: 1, expires: 1h }
+  - { operations: ["vm.restore"], targets: ["b-*"], required: 1, expires: 5m }
+`);
+    expect(approvalRule(policy, command("vm restore"), [vm("a-1"), vm("b-1")])).toMatchObject({
+      index: 1,
+      expiresMs: 300_000,
+    });
+  });
+
+  it("are never asked for a read, whatever a glob matches", () => {
+    const policy = policyOf(`approvals: [{ operations: ["*"], required: 2 }]`);
+    expect(approvalRule(policy, command("vm list"), []).required).toBe(0);
+    expect(approvalRule(policy, command("gatehouse freeze"), []).required).toBe(0);
+    expect(approvalRule(policy, command("vm start"), [vm("x")]).required).toBe(2);
+  });
+
+  it("say why", () => {
+    expect(approvalRule(strict, command("vm restore"), [vm("prod-1")]).why).toBe(
+      "approvals[1] in gatehouse.yml asks for 2 for vm.restore on prod-*",
+    );
+    expect(approvalRule(strict, command("vm restore"), [vm("web")]).why).toBe(
+      "no entry of approvals in gatehouse.yml matches vm.restore; what destroys needs one",
+    );
+  });
+});
+
+describe("a vote", () => {
+  const lead = person("U0LEAD", { groups: ["S02LEADS"] });
+
+  it.each([
+    ["of an approver counts", lead, "U0ASKER", undefined],
+    ["of the requester never counts", lead, "U0LEAD", "own-request"],
+    ["of a requesting administrator doesn't either", person("U09ADMIN"), "U09ADMIN", "own-request"],
+    [
+      "of an operator doesn't count",
+      person("U0X", { groups: ["S01ONCALL"] }),
+      "U0ASKER",
+      "not-an-approver",
+    ],
+    [
+      "of an administrator doesn't count unless listed",
+      person("U09ADMIN"),
+      "U0ASKER",
+      "not-an-approver",
+    ],
+    ["of who left the group doesn't count", person("U0LEAD"), "U0ASKER", "not-an-approver"],
+    [
+      "of who became a guest doesn't count",
+      { ...lead, kind: "guest" as const },
+      "U0ASKER",
+      "not-one-of-us",
+    ],
+    ["of a bot doesn't count", { ...lead, kind: "bot" as const }, "U0ASKER", "not-one-of-us"],
+    [
+      "of a deactivated account doesn't count",
+      { ...lead, kind: "deactivated" as const },
+      "U0ASKER",
+      "not-one-of-us",
+    ],
+    [
+      "with a forged team doesn't count",
+      { ...lead, teamId: "T0THEIRS" },
+      "U0ASKER",
+      "not-one-of-us",
+    ],
+  ])("%s", (_what, voter, requesterId, expected) => {
+    const refused = voteRefusal({ policy: usual, voter, ourTeamId, requesterId });
+    expect(refused).toBe(expected);
+    if (refused) expect(voteRefusalText(refused)).toMatch(/\.$/);
+  });
+});
+
+describe("whether anybody else could approve", () => {
+  const groups: Record<string, string[]> = { S02LEADS: ["U0LEAD", "U0OLA"] };
+  const could = (requesterId: string, required: number, policy = usual) =>
+    couldApprove({ policy, requesterId, required, membersOf: (group) => groups[group] });
+
+  it("counts each person once, and never the requester", () => {
+    expect(could("U0ANY", 2)).toEqual({ enough: true, who: ["U0OLA", "U0LEAD"] });
+    expect(could("U0LEAD", 2)).toEqual({ enough: false, who: ["U0OLA"] });
+  });
+
+  it("counts nobody of a group that Slack doesn't know, and everybody for *", () => {
+    expect(could("U0ANY", 1, policyOf(`access: { approve: ["S99GONE"] }`))).toEqual({
+      enough: false,
+      who: [],
+    });
+    expect(could("U0ANY", 5, policyOf(`access: { approve: ["*"] }`))).toEqual({
+      enough: true,
+      who: "everyone",
+    });
+    expect(could("U0ANY", 1, policyOf(""))).toEqual({ enough: false, who: [] });
+  });
+});

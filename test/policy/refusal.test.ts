@@ -1,0 +1,278 @@
+import { describe, expect, it } from "vitest";
+import { emptyPolicy } from "../../src/policy-file.ts";
+import { breakGlassRefusal, mayRun, refusal } from "../../src/policy/refusal.ts";
+import { kindOfUser } from "../../src/slack/kind-of-user.ts";
+import { command, commands, ourTeamId, person, policyOf, project, usual, vm } from "./sample.ts";
+
+type Asked = Parameters<typeof refusal>[0];
+
+/** The rule that says no to `name`, or "yes". */
+function ask(name: string, over: Partial<Asked> = {}): string {
+  const asked = {
+    policy: usual,
+    ourTeamId,
+    person: person("U0OLA"),
+    targets: [vm("web-1")],
+    channelId: "C01OPS",
+  };
+  return refusal({ ...asked, command: command(name), ...over })?.rule ?? "yes";
+}
+
+describe("who may run what", () => {
+  it.each([
+    [
+      "anybody",
+      person("U0ANY"),
+      { "vm list": "yes", "vm restart": "access.operate", "vm console": "access.operate" },
+    ],
+    [
+      "an operator by group",
+      person("U0X", { groups: ["S01ONCALL"] }),
+      { "vm restart": "yes", "vm restore": "yes" },
+    ],
+    [
+      "an operator by id",
+      person("U0OLA"),
+      { "vm start": "yes", "vm console": "yes", "gatehouse thaw": "access.administer" },
+    ],
+    [
+      "an approver",
+      person("U0L", { groups: ["S02LEADS"] }),
+      {
+        "vm stop": "access.operate",
+        "gatehouse freeze": "yes",
+        "gatehouse thaw": "access.administer",
+      },
+    ],
+    [
+      "an administrator",
+      person("U09ADMIN"),
+      { "gatehouse thaw": "yes", "vm list": "yes", "vm restart": "access.operate" },
+    ],
+    ["break-glass alone", person("U0GLASS"), { "vm restart": "access.operate" }],
+    [
+      "a group that policy doesn't know",
+      person("U0Y", { groups: ["S99OTHER", "*", "operate"] }),
+      { "vm restart": "access.operate" },
+    ],
+  ])("%s", (_who, who, expected) => {
+    for (const [name, rule] of Object.entries(expected))
+      expect([name, ask(name, { person: who })]).toEqual([name, rule]);
+  });
+
+  it("lets administrators view where only few may", () => {
+    const policy = policyOf(`access: { view: ["S05FEW"], administer: ["U09ADMIN"] }`);
+    expect(ask("vm list", { policy, person: person("U09ADMIN") })).toBe("yes");
+    expect(ask("vm list", { policy, person: person("U0ANY") })).toBe("access.view");
+  });
+
+  it("shows in help what may be run, wherever it is asked", () => {
+    const policy = policyOf(`{ access: { operate: ["U0OLA"] }, channels: ["C01OPS"] }`);
+    const asked = { policy, ourTeamId, command: command("vm stop") };
+    expect([
+      mayRun({ ...asked, person: person("U0OLA") }),
+      mayRun({ ...asked, person: person("U0X") }),
+    ]).toEqual([true, false]);
+  });
+});
+
+describe("people who aren't members", () => {
+  const home = { teamId: ourTeamId };
+  const alice = { id: "U0OLA", team_id: ourTeamId };
+  const everything = policyOf(`
+access: { view: ["*", "U0OLA"], operate: ["*", "U0OLA"], approve: ["*"], administer: ["*", "U0OLA"], breakGlass: ["*", "U0OLA"] }
+`);
+
+  it.each([
+    ["a deactivated account", { ...alice, deleted: true }, "person.deactivated"],
+    ["a forgotten account", { ...alice, is_forgotten: true }, "person.deactivated"],
+    ["a guest of several channels", { ...alice, is_restricted: true }, "person.guest"],
+    [
+      "a guest of one channel",
+      { ...alice, is_restricted: true, is_ultra_restricted: true },
+      "person.guest",
+    ],
+    ["an invited person", { ...alice, is_invited_user: true }, "person.guest"],
+    ["a bot", { ...alice, is_bot: true }, "person.bot"],
+    ["an app's user", { ...alice, profile: { api_app_id: "A1", bot_id: "B1" } }, "person.bot"],
+    ["a workflow", { ...alice, is_workflow_bot: true }, "person.bot"],
+    ["Slackbot", { id: "USLACKBOT", team_id: ourTeamId }, "person.bot"],
+    ["a stranger", { ...alice, is_stranger: true }, "person.external"],
+    ["somebody of another team", { ...alice, team_id: "T0THEIRS" }, "person.external"],
+    [
+      "an administrator of another team",
+      { ...alice, team_id: "T0THEIRS", is_admin: true, is_owner: true },
+      "person.external",
+    ],
+  ])("%s changes nothing, listed or not", (_who, user, rule) => {
+    const kind = kindOfUser(user, "", home);
+    const who = person("U0OLA", { kind, teamId: user.team_id, groups: ["S01ONCALL"] });
+    for (const one of commands.filter((each) => each.class !== "read")) {
+      expect([one.name, ask(one.name, { policy: everything, person: who })]).toEqual([
+        one.name,
+        rule,
+      ]);
+    }
+    const asked = { policy: everything, person: who, ourTeamId, targets: [], channelId: "" };
+    expect(breakGlassRefusal({ ...asked, command: command("vm stop") })?.rule).toBe(rule);
+  });
+
+  it("aren't believed to be members when the team differs", () => {
+    const forged = person("U0OLA", { teamId: "T0THEIRS" });
+    expect(ask("vm restart", { person: forged })).toBe("person.team");
+    expect(ask("vm list", { person: forged })).toBe("person.team");
+    expect(ask("vm list", { person: person("U0OLA", { teamId: "" }), ourTeamId: "" })).toBe(
+      "person.team",
+    );
+  });
+
+  it("may view only as guests, and only when named", () => {
+    const policy = policyOf(
+      `access: { view: ["*", "U0GUEST", "S07GUESTS"], administer: ["U0BOSS"] }`,
+    );
+    const view = (
+      id: string,
+      kind: "guest" | "external" | "bot" | "deactivated",
+      groups: string[] = [],
+    ) => ask("vm list", { policy, person: person(id, { kind, groups }) });
+    expect([view("U0GUEST", "guest"), view("U0G", "guest", ["S07GUESTS"])]).toEqual(["yes", "yes"]);
+    expect([view("U0OTHER", "guest"), view("U0BOSS", "guest")]).toEqual([
+      "person.guest",
+      "person.guest",
+    ]);
+    expect(view("U0GUEST", "external")).toBe("person.external");
+    expect(view("U0GUEST", "bot")).toBe("person.bot");
+    expect(view("U0GUEST", "deactivated")).toBe("person.deactivated");
+  });
+});
+
+describe("protected names", () => {
+  it.each([
+    ["vm restore", vm("vault-1"), "protect vault-*"],
+    ["vm stop", vm("Vault-1"), "protect vault-*"],
+    ["vm resize", vm("db", "vault-eu"), "protect vault-*"],
+    ["vm restart", vm("vault-1"), "yes"],
+    ["vm snapshot", vm("vault-1"), "yes"],
+    ["vm stop", vm("my-vault-1"), "yes"],
+    ["project delete", project("vault-eu"), "protect vault-*"],
+    ["project update", project("vault-eu"), "protect vault-*"],
+  ])("%s %o: %s", (name, target, rule) => {
+    expect(ask(name, { targets: [vm("web-1"), target].slice(-1) })).toBe(rule);
+    if (target.kind === "vm") expect(ask(name, { targets: [vm("web-1"), target] })).toBe(rule);
+  });
+
+  it("keep a project that holds one, or whose VMs can't be told", () => {
+    const targets = [project("shop")];
+    expect(ask("project delete", { targets, vmNames: ["web-1", "vault-7"] })).toBe(
+      "protect vault-*",
+    );
+    expect(ask("project delete", { targets, vmNames: ["web-1"] })).toBe("yes");
+    expect(ask("project delete", { targets })).toBe("protect");
+    expect(ask("project delete", { targets, policy: { ...usual, protect: [] } })).toBe("yes");
+    expect(
+      ask("project delete", {
+        targets,
+        vmNames: ["db"],
+        policy: { ...usual, protect: ["shop/d*"] },
+      }),
+    ).toBe("protect shop/d*");
+  });
+
+  it("may be meant by project/name", () => {
+    const policy = { ...usual, protect: ["shop/*"] };
+    expect(ask("vm stop", { policy, targets: [vm("a", "shop")] })).toBe("protect shop/*");
+    expect(ask("vm stop", { policy, targets: [vm("a", "shop-eu")] })).toBe("yes");
+  });
+
+  it("hold even with break-glass, which is for what disrupts or destroys", () => {
+    const asked = { policy: usual, person: person("U0GLASS"), ourTeamId, channelId: "" };
+    const rule = (name: string, target = vm("web-1")) =>
+      breakGlassRefusal({ ...asked, command: command(name), targets: [target] })?.rule ?? "yes";
+    expect([rule("vm restart"), rule("vm restore")]).toEqual(["yes", "yes"]);
+    expect(rule("vm restore", vm("vault-1"))).toBe("protect vault-*");
+    expect([rule("vm console"), rule("vm list")]).toEqual([
+      "access.breakGlass",
+      "access.breakGlass",
+    ]);
+    const operator = {
+      ...asked,
+      person: person("U0OLA"),
+      command: command("vm stop"),
+      targets: [],
+    };
+    expect(breakGlassRefusal(operator)?.rule).toBe("access.breakGlass");
+  });
+});
+
+describe("channels", () => {
+  const policy = { ...usual, channels: ["C01OPS", "C02LAB"] };
+
+  it("limit what changes something, and nothing else", () => {
+    expect(ask("vm restart", { policy, channelId: "C01OPS" })).toBe("yes");
+    expect(ask("vm restart", { policy, channelId: "C99ELSE" })).toBe("channels");
+    expect(ask("vm console", { policy, channelId: "" })).toBe("channels");
+    expect(ask("vm list", { policy, channelId: "C99ELSE" })).toBe("yes");
+    expect(ask("gatehouse thaw", { policy, channelId: "", person: person("U09ADMIN") })).toBe(
+      "yes",
+    );
+  });
+});
+
+describe("a refusal's words", () => {
+  const names = new Map([["U0OLA", "Ola"]]);
+  const asked = {
+    ourTeamId,
+    targets: [],
+    channelId: "",
+    command: command("vm restart"),
+    person: person("U0ANY"),
+  };
+
+  it("say which rule, who could help, and mention nobody", () => {
+    expect(refusal({ ...asked, policy: usual, nameOf: (id) => names.get(id) })).toEqual({
+      rule: "access.operate",
+      text: "You may not run /vm restart: that takes access.operate in gatehouse.yml, and you are not in it.",
+      hint: "These may: `S01ONCALL`, Ola. To join them, have your user group added to `access.operate` in gatehouse.yml.",
+      whoCanHelp: ["S01ONCALL", "U0OLA"],
+    });
+  });
+
+  it("say what to add where, when nobody may", () => {
+    expect(refusal({ ...asked, policy: emptyPolicy() })).toMatchObject({
+      hint: 'Nobody is in it yet: add your user id or user group to `access.operate` in gatehouse.yml, like `operate: ["S01ONCALL"]`, and restart Gatehouse.',
+      whoCanHelp: [],
+    });
+  });
+
+  it("name the protected name and its rule", () => {
+    const operator = {
+      ...asked,
+      person: person("U0OLA"),
+      policy: usual,
+      command: command("vm stop"),
+    };
+    expect(refusal({ ...operator, targets: [vm("db", "vault-eu")] })).toMatchObject({
+      text: "db (because of vault-eu) is protected: it is never restored, deleted, stopped, resized or renamed from Slack.",
+      hint: "The rule is `vault-*` under `protect` in gatehouse.yml. They may know more: `U09ADMIN`.",
+      whoCanHelp: ["U09ADMIN"],
+    });
+  });
+
+  it("tell where changes are accepted", () => {
+    const policy = { ...usual, channels: ["C01OPS"] };
+    const refused = refusal({ ...asked, policy, person: person("U0OLA"), channelId: "C09" });
+    expect(refused).toMatchObject({
+      channels: ["C01OPS"],
+      hint: "It is in `C01OPS` (`channels` in gatehouse.yml).",
+    });
+  });
+
+  it("tell a guest who could do it", () => {
+    expect(
+      refusal({ ...asked, policy: usual, person: person("U0G", { kind: "guest" }) }),
+    ).toMatchObject({
+      text: "Guests can't do this from Slack.",
+      hint: "Full members of the workspace may, if gatehouse.yml lists them. They can help: `S01ONCALL`, `U0OLA`.",
+    });
+  });
+});

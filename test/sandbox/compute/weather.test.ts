@@ -1,0 +1,135 @@
+import { describe, expect, it } from "vitest";
+import {
+  startSandboxCompute,
+  type SandboxCompute,
+} from "../../../src/sandbox/compute/start-sandbox-compute.ts";
+import { createSkies } from "../../../src/sandbox/compute/weather.ts";
+import { ask } from "./asking.ts";
+
+const web = "/v1/vms/vm-payments-web-1";
+const restarts = (sandbox: SandboxCompute) => sandbox.vm("payments/web-1").restarts;
+const fails = (call: Promise<unknown>) =>
+  call.then(
+    () => "answered",
+    () => "failed",
+  );
+
+function days(seed: number): number[] {
+  const skies = createSkies(seed);
+  skies.add({ probability: 0.26, lost: "after" });
+  return Array.from({ length: 1000 }, () => (skies.strike("POST", "/").ids.length > 0 ? 1 : 0));
+}
+
+describe("weather", () => {
+  it("strikes what it is meant for, as often as it is meant to", () => {
+    const skies = createSkies(1);
+    const struck = (method: string, path: string) => skies.strike(method, path).effect.status;
+    skies.add({ match: "POST /v1/vms/:id/restart", status: 500, times: 1, skip: 1 });
+    skies.add({ match: "GET /v1/projects*", status: 502 });
+    skies.add({ match: "* /v1/vms/vm-7", status: 404 });
+    skies.add({ match: "writes", status: 503, times: 1 });
+    expect(struck("POST", "/v1/vms/a/restart")).toBe(503);
+    expect(struck("POST", "/v1/vms/a/restart")).toBe(500);
+    expect(struck("POST", "/v1/vms/a/restart")).toBeUndefined();
+    expect(struck("POST", "/v1/vms/a/b/restart")).toBeUndefined();
+    expect(struck("GET", "/v1/projects/x/vms")).toBe(502);
+    expect(struck("DELETE", "/v1/projects/x")).toBeUndefined();
+    expect(struck("GET", "/v1/vms/vm-7")).toBe(404);
+    expect(struck("GET", "/v1/vms/vm-70")).toBeUndefined();
+    skies.clear();
+    expect(struck("GET", "/v1/vms/vm-7")).toBeUndefined();
+  });
+
+  it("with a probability is the same for the same seed", () => {
+    expect(days(7)).toEqual(days(7));
+    expect(days(7)).not.toEqual(days(8));
+    const share = days(7).reduce<number>((sum, day) => sum + day, 0) / 1000;
+    expect(share).toBeGreaterThan(0.21);
+    expect(share).toBeLessThan(0.31);
+  });
+
+  it("loses an answer before or after the effect", async () => {
+    await using sandbox = await startSandboxCompute({ transitionMs: 5 });
+    sandbox.weather({ match: "writes", lost: "before", times: 1 });
+    sandbox.weather({ match: "writes", lost: "after", times: 1, skip: 1 });
+    expect(await fails(ask(sandbox, `POST ${web}/restart`))).toBe("failed");
+    expect(restarts(sandbox)).toBe(0);
+    expect(await fails(ask(sandbox, `POST ${web}/restart`))).toBe("failed");
+    expect(restarts(sandbox)).toBe(1);
+    expect(sandbox.writes()).toMatchObject([
+      { answer: "lost", effect: false },
+      { answer: "lost", effect: true },
+    ]);
+  });
+
+  it("applies late, after the answer was lost", async () => {
+    await using sandbox = await startSandboxCompute({ transitionMs: 5 });
+    sandbox.weather({ match: "writes", lateMs: 30 });
+    expect(await fails(ask(sandbox, `POST ${web}/restart`))).toBe("failed");
+    expect(restarts(sandbox)).toBe(0);
+    expect(sandbox.writes()[0]?.effect).toBe(false);
+    await sandbox.settled();
+    expect(restarts(sandbox)).toBe(1);
+    expect(sandbox.writes()[0]?.effect).toBe(true);
+  });
+
+  it("says 500 though it is done", async () => {
+    await using sandbox = await startSandboxCompute({ transitionMs: 5 });
+    sandbox.weather({ status: 500, applied: true, errorShape: "html", times: 1 });
+    expect((await ask(sandbox, `POST ${web}/restart`)).body["text"]).toContain("<html>");
+    expect(restarts(sandbox)).toBe(1);
+  });
+
+  it("leaves a VM stuck, or lets it end in ERROR", async () => {
+    await using sandbox = await startSandboxCompute({ transitionMs: 5 });
+    sandbox.weather({ match: "* /v1/vms/vm-payments-web-1/*", stuck: true });
+    sandbox.weather({ match: "* /v1/vms/vm-payments-web-2/*", goesTo: "ERROR" });
+    await ask(sandbox, `POST ${web}/restart`);
+    await ask(sandbox, "POST /v1/vms/vm-payments-web-2/restart");
+    await sandbox.settled();
+    expect(sandbox.vm("payments/web-1")).toMatchObject({
+      status: "REBOOTING",
+      bootCount: 1,
+      restarts: 1,
+    });
+    expect(sandbox.vm("web-2")).toMatchObject({ status: "ERROR", bootCount: 1 });
+  });
+
+  it("shows other states, other fields and other lists than there are", async () => {
+    await using sandbox = await startSandboxCompute();
+    const flap = sandbox.weather({ match: "GET /v1/vms/:id", shownStatus: ["RUNNING", "STOPPED"] });
+    const seen = [await ask(sandbox, `GET ${web}`), await ask(sandbox, `GET ${web}`)].map(
+      (each) => each.body["status"],
+    );
+    expect(new Set(seen)).toEqual(new Set(["RUNNING", "STOPPED"]));
+    sandbox.clear(flap);
+    sandbox.weather({
+      match: "GET /v1/vms/:id",
+      shownStatus: "MIGRATING",
+      without: ["region"],
+      extra: { shiny: 1 },
+    });
+    const { body } = await ask(sandbox, `GET ${web}`);
+    expect(body).toMatchObject({ status: "MIGRATING", shiny: 1 });
+    expect(body).not.toHaveProperty("region");
+    sandbox.weather({ match: "GET /v1/projects/*", list: "data" });
+    expect((await ask(sandbox, "GET /v1/projects/prj-payments/vms")).body["data"]).toHaveLength(3);
+  });
+
+  it("slows down, drips, hangs and redirects", async () => {
+    await using sandbox = await startSandboxCompute();
+    sandbox.weather({ match: "GET /v1/projects", slowMs: 60 });
+    const startedAt = performance.now();
+    await ask(sandbox, "GET /v1/projects");
+    expect(performance.now() - startedAt).toBeGreaterThan(50);
+    sandbox.weather({ match: `GET ${web}`, redirect: "http://elsewhere.example/" });
+    expect((await ask(sandbox, `GET ${web}`)).status).toBe(307);
+    sandbox.weather({ match: "GET /v1/vms/vm-payments-web-2", hang: "before" });
+    const hanging = fails(ask(sandbox, "GET /v1/vms/vm-payments-web-2"));
+    expect(await sandbox.called("GET /v1/vms/vm-payments-web-2")).toMatchObject([
+      { answer: "hung" },
+    ]);
+    await sandbox.close();
+    expect(await hanging).toBe("failed");
+  });
+});

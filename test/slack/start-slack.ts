@@ -1,0 +1,148 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { createLog, type Log } from "../../src/log.ts";
+import { connectRedis, createKeys } from "../../src/redis.ts";
+import { startSandboxSlack, type SandboxSlack } from "../../src/sandbox/slack/sandbox-slack.ts";
+import { createSlackApp, type SlackApp } from "../../src/slack/app.ts";
+import type { Ask } from "../../src/slack/ask.ts";
+import type { Handlers } from "../../src/slack/handlers.ts";
+import { readIdentity } from "../../src/slack/identity.ts";
+import { createIntake } from "../../src/slack/intake.ts";
+import { createWeb, type Web } from "../../src/slack/web.ts";
+import { testRedis } from "../support/with-redis.ts";
+
+export interface GatewayOptions {
+  mode?: "http" | "socket";
+  handlers?: Partial<Handlers>;
+  /** Another gateway on the same Slack and Redis. */
+  beside?: TestGateway;
+  /** Instead of the shared Redis. */
+  redisUrl?: string;
+}
+
+export interface TestGateway extends AsyncDisposable {
+  slack: SandboxSlack;
+  app: SlackApp;
+  web: Web;
+  namespace: string;
+  redisUrl: string;
+  /** What was handed to the handlers, in order. */
+  handled: Ask[];
+  repeated: Ask[];
+  refused: string[];
+  acks: { kind: string; ms: number }[];
+  /** Log lines as printed. */
+  lines: string[];
+  /** Resolves when so many asks were handled. */
+  handles(count: number): Promise<Ask[]>;
+  close(): Promise<void>;
+}
+
+/** The sandbox Slack and our gateway on it, with handlers that only take note. */
+export async function startGateway(options: GatewayOptions = {}): Promise<TestGateway> {
+  const { mode = "http", beside } = options;
+  const shared = await testRedis();
+  const [namespace, redisUrl] = [
+    beside?.namespace ?? shared.key.namespace,
+    options.redisUrl ?? shared.url,
+  ];
+  const [handled, repeated, refused, acks, lines]: [
+    Ask[],
+    Ask[],
+    string[],
+    { kind: string; ms: number }[],
+    string[],
+  ] = [[], [], [], [], []];
+  const log: Log = createLog({ level: "debug", write: (line) => void lines.push(line) });
+  const redis = await connectRedis(redisUrl, "commands", log);
+  const slack = beside?.slack ?? (await startSandboxSlack({ rateLimits: "off" }));
+
+  let route: SlackApp["route"] = () => false;
+  const server = createServer((request, response) => {
+    if (!route(request, response)) response.writeHead(404).end();
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  if (mode === "http")
+    slack.app.requestUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/slack/events`;
+
+  const web = createWeb({ token: slack.app.botToken, apiUrl: slack.apiUrl, log });
+  const identity = await readIdentity(web);
+  if ("problem" in identity) throw new Error(identity.problem);
+  const waiting: { count: number; resolve: (asks: Ask[]) => void }[] = [];
+  const app = createSlackApp({
+    settings: {
+      botToken: slack.app.botToken,
+      apiUrl: slack.apiUrl,
+      ...(mode === "http"
+        ? { signingSecret: slack.app.signingSecret }
+        : { appToken: slack.app.appToken }),
+    },
+    identity: { ...identity, appId: slack.app.appId },
+    web,
+    intake: createIntake({
+      redis,
+      key: createKeys(namespace),
+      log,
+      beatMs: 50,
+      acceptWithinMs: 500,
+    }),
+    takeOverAfterMs: 150,
+    handlers: {
+      repeated: async (ask) => void repeated.push(ask),
+      submit: async () => undefined,
+      tooLate: async () => undefined,
+      peopleChanged: () => undefined,
+      ...options.handlers,
+      ...wrapHandle(options.handlers?.handle),
+    },
+    log,
+    onAck: (kind, ms) => void acks.push({ kind, ms }),
+    onRefused: (reason) => void refused.push(reason),
+  });
+  route = app.route;
+  await app.start();
+
+  function wrapHandle(
+    handle: Handlers["handle"] = async () => undefined,
+  ): Pick<Handlers, "handle"> {
+    return {
+      async handle(ask, reply) {
+        handled.push(ask);
+        for (const one of waiting) if (handled.length >= one.count) one.resolve(handled);
+        await handle(ask, reply);
+      },
+    };
+  }
+
+  async function close(): Promise<void> {
+    await app.close(1_000);
+    server.closeAllConnections();
+    server.close();
+    redis.disconnect();
+    shared.redis.disconnect();
+    if (beside === undefined) await slack.close();
+  }
+
+  return {
+    slack,
+    app,
+    web,
+    namespace,
+    redisUrl,
+    handled,
+    repeated,
+    refused,
+    acks,
+    lines,
+    handles(count) {
+      const { promise, resolve } = Promise.withResolvers<Ask[]>();
+      if (handled.length >= count) resolve(handled);
+      else waiting.push({ count, resolve });
+      return promise;
+    },
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
