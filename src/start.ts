@@ -7,6 +7,7 @@ import type { Config } from "./config.ts";
 import { UserError } from "./errors.ts";
 import { startHealth } from "./health.ts";
 import { createInventory } from "./inventory/create-inventory.ts";
+import { createSnapshots } from "./inventory/snapshots.ts";
 import { startCanary } from "./jobs/canary.ts";
 import { startHeart } from "./jobs/heart.ts";
 import { createQueues } from "./jobs/queues.ts";
@@ -94,6 +95,7 @@ export async function start(
     const people = createPeople({
       web,
       ourTeamId: identity.teamId,
+      ourEnterpriseId: identity.enterpriseId,
       groupIds: groupsOf(config),
       cacheMs: timing.peopleCacheMs,
     });
@@ -114,6 +116,7 @@ export async function start(
       (it) => it.close(),
     );
     inventory.start();
+    const snapshots = createSnapshots(redis, key);
     const queues = opened(createQueues(redis, key.prefix), (it) => it.close());
     await queues.ready();
 
@@ -130,6 +133,7 @@ export async function start(
         store,
         poster,
         commands: changes,
+        approvers: policy.access.approve,
         everyMs: Math.min(500, timing.pollFirstMs),
         log,
         at,
@@ -231,6 +235,7 @@ export async function start(
         people,
         store,
         inventory,
+        snapshots,
         compute,
         commands,
         policy,

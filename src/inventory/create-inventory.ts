@@ -47,7 +47,7 @@ export function createInventory(options: InventoryOptions): Inventory {
   const replica = createReplica({ store, known, log });
   const timers = new Set<NodeJS.Timeout>();
   let lookedAt = -Infinity;
-  let closed = false;
+  const closing = new AbortController();
   let refreshing: Promise<boolean> | undefined;
 
   const isReady = () => replica.head().refreshedAt !== undefined;
@@ -64,11 +64,11 @@ export function createInventory(options: InventoryOptions): Inventory {
   /** Takes over what others wrote, a moment later. Only who knows nothing at all yet waits, and not for long. */
   async function freshen(): Promise<void> {
     if (!isReady()) await becomeReady(performance.now() + patienceMs);
-    else if (!closed && performance.now() - lookedAt >= lookEveryMs) void look();
+    else if (!closing.signal.aborted && performance.now() - lookedAt >= lookEveryMs) void look();
   }
 
   async function becomeReady(until: number): Promise<void> {
-    const goesOn = () => !closed && !isReady() && performance.now() < until;
+    const goesOn = () => !closing.signal.aborted && !isReady() && performance.now() < until;
     while (goesOn()) {
       const pause = delay(50, undefined, { ref: false });
       // oxlint-disable-next-line no-await-in-loop -- looks again until it is there
@@ -107,7 +107,7 @@ export function createInventory(options: InventoryOptions): Inventory {
         log,
         concurrency,
         token,
-        shouldStop: () => closed,
+        signal: closing.signal,
         isLate: () => performance.now() > late,
       });
       if (result) {
@@ -131,7 +131,7 @@ export function createInventory(options: InventoryOptions): Inventory {
   function every(ms: number, work: () => Promise<unknown>): void {
     const again = async (): Promise<void> => {
       await work();
-      if (closed) return;
+      if (closing.signal.aborted) return;
       const timer = setTimeout(
         () => {
           timers.delete(timer);
@@ -203,7 +203,7 @@ export function createInventory(options: InventoryOptions): Inventory {
       every(lookInBackgroundMs, look);
     },
     async close() {
-      closed = true;
+      closing.abort();
       for (const timer of timers) clearTimeout(timer);
       // A call to the service may take long to end: what comes after it no longer writes
       await Promise.race([refreshing?.catch(() => false), delay(1_000, undefined, { ref: false })]);

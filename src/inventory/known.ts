@@ -1,8 +1,9 @@
+import type { Project, Vm } from "../compute/compute.ts";
 import type { Found, KnownProject, KnownVm } from "./inventory.ts";
 import { fold } from "./fold.ts";
 import { compileGlob } from "./glob.ts";
 import { createNameIndex, type NameIndex } from "./name-index.ts";
-import type { Contents } from "./packing.ts";
+import { type Contents, isSameProject, isSameVm } from "./packing.ts";
 
 /** What this process knows of one project. A new object at each change: whoever holds one can tell that it changed. */
 export interface Entry {
@@ -103,6 +104,16 @@ export function createKnown() {
     tidy(): void {
       vmNames.tidy();
       projectNames.tidy();
+    },
+
+    /** Whether a project was read just as it is known: what most reads of a refresh say. */
+    agrees(project: Project, vms: readonly Vm[]): boolean {
+      const contents = entries.get(project.id)?.contents;
+      if (!contents || contents.vms.length !== vms.length) return false;
+      return (
+        isSameProject(contents.project, project) &&
+        vms.every((vm) => isSameVm(vmsById.get(vm.id), vm, project.id))
+      );
     },
 
     /** Undefined when nothing bears the words. An id beats every name, so that no name can pose as an id. */

@@ -66,6 +66,30 @@ function knownVm(vm: Vm | KnownVm, project: KnownProject): KnownVm {
   };
 }
 
+export function isSameProject(known: KnownProject, seen: Project): boolean {
+  return (
+    known.name === seen.name &&
+    known.type === seen.type &&
+    known.status === seen.status &&
+    known.region === seen.region &&
+    known.createdAt === seen.createdAt
+  );
+}
+
+export function isSameVm(known: KnownVm | undefined, seen: Vm, projectId: string): boolean {
+  return (
+    known !== undefined &&
+    known.projectId === projectId &&
+    known.name === seen.name &&
+    known.status === seen.status &&
+    known.region === seen.region &&
+    known.createdAt === seen.createdAt &&
+    known.specs?.cpu === seen.specs?.cpu &&
+    known.specs?.memory === seen.specs?.memory &&
+    known.specs?.disk === seen.specs?.disk
+  );
+}
+
 /** What is stored: rows without keys, a third of the size. Equal contents pack to equal text. */
 export interface Packed {
   project: string;

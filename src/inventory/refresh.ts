@@ -1,10 +1,10 @@
 import type { Compute, Project } from "../compute/compute.ts";
 import { ComputeError } from "../compute/errors.ts";
-import { messageOf } from "../errors.ts";
+import { messageOf, UserError } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { Known } from "./known.ts";
-import { inParallel, shuffle } from "./in-parallel.ts";
 import { contentsOf } from "./packing.ts";
+import { createPool, shuffle } from "./pool.ts";
 import { isSame, type Replica } from "./replica.ts";
 
 /** More projects than this are not expected; a list that long counts as cut, so nothing is removed for its sake. */
@@ -22,8 +22,8 @@ export interface RefreshOptions {
   concurrency: number;
   /** Of the lease: nothing is written once it is lost. */
   token: string;
-  /** Asked before each call: the process is closing. */
-  shouldStop(): boolean;
+  /** The process is closing. */
+  signal: AbortSignal;
   /** It has taken so long that what is left is left unread. */
   isLate(): boolean;
 }
@@ -42,18 +42,14 @@ export interface Refreshed {
  * Undefined when it was stopped or lost its lease.
  */
 export async function readEverything(options: RefreshOptions): Promise<Refreshed | undefined> {
-  const { compute, known, replica, log, concurrency, token } = options;
+  const { compute, known, replica, log, concurrency, token, signal } = options;
   const done = new Set<string>();
   const unread = new Map<string, string>();
   let failuresInARow = 0;
   let leaseLost = false;
   let listFailed = false;
   const isOver = () =>
-    leaseLost ||
-    listFailed ||
-    failuresInARow >= hopeless ||
-    options.isLate() ||
-    options.shouldStop();
+    leaseLost || listFailed || failuresInARow >= hopeless || options.isLate() || signal.aborted;
 
   /** False when someone else changed it meanwhile, and what they wrote is known now. */
   async function publish(
@@ -72,8 +68,9 @@ export async function readEverything(options: RefreshOptions): Promise<Refreshed
     for (let reads = 0; reads < mostReads; reads++) {
       const before = known.entry(project.id);
       // oxlint-disable-next-line no-await-in-loop -- one after the other is the point
-      const vms = await compute.projects.vms(project.id);
+      const vms = await compute.projects.vms(project.id, { signal });
       failuresInARow = 0;
+      if (before && !before.dirty && known.agrees(project, vms)) return;
       if (
         known.entry(project.id) === before &&
         (await publish(project.id, contentsOf(project, vms)))
@@ -92,7 +89,7 @@ export async function readEverything(options: RefreshOptions): Promise<Refreshed
 
   async function isGone(projectId: string): Promise<boolean> {
     try {
-      await compute.projects.get(projectId);
+      await compute.projects.get(projectId, { signal });
       return false;
     } catch (error) {
       return isNotFound(error);
@@ -105,44 +102,57 @@ export async function readEverything(options: RefreshOptions): Promise<Refreshed
       done.add(project.id);
       await publish(project.id, contentsOf(project, []));
     } catch (error) {
-      if (!(error instanceof ComputeError)) throw error;
+      if (signal.aborted) return;
+      if (!(error instanceof ComputeError || error instanceof UserError)) throw error;
       await keep(project, error);
     }
   }
 
   async function readList(): Promise<readonly Project[]> {
     try {
-      return await compute.projects.listAll({}, mostProjects);
+      return await compute.projects.listAll({}, mostProjects, { signal, onPage: queue });
     } catch (error) {
       listFailed = true; // which also stops the reading that goes on meanwhile
       if (!(error instanceof ComputeError)) throw error;
-      log.warn("inventory.list-failed", { reason: error.message });
+      if (!signal.aborted) log.warn("inventory.list-failed", { reason: error.message });
       return [];
     }
   }
 
+  const queued = new Set<string>();
+  const pool = createPool(concurrency, read, isOver);
+  function queue(projects: readonly Project[]): void {
+    const fresh = projects.filter((project) => !queued.has(project.id));
+    for (const project of fresh) queued.add(project.id);
+    pool.add(shuffle(fresh));
+  }
+
   const before = [...known.entries()].map((entry) => entry.contents.project);
-  const familiar = shuffle(before.filter((project) => project.type === "TEE_VM"));
-  const [list] = await Promise.all([readList(), inParallel(familiar, concurrency, read, isOver)]);
-  if (listFailed) return options.shouldStop() ? undefined : { failed: true, unread: [] };
+  queue(before.filter((project) => project.type === "TEE_VM"));
+  const list = await readList();
   const listed = [...new Map(list.map((project) => [project.id, project])).values()];
+  queue(listed);
+  await pool.drained();
+  if (leaseLost || signal.aborted) return undefined;
+  if (listFailed) return { failed: true, unread: [] };
 
   const inList = new Set(listed.map((project) => project.id));
-  await inParallel(
-    shuffle(listed),
-    concurrency,
-    (project) => (done.has(project.id) ? rename(project) : read(project)),
-    isOver,
-  );
   const vanished =
     list.length < mostProjects ? before.filter((project) => !inList.has(project.id)) : [];
-  await inParallel(vanished, concurrency, vanish, isOver);
-  if (leaseLost || options.shouldStop()) return undefined;
+  const rest = createPool(concurrency, settle, isOver);
+  rest.add(listed);
+  rest.add(vanished);
+  await rest.drained();
+  if (leaseLost || signal.aborted) return undefined;
   for (const project of listed) if (!done.has(project.id)) unread.set(project.id, project.name);
   const tried = listed.filter((project) => project.type === "TEE_VM").length;
   return { failed: tried > 0 && unread.size >= tried, unread: [...unread.values()].toSorted() };
 
-  /** Its VMs were read before the list came: only the project itself may still differ. */
+  async function settle(project: Project): Promise<void> {
+    await (inList.has(project.id) ? rename(project) : vanish(project));
+  }
+
+  /** Its VMs may have been read before the list came: the project itself may still differ. */
   async function rename(project: Project): Promise<void> {
     const entry = known.entry(project.id);
     if (entry) await publish(project.id, contentsOf(project, entry.contents.vms));

@@ -11,6 +11,12 @@ export interface ArgumentMeta {
   flagOnly?: boolean;
   /** Takes all remaining words, joined by a space. */
   rest?: boolean;
+  /** Chosen with type-ahead in a form. */
+  picker?: "snapshot";
+  /** On the form, instead of the key. */
+  label?: string;
+  /** In the empty field of a form. */
+  placeholder?: string;
   description?: string;
 }
 

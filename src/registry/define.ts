@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import type { Accepted, Compute, Project, Vm } from "../compute/compute.ts";
 import type { Inventory } from "../inventory/inventory.ts";
+import type { KnownSnapshot, Snapshots } from "../inventory/snapshots.ts";
 import type { Message } from "../messages/message.ts";
 import type { Markdown } from "../messages/text.ts";
 import type { Person } from "./person.ts";
@@ -43,6 +44,7 @@ export interface ReadContext {
   channelId: string;
   compute: Compute;
   inventory: Inventory;
+  snapshots: Snapshots;
   /** Resolves words to exactly one target, or throws UserError or PickOne. */
   resolve(kind: "vm" | "project", words: string): Promise<Target>;
   /** Whether this person may run that command at all. */
@@ -120,10 +122,31 @@ interface ChangeWords {
   done: string;
 }
 
+/** A modal that shows exactly what will happen. Its inputs are the command's arguments. */
+export interface Dialog {
+  /** What will happen, or be lost, in lines: read by a person before they press. */
+  warn?(what: DialogFacts): readonly Markdown[];
+  /** Inputs that are shown only while another one has this value. */
+  showWhen?: Readonly<Record<string, readonly [key: string, value: string]>>;
+}
+
+export interface DialogFacts {
+  target: Target;
+  /** Just read; undefined for a project that is to be made. */
+  seen: Vm | Project | undefined;
+  /** The VMs of a project. */
+  vms: readonly Vm[];
+  /** Snapshots we know of the VM, or of the VMs of the project. */
+  snapshots: readonly KnownSnapshot[];
+  input: Record<string, unknown>;
+}
+
 interface ChangeBase<Schema extends ArgsSchema> extends Words<Schema> {
   kind: "change";
   class: "change" | "disrupt" | "destroy" | "secret";
   say: ChangeWords;
+  /** Opened before anything is asked for; what destroys always has one. */
+  dialog?: Dialog;
 }
 
 /** Changes one VM (several targets make several requests). The argument that names it is `vm` or `vms`. */

@@ -32,6 +32,8 @@ export function faceMark(request: StoredRequest): string {
   const { progress, state } = request;
   const face = faceOf(request);
   switch (face) {
+    case "asking":
+      return `asking ${request.votes.length}`;
     case "waiting":
       return `waiting ${progress.waitsFor?.request ?? ""} ${progress.why ?? ""}`;
     case "ended":

@@ -1,6 +1,8 @@
+import type { Vm } from "../compute/compute.ts";
 import { ComputeError } from "../compute/errors.ts";
 import { isTransitional } from "../compute/settle.ts";
-import { refusal as policyRefusal } from "../policy/refusal.ts";
+import { breakGlassRefusal, refusal as policyRefusal } from "../policy/refusal.ts";
+import { approvalProblem } from "./approved.ts";
 import type { ChangeCommand, Seen } from "../registry/define.ts";
 import type { Target } from "../registry/target.ts";
 import type { Performing } from "./performing.ts";
@@ -39,23 +41,27 @@ export async function gate(
   } catch {
     return { is: "later", why: "Slack can't be asked who you are right now" };
   }
-  const refused = policyRefusal({
+  let read: Read;
+  try {
+    read = await readTarget(record.target, by);
+  } catch (error) {
+    return whenUnreadable(error);
+  }
+  const { seen, vms } = read;
+  const vmIds = vms.map(({ id }) => id);
+  const asked = {
     policy: by.policy,
     person,
     ourTeamId: by.ourTeamId,
     command,
     targets: [record.target],
     channelId: record.channelId,
-  });
+    vmNames: vms.map(({ name }) => name),
+  };
+  const refused = record.breakGlass ? breakGlassRefusal(asked) : policyRefusal(asked);
   if (refused) return { is: "closed", why: refused.text, hint: refused.hint };
-
-  let read: { seen: Seen | undefined; vmIds: readonly string[] };
-  try {
-    read = await readTarget(record.target, by);
-  } catch (error) {
-    return whenUnreadable(error);
-  }
-  const { seen, vmIds } = read;
+  const unapproved = await approvalProblem(request, command, vms, by);
+  if (unapproved) return unapproved;
   if (command.on === "new-project") return judgeNew(seen as readonly never[], command, args, vmIds);
   if (seen === undefined) {
     if (command.name === "project delete") return { is: "already", seen: [] };
@@ -103,28 +109,32 @@ function judgeNew(
   return { is: "open", before: named as never, vmIds };
 }
 
-/**
- * Reads the target. Undefined only when it is proven absent: a 404 counts while a read that must succeed does.
- */
+export interface Read {
+  seen: Seen | undefined;
+  /** The VMs of a project, when the target is one. */
+  vms: readonly Vm[];
+}
+
+/** Reads the target. Undefined only when it is proven absent: a 404 counts while a read that must succeed does. */
 export async function readTarget(
   target: Target,
   { compute }: Pick<Performing, "compute">,
-): Promise<{ seen: Seen | undefined; vmIds: readonly string[] }> {
+): Promise<Read> {
   if (target.id === "") {
     const all = await compute.projects.listAll();
-    return { seen: all.filter((project) => project.name === target.name), vmIds: [] };
+    return { seen: all.filter((project) => project.name === target.name), vms: [] };
   }
   try {
-    if (target.kind === "vm") return { seen: await compute.vms.get(target.id), vmIds: [] };
+    if (target.kind === "vm") return { seen: await compute.vms.get(target.id), vms: [] };
     const project = await compute.projects.get(target.id);
     const vms = project.type === "TEE_VM" ? await compute.projects.vms(target.id) : [];
-    return { seen: project, vmIds: vms.map(({ id }) => id) };
+    return { seen: project, vms };
   } catch (error) {
     if (!(error instanceof ComputeError) || error.kind !== "not-found") throw error;
     // The control read: when the list answers and this one is missing from it, it is gone
     const all = await compute.projects.listAll();
     if (target.kind === "project" && all.some(({ id }) => id === target.id)) throw error;
-    return { seen: undefined, vmIds: [] };
+    return { seen: undefined, vms: [] };
   }
 }
 

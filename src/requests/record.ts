@@ -1,3 +1,4 @@
+import type { Vote } from "../approvals/votes.ts";
 import type { Seen } from "../registry/define.ts";
 import type { Target } from "../registry/target.ts";
 import type { State } from "./states.ts";
@@ -20,12 +21,31 @@ export interface RequestRecord {
   via: "command" | "button" | "modal" | "mention";
   reason?: string;
   policyVersion: string;
+  /** What goes with the target: the VMs of a project that is deleted. */
+  children?: readonly Target[];
+  /** Set when others have to say yes first. */
+  approval?: Approval;
+  /** Ran without waiting for approval, in an emergency; reviewed afterwards. */
+  breakGlass?: boolean;
   /** Milliseconds, Redis time. */
   createdAt: number;
   /** After this it is not begun any more: a late command is worse than none. */
   runsUntil: number;
   /** A way to answer where the bot is no member, sealed (`slack/response-url.ts`). */
   sealedResponseUrl?: string;
+}
+
+/** The approvals that a request waits for, and what exactly they cover. */
+export interface Approval {
+  required: number;
+  /** Milliseconds, Redis time. No answer by then is a no. */
+  expiresAt: number;
+  /** SHA-256 over everything that is approved (`approvals/digest.ts`). */
+  digest: string;
+  /** Which rule asks for them, in words. */
+  why: string;
+  /** Facts for whoever decides, as they were when it was asked: label and text. */
+  evidence: readonly (readonly [label: string, text: string])[];
 }
 
 /** One read of the target, as it is remembered: enough to compare and to say. */
@@ -88,6 +108,7 @@ export interface StoredRequest {
   revision: number;
   changedAt: number;
   progress: Progress;
+  votes: readonly Vote[];
   delivered: Delivered;
 }
 

@@ -11,19 +11,24 @@ import { lines, type Markdown, md, name, when } from "../messages/text.ts";
 import type { ChangeCommand } from "../registry/define.ts";
 import { faceOf } from "./face.ts";
 import type { StoredRequest } from "./record.ts";
+import { askingBlocks, askingLine, decidedLine } from "./render-asking.ts";
 import { headline, symbolOf } from "./render-result.ts";
 
 /** The one message of a request in the channel, edited in place. It notifies nobody: names here are no mentions. */
-export function renderCard(request: StoredRequest, command: ChangeCommand): Message {
+export function renderCard(
+  request: StoredRequest,
+  command: ChangeCommand,
+  approvers: readonly string[] = [],
+): Message {
   const { record } = request;
   const title = md`${symbolOf(request)} *${command.say.verb}* ${targetName(request)}`;
   const now = stateLine(request, command);
   const asked = md`Asked by ${record.requester.name} at ${when(record.createdAt)} · ${name(record.id)}`;
   return message(
     readable(md`${command.say.verb} ${targetName(request)}: ${now}`),
-    section(lines(title, now)),
+    section(lines(title, now, decidedLine(request))),
     context(record.reason ? md`${asked} · “${record.reason}”` : asked),
-    buttons(cardButtons(request)),
+    faceOf(request) === "asking" ? askingBlocks(request, approvers) : buttons(cardButtons(request)),
   );
 }
 
@@ -38,17 +43,13 @@ function stateLine(request: StoredRequest, command: ChangeCommand): Markdown {
   const { progress, state } = request;
   switch (faceOf(request)) {
     case "asking":
-      return md`
-Waiting for an answer.
-      `;
+      return askingLine(request);
     case "waiting":
       return progress.waitsFor
         ? md`Waiting: ${progress.waitsFor.command ?? "another request"} (${name(progress.waitsFor.request)}) holds it.`
         : md`Waiting: ${progress.why}.`;
     case "looking":
-      return md`
-The service gave no clear answer. Looking at what happened before anything else is done.
-      `;
+      return md`The service gave no clear answer. Looking at what happened before anything else is done.`;
     case "unknown":
       return unknownLines(request);
     case "ended":
@@ -65,14 +66,10 @@ function unknownLines({ progress, record }: StoredRequest): Markdown {
   const { answer, lastLook, sentAt } = progress;
   const said =
     answer === undefined || answer.class === "unclear"
-      ? md`
-nothing clear
-        `
+      ? md`nothing clear`
       : md`${answer.class}${answer.status ? ` (${answer.status})` : ""}${answer.message ? `: ${answer.message}` : ""}`;
   return lines(
-    md`
-_Outcome unknown._ Please look, and say how it ended.
-    `,
+    md`*Outcome unknown.* Please look, and say how it ended.`,
     sentAt !== undefined && md`• Sent at ${when(sentAt)}. The service said: ${said}.`,
     lastLook && md`• Reads show ${lastLook.status}, at ${when(lastLook.at)}.`,
     progress.why !== undefined && md`• Why: ${progress.why}.`,
@@ -92,7 +89,16 @@ function cardButtons(request: StoredRequest): ButtonSpec[] {
         { label: "Look again", action: "request:look", value },
       ];
     case "ended":
-      return mayRetry(request) ? [{ label: "Try again", action: "request:retry", value }] : [];
+      return mayRetry(request)
+        ? [
+            {
+              label:
+                request.state === "expired" && request.record.approval ? "Ask again" : "Try again",
+              action: "request:retry",
+              value,
+            },
+          ]
+        : [];
     default:
       return [];
   }

@@ -2,6 +2,7 @@ import { context, message, type Message, readable, section } from "../messages/m
 import { duration, lines, type Markdown, md, mention, name, when } from "../messages/text.ts";
 import type { ChangeCommand, Seen } from "../registry/define.ts";
 import { faceOf } from "./face.ts";
+import { decidedLine } from "./render-asking.ts";
 import { statusOf } from "./judge.ts";
 import type { StoredRequest } from "./record.ts";
 
@@ -41,6 +42,7 @@ export function renderResult(request: StoredRequest, command: ChangeCommand): Me
       lines(
         said,
         request.state === "done" ? own : undefined,
+        decidedLine(request),
         progress.hint !== undefined && md`${progress.hint}`,
       ),
     ),

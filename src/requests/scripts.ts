@@ -9,10 +9,11 @@ local now = t[1] * 1000 + math.floor(t[2] / 1000)
 `;
 
 /**
- * Creates a request unless the same delivery, or an equal request that is still open or younger than `again`, made one.
+ * Creates a request unless the same delivery made one, or an equal one is still open or was done a moment ago.
  *
  * KEYS request, ask, same, open, recent, byPerson, byTarget, audit, outbox
- * ARGV id, record, state, progress, audit record, how long an equal request counts as the same (ms), requestKeyPrefix
+ * ARGV id, record, state, progress, audit record, how long an equal request counts as the same (ms),
+ *      key prefix of requests, digest ('' without approvals), when they expire, how many are needed, requester
  * → {id} when created, {id of the older one, 'same'} otherwise
  */
 export const create = `${now}
@@ -20,14 +21,17 @@ local older = redis.call('GET', KEYS[2])
 if older then return {older, 'same'} end
 older = redis.call('GET', KEYS[3])
 if older then
-  local found = redis.call('HMGET', ARGV[7] .. older, 'final', 'createdAt')
-  if found[1] == '0' or (found[2] and now - tonumber(found[2]) < tonumber(ARGV[6])) then
+  local found = redis.call('HMGET', ARGV[7] .. older, 'final', 'createdAt', 'state')
+  if found[1] == '0' or (found[3] == 'done' and now - tonumber(found[2]) < tonumber(ARGV[6])) then
     redis.call('SET', KEYS[2], older, 'PX', 600000)
     return {older, 'same'}
   end
 end
 redis.call('HSET', KEYS[1], 'record', ARGV[2], 'state', ARGV[3], 'final', '0', 'attempt', '0', 'owner', '',
-  'revision', '1', 'createdAt', now, 'changedAt', now, 'progress', ARGV[4])
+  'revision', '1', 'createdAt', now, 'changedAt', now, 'progress', ARGV[4], 'requester', ARGV[11])
+if ARGV[8] ~= '' then
+  redis.call('HSET', KEYS[1], 'digest', ARGV[8], 'expiresAt', ARGV[9], 'required', ARGV[10])
+end
 redis.call('SET', KEYS[2], ARGV[1], 'PX', 600000)
 redis.call('SET', KEYS[3], ARGV[1], 'PX', 86400000)
 redis.call('ZADD', KEYS[4], now, ARGV[1])

@@ -8,7 +8,7 @@ import { giveBack, moveOwn } from "./own.ts";
 import { ended, type Next, type Performing, waitFor } from "./performing.ts";
 import type { StoredRequest } from "./record.ts";
 import { watchKeyOf } from "./record.ts";
-import type { Freeze } from "./store.ts";
+import type { Freeze } from "./switches.ts";
 
 /**
  * The only code that changes anything: claim, ledger, window, send, in this order and never again for one attempt.

@@ -1,13 +1,18 @@
 import { createHash, randomInt } from "node:crypto";
 import { defineScript, type Keys, type RedisClient } from "../redis.ts";
-import type { Delivered, Progress, RequestRecord, StoredRequest } from "./record.ts";
-import { locksOf, recordVersion, watchKeyOf } from "./record.ts";
+import { createBallot } from "./ballot.ts";
+import { auditRecord, keepFinalMs } from "./journal-entry.ts";
+import { createOutbox } from "./outbox.ts";
+import type { Progress, RequestRecord, StoredRequest } from "./record.ts";
+import { locksOf, watchKeyOf } from "./record.ts";
+import { redisNow } from "./redis-now.ts";
 import * as scripts from "./scripts.ts";
-import { isKnownState, mayMove, type State } from "./states.ts";
+import { mayMove, type State } from "./states.ts";
+import { parseStored } from "./stored.ts";
+import { createSwitches, type Freeze } from "./switches.ts";
 
-/** An equal request of the same person within this time is the same request, even when it has ended (ms). */
+/** An equal request of the same person within this time is the same request, even when it is done already (ms). */
 const sameWithinMs = 10_000;
-const keepFinalMs = 90 * 24 * 3600_000;
 
 /** What a move writes. `why` goes into the history and the audit trail; without it, progress is only noted. */
 export interface Move {
@@ -29,12 +34,6 @@ export type Moved =
   | { is: "frozen"; freeze: Freeze }
   | { is: "locked"; holder: string };
 
-export interface Freeze {
-  by: string;
-  reason: string;
-  at: number;
-}
-
 export interface NewRequest {
   record: RequestRecord;
   state: "draft" | "authorized";
@@ -55,15 +54,8 @@ export function newRequestId(): string {
 export function createStore(redis: RedisClient, key: Keys) {
   const runCreate = defineScript(redis, "gatehouseCreate", scripts.create);
   const runMove = defineScript(redis, "gatehouseMove", scripts.move);
-  const runTakeDue = defineScript(redis, "gatehouseTakeDue", scripts.takeDue);
-  const runDelivered = defineScript(redis, "gatehouseDelivered", scripts.delivered);
-  const runDeliverLater = defineScript(redis, "gatehouseDeliverLater", scripts.deliverLater);
+  const now = () => redisNow(redis);
   const requestKey = (id: string) => key("request", id);
-
-  async function now(): Promise<number> {
-    const [seconds, micros] = await redis.time();
-    return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
-  }
 
   async function create(request: NewRequest): Promise<{ id: string; isNew: boolean }> {
     const { record } = request;
@@ -103,6 +95,10 @@ export function createStore(redis: RedisClient, key: Keys) {
         audit,
         sameWithinMs,
         requestKey(""),
+        record.approval?.digest ?? "",
+        record.approval?.expiresAt ?? 0,
+        record.approval?.required ?? 0,
+        record.requester.id,
       ],
     )) as [string, string];
     return { id, isNew: outcome === "new" };
@@ -201,6 +197,9 @@ export function createStore(redis: RedisClient, key: Keys) {
   }
 
   return {
+    ...createSwitches(redis, key),
+    ...createOutbox(redis, key),
+    ...createBallot(redis, key),
     now,
     create,
     get,
@@ -226,7 +225,7 @@ export function createStore(redis: RedisClient, key: Keys) {
       });
     },
 
-    openIds: (): Promise<string[]> => redis.zrange(key("requests", "open"), 0, -1),
+    openIds: (): Promise<string[]> => redis.zrange(key("requests", "open"), 0, "-1"),
     openCount: (): Promise<number> => redis.zcard(key("requests", "open")),
 
     async recentIds(
@@ -247,75 +246,6 @@ export function createStore(redis: RedisClient, key: Keys) {
     lockHolder: (record: RequestRecord): Promise<string | null> =>
       redis.get(key("lock", locksOf(record).take)),
 
-    async freezeState(): Promise<Freeze | undefined> {
-      const text = await redis.get(key("freeze"));
-      return text ? (JSON.parse(text) as Freeze) : undefined;
-    },
-
-    /** From the next claim on, nothing is sent. The first freeze stands; its reason is not overwritten. */
-    async freeze(freeze: Omit<Freeze, "at">): Promise<boolean> {
-      const at = await now();
-      const set = await redis.set(key("freeze"), JSON.stringify({ ...freeze, at }), "NX");
-      if (set === null) return false;
-      await redis.xadd(
-        key("audit"),
-        "*",
-        "at",
-        String(at),
-        "record",
-        JSON.stringify({ what: "freeze", who: freeze.by, why: freeze.reason }),
-      );
-      return true;
-    },
-
-    async thaw(by: string): Promise<boolean> {
-      const gone = await redis.del(key("freeze"));
-      if (gone === 0) return false;
-      await redis.xadd(
-        key("audit"),
-        "*",
-        "at",
-        String(await now()),
-        "record",
-        JSON.stringify({ what: "thaw", who: by }),
-      );
-      return true;
-    },
-
-    /** An audit record of something that is no move: a refusal, a vote, a look at the audit itself. */
-    async note(entry: Record<string, unknown>): Promise<void> {
-      await redis.xadd(
-        key("audit"),
-        "*",
-        "at",
-        String(await now()),
-        "record",
-        JSON.stringify(entry),
-      );
-    },
-
-    /** The service asked everybody to slow down until then. */
-    async throttle(forMs: number): Promise<void> {
-      await redis.set(key("throttled"), "1", "PX", Math.max(1, Math.ceil(forMs)));
-    },
-    async throttledMs(): Promise<number> {
-      return Math.max(0, await redis.pttl(key("throttled")));
-    },
-
-    // What Slack is told
-
-    takeDue: async (most: number, hiddenMs: number): Promise<string[]> =>
-      (await runTakeDue([key("outbox")], [most, hiddenMs])) as string[],
-    delivered: async (id: string, revision: number): Promise<boolean> =>
-      (await runDelivered([key("outbox"), requestKey(id)], [id, revision])) === 1,
-    deliverLater: async (id: string, inMs: number): Promise<void> => {
-      await runDeliverLater([key("outbox")], [id, Math.ceil(inMs)]);
-    },
-    outboxDepth: (): Promise<number> => redis.zcard(key("outbox")),
-    async setDelivered(id: string, fields: Record<string, string>): Promise<void> {
-      await redis.hset(requestKey(id), fields);
-    },
-
     /** Trims the lists of ended requests to those that are still kept. */
     async trim(): Promise<void> {
       const before = (await now()) - keepFinalMs;
@@ -328,49 +258,4 @@ export function createStore(redis: RedisClient, key: Keys) {
 function isFinal(state: State, progress: Progress): boolean {
   if (state === "not-applied") return progress.mayResend !== true;
   return ["done", "failed", "rejected", "denied", "expired", "cancelled"].includes(state);
-}
-
-function auditRecord(
-  record: RequestRecord,
-  entry: Record<string, unknown>,
-  actor?: string,
-): string {
-  const { target, requester } = record;
-  return JSON.stringify({
-    what: "request",
-    request: record.id,
-    command: record.command,
-    target: { kind: target.kind, id: target.id, name: target.name },
-    requester: requester.id,
-    team: requester.teamId,
-    ...(actor ? { who: actor } : {}),
-    ...entry,
-  });
-}
-
-/** Undefined for a record that is gone, or that a newer version wrote. */
-export function parseStored(fields: Record<string, string>): StoredRequest | undefined {
-  if (!fields["record"] || !fields["state"]) return undefined;
-  const record = JSON.parse(fields["record"]) as RequestRecord;
-  if (record.v !== recordVersion || !isKnownState(fields["state"])) return undefined;
-  const said: Record<string, string> = {};
-  for (const [field, value] of Object.entries(fields))
-    if (field.startsWith("said:")) said[field.slice(5)] = value;
-  const delivered: Delivered = { said };
-  const [channelId, ts] = (fields["card"] ?? "").split(" ");
-  if (channelId && ts) delivered.card = { channelId, ts };
-  if (fields["face"]) delivered.face = fields["face"];
-  if (fields["fallback"])
-    delivered.fallback = fields["fallback"] as NonNullable<Delivered["fallback"]>;
-  return {
-    record: { ...record, createdAt: Number(fields["createdAt"]) },
-    state: fields["state"],
-    final: fields["final"] === "1",
-    attempt: Number(fields["attempt"]),
-    owner: fields["owner"] || undefined,
-    revision: Number(fields["revision"]),
-    changedAt: Number(fields["changedAt"]),
-    progress: JSON.parse(fields["progress"] ?? "{}") as Progress,
-    delivered,
-  };
 }

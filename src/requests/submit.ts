@@ -1,6 +1,9 @@
+import { digestOf } from "../approvals/digest.ts";
 import type { ChangeCommand } from "../registry/define.ts";
 import type { Person } from "../registry/person.ts";
 import type { Target } from "../registry/target.ts";
+import { approvableOf } from "./approved.ts";
+import type { Evidence } from "./evidence.ts";
 import { type RequestRecord, recordVersion } from "./record.ts";
 import { newRequestId, type Store } from "./store.ts";
 
@@ -17,11 +20,16 @@ export interface Submission {
   /** The delivery that asked; with several targets each has its own suffix. */
   askId: string;
   sealedResponseUrl?: string;
+  /** The VMs of a project that goes with them. */
+  children?: readonly Target[];
+  /** Approvals that policy asks for; none: it runs at once. */
+  approval?: { required: number; expiresMs: number; why: string; evidence: Evidence };
+  breakGlass?: boolean;
 }
 
 export interface Submitted {
   id: string;
-  /** False when the same was asked before and is still open, or was asked a moment ago. */
+  /** False when the same was asked before and is still open, or was done a moment ago. */
   isNew: boolean;
 }
 
@@ -35,9 +43,10 @@ export async function submit(
     wake(id: string): Promise<void>;
   },
 ): Promise<Submitted> {
-  const { command, person } = submission;
+  const { command, person, approval } = submission;
   const now = await by.store.now();
-  const record: RequestRecord = {
+  const waitsMs = approval?.expiresMs ?? 0;
+  const asked: RequestRecord = {
     v: recordVersion,
     id: newRequestId(),
     command: command.name,
@@ -48,13 +57,28 @@ export async function submit(
     via: submission.via,
     policyVersion: by.policyVersion,
     createdAt: now,
-    runsUntil: now + by.staleAfterMs,
+    runsUntil: now + waitsMs + by.staleAfterMs,
     ...(submission.threadTs ? { threadTs: submission.threadTs } : {}),
     ...(submission.reason ? { reason: submission.reason } : {}),
+    ...(submission.children ? { children: submission.children } : {}),
     ...(submission.sealedResponseUrl ? { sealedResponseUrl: submission.sealedResponseUrl } : {}),
+    ...(submission.breakGlass ? { breakGlass: true } : {}),
   };
-  const created = await by.store.create({ record, state: "authorized", askId: submission.askId });
+  const record = approval ? withApproval(asked, approval, now) : asked;
+  const state = record.approval ? "draft" : "authorized";
+  const created = await by.store.create({ record, state, askId: submission.askId });
   // A lost ring is no lost request
-  if (created.isNew) await by.wake(created.id).catch(() => undefined);
+  if (created.isNew && state === "authorized") await by.wake(created.id).catch(() => undefined);
   return created;
+}
+
+function withApproval(
+  record: RequestRecord,
+  approval: NonNullable<Submission["approval"]>,
+  now: number,
+): RequestRecord {
+  const { required, why, evidence } = approval;
+  const expiresAt = now + approval.expiresMs;
+  const digest = digestOf(approvableOf(record, { required, expiresAt, evidence }));
+  return { ...record, approval: { required, expiresAt, digest, why, evidence } };
 }

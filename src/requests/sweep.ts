@@ -39,6 +39,8 @@ async function sweepOne(
       return;
     case "not-applied":
       return giveUpResend(request, by);
+    case "draft":
+      return expireUnanswered(request, by);
     case "unknown":
       return remind(request, by);
     default:
@@ -69,4 +71,22 @@ async function remind(request: StoredRequest, by: Performing): Promise<void> {
     progress: { ...request.progress, reminders: due },
     why: "still unknown",
   });
+}
+
+/** No answer is a no. An expired request is never revived: asking again makes a new one. */
+async function expireUnanswered(request: StoredRequest, by: Performing): Promise<void> {
+  const { approval, policyVersion } = request.record;
+  if (policyVersion !== by.policyVersion) {
+    const why = "the policy changed while this waited for approval";
+    const hint = "Ask again: the new policy decides.";
+    await by.store.move(request, {
+      state: "cancelled",
+      progress: { ...request.progress, why, hint },
+      why,
+    });
+    return;
+  }
+  if (approval && approval.expiresAt > (await by.store.now())) return;
+  const why = "nobody approved it in time";
+  await by.store.move(request, { state: "expired", progress: { ...request.progress, why }, why });
 }

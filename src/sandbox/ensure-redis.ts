@@ -53,7 +53,9 @@ export async function startRedis(
     try {
       return await start(program, dir, port, options);
     } catch (error) {
-      if (options.port !== undefined || attempt === 5) throw error;
+      if (options.port === undefined && attempt < 5) continue;
+      if (options.dir === undefined) await rm(dir, { recursive: true, force: true });
+      throw error;
     }
   }
 }
@@ -103,7 +105,7 @@ async function start(
   ready.catch(() => {});
   await once(child, "spawn");
   const pid = child.pid ?? 0;
-  const watchdog = startWatchdog(pid);
+  const watchdog = startWatchdog(pid, options.dir === undefined ? dir : undefined);
   const gone = once(child, "exit").then(() => watchdog.kill("SIGKILL"));
 
   async function end(signal: "SIGTERM" | "SIGKILL"): Promise<void> {
@@ -141,17 +143,17 @@ async function start(
 /** Of what it printed the line that says most. */
 function complaint(output: string): string {
   const lines = output.trim().split("\n");
-  const line =
-    lines.find((text) => /bind|Bad directive|Wrong|can't|Fatal/i.test(text)) ?? lines.at(-1);
+  const line = lines.find((text) => /bind:|Bad directive|can't/i.test(text)) ?? lines.at(-1);
   return line?.replace(/^\d+:\w .{0,30}? [#*-] /, "") ?? "";
 }
 
 /**
- * Kills the server when this process is gone: the pipe to the watchdog closes with us, whatever ended us.
+ * Kills the server, and removes its folder if it was ours, when this process is gone: the pipe to the watchdog closes with us, whatever ended us.
  * The server's exit ends the watchdog first, so that it can't hit a later process with the same number.
  */
-function startWatchdog(pid: number): ChildProcess {
-  const watchdog = spawn("sh", ["-c", 'cat >/dev/null; kill -9 "$0" 2>/dev/null', String(pid)], {
+function startWatchdog(pid: number, ownDir: string | undefined): ChildProcess {
+  const script = 'cat >/dev/null; kill -9 "$0" 2>/dev/null; [ -z "$1" ] || rm -rf "$1"';
+  const watchdog = spawn("sh", ["-c", script, String(pid), ownDir ?? ""], {
     stdio: ["pipe", "ignore", "ignore"],
     detached: true,
   });

@@ -12,9 +12,7 @@ export function apologise(error: unknown, log: Log): Message {
   const reference = randomBytes(4).toString("hex");
   log.error("bug", { reference, error });
   return say(
-    md`
-Something went wrong in Gatehouse. Nothing was sent to the service by this.
-    `,
+    md`Something went wrong in Gatehouse. Nothing was sent to the service by this.`,
     md`Tell whoever runs it: ${name(reference)}.`,
   );
 }
@@ -47,32 +45,19 @@ function computeWords(error: ComputeError): [Markdown, Markdown | undefined] {
     case "not-found":
       return [
         md`The service doesn't know it any more.${theirs}`,
-        md`
-It may have been deleted a moment ago.
-        `,
+        md`It may have been deleted a moment ago.`,
       ];
     case "busy":
-      return [
-        md`
-The service asks us to slow down.
-        `,
-        md`
-Try again in a minute.
-        `,
-      ];
+      return [md`The service asks us to slow down.`, md`Try again in a minute.`];
     case "unreachable":
       return [
-        md`
-The service can't be reached right now.
-        `,
+        md`The service can't be reached right now.`,
         md`Nothing was changed. ${name("/gatehouse status")} shows when it is back.`,
       ];
     case "unexpected":
       return [
         md`The service answered something I can't read (${error.message}).`,
-        md`
-Nothing was changed.
-        `,
+        md`Nothing was changed.`,
       ];
     default:
       return [md`The service refused (${error.status ?? error.kind}).${theirs}`, undefined];

@@ -45,7 +45,7 @@ export interface SlackApp {
   /** Socket Mode: resolves with the first connection, or with `close`. HTTP: at once. */
   start(): Promise<void>;
   /** HTTP: answers Slack's path, false for every other. */
-  route(request: IncomingMessage, response: ServerResponse): boolean;
+  route: (request: IncomingMessage, response: ServerResponse) => boolean;
   connected(): boolean;
   /** Why not connected. */
   problem(): string | undefined;

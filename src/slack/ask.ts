@@ -3,7 +3,7 @@
  * the ids of person, team and channel was chosen by a client: nothing in it is authority.
  */
 export interface AskBase {
-  /** Slack's own id of this delivery (trigger id, event id, or view id and hash): equal ids are one delivery. */
+  /** Made of Slack's own id of this delivery (trigger id, event id, message, or view id and hash): equal ids are one delivery. */
   id: string;
   /** When it reached us, in milliseconds. */
   at: number;

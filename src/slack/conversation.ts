@@ -1,10 +1,13 @@
 import { md } from "../messages/text.ts";
 import { say } from "./apology.ts";
 import type { Ask } from "./ask.ts";
+import { checkDialog, submitDialog } from "./dialog-submit.ts";
+import { dialogCallback } from "./dialog-view.ts";
 import { press } from "./press.ts";
 import type { Handlers, Suggestion } from "./handlers.ts";
 import type { Reply } from "./reply.ts";
-import { runWords, sameAgain } from "./run.ts";
+import { sameAgain } from "./change.ts";
+import { runWords } from "./run.ts";
 import type { Talk } from "./talk.ts";
 import { settleByWord, verdictCallback } from "./verdict-modal.ts";
 
@@ -18,6 +21,9 @@ export function createConversation(talk: Talk): Omit<Handlers, "peopleChanged"> 
           return runWords(ask.text, ask, reply, talk);
         case "button":
           return press(ask, reply, talk);
+        case "submission":
+          if (ask.callback === dialogCallback) await submitDialog(ask, reply, talk);
+          return;
         default:
           return;
       }
@@ -34,6 +40,7 @@ export function createConversation(talk: Talk): Omit<Handlers, "peopleChanged"> 
       ask: Extract<Ask, { kind: "submission" }>,
     ): Promise<{ errors: Record<string, string> } | undefined> {
       if (ask.callback === verdictCallback) return settleByWord(ask, talk);
+      if (ask.callback === dialogCallback) return checkDialog(ask, talk);
       return undefined;
     },
 
@@ -44,9 +51,9 @@ export function createConversation(talk: Talk): Omit<Handlers, "peopleChanged"> 
     /** Asked before a gateway died, too long ago to be done now: the person is told instead. */
     async tooLate(reply: Reply): Promise<void> {
       await reply.privately(
-        say(md`
-Gatehouse was interrupted while it read your command. Nothing was done: please send it again.
-        `),
+        say(
+          md`Gatehouse was interrupted while it read your command. Nothing was done: please send it again.`,
+        ),
       );
     },
   };

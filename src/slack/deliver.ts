@@ -27,6 +27,8 @@ export function startDelivery(options: {
   store: Store;
   poster: Poster;
   commands: readonly ChangeCommand[];
+  /** Who is called when something waits for approval: ids of people and groups. */
+  approvers: readonly string[];
   /** How often the outbox is looked at when nothing nudges (ms). */
   everyMs: number;
   log: Log;
@@ -58,7 +60,7 @@ export function startDelivery(options: {
     if (delivered.face !== mark) {
       const waitMs = await poster.card(
         request,
-        renderCard(request, command),
+        renderCard(request, command, options.approvers),
         mark,
         faceOf(request) === "ended",
       );

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Compute } from "../compute/compute.ts";
 import type { SlackReceive } from "../config.ts";
 import type { Inventory } from "../inventory/inventory.ts";
+import type { Snapshots } from "../inventory/snapshots.ts";
 import type { Log } from "../log.ts";
 import type { Policy } from "../policy-file.ts";
 import type { Keys, RedisClient } from "../redis.ts";
@@ -39,6 +40,7 @@ export async function startGateway(options: {
   people: People;
   store: Store;
   inventory: Inventory;
+  snapshots: Snapshots;
   compute: Compute;
   commands: readonly Command[];
   policy: Policy;
@@ -54,6 +56,15 @@ export async function startGateway(options: {
     ...options,
     ourTeamId: identity.teamId,
     person: (userId, teamId, look) => people.person(userId, teamId, look),
+    async membersOf(entries) {
+      const groups = entries.filter((entry) => entry.startsWith("S"));
+      const known = new Map<string, readonly string[]>();
+      for (const group of groups) {
+        const members = await people.members(group).catch(() => undefined);
+        if (members) known.set(group, members);
+      }
+      return (group) => known.get(group);
+    },
     seal: (url) => sealResponseUrl(url, botToken),
     now: Date.now,
   };
@@ -67,7 +78,12 @@ export async function startGateway(options: {
     },
     identity,
     web: options.web,
-    intake: createIntake({ redis: options.redis, key: options.key, log }),
+    intake: createIntake({
+      redis: options.redis,
+      key: options.key,
+      log,
+      beatMs: options.policy.timing.heartbeatMs,
+    }),
     handlers: { ...createConversation(talk), peopleChanged: () => people.forget() },
     log,
     onAck: (kind, ms) => telemetry.acked.observe({ command: kind }, ms / 1000),

@@ -18,7 +18,7 @@ export interface Intake {
   /** This gateway, as the others know it. */
   readonly gateway: string;
   /**
-   * Writes the ask down, before it is acked. `seen`: the same delivery was taken before (10 minutes back).
+   * Writes the ask down, before it is acked. `seen`: the same delivery was taken before (11 minutes back).
    * Kinds that make something happen are kept until `finish`; then any gateway can take over from a dead one.
    * Throws IntakeDown within about a second when Redis doesn't take it, and UserError when the ask is too large.
    */
@@ -48,7 +48,11 @@ export interface IntakeOptions {
   beatMs?: number;
 }
 
-const seenForMs = 10 * 60_000;
+/** A delivery may be dated 300 s ahead and come again until 300 s after that: remembered for longer than both. */
+const seenForMs = 11 * 60_000;
+const staleAfterMs = 10 * 60_000;
+const mostOwed = 20_000;
+const settledPerBeat = 500;
 const rememberGatewaysMs = 24 * 3_600_000;
 const mostTakeovers = 3;
 const mostPending = 10_000;
@@ -93,7 +97,7 @@ export function createIntake(options: IntakeOptions): Intake {
       );
     } catch (error) {
       // The answer may be what got lost. The person hears "nothing was done", so it must become true.
-      owed.set(ask.id, stamp);
+      owe(ask.id, stamp);
       log.warn("intake.down", { error: messageOf(error), kind: ask.kind });
       throw new IntakeDown();
     }
@@ -107,8 +111,14 @@ export function createIntake(options: IntakeOptions): Intake {
   async function finish(id: string, { forget = false }: { forget?: boolean } = {}): Promise<void> {
     const stamp = stamps.get(id);
     stamps.delete(id);
-    owed.set(id, forget ? stamp : undefined);
+    owe(id, forget ? stamp : undefined);
     await settle(id);
+  }
+
+  function owe(id: string, stamp: string | undefined): void {
+    owed.set(id, stamp);
+    const [oldest] = owed.keys();
+    if (owed.size > mostOwed && oldest !== undefined) owed.delete(oldest);
   }
 
   /** Tells Redis one thing we owe it; what fails stays owed. */
@@ -128,8 +138,8 @@ export function createIntake(options: IntakeOptions): Intake {
 
   async function beat(): Promise<void> {
     try {
-      for (const id of owed.keys()) if (!(await settle(id))) return;
       await run.beat([gateways], [gateway, rememberGatewaysMs]);
+      for (const id of [...owed.keys()].slice(0, settledPerBeat)) if (!(await settle(id))) return;
     } catch (error) {
       log.debug("intake.silent", { error: messageOf(error) });
     }
@@ -142,7 +152,7 @@ export function createIntake(options: IntakeOptions): Intake {
     async recover(olderThanMs) {
       // Sooner would take over from gateways that live.
       const silentMs = Math.max(olderThanMs, 3 * beatMs);
-      const args = [gateway, silentMs, 100, mostTakeovers, options.staleAfterMs ?? seenForMs];
+      const args = [gateway, silentMs, 100, mostTakeovers, options.staleAfterMs ?? staleAfterMs];
       const answer = await run.recover([records, holders, gateways], args);
       const left = [
         ...textsAt(answer, "0").map((record) => fromRecord(record, false)),

@@ -24,6 +24,8 @@ export interface People {
   person(userId: string, teamId: string, options?: LookOptions): Promise<Person>;
   /** Throws CannotTell, also for groups that Slack doesn't know. */
   inGroup(userId: string, groupId: string, options?: LookOptions): Promise<boolean>;
+  /** Throws CannotTell. */
+  members(groupId: string): Promise<readonly string[]>;
   /** The next look asks Slack: of this person, or of everybody and every group. */
   forget(userId?: string): void;
 }
@@ -104,6 +106,7 @@ export function createPeople(options: PeopleOptions): People {
     async inGroup(userId, groupId, { fresh = false } = {}) {
       return (await membersOf(groupId, fresh)).has(userId);
     },
+    members: async (groupId) => [...(await membersOf(groupId, false))],
     forget(userId) {
       users.forget(userId);
       if (userId === undefined) groups.forget();

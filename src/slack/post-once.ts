@@ -1,13 +1,19 @@
 import type { Log } from "../log.ts";
 import type { Message } from "../messages/message.ts";
-import type { StoredRequest } from "../requests/record.ts";
-import type { Store } from "../requests/store.ts";
 import type { Pace } from "./pace.ts";
 import type { Web } from "./web.ts";
 
 export interface Place {
   channelId: string;
   threadTs?: string;
+}
+
+/** What messages belong to: a request, or a notice of its own. */
+export interface Subject {
+  id: string;
+  createdAt: number;
+  /** Message → its ts, "" when provably not posted, "posting <since>" when it may have been. */
+  said: Readonly<Record<string, string>>;
 }
 
 /** What came of a post: it stands there now, must be tried again later, or can't be said in that place. */
@@ -35,24 +41,30 @@ export const unsureMs = 3000;
  * Posts a message of a request exactly once: it is marked before the call, and when that call's answer was lost the
  * message is looked up by its metadata before it is posted again.
  */
-export function createPostOnce(options: { web: Web; store: Store; pace: Pace; log: Log }) {
-  const { web, store, pace, log } = options;
+export function createPostOnce(options: {
+  web: Web;
+  pace: Pace;
+  log: Log;
+  /** Keeps what was said of a subject: its marks, and where its card is. */
+  remember(id: string, fields: Record<string, string>): Promise<void>;
+}) {
+  const { web, pace, log, remember } = options;
 
   return async function postOnce(
-    request: StoredRequest,
+    subject: Subject,
     what: string,
     message: Message,
     place: Place,
   ): Promise<Posted> {
-    const { id } = request.record;
-    if (request.delivered.said[what]?.startsWith("posting")) {
-      const found = await lookUp(request, what, place);
+    const { id } = subject;
+    if (subject.said[what]?.startsWith("posting")) {
+      const found = await lookUp(subject, what, place);
       if (found === "unsure") return { is: "later", ms: unsureMs };
       if (found) return said(id, what, found, place.channelId);
     }
     const waitMs = await pace.post(place.channelId);
     if (waitMs > 0) return { is: "later", ms: waitMs };
-    await store.setDelivered(id, { [`said:${what}`]: `posting ${Date.now()}` });
+    await remember(id, { [`said:${what}`]: `posting ${Date.now()}` });
     const answer = await web.call("chat.postMessage", {
       channel: place.channelId,
       ...(place.threadTs ? { thread_ts: place.threadTs } : {}),
@@ -72,7 +84,7 @@ export function createPostOnce(options: { web: Web; store: Store; pace: Pace; lo
     }
     if (answer.kind === "lost") return { is: "later", ms: unsureMs };
     // Provably not posted: the mark goes, so that the next try needs no look-up
-    await store.setDelivered(id, { [`said:${what}`]: "" });
+    await remember(id, { [`said:${what}`]: "" });
     if (answer.kind === "unreachable") return { is: "later", ms: unsureMs };
     if (answer.kind === "limited") {
       await pace.pause({ post: place.channelId }, answer.retryAfterMs);
@@ -81,10 +93,7 @@ export function createPostOnce(options: { web: Web; store: Store; pace: Pace; lo
     if (closedChannel.has(answer.error)) return { is: "closed", error: answer.error };
     if (place.threadTs && goneThread.has(answer.error)) {
       // The message it belongs to was deleted: the story goes on in the channel
-      const unmarked = {
-        ...request,
-        delivered: { ...request.delivered, said: { ...request.delivered.said, [what]: "" } },
-      };
+      const unmarked = { ...subject, said: { ...subject.said, [what]: "" } };
       return postOnce(unmarked, what, message, { channelId: place.channelId });
     }
     log.error("slack.refused-message", {
@@ -99,17 +108,17 @@ export function createPostOnce(options: { web: Web; store: Store; pace: Pace; lo
   async function said(id: string, what: string, ts: string, channelId: string): Promise<Posted> {
     const fields: Record<string, string> = { [`said:${what}`]: ts };
     if (what === "card" && ts !== "refused") fields["card"] = `${channelId} ${ts}`;
-    await store.setDelivered(id, fields);
+    await remember(id, fields);
     return { is: "said" };
   }
 
   /** The ts of a message that a lost answer may have left behind; undefined when it provably isn't there. */
   async function lookUp(
-    request: StoredRequest,
+    subject: Subject,
     what: string,
     place: Place,
   ): Promise<string | "unsure" | undefined> {
-    const { id, createdAt } = request.record;
+    const { id, createdAt } = subject;
     const shared = { channel: place.channelId, limit: 200, include_all_metadata: true };
     const answer = place.threadTs
       ? await web.call("conversations.replies", { ...shared, ts: place.threadTs })

@@ -28,7 +28,7 @@ export function createPoster(options: {
   log: Log;
 }): Poster {
   const { web, store, pace, log } = options;
-  const postOnce = createPostOnce(options);
+  const postOnce = createPostOnce({ web, pace, log, remember: store.setDelivered });
 
   async function post(
     request: StoredRequest,
@@ -36,7 +36,9 @@ export function createPoster(options: {
     message: Message,
     place: Place,
   ): Promise<number> {
-    const posted = await postOnce(request, what, message, place);
+    const { id, createdAt } = request.record;
+    const subject = { id, createdAt, said: request.delivered.said };
+    const posted = await postOnce(subject, what, message, place);
     if (posted.is === "said") return 0;
     return posted.is === "later" ? posted.ms : goElsewhere(request, posted.error);
   }
@@ -63,9 +65,9 @@ export function createPoster(options: {
       return 0;
     }
     if (delivered.fallback === "response-url" && record.sealedResponseUrl) {
-      const invite = context(md`
-I'm not in this channel, so only you see this. \`/invite @gatehouse\` lets everybody see and answer.
-      `);
+      const invite = context(
+        md`I'm not in this channel, so only you see this. \`/invite @gatehouse\` lets everybody see and answer.`,
+      );
       const blocks = what === "card" ? [...message.blocks, invite] : message.blocks;
       const url = openResponseUrl(record.sealedResponseUrl, options.botToken, options.apiUrl);
       const isFresh = (await store.now()) - record.createdAt < responseUrlMs;

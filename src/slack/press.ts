@@ -10,7 +10,10 @@ import { apologise, say } from "./apology.ts";
 import type { Ask } from "./ask.ts";
 import { publicly } from "./publicly.ts";
 import type { Reply } from "./reply.ts";
-import { isRefused, readContext, run } from "./run.ts";
+import { refreshDialog } from "./dialog-submit.ts";
+import { isRefused } from "./refuse.ts";
+import { readContext, run } from "./run.ts";
+import { askedFor, vote } from "./vote.ts";
 import { byDottedName, isChange, type Talk } from "./talk.ts";
 import { reasonModal } from "./verdict-modal.ts";
 
@@ -19,12 +22,17 @@ type Press = Extract<Ask, { kind: "button" }>;
 /** A pressed button. Its value names things; what may be done with them is decided anew. */
 export async function press(ask: Press, reply: Reply, talk: Talk): Promise<void> {
   try {
+    if (ask.action === "dialog:refresh") return await refreshDialog(ask, reply, talk);
+    if (ask.action.startsWith("pick:") || ask.action.startsWith("arg:")) return;
     const value = readValue(ask.value);
     if (ask.action.startsWith("run:")) {
       const command = byDottedName(talk.commands, ask.action.split(":")[1] ?? "");
       if (!command) throw outdated();
       await run(command, value, ask, reply, talk);
       return;
+    }
+    if (ask.action === "vote:approve" || ask.action === "vote:deny") {
+      return await vote(ask, value, reply, talk);
     }
     if (ask.action === "share") return await share(value, ask, reply, talk);
     if (ask.action.startsWith("request:")) return await pressOnRequest(ask, value, reply, talk);
@@ -46,8 +54,7 @@ async function pressOnRequest(
   const { card } = request.delivered;
   if (card && ask.channelId !== "" && card.channelId !== ask.channelId) throw outdated();
   const person = await talk.person(ask.userId, ask.teamId);
-  if (await isRefused(command, [request.record.target], person, request.record, reply, talk))
-    return;
+  if (await isRefused(askedFor(request, command, person), reply, talk)) return;
   switch (ask.action) {
     case "request:cancel":
       return cancel(request, person.id, talk);
@@ -116,7 +123,8 @@ async function share(
   const command = byDottedName(talk.commands, String(value["command"]));
   if (!command || isChange(command)) throw outdated();
   const person = await talk.person(ask.userId, ask.teamId);
-  if (await isRefused(command, [], person, ask, reply, talk)) return;
+  if (await isRefused({ command, targets: [], person, channelId: ask.channelId }, reply, talk))
+    return;
   const input = readValue(JSON.stringify(value["input"] ?? {}));
   const answer = await command.answer(
     parseInput(command, input) as never,

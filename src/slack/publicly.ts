@@ -24,15 +24,13 @@ export async function publicly(
   await reply.privately(answer);
   if (posted.kind === "refused") {
     await reply.privately(
-      say(md`
-I can't post in this channel, so only you see this. \`/invite @gatehouse\` changes that.
-      `),
+      say(
+        md`I can't post in this channel, so only you see this. \`/invite @gatehouse\` changes that.`,
+      ),
     );
   } else {
     await reply.privately(
-      say(md`
-Slack does not take messages for everybody right now, so only you see this.
-      `),
+      say(md`Slack does not take messages for everybody right now, so only you see this.`),
     );
   }
 }

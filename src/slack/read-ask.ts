@@ -126,11 +126,9 @@ function base(
   const triggerId = textAt(body, "trigger_id");
   const responseUrl =
     textAt(body, "response_url") || textAt(listAt(body, "response_urls")[0], "response_url");
-  // What bears neither is known by its content: a delivery that comes again is the same, byte for byte.
-  const id =
-    triggerId ||
-    textAt(body, "event_id") ||
-    createHash("sha256").update(JSON.stringify(body)).digest("hex");
+  // Trigger ids open modals, so only their hash goes into logs and Redis. What bears no id is known by its content: a
+  // delivery that comes again is the same, byte for byte.
+  const id = textAt(body, "event_id") || hashOf(triggerId || JSON.stringify(body));
   return {
     id: `${kind}:${id}`,
     at: now,
@@ -140,4 +138,8 @@ function base(
     ...(triggerId === "" ? {} : { triggerId }),
     ...(responseUrl === "" ? {} : { responseUrl }),
   };
+}
+
+function hashOf(text: string): string {
+  return createHash("sha256").update(text).digest("hex").slice(0, 32);
 }

@@ -1,3 +1,4 @@
+import type { Vm } from "../compute/compute.ts";
 import { UserError } from "../errors.ts";
 import type { Inventory, KnownProject, KnownVm } from "../inventory/inventory.ts";
 import type { Target } from "../registry/target.ts";
@@ -58,5 +59,19 @@ export function targetOf(known: KnownVm | KnownProject): Target {
     projectName: known.projectName,
     ...(known.specs ? { specs: known.specs } : {}),
     ...shared,
+  };
+}
+
+/** A VM as it was just read. */
+export function targetOfVm(vm: Vm, projectName: string): Target {
+  return {
+    kind: "vm",
+    id: vm.id,
+    name: vm.name,
+    projectId: vm.projectId,
+    projectName,
+    status: vm.status,
+    ...(vm.createdAt ? { createdAt: vm.createdAt } : {}),
+    ...(vm.specs ? { specs: vm.specs } : {}),
   };
 }

@@ -1,5 +1,6 @@
 import type { Compute } from "../compute/compute.ts";
 import type { Inventory } from "../inventory/inventory.ts";
+import type { Snapshots } from "../inventory/snapshots.ts";
 import type { Log } from "../log.ts";
 import type { Policy } from "../policy-file.ts";
 import type { ChangeCommand, Command, StatusLine } from "../registry/define.ts";
@@ -15,10 +16,15 @@ export interface Talk {
   ourTeamId: string;
   store: Store;
   inventory: Inventory;
+  snapshots: Snapshots;
   compute: Compute;
   web: Web;
   /** Rejects when Slack can't say who somebody is: then the answer is no. */
   person(userId: string, teamId: string, options?: { fresh?: boolean }): Promise<Person>;
+  /** Looks up the members of these groups now; one that can't be told has none. */
+  membersOf(
+    entries: readonly string[],
+  ): Promise<(groupId: string) => readonly string[] | undefined>;
   status(): Promise<readonly StatusLine[]>;
   wake(id: string): Promise<void>;
   /** Something was written that Slack should hear of. */

@@ -106,6 +106,33 @@ describe("a slash command over HTTP", () => {
     await expect.poll(() => gateway.app.running()).toBe(0);
   });
 
+  it("leaves no response URL, trigger or token in the log, not even at debug level", async () => {
+    await using gateway = await startGateway({
+      handlers: {
+        handle: (_ask, reply) => reply.privately(sentence(new Markdown("Here you are"))),
+      },
+    });
+    const olivia = gateway.slack.person("olivia");
+    await olivia.types("ops", "/vm list");
+    await olivia.until(() => olivia.seesChannel("ops").messages.some(({ ephemeral }) => ephemeral));
+    await gateway.slack.redeliver(gateway.slack.deliveries("command")[0]?.id ?? "", {
+      headers: { "x-slack-signature": undefined },
+    });
+    const log = gateway.lines.join("\n");
+    const [ask] = gateway.handled;
+    expect(log).not.toBe("");
+    for (const secret of [
+      ask?.responseUrl,
+      ask?.triggerId,
+      gateway.slack.app.botToken,
+      gateway.slack.app.signingSecret,
+    ]) {
+      expect(secret).toBeTruthy();
+      expect(log).not.toContain(secret);
+    }
+    expect(log).not.toContain("/actions/");
+  });
+
   it("from another workspace or for another app is refused, although Slack signed it", async () => {
     await using gateway = await startGateway();
     const { slack } = gateway;
@@ -145,7 +172,7 @@ describe("a slash command over HTTP", () => {
       sent.push(olivia.types("ops", `/vm restart web-${count}`));
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
-    const times = (await Promise.all(sent)).map(({ ackMs }) => ackMs).sort((a, b) => a - b);
+    const times = (await Promise.all(sent)).map(({ ackMs }) => ackMs).toSorted((a, b) => a - b);
     expect(gateway.handled).toHaveLength(101);
     expect(times[98]).toBeLessThan(50);
   });

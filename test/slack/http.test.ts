@@ -1,10 +1,12 @@
 import { createHmac } from "node:crypto";
 import { once } from "node:events";
-import { createServer, request as httpRequest } from "node:http";
-import { connect, type AddressInfo } from "node:net";
+import { request as httpRequest } from "node:http";
+import { connect } from "node:net";
 import { describe, expect, it } from "vitest";
 import { silentLog } from "../../src/log.ts";
 import { createSlackHttp, type SlackHttpOptions } from "../../src/slack/http.ts";
+import { CountingApp } from "./counting-app.ts";
+import { listenLocally } from "./local-server.ts";
 
 const secret = "a-signing-secret";
 const sign = (timestamp: string, body: string | Buffer, with_ = secret) =>
@@ -15,24 +17,17 @@ type Headers = Record<string, string | string[]>;
 /** Our HTTP side with an app that only counts what gets through to it. */
 async function startHttp(options: Partial<SlackHttpOptions> = {}) {
   const refused: string[] = [];
-  const accepted: unknown[] = [];
   const http = createSlackHttp({
     signingSecret: secret,
     log: silentLog(),
     onRefused: (reason) => void refused.push(reason),
     ...options,
   });
-  const app = {
-    processEvent: async ({ body, ack }: { body: unknown; ack: () => Promise<void> }) =>
-      void (accepted.push(body), await ack()),
-  };
-  http.receiver.init(app as unknown as Parameters<typeof http.receiver.init>[0]);
-  const server = createServer(
+  const accepted = new CountingApp(http.receiver).bodies;
+  const server = await listenLocally(
     (req, res) => void (http.route(req, res) || res.writeHead(404).end()),
   );
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
+  const { port } = server;
 
   function send(
     body: string | Buffer,
@@ -70,14 +65,17 @@ async function startHttp(options: Partial<SlackHttpOptions> = {}) {
     accepted,
     send,
     sendSigned,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      server.close();
-    },
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   };
 }
 
 const body = "command=%2Fvm&text=restart+web-1&user_id=U0OLIVIA&team_id=T01&trigger_id=1.2.3";
+
+const flipBit = (text: string, index: number) => {
+  const bytes = Buffer.from(text);
+  bytes[index] = (bytes[index] ?? 0) ^ 0x01;
+  return bytes.toString("latin1");
+};
 
 describe("what anybody on the internet may post to us", () => {
   it("gets through when Slack signed it, as a form or as JSON, with a charset or without", async () => {
@@ -149,15 +147,10 @@ describe("what anybody on the internet may post to us", () => {
     await using slack = await startHttp();
     const timestamp = String(Math.floor(Date.now() / 1000));
     const signed = { timestamp, signature: sign(timestamp, body), body };
-    const change = (text: string, index: number) => {
-      const bytes = Buffer.from(text);
-      bytes[index] = (bytes[index] ?? 0) ^ 0x01;
-      return bytes.toString("latin1");
-    };
     let sent = 0;
     for (const part of ["timestamp", "signature", "body"] as const) {
       for (let index = 0; index < signed[part].length; index += 1) {
-        const forged = { ...signed, [part]: change(signed[part], index) };
+        const forged = { ...signed, [part]: flipBit(signed[part], index) };
         const status = await slack.send(Buffer.from(forged.body, "latin1"), {
           "content-type": "application/x-www-form-urlencoded",
           "x-slack-request-timestamp": forged.timestamp,
@@ -198,8 +191,8 @@ describe("what anybody on the internet may post to us", () => {
     socket.write(
       `POST /slack/events HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\nX-Slack-Request-Timestamp: ${timestamp}\r\nX-Slack-Signature: ${sign(timestamp, body)}\r\n\r\ncommand`,
     );
-    const [answer] = (await once(socket, "data")) as [Buffer];
-    expect(answer.toString()).toContain("408");
+    const [answer]: unknown[] = await once(socket, "data");
+    expect(String(answer)).toContain("408");
     expect(slack.accepted).toEqual([]);
     expect(slack.refused).toEqual(["method", "too-large", "content-type", "slow"]);
   });

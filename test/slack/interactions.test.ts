@@ -141,21 +141,26 @@ describe("a modal", () => {
   });
 
   it("stays open with a sentence when checking it fails, or takes longer than Slack waits", async () => {
-    let way: () => Promise<undefined> = () =>
-      Promise.reject(new UserError("The service is away.", "Try again."));
-    await using gateway = await startGateway({ handlers: { handle: show, submit: () => way() } });
+    let isAway = true;
+    await using gateway = await startGateway({
+      handlers: {
+        handle: show,
+        submit: () =>
+          isAway
+            ? Promise.reject(new UserError("The service is away.", "Try again."))
+            : new Promise(() => undefined),
+      },
+    });
     const olivia = gateway.slack.person("olivia");
     await olivia.types("ops", "/vm ask");
     await olivia.until((seen) => seen.modals.length === 1);
     expect((await olivia.submits({ Reason: "a" })).errors).toEqual({
       why: "The service is away. Try again.",
     });
-    way = () => new Promise(() => undefined);
+    isAway = false;
     const late = await olivia.submits({ Reason: "a" });
-    expect(late).toMatchObject({
-      acked: true,
-      errors: { why: expect.stringContaining("takes too long") as string },
-    });
+    expect(late.acked).toBe(true);
+    expect(late.errors?.["why"]).toContain("takes too long");
     expect(late.ackMs).toBeLessThan(2_900);
     expect(gateway.handled).toHaveLength(1);
   });

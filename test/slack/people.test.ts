@@ -34,6 +34,11 @@ async function peopleOfSandbox(groupIds: string[] = ["S01ONCALL", "S02LEADS"]) {
   };
 }
 
+const answer = (restricted: boolean): WebAnswer => ({
+  ok: true,
+  data: { user: { ...full, is_restricted: restricted } },
+});
+
 describe("who somebody is", () => {
   it("is a member only when full, active, human and ours", () => {
     expect(kindOfUser(full, "T01", home)).toBe("member");
@@ -194,10 +199,6 @@ describe("who somebody is", () => {
     const waiting: ((answer: WebAnswer) => void)[] = [];
     const web = { call: () => new Promise<WebAnswer>((resolve) => void waiting.push(resolve)) };
     const people = createPeople({ web, ourTeamId: "T01", groupIds: [] });
-    const answer = (restricted: boolean): WebAnswer => ({
-      ok: true,
-      data: { user: { ...full, is_restricted: restricted } },
-    });
     const before = people.person("U1", "T01");
     people.forget();
     const after = people.person("U1", "T01");

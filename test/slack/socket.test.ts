@@ -1,9 +1,8 @@
-import { once } from "node:events";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { silentLog } from "../../src/log.ts";
 import { createSlackSocket, isKnownSocketRejection } from "../../src/slack/socket.ts";
+import { CountingApp } from "./counting-app.ts";
+import { listenLocally } from "./local-server.ts";
 import { startGateway } from "./start-slack.ts";
 
 function noUnhandledRejections(): unknown[] {
@@ -13,6 +12,14 @@ function noUnhandledRejections(): unknown[] {
   onTestFinished(() => void process.off("unhandledRejection", note));
   return seen;
 }
+
+const frame = (payload: unknown) =>
+  JSON.stringify({
+    envelope_id: "e-1",
+    type: "events_api",
+    accepts_response_payload: false,
+    payload,
+  });
 
 describe("Socket Mode", () => {
   it("carries commands, and answers within the ack", async () => {
@@ -49,13 +56,6 @@ describe("Socket Mode", () => {
     const rejections = noUnhandledRejections();
     await using gateway = await startGateway({ mode: "socket" });
     const { slack } = gateway;
-    const frame = (payload: unknown) =>
-      JSON.stringify({
-        envelope_id: "e-1",
-        type: "events_api",
-        accepts_response_payload: false,
-        payload,
-      });
     slack.socketMode.sendFrame(
       frame({ type: "app_rate_limited", team_id: slack.workspace.team.id, minute_rate_limited: 1 }),
     );
@@ -94,26 +94,22 @@ describe("Socket Mode", () => {
 
   it("says that the app token is refused, and tries no faster for it", async () => {
     const calls: number[] = [];
-    const server = createServer((_request, response) => {
+    await using server = await listenLocally((_request, response) => {
       calls.push(performance.now());
       response
         .writeHead(200, { "content-type": "application/json" })
         .end('{"ok":false,"error":"invalid_auth"}');
     });
-    server.listen(0, "127.0.0.1");
-    await once(server, "listening");
-    onTestFinished(() => void server.close());
-    const apiUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/`;
+    const apiUrl = `${server.url}/api/`;
     const socket = createSlackSocket({ appToken: "xapp-1-A1-x", apiUrl, log: silentLog() });
-    socket.receiver.init({ processEvent: async () => undefined } as unknown as Parameters<
-      typeof socket.receiver.init
-    >[0]);
+    const app = new CountingApp(socket.receiver);
     const started = socket.receiver.start();
     await expect.poll(() => socket.problem()).toContain("invalid_auth");
     expect(socket.connected()).toBe(false);
     await socket.close();
     await started;
     expect(calls.length).toBeLessThan(4);
+    expect(app.bodies).toEqual([]);
   });
 
   it("knows the rejections that its client leaves behind from bugs of ours", () => {

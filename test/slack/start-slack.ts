@@ -1,6 +1,3 @@
-import { once } from "node:events";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { createLog, type Log } from "../../src/log.ts";
 import { connectRedis, createKeys } from "../../src/redis.ts";
 import { startSandboxSlack, type SandboxSlack } from "../../src/sandbox/slack/sandbox-slack.ts";
@@ -10,6 +7,7 @@ import type { Handlers } from "../../src/slack/handlers.ts";
 import { readIdentity } from "../../src/slack/identity.ts";
 import { createIntake } from "../../src/slack/intake.ts";
 import { createWeb, type Web } from "../../src/slack/web.ts";
+import { listenLocally } from "./local-server.ts";
 import { testRedis } from "../support/with-redis.ts";
 
 export interface GatewayOptions {
@@ -58,14 +56,11 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
   const redis = await connectRedis(redisUrl, "commands", log);
   const slack = beside?.slack ?? (await startSandboxSlack({ rateLimits: "off" }));
 
-  let route: SlackApp["route"] = () => false;
-  const server = createServer((request, response) => {
-    if (!route(request, response)) response.writeHead(404).end();
+  const route: { is?: SlackApp["route"] } = {};
+  const server = await listenLocally((request, response) => {
+    if (!route.is?.(request, response)) response.writeHead(404).end();
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  if (mode === "http")
-    slack.app.requestUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/slack/events`;
+  if (mode === "http") slack.app.requestUrl = `${server.url}/slack/events`;
 
   const web = createWeb({ token: slack.app.botToken, apiUrl: slack.apiUrl, log });
   const identity = await readIdentity(web);
@@ -101,7 +96,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
     onAck: (kind, ms) => void acks.push({ kind, ms }),
     onRefused: (reason) => void refused.push(reason),
   });
-  route = app.route;
+  route.is = app.route;
   await app.start();
 
   function wrapHandle(
@@ -118,8 +113,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
 
   async function close(): Promise<void> {
     await app.close(1_000);
-    server.closeAllConnections();
-    server.close();
+    await server[Symbol.asyncDispose]();
     redis.disconnect();
     shared.redis.disconnect();
     if (beside === undefined) await slack.close();

@@ -9,17 +9,19 @@ import { sealResponseUrl } from "../../src/slack/response-url.ts";
 import { privateRedis, testRedis } from "../support/with-redis.ts";
 import { startGateway } from "./start-slack.ts";
 
-const ask = (id: string, more: Partial<Ask> = {}): Ask =>
-  ({
-    id,
-    at: Date.now(),
-    userId: "U0OLIVIA",
-    teamId: "T01CONF",
-    channelId: "C01OPS",
-    kind: "command",
-    text: "vm list",
-    ...more,
-  }) as Ask;
+const ask = (
+  id: string,
+  more: Partial<Extract<Ask, { kind: "command" | "mention" }>> = {},
+): Ask => ({
+  id,
+  at: Date.now(),
+  userId: "U0OLIVIA",
+  teamId: "T01CONF",
+  channelId: "C01OPS",
+  kind: "command",
+  text: "vm list",
+  ...more,
+});
 
 async function intakes(...gateways: string[]) {
   const shared = await testRedis();
@@ -81,7 +83,7 @@ describe("what was acked", () => {
       .poll(
         async () => {
           const left = (await Promise.all(others.map((other) => other.recover(0)))).flat();
-          return left.map((one) => one.ask.id).sort();
+          return left.map((one) => one.ask.id).toSorted();
         },
         { interval: 20 },
       )
@@ -137,9 +139,9 @@ describe("what was acked", () => {
     await using server = await privateRedis();
     const redis = await connectRedis(server.url, "commands", silentLog());
     const intake = createIntake({ redis, key: createKeys("gone"), log: silentLog() });
-    await expect(
-      intake.accept(ask("command:long", { kind: "command", text: "x".repeat(200_000) })),
-    ).rejects.toThrow("more text than I can take");
+    await expect(intake.accept(ask("command:long", { text: "x".repeat(200_000) }))).rejects.toThrow(
+      "more text than I can take",
+    );
     await server.kill();
     const began = performance.now();
     await expect(intake.accept(ask("command:1"))).rejects.toThrow(

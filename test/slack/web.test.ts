@@ -1,22 +1,19 @@
-import { once } from "node:events";
-import { createServer, type RequestListener } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { RequestListener } from "node:http";
 import { describe, expect, it } from "vitest";
 import { silentLog } from "../../src/log.ts";
 import { foreignness, readIdentity } from "../../src/slack/identity.ts";
 import { createWeb } from "../../src/slack/web.ts";
+import { listenLocally } from "./local-server.ts";
 
 async function slackThat(answers: RequestListener) {
   let requests = 0;
   const headers: string[] = [];
-  const server = createServer((request, response) => {
+  const server = await listenLocally((request, response) => {
     requests += 1;
     headers.push(request.headers.authorization ?? "");
     answers(request, response);
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const apiUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/`;
+  const apiUrl = `${server.url}/api/`;
   const outcomes: string[] = [];
   const web = createWeb({
     token: "xoxb-1",
@@ -31,10 +28,7 @@ async function slackThat(answers: RequestListener) {
     headers,
     outcomes,
     requests: () => requests,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      server.close();
-    },
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   };
 }
 
@@ -122,7 +116,7 @@ describe("who we are in Slack", () => {
     });
     await using user = await slackThat(json(200, { ok: true, user_id: "U1", team_id: "T1" }));
     expect(await readIdentity(user.web)).toMatchObject({
-      problem: expect.stringContaining("not a bot's") as string,
+      problem: "this token is not a bot's (auth.test names no bot_id)",
       retry: false,
     });
     await using down = await slackThat(json(503, ""));

@@ -85,7 +85,7 @@ function move(menu: HTMLElement, by: number): void {
 export function placeUnder(popover: HTMLElement, anchor: HTMLElement): void {
   const room = 8;
   const at = anchor.getBoundingClientRect();
-  popover.style.setProperty("min-width", `${Math.min(at.width, 360)}px`);
+  popover.style.setProperty("min-width", `${at.width}px`);
   const below = innerHeight - at.bottom - room;
   const above = at.top - room;
   const upwards = below < Math.min(popover.scrollHeight, 220) && above > below;

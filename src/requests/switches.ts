@@ -1,0 +1,49 @@
+import type { Keys, RedisClient } from "../redis.ts";
+import { redisNow } from "./redis-now.ts";
+
+export interface Freeze {
+  /** A user id, or "Gatehouse" when it froze by itself. */
+  by: string;
+  reason: string;
+  at: number;
+}
+
+/** What stops everybody at once: the freeze, and the service's wish to be left alone for a while. */
+export function createSwitches(redis: RedisClient, key: Keys) {
+  async function note(entry: Record<string, unknown>): Promise<void> {
+    const at = String(await redisNow(redis));
+    await redis.xadd(key("audit"), "*", "at", at, "record", JSON.stringify(entry));
+  }
+
+  return {
+    /** An audit record of something that is no move: a refusal, a freeze, a look at the audit itself. */
+    note,
+
+    async freezeState(): Promise<Freeze | undefined> {
+      const text = await redis.get(key("freeze"));
+      return text ? (JSON.parse(text) as Freeze) : undefined;
+    },
+
+    /** From the next claim on, nothing is sent. The first freeze stands; its reason is not overwritten. */
+    async freeze(freeze: Omit<Freeze, "at">): Promise<boolean> {
+      const at = await redisNow(redis);
+      const set = await redis.set(key("freeze"), JSON.stringify({ ...freeze, at }), "NX");
+      if (set === null) return false;
+      await note({ what: "freeze", who: freeze.by, why: freeze.reason });
+      return true;
+    },
+
+    async thaw(by: string): Promise<boolean> {
+      if ((await redis.del(key("freeze"))) === 0) return false;
+      await note({ what: "thaw", who: by });
+      return true;
+    },
+
+    async throttle(forMs: number): Promise<void> {
+      await redis.set(key("throttled"), "1", "PX", Math.max(1, Math.ceil(forMs)));
+    },
+    async throttledMs(): Promise<number> {
+      return Math.max(0, await redis.pttl(key("throttled")));
+    },
+  };
+}

@@ -1,0 +1,97 @@
+import type { Log } from "../log.ts";
+import type { Message } from "../messages/message.ts";
+import { defineScript, type Keys, type RedisClient } from "../redis.ts";
+import * as scripts from "../requests/scripts.ts";
+import type { Pace } from "./pace.ts";
+import { createPostOnce } from "./post-once.ts";
+import type { Web } from "./web.ts";
+
+/** A message that belongs to no request: a freeze, an alarm, the head of the audit trail, a digest. */
+export interface Notice {
+  /** Names what is told: telling it again, from any process, is the same notice. */
+  id: string;
+  channelId: string;
+  threadTs?: string;
+  message: Message;
+}
+
+export interface Announcer {
+  /** Written down when it resolves; posted once, soon or when Slack is back. False when it was announced before. */
+  announce(notice: Notice): Promise<boolean>;
+  close(): Promise<void>;
+}
+
+const keptMs = 7 * 24 * 3600_000;
+const hiddenMs = 30_000;
+
+export function startAnnouncer(options: {
+  redis: RedisClient;
+  key: Keys;
+  web: Web;
+  pace: Pace;
+  log: Log;
+  everyMs: number;
+}): Announcer {
+  const { redis, key, log, everyMs } = options;
+  const noticeKey = (id: string) => key("notice", id);
+  const runTakeDue = defineScript(redis, "gatehouseTakeNotices", scripts.takeDue);
+  const postOnce = createPostOnce({
+    ...options,
+    remember: async (id, fields) => void (await redis.hset(noticeKey(id), fields)),
+  });
+  let isClosed = false;
+  let timer: NodeJS.Timeout | undefined;
+  let running: Promise<void> = Promise.resolve();
+
+  async function deliver(id: string): Promise<void> {
+    const fields = await redis.hgetall(noticeKey(id));
+    if (!fields["notice"]) return void (await redis.zrem(key("notices"), id));
+    const notice = JSON.parse(fields["notice"]) as Notice;
+    const subject = {
+      id,
+      createdAt: Number(fields["at"]),
+      said: { notice: fields["said:notice"] ?? "" },
+    };
+    const posted = await postOnce(subject, "notice", notice.message, notice);
+    if (posted.is === "later")
+      return void (await redis.zadd(key("notices"), Date.now() + posted.ms, id));
+    if (posted.is === "closed")
+      log.error("notice.nowhere-to-say", { notice: id, error: posted.error });
+    await redis.zrem(key("notices"), id);
+  }
+
+  async function round(): Promise<void> {
+    try {
+      const ids = (await runTakeDue([key("notices")], [8, hiddenMs])) as string[];
+      // One after the other: what was announced first is said first
+      for (const id of ids) await deliver(id);
+    } catch (error) {
+      log.debug("notice.later", { error });
+    }
+  }
+
+  function next(): void {
+    if (isClosed) return;
+    timer = setTimeout(() => {
+      running = round().finally(next);
+    }, everyMs);
+  }
+  next();
+
+  return {
+    async announce(notice) {
+      const at = Date.now();
+      const isNew = await redis.hsetnx(noticeKey(notice.id), "notice", JSON.stringify(notice));
+      if (isNew === 0) return false;
+      await redis.hset(noticeKey(notice.id), "at", String(at));
+      await redis.pexpire(noticeKey(notice.id), keptMs);
+      await redis.zadd(key("notices"), at, notice.id);
+      return true;
+    },
+    async close() {
+      isClosed = true;
+      clearTimeout(timer);
+      await running;
+    },
+  };
+}

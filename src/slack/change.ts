@@ -1,0 +1,182 @@
+import { UserError } from "../errors.ts";
+import { buttons, message, type Message, readable, section } from "../messages/message.ts";
+import { md, name } from "../messages/text.ts";
+import { couldApprove } from "../policy/vote.ts";
+import type { ChangeCommand, DialogFacts } from "../registry/define.ts";
+import type { Person } from "../registry/person.ts";
+import type { Target } from "../registry/target.ts";
+import { gatherEvidence } from "../requests/evidence.ts";
+import type { RequestRecord } from "../requests/record.ts";
+import { submit, type Submission } from "../requests/submit.ts";
+import { say } from "./apology.ts";
+import type { Ask } from "./ask.ts";
+import { chosenSnapshot, gatherFacts, neededApprovals, needsDialog, openDialog } from "./dialog.ts";
+import type { Reply } from "./reply.ts";
+import { resolveTarget, targetOfVm } from "./resolve.ts";
+import { runButton, targetKey, withTarget } from "./run-button.ts";
+import { isRefused } from "./refuse.ts";
+import type { Talk } from "./talk.ts";
+
+/** Somebody asks for a change: resolved, allowed, confirmed where it must be, then written down. */
+export async function change(
+  command: ChangeCommand,
+  input: Record<string, unknown>,
+  args: unknown,
+  person: Person,
+  ask: Ask,
+  reply: Reply,
+  talk: Talk,
+): Promise<void> {
+  const targets = await resolveAll(command, args as Record<string, unknown>, talk);
+  const vmNames = await namesWithin(targets, talk);
+  if (await isRefused({ command, targets, person, channelId: ask.channelId, vmNames }, reply, talk))
+    return;
+  if (targets.length > 1) {
+    throw new UserError("One at a time, please.", `\`/${command.name} ${targets[0]?.name ?? ""}\``);
+  }
+  const [target] = targets;
+  if (!target) throw new UserError("That names nothing.", `Try \`${command.example}\`.`);
+  // A message is no proof that a person asked: what changes something from there is pressed (decision 005)
+  if (ask.kind === "mention") return reply.privately(pressToGoOn(command, input, target));
+  if (needsDialog(command)) {
+    if (await openDialog(command, target, input, ask, reply, talk)) return;
+    return reply.privately(pressToGoOn(command, input, target));
+  }
+  await submitAndTell(
+    {
+      command,
+      input: withTarget(command, input, target),
+      target,
+      person,
+      channelId: ask.channelId,
+      via: viaOf(ask),
+      askId: ask.id,
+      ...(ask.threadTs ? { threadTs: ask.threadTs } : {}),
+      ...(ask.responseUrl ? { sealedResponseUrl: talk.seal(ask.responseUrl) } : {}),
+    },
+    await gatherIfNeeded(command, target, input, talk),
+    reply,
+    talk,
+  );
+}
+
+/** What runs at once reads nothing more before it is written down: it's 3 a.m., and the gate reads anyway. */
+async function gatherIfNeeded(
+  command: ChangeCommand,
+  target: Target,
+  input: Record<string, unknown>,
+  talk: Talk,
+) {
+  const unread: DialogFacts = { target, seen: undefined, vms: [], snapshots: [], input };
+  if (neededApprovals(command, target, unread, talk).required === 0) return unread;
+  return gatherFacts(command, target, input, talk);
+}
+
+/** Adds the approvals that policy asks for, writes the request down, and says so when it was there already. */
+export async function submitAndTell(
+  submission: Submission,
+  facts: DialogFacts,
+  reply: Pick<Reply, "privately">,
+  talk: Talk,
+): Promise<void> {
+  const { command, target, person } = submission;
+  const needed = neededApprovals(command, target, facts, talk);
+  if (needed.required > 0 && !submission.breakGlass) {
+    const possible = couldApprove({
+      policy: talk.policy,
+      requesterId: person.id,
+      required: needed.required,
+      membersOf: await talk.membersOf(talk.policy.access.approve),
+    });
+    if (!possible.enough) {
+      throw new UserError(
+        `Nobody could approve this: it needs ${needed.required} other than you.`,
+        "Whoever runs Gatehouse can add people to `access.approve` in gatehouse.yml.",
+      );
+    }
+    const last = await talk.store.getMany(
+      await talk.store.recentIds({ targetId: target.id || target.name }, 20),
+    );
+    const evidence = gatherEvidence({
+      seen: facts.seen,
+      vms: facts.vms,
+      snapshot: chosenSnapshot(facts),
+      last,
+      command: command.name,
+      now: talk.now(),
+      raised: needed.raised,
+    });
+    submission = {
+      ...submission,
+      approval: {
+        required: needed.required,
+        expiresMs: needed.expiresMs,
+        why: needed.why,
+        evidence,
+      },
+    };
+  }
+  if (target.kind === "project" && facts.vms.length > 0 && command.class === "destroy") {
+    submission = { ...submission, children: facts.vms.map((vm) => targetOfVm(vm, target.name)) };
+  }
+  const submitted = await submit(submission, {
+    store: talk.store,
+    policyVersion: talk.policyVersion,
+    staleAfterMs: talk.policy.timing.staleAfterMs,
+    wake: talk.wake,
+  });
+  talk.nudge();
+  if (!submitted.isNew) await reply.privately(await sameAgain(submitted.id, talk));
+}
+
+/** The same was asked a moment ago, or is still under way: that request stands for both. */
+export async function sameAgain(id: string, talk: Pick<Talk, "store">): Promise<Message> {
+  const request = await talk.store.get(id);
+  const state = !request ? "on record" : request.final ? request.state : "under way";
+  return say(
+    md`You asked for this already: ${name(id)} is ${state}. It was not done a second time.`,
+  );
+}
+
+async function resolveAll(
+  command: ChangeCommand,
+  args: Record<string, unknown>,
+  talk: Talk,
+): Promise<Target[]> {
+  if (command.on === "new-project") {
+    const newName = typeof args["name"] === "string" ? args["name"] : "";
+    return [{ kind: "project", id: "", name: newName, projectId: "", status: "" }];
+  }
+  const words = [args[targetKey(command) ?? ""]].flat().filter((word) => typeof word === "string");
+  const found: Target[] = [];
+  for (const word of words) found.push(await resolveTarget(command.on, word, talk.inventory));
+  return found;
+}
+
+/** Names of the VMs that go with a project: `protect` covers them too. */
+export async function namesWithin(
+  targets: readonly Target[],
+  talk: Pick<Talk, "inventory">,
+): Promise<string[]> {
+  const lists = await Promise.all(
+    targets
+      .filter(({ kind, id }) => kind === "project" && id !== "")
+      .map(({ id }) => talk.inventory.vms({ projectId: id })),
+  );
+  return lists.flat().map((vm) => vm.name);
+}
+
+function viaOf(ask: Ask): RequestRecord["via"] {
+  return ask.kind === "button" ? "button" : ask.kind === "submission" ? "modal" : "command";
+}
+
+/** A button in place of a trigger that is too old, or was never there. */
+function pressToGoOn(
+  command: ChangeCommand,
+  input: Record<string, unknown>,
+  target: Target,
+): Message {
+  const what = target.name === "" ? md`a new project` : md`${name(target.name)}`;
+  const text = md`${command.say.verb} ${what}? Please press the button: a message alone changes nothing.`;
+  return message(readable(text), section(text), buttons([runButton(command, input, target)]));
+}

@@ -1,0 +1,21 @@
+import { describe, expect, it } from "vitest";
+import { startWorld } from "../support/start-world.ts";
+
+describe("restarting a VM from Slack", () => {
+  it("calls restart once, waits until the VM runs again, and tells the story in three calls", async () => {
+    await using world = await startWorld();
+    world.slack.forgetCalls();
+    const typed = await world.olivia.types("ops", "/vm restart web-2");
+    expect(typed.acked).toBe(true);
+    const request = await world.ended();
+    expect(request.state).toBe("done");
+    expect(world.compute.writes()).toMatchObject([
+      { method: "POST", path: "/v1/vms/vm-payments-web-2/restart" },
+    ]);
+    const { "chat.postMessage": posts, "chat.update": edits } = world.slack.callCounts();
+    expect((posts ?? 0) + (edits ?? 0)).toBeLessThanOrEqual(3);
+    const [card] = world.olivia.seesChannel("ops").messages;
+    expect(card?.text).toMatch(/^Restart web-2 in payments: Restarted web-2: RUNNING → RUNNING in \d+ s\.$/);
+    expect(world.olivia.mentions()).toHaveLength(1);
+  });
+});

@@ -1,0 +1,185 @@
+/// <reference lib="dom" />
+import { chromium, type BrowserContext, type Locator, type Page } from "playwright-core";
+import { ensureChromium } from "../../src/sandbox/ensure-chromium.ts";
+
+const args = [
+  "--headless",
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+
+/**
+ * Where the browser for tests is. Without one it says so and answers undefined, for `describe.skipIf`; in CI, where it
+ * must not be missing, it throws.
+ */
+export async function browserForTests(): Promise<string | undefined> {
+  const found = await ensureChromium();
+  if ("path" in found) return found.path;
+  if (process.env["CI"]) throw new Error(found.missing);
+  console.warn(`The browser tests were not run. ${found.missing}`);
+  return undefined;
+}
+
+export interface OpenOptions {
+  /** Handle or id of the person to be; the first member without it. */
+  as?: string;
+  channel?: string;
+  /** 390 × 800, as on a phone. */
+  phone?: boolean;
+  dark?: boolean;
+}
+
+export interface TestBrowser extends AsyncDisposable {
+  /** The sandbox page in a window of its own. */
+  open(url: string, options?: OpenOptions): Promise<SandboxPage>;
+}
+
+export async function openBrowser(): Promise<TestBrowser> {
+  const executablePath = await browserForTests();
+  if (executablePath === undefined) throw new Error("There is no browser to open.");
+  const browser = await chromium.launch({ executablePath, args });
+  return {
+    open: async (url, { as, channel, phone = false, dark = false } = {}) => {
+      const context = await browser.newContext({
+        viewport: phone ? { width: 390, height: 800 } : { width: 1280, height: 860 },
+        colorScheme: dark ? "dark" : "light",
+        locale: "en-GB",
+        timezoneId: "Europe/Paris",
+      });
+      context.setDefaultTimeout(5000);
+      const page = new SandboxPage(await context.newPage(), context);
+      const words = new URLSearchParams();
+      if (as !== undefined) words.set("as", as);
+      if (channel !== undefined) words.set("channel", channel);
+      await page.tab.goto(`${url}#${words}`);
+      await page.tab.locator(".whoami .avatar").waitFor({ state: "attached" });
+      return page;
+    },
+    [Symbol.asyncDispose]: () => browser.close(),
+  };
+}
+
+/** The page as a person uses it: everything is named by the words they read. What isn't there within 5 s fails. */
+export class SandboxPage {
+  /** For what has no words here. */
+  readonly tab: Page;
+  readonly #context: BrowserContext;
+  /** Scripts that failed and what the browser refused, as it said so. */
+  readonly errors: string[] = [];
+
+  constructor(tab: Page, context: BrowserContext) {
+    this.tab = tab;
+    this.#context = context;
+    tab.on("pageerror", (error) => this.errors.push(error.message));
+    tab.on("console", (message) => {
+      if (message.type() === "error") this.errors.push(message.text());
+    });
+  }
+
+  /** The dialog on top, or else the whole page. */
+  get #top(): Locator {
+    return this.tab.locator("dialog[open]:not(:has(~ dialog[open])), body:not(:has(dialog[open]))");
+  }
+
+  /** A phone hides it until asked. */
+  async #openSidebar(): Promise<void> {
+    const hidden = await this.tab.locator("#sidebar").isHidden();
+    if (hidden) await this.tab.locator(".menu-button:visible").click();
+  }
+
+  /** Becomes somebody else, by name or part of it. */
+  async as(name: string): Promise<void> {
+    await this.#openSidebar();
+    await this.tab.getByRole("button", { name: "You are" }).click();
+    await this.tab.getByRole("menuitemradio", { name }).click();
+    await this.tab.locator(".whoami", { hasText: name }).waitFor({ state: "attached" });
+  }
+
+  /** A channel, or "Home". */
+  async goTo(channel: string): Promise<void> {
+    await this.#openSidebar();
+    await this.tab.locator("#sidebar").getByRole("link", { name: channel }).first().click();
+  }
+
+  /** Writes a message or a command and sends it with Enter; in the open thread when told. */
+  async type(text: string, where: "channel" | "thread" = "channel"): Promise<void> {
+    const composer = this.tab.locator(`.${where} .composer-input`);
+    await composer.fill(text);
+    await composer.press("Enter");
+  }
+
+  /** Presses a button by its exact label: in the dialog on top if one is open, else the newest on the page. */
+  async press(label: string): Promise<void> {
+    const buttons = this.#top.getByRole("button", { name: label, exact: true });
+    await buttons.and(this.tab.locator(":visible")).last().click();
+  }
+
+  async fill(label: string, text: string): Promise<void> {
+    await this.#top.getByLabel(label).fill(text);
+  }
+
+  /** Chooses in a select, found by its label or placeholder; `typed` first, where it loads its options. */
+  async choose(select: string, option: string, typed?: string): Promise<void> {
+    const named = this.#top.getByRole("combobox", { name: select });
+    const field = named.or(this.#top.getByPlaceholder(select)).last();
+    await field.click();
+    if (typed !== undefined) await field.fill(typed);
+    await this.tab.getByRole("option", { name: option }).locator("visible=true").first().click();
+  }
+
+  /** Ticks a checkbox or a radio button. */
+  async tick(label: string): Promise<void> {
+    await this.#top.getByLabel(label).check();
+  }
+
+  /** Opens the thread of the newest message with these words. */
+  async openThread(words: string): Promise<void> {
+    const message = this.message(words);
+    await message.hover();
+    await message.getByRole("button", { name: "Reply in thread" }).click();
+    await this.tab.locator("aside.thread .message").first().waitFor();
+  }
+
+  async pickShortcut(name: string): Promise<void> {
+    await this.tab.locator(".channel").getByRole("button", { name: "Shortcuts" }).click();
+    await this.tab.getByRole("menuitem", { name }).click();
+  }
+
+  async pickMessageShortcut(name: string, words: string): Promise<void> {
+    const message = this.message(words);
+    await message.hover();
+    await message.getByRole("button", { name: "More about this message" }).click();
+    await this.tab.getByRole("menuitem", { name }).click();
+  }
+
+  /** The newest message with these words in the channel, or in the thread. */
+  message(words: string, where: "channel" | "thread" = "channel"): Locator {
+    return this.tab.locator(`.${where} .message`, { hasText: words }).last();
+  }
+
+  /** Waits until these words can be seen. */
+  async sees(words: string): Promise<void> {
+    await this.tab.getByText(words).locator("visible=true").first().waitFor();
+  }
+
+  /** Waits until these words can't be seen (any more). */
+  async seesNot(words: string): Promise<void> {
+    await this.tab.waitForFunction(
+      (gone) => !document.body.innerText.includes(gone),
+      words,
+    );
+  }
+
+  async screenshot(path: string): Promise<void> {
+    await this.tab.screenshot({ path, animations: "disabled" });
+  }
+
+  close(): Promise<void> {
+    return this.#context.close();
+  }
+}

@@ -1,0 +1,136 @@
+import { randomBytes } from "node:crypto";
+import { inject } from "vitest";
+import type { StoredRequest } from "../../src/requests/record.ts";
+import { createStore, type Store } from "../../src/requests/store.ts";
+import { connectRedis, createKeys, type Keys, type RedisClient } from "../../src/redis.ts";
+import { silentLog } from "../../src/log.ts";
+import type { PersonActions } from "../../src/sandbox/slack/actions.ts";
+import { startWorld as startSandboxWorld, type World, type WorldOptions } from "../../src/sandbox/world.ts";
+
+/** A world on the tests' shared Redis, in a namespace of its own, where everything takes milliseconds. */
+export interface TestWorld extends World {
+  olivia: PersonActions;
+  amir: PersonActions;
+  vera: PersonActions;
+  ada: PersonActions;
+  store: Store;
+  key: Keys;
+  /** For looking at, and for breaking, what Gatehouse keeps. */
+  client: RedisClient;
+  /** Everything that was logged, line by line. */
+  lines: string[];
+  /** Resolves with the newest request once it has ended and Slack was told everything. */
+  ended(command?: string): Promise<StoredRequest>;
+  /** Resolves once no request is open but those in `unknown` and `draft`, and nothing waits to be said. */
+  settled(timeoutMs?: number): Promise<StoredRequest[]>;
+}
+
+/** The demo's policy at a pace for tests. */
+export const testTiming =
+  "timing: { httpTimeout: 1s, quiesce: 300ms, settleDeadline: 4s, restartMark: 1500ms, pollFirst: 20ms, pollMost: 100ms, stableGap: 30ms, sweep: 200ms, heartbeat: 200ms, claimWindow: 500ms, inventoryRefresh: 5s, peopleCache: 1s, reminders: [1h] }";
+
+export const testPolicy = `access:
+  view: ["*"]
+  operate: ["S01ONCALL"]
+  approve: ["S02LEADS"]
+  administer: ["U0ADA"]
+  breakGlass: ["U0ADA"]
+protect: ["vault-*"]
+audit: { channel: C03AUDIT }
+alerts: { channel: C02STATUS }
+${testTiming}
+`;
+
+export async function startWorld(options: WorldOptions = {}): Promise<TestWorld> {
+  const namespace = options.namespace ?? `test-${randomBytes(6).toString("hex")}`;
+  const redisUrl = options.redisUrl ?? inject("redisUrl");
+  const lines: string[] = [];
+  const world = await startSandboxWorld({
+    policy: testPolicy,
+    redisUrl,
+    namespace,
+    ...options,
+    compute: { transitionMs: 60, ...options.compute },
+    slack: { rateLimits: "off", ...options.slack },
+    onLog: (line) => {
+      lines.push(line);
+      options.onLog?.(line);
+    },
+  });
+  const client = await connectRedis(redisUrl, "commands", silentLog());
+  const key = createKeys(namespace);
+  const store = createStore(client, key);
+
+  async function newest(): Promise<StoredRequest[]> {
+    return store.getMany(await store.recentIds({}, 200));
+  }
+
+  /** Looks after every change in Slack, and a few times a second, because not every end is said there. */
+  async function eventually<T>(
+    wanted: () => Promise<T | undefined>,
+    timeoutMs: number,
+    describe: () => Promise<string>,
+  ): Promise<T> {
+    const deadline = performance.now() + timeoutMs;
+    for (;;) {
+      const found = await wanted();
+      if (found !== undefined) return found;
+      if (performance.now() > deadline) throw new Error(await describe());
+      await new Promise<void>((resolve) => {
+        const stop = world.slack.onChange(() => done());
+        const timer = setTimeout(() => done(), 25);
+        const done = () => {
+          clearTimeout(timer);
+          stop();
+          resolve();
+        };
+      });
+    }
+  }
+
+  const describe = async () => {
+    const requests = (await newest()).map(
+      ({ record, state, progress }) => `${record.command} ${record.target.name}: ${state} (${progress.why ?? ""})`,
+    );
+    const complaints = lines.filter((line) => /"level":"(warn|error)"/.test(line)).slice(-5);
+    return `Waited in vain. Requests: ${requests.join("; ") || "none"}.\n${complaints.join("")}`;
+  };
+
+  const close = async () => {
+    await world.close();
+    client.disconnect();
+  };
+  return {
+    ...world,
+    olivia: world.slack.person("olivia"),
+    amir: world.slack.person("amir"),
+    vera: world.slack.person("vera"),
+    ada: world.slack.person("ada"),
+    store,
+    key,
+    client,
+    lines,
+    ended: (command) =>
+      eventually(
+        async () => {
+          const [request] = (await newest()).filter(({ record }) => command === undefined || record.command === command);
+          if (!request?.final && request?.state !== "unknown") return undefined;
+          return (await store.outboxDepth()) === 0 ? request : undefined;
+        },
+        10_000,
+        describe,
+      ),
+    settled: (timeoutMs = 15_000) =>
+      eventually(
+        async () => {
+          const requests = await newest();
+          const isQuiet = requests.every(({ final, state }) => final || state === "unknown" || state === "draft");
+          return isQuiet && (await store.outboxDepth()) === 0 ? requests : undefined;
+        },
+        timeoutMs,
+        describe,
+      ),
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
