@@ -64,7 +64,7 @@ export function widthOf(context: Context, text: string, style: TextStyle = {}): 
 /** The text, cut with an ellipsis where it would be wider. */
 export function fitted(context: Context, text: string, most: number, style: TextStyle): string {
   if (widthOf(context, text, style) <= most) return text;
-  const points = [...text].slice(0, 200);
+  const points = Array.from(text).slice(0, 200);
   while (points.length > 0 && widthOf(context, `${points.join("")}…`, style) > most) points.pop();
   return `${points.join("")}…`;
 }

@@ -15,6 +15,8 @@ export interface LineChart {
   title: string;
   /** Beside the title: a number that isn't a line, such as `Disk 43.2`. */
   aside?: string;
+  /** Beside the legend: what time it is about, such as `last 1h`. */
+  period?: string;
   series: readonly Series[];
 }
 

@@ -17,35 +17,32 @@ export function tidy(points: readonly Point[]): Point[] {
 }
 
 /**
- * At most about `most` points: of each stretch of time the lowest and the highest stay, so that no spike is lost, and a
- * gap stays a gap. Takes points in order.
+ * Fewer points of a stretch, about `most`: of each part of its time the lowest and the highest stay, so that no spike is
+ * lost, and so do its ends. Takes finite values in order.
  */
 export function downsample(points: readonly Point[], most: number): readonly Point[] {
   const [first, last] = [points[0], points.at(-1)];
   if (points.length <= most || !first || !last) return points;
   const buckets = Math.max(1, Math.floor(most / 2));
   const width = (last.at - first.at) / buckets || 1;
-  const kept: Point[] = [];
+  const kept: Point[] = [first];
   let bucket: Point[] = [];
   let index = 0;
-  for (const point of points) {
+  for (const point of points.slice(1, -1)) {
     const its = Math.min(buckets - 1, Math.floor((point.at - first.at) / width));
-    if (its !== index) {
-      kept.push(...extremes(bucket));
-      bucket = [];
-      index = its;
-    }
+    if (its !== index) kept.push(...extremes(bucket));
+    if (its !== index) bucket = [];
+    index = its;
     bucket.push(point);
   }
-  return [...kept, ...extremes(bucket)];
+  return [...kept, ...extremes(bucket), last];
 }
 
 function extremes(bucket: readonly Point[]): Point[] {
-  const known = bucket.filter(({ value }) => Number.isFinite(value));
-  const [first] = known;
-  if (!first) return bucket.slice(0, 1);
+  const [first] = bucket;
+  if (!first) return [];
   let [low, high] = [first, first];
-  for (const point of known) {
+  for (const point of bucket) {
     if (point.value < low.value) low = point;
     if (point.value > high.value) high = point;
   }

@@ -13,12 +13,13 @@ export interface Sample {
   value: number;
 }
 
-/** CPU and memory as lines, disk as a number. */
-export function chartOf(usage: Usage, title: string): LineChart {
+/** CPU and memory as lines, disk as a number. `period` is what was asked for, in the words of the API: `1h`. */
+export function chartOf(usage: Usage, title: string, period = ""): LineChart {
   const disk = usage.diskUsage;
   return {
     kind: "lines",
     title,
+    ...(period ? { period: `last ${period}` } : {}),
     ...(isShown(disk) ? { aside: `Disk ${shortNumber(disk)}` } : {}),
     series: [
       { name: "CPU", points: pointsOf(usage.cpuUsage) },

@@ -52,7 +52,24 @@ export interface ReadContext {
   commands: readonly Command[];
   recentRequests(filter: RequestFilter): Promise<readonly RequestSummary[]>;
   status(): Promise<readonly StatusLine[]>;
+  control: Control;
   now(): number;
+}
+
+/** What administering commands and those about requests may do; joined in `slack/`. */
+export interface Control {
+  /** False when it was frozen already. */
+  freeze(reason: string): Promise<boolean>;
+  /** False when it was not frozen. */
+  thaw(): Promise<boolean>;
+  /** Whether these words could be run, which rule decides, and who would have to approve. */
+  canI(words: string): Promise<Message>;
+  /** The story of a request: each step, and which rule asked for what. */
+  why(requestId: string): Promise<Message>;
+  /** What waits for approval; `mine` by this person's vote. */
+  approvals(): Promise<Message>;
+  /** The audit trail, about a target or a person. */
+  audit(words: string): Promise<Message>;
 }
 
 export interface RequestFilter {

@@ -17,8 +17,8 @@ export interface RequestRecord {
   requester: { id: string; teamId: string; name: string };
   channelId: string;
   threadTs?: string;
-  /** How it was asked for: typed, pressed, submitted in a modal. */
-  via: "command" | "button" | "modal" | "mention";
+  /** How it was asked for: typed, pressed, submitted in a modal; `safety`: by us, before a restore. */
+  via: "command" | "button" | "modal" | "mention" | "safety";
   reason?: string;
   policyVersion: string;
   /** What goes with the target: the VMs of a project that is deleted. */

@@ -21,6 +21,17 @@ export interface Announcer {
   close(): Promise<void>;
 }
 
+/** KEYS notice, notices   ARGV notice, id, how long it is kept (ms) → 1 when it is new */
+const announceScript = `
+local t = redis.call('TIME')
+local now = t[1] * 1000 + math.floor(t[2] / 1000)
+if redis.call('HSETNX', KEYS[1], 'notice', ARGV[1]) == 0 then return 0 end
+redis.call('HSET', KEYS[1], 'at', now)
+redis.call('PEXPIRE', KEYS[1], ARGV[3])
+redis.call('ZADD', KEYS[2], now, ARGV[2])
+return 1
+`;
+
 const keptMs = 7 * 24 * 3600_000;
 const hiddenMs = 30_000;
 
@@ -35,6 +46,7 @@ export function startAnnouncer(options: {
   const { redis, key, log, everyMs } = options;
   const noticeKey = (id: string) => key("notice", id);
   const runTakeDue = defineScript(redis, "gatehouseTakeNotices", scripts.takeDue);
+  const runAnnounce = defineScript(redis, "gatehouseAnnounce", announceScript);
   const postOnce = createPostOnce({
     ...options,
     remember: async (id, fields) => void (await redis.hset(noticeKey(id), fields)),
@@ -80,13 +92,8 @@ export function startAnnouncer(options: {
 
   return {
     async announce(notice) {
-      const at = Date.now();
-      const isNew = await redis.hsetnx(noticeKey(notice.id), "notice", JSON.stringify(notice));
-      if (isNew === 0) return false;
-      await redis.hset(noticeKey(notice.id), "at", String(at));
-      await redis.pexpire(noticeKey(notice.id), keptMs);
-      await redis.zadd(key("notices"), at, notice.id);
-      return true;
+      const args = [JSON.stringify(notice), notice.id, keptMs];
+      return (await runAnnounce([noticeKey(notice.id), key("notices")], args)) === 1;
     },
     async close() {
       isClosed = true;

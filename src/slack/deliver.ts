@@ -29,6 +29,8 @@ export function startDelivery(options: {
   commands: readonly ChangeCommand[];
   /** Who is called when something waits for approval: ids of people and groups. */
   approvers: readonly string[];
+  /** Called at least once for each request that has ended, before its result is told. */
+  afterwards(request: StoredRequest): Promise<void>;
   /** How often the outbox is looked at when nothing nudges (ms). */
   everyMs: number;
   log: Log;
@@ -56,6 +58,7 @@ export function startDelivery(options: {
   async function bringUpToDate(request: StoredRequest, command: ChangeCommand): Promise<number> {
     const { delivered } = request;
     const notices = noticesDue(request).filter((notice) => !isSaid(delivered.said[notice]));
+    if (request.final && notices.length > 0) await options.afterwards(request);
     const mark = faceMark(request);
     if (delivered.face !== mark) {
       const waitMs = await poster.card(

@@ -1,16 +1,19 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Compute } from "../compute/compute.ts";
-import type { SlackReceive } from "../config.ts";
+import type { Config, SlackReceive } from "../config.ts";
 import type { Inventory } from "../inventory/inventory.ts";
 import type { Snapshots } from "../inventory/snapshots.ts";
+import type { Queues } from "../jobs/queues.ts";
 import type { Log } from "../log.ts";
-import type { Policy } from "../policy-file.ts";
+import { sentence } from "../messages/message.ts";
+import { md } from "../messages/text.ts";
 import type { Keys, RedisClient } from "../redis.ts";
 import type { Command, StatusLine } from "../registry/define.ts";
 import type { Store } from "../requests/store.ts";
 import type { Telemetry } from "../telemetry.ts";
 import { createSlackApp } from "./app.ts";
 import { createConversation } from "./conversation.ts";
+import type { Delivery } from "./deliver.ts";
 import type { BotIdentity } from "./identity.ts";
 import { createIntake } from "./intake.ts";
 import type { People } from "./people.ts";
@@ -30,8 +33,7 @@ const drainMs = 5000;
 
 /** Listens to Slack and talks with people. Changes nothing at the service. */
 export async function startGateway(options: {
-  botToken: string;
-  apiUrl: string;
+  config: Config;
   receive: SlackReceive;
   identity: BotIdentity;
   redis: RedisClient;
@@ -43,17 +45,23 @@ export async function startGateway(options: {
   snapshots: Snapshots;
   compute: Compute;
   commands: readonly Command[];
-  policy: Policy;
-  policyVersion: string;
-  wake(id: string): Promise<void>;
-  nudge(): void;
+  queues: Pick<Queues, "wake">;
+  delivery: Pick<Delivery, "nudge">;
   status(): Promise<readonly StatusLine[]>;
+  tell: Talk["tell"];
   telemetry: Telemetry;
   log: Log;
 }): Promise<Gateway> {
-  const { botToken, apiUrl, receive, identity, people, telemetry, log } = options;
+  const { config, receive, identity, people, telemetry, log } = options;
+  const { botToken, apiUrl } = config.slack;
+  const { policy, policyVersion } = config;
   const talk: Talk = {
     ...options,
+    policy,
+    policyVersion,
+    wake: options.queues.wake,
+    nudge: options.delivery.nudge,
+    audit: async () => sentence(md`The audit trail can't be shown yet.`),
     ourTeamId: identity.teamId,
     person: (userId, teamId, look) => people.person(userId, teamId, look),
     async membersOf(entries) {
@@ -82,13 +90,13 @@ export async function startGateway(options: {
       redis: options.redis,
       key: options.key,
       log,
-      beatMs: options.policy.timing.heartbeatMs,
+      beatMs: policy.timing.heartbeatMs,
     }),
     handlers: { ...createConversation(talk), peopleChanged: () => people.forget() },
     log,
     onAck: (kind, ms) => telemetry.acked.observe({ command: kind }, ms / 1000),
     onRefused: (reason) => telemetry.refusals.inc({ reason }),
-    takeOverAfterMs: 5 * options.policy.timing.heartbeatMs,
+    takeOverAfterMs: 5 * policy.timing.heartbeatMs,
   });
   // Slack may be away when we start: readiness tells, and the socket goes on trying
   void app.start().catch((error: unknown) => log.error("slack.start-failed", { error }));

@@ -7,6 +7,7 @@ import type { Person } from "../registry/person.ts";
 import { apologise, hintOf, say } from "./apology.ts";
 import type { Ask } from "./ask.ts";
 import { change } from "./change.ts";
+import { controlFor } from "./control.ts";
 import { publicly } from "./publicly.ts";
 import { recentRequests } from "./recent.ts";
 import { isRefused } from "./refuse.ts";
@@ -85,6 +86,7 @@ export function readContext(person: Person, ask: Pick<Ask, "channelId">, talk: T
     commands: talk.commands,
     recentRequests: (filter) => recentRequests(filter, talk.store),
     status: talk.status,
+    control: controlFor(person, ask.channelId, talk),
     now: talk.now,
   };
 }

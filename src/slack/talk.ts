@@ -2,6 +2,7 @@ import type { Compute } from "../compute/compute.ts";
 import type { Inventory } from "../inventory/inventory.ts";
 import type { Snapshots } from "../inventory/snapshots.ts";
 import type { Log } from "../log.ts";
+import type { Message } from "../messages/message.ts";
 import type { Policy } from "../policy-file.ts";
 import type { ChangeCommand, Command, StatusLine } from "../registry/define.ts";
 import type { Person } from "../registry/person.ts";
@@ -29,6 +30,10 @@ export interface Talk {
   wake(id: string): Promise<void>;
   /** Something was written that Slack should hear of. */
   nudge(): void;
+  /** Tells the audit or the alerts channel, once per id; nothing where policy names none. */
+  tell(where: "audit" | "alerts", id: string, message: Message): Promise<void>;
+  /** The audit trail about a target, a request or a person; `verify`, `export`. */
+  audit(words: string, person: Person): Promise<Message>;
   seal(responseUrl: string): string;
   log: Log;
   now(): number;

@@ -1,0 +1,48 @@
+import { messageOf } from "../errors.ts";
+import type { Seal } from "./chain.ts";
+import { type SigningKey, signedText } from "./checkpoint.ts";
+import type { Trail } from "./trail.ts";
+
+const everyRecords = 100;
+const everyMs = 3600_000;
+
+/**
+ * Signs each hundredth seal, and the head when an hour has passed since the last signature. What a dead sealer left
+ * unsigned is signed by its successor.
+ */
+export async function signDue(
+  trail: Trail,
+  key: SigningKey,
+  head: Seal,
+  now: number,
+): Promise<void> {
+  const last = await trail.lastCheckpoint();
+  const signedTo = last?.seq ?? 0;
+  const due: Seal[] = [];
+  const first = (Math.floor(signedTo / everyRecords) + 1) * everyRecords;
+  for (let seq = first; seq <= head.seq; seq += everyRecords) {
+    const seal = await trail.seal(seq);
+    if (seal) due.push(seal);
+  }
+  const isHourly = head.seq > signedTo && now - (last?.at ?? 0) >= everyMs;
+  if (isHourly && due.at(-1)?.seq !== head.seq) due.push(head);
+  for (const seal of due) await sign(trail, key, seal, now);
+}
+
+async function sign(trail: Trail, key: SigningKey, seal: Seal, at: number): Promise<void> {
+  const { seq, hash } = seal;
+  const signature = key.sign(signedText(trail.key.namespace, { seq, hash, at }));
+  const fields = ["hash", hash, "at", String(at), "publicKey", key.publicKey];
+  try {
+    await trail.redis.xadd(
+      trail.names.checkpoints,
+      `${seq}-0`,
+      ...fields,
+      "signature",
+      signature,
+    );
+  } catch (error) {
+    // signed already, by a sealer that lost its lease meanwhile
+    if (!messageOf(error).includes("equal or smaller")) throw error;
+  }
+}

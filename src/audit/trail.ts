@@ -1,0 +1,154 @@
+import { defineScript, type Keys, type RedisClient } from "../redis.ts";
+import type { Entry, Seal } from "./chain.ts";
+import type { Checkpoint } from "./checkpoint.ts";
+import * as scripts from "./scripts.ts";
+
+/** How many salts share a hash: few enough that Redis packs them tightly. */
+const bucketSize = 100;
+
+type Row = [id: string, fields: string[]];
+
+/**
+ * The audit trail in Redis: `audit` is the stream of records that every move appends to in its own script; beside it stand
+ * the seals, their salts and the signed checkpoints. Reading only; who seals is `seal.ts`.
+ */
+export type Trail = ReturnType<typeof createTrail>;
+
+export function createTrail(redis: RedisClient, key: Keys) {
+  const names = {
+    records: key("audit"),
+    seals: key("audit", "seals"),
+    checkpoints: key("audit", "checkpoints"),
+    lease: key("audit", "sealer"),
+    said: key("audit", "said"),
+    salts: (seq: number) => key("audit", "salts", Math.floor(seq / bucketSize)),
+  };
+  const runAppend = defineScript(redis, "gatehouseAuditAppend", scripts.append);
+  const runAppendOnce = defineScript(redis, "gatehouseAuditAppendOnce", scripts.appendOnce);
+
+  async function seals(fromSeq: number, most: number): Promise<Seal[]> {
+    const rows = await redis.xrange(names.seals, `${fromSeq}-0`, "+", "COUNT", most);
+    return rows.map(parseSeal);
+  }
+
+  return {
+    redis,
+    key,
+    names,
+    seals,
+
+    async now(): Promise<number> {
+      const [seconds, micros] = await redis.time();
+      return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
+    },
+
+    async head(): Promise<Seal | undefined> {
+      const [row] = await redis.xrevrange(names.seals, "+", "-", "COUNT", 1);
+      return row && parseSeal(row);
+    },
+
+    async seal(seq: number): Promise<Seal | undefined> {
+      const [found] = await seals(seq, 1);
+      return found?.seq === seq ? found : undefined;
+    },
+
+    /** The salts of these seals; erased records have none any more. */
+    async salts(of: readonly Seal[]): Promise<ReadonlyMap<number, string>> {
+      const buckets = [...new Set(of.map(({ seq }) => names.salts(seq)))];
+      const found = await Promise.all(buckets.map((bucket) => redis.hgetall(bucket)));
+      return new Map(
+        found.flatMap((salts) => Object.entries(salts).map(([seq, salt]) => [Number(seq), salt])),
+      );
+    },
+
+    /** Records younger than `after`, up to and including `last`. */
+    async records(range: { after?: string; last?: string; most: number }): Promise<Entry[]> {
+      const from = range.after ? `(${range.after}` : "-";
+      const rows = await redis.xrange(
+        names.records,
+        from,
+        range.last ?? "+",
+        "COUNT",
+        range.most,
+      );
+      return rows.map(parseEntry);
+    },
+
+    /** Newest first. */
+    async recordsBefore(before: string | undefined, most: number): Promise<Entry[]> {
+      const to = before ? `(${before}` : "+";
+      const rows = await redis.xrevrange(names.records, to, "-", "COUNT", most);
+      return rows.map(parseEntry);
+    },
+
+    /** The highest numbers ever given. Redis remembers them when entries are deleted or trimmed. */
+    async lastGiven(): Promise<{ seq: number; id: string }> {
+      const [seq, id] = await Promise.all([names.seals, names.records].map(lastId));
+      return { seq: Number(seq?.split("-")[0] ?? 0), id: id ?? "0-0" };
+    },
+
+    async checkpoints(fromSeq: number): Promise<Checkpoint[]> {
+      const rows = await redis.xrange(names.checkpoints, `${fromSeq}-0`, "+");
+      return rows.map(parseCheckpoint);
+    },
+
+    async lastCheckpoint(): Promise<Checkpoint | undefined> {
+      const [row] = await redis.xrevrange(names.checkpoints, "+", "-", "COUNT", 1);
+      return row && parseCheckpoint(row);
+    },
+
+    /** Appends a record about the trail itself. Resolves to its id. */
+    async append(record: Readonly<Record<string, unknown>>): Promise<string> {
+      return String(await runAppend([names.records], [JSON.stringify(record)]));
+    },
+
+    /** The same, unless this thing was said before. */
+    async appendOnce(name: string, record: Readonly<Record<string, unknown>>): Promise<boolean> {
+      const keys = [names.records, names.said];
+      return (await runAppendOnce(keys, [name, JSON.stringify(record)])) === 1;
+    },
+  };
+
+  async function lastId(stream: string): Promise<string | undefined> {
+    if ((await redis.exists(stream)) === 0) return undefined;
+    const info = (await redis.xinfo("STREAM", stream)) as unknown[];
+    return String(info[info.indexOf("last-generated-id") + 1]);
+  }
+}
+
+export function parseEntry([id, fields]: Row): Entry {
+  const named = pairs(fields);
+  return { id, at: named.get("at") ?? "", record: named.get("record") ?? "" };
+}
+
+export function parseSeal([seqId, fields]: Row): Seal {
+  const named = pairs(fields);
+  const text = (name: string) => named.get(name) ?? "";
+  const seq = seqOf(seqId);
+  return { seq, id: text("id"), at: text("at"), payload: text("payload"), hash: text("hash") };
+}
+
+function parseCheckpoint([seqId, fields]: Row): Checkpoint {
+  const named = pairs(fields);
+  const text = (name: string) => named.get(name) ?? "";
+  return {
+    seq: seqOf(seqId),
+    hash: text("hash"),
+    at: Number(text("at")),
+    publicKey: text("publicKey"),
+    signature: text("signature"),
+  };
+}
+
+/** `12-0` → 12; anything else in that stream is not ours, and 0 is no seal's number. */
+function seqOf(id: string): number {
+  const [seq, rest] = id.split("-");
+  return rest === "0" ? Number(seq) : 0;
+}
+
+function pairs(fields: readonly string[]): ReadonlyMap<string, string> {
+  const found = new Map<string, string>();
+  for (let at = 0; at + 1 < fields.length; at += 2)
+    found.set(fields[at] ?? "", fields[at + 1] ?? "");
+  return found;
+}

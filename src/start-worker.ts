@@ -1,0 +1,89 @@
+import { randomBytes } from "node:crypto";
+import path from "node:path";
+import { commands } from "./commands/index.ts";
+import type { Connected } from "./connect.ts";
+import { startCanary } from "./jobs/canary.ts";
+import { startHeart } from "./jobs/heart.ts";
+import { startRounds } from "./jobs/rounds.ts";
+import { startWorkers } from "./jobs/worker.ts";
+import { connectRedis } from "./redis.ts";
+import { checkLedger } from "./requests/check-ledger.ts";
+import { openLedger } from "./requests/ledger.ts";
+import { advance } from "./requests/perform.ts";
+import type { Performing } from "./requests/performing.ts";
+import { resendOwn } from "./requests/resend.ts";
+import { sweep } from "./requests/sweep.ts";
+import { watch } from "./requests/watch.ts";
+import { isChange } from "./slack/talk.ts";
+
+const drainMs = 6000;
+const concurrency = 20;
+
+/** The part of a process that performs requests. `onDead` is told when the queue stands still. */
+export async function startWorker(on: Connected, onDead: (why: string) => void): Promise<void> {
+  const { config, log, key, redis, store, queues, delivery, opened } = on;
+  const { policy, policyVersion } = config;
+  const { timing } = policy;
+  const workerId = `w-${randomBytes(6).toString("hex")}`;
+  const ledger = opened(await openLedger(path.join(config.dataDir, "ledger"), workerId), (it) =>
+    it.close(),
+  );
+  const check = () => checkLedger(ledger, store, log);
+  await check();
+  // Redis may come back older than it was: what we sent is compared again
+  redis.on("ready", () => {
+    check().catch((error: unknown) => log.warn("ledger.unchecked", { error }));
+  });
+  const heart = opened(
+    await startHeart({ redis, key, workerId, beatMs: timing.heartbeatMs, log }),
+    (it) => it.close(),
+  );
+  const performing: Performing = {
+    store,
+    ledger,
+    compute: on.compute,
+    commands: commands.filter(isChange),
+    policy,
+    policyVersion,
+    ourTeamId: on.identity.teamId,
+    person: (id, teamId) => on.people.person(id, teamId),
+    workerId,
+    isAlive: heart.isAlive,
+    wake: queues.wake,
+    watch: queues.watch,
+    mine: new Set(),
+    log,
+    at: on.at,
+  };
+  const canary = opened(
+    startCanary({ workerId, everyMs: timing.canaryMs, send: queues.canary, onDead }),
+    (it) => it.close(),
+  );
+  const connection = opened(await connectRedis(config.redisUrl, "worker", log), (it) => it.quit());
+  opened(
+    startWorkers({
+      connection,
+      prefix: key.prefix,
+      concurrency,
+      lockMs: Math.max(5000, 2 * timing.httpTimeoutMs),
+      async advance(id) {
+        const next = await advance(id, performing);
+        delivery.nudge();
+        return next;
+      },
+      async watch(watchKey, polls) {
+        const next = await watch(watchKey, polls, performing);
+        delivery.nudge();
+        return next;
+      },
+      canary: canary.sings,
+      log,
+    }),
+    (it) => it.close(drainMs),
+  );
+  const rounds = [
+    startRounds("sweep", timing.sweepMs, () => sweep(performing), log),
+    startRounds("resend", timing.stableGapMs, () => resendOwn(performing), log),
+  ];
+  for (const round of rounds) opened(round, (it) => it.close());
+}

@@ -1,0 +1,204 @@
+import { Redis } from "ioredis";
+import { type Accounts, type Counted, type Journalled, countEffects } from "./count-effects.ts";
+import { findAuditGaps } from "./find-audit-gaps.ts";
+import { findSilence, type SlackMessage } from "./find-silence.ts";
+
+/**
+ * The independent checker: it imports nothing of Gatehouse. It reads the service's truth, the journal as it lies in Redis,
+ * the audit trail and the messages in Slack, and says whether the promise of reliability.md was kept.
+ */
+export interface Verdict {
+  operations: number;
+  faults: number;
+  twice: number;
+  lost: number;
+  falseSuccess: number;
+  falseFailure: number;
+  unknown: number;
+  silent: number;
+  auditGaps: number;
+  /** What is behind each number but zero. */
+  findings: string[];
+  /** How the requests ended, counted by command and state. */
+  ends: Record<string, number>;
+}
+
+/** What a person asked for, as the test knows it. */
+export interface Asked {
+  who: string;
+  command: string;
+  /** Id of the VM or project; for what doesn't exist yet, its name. */
+  target: string;
+  acked: boolean;
+  deliveryId?: string | undefined;
+}
+
+export interface Evidence {
+  redisUrl: string;
+  namespace: string;
+  /** Control addresses of the sandboxes. */
+  computeControl: string;
+  slackControl: string;
+  asked: readonly Asked[];
+  faults: number;
+}
+
+export async function check(evidence: Evidence): Promise<Verdict> {
+  const redis = new Redis(evidence.redisUrl, { maxRetriesPerRequest: 5 });
+  try {
+    const journal = await readJournal(redis, evidence.namespace);
+    const truth = (await (
+      await fetch(`${evidence.computeControl}/_sandbox/truth?touched=1`)
+    ).json()) as Counted["truth"];
+    const messages = await askSlack<SlackMessage[]>(evidence.slackControl, "messages");
+    const accounts = countEffects({ journal, truth });
+    const lost = await findLost(redis, evidence, journal);
+    const silence = findSilence(journal, messages);
+    const gaps = await findAuditGaps(redis, evidence.namespace, journal);
+    return verdictOf(evidence, journal, accounts, lost, silence, gaps);
+  } finally {
+    redis.disconnect();
+  }
+}
+
+function verdictOf(
+  evidence: Evidence,
+  journal: readonly Journalled[],
+  accounts: Accounts,
+  lost: string[],
+  silence: string[],
+  gaps: string[],
+): Verdict {
+  const ends: Record<string, number> = {};
+  for (const { command, state } of journal) {
+    const end = `${command} ${state}`;
+    ends[end] = (ends[end] ?? 0) + 1;
+  }
+  return {
+    operations: evidence.asked.filter(({ acked }) => acked).length,
+    faults: evidence.faults,
+    twice: accounts.twice,
+    lost: lost.length,
+    falseSuccess: accounts.falseSuccess,
+    falseFailure: accounts.falseFailure,
+    unknown: journal.filter(({ state }) => state === "unknown").length,
+    silent: silence.length,
+    auditGaps: gaps.length,
+    findings: [...accounts.findings, ...lost, ...silence, ...gaps],
+    ends,
+  };
+}
+
+/** Kept: nothing twice, lost, misreported, silent or unrecorded. */
+export function isKept(verdict: Verdict, { mayBeUnknown }: { mayBeUnknown: boolean }): boolean {
+  const { twice, lost, falseSuccess, falseFailure, silent, auditGaps, unknown } = verdict;
+  const broken = twice + lost + falseSuccess + falseFailure + silent + auditGaps;
+  return broken === 0 && (mayBeUnknown || unknown === 0);
+}
+
+export function lineOf(verdict: Verdict): string {
+  return [
+    `${verdict.operations} operations, ${verdict.faults} faults`,
+    `twice ${verdict.twice}`,
+    `lost ${verdict.lost}`,
+    `false success ${verdict.falseSuccess}`,
+    `false failure ${verdict.falseFailure}`,
+    `unknown ${verdict.unknown}`,
+    `silent ${verdict.silent}`,
+    `audit gaps ${verdict.auditGaps}`,
+  ].join(" | ");
+}
+
+export async function askSlack<T>(control: string, ask: string, ...args: unknown[]): Promise<T> {
+  const response = await fetch(control, { method: "POST", body: JSON.stringify({ ask, args }) });
+  const answer = (await response.json()) as { ok: boolean; value: T; error?: string };
+  if (!answer.ok) throw new Error(answer.error);
+  return answer.value;
+}
+
+/** Every request as it lies there, whatever version wrote it. */
+export async function readJournal(redis: Redis, namespace: string): Promise<Journalled[]> {
+  const prefix = `{${namespace}}:request:`;
+  const journal: Journalled[] = [];
+  for await (const keys of redis.scanStream({ match: `${prefix}*`, count: 500, type: "hash" })) {
+    for (const key of keys as string[]) {
+      const fields = await redis.hgetall(key);
+      const history = await redis.lrange(`${key}:history`, 0, -1);
+      if (!fields["record"]) continue;
+      const record = JSON.parse(fields["record"]) as {
+        id: string;
+        command: string;
+        target: { id: string; name: string };
+        requester: { id: string };
+        channelId: string;
+      };
+      journal.push({
+        id: record.id,
+        command: record.command,
+        target: record.target.id || record.target.name,
+        targetName: record.target.name,
+        requester: record.requester.id,
+        state: fields["state"] ?? "",
+        isFinal: fields["final"] === "1",
+        attempt: Number(fields["attempt"] ?? 0),
+        progress: JSON.parse(fields["progress"] ?? "{}") as Journalled["progress"],
+        fields,
+        history: history.map((row) => (JSON.parse(row.slice(row.indexOf(" ") + 1)) as { state: string }).state),
+      });
+    }
+  }
+  return journal;
+}
+
+/**
+ * Lost: an ask that was acked and has neither a request nor an answer to the person; a request that has neither ended nor
+ * waits for a person.
+ */
+async function findLost(
+  redis: Redis,
+  { asked, namespace, slackControl }: Evidence,
+  journal: readonly Journalled[],
+): Promise<string[]> {
+  const lost = journal
+    .filter(({ isFinal, state }) => !isFinal && state !== "unknown" && state !== "draft")
+    .map(({ id, command, state, progress }) => `lost: ${id} ${command} stands in ${state} (${progress.why ?? ""})`);
+  type Delivery = { id: string; payload: { trigger_id?: string } };
+  const deliveries = await askSlack<Delivery[]>(slackControl, "deliveries", "command");
+  const triggers = new Map(deliveries.map(({ id, payload }) => [id, payload.trigger_id]));
+  const known = new Set(journal.map(({ id }) => id));
+  const taken = new Set<string>();
+  const unanswered: Asked[] = [];
+  for (const ask of asked.filter(({ acked }) => acked)) {
+    const trigger = triggers.get(ask.deliveryId ?? "");
+    const id = trigger ? await redis.get(`{${namespace}}:ask:command:${trigger}`) : null;
+    if (id !== null && known.has(id)) taken.add(id);
+    else unanswered.push(ask);
+  }
+  // The marks of deliveries expire; what is left must be made up by requests of the same kind, or by words
+  const answers = new Map<string, number>();
+  for (const ask of unanswered) {
+    const same = journal.find(
+      (one) =>
+        !taken.has(one.id) &&
+        one.command === ask.command &&
+        one.target === ask.target &&
+        one.requester.toLowerCase().endsWith(ask.who),
+    );
+    if (same) {
+      taken.add(same.id);
+      continue;
+    }
+    const left = answers.get(ask.who) ?? (await wordsFor(slackControl, ask.who));
+    answers.set(ask.who, left - 1);
+    if (left <= 0) lost.push(`lost: ${ask.who} asked ${ask.command} ${ask.target} and heard nothing`);
+  }
+  return lost;
+}
+
+/** How many things only this person was told. */
+async function wordsFor(slackControl: string, who: string): Promise<number> {
+  type Seen = { channels: { messages: { ephemeral: boolean; author: { isBot: boolean } }[] }[] };
+  const seen = await askSlack<Seen>(slackControl, "seen", who);
+  return seen.channels.flatMap(({ messages }) => messages).filter(({ ephemeral, author }) => ephemeral && author.isBot)
+    .length;
+}
