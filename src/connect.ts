@@ -24,7 +24,7 @@ import { createStore, type Store } from "./requests/store.ts";
 import { startAnnouncer } from "./slack/announce.ts";
 import { type Delivery, startDelivery } from "./slack/deliver.ts";
 import { type BotIdentity, readIdentity } from "./slack/identity.ts";
-import { createPace } from "./slack/pace.ts";
+import { createPace, type PaceLimits } from "./slack/pace.ts";
 import { createPeople, type People } from "./slack/people.ts";
 import { createPoster } from "./slack/post.ts";
 import { isChange, type Talk } from "./slack/talk.ts";
@@ -58,7 +58,10 @@ export interface Connected {
 export async function connect(
   config: Config,
   log: Log,
-  options: Pick<Connected, "at" | "opened"> & { namespace?: string | undefined },
+  options: Pick<Connected, "at" | "opened"> & {
+    namespace?: string | undefined;
+    slackPace?: PaceLimits | undefined;
+  },
 ): Promise<Connected> {
   const { policy } = config;
   const { timing } = policy;
@@ -116,7 +119,7 @@ export async function connect(
   await queues.ready();
 
   const everyMs = Math.min(500, timing.pollFirstMs);
-  const pace = createPace(redis, key);
+  const pace = createPace(redis, key, options.slackPace);
   const announcer = opened(startAnnouncer({ redis, key, web, pace, log, everyMs }), (it) =>
     it.close(),
   );
@@ -132,6 +135,7 @@ export async function connect(
     botToken: config.slack.botToken,
     apiUrl: config.slack.apiUrl,
     log,
+    at,
   });
   const delivery = opened(
     startDelivery({

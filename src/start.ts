@@ -4,6 +4,7 @@ import { type Connected, connect } from "./connect.ts";
 import { startHealth } from "./health.ts";
 import type { Log } from "./log.ts";
 import { type Gateway, startGateway } from "./slack/gateway.ts";
+import type { PaceLimits } from "./slack/pace.ts";
 import { startWorker } from "./start-worker.ts";
 import { createStatus } from "./status.ts";
 
@@ -22,6 +23,8 @@ export interface StartOptions {
   namespace?: string;
   /** Interface of the process's own web server; all by default. */
   host?: string;
+  /** Slack's limits, where they are others than Slack's own. */
+  slackPace?: PaceLimits;
 }
 
 /** Connects everything to the left with everything to the right, for one role, and stops it in reverse. */
@@ -42,7 +45,12 @@ export async function start(
   };
   try {
     const at = options.at ?? (async () => undefined);
-    const on = await connect(config, log, { at, opened, namespace: options.namespace });
+    const on = await connect(config, log, {
+      at,
+      opened,
+      namespace: options.namespace,
+      slackPace: options.slackPace,
+    });
     const status = createStatus(on);
     let wedged: string | undefined;
     if (config.role !== "gateway") {

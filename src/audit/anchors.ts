@@ -1,5 +1,6 @@
 import { appendFileSync, existsSync, mkdirSync, readFileSync } from "node:fs";
 import path from "node:path";
+import { z } from "zod";
 import { isHash } from "./chain.ts";
 
 /** A head of the chain kept outside Redis: in a channel, in the log, on this process's disk. The chain must still hold it. */
@@ -44,12 +45,19 @@ export function openAnchors(folder: string, chain: string): Anchors {
   };
 }
 
+const anchorLine = z.object({
+  chain: z.string(),
+  seq: z.int(),
+  hash: z.string().refine(isHash),
+  at: z.number(),
+});
+
 function parseAnchor(line: string, chain: string): Anchor | undefined {
   try {
-    const parsed = JSON.parse(line) as Partial<Anchor & { chain: string }>;
-    const { seq, hash, at } = parsed;
-    if (parsed.chain !== chain || typeof seq !== "number" || typeof at !== "number") return undefined;
-    return typeof hash === "string" && isHash(hash) ? { seq, hash, at } : undefined;
+    const parsed = anchorLine.safeParse(JSON.parse(line));
+    if (!parsed.success || parsed.data.chain !== chain) return undefined;
+    const { seq, hash, at } = parsed.data;
+    return { seq, hash, at };
   } catch {
     return undefined;
   }

@@ -33,6 +33,10 @@ export const genesis = "0".repeat(64);
 const saltPattern = /^[0-9a-f]{32}$/;
 const hashPattern = /^[0-9a-f]{64}$/;
 
+export function isStreamId(text: string): boolean {
+  return /^\d{1,15}-\d{1,15}$/.test(text);
+}
+
 export function isHash(text: string): boolean {
   return hashPattern.test(text);
 }

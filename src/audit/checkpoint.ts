@@ -64,10 +64,7 @@ export function fingerprint(publicKey: string): string {
   return createHash("sha256").update(Buffer.from(publicKey, "base64")).digest("hex").slice(0, 16);
 }
 
-export function signedText(
-  chain: string,
-  point: Pick<Checkpoint, "seq" | "hash" | "at">,
-): string {
+export function signedText(chain: string, point: Pick<Checkpoint, "seq" | "hash" | "at">): string {
   return `gatehouse-audit-checkpoint ${chain} ${point.seq} ${point.hash} ${point.at}`;
 }
 

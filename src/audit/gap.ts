@@ -31,5 +31,8 @@ async function say(
 ): Promise<Gap> {
   const record: GapMarker = { what: "audit-gap", ...gap };
   const name = `${gap.found} ${gap.after} ${gap.next} ${anchored?.hash ?? ""}`;
-  return { ...record, isNew: await trail.appendOnce(name, { ...record, ...(anchored && { anchored }) }) };
+  return {
+    ...record,
+    isNew: await trail.appendOnce(name, { ...record, ...(anchored && { anchored }) }),
+  };
 }

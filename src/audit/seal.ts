@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { z } from "zod";
 import { defineScript } from "../redis.ts";
 import { type Entry, genesis, hashOf, payloadOf, type Seal } from "./chain.ts";
 import * as scripts from "./scripts.ts";
@@ -21,7 +22,13 @@ export interface Sealing {
   release(): Promise<void>;
 }
 
-type Row = [id: string, fields: string[]];
+const row = z.tuple([z.string(), z.array(z.string())]);
+const beginReply = z.tuple([
+  z.enum(["mine", "busy"]),
+  z.number(),
+  z.union([row, z.tuple([])]),
+  z.array(row),
+]);
 
 /** One sealer's hand on the chain: `token` is its name in the lease, which runs out `leaseMs` after its last step. */
 export function createSealing(trail: Trail, token: string, leaseMs: number): Sealing {
@@ -31,11 +38,9 @@ export function createSealing(trail: Trail, token: string, leaseMs: number): Sea
   const runRelease = defineScript(redis, "gatehouseAuditRelease", scripts.release);
 
   async function step(floor: number, most: number): Promise<SealStep> {
-    const begun = (await runBegin(
-      [names.lease, names.seals, names.records],
-      [token, leaseMs, most],
-    )) as ["mine" | "busy", number, Row | [], Row[]];
-    const [whose, now, last, rows] = begun;
+    const [whose, now, last, rows] = beginReply.parse(
+      await runBegin([names.lease, names.seals, names.records], [token, leaseMs, most]),
+    );
     const head = last.length === 0 ? undefined : parseSeal(last);
     const entries = rows.map(parseEntry);
     const [oldest] = entries;
@@ -63,7 +68,10 @@ export function createSealing(trail: Trail, token: string, leaseMs: number): Sea
       buckets.indexOf(names.salts(seal.seq)) + 1,
     ]);
     return String(
-      await runSeal([names.lease, names.seals, ...buckets], [token, leaseMs, head?.hash ?? "", ...args]),
+      await runSeal(
+        [names.lease, names.seals, ...buckets],
+        [token, leaseMs, head?.hash ?? "", ...args],
+      ),
     );
   }
 

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { Keys, RedisClient } from "../redis.ts";
-import { type Anchor, type Anchors, openAnchors } from "./anchors.ts";
+import { type Anchor, openAnchors } from "./anchors.ts";
 import { compareIds, type Seal } from "./chain.ts";
 import { openSigningKey, type SigningKey } from "./checkpoint.ts";
 import { findGap } from "./gap.ts";
@@ -60,8 +60,12 @@ export function startSealer(options: SealerOptions): Sealer {
   let running: Promise<void> | undefined;
 
   async function round(): Promise<void> {
-    for (let isMore = true; isMore; ) {
-      if (mustCompare) await compare();
+    let isCompared = false;
+    for (let isMore = true; isMore;) {
+      if (mustCompare && !isCompared) {
+        await compare();
+        isCompared = true;
+      }
       const step = await sealing.step(floor, batch);
       if (step.is === "lost") return;
       if (step.is === "cut") {
@@ -70,16 +74,13 @@ export function startSealer(options: SealerOptions): Sealer {
         continue;
       }
       seen = { head: step.head, now: step.now };
-      if (isBehind(step.head, anchors)) {
-        mustCompare = true;
-        continue;
-      }
+      if ((anchors.last?.seq ?? 0) > (step.head?.seq ?? 0)) mustCompare = true;
       lags(step.is === "busy" ? step.lagMs : 0, "no process seals");
       if (step.is === "sealed") {
         signingKey ??= openSigningKey(dataDir);
         await signDue(trail, signingKey, step.head, step.now);
       }
-      isMore = step.is === "sealed" && step.isMore && !isClosed;
+      isMore = (step.is === "sealed" && step.isMore && !isClosed) || (mustCompare && !isCompared);
     }
     anchorSometimes();
   }
@@ -95,7 +96,9 @@ export function startSealer(options: SealerOptions): Sealer {
   async function report(gap: Awaited<ReturnType<typeof findGap>>): Promise<void> {
     if (!gap?.isNew) return;
     log.error("audit.gap", { after: gap.after, next: gap.next, found: gap.found });
-    options.onStuck?.(`sealed audit records after number ${gap.after} have disappeared or were replaced`);
+    options.onStuck?.(
+      `sealed audit records after number ${gap.after} have disappeared or were replaced`,
+    );
   }
 
   function lags(ms: number, why: string): void {
@@ -147,8 +150,7 @@ export function startSealer(options: SealerOptions): Sealer {
 
   next();
   return {
-    head: () =>
-      seen?.head && { seq: seen.head.seq, hash: seen.head.hash, at: seen.now },
+    head: () => seen?.head && { seq: seen.head.seq, hash: seen.head.hash, at: seen.now },
 
     async idle() {
       const [newest] = await trail.recordsBefore(undefined, 1);
@@ -169,8 +171,4 @@ export function startSealer(options: SealerOptions): Sealer {
       await sealing.release().catch(() => undefined);
     },
   };
-}
-
-function isBehind(head: Seal | undefined, { last }: Anchors): boolean {
-  return last !== undefined && last.seq > (head?.seq ?? 0);
 }

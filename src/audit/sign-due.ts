@@ -5,6 +5,8 @@ import type { Trail } from "./trail.ts";
 
 const everyRecords = 100;
 const everyMs = 3600_000;
+/** A crash leaves a batch unsigned. What is older isn't ours to vouch for. */
+const signBack = 1000;
 
 /**
  * Signs each hundredth seal, and the head when an hour has passed since the last signature. What a dead sealer left
@@ -19,7 +21,8 @@ export async function signDue(
   const last = await trail.lastCheckpoint();
   const signedTo = last?.seq ?? 0;
   const due: Seal[] = [];
-  const first = (Math.floor(signedTo / everyRecords) + 1) * everyRecords;
+  const from = Math.max(signedTo, head.seq - signBack, 0);
+  const first = (Math.floor(from / everyRecords) + 1) * everyRecords;
   for (let seq = first; seq <= head.seq; seq += everyRecords) {
     const seal = await trail.seal(seq);
     if (seal) due.push(seal);
@@ -34,13 +37,7 @@ async function sign(trail: Trail, key: SigningKey, seal: Seal, at: number): Prom
   const signature = key.sign(signedText(trail.key.namespace, { seq, hash, at }));
   const fields = ["hash", hash, "at", String(at), "publicKey", key.publicKey];
   try {
-    await trail.redis.xadd(
-      trail.names.checkpoints,
-      `${seq}-0`,
-      ...fields,
-      "signature",
-      signature,
-    );
+    await trail.redis.xadd(trail.names.checkpoints, `${seq}-0`, ...fields, "signature", signature);
   } catch (error) {
     // signed already, by a sealer that lost its lease meanwhile
     if (!messageOf(error).includes("equal or smaller")) throw error;

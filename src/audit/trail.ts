@@ -1,3 +1,4 @@
+import { z } from "zod";
 import { defineScript, type Keys, type RedisClient } from "../redis.ts";
 import type { Entry, Seal } from "./chain.ts";
 import type { Checkpoint } from "./checkpoint.ts";
@@ -52,6 +53,12 @@ export function createTrail(redis: RedisClient, key: Keys) {
       return found?.seq === seq ? found : undefined;
     },
 
+    /** The last seal with a lower number. */
+    async sealBefore(seq: number): Promise<Seal | undefined> {
+      const [row] = await redis.xrevrange(names.seals, `(${seq}-0`, "-", "COUNT", 1);
+      return row && parseSeal(row);
+    },
+
     /** The salts of these seals; erased records have none any more. */
     async salts(of: readonly Seal[]): Promise<ReadonlyMap<number, string>> {
       const buckets = [...new Set(of.map(({ seq }) => names.salts(seq)))];
@@ -64,13 +71,7 @@ export function createTrail(redis: RedisClient, key: Keys) {
     /** Records younger than `after`, up to and including `last`. */
     async records(range: { after?: string; last?: string; most: number }): Promise<Entry[]> {
       const from = range.after ? `(${range.after}` : "-";
-      const rows = await redis.xrange(
-        names.records,
-        from,
-        range.last ?? "+",
-        "COUNT",
-        range.most,
-      );
+      const rows = await redis.xrange(names.records, from, range.last ?? "+", "COUNT", range.most);
       return rows.map(parseEntry);
     },
 
@@ -111,7 +112,7 @@ export function createTrail(redis: RedisClient, key: Keys) {
 
   async function lastId(stream: string): Promise<string | undefined> {
     if ((await redis.exists(stream)) === 0) return undefined;
-    const info = (await redis.xinfo("STREAM", stream)) as unknown[];
+    const info = z.array(z.unknown()).parse(await redis.xinfo("STREAM", stream));
     return String(info[info.indexOf("last-generated-id") + 1]);
   }
 }
@@ -143,7 +144,7 @@ function parseCheckpoint([seqId, fields]: Row): Checkpoint {
 /** `12-0` → 12; anything else in that stream is not ours, and 0 is no seal's number. */
 function seqOf(id: string): number {
   const [seq, rest] = id.split("-");
-  return rest === "0" ? Number(seq) : 0;
+  return rest === "0" && Number.isSafeInteger(Number(seq)) ? Number(seq) : 0;
 }
 
 function pairs(fields: readonly string[]): ReadonlyMap<string, string> {

@@ -1,14 +1,51 @@
-import * as z from "zod";
-import { defineCommand, type Command } from "../registry/define.ts";
-import { targets } from "../registry/arguments.ts";
-const args = z.object({ vms: targets("vm") });
+import type { Command } from "../registry/define.ts";
+import { approvals } from "./gatehouse/approvals.ts";
+import { audit } from "./gatehouse/audit.ts";
+import { canI } from "./gatehouse/can-i.ts";
+import { freeze } from "./gatehouse/freeze.ts";
+import { help } from "./gatehouse/help.ts";
+import { jobs } from "./gatehouse/jobs.ts";
+import { status } from "./gatehouse/status.ts";
+import { thaw } from "./gatehouse/thaw.ts";
+import { why } from "./gatehouse/why.ts";
+import { create } from "./project/create.ts";
+import { deleteProject } from "./project/delete.ts";
+import { list as listProjects } from "./project/list.ts";
+import { show as showProject } from "./project/show.ts";
+import { update } from "./project/update.ts";
+import { list as listVms } from "./vm/list.ts";
+import { resize } from "./vm/resize.ts";
+import { restart } from "./vm/restart.ts";
+import { restore } from "./vm/restore.ts";
+import { show as showVm } from "./vm/show.ts";
+import { snapshot } from "./vm/snapshot.ts";
+import { snapshots } from "./vm/snapshots.ts";
+import { start } from "./vm/start.ts";
+import { stop } from "./vm/stop.ts";
+
+/** Everything that the bot can do, in the order of help. */
 export const commands: readonly Command[] = [
-  defineCommand({ kind: "change", on: "vm", name: "vm restart", summary: "x", example: "/vm restart web-1", class: "disrupt", args,
-    say: { verb: "Restart", doing: "Restarting", done: "Restarted" },
-    effect: { wanted: (n) => n?.status === "RUNNING", mark: (n) => n?.status === "REBOOTING", needsMark: true, again: "never" },
-    perform: (vm, _a, { compute }) => compute.vms.restart(vm.id) }),
-  defineCommand({ kind: "change", on: "vm", name: "vm stop", summary: "x", example: "/vm stop web-1", class: "disrupt", args,
-    say: { verb: "Stop", doing: "Stopping", done: "Stopped" },
-    effect: { already: (n) => n.status === "STOPPED", wanted: (n) => n?.status === "STOPPED", untouched: (n, b) => n?.status === b?.status, again: "once" },
-    perform: (vm, _a, { compute }) => compute.vms.stop(vm.id) }),
+  listVms,
+  showVm,
+  start,
+  stop,
+  restart,
+  resize,
+  snapshot,
+  snapshots,
+  restore,
+  listProjects,
+  showProject,
+  create,
+  update,
+  deleteProject,
+  help,
+  jobs,
+  approvals,
+  status,
+  canI,
+  why,
+  audit,
+  freeze,
+  thaw,
 ];

@@ -1,9 +1,11 @@
 import type { z } from "zod";
+import type { Chart } from "../charts/chart.ts";
 import type { Accepted, Compute, Project, Vm } from "../compute/compute.ts";
 import type { Inventory } from "../inventory/inventory.ts";
 import type { KnownSnapshot, Snapshots } from "../inventory/snapshots.ts";
 import type { Message } from "../messages/message.ts";
 import type { Markdown } from "../messages/text.ts";
+import type { Pin } from "../policy-file.ts";
 import type { Person } from "./person.ts";
 import type { Target } from "./target.ts";
 
@@ -35,7 +37,16 @@ export interface ReadCommand<Schema extends ArgsSchema = ArgsSchema> extends Wor
   class: "read" | "administer";
   /** Where the answer goes: only the asker (default), or the channel. */
   audience?: "asker" | "channel";
-  answer(args: z.output<Schema>, context: ReadContext): Promise<Message>;
+  answer(args: z.output<Schema>, context: ReadContext): Promise<Message | Answer>;
+}
+
+/** An answer that is more than a message. */
+export interface Answer {
+  message: Message;
+  /** Shown under the message, as well as Slack lets us: a picture, Slack's own chart, or text. */
+  chart?: { chart: Chart; altText: string };
+  /** Goes to the asker's direct messages: a file can't be ephemeral. */
+  file?: { name: string; title: string; content: string };
 }
 
 /** What a read command may use. `requests` and `status` look rightwards, so they come in as functions. */
@@ -52,6 +63,8 @@ export interface ReadContext {
   commands: readonly Command[];
   recentRequests(filter: RequestFilter): Promise<readonly RequestSummary[]>;
   status(): Promise<readonly StatusLine[]>;
+  /** The measurements that policy allows, by target. */
+  pins: readonly Pin[];
   control: Control;
   now(): number;
 }

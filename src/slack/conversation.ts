@@ -4,10 +4,13 @@ import type { Ask } from "./ask.ts";
 import { checkDialog, submitDialog } from "./dialog-submit.ts";
 import { dialogCallback } from "./dialog-view.ts";
 import { press } from "./press.ts";
-import type { Handlers, Suggestion } from "./handlers.ts";
+import type { Handlers } from "./handlers.ts";
+import { showHome } from "./home.ts";
 import type { Reply } from "./reply.ts";
 import { sameAgain } from "./change.ts";
 import { runWords } from "./run.ts";
+import { restartCallback, restartChosen, shortcut } from "./shortcuts.ts";
+import { suggest } from "./suggest.ts";
 import type { Talk } from "./talk.ts";
 import { settleByWord, verdictCallback } from "./verdict-modal.ts";
 
@@ -21,10 +24,13 @@ export function createConversation(talk: Talk): Omit<Handlers, "peopleChanged"> 
           return runWords(ask.text, ask, reply, talk);
         case "button":
           return press(ask, reply, talk);
+        case "home":
+          return showHome(ask, talk);
+        case "shortcut":
+          return shortcut(ask, reply, talk);
         case "submission":
+          if (ask.callback === restartCallback) return restartChosen(ask, reply, talk);
           if (ask.callback === dialogCallback) await submitDialog(ask, reply, talk);
-          return;
-        default:
           return;
       }
     },
@@ -44,9 +50,7 @@ export function createConversation(talk: Talk): Omit<Handlers, "peopleChanged"> 
       return undefined;
     },
 
-    async suggest(): Promise<readonly Suggestion[]> {
-      return [];
-    },
+    suggest: (request) => suggest(request, talk),
 
     /** Asked before a gateway died, too long ago to be done now: the person is told instead. */
     async tooLate(reply: Reply): Promise<void> {

@@ -51,15 +51,21 @@ export async function startGateway(options: {
   tell: Talk["tell"];
   telemetry: Telemetry;
   log: Log;
+  /** Named points between an ask and its request, for those who test by ending the process there. */
+  at(point: "intake" | "ack" | "journal" | "enqueue", what: string): Promise<void>;
 }): Promise<Gateway> {
-  const { config, receive, identity, people, telemetry, log } = options;
+  const { config, receive, identity, people, telemetry, log, at } = options;
   const { botToken, apiUrl } = config.slack;
   const { policy, policyVersion } = config;
   const talk: Talk = {
     ...options,
     policy,
     policyVersion,
-    wake: options.queues.wake,
+    async wake(id) {
+      await at("journal", id);
+      await options.queues.wake(id);
+      await at("enqueue", id);
+    },
     nudge: options.delivery.nudge,
     audit: async () => sentence(md`The audit trail can't be shown yet.`),
     ourTeamId: identity.teamId,
@@ -76,6 +82,13 @@ export async function startGateway(options: {
     seal: (url) => sealResponseUrl(url, botToken),
     now: Date.now,
   };
+  const intake = createIntake({
+    redis: options.redis,
+    key: options.key,
+    log,
+    beatMs: policy.timing.heartbeatMs,
+  });
+  const conversation = createConversation(talk);
   const app = createSlackApp({
     settings: {
       botToken,
@@ -86,13 +99,22 @@ export async function startGateway(options: {
     },
     identity,
     web: options.web,
-    intake: createIntake({
-      redis: options.redis,
-      key: options.key,
-      log,
-      beatMs: policy.timing.heartbeatMs,
-    }),
-    handlers: { ...createConversation(talk), peopleChanged: () => people.forget() },
+    intake: {
+      ...intake,
+      async accept(ask, how) {
+        const taken = await intake.accept(ask, how);
+        await at("intake", ask.id);
+        return taken;
+      },
+    },
+    handlers: {
+      ...conversation,
+      async handle(ask, reply) {
+        await at("ack", ask.id);
+        await conversation.handle(ask, reply);
+      },
+      peopleChanged: () => people.forget(),
+    },
     log,
     onAck: (kind, ms) => telemetry.acked.observe({ command: kind }, ms / 1000),
     onRefused: (reason) => telemetry.refusals.inc({ reason }),

@@ -39,10 +39,22 @@ redis.call('SET', KEYS[1], due, 'PX', math.ceil(due - now) + 1000)
 return 1
 `;
 
-const posts = { interval: 1000, burst: 4 };
-const edits = { interval: 60_000 / 50, burst: 20, reserve: 8 };
+/** Times between two calls in milliseconds, and how many may come at once; `reserve` of them only for last edits. */
+export interface PaceLimits {
+  posts: { interval: number; burst: number };
+  edits: { interval: number; burst: number; reserve: number };
+}
 
-export function createPace(redis: RedisClient, key: Keys): Pace {
+const slackLimits: PaceLimits = {
+  posts: { interval: 1000, burst: 4 },
+  edits: { interval: 60_000 / 50, burst: 20, reserve: 8 },
+};
+
+export function createPace(
+  redis: RedisClient,
+  key: Keys,
+  { posts, edits }: PaceLimits = slackLimits,
+): Pace {
   const runTake = defineScript(redis, "gatehousePaceTake", take);
   const runPause = defineScript(redis, "gatehousePacePause", pause);
   return {

@@ -47,8 +47,9 @@ export function createPostOnce(options: {
   log: Log;
   /** Keeps what was said of a subject: its marks, and where its card is. */
   remember(id: string, fields: Record<string, string>): Promise<void>;
+  at?(point: "posting" | "posted", id: string): Promise<void>;
 }) {
-  const { web, pace, log, remember } = options;
+  const { web, pace, log, remember, at } = options;
 
   return async function postOnce(
     subject: Subject,
@@ -65,6 +66,7 @@ export function createPostOnce(options: {
     const waitMs = await pace.post(place.channelId);
     if (waitMs > 0) return { is: "later", ms: waitMs };
     await remember(id, { [`said:${what}`]: `posting ${Date.now()}` });
+    await at?.("posting", id);
     const answer = await web.call("chat.postMessage", {
       channel: place.channelId,
       ...(place.threadTs ? { thread_ts: place.threadTs } : {}),
@@ -74,6 +76,7 @@ export function createPostOnce(options: {
       unfurl_media: false,
       metadata: { event_type: metadataType, event_payload: { request: id, said: what } },
     });
+    await at?.("posted", id);
     if (answer.ok) {
       return said(
         id,

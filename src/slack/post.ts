@@ -26,9 +26,16 @@ export function createPoster(options: {
   botToken: string;
   apiUrl: string;
   log: Log;
+  at(point: "posting" | "posted", request: string): Promise<void>;
 }): Poster {
   const { web, store, pace, log } = options;
-  const postOnce = createPostOnce({ web, pace, log, remember: store.setDelivered });
+  const postOnce = createPostOnce({
+    web,
+    pace,
+    log,
+    remember: store.setDelivered,
+    at: options.at,
+  });
 
   async function post(
     request: StoredRequest,

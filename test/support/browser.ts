@@ -169,10 +169,7 @@ export class SandboxPage {
 
   /** Waits until these words can't be seen (any more). */
   async seesNot(words: string): Promise<void> {
-    await this.tab.waitForFunction(
-      (gone) => !document.body.innerText.includes(gone),
-      words,
-    );
+    await this.tab.waitForFunction((gone) => !document.body.innerText.includes(gone), words);
   }
 
   async screenshot(path: string): Promise<void> {

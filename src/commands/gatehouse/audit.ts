@@ -8,14 +8,10 @@ export const audit = defineCommand({
   example: "/gatehouse audit db-1",
   class: "administer",
   args: z.object({
-    target: z
-      .string()
-      .max(300)
-      .optional()
-      .meta({
-        description:
-          "a VM, a project or a request; `verify` checks the chain, `export` gives it as a file",
-      }),
+    target: z.string().max(300).optional().meta({
+      description:
+        "a VM, a project or a request; `verify` checks the chain, `export` gives it as a file",
+    }),
   }),
   answer: ({ target = "" }, { control }) => control.audit(target),
 });

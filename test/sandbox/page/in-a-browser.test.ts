@@ -1,4 +1,3 @@
-import { mkdirSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { browserForTests, openBrowser, type TestBrowser } from "../../support/browser.ts";
 import { callApi } from "../slack/call-api.ts";
@@ -79,14 +78,18 @@ describe.skipIf(chromium === undefined)("the sandbox in a browser", () => {
   it("draws what anybody wrote as words, whatever it is", async () => {
     await using world = await startPageWorld();
     const page = await browser.open(world.url, { as: "olivia", channel: "ops" });
-    const evil = "<img src=x onerror=\"document.title='pwned'\"><script>document.title='pwned'</script>";
+    const evil =
+      "<img src=x onerror=\"document.title='pwned'\"><script>document.title='pwned'</script>";
     await page.type(evil);
     await page.sees(evil);
     await callApi(world.slack, "chat.postMessage", {
       channel: "C01OPS",
       text: "evil",
       blocks: [
-        { type: "section", text: { type: "mrkdwn", text: `${evil} <javascript:alert(1)|click me>` } },
+        {
+          type: "section",
+          text: { type: "mrkdwn", text: `${evil} <javascript:alert(1)|click me>` },
+        },
         { type: "header", text: { type: "plain_text", text: "<b>header</b>" } },
         { type: "markdown", text: "[md](javascript:alert(1)) <b>raw</b>" },
         { type: "table", rows: [[{ type: "raw_text", text: "<i>cell</i>" }]] },
@@ -102,7 +105,9 @@ describe.skipIf(chromium === undefined)("the sandbox in a browser", () => {
       ],
     });
     for (const words of ["<b>header</b>", "<b>raw</b>", "<i>cell</i>"]) await page.sees(words);
-    expect(await page.tab.locator(".messages :is(img, script, a[href^=javascript])").count()).toBe(0);
+    expect(await page.tab.locator(".messages :is(img, script, a[href^=javascript])").count()).toBe(
+      0,
+    );
     expect(await page.tab.title()).not.toBe("pwned");
     expect(page.errors).toEqual([]);
   });
@@ -113,7 +118,9 @@ describe.skipIf(chromium === undefined)("the sandbox in a browser", () => {
     await upload(world.slack, "cpu.png", onePixel, "CPU between 20 and 80");
     const picture = page.tab.getByRole("img", { name: "CPU between 20 and 80" });
     await picture.waitFor();
-    await expect.poll(() => picture.evaluate((image: HTMLImageElement) => image.naturalWidth)).toBe(1);
+    await expect
+      .poll(() => picture.evaluate((image: HTMLImageElement) => image.naturalWidth))
+      .toBe(1);
     await page.pickMessageShortcut("Show the VMs named here", "cpu.png");
     await expect.poll(() => world.heard.length).toBe(1);
     await page.type("/nothing");
@@ -129,16 +136,19 @@ describe.skipIf(chromium === undefined)("the sandbox in a browser", () => {
 
   it("fits a phone: the channels come and go, nothing is wider than the screen", async () => {
     await using world = await startPageWorld();
-    const page = await browser.open(world.url, { as: "olivia", channel: "ops", phone: true, dark: true });
+    const page = await browser.open(world.url, {
+      as: "olivia",
+      channel: "ops",
+      phone: true,
+      dark: true,
+    });
     await page.type("/vm restart web-1");
     await page.sees("Restart web-1?");
-    expect(await page.tab.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
+    expect(await page.tab.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(
+      390,
+    );
     await page.goTo("status");
     await page.tab.getByRole("textbox", { name: "Message #status" }).waitFor();
-    if (process.env["SCREENSHOTS"]) {
-      mkdirSync(process.env["SCREENSHOTS"], { recursive: true });
-      await page.screenshot(`${process.env["SCREENSHOTS"]}/phone.png`);
-    }
     expect(page.errors).toEqual([]);
   });
 });

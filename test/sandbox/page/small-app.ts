@@ -103,7 +103,8 @@ export function listenLikeABot(heard: string[]): (app: App) => void {
     app.view("restore", async ({ ack, view }) => {
       const { name, reason, snapshot, safety } = view.state.values;
       const typed = name?.["typed"]?.value;
-      if (typed !== "db-1") return ack({ response_action: "errors", errors: { name: "That isn't db-1." } });
+      if (typed !== "db-1")
+        return ack({ response_action: "errors", errors: { name: "That isn't db-1." } });
       heard.push(
         `restore to ${snapshot?.["snapshot"]?.selected_option?.value} because ${reason?.["typed"]?.value}, ${safety?.["safety"]?.selected_options?.length ?? 0} way back`,
       );

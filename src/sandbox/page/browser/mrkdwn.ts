@@ -19,17 +19,19 @@ export type Paragraph =
   | { kind: "pre"; text: string };
 
 export function parseMrkdwn(text: string): Paragraph[] {
-  const found: Paragraph[] = [];
-  for (const [index, piece] of text.split("```").entries()) {
+  const pieces = text.split("```");
+  const last = pieces.length - 1;
+  return pieces.flatMap((piece, index): Paragraph[] => {
     const fenced = index % 2 === 1;
     // An opening fence without its end is only three backticks.
-    if (fenced && index === text.split("```").length - 1)
-      found.push(...paragraphs(`\`\`\`${piece}`));
-    else if (fenced)
-      found.push({ kind: "pre", text: decode(withoutControls(piece)).replace(/^\n|\n$/g, "") });
-    else found.push(...paragraphs(piece));
-  }
-  return found;
+    if (fenced && index === last) return paragraphs(`\`\`\`${piece}`);
+    if (fenced)
+      return [{ kind: "pre", text: decode(withoutControls(piece)).replace(/^\n|\n$/g, "") }];
+    // The line a fence stands on is no line of the words around it.
+    const from = index > 0 && piece.startsWith("\n") ? 1 : 0;
+    const to = index < last && piece.endsWith("\n") ? -1 : undefined;
+    return paragraphs(piece.slice(from, to));
+  });
 }
 
 function paragraphs(text: string): Paragraph[] {

@@ -1,0 +1,131 @@
+import {
+  context,
+  message,
+  type Message,
+  readable,
+  section,
+  sentence,
+  table,
+} from "../messages/message.ts";
+import { duration, lines, md, name, plain } from "../messages/text.ts";
+import { scrub } from "../log.ts";
+import type { Anchor } from "./anchors.ts";
+import type { AuditEntry, AuditPage } from "./read.ts";
+import type { Verdict } from "./verdict.ts";
+
+const most = 50;
+
+/** What happened, newest first. People are shown by id: that is what the trail keeps. `about`: what was asked for. */
+export function renderAudit(page: AuditPage, about?: string): Message {
+  const shown = page.entries.slice(0, most);
+  const of = about ? md` about ${name(about)}` : md``;
+  if (shown.length === 0) {
+    return sentence(
+      page.before
+        ? md`Nothing${of} in the last 50,000 audit records.`
+        : md`The audit trail says nothing${of}.`,
+    );
+  }
+  const title = md`*Audit trail*${of}: the last ${shown.length}`;
+  const rows = shown.map(describe);
+  const isMore = page.before !== undefined || page.entries.length > shown.length;
+  return message(
+    [readable(title), ...rows.slice(0, 10).map((row) => row.filter(Boolean).join(" · "))].join(
+      "\n",
+    ),
+    section(title),
+    table(["Time (UTC)", "Who", "What", "Target", "Verdict"], rows),
+    isMore ? context(md`There is more. \`/gatehouse audit <target>\` narrows it down.`) : undefined,
+  );
+}
+
+type Row = [time: string, who: string, what: string, target: string, verdict: string];
+
+/** One record in words. Any record: what isn't known is left empty. */
+export function describe({ at, record }: AuditEntry): Row {
+  const text = (field: string) => words(record[field]);
+  const who = text("who") || (record["move"] ? "" : text("requester")) || "Gatehouse";
+  const what = text("what");
+  const subject = what === "request" ? text("command") || "request" : what.replaceAll("-", " ");
+  const about = what === "request" ? text("request") : text("command") || text("request");
+  const verdict = text("move") || text("vote") || text("rule");
+  const why = text("why");
+  return [
+    Number.isFinite(at) ? new Date(at).toISOString().slice(0, 19).replace("T", " ") : "?",
+    who,
+    about ? `${subject} (${about})` : subject,
+    targetOf(record),
+    verdict && why ? `${verdict}: ${why}` : verdict || why,
+  ];
+}
+
+function targetOf(record: AuditEntry["record"]): string {
+  const { target, targets } = record;
+  if (Array.isArray(targets)) return targets.map(words).join(", ");
+  if (typeof target !== "object" || target === null) return words(target);
+  const named = "name" in target ? words(target.name) : "";
+  return named || ("id" in target ? words(target.id) : "");
+}
+
+/** Plain words without secrets; nothing for what isn't text or a number. */
+function words(value: unknown): string {
+  if (typeof value !== "string" && typeof value !== "number") return "";
+  return plain(String(scrub(String(value))), 200);
+}
+
+/** The verdict for people. */
+export function renderVerdict(verdict: Verdict): Message {
+  const [first = "", ...rest] = verdictLines(verdict);
+  const symbol = verdict.is === "intact" ? "✅" : verdict.is === "broken" ? "🚨" : "❔";
+  const title = md`${symbol} ${first}`;
+  return message(
+    `${symbol} ${first}`,
+    section(title),
+    rest.length > 0 ? context(lines(...rest.map((line) => md`${line}`))) : undefined,
+  );
+}
+
+/** The verdict in plain sentences, the most important first. */
+export function verdictLines(verdict: Verdict): string[] {
+  const { problem, sealed, head, erased, withheld, unsealed, anchors, signed } = verdict;
+  const waits =
+    unsealed.count > 0
+      ? `${count(unsealed.count, "record")} not sealed yet, the oldest since ${duration(unsealed.oldestMs)}.`
+      : "";
+  const first = {
+    intact: `The audit trail is intact: ${count(sealed, "record")} verified.`,
+    broken: problem
+      ? `The audit trail is broken at record ${problem.seq}${problem.id ? ` (${problem.id})` : ""}: ${problem.kind}. It says: ${problem.says}.`
+      : "The audit trail is broken.",
+    unsure:
+      sealed === 0
+        ? "There is nothing to verify: no record is sealed."
+        : "It can't be told whether the audit trail is intact, because nobody seals it. Is Gatehouse running?",
+  }[verdict.is];
+  return [
+    first,
+    verdict.is === "intact" || sealed === 0 ? "" : `${count(sealed, "record")} verified.`,
+    waits,
+    head ? `Head: ${head.seq}:${head.hash}` : "",
+    anchors > 0 ? `${count(anchors, "head")} kept elsewhere compared.` : "",
+    signed.keys.length > 0 ? `Signed up to record ${signed.seq} by ${signed.keys.join(", ")}.` : "",
+    erased > 0 ? `${count(erased, "record")} erased on purpose; their seals still verify.` : "",
+    withheld > 0
+      ? `${count(withheld, "record")} left out of this export; their seals still verify.`
+      : "",
+  ].filter((line) => line !== "");
+}
+
+function count(number: number, noun: string): string {
+  return `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
+}
+
+/** The daily post to the audit channel: whoever changes the trail later can't change this message too. */
+export function renderAnchor({ seq, hash }: Pick<Anchor, "seq" | "hash">): Message {
+  const head = `${seq}:${hash}`;
+  return message(
+    `Head of the audit trail: ${head}`,
+    section(md`*Head of the audit trail* after ${count(seq, "record")}\n${name(head)}`),
+    context(md`To compare: ${name(`node src/main.ts audit verify --anchor ${head}`)}`),
+  );
+}

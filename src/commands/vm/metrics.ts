@@ -1,0 +1,42 @@
+import * as z from "zod";
+import { altText, chartOf, shortNumber } from "../../charts/usage.ts";
+import { message, readable, section } from "../../messages/message.ts";
+import { md, name } from "../../messages/text.ts";
+import { target } from "../../registry/arguments.ts";
+import { defineCommand } from "../../registry/define.ts";
+
+export const metrics = defineCommand({
+  kind: "read",
+  name: "vm metrics",
+  summary: "Show CPU, memory and disk use of a VM as a chart",
+  example: "/vm metrics web-1 1h",
+  class: "read",
+  // An uploaded picture can't be ephemeral
+  audience: "channel",
+  args: z.object({
+    vm: target("vm").describe("the VM to look at"),
+    period: z
+      .string()
+      .min(1)
+      .max(40, { error: "must be at most 40 characters" })
+      .default("1h")
+      .describe("how far back, in the words of the service: 1h"),
+  }),
+  async answer({ vm: words, period }, { compute, resolve }) {
+    const vm = await resolve("vm", words);
+    const usage = await compute.vms.metrics(vm.id, period);
+    const disk =
+      usage.diskUsage === undefined ? md`` : md` Disk: *${shortNumber(usage.diskUsage)}*.`;
+    const isEmpty = usage.cpuUsage.length === 0 && usage.memoryUsage.length === 0;
+    const what = isEmpty
+      ? md`${name(vm.name)} has no samples of CPU or memory for ${name(period)}; it is ${vm.status}.`
+      : md`CPU and memory of ${name(vm.name)}, last ${name(period)}.`;
+    const text = md`${what}${disk}`;
+    const shown = message(`${readable(text)} ${altText(usage)}`, section(text));
+    if (isEmpty) return shown;
+    return {
+      message: shown,
+      chart: { chart: chartOf(usage, vm.name, period), altText: altText(usage) },
+    };
+  },
+});

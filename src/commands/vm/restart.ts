@@ -1,0 +1,30 @@
+import * as z from "zod";
+import { targets } from "../../registry/arguments.ts";
+import { defineCommand } from "../../registry/define.ts";
+import { hasMoved, isUnmoved, onlyIn } from "./vm-effects.ts";
+
+export const restart = defineCommand({
+  kind: "change",
+  on: "vm",
+  name: "vm restart",
+  summary: "Restart a running VM",
+  example: "/vm restart web-1",
+  class: "disrupt",
+  args: z.object({ vms: targets("vm").describe("the VM to restart") }),
+  say: { verb: "Restart", doing: "Restarting", done: "Restarted" },
+  offeredIn: ["RUNNING", "ERROR"],
+  effect: {
+    notNow: (vm) =>
+      onlyIn(vm, ["RUNNING", "ERROR"], {
+        text: `${vm.name} is stopped, so there is nothing to restart.`,
+        hint: `\`/vm start ${vm.name}\` starts it.`,
+      }),
+    wanted: (now) => now?.status === "RUNNING",
+    // It ends as it began, so only what was seen in between proves it
+    needsMark: true,
+    mark: (now, before) => now?.status === "REBOOTING" || hasMoved(now, before),
+    untouched: (now, before) => isUnmoved(now, before),
+    again: "never",
+  },
+  perform: (vm, _args, { compute }) => compute.vms.restart(vm.id),
+});

@@ -1,0 +1,39 @@
+import * as z from "zod";
+import { target } from "../../registry/arguments.ts";
+import { defineCommand } from "../../registry/define.ts";
+import { unknownStatus } from "./vm-effects.ts";
+
+export const snapshot = defineCommand({
+  kind: "change",
+  on: "vm",
+  name: "vm snapshot",
+  summary: "Take a snapshot of a VM",
+  example: "/vm snapshot db-1 before-upgrade",
+  class: "change",
+  args: z.object({
+    vm: target("vm").describe("the VM to take it of"),
+    name: z
+      .string()
+      .min(1)
+      .max(100, { error: "must be at most 100 characters" })
+      .optional()
+      .describe("what to call it; by default the VM's name and the time"),
+  }),
+  say: { verb: "Snapshot", doing: "Taking a snapshot of", done: "Took a snapshot of" },
+  offeredIn: ["RUNNING", "STOPPED"],
+  effect: {
+    notNow: (vm) => unknownStatus(vm),
+    // The service can't list snapshots: its answer is all there will ever be
+    provenBy: (answer) => answer.snapshotId !== undefined,
+    wanted: () => false,
+    again: "never",
+  },
+  perform: (vm, { name }, { compute }) =>
+    compute.vms.snapshot(vm.id, name ?? defaultName(vm.name, new Date())),
+});
+
+/** `db-1-20261120-0312`, UTC. */
+export function defaultName(vmName: string, at: Date): string {
+  const digits = at.toISOString().replaceAll(/\D/g, "");
+  return `${vmName.slice(0, 80)}-${digits.slice(0, 8)}-${digits.slice(8, 12)}`;
+}

@@ -1,0 +1,27 @@
+import * as z from "zod";
+import { targets } from "../../registry/arguments.ts";
+import { defineCommand } from "../../registry/define.ts";
+import { onlyIn } from "./vm-effects.ts";
+
+export const start = defineCommand({
+  kind: "change",
+  on: "vm",
+  name: "vm start",
+  summary: "Start a stopped VM",
+  example: "/vm start gpu-1",
+  class: "change",
+  args: z.object({ vms: targets("vm").describe("the VM to start") }),
+  say: { verb: "Start", doing: "Starting", done: "Started" },
+  offeredIn: ["STOPPED"],
+  effect: {
+    already: (vm) => vm.status === "RUNNING",
+    notNow: (vm) =>
+      onlyIn(vm, ["STOPPED", "RUNNING", "ERROR"], {
+        text: `${vm.name} can't be started now: it is ${vm.status}.`,
+      }),
+    wanted: (now) => now?.status === "RUNNING",
+    untouched: (now, before) => now !== undefined && now.status === before?.status,
+    again: "once",
+  },
+  perform: (vm, _args, { compute }) => compute.vms.start(vm.id),
+});

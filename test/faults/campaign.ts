@@ -1,0 +1,135 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Verdict } from "./checker.ts";
+import { startCrew } from "./crew.ts";
+import { randomFrom, shuffle } from "./random.ts";
+import { type Stage, startStage } from "./stage.ts";
+import { campaignPace } from "./timing.ts";
+import { badWeather } from "./weather.ts";
+
+export interface Campaign {
+  verdict: Verdict;
+  seconds: number;
+  kills: number;
+  freezes: number;
+  /** Processes that ended by themselves: there should be none. */
+  crashes: string[];
+  /** Calls that change something, and how many of them the weather struck. */
+  calls: { changes: number; struck: number };
+}
+
+const people = ["olivia", "oscar", "oona", "otto", "odette", "orson"];
+const channels = ["ops", "ops-1", "ops-2", "ops-3", "ops-4", "ops-5", "ops-6", "ops-7"];
+
+/** Commands that need no dialog, and the state their VM must have. */
+const askable: Record<string, string> = { "vm start": "STOPPED", "vm stop": "RUNNING", "vm restart": "RUNNING" };
+
+/**
+ * Many requests, mixed, while workers are killed and frozen all the time and a quarter of all calls go wrong. Each request
+ * has a VM of its own, but for one in twelve, which meets another request on its VM.
+ */
+export async function runCampaign(options: {
+  operations: number;
+  seed: number;
+  /** Between two faults (ms). */
+  everyMs?: readonly [number, number];
+  freezes?: number;
+  say?: (line: string) => void;
+}): Promise<Campaign> {
+  const { operations, seed, say = () => undefined } = options;
+  const random = randomFrom(seed);
+  const began = performance.now();
+  await using stage = await startStage({
+    seed,
+    vms: operations,
+    pace: campaignPace,
+    workers: 0,
+    gateways: 0,
+    direct: true,
+    transitionMs: [250, 500],
+  });
+  await fillSlack(stage);
+  const crew = await startCrew(stage, {
+    workers: 3,
+    gateways: 2,
+    random,
+    everyMs: options.everyMs ?? [150, 500],
+    freezes: options.freezes ?? 0.25,
+  });
+  const commands = Object.keys(askable).filter((name) => stage.bots[0]?.commands.includes(name));
+  const plans = await plan(stage, operations, commands, random);
+  for (const weather of badWeather()) await stage.service.weather(weather);
+  say(`${operations} requests of ${commands.join(", ")}, seed ${seed}`);
+  crew.begin();
+
+  let next = 0;
+  let told = performance.now();
+  const openKey = `{${stage.namespace}}:requests:open`;
+  const isFull = async () => (await stage.redis.zcard(openKey)) > 60;
+  const askers = people.map(async (who) => {
+    for (;;) {
+      const one = plans[next++];
+      if (!one) return;
+      while (await isFull()) await sleep(50);
+      const channel = channels[Math.floor(random() * channels.length)] ?? "ops";
+      const ask = await stage.ask(one.command, one.vm, { who, channel });
+      // Slack said that it failed: the person types it again
+      if (!ask.acked) plans.push(one);
+      if (performance.now() - told > 10_000) {
+        told = performance.now();
+        const open = await stage.redis.zcard(openKey);
+        say(`  ${Math.round((told - began) / 1000)} s: ${stage.asked.length} asked, ${open} open, ${stage.faults} faults`);
+      }
+    }
+  });
+  await Promise.all(askers);
+  await sleep(2000);
+  await crew.end();
+  say(`  ${Math.round((performance.now() - began) / 1000)} s: all asked, ${await stage.redis.zcard(openKey)} open, no more faults`);
+  await stage.quiet(90_000).catch((error: unknown) => say(String(error)));
+  const writes = await stage.service.writes();
+  const verdict = await stage.check();
+  return {
+    verdict,
+    seconds: (performance.now() - began) / 1000,
+    kills: crew.counts.kills,
+    freezes: crew.counts.freezes,
+    crashes: crew.crashes,
+    calls: {
+      changes: writes.length,
+      struck: writes.filter((call) => (call as { weather?: unknown[] }).weather?.length).length,
+    },
+  };
+}
+
+async function fillSlack(stage: Stage): Promise<void> {
+  const { slack } = stage;
+  for (const name of people.slice(1))
+    await slack.edit("addPerson", { id: `U0${name.toUpperCase()}`, name, realName: name });
+  await slack.edit("setGroupMembers", "oncall", people);
+  const members = [...people.map((name) => `U0${name.toUpperCase()}`), "U0GATEHOUSE"];
+  for (const [n, name] of channels.entries())
+    if (n > 0) await slack.edit("addChannel", { id: `C1OPS${n}`, name, members });
+  for (const name of people.slice(1)) await slack.edit("join", name, "ops");
+}
+
+async function plan(
+  stage: Stage,
+  operations: number,
+  commands: readonly string[],
+  random: () => number,
+): Promise<{ command: string; vm: string }[]> {
+  const vms = (await stage.service.vms()).slice(0, operations);
+  const plans: { command: string; vm: string }[] = [];
+  for (const [n, vm] of vms.entries()) {
+    const earlier = plans[Math.floor(random() * plans.length)];
+    if (n % 12 === 11 && earlier) {
+      plans.push(earlier);
+      continue;
+    }
+    const command = commands[n % commands.length] ?? "";
+    const status = askable[command] ?? "RUNNING";
+    if (vm.status !== status) await stage.service.edit("setStatus", { vm: vm.id, status });
+    plans.push({ command, vm: vm.id });
+  }
+  return shuffle(plans, random);
+}
