@@ -59,7 +59,9 @@ export function startSealer(options: SealerOptions): Sealer {
   let timer: NodeJS.Timeout | undefined;
   let running: Promise<void> | undefined;
 
-  async function round(): Promise<void> {
+  /** → for how long records have waited for another process that should have sealed them (ms). */
+  async function round(): Promise<number> {
+    let lagMs = 0;
     let isCompared = false;
     for (let isMore = true; isMore;) {
       if (mustCompare && !isCompared) {
@@ -67,7 +69,7 @@ export function startSealer(options: SealerOptions): Sealer {
         isCompared = true;
       }
       const step = await sealing.step(floor, batch);
-      if (step.is === "lost") return;
+      if (step.is === "lost") return 0;
       if (step.is === "cut") {
         floor = Math.max(floor, step.given);
         await report(await findGap(trail, { last: anchors.last, given: step.given }));
@@ -75,7 +77,7 @@ export function startSealer(options: SealerOptions): Sealer {
       }
       seen = { head: step.head, now: step.now };
       if ((anchors.last?.seq ?? 0) > (step.head?.seq ?? 0)) mustCompare = true;
-      lags(step.is === "busy" ? step.lagMs : 0, "no process seals");
+      if (step.is === "busy") lagMs = step.lagMs;
       if (step.is === "sealed") {
         signingKey ??= openSigningKey(dataDir);
         await signDue(trail, signingKey, step.head, step.now);
@@ -83,6 +85,7 @@ export function startSealer(options: SealerOptions): Sealer {
       isMore = (step.is === "sealed" && step.isMore && !isClosed) || (mustCompare && !isCompared);
     }
     anchorSometimes();
+    return lagMs;
   }
 
   /** Redis may have come back older than it was, or as another one: what this process anchored must still be there. */
@@ -101,15 +104,14 @@ export function startSealer(options: SealerOptions): Sealer {
     );
   }
 
-  function lags(ms: number, why: string): void {
-    if (ms <= stuckAfterMs) {
-      isStuck = false;
-      return;
-    }
-    if (isStuck) return;
-    isStuck = true;
+  function tellWhenStuck(ms: number, why: string): void {
+    const wasStuck = isStuck;
+    // a failing round that isn't long enough yet doesn't end a trouble that was told
+    isStuck = ms > stuckAfterMs || (wasStuck && ms > 0);
+    if (!isStuck || wasStuck) return;
     log.error("audit.stuck", { why, ms });
-    options.onStuck?.(`audit records wait to be sealed since ${Math.round(ms / 1000)} s: ${why}`);
+    const since = Math.round(ms / 1000);
+    options.onStuck?.(`the audit trail could not be sealed and anchored for ${since} s: ${why}`);
   }
 
   function anchorSometimes(isLast = false): void {
@@ -124,17 +126,17 @@ export function startSealer(options: SealerOptions): Sealer {
 
   async function run(): Promise<void> {
     try {
-      await round();
+      tellWhenStuck(await round(), "the process that should do it doesn't");
       failingSince = undefined;
     } catch (error) {
       mustCompare = true;
       failingSince ??= performance.now();
       log.warn("audit.not-sealed", { error });
-      lags(performance.now() - failingSince, messageOf(error));
+      tellWhenStuck(performance.now() - failingSince, messageOf(error));
     }
   }
 
-  function now(): Promise<void> {
+  function turn(): Promise<void> {
     clearTimeout(timer);
     running ??= run().finally(() => {
       running = undefined;
@@ -145,7 +147,7 @@ export function startSealer(options: SealerOptions): Sealer {
 
   function next(): void {
     // spread out, so that processes which start together don't ask at the same moment for ever
-    timer = setTimeout(() => void now(), everyMs * (0.75 + Math.random() / 2));
+    timer = setTimeout(() => void turn(), everyMs * (0.75 + Math.random() / 2));
   }
 
   next();
@@ -155,7 +157,7 @@ export function startSealer(options: SealerOptions): Sealer {
     async idle() {
       const [newest] = await trail.recordsBefore(undefined, 1);
       for (;;) {
-        await now();
+        await turn();
         if (!newest || (seen?.head && compareIds(seen.head.id, newest.id) >= 0)) return;
         if (isClosed) throw new Error("the sealer was closed before all was sealed");
         await sleep(everyMs);
@@ -167,7 +169,11 @@ export function startSealer(options: SealerOptions): Sealer {
       isClosed = true;
       await running;
       await run();
-      anchorSometimes(true);
+      try {
+        anchorSometimes(true);
+      } catch (error) {
+        log.warn("audit.not-anchored", { error });
+      }
       await sealing.release().catch(() => undefined);
     },
   };

@@ -31,9 +31,9 @@ export function verifyExport(
   });
   for (const record of file.records) walk.step(stepOf(record));
   const found = walk.end(file.to);
-  const problem = found.problem ?? fileProblem(file, begun, trustedKeys);
+  const first = found.problem ?? fileProblem(file, begun, trustedKeys);
   const unsealed = { count: 0, oldestMs: 0 };
-  return judgeChain({ ...found, ...(problem ? { problem } : {}), unsealed });
+  return judgeChain({ ...found, ...(first ? { problem: first } : {}), unsealed });
 }
 
 function parseExport(json: unknown): AuditExport | undefined {

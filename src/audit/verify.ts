@@ -34,8 +34,8 @@ export async function verifyAudit(options: {
     ...(trustedKeys ? { trustedKeys } : {}),
   });
   const lastId = await walkPages(trail, walk, { from, behind: before?.id, page });
-  const unsealed = await readTail(trail, walk, lastId, given.id);
-  return judgeChain({ ...walk.end(given.seq), unsealed });
+  const { gone, ...unsealed } = await readTail(trail, walk, lastId, given.id);
+  return judgeChain({ ...walk.end(given.seq, gone), unsealed });
 }
 
 /** → the id of the last sealed record. */
@@ -96,13 +96,13 @@ function swapped({ seal, entry, salt }: Step, nearby: readonly Step[]): Problem 
   return { seq: seal.seq, id: seal.id, kind: "swapped", says };
 }
 
-/** Reads what waits to be sealed. `given`: the last id that Redis has given to a record. */
+/** Reads what waits to be sealed. `given`: the last id that Redis has given to a record, which is `gone` when it isn't there. */
 async function readTail(
   trail: Trail,
   walk: Walk,
   after: string | undefined,
   given: string,
-): Promise<{ count: number; oldestMs: number }> {
+): Promise<{ count: number; oldestMs: number; gone?: string }> {
   let count = 0;
   let oldest: number | undefined;
   let id = after;
@@ -114,9 +114,7 @@ async function readTail(
     id = entries.at(-1)?.id ?? id;
     if (entries.length < tailPage) break;
   }
-  if (count < tailMost && compareIds(given, id ?? "0-0") > 0) {
-    const says = "a record was taken away before it was sealed";
-    walk.stop({ seq: (await trail.head())?.seq ?? 0, id: given, kind: "removed", says });
-  }
-  return { count, oldestMs: oldest === undefined ? 0 : Math.max(0, (await trail.now()) - oldest) };
+  const isGone = count < tailMost && compareIds(given, id ?? "0-0") > 0;
+  const oldestMs = oldest === undefined ? 0 : Math.max(0, (await trail.now()) - oldest);
+  return { count, oldestMs, ...(isGone ? { gone: given } : {}) };
 }

@@ -21,7 +21,8 @@ export interface Walk {
   stop(problem: Problem): void;
   /** A record behind the last seal: what it says about the chain counts too. */
   tail(record: string): void;
-  end(given: number): Found;
+  /** `given`: the highest number that was ever given; `gone`: id of a record that went away before it was sealed. */
+  end(given: number, gone?: string): Found;
   readonly isStopped: boolean;
 }
 
@@ -147,7 +148,7 @@ export function createWalk(options: {
     get isStopped() {
       return isStopped;
     },
-    end(given) {
+    end(given, gone) {
       for (const [at, id] of missing) {
         problems.push(
           bad("removed", at, "the record is gone, and nobody said that it was erased", id),
@@ -157,6 +158,9 @@ export function createWalk(options: {
       if (!isStopped && most > seq) {
         const says = `the chain ends here, but it once reached record ${most}`;
         problems.push(bad("truncated", seq + 1, says));
+      } else if (gone) {
+        const says = "a record was taken away before it was sealed";
+        problems.push(bad("removed", seq + 1, says, gone));
       }
       const [problem] = problems.toSorted((a, b) => a.seq - b.seq);
       return {

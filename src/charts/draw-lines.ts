@@ -54,7 +54,7 @@ function drawHead(context: Context, chart: LineChart, lines: readonly Line[]): v
   write(context, fitted(context, chart.title, room, title), 20, 30, title);
   let x = 20;
   for (const { name, colour, points } of lines) {
-    const label = rangeOf(points) ? name : `${name}: no samples`;
+    const label = fitted(context, rangeOf(points) ? name : `${name}: no samples`, 220, {});
     context.fillStyle = colour;
     context.fillRect(x, 60, 22, 4);
     write(context, label, x + 30, 62, { colour: palette.text });

@@ -11,7 +11,8 @@ export interface Scale {
  */
 export function valueScale(low: number, high: number, wanted = 4): Scale {
   const [bottom, top] = [Math.min(0, low), Math.max(0, high)];
-  const step = roundStep((top - bottom || 1) / wanted);
+  // A span of nothing, or too small to be divided, becomes one
+  const step = roundStep((top - bottom > 1e-290 ? top - bottom : 1) / wanted);
   const first = Math.floor(bottom / step);
   const last = Math.max(first + 1, Math.ceil(top / step));
   const ticks = Array.from({ length: last - first + 1 }, (_, index) =>

@@ -13,7 +13,9 @@ import { deleteProject } from "./project/delete.ts";
 import { list as listProjects } from "./project/list.ts";
 import { show as showProject } from "./project/show.ts";
 import { update } from "./project/update.ts";
+import { attest } from "./vm/attest.ts";
 import { list as listVms } from "./vm/list.ts";
+import { metrics } from "./vm/metrics.ts";
 import { resize } from "./vm/resize.ts";
 import { restart } from "./vm/restart.ts";
 import { restore } from "./vm/restore.ts";
@@ -27,6 +29,8 @@ import { stop } from "./vm/stop.ts";
 export const commands: readonly Command[] = [
   listVms,
   showVm,
+  metrics,
+  attest,
   start,
   stop,
   restart,

@@ -59,9 +59,17 @@ export function md(parts: TemplateStringsArray, ...values: readonly unknown[]): 
   let text = parts[0] ?? "";
   for (const [index, value] of values.entries()) {
     text +=
-      (value instanceof Markdown ? value.value : escape(value, 3000)) + (parts[index + 1] ?? "");
+      (value instanceof Markdown ? value.value : escapeInside(value)) + (parts[index + 1] ?? "");
   }
   return new Markdown(text);
+}
+
+/** Escaped, with a space at either end kept: what is put in may be a part of a sentence. */
+function escapeInside(value: unknown): string {
+  const text = String(value);
+  const inner = escape(text, 3000);
+  if (inner === "") return text === "" ? "" : " ";
+  return `${/^\s/.test(text) ? " " : ""}${inner}${/\s$/.test(text) ? " " : ""}`;
 }
 
 /** Mrkdwn pieces on one line each, empty ones left out. */

@@ -17,7 +17,7 @@ export const steps: readonly ((tour: Tour) => Promise<void>)[] = [
     const olivia = tour.world.slack.person("olivia");
     tour.scene("web-2 is stuck. She restarts it; the result comes when it runs again.");
     await tour.types(olivia, "ops", "/vm restart web-2");
-    await tour.sees(olivia, "ops", /Restarted web-2: RUNNING → RUNNING/);
+    await tour.sees(olivia, "ops", /@olivia Restarted web-2: RUNNING → RUNNING/);
     tour.holds("the service was asked to restart exactly once", restarts(tour) === 1);
     tour.holds("Olivia was mentioned exactly once", olivia.mentions().length === 1);
   },
@@ -57,7 +57,7 @@ export const steps: readonly ((tour: Tour) => Promise<void>)[] = [
     );
     tour.world.compute.weather({ match: "POST /v1/vms/:id/restart", times: 1, lost: "after" });
     await tour.types(olivia, "ops", "/vm restart db-1");
-    await tour.sees(olivia, "ops", /Restarted db-1/, 30_000);
+    await tour.sees(olivia, "ops", /@olivia Restarted db-1/, 30_000);
     tour.holds("it was sent once, and not again", restarts(tour) === 2);
   },
 ];

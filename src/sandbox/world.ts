@@ -49,7 +49,7 @@ approvals:
 protect: ["vault-*"]
 audit: { channel: C03AUDIT }
 alerts: { channel: C02STATUS }
-timing: { quiesce: 8s, pollFirst: 500ms, pollMost: 2s, stableGap: 400ms, restartMark: 30s }
+timing: { quiesce: 8s, pollFirst: 200ms, pollMost: 2s, stableGap: 400ms, restartMark: 30s }
 `;
 
 export async function startWorld(options: WorldOptions = {}): Promise<World> {

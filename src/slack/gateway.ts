@@ -59,6 +59,7 @@ export async function startGateway(options: {
   const { policy, policyVersion } = config;
   const talk: Talk = {
     ...options,
+    apiUrl,
     policy,
     policyVersion,
     async wake(id) {

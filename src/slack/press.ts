@@ -8,11 +8,11 @@ import { mayRetry } from "../requests/render-card.ts";
 import type { StoredRequest } from "../requests/record.ts";
 import { apologise, say } from "./apology.ts";
 import type { Ask } from "./ask.ts";
-import { publicly } from "./publicly.ts";
 import type { Reply } from "./reply.ts";
 import { refreshDialog } from "./dialog-submit.ts";
 import { isRefused } from "./refuse.ts";
 import { readContext, run } from "./run.ts";
+import { showAnswer } from "./show-answer.ts";
 import { askedFor, vote } from "./vote.ts";
 import { byDottedName, isChange, type Talk } from "./talk.ts";
 import { reasonModal } from "./verdict-modal.ts";
@@ -126,12 +126,18 @@ async function share(
   if (await isRefused({ command, targets: [], person, channelId: ask.channelId }, reply, talk))
     return;
   const input = readValue(JSON.stringify(value["input"] ?? {}));
-  const answer = await command.answer(
-    parseInput(command, input) as never,
-    readContext(person, ask, talk),
+  const args: unknown = parseInput(command, input);
+  const answered = await command.answer(args as never, readContext(person, ask, talk));
+  const answer = "message" in answered ? answered : { message: answered };
+  const { text, blocks } = answer.message;
+  const shared = message(text, blocks, context(md`Shared by ${person.name}`));
+  await showAnswer(
+    { ...answer, message: shared },
+    { command, input, toChannel: true },
+    ask,
+    reply,
+    talk,
   );
-  const shared = message(answer.text, answer.blocks, context(md`Shared by ${person.name}`));
-  await publicly(shared, ask, reply, talk);
 }
 
 function readValue(text: string): Record<string, unknown> {

@@ -8,13 +8,13 @@ import { apologise, hintOf, say } from "./apology.ts";
 import type { Ask } from "./ask.ts";
 import { change } from "./change.ts";
 import { controlFor } from "./control.ts";
-import { publicly } from "./publicly.ts";
 import { recentRequests } from "./recent.ts";
 import { isRefused } from "./refuse.ts";
 import type { Reply } from "./reply.ts";
 import { PickOne, resolveTarget } from "./resolve.ts";
 import { runButton } from "./run-button.ts";
-import { dotted, isChange, type Talk } from "./talk.ts";
+import { showAnswer } from "./show-answer.ts";
+import { isChange, type Talk } from "./talk.ts";
 
 /** Words typed by a person: parsed, and run as what they name. */
 export async function runWords(text: string, ask: Ask, reply: Reply, talk: Talk): Promise<void> {
@@ -61,16 +61,8 @@ async function answer(
   talk: Talk,
 ): Promise<void> {
   const answered = await command.answer(args as never, readContext(person, ask, talk));
-  if (command.audience === "channel") return publicly(answered, ask, reply, talk);
-  const share: ButtonSpec = {
-    label: "Share in channel",
-    action: "share",
-    value: JSON.stringify({ command: dotted(command), input }),
-  };
-  const isSharable = ask.channelId !== "" && command.name !== "gatehouse help";
-  await reply.privately(
-    isSharable ? message(answered.text, answered.blocks, buttons([share])) : answered,
-  );
+  const toChannel = command.audience === "channel";
+  await showAnswer(answered, { command, input, toChannel }, ask, reply, talk);
 }
 
 export function readContext(person: Person, ask: Pick<Ask, "channelId">, talk: Talk): ReadContext {
@@ -81,6 +73,7 @@ export function readContext(person: Person, ask: Pick<Ask, "channelId">, talk: T
     compute: talk.compute,
     inventory: talk.inventory,
     snapshots: talk.snapshots,
+    pins: policy.attestation.pins,
     resolve: (kind, words) => resolveTarget(kind, words, talk.inventory),
     mayRun: (command) => mayRun({ policy, person, ourTeamId, command }),
     commands: talk.commands,

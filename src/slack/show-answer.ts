@@ -1,66 +1,85 @@
-import type { Log } from "../log.ts";
-import type { Message } from "../messages/message.ts";
-import { md, name } from "../messages/text.ts";
-import type { Answer } from "../registry/define.ts";
+import { buttons, type ButtonSpec, type Message, message } from "../messages/message.ts";
+import { md } from "../messages/text.ts";
+import type { Answer, ReadCommand } from "../registry/define.ts";
 import { say } from "./apology.ts";
 import type { Ask } from "./ask.ts";
-import { postChart, withSparkline } from "./post-chart.ts";
+import { postChart } from "./post-chart.ts";
+import { publicly } from "./publicly.ts";
 import type { Reply } from "./reply.ts";
+import { dotted, type Talk } from "./talk.ts";
 import { uploadFile } from "./upload.ts";
-import type { Web } from "./web.ts";
 
-interface Slack {
-  web: Web;
-  apiUrl: string;
-  log: Log;
-}
-
-/** A command answers with a message, or with more: one shape for both. */
-export function answerOf(answered: Message | Answer): Answer {
-  return "message" in answered ? answered : { message: answered };
-}
-
-/**
- * Shows an answer with its chart to everybody where it was asked; where that can't be, the asker alone sees the message
- * with the chart as text, and how to change it.
- */
-export async function showChart(
-  { message, chart }: Answer & { chart: NonNullable<Answer["chart"]> },
+/** Shows what a read command answered: to the asker, or to the channel where the command says so or it is shared. */
+export async function showAnswer(
+  answered: Message | Answer,
+  shown: { command: ReadCommand; input: Record<string, unknown>; toChannel: boolean },
   ask: Ask,
   reply: Reply,
-  slack: Slack,
+  talk: Talk,
 ): Promise<void> {
-  if (ask.channelId === "") return reply.privately(withSparkline(message, chart.chart));
-  const { channelId, threadTs } = ask;
-  const posted = await postChart({ ...slack, channelId, threadTs, message, ...chart });
+  const answer = "message" in answered ? answered : { message: answered };
+  if (answer.file) await sendFile(answer.file, ask, reply, talk);
+  if (shown.toChannel) {
+    if (answer.chart) return showChart(answer.message, answer.chart, ask, reply, talk);
+    return publicly(answer.message, ask, reply, talk);
+  }
+  const share: ButtonSpec = {
+    label: "Share in channel",
+    action: "share",
+    value: JSON.stringify({ command: dotted(shown.command), input: shown.input }),
+  };
+  const isSharable =
+    ask.channelId !== "" &&
+    shown.command.class === "read" &&
+    shown.command.name !== "gatehouse help";
+  const { text, blocks } = answer.message;
+  await reply.privately(isSharable ? message(text, blocks, buttons([share])) : answer.message);
+}
+
+async function showChart(
+  above: Message,
+  { chart, altText }: NonNullable<Answer["chart"]>,
+  ask: Ask,
+  reply: Reply,
+  talk: Talk,
+): Promise<void> {
+  const posted = await postChart({
+    web: talk.web,
+    apiUrl: talk.apiUrl,
+    log: talk.log,
+    channelId: ask.channelId,
+    threadTs: ask.threadTs,
+    message: above,
+    chart,
+    altText,
+  });
   if (posted.is !== "closed") return;
   await reply.privately(posted.instead);
-  const canBeInvited = posted.why === "not_in_channel" || posted.why === "channel_not_found";
   await reply.privately(
-    canBeInvited
-      ? say(
-          md`I can't post in this channel, so only you see this, and without its picture. \`/invite @gatehouse\` changes that.`,
-        )
-      : say(
-          md`Slack takes no pictures here right now (${name(posted.why)}), so only you see this.`,
-        ),
+    say(
+      md`I can't post pictures here (${posted.why}), so only you see this, as text. \`/invite @gatehouse\` changes that.`,
+    ),
   );
 }
 
-/** Puts a file into the asker's direct messages, and says so when that didn't work. */
-export async function giveFile(
+/** A file can't be ephemeral, so it goes into the asker's direct messages. */
+async function sendFile(
   file: NonNullable<Answer["file"]>,
   ask: Ask,
   reply: Reply,
-  slack: Slack,
+  talk: Talk,
 ): Promise<void> {
-  const posted = await uploadFile({ ...slack, ...file, to: { userId: ask.userId } });
-  if (posted.is !== "failed") return;
-  slack.log.warn("file.not-given", { ...posted });
-  await reply.privately(
-    say(
-      md`The file could not be sent: Slack answers ${name(posted.why)}.`,
-      md`Try again in a minute; if it stays so, whoever runs Gatehouse should look at its scopes (${name("files:write")}, ${name("im:write")}).`,
-    ),
-  );
+  const sent = await uploadFile({
+    web: talk.web,
+    apiUrl: talk.apiUrl,
+    to: { userId: ask.userId },
+    name: file.name,
+    title: file.title,
+    content: file.content,
+  });
+  if (sent.is !== "posted") {
+    await reply.privately(
+      say(md`The file ${file.name} could not be sent to you: Slack does not take it right now.`),
+    );
+  }
 }

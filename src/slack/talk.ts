@@ -20,6 +20,8 @@ export interface Talk {
   snapshots: Snapshots;
   compute: Compute;
   web: Web;
+  /** The address of Slack's API: uploads go to its hosts only. */
+  apiUrl: string;
   /** Rejects when Slack can't say who somebody is: then the answer is no. */
   person(userId: string, teamId: string, options?: { fresh?: boolean }): Promise<Person>;
   /** Looks up the members of these groups now; one that can't be told has none. */

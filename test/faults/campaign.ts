@@ -13,6 +13,10 @@ export interface Campaign {
   freezes: number;
   /** Processes that ended by themselves: there should be none. */
   crashes: string[];
+  /** Why changes were frozen at the end: nothing here is a reason to. */
+  frozen: string | undefined;
+  /** Why requests did not end as done, counted. */
+  whys: Record<string, number>;
   /** Calls that change something, and how many of them the weather struck. */
   calls: { changes: number; struck: number };
 }
@@ -34,6 +38,8 @@ export async function runCampaign(options: {
   everyMs?: readonly [number, number];
   freezes?: number;
   say?: (line: string) => void;
+  /** Leaves the logs behind. */
+  keep?: boolean | undefined;
 }): Promise<Campaign> {
   const { operations, seed, say = () => undefined } = options;
   const random = randomFrom(seed);
@@ -45,6 +51,7 @@ export async function runCampaign(options: {
     workers: 0,
     gateways: 0,
     direct: true,
+    keep: options.keep,
     transitionMs: [250, 500],
   });
   await fillSlack(stage);
@@ -86,10 +93,19 @@ export async function runCampaign(options: {
   await crew.end();
   say(`  ${Math.round((performance.now() - began) / 1000)} s: all asked, ${await stage.redis.zcard(openKey)} open, no more faults`);
   await stage.quiet(90_000).catch((error: unknown) => say(String(error)));
+  const frozen = await stage.redis.get(`{${stage.namespace}}:freeze`);
+  const whys: Record<string, number> = {};
+  for (const { state, progress } of await stage.journal()) {
+    const why = `${state}: ${(progress.why ?? "").replaceAll(/r-\w+|vm-[\d-]+/g, "…")}`;
+    if (state !== "done") whys[why] = (whys[why] ?? 0) + 1;
+  }
+  if (options.keep) say(`logs in ${stage.folder}`);
   const writes = await stage.service.writes();
   const verdict = await stage.check();
   return {
     verdict,
+    frozen: frozen ?? undefined,
+    whys,
     seconds: (performance.now() - began) / 1000,
     kills: crew.counts.kills,
     freezes: crew.counts.freezes,

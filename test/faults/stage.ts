@@ -30,6 +30,8 @@ export interface StageOptions {
   ackTimeoutMs?: number;
   /** Straight lines instead of proxies. */
   direct?: boolean;
+  /** Leaves the folder with the logs where it is. */
+  keep?: boolean | undefined;
 }
 
 /** Everything in processes of its own: Redis, the service, Slack, gateways and workers, and the lines between them. */
@@ -65,7 +67,9 @@ export async function startStage(options: StageOptions = {}): Promise<Stage> {
   const seed = options.seed ?? 1;
   const namespace = `faults-${process.pid}-${Math.floor(performance.now())}`;
   const folder = await mkdtemp(path.join(tmpdir(), "gatehouse-faults-"));
-  const closers: (() => Promise<unknown>)[] = [() => rm(folder, { recursive: true, force: true })];
+  const closers: (() => Promise<unknown>)[] = options.keep
+      ? []
+      : [() => rm(folder, { recursive: true, force: true })];
   const close = async () => {
     for (const stop of closers.splice(0).toReversed()) await stop().catch(() => undefined);
   };

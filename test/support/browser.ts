@@ -65,7 +65,7 @@ export async function openBrowser(): Promise<TestBrowser> {
 }
 
 /** The page as a person uses it: everything is named by the words they read. What isn't there within 5 s fails. */
-export class SandboxPage {
+export class SandboxPage implements AsyncDisposable {
   /** For what has no words here. */
   readonly tab: Page;
   readonly #context: BrowserContext;
@@ -176,7 +176,7 @@ export class SandboxPage {
     await this.tab.screenshot({ path, animations: "disabled" });
   }
 
-  close(): Promise<void> {
+  [Symbol.asyncDispose](): Promise<void> {
     return this.#context.close();
   }
 }

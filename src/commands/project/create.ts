@@ -5,11 +5,9 @@ import { flagOnly, wholeNumber } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
 
 const types = ["TEE_VM", "GIT_DEPLOY", "CONTAINER"] as const;
-const gitUrl = z
-  .string()
-  .regex(/^(https:\/\/|ssh:\/\/|git@)[^\s]{3,290}$/, {
-    error: "must be a repository's address, https://… or git@…",
-  });
+const gitUrl = z.string().regex(/^(https:\/\/|ssh:\/\/|git@)[^\s]{3,290}$/, {
+  error: "must be a repository's address, https://… or git@…",
+});
 
 const args = z
   .object({

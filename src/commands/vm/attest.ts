@@ -23,8 +23,10 @@ export const attest = defineCommand({
       description: "send me the raw report as a file",
     }),
   }),
-  async answer({ vm: words, raw }, { compute, pins, resolve, now }) {
-    const vm = await resolve("vm", words);
+  async answer({ vm: words, raw }, context) {
+    const vm = await context.resolve("vm", words);
+    const { compute, pins } = context;
+    const now = () => context.now();
     const read = await readAttestation(vm.id, { compute, now, pins: pinsFor(pins, namesOf(vm)) });
     const { appraisal, report } = read;
     if (raw !== true) {

@@ -22,9 +22,9 @@ export const metrics = defineCommand({
       .default("1h")
       .describe("how far back, in the words of the service: 1h"),
   }),
-  async answer({ vm: words, period }, { compute, resolve }) {
-    const vm = await resolve("vm", words);
-    const usage = await compute.vms.metrics(vm.id, period);
+  async answer({ vm: words, period }, context) {
+    const vm = await context.resolve("vm", words);
+    const usage = await context.compute.vms.metrics(vm.id, period);
     const disk =
       usage.diskUsage === undefined ? md`` : md` Disk: *${shortNumber(usage.diskUsage)}*.`;
     const isEmpty = usage.cpuUsage.length === 0 && usage.memoryUsage.length === 0;

@@ -14,7 +14,7 @@ describe.skipIf(chromium === undefined)("the sandbox in a browser", () => {
 
   it("shows an answer only to the one who asked, and history on ↑", async () => {
     await using world = await startPageWorld();
-    const page = await browser.open(world.url, { as: "olivia", channel: "ops" });
+    await using page = await browser.open(world.url, { as: "olivia", channel: "ops" });
     await page.type("/vm list");
     await page.sees("Only visible to you");
     await page.sees("only for you");
@@ -28,7 +28,7 @@ describe.skipIf(chromium === undefined)("the sandbox in a browser", () => {
 
   it("asks before a button that wants it, and tells the story in the thread", async () => {
     await using world = await startPageWorld();
-    const page = await browser.open(world.url, { as: "olivia", channel: "ops" });
+    await using page = await browser.open(world.url, { as: "olivia", channel: "ops" });
     await page.type("/vm restart web-1");
     await page.press("Restart");
     await page.sees("It is down for a minute.");
@@ -50,7 +50,7 @@ describe.skipIf(chromium === undefined)("the sandbox in a browser", () => {
 
   it("fills a modal: an error on its field, an update while typing, a choice that loads", async () => {
     await using world = await startPageWorld();
-    const page = await browser.open(world.url, { as: "olivia", channel: "ops" });
+    await using page = await browser.open(world.url, { as: "olivia", channel: "ops" });
     await page.type("/vm restore db-1");
     await page.sees("Type db-1 to confirm");
     await page.fill("Type db-1 to confirm", "db1");
@@ -62,6 +62,7 @@ describe.skipIf(chromium === undefined)("the sandbox in a browser", () => {
     await page.tick("Snapshot first");
     await page.press("Restore");
     await page.sees("That isn't db-1.");
+    await page.tab.locator(":focus[aria-invalid=true]").waitFor();
     expect(await page.tab.getByLabel("Reason").inputValue()).toBe("corrupt since 02:40");
     await page.fill("Type db-1 to confirm", "db-1");
     await page.press("Restore");
@@ -77,7 +78,7 @@ describe.skipIf(chromium === undefined)("the sandbox in a browser", () => {
 
   it("draws what anybody wrote as words, whatever it is", async () => {
     await using world = await startPageWorld();
-    const page = await browser.open(world.url, { as: "olivia", channel: "ops" });
+    await using page = await browser.open(world.url, { as: "olivia", channel: "ops" });
     const evil =
       "<img src=x onerror=\"document.title='pwned'\"><script>document.title='pwned'</script>";
     await page.type(evil);
@@ -114,7 +115,7 @@ describe.skipIf(chromium === undefined)("the sandbox in a browser", () => {
 
   it("shows pictures, files, the Home tab, shortcuts and what Slack itself says", async () => {
     await using world = await startPageWorld();
-    const page = await browser.open(world.url, { as: "olivia", channel: "ops" });
+    await using page = await browser.open(world.url, { as: "olivia", channel: "ops" });
     await upload(world.slack, "cpu.png", onePixel, "CPU between 20 and 80");
     const picture = page.tab.getByRole("img", { name: "CPU between 20 and 80" });
     await picture.waitFor();
@@ -136,7 +137,7 @@ describe.skipIf(chromium === undefined)("the sandbox in a browser", () => {
 
   it("fits a phone: the channels come and go, nothing is wider than the screen", async () => {
     await using world = await startPageWorld();
-    const page = await browser.open(world.url, {
+    await using page = await browser.open(world.url, {
       as: "olivia",
       channel: "ops",
       phone: true,

@@ -14,7 +14,7 @@ export interface Modals {
 export function createModals(act: Do, settled: () => Promise<unknown>): Modals {
   let top: SeenView | undefined;
   let busy = false;
-  let before: Element | null = null;
+  let opener: Element | null = null;
   const titleId = newId();
   const title = el("h2", { id: titleId });
   const back = el(
@@ -79,11 +79,12 @@ export function createModals(act: Do, settled: () => Promise<unknown>): Modals {
     } finally {
       busy = false;
       submit.removeAttribute("aria-busy");
-      focusFirstError(body);
     }
   };
   const show = (view: SeenView, seen: Seen) => {
     const fresh = view.id !== top?.id;
+    const before = top?.errors ?? {};
+    const newlyWrong = Object.keys(view.errors).some((id) => view.errors[id] !== before[id]);
     top = view;
     title.textContent = view.title;
     close.textContent = view.close || "Close";
@@ -110,17 +111,18 @@ export function createModals(act: Do, settled: () => Promise<unknown>): Modals {
       }),
     );
     if (!dialog.open) {
-      before = document.activeElement;
+      opener = document.activeElement;
       dialog.showModal();
     }
-    if (fresh) focusFirst(body, cross);
+    if (newlyWrong) focusFirstError(body);
+    else if (fresh) focusFirst(body, cross);
   };
   const hide = () => {
     top = undefined;
     if (!dialog.open) return;
     dialog.close();
     body.replaceChildren();
-    if (before instanceof HTMLElement && before.isConnected) before.focus();
+    if (opener instanceof HTMLElement && opener.isConnected) opener.focus();
   };
   return {
     update: (seen) => {

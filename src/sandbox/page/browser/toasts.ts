@@ -10,12 +10,18 @@ export interface Toasts {
 
 const lifeMs = 10_000;
 
+/** What Slack's words for a failure mean here. */
+const meanings: Record<string, string> = {
+  operation_timeout: "The app did not answer within 3 seconds.",
+  dispatch_failed: "The app isn't running, or couldn't take it.",
+};
+
 /** Lines of Slack's own: what failed, said for ten seconds, or until they are sent away. */
 export function createToasts(): Toasts {
   const box = el("div", { class: "toasts", role: "status", popover: "manual" });
   document.body.append(box);
   const known = new Set<string>();
-  const add = (text: string) => {
+  const add = (text: string, error = "") => {
     const drop = () => {
       clearTimeout(timer);
       toast.remove();
@@ -24,7 +30,12 @@ export function createToasts(): Toasts {
     const toast = el(
       "div",
       { class: "toast" },
-      el("span", {}, text),
+      el(
+        "span",
+        {},
+        text,
+        Object.hasOwn(meanings, error) ? el("small", {}, meanings[error]) : null,
+      ),
       el(
         "button",
         { type: "button", class: "icon-button", "aria-label": "Dismiss", onclick: drop },
@@ -45,14 +56,14 @@ export function createToasts(): Toasts {
     if (box.childElementCount > 0) box.showPopover();
   };
   return {
-    say: add,
+    say: (text) => add(text),
     update: (seen) => {
       settle(false);
       for (const toast of seen.toasts) {
         const id = `${seen.me.id} ${toast.id}`;
         if (known.has(id)) continue;
         known.add(id);
-        if (seen.at - toast.at < lifeMs) add(toast.text);
+        if (seen.at - toast.at < lifeMs) add(toast.text, toast.error);
       }
     },
   };

@@ -1,0 +1,253 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { open, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+import { openAnchors } from "../../src/audit/anchors.ts";
+import { createSealing } from "../../src/audit/seal.ts";
+import { startSealer } from "../../src/audit/sealer.ts";
+import { createTrail } from "../../src/audit/trail.ts";
+import { verifyAudit } from "../../src/audit/verify.ts";
+import { silentLog } from "../../src/log.ts";
+import { connectRedis, createKeys } from "../../src/redis.ts";
+import { privateRedis, testRedis } from "../support/with-redis.ts";
+import { append, sealAll, testFolder } from "./trail-of.ts";
+
+const log = silentLog();
+
+describe("the sealer", () => {
+  it("seals what moves append, in order, and is idle when all is sealed", async () => {
+    await using world = await testRedis();
+    await using folder = await testFolder();
+    const { redis, key } = world;
+    const sealer = startSealer({ redis, key, log, dataDir: folder.path, everyMs: 5 });
+    await append(world, 3);
+    await sealer.idle();
+    await append(world, 4);
+    await sealer.idle();
+    expect(sealer.head()).toMatchObject({ seq: 7, hash: expect.stringMatching(/^[0-9a-f]{64}$/) });
+    await sealer.close();
+    expect(await verifyAudit({ redis, key })).toMatchObject({ is: "intact", sealed: 7 });
+  });
+
+  it("never forks the chain, when two race for 1,000 records", async () => {
+    await using world = await testRedis();
+    await using other = await testRedis();
+    await using folder = await testFolder();
+    const { redis, key } = world;
+    // a lease that is over at once: only the comparison of the head keeps them apart
+    const options = { key, log, dataDir: folder.path, everyMs: 1, leaseMs: 1 };
+    const sealers = [
+      startSealer({ ...options, redis }),
+      startSealer({ ...options, redis: other.redis }),
+    ];
+    for (let round = 0; round < 50; round++) await append(world, 20);
+    await Promise.all(sealers.map((sealer) => sealer.idle()));
+    await Promise.all(sealers.map((sealer) => sealer.close()));
+    expect(await verifyAudit({ redis, key })).toMatchObject({ is: "intact", sealed: 1000 });
+  });
+
+  it("refuses seals computed on a head that is not the head any more", async () => {
+    await using world = await testRedis();
+    await using other = await testRedis();
+    await append(world, 400);
+    const slow = createSealing(createTrail(world.redis, world.key), "slow", 1);
+    const fast = createSealing(createTrail(other.redis, world.key), "fast", 1);
+    const outcomes: string[] = [];
+    for (let round = 0; round < 60; round++) {
+      const steps = await Promise.all([slow.step(0, 5), fast.step(0, 5)]);
+      outcomes.push(...steps.map((step) => step.is));
+    }
+    expect(outcomes).toContain("lost");
+    expect(outcomes.filter((is) => is === "sealed").length).toBeLessThanOrEqual(80);
+    expect((await verifyAudit(world)).problem).toBeUndefined();
+  });
+
+  it("is taken over from a process that is killed in the middle, again and again", async () => {
+    await using world = await testRedis();
+    await using folder = await testFolder();
+    const { redis, key } = world;
+    let isOver = false;
+    const appending = (async () => {
+      let count = 0;
+      for (; !isOver; count += 50) {
+        await append(world, 50);
+        await sleep(5);
+      }
+      return count;
+    })();
+    for (let kills = 0; kills < 4; kills++) {
+      const program = join(import.meta.dirname, "seal-for-ever.ts");
+      const child = spawn(process.execPath, [program, world.url, key.namespace, folder.path]);
+      await once(child.stdout, "data");
+      const before = (await createTrail(redis, key).head())?.seq ?? 0;
+      await expect
+        .poll(async () => (await createTrail(redis, key).head())?.seq ?? 0)
+        .toBeGreaterThan(before);
+      child.kill("SIGKILL");
+      await once(child, "exit");
+    }
+    isOver = true;
+    const count = await appending;
+    await sealAll(world, folder.path);
+    const { all } = openAnchors(folder.path, key.namespace);
+    const verdict = await verifyAudit({ redis, key, anchors: all });
+    expect(verdict).toMatchObject({ is: "intact", sealed: count, anchors: all.length });
+    expect(verdict.signed.seq).toBeGreaterThanOrEqual(Math.floor(count / 100) * 100);
+  });
+
+  it("waits while another process seals, and knows the head nevertheless", async () => {
+    await using world = await testRedis();
+    await using folder = await testFolder();
+    const { redis, key } = world;
+    const first = startSealer({ redis, key, log, dataDir: folder.path, everyMs: 5 });
+    await append(world, 2);
+    await first.idle();
+    const second = startSealer({ redis, key, log, dataDir: folder.path, everyMs: 5 });
+    await append(world, 2);
+    await second.idle();
+    expect(second.head()?.seq).toBe(4);
+    await first.close();
+    await append(world, 2);
+    await second.idle();
+    expect(second.head()?.seq).toBe(6);
+    await second.close();
+  });
+
+  it("makes a key that only its owner can read", async () => {
+    await using world = await testRedis();
+    await using folder = await testFolder();
+    await append(world, 1);
+    await sealAll(world, folder.path);
+    expect((await stat(join(folder.path, "audit-key.pem"))).mode & 0o777).toBe(0o600);
+  });
+
+  it("keeps anchors that survive a torn line, apart for each installation", async () => {
+    await using folder = await testFolder();
+    const hash = "a".repeat(64);
+    openAnchors(folder.path, "one").add({ seq: 1, hash, at: 5 });
+    const file = join(folder.path, "audit-anchors.jsonl");
+    await writeFile(file, `${await readFile(file, "utf8")}{"chain":"one","se`);
+    openAnchors(folder.path, "two").add({ seq: 7, hash, at: 6 });
+    const anchors = openAnchors(folder.path, "one");
+    anchors.add({ seq: 2, hash, at: 7 });
+    expect(anchors.all.map(({ seq }) => seq)).toEqual([1, 2]);
+    expect(openAnchors(folder.path, "one").last).toEqual({ seq: 2, hash, at: 7 });
+    expect(openAnchors(folder.path, "two").last?.seq).toBe(7);
+  });
+
+  it("tells that it can't seal, once, when its disk takes nothing", async () => {
+    await using world = await testRedis();
+    await using folder = await testFolder();
+    const { redis, key } = world;
+    await append(world, 1);
+    const stuck: string[] = [];
+    const told = Promise.withResolvers<void>();
+    const dataDir = join(folder.path, "file");
+    await writeFile(dataDir, "not a folder");
+    const sealer = startSealer({
+      redis,
+      key,
+      log,
+      dataDir,
+      everyMs: 5,
+      stuckAfterMs: 20,
+      onStuck(why) {
+        stuck.push(why);
+        told.resolve();
+      },
+    });
+    await told.promise;
+    await sealer.close();
+    expect(stuck).toEqual([
+      expect.stringContaining("the audit trail could not be sealed and anchored"),
+    ]);
+  });
+});
+
+describe("a trail that lost its end", () => {
+  it("goes on behind the loss, says so in the trail, and is not called intact", async () => {
+    await using server = await privateRedis();
+    await using folder = await testFolder();
+    const key = createKeys();
+    {
+      const redis = await connectRedis(server.url, "commands", log);
+      await append({ redis, key }, 30);
+      await sealAll({ redis, key }, folder.path);
+      redis.disconnect();
+    }
+    await server.kill();
+    await tearTail(server.dir);
+    await server.start();
+    const redis = await connectRedis(server.url, "commands", log);
+    const { all, last } = openAnchors(folder.path, key.namespace);
+    expect(last?.seq).toBe(30);
+    const torn = await verifyAudit({ redis, key, anchors: all });
+    expect(torn).toMatchObject({ is: "broken", problem: { kind: "truncated" } });
+    const lostFrom = torn.problem?.seq ?? 0;
+
+    await append({ redis, key }, 2);
+    const stuck: string[] = [];
+    const onStuck = (why: string) => void stuck.push(why);
+    const sealer = startSealer({ redis, key, log, dataDir: folder.path, everyMs: 5, onStuck });
+    await sealer.idle();
+    await sealer.idle();
+    await sealer.close();
+    expect(stuck).toEqual([
+      `sealed audit records after number ${lostFrom - 1} have disappeared or were replaced`,
+    ]);
+    expect(sealer.head()?.seq).toBeGreaterThan(30);
+    const after = await verifyAudit({ redis, key, anchors: all });
+    expect(after.problem).toMatchObject({ kind: "gap", seq: lostFrom });
+    expect(after.unsealed.count).toBe(0);
+    // without anything kept elsewhere the trail itself still says it
+    expect((await verifyAudit({ redis, key })).problem?.kind).toBe("gap");
+    // who has looked into it verifies from there on
+    expect(await verifyAudit({ redis, key, anchors: all, from: 31 })).toMatchObject({
+      is: "intact",
+    });
+    redis.disconnect();
+  });
+
+  it("gives no number twice when the seals alone were deleted", async () => {
+    await using world = await testRedis();
+    await using folder = await testFolder();
+    await using elsewhere = await testFolder();
+    const { redis, key } = world;
+    await append(world, 10);
+    await sealAll(world, folder.path);
+    for (let seq = 6; seq <= 10; seq++) await redis.xdel(key("audit", "seals"), `${seq}-0`);
+    await sealAll(world, elsewhere.path);
+    const verdict = await verifyAudit({ redis, key });
+    expect(verdict).toMatchObject({ problem: { kind: "gap", seq: 6 }, sealed: 11 });
+    expect(verdict.head?.seq).toBe(16);
+  });
+
+  it("says once that another chain stands where it anchored its own", async () => {
+    await using world = await testRedis();
+    await using folder = await testFolder();
+    const { redis, key } = world;
+    openAnchors(folder.path, key.namespace).add({ seq: 2, hash: "b".repeat(64), at: 1 });
+    await using elsewhere = await testFolder();
+    await append(world, 5);
+    await sealAll(world, elsewhere.path);
+    await sealAll(world, folder.path);
+    await sealAll(world, folder.path);
+    expect(await redis.xlen(key("audit"))).toBe(6);
+    expect((await verifyAudit({ redis, key })).problem).toMatchObject({ kind: "gap", seq: 2 });
+  });
+});
+
+/** Cuts the append-only file in the middle of its last entries, as a crash of the machine does. */
+async function tearTail(dir: string): Promise<void> {
+  const names = await readdir(dir, { recursive: true });
+  const name = names.find((found) => found.endsWith(".incr.aof"));
+  if (!name) throw new Error(`no append-only file in ${names.join(", ")}`);
+  const file = await open(join(dir, name), "r+");
+  const { size } = await file.stat();
+  const text = (await file.readFile()).toString("latin1");
+  const seal = text.lastIndexOf("25-0");
+  await file.truncate(Math.min(size - 1, seal + 20));
+  await file.close();
+}
