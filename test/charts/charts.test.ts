@@ -187,14 +187,14 @@ describe("a picture of counts", () => {
 
 describe("the thread that draws", () => {
   it("draws off the event loop", async () => {
-    let isDone = false;
+    const drawn = { all: false };
     const drawing = Promise.all(
       Array.from({ length: 8 }, () => renderChart(chartOf(hour, "web-1"))),
     ).finally(() => {
-      isDone = true;
+      drawn.all = true;
     });
     let turns = 0;
-    while (!isDone) {
+    while (!drawn.all) {
       await setImmediate();
       turns += 1;
     }

@@ -40,8 +40,8 @@ describe("a chart in words", () => {
     expect(sparkline([Number.NaN])).toBe("");
     expect(sparkline([...Array.from({ length: 300 }, () => 0), 9, 0])).toMatch(/^▁{29}█$/);
     fc.assert(
-      fc.property(fc.array(fc.double()), (values) => {
-        const bars = sparkline(values, 20);
+      fc.property(fc.array(fc.double()), (all) => {
+        const bars = sparkline(all, 20);
         expect(Array.from(bars).length).toBeLessThanOrEqual(20);
         expect(bars).toMatch(/^[▁▂▃▄▅▆▇█ ]*$/u);
       }),

@@ -1,0 +1,198 @@
+import { execFileSync } from "node:child_process";
+import { isDeepStrictEqual } from "node:util";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { findSigningKey } from "../../src/audit/checkpoint.ts";
+import { eraseRecords } from "../../src/audit/erase.ts";
+import { exportAudit, exportText } from "../../src/audit/export.ts";
+import type { AuditExport } from "../../src/audit/export-shape.ts";
+import { verifyExport } from "../../src/audit/verify-export.ts";
+import { testRedis } from "../support/with-redis.ts";
+import { append, sealAll, testFolder } from "./trail-of.ts";
+
+async function someExport(count: number, isSigned = true): Promise<AuditExport> {
+  await using world = await testRedis();
+  await using folder = await testFolder();
+  await append(world, count);
+  await sealAll(world, folder.path);
+  const signingKey = isSigned ? findSigningKey(folder.path) : undefined;
+  return exportAudit({ redis: world.redis, key: world.key, signingKey });
+}
+
+describe("an export of the audit trail", () => {
+  it("verifies from its text alone", async () => {
+    const file = await someExport(120);
+    expect(verifyExport(exportText(file))).toMatchObject({
+      is: "intact",
+      sealed: 120,
+      head: { seq: 120, hash: file.records.at(-1)?.hash },
+      signed: { seq: 120 },
+    });
+    expect(file).toMatchObject({ from: 1, to: 120, head: { seq: 120 } });
+  });
+
+  it("can be checked with sha256sum, as it says itself", async () => {
+    const file = await someExport(2);
+    const sum = (input: string) => execFileSync("sha256sum", { input }).toString().slice(0, 64);
+    let before = file.before;
+    for (const { seq, id, at, payload, hash, salt, record } of file.records) {
+      expect(sum(`${salt}${record}`)).toBe(payload);
+      expect(sum(`\0${before} ${payload} ${seq} ${id} ${at}`)).toBe(hash);
+      before = hash;
+    }
+    expect(file.head.hash).toBe(before);
+    expect(file.howToVerify.join("\n")).toContain("sha256sum");
+  });
+
+  it("of one target keeps the seals of the rest, and verifies", async () => {
+    await using world = await testRedis();
+    await using folder = await testFolder();
+    await append(world, 40);
+    await sealAll(world, folder.path);
+    const { redis, key } = world;
+    const file = await exportAudit({ redis, key, filter: { targetId: "vm-3", from: 11 } });
+    const shown = file.records.filter(({ record }) => record !== undefined);
+    expect(shown.map(({ seq }) => seq)).toEqual([11, 18, 25, 32, 39]);
+    expect(verifyExport(exportText(file))).toMatchObject({
+      is: "intact",
+      sealed: 30,
+      withheld: 25,
+    });
+  });
+
+  it("verifies after records were erased, and doesn't when one is just missing", async () => {
+    await using world = await testRedis();
+    await using folder = await testFolder();
+    const ids = await append(world, 10);
+    await sealAll(world, folder.path);
+    const { redis, key } = world;
+    await eraseRecords({ redis, key, ids: [ids[3] ?? ""], who: "U09ADMIN", why: "left us" });
+    await sealAll(world, folder.path);
+    const whole = await exportAudit({ redis, key });
+    expect(whole.records[3]).not.toHaveProperty("record");
+    expect(verifyExport(whole)).toMatchObject({ is: "intact", sealed: 11, erased: 1 });
+    const other = await exportAudit({ redis, key, filter: { requestId: "r-7" } });
+    expect(verifyExport(other)).toMatchObject({ is: "intact", erased: 1, withheld: 8 });
+    await redis.xdel(key("audit"), ids[6] ?? "");
+    const cut = await exportAudit({ redis, key });
+    expect(verifyExport(cut).problem).toMatchObject({ seq: 7, kind: "removed" });
+  });
+
+  it("is compared with heads kept elsewhere and with keys that are trusted", async () => {
+    const file = await someExport(5);
+    const right = { seq: 5, hash: file.head.hash, at: 0 };
+    expect(verifyExport(file, { anchors: [right] })).toMatchObject({ is: "intact", anchors: 1 });
+    expect(verifyExport(file, { anchors: [{ ...right, seq: 9 }] }).problem?.kind).toBe("truncated");
+    expect(verifyExport(file, { anchors: [{ ...right, seq: 4 }] }).problem?.kind).toBe("replaced");
+    expect(verifyExport(file, { trustedKeys: [file.signedBy ?? ""] }).is).toBe("intact");
+    expect(verifyExport(file, { trustedKeys: ["another"] }).problem?.kind).toBe("file");
+    const unsigned = await someExport(5, false);
+    expect(verifyExport(unsigned).is).toBe("intact");
+    expect(verifyExport(unsigned, { trustedKeys: [file.signedBy ?? ""] }).is).toBe("broken");
+  });
+
+  it("is refused in plain words when it is something else", () => {
+    for (const text of ["", "{}", "[1]", "null", '{"format":"gatehouse-audit-export-1"}'])
+      expect(verifyExport(text).problem?.kind).toBe("file");
+  });
+
+  it("betrays any single change at or before the record that was changed", async () => {
+    const file = await someExport(12);
+    fc.assert(
+      fc.property(change(file), ({ changed, seq }) => {
+        fc.pre(!isDeepStrictEqual(changed, file));
+        const { is, problem } = verifyExport(changed);
+        expect(is).toBe("broken");
+        expect(problem?.seq).toBeLessThanOrEqual(seq);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it("betrays any changed character of its text", async () => {
+    const file = await someExport(6);
+    const text = exportText(file);
+    const anyPlace = fc.nat(text.length - 1);
+    fc.assert(
+      fc.property(
+        anyPlace,
+        fc.constantFrom("0", "a", " ", "}", '"', ",", "\\", ""),
+        (place, by) => {
+          const changed = text.slice(0, place) + by + text.slice(place + 1);
+          fc.pre(!isSame(changed, file));
+          expect(verifyExport(changed).is).toBe("broken");
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+});
+
+function isSame(text: string, file: AuditExport): boolean {
+  try {
+    return isDeepStrictEqual(JSON.parse(text), JSON.parse(JSON.stringify(file)));
+  } catch {
+    return false;
+  }
+}
+
+/** One change somewhere, and the number of the record it is in (the first one, when it is in none). */
+function change(file: AuditExport): fc.Arbitrary<{ changed: unknown; seq: number }> {
+  const count = file.records.length;
+  const index = fc.nat(count - 1);
+  const records = (edit: (copy: AuditExport["records"]) => void) => {
+    const changed = structuredClone(file);
+    edit(changed.records);
+    return changed;
+  };
+  const field = fc.constantFrom("seq", "id", "at", "payload", "hash", "salt", "record", "without");
+  const value = fc.oneof(
+    fc.string(),
+    fc.integer(),
+    fc.constantFrom("erased", "withheld", undefined, null),
+    fc.stringMatching(/^[0-9a-f]{64}$/),
+  );
+  return fc.oneof(
+    fc.tuple(index, field, value).map(([at, name, put]) => ({
+      seq: at + 1,
+      changed: records((copy) => void Object.assign(copy[at] ?? {}, { [name]: put })),
+    })),
+    fc.tuple(index, field).map(([at, name]) => ({
+      seq: at + 1,
+      changed: records((copy) => void Reflect.deleteProperty(copy[at] ?? {}, name)),
+    })),
+    fc.tuple(index, field, fc.nat(63)).map(([at, name, place]) => ({
+      seq: at + 1,
+      changed: records((copy) => {
+        const record = copy[at] ?? {};
+        const text = String(Reflect.get(record, name));
+        const by = text[place] === "1" ? "2" : "1";
+        Object.assign(record, { [name]: text.slice(0, place) + by + text.slice(place + 1) });
+      }),
+    })),
+    index.map((at) => ({ seq: at + 1, changed: records((copy) => void copy.splice(at, 1)) })),
+    fc.tuple(index, index).map(([from, to]) => ({
+      seq: Math.min(from, to) + 1,
+      changed: records((copy) => {
+        const [one, two] = [copy[from], copy[to]];
+        if (one && two) [copy[from], copy[to]] = [two, one];
+      }),
+    })),
+    fc.tuple(index, index).map(([from, to]) => ({
+      seq: to + 1,
+      changed: records((copy) => {
+        const one = copy[from];
+        if (one) copy.splice(to, 0, one);
+      }),
+    })),
+    index.map((keep) => ({ seq: keep + 1, changed: records((copy) => void copy.splice(keep)) })),
+    fc.constantFrom(...Object.keys(file)).map((name) => ({
+      seq: 1,
+      changed: Object.fromEntries(Object.entries(file).filter(([other]) => other !== name)),
+    })),
+    fc.tuple(fc.constantFrom(...Object.keys(file)), value).map(([name, put]) => ({
+      seq: 1,
+      changed: { ...file, [name]: put },
+    })),
+  );
+}
