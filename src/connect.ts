@@ -21,6 +21,7 @@ import {
 } from "./redis.ts";
 import { afterwards } from "./requests/afterwards.ts";
 import { createStore, type Store } from "./requests/store.ts";
+import { createAddendum } from "./requests/addendum.ts";
 import { startAnnouncer } from "./slack/announce.ts";
 import { type Delivery, startDelivery } from "./slack/deliver.ts";
 import { type BotIdentity, readIdentity } from "./slack/identity.ts";
@@ -143,6 +144,7 @@ export async function connect(
       poster,
       commands: commands.filter(isChange),
       approvers: policy.access.approve,
+      addendum: createAddendum({ compute, policy, now: Date.now, log }),
       afterwards: (request) => afterwards(request, { snapshots, inventory }),
       everyMs,
       log,

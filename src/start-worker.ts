@@ -52,6 +52,7 @@ export async function startWorker(on: Connected, onDead: (why: string) => void):
     wake: queues.wake,
     watch: queues.watch,
     mine: new Set(),
+    calling: new Set(),
     log,
     at: on.at,
   };

@@ -74,14 +74,19 @@ export function isSignedRightly(chain: string, point: Checkpoint): boolean {
 
 /** False for anything that isn't a valid signature, a broken key included. */
 export function isSignature(text: string, publicKey: string, signature: string): boolean {
+  const der = fromBase64(publicKey);
+  const bytes = fromBase64(signature);
+  if (!der || !bytes) return false;
   try {
-    const key = createPublicKey({
-      key: Buffer.from(publicKey, "base64"),
-      format: "der",
-      type: "spki",
-    });
-    return verify(null, Buffer.from(text), key, Buffer.from(signature, "base64"));
+    const key = createPublicKey({ key: der, format: "der", type: "spki" });
+    return verify(null, Buffer.from(text), key, bytes);
   } catch {
     return false;
   }
+}
+
+/** Only the one right spelling: the last digit before `=` has bits that a decoder would ignore. */
+function fromBase64(text: string): Buffer | undefined {
+  const bytes = Buffer.from(text, "base64");
+  return bytes.toString("base64") === text ? bytes : undefined;
 }

@@ -95,7 +95,7 @@ export function verdictLines(verdict: Verdict): string[] {
   const first = {
     intact: `The audit trail is intact: ${count(sealed, "record")} verified.`,
     broken: problem
-      ? `The audit trail is broken at record ${problem.seq}${problem.id ? ` (${problem.id})` : ""}: ${problem.kind}. It says: ${problem.says}.`
+      ? `The audit trail is broken at record ${problem.seq}${problem.id ? ` (${problem.id})` : ""}: ${problem.says} (${problem.kind}).`
       : "The audit trail is broken.",
     unsure:
       sealed === 0

@@ -14,6 +14,7 @@ import { list as listProjects } from "./project/list.ts";
 import { show as showProject } from "./project/show.ts";
 import { update } from "./project/update.ts";
 import { attest } from "./vm/attest.ts";
+import { console } from "./vm/console.ts";
 import { list as listVms } from "./vm/list.ts";
 import { metrics } from "./vm/metrics.ts";
 import { resize } from "./vm/resize.ts";
@@ -38,6 +39,7 @@ export const commands: readonly Command[] = [
   snapshot,
   snapshots,
   restore,
+  console,
   listProjects,
   showProject,
   create,

@@ -1,11 +1,12 @@
-import { isTransitional } from "../compute/settle.ts";
+/** Neither a VM nor a project stays like this. */
+const changing = new Set(["CREATING", "REBOOTING", "DELETING"]);
 
-/** A sign and a word for a status of a VM or project; an unknown one is shown as it is. */
+/** A sign for a status of a VM or project; one that this version doesn't know has a question mark. */
 export function statusSign(status: string): string {
   if (status === "RUNNING" || status === "ACTIVE") return "🟢";
   if (status === "STOPPED") return "⚪";
   if (status === "ERROR") return "🔴";
-  return isTransitional(status) ? "🟡" : "❔";
+  return changing.has(status) ? "🟡" : "❔";
 }
 
 /** Trouble first: ERROR, then what is changing, then what stands still, then what runs. */
@@ -20,6 +21,26 @@ function rank(status: string): number {
   if (status === "ERROR") return 0;
   if (status === "RUNNING" || status === "ACTIVE") return 3;
   return status === "STOPPED" ? 2 : 1;
+}
+
+/**
+ * The first `most` by trouble, in order, as sorting would give them: but in one pass, because sorting 100,000 VMs holds up
+ * everybody else.
+ */
+export function mostTroubled<T extends { status: string; name: string }>(
+  all: readonly T[],
+  most: number,
+): T[] {
+  let worst: T[] = [];
+  let bound: T | undefined;
+  for (const one of all) {
+    if (bound !== undefined && byTrouble(one, bound) >= 0) continue;
+    worst.push(one);
+    if (worst.length < most * 2) continue;
+    worst = worst.toSorted(byTrouble).slice(0, most);
+    bound = worst.at(-1);
+  }
+  return worst.toSorted(byTrouble).slice(0, most);
 }
 
 /** `3 RUNNING, 1 ERROR`, most trouble first. */

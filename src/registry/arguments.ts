@@ -20,14 +20,23 @@ export interface ArgumentMeta {
   description?: string;
 }
 
+const named = z
+  .string()
+  .min(1, { error: "must not be empty" })
+  .max(300, { error: "must be at most 300 characters" });
+
 /** One VM or project, by id, name or `project/name`. */
 export function target(kind: "vm" | "project"): z.ZodString {
-  return z.string().min(1).max(300).meta({ target: kind });
+  return named.meta({ target: kind });
 }
 
 /** One or several VMs, by id, name, `project/name` or glob. */
 export function targets(kind: "vm"): z.ZodArray<z.ZodString> {
-  return z.array(z.string().min(1).max(300)).min(1).meta({ target: kind });
+  return z
+    .array(named)
+    .min(1, { error: "must not be empty" })
+    .max(1000, { error: "must be at most 1000 names" })
+    .meta({ target: kind });
 }
 
 /** A whole number written with digits only: `1e9`, `0x10`, `-1`, `1,5` and `٣` are refused, never guessed at. */

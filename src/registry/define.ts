@@ -34,7 +34,7 @@ interface Words<Schema extends ArgsSchema> {
 /** Answers at once from what can be read: no journal, no queue. */
 export interface ReadCommand<Schema extends ArgsSchema = ArgsSchema> extends Words<Schema> {
   kind: "read";
-  class: "read" | "administer";
+  class: "read" | "administer" | "secret";
   /** Where the answer goes: only the asker (default), or the channel. */
   audience?: "asker" | "channel";
   answer(args: z.output<Schema>, context: ReadContext): Promise<Message | Answer>;
@@ -71,6 +71,8 @@ export interface ReadContext {
 
 /** What administering commands and those about requests may do; joined in `slack/`. */
 export interface Control {
+  /** Throws UserError unless this person is an administrator. */
+  mustAdminister(): void;
   /** False when it was frozen already. */
   freeze(reason: string): Promise<boolean>;
   /** False when it was not frozen. */
@@ -177,6 +179,8 @@ interface ChangeBase<Schema extends ArgsSchema> extends Words<Schema> {
   say: ChangeWords;
   /** Opened before anything is asked for; what destroys always has one. */
   dialog?: Dialog;
+  /** Whether a snapshot is taken right before, as the way back. */
+  safetyFirst?(args: z.output<Schema>): boolean;
 }
 
 /** Changes one VM (several targets make several requests). The argument that names it is `vm` or `vms`. */
@@ -191,6 +195,7 @@ export interface VmCommand<Schema extends ArgsSchema = ArgsSchema> extends Chang
     before: Vm | undefined,
     after: Vm | undefined,
     args: z.output<Schema>,
+    answer: { snapshotId?: string },
   ): Markdown | undefined;
 }
 

@@ -6,17 +6,23 @@ import { withTable } from "./readme-table.ts";
 /** Writes what follows from the commands; with `--check` it only names what is stale. */
 const files = [
   { path: "manifest.yml", make: () => renderManifest(commands) },
-  { path: "README.md", make: (now: string) => withTable(now, commands) },
+  // Only its table is ours: without a README there is nothing to keep up to date
+  {
+    path: "README.md",
+    make: (now: string | undefined) => (now === undefined ? undefined : withTable(now, commands)),
+  },
 ];
 
 const isCheck = process.argv.includes("--check");
-let isStale = false;
 for (const { path, make } of files) {
-  const now = await readFile(path, "utf8").catch(() => "");
+  const now = await readFile(path, "utf8").catch(() => undefined);
   const wanted = make(now);
-  if (now === wanted) continue;
-  isStale = true;
-  if (isCheck) process.stderr.write(`${path} is stale: run "npm run derive"\n`);
-  else await writeFile(path, wanted);
+  if (wanted === undefined || now === wanted) continue;
+  if (isCheck) {
+    process.stderr.write(`${path} is stale: run "npm run derive"\n`);
+    process.exitCode = 1;
+  } else {
+    await writeFile(path, wanted);
+    process.stdout.write(`${path} is written\n`);
+  }
 }
-if (isCheck && isStale) process.exitCode = 1;

@@ -61,7 +61,6 @@ export async function takeAnswer(
     case "unclear":
     case "unexpected":
       await moveOwn(claimed, { state: "unclear", learned, why: "no clear answer" }, by);
-      by.mine.add(claimed.record.id);
       await by.watch(watchKeyOf(claimed.record), true);
       return ended;
     default:

@@ -44,6 +44,8 @@ export async function approvalProblem(
   const needed = approvalRule(by.policy, command, [record.target]);
   if (needed.required === 0 && !record.approval) return undefined;
   if (record.breakGlass) return undefined;
+  // Asked for by Gatehouse itself, on behalf of a request that has its approvals: a copy harms nobody
+  if (record.via === "safety" && record.command === "vm snapshot") return undefined;
   const { approval } = record;
   if (!approval || approval.required < needed.required) {
     await by.store.note({

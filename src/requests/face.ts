@@ -47,6 +47,7 @@ export function faceMark(request: StoredRequest): string {
 
 /** Messages of its thread that are due, in order, each said once: the result, and what can't wait for it. */
 export function noticesDue(request: StoredRequest): string[] {
+  if (isQuiet(request)) return [];
   const due: string[] = [];
   if (request.state === "unknown") {
     due.push("unknown");
@@ -54,4 +55,9 @@ export function noticesDue(request: StoredRequest): string[] {
   }
   if (request.final) due.push("result");
   return due;
+}
+
+/** What Gatehouse asked for by itself has no message of its own: the request that it serves tells of it. */
+export function isQuiet({ record }: Pick<StoredRequest, "record">): boolean {
+  return record.via === "safety";
 }

@@ -22,6 +22,9 @@ export interface Judged {
   hint?: string;
 }
 
+/** Reads after the time of quiet without two stable ones among them: then there will be none. */
+const enoughLooks = 6;
+
 /**
  * What one more read of the target means for a request that has been sent. Accepted is not done, and absence of a sign
  * is a sign of absence only where the effect says so: what has no proof ends as unknown.
@@ -53,11 +56,15 @@ export function judge(input: {
   if (state === "sending") return { state, progress };
 
   const sentAt = progress.sentAt ?? at;
-  const quietAt = sentAt + timing.quiesceMs;
+  // A call that ended long after its claim may have left late: then quiet begins with its end
+  const endedAt = progress.endedAt ?? sentAt;
+  const leftBy = endedAt - sentAt > timing.quiesceMs / 2 ? endedAt : sentAt;
+  const quietAt = leftBy + timing.quiesceMs;
   // Only reads made after the time of quiet can prove that nothing happened: both of them
   const wasQuiet = (input.progress.lastLook?.at ?? 0) >= quietAt;
   if (at >= quietAt && !(isSame && wasQuiet && progress.quietSince !== undefined))
     progress.quietSince = at;
+  if (at >= quietAt) progress.quietLooks = (progress.quietLooks ?? 0) + 1;
   const sameFor = isSame ? at - (progress.sameSince ?? at) : 0;
   const isStable = sameFor >= timing.stableGapMs && !isUnsettled(seen);
   const isQuiet =
@@ -111,7 +118,9 @@ export function judge(input: {
     if (!began || isLate)
       return ended("unknown", `reads show ${look.status}, which proves neither`);
   }
-  if (isLate) return ended("unknown", `no stable read: last ${look.status}`);
+  // Late may only mean that nobody was there to look: a few looks come before giving up
+  if (isLate && (progress.quietLooks ?? 0) >= enoughLooks)
+    return ended("unknown", `no stable read: last ${look.status}`);
   return { state, progress };
 }
 

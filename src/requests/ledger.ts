@@ -26,7 +26,9 @@ export interface LedgerEntry {
 }
 
 const forgetAfterMs = 30 * 24 * 3600_000;
-const writeTimeoutMs = 2000;
+/** Waited for in slices: a process that was stopped for a while loses one of them, not all its patience with the disk. */
+const writeSlices = 8;
+const writeSliceMs = 250;
 
 const idOf = (entry: Pick<LedgerEntry, "request" | "attempt">) =>
   `${entry.request} ${entry.attempt}`;
@@ -66,18 +68,7 @@ export async function openLedger(folder: string, workerId: string): Promise<Ledg
         waiting.push({ line: `${JSON.stringify(entry)}\n`, written, failed });
       });
       flushing ??= flush();
-      const giveUp = new AbortController();
-      const timeout = sleep(writeTimeoutMs, undefined, { signal: giveUp.signal }).then(
-        () => {
-          throw new Error("the disk did not take the entry in time");
-        },
-        () => undefined,
-      );
-      try {
-        await Promise.race([onDisk, timeout]);
-      } finally {
-        giveUp.abort();
-      }
+      await within(onDisk);
       known.push(entry);
       return true;
     },
@@ -87,6 +78,18 @@ export async function openLedger(folder: string, workerId: string): Promise<Ledg
       await file.close();
     },
   };
+}
+
+async function within(onDisk: Promise<void>): Promise<void> {
+  const written = onDisk.then(() => true);
+  for (let slice = 0; slice < writeSlices; slice++) {
+    const giveUp = new AbortController();
+    const waited = sleep(writeSliceMs, false, { signal: giveUp.signal }).catch(() => false);
+    const isWritten = await Promise.race([written, waited]);
+    giveUp.abort();
+    if (isWritten) return;
+  }
+  throw new Error("the disk did not take the entry in time");
 }
 
 /** A line torn by a crash is skipped: its call was never made, because the line comes first. */

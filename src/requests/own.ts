@@ -4,8 +4,9 @@ import type { State } from "./states.ts";
 import type { Moved } from "./store.ts";
 
 /**
- * The move of the one who sent. It decides even when a successor has meanwhile moved the request to `unclear`: same
- * attempt, same owner. What watchers noted since the claim is kept.
+ * The move of the one who sent. It decides even when a successor has meanwhile moved the request to `unclear`, or has
+ * read that nothing happened while the call was still to end: same attempt, same owner. What watchers noted since the claim
+ * is kept, but for what they read of a call that had not ended.
  */
 export async function moveOwn(
   claimed: StoredRequest,
@@ -15,9 +16,12 @@ export async function moveOwn(
   let now: StoredRequest | undefined = claimed;
   for (let tries = 0; tries < 20 && now; tries++) {
     const isOurs = now.attempt === claimed.attempt && now.owner === by.workerId;
-    if (!isOurs || (now.state !== "sending" && now.state !== "unclear")) return { is: "changed" };
+    if (!isOurs || now.final || !["sending", "unclear", "not-applied"].includes(now.state)) {
+      return { is: "changed" };
+    }
     const mark = to.learned.mark ?? now.progress.mark;
-    const progress = { ...now.progress, ...to.learned, ...(mark ? { mark } : {}) };
+    const { quietSince: _early, quietLooks: _few, mayResend: _not, ...noted } = now.progress;
+    const progress = { ...noted, ...to.learned, ...(mark ? { mark } : {}) };
     const moved = await by.store.move(now, { state: to.state, progress, why: to.why });
     if (moved.is !== "changed") return moved;
     now = await by.store.get(claimed.record.id);

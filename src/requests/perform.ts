@@ -1,8 +1,9 @@
 import { parseInput } from "../registry/parse.ts";
 import { gate } from "./gate.ts";
 import { backoff, ended, jitter, type Next, type Performing, waitFor } from "./performing.ts";
-import type { StoredRequest } from "./record.ts";
+import type { Progress, StoredRequest } from "./record.ts";
 import { watchKeyOf } from "./record.ts";
+import { wayBack } from "./safety.ts";
 import { claimAndSend } from "./send.ts";
 
 /** A bug must not hold a request for ever. */
@@ -85,7 +86,13 @@ async function begin(request: StoredRequest, by: Performing): Promise<Next> {
     });
     return ended;
   }
-  const sent = await claimAndSend(request, command, args, verdict, by);
+  const ready = await wayBack(request, command, args, by);
+  if (ready.is === "wait") return hold(request, ready.why, backoff(1, timing), by, ready.safety);
+  if (ready.is === "no") return end(request, "cancelled", ready.why, ready.hint, by);
+  const safe = ready.safety
+    ? { ...request, progress: { ...request.progress, safety: ready.safety } }
+    : request;
+  const sent = await claimAndSend(safe, command, args, verdict, by);
   if (sent.is === "frozen") return stopFrozen(request, sent.freeze, by);
   if (sent.is === "locked") return waitBehind(request, sent.holder, by);
   return sent;
@@ -144,11 +151,17 @@ async function hold(
   why: string,
   ms: number,
   by: Performing,
+  safety?: Progress["safety"],
 ): Promise<Next> {
   const isNews = request.progress.why !== why;
   await by.store.move(request, {
     state: "authorized",
-    progress: { ...request.progress, why, looks: (request.progress.looks ?? 0) + 1 },
+    progress: {
+      ...request.progress,
+      ...(safety ? { safety } : {}),
+      why,
+      looks: (request.progress.looks ?? 0) + 1,
+    },
     ...(isNews ? { why } : {}),
   });
   return waitFor(ms);

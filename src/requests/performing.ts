@@ -29,6 +29,8 @@ export interface Performing {
   watch(watchKey: string, soon: boolean): Promise<void>;
   /** Requests whose call this process made and saw end without a clear answer: only it may send them again. */
   mine: Set<string>;
+  /** Requests whose call is under way in this process: nobody here decides about them before it has ended. */
+  calling: Set<string>;
   log: Log;
   /** Named points of the protocol, for those who test it by ending the process there. */
   at(point: FailPoint, request: string): Promise<void>;

@@ -73,6 +73,10 @@ export interface Progress {
   sameSince?: number;
   /** The same, counting only reads after the time of quiet. */
   quietSince?: number;
+  /** How many reads there were after the time of quiet. */
+  quietLooks?: number;
+  /** Since when the target can't be read at all. */
+  blindSince?: number;
   looks?: number;
   notSent?: number;
   throttled?: number;
@@ -91,6 +95,8 @@ export interface Progress {
   already?: boolean;
   /** May be sent once more by its owner (state not-applied only). */
   mayResend?: boolean;
+  /** The snapshot that is taken right before, as the way back: its request, and its id once it is there. */
+  safety?: { request: string; snapshotId?: string };
   /** Who said how an unknown outcome ended, or who cancelled. */
   decidedBy?: { id: string; reason?: string };
   unknownSince?: number;

@@ -27,6 +27,9 @@ export function renderCard(
   return message(
     readable(md`${command.say.verb} ${targetName(request)}: ${now}`),
     section(lines(title, now, decidedLine(request))),
+    ...(record.breakGlass
+      ? [context(md`🚨 Break-glass: nobody was waited for; a review is open.`)]
+      : []),
     context(record.reason ? md`${asked} · “${record.reason}”` : asked),
     faceOf(request) === "asking" ? askingBlocks(request, approvers) : buttons(cardButtons(request)),
   );
@@ -89,6 +92,8 @@ function cardButtons(request: StoredRequest): ButtonSpec[] {
         { label: "Look again", action: "request:look", value },
       ];
     case "ended":
+      if (mayUndo(request, request.changedAt))
+        return [{ label: "Undo", action: "request:undo", value }];
       return mayRetry(request)
         ? [
             {
@@ -108,5 +113,14 @@ function cardButtons(request: StoredRequest): ButtonSpec[] {
 export function mayRetry({ state }: Pick<StoredRequest, "state">): boolean {
   return (
     state === "failed" || state === "rejected" || state === "not-applied" || state === "expired"
+  );
+}
+
+const undoWithinMs = 24 * 3600_000;
+
+/** Whether the safety snapshot taken before it is still offered as the way back. `now` is Redis time. */
+export function mayUndo({ state, progress, changedAt }: StoredRequest, now: number): boolean {
+  return (
+    state === "done" && progress.safety?.snapshotId !== undefined && now - changedAt < undoWithinMs
   );
 }

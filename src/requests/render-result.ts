@@ -11,8 +11,9 @@ export function renderNotice(
   notice: string,
   request: StoredRequest,
   command: ChangeCommand,
+  addendum?: Markdown,
 ): Message {
-  if (notice === "result") return renderResult(request, command);
+  if (notice === "result") return renderResult(request, command, addendum);
   const { record, progress } = request;
   const again = notice.startsWith("reminder") ? "Still unknown" : "Outcome unknown";
   const text = md`❓ ${mention(record.requester.id)} ${again}: did ${name(record.target.name)} ${command.say.verb.toLowerCase()}? ${
@@ -22,7 +23,11 @@ export function renderNotice(
 }
 
 /** How it ended, with what was read, and the one mention of whoever asked. */
-export function renderResult(request: StoredRequest, command: ChangeCommand): Message {
+export function renderResult(
+  request: StoredRequest,
+  command: ChangeCommand,
+  addendum?: Markdown,
+): Message {
   const { record, progress } = request;
   const said = md`${symbolOf(request)} ${mention(record.requester.id)} ${headline(request, command)}`;
   const facts = [
@@ -33,9 +38,9 @@ export function renderResult(request: StoredRequest, command: ChangeCommand): Me
   ].filter((fact) => fact !== false && fact !== undefined);
   const own = (
     command.tell as
-      | ((before: unknown, after: unknown, args: unknown) => Markdown | undefined)
+      | ((before: unknown, after: unknown, args: unknown, answer: unknown) => Markdown | undefined)
       | undefined
-  )?.(progress.before, progress.after, record.input);
+  )?.(progress.before, progress.after, record.input, progress.answer ?? {});
   return message(
     readable(said),
     section(
@@ -43,6 +48,7 @@ export function renderResult(request: StoredRequest, command: ChangeCommand): Me
         said,
         request.state === "done" ? own : undefined,
         decidedLine(request),
+        addendum,
         progress.hint !== undefined && md`${progress.hint}`,
       ),
     ),
@@ -62,7 +68,7 @@ export function headline(request: StoredRequest, command: ChangeCommand): Markdo
         return md`${done} ${target}, says ${mentionless(progress.decidedBy.id)}${reasonOf(request)}.`;
       if (progress.already)
         return md`${target} is ${statusOf(progress.after)} already: nothing was sent.`;
-      return md`${done} ${target}: ${arrow(progress.before, progress.after)} in ${duration(changedAt - (progress.sentAt ?? record.createdAt))}.`;
+      return md`${done} ${target}${command.effect.provenBy ? "" : md`: ${arrow(progress.before, progress.after)}`} in ${duration(changedAt - (progress.sentAt ?? record.createdAt))}.`;
     case "failed":
       return md`${verb} of ${target} ended badly: the service reports ${statusOf(progress.after)}.`;
     case "rejected":

@@ -79,10 +79,17 @@ export async function claimAndSend(
     );
     return waitFor(1);
   }
-  await by.at("send", record.id);
-  const answer = await send(claimed, command, args, by);
-  await by.at("answer", record.id);
-  const next = await takeAnswer(claimed, command, args, answer, by);
+  by.calling.add(record.id);
+  let next: Next;
+  try {
+    await by.at("send", record.id);
+    const answer = await send(claimed, command, args, by);
+    if (answer instanceof ComputeError) by.mine.add(record.id);
+    await by.at("answer", record.id);
+    next = await takeAnswer(claimed, command, args, answer, by);
+  } finally {
+    by.calling.delete(record.id);
+  }
   await by.at("move", record.id);
   return next;
 }

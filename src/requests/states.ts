@@ -43,7 +43,7 @@ const moves: Record<State, readonly State[]> = {
   sending: ["accepted", "rejected", "unclear", "authorized", "done"],
   accepted: ["done", "failed", "unclear"],
   unclear: ["done", "failed", "not-applied", "unknown", "accepted", "rejected", "authorized"],
-  "not-applied": ["authorized", "not-applied"],
+  "not-applied": ["authorized", "not-applied", "accepted", "rejected", "unclear", "done"],
   unknown: ["done", "not-applied", "failed"],
   done: [],
   failed: [],

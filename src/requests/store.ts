@@ -5,6 +5,7 @@ import { auditRecord, keepFinalMs } from "./journal-entry.ts";
 import { createOutbox } from "./outbox.ts";
 import type { Progress, RequestRecord, StoredRequest } from "./record.ts";
 import { locksOf, watchKeyOf } from "./record.ts";
+import { createReviews } from "./reviews.ts";
 import { redisNow } from "./redis-now.ts";
 import * as scripts from "./scripts.ts";
 import { mayMove, type State } from "./states.ts";
@@ -200,6 +201,7 @@ export function createStore(redis: RedisClient, key: Keys) {
     ...createSwitches(redis, key),
     ...createOutbox(redis, key),
     ...createBallot(redis, key),
+    ...createReviews(redis, key),
     now,
     create,
     get,

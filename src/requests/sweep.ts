@@ -50,8 +50,10 @@ async function sweepOne(
 
 /** A second send is only for the worker that made the first. When that one is gone, the request ends here. */
 async function giveUpResend(request: StoredRequest, by: Performing): Promise<void> {
-  if (request.owner && (by.mine.has(request.record.id) || (await by.isAlive(request.owner))))
-    return;
+  const { id } = request.record;
+  if (request.owner === by.workerId) {
+    if (by.mine.has(id) || by.calling.has(id)) return;
+  } else if (request.owner && (await by.isAlive(request.owner))) return;
   const { mayResend: _over, ...kept } = request.progress;
   const hint = "It was not sent again, because the worker that sent it is gone.";
   await by.store.move(request, {

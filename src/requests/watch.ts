@@ -57,9 +57,10 @@ async function judgeOne(
 ): Promise<boolean> {
   const command = by.commands.find(({ name }) => name === request.record.command);
   if (!command) return false;
+  const { blindSince: _over, ...progress } = request.progress;
   const verdict = judge({
     state: request.state as "sending" | "accepted" | "unclear",
-    progress: request.progress,
+    progress,
     effect: command.effect as ChangeCommand["effect"] as never,
     args: parseInput(command, request.record.input),
     seen,
@@ -94,12 +95,18 @@ async function readFor(
   return ({ record }) => ({ seen: vms.get(record.target.id) });
 }
 
+/** One failed read proves nothing, however late it is: only being unable to look for a whole time of quiet does. */
 async function giveUpLate(waiting: readonly StoredRequest[], by: Performing): Promise<void> {
   const now = await by.store.now();
+  const { settleDeadlineMs, quiesceMs } = by.policy.timing;
   for (const request of waiting) {
     const { state, progress } = request;
-    const deadline = (progress.sentAt ?? request.changedAt) + by.policy.timing.settleDeadlineMs;
-    if (now < deadline || state === "sending") continue;
+    if (progress.blindSince === undefined) {
+      await by.store.move(request, { state, progress: { ...progress, blindSince: now } });
+      continue;
+    }
+    const deadline = (progress.sentAt ?? request.changedAt) + settleDeadlineMs;
+    if (now < deadline || now < progress.blindSince + quiesceMs || state === "sending") continue;
     const why = "the service can't be read";
     const next = state === "accepted" ? "unclear" : "unknown";
     await by.store.move(request, {

@@ -138,7 +138,7 @@ export async function sameAgain(id: string, talk: Pick<Talk, "store">): Promise<
   );
 }
 
-async function resolveAll(
+export async function resolveAll(
   command: ChangeCommand,
   args: Record<string, unknown>,
   talk: Talk,

@@ -9,6 +9,7 @@ import {
 } from "../messages/message.ts";
 import { duration, lines, type Markdown, md, name, when } from "../messages/text.ts";
 import { UserError } from "../errors.ts";
+import { lists } from "../policy/access.ts";
 import { approvalRule } from "../policy/approval-rule.ts";
 import { voteRefusal } from "../policy/vote.ts";
 import type { Control } from "../registry/define.ts";
@@ -25,6 +26,13 @@ import { isChange, type Talk } from "./talk.ts";
 /** What the commands about Gatehouse itself do, for one person in one channel. */
 export function controlFor(person: Person, channelId: string, talk: Talk): Control {
   return {
+    mustAdminister() {
+      if (lists(talk.policy, person, talk.ourTeamId).includes("administer")) return;
+      throw new UserError(
+        "Only an administrator may insist.",
+        "They are in `access.administer` of gatehouse.yml.",
+      );
+    },
     freeze: (reason) => talk.store.freeze({ by: person.name, reason }),
     async thaw() {
       const isOver = await talk.store.thaw(person.id);

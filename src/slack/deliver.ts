@@ -1,7 +1,8 @@
 import type { Log } from "../log.ts";
 import type { Message } from "../messages/message.ts";
+import type { Markdown } from "../messages/text.ts";
 import type { ChangeCommand } from "../registry/define.ts";
-import { faceMark, faceOf, noticesDue } from "../requests/face.ts";
+import { faceMark, faceOf, isQuiet, noticesDue } from "../requests/face.ts";
 import { renderCard } from "../requests/render-card.ts";
 import { renderNotice } from "../requests/render-result.ts";
 import type { StoredRequest } from "../requests/record.ts";
@@ -31,6 +32,8 @@ export function startDelivery(options: {
   approvers: readonly string[];
   /** Called at least once for each request that has ended, before its result is told. */
   afterwards(request: StoredRequest): Promise<void>;
+  /** What a result says beyond the request itself: whether the VM is attested again. */
+  addendum(request: StoredRequest): Promise<Markdown | undefined>;
   /** How often the outbox is looked at when nothing nudges (ms). */
   everyMs: number;
   log: Log;
@@ -58,7 +61,11 @@ export function startDelivery(options: {
   async function bringUpToDate(request: StoredRequest, command: ChangeCommand): Promise<number> {
     const { delivered } = request;
     const notices = noticesDue(request).filter((notice) => !isSaid(delivered.said[notice]));
-    if (request.final && notices.length > 0) await options.afterwards(request);
+    if (request.final && delivered.said["afterwards"] === undefined) {
+      await options.afterwards(request);
+      await store.setDelivered(request.record.id, { "said:afterwards": "1" });
+    }
+    if (isQuiet(request)) return 0;
     const mark = faceMark(request);
     if (delivered.face !== mark) {
       const waitMs = await poster.card(
@@ -72,7 +79,8 @@ export function startDelivery(options: {
     const placed = (await store.get(request.record.id)) ?? request;
     for (const notice of notices) {
       await options.at("post", request.record.id);
-      const rendered: Message = renderNotice(notice, placed, command);
+      const addendum = notice === "result" ? await options.addendum(placed) : undefined;
+      const rendered: Message = renderNotice(notice, placed, command, addendum);
       const waitMs = await poster.notice(placed, notice, rendered);
       if (waitMs > 0) return waitMs;
     }

@@ -17,7 +17,14 @@ export interface Subject {
 }
 
 /** What came of a post: it stands there now, must be tried again later, or can't be said in that place. */
-export type Posted = { is: "said" } | { is: "later"; ms: number } | { is: "closed"; error: string };
+export type Posted =
+  | {
+      is: "said";
+      /** It was found standing there: what it says may be older than what was to be said. */
+      found?: boolean;
+    }
+  | { is: "later"; ms: number }
+  | { is: "closed"; error: string };
 
 /** The name under which our messages are found again after a lost answer. */
 export const metadataType = "gatehouse_request";
@@ -61,7 +68,7 @@ export function createPostOnce(options: {
     if (subject.said[what]?.startsWith("posting")) {
       const found = await lookUp(subject, what, place);
       if (found === "unsure") return { is: "later", ms: unsureMs };
-      if (found) return said(id, what, found, place.channelId);
+      if (found) return { ...(await said(id, what, found, place.channelId)), found: true };
     }
     const waitMs = await pace.post(place.channelId);
     if (waitMs > 0) return { is: "later", ms: waitMs };
@@ -108,7 +115,12 @@ export function createPostOnce(options: {
     return said(id, what, "refused", place.channelId);
   };
 
-  async function said(id: string, what: string, ts: string, channelId: string): Promise<Posted> {
+  async function said(
+    id: string,
+    what: string,
+    ts: string,
+    channelId: string,
+  ): Promise<{ is: "said" }> {
     const fields: Record<string, string> = { [`said:${what}`]: ts };
     if (what === "card" && ts !== "refused") fields["card"] = `${channelId} ${ts}`;
     await remember(id, fields);

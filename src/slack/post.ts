@@ -46,7 +46,8 @@ export function createPoster(options: {
     const { id, createdAt } = request.record;
     const subject = { id, createdAt, said: request.delivered.said };
     const posted = await postOnce(subject, what, message, place);
-    if (posted.is === "said") return 0;
+    // A card that was found shows what was true when it was posted: come back and edit it
+    if (posted.is === "said") return posted.found && what === "card" ? 1 : 0;
     return posted.is === "later" ? posted.ms : goElsewhere(request, posted.error);
   }
 

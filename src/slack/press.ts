@@ -4,11 +4,13 @@ import { md } from "../messages/text.ts";
 import { parseInput } from "../registry/parse.ts";
 import { readTarget } from "../requests/gate.ts";
 import { lookAt } from "../requests/judge.ts";
-import { mayRetry } from "../requests/render-card.ts";
+import { mayRetry, mayUndo } from "../requests/render-card.ts";
 import type { StoredRequest } from "../requests/record.ts";
 import { apologise, say } from "./apology.ts";
 import type { Ask } from "./ask.ts";
 import type { Reply } from "./reply.ts";
+import { signReview } from "./break-glass.ts";
+import { openConsole } from "./console.ts";
 import { refreshDialog } from "./dialog-submit.ts";
 import { isRefused } from "./refuse.ts";
 import { readContext, run } from "./run.ts";
@@ -34,6 +36,8 @@ export async function press(ask: Press, reply: Reply, talk: Talk): Promise<void>
     if (ask.action === "vote:approve" || ask.action === "vote:deny") {
       return await vote(ask, value, reply, talk);
     }
+    if (ask.action === "review:sign") return await signReview(ask, value, reply, talk);
+    if (ask.action === "console:open") return await openConsole(ask, value, reply, talk);
     if (ask.action === "share") return await share(value, ask, reply, talk);
     if (ask.action.startsWith("request:")) return await pressOnRequest(ask, value, reply, talk);
     throw outdated();
@@ -61,6 +65,8 @@ async function pressOnRequest(
     case "request:retry":
       if (!mayRetry(request)) throw outdated();
       return run(command, request.record.input, ask, reply, talk);
+    case "request:undo":
+      return undo(request, ask, reply, talk);
     case "request:look":
       return lookAgain(request, reply, talk);
     case "request:happened":
@@ -74,6 +80,19 @@ async function pressOnRequest(
     default:
       throw outdated();
   }
+}
+
+/** Puts back the safety snapshot: a restore like any other, with its dialog and approvals. */
+async function undo(request: StoredRequest, ask: Press, reply: Reply, talk: Talk): Promise<void> {
+  const snapshot = request.progress.safety?.snapshotId;
+  const command = talk.commands.find(({ name }) => name === "vm restore");
+  if (!command || snapshot === undefined || !mayUndo(request, await talk.store.now())) {
+    throw new UserError(
+      "This can't be undone from here any more.",
+      `\`/vm snapshots ${request.record.target.name}\` lists what can be restored.`,
+    );
+  }
+  await run(command, { vm: request.record.target.id, snapshot }, ask, reply, talk);
 }
 
 async function cancel(request: StoredRequest, by: string, talk: Talk): Promise<void> {

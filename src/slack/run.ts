@@ -6,6 +6,7 @@ import { parseCommand, parseInput } from "../registry/parse.ts";
 import type { Person } from "../registry/person.ts";
 import { apologise, hintOf, say } from "./apology.ts";
 import type { Ask } from "./ask.ts";
+import { runInEmergency } from "./break-glass.ts";
 import { change } from "./change.ts";
 import { controlFor } from "./control.ts";
 import { recentRequests } from "./recent.ts";
@@ -22,7 +23,11 @@ export async function runWords(text: string, ask: Ask, reply: Reply, talk: Talk)
   if ("refusal" in parsed) {
     return reply.privately(say(md`${parsed.refusal.text}`, hintOf(parsed.refusal.hint)));
   }
-  await run(parsed.command, parsed.input, ask, reply, talk);
+  const { command, input, breakGlass } = parsed;
+  if (breakGlass !== undefined && isChange(command)) {
+    return runInEmergency(command, input, breakGlass, ask, reply, talk);
+  }
+  await run(command, input, ask, reply, talk);
 }
 
 /**

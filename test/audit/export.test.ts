@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { isDeepStrictEqual } from "node:util";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { findSigningKey } from "../../src/audit/checkpoint.ts";
 import { eraseRecords } from "../../src/audit/erase.ts";
@@ -16,7 +16,7 @@ async function someExport(count: number, isSigned = true): Promise<AuditExport> 
   await append(world, count);
   await sealAll(world, folder.path);
   const signingKey = isSigned ? findSigningKey(folder.path) : undefined;
-  return exportAudit({ redis: world.redis, key: world.key, signingKey });
+  return await exportAudit({ redis: world.redis, key: world.key, signingKey });
 }
 
 describe("an export of the audit trail", () => {
@@ -33,7 +33,6 @@ describe("an export of the audit trail", () => {
 
   it("can be checked with sha256sum, as it says itself", async () => {
     const file = await someExport(2);
-    const sum = (input: string) => execFileSync("sha256sum", { input }).toString().slice(0, 64);
     let before = file.before;
     for (const { seq, id, at, payload, hash, salt, record } of file.records) {
       expect(sum(`${salt}${record}`)).toBe(payload);
@@ -91,6 +90,16 @@ describe("an export of the audit trail", () => {
     expect(verifyExport(unsigned, { trustedKeys: [file.signedBy ?? ""] }).is).toBe("broken");
   });
 
+  it("knows one spelling of a signature only", async () => {
+    const file = await someExport(1);
+    const last = file.signature?.at(-3) ?? "";
+    const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    // decodes to the same bytes
+    const twin = digits[digits.indexOf(last) + 1] ?? "";
+    const signature = `${file.signature?.slice(0, -3)}${twin}==`;
+    expect(verifyExport({ ...file, signature }).problem?.kind).toBe("file");
+  });
+
   it("is refused in plain words when it is something else", () => {
     for (const text of ["", "{}", "[1]", "null", '{"format":"gatehouse-audit-export-1"}'])
       expect(verifyExport(text).problem?.kind).toBe("file");
@@ -100,12 +109,13 @@ describe("an export of the audit trail", () => {
     const file = await someExport(12);
     fc.assert(
       fc.property(change(file), ({ changed, seq }) => {
-        fc.pre(!isDeepStrictEqual(changed, file));
-        const { is, problem } = verifyExport(changed);
+        const text = JSON.stringify(changed);
+        fc.pre(!isSame(text, file));
+        const { is, problem } = verifyExport(text);
         expect(is).toBe("broken");
         expect(problem?.seq).toBeLessThanOrEqual(seq);
       }),
-      { numRuns: 500 },
+      { numRuns: 300 },
     );
   });
 
@@ -123,10 +133,14 @@ describe("an export of the audit trail", () => {
           expect(verifyExport(changed).is).toBe("broken");
         },
       ),
-      { numRuns: 500 },
+      { numRuns: 300 },
     );
   });
 });
+
+function sum(input: string): string {
+  return execFileSync("sha256sum", { input }).toString().slice(0, 64);
+}
 
 function isSame(text: string, file: AuditExport): boolean {
   try {
@@ -136,7 +150,7 @@ function isSame(text: string, file: AuditExport): boolean {
   }
 }
 
-/** One change somewhere, and the number of the record it is in (the first one, when it is in none). */
+/** One change somewhere, and the number of the record it is in (one behind the last, when it is in none). */
 function change(file: AuditExport): fc.Arbitrary<{ changed: unknown; seq: number }> {
   const count = file.records.length;
   const index = fc.nat(count - 1);
@@ -187,11 +201,11 @@ function change(file: AuditExport): fc.Arbitrary<{ changed: unknown; seq: number
     })),
     index.map((keep) => ({ seq: keep + 1, changed: records((copy) => void copy.splice(keep)) })),
     fc.constantFrom(...Object.keys(file)).map((name) => ({
-      seq: 1,
+      seq: count + 1,
       changed: Object.fromEntries(Object.entries(file).filter(([other]) => other !== name)),
     })),
     fc.tuple(fc.constantFrom(...Object.keys(file)), value).map(([name, put]) => ({
-      seq: 1,
+      seq: count + 1,
       changed: { ...file, [name]: put },
     })),
   );

@@ -73,10 +73,10 @@ describe("the sealer", () => {
     await using world = await testRedis();
     await using folder = await testFolder();
     const { redis, key } = world;
-    let isOver = false;
+    const over = new AbortController();
     const appending = (async () => {
       let count = 0;
-      for (; !isOver; count += 50) {
+      for (; !over.signal.aborted; count += 50) {
         await append(world, 50);
         await sleep(5);
       }
@@ -93,7 +93,7 @@ describe("the sealer", () => {
       child.kill("SIGKILL");
       await once(child, "exit");
     }
-    isOver = true;
+    over.abort();
     const count = await appending;
     await sealAll(world, folder.path);
     const { all } = openAnchors(folder.path, key.namespace);

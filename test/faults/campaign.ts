@@ -92,7 +92,7 @@ export async function runCampaign(options: {
   await sleep(2000);
   await crew.end();
   say(`  ${Math.round((performance.now() - began) / 1000)} s: all asked, ${await stage.redis.zcard(openKey)} open, no more faults`);
-  await stage.quiet(90_000).catch((error: unknown) => say(String(error)));
+  await stage.quiet(120_000).catch((error: unknown) => say(String(error)));
   const frozen = await stage.redis.get(`{${stage.namespace}}:freeze`);
   const whys: Record<string, number> = {};
   for (const { state, progress } of await stage.journal()) {

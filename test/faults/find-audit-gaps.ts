@@ -8,7 +8,7 @@ const legal: Record<string, readonly string[]> = {
   sending: ["sending", "accepted", "rejected", "unclear", "authorized", "done"],
   accepted: ["accepted", "done", "failed", "unclear"],
   unclear: ["unclear", "done", "failed", "not-applied", "unknown", "accepted", "rejected", "authorized"],
-  "not-applied": ["authorized", "not-applied", "accepted", "unclear"],
+  "not-applied": ["authorized", "not-applied", "accepted", "rejected", "unclear", "done"],
   unknown: ["unknown", "done", "not-applied", "failed"],
 };
 

@@ -36,7 +36,7 @@ export const campaignPace: Pace = {
   settleDeadline: 15_000,
   restartMark: 2500,
   claimWindow: 600,
-  staleAfter: 600_000,
+  staleAfter: 60_000,
 };
 
 /** Slack's limits, scaled: one message per 60 ms and channel instead of one per second, edits likewise. */

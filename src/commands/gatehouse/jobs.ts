@@ -1,17 +1,11 @@
 import * as z from "zod";
-import { message, section, sentence, table } from "../../messages/message.ts";
+import { message, readable, section, sentence } from "../../messages/message.ts";
 import { duration, md } from "../../messages/text.ts";
 import { defineCommand } from "../../registry/define.ts";
+import { shownTable } from "../shown-table.ts";
+import { stateWords } from "../state-words.ts";
 
-const states: Readonly<Record<string, string>> = {
-  draft: "waits for approval",
-  authorized: "waits to begin",
-  sending: "being sent",
-  accepted: "running",
-  unclear: "being looked into",
-  "not-applied": "did not happen",
-  unknown: "❓ outcome unknown",
-};
+const most = 60;
 
 export const jobs = defineCommand({
   kind: "read",
@@ -21,24 +15,29 @@ export const jobs = defineCommand({
   class: "read",
   args: z.object({}),
   async answer(_args, { person, recentRequests, now }) {
-    const open = await recentRequests({ open: true, most: 60 });
+    const [mine, newest] = await Promise.all([
+      recentRequests({ open: true, requesterId: person.id, most }),
+      recentRequests({ open: true, most }),
+    ]);
+    const others = newest.filter(({ requesterId }) => requesterId !== person.id);
+    const open = [...mine, ...others];
     if (open.length === 0) return sentence(md`Nothing runs, and nothing waits.`);
-    const isMine = (one: (typeof open)[number]) => Number(one.requesterId === person.id);
-    const sorted = [...open].toSorted((a, b) => isMine(b) - isMine(a) || b.createdAt - a.createdAt);
-    const mine = sorted.filter((one) => one.requesterId === person.id).length;
+    const { block, shown } = shownTable(
+      ["what", "on", "state", "since", "request"],
+      open.map((one) => [
+        one.command,
+        one.target.name,
+        stateWords(one.state),
+        duration(Math.max(1000, now() - one.createdAt)),
+        one.id,
+      ]),
+    );
+    const isMore = mine.length === most || newest.length === most;
+    const head = md`*${open.length}${isMore ? " or more" : ""} open*, ${mine.length} of them yours`;
     return message(
-      `${open.length} requests are open, ${mine} of them yours`,
-      section(md`*${open.length} open*, ${mine} of them yours`),
-      table(
-        ["what", "on", "state", "since", "request"],
-        sorted.map((one) => [
-          one.command,
-          one.target.name,
-          states[one.state] ?? one.state,
-          duration(Math.max(1000, now() - one.createdAt)),
-          one.id,
-        ]),
-      ),
+      readable(head),
+      section(shown < open.length ? md`${head}. The first ${shown} are shown.` : head),
+      block,
     );
   },
 });

@@ -1,7 +1,9 @@
 import * as z from "zod";
-import { message, section } from "../../messages/message.ts";
-import { lines, md } from "../../messages/text.ts";
+import { message, readable, section } from "../../messages/message.ts";
+import { lines, md, plain } from "../../messages/text.ts";
 import { defineCommand } from "../../registry/define.ts";
+
+const mostLines = 10;
 
 export const status = defineCommand({
   kind: "read",
@@ -13,12 +15,18 @@ export const status = defineCommand({
   async answer(_args, context) {
     const rows = await context.status();
     const bad = rows.filter(({ ok }) => !ok).length;
+    const head = bad === 0 ? md`*All is well.*` : md`*${bad} of ${rows.length} need a look.*`;
     return message(
-      bad === 0 ? "All is well" : `${bad} of ${rows.length} need a look`,
+      readable(head),
       section(
         lines(
-          bad === 0 ? md`*All is well.*` : md`*${bad} of ${rows.length} need a look.*`,
-          ...rows.map(({ name, ok, detail }) => md`${ok ? "✅" : "⚠️"} *${name}*: ${detail}`),
+          head,
+          ...rows
+            .slice(0, mostLines)
+            .map(
+              ({ name, ok, detail }) =>
+                md`${ok ? "✅" : "⚠️"} *${plain(name, 60)}*: ${plain(detail, 200)}`,
+            ),
         ),
       ),
     );

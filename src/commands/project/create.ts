@@ -63,6 +63,8 @@ export const create = defineCommand({
       now[0]?.status !== "ERROR" &&
       now[0]?.status !== "DELETING",
     mark: (now) => (now?.length ?? 0) > 0,
+    // The list itself is the control read: it answers, and the name is not in it
+    untouched: (now, before) => now?.length === 0 && before?.length === 0,
     again: "never",
   },
   perform: (_project, given, { compute }) => compute.projects.create(newProject(given)),

@@ -2,6 +2,7 @@ import * as z from "zod";
 import { lines, md, name } from "../../messages/text.ts";
 import { target } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
+import { notChangeable } from "./project-effects.ts";
 
 const mostNamed = 30;
 
@@ -32,10 +33,7 @@ export const deleteProject = defineCommand({
     ],
   },
   effect: {
-    notNow: (project) =>
-      project.status === "DELETING"
-        ? { text: `${project.name} is being deleted already.` }
-        : undefined,
+    notNow: notChangeable,
     wanted: (now) => now === undefined,
     mark: (now) => now?.status === "DELETING",
     untouched: (now, before) => now !== undefined && now.status === before?.status,

@@ -1,9 +1,10 @@
 import * as z from "zod";
-import { context, message, section, table } from "../../messages/message.ts";
+import { context, message, readable, section } from "../../messages/message.ts";
 import { lines, md, name } from "../../messages/text.ts";
 import { flagOnly, wholeNumber } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
 import { inventoryAge } from "../inventory-age.ts";
+import { shownTable } from "../shown-table.ts";
 import { byTrouble, countByStatus, statusSign } from "../status-words.ts";
 
 const perPage = 50;
@@ -29,8 +30,11 @@ export const list = defineCommand({
     const age = inventoryAge(await inventory.state(), now());
     const pages = Math.max(1, Math.ceil(projects.length / perPage));
     if (projects.length === 0) {
-      const others = all.length === 0 ? md`` : md` There are ${countByStatus(all)}.`;
-      return message("No projects", section(md`No projects match.${others}`), context(age));
+      const nothing =
+        all.length === 0
+          ? md`There are no projects. ${name("/project create")} makes one.`
+          : md`No projects match. There are ${countByStatus(all)}; ${name("/project list")} shows them.`;
+      return message(readable(nothing), section(nothing), context(age));
     }
     if (page > pages) {
       return message(
@@ -40,29 +44,45 @@ export const list = defineCommand({
         ),
       );
     }
-    const shown = projects.slice((page - 1) * perPage, page * perPage);
-    return message(
-      `${projects.length} projects: ${countByStatus(projects)}`,
-      section(
-        md`*${projects.length} ${projects.length === 1 ? "project" : "projects"}*: ${countByStatus(projects)}`,
-      ),
-      table(
-        ["name", "status", "type", "region", "id"],
-        shown.map((one) => [
+    const first = (page - 1) * perPage;
+    const { block, shown } = shownTable(
+      ["name", "status", "type", "region", "id"],
+      projects
+        .slice(first, first + perPage)
+        .map((one) => [
           one.name,
           `${statusSign(one.status)} ${one.status}`,
           one.type,
           one.region ?? "",
           one.id,
         ]),
-      ),
+    );
+    const cut = Math.min(perPage, projects.length - first) - shown;
+    const head = md`*${projects.length} ${projects.length === 1 ? "project" : "projects"}*: ${countByStatus(projects)}`;
+    return message(
+      readable(head),
+      section(head),
+      block,
       context(
         lines(
-          pages > 1 &&
-            md`Page ${page} of ${pages}; ${name(`/project list --page ${page + 1}`)} goes on.`,
+          pages > 1 && pageWords(page, pages, { type, status }),
+          cut > 0 && md`${cut} of this page found no room: their names are long.`,
           age,
         ),
       ),
     );
   },
 });
+
+/** The next page keeps the filters. */
+function pageWords(
+  page: number,
+  pages: number,
+  filters: Readonly<Record<string, string | undefined>>,
+) {
+  if (page === pages) return md`Page ${page} of ${pages}, the last.`;
+  const given = Object.entries(filters).flatMap(([key, value]) =>
+    value === undefined ? [] : [` --${key} ${value}`],
+  );
+  return md`Page ${page} of ${pages}; ${name(`/project list${given.join("")} --page ${page + 1}`)} goes on.`;
+}

@@ -1,9 +1,10 @@
 import * as z from "zod";
-import { context, fields, message, section, table } from "../../messages/message.ts";
-import { md, name } from "../../messages/text.ts";
+import { context, fields, message, readable, section } from "../../messages/message.ts";
+import { md, name, plain } from "../../messages/text.ts";
 import { target } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
-import { byTrouble, countByStatus, statusSign } from "../status-words.ts";
+import { shownTable } from "../shown-table.ts";
+import { countByStatus, mostTroubled, statusSign } from "../status-words.ts";
 
 const mostRows = 50;
 
@@ -19,22 +20,23 @@ export const show = defineCommand({
     const project = await compute.projects.get(found.id);
     const vms = project.type === "TEE_VM" ? await compute.projects.vms(found.id) : [];
     await inventory.note({ project });
-    const rows = [...vms]
-      .toSorted(byTrouble)
-      .slice(0, mostRows)
-      .map((vm) => [
+    const { block, shown } = shownTable(
+      ["name", "status", "cpu", "memory", "IP address"],
+      mostTroubled(vms, mostRows).map((vm) => [
         vm.name,
         `${statusSign(vm.status)} ${vm.status}`,
         String(vm.specs?.cpu ?? ""),
         String(vm.specs?.memory ?? ""),
         vm.ipAddress ?? "",
-      ]);
+      ]),
+    );
+    const head = md`${statusSign(project.status)} *${plain(project.name)}* is *${plain(project.status)}*`;
     return message(
-      `${project.name} is ${project.status}`,
-      section(md`${statusSign(project.status)} *${project.name}* is *${project.status}*`),
+      readable(head),
+      section(head),
       fields([
-        ["Type", md`${project.type}`],
-        ["Region", md`${project.region ?? "not told"}`],
+        ["Type", md`${plain(project.type)}`],
+        ["Region", md`${plain(project.region ?? "not told")}`],
         project.createdAt
           ? ["Created", md`${project.createdAt.slice(0, 16).replace("T", " ")} UTC`]
           : undefined,
@@ -45,7 +47,7 @@ export const show = defineCommand({
       ...(vms.length > 0
         ? [
             section(md`*${vms.length} ${vms.length === 1 ? "VM" : "VMs"}*: ${countByStatus(vms)}`),
-            table(["name", "status", "cpu", "memory", "IP address"], rows),
+            block,
           ]
         : [
             section(
@@ -55,8 +57,8 @@ export const show = defineCommand({
             ),
           ]),
       context(
-        vms.length > mostRows
-          ? md`The first ${mostRows} are shown; ${name(`/vm list ${project.name}`)} lists by status. Id ${name(project.id)}`
+        vms.length > shown
+          ? md`The first ${shown} of ${vms.length} are shown; ${name(`/vm list ${plain(project.name, 60)} --status ERROR`)} narrows it. Id ${name(project.id)}`
           : md`Id ${name(project.id)}`,
       ),
     );

@@ -3,6 +3,8 @@ import type { Project } from "../../compute/compute.ts";
 import { md, name as named } from "../../messages/text.ts";
 import { target, wholeNumber } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
+import { keepsSpecs } from "../keeps-specs.ts";
+import { notChangeable } from "./project-effects.ts";
 
 const args = z
   .object({
@@ -46,14 +48,10 @@ export const update = defineCommand({
   },
   effect: {
     already: (project, given) => hasFields(project, given),
-    notNow: (project) =>
-      project.status === "DELETING" ? { text: `${project.name} is being deleted.` } : undefined,
+    notNow: notChangeable,
     wanted: (now, _before, given) => now !== undefined && hasFields(now, given),
-    untouched: (now, before) =>
-      now !== undefined &&
-      now.name === before?.name &&
-      now.specs?.cpu === before.specs?.cpu &&
-      now.specs?.memory === before.specs?.memory,
+    untouched: (now, before, given) =>
+      now !== undefined && now.name === before?.name && keepsSpecs(now.specs, before.specs, given),
     again: "once",
   },
   perform: (project, { name, cpu, memory }, { compute }) =>

@@ -1,11 +1,12 @@
 import * as z from "zod";
 import type { KnownVm } from "../../inventory/inventory.ts";
-import { context, message, section, table } from "../../messages/message.ts";
-import { lines, md, name } from "../../messages/text.ts";
+import { context, message, readable, section } from "../../messages/message.ts";
+import { lines, md, name, plain } from "../../messages/text.ts";
 import { flagOnly, target } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
 import { inventoryAge } from "../inventory-age.ts";
-import { byTrouble, countByStatus, statusSign } from "../status-words.ts";
+import { shownTable } from "../shown-table.ts";
+import { countByStatus, mostTroubled, statusSign } from "../status-words.ts";
 
 const mostRows = 50;
 
@@ -26,27 +27,37 @@ export const list = defineCommand({
     const vms = wanted === undefined ? all : all.filter((vm) => vm.status.toUpperCase() === wanted);
     const age = inventoryAge(await inventory.state(), now());
     const where = within ? md` in ${name(within.name)}` : md``;
-    const only = wanted === undefined ? md`` : md` with status ${wanted}`;
+    const only = wanted === undefined ? md`` : md` with status ${plain(wanted)}`;
     if (vms.length === 0) {
-      const others = all.length === 0 ? md`` : md` There are ${countByStatus(all)}.`;
-      return message("No VMs", section(md`No VMs${where}${only}.${others}`), context(age));
+      const way = all.length > 0 ? md`There are ${countByStatus(all)}.` : wayOut(within?.name);
+      const nothing = md`No VMs${where}${only}. ${way}`;
+      return message(readable(nothing), section(nothing), context(age));
     }
-    const shown = [...vms].toSorted(byTrouble).slice(0, mostRows);
+    const { block, shown } = shownTable(
+      ["name", "status", "project", "region", "cpu", "memory"],
+      mostTroubled(vms, mostRows).map(row),
+    );
     const head = md`*${vms.length} ${vms.length === 1 ? "VM" : "VMs"}*${where}${only}: ${countByStatus(vms)}`;
     return message(
-      `${vms.length} VMs: ${countByStatus(vms)}`,
+      readable(head),
       section(head),
-      table(["name", "status", "project", "region", "cpu", "memory"], shown.map(row)),
+      block,
       context(
         lines(
-          vms.length > shown.length &&
-            md`The first ${shown.length} of ${vms.length} are shown. ${name("/vm list <project>")} or ${name("--status ERROR")} narrows it.`,
+          vms.length > shown &&
+            md`The first ${shown} of ${vms.length} are shown. ${name("/vm list <project>")} or ${name("--status ERROR")} narrows it.`,
           age,
         ),
       ),
     );
   },
 });
+
+function wayOut(projectName: string | undefined) {
+  return projectName === undefined
+    ? md`${name("/project list")} shows the projects; those of type TEE_VM have VMs.`
+    : md`${name("/vm list")} shows those of all projects.`;
+}
 
 function row(vm: KnownVm): string[] {
   return [

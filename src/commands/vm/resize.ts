@@ -3,6 +3,7 @@ import { isSettledVmStatus } from "../../compute/settle.ts";
 import { md } from "../../messages/text.ts";
 import { flagOnly, target, wholeNumber } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
+import { keepsSpecs } from "../keeps-specs.ts";
 import { hasSpecs, onlyIn } from "./vm-effects.ts";
 
 export const resize = defineCommand({
@@ -36,8 +37,10 @@ export const resize = defineCommand({
       }),
     wanted: (now, _before, args) =>
       now !== undefined && hasSpecs(now, args) && now.status !== "ERROR",
-    untouched: (now, before) =>
-      now !== undefined && isSettledVmStatus(now.status) && hasSpecs(now, before?.specs ?? {}),
+    untouched: (now, before, args) =>
+      now !== undefined &&
+      isSettledVmStatus(now.status) &&
+      keepsSpecs(now.specs, before?.specs, args),
     again: "once",
   },
   perform: (vm, { cpu, memory }, { compute }) => compute.vms.resize(vm.id, { cpu, memory }),

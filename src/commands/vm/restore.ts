@@ -27,6 +27,7 @@ export const restore = defineCommand({
   }),
   say: { verb: "Restore", doing: "Restoring", done: "Restored" },
   offeredIn: ["RUNNING", "STOPPED", "ERROR"],
+  safetyFirst: ({ noSafety }) => noSafety !== true,
   dialog: {
     warn: ({ target: vm, snapshots }) => [
       md`⚠️ All data of ${name(vm.name)} is replaced by the snapshot's. What was written since is lost.`,

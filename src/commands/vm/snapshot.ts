@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { md, name as code } from "../../messages/text.ts";
 import { target } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
 import { unknownStatus } from "./vm-effects.ts";
@@ -24,10 +25,14 @@ export const snapshot = defineCommand({
   effect: {
     notNow: (vm) => unknownStatus(vm),
     // The service can't list snapshots: its answer is all there will ever be
-    provenBy: (answer) => answer.snapshotId !== undefined,
+    provenBy: () => true,
     wanted: () => false,
     again: "never",
   },
+  tell: (_before, _after, { name }, { snapshotId }) =>
+    snapshotId === undefined
+      ? md`The service accepted it but gave no id, so it can't be confirmed, and it can't be restored by its name${name === undefined ? "" : ` ${name}`}.`
+      : md`Its id is ${code(snapshotId)}.`,
   perform: (vm, { name }, { compute }) =>
     compute.vms.snapshot(vm.id, name ?? defaultName(vm.name, new Date())),
 });

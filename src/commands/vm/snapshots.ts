@@ -1,8 +1,9 @@
 import * as z from "zod";
-import { context, message, section, table } from "../../messages/message.ts";
+import { context, message, readable, section } from "../../messages/message.ts";
 import { duration, md, name } from "../../messages/text.ts";
 import { target } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
+import { shownTable } from "../shown-table.ts";
 
 const mostRows = 50;
 
@@ -20,13 +21,8 @@ export const snapshots = defineCommand({
       md`The service can't list snapshots: these are the ones taken from here, or restored by an id typed here. Their size is unknown.`,
     );
     if (all.length === 0) {
-      return message(
-        `No known snapshots of ${vm.name}`,
-        section(
-          md`I know no snapshot of ${name(vm.name)}. ${name(`/vm snapshot ${vm.name}`)} takes one.`,
-        ),
-        note,
-      );
+      const nothing = md`I know no snapshot of ${name(vm.name)}. ${name(`/vm snapshot ${vm.name}`)} takes one.`;
+      return message(readable(nothing), section(nothing), note);
     }
     const rows = all
       .slice(0, mostRows)
@@ -38,12 +34,15 @@ export const snapshots = defineCommand({
         [one.specs?.cpu, one.specs?.memory, one.specs?.disk].map((n) => n ?? "?").join(" · "),
         one.measurement ? `${one.measurement.slice(0, 12)}…` : "not known",
       ]);
+    const { block, shown } = shownTable(
+      ["name", "id", "taken", "by", "cpu · memory · disk", "measurement"],
+      rows,
+    );
+    const head = md`*${all.length} ${all.length === 1 ? "snapshot" : "snapshots"}* of ${name(vm.name)}, newest first`;
     return message(
-      `${all.length} snapshots of ${vm.name}`,
-      section(
-        md`*${all.length} ${all.length === 1 ? "snapshot" : "snapshots"}* of ${name(vm.name)}, newest first`,
-      ),
-      table(["name", "id", "taken", "by", "cpu · memory · disk", "measurement"], rows),
+      readable(head),
+      section(shown < all.length ? md`${head}. The first ${shown} are shown.` : head),
+      block,
       note,
     );
   },

@@ -6,10 +6,12 @@ import {
   fields,
   message,
   type Message,
+  readable,
   section,
 } from "../../messages/message.ts";
-import { duration, type Markdown, md, name } from "../../messages/text.ts";
+import { duration, type Markdown, md, name, plain } from "../../messages/text.ts";
 import type { ChangeCommand, Command, RequestSummary } from "../../registry/define.ts";
+import { stateWords } from "../state-words.ts";
 import { statusSign } from "../status-words.ts";
 
 /** One VM at a glance, with buttons for what its state allows and this person may do. */
@@ -21,14 +23,17 @@ export function vmCard(card: {
   mayRun(command: Command): boolean;
   now: number;
 }): Message {
-  const { vm, projectName, open, now } = card;
+  const { vm, open, now } = card;
   const measurement = vm.attestation?.measurement;
+  const [called, status, projectName] = [vm.name, vm.status, card.projectName].map((text) =>
+    plain(text),
+  );
   return message(
-    `${vm.name} in ${projectName} is ${vm.status}`,
-    section(md`${statusSign(vm.status)} *${vm.name}* is *${vm.status}*`),
+    readable(md`${called} in ${projectName} is ${status}`),
+    section(md`${statusSign(vm.status)} *${called}* is *${status}*`),
     fields([
       ["Project", md`${projectName}`],
-      ["Region", md`${vm.region ?? "not told"}`],
+      ["Region", md`${plain(vm.region ?? "not told")}`],
       [
         "CPU · memory · disk",
         md`${[vm.specs?.cpu, vm.specs?.memory, vm.specs?.disk].map((n) => n ?? "?").join(" · ")}`,
@@ -52,7 +57,7 @@ function attestationWords({ attestation }: Vm): Markdown {
 }
 
 function runningWords(request: RequestSummary, now: number): Markdown {
-  return md`⏳ ${request.command} is ${request.state}, for ${duration(Math.max(1000, now - request.createdAt))} (${name(request.id)})`;
+  return md`⏳ ${request.command} (${stateWords(request.state)}), for ${duration(Math.max(1000, now - request.createdAt))} (${name(request.id)})`;
 }
 
 function cardButtons(card: Parameters<typeof vmCard>[0]): ButtonSpec[] {
@@ -77,8 +82,8 @@ function cardButtons(card: Parameters<typeof vmCard>[0]): ButtonSpec[] {
     return {
       ...base,
       confirm: {
-        title: `${verb} ${vm.name}?`,
-        text: `${vm.name} is ${vm.status} now. What runs on it is interrupted.`,
+        title: `${verb} ${plain(vm.name, 80)}?`,
+        text: `${plain(vm.name, 80)} is ${plain(vm.status, 40)} now. What runs on it is interrupted.`,
         confirm: verb,
         style: "danger",
       },

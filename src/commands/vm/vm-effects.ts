@@ -27,7 +27,7 @@ export function unknownStatus(vm: Vm): Refusal | undefined {
   };
 }
 
-/** Refuses but in these statuses; transitional ones are waited out by the gate. */
+/** Refuses but in these statuses. CREATING and REBOOTING pass: the gate waits them out. DELETING leads nowhere. */
 export function onlyIn(
   vm: Vm,
   statuses: readonly string[],
@@ -35,6 +35,7 @@ export function onlyIn(
 ): Refusal | undefined {
   const odd = unknownStatus(vm);
   if (odd) return odd;
+  if (vm.status === "DELETING") return { text: `${vm.name} is being deleted.` };
   return isSettledVmStatus(vm.status) && !statuses.includes(vm.status) ? otherwise : undefined;
 }
 

@@ -1,0 +1,90 @@
+import { nearest } from "../nearest.ts";
+import { UserError } from "../errors.ts";
+import type { Command } from "./define.ts";
+import type { Word } from "./tokenize.ts";
+import { type Argument, argumentsOf, flagName, usageOf } from "./usage.ts";
+
+/** Arguments as they were written, by key: text, lists of text, and `true` for switches. Nothing is coerced. */
+export type Input = Record<string, unknown>;
+
+/** A refusal with the right way to write it. */
+export function wrong(command: Command, text: string): UserError {
+  return new UserError(
+    text,
+    `It is written \`${usageOf(command)}\`, for example \`${command.example}\`.`,
+  );
+}
+
+/** Words after the command → arguments, by `--key value` or by position. Throws UserError; unknown flags are never ignored. */
+export function readArguments(command: Command, words: readonly Word[]): Input {
+  const all = argumentsOf(command);
+  const input: Input = {};
+  const positional: string[] = [];
+  // What takes the rest takes it as it is: `/gatehouse can-i vm list --status ERROR`
+  const positions = all.filter(({ isFlag }) => !isFlag);
+  const restAt = positions.findIndex(({ isRest }) => isRest);
+  for (let index = 0; index < words.length; index++) {
+    const word = words[index] as Word;
+    const isRest = restAt >= 0 && positional.length > restAt;
+    const flag = word.isQuoted || isRest ? null : flagIn(word.text);
+    if (!flag) {
+      positional.push(word.text);
+      continue;
+    }
+    const argument = all.find(({ key }) => flagName(key) === `--${flag.name.toLowerCase()}`);
+    if (!argument) throw unknownFlag(command, all, flag.name);
+    const shown = flagName(argument.key);
+    if (Object.hasOwn(input, argument.key)) throw wrong(command, `${shown} is given twice.`);
+    if (argument.isSwitch) {
+      if (flag.value !== undefined) throw wrong(command, `${shown} takes no value.`);
+      input[argument.key] = true;
+      continue;
+    }
+    const value = flag.value ?? takeValue(words[++index]);
+    if (value === undefined) throw wrong(command, `${shown} needs a value.`);
+    input[argument.key] = argument.isList ? value.split(",").filter(Boolean) : value;
+  }
+  place(command, positions, positional, input);
+  return input;
+}
+
+function flagIn(text: string): { name: string; value: string | undefined } | undefined {
+  const found = /^--(\p{L}[\p{L}\p{N}-]*)(?:=([\s\S]*))?$/u.exec(text);
+  return found?.[1] === undefined ? undefined : { name: found[1], value: found[2] };
+}
+
+function takeValue(word: Word | undefined): string | undefined {
+  if (word === undefined) return undefined;
+  return !word.isQuoted && /^--\p{L}/u.test(word.text) ? undefined : word.text;
+}
+
+function place(
+  command: Command,
+  positions: readonly Argument[],
+  words: readonly string[],
+  input: Input,
+): void {
+  const waiting = [...words];
+  for (const { key, isList, isRest } of positions) {
+    if (waiting.length === 0) return;
+    if (Object.hasOwn(input, key)) continue;
+    if (isList) input[key] = waiting.splice(0);
+    else if (isRest) input[key] = waiting.splice(0).join(" ");
+    else input[key] = waiting.shift();
+  }
+  if (waiting.length > 0) {
+    const count = waiting.length === 1 ? "one word" : `${waiting.length} words`;
+    throw wrong(command, `That is ${count} too many: ${waiting[0]?.slice(0, 60)}.`);
+  }
+}
+
+function unknownFlag(command: Command, all: readonly Argument[], flag: string): UserError {
+  const near = nearest(
+    flag,
+    all.map(({ key }) => flagName(key).slice(2)),
+  );
+  return new UserError(
+    `/${command.name} has no --${flag.slice(0, 40)}. Nothing was done.`,
+    near ? `Did you mean \`--${near}\`?` : `It is written \`${usageOf(command)}\`.`,
+  );
+}

@@ -1,0 +1,84 @@
+import { UserError } from "../errors.ts";
+import { context, message, section } from "../messages/message.ts";
+import { Markdown, md, name, when } from "../messages/text.ts";
+import { say } from "./apology.ts";
+import type { Ask } from "./ask.ts";
+import { publicly } from "./publicly.ts";
+import { isRefused } from "./refuse.ts";
+import type { Reply } from "./reply.ts";
+import { resolveTarget } from "./resolve.ts";
+import { readContext } from "./run.ts";
+import type { Talk } from "./talk.ts";
+
+/** When the service doesn't say how long a session is good for. */
+const shownForMs = 60_000;
+/** Slack lets a response URL be used for half an hour. */
+const longestMs = 25 * 60_000;
+
+/**
+ * Opens a console and shows its address to whoever pressed, in place of the button, and takes it away when it expires.
+ * The address lives in this function and in that one ephemeral message: not in Redis, logs, the audit trail or errors.
+ */
+export async function openConsole(
+  ask: Extract<Ask, { kind: "button" }>,
+  value: Record<string, unknown>,
+  reply: Reply,
+  talk: Talk,
+): Promise<void> {
+  const command = talk.commands.find((one) => one.name === "vm console");
+  if (!command || command.kind !== "read" || typeof value["vm"] !== "string") {
+    throw new UserError("This button no longer works.", "Ask again with `/vm console`.");
+  }
+  const person = await talk.person(ask.userId, ask.teamId, { fresh: true });
+  const vm = await resolveTarget("vm", value["vm"], talk.inventory);
+  const asked = { command, targets: [vm], person, channelId: ask.channelId };
+  if (await isRefused(asked, reply, talk)) return;
+  // The checks of the command once more: what was offered minutes ago may not be allowed now
+  await command.answer(value as never, readContext(person, ask, talk));
+  const frozen = await talk.store.freezeState();
+  if (frozen) throw new UserError(`All changes are frozen by ${frozen.by}, consoles too.`);
+  const session = await talk.compute.vms.console(vm.id);
+  const now = talk.now();
+  const told = session.expiresAt === undefined ? Number.NaN : Date.parse(session.expiresAt);
+  const until = Math.min(
+    Number.isFinite(told) && told > now ? told : now + shownForMs,
+    now + longestMs,
+  );
+  await talk.store.note({
+    what: "console",
+    who: person.id,
+    team: person.teamId,
+    target: { kind: "vm", id: vm.id, name: vm.name },
+    until,
+    ...(typeof value["insist"] === "string" ? { insisted: value["insist"].slice(0, 300) } : {}),
+  });
+  await reply.instead(
+    message(
+      `Console on ${vm.name}`,
+      section(
+        md`Console on ${name(vm.name)}, good until ${when(until)}. Only you see this; it goes away by itself.`,
+      ),
+      section(new Markdown(`\`\`\`${shownUrl(session.url)}\`\`\``)),
+      context(
+        md`Open it with your VNC or serial client. Don't pass it on: whoever holds it holds the machine.`,
+      ),
+    ),
+  );
+  const open = say(md`🖥️ Console on ${name(vm.name)} open by ${person.name} until ${when(until)}.`);
+  await publicly(open, ask, { ...reply, privately: async () => undefined }, talk);
+  const gone = setTimeout(() => {
+    void reply.instead(
+      say(md`The console on ${name(vm.name)} has expired. ${name("/vm console")} opens another.`),
+    );
+  }, until - now);
+  gone.unref();
+}
+
+/** As Slack wants it in a code block; a backtick can't stand in an address. */
+function shownUrl(url: string): string {
+  return url
+    .replaceAll("`", "%60")
+    .replaceAll("&", "&amp;")
+    .replaceAll("<", "&lt;")
+    .replaceAll(">", "&gt;");
+}

@@ -1,0 +1,62 @@
+import { describe, expect, it } from "vitest";
+import { anchorDaily, anchorHead } from "../../src/audit/anchor-head.ts";
+import { openAnchors } from "../../src/audit/anchors.ts";
+import { createLog, silentLog } from "../../src/log.ts";
+import type { Message } from "../../src/messages/message.ts";
+import { testRedis } from "../support/with-redis.ts";
+import { append, sealAll, testFolder } from "./trail-of.ts";
+
+function refuse(): Promise<void> {
+  return Promise.reject(new Error("Slack is away"));
+}
+
+describe("the head of the audit trail", () => {
+  it("is written to the log and to the disk", async () => {
+    await using world = await testRedis();
+    await using folder = await testFolder();
+    const { redis, key } = world;
+    await append(world, 3);
+    await sealAll(world, folder.path);
+    const lines: string[] = [];
+    const log = createLog({ level: "info", write: (line) => void lines.push(line) });
+    const anchor = await anchorHead({ redis, key, dataDir: folder.path, log });
+    expect(anchor).toMatchObject({ seq: 3 });
+    expect(JSON.parse(lines[0] ?? "")).toMatchObject({
+      event: "audit.head",
+      seq: 3,
+      hash: anchor?.hash,
+    });
+    expect(openAnchors(folder.path, key.namespace).last).toEqual(anchor);
+  });
+
+  it("is posted once a day, however many processes ask", async () => {
+    await using world = await testRedis();
+    await using folder = await testFolder();
+    const posted: Message[] = [];
+    const options = {
+      redis: world.redis,
+      key: world.key,
+      dataDir: folder.path,
+      log: silentLog(),
+      post: async (message: Message) => void posted.push(message),
+    };
+    expect(await anchorDaily(options)).toBe(false);
+    await append(world, 3);
+    await sealAll(world, folder.path);
+    const asked = await Promise.all([1, 2, 3].map(() => anchorDaily(options)));
+    expect(asked.filter(Boolean)).toHaveLength(1);
+    expect(posted).toHaveLength(1);
+    expect(posted[0]?.text).toMatch(/^Head of the audit trail: 3:[0-9a-f]{64}$/);
+  });
+
+  it("is posted by the next who asks, when posting fails", async () => {
+    await using world = await testRedis();
+    await using folder = await testFolder();
+    const { redis, key } = world;
+    await append(world, 1);
+    await sealAll(world, folder.path);
+    const options = { redis, key, dataDir: folder.path, log: silentLog() };
+    await expect(anchorDaily({ ...options, post: refuse })).rejects.toThrow("Slack is away");
+    expect(await anchorDaily({ ...options, post: async () => {} })).toBe(true);
+  });
+});

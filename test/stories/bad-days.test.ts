@@ -1,0 +1,216 @@
+import { describe, expect, it } from "vitest";
+import { startWorld, type TestWorld, testPolicy } from "../support/start-world.ts";
+import { privateRedis } from "../support/with-redis.ts";
+import { hears, wordsOf } from "./words.ts";
+
+const paths = (world: TestWorld) => world.compute.writes().map(({ path }) => path);
+const restartOf = (vm: string) => `/v1/vms/vm-payments-${vm}/restart`;
+
+describe("words that can't be run", () => {
+  it("are answered with one sentence and the way out, and nothing is queued", async () => {
+    await using world = await startWorld();
+    const said: Record<string, string[]> = {};
+    for (const words of [
+      "/vm rstart web-2",
+      "/vm restart",
+      "/vm restart web-2 --force",
+      "/vm list --stauts ERROR",
+      "/vm show web-2 now",
+      "/vm resize web-2 --cpu 1e9 --memory 4",
+      "/gatehouse nonsense",
+    ]) {
+      const before = world.olivia.seesChannel("ops").messages.length;
+      const { acked } = await world.olivia.types("ops", words);
+      expect(acked).toBe(true);
+      await world.olivia.until(() => world.olivia.seesChannel("ops").messages.length > before);
+      const answer = world.olivia.seesChannel("ops").messages.at(-1);
+      expect(answer?.ephemeral).toBe(true);
+      said[words] = answer ? wordsOf(answer).replaceAll("&lt;", "<").split("\n") : [];
+    }
+    expect(said).toMatchObject({
+      "/vm rstart web-2": ["/vm has no rstart.", expect.stringContaining("Did you mean")],
+      "/vm restart": [/needs a vm/i, /\/vm restart <vm…/].map((part) =>
+        expect.stringMatching(part),
+      ),
+      "/vm restart web-2 --force": [
+        "/vm restart has no --force. Nothing was done.",
+        expect.stringContaining("/vm restart <vm…"),
+      ],
+      "/vm list --stauts ERROR": [
+        "/vm list has no --stauts. Nothing was done.",
+        "Did you mean --status?",
+      ],
+      "/vm show web-2 now": [
+        "That is one word too many: now.",
+        expect.stringContaining("for example /vm show web-1"),
+      ],
+      "/vm resize web-2 --cpu 1e9 --memory 4": [
+        "--cpu must be a whole number from 1 to 1000000, in digits.",
+        expect.stringContaining("--cpu CPU --memory MEMORY"),
+      ],
+      "/gatehouse nonsense": [
+        "/gatehouse has no nonsense.",
+        "/gatehouse help lists what there is.",
+      ],
+    });
+    expect(await world.store.recentIds({}, 10)).toEqual([]);
+    expect(paths(world)).toEqual([]);
+  });
+
+  it("that name no VM get buttons for those that were probably meant; pressing one runs it", async () => {
+    await using world = await startWorld();
+    await world.olivia.types("ops", "/vm restart wbe-2");
+    const answer = await hears(world.olivia, "ops", /There is no VM called wbe-2/);
+    expect(answer.ephemeral).toBe(true);
+    expect(wordsOf(answer)).toContain("[web-2 in payments]");
+    expect(await world.store.recentIds({}, 10)).toEqual([]);
+    await world.olivia.presses("web-2 in payments");
+    const request = await world.ended();
+    expect(request.state).toBe("done");
+    expect(paths(world)).toEqual([restartOf("web-2")]);
+  });
+});
+
+describe("a day on which something else is down", () => {
+  it("says that nothing was done, within the ack, when Redis is gone", async () => {
+    await using redis = await privateRedis();
+    await using world = await startWorld({ redisUrl: redis.url });
+    await redis.kill();
+    const { acked, ackMs } = await world.olivia.types("ops", "/vm restart web-2");
+    expect(acked).toBe(true);
+    expect(ackMs).toBeLessThan(3000);
+    const answer = await hears(world.olivia, "ops", /nothing was done/i);
+    expect(answer.ephemeral).toBe(true);
+    expect(answer.text).toMatch(/^Redis is down: nothing was done\..*Try again in a minute\./);
+    expect(world.compute.writes()).toEqual([]);
+  });
+
+  it("waits for the service, says so, and gives up when the command has become stale", async () => {
+    await using world = await startWorld({
+      policy: testPolicy.replace("timing: {", "timing: { staleAfter: 1s,"),
+    });
+    await world.compute.close();
+    await world.olivia.types("ops", "/vm restart web-2");
+    await hears(world.olivia, "ops", /Waiting: the service can't be reached/);
+    const request = await world.ended();
+    expect(request.state).toBe("expired");
+    const result = await hears(world.olivia, "ops", /<@U0OLIVIA>/);
+    expect(result.threadTs).toBe(request.delivered.card?.ts);
+    expect(wordsOf(result)).toMatch(/was not begun/);
+    expect(wordsOf(result)).toMatch(/again/i);
+    expect(paths(world)).toEqual([]);
+    await world.olivia.types("ops", "/vm show web-2");
+    await hears(world.olivia, "ops", /can't be reached right now[\s\S]*\/gatehouse status/);
+  });
+
+  it("freezes all changes when the service refuses our key, and tells who must mend it", async () => {
+    await using world = await startWorld();
+    world.compute.weather({ match: "POST /v1/*", status: 401, message: "key revoked" });
+    await world.olivia.types("ops", "/vm restart web-2");
+    const request = await world.ended();
+    expect(request.state).toBe("rejected");
+    await hears(world.olivia, "ops", /was not done: the service refused: key revoked/);
+    await hears(world.ada, "audit", /froze all changes: the service refused our key \(401\)/);
+    world.compute.clear();
+    await world.olivia.types("ops", "/vm restart db-1");
+    const next = await world.ended();
+    expect(next.state).toBe("cancelled");
+    await hears(world.olivia, "ops", /db-1 was cancelled: all changes are frozen by Gatehouse/);
+    expect(paths(world)).toEqual([restartOf("web-2")]);
+    await world.ada.types("ops", "/gatehouse thaw");
+    await hears(world.ada, "ops", /Changes are allowed again/);
+    await world.olivia.types("ops", "/vm restart db-1");
+    await hears(world.olivia, "ops", /Restarted db-1/);
+    expect(paths(world)).toEqual([restartOf("web-2"), restartOf("db-1")]);
+  });
+
+  it("answers through the response URL where the bot is no member, and says how to invite it", async () => {
+    await using world = await startWorld();
+    await world.olivia.types("random", "/vm restart web-2");
+    const request = await world.ended();
+    expect(request.state).toBe("done");
+    const card = await hears(world.olivia, "random", /not in this channel/);
+    expect(card.ephemeral).toBe(true);
+    expect(wordsOf(card)).toContain("/invite @gatehouse");
+    await hears(world.olivia, "random", /Restarted web-2: RUNNING → RUNNING/);
+    expect(world.amir.seesChannel("random").messages).toEqual([]);
+    expect(paths(world)).toEqual([restartOf("web-2")]);
+  });
+});
+
+describe("text from the service", () => {
+  it("mentions nobody, links nowhere and breaks out of nothing, whatever a VM is called", async () => {
+    await using world = await startWorld();
+    const nasty = `<!channel> <@U0AMIR> \`*x*\` <https://evil.example|click> \u202egpj ${"long ".repeat(2000)}`;
+    world.compute.edit.renameVm({ vm: "vm-payments-web-2", name: nasty });
+    await world.olivia.types("ops", "/vm show vm-payments-web-2");
+    await hears(world.olivia, "ops", /is RUNNING/);
+    await world.olivia.types("ops", "/vm list");
+    await hears(world.olivia, "ops", /8 VMs/);
+    await world.olivia.presses("Share in channel");
+    await hears(world.amir, "ops", /Shared by/);
+    await world.olivia.types("ops", "/vm restart vm-payments-web-2");
+    const done = await world.ended();
+    expect(done.state).toBe("done");
+    world.compute.weather({ match: "POST /v1/*", status: 400, message: nasty });
+    await world.olivia.types("ops", "/vm restart db-1");
+    await hears(world.olivia, "ops", /db-1 was not done/);
+    for (const who of [world.amir, world.vera, world.ada]) expect(who.sees().inbox).toEqual([]);
+    expect(world.olivia.mentions()).toHaveLength(2);
+    const everything = JSON.stringify(world.slack.messages());
+    expect(everything).not.toMatch(/<!channel|<@U0AMIR|<https:\/\/evil|\u202e/);
+    expect(paths(world)).toEqual([restartOf("web-2"), restartOf("db-1")]);
+  });
+});
+
+describe("several hands at once", () => {
+  it("restarts one VM for two people one after the other; the second one waits and sees for what", async () => {
+    await using world = await startWorld({
+      policy: testPolicy.replace('["S01ONCALL"]', '["S01ONCALL", "U0AMIR"]'),
+      compute: { transitionMs: 250 },
+    });
+    await Promise.all([
+      world.olivia.types("ops", "/vm restart web-2"),
+      world.amir.types("ops", "/vm restart web-2"),
+    ]);
+    const waiting = await hears(world.vera, "ops", /Waiting/);
+    const [first, second] = (await world.settled()).toSorted(
+      (a, b) => (a.progress.sentAt ?? 0) - (b.progress.sentAt ?? 0),
+    );
+    expect([first?.state, second?.state]).toEqual(["done", "done"]);
+    expect(waiting.ts).toBe(second?.delivered.card?.ts);
+    expect(second?.progress.sentAt).toBeGreaterThanOrEqual(first?.changedAt ?? Infinity);
+    expect(world.compute.vm("web-2").restarts).toBe(2);
+    expect(paths(world)).toEqual([restartOf("web-2"), restartOf("web-2")]);
+  });
+
+  it("restarts once when the button is pressed fifty times", async () => {
+    await using world = await startWorld();
+    await world.olivia.types("ops", "/vm show web-2");
+    const card = await hears(world.olivia, "ops", /web-2 is RUNNING/);
+    const presses = await Promise.all(
+      Array.from({ length: 50 }, () => world.olivia.presses("Restart", { in: card.ts })),
+    );
+    expect(presses.every(({ acked }) => acked)).toBe(true);
+    const requests = await world.settled();
+    expect(requests.map(({ state }) => state)).toEqual(["done"]);
+    expect(paths(world)).toEqual([restartOf("web-2")]);
+    await hears(world.olivia, "ops", /You asked for this already/);
+  });
+
+  it("takes a mention in a thread as a proposal: the press decides, and the result comes there", async () => {
+    await using world = await startWorld();
+    const { ts = "" } = await world.vera.types("ops", "web-2 doesn't answer any more");
+    await world.olivia.types("ops", "@gatehouse vm restart web-2", { threadTs: ts });
+    const proposal = await hears(world.olivia, "ops", /Restart web-2\?/);
+    expect(proposal.ephemeral).toBe(true);
+    expect(proposal.threadTs).toBe(ts);
+    expect(paths(world)).toEqual([]);
+    await world.olivia.presses("Restart", { in: proposal.ts });
+    const request = await world.ended();
+    expect(request.state).toBe("done");
+    const result = await hears(world.vera, "ops", /<@U0OLIVIA> Restarted web-2/);
+    expect(result.threadTs).toBe(ts);
+    expect(paths(world)).toEqual([restartOf("web-2")]);
+  });
+});

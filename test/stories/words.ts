@@ -1,0 +1,26 @@
+import type { PersonActions } from "../../src/sandbox/slack/actions.ts";
+import { wordsIn } from "../../src/sandbox/slack/describe-seen.ts";
+import type { SeenMessage } from "../../src/sandbox/slack/seen.ts";
+
+/** A message as one reads it: a line per text, cells of a table with bars, buttons as [label]. */
+export function wordsOf(message: SeenMessage): string {
+  return wordsIn(message.blocks)
+    .join("\n")
+    .replaceAll(/<!date\^\d+\^[^|>]*\|([^>]*)>/g, "$1")
+    .replaceAll(/[*`\u2060]/g, "");
+}
+
+/** The newest message with these words that a person sees in a channel or its threads; waits until it is there. */
+export async function hears(
+  person: PersonActions,
+  channel: string,
+  words: RegExp,
+  timeoutMs?: number,
+): Promise<SeenMessage> {
+  const find = () =>
+    person.seesChannel(channel).messages.findLast((message) => words.test(wordsOf(message)));
+  await person.until(() => find() !== undefined, timeoutMs);
+  const found = find();
+  if (found === undefined) throw new Error(`${person.name} hears nothing like ${String(words)}`);
+  return found;
+}
