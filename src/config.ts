@@ -184,3 +184,17 @@ function policyAt(path: string, shown: string): ReturnType<typeof parsePolicy> {
     };
   }
 }
+
+/** What `audit …` in a terminal needs: neither Slack nor the service. Throws ConfigError. */
+export function loadAuditConfig({
+  env = process.env,
+  cwd = process.cwd(),
+}: {
+  env?: Readonly<Record<string, string | undefined>>;
+  cwd?: string;
+} = {}): { redisUrl: string; dataDir: string } {
+  const from = new Environment(env, cwd);
+  const redisUrl = from.required("REDIS_URL", "the address of Redis, like redis://localhost:6379");
+  if (from.problems.length > 0) throw new ConfigError(from.problems);
+  return { redisUrl, dataDir: resolve(cwd, from.text("DATA_DIR") ?? ".gatehouse") };
+}

@@ -1,11 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Config, ConfigError, configExitCode, loadConfig, type Role } from "./config.ts";
+import { runAudit } from "./audit/cli.ts";
+import { ConfigError, configExitCode, loadAuditConfig, loadConfig, type Role } from "./config.ts";
 import { messageOf, UserError } from "./errors.ts";
 import { createLog, hideSecret, type Log } from "./log.ts";
 import { isKnownSocketRejection } from "./slack/socket.ts";
 import { type Running, start } from "./start.ts";
 
 const usage = `usage: node src/main.ts [gateway|worker]
+       node src/main.ts audit verify|export|head|erase
   without a word: gateway and worker in one process`;
 
 /** How long a process may take to end after SIGTERM. */
@@ -13,12 +15,19 @@ const stopWithinMs = 10_000;
 
 /** One process from its command line to its end: starts it, stops it on a signal, ends it when it can't go on. */
 export async function runProcess(words: readonly string[]): Promise<void> {
+  if (words[0] === "audit") {
+    const { redisUrl, dataDir } = orExit(() => loadAuditConfig());
+    const write = (text: string) => void process.stdout.write(text);
+    // Set, not called: an export that goes through a pipe must not be cut
+    process.exitCode = await runAudit(words.slice(1), { redisUrl, dataDir, write });
+    return;
+  }
   const [word = "all"] = words;
   if (words.length > 1 || !["all", "gateway", "worker"].includes(word)) {
     process.stderr.write(`${usage}\n`);
     process.exit(64);
   }
-  const config = configOrExit(word as Role);
+  const config = orExit(() => loadConfig({ role: word as Role }));
   for (const secret of config.secrets) hideSecret(secret);
   const log = createLog({ level: config.logLevel, base: { role: config.role, pid: process.pid } });
   catchTheUncaught(log);
@@ -43,9 +52,9 @@ export async function runProcess(words: readonly string[]): Promise<void> {
   if (stopping.signal.aborted) await stop(running, log);
 }
 
-function configOrExit(role: Role): Config {
+function orExit<T>(load: () => T): T {
   try {
-    return loadConfig({ role });
+    return load();
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     process.stderr.write(`${error.message}\n`);

@@ -5,6 +5,7 @@ import { startHealth } from "./health.ts";
 import type { Log } from "./log.ts";
 import { type Gateway, startGateway } from "./slack/gateway.ts";
 import type { PaceLimits } from "./slack/pace.ts";
+import { startTrail } from "./start-trail.ts";
 import { startWorker } from "./start-worker.ts";
 import { createStatus } from "./status.ts";
 
@@ -59,6 +60,7 @@ export async function start(
         options.onWedged?.(why);
       });
     }
+    if (config.role !== "worker") startTrail(on);
     let gateway: Gateway | undefined;
     if (config.role !== "worker" && config.slack.receive) {
       const { receive } = config.slack;

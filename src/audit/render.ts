@@ -27,11 +27,11 @@ export function renderAudit(page: AuditPage, about?: string): Message {
     );
   }
   const title = md`*Audit trail*${of}: the last ${shown.length}`;
-  const rows = shown.map(describe);
+  const rows = shown.map(describeEntry);
   const isMore = page.before !== undefined || page.entries.length > shown.length;
   return message(
-    [readable(title), ...rows.slice(0, 10).map((row) => row.filter(Boolean).join(" · "))].join(
-      "\n",
+    readable(
+      lines(title, ...rows.slice(0, 10).map((row) => md`${row.filter(Boolean).join(" · ")}`)),
     ),
     section(title),
     table(["Time (UTC)", "Who", "What", "Target", "Verdict"], rows),
@@ -42,7 +42,7 @@ export function renderAudit(page: AuditPage, about?: string): Message {
 type Row = [time: string, who: string, what: string, target: string, verdict: string];
 
 /** One record in words. Any record: what isn't known is left empty. */
-export function describe({ at, record }: AuditEntry): Row {
+export function describeEntry({ at, record }: AuditEntry): Row {
   const text = (field: string) => words(record[field]);
   const who = text("who") || (record["move"] ? "" : text("requester")) || "Gatehouse";
   const what = text("what");

@@ -150,6 +150,10 @@ export function startSealer(options: SealerOptions): Sealer {
     timer = setTimeout(() => void turn(), everyMs * (0.75 + Math.random() / 2));
   }
 
+  const onReady = () => {
+    mustCompare = true;
+  };
+  redis.on("ready", onReady);
   next();
   return {
     head: () => seen?.head && { seq: seen.head.seq, hash: seen.head.hash, at: seen.now },
@@ -167,6 +171,7 @@ export function startSealer(options: SealerOptions): Sealer {
     async close() {
       clearTimeout(timer);
       isClosed = true;
+      redis.off("ready", onReady);
       await running;
       await run();
       try {

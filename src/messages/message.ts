@@ -1,5 +1,5 @@
 import type { Button, ConfirmationDialog, KnownBlock, PlainTextElement } from "@slack/types";
-import { Markdown, plain } from "./text.ts";
+import { escape, inert, Markdown, plain } from "./text.ts";
 
 /**
  * What the bot says, as plain data. `text` is what a notification and a screen reader read; `blocks` is what is seen.
@@ -50,7 +50,7 @@ export function fields(
   return {
     type: "section",
     fields: shown.map(([label, value]) =>
-      mrkdwn(new Markdown(`*${plain(label)}*\n${value.value}`), 2000),
+      mrkdwn(new Markdown(`*${escape(label)}*\n${value.value}`), 2000),
     ),
   };
 }
@@ -115,9 +115,12 @@ export function buttons(specs: readonly ButtonSpec[]): KnownBlock[] {
   return [{ type: "actions", elements: specs.slice(0, limits.actions).map(button) }];
 }
 
-/** Joins blocks into a message, says so when some had to be left out. */
+/**
+ * Joins blocks into a message, says so when some had to be left out. Slack reads mentions in `text` too: a string is data
+ * and made inert, what is Markdown stays as it is.
+ */
 export function message(
-  text: string,
+  text: string | Markdown,
   ...blocks: readonly (KnownBlock | KnownBlock[] | undefined)[]
 ): Message {
   const all = blocks.flat().filter((block) => block !== undefined);
@@ -128,7 +131,10 @@ export function message(
           ...all.slice(0, limits.blocks - 1),
           context(new Markdown(`… ${all.length - limits.blocks + 1} more not shown`)),
         ];
-  return { text: cut(text, limits.text), blocks: kept };
+  return {
+    text: cut(text instanceof Markdown ? text.value : inert(text), limits.text),
+    blocks: kept,
+  };
 }
 
 /** A single paragraph. */
@@ -154,9 +160,11 @@ export function table(
 }
 
 /** Mrkdwn as words: for notifications and screen readers. */
-export function readable(text: Markdown): string {
-  return text.value
-    .replaceAll(/<!date\^\d+\^[^|>]*\|([^>]*)>/g, "$1")
-    .replaceAll(/<([@#])([A-Z0-9]+)(?:\|[^>]*)?>/g, "<$1$2>")
-    .replaceAll(/[*`]/g, "");
+export function readable(text: Markdown): Markdown {
+  return new Markdown(
+    text.value
+      .replaceAll(/<!date\^\d+\^[^|>]*\|([^>]*)>/g, "$1")
+      .replaceAll(/<([@#])([A-Z0-9]+)(?:\|[^>]*)?>/g, "<$1$2>")
+      .replaceAll(/[*`]/g, ""),
+  );
 }

@@ -33,6 +33,17 @@ export function escape(value: unknown, most = 150): string {
   );
 }
 
+/** Untrusted text as Slack's `text`, line breaks kept: it can't mention or link. What is escaped already stays so. */
+export function inert(text: string): string {
+  return text
+    .split("\n")
+    .map((line) => line.replaceAll(unseen, ""))
+    .join("\n")
+    .replaceAll(/&(?!(?:amp|lt|gt);)/g, "&amp;")
+    .replaceAll("<", "&lt;")
+    .replaceAll(">", "&gt;");
+}
+
 /** A name in a code span: the usual dress of ids and names. */
 export function code(value: unknown, most = 150): string {
   const inner = plain(value, most)

@@ -4,21 +4,22 @@ import * as z from "zod";
  * The kinds of arguments a command can take. What a kind needs beyond its schema (that it names a VM, that it has no
  * place among the positionals) is zod metadata, read by the parser, the help and the pickers.
  */
-export interface ArgumentMeta {
+const metaSchema = z.object({
   /** Names something that the inventory resolves. */
-  target?: "vm" | "project";
+  target: z.enum(["vm", "project"]).exactOptional(),
   /** Only as `--key value`. */
-  flagOnly?: boolean;
+  flagOnly: z.boolean().exactOptional(),
   /** Takes all remaining words, joined by a space. */
-  rest?: boolean;
+  rest: z.boolean().exactOptional(),
   /** Chosen with type-ahead in a form. */
-  picker?: "snapshot";
+  picker: z.literal("snapshot").exactOptional(),
   /** On the form, instead of the key. */
-  label?: string;
+  label: z.string().exactOptional(),
   /** In the empty field of a form. */
-  placeholder?: string;
-  description?: string;
-}
+  placeholder: z.string().exactOptional(),
+  description: z.string().exactOptional(),
+});
+export type ArgumentMeta = z.output<typeof metaSchema>;
 
 const named = z
   .string()
@@ -56,5 +57,5 @@ export function flagOnly<T extends z.ZodType>(schema: T): T {
 }
 
 export function metaOf(schema: z.ZodType): ArgumentMeta {
-  return (schema.meta() ?? {}) as ArgumentMeta;
+  return metaSchema.parse(schema.meta() ?? {});
 }

@@ -57,16 +57,16 @@ export interface ReadContext {
   inventory: Inventory;
   snapshots: Snapshots;
   /** Resolves words to exactly one target, or throws UserError or PickOne. */
-  resolve(kind: "vm" | "project", words: string): Promise<Target>;
+  resolve: (kind: "vm" | "project", words: string) => Promise<Target>;
   /** Whether this person may run that command at all. */
-  mayRun(command: Command): boolean;
+  mayRun: (command: Command) => boolean;
   commands: readonly Command[];
-  recentRequests(filter: RequestFilter): Promise<readonly RequestSummary[]>;
-  status(): Promise<readonly StatusLine[]>;
+  recentRequests: (filter: RequestFilter) => Promise<readonly RequestSummary[]>;
+  status: () => Promise<readonly StatusLine[]>;
   /** The measurements that policy allows, by target. */
   pins: readonly Pin[];
   control: Control;
-  now(): number;
+  now: () => number;
 }
 
 /** What administering commands and those about requests may do; joined in `slack/`. */
@@ -84,7 +84,7 @@ export interface Control {
   /** What waits for approval; `mine` by this person's vote. */
   approvals(): Promise<Message>;
   /** The audit trail, about a target or a person. */
-  audit(words: string): Promise<Message>;
+  audit(words: string): Promise<Answer>;
 }
 
 export interface RequestFilter {

@@ -60,7 +60,7 @@ function unknownVerb(
       : rest.length === 0 && verbs.includes("show")
         ? "show"
         : undefined;
-  const name = `${quotable(typed)}`;
+  const name = quotable(typed);
   return new UserError(
     `/${root} has no ${cut(typed)}.`,
     meant

@@ -1,4 +1,5 @@
 import { UserError } from "../errors.ts";
+import { takeBreakGlass } from "./break-glass.ts";
 import type { Command } from "./define.ts";
 import { findCommand } from "./find-command.ts";
 import { type Input, readArguments, wrong } from "./read-arguments.ts";
@@ -19,8 +20,11 @@ export type Parsed =
 export function parseCommand(text: string, commands: readonly Command[]): Parsed {
   try {
     const { command, rest } = findCommand(tokenize(text), commands);
-    const input = readArguments(command, rest);
-    return { command, input, args: checkWritten(command, input) };
+    const emergency = takeBreakGlass(command, rest);
+    const input = readArguments(command, emergency.rest);
+    const args = checkWritten(command, input);
+    const { reason } = emergency;
+    return { command, input, args, ...(reason === undefined ? {} : { breakGlass: reason }) };
   } catch (error) {
     if (error instanceof UserError) return { refusal: { text: error.message, hint: error.hint } };
     throw error;

@@ -23,8 +23,8 @@ export function readArguments(command: Command, words: readonly Word[]): Input {
   // What takes the rest takes it as it is: `/gatehouse can-i vm list --status ERROR`
   const positions = all.filter(({ isFlag }) => !isFlag);
   const restAt = positions.findIndex(({ isRest }) => isRest);
-  for (let index = 0; index < words.length; index++) {
-    const word = words[index] as Word;
+  const waiting = words.values();
+  for (const word of waiting) {
     const isRest = restAt >= 0 && positional.length > restAt;
     const flag = word.isQuoted || isRest ? null : flagIn(word.text);
     if (!flag) {
@@ -40,7 +40,7 @@ export function readArguments(command: Command, words: readonly Word[]): Input {
       input[argument.key] = true;
       continue;
     }
-    const value = flag.value ?? takeValue(words[++index]);
+    const value = flag.value ?? takeValue(waiting.next().value);
     if (value === undefined) throw wrong(command, `${shown} needs a value.`);
     input[argument.key] = argument.isList ? value.split(",").filter(Boolean) : value;
   }

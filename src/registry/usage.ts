@@ -24,8 +24,8 @@ export interface Argument {
 
 /** The arguments in the order in which they are written. */
 export function argumentsOf(command: Pick<Command, "args">): Argument[] {
-  return Object.entries(command.args.shape).map(([key, raw]) => {
-    const schema = raw as z.ZodType;
+  return Object.entries(command.args.shape).flatMap(([key, schema]) => {
+    if (!(schema instanceof z.ZodType)) return [];
     const inner = unwrap(schema);
     const meta = { ...metaOf(inner), ...metaOf(schema) };
     return {
@@ -59,7 +59,9 @@ function unwrap(schema: z.ZodType): z.ZodType {
     inner instanceof z.ZodDefault ||
     inner instanceof z.ZodPrefault
   ) {
-    inner = inner.unwrap() as z.ZodType;
+    const wrapped = inner.unwrap();
+    if (!(wrapped instanceof z.ZodType)) return inner;
+    inner = wrapped;
   }
   return inner;
 }

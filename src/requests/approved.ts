@@ -48,23 +48,20 @@ export async function approvalProblem(
   if (record.via === "safety" && record.command === "vm snapshot") return undefined;
   const { approval } = record;
   if (!approval || approval.required < needed.required) {
-    await by.store.note({
-      what: "alarm",
-      request: record.id,
-      why: "authorized without the approvals it needs",
-    });
-    by.log.error("approval.missing", { request: record.id });
+    await alarm(record.id, "authorized without the approvals it needs", by);
     return { is: "closed", why: "it lacks the approvals that policy asks for" };
   }
   const digest = digestOf(approvableOf(record, approval));
   if (digest !== approval.digest) {
-    await by.store.note({
-      what: "alarm",
-      request: record.id,
-      why: "differs from what was approved",
-    });
-    by.log.error("approval.digest", { request: record.id });
+    await alarm(record.id, "differs from what was approved", by);
     return { is: "closed", why: "it is not what was approved any more" };
+  }
+  // The ballot authorizes in the same step as the last vote it needs: fewer, or unrecorded ones, were put there by hand
+  const everybody = new Set(votes.map(({ voterId }) => voterId));
+  const invented = await by.store.votesNotInTrail(request);
+  if (countApprovals(votes, digest, everybody) < approval.required || invented.length > 0) {
+    await alarm(record.id, "authorized without votes that the audit trail knows of", by);
+    return { is: "closed", why: "nobody's approval of it is on record" };
   }
   const changed = childrenChanged(record, vms);
   if (changed)
@@ -92,6 +89,12 @@ export async function approvalProblem(
     why: `${counted} of ${approval.required} approvals count today`,
     hint: "Somebody who approved may not any more. Ask again.",
   };
+}
+
+/** Somebody changed the journal by hand: told where it can't be taken back, and where it is watched. */
+async function alarm(request: string, why: string, by: Performing): Promise<void> {
+  await by.store.note({ what: "alarm", request, why });
+  by.log.error("approval.forged", { request, why });
 }
 
 /** How the VMs of a project differ from those that were shown when it was asked, in words. */

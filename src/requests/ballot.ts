@@ -5,11 +5,14 @@ import { auditRecord, keepFinalMs } from "./journal-entry.ts";
 import type { StoredRequest } from "./record.ts";
 import { locksOf } from "./record.ts";
 import { vote as voteScript } from "./vote-script.ts";
+import { createVoteCheck } from "./votes-in-trail.ts";
 
 /** Takes votes. Whether the voter may vote at all is decided before, by policy over who they are right now. */
 export function createBallot(redis: RedisClient, key: Keys) {
   const runVote = defineScript(redis, "gatehouseVote", voteScript);
   return {
+    ...createVoteCheck(redis, key),
+
     /** `seen` are the digits of the digest that the voter's button carried. */
     async vote(
       request: StoredRequest,

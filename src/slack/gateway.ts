@@ -5,14 +5,13 @@ import type { Inventory } from "../inventory/inventory.ts";
 import type { Snapshots } from "../inventory/snapshots.ts";
 import type { Queues } from "../jobs/queues.ts";
 import type { Log } from "../log.ts";
-import { sentence } from "../messages/message.ts";
-import { md } from "../messages/text.ts";
 import type { Keys, RedisClient } from "../redis.ts";
 import type { Command, StatusLine } from "../registry/define.ts";
 import type { Store } from "../requests/store.ts";
 import type { Telemetry } from "../telemetry.ts";
 import { createSlackApp } from "./app.ts";
 import { createConversation } from "./conversation.ts";
+import { createAuditAnswers } from "./audit.ts";
 import type { Delivery } from "./deliver.ts";
 import type { BotIdentity } from "./identity.ts";
 import { createIntake } from "./intake.ts";
@@ -68,7 +67,7 @@ export async function startGateway(options: {
       await at("enqueue", id);
     },
     nudge: options.delivery.nudge,
-    audit: async () => sentence(md`The audit trail can't be shown yet.`),
+    audit: createAuditAnswers({ ...options, dataDir: config.dataDir }),
     ourTeamId: identity.teamId,
     person: (userId, teamId, look) => people.person(userId, teamId, look),
     async membersOf(entries) {

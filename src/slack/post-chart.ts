@@ -6,7 +6,7 @@ import { tidy } from "../charts/points.ts";
 import { sparkline } from "../charts/sparkline.ts";
 import type { Log } from "../log.ts";
 import { message, type Message, section } from "../messages/message.ts";
-import { lines, md, plain } from "../messages/text.ts";
+import { lines, Markdown, md, plain } from "../messages/text.ts";
 import { textAt } from "./payload.ts";
 import { uploadImage } from "./upload.ts";
 import type { Web, WebAnswer } from "./web.ts";
@@ -125,7 +125,7 @@ export function withSparkline(above: Message, chart: Chart): Message {
           return bars ? md`${bars} ${name}` : md`${name}: no samples`;
         })
       : [md`${chart.counts.map(({ label, count }) => `${count} ${label}`).join(" · ") || "None"}`];
-  return message(above.text, above.blocks, section(lines(...rows)));
+  return message(new Markdown(above.text), above.blocks, section(lines(...rows)));
 }
 
 /** The title as a file name: what is unusual in one becomes a dash. */

@@ -1,6 +1,6 @@
 import { UserError } from "../errors.ts";
 import { context, message } from "../messages/message.ts";
-import { md } from "../messages/text.ts";
+import { Markdown, md } from "../messages/text.ts";
 import { parseInput } from "../registry/parse.ts";
 import { readTarget } from "../requests/gate.ts";
 import { lookAt } from "../requests/judge.ts";
@@ -149,7 +149,7 @@ async function share(
   const answered = await command.answer(args as never, readContext(person, ask, talk));
   const answer = "message" in answered ? answered : { message: answered };
   const { text, blocks } = answer.message;
-  const shared = message(text, blocks, context(md`Shared by ${person.name}`));
+  const shared = message(new Markdown(text), blocks, context(md`Shared by ${person.name}`));
   await showAnswer(
     { ...answer, message: shared },
     { command, input, toChannel: true },

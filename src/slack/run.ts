@@ -10,6 +10,7 @@ import { runInEmergency } from "./break-glass.ts";
 import { change } from "./change.ts";
 import { controlFor } from "./control.ts";
 import { recentRequests } from "./recent.ts";
+import { needsDialog } from "./dialog.ts";
 import { isRefused } from "./refuse.ts";
 import type { Reply } from "./reply.ts";
 import { PickOne, resolveTarget } from "./resolve.ts";
@@ -42,7 +43,7 @@ export async function run(
   talk: Talk,
 ): Promise<void> {
   try {
-    const isForm = isChange(command) && command.dialog !== undefined;
+    const isForm = isChange(command) && needsDialog(command);
     // A form fills in what is missing; everything else must be right now
     const args: unknown = isForm ? input : parseInput(command, input);
     const person = await talk.person(ask.userId, ask.teamId);

@@ -1,5 +1,5 @@
 import { buttons, type ButtonSpec, type Message, message } from "../messages/message.ts";
-import { md } from "../messages/text.ts";
+import { Markdown, md } from "../messages/text.ts";
 import type { Answer, ReadCommand } from "../registry/define.ts";
 import { say } from "./apology.ts";
 import type { Ask } from "./ask.ts";
@@ -33,7 +33,7 @@ export async function showAnswer(
     shown.command.class === "read" &&
     shown.command.name !== "gatehouse help";
   const { text, blocks } = answer.message;
-  await reply.privately(isSharable ? message(text, blocks, buttons([share])) : answer.message);
+  await reply.privately(isSharable ? message(new Markdown(text), blocks, buttons([share])) : answer.message);
 }
 
 async function showChart(

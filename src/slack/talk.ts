@@ -4,7 +4,7 @@ import type { Snapshots } from "../inventory/snapshots.ts";
 import type { Log } from "../log.ts";
 import type { Message } from "../messages/message.ts";
 import type { Policy } from "../policy-file.ts";
-import type { ChangeCommand, Command, StatusLine } from "../registry/define.ts";
+import type { Answer, ChangeCommand, Command, StatusLine } from "../registry/define.ts";
 import type { Person } from "../registry/person.ts";
 import type { Store } from "../requests/store.ts";
 import type { Web } from "./web.ts";
@@ -35,7 +35,7 @@ export interface Talk {
   /** Tells the audit or the alerts channel, once per id; nothing where policy names none. */
   tell(where: "audit" | "alerts", id: string, message: Message): Promise<void>;
   /** The audit trail about a target, a request or a person; `verify`, `export`. */
-  audit(words: string, person: Person): Promise<Message>;
+  audit(words: string, person: Person): Promise<Answer>;
   seal(responseUrl: string): string;
   log: Log;
   now(): number;

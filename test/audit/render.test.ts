@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import {
-  describe as describeEntry,
+  describeEntry,
   renderAnchor,
   renderAudit,
   renderVerdict,

@@ -1,8 +1,4 @@
-import { writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
-import { pathToFileURL } from "node:url";
 import { afterAll, describe, expect, it } from "vitest";
 import { countsOf, type LineChart } from "../../src/charts/chart.ts";
 import { closeCharts, renderChart, renderCounts } from "../../src/charts/charts.ts";
@@ -30,10 +26,9 @@ const hour = {
 const empty = (title: string): LineChart => ({ kind: "lines", title, series: [] });
 
 /** A thread of our own making. */
-async function thread(source: string): Promise<URL> {
-  const path = join(tmpdir(), `thread-${process.pid}-${Math.random().toString(36).slice(2)}.mjs`);
-  await writeFile(path, `import { parentPort } from "node:worker_threads";\n${source}`);
-  return pathToFileURL(path);
+function thread(source: string): URL {
+  const code = `import { parentPort } from "node:worker_threads";\n${source}`;
+  return new URL(`data:text/javascript,${encodeURIComponent(code)}`);
 }
 
 const [cpuColour, memoryColour] = palette.lines;
@@ -204,7 +199,7 @@ describe("the thread that draws", () => {
   });
 
   it("starts anew after a crash: one picture is lost, not the next", async () => {
-    const worker = await thread(
+    const worker = thread(
       `parentPort.on("message", (chart) => chart.title === "crash" ? process.exit(3) : parentPort.postMessage({ png: Buffer.from(chart.title) }, []))`,
     );
     const charts = createCharts({ worker });
@@ -221,7 +216,7 @@ describe("the thread that draws", () => {
   });
 
   it("ends one that hangs, lets only so many wait, and takes no more once closed", async () => {
-    const worker = await thread(`parentPort.on("message", () => { for (;;); })`);
+    const worker = thread(`parentPort.on("message", () => { for (;;); })`);
     const charts = createCharts({ worker, timeoutMs: 150, mostWaiting: 1 });
     const chart: LineChart = { kind: "lines", title: "a", series: [] };
     const hanging = charts.renderChart(chart);
@@ -235,7 +230,7 @@ describe("the thread that draws", () => {
   });
 
   it("gives up when its font is missing, instead of drawing without text", async () => {
-    const worker = await thread(`throw new Error("can't load the font")`);
+    const worker = thread(`throw new Error("can't load the font")`);
     const charts = createCharts({ worker });
     await expect(charts.renderChart({ kind: "lines", title: "a", series: [] })).rejects.toThrow(
       "can't load the font",

@@ -25,7 +25,7 @@ const onReads: readonly (readonly [share: number, Weather])[] = [
   [0.04, { cut: "chunk" }],
 ];
 
-export const faultyShare = (rules: typeof onChanges) => rules.reduce((sum, [share]) => sum + share, 0);
+export const faultyShare = () => onChanges.reduce((sum, [share]) => sum + share, 0);
 
 /** 26 of 100 calls, exactly one fault each. */
 export function badWeather(): Weather[] {

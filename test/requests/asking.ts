@@ -12,7 +12,7 @@ export const ourTeamId = "T0OURS";
 export const policy: Policy = policyOf(`
 access:
   view: ["*"]
-  operate: ["U0OLIVIA"]
+  operate: ["U0OLIVIA", "U0ADA"]
   approve: ["U0AMIR", "U0ADA", "U0BEA", "U0CARL"]
   administer: ["U0ADA"]
 timing: { approvalExpires: 1m }

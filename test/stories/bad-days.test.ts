@@ -72,7 +72,7 @@ describe("words that can't be run", () => {
 });
 
 describe("a day on which something else is down", () => {
-  it("says that nothing was done, within the ack, when Redis is gone", async () => {
+  it("says that nothing was done, within the ack, when Redis is gone, and goes on when it is back", async () => {
     await using redis = await privateRedis();
     await using world = await startWorld({ redisUrl: redis.url });
     await redis.kill();
@@ -82,7 +82,11 @@ describe("a day on which something else is down", () => {
     const answer = await hears(world.olivia, "ops", /nothing was done/i);
     expect(answer.ephemeral).toBe(true);
     expect(answer.text).toMatch(/^Redis is down: nothing was done\..*Try again in a minute\./);
-    expect(world.compute.writes()).toEqual([]);
+    expect(paths(world)).toEqual([]);
+    await redis.start();
+    await world.olivia.types("ops", "/vm restart web-2");
+    expect((await world.ended()).state).toBe("done");
+    expect(paths(world)).toEqual([restartOf("web-2")]);
   });
 
   it("waits for the service, says so, and gives up when the command has become stale", async () => {

@@ -116,8 +116,6 @@ function newProject(given: Given): NewProject {
     buildCommand,
     startCommand,
   } = given;
-  const defined = <T extends object>(all: T) =>
-    Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
   if (type === "TEE_VM") return { name, type, region, specs: defined({ cpu, memory, disk }) };
   if (type === "GIT_DEPLOY") {
     return {
@@ -128,4 +126,11 @@ function newProject(given: Given): NewProject {
     };
   }
   return { name, type, region };
+}
+
+/** The service gets what was given, and nothing else. */
+function defined<V>(all: Readonly<Record<string, V | undefined>>): Record<string, V> {
+  return Object.fromEntries(
+    Object.entries(all).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]])),
+  );
 }

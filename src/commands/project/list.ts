@@ -22,8 +22,6 @@ export const list = defineCommand({
   }),
   async answer({ type, status, page = 1 }, { inventory, now }) {
     const all = await inventory.projects();
-    const same = (given: string | undefined, is: string) =>
-      given === undefined || given.toUpperCase() === is.toUpperCase();
     const projects = all
       .filter((one) => same(type, one.type) && same(status, one.status))
       .toSorted(byTrouble);
@@ -73,6 +71,10 @@ export const list = defineCommand({
     );
   },
 });
+
+function same(given: string | undefined, is: string): boolean {
+  return given === undefined || given.toUpperCase() === is.toUpperCase();
+}
 
 /** The next page keeps the filters. */
 function pageWords(

@@ -32,7 +32,7 @@ export const metrics = defineCommand({
       ? md`${name(vm.name)} has no samples of CPU or memory for ${name(period)}; it is ${vm.status}.`
       : md`CPU and memory of ${name(vm.name)}, last ${name(period)}.`;
     const text = md`${what}${disk}`;
-    const shown = message(`${readable(text)} ${altText(usage)}`, section(text));
+    const shown = message(readable(md`${text} ${altText(usage)}`), section(text));
     if (isEmpty) return shown;
     return {
       message: shown,

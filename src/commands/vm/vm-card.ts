@@ -20,7 +20,7 @@ export function vmCard(card: {
   projectName: string;
   open: readonly RequestSummary[];
   commands: readonly Command[];
-  mayRun(command: Command): boolean;
+  mayRun: (command: Command) => boolean;
   now: number;
 }): Message {
   const { vm, open, now } = card;

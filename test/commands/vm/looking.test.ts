@@ -1,117 +1,105 @@
-import { describe, expect, it } from "vitest";
-import { attest } from "../../../src/commands/vm/attest.ts";
-import { metrics } from "../../../src/commands/vm/metrics.ts";
-import type { Answer, Command, ReadContext } from "../../../src/registry/define.ts";
-import { parseCommand } from "../../../src/registry/parse.ts";
-import { startSandboxCompute } from "../../../src/sandbox/compute/start-sandbox-compute.ts";
-import { clientOf } from "../../compute/answering.ts";
+import { afterAll, describe, expect, it } from "vitest";
+import { closeCharts } from "../../../src/charts/charts.ts";
+import { hears, wordsOf } from "../../stories/words.ts";
+import { startWorld, testPolicy, type TestWorld } from "../../support/start-world.ts";
 
-const vmId = "vm-payments-web-1";
+const vmId = "vm-payments-web-2";
 
-/** Runs words like a person's, against the sandbox service. */
-async function startService(pins: ReadContext["pins"] = []) {
-  const sandbox = await startSandboxCompute({ transitionMs: 5 });
-  const compute = clientOf(sandbox.url, { apiKey: sandbox.apiKey });
-  const context = {
-    compute,
-    pins,
-    now: Date.now,
-    resolve: async () => ({
-      kind: "vm",
-      id: vmId,
-      name: "web-1",
-      projectId: "prj-payments",
-      projectName: "payments",
-      status: "RUNNING",
-    }),
-  } satisfies Partial<ReadContext>;
-  return {
-    sandbox,
-    async types(words: string): Promise<Answer> {
-      const commands: Command[] = [attest, metrics];
-      const parsed = parseCommand(words, commands);
-      if ("refusal" in parsed) throw new Error(parsed.refusal.text);
-      if (parsed.command.kind !== "read") throw new Error("not a read");
-      const answered = await parsed.command.answer(parsed.args as never, context as never);
-      return "message" in answered ? answered : { message: answered };
-    },
-    async [Symbol.asyncDispose]() {
-      await compute.close();
-      await sandbox.close();
-    },
-  };
+afterAll(() => closeCharts());
+
+/** Types, and waits for the newest message with these words. */
+async function asks(world: TestWorld, text: string, words: RegExp) {
+  await world.vera.types("ops", text);
+  return hears(world.vera, "ops", words);
 }
 
 describe("/vm metrics", () => {
-  it("answers with both lines as a chart, the disk as a number, and all of it in words", async () => {
-    await using service = await startService();
-    const answer = await service.types("vm metrics web-1");
-    expect(service.sandbox.calls().at(-1)?.path).toBe(`/v1/vms/${vmId}/metrics?period=1h`);
-    expect(answer.message.text).toMatch(
-      /^CPU and memory of web-1, last 1h\. Disk: [\d.]+\. CPU: minimum/,
-    );
-    expect(answer.chart?.altText).toMatch(/^CPU: minimum .* Memory: minimum .* Disk: [\d.]+\.$/);
-    const chart = answer.chart?.chart;
-    expect(chart).toMatchObject({ kind: "lines", title: "web-1", period: "last 1h" });
-    expect(chart?.kind === "lines" && chart.series.map(({ points }) => points.length)).toEqual([
-      60, 60,
-    ]);
+  it("answers everybody with a picture and the same in words", async () => {
+    await using world = await startWorld();
+    const shown = await asks(world, "/vm metrics web-2", /CPU and memory of web-2, last 1h/);
+    expect(shown.ephemeral).toBe(false);
+    expect(shown.text).toMatch(/^CPU and memory of web-2, last 1h\. Disk: [\d.]+\. CPU: minimum/);
+    expect(shown.blocks.map(({ type }) => type)).toEqual(["section", "image"]);
+    expect(shown.blocks[1]).toMatchObject({
+      alt_text: expect.stringMatching(/^CPU: minimum .* Memory: minimum .* Disk: [\d.]+\.$/),
+      title: { text: "web-2" },
+    });
+    const [file] = world.slack.workspace.files.values();
+    expect(file?.name).toBe("web-2.png");
+    expect(file?.bytes?.subarray(1, 4).toString()).toBe("PNG");
   });
 
-  it("hands any period on, as it was written", async () => {
-    await using service = await startService();
-    await service.types("vm metrics web-1 'last full moon'");
-    const path = service.sandbox.calls().at(-1)?.path ?? "";
-    expect(new URLSearchParams(path.split("?")[1]).get("period")).toBe("last full moon");
-    await expect(service.types(`vm metrics web-1 ${"x".repeat(41)}`)).rejects.toThrow("at most 40");
+  it("hands any period on as it was written, and refuses only an endless one", async () => {
+    await using world = await startWorld();
+    await asks(world, '/vm metrics web-2 "last full moon"', /last last full moon/);
+    const asked = world.compute.calls().find(({ path }) => path.endsWith("/metrics"));
+    expect(new URLSearchParams(asked?.query).get("period")).toBe("last full moon");
+    await asks(
+      world,
+      `/vm metrics web-2 ${"x".repeat(41)}`,
+      /period must be at most 40 characters/,
+    );
   });
 
   it("says it in a sentence when there are no samples", async () => {
-    await using service = await startService();
-    service.sandbox.edit.setStatus({ vm: vmId, status: "STOPPED" });
-    const answer = await service.types("vm metrics web-1");
-    expect(answer.chart).toBeUndefined();
-    expect(answer.message.text).toContain("web-1 has no samples of CPU or memory for 1h");
+    await using world = await startWorld();
+    const shown = await asks(
+      world,
+      "/vm metrics worker-1",
+      /has no samples of CPU or memory for 1h/,
+    );
+    expect(shown.blocks.map(({ type }) => type)).toEqual(["section"]);
+  });
+
+  it("shows Slack's own chart where uploads are refused", async () => {
+    await using world = await startWorld();
+    world.slack.weather.add({
+      method: "files.getUploadURLExternal",
+      kind: "error",
+      error: "missing_scope",
+    });
+    const shown = await asks(world, "/vm metrics web-2", /CPU and memory of web-2/);
+    expect(shown.blocks.map(({ type }) => type)).toEqual(["section", "data_visualization"]);
   });
 });
 
 describe("/vm attest", () => {
   it("verifies, fails on drift, and says when it can't know", async () => {
-    await using service = await startService();
-    expect((await service.types("vm attest web-1")).message.text).toMatch(/^Verified: web-1\./);
-    service.sandbox.edit.setMeasurement({ vm: vmId, reportOnly: true });
-    const drifted = await service.types("vm attest web-1");
-    expect(drifted.message.text).toMatch(
-      /^Failed: web-1\. The report's measurement is not the VM's\./,
-    );
-    expect(JSON.stringify(drifted.message.blocks)).toContain("bytes differ");
-    service.sandbox.edit.setStatus({ vm: vmId, status: "STOPPED" });
-    expect((await service.types("vm attest web-1")).message.text).toMatch(
-      /^Could not verify: web-1\. The service gave no report \(409\)/,
-    );
+    await using world = await startWorld();
+    const verified = await asks(world, "/vm attest web-2", /Verified: web-2/);
+    expect(verified.ephemeral).toBe(true);
+    expect(wordsOf(verified)).toContain("provider's claim");
+    world.compute.edit.setMeasurement({ vm: vmId, reportOnly: true });
+    const drifted = await asks(world, "/vm attest web-2", /Failed: web-2/);
+    expect(wordsOf(drifted)).toMatch(/The report's measurement is not the VM's.*bytes differ/s);
+    await asks(world, "/vm attest worker-1", /Could not verify: worker-1/);
   });
 
   it("compares with the pins of policy", async () => {
-    await using service = await startService([
-      { targets: ["payments/*"], measurements: ["00".repeat(32)] },
-    ]);
-    expect((await service.types("vm attest web-1")).message.text).toMatch(
-      /^Failed: web-1\. Its measurement is none of the pinned ones\./,
-    );
+    const measurements = ["00".repeat(32)];
+    await using world = await startWorld({
+      policy: `${testPolicy}attestation: { pins: [{ targets: ["payments/*"], measurements: ${JSON.stringify(measurements)} }] }\n`,
+    });
+    const shown = await asks(world, "/vm attest web-2", /Failed: web-2/);
+    expect(wordsOf(shown)).toMatch(/none of the pinned ones.*instead of 0000…0000/s);
   });
 
-  it("gives the raw report as a file", async () => {
-    await using service = await startService();
-    const shown = JSON.stringify((await service.types("vm attest web-1")).message.blocks);
-    expect(shown).toContain(JSON.stringify(JSON.stringify({ vm: vmId, raw: true })).slice(1, -1));
-    const { file, message } = await service.types("vm attest web-1 --raw");
-    expect(message.text).toBe("The raw report of web-1");
-    expect(file?.name).toMatch(/^attestation-web-1-.*\.json$/);
-    expect(JSON.parse(file?.content ?? "")).toMatchObject({
+  it("gives the raw report as a file to whoever presses for it", async () => {
+    await using world = await startWorld();
+    await asks(world, "/vm attest web-2", /Verified: web-2/);
+    await world.vera.presses("Raw report");
+    await hears(world.vera, "ops", /comes as a file in your direct messages/);
+    const [file] = await world.slack.until(() => {
+      const files = [...world.slack.workspace.files.values()].filter(
+        (one) => one.shares.length > 0,
+      );
+      return files.length > 0 && files;
+    });
+    expect(file?.name).toMatch(/^attestation-web-2-.*\.json$/);
+    expect(JSON.parse(String(file?.bytes))).toMatchObject({
       vm: { id: vmId },
       report: { verified: true },
+      appraisal: { verdict: "verified" },
     });
-    service.sandbox.edit.setStatus({ vm: vmId, status: "STOPPED" });
-    await expect(service.types("vm attest web-1 --raw")).rejects.toThrow("gave no report of web-1");
   });
 });

@@ -1,0 +1,49 @@
+import type { Message } from "../../src/messages/message.ts";
+import { defaultAppSettings } from "../../src/sandbox/slack/app-settings.ts";
+import { complaintsAbout } from "../../src/sandbox/slack/blocks/check.ts";
+import { Workspace } from "../../src/sandbox/slack/workspace.ts";
+
+/** What Slack would refuse about a message, in its own words; empty when it would take it. */
+export function complaintsOf(message: Message): string[] {
+  const workspace = new Workspace(defaultAppSettings(), () => 0);
+  return [
+    ...complaintsAbout(workspace, message.blocks, "message", "/blocks"),
+    ...(message.text.length > 4000 ? ["the text is too long"] : []),
+  ];
+}
+
+/** Everything a person reads in a message, top to bottom: a line each, cells of a table joined by ` | `. */
+export function shownText({ blocks }: Message): string {
+  return blocks
+    .map((block) => {
+      if (block.type === "table") {
+        return block.rows.map((row) => row.map(texts).join(" | ")).join("\n");
+      }
+      if (block.type === "actions") return block.elements.map((one) => `[${texts(one)}]`).join(" ");
+      return texts(block);
+    })
+    .filter((text) => text !== "")
+    .join("\n");
+}
+
+/** The texts within a block, in order. */
+function texts(value: unknown): string {
+  if (Array.isArray(value)) return value.map(texts).filter(Boolean).join("\n");
+  if (typeof value !== "object" || value === null) return "";
+  const { text, fields, elements } = value as Record<string, unknown>;
+  if (typeof text === "string") return text;
+  return [texts(text), texts(fields), texts(elements)].filter(Boolean).join("\n");
+}
+
+/** The buttons of a message, by their labels. */
+export function buttonsOf({ blocks }: Message) {
+  return blocks
+    .flatMap((block) => (block.type === "actions" ? block.elements : []))
+    .flatMap((element) => (element.type === "button" ? [element] : []))
+    .map(({ text, action_id, value, confirm }) => ({
+      label: text.text,
+      action: action_id,
+      value,
+      ...(confirm ? { asks: `${confirm.title.text} ${confirm.text.text}` } : {}),
+    }));
+}

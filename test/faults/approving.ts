@@ -1,0 +1,25 @@
+import type { Journalled } from "./count-effects.ts";
+import { looking, type Stage } from "./stage.ts";
+
+/** Policy: stops need somebody else. */
+export const voting = `approvals: [{ operations: ["vm.stop"], required: 1, expires: 60s }]`;
+
+/** Drafts that stand in Slack with their buttons, once there are so many. */
+export async function pendingApprovals(
+  stage: Stage,
+  count: number,
+): Promise<(Journalled & { ts: string; channel: string })[]> {
+  return looking(
+    async () => {
+      const drafts = (await stage.journal())
+        .filter(({ state, fields }) => state === "draft" && fields["card"] !== undefined)
+        .map((request) => {
+          const [channel = "", ts = ""] = (request.fields["card"] ?? "").split(" ");
+          return { ...request, channel, ts };
+        });
+      return drafts.length >= count ? drafts : undefined;
+    },
+    15_000,
+    async () => `${count} requests should wait for approval`,
+  );
+}

@@ -1,0 +1,115 @@
+import { expected, fresh, judged, onStage, type Row, type RowNotRun } from "../row.ts";
+
+/** Typed by olivia, each must change nothing. */
+const hostile = [
+  "../projects/1",
+  "a%2fb",
+  "vm-0000-000?x=1",
+  "vm-0000-000#x",
+  "vm-0000-000\u0000",
+  "vm-0000-000 --yes --force",
+  "--all",
+  "*",
+  "`vm-0000-000`",
+  "x".repeat(10_000),
+  "$(reboot)",
+  "vm-0000-000;vm-0000-001",
+  "\u202evm-0000-000",
+];
+
+export const inputRows: (Row | RowNotRun)[] = [
+  {
+    id: "I1",
+    what: "names that mention, link and break out",
+    run: ({ seed }) =>
+      onStage({ seed, workers: 1 }, async (stage) => {
+        const take = fresh(stage);
+        const payloads = ["<!channel>", "<@U0ADA>", "<https://evil.example|console>", "```x", "a\u202eb", "*_~`", `<!here> ${"n".repeat(3000)}`];
+        for (const name of payloads) {
+          const vm = await take("vm restart");
+          await stage.service.edit("renameVm", { vm, name });
+          stage.faults += 1;
+        }
+        await new Promise((resolve) => setTimeout(resolve, 5500));
+        const vms = await stage.service.vms();
+        for (const vm of vms.filter(({ name }) => payloads.includes(name))) await stage.ask("vm restart", vm.id);
+        await stage.quiet();
+        const pings = await stage.slack.act("ada", "mentions");
+        const texts = (await stage.slack.messages()).map((message) => JSON.stringify(message));
+        return judged(await stage.check(), [
+          [`nobody is notified by a name (${pings.length})`, pings.length === 0],
+          ["no live link or mention in any message", texts.every((text) => !/<!(channel|here)>|<https:\/\/evil|<@U0ADA>/.test(text))],
+        ], { mayBeUnknown: true });
+      }),
+  },
+  {
+    id: "I2",
+    what: "ids with slashes, queries, NUL; I5, I7: flags and numbers nobody knows",
+    quick: true,
+    run: ({ seed }) =>
+      onStage({ seed, workers: 1 }, async (stage) => {
+        await fresh(stage)("vm restart");
+        for (const words of hostile) {
+          await stage.slack.act("olivia", "types", "ops", `/vm stop ${words}`);
+          stage.faults += 1;
+        }
+        for (const number of ["1e9", "-1", "NaN", "0x10", "٣", "1,5", ""]) {
+          await stage.slack.act("olivia", "types", "ops", `/vm resize vm-0000-000 --cpu ${number} --memory 8`);
+          await stage.slack.act("olivia", "closes", { all: true }).catch(() => undefined);
+          stage.faults += 1;
+        }
+        await stage.quiet();
+        const odd = (await stage.service.calls()).filter(({ path }) => !/^\/v1\/(projects|vms)(\/[\w-]+(\/\w+)?)?$/.test(path));
+        return judged(await stage.check(), [
+          ["no request", (await stage.journal()).length === 0],
+          [`every path is one of the service's (${odd.map(({ path }) => path).join(" ")})`, odd.length === 0],
+        ]);
+      }),
+  },
+  {
+    id: "I3",
+    what: "an ambiguous name",
+    run: ({ seed }) =>
+      onStage({ seed, workers: 1, vms: 40 }, async (stage) => {
+        await stage.service.edit("renameVm", { vm: "vm-0000-003", name: "twin" });
+        await stage.service.edit("renameVm", { vm: "vm-0001-003", name: "twin" });
+        stage.faults += 1;
+        await new Promise((resolve) => setTimeout(resolve, 6000));
+        await stage.slack.act("olivia", "types", "ops", "/vm stop twin");
+        await new Promise((resolve) => setTimeout(resolve, 500));
+        return judged(await stage.check(), [["nothing is asked for", (await stage.journal()).length === 0]]);
+      }),
+  },
+  {
+    id: "I4",
+    what: "a name changes hands between the ask and the send",
+    run: ({ seed }) =>
+      onStage({ seed, workers: 1 }, async (stage) => {
+        const take = fresh(stage);
+        const [a, b] = [await take("vm stop"), await take("vm stop")];
+        const [worker] = stage.workers();
+        await worker?.arm({ point: "gate", do: "wait" });
+        const asked = await stage.ask("vm stop", a);
+        await worker?.hit("gate");
+        await stage.service.edit("renameVm", { vm: a, name: "other" });
+        await stage.service.edit("renameVm", { vm: b, name: a });
+        stage.faults += 1;
+        worker?.go();
+        const [request] = await stage.quiet();
+        const [onA, onB] = (await stage.service.vms()).filter(({ id }) => id === a || id === b);
+        return judged(await stage.check(), [
+          [`${asked.target} is cancelled, not ${request?.state}`, request?.state === "cancelled"],
+          ["nothing is stopped", onA?.stops === 0 && onB?.stops === 0],
+        ]);
+      }),
+  },
+  { id: "I6", what: "sections and blocks beyond Slack's limits", notRun: "the sandbox Slack refuses them in every test; there is no row of its own" },
+  {
+    id: "I8",
+    what: "a VM is called like an approval message",
+    run: async (how) => {
+      const row = inputRows.find(({ id }) => id === "I1");
+      return row && "run" in row ? row.run(how) : expected([["I1 is there", false]]);
+    },
+  },
+];

@@ -1,0 +1,41 @@
+import { spawnSync } from "node:child_process";
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+
+const program = fileURLToPath(new URL("../../src/registry/derive.ts", import.meta.url));
+
+function derive(folder: string, ...args: string[]) {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [program, ...args], {
+    cwd: folder,
+    encoding: "utf8",
+  });
+  return { status, stdout, stderr };
+}
+
+describe("npm run derive", () => {
+  it("writes what is stale, and with --check only names it", () => {
+    const folder = mkdtempSync(join(tmpdir(), "derive-"));
+    try {
+      const readme = join(folder, "README.md");
+      const markers =
+        "<!-- commands: made from src/commands by npm run derive -->\n<!-- /commands -->\n";
+      const stale = 'manifest.yml is stale: run "npm run derive"\n';
+      expect(derive(folder, "--check")).toEqual({ status: 1, stdout: "", stderr: stale });
+      writeFileSync(readme, markers);
+      expect(derive(folder)).toEqual({
+        status: 0,
+        stdout: "manifest.yml is written\nREADME.md is written\n",
+        stderr: "",
+      });
+      expect(readFileSync(readme, "utf8")).toContain("| `/vm restart <vm…>` |");
+      expect(derive(folder, "--check")).toEqual({ status: 0, stdout: "", stderr: "" });
+      appendFileSync(join(folder, "manifest.yml"), "extra: true\n");
+      expect(derive(folder, "--check")).toEqual({ status: 1, stdout: "", stderr: stale });
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+});

@@ -1,0 +1,103 @@
+import { describe, expect, it } from "vitest";
+import { commands } from "../../src/commands/index.ts";
+import { renderHelp } from "../../src/registry/help.ts";
+import { flagName, usageOf } from "../../src/registry/usage.ts";
+import { complaintsOf, shownText } from "../commands/shown-text.ts";
+
+const usages = () => Object.fromEntries(commands.map((one) => [one.name, usageOf(one)]));
+
+describe("how a command is written", () => {
+  it("follows from its arguments", () => {
+    expect(usages()).toMatchObject({
+      "vm list": "/vm list [project] [--status STATUS]",
+      "vm show": "/vm show <vm>",
+      "vm restart": "/vm restart <vm…>",
+      "vm resize": "/vm resize <vm> --cpu CPU --memory MEMORY",
+      "vm snapshot": "/vm snapshot <vm> [name]",
+      "project list": "/project list [--type TYPE] [--status STATUS] [--page PAGE]",
+      "gatehouse help": "/gatehouse help [command]",
+      "gatehouse status": "/gatehouse status",
+    });
+    expect(flagName("gitUrl")).toBe("--git-url");
+  });
+
+  it("is what the example shows", () => {
+    for (const { name, example } of commands) expect(example).toMatch(new RegExp(`^/${name}\\b`));
+  });
+});
+
+describe("/gatehouse help", () => {
+  it("lists every command that the person may run, by its slash command", () => {
+    const help = renderHelp(commands);
+    const text = shownText(help);
+    for (const command of commands) {
+      expect(text).toContain(
+        `\`${usageOf(command).replaceAll("<", "&lt;").replaceAll(">", "&gt;")}\``,
+      );
+      expect(text).toContain(command.summary);
+    }
+    expect(text).toMatch(/What you may run[^]*\*\/vm\*[^]*\*\/project\*[^]*\*\/gatehouse\*/);
+    expect(complaintsOf(help)).toEqual([]);
+  });
+
+  it("lists nothing else", () => {
+    const mine = commands.filter(({ name }) => name === "vm list" || name === "vm stop");
+    expect(shownText(renderHelp(mine))).toBe(
+      [
+        "What you may run",
+        "*/vm*",
+        "`/vm list [project] [--status STATUS]` List VMs, those in trouble first",
+        "`/vm stop &lt;vm…&gt;` Stop a running VM _(interrupts what runs there)_",
+        "A VM or project is an id, a name, or `project/name`. `/gatehouse help vm restart` tells more about one. In a thread, write `@⁠gatehouse vm show web-1`.".replace(
+          "\u2060",
+          "",
+        ),
+      ].join("\n"),
+    );
+    expect(shownText(renderHelp([]))).toBe(
+      "You may not run anything here. Whoever runs Gatehouse can add you to `gatehouse.yml`.",
+    );
+  });
+
+  it("tells more about one command, however it is named", () => {
+    const more = [
+      "`/vm restart &lt;vm…&gt;`",
+      "Restart a running VM. It interrupts what runs there.",
+      "• `vms` the VM to restart",
+      "For example: `/vm restart web-1`",
+    ].join("\n");
+    expect(shownText(renderHelp(commands, "vm restart"))).toBe(more);
+    expect(shownText(renderHelp(commands, " /VM Restart "))).toBe(more);
+    const of = (topic: string) => shownText(renderHelp(commands, topic));
+    expect(of("vm restore")).toContain("asks you to type the name, and others to approve");
+    expect(of("vm list")).toContain("• `--status` (optional) only VMs in this status");
+    expect(of("project create")).toContain("• `--type` one of TEE_VM, GIT_DEPLOY, CONTAINER");
+    for (const { name } of commands) expect(complaintsOf(renderHelp(commands, name))).toEqual([]);
+  });
+
+  it("tells about one slash command", () => {
+    const text = shownText(renderHelp(commands, "project"));
+    expect(text).toContain("`/project list");
+    expect(text).not.toContain("`/vm list");
+  });
+
+  it("says what was probably meant, and shows what was typed inert", () => {
+    expect(shownText(renderHelp(commands, "vm restrat"))).toBe(
+      "There is no help on `vm restrat`. Did you mean `/gatehouse help vm restart`?",
+    );
+    const odd = renderHelp(commands, "<!channel> `x`");
+    expect(shownText(odd)).toBe(
+      "There is no help on `&lt;!channel&gt; ˋxˋ`. `/gatehouse help` lists what you may run.",
+    );
+    expect(odd.text).not.toContain("<!");
+  });
+
+  it("fits into Slack's limits with ten times the commands", () => {
+    const many = Array.from({ length: 10 }, (_, index) =>
+      commands.map((one) => ({ ...one, summary: `${one.summary} ${index}`.repeat(3) })),
+    ).flat();
+    const help = renderHelp(many);
+    expect(complaintsOf(help)).toEqual([]);
+    expect(shownText(help)).not.toContain("more not shown");
+  });
+});
