@@ -17,9 +17,12 @@ const stopWithinMs = 10_000;
 export async function runProcess(words: readonly string[]): Promise<void> {
   if (words[0] === "audit") {
     const { redisUrl, dataDir } = orExit(() => loadAuditConfig());
-    const write = (text: string) => void process.stdout.write(text);
     // Set, not called: an export that goes through a pipe must not be cut
-    process.exitCode = await runAudit(words.slice(1), { redisUrl, dataDir, write });
+    process.exitCode = await runAudit(words.slice(1), {
+      redisUrl,
+      dataDir,
+      write: (text) => void process.stdout.write(text),
+    });
     return;
   }
   const [word = "all"] = words;
@@ -58,7 +61,7 @@ function orExit<T>(load: () => T): T {
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     process.stderr.write(`${error.message}\n`);
-    process.exit(configExitCode);
+    return process.exit(configExitCode);
   }
 }
 

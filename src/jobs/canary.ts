@@ -16,28 +16,26 @@ export function startCanary(options: {
   onDead(why: string): void;
 }): Canary {
   const { everyMs } = options;
-  let sentAt: number | undefined;
   let isHeard = true;
+  let silentRounds = 0;
 
-  const timer = setInterval(() => {
-    if (sentAt !== undefined && !isHeard) {
-      options.onDead(
-        `nothing came out of the queue for ${Math.round((performance.now() - sentAt) / 1000)} s`,
-      );
+  async function round(): Promise<void> {
+    const wasHeard = isHeard;
+    // Before the send: the job may come out before the send has returned
+    isHeard = false;
+    try {
+      await options.send(options.workerId);
+    } catch {
+      // Redis is away: that is known, and no reason to start anew
+      isHeard = true;
       return;
     }
-    options.send(options.workerId).then(
-      () => {
-        sentAt = performance.now();
-        isHeard = false;
-      },
-      // Redis is away: that is known, and no reason to start anew
-      () => {
-        sentAt = undefined;
-        isHeard = true;
-      },
-    );
-  }, everyMs);
+    silentRounds = wasHeard ? 0 : silentRounds + 1;
+    if (silentRounds > 0 && !isHeard) {
+      options.onDead(`nothing came out of the queue for ${Math.round(everyMs / 1000)} s`);
+    }
+  }
+  const timer = setInterval(() => void round(), everyMs);
 
   return {
     sings() {

@@ -142,12 +142,14 @@ export function sentence(text: Markdown): Message {
   return message(readable(text), section(text));
 }
 
+/** One cell: empty ones are not allowed. */
+const cell = (text: string) => ({ type: "raw_text" as const, text: plain(text, 120) || "–" });
+
 /** A table as Slack shows one: header cells bold, at most 100 rows and 10,000 characters; the rest is counted. */
 export function table(
   columns: readonly string[],
   rows: readonly (readonly string[])[],
 ): KnownBlock {
-  const cell = (text: string) => ({ type: "raw_text" as const, text: plain(text, 120) || "–" });
   let room = 9000;
   const shown: { type: "raw_text"; text: string }[][] = [];
   for (const row of rows.slice(0, 99)) {
@@ -156,7 +158,7 @@ export function table(
     if (room < 0) break;
     shown.push(cells);
   }
-  return { type: "table", rows: [columns.map(cell), ...shown] } as KnownBlock;
+  return { type: "table", rows: [columns.map(cell), ...shown] };
 }
 
 /** Mrkdwn as words: for notifications and screen readers. */

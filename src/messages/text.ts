@@ -5,14 +5,13 @@
  */
 
 // Zero-width, bidi controls and line separators, and every C0/C1 control character.
-// oxlint-disable-next-line no-control-regex -- these are what is removed
 const unseen =
-  /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
+  /[\p{Cc}\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/gu;
 
 /** One line without anything invisible, cut at `most` characters (whole code points) with an ellipsis. */
 export function plain(value: unknown, most = 150): string {
   const text = String(value).replaceAll(/\s+/g, " ").replaceAll(unseen, "").trim();
-  const points = [...text];
+  const points = Array.from(text);
   return points.length <= most ? text : `${points.slice(0, most - 1).join("")}…`;
 }
 

@@ -7,7 +7,7 @@ import {
   readable,
   section,
 } from "../messages/message.ts";
-import { lines, type Markdown, md, name } from "../messages/text.ts";
+import { code, lines, Markdown, md, name } from "../messages/text.ts";
 import { nearest } from "../nearest.ts";
 import type { Command, CommandClass } from "./define.ts";
 import { argumentsOf, flagName, usageOf } from "./usage.ts";
@@ -76,7 +76,7 @@ function inSections(title: Markdown, rows: readonly Markdown[]) {
 
 function line(command: Command): Markdown {
   const note = asks[command.class] === "" ? md`` : md` _(${asks[command.class]})_`;
-  return md`${name(usageOf(command))} ${command.summary}${note}`;
+  return md`${name(usageOf(command, 100))} ${command.summary}${note}`;
 }
 
 function renderOne(command: Command): Message {
@@ -90,7 +90,7 @@ function renderOne(command: Command): Message {
     `${usageOf(command)}: ${command.summary}`,
     section(
       lines(
-        md`${name(usageOf(command))}`,
+        new Markdown(code(usageOf(command), 1000)),
         md`${command.summary}.${asks[command.class] === "" ? "" : ` It ${asks[command.class].replace(/^(shown|for)/, "is $1")}.`}`,
         ...details,
         md`For example: ${name(command.example)}`,

@@ -71,17 +71,20 @@ export function flagName(key: string): string {
   return `--${key.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
-/** `/vm list [project] [--status S]`. */
-export function usageOf(command: Pick<Command, "name" | "args">): string {
-  const parts = argumentsOf(command).map((argument) => {
-    const value = argument.isSwitch
-      ? ""
-      : ` ${argument.key.replace(/^.*(?=[A-Z])/, "").toUpperCase()}`;
-    const shown = argument.isFlag
-      ? `${flagName(argument.key)}${value}`
-      : `<${argument.isList ? `${argument.key.replace(/s$/, "")}…` : argument.key}>`;
-    if (!argument.isOptional) return shown;
-    return `[${shown.replaceAll(/[<>]/g, "")}]`;
-  });
-  return [`/${command.name}`, ...parts].join(" ");
+/** `/vm list [project] [--status STATUS]`; where that is longer than `most`, whole arguments are left out for an ellipsis. */
+export function usageOf(command: Pick<Command, "name" | "args">, most = 1000): string {
+  let usage = `/${command.name}`;
+  for (const argument of argumentsOf(command)) {
+    const longer = `${usage} ${argumentUsage(argument)}`;
+    if (longer.length > most) return `${usage} …`;
+    usage = longer;
+  }
+  return usage;
+}
+
+function argumentUsage({ key, isFlag, isList, isOptional, isSwitch }: Argument): string {
+  const value = isSwitch ? "" : ` ${key.replace(/^.*(?=[A-Z])/, "").toUpperCase()}`;
+  const written = isFlag ? `${flagName(key)}${value}` : isList ? `${key.replace(/s$/, "")}…` : key;
+  if (isOptional) return `[${written}]`;
+  return isFlag ? written : `<${written}>`;
 }

@@ -2,6 +2,7 @@ import { createHash, randomInt } from "node:crypto";
 import { defineScript, type Keys, type RedisClient } from "../redis.ts";
 import { createBallot } from "./ballot.ts";
 import { auditRecord, keepFinalMs } from "./journal-entry.ts";
+import { createLists } from "./lists.ts";
 import { createOutbox } from "./outbox.ts";
 import type { Progress, RequestRecord, StoredRequest } from "./record.ts";
 import { locksOf, watchKeyOf } from "./record.ts";
@@ -202,57 +203,12 @@ export function createStore(redis: RedisClient, key: Keys) {
     ...createOutbox(redis, key),
     ...createBallot(redis, key),
     ...createReviews(redis, key),
+    ...createLists(redis, key, get),
     now,
     create,
     get,
     getMany,
     move,
-
-    /** The request that this delivery made, if it did. */
-    async madeBy(askId: string): Promise<StoredRequest | undefined> {
-      const id = await redis.get(key("ask", askId));
-      return id ? get(id) : undefined;
-    },
-
-    async history(
-      id: string,
-    ): Promise<{ at: number; state: string; why: string; actor?: string }[]> {
-      const rows = await redis.lrange(key("request", id, "history"), 0, -1);
-      return rows.map((row) => {
-        const cut = row.indexOf(" ");
-        return {
-          at: Number(row.slice(0, cut)),
-          ...(JSON.parse(row.slice(cut + 1)) as { state: string; why: string }),
-        };
-      });
-    },
-
-    openIds: (): Promise<string[]> => redis.zrange(key("requests", "open"), 0, "-1"),
-    openCount: (): Promise<number> => redis.zcard(key("requests", "open")),
-
-    async recentIds(
-      filter: { requesterId?: string; targetId?: string; open?: boolean },
-      most: number,
-    ): Promise<string[]> {
-      const list = filter.requesterId
-        ? key("requests", "person", filter.requesterId)
-        : filter.targetId
-          ? key("requests", "target", filter.targetId)
-          : key("requests", filter.open ? "open" : "recent");
-      return redis.zrevrange(list, 0, most - 1);
-    },
-
-    watchedIds: (watchKey: string): Promise<string[]> => redis.smembers(key("watch", watchKey)),
-
-    /** Who holds the target of this request, if anybody does. */
-    lockHolder: (record: RequestRecord): Promise<string | null> =>
-      redis.get(key("lock", locksOf(record).take)),
-
-    /** Trims the lists of ended requests to those that are still kept. */
-    async trim(): Promise<void> {
-      const before = (await now()) - keepFinalMs;
-      await redis.zremrangebyscore(key("requests", "recent"), 0, before);
-    },
   };
 }
 

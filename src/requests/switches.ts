@@ -1,4 +1,5 @@
 import type { Keys, RedisClient } from "../redis.ts";
+import { createRateLimit } from "./rate-limit.ts";
 import { redisNow } from "./redis-now.ts";
 
 export interface Freeze {
@@ -8,7 +9,7 @@ export interface Freeze {
   at: number;
 }
 
-/** What stops everybody at once: the freeze, and the service's wish to be left alone for a while. */
+/** What stops people: the freeze, the service's wish to be left alone for a while, and asking too much. */
 export function createSwitches(redis: RedisClient, key: Keys) {
   async function note(entry: Record<string, unknown>): Promise<void> {
     const at = String(await redisNow(redis));
@@ -16,6 +17,8 @@ export function createSwitches(redis: RedisClient, key: Keys) {
   }
 
   return {
+    ...createRateLimit(redis, key),
+
     /** An audit record of something that is no move: a refusal, a freeze, a look at the audit itself. */
     note,
 

@@ -1,6 +1,5 @@
 import { ComputeError } from "../compute/errors.ts";
 import { nextPollDelay } from "../compute/settle.ts";
-import type { ChangeCommand, Seen } from "../registry/define.ts";
 import { parseInput } from "../registry/parse.ts";
 import { readTarget } from "./gate.ts";
 import { judge } from "./judge.ts";
@@ -61,7 +60,7 @@ async function judgeOne(
   const verdict = judge({
     state: request.state as "sending" | "accepted" | "unclear",
     progress,
-    effect: command.effect as ChangeCommand["effect"] as never,
+    effect: command.effect as never,
     args: parseInput(command, request.record.input),
     seen,
     at,

@@ -1,3 +1,4 @@
+import { messageOf } from "../errors.ts";
 import { describeMessage } from "./slack/describe-seen.ts";
 import type { PersonActions } from "./slack/actions.ts";
 import type { SeenMessage } from "./slack/seen.ts";
@@ -95,7 +96,7 @@ try {
 }
 await world.close();
 if (failure) {
-  print(`\nThe tour stopped: ${failure instanceof Error ? failure.message : String(failure)}`);
+  print(`\nThe tour stopped: ${messageOf(failure)}`);
   for (const line of errors.slice(-5)) process.stderr.write(line);
   process.exit(1);
 }

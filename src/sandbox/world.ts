@@ -4,9 +4,17 @@ import path from "node:path";
 import { loadConfig, type Role } from "../config.ts";
 import { createLog, hideSecret, type Log } from "../log.ts";
 import { type Running, start } from "../start.ts";
-import { type SandboxCompute, type SandboxComputeOptions, startSandboxCompute } from "./compute/start-sandbox-compute.ts";
+import {
+  type SandboxCompute,
+  type SandboxComputeOptions,
+  startSandboxCompute,
+} from "./compute/start-sandbox-compute.ts";
 import { type RedisServer, startRedis } from "./ensure-redis.ts";
-import { type SandboxSlack, type SandboxSlackOptions, startSandboxSlack } from "./slack/sandbox-slack.ts";
+import {
+  type SandboxSlack,
+  type SandboxSlackOptions,
+  startSandboxSlack,
+} from "./slack/sandbox-slack.ts";
 
 export interface WorldOptions {
   compute?: SandboxComputeOptions;
@@ -67,7 +75,10 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       startSandboxSlack(options.slack),
     ]);
     if (redis) closers.push(() => redis.stop());
-    closers.push(() => compute.close(), () => slack.close());
+    closers.push(
+      () => compute.close(),
+      () => slack.close(),
+    );
     const redisUrl = options.redisUrl ?? redis?.url ?? "";
     const policyPath = path.join(folder, "gatehouse.yml");
     await writeFile(policyPath, options.policy ?? demoPolicy);
@@ -102,10 +113,23 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       return running;
     };
     for (const role of options.roles ?? ["all"]) await startProcess(role);
-    if (options.receive !== "http" && (options.roles ?? ["all"]).some((role) => role !== "worker")) {
+    if (
+      options.receive !== "http" &&
+      (options.roles ?? ["all"]).some((role) => role !== "worker")
+    ) {
       await slack.connected();
     }
-    return { slack, compute, redisUrl, redis, env, processes, startProcess, close, [Symbol.asyncDispose]: close };
+    return {
+      slack,
+      compute,
+      redisUrl,
+      redis,
+      env,
+      processes,
+      startProcess,
+      close,
+      [Symbol.asyncDispose]: close,
+    };
   } catch (error) {
     await close();
     throw error;

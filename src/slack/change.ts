@@ -14,7 +14,7 @@ import { chosenSnapshot, gatherFacts, neededApprovals, needsDialog, openDialog }
 import type { Reply } from "./reply.ts";
 import { resolveTarget, targetOfVm } from "./resolve.ts";
 import { runButton, targetKey, withTarget } from "./run-button.ts";
-import { isRefused } from "./refuse.ts";
+import { isRefused, noteRefusal } from "./refuse.ts";
 import type { Talk } from "./talk.ts";
 
 /** Somebody asks for a change: resolved, allowed, confirmed where it must be, then written down. */
@@ -119,14 +119,34 @@ export async function submitAndTell(
   if (target.kind === "project" && facts.vms.length > 0 && command.class === "destroy") {
     submission = { ...submission, children: facts.vms.map((vm) => targetOfVm(vm, target.name)) };
   }
+  await takeTurn(submission, talk);
   const submitted = await submit(submission, {
     store: talk.store,
     policyVersion: talk.policyVersion,
     staleAfterMs: talk.policy.timing.staleAfterMs,
     wake: talk.wake,
   });
+  // A place that is kept too long is no harm, and the request is written down
+  if (command.class === "destroy") {
+    await talk.store.turnTaken(submission.askId, submitted.id).catch(() => undefined);
+  }
   talk.nudge();
   if (!submitted.isNew) await reply.privately(await sameAgain(submitted.id, talk));
+}
+
+/** Throws UserError when this is more than policy lets somebody ask for, and leaves a record of it. */
+async function takeTurn({ command, person, target, askId }: Submission, talk: Talk): Promise<void> {
+  const { limits } = talk.policy;
+  const destroys = command.class === "destroy";
+  try {
+    await talk.store.takeTurn({ personId: person.id, askId, destroys, limits });
+  } catch (error) {
+    if (error instanceof UserError) {
+      const asked = { command, person, targets: [target], channelId: "" };
+      await noteRefusal(asked, "limits", talk);
+    }
+    throw error;
+  }
 }
 
 /** The same was asked a moment ago, or is still under way: that request stands for both. */

@@ -34,7 +34,7 @@ export async function openConsole(
   const asked = { command, targets: [vm], person, channelId: ask.channelId };
   if (await isRefused(asked, reply, talk)) return;
   // The checks of the command once more: what was offered minutes ago may not be allowed now
-  await command.answer(value as never, readContext(person, ask, talk));
+  await command.answer(value, readContext(person, ask, talk));
   const frozen = await talk.store.freezeState();
   if (frozen) throw new UserError(`All changes are frozen by ${frozen.by}, consoles too.`);
   const session = await talk.compute.vms.console(vm.id);

@@ -40,7 +40,7 @@ export function startDelivery(options: {
   at(point: "post", request: string): Promise<void>;
 }): Delivery {
   const { store, poster, log } = options;
-  let isClosed = false;
+  const closing = new AbortController();
   let nudged = Promise.withResolvers<void>();
 
   async function deliver(id: string): Promise<void> {
@@ -88,7 +88,7 @@ export function startDelivery(options: {
   }
 
   async function loop(): Promise<void> {
-    while (!isClosed) {
+    while (!closing.signal.aborted) {
       let ids: string[] = [];
       try {
         ids = await store.takeDue(atOnce, hiddenMs);
@@ -102,7 +102,7 @@ export function startDelivery(options: {
           }),
         ),
       );
-      if (ids.length === 0 && !isClosed) await pause();
+      if (ids.length === 0 && !closing.signal.aborted) await pause();
     }
   }
 
@@ -117,7 +117,7 @@ export function startDelivery(options: {
   return {
     nudge: () => nudged.resolve(),
     async close(deadlineMs) {
-      isClosed = true;
+      closing.abort();
       nudged.resolve();
       const giveUp = Promise.withResolvers<void>();
       const timer = setTimeout(() => giveUp.resolve(), deadlineMs);

@@ -1,6 +1,6 @@
 import type { Vm } from "../compute/compute.ts";
 import type { KnownSnapshot } from "../inventory/snapshots.ts";
-import { type Markdown, md, name } from "../messages/text.ts";
+import { type Markdown, md } from "../messages/text.ts";
 import { approvalRule, type NeededApprovals } from "../policy/approval-rule.ts";
 import { rollbackReason } from "../policy/rollback.ts";
 import type { ChangeCommand, DialogFacts, Seen } from "../registry/define.ts";
@@ -125,5 +125,5 @@ function approvalWords(needed: Needed): Markdown | undefined {
   if (needed.required === 0) return undefined;
   const people = needed.required === 1 ? "one other person" : `${needed.required} other people`;
   const raised = needed.raised ? md` One more than usual: ${needed.raised}.` : md``;
-  return md`It needs the approval of ${people} (${name(needed.why)}).${raised}`;
+  return md`It needs the approval of ${people}: ${needed.why}.${raised}`;
 }

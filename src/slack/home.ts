@@ -68,8 +68,11 @@ async function homeBlocks(person: Person, talk: Talk): Promise<KnownBlock[]> {
               (command.name === "vm show" || command.name === "vm restart") &&
               mayRun({ policy: talk.policy, person, ourTeamId: talk.ourTeamId, command }),
           );
-          const row = buttons(offered.map((command) => runButton(command, {}, targetOf(vm))));
-          return [section(md`🔴 ${name(vm.name)} in ${vm.projectName} is ${vm.status}.`), ...row];
+          const offers = buttons(offered.map((command) => runButton(command, {}, targetOf(vm))));
+          return [
+            section(md`🔴 ${name(vm.name)} in ${vm.projectName} is ${vm.status}.`),
+            ...offers,
+          ];
         })),
     header("Your last requests"),
     mine.length === 0

@@ -1,5 +1,6 @@
 import type { Log } from "../log.ts";
 import type { Message } from "../messages/message.ts";
+import { textAt } from "./payload.ts";
 import type { Pace } from "./pace.ts";
 import type { Web } from "./web.ts";
 
@@ -88,8 +89,8 @@ export function createPostOnce(options: {
       return said(
         id,
         what,
-        String(answer.data["ts"]),
-        String(answer.data["channel"] ?? place.channelId),
+        textAt(answer.data, "ts"),
+        textAt(answer.data, "channel") || place.channelId,
       );
     }
     if (answer.kind === "lost") return { is: "later", ms: unsureMs };
@@ -127,12 +128,8 @@ export function createPostOnce(options: {
     return { is: "said" };
   }
 
-  /** The ts of a message that a lost answer may have left behind; undefined when it provably isn't there. */
-  async function lookUp(
-    subject: Subject,
-    what: string,
-    place: Place,
-  ): Promise<string | "unsure" | undefined> {
+  /** The ts of a message that a lost answer may have left behind, or `unsure`; undefined when it provably isn't there. */
+  async function lookUp(subject: Subject, what: string, place: Place): Promise<string | undefined> {
     const { id, createdAt } = subject;
     const shared = { channel: place.channelId, limit: 200, include_all_metadata: true };
     const answer = place.threadTs

@@ -97,8 +97,8 @@ function pickList(command: Command, input: Record<string, unknown>, pick: PickOn
       target.kind === "vm"
         ? `${target.name} in ${target.projectName ?? target.projectId}`
         : target.name;
-    const run = runButton(command, input, target);
-    return { ...run, label, action: `${run.action}:${target.id}` };
+    const spec = runButton(command, input, target);
+    return { ...spec, label, action: `${spec.action}:${target.id}` };
   });
   const more = pick.candidates.length - specs.length;
   return message(

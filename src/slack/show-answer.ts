@@ -33,7 +33,9 @@ export async function showAnswer(
     shown.command.class === "read" &&
     shown.command.name !== "gatehouse help";
   const { text, blocks } = answer.message;
-  await reply.privately(isSharable ? message(new Markdown(text), blocks, buttons([share])) : answer.message);
+  await reply.privately(
+    isSharable ? message(new Markdown(text), blocks, buttons([share])) : answer.message,
+  );
 }
 
 async function showChart(

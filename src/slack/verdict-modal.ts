@@ -49,7 +49,6 @@ export async function settleByWord(
   ask: Submission,
   talk: Talk,
 ): Promise<{ errors: Record<string, string> } | undefined> {
-  const field = (text: string) => ({ errors: { reason: text } });
   try {
     const asked = JSON.parse(ask.privateMetadata) as { request?: string; happened?: boolean };
     const reason = String(ask.values["reason"] ?? "").trim();
@@ -83,4 +82,9 @@ export async function settleByWord(
     if (error instanceof UserError) return field(error.message);
     throw error;
   }
+}
+
+/** An error on the only field there is. */
+function field(text: string): { errors: Record<string, string> } {
+  return { errors: { reason: text } };
 }

@@ -36,7 +36,12 @@ export async function vote(
   const no = voteRefusal({ policy, voter, ourTeamId, requesterId: request.record.requester.id });
   if (no) return refuse(no, new UserError(voteRefusalText(no)), request);
   const choice = ask.action === "vote:deny" ? "deny" : "approve";
-  const outcome = await talk.store.vote(request, voter, choice, String(value["digest"] ?? ""));
+  const outcome = await talk.store.vote(
+    request,
+    voter,
+    choice,
+    typeof value["digest"] === "string" ? value["digest"] : "",
+  );
   if (outcome.is === "refused") {
     return refuse(outcome.why, new UserError(voteProblemText(outcome.why)), request);
   }

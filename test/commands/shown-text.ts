@@ -30,9 +30,12 @@ export function shownText({ blocks }: Message): string {
 function texts(value: unknown): string {
   if (Array.isArray(value)) return value.map(texts).filter(Boolean).join("\n");
   if (typeof value !== "object" || value === null) return "";
-  const { text, fields, elements } = value as Record<string, unknown>;
-  if (typeof text === "string") return text;
-  return [texts(text), texts(fields), texts(elements)].filter(Boolean).join("\n");
+  if ("text" in value && typeof value.text === "string") return value.text;
+  const within = new Map<string, unknown>(Object.entries(value));
+  return ["text", "fields", "elements"]
+    .map((key) => texts(within.get(key)))
+    .filter(Boolean)
+    .join("\n");
 }
 
 /** The buttons of a message, by their labels. */
@@ -44,6 +47,6 @@ export function buttonsOf({ blocks }: Message) {
       label: text.text,
       action: action_id,
       value,
-      ...(confirm ? { asks: `${confirm.title.text} ${confirm.text.text}` } : {}),
+      ...(confirm ? { asks: `${confirm.title?.text} ${confirm.text?.text}` } : {}),
     }));
 }

@@ -6,6 +6,8 @@ import { complaintsOf, shownText } from "../commands/shown-text.ts";
 
 const usages = () => Object.fromEntries(commands.map((one) => [one.name, usageOf(one)]));
 
+const helpOn = (topic: string) => shownText(renderHelp(commands, topic));
+
 describe("how a command is written", () => {
   it("follows from its arguments", () => {
     expect(usages()).toMatchObject({
@@ -31,11 +33,12 @@ describe("/gatehouse help", () => {
     const help = renderHelp(commands);
     const text = shownText(help);
     for (const command of commands) {
-      expect(text).toContain(
-        `\`${usageOf(command).replaceAll("<", "&lt;").replaceAll(">", "&gt;")}\``,
-      );
+      expect(text).toContain(`\`/${command.name}`);
       expect(text).toContain(command.summary);
     }
+    expect(text).toContain(
+      "`/project create --name NAME --type TYPE --region REGION [--cpu CPU] [--memory MEMORY] [--disk DISK] …` Make a project; a form asks for what is missing",
+    );
     expect(text).toMatch(/What you may run[^]*\*\/vm\*[^]*\*\/project\*[^]*\*\/gatehouse\*/);
     expect(complaintsOf(help)).toEqual([]);
   });
@@ -68,10 +71,9 @@ describe("/gatehouse help", () => {
     ].join("\n");
     expect(shownText(renderHelp(commands, "vm restart"))).toBe(more);
     expect(shownText(renderHelp(commands, " /VM Restart "))).toBe(more);
-    const of = (topic: string) => shownText(renderHelp(commands, topic));
-    expect(of("vm restore")).toContain("asks you to type the name, and others to approve");
-    expect(of("vm list")).toContain("• `--status` (optional) only VMs in this status");
-    expect(of("project create")).toContain("• `--type` one of TEE_VM, GIT_DEPLOY, CONTAINER");
+    expect(helpOn("vm restore")).toContain("asks you to type the name, and others to approve");
+    expect(helpOn("vm list")).toContain("• `--status` (optional) only VMs in this status");
+    expect(helpOn("project create")).toContain("• `--type` one of TEE_VM, GIT_DEPLOY, CONTAINER");
     for (const { name } of commands) expect(complaintsOf(renderHelp(commands, name))).toEqual([]);
   });
 

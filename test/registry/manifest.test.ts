@@ -8,9 +8,9 @@ import { renderTable, withTable } from "../../src/registry/readme-table.ts";
 import { usageOf } from "../../src/registry/usage.ts";
 
 // https://github.com/slackapi/manifest-schema, version 2.0.0
-const published = JSON.parse(
+const published: z.core.JSONSchema.JSONSchema = JSON.parse(
   readFileSync(new URL("slack-manifest.schema.2.0.0.json", import.meta.url), "utf8"),
-) as z.core.JSONSchema.JSONSchema;
+);
 // It carries no $schema; `definitions` is how draft 7 calls them
 const schema = z.fromJSONSchema(published, { defaultTarget: "draft-7" });
 

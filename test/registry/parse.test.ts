@@ -255,7 +255,7 @@ describe("arguments that were written down before", () => {
   it("survive being stored: what was parsed once is parsed again to the same", () => {
     const parsed = parseCommand("vm resize web-1 --cpu 4 --memory 8", commands);
     if ("refusal" in parsed) throw new Error(parsed.refusal.text);
-    const stored = JSON.parse(JSON.stringify(parsed.input)) as Record<string, unknown>;
+    const stored: Record<string, unknown> = JSON.parse(JSON.stringify(parsed.input));
     expect(parseInput(parsed.command, stored)).toEqual(parsed.args);
   });
 });

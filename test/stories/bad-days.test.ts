@@ -1,4 +1,6 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import { isFields } from "../../src/sandbox/slack/fields.ts";
+import { mentionsOf } from "../../src/sandbox/slack/notifications.ts";
 import { startWorld, type TestWorld, testPolicy } from "../support/start-world.ts";
 import { privateRedis } from "../support/with-redis.ts";
 import { hears, wordsOf } from "./words.ts";
@@ -84,8 +86,11 @@ describe("a day on which something else is down", () => {
     expect(answer.text).toMatch(/^Redis is down: nothing was done\..*Try again in a minute\./);
     expect(paths(world)).toEqual([]);
     await redis.start();
-    await world.olivia.types("ops", "/vm restart web-2");
-    expect((await world.ended()).state).toBe("done");
+    await vi.waitFor(async () => {
+      await world.olivia.types("ops", "/vm restart web-2");
+      expect(world.olivia.seesChannel("ops").messages.at(-1)?.text).not.toMatch(/Redis is down/);
+    });
+    await hears(world.olivia, "ops", /<@U0OLIVIA> Restarted web-2/);
     expect(paths(world)).toEqual([restartOf("web-2")]);
   });
 
@@ -117,8 +122,6 @@ describe("a day on which something else is down", () => {
     await hears(world.ada, "audit", /froze all changes: the service refused our key \(401\)/);
     world.compute.clear();
     await world.olivia.types("ops", "/vm restart db-1");
-    const next = await world.ended();
-    expect(next.state).toBe("cancelled");
     await hears(world.olivia, "ops", /db-1 was cancelled: all changes are frozen by Gatehouse/);
     expect(paths(world)).toEqual([restartOf("web-2")]);
     await world.ada.types("ops", "/gatehouse thaw");
@@ -154,15 +157,20 @@ describe("text from the service", () => {
     await world.olivia.presses("Share in channel");
     await hears(world.amir, "ops", /Shared by/);
     await world.olivia.types("ops", "/vm restart vm-payments-web-2");
-    const done = await world.ended();
-    expect(done.state).toBe("done");
+    await hears(world.olivia, "ops", /<@U0OLIVIA> Restarted/);
     world.compute.weather({ match: "POST /v1/*", status: 400, message: nasty });
     await world.olivia.types("ops", "/vm restart db-1");
-    await hears(world.olivia, "ops", /db-1 was not done/);
+    await hears(world.olivia, "ops", /<@U0OLIVIA> Restart of db-1 was not done/);
     for (const who of [world.amir, world.vera, world.ada]) expect(who.sees().inbox).toEqual([]);
     expect(world.olivia.mentions()).toHaveLength(2);
-    const everything = JSON.stringify(world.slack.messages());
-    expect(everything).not.toMatch(/<!channel|<@U0AMIR|<https:\/\/evil|\u202e/);
+    const messages = world.slack.messages().map(({ text, blocks }) => ({ text, blocks }));
+    expect([...mentionsOf(messages)]).toEqual(["U0OLIVIA"]);
+    expect(JSON.stringify(messages)).not.toContain("\u202e");
+    // Cells of a table are raw text: nothing in there is ever read as markup
+    const read = JSON.stringify(messages, (_, value: unknown) =>
+      isFields(value) && value["type"] === "raw_text" ? undefined : value,
+    );
+    expect(read).not.toMatch(/<https:\/\/evil/);
     expect(paths(world)).toEqual([restartOf("web-2"), restartOf("db-1")]);
   });
 });

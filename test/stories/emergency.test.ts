@@ -97,7 +97,9 @@ describe("restoring with a way back", () => {
     await world.olivia.types("ops", "/vm snapshot db-1 nightly");
     const taken = await world.ended("vm snapshot");
     await world.olivia.types("ops", `/vm restore db-1 ${taken.progress.answer?.snapshotId ?? ""}`);
-    await world.olivia.until((seen) => seen.modals.some(({ submit }) => submit === "Ask for approval"));
+    await world.olivia.until((seen) =>
+      seen.modals.some(({ submit }) => submit === "Ask for approval"),
+    );
     await world.olivia.submits({ "Type db-1 to confirm": "db-1", Reason: "corrupt index" });
     await world.amir.until((seen) => describeSeen(seen).includes("[Approve]"));
     await world.amir.presses("Approve");
@@ -109,7 +111,9 @@ describe("restoring with a way back", () => {
       "restore",
     ]);
     await world.olivia.presses("Undo");
-    const dialog = await world.olivia.until((seen) => seen.modals.some(({ submit }) => submit === "Ask for approval"));
+    const dialog = await world.olivia.until((seen) =>
+      seen.modals.some(({ submit }) => submit === "Ask for approval"),
+    );
     expect(JSON.stringify(dialog.modals)).toContain(restored.progress.safety?.snapshotId);
   });
 });

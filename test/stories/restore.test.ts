@@ -11,22 +11,31 @@ describe("restoring a snapshot with approval", () => {
     world.compute.forget();
 
     await world.olivia.types("ops", `/vm restore db-1 ${snapshotId}`);
-    await world.olivia.until((seen) => seen.modals.some(({ submit }) => submit === "Ask for approval"));
-    const wrong = await world.olivia.submits({ "Type db-1 to confirm": "db-2", Reason: "corrupt index" });
+    await world.olivia.until((seen) =>
+      seen.modals.some(({ submit }) => submit === "Ask for approval"),
+    );
+    const wrong = await world.olivia.submits({
+      "Type db-1 to confirm": "db-2",
+      Reason: "corrupt index",
+    });
     expect(wrong.errors).toEqual({ confirm: "Type db-1 exactly as it is written here." });
     await world.olivia.submits({ "Type db-1 to confirm": "db-1", Reason: "corrupt index" });
     await world.amir.until((seen) => JSON.stringify(seen).includes("vote:approve"));
 
     const own = await world.olivia.presses("Approve");
     expect(own.acked).toBe(true);
-    await world.olivia.until((seen) => JSON.stringify(seen).includes("You asked for this yourself"));
+    await world.olivia.until((seen) =>
+      JSON.stringify(seen).includes("You asked for this yourself"),
+    );
     expect(world.compute.writes().filter(({ path }) => path.endsWith("/restore"))).toEqual([]);
 
     await world.amir.presses("Approve");
     const request = await world.ended("vm restore");
     expect(request.state).toBe("done");
     expect(world.compute.writes().filter(({ path }) => path.endsWith("/restore"))).toHaveLength(1);
-    const card = world.vera.seesChannel("ops").messages.find(({ text }) => text.startsWith("Restore db-1"));
+    const card = world.vera
+      .seesChannel("ops")
+      .messages.find(({ text }) => text.startsWith("Restore db-1"));
     expect(JSON.stringify(card?.blocks)).toContain("Approved by amir");
   });
 });

@@ -4,7 +4,8 @@ import type { SeenMessage } from "../../src/sandbox/slack/seen.ts";
 
 /** A message as one reads it: a line per text, cells of a table with bars, buttons as [label]. */
 export function wordsOf(message: SeenMessage): string {
-  return wordsIn(message.blocks)
+  const lines = message.blocks.length > 0 ? wordsIn(message.blocks) : [message.text];
+  return lines
     .join("\n")
     .replaceAll(/<!date\^\d+\^[^|>]*\|([^>]*)>/g, "$1")
     .replaceAll(/[*`\u2060]/g, "");

@@ -1,0 +1,173 @@
+import { describe, expect, it } from "vitest";
+import { startReading } from "./reading.ts";
+import { complaintsOf, shownText } from "./shown-text.ts";
+
+/** What changes from run to run. */
+const steady = (text: string) => text.replaceAll(/read \d+ s ago/g, "read just now");
+
+describe("/vm list", () => {
+  it("shows all VMs, those in trouble first, and how old that is", async () => {
+    await using at = await startReading();
+    const list = await at.reads("vm list");
+    expect(steady(shownText(list))).toBe(
+      [
+        "*8 VMs*: 1 ERROR, 2 STOPPED, 5 RUNNING",
+        "name | status | project | region | cpu | memory",
+        "train-7 | 🔴 ERROR | ml | us-east-1 | 16 | 64",
+        "gpu-1 | ⚪ STOPPED | ml | us-east-1 | 16 | 64",
+        "worker-1 | ⚪ STOPPED | staging | eu-central-1 | 2 | 8",
+        "db-1 | 🟢 RUNNING | payments | eu-west-1 | 16 | 64",
+        "vault-1 | 🟢 RUNNING | vault | eu-west-1 | 2 | 8",
+        "web-1 | 🟢 RUNNING | payments | eu-west-1 | 4 | 16",
+        "web-1 | 🟢 RUNNING | staging | eu-central-1 | 2 | 8",
+        "web-2 | 🟢 RUNNING | payments | eu-west-1 | 4 | 16",
+        "Names read just now.",
+      ].join("\n"),
+    );
+    expect(list.text).toBe("8 VMs: 1 ERROR, 2 STOPPED, 5 RUNNING");
+    expect(complaintsOf(list)).toEqual([]);
+  });
+
+  it("names its filters", async () => {
+    await using at = await startReading();
+    expect(shownText(await at.reads("vm list payments"))).toMatch(
+      /^\*3 VMs\* in `payments`: 3 RUNNING\n/,
+    );
+    expect(shownText(await at.reads("vm list staging —status stopped"))).toMatch(
+      /^\*1 VM\* in `staging` with status STOPPED: 1 STOPPED\n[^\n]*\nworker-1 /,
+    );
+  });
+
+  it("says what there is when nothing matches, and where to look when there is nothing", async () => {
+    await using at = await startReading();
+    expect(steady(shownText(await at.reads("vm list payments --status ERROR")))).toBe(
+      "No VMs in `payments` with status ERROR. There are 3 RUNNING.\nNames read just now.",
+    );
+    expect(steady(shownText(await at.reads("vm list docs-site")))).toBe(
+      "No VMs in `docs-site`. `/vm list` shows those of all projects.\nNames read just now.",
+    );
+    await using empty = await startReading({ world: "empty" });
+    expect(steady(shownText(await empty.reads("vm list")))).toBe(
+      "No VMs. `/project list` shows the projects; those of type TEE_VM have VMs.\nNames read just now.",
+    );
+  });
+
+  it("shows an unknown status as it is, with the trouble", async () => {
+    await using at = await startReading();
+    at.service.edit.findVm("web-2").status = "MIGRATING";
+    await at.inventory.refresh();
+    expect(shownText(await at.reads("vm list payments"))).toContain(
+      "\nweb-2 | ❔ MIGRATING | payments",
+    );
+  });
+
+  it("shows the first of many, and how to narrow them", async () => {
+    await using at = await startReading();
+    for (let index = 0; index < 120; index++)
+      at.service.edit.addVm({ project: "vault", name: `box-${String(index).padStart(3, "0")}` });
+    await at.inventory.refresh();
+    const list = await at.reads("vm list");
+    expect(shownText(list)).toContain(
+      "The first 50 of 128 are shown. `/vm list &lt;project&gt;` or `--status ERROR` narrows it.",
+    );
+    expect(complaintsOf(list)).toEqual([]);
+  });
+
+  it("counts what it really shows when long names leave no room", async () => {
+    await using at = await startReading();
+    const project = at.service.edit.addProject({ name: "y".repeat(300) });
+    for (let index = 0; index < 60; index++)
+      at.service.edit.addVm({ project, name: `${index}-${"x".repeat(300)}` });
+    await at.inventory.refresh();
+    const list = await at.reads(`vm list ${project}`);
+    const rows = list.blocks.flatMap((block) => (block.type === "table" ? block.rows : []));
+    expect(rows.length).toBeLessThan(51);
+    expect(shownText(list)).toContain(`The first ${rows.length - 1} of 60 are shown.`);
+    expect(complaintsOf(list)).toEqual([]);
+  });
+
+  it("says that it may be old while the service does not answer", async () => {
+    await using at = await startReading();
+    at.service.weather({ on: "GET /v1/projects", kind: "error", status: 503 });
+    await at.inventory.refresh().catch(() => false);
+    expect(shownText(await at.reads("vm list"))).toContain("this may be old");
+  });
+});
+
+describe("/project list", () => {
+  it("shows all projects", async () => {
+    await using at = await startReading();
+    const list = await at.reads("project list");
+    expect(steady(shownText(list))).toBe(
+      [
+        "*6 projects*: 6 ACTIVE",
+        "name | status | type | region | id",
+        "docs-site | 🟢 ACTIVE | GIT_DEPLOY | eu-west-1 | prj-docs-site",
+        "edge-cache | 🟢 ACTIVE | CONTAINER | us-east-1 | prj-edge-cache",
+        "ml | 🟢 ACTIVE | TEE_VM | us-east-1 | prj-ml",
+        "payments | 🟢 ACTIVE | TEE_VM | eu-west-1 | prj-payments",
+        "staging | 🟢 ACTIVE | TEE_VM | eu-central-1 | prj-staging",
+        "vault | 🟢 ACTIVE | TEE_VM | eu-west-1 | prj-vault",
+        "Names read just now.",
+      ].join("\n"),
+    );
+    expect(complaintsOf(list)).toEqual([]);
+  });
+
+  it("turns pages of 50, and the next one keeps the filters", async () => {
+    await using at = await startReading();
+    for (let index = 0; index < 60; index++)
+      at.service.edit.addProject({ name: `p-${String(index).padStart(2, "0")}` });
+    await at.inventory.refresh();
+    const first = shownText(await at.reads("project list --type tee_vm"));
+    expect(first).toContain("*64 projects*");
+    expect(first).toContain("Page 1 of 2; `/project list --type tee_vm --page 2` goes on.");
+    const second = shownText(await at.reads("project list --type TEE_VM --page 2"));
+    expect(second).toContain("Page 2 of 2, the last.");
+    expect(second.split("\n").filter((line) => line.includes("ACTIVE | TEE_VM"))).toHaveLength(14);
+    expect(shownText(await at.reads("project list --page 3"))).toBe(
+      "There are 2 pages. `/project list --page 1` shows the first.",
+    );
+  });
+
+  it("says what there is when nothing matches", async () => {
+    await using at = await startReading();
+    expect(steady(shownText(await at.reads("project list --status ERROR")))).toBe(
+      "No projects match. There are 6 ACTIVE; `/project list` shows them.\nNames read just now.",
+    );
+    await using empty = await startReading({ world: "empty" });
+    expect(steady(shownText(await empty.reads("project list")))).toBe(
+      "There are no projects. `/project create` makes one.\nNames read just now.",
+    );
+  });
+});
+
+describe("/project show", () => {
+  it("shows a project and its VMs, those in trouble first", async () => {
+    await using at = await startReading();
+    const shown = await at.reads("project show ml");
+    expect(shownText(shown).replaceAll(/\d{4}-\d\d-\d\d \d\d:\d\d/g, "then")).toBe(
+      [
+        "🟢 *ml* is *ACTIVE*",
+        "*Type*\nTEE_VM",
+        "*Region*\nus-east-1",
+        "*Created*\nthen UTC",
+        "*Changed*\nthen UTC",
+        "*2 VMs*: 1 ERROR, 1 STOPPED",
+        "name | status | cpu | memory | IP address",
+        "train-7 | 🔴 ERROR | 16 | 64 | 10.0.0.8",
+        "gpu-1 | ⚪ STOPPED | 16 | 64 | 10.0.0.7",
+        "Id `prj-ml`",
+      ].join("\n"),
+    );
+    expect(shown.text).toBe("🟢 ml is ACTIVE");
+    expect(complaintsOf(shown)).toEqual([]);
+  });
+
+  it("says that other types have no VMs", async () => {
+    await using at = await startReading();
+    expect(shownText(await at.reads("project show docs-site"))).toContain(
+      "A project of this type has no VMs.",
+    );
+  });
+});

@@ -1,0 +1,260 @@
+import { writeFile } from "node:fs/promises";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { auditOf } from "../requests/asking.ts";
+import { startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";
+import { buttonOn, pressPayload, sendSigned } from "./forge.ts";
+import { hears, wordsOf } from "./words.ts";
+
+const restartsNeedOne = `${testPolicy}approvals: [{ operations: ["vm.restart"], required: 1, expires: 1m }]\n`;
+
+const trail = (world: TestWorld) => auditOf(world.client as never, world.key("audit"));
+
+/** Olivia asks for a restart; resolves with its card, which waits for approval. */
+async function waits(world: TestWorld, vm: string) {
+  const name = vm.split("/").at(-1) ?? vm;
+  await world.olivia.types("ops", `/vm restart ${vm}`);
+  return hears(world.olivia, "ops", new RegExp(`Restart ${name}[^]*Waiting for approval`));
+}
+
+const waiting = async (world: TestWorld) => {
+  const open = await world.store.getMany(await world.store.openIds());
+  const found = open.find(({ state }) => state === "draft");
+  if (!found) throw new Error("nothing waits");
+  return found;
+};
+
+/** Keeps a target busy, so that what is authorized goes through the gate again and again but isn't sent. */
+async function busy(world: TestWorld, vmId: string) {
+  const lock = world.key("lock", `vm:${vmId}`);
+  await world.client.set(lock, "r-somebody22");
+  return () => world.client.del(lock);
+}
+
+const writes = (world: TestWorld) => world.compute.writes().map(({ method, path }) => `${method} ${path}`);
+
+describe("a vote that doesn't count", () => {
+  let world: TestWorld;
+  beforeAll(async () => {
+    world = await startWorld({ policy: restartsNeedOne, receive: "http" });
+  });
+  afterAll(() => world.close());
+
+  it.each([
+    ["the requester", "olivia", "own-request"],
+    ["somebody who may only look", "vera", "not-an-approver"],
+    ["a guest, although listed nowhere and everywhere", "gina", "not-one-of-us"],
+    ["somebody of another company", "stan", "not-one-of-us"],
+    ["a bot", "deploybot", "not-one-of-us"],
+    ["a deactivated account", "dora", "not-one-of-us"],
+  ])("of %s is refused, explained and audited", async (_what, who, why) => {
+    await world.slack.edit.setGroupMembers("leads", ["amir", "ada", "gina", "stan", "deploybot", "dora"]);
+    const card = await waits(world, "web-2");
+    const { id } = (await waiting(world)).record;
+    for (const label of ["Approve", "Deny"]) {
+      expect(await sendSigned(world, pressPayload(world, who, card, buttonOn(card, label)))).toBe(200);
+    }
+    const refusals = await world.slack.until(() => undefined, 1).catch(() => undefined);
+    expect(refusals).toBeUndefined();
+    await expect
+      .poll(async () => (await trail(world)).filter((one) => one["what"] === "vote-refused" && one["request"] === id && one["why"] === why).length)
+      .toBe(2);
+    expect(await world.store.get(id)).toMatchObject({ state: "draft", votes: [] });
+    await world.olivia.presses("Cancel", { in: card.ts });
+    await world.settled();
+    expect(world.compute.writes()).toEqual([]);
+  });
+
+  it("is one that was pressed on a copy of the card in another channel", async () => {
+    const card = await waits(world, "web-2");
+    const copy = await world.vera.types("random", "look at this");
+    world.slack.edit.tamper("random", copy.ts ?? "", { text: card.text, blocks: card.blocks });
+    await world.amir.presses("Approve", { channel: "random" });
+    await hears(world.amir, "random", /doesn't belong to a request that can be voted on/);
+    expect((await waiting(world)).votes).toEqual([]);
+    await world.olivia.presses("Cancel", { in: card.ts });
+    await world.settled();
+  });
+
+  it("carries a forged value: of 500 none changes anything", async () => {
+    const card = await waits(world, "web-2");
+    const request = await waiting(world);
+    const { id } = request.record;
+    const right = { request: id, digest: request.record.approval?.digest.slice(0, 16) ?? "" };
+    const forged = forgeries(right, 500);
+    const before = world.slack.workspace.ephemerals.length;
+    let next = 0;
+    const sender = async () => {
+      for (let n = next++; n < forged.length; n = next++) {
+        const action = ["vote:approve", "vote:deny", "vote:approve:", "request:approve", "vote:__proto__"][n % 5] ?? "";
+        const value = forged[n] ?? "";
+        await sendSigned(world, pressPayload(world, "amir", card, { action: n < 400 ? (action.startsWith("vote:d") ? "vote:deny" : "vote:approve") : action, value }));
+      }
+    };
+    await Promise.all(Array.from({ length: 10 }, sender));
+    await world.slack.until(() => world.slack.workspace.ephemerals.length >= before + forged.length);
+    expect(await world.store.get(id)).toMatchObject({ state: "draft", votes: [], revision: request.revision });
+    expect(writes(world)).toEqual([]);
+    await world.amir.presses("Approve", { in: card.ts });
+    expect((await world.ended("vm restart")).state).toBe("done");
+  });
+});
+
+/** Values that are nearly right, or nothing like it. */
+function forgeries(right: { request: string; digest: string }, count: number): string[] {
+  const odd: unknown[] = [
+    "",
+    "null",
+    "[]",
+    "{",
+    right.request,
+    { request: right.request },
+    { digest: right.digest },
+    { request: [right.request], digest: [right.digest, "x"] },
+    { request: right.request, digest: { toString: right.digest } },
+    { request: `${right.request} `, digest: right.digest },
+    { request: `../${right.request}`, digest: right.digest },
+    { request: right.request.toUpperCase(), digest: right.digest },
+    { request: right.request, digest: right.digest.slice(0, 15) },
+    { request: right.request, digest: `${right.digest}0` },
+    { request: right.request, digest: right.digest.toUpperCase().replace(/[0-9]/, "a") },
+    { request: "*", digest: right.digest },
+    { request: "__proto__", digest: right.digest },
+    { request: right.request, digest: "................" },
+    { request: right.request, digest: 0 },
+    { request: right.request, digest: null },
+  ];
+  const values = odd.map((one) => (typeof one === "string" ? one : JSON.stringify(one)));
+  for (let n = values.length; n < count; n += 1) {
+    const at = n % 16;
+    const other = ((Number.parseInt(right.digest[at] ?? "0", 16) + 1 + (n % 15)) % 16).toString(16);
+    const digest = right.digest.slice(0, at) + other + right.digest.slice(at + 1);
+    values.push(JSON.stringify({ request: right.request, digest: n % 3 === 0 ? digest + right.digest : digest, n }));
+  }
+  return values;
+}
+
+describe("between the last approval and the send", () => {
+  it("somebody who approved leaves the group: nothing is sent", async () => {
+    await using world = await startWorld({ policy: restartsNeedOne });
+    const free = await busy(world, "vm-payments-web-2");
+    const card = await waits(world, "web-2");
+    await world.amir.presses("Approve", { in: card.ts });
+    await hears(world.olivia, "ops", /Restart web-2[^]*Waiting: another request/);
+    await world.slack.edit.setGroupMembers("leads", ["ada"]);
+    const request = await world.ended();
+    await free();
+    expect(request).toMatchObject({ state: "cancelled", progress: { why: "0 of 1 approvals count today" } });
+    expect(writes(world)).toEqual([]);
+  });
+
+  it("the VM is renamed, resized, or replaced by another one of its name: nothing is sent, and the thread says what differs", async () => {
+    await using world = await startWorld({ policy: restartsNeedOne });
+    const cases = [
+      { vm: "web-2", id: "vm-payments-web-2", change: () => world.compute.edit.renameVm({ vm: "web-2", name: "web-9" }), why: "web-2 is called web-9 now" },
+      { vm: "db-1", id: "vm-payments-db-1", change: () => world.compute.edit.changeBehindTheBack({ vm: "db-1", specs: { cpu: 99 } }), why: "db-1 changed meanwhile: cpu 16 → 99" },
+      { vm: "payments/web-1", id: "vm-payments-web-1", change: () => world.compute.edit.replaceVm({ vm: "payments/web-1" }), why: "web-1 is gone" },
+    ];
+    for (const { vm, id, change, why } of cases) {
+      await busy(world, id);
+      const card = await waits(world, vm);
+      await world.amir.presses("Approve", { in: card.ts });
+      await world.store.get((await world.store.recentIds({}, 1))[0] ?? "");
+      change();
+      await hears(world.olivia, "ops", new RegExp(`was cancelled: ${why}`));
+    }
+    const ended = await world.settled();
+    expect(ended.map(({ state }) => state)).toEqual(["cancelled", "cancelled", "cancelled"]);
+    expect(writes(world)).toEqual([]);
+  });
+
+  it("a project gains a VM: it isn't deleted, and the difference is told", async () => {
+    await using world = await startWorld();
+    await world.client.set(world.key("lock", "project:prj-ml"), "r-somebody22");
+    await world.olivia.types("ops", "/project delete ml");
+    await world.olivia.until(({ modals }) => modals.some(({ submit }) => submit === "Ask for approval"));
+    await world.olivia.submits({ "Type ml to confirm": "ml", Reason: "over and done" });
+    const card = await hears(world.amir, "ops", /Delete ml[^]*Waiting for approval/);
+    expect(wordsOf(card)).toMatch(/gpu-1 \(STOPPED\), train-7 \(ERROR\)/);
+    await world.amir.presses("Approve", { in: card.ts });
+    world.compute.edit.addVm({ project: "ml", name: "fresh-1" });
+    await hears(world.olivia, "ops", /ml changed since it was asked: fresh-1 came/);
+    expect(writes(world)).toEqual([]);
+  });
+
+  it("somebody sets a request to authorized in Redis: it is refused, with an alarm in the trail and in the log", async () => {
+    await using world = await startWorld({ policy: restartsNeedOne });
+    await waits(world, "web-2");
+    const { id } = (await waiting(world)).record;
+    await world.client.hset(world.key("request", id), "state", "authorized");
+    expect((await world.ended()).state).toBe("cancelled");
+    expect(await trail(world)).toContainEqual(expect.objectContaining({ what: "alarm", request: id }));
+    expect(world.lines.some((line) => line.includes("approval.forged") && line.includes('"error"'))).toBe(true);
+    expect(writes(world)).toEqual([]);
+  });
+});
+
+describe("a request that waits for approval", () => {
+  it("is cancelled when Gatehouse starts with another policy, and never runs under the new one by itself", async () => {
+    await using world = await startWorld({ policy: restartsNeedOne });
+    await waits(world, "web-2");
+    await world.processes[0]?.close();
+    await writeFile(world.env["GATEHOUSE_CONFIG"] ?? "", testPolicy);
+    await world.startProcess("all");
+    const request = await world.ended();
+    expect(request).toMatchObject({ state: "cancelled" });
+    await hears(world.olivia, "ops", /the policy changed while this waited for approval/);
+    expect(writes(world)).toEqual([]);
+  });
+
+  it("is refused at once when nobody else could approve it", async () => {
+    await using world = await startWorld({
+      policy: restartsNeedOne.replace('approve: ["S02LEADS"]', 'approve: ["U0OLIVIA"]'),
+    });
+    await world.olivia.types("ops", "/vm restart web-2");
+    await hears(world.olivia, "ops", /Nobody could approve this: it needs 1 other than you/);
+    expect(await world.store.openIds()).toEqual([]);
+  });
+
+  it("ends with a no, says whose, and tells the requester once", async () => {
+    await using world = await startWorld({ policy: restartsNeedOne });
+    const card = await waits(world, "web-2");
+    await world.ada.presses("Deny", { in: card.ts });
+    expect((await world.ended()).state).toBe("denied");
+    await hears(world.olivia, "ops", /Restart web-2[^]*Denied by ada/);
+    expect(world.olivia.mentions()).toHaveLength(1);
+    expect(writes(world)).toEqual([]);
+  });
+
+  it("calls those who may decide once, and nobody else", async () => {
+    await using world = await startWorld({ policy: restartsNeedOne });
+    const card = await waits(world, "web-2");
+    expect(world.amir.mentions()).toMatchObject([{ because: "group" }]);
+    await world.amir.presses("Approve", { in: card.ts });
+    expect((await world.ended()).state).toBe("done");
+    expect(world.amir.mentions()).toHaveLength(1);
+    expect(world.vera.mentions()).toEqual([]);
+    expect(writes(world)).toEqual(["POST /v1/vms/vm-payments-web-2/restart"]);
+  });
+
+  it("expires without an answer, and asking again is a new dialog and a new request", async () => {
+    await using world = await startWorld({
+      policy: `${testPolicy}approvals: [{ operations: ["project.delete"], required: 1, expires: 400ms }]\n`,
+    });
+    const asks = async () => {
+      await world.olivia.until(({ modals }) => modals.some(({ submit }) => submit === "Ask for approval"));
+      await world.olivia.submits({ "Type ml to confirm": "ml", Reason: "over and done" });
+    };
+    await world.olivia.types("ops", "/project delete ml");
+    await asks();
+    const first = await world.ended("project delete");
+    expect(first.state).toBe("expired");
+    const card = await hears(world.olivia, "ops", /Delete ml[^]*Ask again/);
+    expect(JSON.stringify(card.blocks)).not.toContain("vote:");
+    await world.olivia.presses("Ask again", { in: card.ts });
+    await asks();
+    const again = await hears(world.amir, "ops", /Delete ml[^]*Waiting for approval/);
+    expect(again.ts).not.toBe(card.ts);
+    expect((await world.store.get(first.record.id))?.state).toBe("expired");
+    expect(writes(world)).toEqual([]);
+  });
+});
