@@ -9,6 +9,10 @@ const metaSchema = z.object({
   target: z.enum(["vm", "project"]).exactOptional(),
   /** Only as `--key value`. */
   flagOnly: z.boolean().exactOptional(),
+  /** Says how to go over several targets; no part of what is done with each. */
+  rolling: z.boolean().exactOptional(),
+  /** One word that may name several, with commas between them or as a glob. */
+  several: z.boolean().exactOptional(),
   /** Takes all remaining words, joined by a space. */
   rest: z.boolean().exactOptional(),
   /** Chosen with type-ahead in a form. */
@@ -29,6 +33,11 @@ const named = z
 /** One VM or project, by id, name or `project/name`. */
 export function target(kind: "vm" | "project"): z.ZodString {
   return named.meta({ target: kind });
+}
+
+/** The same in one word for several: a glob, or names with commas between them. For where another word follows. */
+export function targetOrSeveral(kind: "vm"): z.ZodString {
+  return named.max(2000).meta({ target: kind, several: true });
 }
 
 /** One or several VMs, by id, name, `project/name` or glob. */
@@ -54,6 +63,11 @@ export function wholeNumber(most = 1_000_000): z.ZodType<number, string> {
 /** Only as `--key value`, never by position. */
 export function flagOnly<T extends z.ZodType>(schema: T): T {
   return schema.meta({ flagOnly: true });
+}
+
+/** How to go over several targets (`rolling.ts`). */
+export function rollingOnly<T extends z.ZodType>(schema: T): T {
+  return schema.meta({ rolling: true });
 }
 
 export function metaOf(schema: z.ZodType): ArgumentMeta {

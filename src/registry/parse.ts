@@ -1,3 +1,4 @@
+import type * as z from "zod";
 import { UserError } from "../errors.ts";
 import { takeBreakGlass } from "./break-glass.ts";
 import type { Command } from "./define.ts";
@@ -72,7 +73,7 @@ export function checkInput(
     const argument = all.find((one) => one.key === key);
     return {
       key,
-      text: argument ? problemText(command, argument, own, issue.message) : issue.message,
+      text: argument ? problemText(command, argument, own, wordsOf(issue)) : issue.message,
     };
   });
   return { problems };
@@ -89,6 +90,15 @@ function problemText(command: Command, argument: Argument, own: Input, message: 
     return `/${command.name} needs ${what}${oneOf ? `: ${oneOf}` : ""}.`;
   }
   return `${shown} ${oneOf ? `is ${oneOf}.` : sentenceOf(message)}`;
+}
+
+/** The library's own words about lengths, as a person says them. */
+function wordsOf(issue: z.core.$ZodIssue): string {
+  if (issue.code === "too_big" && issue.message.startsWith("Too big"))
+    return `must be at most ${issue.maximum} characters`;
+  if (issue.code === "too_small" && issue.message.startsWith("Too small"))
+    return issue.minimum === 1 ? "must not be empty" : `must be at least ${issue.minimum} characters`;
+  return issue.message;
 }
 
 const article = (word: string) => (/^[aeiou]/i.test(word) ? "an" : "a");

@@ -9,6 +9,8 @@ export interface Argument {
   isOptional: boolean;
   isList: boolean;
   isFlag: boolean;
+  /** Says how to go over several targets: shown in help, not in the usage. */
+  isRolling: boolean;
   /** Takes the rest of the words. */
   isRest: boolean;
   /** Present or absent, without a value. */
@@ -34,6 +36,7 @@ export function argumentsOf(command: Pick<Command, "args">): Argument[] {
       isOptional: schema.safeParse(undefined).success,
       isList: inner instanceof z.ZodArray,
       isFlag: meta.flagOnly === true,
+      isRolling: meta.rolling === true,
       isRest: meta.rest === true,
       isSwitch: inner instanceof z.ZodBoolean,
       choices: inner instanceof z.ZodEnum ? inner.options.map(String) : undefined,
@@ -75,6 +78,7 @@ export function flagName(key: string): string {
 export function usageOf(command: Pick<Command, "name" | "args">, most = 1000): string {
   let usage = `/${command.name}`;
   for (const argument of argumentsOf(command)) {
+    if (argument.isRolling) continue;
     const longer = `${usage} ${argumentUsage(argument)}`;
     if (longer.length > most) return `${usage} …`;
     usage = longer;

@@ -9,7 +9,7 @@ import type { Policy } from "../policy-file.ts";
 import type { StoredRequest } from "./record.ts";
 
 /** After these the VM runs something anew: running is not trusted. */
-const attestedAgain = new Set(["vm start", "vm restart", "vm resize", "vm restore"]);
+export const attestedAgain = new Set(["vm start", "vm restart", "vm resize", "vm restore"]);
 
 /**
  * What a result says about attestation. One look, right after the VM has settled: a report that isn't there yet is said

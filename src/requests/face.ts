@@ -57,7 +57,15 @@ export function noticesDue(request: StoredRequest): string[] {
   return due;
 }
 
-/** What Gatehouse asked for by itself has no message of its own: the request that it serves tells of it. */
-export function isQuiet({ record }: Pick<StoredRequest, "record">): boolean {
+/**
+ * What Gatehouse asked for by itself has no message of its own: the request or the roll that it serves tells of it. But
+ * an unknown outcome waits for a person, and needs the message with the buttons, and how it was settled then.
+ */
+export function isQuiet({
+  record,
+  state,
+  delivered,
+}: Pick<StoredRequest, "record" | "state" | "delivered">): boolean {
+  if (record.via === "roll") return state !== "unknown" && delivered.said["card"] === undefined;
   return record.via === "safety";
 }

@@ -18,6 +18,7 @@ export function auditRecord(
     requester: requester.id,
     team: requester.teamId,
     ...(approval ? { digest: approval.digest } : {}),
+    ...(record.roll ? { roll: record.roll } : {}),
     ...(actor ? { who: actor } : {}),
     ...entry,
   });

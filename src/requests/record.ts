@@ -17,8 +17,10 @@ export interface RequestRecord {
   requester: { id: string; teamId: string; name: string };
   channelId: string;
   threadTs?: string;
-  /** How it was asked for: typed, pressed, submitted in a modal; `safety`: by us, before a restore. */
-  via: "command" | "button" | "modal" | "mention" | "safety";
+  /** How it was asked for: typed, pressed, submitted in a modal; by us: before a restore, or as one of a roll. */
+  via: "command" | "button" | "modal" | "mention" | "safety" | "roll";
+  /** The roll that it is one target of. */
+  roll?: string;
   reason?: string;
   policyVersion: string;
   /** What goes with the target: the VMs of a project that is deleted. */

@@ -9,7 +9,8 @@ local now = t[1] * 1000 + math.floor(t[2] / 1000)
 `;
 
 /**
- * Creates a request unless the same delivery made one, or an equal one is still open or was done a moment ago.
+ * Creates a request unless its id is taken, the same delivery made one, or an equal one is still open or was done a
+ * moment ago.
  *
  * KEYS request, ask, same, open, recent, byPerson, byTarget, audit, outbox
  * ARGV id, record, state, progress, audit record, how long an equal request counts as the same (ms),
@@ -17,6 +18,7 @@ local now = t[1] * 1000 + math.floor(t[2] / 1000)
  * → {id} when created, {id of the older one, 'same'} otherwise
  */
 export const create = `${now}
+if redis.call('EXISTS', KEYS[1]) == 1 then return {ARGV[1], 'same'} end
 local older = redis.call('GET', KEYS[2])
 if older then return {older, 'same'} end
 older = redis.call('GET', KEYS[3])

@@ -19,6 +19,10 @@ export interface Submission {
   reason?: string;
   /** The delivery that asked; with several targets each has its own suffix. */
   askId: string;
+  /** Where it is known beforehand, so that it is made once however late it is submitted again. */
+  id?: string;
+  /** The roll that it is one target of. */
+  roll?: string;
   sealedResponseUrl?: string;
   /** The VMs of a project that goes with them. */
   children?: readonly Target[];
@@ -48,7 +52,7 @@ export async function submit(
   const waitsMs = approval?.expiresMs ?? 0;
   const asked: RequestRecord = {
     v: recordVersion,
-    id: newRequestId(),
+    id: submission.id ?? newRequestId(),
     command: command.name,
     input: submission.input,
     target: submission.target,
@@ -63,6 +67,7 @@ export async function submit(
     ...(submission.children ? { children: submission.children } : {}),
     ...(submission.sealedResponseUrl ? { sealedResponseUrl: submission.sealedResponseUrl } : {}),
     ...(submission.breakGlass ? { breakGlass: true } : {}),
+    ...(submission.roll ? { roll: submission.roll } : {}),
   };
   const record = approval ? withApproval(asked, approval, now) : asked;
   const state = record.approval ? "draft" : "authorized";

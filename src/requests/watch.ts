@@ -1,5 +1,6 @@
 import { ComputeError } from "../compute/errors.ts";
 import { nextPollDelay } from "../compute/settle.ts";
+import type { Seen } from "../registry/define.ts";
 import { parseInput } from "../registry/parse.ts";
 import { readTarget } from "./gate.ts";
 import { judge } from "./judge.ts";

@@ -1,3 +1,4 @@
+import { guardedSteps } from "./tour-guarded.ts";
 import type { Tour } from "./tour.ts";
 
 const restarts = (tour: Tour) =>
@@ -60,4 +61,5 @@ export const steps: readonly ((tour: Tour) => Promise<void>)[] = [
     await tour.sees(olivia, "ops", /@olivia Restarted db-1/, 30_000);
     tour.holds("it was sent once, and not again", restarts(tour) === 2);
   },
+  ...guardedSteps,
 ];

@@ -1,6 +1,6 @@
 import { messageOf } from "../errors.ts";
-import { describeMessage } from "./slack/describe-seen.ts";
-import type { PersonActions } from "./slack/actions.ts";
+import { describeMessage, wordsIn } from "./slack/describe-seen.ts";
+import type { FormValues, PersonActions } from "./slack/actions.ts";
 import type { SeenMessage } from "./slack/seen.ts";
 import { steps } from "./tour-steps.ts";
 import { startWorld, type World } from "./world.ts";
@@ -23,14 +23,26 @@ export interface Tour {
     words: RegExp,
     timeoutMs?: number,
   ): Promise<SeenMessage>;
+  /** Waits until this person has a dialog with these words open, and prints it. */
+  dialog(who: PersonActions, words: RegExp): Promise<void>;
+  submits(who: PersonActions, values: FormValues): Promise<void>;
+  /** Waits, looking at every change in Slack, until it is so. */
+  until(what: string, who: PersonActions, isSo: () => boolean): Promise<void>;
+  /** Everything that was logged. */
+  lines: string[];
+  /** What was shown to somebody and must be found nowhere afterwards. */
+  secrets: string[];
   /** Says that something must hold. */
   holds(what: string, isSo: boolean): void;
 }
 
 /** A message as one reads it: without the signs that style it. */
 export function readable(message: SeenMessage): string {
-  return describeMessage(message)
-    .join("\n")
+  return plain(describeMessage(message).join("\n"));
+}
+
+function plain(text: string): string {
+  return text
     .replaceAll(/<!date\^\d+\^[^|>]*\|([^>]*)>/g, "$1")
     .replaceAll(/<@U0([A-Z]+)>/g, (_whole, id: string) => `@${id.toLowerCase()}`)
     .replaceAll(/[*`]/g, "")
@@ -43,12 +55,12 @@ const dim = (text: string) => (process.stdout.isTTY ? `\u001b[2m${text}\u001b[0m
 const bold = (text: string) => (process.stdout.isTTY ? `\u001b[1m${text}\u001b[0m` : text);
 
 const began = performance.now();
-const errors: string[] = [];
+const lines: string[] = [];
 const world = await startWorld({
-  compute: { transitionMs: [400, 900] },
+  compute: { transitionMs: [400, 900], consoleMs: 2500 },
   slack: { rateLimits: "off" },
   onLog: (line) => {
-    if (/"level":"error"/.test(line)) errors.push(line);
+    lines.push(line);
   },
 });
 const print = (text: string) => void process.stdout.write(`${text}\n`);
@@ -82,6 +94,32 @@ const tour: Tour = {
     print(indent(readable(found)));
     return found;
   },
+  async dialog(who, words) {
+    const text = () =>
+      plain(
+        who
+          .sees()
+          .modals.flatMap((modal) => [modal.title, ...wordsIn(modal.blocks)])
+          .join("\n"),
+      );
+    await who.until(() => words.test(text()), 20_000);
+    print(indent(`┌ ${text().replaceAll("\n", "\n│ ")}`));
+  },
+  async submits(who, values) {
+    const label = who.sees().modals.at(-1)?.submit ?? "Submit";
+    for (const [field, value] of Object.entries(values))
+      print(`  ${who.name} fills in “${field}”: ${String(value)}`);
+    print(`  ${who.name} presses [${label}]`);
+    const { acked, errors } = await who.submits(values);
+    if (!acked || errors)
+      throw new Error(`the dialog was not taken: ${JSON.stringify(errors ?? "not acknowledged")}`);
+  },
+  async until(what, who, isSo) {
+    await who.until(isSo, 30_000);
+    print(`    ✓ ${what}`);
+  },
+  lines,
+  secrets: [],
   holds(what, isSo) {
     print(`    ${isSo ? "✓" : "✗"} ${what}`);
     if (!isSo) throw new Error(`does not hold: ${what}`);
@@ -96,7 +134,8 @@ try {
 }
 await world.close();
 if (failure) {
-  print(`\nThe tour stopped: ${messageOf(failure)}`);
+  print(`\nThe tour stopped: ${failure instanceof Error ? failure.message : messageOf(failure)}`);
+  const errors = lines.filter((line) => /"level":"error"/.test(line));
   for (const line of errors.slice(-5)) process.stderr.write(line);
   process.exit(1);
 }

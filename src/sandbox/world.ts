@@ -55,6 +55,10 @@ export const demoPolicy = `access:
 approvals:
   - { operations: ["project.delete"], required: 2, expires: 15m }
 protect: ["vault-*"]
+attestation:
+  pins:
+    - targets: ["payments/web-2"]
+      measurements: ["0a792b7369ad6c8a274abca6bb4eaf28e7551e7e78215418b295d65a6b7384d4d8f0a26a768fe3b0f820cd0937af436c"]
 audit: { channel: C03AUDIT }
 alerts: { channel: C02STATUS }
 timing: { quiesce: 8s, pollFirst: 200ms, pollMost: 2s, stableGap: 400ms, restartMark: 30s }

@@ -3,7 +3,7 @@ import type { ChangeCommand, Seen } from "../registry/define.ts";
 import { checkInput } from "../registry/parse.ts";
 import type { Person } from "../registry/person.ts";
 import type { Target } from "../registry/target.ts";
-import { argumentsOf } from "../registry/usage.ts";
+import { type Argument, argumentsOf, flagName } from "../registry/usage.ts";
 import type { Ask } from "./ask.ts";
 import { namesWithin, submitAndTell } from "./change.ts";
 import { gatherFacts, makeDialog } from "./dialog.ts";
@@ -128,11 +128,12 @@ async function targetOf(
 function fieldErrors({ command, target, input }: Read, ask: Submission): Record<string, string> {
   const errors: Record<string, string> = {};
   const checked = checkInput(command, withTarget(command, input, target));
-  const fields = new Set(argumentsOf(command).map(({ key }) => key));
+  const fields = new Map(argumentsOf(command).map((argument) => [argument.key, argument]));
   if ("problems" in checked) {
     for (const { key, text } of checked.problems) {
-      const block = fields.has(key) && `arg:${key}` in ask.values ? `arg:${key}` : firstField(ask);
-      errors[block] ??= text;
+      const field = fields.get(key);
+      const block = field && `arg:${key}` in ask.values ? `arg:${key}` : firstField(ask);
+      errors[block] ??= field ? onForm(field, text) : text;
     }
   }
   if (command.class !== "destroy") return errors;
@@ -144,6 +145,12 @@ function fieldErrors({ command, target, input }: Read, ask: Submission): Record<
   return errors;
 }
 
+/** A form has labels where words have flags: `--cpu must be…` reads `CPU must be…` there. */
+function onForm({ key, label }: Argument, text: string): string {
+  const written = [`${flagName(key)} `, `${key} `].find((start) => text.startsWith(start));
+  return written ? `${label} ${text.slice(written.length)}` : text;
+}
+
 /** Errors can only be shown on inputs that are there. */
 function firstField(ask: Submission): string {
   return Object.keys(ask.values)[0] ?? "reason";
@@ -151,6 +158,8 @@ function firstField(ask: Submission): string {
 
 function lastField(command: ChangeCommand): string {
   if (command.class === "destroy") return "reason";
-  const visible = argumentsOf(command).filter(({ target }) => target === undefined);
+  const visible = argumentsOf(command).filter(
+    ({ target, isRolling }) => target === undefined && !isRolling,
+  );
   return `arg:${visible.at(-1)?.key ?? ""}`;
 }

@@ -81,7 +81,7 @@ function isShown(
   command: ChangeCommand,
   input: Record<string, unknown>,
 ): boolean {
-  if (argument.target !== undefined) return false;
+  if (argument.target !== undefined || argument.isRolling) return false;
   const rule = command.dialog?.showWhen?.[argument.key];
   return rule === undefined || input[rule[0]] === rule[1];
 }

@@ -14,6 +14,7 @@ import { createConversation } from "./conversation.ts";
 import { createAuditAnswers } from "./audit.ts";
 import type { Delivery } from "./deliver.ts";
 import type { BotIdentity } from "./identity.ts";
+import { createGroupNames } from "./group-names.ts";
 import { createIntake } from "./intake.ts";
 import type { People } from "./people.ts";
 import { sealResponseUrl } from "./response-url.ts";
@@ -67,6 +68,7 @@ export async function startGateway(options: {
       await at("enqueue", id);
     },
     nudge: options.delivery.nudge,
+    nameOf: createGroupNames(options.web, log).nameOf,
     audit: createAuditAnswers({ ...options, dataDir: config.dataDir }),
     ourTeamId: identity.teamId,
     person: (userId, teamId, look) => people.person(userId, teamId, look),

@@ -39,7 +39,9 @@ function readButton(body: unknown, now: number): Ask | undefined {
   const action = listAt(body, "actions")[0];
   if (action === undefined) return undefined;
   const messageTs = textAt(body, "container", "message_ts") || textAt(body, "message", "ts");
-  const threadTs = textAt(body, "container", "thread_ts") || textAt(body, "message", "thread_ts");
+  const thread = textAt(body, "container", "thread_ts") || textAt(body, "message", "thread_ts");
+  // A message that has replies names itself as its thread; what is pressed on it belongs into the channel
+  const threadTs = thread === messageTs ? "" : thread;
   const viewId = textAt(body, "view", "id") || textAt(body, "container", "view_id");
   return {
     ...base("button", body, now),

@@ -18,9 +18,9 @@ export interface AskedFor {
 /** The rule that says no to this person, if one does. */
 export function refusalOf(
   asked: AskedFor,
-  talk: Pick<Talk, "policy" | "ourTeamId">,
+  talk: Pick<Talk, "policy" | "ourTeamId" | "nameOf">,
 ): PolicyRefusal | undefined {
-  return refusal({ ...asked, policy: talk.policy, ourTeamId: talk.ourTeamId });
+  return refusal({ ...asked, policy: talk.policy, ourTeamId: talk.ourTeamId, nameOf: talk.nameOf });
 }
 
 /** Says no where a rule does, in words that tell who can help, and leaves an audit record of it. */

@@ -1,6 +1,7 @@
 import type { ButtonSpec } from "../messages/message.ts";
 import { metaOf } from "../registry/arguments.ts";
 import type { Command } from "../registry/define.ts";
+import { withoutRolling } from "../registry/rolling.ts";
 import type { Target } from "../registry/target.ts";
 import { needsDialog } from "./dialog.ts";
 import { dotted, isChange } from "./talk.ts";
@@ -12,7 +13,7 @@ export function targetKey(command: Command): string | undefined {
   )?.[0];
 }
 
-/** The input with the target by id: names may change hands, ids don't. */
+/** The input for one target, by id: names may change hands, ids don't. How to go over several is no part of it. */
 export function withTarget(
   command: Command,
   input: Record<string, unknown>,
@@ -21,7 +22,7 @@ export function withTarget(
   const key = targetKey(command);
   if (key === undefined || target.id === "") return input;
   const isList = command.args.shape[key] !== undefined && key.endsWith("s");
-  return { ...input, [key]: isList ? [target.id] : target.id };
+  return { ...withoutRolling(command, input), [key]: isList ? [target.id] : target.id };
 }
 
 /** A button that runs a command on a target. What disrupts asks once more, unless a dialog of ours does. */

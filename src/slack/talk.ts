@@ -28,6 +28,8 @@ export interface Talk {
   membersOf(
     entries: readonly string[],
   ): Promise<(groupId: string) => readonly string[] | undefined>;
+  /** A user group by its handle, for words only. */
+  nameOf(id: string): string | undefined;
   status(): Promise<readonly StatusLine[]>;
   wake(id: string): Promise<void>;
   /** Something was written that Slack should hear of. */

@@ -88,7 +88,7 @@ describe("/vm list", () => {
 
   it("says that it may be old while the service does not answer", async () => {
     await using at = await startReading();
-    at.service.weather({ on: "GET /v1/projects", kind: "error", status: 503 });
+    at.service.weather({ match: "reads", status: 403 });
     await at.inventory.refresh().catch(() => false);
     expect(shownText(await at.reads("vm list"))).toContain("this may be old");
   });

@@ -51,6 +51,7 @@ if (options.clockOffMs) {
 let rules: (Rule & { seen: number })[] = [];
 let go = Promise.withResolvers<void>();
 const begin = Promise.withResolvers<void>();
+process.stdin.ref();
 createInterface({ input: process.stdin }).on("line", (text) => {
   const line = JSON.parse(text) as { arm?: Rule; disarm?: boolean; go?: boolean; begin?: boolean };
   if (line.begin) begin.resolve();

@@ -24,29 +24,48 @@ export async function findAuditGaps(
     const page = await redis.xrange(`{${namespace}}:audit`, start, "+", "COUNT", 2000);
     for (const [, fields] of page) {
       const text = fields[fields.indexOf("record") + 1] ?? "{}";
-      const record = JSON.parse(text) as { what?: string; request?: string; move?: string };
-      if (record.what !== "request" || !record.request || !record.move) continue;
-      moves.set(record.request, [...(moves.get(record.request) ?? []), record.move]);
+      const record = JSON.parse(text) as { what?: string; request?: string; move?: string; vote?: string };
+      const step = record.move ?? (record.vote === undefined ? undefined : `vote:${record.vote}`);
+      if (record.what !== "request" || !record.request || !step) continue;
+      moves.set(record.request, [...(moves.get(record.request) ?? []), step]);
     }
     const last = page.at(-1);
     if (page.length < 2000 || !last) break;
     start = `(${last[0]}`;
   }
+  return journal.flatMap((request) => gapsOf(request, moves.get(request.id) ?? []));
+}
+
+function gapsOf(request: Journalled, records: readonly string[]): string[] {
+  const { id, history } = request;
   const findings: string[] = [];
-  for (const request of journal) {
-    const recorded = moves.get(request.id) ?? [];
-    const [first = "nothing", ...rest] = recorded;
-    const happened = request.history.join(" ");
-    if (first !== "authorized" && first !== "draft") findings.push(`audit: ${request.id} begins with ${first}`);
-    if (rest.join(" ") !== happened)
-      findings.push(`audit: ${request.id} moved [${happened}], recorded [${rest.join(" ")}]`);
-    const claims = rest.filter((move) => move === "sending").length;
-    if (claims !== request.attempt)
-      findings.push(`audit: ${request.id} has ${request.attempt} attempts and ${claims} records of a claim`);
-    for (let at = 1; at < recorded.length; at++) {
-      const [from = "", to = ""] = recorded.slice(at - 1, at + 1);
-      if (!legal[from]?.includes(to)) findings.push(`audit: ${request.id} moved from ${from} to ${to}`);
-    }
+  const [first = "nothing", ...rest] = records;
+  if (first !== "authorized" && first !== "draft") findings.push(`audit: ${id} begins with ${first}`);
+  if (!matches(history, rest)) findings.push(`audit: ${id} moved [${history.join(" ")}], recorded [${rest.join(" ")}]`);
+  const claims = rest.filter((move) => move === "sending").length;
+  if (claims !== request.attempt)
+    findings.push(`audit: ${id} has ${request.attempt} attempts and ${claims} records of a claim`);
+  const states = [first, ...history];
+  for (let at = 1; at < states.length; at++) {
+    const [from = "", to = ""] = states.slice(at - 1, at + 1);
+    if (!legal[from]?.includes(to)) findings.push(`audit: ${id} moved from ${from} to ${to}`);
   }
   return findings;
+}
+
+/** Every move has its record, in order. The vote that decides is the record of its move; other votes are no moves. */
+function matches(history: readonly string[], records: readonly string[]): boolean {
+  let at = 0;
+  for (const state of history) {
+    const vote = state === "denied" ? "vote:deny" : state === "authorized" ? "vote:approve" : undefined;
+    while (records[at]?.startsWith("vote:") && (records[at] !== vote || isMoreOf(records, at))) at++;
+    if (records[at] !== state && records[at] !== vote) return false;
+    at++;
+  }
+  return records.slice(at).every((record) => record.startsWith("vote:"));
+}
+
+/** Several must say yes: the last of them decides. */
+function isMoreOf(records: readonly string[], at: number): boolean {
+  return records[at] === "vote:approve" && records[at + 1] === "vote:approve";
 }

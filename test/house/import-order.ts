@@ -19,6 +19,7 @@ const places = [
   "audit",
   "digests",
   "requests",
+  "rolls",
   "jobs",
   "slack",
   "main",

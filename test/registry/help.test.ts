@@ -14,7 +14,7 @@ describe("how a command is written", () => {
       "vm list": "/vm list [project] [--status STATUS]",
       "vm show": "/vm show <vm>",
       "vm restart": "/vm restart <vm…>",
-      "vm resize": "/vm resize <vm> --cpu CPU --memory MEMORY",
+      "vm resize": "/vm resize <vm…> --cpu CPU --memory MEMORY",
       "vm snapshot": "/vm snapshot <vm> [name]",
       "project list": "/project list [--type TYPE] [--status STATUS] [--page PAGE]",
       "gatehouse help": "/gatehouse help [command]",
@@ -64,13 +64,14 @@ describe("/gatehouse help", () => {
 
   it("tells more about one command, however it is named", () => {
     const more = [
-      "`/vm restart &lt;vm…&gt;`",
-      "Restart a running VM. It interrupts what runs there.",
-      "• `vms` the VM to restart",
-      "For example: `/vm restart web-1`",
+      "`/vm snapshots &lt;vm&gt;`",
+      "List the snapshots of a VM that Gatehouse knows of.",
+      "• `vm` the VM",
+      "For example: `/vm snapshots db-1`",
     ].join("\n");
-    expect(shownText(renderHelp(commands, "vm restart"))).toBe(more);
-    expect(shownText(renderHelp(commands, " /VM Restart "))).toBe(more);
+    expect(helpOn("vm snapshots")).toBe(more);
+    expect(helpOn(" /VM Snapshots ")).toBe(more);
+    expect(helpOn("vm restart")).toContain("It interrupts what runs there.");
     expect(helpOn("vm restore")).toContain("asks you to type the name, and others to approve");
     expect(helpOn("vm list")).toContain("• `--status` (optional) only VMs in this status");
     expect(helpOn("project create")).toContain("• `--type` one of TEE_VM, GIT_DEPLOY, CONTAINER");

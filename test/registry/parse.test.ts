@@ -34,7 +34,7 @@ describe("a command in words", () => {
     ],
     ["vm show it's", "vm show", { vm: "it's" }],
     ['vm show "--web"', "vm show", { vm: "--web" }],
-    ["vm resize web-1 --cpu 4 --memory 8", "vm resize", { vm: "web-1", cpu: "4", memory: "8" }],
+    ["vm resize web-1 --cpu 4 --memory 8", "vm resize", { vms: ["web-1"], cpu: "4", memory: "8" }],
     ["vm attest web-1 --raw", "vm attest", { vm: "web-1", raw: true }],
     [
       "gatehouse freeze storage is failing — again",
@@ -67,7 +67,7 @@ describe("a command in words", () => {
 
   it("has its arguments checked, and nothing coerced", () => {
     const parsed = parseCommand("vm resize web-1 --cpu 4 --memory 8", commands);
-    expect(parsed).toMatchObject({ args: { vm: "web-1", cpu: 4, memory: 8 } });
+    expect(parsed).toMatchObject({ args: { vms: ["web-1"], cpu: 4, memory: 8 } });
   });
 });
 
@@ -111,7 +111,7 @@ describe("words that are no command", () => {
 
 const restart = "It is written `/vm restart <vm…>`, for example `/vm restart web-1`.";
 const resize =
-  "It is written `/vm resize <vm> --cpu CPU --memory MEMORY`, for example `/vm resize web-1 --cpu 4 --memory 8`.";
+  "It is written `/vm resize <vm…> --cpu CPU --memory MEMORY`, for example `/vm resize web-1 --cpu 4 --memory 8`.";
 
 describe("arguments that can't be", () => {
   it.each([
@@ -208,7 +208,7 @@ describe("a command with a form", () => {
       args: undefined,
     });
     expect(read("vm restore db-1")).toEqual({ command: "vm restore", input: { vm: "db-1" } });
-    expect(read("vm resize web-1")).toEqual({ command: "vm resize", input: { vm: "web-1" } });
+    expect(read("vm resize web-1")).toEqual({ command: "vm resize", input: { vms: ["web-1"] } });
     expect(read("project update staging")).toEqual({
       command: "project update",
       input: { project: "staging" },

@@ -36,9 +36,9 @@ describe("words of a command", () => {
   });
 
   it("keep apostrophes and quotes inside a word as letters", () => {
-    expect(words("freeze it's broken, the dogs' food, 5\" disk, ann’s")).toEqual([
-      ..."freeze it's broken, the dogs' food, 5\" disk, ann’s".split(" "),
-    ]);
+    expect(words("freeze it's broken, the dogs' food, 5\" disk, ann’s")).toEqual(
+      "freeze it's broken, the dogs' food, 5\" disk, ann’s".split(" "),
+    );
   });
 
   it.each(["—status", "–status", "-status", "−−status", "--status", "——status"])(
@@ -138,7 +138,7 @@ describe("words of a command", () => {
           expect(performance.now() - began).toBeLessThan(500);
         },
       ),
-      { numRuns: 500 },
+      { numRuns: 200 },
     );
   });
 });

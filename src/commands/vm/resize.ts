@@ -1,8 +1,9 @@
 import * as z from "zod";
 import { isSettledVmStatus } from "../../compute/settle.ts";
 import { md } from "../../messages/text.ts";
-import { flagOnly, target, wholeNumber } from "../../registry/arguments.ts";
+import { targets, wholeNumber } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
+import { rollingArgs } from "../../registry/rolling.ts";
 import { keepsSpecs } from "../keeps-specs.ts";
 import { hasSpecs, onlyIn } from "./vm-effects.ts";
 
@@ -14,9 +15,10 @@ export const resize = defineCommand({
   example: "/vm resize web-1 --cpu 4 --memory 8",
   class: "disrupt",
   args: z.object({
-    vm: target("vm").describe("the VM to resize"),
-    cpu: flagOnly(wholeNumber()),
-    memory: flagOnly(wholeNumber()),
+    vms: targets("vm").describe("the VMs to resize"),
+    cpu: wholeNumber().meta({ flagOnly: true, label: "CPU" }),
+    memory: wholeNumber().meta({ flagOnly: true }),
+    ...rollingArgs,
   }),
   say: { verb: "Resize", doing: "Resizing", done: "Resized" },
   offeredIn: ["RUNNING", "STOPPED"],
@@ -24,13 +26,14 @@ export const resize = defineCommand({
     warn: ({ seen, input }) => {
       const now = seen && "projectId" in seen ? seen.specs : undefined;
       return [
-        md`CPU ${now?.cpu ?? "?"} → ${input["cpu"] ?? "?"}, memory ${now?.memory ?? "?"} → ${input["memory"] ?? "?"} (as the service counts them).`,
+        md`CPU ${step(now?.cpu, input["cpu"])}, memory ${step(now?.memory, input["memory"])} (as the service counts them).`,
         md`⚠️ Resizing restarts the VM: what runs on it is interrupted.`,
       ];
     },
   },
   effect: {
-    already: (vm, args) => hasSpecs(vm, args),
+    // Not while it is on its way there, nor when it got there and failed
+    already: (vm, args) => ["RUNNING", "STOPPED"].includes(vm.status) && hasSpecs(vm, args),
     notNow: (vm) =>
       onlyIn(vm, ["RUNNING", "STOPPED"], {
         text: `${vm.name} can't be resized now: it is ${vm.status}.`,
@@ -47,3 +50,9 @@ export const resize = defineCommand({
   tell: (before, after) =>
     md`CPU ${before?.specs?.cpu ?? "?"} → ${after?.specs?.cpu ?? "?"}, memory ${before?.specs?.memory ?? "?"} → ${after?.specs?.memory ?? "?"}.`,
 });
+
+/** `4 → 8`, or only what stands as long as nothing else was given. */
+function step(now: number | undefined, wanted: unknown): string {
+  const stands = String(now ?? "not told");
+  return typeof wanted === "string" && wanted !== "" ? `${stands} → ${wanted}` : stands;
+}

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { targets } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
+import { rollingArgs } from "../../registry/rolling.ts";
 import { hasMoved, isUnmoved, onlyIn } from "./vm-effects.ts";
 
 export const restart = defineCommand({
@@ -10,7 +11,7 @@ export const restart = defineCommand({
   summary: "Restart a running VM",
   example: "/vm restart web-1",
   class: "disrupt",
-  args: z.object({ vms: targets("vm").describe("the VM to restart") }),
+  args: z.object({ vms: targets("vm").describe("the VMs to restart"), ...rollingArgs }),
   say: { verb: "Restart", doing: "Restarting", done: "Restarted" },
   offeredIn: ["RUNNING", "ERROR"],
   effect: {

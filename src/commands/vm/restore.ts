@@ -2,7 +2,7 @@ import * as z from "zod";
 import { md, name } from "../../messages/text.ts";
 import { flagOnly, target } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
-import { hasMoved, onlyIn } from "./vm-effects.ts";
+import { onlyIn } from "./vm-effects.ts";
 
 export const restore = defineCommand({
   kind: "change",
@@ -44,10 +44,9 @@ export const restore = defineCommand({
       }),
     wanted: (now) => now?.status === "RUNNING" || now?.status === "STOPPED",
     needsMark: true,
+    // A time of change that moved proves nothing: the safety snapshot right before may have moved it
     mark: (now, before) =>
-      (now?.status === "REBOOTING" || now?.status === "CREATING") && now.status !== before?.status
-        ? true
-        : hasMoved(now, before),
+      (now?.status === "REBOOTING" || now?.status === "CREATING") && now.status !== before?.status,
     again: "never",
   },
   perform: (vm, { snapshot }, { compute }) => compute.vms.restore(vm.id, snapshot),

@@ -1,7 +1,8 @@
 import * as z from "zod";
 import { md, name as code } from "../../messages/text.ts";
-import { target } from "../../registry/arguments.ts";
+import { targetOrSeveral } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
+import { rollingArgs } from "../../registry/rolling.ts";
 import { unknownStatus } from "./vm-effects.ts";
 
 export const snapshot = defineCommand({
@@ -12,13 +13,14 @@ export const snapshot = defineCommand({
   example: "/vm snapshot db-1 before-upgrade",
   class: "change",
   args: z.object({
-    vm: target("vm").describe("the VM to take it of"),
+    vm: targetOrSeveral("vm").describe("the VM to take it of; several with commas, or a glob"),
     name: z
       .string()
       .min(1)
       .max(100, { error: "must be at most 100 characters" })
       .optional()
       .describe("what to call it; by default the VM's name and the time"),
+    ...rollingArgs,
   }),
   say: { verb: "Snapshot", doing: "Taking a snapshot of", done: "Took a snapshot of" },
   offeredIn: ["RUNNING", "STOPPED"],

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { targets } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
+import { rollingArgs } from "../../registry/rolling.ts";
 import { onlyIn } from "./vm-effects.ts";
 
 export const start = defineCommand({
@@ -10,7 +11,7 @@ export const start = defineCommand({
   summary: "Start a stopped VM",
   example: "/vm start gpu-1",
   class: "change",
-  args: z.object({ vms: targets("vm").describe("the VM to start") }),
+  args: z.object({ vms: targets("vm").describe("the VMs to start"), ...rollingArgs }),
   say: { verb: "Start", doing: "Starting", done: "Started" },
   offeredIn: ["STOPPED"],
   effect: {

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { targets } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
+import { rollingArgs } from "../../registry/rolling.ts";
 import { onlyIn } from "./vm-effects.ts";
 
 export const stop = defineCommand({
@@ -10,7 +11,7 @@ export const stop = defineCommand({
   summary: "Stop a running VM",
   example: "/vm stop web-1",
   class: "disrupt",
-  args: z.object({ vms: targets("vm").describe("the VM to stop") }),
+  args: z.object({ vms: targets("vm").describe("the VMs to stop"), ...rollingArgs }),
   say: { verb: "Stop", doing: "Stopping", done: "Stopped" },
   offeredIn: ["RUNNING"],
   effect: {

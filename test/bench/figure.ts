@@ -1,0 +1,37 @@
+/** One line of the bench. Without a bound it is only told. */
+export interface Figure {
+  name: string;
+  value: number;
+  unit: string;
+  bound?: number;
+  /** Against a peer in the same run: how many times its figure. */
+  ratio?: { to: string; times: number };
+}
+
+export const holds = ({ value, bound }: Figure): boolean => bound === undefined || value <= bound;
+
+/** The value below which this part (0 to 1) of them lies. */
+export function quantile(values: readonly number[], part: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0;
+}
+
+/** A table in Markdown: it goes into README as it is. */
+export function renderFigures(figures: readonly Figure[]): string {
+  const rows = figures.map((figure) => {
+    const { name, value, unit, bound, ratio } = figure;
+    const against = ratio === undefined ? "" : `; ${short(ratio.times)} × ${ratio.to}`;
+    const most = bound === undefined ? "" : `≤ ${short(bound)} ${unit}`;
+    const verdict = bound === undefined ? "" : holds(figure) ? "holds" : "**does not hold**";
+    return `| ${name} | ${short(value)} ${unit}${against} | ${most} | ${verdict} |`.replaceAll(
+      / +\|/g,
+      " |",
+    );
+  });
+  return ["| figure | measured | bound | |", "| --- | --- | --- | --- |", ...rows].join("\n");
+}
+
+function short(value: number): string {
+  if (value !== 0 && Math.abs(value) < 1) return value.toPrecision(2);
+  return Math.abs(value) < 10 ? value.toFixed(1).replace(/\.0$/, "") : String(Math.round(value));
+}

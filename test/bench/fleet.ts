@@ -1,0 +1,148 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { restart } from "../../src/commands/vm/restart.ts";
+import { loadConfig } from "../../src/config.ts";
+import { createQueues } from "../../src/jobs/queues.ts";
+import { silentLog } from "../../src/log.ts";
+import { connectRedis, createKeys } from "../../src/redis.ts";
+import { startWorld, type World } from "../../src/sandbox/world.ts";
+import type { State } from "../../src/requests/states.ts";
+import { createStore } from "../../src/requests/store.ts";
+import { submit } from "../../src/requests/submit.ts";
+import type { Figure } from "./figure.ts";
+import { startGatehouse } from "./process.ts";
+
+const policy = `access: { operate: ["S01ONCALL"] }\n`;
+
+/** 200 VMs of one project restart at once: how many polls that costs. */
+export async function measureFleet(): Promise<readonly Figure[]> {
+  await using world = await startWorld({
+    roles: [],
+    policy,
+    compute: { world: { projects: 1, vmsPerProject: 200 } },
+    slack: { rateLimits: "off" },
+  });
+  await using _worker = await startGatehouse(world, "worker");
+  await using crowd = await gather(world);
+  const ids = await crowd.restartAll();
+  const ended = await crowd.until(ids, 60_000, (states) => states.every((one) => one === "done"));
+  const lists = world.compute
+    .calls()
+    .filter(({ route }) => route === "/v1/projects/{project_id}/vms").length;
+  const reads = world.compute.calls().filter(({ method }) => method === "GET").length;
+  return [
+    {
+      name: `${ids.length} VMs of a project restarting at once: polls per settled VM`,
+      value: lists / ended,
+      unit: "",
+      bound: 0.1,
+    },
+    { name: "… all reads of the service per settled VM", value: reads / ended, unit: "" },
+  ];
+}
+
+/** 5,000 requests wait for their VMs: what a worker holds for them, and whether the next one has to wait. */
+export async function measureWaiting(): Promise<readonly Figure[]> {
+  await using world = await startWorld({
+    roles: [],
+    policy,
+    compute: { world: { projects: 51, vmsPerProject: 100 }, transitionMs: 300_000 },
+    slack: { rateLimits: "off" },
+  });
+  await using worker = await startGatehouse(world, "worker");
+  await using crowd = await gather(world);
+  const accepted = (states: readonly State[]) => states.every((one) => one === "accepted");
+  const [last, ...others] = crowd.vms.slice(0, 5001).toReversed();
+  // The first thousand bring the process to its working size; what the others add is what waiting costs
+  const first = await crowd.restartAll(others.slice(0, 1000));
+  await crowd.until(first, 60_000, accepted);
+  const before = worker.rssMb();
+  const ids = [...first, ...(await crowd.restartAll(others.slice(1000)))];
+  await crowd.until(ids, 90_000, accepted);
+  const active: number[] = [];
+  for (let look = 0; look < 10; look++) {
+    active.push(await crowd.activeJobs());
+    await sleep(200);
+  }
+  const grown = worker.rssMb() - before;
+  const began = performance.now();
+  await crowd.restartAll(last ? [last] : []);
+  await world.compute.called(`POST /v1/vms/${last?.id}/restart`);
+  const next = performance.now() - began;
+  const busy = active.reduce((sum, one) => sum + one, 0) / active.length;
+  const many = ids.length.toLocaleString("en");
+  return [
+    {
+      name: `${many} requests waiting: memory of their worker beyond that of 1,000`,
+      value: grown,
+      unit: "MB",
+      bound: 100,
+    },
+    { name: "… worker slots that they hold (of 20)", value: busy, unit: "", bound: 10 },
+    { name: "… until the next request is sent", value: next, unit: "ms", bound: 2000 },
+  ];
+}
+
+/** Everybody who asks for a restart at the same time, and a look at how their requests stand. */
+async function gather(world: World) {
+  const config = loadConfig({ env: world.env, role: "worker" });
+  const redis = await connectRedis(world.redisUrl, "commands", silentLog());
+  const key = createKeys();
+  const queues = createQueues(redis, key.prefix);
+  const store = createStore(redis, key);
+  const vms = Object.values(world.compute.truth().vms).filter(({ status }) => status === "RUNNING");
+  const person = { id: "U0OLIVIA", teamId: world.slack.workspace.team.id, name: "olivia" };
+
+  async function restartAll(which: typeof vms = vms): Promise<string[]> {
+    const asked = which.map(async ({ id, name, projectId, status }) => {
+      const submitted = await submit(
+        {
+          command: restart,
+          input: { vms: [id] },
+          target: { kind: "vm", id, name, projectId, status },
+          person: { ...person, kind: "member", groups: ["S01ONCALL"] },
+          channelId: "C01OPS",
+          via: "command",
+          askId: `bench-${id}`,
+        },
+        {
+          store,
+          policyVersion: config.policyVersion,
+          staleAfterMs: config.policy.timing.staleAfterMs,
+          wake: queues.wake,
+        },
+      );
+      return submitted.id;
+    });
+    return Promise.all(asked);
+  }
+
+  /** Looks twice a second, so that the looking costs little. How many there are, once it is so. */
+  async function until(
+    ids: readonly string[],
+    timeoutMs: number,
+    isSo: (states: readonly State[]) => boolean,
+  ): Promise<number> {
+    const deadline = performance.now() + timeoutMs;
+    for (;;) {
+      const states = (await store.getMany(ids)).map(({ state }) => state);
+      if (states.length === ids.length && isSo(states)) return states.length;
+      if (performance.now() > deadline) {
+        throw new Error(
+          `waited in vain: ${JSON.stringify(Object.groupBy(states, (one) => one))}`.slice(0, 500),
+        );
+      }
+      await sleep(500);
+    }
+  }
+
+  return {
+    vms,
+    restartAll,
+    until,
+    activeJobs: async () => (await queues.counts())["active"] ?? 0,
+    async [Symbol.asyncDispose]() {
+      await queues.close();
+      redis.disconnect();
+    },
+  };
+}

@@ -1,0 +1,64 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { createInterface } from "node:readline";
+import type { World } from "../../src/sandbox/world.ts";
+
+/** A program in a process of its own, so that what is measured doesn't share a thread with what measures it. */
+export interface Program extends AsyncDisposable {
+  readonly pid: number;
+  /** Resident memory, in MB. */
+  rssMb(): number;
+}
+
+/** Starts a file with Node; resolves when `isReady` answers for a line of its output. */
+export async function startProgram<T>(
+  args: readonly string[],
+  env: Record<string, string>,
+  isReady: (line: string) => T | undefined,
+): Promise<Program & { told: T }> {
+  const child = spawn(process.execPath, args, {
+    env: { PATH: process.env["PATH"] ?? "", ...env },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const { promise, resolve, reject } = Promise.withResolvers<T>();
+  createInterface({ input: child.stdout }).on("line", (line) => {
+    const told = isReady(line);
+    if (told !== undefined) resolve(told);
+  });
+  child.once("exit", (code) => reject(new Error(`${args.join(" ")} ended with ${code}`)));
+  const told = await promise;
+  return {
+    pid: child.pid ?? 0,
+    told,
+    rssMb: () =>
+      Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, "utf8"))?.[1]) / 1024,
+    [Symbol.asyncDispose]: () => end(child),
+  };
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const gone = once(child, "exit");
+  // What runs is of no interest any more, and some of it hangs on purpose
+  child.kill("SIGKILL");
+  await gone;
+}
+
+/** Gatehouse as it runs in production, in this world; with a request URL where it is started for HTTP. */
+export async function startGatehouse(world: World, role?: "gateway" | "worker"): Promise<Program> {
+  const args = ["src/main.ts", ...(role ? [role] : [])];
+  const env = { ...world.env, LOG_LEVEL: "info" };
+  const program = await startProgram(args, env, (line) => {
+    if (!line.includes('"process.started"')) return undefined;
+    return Number(/"port":(\d+)/.exec(line)?.[1]);
+  });
+  if (role !== "worker") await introduce(world, program.told);
+  return program;
+}
+
+/** Tells the sandbox Slack where the app is, or waits until it has come by itself. */
+export async function introduce(world: World, port: number): Promise<void> {
+  if (world.env["SLACK_SIGNING_SECRET"] === undefined) await world.slack.connected();
+  else world.slack.app.requestUrl = `http://127.0.0.1:${port}/slack/events`;
+}

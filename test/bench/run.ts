@@ -1,0 +1,32 @@
+import { cpus } from "node:os";
+import { measureAcks } from "./ack.ts";
+import { measureDemo } from "./demo-start.ts";
+import { type Figure, holds, renderFigures } from "./figure.ts";
+import { measureFleet, measureWaiting } from "./fleet.ts";
+import { measureInventory } from "./inventory-figures.ts";
+import { measureRestart } from "./restart.ts";
+
+// npm run bench: measures what design and issues bound, prints the table of README, ends with 1 when a bound doesn't hold.
+const parts: Record<string, () => Promise<readonly Figure[]>> = {
+  restart: measureRestart,
+  demo: measureDemo,
+  socket: () => measureAcks("socket", 10),
+  http: () => measureAcks("http", 10),
+  fleet: measureFleet,
+  waiting: measureWaiting,
+  inventory: measureInventory,
+};
+
+const wanted = process.argv.slice(2);
+const figures: Figure[] = [];
+for (const [name, measure] of Object.entries(parts)) {
+  if (wanted.length > 0 && !wanted.includes(name)) continue;
+  const began = performance.now();
+  figures.push(...(await measure()));
+  process.stderr.write(`${name}: ${((performance.now() - began) / 1000).toFixed(0)} s\n`);
+}
+const day = new Date().toISOString().slice(0, 10);
+process.stdout.write(
+  `Measured on ${day}, ${cpus().length} cores, Node ${process.version}.\n\n${renderFigures(figures)}\n`,
+);
+process.exit(figures.every(holds) ? 0 : 1);

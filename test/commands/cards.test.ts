@@ -1,0 +1,223 @@
+import { describe, expect, it } from "vitest";
+import { vmCard } from "../../src/commands/vm/vm-card.ts";
+import { commands } from "../../src/commands/index.ts";
+import type { RequestSummary } from "../../src/registry/define.ts";
+import { person, vm as target } from "../policy/sample.ts";
+import { startReading } from "./reading.ts";
+import { buttonsOf, complaintsOf, shownText } from "./shown-text.ts";
+
+const now = Date.parse("2026-11-20T12:00:00Z");
+
+function request(over: Partial<RequestSummary> = {}): RequestSummary {
+  return {
+    id: "r-7fk3m9q2xw",
+    command: "vm restart",
+    target: target("web-2"),
+    requesterId: "U0OLA",
+    channelId: "C01OPS",
+    state: "accepted",
+    createdAt: now - 95_000,
+    changedAt: now,
+    ...over,
+  };
+}
+
+const card = (over: Partial<Parameters<typeof vmCard>[0]> = {}) =>
+  vmCard({
+    vm: {
+      id: "vm-1",
+      projectId: "p-1",
+      name: "web-1",
+      status: "RUNNING",
+      region: "eu-west-1",
+      specs: { cpu: 4, memory: 16, disk: 100 },
+      ipAddress: "10.0.0.1",
+      createdAt: "2026-11-01T08:00:00Z",
+      attestation: { enabled: true, measurement: "ab".repeat(24) },
+    },
+    projectName: "shop",
+    open: [],
+    commands,
+    mayRun: () => true,
+    now,
+    ...over,
+  });
+
+describe("/vm show", () => {
+  it("shows all there is to know, numbers without units", () => {
+    const shown = card();
+    expect(shownText(shown)).toBe(
+      [
+        "🟢 *web-1* is *RUNNING*",
+        "*Project*\nshop",
+        "*Region*\neu-west-1",
+        "*CPU · memory · disk*\n4 · 16 · 100",
+        "*IP address*\n`10.0.0.1`",
+        "*Attestation*\nenabled",
+        "*Created*\n2026-11-01 08:00 UTC",
+        `Measurement \`${"ab".repeat(24)}\``,
+        "Id `vm-1`",
+        "[Stop] [Restart] [Resize] [Snapshot] [Restore] [Refresh]",
+      ].join("\n"),
+    );
+    expect(shown.text).toBe("web-1 in shop is RUNNING");
+    expect(complaintsOf(shown)).toEqual([]);
+  });
+
+  it("does without what the service leaves out", () => {
+    const shown = card({ vm: { id: "vm-1", projectId: "p-1", name: "web-1", status: "RUNNING" } });
+    expect(shownText(shown)).toContain("*Region*\nnot told\n*CPU · memory · disk*\n? · ? · ?");
+    expect(shownText(shown)).toContain("*IP address*\nnone\n*Attestation*\nnot told\nId `vm-1`");
+    expect(complaintsOf(shown)).toEqual([]);
+  });
+
+  it.each([
+    ["STOPPED", ["Start", "Resize", "Snapshot", "Restore", "Refresh"]],
+    ["ERROR", ["Restart", "Restore", "Refresh"]],
+    ["REBOOTING", ["Refresh"]],
+    ["DELETING", ["Refresh"]],
+    ["MIGRATING", ["Refresh"]],
+  ])("has the buttons that make sense when it is %s", (status, labels) => {
+    const shown = card({ vm: { id: "vm-1", projectId: "p-1", name: "web-1", status } });
+    expect(buttonsOf(shown).map(({ label }) => label)).toEqual(labels);
+  });
+
+  it("has no buttons for what the person may not do", () => {
+    const shown = card({ mayRun: (command) => command.class === "read" });
+    expect(buttonsOf(shown).map(({ label }) => label)).toEqual(["Refresh"]);
+  });
+
+  it("asks once more before a button interrupts something, and carries ids only", () => {
+    const buttons = buttonsOf(card());
+    expect(buttons).toContainEqual({
+      label: "Restart",
+      action: "run:vm.restart",
+      value: '{"vms":["vm-1"]}',
+      asks: "Restart web-1? web-1 is RUNNING now. What runs on it is interrupted.",
+    });
+    expect(buttons).toContainEqual({
+      label: "Snapshot",
+      action: "run:vm.snapshot",
+      value: '{"vm":"vm-1"}',
+    });
+    expect(buttons).toContainEqual({
+      label: "Refresh",
+      action: "run:vm.show",
+      value: '{"vm":"vm-1"}',
+    });
+    // Resize opens a dialog of its own
+    expect(buttons.find(({ label }) => label === "Resize")).not.toHaveProperty("asks");
+  });
+
+  it("says what is under way on it", () => {
+    expect(shownText(card({ open: [request()] }))).toContain(
+      "⏳ vm restart (running), for 1 min 35 s (`r-7fk3m9q2xw`)",
+    );
+  });
+
+  it("reads it from the service, so that it is never old", async () => {
+    await using at = await startReading({ now: () => now });
+    at.service.edit.findVm("web-2").status = "ERROR";
+    expect(shownText(await at.reads("vm show web-2"))).toMatch(/^🔴 \*web-2\* is \*ERROR\*/);
+    const known = await at.inventory.findVm("web-2");
+    expect(known).toMatchObject({ found: { status: "ERROR" } });
+  });
+});
+
+describe("/vm snapshots", () => {
+  it("lists those we know, and says why there may be more", async () => {
+    await using at = await startReading({ now: () => now });
+    expect(shownText(await at.reads("vm snapshots db-1"))).toBe(
+      "I know no snapshot of `db-1`. `/vm snapshot db-1` takes one.\nThe service can't list snapshots: these are the ones taken from here, or restored by an id typed here. Their size is unknown.",
+    );
+    const of = { vmId: "vm-payments-db-1", vmName: "db-1", projectId: "prj-payments" };
+    await at.snapshots.remember({
+      ...of,
+      id: "snap-1",
+      name: "nightly",
+      by: "U0OLA",
+      at: now - 7_200_000,
+      measurement: "ab".repeat(24),
+      specs: { cpu: 4, memory: 16 },
+    });
+    await at.snapshots.remember({ ...of, id: "", name: "lost", by: "U0OLA", at: now - 60_000 });
+    const shown = await at.reads("vm snapshots db-1");
+    expect(shownText(shown)).toBe(
+      [
+        "*2 snapshots* of `db-1`, newest first",
+        "name | id | taken | by | cpu · memory · disk | measurement",
+        "lost | no id: can't be restored | 1 min ago | U0OLA | ? · ? · ? | not known",
+        "nightly | snap-1 | 2 h ago | U0OLA | 4 · 16 · ? | abababababab…",
+        "The service can't list snapshots: these are the ones taken from here, or restored by an id typed here. Their size is unknown.",
+      ].join("\n"),
+    );
+    expect(complaintsOf(shown)).toEqual([]);
+  });
+});
+
+describe("/gatehouse jobs", () => {
+  it("shows what is open, mine first", async () => {
+    const requests = [
+      request({ id: "r-newest0000", requesterId: "U0OLA" }),
+      request({ id: "r-mine000000", requesterId: "U0VERA", state: "unknown", command: "vm stop" }),
+      request({ id: "r-ended00000", state: "done" }),
+    ];
+    await using at = await startReading({ requests, now: () => now, person: person("U0VERA") });
+    const shown = await at.reads("gatehouse jobs");
+    expect(shownText(shown)).toBe(
+      [
+        "*2 open*, 1 of them yours",
+        "what | on | state | since | request",
+        "vm stop | web-2 | outcome unknown | 1 min 35 s | r-mine000000",
+        "vm restart | web-2 | running | 1 min 35 s | r-newest0000",
+      ].join("\n"),
+    );
+    expect(complaintsOf(shown)).toEqual([]);
+  });
+
+  it("doesn't pretend to have counted what it didn't read", async () => {
+    const requests = Array.from({ length: 200 }, (_, index) =>
+      request({ id: `r-${String(index).padStart(10, "0")}` }),
+    );
+    await using at = await startReading({ requests, now: () => now });
+    const shown = await at.reads("gatehouse jobs");
+    expect(shownText(shown)).toMatch(/^\*60 or more open\*, 0 of them yours\n/);
+    expect(complaintsOf(shown)).toEqual([]);
+  });
+
+  it("says when there is nothing", async () => {
+    await using at = await startReading();
+    expect(shownText(await at.reads("gatehouse jobs"))).toBe("Nothing runs, and nothing waits.");
+  });
+});
+
+describe("/gatehouse status", () => {
+  it("says in one line whether all is well, and in one for each part why not", async () => {
+    const slack = { name: "Slack", ok: true, detail: "answers" };
+    await using well = await startReading({ status: async () => [slack] });
+    expect(shownText(await well.reads("gatehouse status"))).toBe(
+      "*All is well.*\n✅ *Slack*: answers",
+    );
+    const redis = {
+      name: "Redis",
+      ok: false,
+      detail: "ECONNREFUSED. Nothing can be changed until it is back.",
+    };
+    await using ill = await startReading({ status: async () => [slack, redis] });
+    const shown = await ill.reads("gatehouse status");
+    expect(shownText(shown)).toBe(
+      "*1 of 2 need a look.*\n✅ *Slack*: answers\n⚠️ *Redis*: ECONNREFUSED. Nothing can be changed until it is back.",
+    );
+    expect(shown.text).toBe("1 of 2 need a look.");
+  });
+});
+
+describe("/gatehouse help", () => {
+  it("shows only what the person may run", async () => {
+    await using at = await startReading({ mayRun: ({ class: is }) => is === "read" });
+    const shown = shownText(await at.reads("gatehouse"));
+    expect(shown).toContain("`/vm list");
+    expect(shown).not.toContain("`/vm restart &lt;");
+    expect(shown).not.toContain("freeze");
+  });
+});

@@ -1,0 +1,231 @@
+import { describe, expect, it } from "vitest";
+import { create } from "../../src/commands/project/create.ts";
+import { deleteProject } from "../../src/commands/project/delete.ts";
+import { notChangeable } from "../../src/commands/project/project-effects.ts";
+import { update } from "../../src/commands/project/update.ts";
+import { resize } from "../../src/commands/vm/resize.ts";
+import { restart } from "../../src/commands/vm/restart.ts";
+import { restore } from "../../src/commands/vm/restore.ts";
+import { defaultName, snapshot } from "../../src/commands/vm/snapshot.ts";
+import { start } from "../../src/commands/vm/start.ts";
+import { stop } from "../../src/commands/vm/stop.ts";
+import { unknownStatus } from "../../src/commands/vm/vm-effects.ts";
+import type { Project, Vm } from "../../src/compute/compute.ts";
+
+const vm = (status: string, over: Partial<Vm> = {}): Vm => ({
+  id: "vm-1",
+  projectId: "p-1",
+  name: "web-1",
+  status,
+  specs: { cpu: 2, memory: 4, disk: 20 },
+  ...over,
+});
+const project = (over: Partial<Project> = {}): Project => ({
+  id: "p-1",
+  name: "shop",
+  type: "TEE_VM",
+  status: "ACTIVE",
+  ...over,
+});
+const early = { updatedAt: "2026-11-20T12:00:00Z" };
+const late = { updatedAt: "2026-11-20T12:00:05Z" };
+const running = vm("RUNNING");
+const stopped = vm("STOPPED");
+
+/** In which of the known statuses a command goes ahead at once; CREATING and REBOOTING are waited out. */
+function goesAheadIn(notNow: (seen: Vm) => unknown) {
+  return ["CREATING", "RUNNING", "STOPPED", "REBOOTING", "ERROR", "DELETING"].filter(
+    (status) => notNow(vm(status)) === undefined,
+  );
+}
+
+describe("what a VM must be for a change", () => {
+  it.each([
+    [start, ["CREATING", "RUNNING", "STOPPED", "REBOOTING", "ERROR"]],
+    [stop, ["CREATING", "RUNNING", "STOPPED", "REBOOTING"]],
+    [restart, ["CREATING", "RUNNING", "REBOOTING", "ERROR"]],
+    [resize, ["CREATING", "RUNNING", "STOPPED", "REBOOTING"]],
+    [restore, ["CREATING", "RUNNING", "STOPPED", "REBOOTING", "ERROR"]],
+  ])("$name", ({ effect }, statuses) => {
+    expect(goesAheadIn((seen) => effect.notNow?.(seen, {}))).toEqual(statuses);
+  });
+
+  it.each([start, stop, restart, resize, restore, snapshot])(
+    "$name never goes on top of a status that we don't know",
+    ({ effect }) => {
+      expect(effect.notNow?.(vm("MIGRATING"), {})).toEqual({
+        text: "web-1 is MIGRATING, which I don't know.",
+        hint: "Nothing was sent. Look at it in the service's own console.",
+      });
+      expect(effect.already?.(vm("MIGRATING"), { cpu: 9 })).not.toBe(true);
+    },
+  );
+
+  it("is said with the way out", () => {
+    expect(restart.effect.notNow?.(stopped, {})).toEqual({
+      text: "web-1 is stopped, so there is nothing to restart.",
+      hint: "`/vm start web-1` starts it.",
+    });
+    expect(stop.effect.notNow?.(vm("ERROR"), {})).toEqual({
+      text: "web-1 is ERROR, and only a running VM can be stopped.",
+      hint: "`/vm restart web-1` may bring it back.",
+    });
+    expect(start.effect.notNow?.(vm("DELETING"), {})).toEqual({ text: "web-1 is being deleted." });
+    expect(unknownStatus(running)).toBeUndefined();
+  });
+});
+
+describe("vm start and vm stop", () => {
+  it("send nothing when it stands that way already", () => {
+    expect(start.effect.already?.(running, {})).toBe(true);
+    expect(start.effect.already?.(stopped, {})).toBe(false);
+    expect(stop.effect.already?.(stopped, {})).toBe(true);
+    expect(stop.effect.already?.(running, {})).toBe(false);
+  });
+
+  it("are proven by the state that was asked for, disproven by the old one, and may be sent once more", () => {
+    expect(start.effect.wanted(running, stopped, {})).toBe(true);
+    expect(start.effect.wanted(stopped, stopped, {})).toBe(false);
+    expect(start.effect.wanted(undefined, stopped, {})).toBe(false);
+    expect(start.effect.untouched?.(stopped, stopped, {})).toBe(true);
+    expect(start.effect.untouched?.(vm("ERROR"), stopped, {})).toBe(false);
+    expect(start.effect.untouched?.(undefined, stopped, {})).toBe(false);
+    expect(start.effect.again).toBe("once");
+    expect(stop.effect.wanted(stopped, running, {})).toBe(true);
+    expect(stop.effect.untouched?.(running, running, {})).toBe(true);
+    expect(stop.effect.again).toBe("once");
+  });
+});
+
+describe("vm restart", () => {
+  it("ends as it began, so only a mark proves it, and it is never sent again", () => {
+    const { effect } = restart;
+    expect(effect.wanted(running, running, {})).toBe(true);
+    expect(effect).toMatchObject({ needsMark: true, again: "never" });
+    expect(effect.already).toBeUndefined();
+    expect(effect.mark?.(running, running)).toBe(false);
+    expect(effect.mark?.(vm("REBOOTING"), running)).toBe(true);
+    expect(effect.mark?.(vm("RUNNING", late), vm("RUNNING", early))).toBe(true);
+    expect(effect.mark?.(vm("RUNNING", late), running)).toBe(false);
+  });
+
+  it("did not happen only where the service gives a mark, and it did not move", () => {
+    const { untouched } = restart.effect;
+    expect(untouched?.(running, running, {})).toBe(false);
+    expect(untouched?.(vm("RUNNING", early), vm("RUNNING", early), {})).toBe(true);
+    expect(untouched?.(vm("RUNNING", late), vm("RUNNING", early), {})).toBe(false);
+  });
+});
+
+describe("vm resize", () => {
+  const args = { vm: "web-1", cpu: 4, memory: 8 };
+  const resized = vm("RUNNING", { specs: { cpu: 4, memory: 8, disk: 20 } });
+
+  it("is proven by the specs", () => {
+    const { effect } = resize;
+    expect(effect.already?.(resized, args)).toBe(true);
+    expect(effect.already?.(running, args)).toBe(false);
+    expect(effect.wanted(resized, running, args)).toBe(true);
+    expect(effect.wanted({ ...resized, status: "ERROR" }, running, args)).toBe(false);
+    expect(effect.untouched?.(running, running, args)).toBe(true);
+    expect(effect.untouched?.(resized, running, args)).toBe(false);
+    expect(effect.again).toBe("once");
+  });
+
+  it("is not disproven by specs that the service does not show", () => {
+    const bare: Vm = { id: "vm-1", projectId: "p-1", name: "web-1", status: "RUNNING" };
+    expect(resize.effect.untouched?.(bare, bare, args)).toBe(false);
+    expect(resize.effect.already?.(bare, args)).toBe(false);
+  });
+});
+
+describe("vm snapshot and vm restore", () => {
+  it("are never sent again", () => {
+    expect(snapshot.effect).toMatchObject({ again: "never" });
+    expect(snapshot.effect.untouched).toBeUndefined();
+    expect(snapshot.effect.wanted(running, running, {})).toBe(false);
+    expect(restore.effect).toMatchObject({ again: "never", needsMark: true });
+    expect(restore.effect.untouched).toBeUndefined();
+  });
+
+  it("a restore is seen in a state on the way", () => {
+    const { mark, wanted } = restore.effect;
+    expect(mark?.(vm("REBOOTING"), running)).toBe(true);
+    expect(mark?.(vm("CREATING"), running)).toBe(true);
+    expect(mark?.(running, running)).toBe(false);
+    expect(mark?.(vm("RUNNING", late), vm("RUNNING", early))).toBe(false);
+    expect(wanted(stopped, running, {})).toBe(true);
+    expect(wanted(vm("ERROR"), running, {})).toBe(false);
+  });
+
+  it("a snapshot without a name gets the VM's and the time", () => {
+    expect(defaultName("db-1", new Date("2026-11-20T03:12:59Z"))).toBe("db-1-20261120-0312");
+    expect(defaultName("x".repeat(300), new Date(0)).length).toBeLessThanOrEqual(100);
+  });
+});
+
+describe("project create", () => {
+  it("is refused while the name is taken", () => {
+    expect(create.effect.notNow?.([project()], {})).toEqual({
+      text: "There is a project called shop already.",
+      hint: "Choose another name.",
+    });
+    expect(create.effect.notNow?.([], {})).toBeUndefined();
+  });
+
+  it("is proven by exactly one project of that name, and disproven by none", () => {
+    const { wanted, untouched, mark, again } = create.effect;
+    expect(wanted([project()], [], {})).toBe(true);
+    expect(wanted([project(), project({ id: "p-2" })], [], {})).toBe(false);
+    expect(wanted([project()], [project()], {})).toBe(false);
+    expect(wanted([project({ status: "ERROR" })], [], {})).toBe(false);
+    expect(mark?.([project({ status: "CREATING" })], [])).toBe(true);
+    expect(untouched?.([], [], {})).toBe(true);
+    expect(untouched?.([project()], [], {})).toBe(false);
+    expect(untouched?.(undefined, [], {})).toBe(false);
+    expect(again).toBe("never");
+  });
+});
+
+describe("project update", () => {
+  const before = project({ specs: { cpu: 2, memory: 4 } });
+
+  it("is proven by the fields, and may be sent once more", () => {
+    const { effect } = update;
+    const renamed = project({ name: "store", specs: { cpu: 2, memory: 4 } });
+    expect(effect.already?.(renamed, { name: "store" })).toBe(true);
+    expect(effect.wanted(renamed, before, { name: "store" })).toBe(true);
+    expect(effect.wanted(before, before, { name: "store" })).toBe(false);
+    expect(effect.untouched?.(before, before, { name: "store", cpu: 4 })).toBe(true);
+    expect(effect.untouched?.(renamed, before, { name: "store", cpu: 4 })).toBe(false);
+    expect(effect.again).toBe("once");
+  });
+
+  it("is not disproven by specs that the service does not show", () => {
+    expect(update.effect.untouched?.(project(), project(), { cpu: 4 })).toBe(false);
+    expect(update.effect.wanted(project(), project(), { cpu: 4 })).toBe(false);
+  });
+});
+
+describe("project delete", () => {
+  it("is proven by absence, begun by DELETING, never sent again", () => {
+    const { wanted, mark, untouched, again } = deleteProject.effect;
+    expect(wanted(undefined, project(), {})).toBe(true);
+    expect(wanted(project({ status: "DELETING" }), project(), {})).toBe(false);
+    expect(mark?.(project({ status: "DELETING" }), project())).toBe(true);
+    expect(untouched?.(project(), project(), {})).toBe(true);
+    expect(untouched?.(undefined, project(), {})).toBe(false);
+    expect(again).toBe("never");
+  });
+
+  it("is refused while the project is being deleted, or is in a status that we don't know", () => {
+    expect(notChangeable(project({ status: "DELETING" }))).toEqual({
+      text: "shop is being deleted already.",
+    });
+    expect(notChangeable(project({ status: "MOVING" }))).toMatchObject({
+      text: "shop is MOVING, which I don't know.",
+    });
+    for (const status of ["ACTIVE", "STOPPED", "ERROR", "CREATING"])
+      expect(notChangeable(project({ status }))).toBeUndefined();
+  });
+});

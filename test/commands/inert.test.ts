@@ -1,0 +1,151 @@
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { commands } from "../../src/commands/index.ts";
+import { vmCard } from "../../src/commands/vm/vm-card.ts";
+import type { Message } from "../../src/messages/message.ts";
+import { renderHelp } from "../../src/registry/help.ts";
+import { vm as target } from "../policy/sample.ts";
+import { type Reading, startReading } from "./reading.ts";
+import { complaintsOf } from "./shown-text.ts";
+
+const payloads: readonly (readonly [what: string, name: string])[] = [
+  ["a mention of the channel", "<!channel>"],
+  ["mentions of those here", "<!here|here> @channel @here"],
+  ["a mention of a person", "<@U0OLA>"],
+  ["a link to a channel", "<#C01OPS>"],
+  ["a link in disguise", "<https://evil.example|console>"],
+  ["an address", "https://evil.example/login"],
+  ["styles", "`code` ```block``` *bold* _it_ ~no~"],
+  ["text turned round", "a\u202egnp.exe\u200b\u2066x"],
+  ["lines", "line\nbreak\r\n> quoted\n• item"],
+  ["what is escaped already", "&lt;!channel&gt; &amp;lt;!channel&amp;gt;"],
+  ["emoji and dates", ":tada: :+1: <!date^0^{date}|x>"],
+  ["emoji only", "🟢".repeat(50)],
+  ["an approval", "✅ Approved by Ada — *Approve* `r-7fk3m9q2xw`"],
+  ["10,000 characters", "x".repeat(10_000)],
+  ["10,000 characters of mentions", "<!channel>".repeat(1000)],
+  ["3,000 characters to escape", "&".repeat(3000)],
+  ["quotes", '{"vms":["*"]} " \' “'],
+];
+
+/** Everything in a message that Slack reads as markup: mrkdwn texts, and the text of the notification. */
+function markupOf(message: Message): string[] {
+  const found = [message.text];
+  const walk = (value: unknown): void => {
+    if (Array.isArray(value)) value.forEach(walk);
+    if (typeof value !== "object" || value === null) return;
+    if ("type" in value && value.type === "mrkdwn" && "text" in value)
+      found.push(String(value.text));
+    Object.values(value).forEach(walk);
+  };
+  walk(message.blocks);
+  return found;
+}
+
+/** Control sequences are made by our own builders only: none of these stand in a message about VMs. */
+function expectInert(message: Message) {
+  expect(complaintsOf(message)).toEqual([]);
+  for (const text of markupOf(message)) {
+    expect(text).not.toMatch(/<[!@#a-z]/i);
+    // oxlint-disable-next-line no-control-regex -- what must not be there
+    expect(text).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u200b\u202a-\u202e\u2066-\u2069]/);
+    for (const line of text.split("\n")) expect(line.split("`").length % 2).toBe(1);
+  }
+}
+
+/** A world in which everything that has a name is called like that. */
+async function startCalled(name: string): Promise<Reading> {
+  const requests = [
+    {
+      id: "r-7fk3m9q2xw",
+      command: "vm restart",
+      target: { ...target(name), id: "vm-odd", projectName: name },
+      requesterId: "U0OLA",
+      channelId: "C01OPS",
+      state: name,
+      createdAt: Date.now(),
+      changedAt: Date.now(),
+    },
+  ];
+  const status = async () => [{ name, ok: false, detail: name }];
+  const at = await startReading({ world: "empty", requests, status });
+  const project = at.service.edit.addProject({ id: "prj-odd", name, region: name });
+  for (let index = 0; index < 60; index++)
+    at.service.edit.addVm({ project, name, id: index === 0 ? "vm-odd" : `vm-odd-${index}` });
+  at.service.edit.findVm("vm-odd").status = name;
+  await at.snapshots.remember({
+    id: name,
+    name,
+    vmId: "vm-odd",
+    vmName: name,
+    projectId: "prj-odd",
+    by: name,
+    at: Date.now(),
+    measurement: name,
+  });
+  await at.inventory.refresh();
+  return at;
+}
+
+describe("names from the service", () => {
+  it.each(payloads)("can't mention, link, style or break anything: %s", async (_what, name) => {
+    await using at = await startCalled(name);
+    for (const words of [
+      "vm list",
+      "vm list prj-odd --status RUNNING",
+      "vm show vm-odd",
+      "vm show vm-odd-1",
+      "vm metrics vm-odd",
+      "vm attest vm-odd",
+      "vm attest vm-odd-1 --raw",
+      "vm console vm-odd",
+      "vm snapshots vm-odd",
+      "project list",
+      "project show prj-odd",
+      "gatehouse jobs",
+      "gatehouse status",
+    ]) {
+      expectInert(await at.reads(words));
+    }
+  });
+
+  it("are inert whatever they are, on the card with all its buttons", () => {
+    const odd = fc.oneof(
+      fc.string({ unit: "binary", maxLength: 400 }),
+      fc.constantFrom(...payloads.map(([, name]) => name)),
+      fc
+        .array(fc.constantFrom("<", ">", "!", "@", "channel", "|", "`", "*", "_", "~", "&", "&lt;"))
+        .map((parts) => parts.join("")),
+    );
+    fc.assert(
+      fc.property(odd, odd, odd, (name, status, more) => {
+        const specs = { cpu: 1, memory: 1e9, disk: 0 };
+        const attestation = { enabled: true, measurement: more };
+        const seen = {
+          id: "vm-1",
+          projectId: "p-1",
+          name,
+          region: more,
+          ipAddress: more,
+          createdAt: more,
+          specs,
+          attestation,
+        };
+        for (const at of [status, "RUNNING", "STOPPED"]) {
+          expectInert(
+            vmCard({
+              vm: { ...seen, status: at },
+              projectName: more,
+              open: [],
+              commands,
+              mayRun: () => true,
+              now: 0,
+            }),
+          );
+        }
+        expectInert(renderHelp(commands, name));
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
