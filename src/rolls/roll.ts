@@ -114,7 +114,7 @@ export function newRollId(): string {
 export function requestIdOf(rollId: string, n: number): string {
   const hash = createHash("sha256").update(`${rollId} ${n}`).digest();
   const letters = Array.from(hash.subarray(0, 20), (byte) => alphabet[byte % alphabet.length]);
-  return `r-${letters.slice(0, 12).join("")}`;
+  return `r-${letters.slice(0, 10).join("")}`;
 }
 
 export const isFinalState = (state: RollState): boolean =>

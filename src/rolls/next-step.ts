@@ -1,0 +1,92 @@
+import type { Outcome, RollProgress, RollState, StoredRoll } from "./roll.ts";
+
+export interface Step {
+  state: RollState;
+  progress: RollProgress;
+  /** Places of the targets that begin now. */
+  begins: readonly number[];
+  /** Set when the state changes: why, for the audit trail. */
+  why?: string;
+}
+
+/**
+ * What becomes of a roll when these targets have ended: which further ones may begin, or that none does any more.
+ * `idOf` names the request of a target, `nameOf` the target itself.
+ */
+export function nextStep(
+  roll: Pick<StoredRoll, "record" | "state" | "progress">,
+  ended: readonly Outcome[],
+  idOf: (n: number) => string,
+  nameOf: (n: number) => string,
+): Step {
+  const counted = count(roll.progress, ended);
+  const { total } = roll.record;
+  if (roll.state === "running" || roll.state === "paused") {
+    const stop = reasonToStop(roll, counted, ended, nameOf);
+    if (stop !== undefined) {
+      const progress: RollProgress = { ...counted, endsAs: "failed", why: stop };
+      return counted.open.length > 0
+        ? { state: "ending", progress, begins: [], why: stop }
+        : { state: "failed", progress, begins: [], why: stop };
+    }
+    if (counted.next >= total && counted.open.length === 0) {
+      return { state: "done", progress: withoutWhy(counted), begins: [], why: "all have ended" };
+    }
+  }
+  if (roll.state === "ending" && counted.open.length === 0) {
+    const state = counted.endsAs ?? "stopped";
+    return { state, progress: counted, begins: [], why: counted.why ?? "stopped" };
+  }
+  if (roll.state !== "running") return { state: roll.state, progress: counted, begins: [] };
+  const room = roomFor(roll, counted) - counted.open.length;
+  const begins = Array.from(
+    { length: Math.max(0, Math.min(room, total - counted.next)) },
+    (_, at) => counted.next + at,
+  );
+  const open = [...counted.open, ...begins.map((n) => ({ n, request: idOf(n) }))];
+  const progress = { ...counted, next: counted.next + begins.length, open };
+  return { state: "running", progress, begins };
+}
+
+/** Until the canary has ended well, it is alone. */
+function roomFor({ record }: Pick<StoredRoll, "record">, progress: RollProgress): number {
+  const { canary, maxUnavailable } = record.options;
+  const isProven = progress.next > 0 && progress.open.every(({ n }) => n > 0);
+  return canary && !isProven ? 1 : maxUnavailable;
+}
+
+/** The first one whose attestation is bad stops it, whatever the options allow; so does a canary that failed. */
+function reasonToStop(
+  { record }: Pick<StoredRoll, "record">,
+  { failed }: RollProgress,
+  ended: readonly Outcome[],
+  nameOf: (n: number) => string,
+): string | undefined {
+  const { canary, stopOnFailure } = record.options;
+  const bad = ended.filter((one) => !endedWell(one));
+  const [untrusted] = bad.filter(({ isUntrusted }) => isUntrusted);
+  const worst = untrusted ?? bad.find(({ n }) => canary && n === 0) ?? bad.at(-1);
+  if (worst === undefined || (failed < stopOnFailure && !untrusted && !(canary && worst.n === 0)))
+    return undefined;
+  const role = canary && worst.n === 0 ? "the canary " : "";
+  return `${role}${nameOf(worst.n)}: ${worst.why ?? worst.is}`;
+}
+
+function count(progress: RollProgress, ended: readonly Outcome[]): RollProgress {
+  const places = new Set(ended.map(({ n }) => n));
+  return {
+    ...progress,
+    open: progress.open.filter(({ n }) => !places.has(n)),
+    ok: progress.ok + ended.filter(endedWell).length,
+    already: progress.already + ended.filter(({ is }) => is === "already").length,
+    failed: progress.failed + ended.filter((one) => !endedWell(one)).length,
+  };
+}
+
+function withoutWhy({ why: _over, ...progress }: RollProgress): RollProgress {
+  return progress;
+}
+
+export function endedWell({ is }: Pick<Outcome, "is">): boolean {
+  return is === "ok" || is === "already";
+}

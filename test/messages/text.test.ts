@@ -1,0 +1,107 @@
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import {
+  channelLink,
+  code,
+  duration,
+  escape,
+  lines,
+  md,
+  mention,
+  name,
+  plain,
+  when,
+} from "../../src/messages/text.ts";
+import { hostileTexts } from "./hostile.ts";
+
+const anything = fc.oneof(fc.constantFrom(...hostileTexts), fc.string({ unit: "binary", maxLength: 200 }));
+// oxlint-disable-next-line no-control-regex -- what must not be there
+const unseen = /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]/;
+
+describe("text from outside, put into a message", () => {
+  it("is 200 hostile texts, and none of them stays markup", () => {
+    expect(hostileTexts).toHaveLength(200);
+    for (const text of hostileTexts) {
+      for (const shown of [escape(text, 3000), code(text), md`${text}`.value, name(text).value]) {
+        expect(shown).not.toMatch(/[<>]/);
+        expect(shown).not.toMatch(unseen);
+      }
+      expect(escape(text, 3000)).not.toMatch(/[`*~]|@(?=\w)|:(?=[\w+-]+:)/);
+    }
+  });
+
+  it("stays in its code span, whatever it is", () => {
+    fc.assert(
+      fc.property(anything, (text) => {
+        const shown = code(text);
+        expect(shown.split("`")).toHaveLength(3);
+        expect(shown.slice(1, -1)).not.toBe("");
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it("is cut at whole characters, with a sign that it was", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "grapheme", maxLength: 60 }), fc.integer({ min: 1, max: 20 }), (text, most) => {
+        const shown = plain(text, most);
+        expect([...shown].length).toBeLessThanOrEqual(most);
+        expect(shown.isWellFormed()).toBe(text.isWellFormed() || shown.isWellFormed());
+      }),
+      { numRuns: 500 },
+    );
+    expect(plain("🟢".repeat(9), 4)).toBe("🟢🟢🟢…");
+  });
+
+  it("reads as it did, where it is harmless", () => {
+    expect(escape("payments/web-1 is RUNNING (4 CPU), 50% & more")).toBe(
+      "payments/web-1 is RUNNING (4 CPU), 50% &amp; more",
+    );
+    expect(md`*${"db-1"}*: ${"a_b"} ${md`_so_`}`.value).toBe("*db-1*: a_b _so_");
+    expect(md`${"one "}${" two"}`.value).toBe("one  two");
+  });
+});
+
+describe("mentions and links", () => {
+  it("are made of ids only: anything else is shown as code", () => {
+    expect(mention("U0OLIVIA").value).toBe("<@U0OLIVIA>");
+    expect(channelLink("C01OPS").value).toBe("<#C01OPS>");
+    for (const text of [...hostileTexts, "u0olivia", "U0 X", "", "U0A>", "S02LEADS"]) {
+      expect(mention(text).value).not.toMatch(/[<>]/);
+      expect(channelLink(text).value).not.toMatch(/[<>]/);
+    }
+  });
+});
+
+describe("times and lengths of time", () => {
+  it("are shown in the reader's own zone, with UTC for those who can't", () => {
+    expect(when(Date.UTC(2026, 10, 20, 12, 1, 7)).value).toBe("<!date^1795176067^{time_secs}|12:01:07 UTC>");
+  });
+
+  it.each([
+    [0, "1 s"],
+    [850, "1 s"],
+    [59_400, "59 s"],
+    [59_600, "1 min"],
+    [95_000, "1 min 35 s"],
+    [3_600_000, "1 h"],
+    [7_500_000, "2 h 5 min"],
+    [47 * 3_600_000, "47 h"],
+    [50 * 3_600_000, "2 d"],
+  ])("%s ms is %s", (ms, words) => {
+    expect(duration(ms)).toBe(words);
+  });
+
+  it("never say 60 of anything", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 1e9 }), (ms) => expect(duration(ms)).not.toMatch(/\b60 (s|min)/)),
+      { numRuns: 500 },
+    );
+  });
+});
+
+describe("lines", () => {
+  it("leave out what isn't there", () => {
+    expect(lines(md`a`, undefined, false, md``, md`b`).value).toBe("a\nb");
+  });
+});

@@ -1,0 +1,49 @@
+import { describe, expect, it } from "vitest";
+import { startPage } from "../../src/sandbox/page/page.ts";
+import { browserForTests, openBrowser } from "../support/browser.ts";
+import { startWorld } from "../support/start-world.ts";
+
+describe.skipIf((await browserForTests()) === undefined)("in a browser", () => {
+  it("a person restarts a VM, and another one looks at the same story", async () => {
+    await using world = await startWorld();
+    await using page = await startPage({ slack: world.slack });
+    await using browser = await openBrowser();
+    await using window = await browser.open(page.url, { as: "olivia", channel: "ops" });
+    await window.type("/vm show web-2");
+    await window.sees("web-2 is RUNNING");
+    await window.press("Restart");
+    await window.press("Restart");
+    expect((await world.ended("vm restart")).state).toBe("done");
+    await window.sees("Restarted web-2: RUNNING → RUNNING");
+    await window.as("vera");
+    await window.sees("Restarted web-2: RUNNING → RUNNING");
+    await window.seesNot("web-2 is RUNNING");
+    expect(world.compute.writes()).toHaveLength(1);
+    expect(window.errors).toEqual([]);
+  });
+
+  it("a person restores a snapshot: dialog, typed name, a second person approves, the thread tells", async () => {
+    await using world = await startWorld();
+    await world.olivia.types("ops", "/vm snapshot db-1 nightly");
+    const taken = await world.ended("vm snapshot");
+    await using page = await startPage({ slack: world.slack });
+    await using browser = await openBrowser();
+    await using window = await browser.open(page.url, { as: "olivia", channel: "ops" });
+    await window.type(`/vm restore db-1 ${taken.progress.answer?.snapshotId ?? ""}`);
+    await window.sees("All data of db-1 is replaced");
+    await window.fill("Type db-1 to confirm", "db-2");
+    await window.fill("Reason", "corrupt index");
+    await window.press("Ask for approval");
+    await window.sees("Type db-1 exactly as it is written here.");
+    await window.fill("Type db-1 to confirm", "db-1");
+    await window.press("Ask for approval");
+    await window.sees("Waiting for approval: 0 of 1");
+    await window.as("amir");
+    await window.press("Approve");
+    expect((await world.ended("vm restore")).state).toBe("done");
+    await window.sees("Approved by amir");
+    await window.openThread("Restore db-1");
+    await window.sees("From snapshot");
+    expect(window.errors).toEqual([]);
+  });
+});

@@ -1,0 +1,15 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { describe, expect, it } from "vitest";
+
+describe("npm run tour", () => {
+  it("plays the on-call story to its end, with a Redis of its own", async () => {
+    const tour = spawn(process.execPath, ["src/sandbox/tour.ts"], { stdio: ["ignore", "pipe", "pipe"] });
+    let said = "";
+    tour.stdout.on("data", (chunk: Buffer) => (said += chunk.toString()));
+    tour.stderr.on("data", (chunk: Buffer) => (said += chunk.toString()));
+    const [code] = (await once(tour, "exit")) as [number | null];
+    expect(said.slice(-2000)).toContain("Every step held");
+    expect(code).toBe(0);
+  }, 90_000);
+});
