@@ -27,6 +27,7 @@ import { type Delivery, startDelivery } from "./slack/deliver.ts";
 import { type BotIdentity, readIdentity } from "./slack/identity.ts";
 import { createPace, type PaceLimits } from "./slack/pace.ts";
 import { createPeople, type People } from "./slack/people.ts";
+import { sendPicture } from "./slack/picture.ts";
 import { createPoster } from "./slack/post.ts";
 import { isChange, type Talk } from "./slack/talk.ts";
 import { createWeb, type Web } from "./slack/web.ts";
@@ -121,8 +122,18 @@ export async function connect(
 
   const everyMs = Math.min(500, timing.pollFirstMs);
   const pace = createPace(redis, key, options.slackPace);
-  const announcer = opened(startAnnouncer({ redis, key, web, pace, log, everyMs }), (it) =>
-    it.close(),
+  const { apiUrl } = config.slack;
+  const announcer = opened(
+    startAnnouncer({
+      redis,
+      key,
+      web,
+      pace,
+      log,
+      everyMs,
+      sendPicture: (picture) => sendPicture(picture, { web, apiUrl, log }),
+    }),
+    (it) => it.close(),
   );
   const tell: Talk["tell"] = async (where, id, message) => {
     const channelId = policy[where]?.channel;

@@ -31,6 +31,8 @@ export interface Timing {
   /** How long groups and people are remembered. */
   readonly peopleCacheMs: number;
   readonly inventoryRefreshMs: number;
+  /** How often VMs that a pin speaks of are attested. */
+  readonly driftWatchMs: number;
   /** After which ages an unknown outcome is brought up again. */
   readonly remindersMs: readonly number[];
 }
@@ -53,6 +55,7 @@ export const timing = section({
   canary: lasting("60s"),
   peopleCache: lasting("60s"),
   inventoryRefresh: lasting("60s"),
+  driftWatch: lasting("15m"),
   reminders: z.array(duration).prefault(["15m", "1h", "4h"]),
 }).transform((read): Timing => ({
   httpTimeoutMs: read.httpTimeout,
@@ -70,5 +73,6 @@ export const timing = section({
   canaryMs: read.canary,
   peopleCacheMs: read.peopleCache,
   inventoryRefreshMs: read.inventoryRefresh,
+  driftWatchMs: read.driftWatch,
   remindersMs: read.reminders,
 }));

@@ -1,7 +1,8 @@
 import { commands } from "../commands/index.ts";
-import { lines, type Markdown, md, name, when } from "../messages/text.ts";
+import { type Markdown, md, name, when } from "../messages/text.ts";
 import type { Facts, RequestFact } from "./facts.ts";
-import { type Item, showRequest } from "./items.ts";
+import type { Item } from "./items.ts";
+import { showRequest } from "./line-buttons.ts";
 
 /** Names in one line; the rest is counted. */
 const mostNames = 6;
@@ -40,9 +41,7 @@ function doneItem(requests: readonly RequestFact[]): Item {
     kind: "change",
     key: `change:${newest.id}`,
     draw: () => ({
-      text: lines(
-        md`✏️ ${doneWord(newest.command)} ${listed(names)} · ${newest.requester}${names.length === requests.length ? "" : times}, ${requests.length === 1 ? "" : "last "}${atTime(newest.changedAt)}`,
-      ),
+      text: md`✏️ ${doneWord(newest.command)} ${listed(names)} · ${newest.requester}${names.length === requests.length ? "" : times}, ${requests.length === 1 ? "" : "last "}${atTime(newest.changedAt)}`,
       button: showRequest(newest.id),
     }),
   };

@@ -12,7 +12,7 @@ import type { Pin } from "../policy-file.ts";
 import type { Keys, RedisClient } from "../redis.ts";
 import type { DriftRecords } from "./drift-records.ts";
 import { judgeDrift, type News } from "./judge-drift.ts";
-import { showVm } from "./items.ts";
+import { attestVm, showVm } from "./line-buttons.ts";
 import { takeTurn } from "./take-turn.ts";
 
 const atOnce = 4;
@@ -90,14 +90,9 @@ async function pinnedAmong(vms: readonly KnownVm[], pins: readonly Pin[]): Promi
 }
 
 export function renderNews(news: News, vm: KnownVm, { appraisal }: Attested): Message {
-  const attestButton = {
-    label: "Attest",
-    action: "run:vm.attest",
-    value: JSON.stringify({ vm: vm.id }),
-  };
   if (news.is === "recovered") {
     const text = md`🟢 *${vm.name}* in ${vm.projectName}: attestation is verified again.`;
-    return message(readable(text), section(text), buttons([attestButton]));
+    return message(readable(text), section(text), buttons([attestVm(vm.id)]));
   }
   const head = md`🔴 *Attestation of ${vm.name} in ${vm.projectName} failed.*`;
   const why = appraisal.reasons.map((reason) => md`• ${reason}`);
@@ -105,6 +100,6 @@ export function renderNews(news: News, vm: KnownVm, { appraisal }: Attested): Me
     readable(md`Attestation of ${vm.name} in ${vm.projectName} failed: ${appraisal.reasons[0] ?? ""}`),
     section(lines(head, ...why, appraisal.difference ? md`${appraisal.difference}` : undefined)),
     section(lines(md`Now: ${attestationLine(appraisal)}`)),
-    buttons([attestButton, showVm(vm.id)]),
+    buttons([attestVm(vm.id), showVm(vm.id)]),
   );
 }

@@ -37,6 +37,8 @@ export interface RequestSource {
   /** Newest first. */
   endedSince(at: number): Promise<readonly RequestFact[]>;
   reviews(): Promise<readonly ReviewFact[]>;
+  /** Consoles that were opened from here and are still good. */
+  consoles(now: number): Promise<readonly ConsoleFact[]>;
   /** Whether a request of ours that was sent is open on this VM or its project, or ended after `since` (ms). */
   touched(vm: { id: string; projectId: string }, since: number): Promise<boolean>;
 }

@@ -4,6 +4,7 @@ import type { ButtonSpec } from "../messages/message.ts";
 import { duration, type Markdown, md, name, when } from "../messages/text.ts";
 import { changeItems } from "./changes.ts";
 import type { Facts, RequestFact } from "./facts.ts";
+import { attestVm, showRequest, showVm, signReview } from "./line-buttons.ts";
 import { snapshotItems } from "./snapshots.ts";
 
 /** What a digest can tell of, the most urgent first, and how one and several of a kind are called. */
@@ -45,18 +46,6 @@ export function itemsOf(facts: Facts): Item[] {
 const ago = (facts: Facts, at: number) => duration(Math.max(1000, facts.now - at));
 const atTime = (at: number) => when(at, "{date_short_pretty} {time}");
 
-export const showVm = (id: string): ButtonSpec => ({
-  label: "Show",
-  action: "run:vm.show",
-  value: JSON.stringify({ vm: id }),
-});
-
-export const showRequest = (id: string, label = "Details"): ButtonSpec => ({
-  label,
-  action: "run:gatehouse.why",
-  value: JSON.stringify({ request: id }),
-});
-
 function vmItems(facts: Facts): Item[] {
   const error: Item[] = [];
   const stuck: Item[] = [];
@@ -96,11 +85,7 @@ function stuckItem(vm: KnownVm, since: number, lastRead: string, facts: Facts): 
 function driftItems(facts: Facts): Item[] {
   return (facts.drift ?? []).flatMap((record): Item[] => {
     const { vmId, vmName, projectName, verdict, since, reason, mark, recoveredAt } = record;
-    const button: ButtonSpec = {
-      label: "Attest",
-      action: "run:vm.attest",
-      value: JSON.stringify({ vm: vmId }),
-    };
+    const button = attestVm(vmId);
     if (verdict === "failed") {
       const text = md`🔴 *${vmName}* in ${projectName}: attestation fails since ${atTime(since)}: ${reason}.`;
       return [
@@ -134,11 +119,7 @@ function reviewItems(facts: Facts): Item[] {
     isLasting: true,
     draw: () => ({
       text: md`🚨 *${review.command}* ${name(review.target)} ran without approval ${ago(facts, review.at)} ago. Another administrator signs the review.`,
-      button: {
-        label: "Sign review",
-        action: "review:sign",
-        value: JSON.stringify({ request: review.request }),
-      },
+      button: signReview(review.request),
     }),
   }));
 }

@@ -4,6 +4,7 @@ import { duration, md } from "../messages/text.ts";
 import { listed } from "./changes.ts";
 import type { Facts } from "./facts.ts";
 import type { Item } from "./items.ts";
+import { showSnapshots } from "./line-buttons.ts";
 
 /** A VM that is younger can't be expected to have one. */
 const freshMs = 24 * 3600_000;
@@ -34,11 +35,7 @@ function itemOf(key: string, [first]: readonly KnownVm[], text: ReturnType<typeo
     key: `snapshots:${key}`,
     draw: () => ({
       text,
-      button: {
-        label: "Snapshots",
-        action: "run:vm.snapshots",
-        value: JSON.stringify({ vm: first?.id }),
-      },
+      button: showSnapshots(first?.id ?? ""),
     }),
   };
 }

@@ -6,7 +6,7 @@ import { duration, lines, md } from "../messages/text.ts";
 import type { Keys, RedisClient } from "../redis.ts";
 import { compareStatuses, type StatusChange } from "./compare-statuses.ts";
 import type { RequestSource } from "./facts.ts";
-import { showVm } from "./items.ts";
+import { showVm } from "./line-buttons.ts";
 import type { SeenStatuses, StatusRecords } from "./status-records.ts";
 import { takeTurn } from "./take-turn.ts";
 

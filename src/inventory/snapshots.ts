@@ -28,7 +28,11 @@ export interface Snapshots {
   remember(snapshot: KnownSnapshot): Promise<void>;
   /** Names the VM that a snapshot id belongs to, as far as we know. */
   ownerOf(snapshotId: string): Promise<string | undefined>;
+  /** By VM, when the newest one that can be restored was taken (ms). A VM without one isn't in it. */
+  newest(): Promise<ReadonlyMap<string, number>>;
 }
+
+const readAtOnce = 200;
 
 /** A snapshot without an id is kept under its name and time. */
 const fieldOf = (snapshot: KnownSnapshot) =>
@@ -60,5 +64,18 @@ export function createSnapshots(
     },
     ownerOf: async (snapshotId) =>
       (await redis.hget(key("snapshot-owners"), snapshotId)) ?? undefined,
+    async newest() {
+      const vmIds = [...new Set(await redis.hvals(key("snapshot-owners")))];
+      const newest = new Map<string, number>();
+      for (let from = 0; from < vmIds.length; from += readAtOnce) {
+        const some = vmIds.slice(from, from + readAtOnce);
+        const all = await Promise.all(some.map((vmId) => of(vmId)));
+        for (const [index, vmId] of some.entries()) {
+          const at = all[index]?.find(({ id }) => id !== "")?.at;
+          if (at !== undefined) newest.set(vmId, at);
+        }
+      }
+      return newest;
+    },
   };
 }

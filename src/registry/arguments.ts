@@ -37,7 +37,11 @@ export function target(kind: "vm" | "project"): z.ZodString {
 
 /** The same in one word for several: a glob, or names with commas between them. For where another word follows. */
 export function targetOrSeveral(kind: "vm"): z.ZodString {
-  return named.max(2000).meta({ target: kind, several: true });
+  return z
+    .string()
+    .min(1, { error: "must not be empty" })
+    .max(2000, { error: "must be at most 2000 characters" })
+    .meta({ target: kind, several: true });
 }
 
 /** One or several VMs, by id, name, `project/name` or glob. */

@@ -170,6 +170,8 @@ export interface DialogFacts {
   vms: readonly Vm[];
   /** Snapshots we know of the VM, or of the VMs of the project. */
   snapshots: readonly KnownSnapshot[];
+  /** The VM whose snapshot the chosen one is known to be, when that is another one. */
+  foreignSnapshotOf?: string | undefined;
   input: Record<string, unknown>;
 }
 
@@ -179,6 +181,8 @@ interface ChangeBase<Schema extends ArgsSchema> extends Words<Schema> {
   say: ChangeWords;
   /** Opened before anything is asked for; what destroys always has one. */
   dialog?: Dialog;
+  /** Fills in what was left open when it is asked for, so that the journal knows it. */
+  fillIn?(input: Record<string, unknown>, target: Target, at: Date): Record<string, unknown>;
   /** Whether a snapshot is taken right before, as the way back. */
   safetyFirst?(args: z.output<Schema>): boolean;
 }

@@ -97,7 +97,9 @@ function wordsOf(issue: z.core.$ZodIssue): string {
   if (issue.code === "too_big" && issue.message.startsWith("Too big"))
     return `must be at most ${issue.maximum} characters`;
   if (issue.code === "too_small" && issue.message.startsWith("Too small"))
-    return issue.minimum === 1 ? "must not be empty" : `must be at least ${issue.minimum} characters`;
+    return issue.minimum === 1
+      ? "must not be empty"
+      : `must be at least ${issue.minimum} characters`;
   return issue.message;
 }
 

@@ -19,7 +19,7 @@ export function wrong(command: Command, text: string): UserError {
 export function readArguments(command: Command, words: readonly Word[]): Input {
   const all = argumentsOf(command);
   const input: Input = {};
-  const positional: string[] = [];
+  const positional: Word[] = [];
   // What takes the rest takes it as it is: `/gatehouse can-i vm list --status ERROR`
   const positions = all.filter(({ isFlag }) => !isFlag);
   const restAt = positions.findIndex(({ isRest }) => isRest);
@@ -28,7 +28,7 @@ export function readArguments(command: Command, words: readonly Word[]): Input {
     const isRest = restAt >= 0 && positional.length > restAt;
     const flag = word.isQuoted || isRest ? null : flagIn(word.text);
     if (!flag) {
-      positional.push(word.text);
+      positional.push(word);
       continue;
     }
     const argument = all.find(({ key }) => flagName(key) === `--${flag.name.toLowerCase()}`);
@@ -61,21 +61,29 @@ function takeValue(word: Word | undefined): string | undefined {
 function place(
   command: Command,
   positions: readonly Argument[],
-  words: readonly string[],
+  words: readonly Word[],
   input: Input,
 ): void {
   const waiting = [...words];
   for (const { key, isList, isRest } of positions) {
     if (waiting.length === 0) return;
     if (Object.hasOwn(input, key)) continue;
-    if (isList) input[key] = waiting.splice(0);
-    else if (isRest) input[key] = waiting.splice(0).join(" ");
-    else input[key] = waiting.shift();
+    if (isList) input[key] = waiting.splice(0).map(({ text }) => text);
+    else if (isRest) input[key] = asWritten(waiting.splice(0));
+    else input[key] = waiting.shift()?.text;
   }
   if (waiting.length > 0) {
     const count = waiting.length === 1 ? "one word" : `${waiting.length} words`;
-    throw wrong(command, `That is ${count} too many: ${waiting[0]?.slice(0, 60)}.`);
+    throw wrong(command, `That is ${count} too many: ${waiting[0]?.text.slice(0, 60)}.`);
   }
+}
+
+/** Words as one text; quotes stay around those that need them, unless they were around all of it. */
+function asWritten(words: readonly Word[]): string {
+  if (words.length === 1) return words[0]?.text ?? "";
+  return words
+    .map(({ text, isQuoted }) => (isQuoted && /\s|^$/.test(text) ? `"${text}"` : text))
+    .join(" ");
 }
 
 function unknownFlag(command: Command, all: readonly Argument[], flag: string): UserError {

@@ -27,10 +27,19 @@ export const rollingArgs = {
     ),
   ),
   canary: flagOnly(
-    rollingOnly(z.boolean().optional().describe("the first one goes alone; the others follow if it ends well")),
+    rollingOnly(
+      z
+        .boolean()
+        .optional()
+        .describe("the first one goes alone; the others follow if it ends well"),
+    ),
   ),
   stopOnFailure: flagOnly(
-    rollingOnly(wholeNumber(1000).optional().describe("stop after so many that failed; by default after the first")),
+    rollingOnly(
+      wholeNumber(1000)
+        .optional()
+        .describe("stop after so many that failed; by default after the first"),
+    ),
   ),
 };
 
@@ -52,7 +61,8 @@ export function rollingOf(
 
 /** A percentage is rounded down, so that it is never more than was said, but one is always under way. */
 function mostAtOnce(command: { class: CommandClass }, wanted: unknown, count: number): number {
-  if (typeof wanted !== "string") return command.class === "disrupt" && count > fewAtOnce ? 1 : count;
+  if (typeof wanted !== "string")
+    return command.class === "disrupt" && count > fewAtOnce ? 1 : count;
   const number = Number.parseInt(wanted, 10);
   const most = wanted.endsWith("%") ? Math.floor((count * number) / 100) : number;
   return Math.min(Math.max(1, most), count);
@@ -64,7 +74,12 @@ export function isRollable(command: Command): boolean {
 }
 
 /** What is done with each target: the input without how to go over many. */
-export function withoutRolling(command: Command, input: Record<string, unknown>): Record<string, unknown> {
-  const rolling = new Set(argumentsOf(command).flatMap(({ key, isRolling }) => (isRolling ? [key] : [])));
+export function withoutRolling(
+  command: Command,
+  input: Record<string, unknown>,
+): Record<string, unknown> {
+  const rolling = new Set(
+    argumentsOf(command).flatMap(({ key, isRolling }) => (isRolling ? [key] : [])),
+  );
   return Object.fromEntries(Object.entries(input).filter(([key]) => !rolling.has(key)));
 }

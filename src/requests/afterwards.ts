@@ -14,6 +14,7 @@ export async function afterwards(
   const { record, progress, state } = request;
   if (state !== "done") return;
   const { after } = progress;
+  if (record.command === "vm restore") await rememberTyped(request, to.snapshots);
   if (record.command === "vm snapshot") await rememberSnapshot(request, to.snapshots);
   if (after === undefined) {
     if (record.command === "project delete")
@@ -43,5 +44,21 @@ async function rememberSnapshot(
     ...(measurement ? { measurement } : {}),
     ...(before?.specs ? { specs: before.specs } : {}),
     ...(record.via === "safety" ? { isSafety: true } : {}),
+  });
+}
+
+/** An id that was typed by hand and worked is one we know from now on. */
+async function rememberTyped({ record }: StoredRequest, snapshots: Snapshots): Promise<void> {
+  const { input, target } = record;
+  const id = input["snapshot"];
+  if (typeof id !== "string" || (await snapshots.ownerOf(id)) !== undefined) return;
+  await snapshots.remember({
+    id,
+    name: "",
+    vmId: target.id,
+    vmName: target.name,
+    projectId: target.projectId,
+    by: "",
+    at: record.createdAt,
   });
 }

@@ -18,6 +18,8 @@ export function gatherEvidence(facts: {
   now: number;
   /** What asks for more approvals than policy alone, in words. */
   raised?: string | undefined;
+  /** The snapshot is known to be of another VM. */
+  foreignSnapshotOf?: string | undefined;
 }): Evidence {
   const { seen, snapshot, last, now } = facts;
   const vm = seen !== undefined && !Array.isArray(seen) && "projectId" in seen ? seen : undefined;
@@ -39,6 +41,9 @@ export function gatherEvidence(facts: {
             ? "not known"
             : `${short(snapshot.measurement)}${measurement && snapshot.measurement !== measurement ? " — another one" : ""}`,
         ]
+      : undefined,
+    facts.foreignSnapshotOf
+      ? ["🚨 Another VM's snapshot", `known as one of ${facts.foreignSnapshotOf}`]
       : undefined,
     facts.raised ? ["One approval more", facts.raised] : undefined,
     ["Expected downtime", expectedDowntime(facts.command, last)],

@@ -68,6 +68,8 @@ export function headline(request: StoredRequest, command: ChangeCommand): Markdo
         return md`${done} ${target}, says ${mentionless(progress.decidedBy.id)}${reasonOf(request)}.`;
       if (progress.already)
         return md`${target} is ${statusOf(progress.after)} already: nothing was sent.`;
+      if (command.effect.provenBy && progress.answer?.snapshotId === undefined)
+        return md`${verb} of ${target} was accepted by the service, which is all that can be known.`;
       return md`${done} ${target}${command.effect.provenBy ? "" : md`: ${arrow(progress.before, progress.after)}`} in ${duration(changedAt - (progress.sentAt ?? record.createdAt))}.`;
     case "failed":
       return md`${verb} of ${target} ended badly: the service reports ${statusOf(progress.after)}.`;

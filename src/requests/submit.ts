@@ -54,7 +54,7 @@ export async function submit(
     v: recordVersion,
     id: submission.id ?? newRequestId(),
     command: command.name,
-    input: submission.input,
+    input: command.fillIn?.(submission.input, submission.target, new Date(now)) ?? submission.input,
     target: submission.target,
     requester: { id: person.id, teamId: person.teamId, name: person.name },
     channelId: submission.channelId,

@@ -63,7 +63,7 @@ function reasonToStop(
   nameOf: (n: number) => string,
 ): string | undefined {
   const { canary, stopOnFailure } = record.options;
-  const bad = ended.filter((one) => !endedWell(one));
+  const bad = ended.filter(hasFailed);
   const [untrusted] = bad.filter(({ isUntrusted }) => isUntrusted);
   const worst = untrusted ?? bad.find(({ n }) => canary && n === 0) ?? bad.at(-1);
   if (worst === undefined || (failed < stopOnFailure && !untrusted && !(canary && worst.n === 0)))
@@ -79,7 +79,7 @@ function count(progress: RollProgress, ended: readonly Outcome[]): RollProgress 
     open: progress.open.filter(({ n }) => !places.has(n)),
     ok: progress.ok + ended.filter(endedWell).length,
     already: progress.already + ended.filter(({ is }) => is === "already").length,
-    failed: progress.failed + ended.filter((one) => !endedWell(one)).length,
+    failed: progress.failed + ended.filter(hasFailed).length,
   };
 }
 
@@ -89,4 +89,9 @@ function withoutWhy({ why: _over, ...progress }: RollProgress): RollProgress {
 
 export function endedWell({ is }: Pick<Outcome, "is">): boolean {
   return is === "ok" || is === "already";
+}
+
+/** What was taken back before it began did neither. */
+export function hasFailed({ is }: Pick<Outcome, "is">): boolean {
+  return is === "failed" || is === "unknown";
 }

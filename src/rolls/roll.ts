@@ -26,6 +26,8 @@ export interface RollRecord {
   command: string;
   /** Arguments as words, without the targets and without how to go over them. */
   input: Record<string, unknown>;
+  /** The targets as they were written: `web-*`. */
+  words: string;
   options: Rolling;
   /** How many targets there are. */
   total: number;
@@ -63,8 +65,8 @@ export interface RollProgress {
   why?: string;
   /** What it ends as, once those under way have ended. */
   endsAs?: "stopped" | "failed";
-  /** Who paused, resumed or stopped it last: a user id. */
-  by?: string;
+  /** Who paused or stopped it last. */
+  by?: { id: string; name: string };
   startedAt?: number;
 }
 
@@ -119,11 +121,6 @@ export function requestIdOf(rollId: string, n: number): string {
 
 export const isFinalState = (state: RollState): boolean =>
   state === "done" || state === "stopped" || state === "failed";
-
-/** Where the requests of its targets are; a closed record says how many are still to begin. */
-export function toBegin({ record, progress }: Pick<StoredRoll, "record" | "progress">): number {
-  return record.total - progress.next;
-}
 
 /** The targets are kept beside the record, because they are read seldom and may be many. */
 export type RollTargets = readonly Target[];

@@ -3,7 +3,8 @@ import type { Message } from "../messages/message.ts";
 import { defineScript, type Keys, type RedisClient } from "../redis.ts";
 import * as scripts from "../requests/scripts.ts";
 import type { Pace } from "./pace.ts";
-import { createPostOnce } from "./post-once.ts";
+import { type Picture, withPicture } from "./picture.ts";
+import { createPostOnce, unreadyPicture } from "./post-once.ts";
 import type { Web } from "./web.ts";
 
 /** A message that belongs to no request: a freeze, an alarm, the head of the audit trail, a digest. */
@@ -13,6 +14,8 @@ export interface Notice {
   channelId: string;
   threadTs?: string;
   message: Message;
+  /** Goes with it where Slack takes it in time. */
+  picture?: Picture;
 }
 
 export interface Announcer {
@@ -34,6 +37,10 @@ return 1
 
 const keptMs = 7 * 24 * 3600_000;
 const hiddenMs = 30_000;
+/** How often, and how often in all, a message with a picture is offered to Slack, which may still be processing it. */
+const unreadyMs = 700;
+const mostOffers = 15;
+const noPicture = "none";
 
 export function startAnnouncer(options: {
   redis: RedisClient;
@@ -42,6 +49,8 @@ export function startAnnouncer(options: {
   pace: Pace;
   log: Log;
   everyMs: number;
+  /** Draws and uploads; undefined when that can't be done. */
+  sendPicture?(picture: Picture): Promise<string | undefined>;
 }): Announcer {
   const { redis, key, log, everyMs } = options;
   const noticeKey = (id: string) => key("notice", id);
@@ -59,17 +68,37 @@ export function startAnnouncer(options: {
     const fields = await redis.hgetall(noticeKey(id));
     if (!fields["notice"]) return void (await redis.zrem(key("notices"), id));
     const notice = JSON.parse(fields["notice"]) as Notice;
+    const fileId = notice.picture ? fields["picture"] : noPicture;
+    if (notice.picture && fileId === undefined) return sendAhead(id, notice.picture);
+    const message =
+      notice.picture && fileId && fileId !== noPicture
+        ? withPicture(notice.message, notice.picture, fileId)
+        : notice.message;
     const subject = {
       id,
       createdAt: Number(fields["at"]),
       said: { notice: fields["said:notice"] ?? "" },
     };
-    const posted = await postOnce(subject, "notice", notice.message, notice);
+    const posted = await postOnce(subject, "notice", message, notice);
     if (posted.is === "later")
       return void (await redis.zadd(key("notices"), Date.now() + posted.ms, id));
+    if (posted.is === "closed" && posted.error === unreadyPicture) return offerAgain(id);
     if (posted.is === "closed")
       log.error("notice.nowhere-to-say", { notice: id, error: posted.error });
     await redis.zrem(key("notices"), id);
+  }
+
+  /** The picture first, and the post in a round of its own: nobody else may take the notice while it is being uploaded. */
+  async function sendAhead(id: string, picture: Picture): Promise<void> {
+    const fileId = await options.sendPicture?.(picture);
+    await redis.hset(noticeKey(id), "picture", fileId ?? noPicture);
+    await redis.zadd(key("notices"), Date.now(), id);
+  }
+
+  async function offerAgain(id: string): Promise<void> {
+    const offers = await redis.hincrby(noticeKey(id), "offers", 1);
+    if (offers >= mostOffers) await redis.hset(noticeKey(id), "picture", noPicture);
+    await redis.zadd(key("notices"), Date.now() + unreadyMs, id);
   }
 
   async function round(): Promise<void> {

@@ -13,6 +13,7 @@ import { gatherFacts } from "./dialog.ts";
 import { noteRefusal } from "./refuse.ts";
 import type { Reply } from "./reply.ts";
 import { PickOne, targetOfVm } from "./resolve.ts";
+import { withSnapshotId } from "./resolve-snapshot.ts";
 import { withTarget } from "./run-button.ts";
 import type { Talk } from "./talk.ts";
 
@@ -51,7 +52,7 @@ export async function runInEmergency(
     const submitted = await submit(
       {
         command,
-        input: withTarget(command, input, target),
+        input: withTarget(command, await withSnapshotId(command, input, target, talk), target),
         target,
         person,
         channelId: ask.channelId,

@@ -13,6 +13,7 @@ import type { Ask } from "./ask.ts";
 import { chosenSnapshot, gatherFacts, neededApprovals, needsDialog, openDialog } from "./dialog.ts";
 import type { Reply } from "./reply.ts";
 import { resolveTarget, targetOfVm } from "./resolve.ts";
+import { withSnapshotId } from "./resolve-snapshot.ts";
 import { runButton, targetKey, withTarget } from "./run-button.ts";
 import { isRefused, noteRefusal } from "./refuse.ts";
 import type { Talk } from "./talk.ts";
@@ -39,7 +40,8 @@ export async function change(
   // A message is no proof that a person asked: what changes something from there is pressed (decision 005)
   if (ask.kind === "mention") return reply.privately(pressToGoOn(command, input, target));
   if (needsDialog(command)) {
-    if (await openDialog(command, target, input, ask, reply, talk)) return;
+    const exact = await withSnapshotId(command, input, target, talk);
+    if (await openDialog(command, target, exact, ask, reply, talk)) return;
     return reply.privately(pressToGoOn(command, input, target));
   }
   await submitAndTell(
@@ -105,6 +107,7 @@ export async function submitAndTell(
       command: command.name,
       now: talk.now(),
       raised: needed.raised,
+      foreignSnapshotOf: facts.foreignSnapshotOf,
     });
     submission = {
       ...submission,

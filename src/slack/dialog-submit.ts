@@ -11,6 +11,7 @@ import { type DialogMeta, inputOf } from "./dialog-view.ts";
 import { noteRefusal, refusalOf } from "./refuse.ts";
 import type { Reply } from "./reply.ts";
 import { resolveTarget } from "./resolve.ts";
+import { withSnapshotId } from "./resolve-snapshot.ts";
 import { withTarget } from "./run-button.ts";
 import { isChange, type Talk } from "./talk.ts";
 
@@ -98,8 +99,9 @@ export async function refreshDialog(
 async function readDialog(ask: Submission, talk: Talk): Promise<Read> {
   const meta = JSON.parse(ask.privateMetadata) as Meta;
   const command = commandOf(meta, talk);
-  const input = inputOf(command, meta.values ?? {}, ask.values);
-  const target = await targetOf(command, meta, input, talk);
+  const given = inputOf(command, meta.values ?? {}, ask.values);
+  const target = await targetOf(command, meta, given, talk);
+  const input = await withSnapshotId(command, given, target, talk);
   const person = await talk.person(ask.userId, ask.teamId);
   return { command, meta, target, input, person };
 }

@@ -82,7 +82,12 @@ export async function gatherFacts(
   const snapshots = (
     await Promise.all(ofVms.slice(0, 50).map(({ id }) => talk.snapshots.of(id)))
   ).flat();
+  const owner =
+    typeof input["snapshot"] === "string"
+      ? await talk.snapshots.ownerOf(input["snapshot"])
+      : undefined;
   return {
+    ...(owner !== undefined && owner !== target.id ? { foreignSnapshotOf: owner } : {}),
     target,
     seen: Array.isArray(seen) ? undefined : (seen as DialogFacts["seen"]),
     vms,

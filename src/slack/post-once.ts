@@ -40,6 +40,11 @@ const closedChannel = new Set([
   "restricted_action_thread_only_channel",
   "no_permission",
 ]);
+/** A message with a picture that Slack has not processed yet is refused with this. */
+export const unreadyPicture = "invalid_blocks";
+
+const hasPicture = ({ blocks }: Message) => blocks.some((block) => "slack_file" in block);
+
 const goneThread = new Set(["thread_not_found", "cannot_reply_to_message"]);
 
 /** How long a post whose answer was lost may still be on its way before it is looked for (ms). */
@@ -102,6 +107,9 @@ export function createPostOnce(options: {
       return { is: "later", ms: answer.retryAfterMs };
     }
     if (closedChannel.has(answer.error)) return { is: "closed", error: answer.error };
+    // Slack may still be at work on the picture: whoever put it in decides what next
+    if (answer.error === unreadyPicture && hasPicture(message))
+      return { is: "closed", error: answer.error };
     if (place.threadTs && goneThread.has(answer.error)) {
       // The message it belongs to was deleted: the story goes on in the channel
       const unmarked = { ...subject, said: { ...subject.said, [what]: "" } };

@@ -1,4 +1,5 @@
 import { md } from "../messages/text.ts";
+import { lists } from "../policy/access.ts";
 import { type PolicyRefusal, refusal } from "../policy/refusal.ts";
 import type { Command } from "../registry/define.ts";
 import type { Person } from "../registry/person.ts";
@@ -21,6 +22,12 @@ export function refusalOf(
   talk: Pick<Talk, "policy" | "ourTeamId" | "nameOf">,
 ): PolicyRefusal | undefined {
   return refusal({ ...asked, policy: talk.policy, ourTeamId: talk.ourTeamId, nameOf: talk.nameOf });
+}
+
+/** Whether names of VMs and projects may be shown to this person: lists, pickers and the Home tab show nobody else any. */
+export function maySeeNames(person: Person, talk: Pick<Talk, "policy" | "ourTeamId">): boolean {
+  const isIn = lists(talk.policy, person, talk.ourTeamId);
+  return isIn.some((list) => list === "view" || list === "operate" || list === "administer");
 }
 
 /** Says no where a rule does, in words that tell who can help, and leaves an audit record of it. */

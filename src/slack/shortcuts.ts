@@ -5,6 +5,7 @@ import { UserError } from "../errors.ts";
 import type { KnownVm } from "../inventory/inventory.ts";
 import { say } from "./apology.ts";
 import type { Ask } from "./ask.ts";
+import { isRefused } from "./refuse.ts";
 import type { Reply } from "./reply.ts";
 import { run } from "./run.ts";
 import { type Talk } from "./talk.ts";
@@ -17,9 +18,22 @@ export async function shortcut(
   reply: Reply,
   talk: Talk,
 ): Promise<void> {
-  if (ask.callback === "show-vms")
-    return reply.privately(await vmsNamedIn(ask.messageText ?? "", talk));
+  if (ask.callback === "show-vms") return showNamed(ask, reply, talk);
   if (ask.callback === restartCallback) await reply.open(restartModal(ask.channelId));
+}
+
+/** What `/vm list` would show of them, to those who may run that. */
+async function showNamed(
+  ask: Extract<Ask, { kind: "shortcut" }>,
+  reply: Reply,
+  talk: Talk,
+): Promise<void> {
+  const command = talk.commands.find((one) => one.name === "vm list");
+  if (!command) return;
+  const person = await talk.person(ask.userId, ask.teamId);
+  const asked = { command, targets: [], person, channelId: ask.channelId };
+  if (await isRefused(asked, reply, talk)) return;
+  await reply.privately(await vmsNamedIn(ask.messageText ?? "", talk));
 }
 
 function restartModal(channelId: string): ModalView {

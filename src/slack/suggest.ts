@@ -1,6 +1,8 @@
 import type { KnownSnapshot } from "../inventory/snapshots.ts";
 import { duration, plain } from "../messages/text.ts";
 import type { SuggestRequest, Suggestion } from "./handlers.ts";
+import { parseJson, textAt } from "./payload.ts";
+import { maySeeNames } from "./refuse.ts";
 import type { Talk } from "./talk.ts";
 
 const most = 50;
@@ -8,7 +10,7 @@ const most = 50;
 /** Options for a select that loads while somebody types. What comes back later is checked again, whatever was offered. */
 export async function suggest(request: SuggestRequest, talk: Talk): Promise<readonly Suggestion[]> {
   const person = await talk.person(request.userId, request.teamId);
-  if (person.kind !== "member") return [];
+  if (!maySeeNames(person, talk)) return [];
   const { typed } = request;
   switch (request.action.split(":")[1]) {
     case "vm": {
@@ -41,9 +43,9 @@ export async function suggest(request: SuggestRequest, talk: Talk): Promise<read
 }
 
 async function snapshotsFor(request: SuggestRequest, talk: Talk): Promise<Suggestion[]> {
-  const { targetId } = JSON.parse(request.privateMetadata) as { targetId?: string };
+  const targetId = textAt(parseJson(request.privateMetadata), "targetId");
   const typed = request.typed.trim();
-  const known = await talk.snapshots.of(targetId ?? "");
+  const known = await talk.snapshots.of(targetId);
   const wanted = known.filter(
     ({ id, name }) =>
       id !== "" && (typed === "" || `${name} ${id}`.toLowerCase().includes(typed.toLowerCase())),

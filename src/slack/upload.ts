@@ -54,14 +54,22 @@ export interface FileSpec extends Sender {
 const sendWithinMs = 15_000;
 const mostBytes = 20_000_000;
 
-export async function uploadImage(spec: ImageSpec): Promise<ImagePosted> {
-  const { web } = spec;
-  const file = await store(spec, spec.png, plain(spec.altText, 1000));
+/** Hands a picture to Slack where nobody sees it yet: an image block of a message shows it by its id. */
+export async function uploadUnseen(
+  spec: Pick<ImageSpec, "web" | "apiUrl" | "png" | "name" | "title"> & { altText?: string },
+): Promise<Stored> {
+  const file = await store(spec, spec.png, plain(spec.altText ?? "", 1000));
   if (file.is !== "stored") return file;
   const completed = await complete(spec, file.id, {});
-  if (!completed.ok && completed.kind !== "lost") {
-    return { is: "failed", step: "complete", why: whyOf(completed) };
-  }
+  return completed.ok || completed.kind === "lost"
+    ? file
+    : { is: "failed", step: "complete", why: whyOf(completed) };
+}
+
+export async function uploadImage(spec: ImageSpec): Promise<ImagePosted> {
+  const { web } = spec;
+  const file = await uploadUnseen(spec);
+  if (file.is !== "stored") return file;
   const posted = await postWhenReady(spec, file.id);
   if (posted.ok) {
     const channelId = textAt(posted.data, "channel") || spec.channelId;
@@ -137,7 +145,7 @@ async function send(url: string, bytes: Uint8Array): Promise<string | undefined>
 }
 
 function complete(
-  { web, title }: Sender & { title: string },
+  { web, title }: Pick<Sender, "web"> & { title: string },
   id: string,
   where: Record<string, unknown>,
 ): Promise<WebAnswer> {

@@ -5,9 +5,13 @@ import type { Control } from "../../src/registry/define.ts";
 import { startReading } from "./reading.ts";
 import { shownText } from "./shown-text.ts";
 
+const told =
+  (what: string) =>
+  async (words = "") =>
+    sentence(md`${what}: ${words}`);
+
 /** Answers with what it was asked. */
 function control(over: Partial<Control> = {}): Control {
-  const told = (what: string) => async (words?: string) => sentence(md`${what}: ${words ?? ""}`);
   return {
     mustAdminister: () => undefined,
     freeze: async () => true,
@@ -15,7 +19,7 @@ function control(over: Partial<Control> = {}): Control {
     canI: told("can-i"),
     why: told("why"),
     approvals: told("approvals"),
-    audit: told("audit"),
+    audit: async (words) => ({ message: await told("audit")(words) }),
     ...over,
   };
 }
@@ -28,6 +32,7 @@ async function answer(words: string, over: Partial<Control> = {}): Promise<strin
 describe("questions about requests and rights", () => {
   it.each([
     ["gatehouse can-i vm restore db-1 —snapshot x", "can-i: vm restore db-1 --snapshot x"],
+    ['gatehouse can-i vm show "two words"', 'can-i: vm show "two words"'],
     ["gatehouse why r-7fk3m9q2xw", "why: r-7fk3m9q2xw"],
     ["gatehouse approvals", "approvals: "],
     ["gatehouse audit db-1", "audit: db-1"],
@@ -57,7 +62,8 @@ describe("/gatehouse freeze and thaw", () => {
   it("hand on the reason as it was written", async () => {
     const reasons: string[] = [];
     const freeze = async (reason: string) => reasons.push(reason) > 0;
-    await answer("gatehouse freeze disks fail, it's the “raid”", { freeze });
-    expect(reasons).toEqual(["disks fail, it's the raid"]);
+    await answer("gatehouse freeze disks fail, it's the “raid siren”", { freeze });
+    await answer("gatehouse freeze 'disks fail'", { freeze });
+    expect(reasons).toEqual([`disks fail, it's the "raid siren"`, "disks fail"]);
   });
 });

@@ -94,7 +94,7 @@ describe("times and lengths of time", () => {
 
   it("never say 60 of anything", () => {
     fc.assert(
-      fc.property(fc.integer({ min: 0, max: 1e9 }), (ms) => expect(duration(ms)).not.toMatch(/\b60 (s|min)/)),
+      fc.property(fc.integer({ min: 0, max: 1e9 }), (ms) => void expect(duration(ms)).not.toMatch(/\b60 (s|min)/)),
       { numRuns: 500 },
     );
   });

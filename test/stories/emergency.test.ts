@@ -30,7 +30,8 @@ describe("freezing all changes", () => {
     await world.ada.types("ops", "/gatehouse thaw");
     await world.ada.until((seen) => describeSeen(seen).includes("Changes are allowed again"));
     await world.olivia.types("ops", "/vm restart web-2");
-    expect((await world.ended()).state).toBe("done");
+    await world.olivia.until((seen) => describeSeen(seen).includes("Restarted `web-2`"));
+    expect(world.compute.writes()).toHaveLength(1);
   });
 
   it("is not for everybody", async () => {

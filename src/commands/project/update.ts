@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { Project } from "../../compute/compute.ts";
-import { md, name as named } from "../../messages/text.ts";
+import { lines, md, name as named } from "../../messages/text.ts";
 import { target, wholeNumber } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
 import { keepsSpecs } from "../keeps-specs.ts";
@@ -49,9 +49,14 @@ export const update = defineCommand({
   effect: {
     already: (project, given) => hasFields(project, given),
     notNow: notChangeable,
-    wanted: (now, _before, given) => now !== undefined && hasFields(now, given),
+    wanted: (now, before, given) =>
+      now !== undefined && (hasFields(now, given) || tookHiddenSpecs(now, before, given)),
     untouched: (now, before, given) =>
-      now !== undefined && now.name === before?.name && keepsSpecs(now.specs, before.specs, given),
+      now !== undefined &&
+      now.name === before?.name &&
+      (hidesSpecs(now)
+        ? now.updatedAt !== undefined && now.updatedAt === before.updatedAt
+        : keepsSpecs(now.specs, before.specs, given)),
     again: "once",
   },
   perform: (project, { name, cpu, memory }, { compute }) =>
@@ -66,20 +71,38 @@ export const update = defineCommand({
             },
           }),
     }),
-  tell: (before, after) =>
-    before && after && before.name !== after.name
-      ? md`${named(before.name)} is called ${named(after.name)} now.`
-      : undefined,
+  tell: (before, after, given) =>
+    lines(
+      before && after && before.name !== after.name
+        ? md`${named(before.name)} is called ${named(after.name)} now.`
+        : undefined,
+      (given.cpu !== undefined || given.memory !== undefined) && after && hidesSpecs(after)
+        ? md`The service doesn't show a project's specs: that it was updated is all that can be read.`
+        : undefined,
+    ),
 });
 
+type Given = { name?: string | undefined; cpu?: number | undefined; memory?: number | undefined };
+
+function hidesSpecs({ specs }: Project): boolean {
+  return specs?.cpu === undefined && specs?.memory === undefined;
+}
+
 /**
- * Whether the project shows what was asked for. The service need not show specs in its record: then only the name can be
- * confirmed, and specs alone never are.
+ * The document doesn't say that records show specs. Where they are hidden, `updated_at`, which it does list, is the mark:
+ * it moved since the send, and the name is as asked for.
  */
-function hasFields(
-  project: Project,
-  given: { name?: string | undefined; cpu?: number | undefined; memory?: number | undefined },
-): boolean {
+function tookHiddenSpecs(now: Project, before: Project | undefined, given: Given): boolean {
+  const isNamed = given.name === undefined || now.name === given.name;
+  const hasMoved =
+    now.updatedAt !== undefined &&
+    before?.updatedAt !== undefined &&
+    now.updatedAt !== before.updatedAt;
+  return hidesSpecs(now) && isNamed && hasMoved;
+}
+
+/** Whether the project shows what was asked for. */
+function hasFields(project: Project, given: Given): boolean {
   if (given.name !== undefined && project.name !== given.name) return false;
   if (given.cpu !== undefined && project.specs?.cpu !== given.cpu) return false;
   return given.memory === undefined || project.specs?.memory === given.memory;

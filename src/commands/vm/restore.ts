@@ -29,7 +29,12 @@ export const restore = defineCommand({
   offeredIn: ["RUNNING", "STOPPED", "ERROR"],
   safetyFirst: ({ noSafety }) => noSafety !== true,
   dialog: {
-    warn: ({ target: vm, snapshots }) => [
+    warn: ({ target: vm, snapshots, foreignSnapshotOf }) => [
+      ...(foreignSnapshotOf === undefined
+        ? []
+        : [
+            md`🚨 I know this snapshot as one of ${name(foreignSnapshotOf)}, another VM. The service doesn't say what it would do.`,
+          ]),
       md`⚠️ All data of ${name(vm.name)} is replaced by the snapshot's. What was written since is lost.`,
       snapshots.length === 0
         ? md`I know no snapshot of it. An id that you have from elsewhere can be typed; I can't tell whether it is of this VM.`

@@ -35,6 +35,7 @@ export const snapshot = defineCommand({
     snapshotId === undefined
       ? md`The service accepted it but gave no id, so it can't be confirmed, and it can't be restored by its name${name === undefined ? "" : ` ${name}`}.`
       : md`Its id is ${code(snapshotId)}.`,
+  fillIn: (input, vm, at) => ({ ...input, name: input["name"] ?? defaultName(vm.name, at) }),
   perform: (vm, { name }, { compute }) =>
     compute.vms.snapshot(vm.id, name ?? defaultName(vm.name, new Date())),
 });

@@ -1,0 +1,152 @@
+import { duration } from "../messages/text.ts";
+import type { ChangeCommand } from "../registry/define.ts";
+import type { StoredRequest } from "../requests/record.ts";
+import { judgeTarget, takenBack } from "./judge-target.ts";
+import { nextStep } from "./next-step.ts";
+import type { RollingWork } from "./rolling-work.ts";
+import { type Outcome, requestIdOf, type RollTargets, type StoredRoll } from "./roll.ts";
+import { submitTarget } from "./submit-target.ts";
+
+/** Steps that follow from each other are made at once, but another process may have its turn in between. */
+const mostSteps = 5;
+
+/** Brings every open roll as far as it may go now. Any number of processes may call it: each step is a compare-and-set. */
+export async function advanceRolls(by: RollingWork): Promise<void> {
+  const ids = await by.rolls.openIds();
+  for (const id of by.known.keys()) if (!ids.includes(id)) by.known.delete(id);
+  const turns = await Promise.allSettled(ids.map((id) => advanceRoll(id, by)));
+  for (const turn of turns) {
+    if (turn.status === "rejected") by.performing.log.warn("roll.later", { error: turn.reason });
+  }
+}
+
+async function advanceRoll(id: string, by: RollingWork): Promise<void> {
+  const { rolls, performing } = by;
+  const { workerId, policy } = performing;
+  if (!(await rolls.lease("turn", id, workerId, 3 * policy.timing.httpTimeoutMs))) return;
+  try {
+    for (let steps = 0; steps < mostSteps && (await step(id, by)); steps++);
+  } finally {
+    await rolls.release("turn", id, workerId).catch(() => undefined);
+  }
+}
+
+/** True when there may be more to do at once. */
+async function step(id: string, by: RollingWork): Promise<boolean> {
+  const { rolls, performing } = by;
+  const roll = await rolls.get(id);
+  if (!roll || roll.final || roll.state === "planned") return false;
+  const halt = await reasonToPause(roll, by);
+  if (halt !== undefined) {
+    const progress = { ...roll.progress, why: halt };
+    await rolls.move(roll, { state: "paused", progress, why: halt, tell: "now" });
+    return true;
+  }
+  await rolls.seen(id);
+  const command = performing.commands.find(({ name }) => name === roll.record.command);
+  if (!command) return giveUp(roll, by);
+  const targets = by.known.get(id) ?? (await rolls.targets(id));
+  by.known.set(id, targets);
+  const ended = await judgeOpen(roll, targets, command, by);
+  const next = nextStep(
+    roll,
+    ended,
+    (n) => requestIdOf(id, n),
+    (n) => targets[n]?.name ?? `number ${n + 1}`,
+  );
+  const isNews = next.state !== roll.state;
+  if (!isNews && ended.length === 0 && next.begins.length === 0) return false;
+  const moved = await rolls.move(roll, {
+    state: next.state,
+    progress: next.progress,
+    outcomes: ended,
+    tell: isNews ? "now" : "soon",
+    ...(next.why === undefined ? {} : { why: next.why }),
+  });
+  if (!moved) return true;
+  await by.at("roll-claimed", id);
+  await begin(moved, next.begins, targets, command, by);
+  return isNews;
+}
+
+/** Why nothing further may begin by itself until a person says so; only asked of what runs. */
+async function reasonToPause(
+  { state, record, seenAt }: StoredRoll,
+  { performing }: RollingWork,
+): Promise<string | undefined> {
+  if (state !== "running") return undefined;
+  const { store, policy, policyVersion } = performing;
+  if (record.policyVersion !== policyVersion) return "the policy changed since this was asked";
+  const frozen = await store.freezeState();
+  if (frozen) return `all changes are frozen by ${frozen.by}`;
+  // What was asked for in another hour may not be wanted in this one
+  const awayMs = (await store.now()) - seenAt;
+  if (awayMs > policy.timing.staleAfterMs) return `nothing looked after it for ${duration(awayMs)}`;
+  return undefined;
+}
+
+async function giveUp(roll: StoredRoll, { rolls }: RollingWork): Promise<boolean> {
+  const why = `this version of Gatehouse does not know ${roll.record.command}`;
+  const progress = { ...roll.progress, why, endsAs: "failed" as const, open: [] };
+  await rolls.move(roll, { state: "failed", progress, why, tell: "now" });
+  return false;
+}
+
+/** What became of those under way. What was claimed but never reached the journal is brought there now. */
+async function judgeOpen(
+  roll: StoredRoll,
+  targets: RollTargets,
+  command: ChangeCommand,
+  by: RollingWork,
+): Promise<Outcome[]> {
+  const { open } = roll.progress;
+  const { store } = by.performing;
+  const stored = await store.getMany(open.map(({ request }) => request));
+  const byId = new Map(stored.map((request) => [request.record.id, request]));
+  const missing = open.filter(({ request }) => !byId.has(request)).map(({ n }) => n);
+  // A process may have died between its claim and the journal: only a person's pause keeps it waiting
+  if (roll.state !== "paused") await begin(roll, missing, targets, command, by);
+  const judged = await Promise.all(
+    open.map(async (one) => {
+      const request = byId.get(one.request);
+      const target = targets[one.n];
+      if (!request || !target) return undefined;
+      if (roll.state === "ending") await takeBack(request, by);
+      return judgeTarget(one, request, target, by.performing);
+    }),
+  );
+  return judged.filter((outcome) => outcome !== undefined);
+}
+
+/** What was not sent yet need not be sent any more. */
+async function takeBack(request: StoredRequest, { performing }: RollingWork): Promise<void> {
+  if (request.state !== "authorized") return;
+  await performing.store.move(request, {
+    state: "cancelled",
+    progress: { ...request.progress, why: takenBack },
+    why: takenBack,
+  });
+}
+
+async function begin(
+  roll: StoredRoll,
+  places: readonly number[],
+  targets: RollTargets,
+  command: ChangeCommand,
+  by: RollingWork,
+): Promise<void> {
+  let standing = roll;
+  for (const n of places) {
+    const target = targets[n];
+    if (!target) continue;
+    const request = await submitTarget(standing, n, target, command, by);
+    await by.at("roll-submitted", roll.record.id);
+    if (request === requestIdOf(roll.record.id, n)) continue;
+    // The same person asked for the same a moment ago: that request stands for both
+    const open = standing.progress.open.map((one) => (one.n === n ? { n, request } : one));
+    const { state, progress } = standing;
+    const moved = await by.rolls.move(standing, { state, progress: { ...progress, open } });
+    if (!moved) return;
+    standing = moved;
+  }
+}

@@ -1,0 +1,51 @@
+import type { ChangeCommand } from "../registry/define.ts";
+import type { Target } from "../registry/target.ts";
+import { argumentsOf } from "../registry/usage.ts";
+import { submit } from "../requests/submit.ts";
+import type { RollingWork } from "./rolling-work.ts";
+import { requestIdOf, type StoredRoll } from "./roll.ts";
+
+/**
+ * Asks for the command on one target. However often this is called, and by whom: the id is the same, so the journal has
+ * one request. Returns the request that stands for it, another one where the same was asked a moment ago.
+ */
+export async function submitTarget(
+  { record, delivered }: StoredRoll,
+  n: number,
+  target: Target,
+  command: ChangeCommand,
+  { performing }: Pick<RollingWork, "performing">,
+): Promise<string> {
+  const { id, teamId, name } = record.requester;
+  const threadTs = record.threadTs ?? delivered.card?.ts;
+  const submitted = await submit(
+    {
+      command,
+      input: inputFor(command, record.input, target),
+      target,
+      person: { id, teamId, name, kind: "member", groups: [] },
+      channelId: record.channelId,
+      via: "roll",
+      roll: record.id,
+      id: requestIdOf(record.id, n),
+      askId: `${record.id}-${n}`,
+      ...(threadTs ? { threadTs } : {}),
+    },
+    {
+      store: performing.store,
+      policyVersion: record.policyVersion,
+      staleAfterMs: performing.policy.timing.staleAfterMs,
+      wake: performing.wake,
+    },
+  );
+  return submitted.id;
+}
+
+function inputFor(
+  command: ChangeCommand,
+  input: Record<string, unknown>,
+  target: Target,
+): Record<string, unknown> {
+  const named = argumentsOf(command).find((argument) => argument.target !== undefined);
+  return named ? { ...input, [named.key]: named.isList ? [target.id] : target.id } : input;
+}

@@ -1,0 +1,71 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { startWorld, type World } from "../../src/sandbox/world.ts";
+import { type Figure, quantile } from "./figure.ts";
+import { introduce, startGatehouse, startProgram } from "./process.ts";
+
+const perSecond = 50;
+const policy = `access: { operate: ["S01ONCALL"] }
+limits: { requestsPerMinute: 10000, destructivePerHour: 10000 }
+`;
+
+/** `/vm restart` at 50 a second while the service hangs or is slow, against a Bolt app that only acknowledges. */
+export async function measureAcks(
+  receive: "socket" | "http",
+  seconds: number,
+): Promise<readonly Figure[]> {
+  await using world = await startWorld({
+    roles: [],
+    receive,
+    policy,
+    compute: { world: { projects: 12, vmsPerProject: 50 } },
+    slack: { rateLimits: "off" },
+  });
+  const bare = await bareAcks(world, Math.ceil(seconds / 2));
+  // Its connection breaks a moment after its end, and must not be taken for Gatehouse's
+  while (world.slack.socketMode.connections > 0) await sleep(20);
+  await using _gatehouse = await startGatehouse(world);
+  await type(world, 1); // names are read and code is warm, as on any day but the first minute
+  world.compute.weather({ match: "writes", hang: "before" });
+  world.compute.weather({ match: "reads", slowMs: 2000 });
+  const acks = await type(world, seconds);
+  const where = receive === "http" ? "HTTP" : "Socket Mode";
+  const p99 = quantile(acks, 0.99);
+  return [
+    { name: `ack of \`/vm restart\`, ${where}, p50`, value: quantile(acks, 0.5), unit: "ms" },
+    {
+      name: `ack of \`/vm restart\`, ${where}, p99 of ${acks.length}`,
+      value: p99,
+      unit: "ms",
+      bound: 50,
+      ratio: { to: "a Bolt app that only acks", times: p99 / quantile(bare, 0.99) },
+    },
+  ];
+}
+
+async function bareAcks(world: World, seconds: number): Promise<number[]> {
+  await using bare = await startProgram(["test/bench/bare-bolt.ts"], world.env, (line) =>
+    line.startsWith("ready ") ? Number(line.slice(6)) : undefined,
+  );
+  await introduce(world, bare.told);
+  await type(world, 1);
+  return await type(world, seconds);
+}
+
+/** Each command on another VM, at its own time, whether the one before was acked or not. */
+async function type(world: World, seconds: number): Promise<number[]> {
+  const olivia = world.slack.person("olivia");
+  const vms = Object.values(world.compute.truth().vms).filter(({ status }) => status === "RUNNING");
+  const began = performance.now();
+  const typed = Array.from({ length: seconds * perSecond }, async (_, n) => {
+    await sleep(Math.max(1, began + (n * 1000) / perSecond - performance.now()));
+    const outcome = await olivia.types("ops", `/vm restart ${vms[n % vms.length]?.name}`);
+    if (!outcome.acked) throw new Error(`not acknowledged: ${outcome.error}`);
+    return outcome.ackMs;
+  });
+  const all = await Promise.all(typed);
+  console.log(all.map((ms, n) => [n / 50, Math.round(ms)] as const).filter(([, ms]) => ms > 20).map((x) => x.join(":")).join(" "));
+  return all;
+}
+
+console.log(await measureAcks((process.argv[2] ?? "socket") as "socket", 10));
+process.exit(0);
