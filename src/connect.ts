@@ -158,6 +158,7 @@ export async function connect(
       addendum: createAddendum({ compute, policy, now: Date.now, log }),
       afterwards: (request) => afterwards(request, { snapshots, inventory }),
       everyMs,
+      hiddenMs: 10 * timing.heartbeatMs,
       log,
       at,
     }),

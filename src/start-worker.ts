@@ -15,6 +15,7 @@ import { resendOwn } from "./requests/resend.ts";
 import { sweep } from "./requests/sweep.ts";
 import { watch } from "./requests/watch.ts";
 import { isChange } from "./slack/talk.ts";
+import { startDigests } from "./start-digests.ts";
 
 const drainMs = 6000;
 const concurrency = 20;
@@ -87,4 +88,5 @@ export async function startWorker(on: Connected, onDead: (why: string) => void):
     startRounds("resend", timing.stableGapMs, () => resendOwn(performing), log),
   ];
   for (const round of rounds) opened(round, (it) => it.close());
+  startDigests(on);
 }

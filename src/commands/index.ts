@@ -2,6 +2,7 @@ import type { Command } from "../registry/define.ts";
 import { approvals } from "./gatehouse/approvals.ts";
 import { audit } from "./gatehouse/audit.ts";
 import { canI } from "./gatehouse/can-i.ts";
+import { digest } from "./gatehouse/digest.ts";
 import { freeze } from "./gatehouse/freeze.ts";
 import { help } from "./gatehouse/help.ts";
 import { jobs } from "./gatehouse/jobs.ts";
@@ -52,6 +53,7 @@ export const commands: readonly Command[] = [
   canI,
   why,
   audit,
+  digest,
   freeze,
   thaw,
 ];

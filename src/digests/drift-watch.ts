@@ -46,17 +46,20 @@ export async function watchDrift(options: DriftWatchOptions): Promise<void> {
   const pinned = await pinnedAmong(vms, pins);
   const gapMs = Math.min(1000, everyMs / 2 / Math.max(1, pinned.length));
   const waiting = pinned.values();
-  await Promise.all(
+  const checked = Promise.all(
     Array.from({ length: atOnce }, async () => {
       for (const vm of waiting) {
         if (signal?.aborted) return;
         await check(vm, options).catch((error: unknown) =>
           log.warn("drift.unread", { vm: vm.id, why: messageOf(error) }),
         );
-        await pause(gapMs * atOnce, undefined, { ref: false });
+        await pause(gapMs * atOnce, undefined, { ref: false, ...(signal ? { signal } : {}) });
       }
     }),
   );
+  await checked.catch((error: unknown) => {
+    if (!signal?.aborted) throw error;
+  });
   if (!signal?.aborted) await records.keepOnly(new Set(pinned.map(({ id }) => id)));
 }
 

@@ -28,7 +28,7 @@ export function escape(value: unknown, most = 150): string {
       .replaceAll(/(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])/gu, "＿")
       // `@here` and `:emoji:` in plain mrkdwn: a word joiner after the sign keeps both inert and looks the same
       .replaceAll(/@(?=\w)/g, "@\u2060")
-      .replaceAll(/:(?=[\w+-]+:)/g, ":\u2060")
+      .replaceAll(/:(?!\d\d:)(?=[\w+-]+:)/g, ":\u2060")
   );
 }
 

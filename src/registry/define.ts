@@ -6,6 +6,7 @@ import type { KnownSnapshot, Snapshots } from "../inventory/snapshots.ts";
 import type { Message } from "../messages/message.ts";
 import type { Markdown } from "../messages/text.ts";
 import type { Pin } from "../policy-file.ts";
+import type { Control } from "./control.ts";
 import type { Person } from "./person.ts";
 import type { Target } from "./target.ts";
 
@@ -34,7 +35,8 @@ interface Words<Schema extends ArgsSchema> {
 /** Answers at once from what can be read: no journal, no queue. */
 export interface ReadCommand<Schema extends ArgsSchema = ArgsSchema> extends Words<Schema> {
   kind: "read";
-  class: "read" | "administer" | "secret";
+  /** `change`: it changes something of Gatehouse itself, by the rules of what changes. */
+  class: "read" | "change" | "administer" | "secret";
   /** Where the answer goes: only the asker (default), or the channel. */
   audience?: "asker" | "channel";
   answer(args: z.output<Schema>, context: ReadContext): Promise<Message | Answer>;
@@ -69,23 +71,7 @@ export interface ReadContext {
   now: () => number;
 }
 
-/** What administering commands and those about requests may do; joined in `slack/`. */
-export interface Control {
-  /** Throws UserError unless this person is an administrator. */
-  mustAdminister(): void;
-  /** False when it was frozen already. */
-  freeze(reason: string): Promise<boolean>;
-  /** False when it was not frozen. */
-  thaw(): Promise<boolean>;
-  /** Whether these words could be run, which rule decides, and who would have to approve. */
-  canI(words: string): Promise<Message>;
-  /** The story of a request: each step, and which rule asked for what. */
-  why(requestId: string): Promise<Message>;
-  /** What waits for approval; `mine` by this person's vote. */
-  approvals(): Promise<Message>;
-  /** The audit trail, about a target or a person. */
-  audit(words: string): Promise<Answer>;
-}
+export type { Control } from "./control.ts";
 
 export interface RequestFilter {
   open?: boolean;

@@ -26,6 +26,8 @@ export async function checkLedger(ledger: Ledger, store: Store, log: Log): Promi
       .slice(0, 5)
       .map(({ command, target, request }) => `${command} of ${target} (${request})`)
       .join(", ");
+    // The first freeze keeps its reason, so the list must not depend on being it
+    await store.note({ what: "ledger-ahead", count: missing.length, sends: missing.slice(0, 200) });
     await store.freeze({
       by: "Gatehouse",
       reason: `Redis lost ${missing.length} ${missing.length === 1 ? "request" : "requests"} that had been sent: ${some}`,

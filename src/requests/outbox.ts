@@ -5,6 +5,7 @@ import * as scripts from "./scripts.ts";
 export function createOutbox(redis: RedisClient, key: Keys) {
   const runTakeDue = defineScript(redis, "gatehouseTakeDue", scripts.takeDue);
   const runDelivered = defineScript(redis, "gatehouseDelivered", scripts.delivered);
+  const runMark = defineScript(redis, "gatehouseMarkDelivered", scripts.markDelivered);
   const runDeliverLater = defineScript(redis, "gatehouseDeliverLater", scripts.deliverLater);
   return {
     /** Ids whose messages are due, out of sight of other deliverers for `hiddenMs`. */
@@ -17,6 +18,13 @@ export function createOutbox(redis: RedisClient, key: Keys) {
       await runDeliverLater([key("outbox")], [id, Math.ceil(inMs)]);
     },
     outboxDepth: (): Promise<number> => redis.zcard(key("outbox")),
+    /** Sets one field unless it is another by now than the one that was read ("" for none); false then. */
+    markDelivered: async (
+      id: string,
+      field: string,
+      before: string,
+      mark: string,
+    ): Promise<boolean> => (await runMark([key("request", id)], [field, before, mark])) === 1,
     async setDelivered(id: string, fields: Record<string, string>): Promise<void> {
       await redis.hset(key("request", id), fields);
     },

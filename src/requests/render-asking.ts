@@ -2,7 +2,7 @@ import { shortDigest } from "../approvals/digest.ts";
 import { type ButtonSpec, buttons, context, fields } from "../messages/message.ts";
 import { lines, Markdown, md, name, when } from "../messages/text.ts";
 import type { KnownBlock } from "@slack/types";
-import type { StoredRequest } from "./record.ts";
+import type { RequestRecord, StoredRequest } from "./record.ts";
 
 /** Where a request stands while others decide: who said what, how many are missing, until when. */
 export function askingLine({ record, votes }: StoredRequest): Markdown {
@@ -27,17 +27,23 @@ export function askingBlocks(request: StoredRequest, approvers: readonly string[
   ];
   const shown = approval.evidence.map(([label, text]) => [label, md`${text}`] as const);
   const halves = [shown.slice(0, 10), shown.slice(10, 20)].filter((half) => half.length > 0);
-  const parameters = Object.entries(record.input).filter(
-    ([, given]) => typeof given === "string" && given !== record.target.id,
-  );
+  const parameters = parametersOf(record);
   return [
-    ...(parameters.length > 0
-      ? [context(lines(...parameters.map(([key, given]) => md`${key}: ${name(given)}`)))]
-      : []),
+    ...(parameters.length > 0 ? [context(lines(...parameters))] : []),
     ...halves.map((half) => fields(half)),
     context(md`${approval.why} · digest ${name(shortDigest(approval.digest))}`, callOut(approvers)),
     ...buttons(specs),
   ];
+}
+
+/** Every argument but the target, which stands in the title: nobody should agree to what they weren't shown. */
+export function parametersOf({
+  input,
+  target,
+}: Pick<RequestRecord, "input" | "target">): Markdown[] {
+  return Object.entries(input)
+    .filter(([, given]) => [given].flat().some((one) => one !== target.id))
+    .map(([key, given]) => md`${key}: ${name(given === true ? "yes" : [given].flat().join(", "))}`);
 }
 
 /** Those who may decide are called once, when the card is posted. */

@@ -112,3 +112,10 @@ export const deliverLater = `${now}
 redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[1])
 return 1
 `;
+
+/** KEYS request   ARGV field, its value as it was read ('' for none), new value → 1, or 0 when it is another by now */
+export const markDelivered = `
+if (redis.call('HGET', KEYS[1], ARGV[1]) or '') ~= ARGV[2] then return 0 end
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
+return 1
+`;

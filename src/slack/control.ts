@@ -46,6 +46,7 @@ export function controlFor(person: Person, channelId: string, talk: Talk): Contr
     why: (id) => why(id, talk),
     approvals: () => waiting(person, talk),
     audit: (words) => talk.audit(words, person),
+    digest: (action, words) => talk.digest.answer(action, words, person, channelId),
   };
 }
 

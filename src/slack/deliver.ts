@@ -20,8 +20,6 @@ export interface Delivery {
   close(deadlineMs: number): Promise<void>;
 }
 
-/** Out of sight for others while one process is at it; longer than the slowest round of calls. */
-const hiddenMs = 30_000;
 const atOnce = 8;
 
 export function startDelivery(options: {
@@ -36,6 +34,11 @@ export function startDelivery(options: {
   addendum(request: StoredRequest): Promise<Markdown | undefined>;
   /** How often the outbox is looked at when nothing nudges (ms). */
   everyMs: number;
+  /**
+   * Out of sight for others while one process is at it (ms). When that one takes longer, or died, another goes on: marks
+   * keep the two apart.
+   */
+  hiddenMs: number;
   log: Log;
   at(point: "post", request: string): Promise<void>;
 }): Delivery {
@@ -91,7 +94,7 @@ export function startDelivery(options: {
     while (!closing.signal.aborted) {
       let ids: string[] = [];
       try {
-        ids = await store.takeDue(atOnce, hiddenMs);
+        ids = await store.takeDue(atOnce, options.hiddenMs);
       } catch {
         // Redis is away: its connection tells, and the outbox is still there when it is back
       }

@@ -99,7 +99,7 @@ function hidden(
   );
 }
 
-function inputBlock(
+export function inputBlock(
   argument: Argument,
   command: ChangeCommand,
   input: Record<string, unknown>,

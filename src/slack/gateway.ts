@@ -13,6 +13,7 @@ import { createSlackApp } from "./app.ts";
 import { createConversation } from "./conversation.ts";
 import { createAuditAnswers } from "./audit.ts";
 import type { Delivery } from "./deliver.ts";
+import { createDigestDesk } from "./digest.ts";
 import type { BotIdentity } from "./identity.ts";
 import { createGroupNames } from "./group-names.ts";
 import { createIntake } from "./intake.ts";
@@ -70,6 +71,7 @@ export async function startGateway(options: {
     nudge: options.delivery.nudge,
     nameOf: createGroupNames(options.web, log).nameOf,
     audit: createAuditAnswers({ ...options, dataDir: config.dataDir }),
+    digest: createDigestDesk({ ...options, policy, apiUrl, ourTeamId: identity.teamId }),
     ourTeamId: identity.teamId,
     person: (userId, teamId, look) => people.person(userId, teamId, look),
     async membersOf(entries) {

@@ -6,7 +6,9 @@ import { voteRefusal } from "../policy/vote.ts";
 import type { Person } from "../registry/person.ts";
 import { shortDigest } from "../approvals/digest.ts";
 import type { StoredRequest } from "../requests/record.ts";
+import { parametersOf } from "../requests/render-asking.ts";
 import type { Ask } from "./ask.ts";
+import { maySeeNames } from "./refuse.ts";
 import { targetOf } from "./resolve.ts";
 import { runButton } from "./run-button.ts";
 import type { Talk } from "./talk.ts";
@@ -36,6 +38,15 @@ async function homeBlocks(person: Person, talk: Talk): Promise<KnownBlock[]> {
     store.freezeState(),
   ]);
   const waiting = open.filter((request) => waitsFor(person, request, talk));
+  const asked = header("Waits for you");
+  const askingRows =
+    waiting.length === 0
+      ? [section(md`Nothing waits for your approval.`)]
+      : waiting.slice(0, mostOfEach).flatMap(askingRow);
+  if (!maySeeNames(person, talk)) {
+    const hint = md`You may not look at more here: that takes ${name("access.view")} in gatehouse.yml.`;
+    return [asked, ...askingRows, section(hint)];
+  }
   const running = open.filter((request) => request.state !== "draft");
   const trouble = (await talk.inventory.vms({ status: "ERROR" })).slice(0, mostOfEach);
   const age =
@@ -51,10 +62,8 @@ async function homeBlocks(person: Person, talk: Talk): Promise<KnownBlock[]> {
           divider,
         ]
       : []),
-    header("Waits for you"),
-    ...(waiting.length === 0
-      ? [section(md`Nothing waits for your approval.`)]
-      : waiting.slice(0, mostOfEach).flatMap(askingRow)),
+    asked,
+    ...askingRows,
     header("Running"),
     running.length === 0
       ? section(md`Nothing runs.`)
@@ -93,17 +102,20 @@ function waitsFor(person: Person, request: StoredRequest, { policy, ourTeamId }:
   return !request.votes.some(({ voterId }) => voterId === person.id);
 }
 
+/** All that the card in the channel says to an approver: a vote from here counts as much as one from there. */
 function askingRow({ record, votes }: StoredRequest): KnownBlock[] {
   const { approval } = record;
   if (!approval) return [];
   const value = JSON.stringify({ request: record.id, digest: shortDigest(approval.digest) });
   const yes = votes.filter(({ vote }) => vote === "approve").length;
-  const facts = approval.evidence.slice(0, 6).map(([label, text]) => md`${label}: ${text}`);
+  const facts = approval.evidence.slice(0, 10).map(([label, text]) => md`${label}: ${text}`);
   return [
     section(
       lines(
         md`*${record.command}* ${name(record.target.name)}, asked by ${record.requester.name}${record.reason ? md`: “${record.reason}”` : ""}. ${yes} of ${approval.required}, until ${when(approval.expiresAt, "{time}")}.`,
+        ...parametersOf(record),
         ...facts,
+        md`Digest ${name(shortDigest(approval.digest))}`,
       ),
     ),
     ...buttons([

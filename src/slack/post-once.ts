@@ -49,6 +49,10 @@ const goneThread = new Set(["thread_not_found", "cannot_reply_to_message"]);
 
 /** How long a post whose answer was lost may still be on its way before it is looked for (ms). */
 export const unsureMs = 3000;
+/** As long as a call may take, and a little: a mark younger than that may belong to a call that is still under way. */
+const callMs = 10_000;
+/** From the mark to the call. A process that was stopped in between no longer knows what others did meanwhile. */
+const windowMs = 2000;
 
 /**
  * Posts a message of a request exactly once: it is marked before the call, and when that call's answer was lost the
@@ -60,9 +64,17 @@ export function createPostOnce(options: {
   log: Log;
   /** Keeps what was said of a subject: its marks, and where its card is. */
   remember(id: string, fields: Record<string, string>): Promise<void>;
+  /** The same for the one mark before a call, unless it is another by now than the one that was read (false). */
+  mark?(id: string, field: string, before: string, mark: string): Promise<boolean>;
   at?(point: "posting" | "posted", id: string): Promise<void>;
 }) {
   const { web, pace, log, remember, at } = options;
+  const mark =
+    options.mark ??
+    (async (id, field, _before, value) => {
+      await remember(id, { [field]: value });
+      return true;
+    });
 
   return async function postOnce(
     subject: Subject,
@@ -71,14 +83,20 @@ export function createPostOnce(options: {
     place: Place,
   ): Promise<Posted> {
     const { id } = subject;
-    if (subject.said[what]?.startsWith("posting")) {
+    const before = subject.said[what] ?? "";
+    if (before.startsWith("posting")) {
+      // Clocks of others may be off: a mark from the future is as good as an old one
+      const age = Date.now() - Number(before.slice("posting ".length));
+      if (age >= 0 && age < callMs) return { is: "later", ms: callMs - age };
       const found = await lookUp(subject, what, place);
       if (found === "unsure") return { is: "later", ms: unsureMs };
       if (found) return { ...(await said(id, what, found, place.channelId)), found: true };
     }
     const waitMs = await pace.post(place.channelId);
     if (waitMs > 0) return { is: "later", ms: waitMs };
-    await remember(id, { [`said:${what}`]: `posting ${Date.now()}` });
+    const markedAt = performance.now();
+    const isOurs = await mark(id, `said:${what}`, before, `posting ${Date.now()}`);
+    if (!isOurs || performance.now() - markedAt > windowMs) return { is: "later", ms: 1 };
     await at?.("posting", id);
     const answer = await web.call("chat.postMessage", {
       channel: place.channelId,
@@ -98,7 +116,11 @@ export function createPostOnce(options: {
         textAt(answer.data, "channel") || place.channelId,
       );
     }
-    if (answer.kind === "lost") return { is: "later", ms: unsureMs };
+    if (answer.kind === "lost") {
+      // Our call has ended: whoever looks next need not wait for it
+      await remember(id, { [`said:${what}`]: "posting 0" });
+      return { is: "later", ms: unsureMs };
+    }
     // Provably not posted: the mark goes, so that the next try needs no look-up
     await remember(id, { [`said:${what}`]: "" });
     if (answer.kind === "unreachable") return { is: "later", ms: unsureMs };

@@ -34,6 +34,7 @@ export function createPoster(options: {
     pace,
     log,
     remember: store.setDelivered,
+    mark: store.markDelivered,
     at: options.at,
   });
 

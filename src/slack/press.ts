@@ -1,3 +1,4 @@
+import { snoozeAction } from "../digests/line-buttons.ts";
 import { UserError } from "../errors.ts";
 import { context, message } from "../messages/message.ts";
 import { Markdown, md } from "../messages/text.ts";
@@ -10,6 +11,7 @@ import { apologise, say } from "./apology.ts";
 import type { Ask } from "./ask.ts";
 import type { Reply } from "./reply.ts";
 import { signReview } from "./break-glass.ts";
+import { snooze } from "./digest.ts";
 import { openConsole } from "./console.ts";
 import { refreshDialog } from "./dialog-submit.ts";
 import { isRefused } from "./refuse.ts";
@@ -38,6 +40,7 @@ export async function press(ask: Press, reply: Reply, talk: Talk): Promise<void>
     }
     if (ask.action === "review:sign") return await signReview(ask, value, reply, talk);
     if (ask.action === "console:open") return await openConsole(ask, value, reply, talk);
+    if (ask.action === snoozeAction) return await snooze(ask, value, reply, talk);
     if (ask.action === "share") return await share(value, ask, reply, talk);
     if (ask.action.startsWith("request:")) return await pressOnRequest(ask, value, reply, talk);
     throw outdated();

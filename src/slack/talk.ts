@@ -7,6 +7,7 @@ import type { Policy } from "../policy-file.ts";
 import type { Answer, ChangeCommand, Command, StatusLine } from "../registry/define.ts";
 import type { Person } from "../registry/person.ts";
 import type { Store } from "../requests/store.ts";
+import type { DigestDesk } from "./digest.ts";
 import type { Web } from "./web.ts";
 
 /** What a conversation with a person needs; joined in `start.ts`. */
@@ -38,6 +39,7 @@ export interface Talk {
   tell(where: "audit" | "alerts", id: string, message: Message): Promise<void>;
   /** The audit trail about a target, a request or a person; `verify`, `export`. */
   audit(words: string, person: Person): Promise<Answer>;
+  digest: DigestDesk;
   seal(responseUrl: string): string;
   log: Log;
   now(): number;

@@ -85,9 +85,11 @@ export async function runCampaign(options: {
       if (!one) return;
       while (running > mostRunning) await sleep(50);
       const channel = channels[Math.floor(random() * channels.length)] ?? "ops";
-      const ask = await stage.ask(one.command, one.vm, { who, channel });
-      // Slack said that it failed: the person types it again
-      if (!ask.acked) plans.push(one);
+      // When Slack says that it failed, the person types it again
+      for (let tries = 0; tries < 50; tries++) {
+        if ((await stage.ask(one.command, one.vm, { who, channel })).acked) break;
+        await sleep(200);
+      }
       if (performance.now() - told > 10_000) {
         told = performance.now();
         const open = await stage.redis.zcard(openKey);

@@ -4,7 +4,7 @@ import type { Journalled } from "./count-effects.ts";
 /** Moves that the protocol knows, written down a second time: the checker takes nobody's word for it. */
 const legal: Record<string, readonly string[]> = {
   draft: ["draft", "authorized", "denied", "expired", "cancelled"],
-  authorized: ["authorized", "sending", "expired", "cancelled", "rejected", "done", "not-applied"],
+  authorized: ["authorized", "sending", "expired", "cancelled", "rejected", "done", "not-applied", "denied"],
   sending: ["sending", "accepted", "rejected", "unclear", "authorized", "done"],
   accepted: ["accepted", "done", "failed", "unclear"],
   unclear: ["unclear", "done", "failed", "not-applied", "unknown", "accepted", "rejected", "authorized"],

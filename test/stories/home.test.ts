@@ -1,0 +1,96 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { PersonActions } from "../../src/sandbox/slack/actions.ts";
+import { wordsIn } from "../../src/sandbox/slack/describe-seen.ts";
+import { startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";
+import { hears } from "./words.ts";
+
+const policy = `${testPolicy}approvals: [{ operations: ["vm.restart"], required: 1, expires: 1m }]\n`;
+
+let world: TestWorld;
+beforeAll(async () => {
+  world = await startWorld({ policy });
+});
+afterAll(() => world.close());
+
+/** The Home tab as one reads it, once it says this. */
+async function opens(person: PersonActions, says: RegExp): Promise<string> {
+  await person.opensHome();
+  const read = () =>
+    wordsIn(person.sees().home?.blocks ?? [])
+      .join("\n")
+      .replaceAll(/[*`\u2060]/g, "");
+  await person.until(() => says.test(read()));
+  return read();
+}
+
+describe("the Home tab", () => {
+  it("shows what is in trouble, with buttons for what this person may do, and how fresh it is", async () => {
+    const olivia = await opens(world.olivia, /train-7 in ml is ERROR/);
+    expect(olivia).toMatch(/\[Show\] \[Restart\]|\[Show\][^]*\[Restart\]/);
+    expect(olivia).toMatch(/8 VMs in 6 projects, read \d+ s ago/);
+    const vera = await opens(world.vera, /train-7 in ml is ERROR/);
+    expect(vera).not.toContain("[Restart]");
+    expect(vera).toContain("You have asked for nothing yet");
+  });
+
+  it("shows approvers what waits for them, with all that the card says, and takes their vote", async () => {
+    await world.olivia.types("ops", "/vm restart web-2");
+    await hears(world.olivia, "ops", /Restart web-2[^]*Waiting for approval/);
+    const [waiting] = await world.store.getMany(await world.store.openIds());
+    const amir = await opens(world.amir, /vm restart web-2, asked by olivia/);
+    expect(amir).toContain("State now: RUNNING");
+    expect(amir).toContain(`Digest ${waiting?.record.approval?.digest.slice(0, 16)}`);
+    expect(await opens(world.olivia, /Waits for you/)).toContain("Nothing waits for your approval.");
+    expect(await opens(world.vera, /Waits for you/)).toContain("Nothing waits for your approval.");
+    await world.amir.presses("Approve", { in: "home" });
+    expect((await world.ended("vm restart")).state).toBe("done");
+    expect(await opens(world.amir, /Nothing waits for your approval/)).not.toContain("[Approve]");
+    expect(await opens(world.olivia, /vm restart web-2: done/)).toContain("Nothing runs.");
+  });
+
+  it("is where a trouble is mended: a button there runs the command like typed words", async () => {
+    await world.vera.opensHome();
+    await opens(world.olivia, /train-7 in ml is ERROR/);
+    await world.olivia.presses("Restart", { in: "home" });
+    const [newest] = await expect
+      .poll(async () => world.store.getMany(await world.store.recentIds({}, 1)))
+      .toMatchObject([{ record: { target: { name: "train-7" }, via: "button" } }])
+      .then(async () => world.store.getMany(await world.store.recentIds({}, 1)));
+    expect(newest?.state).toBe("draft");
+  });
+
+  it("shows guests nothing", async () => {
+    const gina = await opens(world.slack.person("gina"), /full members/);
+    expect(gina).not.toMatch(/train-7|VMs in/);
+  });
+
+  it("says that all is frozen, by whom and why", async () => {
+    await world.ada.types("audit", "/gatehouse freeze storage is failing");
+    await hears(world.ada, "audit", /froze all changes/);
+    expect(await opens(world.vera, /All changes are frozen by ada: storage is failing/)).toBeTruthy();
+    await world.ada.types("audit", "/gatehouse thaw");
+  });
+});
+
+describe("people who may not look", () => {
+  it("see no names on the Home tab, in pickers, and in messages; approvers see what they decide", async () => {
+    await using closed = await startWorld({
+      policy: policy.replace('view: ["*"]', 'view: ["U0ADA"]'),
+    });
+    const vera = await opens(closed.vera, /may not look/);
+    expect(vera).not.toMatch(/train-7|VMs in/);
+    await closed.olivia.types("ops", "/vm restart web-2");
+    await hears(closed.olivia, "ops", /Waiting for approval/);
+    expect(await opens(closed.amir, /vm restart web-2, asked by olivia/)).toContain("may not look");
+    await closed.vera.picksShortcut("restart-vm");
+    await closed.vera.until(({ modals }) => modals.length > 0);
+    expect((await closed.vera.suggests("VM", "web")).options).toEqual([]);
+    await closed.vera.closes();
+    await closed.olivia.picksShortcut("restart-vm");
+    await closed.olivia.until(({ modals }) => modals.length > 0);
+    expect((await closed.olivia.suggests("VM", "web")).options.length).toBeGreaterThan(1);
+    const message = await closed.vera.types("ops", "web-2 and gpu-1 are slow");
+    await closed.vera.picksMessageShortcut("show-vms", message.ts ?? "");
+    await hears(closed.vera, "ops", /You may not run \/vm list/);
+  });
+});
