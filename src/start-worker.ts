@@ -85,6 +85,8 @@ export async function startWorker(on: Connected, onDead: (why: string) => void):
   );
   const rounds = [
     startRounds("sweep", timing.sweepMs, () => sweep(performing), log),
+    // Redis may be emptied without a reconnect
+    startRounds("ledger", timing.sweepMs, () => checkLedger(ledger, store, log, 200), log),
     startRounds("resend", timing.stableGapMs, () => resendOwn(performing), log),
   ];
   for (const round of rounds) opened(round, (it) => it.close());

@@ -46,7 +46,7 @@ export const rollingArgs = {
 /** More than so many at once are too many for what interrupts a service, unless a person says otherwise. */
 const fewAtOnce = 3;
 
-/** The options for `count` targets, from arguments that the schema has checked. */
+/** The options for `count` targets, from arguments or from the words of a form; what can't be read counts as not said. */
 export function rollingOf(
   command: { class: CommandClass },
   args: { maxUnavailable?: unknown; canary?: unknown; stopOnFailure?: unknown },
@@ -55,7 +55,7 @@ export function rollingOf(
   return {
     maxUnavailable: mostAtOnce(command, args.maxUnavailable, count),
     canary: args.canary === true,
-    stopOnFailure: typeof args.stopOnFailure === "number" ? args.stopOnFailure : 1,
+    stopOnFailure: Math.max(1, Math.trunc(Number(args.stopOnFailure ?? 1)) || 1),
   };
 }
 

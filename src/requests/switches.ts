@@ -38,8 +38,21 @@ export function createSwitches(redis: RedisClient, key: Keys) {
 
     async thaw(by: string): Promise<boolean> {
       if ((await redis.del(key("freeze"))) === 0) return false;
+      const [missing, looked] = [key("sends", "missing"), key("sends", "looked-at")];
+      await redis.sunionstore(looked, looked, missing);
+      await redis.del(missing);
       await note({ what: "thaw", who: by });
       return true;
+    },
+
+    /** Sends that stand in a ledger but not in the journal: whoever thaws has looked at them. */
+    async noteMissingSends(ids: readonly string[]): Promise<void> {
+      if (ids.length > 0) await redis.sadd(key("sends", "missing"), ...ids);
+    },
+    async lookedAt(ids: readonly string[]): Promise<Set<string>> {
+      if (ids.length === 0) return new Set();
+      const found = await redis.smismember(key("sends", "looked-at"), ...ids);
+      return new Set(ids.filter((_, index) => found[index] === 1));
     },
 
     async throttle(forMs: number): Promise<void> {

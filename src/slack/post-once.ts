@@ -96,7 +96,11 @@ export function createPostOnce(options: {
     if (waitMs > 0) return { is: "later", ms: waitMs };
     const markedAt = performance.now();
     const isOurs = await mark(id, `said:${what}`, before, `posting ${Date.now()}`);
-    if (!isOurs || performance.now() - markedAt > windowMs) return { is: "later", ms: 1 };
+    if (!isOurs) return { is: "later", ms: 1 };
+    if (performance.now() - markedAt > windowMs) {
+      await remember(id, { [`said:${what}`]: "" });
+      return { is: "later", ms: 1 };
+    }
     await at?.("posting", id);
     const answer = await web.call("chat.postMessage", {
       channel: place.channelId,

@@ -23,7 +23,8 @@ export async function measureAcks(
   const bare = await bareAcks(world, Math.ceil(seconds / 2));
   // Its connection breaks a moment after its end, and must not be taken for Gatehouse's
   while (world.slack.socketMode.connections > 0) await sleep(20);
-  await using _gatehouse = await startGatehouse(world);
+  await using programs = new AsyncDisposableStack();
+  programs.use(await startGatehouse(world));
   await type(world, 1); // names are read and code is warm, as on any day but the first minute
   world.compute.weather({ match: "writes", hang: "before" });
   world.compute.weather({ match: "reads", slowMs: 2000 });

@@ -12,6 +12,7 @@ import type { Figure } from "./figure.ts";
 import { startGatehouse } from "./process.ts";
 
 const policy = `access: { operate: ["S01ONCALL"] }\n`;
+const accepted = (states: readonly State[]) => states.every((one) => one === "accepted");
 
 /** 200 VMs of one project restart at once: how many polls that costs. */
 export async function measureFleet(): Promise<readonly Figure[]> {
@@ -21,7 +22,8 @@ export async function measureFleet(): Promise<readonly Figure[]> {
     compute: { world: { projects: 1, vmsPerProject: 200 } },
     slack: { rateLimits: "off" },
   });
-  await using _worker = await startGatehouse(world, "worker");
+  await using programs = new AsyncDisposableStack();
+  programs.use(await startGatehouse(world, "worker"));
   await using crowd = await gather(world);
   const ids = await crowd.restartAll();
   const ended = await crowd.until(ids, 60_000, (states) => states.every((one) => one === "done"));
@@ -50,7 +52,6 @@ export async function measureWaiting(): Promise<readonly Figure[]> {
   });
   await using worker = await startGatehouse(world, "worker");
   await using crowd = await gather(world);
-  const accepted = (states: readonly State[]) => states.every((one) => one === "accepted");
   const [last, ...others] = crowd.vms.slice(0, 5001).toReversed();
   // The first thousand bring the process to its working size; what the others add is what waiting costs
   const first = await crowd.restartAll(others.slice(0, 1000));

@@ -65,6 +65,7 @@ export async function startReading(
       why: noControl,
       approvals: noControl,
       audit: noControl,
+      digest: noControl,
     },
     now: Date.now,
     ...rest,

@@ -96,7 +96,7 @@ describe("a day on which something else is down", () => {
 
   it("waits for the service, says so, and gives up when the command has become stale", async () => {
     await using world = await startWorld({
-      policy: testPolicy.replace("timing: {", "timing: { staleAfter: 1s,"),
+      policy: testPolicy.replace("timing: {", "timing: { staleAfter: 600ms,"),
     });
     await world.compute.close();
     await world.olivia.types("ops", "/vm restart web-2");

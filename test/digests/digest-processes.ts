@@ -1,0 +1,130 @@
+import { randomBytes } from "node:crypto";
+import { inject } from "vitest";
+import { createDigests, type Digests } from "../../src/digests/create-digests.ts";
+import type { RequestSource } from "../../src/digests/facts.ts";
+import { createPostDue } from "../../src/digests/post-due.ts";
+import type { InventoryState, KnownVm } from "../../src/inventory/inventory.ts";
+import { silentLog } from "../../src/log.ts";
+import type { Message } from "../../src/messages/message.ts";
+import { type DigestRule, emptyPolicy } from "../../src/policy-file.ts";
+import { connectRedis, createKeys, type Keys, type RedisClient } from "../../src/redis.ts";
+import type { SeenMessage } from "../../src/sandbox/slack/seen.ts";
+import { type SandboxSlack, startSandboxSlack } from "../../src/sandbox/slack/sandbox-slack.ts";
+import { startAnnouncer } from "../../src/slack/announce.ts";
+import { createPace } from "../../src/slack/pace.ts";
+import { createWeb } from "../../src/slack/web.ts";
+
+export const running = (name: string, status = "RUNNING", projectName = "shop"): KnownVm => ({
+  id: `vm-${name}`,
+  name,
+  projectId: `p-${projectName}`,
+  projectName,
+  status,
+  createdAt: "2020-01-01T00:00:00Z",
+});
+
+export const noRequests: RequestSource = {
+  open: async () => [],
+  endedSince: async () => [],
+  reviews: async () => [],
+  consoles: async () => [],
+  touched: async () => false,
+};
+
+/** What all processes of a test see, changed as the test goes on. */
+export interface Scene {
+  now: number;
+  vms: readonly KnownVm[];
+  state: Partial<InventoryState>;
+  rules: DigestRule[];
+  requests: RequestSource;
+}
+
+export interface DigestProcess {
+  digests: Digests;
+  postDue(): Promise<void>;
+  alarms: { id: string; message: Message }[];
+  close(): Promise<void>;
+}
+
+/** Processes that make digests, each with its own connection, at one Redis and one Slack, under one clock that the test sets. */
+export async function startScene(scene: Partial<Scene> = {}) {
+  const slack: SandboxSlack = await startSandboxSlack({ rateLimits: "off" });
+  const redisUrl = inject("redisUrl");
+  const key: Keys = createKeys(`test-${randomBytes(6).toString("hex")}`);
+  const log = silentLog();
+  const redis: RedisClient = await connectRedis(redisUrl, "commands", log);
+  const set: Scene = { now: Date.now(), vms: [], state: {}, rules: [], requests: noRequests, ...scene };
+  const processes: DigestProcess[] = [];
+
+  async function start(
+    how: { at?: (point: "digest", id: string) => Promise<void>; leaseMs?: number } = {},
+  ): Promise<DigestProcess> {
+    const own = await connectRedis(redisUrl, "commands", log);
+    const web = createWeb({ token: slack.app.botToken, apiUrl: slack.apiUrl, log });
+    const pace = createPace(own, key, { postsPerMinute: 6000, editsPerMinute: 6000 });
+    const announcer = startAnnouncer({ redis: own, key, web, pace, log, everyMs: 10 });
+    const alarms: DigestProcess["alarms"] = [];
+    const now = () => set.now;
+    const digests = createDigests({
+      redis: own,
+      key,
+      policy: { ...emptyPolicy(), digests: set.rules },
+      inventory: {
+        vms: async () => set.vms,
+        state: async () => ({
+          refreshedAt: set.now - 5000,
+          stale: false,
+          vms: set.vms.length,
+          projects: 1,
+          unread: [],
+          ...set.state,
+        }),
+      },
+      snapshots: { newest: async () => new Map(set.vms.map(({ id }) => [id, set.now - 1000])) },
+      requests: set.requests,
+      log,
+      now,
+      leaseMs: how.leaseMs ?? 5000,
+    });
+    const process: DigestProcess = {
+      digests,
+      alarms,
+      postDue: createPostDue({
+        digests,
+        announce: announcer.announce,
+        alarm: async (id, message) => void alarms.push({ id, message }),
+        ...(how.at ? { at: how.at } : {}),
+        now,
+        log,
+      }),
+      async close() {
+        await announcer.close();
+        own.disconnect();
+      },
+    };
+    processes.push(process);
+    return process;
+  }
+
+  const posted = (channel = "status"): SeenMessage[] =>
+    slack.person("vera").seesChannel(channel).messages;
+  return {
+    set,
+    slack,
+    redis,
+    key,
+    start,
+    posted,
+    /** Resolves when nothing waits to be posted. */
+    async said(): Promise<void> {
+      while ((await redis.zcard(key("notices"))) > 0)
+        await new Promise((resolve) => setTimeout(resolve, 10));
+    },
+    async [Symbol.asyncDispose]() {
+      for (const one of processes) await one.close();
+      redis.disconnect();
+      await slack.close();
+    },
+  };
+}

@@ -1,0 +1,176 @@
+import { describe, expect, it } from "vitest";
+import { closeCharts } from "../../src/charts/charts.ts";
+import { wordsOf } from "../stories/words.ts";
+import { noRequests, running, startScene } from "./digest-processes.ts";
+
+const daily = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"] as const;
+const rule = (timezone: string, at = "09:00", channel = "C02STATUS") => ({
+  channel,
+  at,
+  timezone,
+  days: daily,
+});
+const ms = (iso: string) => Date.parse(iso);
+const hour = 3_600_000;
+
+describe("digests on a schedule", () => {
+  it("come exactly once a day in two time zones over changes of the clocks, from three processes", async () => {
+    await using scene = await startScene({
+      now: ms("2027-03-26T00:00Z"),
+      rules: [rule("Europe/Paris", "02:30"), rule("America/New_York", "02:30", "C01OPS")],
+      vms: [running("web-1")],
+    });
+    const processes = [await scene.start(), await scene.start(), await scene.start()];
+    const step = 7 * 60_000;
+    for (; scene.set.now < ms("2027-03-31T00:00Z"); scene.set.now += step)
+      await Promise.all(processes.map((one) => one.postDue()));
+    await scene.said();
+    expect(scene.posted()).toHaveLength(5);
+    expect(scene.posted("ops")).toHaveLength(5);
+
+    // In New York the clocks went forward two weeks before; here they go back in Paris
+    scene.set.now = ms("2027-10-30T12:00Z");
+    await Promise.all(processes.map((one) => one.postDue()));
+    await scene.said();
+    const before = scene.posted().length;
+    for (; scene.set.now < ms("2027-11-02T12:00Z"); scene.set.now += step)
+      await Promise.all(processes.map((one) => one.postDue()));
+    await scene.said();
+    expect(scene.posted().length - before).toBe(3);
+  });
+
+  it("comes late, once, and says so when nobody was there at its time", async () => {
+    await using scene = await startScene({
+      now: ms("2026-11-19T12:00Z"),
+      rules: [rule("UTC")],
+      vms: [running("web-1", "ERROR")],
+    });
+    await (await scene.start()).postDue(); // the schedule is known from here on
+    scene.set.now = ms("2026-11-20T12:00Z");
+    const back = [await scene.start(), await scene.start()];
+    await Promise.all(back.map((one) => one.postDue()));
+    await scene.said();
+    const [late, ...others] = scene.posted();
+    expect(others).toEqual([]);
+    expect(late && wordsOf(late)).toContain("Late by 3 h: it was due Fri 20 Nov, 09:00.");
+  });
+
+  it("does not begin in the past when it is new", async () => {
+    await using scene = await startScene({ now: ms("2026-11-20T12:00Z"), rules: [rule("UTC")] });
+    const one = await scene.start();
+    await one.postDue();
+    expect(await scene.redis.zcard(scene.key("notices"))).toBe(0);
+    scene.set.now += 21 * hour;
+    await one.postDue();
+    await scene.said();
+    expect(scene.posted()).toHaveLength(1);
+  });
+
+  it("follows what was said in Slack before what gatehouse.yml says", async () => {
+    await using scene = await startScene({ now: ms("2026-11-20T08:00Z"), rules: [rule("UTC")] });
+    const { digests, postDue } = await scene.start();
+    await digests.schedules.set(rule("UTC", "10:00"));
+    await postDue();
+    scene.set.now = ms("2026-11-20T09:30Z");
+    await postDue();
+    await scene.said();
+    expect(scene.posted()).toEqual([]);
+    scene.set.now = ms("2026-11-20T10:00Z");
+    await postDue();
+    await scene.said();
+    expect(scene.posted()).toHaveLength(1);
+    expect(await digests.schedules.clear("C02STATUS")).toBe(true);
+    expect(await digests.schedules.all()).toEqual([]);
+    expect(await digests.schedules.clear("C02STATUS")).toBe(false);
+  });
+
+  it("is given up with an alarm after it ended three processes", async () => {
+    await using scene = await startScene({ now: ms("2026-11-20T08:00Z"), rules: [rule("UTC")] });
+    let starts = 0;
+    const dies = { at: () => (starts++, new Promise<never>(() => {})), leaseMs: 20 };
+    await (await scene.start(dies)).postDue();
+    scene.set.now = ms("2026-11-20T09:00Z");
+    for (let tries = 0; tries < 6; tries++) {
+      const one = await scene.start(dies);
+      // Killed in the middle: the round never ends, and nobody waits for it
+      await Promise.race([one.postDue(), new Promise((resolve) => setTimeout(resolve, 60))]);
+    }
+    expect(starts).toBe(3);
+    const alarms = (await scene.start(dies)).alarms;
+    expect(alarms).toEqual([]);
+    expect(await scene.redis.hget(scene.key("digest-slot", "digest-C02STATUS-2026-11-20-0900-UTC"), "ended")).toBe("failed");
+    expect(scene.posted()).toEqual([]);
+  });
+
+  it("is one message when the process dies between posting and remembering", async () => {
+    await using scene = await startScene({ now: ms("2026-11-20T08:00Z"), rules: [rule("UTC")] });
+    const one = await scene.start();
+    await one.postDue();
+    scene.set.now = ms("2026-11-20T09:00Z");
+    await one.postDue();
+    await scene.redis.hdel(scene.key("digest-slot", "digest-C02STATUS-2026-11-20-0900-UTC"), "ended", "until");
+    await (await scene.start()).postDue();
+    await scene.said();
+    expect(scene.posted()).toHaveLength(1);
+  });
+
+  it("is one message when Slack takes it and the answer is lost", async () => {
+    await using scene = await startScene({ now: ms("2026-11-20T08:00Z"), rules: [rule("UTC")] });
+    const one = await scene.start();
+    await one.postDue();
+    scene.set.now = ms("2026-11-20T09:00Z");
+    scene.slack.weather.add({ method: "chat.postMessage", kind: "lose-answer", times: 1 });
+    await one.postDue();
+    await scene.said();
+    expect(scene.posted()).toHaveLength(1);
+  });
+});
+
+describe("the picture of a digest", () => {
+  const shown = { vms: [running("web-1"), running("db-1", "ERROR")] };
+
+  it("stands in the message, with the same in words", async () => {
+    await using scene = await startScene({ now: ms("2026-11-20T08:00Z"), rules: [rule("UTC")], ...shown });
+    scene.slack.app.fileReadyMs = 500;
+    const one = await scene.start();
+    await one.postDue();
+    scene.set.now = ms("2026-11-20T09:00Z");
+    await one.postDue();
+    await scene.said();
+    const image = scene.posted()[0]?.blocks.find(({ type }) => type === "image");
+    expect(image).toMatchObject({ alt_text: "VMs by status: 1 ERROR, 1 RUNNING" });
+    await closeCharts();
+  });
+
+  it("is left away where uploads are refused", async () => {
+    await using scene = await startScene({ now: ms("2026-11-20T08:00Z"), rules: [rule("UTC")], ...shown });
+    scene.slack.weather.add({ method: "files.getUploadURLExternal", kind: "error", error: "missing_scope" });
+    const one = await scene.start();
+    await one.postDue();
+    scene.set.now = ms("2026-11-20T09:00Z");
+    await one.postDue();
+    await scene.said();
+    expect(scene.posted()[0]?.blocks.map(({ type }) => type)).not.toContain("image");
+    expect(scene.posted()[0] && wordsOf(scene.posted()[0]!)).toContain("2 VMs: 1 ERROR, 1 RUNNING.");
+    await closeCharts();
+  });
+});
+
+describe("snoozing a line", () => {
+  it("keeps it out of the digests of that channel for a day", async () => {
+    await using scene = await startScene({
+      now: ms("2026-11-20T08:00Z"),
+      vms: [running("db-1", "ERROR"), running("db-2", "ERROR")],
+      requests: { ...noRequests },
+    });
+    const { digests } = await scene.start();
+    await digests.snoozes.snooze("C02STATUS", "error:vm-db-1:", scene.set.now);
+    const words = async (channel: string) => JSON.stringify((await digests.build(channel)).message);
+    expect(await words("C02STATUS")).toContain("db-2");
+    expect(await words("C02STATUS")).not.toContain("db-1");
+    expect(await words("C02STATUS")).toContain("1 line is snoozed here");
+    expect(await words("C01OPS")).toContain("db-1");
+    scene.set.now += 24 * hour + 1;
+    expect(await words("C02STATUS")).toContain("db-1");
+  });
+});

@@ -1,0 +1,80 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { readSchedule } from "../../src/digests/read-schedule.ts";
+import { daysWords, latestSlot, nextSlot } from "../../src/digests/slots.ts";
+import type { DigestRule } from "../../src/policy-file.ts";
+
+const daily: DigestRule["days"] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
+const paris = (at: string, days = daily): DigestRule => ({
+  channel: "C02STATUS",
+  at,
+  timezone: "Europe/Paris",
+  days,
+});
+const ms = (iso: string) => Date.parse(iso);
+const iso = (at: number | undefined) => at && new Date(at).toISOString();
+
+describe("the time of a digest", () => {
+  it("stays the same on the clock when clocks change", () => {
+    expect(iso(latestSlot(paris("09:00"), ms("2027-03-27T20:00Z"))?.at)).toBe("2027-03-27T08:00:00.000Z");
+    expect(iso(latestSlot(paris("09:00"), ms("2027-03-28T20:00Z"))?.at)).toBe("2027-03-28T07:00:00.000Z");
+  });
+
+  it("is the next moment that exists when the clocks jump over it", () => {
+    const slot = latestSlot(paris("02:30"), ms("2027-03-28T12:00Z"));
+    expect(iso(slot?.at)).toBe("2027-03-28T01:00:00.000Z"); // 03:00 in Paris
+    expect(slot?.id).toBe("digest-C02STATUS-2027-03-28-0230-Europe/Paris");
+  });
+
+  it("is the first of two when clocks go back", () => {
+    const slot = latestSlot(paris("02:30"), ms("2027-10-31T01:30Z"));
+    expect(iso(slot?.at)).toBe("2027-10-31T00:30:00.000Z");
+  });
+
+  it("leaves out days that weren't named", () => {
+    const weekday = paris("09:00", ["mon", "tue", "wed", "thu", "fri"]);
+    expect(iso(latestSlot(weekday, ms("2026-11-22T12:00Z"))?.at)).toBe("2026-11-20T08:00:00.000Z");
+    expect(iso(nextSlot(weekday, ms("2026-11-20T12:00Z"))?.at)).toBe("2026-11-23T08:00:00.000Z");
+    expect(latestSlot(paris("09:00", []), ms("2026-11-22T12:00Z"))).toBeUndefined();
+  });
+
+  it("comes once each day in any zone, whenever one looks", () => {
+    const zones = ["Europe/Paris", "America/Sao_Paulo", "Australia/Lord_Howe", "Asia/Kolkata", "Pacific/Apia"];
+    const hours = fc.tuple(fc.nat(23), fc.nat(59)).map(([h, m]) => `${String(h).padStart(2, "0")}:${String(m).padStart(2, "0")}`);
+    fc.assert(
+      fc.property(fc.constantFrom(...zones), hours, fc.integer({ min: ms("2011-12-01T00:00Z"), max: ms("2030-01-01T00:00Z") }), (timezone, at, now) => {
+        const rule = { ...paris(at), timezone };
+        const latest = latestSlot(rule, now);
+        const next = nextSlot(rule, now);
+        expect(latest?.at).toBeLessThanOrEqual(now);
+        expect(next?.at).toBeGreaterThan(now);
+        expect(latestSlot(rule, next?.at ?? 0)?.id).toBe(next?.id);
+        // A day of clock changes is an hour longer or shorter; Apia once left out a whole day
+        expect(((next?.at ?? 0) - (latest?.at ?? 0)) / 3_600_000).toBeLessThanOrEqual(48);
+        expect(((next?.at ?? 0) - (latest?.at ?? 0)) / 3_600_000).toBeGreaterThanOrEqual(22);
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+describe("the words of a schedule", () => {
+  it("come in any order, and each at most once", () => {
+    expect(readSchedule("mon-fri 9:00 europe/paris")).toEqual({
+      at: "09:00",
+      timezone: "Europe/Paris",
+      days: ["mon", "tue", "wed", "thu", "fri"],
+    });
+    expect(readSchedule("07:30 <#C02STATUS|status>")).toEqual({ at: "07:30", channel: "C02STATUS" });
+    expect(readSchedule("")).toEqual({});
+    expect(() => readSchedule("09:00 10:00")).toThrow("10:00 is one too many.");
+    expect(() => readSchedule("25:00")).toThrow("25:00 is no time, time zone, day or channel.");
+    expect(() => readSchedule("#status")).toThrow("I can't tell which channel #status is.");
+  });
+
+  it("are said the short way", () => {
+    expect(daysWords(daily)).toBe("daily");
+    expect(daysWords(["fri", "mon", "tue", "wed", "thu"])).toBe("mon-fri");
+    expect(daysWords(["wed", "mon"])).toBe("mon, wed");
+  });
+});

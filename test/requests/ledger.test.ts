@@ -1,0 +1,62 @@
+import { mkdtemp, rm, appendFile, readdir } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { describe, expect, it } from "vitest";
+import { silentLog } from "../../src/log.ts";
+import { checkLedger } from "../../src/requests/check-ledger.ts";
+import { openLedger } from "../../src/requests/ledger.ts";
+import { createStore } from "../../src/requests/store.ts";
+import { testRedis } from "../support/with-redis.ts";
+
+async function folder() {
+  const dir = await mkdtemp(path.join(tmpdir(), "gatehouse-ledger-"));
+  return { dir, [Symbol.asyncDispose]: () => rm(dir, { recursive: true, force: true }) };
+}
+
+const entry = (request: string, attempt = 1) => ({
+  request,
+  attempt,
+  at: Date.now(),
+  command: "vm restart",
+  target: "vm-1",
+});
+
+describe("the send ledger", () => {
+  it("takes an attempt once, also from another process that shares the folder", async () => {
+    await using here = await folder();
+    const first = await openLedger(here.dir, "w-1");
+    expect(await first.write(entry("r-1"))).toBe(true);
+    expect(await first.write(entry("r-1"))).toBe(false);
+    expect(await first.write(entry("r-1", 2))).toBe(true);
+    await first.close();
+    const second = await openLedger(here.dir, "w-2");
+    expect(await second.write(entry("r-1", 2))).toBe(false);
+    await second.close();
+  });
+
+  it("survives a torn last line", async () => {
+    await using here = await folder();
+    const first = await openLedger(here.dir, "w-1");
+    await first.write(entry("r-1"));
+    await first.close();
+    const [name = ""] = await readdir(here.dir);
+    await appendFile(path.join(here.dir, name), '{"request":"r-2","att');
+    const second = await openLedger(here.dir, "w-2");
+    expect(second.entries().map(({ request }) => request)).toEqual(["r-1"]);
+    await second.close();
+  });
+
+  it("freezes all changes when Redis doesn't know a send, until an administrator has looked", async () => {
+    await using here = await folder();
+    await using redis = await testRedis();
+    const store = createStore(redis.redis, redis.key);
+    const ledger = await openLedger(here.dir, "w-1");
+    await ledger.write(entry("r-lost"));
+    expect(await checkLedger(ledger, store, silentLog())).toHaveLength(1);
+    expect((await store.freezeState())?.reason).toContain("vm restart of vm-1 (r-lost)");
+    await store.thaw("U0ADA");
+    expect(await checkLedger(ledger, store, silentLog())).toEqual([]);
+    expect(await store.freezeState()).toBeUndefined();
+    await ledger.close();
+  });
+});
