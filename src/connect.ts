@@ -21,6 +21,7 @@ import {
 } from "./redis.ts";
 import { afterwards } from "./requests/afterwards.ts";
 import { createStore, type Store } from "./requests/store.ts";
+import { createRollStore, type RollStore } from "./rolls/store.ts";
 import { createAddendum } from "./requests/addendum.ts";
 import { startAnnouncer } from "./slack/announce.ts";
 import { type Delivery, startDelivery } from "./slack/deliver.ts";
@@ -30,6 +31,7 @@ import { createPeople, type People } from "./slack/people.ts";
 import { sendPicture } from "./slack/picture.ts";
 import { createPoster } from "./slack/post.ts";
 import { isChange, type Talk } from "./slack/talk.ts";
+import { startRollDelivery } from "./slack/roll-delivery.ts";
 import { createWeb, type Web } from "./slack/web.ts";
 import { createTelemetry, type Telemetry } from "./telemetry.ts";
 
@@ -42,6 +44,7 @@ export interface Connected {
   redis: RedisClient;
   redisCheck: RedisCheck;
   store: Store;
+  rolls: RollStore;
   web: Web;
   identity: BotIdentity;
   people: People;
@@ -164,6 +167,12 @@ export async function connect(
     }),
     (it) => it.close(3000),
   );
+  const rolls = createRollStore(redis, key);
+  const changes = commands.filter(isChange);
+  opened(
+    startRollDelivery({ rolls, commands: changes, web, apiUrl, pace, log, everyMs }),
+    (it) => it.close(),
+  );
   return {
     config,
     log,
@@ -172,6 +181,7 @@ export async function connect(
     redis,
     redisCheck,
     store,
+    rolls,
     web,
     identity,
     people,

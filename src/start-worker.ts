@@ -14,6 +14,8 @@ import type { Performing } from "./requests/performing.ts";
 import { resendOwn } from "./requests/resend.ts";
 import { sweep } from "./requests/sweep.ts";
 import { watch } from "./requests/watch.ts";
+import { advanceRolls } from "./rolls/advance-roll.ts";
+import type { RollingWork } from "./rolls/rolling-work.ts";
 import { isChange } from "./slack/talk.ts";
 import { startDigests } from "./start-digests.ts";
 
@@ -83,10 +85,12 @@ export async function startWorker(on: Connected, onDead: (why: string) => void):
     }),
     (it) => it.close(drainMs),
   );
+  const rolling: RollingWork = { rolls: on.rolls, performing, known: new Map(), at: on.at };
   const rounds = [
     startRounds("sweep", timing.sweepMs, () => sweep(performing), log),
     // Redis may be emptied without a reconnect
     startRounds("ledger", timing.sweepMs, () => checkLedger(ledger, store, log, 200), log),
+    startRounds("rolls", timing.pollFirstMs, () => advanceRolls(rolling), log),
     startRounds("resend", timing.stableGapMs, () => resendOwn(performing), log),
   ];
   for (const round of rounds) opened(round, (it) => it.close());

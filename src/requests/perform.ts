@@ -74,6 +74,7 @@ async function begin(request: StoredRequest, by: Performing): Promise<Next> {
   const args: unknown = parseInput(command, record.input);
   await by.at("gate", record.id);
   const verdict = await gate(request, command, args, by);
+  await by.at("gated", record.id);
   if (verdict.is === "later")
     return hold(request, verdict.why, backoff(progress.looks ?? 0, timing), by);
   if (verdict.is === "closed") return end(request, "cancelled", verdict.why, verdict.hint, by);

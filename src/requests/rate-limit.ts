@@ -106,7 +106,7 @@ export function createRateLimit(redis: RedisClient, key: Keys) {
       throw new UserError(
         most === 0
           ? "Nothing may be destroyed from here. Nothing was done."
-          : `${most} that destroy were asked for within an hour, and that is the most for everybody together. Nothing was done.`,
+          : `Enough was destroyed, or waits to be, within this hour: ${most} is the most for everybody together. Nothing was done.`,
         `${most === 0 ? "" : `There is room again in ${duration(hourWaitMs)}. `}\`limits.destructivePerHour\` in gatehouse.yml says how many.`,
       );
     },

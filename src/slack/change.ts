@@ -14,6 +14,8 @@ import { chosenSnapshot, gatherFacts, neededApprovals, needsDialog, openDialog }
 import type { Reply } from "./reply.ts";
 import { resolveTarget, targetOfVm } from "./resolve.ts";
 import { withSnapshotId } from "./resolve-snapshot.ts";
+import { proposeRoll } from "./roll-plan.ts";
+import { severalTargets } from "./roll-targets.ts";
 import { runButton, targetKey, withTarget } from "./run-button.ts";
 import { isRefused, noteRefusal } from "./refuse.ts";
 import type { Talk } from "./talk.ts";
@@ -28,13 +30,12 @@ export async function change(
   reply: Reply,
   talk: Talk,
 ): Promise<void> {
+  const several = await severalTargets(command, args as Record<string, unknown>, talk);
+  if (several) return proposeRoll(command, input, several, person, ask, reply, talk);
   const targets = await resolveAll(command, args as Record<string, unknown>, talk);
   const vmNames = await namesWithin(targets, talk);
   if (await isRefused({ command, targets, person, channelId: ask.channelId, vmNames }, reply, talk))
     return;
-  if (targets.length > 1) {
-    throw new UserError("One at a time, please.", `\`/${command.name} ${targets[0]?.name ?? ""}\``);
-  }
   const [target] = targets;
   if (!target) throw new UserError("That names nothing.", `Try \`${command.example}\`.`);
   // A message is no proof that a person asked: what changes something from there is pressed (decision 005)

@@ -8,6 +8,8 @@ import type { Handlers } from "./handlers.ts";
 import { showHome } from "./home.ts";
 import type { Reply } from "./reply.ts";
 import { sameAgain } from "./change.ts";
+import { checkRoll, submitRoll } from "./roll-submit.ts";
+import { rollCallback } from "./roll-view.ts";
 import { runWords } from "./run.ts";
 import { restartCallback, restartChosen, shortcut } from "./shortcuts.ts";
 import { suggest } from "./suggest.ts";
@@ -31,6 +33,7 @@ export function createConversation(talk: Talk): Omit<Handlers, "peopleChanged"> 
         case "submission":
           if (ask.callback === restartCallback) return restartChosen(ask, reply, talk);
           if (ask.callback === dialogCallback) await submitDialog(ask, reply, talk);
+          if (ask.callback === rollCallback) await submitRoll(ask, reply, talk);
           return;
       }
     },
@@ -47,6 +50,7 @@ export function createConversation(talk: Talk): Omit<Handlers, "peopleChanged"> 
     ): Promise<{ errors: Record<string, string> } | undefined> {
       if (ask.callback === verdictCallback) return settleByWord(ask, talk);
       if (ask.callback === dialogCallback) return checkDialog(ask, talk);
+      if (ask.callback === rollCallback) return checkRoll(ask, talk);
       return undefined;
     },
 

@@ -1,4 +1,6 @@
+import * as z from "zod";
 import { UserError } from "../errors.ts";
+import { plain } from "../messages/text.ts";
 import type { ChangeCommand, Seen } from "../registry/define.ts";
 import { checkInput } from "../registry/parse.ts";
 import type { Person } from "../registry/person.ts";
@@ -9,6 +11,7 @@ import { namesWithin, submitAndTell } from "./change.ts";
 import { gatherFacts, makeDialog } from "./dialog.ts";
 import { type DialogMeta, inputOf } from "./dialog-view.ts";
 import { noteRefusal, refusalOf } from "./refuse.ts";
+import { parseJson } from "./payload.ts";
 import type { Reply } from "./reply.ts";
 import { resolveTarget } from "./resolve.ts";
 import { withSnapshotId } from "./resolve-snapshot.ts";
@@ -17,6 +20,15 @@ import { isChange, type Talk } from "./talk.ts";
 
 type Submission = Extract<Ask, { kind: "submission" }>;
 type Meta = DialogMeta & { values?: Record<string, unknown> };
+
+const metaSchema: z.ZodType<Meta> = z.object({
+  command: z.string(),
+  targetId: z.string(),
+  channelId: z.string(),
+  threadTs: z.string().exactOptional(),
+  sealedResponseUrl: z.string().exactOptional(),
+  values: z.record(z.string(), z.unknown()).exactOptional(),
+});
 
 interface Read {
   command: ChangeCommand;
@@ -84,7 +96,7 @@ export async function refreshDialog(
   talk: Talk,
 ): Promise<void> {
   if (!ask.view || ask.viewId === undefined) return;
-  const meta = JSON.parse(ask.view.privateMetadata) as Meta;
+  const meta = metaIn(ask.view.privateMetadata);
   const command = commandOf(meta, talk);
   const input = inputOf(command, meta.values ?? {}, ask.view.values);
   const target = await targetOf(command, meta, input, talk);
@@ -97,7 +109,7 @@ export async function refreshDialog(
 }
 
 async function readDialog(ask: Submission, talk: Talk): Promise<Read> {
-  const meta = JSON.parse(ask.privateMetadata) as Meta;
+  const meta = metaIn(ask.privateMetadata);
   const command = commandOf(meta, talk);
   const given = inputOf(command, meta.values ?? {}, ask.values);
   const target = await targetOf(command, meta, given, talk);
@@ -106,10 +118,21 @@ async function readDialog(ask: Submission, talk: Talk): Promise<Read> {
   return { command, meta, target, input, person };
 }
 
+/** Throws UserError for anything that no dialog of this version carries. */
+function metaIn(privateMetadata: string): Meta {
+  const read = metaSchema.safeParse(parseJson(privateMetadata));
+  if (!read.success) throw outdated();
+  return read.data;
+}
+
+function outdated(): UserError {
+  return new UserError("This dialog no longer works. Please ask again.");
+}
+
 function commandOf(meta: Meta, talk: Talk): ChangeCommand {
   const command = talk.commands.find(({ name }) => name === meta.command);
   if (!command || !isChange(command)) {
-    throw new UserError("This dialog no longer works. Please ask again.");
+    throw outdated();
   }
   return command;
 }
@@ -139,8 +162,9 @@ function fieldErrors({ command, target, input }: Read, ask: Submission): Record<
     }
   }
   if (command.class !== "destroy") return errors;
-  const typed = String(ask.values["confirm"] ?? "").trim();
-  if (typed !== target.name)
+  // As it is shown: nobody can type what can't be seen
+  const typed = plain(ask.values["confirm"] ?? "", 300);
+  if (typed === "" || typed !== plain(target.name, 300))
     errors["confirm"] = `Type ${target.name} exactly as it is written here.`;
   const reason = String(ask.values["reason"] ?? "").trim();
   if (reason.length < 3) errors["reason"] = "Please say why: those who approve read it.";

@@ -168,7 +168,7 @@ export function inputBlock(
       action_id: `arg:${key}`,
       max_length: 300,
       ...(placeholder ? { placeholder: plainText(placeholder) } : {}),
-      ...(typeof value === "string" ? { initial_value: value } : {}),
+      ...(typeof value === "string" ? { initial_value: value.slice(0, 300) } : {}),
     },
   };
 }

@@ -8,6 +8,7 @@ import type { Log } from "../log.ts";
 import type { Keys, RedisClient } from "../redis.ts";
 import type { Command, StatusLine } from "../registry/define.ts";
 import type { Store } from "../requests/store.ts";
+import type { RollStore } from "../rolls/store.ts";
 import type { Telemetry } from "../telemetry.ts";
 import { createSlackApp } from "./app.ts";
 import { createConversation } from "./conversation.ts";
@@ -42,6 +43,7 @@ export async function startGateway(options: {
   web: Web;
   people: People;
   store: Store;
+  rolls: RollStore;
   inventory: Inventory;
   snapshots: Snapshots;
   compute: Compute;

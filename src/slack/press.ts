@@ -14,6 +14,7 @@ import { signReview } from "./break-glass.ts";
 import { snooze } from "./digest.ts";
 import { openConsole } from "./console.ts";
 import { refreshDialog } from "./dialog-submit.ts";
+import { pressOnRoll } from "./roll-press.ts";
 import { isRefused } from "./refuse.ts";
 import { readContext, run } from "./run.ts";
 import { showAnswer } from "./show-answer.ts";
@@ -42,6 +43,7 @@ export async function press(ask: Press, reply: Reply, talk: Talk): Promise<void>
     if (ask.action === "console:open") return await openConsole(ask, value, reply, talk);
     if (ask.action === snoozeAction) return await snooze(ask, value, reply, talk);
     if (ask.action === "share") return await share(value, ask, reply, talk);
+    if (ask.action.startsWith("roll:")) return await pressOnRoll(ask, value, reply, talk);
     if (ask.action.startsWith("request:")) return await pressOnRequest(ask, value, reply, talk);
     throw outdated();
   } catch (error) {

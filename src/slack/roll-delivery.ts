@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Log } from "../log.ts";
-import { context, type Message, message } from "../messages/message.ts";
-import { Markdown, md } from "../messages/text.ts";
+import type { Message } from "../messages/message.ts";
 import type { ChangeCommand } from "../registry/define.ts";
 import { renderRoll } from "../rolls/render-roll.ts";
 import { renderRollEnd, rollEndFile } from "../rolls/render-roll-end.ts";
@@ -118,7 +117,8 @@ export function startRollDelivery(options: {
     const { id, createdAt } = roll.record;
     const subject = { id, createdAt, said: roll.delivered.said };
     const posted = await postOnce(subject, what, said, place);
-    if (posted.is === "said") return 0;
+    // A card that was found shows what was true when it was posted: come back and edit it
+    if (posted.is === "said") return posted.found && what === "card" ? 1 : 0;
     if (posted.is === "later") return posted.ms;
     if (roll.delivered.isElsewhere) {
       log.error("slack.nowhere-to-say", { roll: id, what, error: posted.error });

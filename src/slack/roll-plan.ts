@@ -12,7 +12,7 @@ import { newRollId, type RollRecord, rollVersion } from "../rolls/roll.ts";
 import { apologise } from "./apology.ts";
 import type { Ask } from "./ask.ts";
 import { loadingView, stoppedView } from "./dialog-view.ts";
-import { isRefused, refusalOf } from "./refuse.ts";
+import { refusalOf } from "./refuse.ts";
 import type { Reply } from "./reply.ts";
 import { needApproval, readNow, sortOut } from "./roll-sort.ts";
 import type { Several } from "./roll-targets.ts";
@@ -30,9 +30,6 @@ export async function proposeRoll(
   reply: Reply,
   talk: Talk,
 ): Promise<void> {
-  const { channelId } = ask;
-  // Who asks and where, before anything is shown; protected ones are named one by one
-  if (await isRefused({ command, targets: [], person, channelId }, reply, talk)) return;
   const title = plain(`${command.say.verb} ${count(several.targets.length, "VM")}`, 24);
   const opened = ask.kind === "mention" ? undefined : await reply.open(loadingView(title));
   try {

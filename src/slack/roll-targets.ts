@@ -37,7 +37,6 @@ export async function severalTargets(
     for (const target of await targetsNamed(word, talk)) found.set(target.id, target);
   }
   const targets = [...found.values()];
-  if (targets.length === 1 && globs.length === 0) return undefined;
   if (targets.length > mostTargets) {
     throw new UserError(
       `That names ${targets.length} VMs; ${mostTargets} at once is the most. Nothing was done.`,

@@ -7,6 +7,7 @@ import type { Policy } from "../policy-file.ts";
 import type { Answer, ChangeCommand, Command, StatusLine } from "../registry/define.ts";
 import type { Person } from "../registry/person.ts";
 import type { Store } from "../requests/store.ts";
+import type { RollStore } from "../rolls/store.ts";
 import type { DigestDesk } from "./digest.ts";
 import type { Web } from "./web.ts";
 
@@ -17,6 +18,7 @@ export interface Talk {
   policyVersion: string;
   ourTeamId: string;
   store: Store;
+  rolls: RollStore;
   inventory: Inventory;
   snapshots: Snapshots;
   compute: Compute;

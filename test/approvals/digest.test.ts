@@ -2,13 +2,25 @@ import { createHash } from "node:crypto";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { canonical } from "../../src/approvals/canonical.ts";
-import { type Approvable, digestOf, digestShownLength, shortDigest } from "../../src/approvals/digest.ts";
+import {
+  type Approvable,
+  digestOf,
+  digestShownLength,
+  shortDigest,
+} from "../../src/approvals/digest.ts";
 
 const approvable: Approvable = {
   id: "r-1",
   command: "vm restore",
   input: { vm: "vm-1", snapshot: "snap-1" },
-  target: { kind: "vm", id: "vm-1", name: "db-1", projectId: "p-1", status: "RUNNING", specs: { cpu: 2 } },
+  target: {
+    kind: "vm",
+    id: "vm-1",
+    name: "db-1",
+    projectId: "p-1",
+    status: "RUNNING",
+    specs: { cpu: 2 },
+  },
   requesterId: "U0OLIVIA",
   teamId: "T0OURS",
   channelId: "C01OPS",
@@ -28,10 +40,12 @@ const shuffled = (value: unknown): unknown => {
 
 describe("canonical JSON", () => {
   it("is RFC 8785's own example of keys, and one spelling per value", () => {
-    expect(canonical({ "\u20ac": 1, "\r": 2, "\ufb33": 3, "1": 4, "\u{1f600}": 5, "\u0080": 6, ö: 7 })).toBe(
-      '{"\\r":2,"1":4,"\u0080":6,"ö":7,"€":1,"😀":5,"\ufb33":3}',
+    expect(
+      canonical({ "\u20ac": 1, "\r": 2, "\ufb33": 3, "1": 4, "\u{1f600}": 5, "\u0080": 6, ö: 7 }),
+    ).toBe('{"\\r":2,"1":4,"\u0080":6,"ö":7,"€":1,"😀":5,"\ufb33":3}');
+    expect(canonical([1e21, 1e-7, 0.1, -0, 1e2, '\u2028"\\'])).toBe(
+      '[1e+21,1e-7,0.1,0,100,"\u2028\\"\\\\"]',
     );
-    expect(canonical([1e21, 1e-7, 0.1, -0, 1e2, "\u2028\"\\"])).toBe('[1e+21,1e-7,0.1,0,100,"\u2028\\"\\\\"]');
     expect(canonical({ a: undefined, b: [undefined], c: null })).toBe('{"b":[null],"c":null}');
   });
 
@@ -49,7 +63,9 @@ describe("canonical JSON", () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 3 }), fc.jsonValue({ maxDepth: 3 }), (a, b) => {
         const isSame = canonical(a) === canonical(b);
-        expect(isSame).toBe(canonical(JSON.parse(JSON.stringify(a))) === canonical(JSON.parse(JSON.stringify(b))));
+        expect(isSame).toBe(
+          canonical(JSON.parse(JSON.stringify(a))) === canonical(JSON.parse(JSON.stringify(b))),
+        );
         if (isSame) expect(JSON.parse(canonical(a))).toEqual(JSON.parse(canonical(b)));
       }),
       { numRuns: 500 },
@@ -69,7 +85,12 @@ describe("the digest of what is approved", () => {
     const digests = new Set([digestOf(approvable)]);
     for (const key of Object.keys(approvable)) {
       const value: unknown = Reflect.get(approvable, key);
-      const other = typeof value === "number" ? value + 1 : typeof value === "string" ? `${value}x` : { other: value };
+      const other =
+        typeof value === "number"
+          ? value + 1
+          : typeof value === "string"
+            ? `${value}x`
+            : { other: value };
       digests.add(digestOf({ ...approvable, [key]: other }));
       const { [key as "id"]: _left, ...rest } = approvable;
       digests.add(digestOf(rest as Approvable));
@@ -81,6 +102,8 @@ describe("the digest of what is approved", () => {
     const one = digestOf({ ...approvable, command: "vm stop", requesterId: "U1" });
     const two = digestOf({ ...approvable, command: "vm stopU1", requesterId: "" });
     expect(one).not.toBe(two);
-    expect(digestOf({ ...approvable, reason: 'x","required":0' })).not.toBe(digestOf({ ...approvable, reason: "x", required: 0 }));
+    expect(digestOf({ ...approvable, reason: 'x","required":0' })).not.toBe(
+      digestOf({ ...approvable, reason: "x", required: 0 }),
+    );
   });
 });

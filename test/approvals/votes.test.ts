@@ -1,6 +1,11 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { countApprovals, type Vote, type VoteProblem, voteProblemText } from "../../src/approvals/votes.ts";
+import {
+  countApprovals,
+  type Vote,
+  type VoteProblem,
+  voteProblemText,
+} from "../../src/approvals/votes.ts";
 
 const votes = fc.array(
   fc.record<Vote>({
@@ -19,7 +24,9 @@ describe("approvals that count", () => {
     fc.assert(
       fc.property(votes, people, (cast, may) => {
         const counted = countApprovals(cast, "d1", may);
-        const right = cast.filter(({ vote, digest, voterId }) => vote === "approve" && digest === "d1" && may.has(voterId));
+        const right = cast.filter(
+          ({ vote, digest, voterId }) => vote === "approve" && digest === "d1" && may.has(voterId),
+        );
         expect(counted).toBe(new Set(right.map(({ voterId }) => voterId)).size);
         expect(counted).toBeLessThanOrEqual(may.size);
       }),

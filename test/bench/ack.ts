@@ -1,3 +1,4 @@
+import { monitorEventLoopDelay } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import { startWorld, type World } from "../../src/sandbox/world.ts";
 import { type Figure, quantile } from "./figure.ts";
@@ -8,7 +9,10 @@ const policy = `access: { operate: ["S01ONCALL"] }
 limits: { requestsPerMinute: 10000, destructivePerHour: 10000 }
 `;
 
-/** `/vm restart` at 50 a second while the service hangs or is slow, against a Bolt app that only acknowledges. */
+/**
+ * `/vm restart` at 50 a second while the service hangs or is slow, against a Bolt app that only acknowledges. A round in
+ * which this machine itself stood still is played again, at most twice: it would measure the machine.
+ */
 export async function measureAcks(
   receive: "socket" | "http",
   seconds: number,
@@ -17,18 +21,19 @@ export async function measureAcks(
     roles: [],
     receive,
     policy,
-    compute: { world: { projects: 12, vmsPerProject: 50 } },
+    compute: { world: { projects: 40, vmsPerProject: 50 } },
     slack: { rateLimits: "off" },
   });
-  const bare = await bareAcks(world, Math.ceil(seconds / 2));
+  const type = typist(world);
+  const bare = await bareAcks(world, type, Math.ceil(seconds / 2));
   // Its connection breaks a moment after its end, and must not be taken for Gatehouse's
   while (world.slack.socketMode.connections > 0) await sleep(20);
   await using programs = new AsyncDisposableStack();
   programs.use(await startGatehouse(world));
-  await type(world, 1); // names are read and code is warm, as on any day but the first minute
+  await type(1); // names are read and code is warm, as on any day but the first minute
   world.compute.weather({ match: "writes", hang: "before" });
   world.compute.weather({ match: "reads", slowMs: 2000 });
-  const acks = await type(world, seconds);
+  const { acks } = await calmest(() => type(seconds));
   const where = receive === "http" ? "HTTP" : "Socket Mode";
   const p99 = quantile(acks, 0.99);
   return [
@@ -43,25 +48,52 @@ export async function measureAcks(
   ];
 }
 
-async function bareAcks(world: World, seconds: number): Promise<number[]> {
+async function bareAcks(world: World, type: Typing, seconds: number): Promise<readonly number[]> {
   await using bare = await startProgram(["test/bench/bare-bolt.ts"], world.env, (line) =>
     line.startsWith("ready ") ? Number(line.slice(6)) : undefined,
   );
   await introduce(world, bare.told);
-  await type(world, 1);
-  return await type(world, seconds);
+  await type(1);
+  return (await calmest(() => type(seconds))).acks;
 }
 
+interface Round {
+  acks: readonly number[];
+  /** The longest time for which nothing at all ran in this process. */
+  stillMs: number;
+}
+
+type Typing = (seconds: number) => Promise<Round>;
+
 /** Each command on another VM, at its own time, whether the one before was acked or not. */
-async function type(world: World, seconds: number): Promise<number[]> {
+function typist(world: World): Typing {
   const olivia = world.slack.person("olivia");
   const vms = Object.values(world.compute.truth().vms).filter(({ status }) => status === "RUNNING");
-  const began = performance.now();
-  const typed = Array.from({ length: seconds * perSecond }, async (_, n) => {
-    await sleep(Math.max(1, began + (n * 1000) / perSecond - performance.now()));
-    const outcome = await olivia.types("ops", `/vm restart ${vms[n % vms.length]?.name}`);
-    if (!outcome.acked) throw new Error(`not acknowledged: ${outcome.error}`);
-    return outcome.ackMs;
-  });
-  return Promise.all(typed);
+  let next = 0;
+  return async (seconds) => {
+    const began = performance.now();
+    const first = next;
+    const typed = Array.from({ length: seconds * perSecond }, async (_, n) => {
+      const vm = vms[(first + n) % vms.length]?.name;
+      await sleep(Math.max(1, began + (n * 1000) / perSecond - performance.now()));
+      const outcome = await olivia.types("ops", `/vm restart ${vm}`);
+      if (!outcome.acked) throw new Error(`not acknowledged: ${outcome.error}`);
+      return outcome.ackMs;
+    });
+    next += typed.length;
+    const delay = monitorEventLoopDelay({ resolution: 5 });
+    delay.enable();
+    const acks = await Promise.all(typed);
+    delay.disable();
+    return { acks, stillMs: delay.max / 1e6 };
+  };
+}
+
+async function calmest(round: () => Promise<Round>): Promise<Round> {
+  let best = await round();
+  for (let again = 0; again < 2 && best.stillMs > 30; again++) {
+    const other = await round();
+    if (other.stillMs < best.stillMs) best = other;
+  }
+  return best;
 }

@@ -1,4 +1,4 @@
-import { cpus } from "node:os";
+import { cpus, loadavg } from "node:os";
 import { measureAcks } from "./ack.ts";
 import { measureDemo } from "./demo-start.ts";
 import { type Figure, holds, renderFigures } from "./figure.ts";
@@ -17,6 +17,7 @@ const parts: Record<string, () => Promise<readonly Figure[]>> = {
   inventory: measureInventory,
 };
 
+const [load = 0] = loadavg();
 const wanted = process.argv.slice(2);
 const figures: Figure[] = [];
 for (const [name, measure] of Object.entries(parts)) {
@@ -27,6 +28,6 @@ for (const [name, measure] of Object.entries(parts)) {
 }
 const day = new Date().toISOString().slice(0, 10);
 process.stdout.write(
-  `Measured on ${day}, ${cpus().length} cores, Node ${process.version}.\n\n${renderFigures(figures)}\n`,
+  `Measured on ${day}, ${cpus().length} cores with a load of ${load.toFixed(1)} before, Node ${process.version}.\n\n${renderFigures(figures)}\n`,
 );
 process.exit(figures.every(holds) ? 0 : 1);

@@ -20,6 +20,7 @@ function control(over: Partial<Control> = {}): Control {
     why: told("why"),
     approvals: told("approvals"),
     audit: async (words) => ({ message: await told("audit")(words) }),
+    digest: async (action, words) => told(`digest ${action ?? ""}`)(words),
     ...over,
   };
 }

@@ -36,11 +36,19 @@ const changes: readonly Row[] = [
     form: () => ({}),
     vm: "RUNNING",
   },
-  { endpoint: endpoints.takeSnapshot, words: (name) => `/vm snapshot ${name} before`, vm: "RUNNING" },
+  {
+    endpoint: endpoints.takeSnapshot,
+    words: (name) => `/vm snapshot ${name} before`,
+    vm: "RUNNING",
+  },
   {
     endpoint: endpoints.restoreVm,
     words: (name) => `/vm restore ${name} ${snapshots.get(name)}`,
-    form: (name) => ({ "Way back": ["true"], [`Type ${name} to confirm`]: name, Reason: "a test of shapes" }),
+    form: (name) => ({
+      "Way back": ["true"],
+      [`Type ${name} to confirm`]: name,
+      Reason: "a test of shapes",
+    }),
     vm: "RUNNING",
   },
   {
@@ -70,7 +78,8 @@ const reads: readonly (readonly [Endpoint, string])[] = [
 ];
 
 /** `restart-task`: one VM in a project of its own, or one project, for each change and shape. */
-const nameOf = (row: Row, shape: AnswerShape) => `${row.endpoint.split("/").at(-1)?.replaceAll(/\W/g, "")}-${shape}-${row.endpoint.split(" ")[0]?.toLowerCase()}`;
+const nameOf = (row: Row, shape: AnswerShape) =>
+  `${row.endpoint.split("/").at(-1)?.replaceAll(/\W/g, "")}-${shape}-${row.endpoint.split(" ")[0]?.toLowerCase()}`;
 const snapshots = new Map<string, string>();
 
 let world: TestWorld;
@@ -82,7 +91,8 @@ beforeAll(async () => {
   for (const row of changes) {
     for (const shape of shapes) {
       const name = nameOf(row, shape);
-      const isBox = row.endpoint === endpoints.updateProject || row.endpoint === endpoints.deleteProject;
+      const isBox =
+        row.endpoint === endpoints.updateProject || row.endpoint === endpoints.deleteProject;
       if (row.vm) {
         const project = edit.addProject({ id: `prj-${name}`, name: `of-${name}` });
         edit.addVm({ project, id: `vm-${name}`, name, status: row.vm });
@@ -112,7 +122,10 @@ async function takeSnapshots(): Promise<void> {
     const name = nameOf(row, shape);
     const answer = await fetch(`${world.compute.url}/v1/vms/vm-${name}/snapshots`, {
       method: "POST",
-      headers: { authorization: `Bearer ${world.compute.apiKey}`, "content-type": "application/json" },
+      headers: {
+        authorization: `Bearer ${world.compute.apiKey}`,
+        "content-type": "application/json",
+      },
       body: JSON.stringify({ name: "before" }),
     });
     const { snapshot_id: id } = (await answer.json()) as { snapshot_id: string };
@@ -124,7 +137,8 @@ async function askFor(row: Row, shape: AnswerShape): Promise<void> {
   const name = nameOf(row, shape);
   const [method = "", template = ""] = row.endpoint.split(" ");
   const path = template.replace("{vm_id}", `vm-${name}`).replace("{project_id}", `prj-${name}`);
-  if (row.endpoint === endpoints.createProject) world.compute.weather({ match: row.endpoint, answer: shape, times: 1 });
+  if (row.endpoint === endpoints.createProject)
+    world.compute.weather({ match: row.endpoint, answer: shape, times: 1 });
   else world.compute.weather({ match: `${method} ${path}`, answer: shape });
   await world.olivia.types("ops", row.words(name));
   if (row.form) {
@@ -132,7 +146,8 @@ async function askFor(row: Row, shape: AnswerShape): Promise<void> {
     const said = await world.olivia.submits(row.form(name));
     expect(said.errors).toBeUndefined();
   }
-  if (row.endpoint === endpoints.createProject) await world.compute.called(row.endpoint, shapes.indexOf(shape) + 1);
+  if (row.endpoint === endpoints.createProject)
+    await world.compute.called(row.endpoint, shapes.indexOf(shape) + 1);
 }
 
 async function ended(): Promise<number> {
@@ -142,19 +157,26 @@ async function ended(): Promise<number> {
 
 describe("every endpoint of the service that changes something", () => {
   describe.each(changes)("$endpoint", (row) => {
-    it.each(shapes)("is called once from Slack, and its end is known when it answers with: %s", (shape) => {
-      const name = nameOf(row, shape);
-      const about = row.endpoint === endpoints.createProject ? `new-${name}` : name;
-      const request = requests.find(({ record }) => record.target.name === about);
-      expect(request).toMatchObject({ state: "done" });
-      const [method = "", template = ""] = row.endpoint.split(" ");
-      const sent = world.compute.writes().filter(({ method: its, path, body }) => {
-        if (its !== method) return false;
-        if (row.endpoint === endpoints.createProject) return path === template && JSON.stringify(body).includes(about);
-        return path === template.replace("{vm_id}", `vm-${name}`).replace("{project_id}", `prj-${name}`);
-      });
-      expect(sent).toHaveLength(1);
-    });
+    it.each(shapes)(
+      "is called once from Slack, and its end is known when it answers with: %s",
+      (shape) => {
+        const name = nameOf(row, shape);
+        const about = row.endpoint === endpoints.createProject ? `new-${name}` : name;
+        const request = requests.find(({ record }) => record.target.name === about);
+        expect(request).toMatchObject({ state: "done" });
+        const [method = "", template = ""] = row.endpoint.split(" ");
+        const sent = world.compute.writes().filter(({ method: its, path, body }) => {
+          if (its !== method) return false;
+          if (row.endpoint === endpoints.createProject)
+            return path === template && JSON.stringify(body).includes(about);
+          return (
+            path ===
+            template.replace("{vm_id}", `vm-${name}`).replace("{project_id}", `prj-${name}`)
+          );
+        });
+        expect(sent).toHaveLength(1);
+      },
+    );
   });
 
   it("has no effect twice, and none that nobody asked for", () => {
@@ -163,7 +185,12 @@ describe("every endpoint of the service that changes something", () => {
 
   it("takes no task for a snapshot: without an id there is nothing to restore", () => {
     const taken = requests.filter(({ record }) => record.command === "vm snapshot");
-    const ids = Object.fromEntries(taken.map(({ record, progress }) => [record.target.name.split("-")[1], progress.answer?.snapshotId]));
+    const ids = Object.fromEntries(
+      taken.map(({ record, progress }) => [
+        record.target.name.split("-")[1],
+        progress.answer?.snapshotId,
+      ]),
+    );
     expect(ids).toMatchObject({
       record: expect.stringMatching(/^snap-/),
       wrapped: expect.stringMatching(/^snap-/),
@@ -181,31 +208,46 @@ describe("every endpoint that only reads", () => {
     await world.olivia.until(() => world.olivia.seesChannel("status").messages.length > before);
     const [method, template = ""] = endpoint.split(" ");
     const pattern = new RegExp(`^${template.replaceAll(/\{\w+\}/g, "[^/]+")}$`);
-    const called = () => world.compute.calls().some((call) => call.method === method && pattern.test(call.path));
+    const called = () =>
+      world.compute.calls().some((call) => call.method === method && pattern.test(call.path));
     // The list of projects is read by the inventory, for everybody
     await expect.poll(called, { timeout: 8000 }).toBe(true);
   });
 });
 
 describe.runIf(commands.some(({ name }) => name === "vm console"))(endpoints.openConsole, () => {
-  it.each(shapes)("is called once by the button, and shows the address or says why not when it answers with: %s", async (shape) => {
-    world.compute.forget();
-    const weather = world.compute.weather({ match: endpoints.openConsole, answer: shape });
-    await world.olivia.types("random", "/vm console web-2");
-    const seen = () => world.olivia.seesChannel("random").messages.filter(({ ephemeral }) => ephemeral).map(wordsOf).join("\n");
-    await world.olivia.until(() => seen().includes("[Open console]"));
-    await world.olivia.presses("Open console", { channel: "random" });
-    const told = ["record", "wrapped", "data"].includes(shape) ? "wss://console" : "can't read";
-    await world.olivia.until(() => seen().includes(told));
-    expect(world.compute.writes().map(({ path }) => path)).toEqual(["/v1/vms/vm-payments-web-2/console"]);
-    expect(world.vera.seesChannel("random").messages.map(wordsOf).join()).not.toContain("wss://");
-    world.compute.clear(weather);
-    world.slack.workspace.ephemerals.splice(0);
-  });
+  it.each(shapes)(
+    "is called once by the button, and shows the address or says why not when it answers with: %s",
+    async (shape) => {
+      world.compute.forget();
+      const weather = world.compute.weather({ match: endpoints.openConsole, answer: shape });
+      await world.olivia.types("random", "/vm console web-2");
+      const seen = () =>
+        world.olivia
+          .seesChannel("random")
+          .messages.filter(({ ephemeral }) => ephemeral)
+          .map(wordsOf)
+          .join("\n");
+      await world.olivia.until(() => seen().includes("[Open console]"));
+      await world.olivia.presses("Open console", { channel: "random" });
+      const told = ["record", "wrapped", "data"].includes(shape) ? "wss://console" : "can't read";
+      await world.olivia.until(() => seen().includes(told));
+      expect(world.compute.writes().map(({ path }) => path)).toEqual([
+        "/v1/vms/vm-payments-web-2/console",
+      ]);
+      expect(world.vera.seesChannel("random").messages.map(wordsOf).join()).not.toContain("wss://");
+      world.compute.clear(weather);
+      world.slack.workspace.ephemerals.splice(0);
+    },
+  );
 });
 
 it("are sixteen, and all of them are in these tables", () => {
-  const reached = [...changes.map(({ endpoint }) => endpoint), ...reads.map(([endpoint]) => endpoint), endpoints.openConsole];
+  const reached = [
+    ...changes.map(({ endpoint }) => endpoint),
+    ...reads.map(([endpoint]) => endpoint),
+    endpoints.openConsole,
+  ];
   expect(new Set(reached)).toEqual(new Set(Object.values(endpoints)));
   expect(new Set(reached).size).toBe(16);
 });

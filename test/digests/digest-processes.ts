@@ -12,6 +12,7 @@ import type { SeenMessage } from "../../src/sandbox/slack/seen.ts";
 import { type SandboxSlack, startSandboxSlack } from "../../src/sandbox/slack/sandbox-slack.ts";
 import { startAnnouncer } from "../../src/slack/announce.ts";
 import { createPace } from "../../src/slack/pace.ts";
+import { sendPicture } from "../../src/slack/picture.ts";
 import { createWeb } from "../../src/slack/web.ts";
 
 export const running = (name: string, status = "RUNNING", projectName = "shop"): KnownVm => ({
@@ -31,6 +32,11 @@ export const noRequests: RequestSource = {
   touched: async () => false,
 };
 
+const fast = {
+  posts: { interval: 1, burst: 100 },
+  edits: { interval: 1, burst: 100, reserve: 0 },
+};
+
 /** What all processes of a test see, changed as the test goes on. */
 export interface Scene {
   now: number;
@@ -43,7 +49,6 @@ export interface Scene {
 export interface DigestProcess {
   digests: Digests;
   postDue(): Promise<void>;
-  alarms: { id: string; message: Message }[];
   close(): Promise<void>;
 }
 
@@ -56,15 +61,18 @@ export async function startScene(scene: Partial<Scene> = {}) {
   const redis: RedisClient = await connectRedis(redisUrl, "commands", log);
   const set: Scene = { now: Date.now(), vms: [], state: {}, rules: [], requests: noRequests, ...scene };
   const processes: DigestProcess[] = [];
+  const alarms: { id: string; message: Message }[] = [];
 
   async function start(
     how: { at?: (point: "digest", id: string) => Promise<void>; leaseMs?: number } = {},
   ): Promise<DigestProcess> {
     const own = await connectRedis(redisUrl, "commands", log);
     const web = createWeb({ token: slack.app.botToken, apiUrl: slack.apiUrl, log });
-    const pace = createPace(own, key, { postsPerMinute: 6000, editsPerMinute: 6000 });
-    const announcer = startAnnouncer({ redis: own, key, web, pace, log, everyMs: 10 });
-    const alarms: DigestProcess["alarms"] = [];
+    const pace = createPace(own, key, fast);
+    const announcer = startAnnouncer({
+      ...{ redis: own, key, web, pace, log, everyMs: 10 },
+      sendPicture: (picture) => sendPicture(picture, { web, apiUrl: slack.apiUrl, log }),
+    });
     const now = () => set.now;
     const digests = createDigests({
       redis: own,
@@ -89,7 +97,6 @@ export async function startScene(scene: Partial<Scene> = {}) {
     });
     const process: DigestProcess = {
       digests,
-      alarms,
       postDue: createPostDue({
         digests,
         announce: announcer.announce,
@@ -116,6 +123,7 @@ export async function startScene(scene: Partial<Scene> = {}) {
     key,
     start,
     posted,
+    alarms,
     /** Resolves when nothing waits to be posted. */
     async said(): Promise<void> {
       while ((await redis.zcard(key("notices"))) > 0)

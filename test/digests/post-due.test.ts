@@ -96,8 +96,8 @@ describe("digests on a schedule", () => {
       await Promise.race([one.postDue(), new Promise((resolve) => setTimeout(resolve, 60))]);
     }
     expect(starts).toBe(3);
-    const alarms = (await scene.start(dies)).alarms;
-    expect(alarms).toEqual([]);
+    expect(scene.alarms.map(({ id }) => id)).toEqual(["digest-C02STATUS-2026-11-20-0900-UTC-failed"]);
+    expect(scene.alarms[0]?.message.text).toMatch(/could not be made: it was begun three times/);
     expect(await scene.redis.hget(scene.key("digest-slot", "digest-C02STATUS-2026-11-20-0900-UTC"), "ended")).toBe("failed");
     expect(scene.posted()).toEqual([]);
   });
@@ -119,7 +119,7 @@ describe("digests on a schedule", () => {
     const one = await scene.start();
     await one.postDue();
     scene.set.now = ms("2026-11-20T09:00Z");
-    scene.slack.weather.add({ method: "chat.postMessage", kind: "lose-answer", times: 1 });
+    scene.slack.weather.add({ method: "chat.postMessage", kind: "lost-after", times: 1 });
     await one.postDue();
     await scene.said();
     expect(scene.posted()).toHaveLength(1);
@@ -151,7 +151,7 @@ describe("the picture of a digest", () => {
     await one.postDue();
     await scene.said();
     expect(scene.posted()[0]?.blocks.map(({ type }) => type)).not.toContain("image");
-    expect(scene.posted()[0] && wordsOf(scene.posted()[0]!)).toContain("2 VMs: 1 ERROR, 1 RUNNING.");
+    expect(scene.posted().map(wordsOf).join()).toContain("2 VMs: 1 ERROR, 1 RUNNING.");
     await closeCharts();
   });
 });

@@ -46,7 +46,10 @@ export function markupIn(value: unknown): string[] {
   const fields = new Map<string, unknown>(Object.entries(value));
   const own = fields.get("type") === "mrkdwn" ? [String(fields.get("text"))] : [];
   // The text of a message, as opposed to the text object of a block
-  const said = fields.has("blocks") && typeof fields.get("text") === "string" ? [String(fields.get("text"))] : [];
+  const said =
+    fields.has("blocks") && typeof fields.get("text") === "string"
+      ? [String(fields.get("text"))]
+      : [];
   return [...said, ...own, ...[...fields.values()].flatMap(markupIn)];
 }
 
@@ -57,5 +60,8 @@ export function markupIn(value: unknown): string[] {
 export function controlsIn(value: unknown, allowed: readonly string[] = []): string[] {
   return markupIn(value)
     .flatMap((text) => text.match(/<[^>]*>?/g) ?? [])
-    .filter((found) => !/^<!date\^\d+\^\{[a-z_]+\}\|[0-9:]+ UTC>$/.test(found) && !allowed.includes(found));
+    .filter(
+      (found) =>
+        !/^<!date\^\d+\^\{[a-z_]+\}\|[0-9:]+ UTC>$/.test(found) && !allowed.includes(found),
+    );
 }

@@ -51,9 +51,16 @@ describe("a message", () => {
     }
   });
 
-  it.each(["", " ", "\u200b", "🟢".repeat(3000), "x".repeat(10_000), "&".repeat(5000), "\n".repeat(99)])(
-    "is taken by Slack when a text is odd: %j",
-    (text) => expect(complaintsOf(everything(text))).toEqual([]),
+  it.each([
+    "",
+    " ",
+    "\u200b",
+    "🟢".repeat(3000),
+    "x".repeat(10_000),
+    "&".repeat(5000),
+    "\n".repeat(99),
+  ])("is taken by Slack when a text is odd: %j", (text) =>
+    expect(complaintsOf(everything(text))).toEqual([]),
   );
 
   it("keeps Slack's limits, and says that something was left out", () => {
@@ -67,7 +74,17 @@ describe("a message", () => {
       Array.from({ length: 400 }, () => Array.from({ length: 20 }, () => "y".repeat(100))),
     );
     expect(complaintsOf(message("wide", wide))).toEqual([]);
-    expect(complaintsOf(message("rows", table(["a"], Array.from({ length: 500 }, () => ["b"]))))).toEqual([]);
+    expect(
+      complaintsOf(
+        message(
+          "rows",
+          table(
+            ["a"],
+            Array.from({ length: 500 }, () => ["b"]),
+          ),
+        ),
+      ),
+    ).toEqual([]);
   });
 
   it("mentions only those whom our own builders mention", () => {
@@ -77,7 +94,9 @@ describe("a message", () => {
   });
 
   it("is read aloud in words: no stars, no dates in brackets", () => {
-    expect(readable(md`*Restart* ${name("web-1")} at ${when(0)}`).value).toBe("Restart web-1 at 00:00:00 UTC");
+    expect(readable(md`*Restart* ${name("web-1")} at ${when(0)}`).value).toBe(
+      "Restart web-1 at 00:00:00 UTC",
+    );
   });
 
   it("never loads a picture of a link, because nothing in it is one", () => {
@@ -91,9 +110,27 @@ describe("a button", () => {
     const made = button({ label: "x".repeat(200), action: "a", value: "v".repeat(5000) });
     expect(made.value).toHaveLength(2000);
     expect(made.text.text.length).toBeLessThanOrEqual(75);
-    const asked = confirmation({ title: "t".repeat(300), text: "x".repeat(900), confirm: "c".repeat(90) });
+    const asked = confirmation({
+      title: "t".repeat(300),
+      text: "x".repeat(900),
+      confirm: "c".repeat(90),
+    });
     expect(asked).toMatchObject({ deny: { text: "Keep as it is" } });
-    expect(complaintsOf(message("m", buttons([{ label: "a", action: "b", value: "c", confirm: { title: "t", text: "x".repeat(900), confirm: "y" } }])))).toEqual([]);
+    expect(
+      complaintsOf(
+        message(
+          "m",
+          buttons([
+            {
+              label: "a",
+              action: "b",
+              value: "c",
+              confirm: { title: "t", text: "x".repeat(900), confirm: "y" },
+            },
+          ]),
+        ),
+      ),
+    ).toEqual([]);
   });
 
   it("rows are left out when there are none", () => {

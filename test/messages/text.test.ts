@@ -14,7 +14,10 @@ import {
 } from "../../src/messages/text.ts";
 import { hostileTexts } from "./hostile.ts";
 
-const anything = fc.oneof(fc.constantFrom(...hostileTexts), fc.string({ unit: "binary", maxLength: 200 }));
+const anything = fc.oneof(
+  fc.constantFrom(...hostileTexts),
+  fc.string({ unit: "binary", maxLength: 200 }),
+);
 // oxlint-disable-next-line no-control-regex -- what must not be there
 const unseen = /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]/;
 
@@ -43,11 +46,15 @@ describe("text from outside, put into a message", () => {
 
   it("is cut at whole characters, with a sign that it was", () => {
     fc.assert(
-      fc.property(fc.string({ unit: "grapheme", maxLength: 60 }), fc.integer({ min: 1, max: 20 }), (text, most) => {
-        const shown = plain(text, most);
-        expect([...shown].length).toBeLessThanOrEqual(most);
-        expect(shown.isWellFormed()).toBe(text.isWellFormed() || shown.isWellFormed());
-      }),
+      fc.property(
+        fc.string({ unit: "grapheme", maxLength: 60 }),
+        fc.integer({ min: 1, max: 20 }),
+        (text, most) => {
+          const shown = plain(text, most);
+          expect([...shown].length).toBeLessThanOrEqual(most);
+          expect(shown.isWellFormed()).toBe(text.isWellFormed() || shown.isWellFormed());
+        },
+      ),
       { numRuns: 500 },
     );
     expect(plain("🟢".repeat(9), 4)).toBe("🟢🟢🟢…");
@@ -75,7 +82,9 @@ describe("mentions and links", () => {
 
 describe("times and lengths of time", () => {
   it("are shown in the reader's own zone, with UTC for those who can't", () => {
-    expect(when(Date.UTC(2026, 10, 20, 12, 1, 7)).value).toBe("<!date^1795176067^{time_secs}|12:01:07 UTC>");
+    expect(when(Date.UTC(2026, 10, 20, 12, 1, 7)).value).toBe(
+      "<!date^1795176067^{time_secs}|12:01:07 UTC>",
+    );
   });
 
   it.each([
@@ -94,7 +103,10 @@ describe("times and lengths of time", () => {
 
   it("never say 60 of anything", () => {
     fc.assert(
-      fc.property(fc.integer({ min: 0, max: 1e9 }), (ms) => void expect(duration(ms)).not.toMatch(/\b60 (s|min)/)),
+      fc.property(
+        fc.integer({ min: 0, max: 1e9 }),
+        (ms) => void expect(duration(ms)).not.toMatch(/\b60 (s|min)/),
+      ),
       { numRuns: 500 },
     );
   });

@@ -44,24 +44,34 @@ const rows = new Map(
     .split("\n")
     .slice(1)
     .map((line) => {
-      const [name = "", commandClass = "", approvals = "", ...may] = line.trim().split(/\s{2,}|(?<=\s)(?=yes|-)/);
-      return [name, { commandClass, approvals: Number(approvals), may: may.map((one) => one.trim() === "yes") }] as const;
+      const [name = "", commandClass = "", approvals = "", ...may] = line
+        .trim()
+        .split(/\s{2,}|(?<=\s)(?=yes|-)/);
+      return [
+        name,
+        { commandClass, approvals: Number(approvals), may: may.map((one) => one.trim() === "yes") },
+      ] as const;
     }),
 );
 
 /** Nobody is in any list but the one that the column is about. */
-const nobody = policyOf(`access: { view: [], operate: [], approve: [], administer: [], breakGlass: [] }`);
+const nobody = policyOf(
+  `access: { view: [], operate: [], approve: [], administer: [], breakGlass: [] }`,
+);
 
 describe("who may run what", () => {
-  it.each(commands.map((command) => [command.name, command] as const))("is written down here for %s", (name, command) => {
-    const row = rows.get(name);
-    if (!row) throw new Error(`${name} has no row in the matrix: decide who may run it`);
-    const [found] = permissionMatrix(nobody, [command]);
-    expect(found).toMatchObject({ class: row.commandClass, approvals: row.approvals });
-    expect(Object.fromEntries(roles.map((role) => [role, found?.may[role]]))).toEqual(
-      Object.fromEntries(roles.map((role, index) => [role, row.may[index]])),
-    );
-  });
+  it.each(commands.map((command) => [command.name, command] as const))(
+    "is written down here for %s",
+    (name, command) => {
+      const row = rows.get(name);
+      if (!row) throw new Error(`${name} has no row in the matrix: decide who may run it`);
+      const [found] = permissionMatrix(nobody, [command]);
+      expect(found).toMatchObject({ class: row.commandClass, approvals: row.approvals });
+      expect(Object.fromEntries(roles.map((role) => [role, found?.may[role]]))).toEqual(
+        Object.fromEntries(roles.map((role, index) => [role, row.may[index]])),
+      );
+    },
+  );
 
   it("has no row for a command that isn't there", () => {
     const names = new Set<string>(commands.map(({ name }) => name));
@@ -76,7 +86,8 @@ describe("who may run what", () => {
   it("never lets a role change anything without a policy, and lets every full member look", () => {
     for (const { class: of, may } of permissionMatrix(emptyPolicy(), commands)) {
       const { member, operate, approve, administer, breakGlass, ...others } = may;
-      if (of === "read") expect([member, operate, approve, administer, breakGlass]).toEqual(Array(5).fill(true));
+      if (of === "read")
+        expect([member, operate, approve, administer, breakGlass]).toEqual(Array(5).fill(true));
       else expect(member).toBe(false);
       expect([others.external, others.bot, others.deactivated]).toEqual([false, false, false]);
     }

@@ -10,15 +10,29 @@ import { ask, member, policy, restartOf } from "./asking.ts";
 import { type WorkerHere, workerHere } from "./worker-here.ts";
 
 /** A restart that needs approvals, with these people's yes. */
-async function approved(here: WorkerHere, voters: readonly string[], required = voters.length): Promise<string> {
-  const approval = { required, expiresMs: 60_000, why: "the rule", evidence: [["State now", "RUNNING"]] as const };
+async function approved(
+  here: WorkerHere,
+  voters: readonly string[],
+  required = voters.length,
+): Promise<string> {
+  const approval = {
+    required,
+    expiresMs: 60_000,
+    why: "the rule",
+    evidence: [["State now", "RUNNING"]] as const,
+  };
   const request = await ask(here.by.store, restartOf(await here.vm("web-2"), { approval }));
   for (const id of voters) await vote(here, request, id);
   return request.record.id;
 }
 
 async function vote(here: WorkerHere, request: StoredRequest, id: string) {
-  return here.by.store.vote(request, member(id), "approve", request.record.approval?.digest.slice(0, 16) ?? "");
+  return here.by.store.vote(
+    request,
+    member(id),
+    "approve",
+    request.record.approval?.digest.slice(0, 16) ?? "",
+  );
 }
 
 async function verdict(here: WorkerHere, id: string) {
@@ -27,7 +41,8 @@ async function verdict(here: WorkerHere, id: string) {
   return gate(request, restart, { vms: [request.record.target.id] }, here.by);
 }
 
-const alarms = async (here: WorkerHere) => (await here.audit()).filter(({ what }) => what === "alarm");
+const alarms = async (here: WorkerHere) =>
+  (await here.audit()).filter(({ what }) => what === "alarm");
 
 describe("approvals, counted again right before the send", () => {
   it("open the gate when those who gave them still may", async () => {
@@ -44,7 +59,10 @@ describe("approvals, counted again right before the send", () => {
     await using here = await workerHere();
     const id = await approved(here, ["U0AMIR"]);
     here.people.set("U0AMIR", now);
-    expect(await verdict(here, id)).toMatchObject({ is: "closed", why: "0 of 1 approvals count today" });
+    expect(await verdict(here, id)).toMatchObject({
+      is: "closed",
+      why: "0 of 1 approvals count today",
+    });
     expect(await alarms(here)).toEqual([]);
   });
 
@@ -85,7 +103,10 @@ describe("somebody with a hand in Redis", () => {
   });
 
   it.each<[string, (record: RequestRecord) => RequestRecord]>([
-    ["the target", (record) => ({ ...record, target: { ...record.target, id: "vm-payments-db-1" } })],
+    [
+      "the target",
+      (record) => ({ ...record, target: { ...record.target, id: "vm-payments-db-1" } }),
+    ],
     ["the arguments", (record) => ({ ...record, input: { vms: ["vm-payments-db-1"] } })],
     ["the command", (record) => ({ ...record, command: "vm stop" })],
     ["the reason", (record) => ({ ...record, reason: "something else" })],
@@ -95,10 +116,16 @@ describe("somebody with a hand in Redis", () => {
     ["how many are needed", (record) => withApproval(record, { required: 0 })],
     ["when it expires", (record) => withApproval(record, { expiresAt: Number.MAX_SAFE_INTEGER })],
     ["the digest", (record) => withApproval(record, { digest: "0".repeat(64) })],
-    ["that approvals are needed at all", ({ approval: _gone, ...record }) => record as RequestRecord],
+    [
+      "that approvals are needed at all",
+      ({ approval: _gone, ...record }) => record as RequestRecord,
+    ],
   ])("who changes %s is refused, with an alarm", async (_what, change) => {
     await using here = await workerHere();
-    here.by.policy = { ...policy, approvals: [{ operations: ["vm.*"], required: 1, expiresMs: 60_000 }] };
+    here.by.policy = {
+      ...policy,
+      approvals: [{ operations: ["vm.*"], required: 1, expiresMs: 60_000 }],
+    };
     const id = await approved(here, ["U0AMIR"]);
     await here.edit(id, change);
     expect((await verdict(here, id)).is).toBe("closed");
@@ -111,7 +138,10 @@ function withApproval(
   record: RequestRecord,
   over: Partial<NonNullable<RequestRecord["approval"]>>,
 ): RequestRecord {
-  return { ...record, approval: { ...record.approval, ...over } as NonNullable<RequestRecord["approval"]> };
+  return {
+    ...record,
+    approval: { ...record.approval, ...over } as NonNullable<RequestRecord["approval"]>,
+  };
 }
 
 describe("a project that is deleted", () => {
@@ -134,9 +164,14 @@ describe("a project that is deleted", () => {
     };
     expect((await look()).is).toBe("open");
     here.compute.edit.addVm({ project: "ml", name: "fresh" });
-    expect(await look()).toMatchObject({ is: "closed", why: "ml changed since it was asked: fresh came" });
+    expect(await look()).toMatchObject({
+      is: "closed",
+      why: "ml changed since it was asked: fresh came",
+    });
     here.compute.edit.removeVm({ vm: "gpu-1" });
-    expect(await look()).toMatchObject({ why: "ml changed since it was asked: fresh came; gpu-1 went" });
+    expect(await look()).toMatchObject({
+      why: "ml changed since it was asked: fresh came; gpu-1 went",
+    });
   });
 });
 

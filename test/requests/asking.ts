@@ -19,7 +19,14 @@ timing: { approvalExpires: 1m }
 `);
 
 export function member(id: string, over: Partial<Person> = {}): Person {
-  return { id, teamId: ourTeamId, name: id.slice(2).toLowerCase(), kind: "member", groups: [], ...over };
+  return {
+    id,
+    teamId: ourTeamId,
+    name: id.slice(2).toLowerCase(),
+    kind: "member",
+    groups: [],
+    ...over,
+  };
 }
 
 export function vmTarget(name: string, over: Partial<Target> = {}): Target {
@@ -47,7 +54,12 @@ export function restartOf(target: Target, over: Partial<Submission> = {}): Submi
     channelId: "C01OPS",
     via: "command",
     askId: `ask-${asked}`,
-    approval: { required: 1, expiresMs: 60_000, why: "the rule", evidence: [["State now", "RUNNING"]] },
+    approval: {
+      required: 1,
+      expiresMs: 60_000,
+      why: "the rule",
+      evidence: [["State now", "RUNNING"]],
+    },
     ...over,
   };
 }

@@ -10,7 +10,8 @@ import { ask, auditOf, member, restartOf, vmTarget } from "./asking.ts";
 async function journal(connections: number) {
   const first = await testRedis();
   const clients: RedisClient[] = [first.redis];
-  for (let n = 1; n < connections; n += 1) clients.push(await connectRedis(first.url, "commands", silentLog()));
+  for (let n = 1; n < connections; n += 1)
+    clients.push(await connectRedis(first.url, "commands", silentLog()));
   onTestFinished(() => {
     for (const client of clients) client.disconnect();
   });
@@ -29,7 +30,12 @@ describe("votes on 500 requests from many connections at once", () => {
     const { stores, client, key } = await journal(4);
     const requests = await Promise.all(
       Array.from({ length: 500 }, (_, n) =>
-        ask(stores[0], restartOf(vmTarget(`web-${n}`), { approval: { required: 2, expiresMs: 60_000, why: "", evidence: [] } })),
+        ask(
+          stores[0],
+          restartOf(vmTarget(`web-${n}`), {
+            approval: { required: 2, expiresMs: 60_000, why: "", evidence: [] },
+          }),
+        ),
       ),
     );
     const voters = ["U0AMIR", "U0ADA", "U0BEA", "U0CARL", "U0OLIVIA"].map((id) => member(id));
@@ -48,7 +54,9 @@ describe("votes on 500 requests from many connections at once", () => {
       const all = outcomes.get(request.record.id) ?? [];
       expect(all.filter(({ is }) => is === "authorized")).toHaveLength(1);
       expect(all.filter(({ is }) => is === "counted")).toHaveLength(1);
-      expect(all.filter((one) => one.is === "refused" && one.why === "own").length).toBeGreaterThanOrEqual(2);
+      expect(
+        all.filter((one) => one.is === "refused" && one.why === "own").length,
+      ).toBeGreaterThanOrEqual(2);
       const after = await stores[0].get(request.record.id);
       expect(after).toMatchObject({ state: "authorized", final: false });
       expect(after?.votes).toHaveLength(2);
@@ -57,7 +65,9 @@ describe("votes on 500 requests from many connections at once", () => {
     const audit = await auditOf(client as never, key("audit"));
     expect(audit.filter(({ vote }) => vote === "approve")).toHaveLength(1000);
     const histories = await Promise.all(requests.map(({ record }) => stores[0].history(record.id)));
-    expect(histories.every((steps) => steps.filter(({ state }) => state === "authorized").length === 1)).toBe(true);
+    expect(
+      histories.every((steps) => steps.filter(({ state }) => state === "authorized").length === 1),
+    ).toBe(true);
   });
 
   it("end denied in 300 of 300 races between approve and deny", async () => {
@@ -68,8 +78,10 @@ describe("votes on 500 requests from many connections at once", () => {
     );
     const ends = await Promise.all(
       requests.map(async (request, n) => {
-        const approve = () => (others[0] ?? store).vote(request, member("U0AMIR"), "approve", digestOf(request));
-        const deny = () => (others[1] ?? store).vote(request, member("U0ADA"), "deny", digestOf(request));
+        const approve = () =>
+          (others[0] ?? store).vote(request, member("U0AMIR"), "approve", digestOf(request));
+        const deny = () =>
+          (others[1] ?? store).vote(request, member("U0ADA"), "deny", digestOf(request));
         const both = n % 2 === 0 ? [approve(), deny()] : [deny(), approve()];
         const said = await Promise.all(both);
         expect(said.filter(({ is }) => is === "denied")).toHaveLength(1);
@@ -99,17 +111,27 @@ describe("one vote", () => {
     const [store] = stores;
     const request = await ask(
       store,
-      restartOf(vmTarget("twice"), { approval: { required: 2, expiresMs: 60_000, why: "", evidence: [] } }),
+      restartOf(vmTarget("twice"), {
+        approval: { required: 2, expiresMs: 60_000, why: "", evidence: [] },
+      }),
     );
     const amir = member("U0AMIR");
-    expect(await store.vote(request, amir, "approve", digestOf(request))).toEqual({ is: "counted", approvals: 1 });
-    expect(await store.vote(request, amir, "approve", digestOf(request))).toEqual({ is: "refused", why: "twice" });
+    expect(await store.vote(request, amir, "approve", digestOf(request))).toEqual({
+      is: "counted",
+      approvals: 1,
+    });
+    expect(await store.vote(request, amir, "approve", digestOf(request))).toEqual({
+      is: "refused",
+      why: "twice",
+    });
     expect(await store.vote(request, amir, "deny", digestOf(request))).toEqual({ is: "denied" });
     expect(await store.vote(request, member("U0ADA"), "approve", digestOf(request))).toEqual({
       is: "refused",
       why: "over",
     });
-    expect((await store.get(request.record.id))?.votes).toMatchObject([{ voterId: "U0AMIR", vote: "deny" }]);
+    expect((await store.get(request.record.id))?.votes).toMatchObject([
+      { voterId: "U0AMIR", vote: "deny" },
+    ]);
   });
 
   it("on another digest, or on too few digits of it, doesn't count", async () => {
@@ -118,9 +140,20 @@ describe("one vote", () => {
     const other = await ask(stores[0], restartOf(vmTarget("other")));
     const own = digestOf(request);
     const flipped = `${own.slice(0, 15)}${own.endsWith("0") ? "1" : "0"}`;
-    for (const seen of ["", own.slice(0, 15), flipped, own.toUpperCase(), digestOf(other), `${own}00`, "%".repeat(16)]) {
+    for (const seen of [
+      "",
+      own.slice(0, 15),
+      flipped,
+      own.toUpperCase(),
+      digestOf(other),
+      `${own}00`,
+      "%".repeat(16),
+    ]) {
       if (seen === own) continue;
-      expect(await stores[0].vote(request, member("U0AMIR"), "approve", seen)).toEqual({ is: "refused", why: "unknown" });
+      expect(await stores[0].vote(request, member("U0AMIR"), "approve", seen)).toEqual({
+        is: "refused",
+        why: "unknown",
+      });
     }
     expect((await stores[0].get(request.record.id))?.votes).toEqual([]);
   });
@@ -130,9 +163,12 @@ describe("one vote", () => {
     const [store] = stores;
     const request = await ask(
       store,
-      restartOf(vmTarget("late"), { approval: { required: 1, expiresMs: 5, why: "", evidence: [] } }),
+      restartOf(vmTarget("late"), {
+        approval: { required: 1, expiresMs: 5, why: "", evidence: [] },
+      }),
     );
-    while ((await store.now()) <= (request.record.approval?.expiresAt ?? 0)) await Promise.resolve();
+    while ((await store.now()) <= (request.record.approval?.expiresAt ?? 0))
+      await Promise.resolve();
     expect(await store.vote(request, member("U0AMIR"), "approve", digestOf(request))).toEqual({
       is: "refused",
       why: "expired",
@@ -144,10 +180,14 @@ describe("one vote", () => {
     const { stores } = await journal(1);
     const [store] = stores;
     const request = await ask(store, restartOf(vmTarget("stop")));
-    expect((await store.vote(request, member("U0AMIR"), "approve", digestOf(request))).is).toBe("authorized");
+    expect((await store.vote(request, member("U0AMIR"), "approve", digestOf(request))).is).toBe(
+      "authorized",
+    );
     const authorized = await store.get(request.record.id);
     if (!authorized) throw new Error("it is gone");
-    expect((await store.vote(request, member("U0ADA"), "deny", digestOf(request))).is).toBe("denied");
+    expect((await store.vote(request, member("U0ADA"), "deny", digestOf(request))).is).toBe(
+      "denied",
+    );
     const claim = await store.move(authorized, {
       state: "sending",
       progress: authorized.progress,
@@ -165,10 +205,19 @@ describe("one vote", () => {
     await store.vote(request, member("U0AMIR"), "approve", digestOf(request));
     const authorized = await store.get(request.record.id);
     if (!authorized) throw new Error("it is gone");
-    const claim = { state: "sending", progress: {}, why: "claimed", owner: "w-1", claim: { vmIds: [] } } as const;
+    const claim = {
+      state: "sending",
+      progress: {},
+      why: "claimed",
+      owner: "w-1",
+      claim: { vmIds: [] },
+    } as const;
     expect((await store.move(authorized, claim)).is).toBe("moved");
     for (const vote of ["approve", "deny"] as const) {
-      expect(await store.vote(request, member("U0ADA"), vote, digestOf(request))).toEqual({ is: "refused", why: "over" });
+      expect(await store.vote(request, member("U0ADA"), vote, digestOf(request))).toEqual({
+        is: "refused",
+        why: "over",
+      });
     }
     expect((await store.get(request.record.id))?.state).toBe("sending");
   });
@@ -188,6 +237,8 @@ describe("one vote", () => {
     const { stores, client } = await journal(1);
     const request = await ask(stores[0], restartOf(vmTarget("noscript")));
     await client.script("FLUSH");
-    expect((await stores[0].vote(request, member("U0AMIR"), "approve", digestOf(request))).is).toBe("authorized");
+    expect((await stores[0].vote(request, member("U0AMIR"), "approve", digestOf(request))).is).toBe(
+      "authorized",
+    );
   });
 });

@@ -13,7 +13,13 @@ const vm: Vm = {
   attestation: { enabled: true, measurement: "a".repeat(64) },
 };
 
-const past = (over: { command?: string; state?: string; tookMs?: number; agoMs: number; by?: string }) =>
+const past = (over: {
+  command?: string;
+  state?: string;
+  tookMs?: number;
+  agoMs: number;
+  by?: string;
+}) =>
   ({
     record: {
       command: over.command ?? "vm restore",
@@ -46,7 +52,14 @@ describe("what an approver sees", () => {
       past({ agoMs: 60 * minute, by: "sixth" }),
     ];
     const shown = Object.fromEntries(
-      gatherEvidence({ seen: vm, vms: [], snapshot: snapshot as never, last, command: "vm restore", now }),
+      gatherEvidence({
+        seen: vm,
+        vms: [],
+        snapshot: snapshot as never,
+        last,
+        command: "vm restore",
+        now,
+      }),
     );
     expect(shown).toMatchObject({
       "State now": "RUNNING",

@@ -19,14 +19,20 @@ describe("the gate before a send", () => {
   it("opens for the same VM, the same policy and a requester who still may", async () => {
     await using here = await workerHere();
     const seen = await verdict(await asked(here), here);
-    expect(seen).toMatchObject({ is: "open", before: { id: "vm-payments-web-2", status: "RUNNING" } });
+    expect(seen).toMatchObject({
+      is: "open",
+      before: { id: "vm-payments-web-2", status: "RUNNING" },
+    });
   });
 
   it("closes when the policy is another one than the one it was asked under", async () => {
     await using here = await workerHere();
     const request = await asked(here);
     here.by.policyVersion = "v2";
-    expect(await verdict(request, here)).toMatchObject({ is: "closed", why: expect.stringMatching(/policy changed/) });
+    expect(await verdict(request, here)).toMatchObject({
+      is: "closed",
+      why: expect.stringMatching(/policy changed/),
+    });
   });
 
   it.each([
@@ -54,7 +60,10 @@ describe("the gate before a send", () => {
     const request = await asked(here);
     here.compute.edit.renameVm({ vm: "web-2", name: "web-9" });
     here.compute.edit.renameVm({ vm: "db-1", name: "web-2" });
-    expect(await verdict(request, here)).toMatchObject({ is: "closed", why: "web-2 is called web-9 now" });
+    expect(await verdict(request, here)).toMatchObject({
+      is: "closed",
+      why: "web-2 is called web-9 now",
+    });
   });
 
   it("closes when the VM has other specs, and says which", async () => {
@@ -86,7 +95,10 @@ describe("the gate before a send", () => {
     await using here = await workerHere();
     const request = await asked(here);
     here.compute.weather({ status: 401 });
-    expect(await verdict(request, here)).toMatchObject({ is: "closed", hint: expect.stringMatching(/COMPUTE_API_KEY/) });
+    expect(await verdict(request, here)).toMatchObject({
+      is: "closed",
+      hint: expect.stringMatching(/COMPUTE_API_KEY/),
+    });
   });
 
   it("waits while the VM is changing, and closes in a state that it doesn't know", async () => {
@@ -95,7 +107,10 @@ describe("the gate before a send", () => {
     here.compute.edit.setStatus({ vm: "web-2", status: "REBOOTING" });
     expect((await verdict(request, here)).is).toBe("later");
     here.compute.edit.setStatus({ vm: "web-2", status: "MIGRATING" });
-    expect(await verdict(request, here)).toMatchObject({ is: "closed", why: expect.stringMatching(/MIGRATING/) });
+    expect(await verdict(request, here)).toMatchObject({
+      is: "closed",
+      why: expect.stringMatching(/MIGRATING/),
+    });
   });
 
   it("holds protection against projects that gained a protected VM after they were asked about", async () => {
@@ -104,9 +119,19 @@ describe("the gate before a send", () => {
       `access: { operate: ["U0OLIVIA"], approve: ["U0AMIR"] }\nprotect: ["vault-*"]\napprovals: [{ operations: ["project.delete"], required: 0 }]`,
     );
     const project = here.compute.project("ml");
-    const target = { kind: "project" as const, id: project.id, name: "ml", projectId: project.id, status: "ACTIVE" };
+    const target = {
+      kind: "project" as const,
+      id: project.id,
+      name: "ml",
+      projectId: project.id,
+      status: "ACTIVE",
+    };
     const { approval: _none, ...plain } = restartOf(target);
-    const request = await ask(here.by.store, { ...plain, command: deleteProject, input: { project: project.id } });
+    const request = await ask(here.by.store, {
+      ...plain,
+      command: deleteProject,
+      input: { project: project.id },
+    });
     const input = { project: project.id };
     expect((await gate(request, deleteProject, input, here.by)).is).toBe("open");
     here.compute.edit.addVm({ project: "ml", name: "vault-7" });
@@ -120,7 +145,13 @@ describe("the gate before a send", () => {
 describe("what was asked about and what stands", () => {
   it("differ by name, time of creation and specs, not by what the service doesn't tell", () => {
     const was = vmTarget("a", { createdAt: "2026-01-01T00:00:00Z", specs: { cpu: 2, memory: 4 } });
-    const is = { id: was.id, projectId: "p", name: "a", status: "STOPPED", createdAt: "2026-01-01T00:00:00Z" };
+    const is = {
+      id: was.id,
+      projectId: "p",
+      name: "a",
+      status: "STOPPED",
+      createdAt: "2026-01-01T00:00:00Z",
+    };
     expect(difference(was, is)).toBeUndefined();
     expect(difference(was, { ...is, specs: { cpu: 2 } })).toBeUndefined();
     expect(difference(was, { ...is, name: "b" })).toBe("a is called b now");
@@ -131,7 +162,10 @@ describe("what was asked about and what stands", () => {
   it("are read with the VMs of a project, and all projects of a name for one that is to be made", async () => {
     await using here = await workerHere();
     const { id } = here.compute.project("payments");
-    const read = await readTarget({ kind: "project", id, name: "payments", projectId: id, status: "" }, here.by);
+    const read = await readTarget(
+      { kind: "project", id, name: "payments", projectId: id, status: "" },
+      here.by,
+    );
     expect(read.vms.map(({ name }) => name).toSorted()).toEqual(["db-1", "web-1", "web-2"]);
     const none = { kind: "project" as const, id: "", name: "new-one", projectId: "", status: "" };
     expect(await readTarget(none, here.by)).toEqual({ seen: [], vms: [] });

@@ -62,7 +62,9 @@ const words = (message: unknown) => JSON.stringify(message);
 
 describe("the card of a request that waits for approval", () => {
   it("shows who asks for what and why, the evidence, the digest, how many are missing, and who may decide", () => {
-    const card = words(renderCard(stored({ votes: [vote("amir")] }), restore, ["S02LEADS", "U0ADA", "*", "x"]));
+    const card = words(
+      renderCard(stored({ votes: [vote("amir")] }), restore, ["S02LEADS", "U0ADA", "*", "x"]),
+    );
     for (const part of [
       "olivia",
       "`db-1` in payments",
@@ -99,16 +101,29 @@ describe("the card of a request that waits for approval", () => {
       { ...record, input: { ...record.input, snapshot: "snap-43" } },
       { ...record, reason: "else" },
       { ...record, requester: { ...record.requester, name: "ada" } },
-      { ...record, approval: { ...record.approval, required: 1 } as NonNullable<RequestRecord["approval"]> },
-      { ...record, approval: { ...record.approval, digest: "f".repeat(64) } as NonNullable<RequestRecord["approval"]> },
+      {
+        ...record,
+        approval: { ...record.approval, required: 1 } as NonNullable<RequestRecord["approval"]>,
+      },
+      {
+        ...record,
+        approval: { ...record.approval, digest: "f".repeat(64) } as NonNullable<
+          RequestRecord["approval"]
+        >,
+      },
     ];
-    for (const other of others) expect(words(renderCard(stored({ record: other }), restore))).not.toBe(base);
+    for (const other of others)
+      expect(words(renderCard(stored({ record: other }), restore))).not.toBe(base);
   });
 });
 
 describe("the card and the result of a request that was decided", () => {
   it("say who denied it, and offer no way to run it", () => {
-    const denied = stored({ state: "denied", final: true, votes: [vote("amir"), vote("ada", "deny")] });
+    const denied = stored({
+      state: "denied",
+      final: true,
+      votes: [vote("amir"), vote("ada", "deny")],
+    });
     expect(words(renderCard(denied, restore))).toContain("Denied by ada.");
     expect(words(renderCard(denied, restore))).not.toContain('"actions"');
     expect(words(renderResult(denied, restore))).toContain("Denied by ada.");
@@ -116,7 +131,11 @@ describe("the card and the result of a request that was decided", () => {
   });
 
   it("offer to ask again when it expired", () => {
-    const expired = stored({ state: "expired", final: true, progress: { why: "nobody approved it in time" } });
+    const expired = stored({
+      state: "expired",
+      final: true,
+      progress: { why: "nobody approved it in time" },
+    });
     const card = words(renderCard(expired, restore));
     expect(card).toContain("nobody approved it in time");
     expect(card).toContain('"Ask again"');
@@ -144,14 +163,23 @@ describe("a card with hostile words in it", () => {
       reason: evil,
       requester: { ...record.requester, name: evil },
       input: { vm: evil, snapshot: evil },
-      approval: { ...record.approval, why: evil, evidence: [[evil, evil]] } as NonNullable<RequestRecord["approval"]>,
+      approval: { ...record.approval, why: evil, evidence: [[evil, evil]] } as NonNullable<
+        RequestRecord["approval"]
+      >,
     };
-    const shown = stored({ record: hostile, votes: [{ ...vote("amir"), name: evil }], progress: { why: evil, hint: evil } });
+    const shown = stored({
+      record: hostile,
+      votes: [{ ...vote("amir"), name: evil }],
+      progress: { why: evil, hint: evil },
+    });
     const states = ["draft", "authorized", "unknown", "denied", "expired", "rejected"] as const;
     for (const state of states) {
       const final = !["draft", "authorized", "unknown"].includes(state);
       for (const command of [restart, restore, deleteProject]) {
-        const all = words([renderCard({ ...shown, state, final }, command), renderResult({ ...shown, state, final }, command)]);
+        const all = words([
+          renderCard({ ...shown, state, final }, command),
+          renderResult({ ...shown, state, final }, command),
+        ]);
         expect(all).not.toMatch(/<!channel|<https|<@U0ADA/);
       }
     }

@@ -15,13 +15,21 @@ const atOnce = (name: string) => {
   return plain;
 };
 
-const claim: Move = { state: "sending", progress: {}, why: "claimed", owner: "w-1", claim: { vmIds: [] } };
+const claim: Move = {
+  state: "sending",
+  progress: {},
+  why: "claimed",
+  owner: "w-1",
+  claim: { vmIds: [] },
+};
 
 describe("writing a request down", () => {
   it("makes one request of 50 equal asks at once, and of a delivery that comes again", async () => {
     await using here = await journal();
     const ids = await Promise.all(
-      Array.from({ length: 50 }, (_, n) => ask(here.store, { ...atOnce("a"), askId: `ask-same-${n % 5}` })),
+      Array.from({ length: 50 }, (_, n) =>
+        ask(here.store, { ...atOnce("a"), askId: `ask-same-${n % 5}` }),
+      ),
     );
     expect(new Set(ids.map(({ record }) => record.id)).size).toBe(1);
     expect(await here.store.openCount()).toBe(1);
@@ -57,7 +65,9 @@ describe("moving a request", () => {
     await using here = await journal();
     const request = await ask(here.store, atOnce("a"));
     const moves = await Promise.all(
-      Array.from({ length: 200 }, (_, n) => here.store.move(request, { ...claim, owner: `w-${n}` })),
+      Array.from({ length: 200 }, (_, n) =>
+        here.store.move(request, { ...claim, owner: `w-${n}` }),
+      ),
     );
     expect(moves.filter(({ is }) => is === "moved")).toHaveLength(1);
     expect(moves.filter(({ is }) => is === "changed")).toHaveLength(199);
@@ -83,7 +93,10 @@ describe("moving a request", () => {
     await using here = await journal();
     const request = await ask(here.store, atOnce("a"));
     await here.store.freeze({ by: "ada", reason: "storage" });
-    expect(await here.store.move(request, claim)).toMatchObject({ is: "frozen", freeze: { by: "ada" } });
+    expect(await here.store.move(request, claim)).toMatchObject({
+      is: "frozen",
+      freeze: { by: "ada" },
+    });
     expect(await here.store.freeze({ by: "bob", reason: "other" })).toBe(false);
     expect(await here.store.thaw("U0ADA")).toBe(true);
     expect((await here.store.move(request, claim)).is).toBe("moved");
@@ -92,7 +105,9 @@ describe("moving a request", () => {
   it("the journal doesn't know is refused before Redis is asked", async () => {
     await using here = await journal();
     const request = await ask(here.store, restartOf(vmTarget("a")));
-    await expect(here.store.move(request, { state: "done", progress: {} })).rejects.toThrow(/can't move/);
+    await expect(here.store.move(request, { state: "done", progress: {} })).rejects.toThrow(
+      /can't move/,
+    );
     expect((await here.store.get(request.record.id))?.revision).toBe(1);
   });
 });
@@ -130,7 +145,9 @@ describe("the sweeper", () => {
       state: "cancelled",
       progress: { why: "the policy changed while this waited for approval" },
     });
-    const ends = (await here.audit()).filter(({ move }) => move === "cancelled" || move === "expired");
+    const ends = (await here.audit()).filter(
+      ({ move }) => move === "cancelled" || move === "expired",
+    );
     expect(ends).toHaveLength(2);
   });
 });

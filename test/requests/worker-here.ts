@@ -11,7 +11,10 @@ import { openLedger } from "../../src/requests/ledger.ts";
 import type { Performing } from "../../src/requests/performing.ts";
 import type { RequestRecord } from "../../src/requests/record.ts";
 import { createStore } from "../../src/requests/store.ts";
-import { type SandboxCompute, startSandboxCompute } from "../../src/sandbox/compute/start-sandbox-compute.ts";
+import {
+  type SandboxCompute,
+  startSandboxCompute,
+} from "../../src/sandbox/compute/start-sandbox-compute.ts";
 import { targetOfVm } from "../../src/slack/resolve.ts";
 import { testRedis } from "../support/with-redis.ts";
 import { auditOf, member, ourTeamId, policy } from "./asking.ts";
@@ -81,7 +84,11 @@ export async function workerHere(): Promise<WorkerHere> {
     },
     async edit(id, change) {
       const text = (await redis.hget(requestKey(id), "record")) ?? "{}";
-      await redis.hset(requestKey(id), "record", JSON.stringify(change(JSON.parse(text) as RequestRecord)));
+      await redis.hset(
+        requestKey(id),
+        "record",
+        JSON.stringify(change(JSON.parse(text) as RequestRecord)),
+      );
     },
     async [Symbol.asyncDispose]() {
       await ledger.close();

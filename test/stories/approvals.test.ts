@@ -32,14 +32,22 @@ async function busy(world: TestWorld, vmId: string) {
   return () => world.client.del(lock);
 }
 
-const writes = (world: TestWorld) => world.compute.writes().map(({ method, path }) => `${method} ${path}`);
+const writes = (world: TestWorld) =>
+  world.compute.writes().map(({ method, path }) => `${method} ${path}`);
 
 describe("a vote that doesn't count", () => {
   let world: TestWorld;
   let card: SeenMessage;
   beforeAll(async () => {
     world = await startWorld({ policy: restartsNeedOne, receive: "http" });
-    await world.slack.edit.setGroupMembers("leads", ["amir", "ada", "gina", "stan", "deploybot", "dora"]);
+    await world.slack.edit.setGroupMembers("leads", [
+      "amir",
+      "ada",
+      "gina",
+      "stan",
+      "deploybot",
+      "dora",
+    ]);
     card = await waits(world, "web-2");
   });
   afterAll(() => world.close());
@@ -56,11 +64,18 @@ describe("a vote that doesn't count", () => {
     const { id: voter } = personOf(world.slack.workspace, who);
     const before = world.slack.workspace.ephemerals.length;
     for (const label of ["Approve", "Deny"]) {
-      expect(await sendSigned(world, pressPayload(world, who, card, buttonOn(card, label)))).toBe(200);
+      expect(await sendSigned(world, pressPayload(world, who, card, buttonOn(card, label)))).toBe(
+        200,
+      );
     }
     await world.slack.until(() => world.slack.workspace.ephemerals.length >= before + 2);
-    const noted = (await trail(world)).filter(({ what, who: by }) => what === "vote-refused" && by === voter);
-    expect(noted).toMatchObject([{ request: id, why }, { request: id, why }]);
+    const noted = (await trail(world)).filter(
+      ({ what, who: by }) => what === "vote-refused" && by === voter,
+    );
+    expect(noted).toMatchObject([
+      { request: id, why },
+      { request: id, why },
+    ]);
     expect(await world.store.get(id)).toMatchObject({ state: "draft", votes: [] });
   });
 
@@ -77,7 +92,13 @@ describe("a vote that doesn't count", () => {
     const { id } = request.record;
     const right = { request: id, digest: request.record.approval?.digest.slice(0, 16) ?? "" };
     const forged = forgeries(right, 500);
-    const actions = ["vote:approve", "vote:deny", "vote:approve:", "request:approve", "vote:__proto__"];
+    const actions = [
+      "vote:approve",
+      "vote:deny",
+      "vote:approve:",
+      "request:approve",
+      "vote:__proto__",
+    ];
     const before = world.slack.workspace.ephemerals.length;
     let next = 0;
     const sender = async () => {
@@ -87,8 +108,14 @@ describe("a vote that doesn't count", () => {
       }
     };
     await Promise.all(Array.from({ length: 10 }, sender));
-    await world.slack.until(() => world.slack.workspace.ephemerals.length >= before + forged.length);
-    expect(await world.store.get(id)).toMatchObject({ state: "draft", votes: [], revision: request.revision });
+    await world.slack.until(
+      () => world.slack.workspace.ephemerals.length >= before + forged.length,
+    );
+    expect(await world.store.get(id)).toMatchObject({
+      state: "draft",
+      votes: [],
+      revision: request.revision,
+    });
     expect(writes(world)).toEqual([]);
     await world.amir.presses("Approve", { in: card.ts });
     expect((await world.ended("vm restart")).state).toBe("done");
@@ -97,7 +124,10 @@ describe("a vote that doesn't count", () => {
   it("comes after the end: a replayed press is told that it is decided", async () => {
     const [request] = await world.store.getMany(await world.store.recentIds({}, 1));
     const digest = request?.record.approval?.digest.slice(0, 16);
-    const pressed = { action: "vote:deny", value: JSON.stringify({ request: request?.record.id, digest }) };
+    const pressed = {
+      action: "vote:deny",
+      value: JSON.stringify({ request: request?.record.id, digest }),
+    };
     await sendSigned(world, pressPayload(world, "ada", card, pressed));
     await hears(world.ada, "ops", /This is decided already/);
     expect((await world.store.get(request?.record.id ?? ""))?.state).toBe("done");
@@ -134,7 +164,13 @@ function forgeries(right: { request: string; digest: string }, count: number): s
     const at = n % 16;
     const other = ((Number.parseInt(right.digest[at] ?? "0", 16) + 1 + (n % 15)) % 16).toString(16);
     const digest = right.digest.slice(0, at) + other + right.digest.slice(at + 1);
-    values.push(JSON.stringify({ request: right.request, digest: n % 3 === 0 ? digest + right.digest : digest, n }));
+    values.push(
+      JSON.stringify({
+        request: right.request,
+        digest: n % 3 === 0 ? digest + right.digest : digest,
+        n,
+      }),
+    );
   }
   return values;
 }
@@ -149,7 +185,10 @@ describe("between the last approval and the send", () => {
     await world.slack.edit.setGroupMembers("leads", ["ada"]);
     const request = await world.ended();
     await free();
-    expect(request).toMatchObject({ state: "cancelled", progress: { why: "0 of 1 approvals count today" } });
+    expect(request).toMatchObject({
+      state: "cancelled",
+      progress: { why: "0 of 1 approvals count today" },
+    });
     expect(writes(world)).toEqual([]);
   });
 
@@ -198,7 +237,9 @@ describe("between the last approval and the send", () => {
     await using world = await startWorld();
     await world.client.set(world.key("lock", "project:prj-ml"), "r-somebody22");
     await world.olivia.types("ops", "/project delete ml");
-    await world.olivia.until(({ modals }) => modals.some(({ submit }) => submit === "Ask for approval"));
+    await world.olivia.until(({ modals }) =>
+      modals.some(({ submit }) => submit === "Ask for approval"),
+    );
     await world.olivia.submits({ "Type ml to confirm": "ml", Reason: "over and done" });
     const card = await hears(world.amir, "ops", /Delete ml[^]*Waiting for approval/);
     expect(wordsOf(card)).toMatch(/gpu-1 \(STOPPED\), train-7 \(ERROR\)/);
@@ -214,8 +255,12 @@ describe("between the last approval and the send", () => {
     const { id } = (await waiting(world)).record;
     await world.client.hset(world.key("request", id), "state", "authorized");
     expect((await world.ended()).state).toBe("cancelled");
-    expect(await trail(world)).toContainEqual(expect.objectContaining({ what: "alarm", request: id }));
-    expect(world.lines.some((line) => line.includes("approval.forged") && line.includes('"error"'))).toBe(true);
+    expect(await trail(world)).toContainEqual(
+      expect.objectContaining({ what: "alarm", request: id }),
+    );
+    expect(
+      world.lines.some((line) => line.includes("approval.forged") && line.includes('"error"')),
+    ).toBe(true);
     expect(writes(world)).toEqual([]);
   });
 });
@@ -268,7 +313,9 @@ describe("a request that waits for approval", () => {
       policy: `${testPolicy}approvals: [{ operations: ["project.delete"], required: 1, expires: 400ms }]\n`,
     });
     const asks = async () => {
-      await world.olivia.until(({ modals }) => modals.some(({ submit }) => submit === "Ask for approval"));
+      await world.olivia.until(({ modals }) =>
+        modals.some(({ submit }) => submit === "Ask for approval"),
+      );
       await world.olivia.submits({ "Type ml to confirm": "ml", Reason: "over and done" });
     };
     await world.olivia.types("ops", "/project delete ml");

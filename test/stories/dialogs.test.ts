@@ -56,15 +56,39 @@ async function chooses(type: string, shown: string): Promise<SeenView> {
 }
 
 /** Numbers that look like others, or like none. */
-const badNumbers = ["1e9", "-1", "0x10", "1,5", "٣", "NaN", "0", "1.5", " ", "99999999", "Infinity", "½", "+4"];
+const badNumbers = [
+  "1e9",
+  "-1",
+  "0x10",
+  "1,5",
+  "٣",
+  "NaN",
+  "0",
+  "1.5",
+  " ",
+  "99999999",
+  "Infinity",
+  "½",
+  "+4",
+];
 
 describe("the dialog of what destroys", () => {
   it("names all that a project's deletion loses: each VM with its state, and the snapshots known of them", async () => {
     await world.olivia.types("random", "/vm snapshot gpu-1 before-purge");
     expect((await ended("vm snapshot", "gpu-1")).state).toBe("done");
     const view = await opens("/project delete ml");
-    expect(view).toMatchObject({ title: "Delete a project", submit: "Ask for approval", close: "Keep as it is" });
-    for (const words of ["can't be undone", "gpu-1, STOPPED", "train-7, ERROR", "before-purge", "prj-ml"]) {
+    expect(view).toMatchObject({
+      title: "Delete a project",
+      submit: "Ask for approval",
+      close: "Keep as it is",
+    });
+    for (const words of [
+      "can't be undone",
+      "gpu-1, STOPPED",
+      "train-7, ERROR",
+      "before-purge",
+      "prj-ml",
+    ]) {
       expect(text(view)).toContain(words);
     }
     expect(inputs(view)).toEqual(["confirm", "reason"]);
@@ -86,7 +110,11 @@ describe("the dialog of what destroys", () => {
     }
     expect(await world.store.recentIds({ targetId: "prj-ml" }, 5)).toEqual([]);
     await world.olivia.submits({ "Type ml to confirm": " ml ", Reason: "over and done" });
-    const card = await hears(world.amir, "ops", /Delete ml[^]*Waiting for approval[^]*over and done/);
+    const card = await hears(
+      world.amir,
+      "ops",
+      /Delete ml[^]*Waiting for approval[^]*over and done/,
+    );
     await world.amir.presses("Deny", { in: card.ts });
     expect((await ended("project delete", "ml")).state).toBe("denied");
     expect(world.compute.writes()).toEqual([]);
@@ -112,7 +140,9 @@ describe("the dialog of what destroys", () => {
         "Type db-1 to confirm": "db-1",
         Reason: "corrupt index",
       });
-      expect(said.errors).toEqual({ "arg:snapshot": expect.stringContaining("must be a snapshot's id") });
+      expect(said.errors).toEqual({
+        "arg:snapshot": expect.stringContaining("must be a snapshot's id"),
+      });
       await world.olivia.closes({ all: true });
     }
     const all = await world.store.getMany(await world.store.recentIds({}, 50));
@@ -134,7 +164,9 @@ describe("the form that makes a project", () => {
       ["name", "type", "region", "cpu", "memory", "disk"].map((key) => `arg:${key}`),
     );
     expect(inputs(await chooses("GIT_DEPLOY", "arg:gitUrl"))).toEqual(
-      ["name", "type", "region", "gitUrl", "gitBranch", "buildCommand", "startCommand"].map((key) => `arg:${key}`),
+      ["name", "type", "region", "gitUrl", "gitBranch", "buildCommand", "startCommand"].map(
+        (key) => `arg:${key}`,
+      ),
     );
   });
 
@@ -143,12 +175,22 @@ describe("the form that makes a project", () => {
       "TEE_VM",
       "arg:cpu",
       { Name: "fresh-vm", Region: "eu-west-1", CPU: "2", Memory: "8", Disk: "50" },
-      { name: "fresh-vm", type: "TEE_VM", region: "eu-west-1", specs: { cpu: 2, memory: 8, disk: 50 } },
+      {
+        name: "fresh-vm",
+        type: "TEE_VM",
+        region: "eu-west-1",
+        specs: { cpu: 2, memory: 8, disk: 50 },
+      },
     ],
     [
       "GIT_DEPLOY",
       "arg:gitUrl",
-      { Name: "fresh-site", Region: "eu-west-1", Repository: "https://git.example/site.git", Branch: "main" },
+      {
+        Name: "fresh-site",
+        Region: "eu-west-1",
+        Repository: "https://git.example/site.git",
+        Branch: "main",
+      },
       {
         name: "fresh-site",
         type: "GIT_DEPLOY",
@@ -156,7 +198,12 @@ describe("the form that makes a project", () => {
         git_config: { url: "https://git.example/site.git", branch: "main" },
       },
     ],
-    ["CONTAINER", "arg:region", { Name: "fresh-box", Region: "eu-west-1" }, { name: "fresh-box", type: "CONTAINER", region: "eu-west-1" }],
+    [
+      "CONTAINER",
+      "arg:region",
+      { Name: "fresh-box", Region: "eu-west-1" },
+      { name: "fresh-box", type: "CONTAINER", region: "eu-west-1" },
+    ],
   ])("makes one of type %s with exactly what was given", async (type, shown, values, body) => {
     await opens("/project create");
     await chooses(type, shown);
@@ -166,13 +213,18 @@ describe("the form that makes a project", () => {
   });
 
   it("fills in what flags gave, and refuses what the type can't have", async () => {
-    const view = await opens("/project create --name pre-filled --type TEE_VM --region eu-west-1 --cpu 4");
+    const view = await opens(
+      "/project create --name pre-filled --type TEE_VM --region eu-west-1 --cpu 4",
+    );
     expect(inputs(view)).toContain("arg:disk");
     expect(JSON.stringify(view.state)).toMatch(/pre-filled[^]*eu-west-1[^]*"4"/);
     const said = await world.olivia.submits({ Memory: "8" });
     expect(said.errors).toMatchObject({ "arg:disk": expect.stringContaining("needed for TEE_VM") });
     await world.olivia.closes({ all: true });
-    await world.olivia.types("ops", "/project create --name x --type TEE_VM --region eu --git-url https://git.example/x");
+    await world.olivia.types(
+      "ops",
+      "/project create --name x --type TEE_VM --region eu --git-url https://git.example/x",
+    );
     await hears(world.olivia, "ops", /git-url must be left away: only GIT_DEPLOY has it/);
   });
 
@@ -180,19 +232,40 @@ describe("the form that makes a project", () => {
     await opens("/project create");
     await chooses("TEE_VM", "arg:cpu");
     for (const bad of badNumbers) {
-      const said = await world.olivia.submits({ Name: "n", Region: "r", CPU: bad, Memory: "8", Disk: "50" });
+      const said = await world.olivia.submits({
+        Name: "n",
+        Region: "r",
+        CPU: bad,
+        Memory: "8",
+        Disk: "50",
+      });
       expect([bad, Object.keys(said.errors ?? {})]).toEqual([bad, ["arg:cpu"]]);
     }
-    const all = await world.olivia.submits({ Name: "n".repeat(300), Region: "r".repeat(300), CPU: "1e9", Memory: "-1", Disk: "٣" });
-    expect(Object.keys(all.errors ?? {}).toSorted()).toEqual(["cpu", "disk", "memory", "name", "region"].map((key) => `arg:${key}`));
-    for (const text of Object.values(all.errors ?? {})) expect(text).toMatch(/^[A-Z][^-]* must be /);
+    const all = await world.olivia.submits({
+      Name: "n".repeat(300),
+      Region: "r".repeat(300),
+      CPU: "1e9",
+      Memory: "-1",
+      Disk: "٣",
+    });
+    expect(Object.keys(all.errors ?? {}).toSorted()).toEqual(
+      ["cpu", "disk", "memory", "name", "region"].map((key) => `arg:${key}`),
+    );
+    for (const text of Object.values(all.errors ?? {}))
+      expect(text).toMatch(/^[A-Z][^-]* must be /);
     expect(world.compute.writes()).toEqual([]);
   });
 
   it("refuses addresses of repositories that are none", async () => {
     await opens("/project create");
     await chooses("GIT_DEPLOY", "arg:gitUrl");
-    for (const bad of ["file:///etc/passwd", "http://git.example/x", "javascript:alert(1)", "git.example/x", "https://a b"]) {
+    for (const bad of [
+      "file:///etc/passwd",
+      "http://git.example/x",
+      "javascript:alert(1)",
+      "git.example/x",
+      "https://a b",
+    ]) {
       const said = await world.olivia.submits({ Name: "n", Region: "r", Repository: bad });
       expect([bad, Object.keys(said.errors ?? {})]).toEqual([bad, ["arg:gitUrl"]]);
     }
@@ -225,7 +298,11 @@ describe("the form that changes a project", () => {
       const said = await world.olivia.submits({ CPU: "4", Memory: bad });
       expect([bad, Object.keys(said.errors ?? {})]).toEqual([bad, ["arg:memory"]]);
     }
-    expect(Object.keys((await world.olivia.submits({ "New name": "x".repeat(300), Memory: "4" })).errors ?? {})).toEqual(["arg:name"]);
+    expect(
+      Object.keys(
+        (await world.olivia.submits({ "New name": "x".repeat(300), Memory: "4" })).errors ?? {},
+      ),
+    ).toEqual(["arg:name"]);
     expect(world.compute.writes()).toEqual([]);
   });
 });
@@ -239,7 +316,11 @@ describe("the dialog of a resize", () => {
     await world.olivia.submits({});
     expect((await ended("vm resize", "web-2")).state).toBe("done");
     expect(world.compute.writes()).toMatchObject([
-      { method: "PATCH", path: "/v1/vms/vm-payments-web-2", body: { specs: { cpu: 8, memory: 32 } } },
+      {
+        method: "PATCH",
+        path: "/v1/vms/vm-payments-web-2",
+        body: { specs: { cpu: 8, memory: 32 } },
+      },
     ]);
     await hears(world.olivia, "vendor", /CPU 4 → 8, memory 16 → 32/);
   });
@@ -269,7 +350,11 @@ describe("a dialog that was open for a while", () => {
     await opens("/vm resize gpu-1 --cpu 2 --memory 8");
     world.compute.edit.removeVm({ vm: "gpu-1" });
     await world.olivia.submits({});
-    await hears(world.olivia, "ops", /gpu-1 is gone|There is no VM called|doesn't know it any more/);
+    await hears(
+      world.olivia,
+      "ops",
+      /gpu-1 is gone|There is no VM called|doesn't know it any more/,
+    );
     expect(world.compute.writes()).toEqual([]);
   });
 
@@ -285,7 +370,9 @@ describe("a dialog that was open for a while", () => {
   it("says in the dialog itself when what it needs can't be read", async () => {
     const weather = world.compute.weather({ match: "reads", status: 503 });
     await world.olivia.types("ops", "/vm resize db-1 --cpu 2 --memory 8");
-    const view = await top(({ blocks }) => /can't be reached|asks us|refused/.test(JSON.stringify(blocks)));
+    const view = await top(({ blocks }) =>
+      /can't be reached|asks us|refused/.test(JSON.stringify(blocks)),
+    );
     expect(view.submit).toBe("");
     world.compute.clear(weather);
   });

@@ -14,7 +14,12 @@ export interface Pressed {
 }
 
 /** What Slack sends when this person presses that on this message: signed like Slack's, with whatever it should say. */
-export function pressPayload(world: TestWorld, who: string, on: SeenMessage, pressed: Pressed): Payload {
+export function pressPayload(
+  world: TestWorld,
+  who: string,
+  on: SeenMessage,
+  pressed: Pressed,
+): Payload {
   const { workspace } = world.slack;
   const channel = channelOf(workspace, on.channelId);
   const message = findMessage(workspace, on.channelId, on.ts);

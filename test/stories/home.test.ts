@@ -40,7 +40,9 @@ describe("the Home tab", () => {
     const amir = await opens(world.amir, /vm restart web-2, asked by olivia/);
     expect(amir).toContain("State now: RUNNING");
     expect(amir).toContain(`Digest ${waiting?.record.approval?.digest.slice(0, 16)}`);
-    expect(await opens(world.olivia, /Waits for you/)).toContain("Nothing waits for your approval.");
+    expect(await opens(world.olivia, /Waits for you/)).toContain(
+      "Nothing waits for your approval.",
+    );
     expect(await opens(world.vera, /Waits for you/)).toContain("Nothing waits for your approval.");
     await world.amir.presses("Approve", { in: "home" });
     expect((await world.ended("vm restart")).state).toBe("done");
@@ -52,11 +54,9 @@ describe("the Home tab", () => {
     await world.vera.opensHome();
     await opens(world.olivia, /train-7 in ml is ERROR/);
     await world.olivia.presses("Restart", { in: "home" });
-    const [newest] = await expect
-      .poll(async () => world.store.getMany(await world.store.recentIds({}, 1)))
-      .toMatchObject([{ record: { target: { name: "train-7" }, via: "button" } }])
-      .then(async () => world.store.getMany(await world.store.recentIds({}, 1)));
-    expect(newest?.state).toBe("draft");
+    const newest = async () => (await world.store.getMany(await world.store.recentIds({}, 1)))[0];
+    const wanted = { state: "draft", record: { target: { name: "train-7" }, via: "button" } };
+    await expect.poll(newest).toMatchObject(wanted);
   });
 
   it("shows guests nothing", async () => {
@@ -67,7 +67,9 @@ describe("the Home tab", () => {
   it("says that all is frozen, by whom and why", async () => {
     await world.ada.types("audit", "/gatehouse freeze storage is failing");
     await hears(world.ada, "audit", /froze all changes/);
-    expect(await opens(world.vera, /All changes are frozen by ada: storage is failing/)).toBeTruthy();
+    expect(
+      await opens(world.vera, /All changes are frozen by ada: storage is failing/),
+    ).toBeTruthy();
     await world.ada.types("audit", "/gatehouse thaw");
   });
 });

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { commands } from "../../src/commands/index.ts";
 import type { ChangeCommand, DialogFacts } from "../../src/registry/define.ts";
 import type { Target } from "../../src/registry/target.ts";
+import { argumentsOf } from "../../src/registry/usage.ts";
 import type { StoredRequest } from "../../src/requests/record.ts";
 import { renderCard } from "../../src/requests/render-card.ts";
 import { renderResult } from "../../src/requests/render-result.ts";
@@ -19,10 +20,12 @@ import { startWorld, testPolicy, type TestWorld } from "../support/start-world.t
 import { buttonOn, pressPayload, sendSigned } from "./forge.ts";
 import { hears, wordsOf } from "./words.ts";
 
-const isChange = (command: (typeof commands)[number]): command is ChangeCommand => command.kind === "change";
+const isChange = (command: (typeof commands)[number]): command is ChangeCommand =>
+  command.kind === "change";
 const changes = commands.filter(isChange);
 const trail = (world: TestWorld) => auditOf(world.client as never, world.key("audit"));
-const allRequests = async (world: TestWorld) => world.store.getMany(await world.store.recentIds({}, 1000));
+const allRequests = async (world: TestWorld) =>
+  world.store.getMany(await world.store.recentIds({}, 1000));
 
 describe("hostile words, 200 of them, in every place of every message about a change (I1)", () => {
   const states: readonly (readonly [State, boolean])[] = [
@@ -40,50 +43,81 @@ describe("hostile words, 200 of them, in every place of every message about a ch
     ["not-applied", true],
   ];
 
-  it.each(changes.map((command) => [command.name, command] as const))("stay words on cards and results of %s", (_name, command) => {
-    for (const text of hostileTexts) {
-      for (const [state, final] of states) {
-        const request = requestOf(command, text, state, final);
-        const made = [renderCard(request, command, [text, "U0AMIR"]), renderResult(request, command)];
-        for (const message of made) expect(complaintsOf(message)).toEqual([]);
-        expect(controlsIn(made, ["<@U0OLIVIA>", "<@U0AMIR>"])).toEqual([]);
+  it.each(changes.map((command) => [command.name, command] as const))(
+    "stay words on cards and results of %s",
+    (_name, command) => {
+      for (const text of hostileTexts) {
+        for (const [state, final] of states) {
+          const request = requestOf(command, text, state, final);
+          const made = [
+            renderCard(request, command, [text, "U0AMIR"]),
+            renderResult(request, command),
+          ];
+          for (const message of made) expect(complaintsOf(message)).toEqual([]);
+          expect(controlsIn(made, ["<@U0OLIVIA>", "<@U0AMIR>"])).toEqual([]);
+        }
       }
-    }
-  });
+    },
+  );
 
-  it.each(changes.map((command) => [command.name, command] as const))("stay words in the dialog of %s", (_name, command) => {
-    const workspace = new Workspace(defaultAppSettings(), () => 0);
-    for (const text of hostileTexts) {
-      const view = dialogView({
-        command,
-        facts: factsOf(command, text),
-        meta: { command: command.name, targetId: "vm-1", channelId: "C01OPS" },
-      });
-      const fields = JSON.parse(JSON.stringify(view)) as Record<string, unknown>;
-      expect(complaintsAboutView(workspace, fields, "modal")).toEqual([]);
-      expect(controlsIn(view)).toEqual([]);
-    }
-  });
+  it.each(changes.map((command) => [command.name, command] as const))(
+    "stay words in the dialog of %s",
+    (_name, command) => {
+      const workspace = new Workspace(defaultAppSettings(), () => 0);
+      for (const text of hostileTexts) {
+        const view = dialogView({
+          command,
+          facts: factsOf(command, text),
+          meta: { command: command.name, targetId: "vm-1", channelId: "C01OPS" },
+        });
+        const fields = JSON.parse(JSON.stringify(view)) as Record<string, unknown>;
+        expect(complaintsAboutView(workspace, fields, "modal")).toEqual([]);
+        expect(controlsIn(view)).toEqual([]);
+      }
+    },
+  );
 });
 
 function targetOf(command: ChangeCommand, text: string): Target {
   return command.on === "vm"
-    ? { kind: "vm", id: text, name: text, projectId: text, projectName: text, status: text, createdAt: text }
+    ? {
+        kind: "vm",
+        id: text,
+        name: text,
+        projectId: text,
+        projectName: text,
+        status: text,
+        createdAt: text,
+      }
     : { kind: "project", id: text, name: text, projectId: text, status: text };
 }
 
 function seenOf(command: ChangeCommand, text: string) {
   const specs = { cpu: 1, memory: 1, disk: 1 };
   return command.on === "vm"
-    ? { id: text, projectId: text, name: text, status: text, region: text, specs, attestation: { enabled: true, measurement: text } }
+    ? {
+        id: text,
+        projectId: text,
+        name: text,
+        status: text,
+        region: text,
+        specs,
+        attestation: { enabled: true, measurement: text },
+      }
     : { id: text, name: text, type: text, status: text, region: text };
 }
 
 function inputOf(command: ChangeCommand, text: string): Record<string, unknown> {
-  return Object.fromEntries(Object.keys(command.args.shape).map((key) => [key, key === "vms" ? [text] : text]));
+  const own = argumentsOf(command).filter(({ isRolling }) => !isRolling);
+  return Object.fromEntries(own.map(({ key, isList }) => [key, isList ? [text] : text]));
 }
 
-function requestOf(command: ChangeCommand, text: string, state: State, final: boolean): StoredRequest {
+function requestOf(
+  command: ChangeCommand,
+  text: string,
+  state: State,
+  final: boolean,
+): StoredRequest {
   const seen = seenOf(command, text);
   const read = (command.on === "new-project" ? [seen] : seen) as never;
   return {
@@ -136,13 +170,22 @@ function requestOf(command: ChangeCommand, text: string, state: State, final: bo
 
 function factsOf(command: ChangeCommand, text: string): DialogFacts {
   const vm = { id: text, projectId: text, name: text, status: text };
-  const known = { id: text, name: text, vmId: text, vmName: text, projectId: text, at: 0, by: text };
+  const known = {
+    id: text,
+    name: text,
+    vmId: text,
+    vmName: text,
+    projectId: text,
+    at: 0,
+    by: text,
+  };
   return {
     target: targetOf(command, text),
     seen: command.on === "new-project" ? undefined : (seenOf(command, text) as never),
     vms: [vm, vm],
     snapshots: [known, known] as never,
-    input: inputOf(command, text),
+    // The words that named the target were looked up before
+    input: { ...inputOf(command, text), vm: "vm-1", vms: ["vm-1"], project: "prj-1" },
   };
 }
 
@@ -174,8 +217,12 @@ describe("somebody who may only look", () => {
       await world.vera.until(() => world.vera.seesChannel("random").messages.length > index);
     }
     const answers = world.vera.seesChannel("random").messages.map(wordsOf);
-    expect(answers.filter((answer) => /^You may not run \/.*access\.(operate|administer)/.test(answer))).toHaveLength(words.length);
-    const refused = (await trail(world)).filter(({ what, who }) => what === "refusal" && who === "U0VERA");
+    expect(
+      answers.filter((answer) => /^You may not run \/.*access\.(operate|administer)/.test(answer)),
+    ).toHaveLength(words.length);
+    const refused = (await trail(world)).filter(
+      ({ what, who }) => what === "refusal" && who === "U0VERA",
+    );
     expect(refused).toHaveLength(words.length);
     expect(world.vera.sees().modals).toEqual([]);
     expect(await allRequests(world)).toEqual([]);
@@ -186,8 +233,24 @@ describe("somebody who may only look", () => {
     const message = await world.vera.types("ops", "hello");
     const on = world.vera.seesChannel("ops").messages.find(({ ts }) => ts === message.ts);
     if (!on) throw new Error("there is no message");
-    for (const action of ["run:vm.restart", "run:vm.stop", "run:project.delete", "run:vm.restore"]) {
-      await sendSigned(world, pressPayload(world, "vera", on, { action, value: JSON.stringify({ vms: ["vm-payments-web-2"], vm: "vm-payments-web-2", project: "prj-ml", snapshot: "s" }) }));
+    for (const action of [
+      "run:vm.restart",
+      "run:vm.stop",
+      "run:project.delete",
+      "run:vm.restore",
+    ]) {
+      await sendSigned(
+        world,
+        pressPayload(world, "vera", on, {
+          action,
+          value: JSON.stringify({
+            vms: ["vm-payments-web-2"],
+            vm: "vm-payments-web-2",
+            project: "prj-ml",
+            snapshot: "s",
+          }),
+        }),
+      );
     }
     await world.olivia.types("ops", "/project delete ml");
     await world.olivia.until(({ modals }) => modals.some(({ submit }) => submit !== ""));
@@ -214,15 +277,45 @@ describe("somebody who may only look", () => {
 
 /** What a view carries, bent in every way. */
 function forgedMetadata(right: Record<string, unknown>, count: number): string[] {
-  const odd = ["", "null", "[]", "{", "7", '"x"', "{}", '{"command":"project delete"}', '{"__proto__":{"command":"vm stop"}}'];
-  const values: unknown[] = [null, 7, [], {}, "", "*", "../x", "prj-payments", "vm-payments-web-2", "vault-1", "\u0000", "U0ADA"];
+  const odd = [
+    "",
+    "null",
+    "[]",
+    "{",
+    "7",
+    '"x"',
+    "{}",
+    '{"command":"project delete"}',
+    '{"__proto__":{"command":"vm stop"}}',
+  ];
+  const values: unknown[] = [
+    null,
+    7,
+    [],
+    {},
+    "",
+    "*",
+    "../x",
+    "prj-payments",
+    "vm-payments-web-2",
+    "vault-1",
+    "\u0000",
+    "U0ADA",
+  ];
   const keys = ["command", "targetId", "channelId", "threadTs", "sealedResponseUrl", "values"];
   const names = commands.map(({ name }) => name);
   const bent = Array.from({ length: count - odd.length }, (_, n) => {
     const key = keys[n % keys.length] ?? "";
-    const value = n % 2 === 0 ? values[Math.floor(n / 2) % values.length] : names[Math.floor(n / 2) % names.length];
+    const value =
+      n % 2 === 0
+        ? values[Math.floor(n / 2) % values.length]
+        : names[Math.floor(n / 2) % names.length];
     const other = keys[Math.floor(n / 7) % keys.length] ?? "";
-    return JSON.stringify({ ...right, [key]: value, [other]: values[Math.floor(n / 13) % values.length] });
+    return JSON.stringify({
+      ...right,
+      [key]: value,
+      [other]: values[Math.floor(n / 13) % values.length],
+    });
   });
   return [...odd, ...bent];
 }
@@ -236,7 +329,11 @@ describe("a signed press", () => {
     await world.olivia.types("ops", "/vm restart web-2");
     const card = await hears(world.amir, "ops", /Restart web-2[^]*Waiting for approval/);
     const genuine = pressPayload(world, "ada", card, buttonOn(card, "Approve"));
-    const foreign = { ...genuine, team: { id: "T0EVIL" }, user: { id: "U0ADA", team_id: "T0EVIL" } };
+    const foreign = {
+      ...genuine,
+      team: { id: "T0EVIL" },
+      user: { id: "U0ADA", team_id: "T0EVIL" },
+    };
     const connected = { ...genuine, user: { id: "U0ADA", team_id: "T0EVIL" } };
     await sendSigned(world, foreign);
     await sendSigned(world, connected);
@@ -254,12 +351,11 @@ describe("a signed press", () => {
 describe("words that another app or a message says", () => {
   it("change nothing: a message is no proof of who wrote it (X10)", async () => {
     await using world = await startWorld();
-    const bot = world.slack.app.botUserId;
     const deploybot = world.slack.person("deploybot");
-    await deploybot.types("ops", `<@${bot}> vm restart web-2`);
+    await deploybot.types("ops", "@gatehouse vm restart web-2");
     await deploybot.types("ops", "/vm restart web-2").catch(() => undefined);
     await world.olivia.types("ops", "vm restart web-2");
-    await world.olivia.types("ops", `<@${bot}> vm restart web-2`);
+    await world.olivia.types("ops", "@gatehouse vm restart web-2");
     await hears(world.olivia, "ops", /Please press the button: a message alone changes nothing/);
     expect(await allRequests(world)).toEqual([]);
     expect(world.compute.writes()).toEqual([]);
@@ -269,22 +365,37 @@ describe("words that another app or a message says", () => {
 describe("names and ids that are paths, queries or several", () => {
   it("reach no other address of the service (I2), and none of them runs (I3, I7)", async () => {
     await using world = await startWorld();
-    const odd = ["../projects/1", "a%2fb", "?x=1", "#", "vm-payments-web-2/../../x", "..", "vm-payments-web-2?x", "*", "%00"];
+    const odd = [
+      "../projects/1",
+      "a%2fb",
+      "?x=1",
+      "#",
+      "vm-payments-web-2/../../x",
+      "..",
+      "vm-payments-web-2?x",
+      "%00",
+    ];
     for (const name of odd) {
-      for (const verb of ["restart", "show"]) await world.olivia.types("ops", `/vm ${verb} ${name}`);
+      for (const verb of ["restart", "show"])
+        await world.olivia.types("ops", `/vm ${verb} ${name}`);
     }
-    const pasted = ["/vm restart web-2 --yes --force", "/vm restart web-2 -f", "/vm stop --all", "/vm restart web-2; rm -rf /", "/vm restart web-1"];
+    const pasted = [
+      "/vm restart web-2 --yes --force",
+      "/vm restart web-2 -f",
+      "/vm stop --all",
+      "/vm restart web-2; rm -rf /",
+      "/vm restart web-1",
+    ];
     for (const words of pasted) await world.olivia.types("ops", words);
+    await hears(world.olivia, "ops", /2 VMs are called web-1\. Which one\?/);
     const wanted = 2 * odd.length + pasted.length;
-    await world.olivia.until(
-      () => world.olivia.seesChannel("ops").messages.filter(({ ephemeral }) => ephemeral).length >= wanted - 2,
-    );
+    await world.olivia.until(() => world.olivia.seesChannel("ops").messages.length >= wanted);
     expect(world.compute.writes()).toEqual([]);
     const paths = new Set(world.compute.calls().map(({ path }) => path));
-    for (const path of paths) expect(path).toMatch(/^\/v1\/(projects(\/prj-[a-z-]+(\/vms)?)?|vms\/vm-[a-z0-9-]+)$/);
+    for (const path of paths)
+      expect(path).toMatch(/^\/v1\/(projects(\/prj-[a-z-]+(\/vms)?)?|vms\/vm-[a-z0-9-]+)$/);
     const said = world.olivia.seesChannel("ops").messages.map(wordsOf).join("\n");
     expect(said).toContain("/vm restart has no --yes. Nothing was done.");
-    expect(said).toContain("2 VMs are called web-1. Which one?");
   });
 });
 
@@ -302,15 +413,19 @@ describe("asking for too much (X6)", () => {
     await expect.poll(async () => (await allRequests(world)).length).toBe(4);
     expect((await trail(world)).filter(({ rule }) => rule === "limits")).toHaveLength(2);
     const asks = async (project: string) => {
-      await world.ada.types("random", `/project delete ${project}`);
-      await world.ada.until(({ modals }) => modals.some(({ submit }) => submit === "Ask for approval"));
+      await world.ada.types("ops", `/project delete ${project}`);
+      await world.ada.until(({ modals }) =>
+        modals.some(({ submit }) => submit === "Ask for approval"),
+      );
       await world.ada.submits({ [`Type ${project} to confirm`]: project, Reason: "over and done" });
     };
     await asks("ml");
     await expect.poll(async () => (await allRequests(world)).length).toBe(5);
     await asks("staging");
-    await hears(world.ada, "random", /1 that destroy were asked for within an hour/);
-    const deletions = (await allRequests(world)).filter(({ record }) => record.command === "project delete");
+    await hears(world.ada, "gatehouse", /1 is the most for everybody together/);
+    const deletions = (await allRequests(world)).filter(
+      ({ record }) => record.command === "project delete",
+    );
     expect(deletions.map(({ record }) => record.target.name)).toEqual(["ml"]);
   });
 });

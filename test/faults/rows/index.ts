@@ -3,6 +3,7 @@ import { auditRows } from "./audit.ts";
 import { clockRows } from "./clock.ts";
 import { digestRows } from "./digest.ts";
 import { inputRows } from "./input.ts";
+import { mechanismRows } from "./mechanism.ts";
 import { networkRows } from "./network.ts";
 import { peopleRows } from "./people.ts";
 import { processRows } from "./process.ts";
@@ -22,4 +23,5 @@ export const rows: readonly (Row | RowNotRun)[] = [
   ...inputRows,
   ...peopleRows,
   ...digestRows,
+  ...mechanismRows,
 ];

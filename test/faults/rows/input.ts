@@ -59,9 +59,10 @@ export const inputRows: (Row | RowNotRun)[] = [
           stage.faults += 1;
         }
         await stage.quiet();
+        const made = await stage.journal();
         const odd = (await stage.service.calls()).filter(({ path }) => !/^\/v1\/(projects|vms)(\/[\w-]+(\/\w+)?)?$/.test(path));
         return judged(await stage.check(), [
-          ["no request", (await stage.journal()).length === 0],
+          [`no request (${made.map(({ command, target, targetName }) => `${command} ${target || targetName}`).join(", ")})`, made.length === 0],
           [`every path is one of the service's (${odd.map(({ path }) => path).join(" ")})`, odd.length === 0],
         ]);
       }),

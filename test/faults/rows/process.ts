@@ -38,8 +38,9 @@ async function killAt(
   if (more.afterMs) await stage.service.weather({ match: "writes", slowMs: 120 });
   const steady = await stage.addBot(role === "worker" ? "gateway" : "worker", { slot: "steady" });
   if (point.startsWith("post")) await steady.stop();
-  for (let killed = 0; killed < how.times; killed += batch) {
-    const size = Math.min(batch, how.times - killed);
+  const most = 4 * Math.ceil(how.times / batch);
+  for (let round = 0; stage.faults < how.times && round < most; round++) {
+    const size = Math.min(batch, how.times - stage.faults);
     const doomed = await Promise.all(
       Array.from({ length: size }, (_, at) => stage.addBot(role, { slot: `doomed-${at}` })),
     );
@@ -62,7 +63,7 @@ async function killAt(
       else await Promise.all(alive.map(() => type().catch(() => undefined)));
       await Promise.race([Promise.all(doomed.map((bot) => bot.exited)), sleep(1200)]);
     }
-    stage.faults += doomed.filter((bot) => bot.isGone()).length;
+    stage.faults += [...doomed, asking].filter((bot) => bot?.isGone()).length;
     const [after, listening] = await Promise.all([
       stage.addBot(role, { slot: "after" }),
       asking ? stage.addBot("gateway", { slot: "listening" }) : undefined,
@@ -89,7 +90,7 @@ const kills: Row[] = points.map(([id, point, role, what, more = {}]) => ({
   what: `kill -9 ${what}`,
   quick: ["P4", "P6", "P7"].includes(id),
   run: (how) =>
-    onStage({ seed: how.seed, workers: 0, gateways: 0, vms: how.times * 4 + 40 }, (stage) =>
+    onStage({ seed: how.seed, workers: 0, gateways: 0, vms: how.times * 8 + 60, ackTimeoutMs: 800 }, (stage) =>
       killAt(stage, how, point, role, more),
     ),
 }));

@@ -1,0 +1,187 @@
+import { describe, expect, it } from "vitest";
+import type { DriftRecord } from "../../src/digests/drift-records.ts";
+import type { Facts, RequestFact } from "../../src/digests/facts.ts";
+import { renderHandover } from "../../src/digests/handover.ts";
+import { renderDigest } from "../../src/digests/render-digest.ts";
+import type { KnownVm } from "../../src/inventory/inventory.ts";
+import type { Message } from "../../src/messages/message.ts";
+import { running } from "./digest-processes.ts";
+
+const now = Date.parse("2026-11-20T08:00:00Z");
+const minute = 60_000;
+const hour = 60 * minute;
+
+function facts(some: Partial<Facts> = {}): Facts {
+  const vms: readonly KnownVm[] = some.vms ?? [running("web-1"), running("db-1")];
+  return {
+    now,
+    since: now - 24 * hour,
+    vms,
+    statusSince: new Map(),
+    refreshedAt: now - minute,
+    stale: false,
+    unreadProjects: [],
+    drift: [],
+    open: [],
+    ended: [],
+    reviews: [],
+    newestSnapshots: new Map(vms.map(({ id }) => [id, now - hour])),
+    unread: [],
+    stuckAfterMs: 15 * minute,
+    snapshotOldMs: 7 * 24 * hour,
+    ...some,
+  };
+}
+
+const request = (id: string, some: Partial<RequestFact> = {}): RequestFact => ({
+  id,
+  command: "vm restart",
+  target: { kind: "vm", id: "vm-web-1", name: "web-1", projectId: "p-shop", status: "RUNNING" },
+  requester: "olivia",
+  state: "done",
+  createdAt: now - 2 * hour,
+  changedAt: now - hour,
+  ...some,
+});
+
+const frame = { title: "Digest", snoozed: new Set<string>() };
+const words = (message: Message) =>
+  JSON.stringify(message.blocks).replaceAll(/<!date\^\d+\^[^|>]*\|([^>]*)>/g, "$1");
+const shown = (some: Partial<Facts>) => words(renderDigest(facts(some), frame).message);
+
+describe("a digest", () => {
+  it("is one quiet line when there is nothing to say", () => {
+    const { message, picture } = renderDigest(facts(), frame);
+    expect(message.blocks).toHaveLength(1);
+    expect(message.text).toBe("Digest: nothing to report");
+    expect(words(message)).toContain("☀️ Nothing to report since 08:00:00 UTC. 2 VMs: 2 RUNNING.");
+    expect(picture).toBeUndefined();
+  });
+
+  it("tells the most urgent first, each line with a button and a way to quiet it", () => {
+    const drift: DriftRecord = {
+      ...{ vmId: "vm-db-1", vmName: "db-1", projectName: "shop", verdict: "failed", mark: "ab" },
+      ...{ reason: "its measurement is none of the pinned ones", since: now - hour, episode: 0 },
+    };
+    const { message, picture } = renderDigest(
+      facts({
+        vms: [running("web-1", "ERROR"), running("web-2", "REBOOTING"), running("db-1")],
+        statusSince: new Map([
+          ["vm-web-1", now - 3 * hour],
+          ["vm-web-2", now - 40 * minute],
+        ]),
+        drift: [drift],
+        open: [
+          request("r-aaaaaaaaaa", { state: "unknown" }),
+          request("r-bbbbbbbbbb", {
+            command: "vm restore",
+            state: "draft",
+            approval: { yes: 1, required: 2, expiresAt: now + hour },
+          }),
+        ],
+        reviews: [
+          { request: "r-cccccccccc", command: "project delete", target: "staging", by: "U0ADA", at: now - hour },
+        ],
+        ended: [
+          request("r-dddddddddd"),
+          request("r-eeeeeeeeee", { target: { ...request("x").target, name: "web-3" } }),
+          request("r-ffffffffff", { requester: "amir", command: "vm resize" }),
+          request("r-gggggggggg", { state: "failed", why: "the VM is in ERROR" }),
+        ],
+        newestSnapshots: new Map([["vm-db-1", now - 12 * 24 * hour]]),
+      }),
+      frame,
+    );
+    const sections = message.blocks.flatMap((block) =>
+      block.type === "section" ? [block.text?.text ?? ""] : [],
+    );
+    const plain = sections.map((text) => text.replaceAll(/<!date\^\d+\^[^|>]*\|([^>]*)>/g, "$1"));
+    expect(plain).toEqual([
+      "🔴 *web-1* in shop is in ERROR since 05:00:00 UTC.",
+      "🟡 *web-2* in shop has been REBOOTING for 40 min.",
+      "🔴 *db-1* in shop: attestation fails since 07:00:00 UTC: its measurement is none of the pinned ones.",
+      "❓ *vm restart* `web-1`, asked by olivia: the outcome is unknown for 1 h. A person has to say it.",
+      "🚨 *project delete* `staging` ran without approval 1 h ago. Another administrator signs the review.",
+      "✋ *vm restore* `web-1`, asked by olivia, has 1 of 2 approvals, until 09:00:00 UTC.",
+      "✖️ *vm restart* `web-1` failed at 07:00:00 UTC, asked by olivia: the VM is in ERROR.",
+      "✏️ Restarted `web-1`, `web-3` · olivia, last 07:00:00 UTC",
+      "✏️ Resized `web-1` · amir, 07:00:00 UTC",
+      "💾 The newest snapshot of `shop/db-1` is 12 d old.",
+    ]);
+    expect(message.text).toBe(
+      "Digest: 1 VM in ERROR, 1 VM stuck, 1 failed attestation, 1 unknown outcome, 1 review to sign, 1 waiting for approval, 3 changes, 1 about snapshots",
+    );
+    const rows = message.blocks.flatMap((block) => (block.type === "actions" ? [block.elements.map((one) => "action_id" in one && one.action_id)] : []));
+    expect(rows).toHaveLength(10);
+    expect(rows[0]).toEqual(["run:vm.show", "digest:snooze"]);
+    expect(rows[4]).toEqual(["review:sign"]); // stays until it is signed
+    expect(picture?.altText).toBe("VMs by status: 1 ERROR, 1 REBOOTING, 1 RUNNING");
+  });
+
+  it("stays within Slack's limits, counts the rest, and hides no kind behind another", () => {
+    const many = Array.from({ length: 5000 }, (_, n) => running(`web-${n}`, "ERROR"));
+    const { message } = renderDigest(
+      facts({
+        vms: many,
+        open: Array.from({ length: 30 }, (_, n) => request(`r-${n}`, { state: "unknown" })),
+        ended: [request("r-dddddddddd")],
+        unreadProjects: ["other"],
+      }),
+      frame,
+    );
+    expect(message.blocks.length).toBeLessThanOrEqual(49);
+    expect(words(message)).toContain("… and 4,994 VMs in ERROR, 24 unknown outcomes more.");
+    expect(words(message)).toContain("Restarted");
+  });
+
+  it("names what could not be read and invents no zeros", () => {
+    const text = shown({
+      vms: [running("web-1"), running("gpu-1", "RUNNING", "ml"), running("gpu-2", "ERROR", "ml")],
+      unreadProjects: ["ml"],
+      unread: ["snapshots"],
+    });
+    expect(text).toContain("1 project could not be read:* `ml`. Their VMs are not counted.");
+    expect(text).toContain("Could not be read:* snapshots. So nothing is said about it.");
+    expect(text).toContain("1 VM: 1 RUNNING, and 2 whose state is not known.");
+    expect(text).toContain("is in ERROR when it was last read");
+    expect(text).not.toMatch(/\b0 /);
+  });
+
+  it("says nothing of VMs at all when none could be read", () => {
+    const { vms: _, refreshedAt: __, newestSnapshots: ___, ...rest } = facts();
+    const { message, picture } = renderDigest({ ...rest, stale: true, unread: ["VMs"] }, frame);
+    expect(words(message)).toContain("How many VMs there are could not be read.");
+    expect(words(message)).toContain("The service was not read yet");
+    expect(words(message)).not.toMatch(/\b0 |no VMs/);
+    expect(picture).toBeUndefined();
+  });
+
+  it("keeps text from the service inert", () => {
+    const evil = "<!channel> `x`";
+    const vm = { ...running("x", "ERROR"), name: evil, projectName: evil };
+    expect(shown({ vms: [vm], unreadProjects: [evil], unread: [evil] })).not.toContain("<!channel>");
+  });
+});
+
+describe("a hand-over", () => {
+  it("begins with what runs and which consoles are open, and snoozes nothing", () => {
+    const message = renderHandover(
+      facts({
+        vms: [running("web-1", "ERROR")],
+        open: [request("r-aaaaaaaaaa", { state: "accepted" })],
+      }),
+      [{ vm: "db-1", by: "U0OLIVIA", until: now + minute }],
+    );
+    expect(words(message)).toContain("• vm restart `web-1`: accepted for 2 h, asked by olivia");
+    expect(words(message)).toContain("• `db-1`: <@U0OLIVIA>, until 08:01:00 UTC");
+    expect(words(message)).toContain("is in ERROR");
+    expect(words(message)).not.toContain("Snooze");
+  });
+
+  it("says what it doesn't know", () => {
+    const { open: _, ...rest } = facts({ unread: ["open requests"] });
+    const message = renderHandover(rest, undefined);
+    expect(words(message)).toContain("*Running:* could not be read.");
+    expect(words(message)).toContain("*Consoles:* could not be read.");
+  });
+});

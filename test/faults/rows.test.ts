@@ -1,0 +1,21 @@
+import { describe, expect, it } from "vitest";
+import { isRun } from "./row.ts";
+import { rows } from "./rows/index.ts";
+
+const chosen = ["S1", "S4", "S8", "R2", "R9", "A2", "A15", "P4", "P7", "P15", "C1", "N2", "X7", "X14"];
+
+describe("faults, one of each family", () => {
+  for (const row of rows.filter(({ id }) => chosen.includes(id))) {
+    it(`${row.id}: ${row.what}`, { timeout: 60_000 }, async () => {
+      if (!isRun(row)) throw new Error(row.notRun);
+      const outcome = await row.run({ seed: 4, times: 6 });
+      expect(outcome.holds, outcome.notes.join("\n")).toBe(true);
+    });
+  }
+
+  it("runs or names every row of the matrix", () => {
+    const ids = rows.map(({ id }) => id);
+    expect(new Set(ids).size).toBe(ids.length);
+    for (const row of rows) if (!isRun(row)) expect(row.notRun, row.id).not.toBe("");
+  });
+});

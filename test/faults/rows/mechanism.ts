@@ -1,0 +1,93 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { fresh, judged, onStage, type Row } from "../row.ts";
+
+/** Rows of our own: one for each safeguard that could be taken away unnoticed by the others (mutants.ts). */
+export const mechanismRows: Row[] = [
+  {
+    id: "M1",
+    what: "two workers wait right before the claim of one request and go on together",
+    quick: true,
+    run: ({ seed }) =>
+      onStage({ seed, workers: 3, transitionMs: [10, 20] }, async (stage) => {
+        const take = fresh(stage);
+        for (let n = 0; n < 4; n++) {
+          const [one, two] = stage.workers();
+          for (const bot of [one, two]) await bot?.arm({ point: "gated", do: "wait" });
+          const vm = await take("vm restart");
+          await stage.ask("vm restart", vm);
+          const request = await stage.until(({ target }) => target === vm);
+          // Rung for again under other names, so that more than one worker takes it
+          const { Queue } = await import("bullmq");
+          const queue = new Queue("requests", { connection: stage.redis, prefix: `{${stage.namespace}}` });
+          for (let k = 0; k < 12; k++)
+            await queue.add("advance", { request: request.id }, { jobId: `again-${request.id}-${k}`, removeOnComplete: true, removeOnFail: true });
+          await sleep(400);
+          one?.go();
+          two?.go();
+          stage.faults += 1;
+          await stage.quiet();
+        }
+        return judged(await stage.check(), [], { mayBeUnknown: true });
+      }),
+  },
+  {
+    id: "M2",
+    what: "two requests for one VM at once: one at a time",
+    quick: true,
+    run: ({ seed }) =>
+      onStage({ seed, workers: 1, transitionMs: [700, 900] }, async (stage) => {
+        const take = fresh(stage);
+        const vm = await take("vm restart");
+        await stage.slack.edit("setGroupMembers", "oncall", ["olivia", "amir"]);
+        const [worker] = stage.workers();
+        await worker?.arm({ point: "send", do: "wait", forMs: 800 });
+        await stage.ask("vm restart", vm);
+        await worker?.hit("send");
+        await stage.ask("vm restart", vm, { who: "amir" });
+        stage.faults += 1;
+        const journal = await stage.quiet();
+        const calls = await stage.service.writes();
+        return judged(await stage.check(), [
+          [`two calls, neither a conflict (${calls.map(({ answer }) => answer).join(" ")})`, calls.length === 2 && calls.every(({ answer }) => answer !== 409)],
+          [`both done (${journal.map(({ state }) => state).join(" ")})`, journal.every(({ state }) => state === "done")],
+        ]);
+      }),
+  },
+  {
+    id: "M3",
+    what: "frozen between the gate and the claim",
+    quick: true,
+    run: ({ seed }) =>
+      onStage({ seed, workers: 1 }, async (stage) => {
+        const [worker] = stage.workers();
+        await worker?.arm({ point: "gated", do: "wait" });
+        await stage.ask("vm restart", await fresh(stage)("vm restart"));
+        await worker?.hit("gated");
+        await stage.redis.set(`{${stage.namespace}}:freeze`, JSON.stringify({ by: "ada", reason: "row M3", at: 0 }));
+        stage.faults += 1;
+        worker?.go();
+        await stage.quiet();
+        const calls = await stage.service.writes();
+        return judged(await stage.check(), [[`nothing is sent (${calls.length})`, calls.length === 0]]);
+      }),
+  },
+  {
+    id: "M4",
+    what: "the effect comes late, after an answer that was lost at once, but before the time of quiet",
+    quick: true,
+    run: ({ seed }) =>
+      onStage({ seed, workers: 1 }, async (stage) => {
+        const take = fresh(stage);
+        await stage.service.weather({ match: "writes", lateMs: 700, times: 2 });
+        stage.faults += 2;
+        await stage.ask("vm stop", await take("vm stop"));
+        await stage.ask("vm start", await take("vm start"));
+        const journal = await stage.quiet();
+        const calls = await stage.service.writes();
+        return judged(await stage.check(), [
+          [`nothing is sent again (${calls.length} calls)`, calls.length === 2],
+          [`both done (${journal.map(({ state }) => state).join(" ")})`, journal.every(({ state }) => state === "done")],
+        ]);
+      }),
+  },
+];

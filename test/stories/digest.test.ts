@@ -1,0 +1,82 @@
+import { afterAll, describe, expect, it } from "vitest";
+import { closeCharts } from "../../src/charts/charts.ts";
+import { hears, wordsOf } from "./words.ts";
+import { startWorld, testPolicy } from "../support/start-world.ts";
+
+afterAll(() => closeCharts());
+
+describe("/gatehouse digest", () => {
+  it("posts one now, its buttons work, and a snoozed line stays away", async () => {
+    await using world = await startWorld();
+    await world.olivia.types("ops", "/vm restart web-2");
+    await world.ended();
+    await world.olivia.types("ops", "/gatehouse digest now");
+    const digest = await hears(world.vera, "ops", /train-7 in ml is in ERROR/);
+    expect(wordsOf(digest)).toMatch(/Restarted web-2 · olivia/);
+    expect(wordsOf(digest)).toMatch(/\[Show\] \[Snooze\]/);
+    expect(digest.blocks.find(({ type }) => type === "image")).toMatchObject({
+      alt_text: "VMs by status: 1 ERROR, 2 STOPPED, 5 RUNNING",
+    });
+    await world.vera.presses("Show", { in: digest.ts, value: JSON.stringify({ vm: "vm-ml-train-7" }) });
+    await hears(world.vera, "ops", /train-7 is ERROR/);
+    const snooze = digest.blocks
+      .flatMap((block) => (block.type === "actions" ? (block["elements"] as { value: string }[]) : []))
+      .find(({ value }) => value.includes("error:vm-ml-train-7"));
+    await world.vera.presses("Snooze", { in: digest.ts, value: snooze?.value ?? "" });
+    await hears(world.vera, "ops", /You may not run/);
+    await world.olivia.presses("Snooze", { in: digest.ts, value: snooze?.value ?? "" });
+    await hears(world.olivia, "ops", /leave that line out for 24 hours/);
+    await world.olivia.types("ops", "/gatehouse digest now");
+    const next = await hears(world.vera, "ops", /1 line is snoozed here/);
+    expect(wordsOf(next)).not.toContain("train-7");
+  });
+
+  it("is turned on and off per channel, for other channels by administrators", async () => {
+    await using world = await startWorld();
+    await world.olivia.types("ops", "/gatehouse digest on 9:00 Europe/Paris mon-fri");
+    const on = await hears(world.olivia, "ops", /A digest comes to/);
+    expect(wordsOf(on)).toMatch(/at 09:00 Europe\/Paris, mon-fri\. The next one: /);
+    await world.olivia.types("ops", "/gatehouse digest on 07:30 C02STATUS");
+    await hears(world.olivia, "ops", /Only an administrator may do that for another channel/);
+    await world.olivia.types("ops", "/gatehouse digest off");
+    await hears(world.olivia, "ops", /No digest comes to .* any more/);
+    await world.olivia.types("ops", "/gatehouse digest now 09:00");
+    await hears(world.olivia, "ops", /A time, a time zone and days go with/);
+    await world.vera.types("ops", "/gatehouse digest");
+    await hears(world.vera, "ops", /You may not run \/gatehouse digest/);
+  });
+
+  it("hands the shift over to one person alone", async () => {
+    await using world = await startWorld();
+    await world.olivia.types("ops", "/gatehouse digest handover");
+    const told = await hears(world.olivia, "ops", /Hand-over/);
+    expect(told.ephemeral).toBe(true);
+    expect(wordsOf(told)).toMatch(/Running: nothing\.\nConsoles open: none that I opened\./);
+    expect(wordsOf(told)).toContain("train-7 in ml is in ERROR");
+  });
+
+  it("says which part of the service could not be read", async () => {
+    await using world = await startWorld({ policy: testPolicy.replace("inventoryRefresh: 5s", "inventoryRefresh: 300ms") });
+    world.compute.weather({ match: "GET /v1/projects/prj-ml/vms", status: 503 });
+    const unread = () => world.client.hget(world.key("inventory", "v1", "head"), "unread");
+    while (!(await unread())?.includes("ml")) await new Promise((resolve) => setTimeout(resolve, 20));
+    await world.olivia.types("ops", "/gatehouse digest now");
+    const digest = await hears(world.vera, "ops", /could not be read/);
+    expect(wordsOf(digest)).toMatch(/1 project could not be read: ml\. Their VMs are not counted\./);
+    expect(wordsOf(digest)).toContain("6 VMs: 1 STOPPED, 5 RUNNING, and 2 whose state is not known.");
+  });
+});
+
+describe("a VM that changes without being asked to", () => {
+  it("is told in the alerts channel, and what Gatehouse did itself is not", async () => {
+    await using world = await startWorld({ policy: testPolicy.replace("inventoryRefresh: 5s", "inventoryRefresh: 200ms") });
+    await world.olivia.types("ops", "/vm stop web-2");
+    await world.ended();
+    const seen = async () => Object.keys(await world.client.hgetall(world.key("seen-statuses"))).length;
+    while ((await seen()) === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+    world.compute.edit.setStatus({ vm: "db-1", status: "ERROR" });
+    const told = await hears(world.vera, "status", /db-1 in payments went to ERROR, was RUNNING/);
+    expect(wordsOf(told)).toContain("[Show]");
+    expect(world.vera.seesChannel("status").messages).toHaveLength(1);
+  });
+});
