@@ -169,9 +169,8 @@ export async function connect(
   );
   const rolls = createRollStore(redis, key);
   const changes = commands.filter(isChange);
-  opened(
-    startRollDelivery({ rolls, commands: changes, web, apiUrl, pace, log, everyMs }),
-    (it) => it.close(),
+  opened(startRollDelivery({ rolls, commands: changes, web, apiUrl, pace, log, everyMs }), (it) =>
+    it.close(),
   );
   return {
     config,

@@ -25,14 +25,25 @@ export function startDigests(on: Connected, now: () => number = Date.now): void 
 
   const postDue = createPostDue({ digests, announce, alarm: tell, at, now, log });
   const drift = {
-    ...{ redis, key, inventory, compute, log, now, tell },
+    redis,
+    key,
+    inventory,
+    compute,
+    log,
+    now,
+    tell,
     pins: policy.attestation.pins,
     records: digests.drift,
     everyMs: timing.driftWatchMs,
     signal: stopping.signal,
   };
   const statuses = {
-    ...{ redis, key, inventory, requests, now, tell },
+    redis,
+    key,
+    inventory,
+    requests,
+    now,
+    tell,
     records: digests.statuses,
     everyMs: timing.inventoryRefreshMs,
   };

@@ -35,7 +35,8 @@ function failedItem(request: RequestFact): Item {
 function doneItem(requests: readonly RequestFact[]): Item {
   const [newest] = requests;
   if (!newest) throw new Error("a group has at least one");
-  const times = requests.length === 1 ? "" : requests.length === 2 ? ", twice" : `, ${requests.length} times`;
+  const times =
+    requests.length === 1 ? "" : requests.length === 2 ? ", twice" : `, ${requests.length} times`;
   const names = [...new Set(requests.map(({ target }) => target.name))];
   return {
     kind: "change",

@@ -31,7 +31,9 @@ export function createDriftRecords(redis: RedisClient, key: Keys): DriftRecords 
   return {
     async all() {
       const rows = await redis.hvals(named);
-      return rows.map((text) => JSON.parse(text) as DriftRecord).toSorted((a, b) => a.since - b.since);
+      return rows
+        .map((text) => JSON.parse(text) as DriftRecord)
+        .toSorted((a, b) => a.since - b.since);
     },
     async get(vmId) {
       const text = await redis.hget(named, vmId);

@@ -1,7 +1,6 @@
 import { setImmediate as breathe, setTimeout as pause } from "node:timers/promises";
 import { attest, type Attested } from "../attestation/attest.ts";
 import { pinsFor } from "../attestation/pins.ts";
-import { attestationLine } from "../attestation/render-attestation.ts";
 import type { Compute } from "../compute/compute.ts";
 import { messageOf } from "../errors.ts";
 import type { Inventory, KnownVm } from "../inventory/inventory.ts";
@@ -48,12 +47,15 @@ export async function watchDrift(options: DriftWatchOptions): Promise<void> {
   const waiting = pinned.values();
   const checked = Promise.all(
     Array.from({ length: atOnce }, async () => {
+      let isFirst = true;
       for (const vm of waiting) {
+        if (!isFirst)
+          await pause(gapMs * atOnce, undefined, { ref: false, ...(signal ? { signal } : {}) });
+        isFirst = false;
         if (signal?.aborted) return;
         await check(vm, options).catch((error: unknown) =>
           log.warn("drift.unread", { vm: vm.id, why: messageOf(error) }),
         );
-        await pause(gapMs * atOnce, undefined, { ref: false, ...(signal ? { signal } : {}) });
       }
     }),
   );
@@ -100,9 +102,10 @@ export function renderNews(news: News, vm: KnownVm, { appraisal }: Attested): Me
   const head = md`🔴 *Attestation of ${vm.name} in ${vm.projectName} failed.*`;
   const why = appraisal.reasons.map((reason) => md`• ${reason}`);
   return message(
-    readable(md`Attestation of ${vm.name} in ${vm.projectName} failed: ${appraisal.reasons[0] ?? ""}`),
+    readable(
+      md`Attestation of ${vm.name} in ${vm.projectName} failed: ${appraisal.reasons[0] ?? ""}`,
+    ),
     section(lines(head, ...why, appraisal.difference ? md`${appraisal.difference}` : undefined)),
-    section(lines(md`Now: ${attestationLine(appraisal)}`)),
     buttons([attestVm(vm.id), showVm(vm.id)]),
   );
 }

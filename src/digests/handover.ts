@@ -20,11 +20,14 @@ export function renderHandover(
   const intro = lines(
     runningWords(facts.open && running),
     ...running.slice(0, most).map((request) => row(request, facts.now)),
-    running.length > most && md`… and ${running.length - most} more; ${name("/gatehouse jobs")} lists them.`,
+    running.length > most &&
+      md`… and ${running.length - most} more; ${name("/gatehouse jobs")} lists them.`,
     consolesWords(consoles),
     ...(consoles ?? [])
       .slice(0, most)
-      .map(({ vm, by, until }) => md`• ${name(vm)}: ${mention(by)}, until ${when(until, "{time}")}`),
+      .map(
+        ({ vm, by, until }) => md`• ${name(vm)}: ${mention(by)}, until ${when(until, "{time}")}`,
+      ),
   );
   const { message } = renderDigest(facts, {
     title: "Hand-over",

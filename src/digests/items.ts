@@ -55,7 +55,7 @@ function vmItems(facts: Facts): Item[] {
     const since = facts.statusSince.get(vm.id);
     const lastRead = unread.has(vm.projectName) ? " when it was last read" : "";
     if (vm.status === "ERROR") {
-      const from = since === undefined ? md`` : md` since ${atTime(since)}`;
+      const from = since === undefined ? md`` : md`, seen since ${atTime(since)}`;
       error.push({
         kind: "error",
         key: `error:${vm.id}:${since ?? ""}`,

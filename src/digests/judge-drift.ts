@@ -20,7 +20,12 @@ export function judgeDrift(
   if (verdict === "could not verify") return undefined;
   const mark = verdict === "failed" ? markOf([...reasons, measurement.report ?? ""]) : "";
   const episode = before?.episode ?? 0;
-  const shared = { vmId: vm.id, vmName: vm.name, projectName: vm.projectName, reason: reasons[0] ?? "" };
+  const shared = {
+    vmId: vm.id,
+    vmName: vm.name,
+    projectName: vm.projectName,
+    reason: reasons[0] ?? "",
+  };
   if (before && before.verdict === verdict && before.mark === mark)
     return { record: { ...before, ...shared } };
   if (verdict === "failed") {

@@ -49,5 +49,7 @@ function partOf(word: string): ScheduleWords | undefined {
   if (named.success) return { days: named.data };
   const zone = timezone.safeParse(word);
   if (!zone.success) return undefined;
-  return { timezone: new Intl.DateTimeFormat("en", { timeZone: zone.data }).resolvedOptions().timeZone };
+  return {
+    timezone: new Intl.DateTimeFormat("en", { timeZone: zone.data }).resolvedOptions().timeZone,
+  };
 }

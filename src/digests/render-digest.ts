@@ -72,7 +72,9 @@ export function renderDigest(facts: Facts, frame: DigestFrame): Digest {
       header(frame.title),
       late && context(late),
       frame.intro && section(frame.intro),
-      heard.length === 0 ? section(md`☀️ Nothing else to report since ${sinceWords(facts)}.`) : rows,
+      heard.length === 0
+        ? section(md`☀️ Nothing else to report since ${sinceWords(facts)}.`)
+        : rows,
       notShown(heard, shown),
       divider,
       missing && section(missing),
@@ -98,7 +100,9 @@ function chosen(items: readonly Item[]): Item[] {
 /** `2 VMs in ERROR, 1 waiting for approval`. */
 function summaryOf(items: readonly Item[]): string {
   const counts = Map.groupBy(items, ({ kind }) => kind);
-  return [...counts].map(([kind, some]) => `${count(some.length)} ${nameOf(kind, some.length)}`).join(", ");
+  return [...counts]
+    .map(([kind, some]) => `${count(some.length)} ${nameOf(kind, some.length)}`)
+    .join(", ");
 }
 
 function notShown(items: readonly Item[], shown: readonly Item[]) {
@@ -130,7 +134,8 @@ function countable({ vms, unreadProjects }: Facts): readonly KnownVm[] | undefin
 
 function countWords(facts: Facts): Markdown {
   const vms = countable(facts);
-  if (!vms || (vms.length === 0 && facts.unreadProjects.length > 0)) return md`How many VMs there are could not be read.`;
+  if (!vms || (vms.length === 0 && facts.unreadProjects.length > 0))
+    return md`How many VMs there are could not be read.`;
   if (vms.length === 0) return md`There are no VMs.`;
   const uncounted = (facts.vms?.length ?? 0) - vms.length;
   const without = uncounted > 0 ? md`, and ${count(uncounted)} whose state is not known` : md``;
@@ -140,13 +145,17 @@ function countWords(facts: Facts): Markdown {
 function pictureOf(facts: Facts): Digest["picture"] {
   const vms = countable(facts);
   if (!vms || vms.length === 0) return undefined;
-  const chart = countsOf("VMs by status", vms.map(({ status }) => status));
+  const chart = countsOf(
+    "VMs by status",
+    vms.map(({ status }) => status),
+  );
   return { chart, altText: `VMs by status: ${countByStatus(vms)}` };
 }
 
 function missingWords({ unread, unreadProjects, stale, refreshedAt }: Facts): Markdown | undefined {
   const parts = [
-    unread.length > 0 && md`⚠️ *Could not be read:* ${unread.join(", ")}. So nothing is said about it.`,
+    unread.length > 0 &&
+      md`⚠️ *Could not be read:* ${unread.join(", ")}. So nothing is said about it.`,
     unreadProjects.length > 0 &&
       md`⚠️ *${unreadProjects.length} ${unreadProjects.length === 1 ? "project" : "projects"} could not be read:* ${listed(unreadProjects, 10)}. Their VMs are not counted.`,
     stale &&

@@ -13,6 +13,8 @@ import { takeTurn } from "./take-turn.ts";
 /** A request that ended so long ago may still be why a VM is where it is: lists are read about once a minute. */
 const echoMs = 5 * 60_000;
 const mostNamed = 10;
+/** Others get their turn in this process in between. */
+const projectsAtOnce = 100;
 
 export interface StatusWatchOptions {
   redis: RedisClient;
@@ -34,23 +36,30 @@ export async function watchStatuses(options: StatusWatchOptions): Promise<void> 
   const { redis, key, inventory, records, requests, tell, everyMs, now } = options;
   const { refreshedAt, stale } = await inventory.state();
   if (refreshedAt === undefined || stale) return;
-  if (!(await takeTurn(redis, key, "status-watch", everyMs))) return;
+  // A process whose copy of the list is older than the last one looked at would see yesterday's states come back
+  const lookedAt = Number((await redis.get(key("status-watch", "list"))) ?? 0);
+  if (refreshedAt <= lookedAt || !(await takeTurn(redis, key, "status-watch", everyMs))) return;
   const projects = Map.groupBy(await inventory.vms(), ({ projectId }) => projectId);
-  const before = await records.read([...projects.keys()]);
   const changed = new Map<string, SeenStatuses>();
   const changes: StatusChange[] = [];
-  for (const [projectId, vms] of projects) {
-    const was = before.get(projectId);
-    const compared = compareStatuses(was, vms, now());
-    if (compared.after !== was) changed.set(projectId, compared.after);
-    changes.push(...compared.changes);
+  const ids = [...projects.keys()];
+  for (let from = 0; from < ids.length; from += projectsAtOnce) {
+    const some = ids.slice(from, from + projectsAtOnce);
+    const before = await records.read(some);
+    for (const id of some) {
+      const was = before.get(id);
+      const compared = compareStatuses(was, projects.get(id) ?? [], now());
+      if (compared.after !== was) changed.set(id, compared.after);
+      changes.push(...compared.changes);
+    }
   }
   const unasked: StatusChange[] = [];
   for (const change of changes)
     if (!(await requests.touched(change.vm, now() - echoMs))) unasked.push(change);
   if (unasked.length > 0) await tell(idOf(unasked), renderUnasked(unasked, everyMs));
   await records.write(changed);
-  await records.keepOnly(new Set(projects.keys()));
+  await records.keepOnly(new Set(ids));
+  await redis.set(key("status-watch", "list"), refreshedAt);
 }
 
 function idOf(changes: readonly StatusChange[]): string {
@@ -66,7 +75,9 @@ export function renderUnasked(changes: readonly StatusChange[], everyMs: number)
     ...buttons([showVm(vm.id)]),
   ]);
   const head =
-    changes.length === 1 ? undefined : md`*${changes.length} VMs changed, and nobody asked for it here:*`;
+    changes.length === 1
+      ? undefined
+      : md`*${changes.length} VMs changed, and nobody asked for it here:*`;
   const [first] = changes;
   const summary = head ?? (first ? sentenceOf(first.vm, first.from) : md``);
   return message(

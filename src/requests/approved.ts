@@ -43,7 +43,8 @@ export async function approvalProblem(
   const { record, votes } = request;
   const needed = approvalRule(by.policy, command, [record.target]);
   if (needed.required === 0 && !record.approval) return undefined;
-  if (record.breakGlass) return undefined;
+  // What was asked for with approvals never turns into an emergency afterwards
+  if (record.breakGlass && !record.approval) return undefined;
   // Asked for by Gatehouse itself, on behalf of a request that has its approvals: a copy harms nobody
   if (record.via === "safety" && record.command === "vm snapshot") return undefined;
   const { approval } = record;

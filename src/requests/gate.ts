@@ -58,7 +58,8 @@ export async function gate(
     channelId: record.channelId,
     vmNames: vms.map(({ name }) => name),
   };
-  const refused = record.breakGlass ? breakGlassRefusal(asked) : policyRefusal(asked);
+  const refused =
+    record.breakGlass && !record.approval ? breakGlassRefusal(asked) : policyRefusal(asked);
   if (refused) return { is: "closed", why: refused.text, hint: refused.hint };
   const unapproved = await approvalProblem(request, command, vms, by);
   if (unapproved) return unapproved;

@@ -36,7 +36,15 @@ export interface Performing {
   at(point: FailPoint, request: string): Promise<void>;
 }
 
-export type FailPoint = "gate" | "gated" | "claim" | "ledger" | "send" | "answer" | "move" | "watch";
+export type FailPoint =
+  | "gate"
+  | "gated"
+  | "claim"
+  | "ledger"
+  | "send"
+  | "answer"
+  | "move"
+  | "watch";
 
 /** What the queue does next with this request. */
 export type Next = { is: "ended" } | { is: "wait"; ms: number };

@@ -4,11 +4,19 @@ import type { StoredRequest } from "../requests/record.ts";
 import { judgeTarget, takenBack } from "./judge-target.ts";
 import { nextStep } from "./next-step.ts";
 import type { RollingWork } from "./rolling-work.ts";
-import { type Outcome, requestIdOf, type RollTargets, type StoredRoll } from "./roll.ts";
+import {
+  type OpenTarget,
+  type Outcome,
+  requestIdOf,
+  type RollTargets,
+  type StoredRoll,
+} from "./roll.ts";
 import { submitTarget } from "./submit-target.ts";
 
 /** Steps that follow from each other are made at once, but another process may have its turn in between. */
 const mostSteps = 5;
+/** How long the first target waits for the roll's message to stand in the channel. */
+const messageWithinMs = 5000;
 
 /** Brings every open roll as far as it may go now. Any number of processes may call it: each step is a compare-and-set. */
 export async function advanceRolls(by: RollingWork): Promise<void> {
@@ -43,6 +51,7 @@ async function step(id: string, by: RollingWork): Promise<boolean> {
     return true;
   }
   await rolls.seen(id);
+  if (await waitsForMessage(roll, by)) return false;
   const command = performing.commands.find(({ name }) => name === roll.record.command);
   if (!command) return giveUp(roll, by);
   const targets = by.known.get(id) ?? (await rolls.targets(id));
@@ -51,7 +60,7 @@ async function step(id: string, by: RollingWork): Promise<boolean> {
   const next = nextStep(
     roll,
     ended,
-    (n) => requestIdOf(id, n),
+    (n, anew) => requestIdOf(id, n, anew),
     (n) => targets[n]?.name ?? `number ${n + 1}`,
   );
   const isNews = next.state !== roll.state;
@@ -59,7 +68,7 @@ async function step(id: string, by: RollingWork): Promise<boolean> {
   const moved = await rolls.move(roll, {
     state: next.state,
     progress: next.progress,
-    outcomes: ended,
+    outcomes: ended.filter(({ is }) => is !== "returned"),
     tell: isNews ? "now" : "soon",
     ...(next.why === undefined ? {} : { why: next.why }),
   });
@@ -85,6 +94,16 @@ async function reasonToPause(
   return undefined;
 }
 
+/** People see it before it begins, and what must be said of a target belongs into its thread. Slack may be away, though. */
+async function waitsForMessage(
+  { progress, delivered, state }: StoredRoll,
+  { rolls }: RollingWork,
+): Promise<boolean> {
+  if (state !== "running" || progress.next > 0 || delivered.card || delivered.isElsewhere)
+    return false;
+  return (await rolls.now()) - (progress.startedAt ?? 0) < messageWithinMs;
+}
+
 async function giveUp(roll: StoredRoll, { rolls }: RollingWork): Promise<boolean> {
   const why = `this version of Gatehouse does not know ${roll.record.command}`;
   const progress = { ...roll.progress, why, endsAs: "failed" as const, open: [] };
@@ -103,7 +122,7 @@ async function judgeOpen(
   const { store } = by.performing;
   const stored = await store.getMany(open.map(({ request }) => request));
   const byId = new Map(stored.map((request) => [request.record.id, request]));
-  const missing = open.filter(({ request }) => !byId.has(request)).map(({ n }) => n);
+  const missing = open.filter(({ request }) => !byId.has(request));
   // A process may have died between its claim and the journal: only a person's pause keeps it waiting
   if (roll.state !== "paused") await begin(roll, missing, targets, command, by);
   const judged = await Promise.all(
@@ -112,10 +131,19 @@ async function judgeOpen(
       const target = targets[one.n];
       if (!request || !target) return undefined;
       if (roll.state === "ending") await takeBack(request, by);
-      return judgeTarget(one, request, target, by.performing);
+      const outcome = await judgeTarget(one, request, target, by.performing);
+      return outcome && isReturned(roll, request)
+        ? { ...outcome, is: "returned" as const }
+        : outcome;
     }),
   );
   return judged.filter((outcome) => outcome !== undefined);
+}
+
+/** A freeze or a new policy turns away what was on its way; both pause the roll, and nothing has failed by it. */
+function isReturned({ state }: StoredRoll, { state: ended, progress }: StoredRequest): boolean {
+  const isTurnedAway = ended === "cancelled" && progress.sentAt === undefined;
+  return state === "paused" && isTurnedAway && progress.decidedBy === undefined;
 }
 
 /** What was not sent yet need not be sent any more. */
@@ -128,20 +156,22 @@ async function takeBack(request: StoredRequest, { performing }: RollingWork): Pr
   });
 }
 
+/** Brings claimed targets into the journal. A pause that comes meanwhile holds back what follows it. */
 async function begin(
   roll: StoredRoll,
-  places: readonly number[],
+  begins: readonly OpenTarget[],
   targets: RollTargets,
   command: ChangeCommand,
   by: RollingWork,
 ): Promise<void> {
   let standing = roll;
-  for (const n of places) {
+  for (const { n, request: wanted } of begins) {
     const target = targets[n];
     if (!target) continue;
-    const request = await submitTarget(standing, n, target, command, by);
+    if ((await by.rolls.stateOf(roll.record.id)) === "paused") return;
+    const request = await submitTarget(standing, wanted, target, command, by);
     await by.at("roll-submitted", roll.record.id);
-    if (request === requestIdOf(roll.record.id, n)) continue;
+    if (request === wanted) continue;
     // The same person asked for the same a moment ago: that request stands for both
     const open = standing.progress.open.map((one) => (one.n === n ? { n, request } : one));
     const { state, progress } = standing;

@@ -57,6 +57,10 @@ export interface RollProgress {
   /** The first target that has not begun. */
   next: number;
   open: readonly OpenTarget[];
+  /** Begun, but turned away with nothing sent while the roll was paused: they begin anew after it. */
+  again?: readonly number[];
+  /** How often a place has begun anew, by place: each time is another request. */
+  anew?: Readonly<Record<string, number>>;
   ok: number;
   /** Of those that went well: nothing had to be sent. */
   already: number;
@@ -73,7 +77,7 @@ export interface RollProgress {
 /** How one target ended. */
 export interface Outcome {
   n: number;
-  is: "ok" | "already" | "failed" | "unknown" | "cancelled";
+  is: "ok" | "already" | "failed" | "unknown" | "cancelled" | "returned";
   request: string;
   why?: string;
   /** From the send until it had settled, in milliseconds. */
@@ -113,8 +117,8 @@ export function newRollId(): string {
  * The id of the request for a target follows from the roll and the target's place: whoever submits it, however often and
  * however late, it is the same request, and the journal makes it once.
  */
-export function requestIdOf(rollId: string, n: number): string {
-  const hash = createHash("sha256").update(`${rollId} ${n}`).digest();
+export function requestIdOf(rollId: string, n: number, anew = 0): string {
+  const hash = createHash("sha256").update(`${rollId} ${n} ${anew}`).digest();
   const letters = Array.from(hash.subarray(0, 20), (byte) => alphabet[byte % alphabet.length]);
   return `r-${letters.slice(0, 10).join("")}`;
 }

@@ -56,6 +56,9 @@ export function createRollStore(redis: RedisClient, key: Keys) {
       return parseRoll(await redis.hgetall(rollKey(id)));
     },
 
+    /** As it stands now, for those who are in the middle of something. */
+    stateOf: (id: string): Promise<string | null> => redis.hget(rollKey(id), "state"),
+
     async targets(id: string): Promise<RollTargets> {
       return JSON.parse((await redis.hget(rollKey(id), "targets")) ?? "[]") as RollTargets;
     },

@@ -3,15 +3,15 @@ import type { Target } from "../registry/target.ts";
 import { argumentsOf } from "../registry/usage.ts";
 import { submit } from "../requests/submit.ts";
 import type { RollingWork } from "./rolling-work.ts";
-import { requestIdOf, type StoredRoll } from "./roll.ts";
+import type { StoredRoll } from "./roll.ts";
 
 /**
  * Asks for the command on one target. However often this is called, and by whom: the id is the same, so the journal has
  * one request. Returns the request that stands for it, another one where the same was asked a moment ago.
  */
 export async function submitTarget(
-  { record, delivered }: StoredRoll,
-  n: number,
+  { record, delivered, state }: StoredRoll,
+  requestId: string,
   target: Target,
   command: ChangeCommand,
   { performing }: Pick<RollingWork, "performing">,
@@ -27,15 +27,16 @@ export async function submitTarget(
       channelId: record.channelId,
       via: "roll",
       roll: record.id,
-      id: requestIdOf(record.id, n),
-      askId: `${record.id}-${n}`,
+      id: requestId,
+      askId: `roll-${requestId}`,
       ...(threadTs ? { threadTs } : {}),
     },
     {
       store: performing.store,
       policyVersion: record.policyVersion,
       staleAfterMs: performing.policy.timing.staleAfterMs,
-      wake: performing.wake,
+      // Of a roll that ends it is only brought there to be taken back
+      wake: state === "ending" ? async () => undefined : performing.wake,
     },
   );
   return submitted.id;

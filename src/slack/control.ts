@@ -20,6 +20,7 @@ import { hintOf, say } from "./apology.ts";
 import { namesWithin } from "./change.ts";
 import { refusalOf } from "./refuse.ts";
 import { resolveTarget } from "./resolve.ts";
+import { severalTargets } from "./roll-targets.ts";
 import { targetKey } from "./run-button.ts";
 import { isChange, type Talk } from "./talk.ts";
 
@@ -61,8 +62,10 @@ async function canI(
   const { command, input } = parsed;
   const key = targetKey(command);
   const word = key === undefined ? undefined : [input[key]].flat()[0];
-  const targets =
-    typeof word === "string"
+  const several = isChange(command) ? await severalTargets(command, input, talk) : undefined;
+  const targets = several
+    ? several.targets
+    : typeof word === "string"
       ? [
           await resolveTarget(
             command.name.startsWith("vm") ? "vm" : "project",
@@ -82,6 +85,7 @@ async function canI(
   if (!isChange(command)) return say(md`Yes, you may run ${name(`/${command.name}`)}.`);
   const needed = approvalRule(talk.policy, command, targets);
   const frozen = await talk.store.freezeState();
+  if (several && needed.required > 0) return say(md`Not together: ${needed.why}.`);
   return say(
     needed.required === 0
       ? md`Yes, you may run ${name(`/${command.name}`)}, and it needs nobody's approval.`

@@ -80,6 +80,7 @@ export function startDelivery(options: {
       if (waitMs > 0) return waitMs;
     }
     const placed = (await store.get(request.record.id)) ?? request;
+    if (placed.state === "draft" && placed.delivered.fallback) return nobodyCanApprove(placed);
     for (const notice of notices) {
       await options.at("post", request.record.id);
       const addendum = notice === "result" ? await options.addendum(placed) : undefined;
@@ -88,6 +89,18 @@ export function startDelivery(options: {
       if (waitMs > 0) return waitMs;
     }
     return 0;
+  }
+
+  /** Its card is where nobody but the asker sees it, so nobody would ever answer: better said now than in 15 minutes. */
+  async function nobodyCanApprove(request: StoredRequest): Promise<number> {
+    const why = "I can't post in this channel, so nobody could approve it";
+    const hint = "Write /invite @gatehouse there, and ask again.";
+    await store.move(request, {
+      state: "cancelled",
+      progress: { ...request.progress, why, hint },
+      why,
+    });
+    return 1;
   }
 
   async function loop(): Promise<void> {

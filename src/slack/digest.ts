@@ -71,14 +71,20 @@ export function createDigestDesk(
         md`No digest comes to ${channelLink(channel)}. ${name("/gatehouse digest on 09:00 Europe/Paris mon-fri")} changes that, ${name("/gatehouse digest now")} posts one.`,
       );
     }
-    return sentence(lines(...rules.map((rule) => md`${scheduleWords(rule)} ${nextWords(rule, now())}`)));
+    return sentence(
+      lines(...rules.map((rule) => md`${scheduleWords(rule)} ${nextWords(rule, now())}`)),
+    );
   }
 
   async function postNow(channel: string): Promise<Message> {
     const { message, picture } = await digests.build(channel);
     if (picture) {
       const posted = await postChart({
-        ...{ web, apiUrl, log, channelId: channel, message },
+        web,
+        apiUrl,
+        log,
+        channelId: channel,
+        message,
         ...picture,
       });
       return posted.is === "closed" ? unpostable(channel, posted.why) : done(channel);
@@ -112,7 +118,13 @@ export function createDigestDesk(
           "Ask it in that channel, or look at `access.administer` in gatehouse.yml.",
         );
       const note = (what: string) =>
-        store.note({ what, who: person.id, team: person.teamId, channel, words: words.slice(0, 100) });
+        store.note({
+          what,
+          who: person.id,
+          team: person.teamId,
+          channel,
+          words: words.slice(0, 100),
+        });
       switch (action) {
         case "on":
           await note("digest-on");

@@ -47,5 +47,8 @@ export function withPicture(message: Message, picture: Picture, fileId: string):
     slack_file: { id: fileId },
     alt_text: plain(picture.altText, 2000) || "picture",
   };
-  return { ...message, blocks: [...message.blocks.slice(0, -1), image, ...message.blocks.slice(-1)] };
+  return {
+    ...message,
+    blocks: [...message.blocks.slice(0, -1), image, ...message.blocks.slice(-1)],
+  };
 }

@@ -99,7 +99,12 @@ export function startRollDelivery(options: {
     const place = threadOf(roll);
     if (!isSaid(said["end"])) {
       const end = renderRollEnd(roll, targets, outcomes, command);
-      const waitMs = await post({ ...roll, delivered: { ...roll.delivered, said } }, "end", end, place);
+      const waitMs = await post(
+        { ...roll, delivered: { ...roll.delivered, said } },
+        "end",
+        end,
+        place,
+      );
       if (waitMs > 0) return waitMs;
     }
     const content = rollEndFile(roll, targets, outcomes, command);
@@ -113,7 +118,12 @@ export function startRollDelivery(options: {
     return 0;
   }
 
-  async function post(roll: StoredRoll, what: string, said: Message, place: Place): Promise<number> {
+  async function post(
+    roll: StoredRoll,
+    what: string,
+    said: Message,
+    place: Place,
+  ): Promise<number> {
     const { id, createdAt } = roll.record;
     const subject = { id, createdAt, said: roll.delivered.said };
     const posted = await postOnce(subject, what, said, place);
@@ -170,7 +180,10 @@ function placeOf({ record, delivered }: StoredRoll): Place {
 function threadOf(roll: StoredRoll): Place {
   const { card } = roll.delivered;
   const threadTs = roll.delivered.isElsewhere ? card?.ts : (roll.record.threadTs ?? card?.ts);
-  return { channelId: card?.channelId ?? placeOf(roll).channelId, ...(threadTs ? { threadTs } : {}) };
+  return {
+    channelId: card?.channelId ?? placeOf(roll).channelId,
+    ...(threadTs ? { threadTs } : {}),
+  };
 }
 
 function isSaid(value: string | undefined): boolean {

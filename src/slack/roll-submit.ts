@@ -19,7 +19,10 @@ type Submission = Extract<Ask, { kind: "submission" }>;
 type Errors = Record<string, string>;
 
 /** Everything that is wrong with a submitted dialog for several VMs, by field; undefined when it may run. */
-export async function checkRoll(ask: Submission, talk: Talk): Promise<{ errors: Errors } | undefined> {
+export async function checkRoll(
+  ask: Submission,
+  talk: Talk,
+): Promise<{ errors: Errors } | undefined> {
   try {
     const { roll, command, targets, person } = await readPlanned(ask, talk);
     if (roll.state !== "planned") return undefined;
@@ -51,7 +54,9 @@ export async function submitRoll(ask: Submission, reply: Reply, talk: Talk): Pro
       tell: "now",
     }));
   if (!started)
-    await reply.privately(say(md`You asked for this already: ${name(roll.record.id)} is under way.`));
+    await reply.privately(
+      say(md`You asked for this already: ${name(roll.record.id)} is under way.`),
+    );
 }
 
 interface Planned {
@@ -95,7 +100,10 @@ function readFields(
   if (!most.success) errors["roll:most"] = "A whole number from 1, or a percentage like 10%.";
   const failures = rollingArgs.stopOnFailure.safeParse(text("roll:failures"));
   if (!failures.success) errors["roll:failures"] = "A whole number from 1 to 1000.";
-  if (asksNumber(record.total, isEverything === true) && text("roll:number") !== String(record.total))
+  if (
+    asksNumber(record.total, isEverything === true) &&
+    text("roll:number") !== String(record.total)
+  )
     errors["roll:number"] = `Type ${record.total}: so many VMs will be touched.`;
   const ticked = ask.values["roll:canary"];
   const canary = Array.isArray(ticked) ? ticked.length > 0 : Boolean(ticked);

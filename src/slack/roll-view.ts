@@ -1,6 +1,6 @@
 import type { KnownBlock, ModalView } from "@slack/types";
 import { plainText, section } from "../messages/message.ts";
-import { lines, type Markdown, md, name } from "../messages/text.ts";
+import { lines, type Markdown, md, name, plain } from "../messages/text.ts";
 import type { ChangeCommand, DialogFacts } from "../registry/define.ts";
 import type { Target } from "../registry/target.ts";
 import { argumentsOf } from "../registry/usage.ts";
@@ -76,9 +76,11 @@ function warnings(
     }
   }
   const all = [...said.values()];
-  const shown = all.slice(0, 8).map(({ text, times }) =>
-    times === targets.length ? text : md`${count(times, "VM")}: ${text}`,
-  );
+  const shown = all
+    .slice(0, 8)
+    .map(({ text, times }) =>
+      times === targets.length ? text : md`${count(times, "VM")}: ${text}`,
+    );
   return all.length > 8 ? [...shown, md`…and ${all.length - 8} other changes.`] : shown;
 }
 
@@ -87,7 +89,7 @@ const perSection = 10;
 function listOf(targets: readonly Target[]): KnownBlock[] {
   const rows = targets.map(
     ({ name: called, projectName, projectId, status }) =>
-      md`• ${name(called)} in ${projectName ?? projectId}, ${status}`,
+      md`• ${name(plain(called, 80))} in ${plain(projectName ?? projectId, 60)}, ${plain(status, 20)}`,
   );
   const sections: KnownBlock[] = [];
   for (let at = 0; at < rows.length; at += perSection)
@@ -100,9 +102,7 @@ function countsOf(targets: readonly Target[], hasFile: boolean): KnownBlock {
   const projects = new Set(targets.map(({ projectId }) => projectId));
   const counts = [...statuses].map(([status, those]) => `${those.length} ${status}`).join(", ");
   const where = md`${counts}, in ${count(projects.size, "project")}.`;
-  return section(
-    hasFile ? md`${where} The list of them is in your direct messages.` : where,
-  );
+  return section(hasFile ? md`${where} The list of them is in your direct messages.` : where);
 }
 
 function leftOutBlocks(leftOut: readonly LeftOut[]): KnownBlock[] {

@@ -59,7 +59,14 @@ export async function startScene(scene: Partial<Scene> = {}) {
   const key: Keys = createKeys(`test-${randomBytes(6).toString("hex")}`);
   const log = silentLog();
   const redis: RedisClient = await connectRedis(redisUrl, "commands", log);
-  const set: Scene = { now: Date.now(), vms: [], state: {}, rules: [], requests: noRequests, ...scene };
+  const set: Scene = {
+    now: Date.now(),
+    vms: [],
+    state: {},
+    rules: [],
+    requests: noRequests,
+    ...scene,
+  };
   const processes: DigestProcess[] = [];
   const alarms: { id: string; message: Message }[] = [];
 
@@ -70,8 +77,18 @@ export async function startScene(scene: Partial<Scene> = {}) {
     const web = createWeb({ token: slack.app.botToken, apiUrl: slack.apiUrl, log });
     const pace = createPace(own, key, fast);
     const announcer = startAnnouncer({
-      ...{ redis: own, key, web, pace, log, everyMs: 10 },
-      sendPicture: (picture) => sendPicture(picture, { web, apiUrl: slack.apiUrl, log }),
+      redis: own,
+      key,
+      web,
+      pace,
+      log,
+      everyMs: 10,
+      sendPicture: (picture) =>
+        sendPicture(picture, {
+          web,
+          apiUrl: slack.apiUrl,
+          log,
+        }),
     });
     const now = () => set.now;
     const digests = createDigests({

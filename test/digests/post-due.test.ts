@@ -96,9 +96,16 @@ describe("digests on a schedule", () => {
       await Promise.race([one.postDue(), new Promise((resolve) => setTimeout(resolve, 60))]);
     }
     expect(starts).toBe(3);
-    expect(scene.alarms.map(({ id }) => id)).toEqual(["digest-C02STATUS-2026-11-20-0900-UTC-failed"]);
+    expect(scene.alarms.map(({ id }) => id)).toEqual([
+      "digest-C02STATUS-2026-11-20-0900-UTC-failed",
+    ]);
     expect(scene.alarms[0]?.message.text).toMatch(/could not be made: it was begun three times/);
-    expect(await scene.redis.hget(scene.key("digest-slot", "digest-C02STATUS-2026-11-20-0900-UTC"), "ended")).toBe("failed");
+    expect(
+      await scene.redis.hget(
+        scene.key("digest-slot", "digest-C02STATUS-2026-11-20-0900-UTC"),
+        "ended",
+      ),
+    ).toBe("failed");
     expect(scene.posted()).toEqual([]);
   });
 
@@ -108,7 +115,11 @@ describe("digests on a schedule", () => {
     await one.postDue();
     scene.set.now = ms("2026-11-20T09:00Z");
     await one.postDue();
-    await scene.redis.hdel(scene.key("digest-slot", "digest-C02STATUS-2026-11-20-0900-UTC"), "ended", "until");
+    await scene.redis.hdel(
+      scene.key("digest-slot", "digest-C02STATUS-2026-11-20-0900-UTC"),
+      "ended",
+      "until",
+    );
     await (await scene.start()).postDue();
     await scene.said();
     expect(scene.posted()).toHaveLength(1);
@@ -130,7 +141,11 @@ describe("the picture of a digest", () => {
   const shown = { vms: [running("web-1"), running("db-1", "ERROR")] };
 
   it("stands in the message, with the same in words", async () => {
-    await using scene = await startScene({ now: ms("2026-11-20T08:00Z"), rules: [rule("UTC")], ...shown });
+    await using scene = await startScene({
+      now: ms("2026-11-20T08:00Z"),
+      rules: [rule("UTC")],
+      ...shown,
+    });
     scene.slack.app.fileReadyMs = 500;
     const one = await scene.start();
     await one.postDue();
@@ -143,8 +158,16 @@ describe("the picture of a digest", () => {
   });
 
   it("is left away where uploads are refused", async () => {
-    await using scene = await startScene({ now: ms("2026-11-20T08:00Z"), rules: [rule("UTC")], ...shown });
-    scene.slack.weather.add({ method: "files.getUploadURLExternal", kind: "error", error: "missing_scope" });
+    await using scene = await startScene({
+      now: ms("2026-11-20T08:00Z"),
+      rules: [rule("UTC")],
+      ...shown,
+    });
+    scene.slack.weather.add({
+      method: "files.getUploadURLExternal",
+      kind: "error",
+      error: "missing_scope",
+    });
     const one = await scene.start();
     await one.postDue();
     scene.set.now = ms("2026-11-20T09:00Z");

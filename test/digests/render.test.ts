@@ -60,8 +60,14 @@ describe("a digest", () => {
 
   it("tells the most urgent first, each line with a button and a way to quiet it", () => {
     const drift: DriftRecord = {
-      ...{ vmId: "vm-db-1", vmName: "db-1", projectName: "shop", verdict: "failed", mark: "ab" },
-      ...{ reason: "its measurement is none of the pinned ones", since: now - hour, episode: 0 },
+      vmId: "vm-db-1",
+      vmName: "db-1",
+      projectName: "shop",
+      verdict: "failed",
+      mark: "ab",
+      reason: "its measurement is none of the pinned ones",
+      since: now - hour,
+      episode: 0,
     };
     const { message, picture } = renderDigest(
       facts({
@@ -80,7 +86,13 @@ describe("a digest", () => {
           }),
         ],
         reviews: [
-          { request: "r-cccccccccc", command: "project delete", target: "staging", by: "U0ADA", at: now - hour },
+          {
+            request: "r-cccccccccc",
+            command: "project delete",
+            target: "staging",
+            by: "U0ADA",
+            at: now - hour,
+          },
         ],
         ended: [
           request("r-dddddddddd"),
@@ -97,7 +109,7 @@ describe("a digest", () => {
     );
     const plain = sections.map((text) => text.replaceAll(/<!date\^\d+\^[^|>]*\|([^>]*)>/g, "$1"));
     expect(plain).toEqual([
-      "🔴 *web-1* in shop is in ERROR since 05:00:00 UTC.",
+      "🔴 *web-1* in shop is in ERROR, seen since 05:00:00 UTC.",
       "🟡 *web-2* in shop has been REBOOTING for 40 min.",
       "🔴 *db-1* in shop: attestation fails since 07:00:00 UTC: its measurement is none of the pinned ones.",
       "❓ *vm restart* `web-1`, asked by olivia: the outcome is unknown for 1 h. A person has to say it.",
@@ -111,7 +123,11 @@ describe("a digest", () => {
     expect(message.text).toBe(
       "Digest: 1 VM in ERROR, 1 VM stuck, 1 failed attestation, 1 unknown outcome, 1 review to sign, 1 waiting for approval, 3 changes, 1 about snapshots",
     );
-    const rows = message.blocks.flatMap((block) => (block.type === "actions" ? [block.elements.map((one) => "action_id" in one && one.action_id)] : []));
+    const rows = message.blocks.flatMap((block) =>
+      block.type === "actions"
+        ? [block.elements.map((one) => "action_id" in one && one.action_id)]
+        : [],
+    );
     expect(rows).toHaveLength(10);
     expect(rows[0]).toEqual(["run:vm.show", "digest:snooze"]);
     expect(rows[4]).toEqual(["review:sign"]); // stays until it is signed
@@ -159,7 +175,9 @@ describe("a digest", () => {
   it("keeps text from the service inert", () => {
     const evil = "<!channel> `x`";
     const vm = { ...running("x", "ERROR"), name: evil, projectName: evil };
-    expect(shown({ vms: [vm], unreadProjects: [evil], unread: [evil] })).not.toContain("<!channel>");
+    expect(shown({ vms: [vm], unreadProjects: [evil], unread: [evil] })).not.toContain(
+      "<!channel>",
+    );
   });
 });
 

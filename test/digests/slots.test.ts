@@ -16,8 +16,12 @@ const iso = (at: number | undefined) => at && new Date(at).toISOString();
 
 describe("the time of a digest", () => {
   it("stays the same on the clock when clocks change", () => {
-    expect(iso(latestSlot(paris("09:00"), ms("2027-03-27T20:00Z"))?.at)).toBe("2027-03-27T08:00:00.000Z");
-    expect(iso(latestSlot(paris("09:00"), ms("2027-03-28T20:00Z"))?.at)).toBe("2027-03-28T07:00:00.000Z");
+    expect(iso(latestSlot(paris("09:00"), ms("2027-03-27T20:00Z"))?.at)).toBe(
+      "2027-03-27T08:00:00.000Z",
+    );
+    expect(iso(latestSlot(paris("09:00"), ms("2027-03-28T20:00Z"))?.at)).toBe(
+      "2027-03-28T07:00:00.000Z",
+    );
   });
 
   it("is the next moment that exists when the clocks jump over it", () => {
@@ -39,20 +43,33 @@ describe("the time of a digest", () => {
   });
 
   it("comes once each day in any zone, whenever one looks", () => {
-    const zones = ["Europe/Paris", "America/Sao_Paulo", "Australia/Lord_Howe", "Asia/Kolkata", "Pacific/Apia"];
-    const hours = fc.tuple(fc.nat(23), fc.nat(59)).map(([h, m]) => `${String(h).padStart(2, "0")}:${String(m).padStart(2, "0")}`);
+    const zones = [
+      "Europe/Paris",
+      "America/Sao_Paulo",
+      "Australia/Lord_Howe",
+      "Asia/Kolkata",
+      "Pacific/Apia",
+    ];
+    const hours = fc
+      .tuple(fc.nat(23), fc.nat(59))
+      .map(([h, m]) => `${String(h).padStart(2, "0")}:${String(m).padStart(2, "0")}`);
     fc.assert(
-      fc.property(fc.constantFrom(...zones), hours, fc.integer({ min: ms("2011-12-01T00:00Z"), max: ms("2030-01-01T00:00Z") }), (timezone, at, now) => {
-        const rule = { ...paris(at), timezone };
-        const latest = latestSlot(rule, now);
-        const next = nextSlot(rule, now);
-        expect(latest?.at).toBeLessThanOrEqual(now);
-        expect(next?.at).toBeGreaterThan(now);
-        expect(latestSlot(rule, next?.at ?? 0)?.id).toBe(next?.id);
-        // A day of clock changes is an hour longer or shorter; Apia once left out a whole day
-        expect(((next?.at ?? 0) - (latest?.at ?? 0)) / 3_600_000).toBeLessThanOrEqual(48);
-        expect(((next?.at ?? 0) - (latest?.at ?? 0)) / 3_600_000).toBeGreaterThanOrEqual(22);
-      }),
+      fc.property(
+        fc.constantFrom(...zones),
+        hours,
+        fc.integer({ min: ms("2011-12-01T00:00Z"), max: ms("2030-01-01T00:00Z") }),
+        (timezone, at, now) => {
+          const rule = { ...paris(at), timezone };
+          const latest = latestSlot(rule, now);
+          const next = nextSlot(rule, now);
+          expect(latest?.at).toBeLessThanOrEqual(now);
+          expect(next?.at).toBeGreaterThan(now);
+          expect(latestSlot(rule, next?.at ?? 0)?.id).toBe(next?.id);
+          // A day of clock changes is an hour longer or shorter; Apia once left out a whole day
+          expect(((next?.at ?? 0) - (latest?.at ?? 0)) / 3_600_000).toBeLessThanOrEqual(48);
+          expect(((next?.at ?? 0) - (latest?.at ?? 0)) / 3_600_000).toBeGreaterThanOrEqual(22);
+        },
+      ),
       { numRuns: 300 },
     );
   });
@@ -65,7 +82,10 @@ describe("the words of a schedule", () => {
       timezone: "Europe/Paris",
       days: ["mon", "tue", "wed", "thu", "fri"],
     });
-    expect(readSchedule("07:30 <#C02STATUS|status>")).toEqual({ at: "07:30", channel: "C02STATUS" });
+    expect(readSchedule("07:30 <#C02STATUS|status>")).toEqual({
+      at: "07:30",
+      channel: "C02STATUS",
+    });
     expect(readSchedule("")).toEqual({});
     expect(() => readSchedule("09:00 10:00")).toThrow("10:00 is one too many.");
     expect(() => readSchedule("25:00")).toThrow("25:00 is no time, time zone, day or channel.");

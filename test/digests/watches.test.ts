@@ -36,9 +36,18 @@ async function startDrift() {
     await Promise.all(
       Array.from({ length: processes }, () =>
         watchDrift({
-          ...{ redis: redis.redis, key: redis.key, compute, log, tell },
+          redis: redis.redis,
+          key: redis.key,
+          compute,
+          log,
+          tell,
           inventory: { vms: async () => vms },
-          pins: [{ targets: ["payments/*"], measurements: [attestation?.measurement ?? ""] }],
+          pins: [
+            {
+              targets: ["payments/*"],
+              measurements: [attestation?.measurement ?? ""],
+            },
+          ],
           records: dies ? dead : records,
           everyMs: 400,
           now: Date.now,
@@ -47,7 +56,13 @@ async function startDrift() {
     );
   };
   return {
-    ...{ service, records, round, said, texts, web2, redis },
+    service,
+    records,
+    round,
+    said,
+    texts,
+    web2,
+    redis,
     [Symbol.asyncDispose]: async () => {
       await compute.close();
       await service.close();
@@ -119,19 +134,39 @@ async function startStatuses(touched: (id: string) => boolean = () => false) {
   const redis = await testRedis();
   const records = createStatusRecords(redis.redis, redis.key);
   const { said, texts, tell } = teller();
+  let looks = 0;
   const look = async (vms: readonly KnownVm[], state: Partial<InventoryState> = {}) => {
     await redis.redis.del(redis.key("turn", "status-watch"));
     const options = {
-      ...{ redis: redis.redis, key: redis.key, tell, records, everyMs: 60_000, now: Date.now },
+      redis: redis.redis,
+      key: redis.key,
+      tell,
+      records,
+      everyMs: 60_000,
+      now: Date.now,
       requests: { touched: async ({ id }: { id: string }) => touched(id) },
       inventory: {
         vms: async () => vms,
-        state: async () => ({ refreshedAt: 1, stale: false, vms: 0, projects: 0, unread: [], ...state }),
+        state: async () => ({
+          refreshedAt: Date.now() + looks++,
+          stale: false,
+          vms: 0,
+          projects: 0,
+          unread: [],
+          ...state,
+        }),
       },
     };
     await Promise.all([watchStatuses(options), watchStatuses(options), watchStatuses(options)]);
   };
-  return { look, said, texts, records, redis, [Symbol.asyncDispose]: () => redis[Symbol.asyncDispose]() };
+  return {
+    look,
+    said,
+    texts,
+    records,
+    redis,
+    [Symbol.asyncDispose]: () => redis[Symbol.asyncDispose](),
+  };
 }
 
 describe("VMs that change without being asked to", () => {

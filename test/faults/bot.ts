@@ -23,7 +23,7 @@ export interface BotOptions {
 /** At the n-th time (default 1) that `point` is reached, by `what` where that is given. */
 export interface Rule {
   point: string;
-  do: "kill" | "stop" | "throw" | "wait" | "block";
+  do: "kill" | "stop" | "throw" | "wait" | "block" | "exit" | "reject";
   nth?: number;
   what?: string;
   /** For block and wait: how long (ms). A wait without it lasts until {"go": true}. */
@@ -43,7 +43,7 @@ if (options.clockOffMs) {
   const realNow = RealDate.now.bind(RealDate);
   globalThis.Date = new Proxy(RealDate, {
     construct: (target, args: []) =>
-      args.length === 0 ? new target(realNow() + off) : Reflect.construct(target, args) as Date,
+      args.length === 0 ? new target(realNow() + off) : (Reflect.construct(target, args) as Date),
     get: (target, name) => (name === "now" ? () => realNow() + off : Reflect.get(target, name)),
   });
 }
@@ -67,7 +67,9 @@ createInterface({ input: process.stdin }).on("line", (text) => {
 });
 
 async function at(point: string, what: string): Promise<void> {
-  const rule = rules.find((one) => one.point === point && (one.what === undefined || one.what === what));
+  const rule = rules.find(
+    (one) => one.point === point && (one.what === undefined || one.what === what),
+  );
   if (!rule) return;
   rule.seen += 1;
   if (rule.seen !== (rule.nth ?? 1)) return;
@@ -88,6 +90,14 @@ async function at(point: string, what: string): Promise<void> {
     case "throw":
       hit();
       throw new Error(`thrown at ${point}, as told`);
+    case "exit":
+      hit();
+      process.exit(1);
+      break;
+    case "reject":
+      hit();
+      void Promise.reject(new Error(`rejected at ${point}, as told`));
+      return;
     case "wait":
       hit();
       return rule.forMs === undefined

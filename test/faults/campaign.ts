@@ -26,7 +26,11 @@ const people = ["olivia", "oscar", "oona", "otto", "odette", "orson"];
 const channels = ["ops", "ops-1", "ops-2", "ops-3", "ops-4", "ops-5", "ops-6", "ops-7"];
 
 /** Commands that need no dialog, and the state their VM must have. */
-const askable: Record<string, string> = { "vm start": "STOPPED", "vm stop": "RUNNING", "vm restart": "RUNNING" };
+const askable: Record<string, string> = {
+  "vm start": "STOPPED",
+  "vm stop": "RUNNING",
+  "vm restart": "RUNNING",
+};
 
 /**
  * Many requests, mixed, while workers are killed and frozen all the time and a quarter of all calls go wrong. Each request
@@ -93,7 +97,9 @@ export async function runCampaign(options: {
       if (performance.now() - told > 10_000) {
         told = performance.now();
         const open = await stage.redis.zcard(openKey);
-        say(`  ${Math.round((told - began) / 1000)} s: ${stage.asked.length} asked, ${open} open, ${stage.faults} faults`);
+        say(
+          `  ${Math.round((told - began) / 1000)} s: ${stage.asked.length} asked, ${open} open, ${stage.faults} faults`,
+        );
       }
     }
   });
@@ -101,7 +107,9 @@ export async function runCampaign(options: {
   clearInterval(counting);
   await sleep(2000);
   await crew.end();
-  say(`  ${Math.round((performance.now() - began) / 1000)} s: all asked, ${await stage.redis.zcard(openKey)} open, no more faults`);
+  say(
+    `  ${Math.round((performance.now() - began) / 1000)} s: all asked, ${await stage.redis.zcard(openKey)} open, no more faults`,
+  );
   await stage.quiet(120_000).catch((error: unknown) => say(String(error)));
   const frozen = await stage.redis.get(`{${stage.namespace}}:freeze`);
   const whys: Record<string, number> = {};

@@ -143,7 +143,9 @@ export async function readJournal(redis: Redis, namespace: string): Promise<Jour
         attempt: Number(fields["attempt"] ?? 0),
         progress: JSON.parse(fields["progress"] ?? "{}") as Journalled["progress"],
         fields,
-        history: history.map((row) => (JSON.parse(row.slice(row.indexOf(" ") + 1)) as { state: string }).state),
+        history: history.map(
+          (row) => (JSON.parse(row.slice(row.indexOf(" ") + 1)) as { state: string }).state,
+        ),
       });
     }
   }
@@ -161,7 +163,10 @@ async function findLost(
 ): Promise<string[]> {
   const lost = journal
     .filter(({ isFinal, state }) => !isFinal && state !== "unknown" && state !== "draft")
-    .map(({ id, command, state, progress }) => `lost: ${id} ${command} stands in ${state} (${progress.why ?? ""})`);
+    .map(
+      ({ id, command, state, progress }) =>
+        `lost: ${id} ${command} stands in ${state} (${progress.why ?? ""})`,
+    );
   type Delivery = { id: string; payload: { trigger_id?: string } };
   const deliveries = await askSlack<Delivery[]>(slackControl, "deliveries", "command");
   const triggers = new Map(deliveries.map(({ id, payload }) => [id, payload.trigger_id]));
@@ -190,7 +195,8 @@ async function findLost(
     }
     const left = answers.get(ask.who) ?? (await wordsFor(slackControl, ask.who));
     answers.set(ask.who, left - 1);
-    if (left <= 0) lost.push(`lost: ${ask.who} asked ${ask.command} ${ask.target} and heard nothing`);
+    if (left <= 0)
+      lost.push(`lost: ${ask.who} asked ${ask.command} ${ask.target} and heard nothing`);
   }
   return lost;
 }
@@ -199,6 +205,7 @@ async function findLost(
 async function wordsFor(slackControl: string, who: string): Promise<number> {
   type Seen = { channels: { messages: { ephemeral: boolean; author: { isBot: boolean } }[] }[] };
   const seen = await askSlack<Seen>(slackControl, "seen", who);
-  return seen.channels.flatMap(({ messages }) => messages).filter(({ ephemeral, author }) => ephemeral && author.isBot)
-    .length;
+  return seen.channels
+    .flatMap(({ messages }) => messages)
+    .filter(({ ephemeral, author }) => ephemeral && author.isBot).length;
 }

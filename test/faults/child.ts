@@ -54,7 +54,9 @@ export async function startChild(
     isReady = true;
     resolve(line);
   });
-  void exited.then((how) => reject(new Error(`${script} ended (${how}) before it was ready:\n${stderr}`)));
+  void exited.then((how) =>
+    reject(new Error(`${script} ended (${how}) before it was ready:\n${stderr}`)),
+  );
   const isGone = () => child.exitCode !== null || child.signalCode !== null;
   const stop = async () => {
     if (isGone()) return;
@@ -80,7 +82,9 @@ export async function startChild(
 function parsed(text: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined;
+    return typeof value === "object" && value !== null
+      ? (value as Record<string, unknown>)
+      : undefined;
   } catch {
     return undefined;
   }

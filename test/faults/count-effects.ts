@@ -61,7 +61,10 @@ export function countEffects({ journal, truth }: Counted): Accounts {
     groups.set(name, [...(groups.get(name) ?? []), request]);
   }
   // An effect that nobody asked for is the worst of all
-  for (const [kind, things] of [["vm", truth.vms], ["project", truth.projects]] as const) {
+  for (const [kind, things] of [
+    ["vm", truth.vms],
+    ["project", truth.projects],
+  ] as const) {
     for (const [id, thing] of Object.entries(things)) {
       for (const [command, counter] of Object.entries(counters)) {
         if (!command.startsWith(kind) || Number(thing[counter] ?? 0) === 0) continue;
@@ -77,10 +80,18 @@ export function countEffects({ journal, truth }: Counted): Accounts {
     if (counter === undefined) continue;
     const effects = effectsOn(truth, command, target, counter);
     const sent = requests.filter(({ attempt }) => attempt > 0).length;
-    const done = requests.filter(({ state, progress }) => state === "done" && !progress.already && !progress.decidedBy).length;
-    const open = requests.filter(({ state, isFinal, progress }) => !isFinal || progress.decidedBy !== undefined || (state === "failed" && isBroken(truth, target))).length;
+    const done = requests.filter(
+      ({ state, progress }) => state === "done" && !progress.already && !progress.decidedBy,
+    ).length;
+    const open = requests.filter(
+      ({ state, isFinal, progress }) =>
+        !isFinal ||
+        progress.decidedBy !== undefined ||
+        (state === "failed" && isBroken(truth, target)),
+    ).length;
     const denied = requests.filter(({ state }) => negative.has(state)).length;
-    const said = () => `${command} ${target}: ${effects} effects; ${requests.map(tellOf).join("; ")}`;
+    const said = () =>
+      `${command} ${target}: ${effects} effects; ${requests.map(tellOf).join("; ")}`;
     if (effects > sent) {
       accounts.twice += effects - sent;
       accounts.findings.push(`twice: ${said()}`);
@@ -98,7 +109,12 @@ export function countEffects({ journal, truth }: Counted): Accounts {
   return accounts;
 }
 
-function effectsOn({ vms, projects }: Counted["truth"], command: string, target: string, counter: string): number {
+function effectsOn(
+  { vms, projects }: Counted["truth"],
+  command: string,
+  target: string,
+  counter: string,
+): number {
   if (command === "project create") {
     return Object.values(projects)
       .filter(({ name }) => name === target)

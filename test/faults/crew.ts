@@ -24,7 +24,13 @@ export interface Crew {
 
 export async function startCrew(
   stage: Stage,
-  options: { workers: number; gateways: number; random: () => number; everyMs: readonly [number, number]; freezes: number },
+  options: {
+    workers: number;
+    gateways: number;
+    random: () => number;
+    everyMs: readonly [number, number];
+    freezes: number;
+  },
 ): Promise<Crew> {
   const { random } = options;
   const counts = { kills: 0, freezes: 0, crashes: 0 };

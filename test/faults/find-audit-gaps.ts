@@ -4,10 +4,28 @@ import type { Journalled } from "./count-effects.ts";
 /** Moves that the protocol knows, written down a second time: the checker takes nobody's word for it. */
 const legal: Record<string, readonly string[]> = {
   draft: ["draft", "authorized", "denied", "expired", "cancelled"],
-  authorized: ["authorized", "sending", "expired", "cancelled", "rejected", "done", "not-applied", "denied"],
+  authorized: [
+    "authorized",
+    "sending",
+    "expired",
+    "cancelled",
+    "rejected",
+    "done",
+    "not-applied",
+    "denied",
+  ],
   sending: ["sending", "accepted", "rejected", "unclear", "authorized", "done"],
   accepted: ["accepted", "done", "failed", "unclear"],
-  unclear: ["unclear", "done", "failed", "not-applied", "unknown", "accepted", "rejected", "authorized"],
+  unclear: [
+    "unclear",
+    "done",
+    "failed",
+    "not-applied",
+    "unknown",
+    "accepted",
+    "rejected",
+    "authorized",
+  ],
   "not-applied": ["authorized", "not-applied", "accepted", "rejected", "unclear", "done"],
   unknown: ["unknown", "done", "not-applied", "failed"],
 };
@@ -24,7 +42,12 @@ export async function findAuditGaps(
     const page = await redis.xrange(`{${namespace}}:audit`, start, "+", "COUNT", 2000);
     for (const [, fields] of page) {
       const text = fields[fields.indexOf("record") + 1] ?? "{}";
-      const record = JSON.parse(text) as { what?: string; request?: string; move?: string; vote?: string };
+      const record = JSON.parse(text) as {
+        what?: string;
+        request?: string;
+        move?: string;
+        vote?: string;
+      };
       const step = record.move ?? (record.vote === undefined ? undefined : `vote:${record.vote}`);
       if (record.what !== "request" || !record.request || !step) continue;
       moves.set(record.request, [...(moves.get(record.request) ?? []), step]);
@@ -40,8 +63,10 @@ function gapsOf(request: Journalled, records: readonly string[]): string[] {
   const { id, history } = request;
   const findings: string[] = [];
   const [first = "nothing", ...rest] = records;
-  if (first !== "authorized" && first !== "draft") findings.push(`audit: ${id} begins with ${first}`);
-  if (!matches(history, rest)) findings.push(`audit: ${id} moved [${history.join(" ")}], recorded [${rest.join(" ")}]`);
+  if (first !== "authorized" && first !== "draft")
+    findings.push(`audit: ${id} begins with ${first}`);
+  if (!matches(history, rest))
+    findings.push(`audit: ${id} moved [${history.join(" ")}], recorded [${rest.join(" ")}]`);
   const claims = rest.filter((move) => move === "sending").length;
   if (claims !== request.attempt)
     findings.push(`audit: ${id} has ${request.attempt} attempts and ${claims} records of a claim`);
@@ -57,8 +82,10 @@ function gapsOf(request: Journalled, records: readonly string[]): string[] {
 function matches(history: readonly string[], records: readonly string[]): boolean {
   let at = 0;
   for (const state of history) {
-    const vote = state === "denied" ? "vote:deny" : state === "authorized" ? "vote:approve" : undefined;
-    while (records[at]?.startsWith("vote:") && (records[at] !== vote || isMoreOf(records, at))) at++;
+    const vote =
+      state === "denied" ? "vote:deny" : state === "authorized" ? "vote:approve" : undefined;
+    while (records[at]?.startsWith("vote:") && (records[at] !== vote || isMoreOf(records, at)))
+      at++;
     if (records[at] !== state && records[at] !== vote) return false;
     at++;
   }

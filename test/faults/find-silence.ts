@@ -12,7 +12,10 @@ export interface SlackMessage {
  * A request that ended (or waits for a person) without having said so exactly once, and cards that tell an older story.
  * Messages are known by their metadata; what went to a response URL is known by the mark the bot left.
  */
-export function findSilence(journal: readonly Journalled[], messages: readonly SlackMessage[]): string[] {
+export function findSilence(
+  journal: readonly Journalled[],
+  messages: readonly SlackMessage[],
+): string[] {
   const said = new Map<string, SlackMessage[]>();
   for (const message of messages) {
     const { request, said: what } = message.metadata?.event_payload ?? {};
@@ -26,11 +29,14 @@ export function findSilence(journal: readonly Journalled[], messages: readonly S
     if (wanted !== undefined && request.fields["fallback"] === undefined) {
       const found = said.get(`${request.id} ${wanted}`)?.length ?? 0;
       if (found !== 1)
-        findings.push(`silent: ${request.id} ${request.command} ${request.state}: its ${wanted} was said ${found} times`);
+        findings.push(
+          `silent: ${request.id} ${request.command} ${request.state}: its ${wanted} was said ${found} times`,
+        );
       const cards = said.get(`${request.id} card`) ?? [];
       if (cards.length !== 1) findings.push(`silent: ${request.id}: ${cards.length} cards`);
-      const stale = cards.find(({ text }) => request.isFinal && /…$/.test(text.trim()));
-      if (stale) findings.push(`silent: ${request.id} is ${request.state}, its card says “${stale.text}”`);
+      const stale = cards.find(({ text }) => request.isFinal && text.trim().endsWith("…"));
+      if (stale)
+        findings.push(`silent: ${request.id} is ${request.state}, its card says “${stale.text}”`);
     }
   }
   const known = new Set(journal.map(({ id }) => id));

@@ -17,10 +17,16 @@ interface Mutant {
 
 const mutants: Mutant[] = [
   {
-    name: "the ledger is not asked",
+    name: "the ledger is not compared with the journal",
     file: "src/requests/check-ledger.ts",
-    change: ["if (isBehind) missing.push(entry);", "void isBehind;"],
+    change: ["if (missing.length > 0) {", "if (missing.length > 1e9) {"],
     rows: "R3",
+  },
+  {
+    name: "the ledger does not stand in the way of a send",
+    file: "src/requests/ledger.ts",
+    change: ["if (ids.has(idOf(entry))) return false;", ""],
+    rows: "M5",
   },
   {
     name: "the claim compares no revision",
@@ -43,7 +49,10 @@ const mutants: Mutant[] = [
   {
     name: "a lost post is not looked up",
     file: "src/slack/post-once.ts",
-    change: ["const found = await lookUp(subject, what, place);", "const found = await lookUp({ ...subject, id: \"nobody\" }, what, place);"],
+    change: [
+      "const found = await lookUp(subject, what, place);",
+      'const found = await lookUp({ ...subject, id: "nobody" }, what, place);',
+    ],
     rows: "S8",
   },
   {
@@ -59,17 +68,23 @@ let unnoticed = 0;
 for (const mutant of mutants.filter(({ name }) => name.includes(values.only))) {
   const folder = await mkdtemp(path.join(tmpdir(), "gatehouse-mutant-"));
   try {
-    for (const part of ["src", "test", "package.json"]) await cp(path.join(root, part), path.join(folder, part), { recursive: true });
+    for (const part of ["src", "test", "package.json"])
+      await cp(path.join(root, part), path.join(folder, part), { recursive: true });
     await symlink(path.join(root, "node_modules"), path.join(folder, "node_modules"));
     const file = path.join(folder, mutant.file);
     const source = await readFile(file, "utf8");
-    if (!source.includes(mutant.change[0])) throw new Error(`${mutant.name}: ${mutant.file} has changed, look again`);
+    if (!source.includes(mutant.change[0]))
+      throw new Error(`${mutant.name}: ${mutant.file} has changed, look again`);
     await writeFile(file, source.replace(...mutant.change));
     const { code, output } = await runRows(folder, mutant.rows);
     const isNoticed = code !== 0;
     if (!isNoticed) unnoticed += 1;
-    process.stdout.write(`${isNoticed ? "noticed" : "NOT NOTICED"}: ${mutant.name} (${mutant.rows})\n`);
-    for (const line of output.split("\n").filter((text) => /BROKEN/.test(text) && !text.startsWith("|")))
+    process.stdout.write(
+      `${isNoticed ? "noticed" : "NOT NOTICED"}: ${mutant.name} (${mutant.rows})\n`,
+    );
+    for (const line of output
+      .split("\n")
+      .filter((text) => /BROKEN/.test(text) && !text.startsWith("|")))
       process.stdout.write(`    ${line}\n`);
   } finally {
     await rm(folder, { recursive: true, force: true });

@@ -19,7 +19,10 @@ export interface Proxy extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-export async function startProxy(targetPort: number, random: () => number = Math.random): Promise<Proxy> {
+export async function startProxy(
+  targetPort: number,
+  random: () => number = Math.random,
+): Promise<Proxy> {
   const pairs = new Set<readonly [Socket, Socket]>();
   let refusing = false;
   let delayMs = 0;
@@ -29,7 +32,10 @@ export async function startProxy(targetPort: number, random: () => number = Math
   let isParted = false;
 
   const server = createServer((client) => {
-    if (refusing) return void client.destroy();
+    if (refusing) {
+      client.destroy();
+      return;
+    }
     const upstream = connect(targetPort, "127.0.0.1");
     const pair = [client, upstream] as const;
     pairs.add(pair);
@@ -56,7 +62,10 @@ export async function startProxy(targetPort: number, random: () => number = Math
       // Later chunks must not overtake earlier ones
       const due = Math.max(earliest, performance.now() + delayMs + (random() - 0.5) * jitter);
       earliest = due;
-      setTimeout(() => void (to.destroyed || to.write(chunk)), Math.max(0, due - performance.now()));
+      setTimeout(
+        () => void (to.destroyed || to.write(chunk)),
+        Math.max(0, due - performance.now()),
+      );
     });
   }
 

@@ -45,7 +45,9 @@ export function judged(
   expectations: readonly Expectation[],
   how: { mayBeUnknown?: boolean; notes?: readonly string[] } = {},
 ): Outcome {
-  const wrong = expectations.filter(([, isTrue]) => !isTrue).map(([sentence]) => `not so: ${sentence}`);
+  const wrong = expectations
+    .filter(([, isTrue]) => !isTrue)
+    .map(([sentence]) => `not so: ${sentence}`);
   const kept = isKept(verdict, { mayBeUnknown: how.mayBeUnknown ?? false });
   return {
     holds: kept && wrong.length === 0,
@@ -55,8 +57,13 @@ export function judged(
 }
 
 /** A row that needs no sandboxes: only expectations. */
-export function expected(expectations: readonly Expectation[], notes: readonly string[] = []): Outcome {
-  const wrong = expectations.filter(([, isTrue]) => !isTrue).map(([sentence]) => `not so: ${sentence}`);
+export function expected(
+  expectations: readonly Expectation[],
+  notes: readonly string[] = [],
+): Outcome {
+  const wrong = expectations
+    .filter(([, isTrue]) => !isTrue)
+    .map(([sentence]) => `not so: ${sentence}`);
   return { holds: wrong.length === 0, notes: [...wrong, ...notes] };
 }
 
@@ -69,14 +76,26 @@ export async function onStage(
   try {
     return await story(stage);
   } catch (error) {
-    const words = stage.bots.filter((bot) => bot.isGone()).map((bot) => `${bot.role}: ${bot.lastWords().slice(-400)}`);
-    return { holds: false, notes: [error instanceof Error ? error.message : String(error), ...words.filter((w) => w.length > 12)] };
+    const words = stage.bots
+      .filter((bot) => bot.isGone())
+      .map((bot) => `${bot.role}: ${bot.lastWords().slice(-400)}`);
+    return {
+      holds: false,
+      notes: [
+        error instanceof Error ? error.message : String(error),
+        ...words.filter((w) => w.length > 12),
+      ],
+    };
   }
 }
 
 export const kinds = ["vm start", "vm stop", "vm restart"] as const;
 /** The state a VM must be in for a command. */
-export const before: Record<string, string> = { "vm start": "STOPPED", "vm stop": "RUNNING", "vm restart": "RUNNING" };
+export const before: Record<string, string> = {
+  "vm start": "STOPPED",
+  "vm stop": "RUNNING",
+  "vm restart": "RUNNING",
+};
 
 /** Kinds that this build has. */
 export function kindsOf(stage: Stage): string[] {

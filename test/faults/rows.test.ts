@@ -2,7 +2,22 @@ import { describe, expect, it } from "vitest";
 import { isRun } from "./row.ts";
 import { rows } from "./rows/index.ts";
 
-const chosen = ["S1", "S4", "S8", "R2", "R9", "A2", "A15", "P4", "P7", "P15", "C1", "N2", "X7", "X14"];
+const chosen = [
+  "S1",
+  "S4",
+  "S8",
+  "R2",
+  "R9",
+  "A2",
+  "A15",
+  "P4",
+  "P7",
+  "P15",
+  "C1",
+  "N2",
+  "X7",
+  "X14",
+];
 
 describe("faults, one of each family", () => {
   for (const row of rows.filter(({ id }) => chosen.includes(id))) {

@@ -40,10 +40,12 @@ export function service(controlUrl: string): Service {
     if (!response.ok) throw new Error(`${method} ${path}: ${answer.error}`);
     return answer;
   };
-  const vms = async () => Object.values((await ask<{ vms: Record<string, VmFacts> }>("GET", "truth")).vms);
+  const vms = async () =>
+    Object.values((await ask<{ vms: Record<string, VmFacts> }>("GET", "truth")).vms);
   return {
     weather: async (weather) => (await ask<{ id: number }>("POST", "weather", weather)).id,
-    clear: async (id) => void (await ask("DELETE", id === undefined ? "weather" : `weather?id=${id}`)),
+    clear: async (id) =>
+      void (await ask("DELETE", id === undefined ? "weather" : `weather?id=${id}`)),
     edit: (name, input) => ask("POST", `edit/${name}`, input),
     writes: () => ask("GET", "writes"),
     calls: () => ask("GET", "calls"),

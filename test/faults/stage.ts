@@ -51,9 +51,16 @@ export interface Stage extends AsyncDisposable {
   workers(): Bot[];
   gateways(): Bot[];
   /** Starts one more, in the place of a volume (`slot`) of its own; `begin: false` only loads it. */
-  addBot(role: "worker" | "gateway", how?: Partial<BotOptions> & { slot?: string; begin?: boolean }): Promise<Bot>;
+  addBot(
+    role: "worker" | "gateway",
+    how?: Partial<BotOptions> & { slot?: string; begin?: boolean },
+  ): Promise<Bot>;
   /** Types a command about a VM and remembers it for the checker. */
-  ask(command: string, vm: string, how?: { who?: string; channel?: string; flags?: string }): Promise<Asked>;
+  ask(
+    command: string,
+    vm: string,
+    how?: { who?: string; channel?: string; flags?: string },
+  ): Promise<Asked>;
   journal(): Promise<Journalled[]>;
   /** Resolves with the first request that fits. */
   until(fits: (request: Journalled) => boolean, timeoutMs?: number): Promise<Journalled>;
@@ -68,8 +75,8 @@ export async function startStage(options: StageOptions = {}): Promise<Stage> {
   const namespace = `faults-${process.pid}-${Math.floor(performance.now())}`;
   const folder = await mkdtemp(path.join(tmpdir(), "gatehouse-faults-"));
   const closers: (() => Promise<unknown>)[] = options.keep
-      ? []
-      : [() => rm(folder, { recursive: true, force: true })];
+    ? []
+    : [() => rm(folder, { recursive: true, force: true })];
   const close = async () => {
     for (const stop of closers.splice(0).toReversed()) await stop().catch(() => undefined);
   };
@@ -164,20 +171,33 @@ export async function startStage(options: StageOptions = {}): Promise<Stage> {
       async ask(command, vm, how = {}) {
         const { who = "olivia", channel = "ops", flags = "" } = how;
         const outcome = await slack.act(who, "types", channel, `/${command} ${vm} ${flags}`.trim());
-        const asked: Asked = { who, command, target: vm, acked: outcome.acked, deliveryId: outcome.deliveryId };
+        const asked: Asked = {
+          who,
+          command,
+          target: vm,
+          acked: outcome.acked,
+          deliveryId: outcome.deliveryId,
+        };
         stage.asked.push(asked);
         return asked;
       },
       journal: () => readJournal(redis, namespace),
       until: (fits, timeoutMs = 15_000) =>
-        looking(async () => (await stage.journal()).find(fits), timeoutMs, () => describe(stage)),
+        looking(
+          async () => (await stage.journal()).find(fits),
+          timeoutMs,
+          () => describe(stage),
+        ),
       quiet: (timeoutMs = 30_000) =>
         looking(
           async () => {
             if ((await redis.zcard(`{${namespace}}:outbox`)) > 0) return undefined;
             const journal = await stage.journal();
-            const isQuiet = journal.every(({ isFinal, state }) => isFinal || state === "unknown" || state === "draft");
-            if (!isQuiet || (await redis.hlen(`{${namespace}}:intake:records`)) > 0) return undefined;
+            const isQuiet = journal.every(
+              ({ isFinal, state }) => isFinal || state === "unknown" || state === "draft",
+            );
+            if (!isQuiet || (await redis.hlen(`{${namespace}}:intake:records`)) > 0)
+              return undefined;
             return (await redis.zcard(`{${namespace}}:outbox`)) === 0 ? journal : undefined;
           },
           timeoutMs,
@@ -226,7 +246,8 @@ export async function looking<T>(
   for (;;) {
     const found = await look();
     if (found !== undefined) return found;
-    if (performance.now() > deadline) throw new Error(`Waited ${timeoutMs} ms in vain. ${await complain()}`);
+    if (performance.now() > deadline)
+      throw new Error(`Waited ${timeoutMs} ms in vain. ${await complain()}`);
     await sleep(40);
   }
 }
@@ -234,8 +255,10 @@ export async function looking<T>(
 async function describe(stage: Stage): Promise<string> {
   const open = (await stage.journal())
     .filter(({ isFinal }) => !isFinal)
-    .map(({ id, command, target, state, history, progress }) =>
-      `${id} ${command} ${target} ${state} [${history.join(" ")}] ${progress.why ?? ""}`);
+    .map(
+      ({ id, command, target, state, history, progress }) =>
+        `${id} ${command} ${target} ${state} [${history.join(" ")}] ${progress.why ?? ""}`,
+    );
   const due = await stage.redis.zcard(`{${stage.namespace}}:outbox`);
   return `Open: ${open.join("; ") || "none"}. ${due} wait to be said.`;
 }

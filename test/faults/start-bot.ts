@@ -44,7 +44,8 @@ export async function startBot(options: BotOptions): Promise<Bot> {
   let lastWords = "";
   let armed = 0;
   const child: Child = await startChild("test/faults/bot.ts", [JSON.stringify(options)], (line) => {
-    if (typeof line["hit"] === "string") hits.push({ point: line["hit"], what: String(line["what"]) });
+    if (typeof line["hit"] === "string")
+      hits.push({ point: line["hit"], what: String(line["what"]) });
     if (line["armed"] !== undefined) armed += 1;
     if (typeof line["started"] === "number") port = line["started"];
     if (typeof line["refused"] === "string") refused = line["refused"];
@@ -55,13 +56,20 @@ export async function startBot(options: BotOptions): Promise<Bot> {
     for (const listener of listeners) listener();
   });
 
-  async function until<T>(wanted: () => T | undefined | false, what: string, timeoutMs: number): Promise<T> {
+  async function until<T>(
+    wanted: () => T | undefined | false,
+    what: string,
+    timeoutMs: number,
+  ): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     const look = () => {
       const found = wanted();
       if (found !== undefined && found !== false) resolve(found);
     };
-    const timer = setTimeout(() => reject(new Error(`no ${what} within ${timeoutMs} ms`)), timeoutMs);
+    const timer = setTimeout(
+      () => reject(new Error(`no ${what} within ${timeoutMs} ms`)),
+      timeoutMs,
+    );
     listeners.add(look);
     look();
     try {

@@ -51,7 +51,7 @@ describe("text from outside, put into a message", () => {
         fc.integer({ min: 1, max: 20 }),
         (text, most) => {
           const shown = plain(text, most);
-          expect([...shown].length).toBeLessThanOrEqual(most);
+          expect(Array.from(shown).length).toBeLessThanOrEqual(most);
           expect(shown.isWellFormed()).toBe(text.isWellFormed() || shown.isWellFormed());
         },
       ),
@@ -103,10 +103,7 @@ describe("times and lengths of time", () => {
 
   it("never say 60 of anything", () => {
     fc.assert(
-      fc.property(
-        fc.integer({ min: 0, max: 1e9 }),
-        (ms) => void expect(duration(ms)).not.toMatch(/\b60 (s|min)/),
-      ),
+      fc.property(fc.integer({ min: 0, max: 1e9 }), (ms) => !/\b60 (s|min)/.test(duration(ms))),
       { numRuns: 500 },
     );
   });

@@ -33,6 +33,7 @@ gatehouse approvals  read        0          -      yes  -       -       yes     
 gatehouse status     read        0          -      yes  -       -       yes        -          yes   -        -   -
 gatehouse can-i      read        0          -      yes  -       -       yes        -          yes   -        -   -
 gatehouse why        read        0          -      yes  -       -       yes        -          yes   -        -   -
+gatehouse digest     change      0          -      -    yes     -       -          -          -     -        -   -
 gatehouse audit      administer  0          -      -    -       -       yes        -          -     -        -   -
 gatehouse freeze     administer  0          -      -    -       yes     yes        -          -     -        -   -
 gatehouse thaw       administer  0          -      -    -       -       yes        -          -     -        -   -

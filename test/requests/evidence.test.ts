@@ -55,7 +55,7 @@ describe("what an approver sees", () => {
       gatherEvidence({
         seen: vm,
         vms: [],
-        snapshot: snapshot as never,
+        snapshot,
         last,
         command: "vm restore",
         now,

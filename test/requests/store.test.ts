@@ -33,7 +33,7 @@ describe("writing a request down", () => {
     );
     expect(new Set(ids.map(({ record }) => record.id)).size).toBe(1);
     expect(await here.store.openCount()).toBe(1);
-    expect(await auditOf(here.redis as never, here.key("audit"))).toHaveLength(1);
+    expect(await auditOf(here.redis, here.key("audit"))).toHaveLength(1);
   });
 
   it("makes another one of another target, other arguments or another person", async () => {
@@ -71,7 +71,7 @@ describe("moving a request", () => {
     );
     expect(moves.filter(({ is }) => is === "moved")).toHaveLength(1);
     expect(moves.filter(({ is }) => is === "changed")).toHaveLength(199);
-    const audit = await auditOf(here.redis as never, here.key("audit"));
+    const audit = await auditOf(here.redis, here.key("audit"));
     expect(audit.filter(({ move }) => move === "sending")).toHaveLength(1);
   });
 

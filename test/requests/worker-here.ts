@@ -77,7 +77,7 @@ export async function workerHere(): Promise<WorkerHere> {
     requestKey,
     people,
     lines,
-    audit: () => auditOf(redis as never, key("audit")),
+    audit: () => auditOf(redis, key("audit")),
     async vm(words) {
       const { id, projectId } = compute.vm(words);
       return targetOfVm(await client.vms.get(id), compute.project(projectId).name);

@@ -23,7 +23,9 @@ export async function dialogOf(person: PersonActions): Promise<string> {
   const seen = await person.until(
     ({ modals }) => modals.length > 0 && !/Looking at/.test(JSON.stringify(modals[0]?.blocks)),
   );
-  return wordsIn(seen.modals[0]?.blocks ?? []).join("\n").replaceAll(/[*`\u2060]/g, "");
+  return wordsIn(seen.modals[0]?.blocks ?? [])
+    .join("\n")
+    .replaceAll(/[*`\u2060]/g, "");
 }
 
 /** Types the command and says yes to its dialog. */
@@ -52,5 +54,7 @@ export async function theRoll(world: TestWorld): Promise<StoredRoll> {
 
 /** The parent message of the roll, as this person sees it. */
 export function cardOf(person: PersonActions): SeenMessage | undefined {
-  return person.seesChannel("ops").messages.find(({ blocks }) => JSON.stringify(blocks).includes("roll-"));
+  return person
+    .seesChannel("ops")
+    .messages.find(({ blocks }) => JSON.stringify(blocks).includes("roll-"));
 }

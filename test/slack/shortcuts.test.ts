@@ -37,13 +37,14 @@ describe("the shortcut “Restart a VM…”", () => {
   });
 });
 
-describe("the shortcut “Show the VMs named here”", () => {
-  const shows = async (text: string, says: RegExp) => {
-    const { ts = "" } = await world.vera.types("ops", text);
-    await world.vera.picksMessageShortcut("show-vms", ts);
-    return wordsOf(await hears(world.vera, "ops", says));
-  };
+/** What Vera is shown about a message that she writes. */
+async function shows(text: string, says: RegExp): Promise<string> {
+  const { ts = "" } = await world.vera.types("ops", text);
+  await world.vera.picksMessageShortcut("show-vms", ts);
+  return wordsOf(await hears(world.vera, "ops", says));
+}
 
+describe("the shortcut “Show the VMs named here”", () => {
   it("shows them once each, only to whoever asked, and names within longer words are none", async () => {
     const said = await shows(
       "db-1 is slow; gpu-1, (gpu-1) and `vm-payments-web-2`! but not mydb-1x or web-22.",

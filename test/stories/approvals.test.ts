@@ -9,7 +9,7 @@ import { hears, wordsOf } from "./words.ts";
 
 const restartsNeedOne = `${testPolicy}approvals: [{ operations: ["vm.restart"], required: 1, expires: 1m }]\n`;
 
-const trail = (world: TestWorld) => auditOf(world.client as never, world.key("audit"));
+const trail = (world: TestWorld) => auditOf(world.client, world.key("audit"));
 
 /** Olivia asks for a restart; resolves with its card, which waits for approval. */
 async function waits(world: TestWorld, vm: string, channel = "ops") {
@@ -330,5 +330,21 @@ describe("a request that waits for approval", () => {
     expect(again.ts).not.toBe(card.ts);
     expect((await world.store.get(first.record.id))?.state).toBe("expired");
     expect(writes(world)).toEqual([]);
+  });
+});
+
+describe("asking for approval where the bot is no member", () => {
+  it("is cancelled at once, because nobody could see it, and says how to be seen", async () => {
+    await using world = await startWorld();
+    await world.olivia.types("random", "/project delete staging");
+    await world.olivia.until((seen) => seen.modals.some(({ submit }) => submit === "Ask for approval"));
+    await world.olivia.submits({ "Type staging to confirm": "staging", Reason: "not used any more" });
+    const request = await world.ended("project delete");
+    expect(request).toMatchObject({
+      state: "cancelled",
+      progress: { why: "I can't post in this channel, so nobody could approve it" },
+    });
+    await world.olivia.until((seen) => JSON.stringify(seen).includes("/invite"));
+    expect(world.compute.writes()).toEqual([]);
   });
 });

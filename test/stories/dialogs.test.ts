@@ -251,8 +251,8 @@ describe("the form that makes a project", () => {
     expect(Object.keys(all.errors ?? {}).toSorted()).toEqual(
       ["cpu", "disk", "memory", "name", "region"].map((key) => `arg:${key}`),
     );
-    for (const text of Object.values(all.errors ?? {}))
-      expect(text).toMatch(/^[A-Z][^-]* must be /);
+    for (const said of Object.values(all.errors ?? {}))
+      expect(said).toMatch(/^[A-Z][^-]* must be /);
     expect(world.compute.writes()).toEqual([]);
   });
 

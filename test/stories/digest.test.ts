@@ -17,10 +17,15 @@ describe("/gatehouse digest", () => {
     expect(digest.blocks.find(({ type }) => type === "image")).toMatchObject({
       alt_text: "VMs by status: 1 ERROR, 2 STOPPED, 5 RUNNING",
     });
-    await world.vera.presses("Show", { in: digest.ts, value: JSON.stringify({ vm: "vm-ml-train-7" }) });
+    await world.vera.presses("Show", {
+      in: digest.ts,
+      value: JSON.stringify({ vm: "vm-ml-train-7" }),
+    });
     await hears(world.vera, "ops", /train-7 is ERROR/);
     const snooze = digest.blocks
-      .flatMap((block) => (block.type === "actions" ? (block["elements"] as { value: string }[]) : []))
+      .flatMap((block) =>
+        block.type === "actions" ? (block["elements"] as { value: string }[]) : [],
+      )
       .find(({ value }) => value.includes("error:vm-ml-train-7"));
     await world.vera.presses("Snooze", { in: digest.ts, value: snooze?.value ?? "" });
     await hears(world.vera, "ops", /You may not run/);
@@ -56,23 +61,33 @@ describe("/gatehouse digest", () => {
   });
 
   it("says which part of the service could not be read", async () => {
-    await using world = await startWorld({ policy: testPolicy.replace("inventoryRefresh: 5s", "inventoryRefresh: 300ms") });
+    await using world = await startWorld({
+      policy: testPolicy.replace("inventoryRefresh: 5s", "inventoryRefresh: 300ms"),
+    });
     world.compute.weather({ match: "GET /v1/projects/prj-ml/vms", status: 503 });
     const unread = () => world.client.hget(world.key("inventory", "v1", "head"), "unread");
-    while (!(await unread())?.includes("ml")) await new Promise((resolve) => setTimeout(resolve, 20));
+    while (!(await unread())?.includes("ml"))
+      await new Promise((resolve) => setTimeout(resolve, 20));
     await world.olivia.types("ops", "/gatehouse digest now");
     const digest = await hears(world.vera, "ops", /could not be read/);
-    expect(wordsOf(digest)).toMatch(/1 project could not be read: ml\. Their VMs are not counted\./);
-    expect(wordsOf(digest)).toContain("6 VMs: 1 STOPPED, 5 RUNNING, and 2 whose state is not known.");
+    expect(wordsOf(digest)).toMatch(
+      /1 project could not be read: ml\. Their VMs are not counted\./,
+    );
+    expect(wordsOf(digest)).toContain(
+      "6 VMs: 1 STOPPED, 5 RUNNING, and 2 whose state is not known.",
+    );
   });
 });
 
 describe("a VM that changes without being asked to", () => {
   it("is told in the alerts channel, and what Gatehouse did itself is not", async () => {
-    await using world = await startWorld({ policy: testPolicy.replace("inventoryRefresh: 5s", "inventoryRefresh: 200ms") });
+    await using world = await startWorld({
+      policy: testPolicy.replace("inventoryRefresh: 5s", "inventoryRefresh: 200ms"),
+    });
     await world.olivia.types("ops", "/vm stop web-2");
     await world.ended();
-    const seen = async () => Object.keys(await world.client.hgetall(world.key("seen-statuses"))).length;
+    const seen = async () =>
+      Object.keys(await world.client.hgetall(world.key("seen-statuses"))).length;
     while ((await seen()) === 0) await new Promise((resolve) => setTimeout(resolve, 20));
     world.compute.edit.setStatus({ vm: "db-1", status: "ERROR" });
     const told = await hears(world.vera, "status", /db-1 in payments went to ERROR, was RUNNING/);

@@ -1,5 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { cardOf, dialogOf, fleetOf, numbered, rolls, theRoll, touched } from "../rolls/roll-world.ts";
+import {
+  cardOf,
+  dialogOf,
+  fleetOf,
+  numbered,
+  rolls,
+  theRoll,
+  touched,
+} from "../rolls/roll-world.ts";
 import { startWorld, testPolicy } from "../support/start-world.ts";
 import { hears, wordsOf } from "./words.ts";
 
@@ -21,7 +29,9 @@ describe("several VMs in one command", () => {
     });
     await world.olivia.submits({ "roll:number": "12", "roll:most": "1" });
     const end = await hears(world.olivia, "ops", ended);
-    expect(wordsOf(end)).toMatch(/^✅ <@U0OLIVIA> Restart of 12 VMs has ended after \d+ s\.\n▓{12} 12\/12\n/);
+    expect(wordsOf(end)).toMatch(
+      /^✅ <@U0OLIVIA> Restart of 12 VMs has ended after \d+ s\.\n▓{12} 12\/12\n/,
+    );
     expect(wordsOf(end)).toMatch(/vm-0000-011 \| team-0000 \| ✅ Restarted \| 1 s/);
     expect(touched(world)).toEqual(numbered(0, 12));
     // Settled and attested before the next one begins
@@ -38,7 +48,9 @@ describe("several VMs in one command", () => {
     expect(world.olivia.mentions()).toHaveLength(1);
     const card = cardOf(world.olivia);
     expect(end.threadTs).toBe(card?.ts);
-    expect(card && wordsOf(card)).toMatch(/12\/12\nEnded after \d+ s\.\nAsked by .* · 1 at a time · one alone first · stops after the first failure$/);
+    expect(card && wordsOf(card)).toMatch(
+      /12\/12\nEnded after \d+ s\.\nAsked by .* · 1 at a time · one alone first · stops after the first failure$/,
+    );
   });
 
   it("stop at the first that fails; the table begins with it and names those that were not begun", async () => {
@@ -46,9 +58,18 @@ describe("several VMs in one command", () => {
     world.compute.weather({ match: "POST /v1/vms/vm-0000-001/restart", goesTo: "ERROR" });
     await rolls(world.olivia, "/vm restart vm-0000-*", { "roll:number": "5" });
     const rows = wordsOf(await hears(world.olivia, "ops", ended)).split("\n");
-    expect(rows[0]).toMatch(/^❌ <@U0OLIVIA> Restart of 5 VMs was stopped after \d+ s: vm-0000-001: the service reports ERROR\.$/);
+    expect(rows[0]).toMatch(
+      /^❌ <@U0OLIVIA> Restart of 5 VMs was stopped after \d+ s: vm-0000-001: the service reports ERROR\.$/,
+    );
     expect(rows[1]).toBe("▓▓░░░ 2/5 · 1 failed");
-    expect(rows.slice(3).map((row) => row.split(" | ").filter((_, at) => at === 0 || at === 2).join(" "))).toEqual([
+    expect(
+      rows.slice(3).map((row) =>
+        row
+          .split(" | ")
+          .filter((_, at) => at === 0 || at === 2)
+          .join(" "),
+      ),
+    ).toEqual([
       "vm-0000-001 ❌ Failed",
       "vm-0000-002 – Not begun",
       "vm-0000-003 – Not begun",
@@ -64,25 +85,37 @@ describe("several VMs in one command", () => {
     await rolls(world.olivia, "/vm restart vm-0000-* --stop-on-failure 4", { "roll:number": "5" });
     const end = wordsOf(await hears(world.olivia, "ops", ended));
     expect(end).toContain("was stopped after");
-    expect(end).toContain("vm-0000-002: attestation failed: the service says the report is not verified.");
+    expect(end).toContain(
+      "vm-0000-002: attestation failed: the service says the report is not verified.",
+    );
     expect(touched(world)).toEqual(numbered(0, 3));
   });
 
   it("go on past failures that were allowed, several at a time", async () => {
     await using world = await startWorld(fleetOf(8));
-    world.compute.weather({ match: "POST /v1/vms/vm-0000-001/stop", status: 409, message: "not today" });
-    await rolls(world.olivia, "/vm stop vm-0000-* --max-unavailable 50% --stop-on-failure 2", { "roll:number": "8" });
+    world.compute.weather({
+      match: "POST /v1/vms/vm-0000-001/stop",
+      status: 409,
+      message: "not today",
+    });
+    await rolls(world.olivia, "/vm stop vm-0000-* --max-unavailable 50% --stop-on-failure 2", {
+      "roll:number": "8",
+    });
     const end = wordsOf(await hears(world.olivia, "ops", ended));
     expect(end).toMatch(/^⚠️ <@U0OLIVIA> Stop of 8 VMs has ended/);
     expect(end).toContain("8/8 · 1 failed");
     expect(new Set(touched(world))).toEqual(new Set(numbered(0, 8)));
-    expect(world.compute.truth().vms.filter(({ status }) => status === "STOPPED")).toHaveLength(7);
+    expect(
+      Object.values(world.compute.truth().vms).filter(({ status }) => status === "STOPPED"),
+    ).toHaveLength(7);
   });
 
   it("wait for a person where one outcome is unknown: its message with the buttons is in the thread", async () => {
     await using world = await startWorld(fleetOf(3));
     world.compute.weather({ match: "POST /v1/vms/vm-0000-000/snapshots", lost: "after" });
-    await rolls(world.olivia, "/vm snapshot vm-0000-* nightly --max-unavailable 1", { "roll:number": "3" });
+    await rolls(world.olivia, "/vm snapshot vm-0000-* nightly --max-unavailable 1", {
+      "roll:number": "3",
+    });
     const end = wordsOf(await hears(world.olivia, "ops", ended));
     expect(end).toContain("vm-0000-000 | team-0000 | ❓ Unknown");
     const asking = await hears(world.olivia, "ops", /Outcome unknown[^]*\[It happened\]/);
@@ -94,7 +127,10 @@ describe("several VMs in one command", () => {
 describe("what can't be rolled", () => {
   const answers: readonly [words: string, answer: RegExp][] = [
     ["/vm restart wbe-*", /wbe-∗ matches none of the 8 VMs that I know\. Nothing was done\./],
-    ["/vm restart web-2 wbe-2", /There is no VM called wbe-2\. Did you mean… Nothing was done\.\npayments\/web-2.*: with several VMs each must be named exactly\./],
+    [
+      "/vm restart web-2 wbe-2",
+      /There is no VM called wbe-2\. Did you mean… Nothing was done\.\npayments\/web-2.*: with several VMs each must be named exactly\./,
+    ],
     ["/vm restart web-2 web-1", /2 VMs are called web-1\. Which one\? Nothing was done\./],
   ];
   it.each(answers)("%s is answered before anything is asked", async (words, answer) => {
@@ -115,14 +151,20 @@ describe("what can't be rolled", () => {
     await world.olivia.submits();
     const end = wordsOf(await hears(world.olivia, "ops", ended));
     expect(end).toContain("Left out from the beginning: ");
-    expect(touched(world).toSorted()).toEqual(["vm-payments-db-1", "vm-payments-web-1", "vm-staging-web-1"]);
+    expect(touched(world).toSorted()).toEqual([
+      "vm-payments-db-1",
+      "vm-payments-web-1",
+      "vm-staging-web-1",
+    ]);
   });
 
   it("says so when others would have to agree", async () => {
     const policy = `${testPolicy}approvals:\n  - { operations: ["vm.restart"], targets: ["db-*"], required: 1 }\n`;
     await using world = await startWorld({ policy });
     await world.olivia.types("ops", "/vm restart payments/*");
-    expect(await dialogOf(world.olivia)).toMatch(/db-1 can't go with the others: approvals\[1\].* asks for 1 for vm\.restart on db-∗\. Ask for those one by one/);
+    expect(await dialogOf(world.olivia)).toMatch(
+      /db-1 can't go with the others: approvals\[1\].* asks for 1 for vm\.restart on db-∗\. Ask for those one by one/,
+    );
     expect(world.compute.writes()).toEqual([]);
   });
 
@@ -140,13 +182,17 @@ describe("a roll of many", () => {
     await world.olivia.types("ops", "/vm resize vm-* --cpu 8 --memory 32 --max-unavailable 100%");
     const dialog = await dialogOf(world.olivia);
     expect(dialog).toContain("CPU 4 → 8, memory 16 → 32");
-    expect(dialog).toContain("118 RUNNING, 2 STOPPED, in 1 project. The list of them is in your direct messages.");
+    expect(dialog).toContain(
+      "118 RUNNING, 2 STOPPED, in 1 project. The list of them is in your direct messages.",
+    );
     expect(dialog).toContain("Type 120 to confirm");
     await world.olivia.submits({ "roll:number": "120" });
     const end = await hears(world.olivia, "ops", ended, 20_000);
     expect(wordsOf(end)).toContain("120/120");
     expect(wordsOf(end)).toContain("21 more: all of them are in the file.");
-    await world.olivia.until(() => world.olivia.seesChannel("ops").messages.some(({ files }) => files.length > 0));
+    await world.olivia.until(() =>
+      world.olivia.seesChannel("ops").messages.some(({ files }) => files.length > 0),
+    );
     expect(new Set(touched(world)).size).toBe(120);
     expect(world.olivia.mentions()).toHaveLength(1);
   });
@@ -196,5 +242,75 @@ describe("Pause, Resume and Stop", () => {
     expect(state).toBe("stopped");
     expect(progress.ok).toBe(touched(world).length);
     expect(progress.ok).toBeLessThan(6);
+  });
+});
+
+describe("a crash in the middle of a roll", () => {
+  /** Dies once at each of these points. */
+  function dyingAt(...points: readonly string[]) {
+    const left = new Set(points);
+    return async (point: string) => {
+      if (left.delete(point)) throw new Error(`died at ${point}`);
+    };
+  }
+
+  it("between the claim of a target and its request, or right after it, touches no VM twice and leaves none out", async () => {
+    await using world = await startWorld({
+      ...fleetOf(6),
+      at: dyingAt("roll-claimed", "roll-submitted"),
+    });
+    await rolls(world.olivia, "/vm restart vm-0000-* --max-unavailable 2", { "roll:number": "6" });
+    await hears(world.olivia, "ops", ended);
+    expect(world.lines.filter((line) => line.includes("died at roll-"))).toHaveLength(2);
+    expect(touched(world).toSorted()).toEqual(numbered(0, 6));
+  });
+
+  it("of one of two workers is noticed by the other, which goes on where it was", async () => {
+    await using world = await startWorld({ ...fleetOf(8, 60), roles: ["gateway", "worker"] });
+    await world.startProcess("worker");
+    await rolls(world.olivia, "/vm restart vm-0000-*", { "roll:number": "8" });
+    await world.compute.called("POST /v1/vms/:id/restart", 3);
+    await world.processes[1]?.close();
+    const end = wordsOf(await hears(world.olivia, "ops", ended));
+    expect(end).toContain("8/8");
+    expect(touched(world)).toEqual(numbered(0, 8));
+    const { truth } = world.compute;
+    expect(Object.values(truth().vms).map(({ restarts }) => restarts)).toEqual(Array(8).fill(1));
+  });
+
+  it("that left nobody to look after it for too long pauses it: a person says whether it is still wanted", async () => {
+    const policy = testPolicy.replace("timing: {", "timing: { staleAfter: 500ms,");
+    await using world = await startWorld({
+      ...fleetOf(6, 60),
+      policy,
+      roles: ["gateway", "worker"],
+    });
+    await rolls(world.olivia, "/vm restart vm-0000-*", { "roll:number": "6" });
+    await world.compute.called("POST /v1/vms/:id/restart", 2);
+    await world.processes[1]?.close();
+    const { seenAt } = await theRoll(world);
+    await world.client.hset(
+      world.key("roll", (await theRoll(world)).record.id),
+      "seenAt",
+      seenAt - 600_000,
+    );
+    await world.startProcess("worker");
+    await hears(world.olivia, "ops", /Paused: nothing looked after it for 10 min/);
+    await world.olivia.presses("Resume", { channel: "ops" });
+    await hears(world.olivia, "ops", ended);
+    expect(touched(world)).toEqual(numbered(0, 6));
+  });
+
+  it("a freeze pauses it, and Resume goes on after the thaw", async () => {
+    await using world = await startWorld(fleetOf(6, 60));
+    await rolls(world.olivia, "/vm restart vm-0000-*", { "roll:number": "6" });
+    await world.compute.called("POST /v1/vms/:id/restart", 1);
+    await world.ada.types("ops", "/gatehouse freeze something is wrong");
+    await hears(world.olivia, "ops", /Paused: all changes are frozen/);
+    await world.ada.types("ops", "/gatehouse thaw");
+    await hears(world.ada, "ops", /[Tt]haw/);
+    await world.olivia.presses("Resume", { channel: "ops" });
+    expect(wordsOf(await hears(world.olivia, "ops", ended))).toContain("6/6\n");
+    expect(touched(world)).toEqual(numbered(0, 6));
   });
 });

@@ -23,7 +23,7 @@ import { hears, wordsOf } from "./words.ts";
 const isChange = (command: (typeof commands)[number]): command is ChangeCommand =>
   command.kind === "change";
 const changes = commands.filter(isChange);
-const trail = (world: TestWorld) => auditOf(world.client as never, world.key("audit"));
+const trail = (world: TestWorld) => auditOf(world.client, world.key("audit"));
 const allRequests = async (world: TestWorld) =>
   world.store.getMany(await world.store.recentIds({}, 1000));
 
@@ -181,7 +181,7 @@ function factsOf(command: ChangeCommand, text: string): DialogFacts {
   };
   return {
     target: targetOf(command, text),
-    seen: command.on === "new-project" ? undefined : (seenOf(command, text) as never),
+    seen: command.on === "new-project" ? undefined : seenOf(command, text),
     vms: [vm, vm],
     snapshots: [known, known] as never,
     // The words that named the target were looked up before

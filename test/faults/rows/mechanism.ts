@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { fresh, judged, onStage, type Row } from "../row.ts";
+import { expected, fresh, judged, onStage, type Row } from "../row.ts";
 
 /** Rows of our own: one for each safeguard that could be taken away unnoticed by the others (mutants.ts). */
 export const mechanismRows: Row[] = [
@@ -18,9 +18,16 @@ export const mechanismRows: Row[] = [
           const request = await stage.until(({ target }) => target === vm);
           // Rung for again under other names, so that more than one worker takes it
           const { Queue } = await import("bullmq");
-          const queue = new Queue("requests", { connection: stage.redis, prefix: `{${stage.namespace}}` });
+          const queue = new Queue("requests", {
+            connection: stage.redis,
+            prefix: `{${stage.namespace}}`,
+          });
           for (let k = 0; k < 12; k++)
-            await queue.add("advance", { request: request.id }, { jobId: `again-${request.id}-${k}`, removeOnComplete: true, removeOnFail: true });
+            await queue.add(
+              "advance",
+              { request: request.id },
+              { jobId: `again-${request.id}-${k}`, removeOnComplete: true, removeOnFail: true },
+            );
           await sleep(400);
           one?.go();
           two?.go();
@@ -48,8 +55,14 @@ export const mechanismRows: Row[] = [
         const journal = await stage.quiet();
         const calls = await stage.service.writes();
         return judged(await stage.check(), [
-          [`two calls, neither a conflict (${calls.map(({ answer }) => answer).join(" ")})`, calls.length === 2 && calls.every(({ answer }) => answer !== 409)],
-          [`both done (${journal.map(({ state }) => state).join(" ")})`, journal.every(({ state }) => state === "done")],
+          [
+            `two calls, neither a conflict (${calls.map(({ answer }) => answer).join(" ")})`,
+            calls.length === 2 && calls.every(({ answer }) => answer !== 409),
+          ],
+          [
+            `both done (${journal.map(({ state }) => state).join(" ")})`,
+            journal.every(({ state }) => state === "done"),
+          ],
         ]);
       }),
   },
@@ -63,12 +76,17 @@ export const mechanismRows: Row[] = [
         await worker?.arm({ point: "gated", do: "wait" });
         await stage.ask("vm restart", await fresh(stage)("vm restart"));
         await worker?.hit("gated");
-        await stage.redis.set(`{${stage.namespace}}:freeze`, JSON.stringify({ by: "ada", reason: "row M3", at: 0 }));
+        await stage.redis.set(
+          `{${stage.namespace}}:freeze`,
+          JSON.stringify({ by: "ada", reason: "row M3", at: 0 }),
+        );
         stage.faults += 1;
         worker?.go();
         await stage.quiet();
         const calls = await stage.service.writes();
-        return judged(await stage.check(), [[`nothing is sent (${calls.length})`, calls.length === 0]]);
+        return judged(await stage.check(), [
+          [`nothing is sent (${calls.length})`, calls.length === 0],
+        ]);
       }),
   },
   {
@@ -86,8 +104,40 @@ export const mechanismRows: Row[] = [
         const calls = await stage.service.writes();
         return judged(await stage.check(), [
           [`nothing is sent again (${calls.length} calls)`, calls.length === 2],
-          [`both done (${journal.map(({ state }) => state).join(" ")})`, journal.every(({ state }) => state === "done")],
+          [
+            `both done (${journal.map(({ state }) => state).join(" ")})`,
+            journal.every(({ state }) => state === "done"),
+          ],
         ]);
+      }),
+  },
+  {
+    id: "M5",
+    what: "the journal forgets one send while the worker runs: the ledger stands in the way",
+    quick: true,
+    run: ({ seed }) =>
+      onStage({ seed, workers: 1 }, async (stage) => {
+        const vm = await fresh(stage)("vm restart");
+        await stage.ask("vm restart", vm);
+        const [request] = await stage.quiet();
+        const key = `{${stage.namespace}}:request:${request?.id}`;
+        stage.faults += 1;
+        const [worker] = stage.workers();
+        await worker?.arm({ point: "gated", do: "wait" });
+        await stage.redis
+          .multi()
+          .hset(key, { state: "authorized", final: "0", attempt: "0", owner: "", progress: "{}" })
+          .hincrby(key, "revision", 1)
+          .zadd(`{${stage.namespace}}:requests:open`, Date.now(), request?.id ?? "")
+          .exec();
+        await worker?.hit("gated");
+        // The comparison with the journal may have frozen everything by now: the ledger alone is to be seen
+        await stage.redis.del(`{${stage.namespace}}:freeze`);
+        worker?.go();
+        await sleep(300);
+        await stage.quiet();
+        const { restarts } = await stage.service.vm(vm);
+        return expected([[`one restart (${restarts})`, restarts === 1]]);
       }),
   },
 ];

@@ -34,7 +34,9 @@ export const networkRows: (Row | RowNotRun)[] = [
         stage.lines.compute.halfOpen(false);
         stage.lines.compute.cut();
         const [request] = await stage.quiet();
-        return judged(await stage.check(), [[`done by reading, not ${request?.state}`, request?.state === "done"]]);
+        return judged(await stage.check(), [
+          [`done by reading, not ${request?.state}`, request?.state === "done"],
+        ]);
       }),
   },
   {
@@ -88,15 +90,25 @@ export const networkRows: (Row | RowNotRun)[] = [
       const said: string[] = [];
       for (const baseUrl of ["https://169.254.169.254", "https://10.1.2.3", "http://example.org"]) {
         try {
-          await using compute = { it: createCompute({ baseUrl, apiKey: "k", timeoutMs: 1000 }), [Symbol.asyncDispose]: async () => undefined };
+          await using compute = {
+            it: createCompute({ baseUrl, apiKey: "k", timeoutMs: 1000 }),
+            [Symbol.asyncDispose]: async () => undefined,
+          };
           await compute.it.vms.get("vm-1");
           said.push("called");
         } catch (error) {
           said.push(error instanceof Error ? error.message : String(error));
         }
       }
-      return expected([["each is refused", !said.includes("called")]], [said.map((text) => text.slice(0, 90)).join(" / ")]);
+      return expected(
+        [["each is refused", !said.includes("called")]],
+        [said.map((text) => text.slice(0, 90)).join(" / ")],
+      );
     },
   },
-  { id: "N6", what: "the certificate of another host, or an expired one", notRun: "shown in test/compute/endpoints.test.ts; the sandbox speaks no TLS" },
+  {
+    id: "N6",
+    what: "the certificate of another host, or an expired one",
+    notRun: "shown in test/compute/endpoints.test.ts; the sandbox speaks no TLS",
+  },
 ];

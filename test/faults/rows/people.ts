@@ -1,12 +1,23 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { pendingApprovals, voting } from "../approving.ts";
-import { type Expectation, fresh, judged, onStage, type Outcome, type Row, type RowNotRun } from "../row.ts";
+import {
+  type Expectation,
+  fresh,
+  judged,
+  onStage,
+  type Outcome,
+  type Row,
+  type RowNotRun,
+} from "../row.ts";
 import type { Stage } from "../stage.ts";
 
 type Pending = Awaited<ReturnType<typeof pendingApprovals>>[number];
 
 const approve = (stage: Stage, who: string, pending: Pending | undefined, what = "Approve") =>
-  stage.slack.act(who, "presses", what, { in: pending?.ts ?? "", channel: pending?.channel ?? "ops" });
+  stage.slack.act(who, "presses", what, {
+    in: pending?.ts ?? "",
+    channel: pending?.channel ?? "ops",
+  });
 
 const votesOf = (fields: Record<string, string> | undefined) =>
   Object.keys(fields ?? {}).filter((field) => field.startsWith("vote:")).length;
@@ -23,14 +34,17 @@ function onApproval(
     what,
     ...(more.quick ? { quick: true } : {}),
     run: ({ seed }): Promise<Outcome> =>
-      onStage({ seed, policy: more.policy ?? voting, ...(more.receive ? { receive: more.receive } : {}) }, async (stage) => {
-        const vm = await fresh(stage)("vm stop");
-        await stage.ask("vm stop", vm);
-        const [pending] = await pendingApprovals(stage, 1);
-        if (!pending) throw new Error("nothing waits");
-        const expectations = await story(stage, pending, vm);
-        return judged(await stage.check(), expectations);
-      }),
+      onStage(
+        { seed, policy: more.policy ?? voting, ...(more.receive ? { receive: more.receive } : {}) },
+        async (stage) => {
+          const vm = await fresh(stage)("vm stop");
+          await stage.ask("vm stop", vm);
+          const [pending] = await pendingApprovals(stage, 1);
+          if (!pending) throw new Error("nothing waits");
+          const expectations = await story(stage, pending, vm);
+          return judged(await stage.check(), expectations);
+        },
+      ),
   };
 }
 
@@ -43,7 +57,12 @@ export const peopleRows: (Row | RowNotRun)[] = [
       stage.faults += 1;
       await sleep(600);
       const [request] = await stage.journal();
-      return [[`still a draft without votes (${request?.state})`, request?.state === "draft" && votesOf(request.fields) === 0]];
+      return [
+        [
+          `still a draft without votes (${request?.state})`,
+          request?.state === "draft" && votesOf(request.fields) === 0,
+        ],
+      ];
     },
     { quick: true },
   ),
@@ -57,7 +76,12 @@ export const peopleRows: (Row | RowNotRun)[] = [
     await sleep(1300);
     worker?.go();
     const [request] = await stage.quiet();
-    return [[`not executed: ${request?.state} (${request?.progress.why})`, (await stage.service.vm(vm)).stops === 0]];
+    return [
+      [
+        `not executed: ${request?.state} (${request?.progress.why})`,
+        (await stage.service.vm(vm)).stops === 0,
+      ],
+    ];
   }),
   onApproval("X3", "people who may not approve press it", async (stage, pending) => {
     for (const who of ["vera", "olivia", "gina"]) {
@@ -66,7 +90,12 @@ export const peopleRows: (Row | RowNotRun)[] = [
     }
     await sleep(600);
     const [request] = await stage.journal();
-    return [[`no votes (${votesOf(request?.fields)})`, votesOf(request?.fields) === 0 && request?.state === "draft"]];
+    return [
+      [
+        `no votes (${votesOf(request?.fields)})`,
+        votesOf(request?.fields) === 0 && request?.state === "draft",
+      ],
+    ];
   }),
   onApproval(
     "X4",
@@ -84,7 +113,13 @@ export const peopleRows: (Row | RowNotRun)[] = [
       payload.user.id = "U0AMIR";
       const [action] = payload.actions;
       const good = action?.value ?? "";
-      const forged = [good.replace(/[0-9a-f]{16}/, "0".repeat(16)), good.replace(pending.id, "r-2222222222"), "{}", "", good.slice(0, -3)];
+      const forged = [
+        good.replace(/[0-9a-f]{16}/, "0".repeat(16)),
+        good.replace(pending.id, "r-2222222222"),
+        "{}",
+        "",
+        good.slice(0, -3),
+      ];
       for (const [n, value] of forged.entries()) {
         if (action) action.value = value;
         payload.trigger_id = `9.${n}`;
@@ -100,7 +135,12 @@ export const peopleRows: (Row | RowNotRun)[] = [
       }
       await sleep(800);
       const [request] = await stage.journal();
-      return [[`no votes (${votesOf(request?.fields)})`, votesOf(request?.fields) === 0 && request?.state === "draft"]];
+      return [
+        [
+          `no votes (${votesOf(request?.fields)})`,
+          votesOf(request?.fields) === 0 && request?.state === "draft",
+        ],
+      ];
     },
     { receive: "http" },
   ),
@@ -115,7 +155,11 @@ export const peopleRows: (Row | RowNotRun)[] = [
     await stage.quiet();
     return [[`cancelled, not ${request.state}`, request.state === "cancelled"]];
   }),
-  { id: "X6", what: "500 requests a minute from one person", notRun: "limits per person are not built yet" },
+  {
+    id: "X6",
+    what: "500 requests a minute from one person",
+    notRun: "limits per person are not built yet",
+  },
   {
     id: "X7",
     what: "approve and deny at the same time",
@@ -175,8 +219,16 @@ export const peopleRows: (Row | RowNotRun)[] = [
         return judged(await stage.check(), [["no request", (await stage.journal()).length === 0]]);
       }),
   },
-  { id: "X11", what: "a console link opened by others, twice, late", notRun: "console links are being built" },
-  { id: "X12", what: "addresses that lead inside", notRun: "N5 and A18 show it; there is no other parameter with an address" },
+  {
+    id: "X11",
+    what: "a console link opened by others, twice, late",
+    notRun: "console links are being built",
+  },
+  {
+    id: "X12",
+    what: "addresses that lead inside",
+    notRun: "N5 and A18 show it; there is no other parameter with an address",
+  },
   onApproval(
     "X13",
     "a captured approval replayed ten times",
@@ -200,7 +252,12 @@ export const peopleRows: (Row | RowNotRun)[] = [
       const request = await stage.until(({ isFinal }) => isFinal);
       const effects = (await stage.service.vm(vm)).stops;
       await stage.quiet();
-      return [[`refused by the gate (${request.state}: ${request.progress.why})`, effects === 0 && request.state === "cancelled"]];
+      return [
+        [
+          `refused by the gate (${request.state}: ${request.progress.why})`,
+          effects === 0 && request.state === "cancelled",
+        ],
+      ];
     },
     { quick: true },
   ),

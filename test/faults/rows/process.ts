@@ -1,14 +1,30 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Rule } from "../bot.ts";
 import { runCampaign } from "../campaign.ts";
-import { fresh, type How, judged, kindsOf, onStage, type Outcome, type Row, type RowNotRun } from "../row.ts";
+import {
+  askEach,
+  fresh,
+  type How,
+  judged,
+  kindsOf,
+  onStage,
+  type Outcome,
+  type Row,
+  type RowNotRun,
+} from "../row.ts";
 import type { Stage } from "../stage.ts";
 
 /** Kills so many at once; each is a process of its own. */
 const batch = 6;
 
 /** Points at which the process that performs, posts, or listens is killed. */
-const points: readonly (readonly [id: string, point: string, role: "worker" | "gateway", what: string, more?: Partial<Rule>])[] = [
+const points: readonly (readonly [
+  id: string,
+  point: string,
+  role: "worker" | "gateway",
+  what: string,
+  more?: Partial<Rule>,
+])[] = [
   ["P1", "intake", "gateway", "written down, before the ack"],
   ["P1b", "ack", "gateway", "after the ack, before the journal"],
   ["P2", "journal", "gateway", "in the journal, before the queue"],
@@ -45,7 +61,9 @@ async function killAt(
       Array.from({ length: size }, (_, at) => stage.addBot(role, { slot: `doomed-${at}` })),
     );
     for (const bot of doomed) await bot.arm({ point, do: "kill", ...more });
-    const asking = point.startsWith("post") ? await stage.addBot("gateway", { slot: "asking" }) : undefined;
+    const asking = point.startsWith("post")
+      ? await stage.addBot("gateway", { slot: "asking" })
+      : undefined;
     // With posts the gateway delivers too: it must not take the work from those that are to die
     if (asking) await asking.arm({ point, do: "kill", ...more });
     const kinds = kindsOf(stage);
@@ -90,8 +108,9 @@ const kills: Row[] = points.map(([id, point, role, what, more = {}]) => ({
   what: `kill -9 ${what}`,
   quick: ["P4", "P6", "P7"].includes(id),
   run: (how) =>
-    onStage({ seed: how.seed, workers: 0, gateways: 0, vms: how.times * 8 + 60, ackTimeoutMs: 800 }, (stage) =>
-      killAt(stage, how, point, role, more),
+    onStage(
+      { seed: how.seed, workers: 0, gateways: 0, vms: how.times * 8 + 60, ackTimeoutMs: 800 },
+      (stage) => killAt(stage, how, point, role, more),
     ),
 }));
 
@@ -114,7 +133,10 @@ export const processRows: (Row | RowNotRun)[] = [
     what: "SIGSTOP 2.5 s at random, every fault a freeze",
     async run({ seed }) {
       const campaign = await runCampaign({ operations: 60, seed, freezes: 1 });
-      return judged(campaign.verdict, [], { mayBeUnknown: true, notes: [`${campaign.freezes} freezes`] });
+      return judged(campaign.verdict, [], {
+        mayBeUnknown: true,
+        notes: [`${campaign.freezes} freezes`],
+      });
     },
   },
   {
@@ -136,7 +158,8 @@ export const processRows: (Row | RowNotRun)[] = [
       onStage({ seed: how.seed, vms: 100, workers: 2, transitionMs: [300, 900] }, async (stage) => {
         const take = fresh(stage);
         const kinds = kindsOf(stage);
-        for (let n = 0; n < 60; n++) await stage.ask(kinds[n % kinds.length] ?? "", await take(kinds[n % kinds.length] ?? ""));
+        for (let n = 0; n < 60; n++)
+          await stage.ask(kinds[n % kinds.length] ?? "", await take(kinds[n % kinds.length] ?? ""));
         const began = performance.now();
         const old = stage.workers();
         const [, how1, how2] = await Promise.all([
@@ -149,10 +172,14 @@ export const processRows: (Row | RowNotRun)[] = [
         const drainedIn = performance.now() - began;
         stage.faults += old.length;
         await stage.quiet();
-        return judged(await stage.check(), [
-          ["both ended by themselves, with 0", how1 === 0 && how2 === 0],
-          ["drained within 10 s", drainedIn < 10_000],
-        ], { mayBeUnknown: true, notes: [`drained in ${Math.round(drainedIn)} ms`] });
+        return judged(
+          await stage.check(),
+          [
+            ["both ended by themselves, with 0", how1 === 0 && how2 === 0],
+            ["drained within 10 s", drainedIn < 10_000],
+          ],
+          { mayBeUnknown: true, notes: [`drained in ${Math.round(drainedIn)} ms`] },
+        );
       }),
   },
   {
@@ -170,23 +197,50 @@ export const processRows: (Row | RowNotRun)[] = [
           // Rung for again and again under other job ids, so that every worker takes it at once
           await asked;
           const { Queue } = await import("bullmq");
-          const queue = new Queue("requests", { connection: stage.redis, prefix: `{${stage.namespace}}` });
-          const newest = (await stage.redis.zrevrange(`{${stage.namespace}}:requests:recent`, 0, 0))[0] ?? "";
+          const queue = new Queue("requests", {
+            connection: stage.redis,
+            prefix: `{${stage.namespace}}`,
+          });
+          const newest =
+            (await stage.redis.zrevrange(`{${stage.namespace}}:requests:recent`, 0, 0))[0] ?? "";
           ids.push(newest);
-          await queue.addBulk(Array.from({ length: 6 }, (_, k) => ({ name: "advance", data: { request: newest }, opts: { jobId: `double-${newest}-${k}`, removeOnComplete: true, removeOnFail: true } })));
+          await queue.addBulk(
+            Array.from({ length: 6 }, (_, k) => ({
+              name: "advance",
+              data: { request: newest },
+              opts: { jobId: `double-${newest}-${k}`, removeOnComplete: true, removeOnFail: true },
+            })),
+          );
           stage.faults += 6;
         }
         await stage.quiet();
-        return judged(await stage.check(), [], { notes: [`${new Set(ids).size} requests, each rung for 7 times`] });
+        return judged(await stage.check(), [], {
+          notes: [`${new Set(ids).size} requests, each rung for 7 times`],
+        });
       }),
   },
   {
     id: "P16",
     what: "unhandled rejection and process.exit in the middle",
-    run: async (how) => {
-      const row = kills.find(({ id }) => id === "P7");
-      return row ? row.run({ ...how, times: Math.min(how.times, 6) }) : { holds: false, notes: ["no P7"] };
-    },
+    run: (how) =>
+      onStage({ seed: how.seed, workers: 0, vms: 40 }, async (stage) => {
+        const take = fresh(stage);
+        for (const point of ["claim", "send", "answer", "move"]) {
+          for (const end of ["exit", "reject"] as const) {
+            const bot = await stage.addBot("worker", { slot: "ends" });
+            await bot.arm({ point, do: end });
+            await askEach(stage, take);
+            await Promise.race([bot.exited, sleep(5000)]);
+            stage.faults += bot.isGone() ? 1 : 0;
+            await bot.kill();
+          }
+        }
+        await stage.addBot("worker", { slot: "next" });
+        await stage.quiet(45_000);
+        return judged(await stage.check(), [["each process ended", stage.faults === 8]], {
+          mayBeUnknown: true,
+        });
+      }),
   },
   {
     id: "P17",
@@ -202,13 +256,28 @@ export const processRows: (Row | RowNotRun)[] = [
         stage.faults += 5;
         const journal = await stage.quiet();
         const ends = journal.map(({ target, state }) => `${target} ${state}`);
-        return judged(await stage.check(), [
-          [`the poisoned ones ended (${ends.join(", ")})`, journal.every(({ isFinal }) => isFinal)],
-        ], { notes: [`${poison.target}, ${other.target}`] });
+        return judged(
+          await stage.check(),
+          [
+            [
+              `the poisoned ones ended (${ends.join(", ")})`,
+              journal.every(({ isFinal }) => isFinal),
+            ],
+          ],
+          { notes: [`${poison.target}, ${other.target}`] },
+        );
       }),
   },
-  { id: "P18", what: "old and new version side by side", notRun: "there is only one version yet; records of an unknown version are tested in R-V" },
-  { id: "P19", what: "a digest job kills the worker every time", notRun: "digests are not built yet" },
+  {
+    id: "P18",
+    what: "old and new version side by side",
+    notRun: "there is only one version yet; records of an unknown version are tested in R-V",
+  },
+  {
+    id: "P19",
+    what: "a digest job kills the worker every time",
+    notRun: "digests are not built yet",
+  },
 ];
 
 async function freezeAt(how: How, point: string, times: number): Promise<Outcome> {
@@ -217,7 +286,9 @@ async function freezeAt(how: How, point: string, times: number): Promise<Outcome
     const kinds = kindsOf(stage);
     const count = Math.min(times, how.times);
     const frozen = await Promise.all(
-      Array.from({ length: Math.min(count, 7) }, (_, n) => stage.addBot("worker", { slot: `frozen-${n}` })),
+      Array.from({ length: Math.min(count, 7) }, (_, n) =>
+        stage.addBot("worker", { slot: `frozen-${n}` }),
+      ),
     );
     for (const bot of frozen) await bot.arm({ point, do: "stop" });
     for (let n = 0; n < frozen.length; n++) {

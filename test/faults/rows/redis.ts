@@ -3,7 +3,17 @@ import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Queue } from "bullmq";
 import { startRedis } from "../../../src/sandbox/ensure-redis.ts";
-import { askEach, type Expectation, expected, fresh, judged, kindsOf, onStage, type Row, type RowNotRun } from "../row.ts";
+import {
+  askEach,
+  type Expectation,
+  expected,
+  fresh,
+  judged,
+  kindsOf,
+  onStage,
+  type Row,
+  type RowNotRun,
+} from "../row.ts";
 import { type Stage, startStage } from "../stage.ts";
 
 /** The same data on the same port; what was there is kept. */
@@ -14,9 +24,20 @@ async function revive(stage: Stage, args: readonly string[] = []): Promise<void>
 
 const freezeOf = (stage: Stage) => stage.redis.get(`{${stage.namespace}}:freeze`);
 
+/** How many sends that the journal forgot were written into the audit trail. */
+async function sendsNamed(stage: Stage): Promise<number> {
+  const trail = await stage.redis.xrange(`{${stage.namespace}}:audit`, "-", "+");
+  const records = trail.map(([, fields]) => fields[fields.indexOf("record") + 1] ?? "");
+  const ahead = records.find((record) => record.includes("ledger-ahead"));
+  return ahead ? (JSON.parse(ahead) as { sends: unknown[] }).sends.length : 0;
+}
+
 async function answersOf(stage: Stage, who: string): Promise<string[]> {
   const seen = await stage.slack.seen(who);
-  return seen.channels.flatMap(({ messages }) => messages).filter(({ ephemeral }) => ephemeral).map(({ text }) => text);
+  return seen.channels
+    .flatMap(({ messages }) => messages)
+    .filter(({ ephemeral }) => ephemeral)
+    .map(({ text }) => text);
 }
 
 export const redisRows: (Row | RowNotRun)[] = [
@@ -24,33 +45,36 @@ export const redisRows: (Row | RowNotRun)[] = [
     id: "R1",
     what: "Redis killed and started again, over and over during 120 requests",
     run: ({ seed }) =>
-      onStage({ seed, workers: 3, vms: 140, redisArgs: ["--appendfsync", "always"] }, async (stage) => {
-        const take = fresh(stage);
-        const kinds = kindsOf(stage);
-        let isOver = false;
-        const killing = (async () => {
-          while (!isOver) {
-            await sleep(700);
-            await stage.redisServer.kill();
-            await sleep(150);
-            await revive(stage, ["--appendfsync", "always"]);
-            stage.faults += 1;
+      onStage(
+        { seed, workers: 3, vms: 140, redisArgs: ["--appendfsync", "always"] },
+        async (stage) => {
+          const take = fresh(stage);
+          const kinds = kindsOf(stage);
+          let isOver = false;
+          const killing = (async () => {
+            while (!isOver) {
+              await sleep(700);
+              await stage.redisServer.kill();
+              await sleep(150);
+              await revive(stage, ["--appendfsync", "always"]);
+              stage.faults += 1;
+            }
+          })();
+          for (let n = 0; n < 120; n++) {
+            const command = kinds[n % kinds.length] ?? "";
+            await stage.ask(command, await take(command), { channel: n % 2 ? "ops" : "status" });
+            await sleep(60);
           }
-        })();
-        for (let n = 0; n < 120; n++) {
-          const command = kinds[n % kinds.length] ?? "";
-          await stage.ask(command, await take(command), { channel: n % 2 ? "ops" : "status" });
-          await sleep(60);
-        }
-        isOver = true;
-        await killing;
-        await stage.quiet(60_000);
-        const frozen = await freezeOf(stage);
-        return judged(await stage.check(), [[`not frozen: ${frozen}`, frozen === null]], {
-          mayBeUnknown: true,
-          notes: [`${stage.faults} restarts of Redis`],
-        });
-      }),
+          isOver = true;
+          await killing;
+          await stage.quiet(60_000);
+          const frozen = await freezeOf(stage);
+          return judged(await stage.check(), [[`not frozen: ${frozen}`, frozen === null]], {
+            mayBeUnknown: true,
+            notes: [`${stage.faults} restarts of Redis`],
+          });
+        },
+      ),
   },
   {
     id: "R2",
@@ -58,10 +82,16 @@ export const redisRows: (Row | RowNotRun)[] = [
     quick: true,
     async run({ seed }) {
       const expectations: Expectation[] = [];
-      for (const args of [["--appendonly", "no"], ["--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"]]) {
+      for (const args of [
+        ["--appendonly", "no"],
+        ["--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"],
+      ]) {
         await using stage = await startStage({ seed, redisArgs: args, workers: 0, gateways: 0 });
         const bot = await stage.addBot("worker");
-        expectations.push([`a worker refuses and says why (${bot.refused ?? "started"})`, /appendonly|maxmemory-policy/.test(bot.refused ?? "")]);
+        expectations.push([
+          `a worker refuses and says why (${bot.refused ?? "started"})`,
+          /appendonly|maxmemory-policy/.test(bot.refused ?? ""),
+        ]);
       }
       return expected(expectations);
     },
@@ -71,33 +101,50 @@ export const redisRows: (Row | RowNotRun)[] = [
     what: "Redis restored from a copy taken before the sends",
     quick: true,
     run: ({ seed }) =>
-      onStage({ seed, workers: 0, vms: 60, redisArgs: ["--appendfsync", "always"] }, async (stage) => {
-        const take = fresh(stage);
-        const asked = [...(await askEach(stage, take)), ...(await askEach(stage, take))];
-        await stage.until(() => true);
-        const copy = path.join(stage.folder, "copy");
-        await mkdir(copy);
-        await cp(path.join(stage.folder, "appendonlydir"), path.join(copy, "appendonlydir"), { recursive: true });
-        const before = await stage.addBot("worker", { slot: "w" });
-        await stage.quiet();
-        await before.kill();
-        await stage.redisServer.kill();
-        stage.faults += 1;
-        const { port } = stage.redisServer;
-        stage.redisServer = await startRedis({ dir: copy, port, args: ["--appendfsync", "always"] });
-        await stage.addBot("worker", { slot: "w" });
-        await sleep(3000);
-        const frozen = await freezeOf(stage);
-        await stage.quiet();
-        // A journal that forgot can't be judged: what really happened can
-        const targets = new Set(asked.map(({ target }) => target));
-        const vms = (await stage.service.vms()).filter(({ id }) => targets.has(id));
-        const worst = Math.max(...vms.map((vm) => vm.starts + vm.stops + vm.restarts));
-        return expected([
-          [`frozen (${frozen})`, frozen !== null],
-          [`at most one effect on each of ${vms.length} VMs (${worst})`, worst === 1 && vms.length === asked.length],
-        ], [`freeze: ${frozen}`]);
-      }),
+      onStage(
+        { seed, workers: 0, vms: 60, redisArgs: ["--appendfsync", "always"] },
+        async (stage) => {
+          const take = fresh(stage);
+          const asked = [...(await askEach(stage, take)), ...(await askEach(stage, take))];
+          await stage.until(() => true);
+          const copy = path.join(stage.folder, "copy");
+          await mkdir(copy);
+          await cp(path.join(stage.folder, "appendonlydir"), path.join(copy, "appendonlydir"), {
+            recursive: true,
+          });
+          const before = await stage.addBot("worker", { slot: "w" });
+          await stage.quiet();
+          await before.kill();
+          await stage.redisServer.kill();
+          stage.faults += 1;
+          const { port } = stage.redisServer;
+          stage.redisServer = await startRedis({
+            dir: copy,
+            port,
+            args: ["--appendfsync", "always"],
+          });
+          await stage.addBot("worker", { slot: "w" });
+          await sleep(3000);
+          const frozen = await freezeOf(stage);
+          await stage.quiet();
+          const named = await sendsNamed(stage);
+          // A journal that forgot can't be judged: what really happened can
+          const targets = new Set(asked.map(({ target }) => target));
+          const vms = (await stage.service.vms()).filter(({ id }) => targets.has(id));
+          const worst = Math.max(...vms.map((vm) => vm.starts + vm.stops + vm.restarts));
+          return expected(
+            [
+              [`frozen (${frozen})`, frozen !== null],
+              [`what was sent stands in the audit trail (${named})`, named === asked.length],
+              [
+                `at most one effect on each of ${vms.length} VMs (${worst})`,
+                worst === 1 && vms.length === asked.length,
+              ],
+            ],
+            [`freeze: ${frozen}`],
+          );
+        },
+      ),
   },
   {
     id: "R4",
@@ -114,15 +161,13 @@ export const redisRows: (Row | RowNotRun)[] = [
         await stage.addBot("worker", { slot: "w" });
         await sleep(500);
         const frozen = (await freezeOf(stage)) ?? "";
-        const trail = (await stage.redis.xrange(`{${stage.namespace}}:audit`, "-", "+")).map(([, fields]) => fields[fields.indexOf("record") + 1] ?? "");
-        const ahead = trail.find((record) => record.includes("ledger-ahead"));
-        const named = ahead ? (JSON.parse(ahead) as { sends: unknown[] }).sends : [];
+        const named = await sendsNamed(stage);
         const after = await stage.ask("vm restart", await take("vm restart"));
         await stage.quiet();
         const [request] = (await stage.journal()).filter(({ target }) => target === after.target);
         return expected([
           [`frozen: ${frozen}`, frozen !== ""],
-          ["what was sent stands in the audit trail", named.length === 3],
+          ["what was sent stands in the audit trail", named === 3],
           [`nothing is sent (${request?.state})`, request?.state === "cancelled"],
         ]);
       }),
@@ -160,13 +205,24 @@ export const redisRows: (Row | RowNotRun)[] = [
         await stage.redis.config("SET", "maxmemory", "0");
         await stage.quiet();
         const made = (await stage.journal()).some(({ target }) => target === refused.target);
-        return judged(await stage.check(), [
-          [`"nothing was done" is said (${answers.join(" / ")})`, answers.some((text) => /nothing was done/i.test(text))],
-          ["and true", !made],
-        ], { mayBeUnknown: true });
+        return judged(
+          await stage.check(),
+          [
+            [
+              `"nothing was done" is said (${answers.join(" / ")})`,
+              answers.some((text) => /nothing was done/i.test(text)),
+            ],
+            ["and true", !made],
+          ],
+          { mayBeUnknown: true },
+        );
       }),
   },
-  { id: "R7", what: "disk full for the append-only file", notRun: "needs a small file system to fill, which takes mounting" },
+  {
+    id: "R7",
+    what: "disk full for the append-only file",
+    notRun: "needs a small file system to fill, which takes mounting",
+  },
   {
     id: "R8",
     what: "Redis away for 1, 4 and 15 s, idle and busy",
@@ -183,7 +239,11 @@ export const redisRows: (Row | RowNotRun)[] = [
           await askEach(stage, take);
           await stage.quiet(45_000);
         }
-        return judged(await stage.check(), [["no process ended", stage.bots.every((bot) => !bot.isGone())]], { mayBeUnknown: true });
+        return judged(
+          await stage.check(),
+          [["no process ended", stage.bots.every((bot) => !bot.isGone())]],
+          { mayBeUnknown: true },
+        );
       }),
   },
   {
@@ -197,15 +257,25 @@ export const redisRows: (Row | RowNotRun)[] = [
           await askEach(stage, take);
           await sleep(100);
           for (const name of ["requests", "watches"]) {
-            const queue = new Queue(name, { connection: stage.redis, prefix: `{${stage.namespace}}` });
+            const queue = new Queue(name, {
+              connection: stage.redis,
+              prefix: `{${stage.namespace}}`,
+            });
             await queue.obliterate({ force: true });
             stage.faults += 1;
           }
         }
         const journal = await stage.quiet();
-        return judged(await stage.check(), [
-          [`all done (${journal.map(({ state }) => state).join(" ")})`, journal.every(({ state }) => state === "done" || state === "unknown")],
-        ], { mayBeUnknown: true });
+        return judged(
+          await stage.check(),
+          [
+            [
+              `all done (${journal.map(({ state }) => state).join(" ")})`,
+              journal.every(({ state }) => state === "done" || state === "unknown"),
+            ],
+          ],
+          { mayBeUnknown: true },
+        );
       }),
   },
   {
@@ -215,10 +285,17 @@ export const redisRows: (Row | RowNotRun)[] = [
       onStage({ seed, workers: 2 }, async (stage) => {
         const take = fresh(stage);
         await askEach(stage, take);
-        const queue = new Queue("requests", { connection: stage.redis, prefix: `{${stage.namespace}}` });
+        const queue = new Queue("requests", {
+          connection: stage.redis,
+          prefix: `{${stage.namespace}}`,
+        });
         const ring = async () => {
           for (const { id } of await stage.journal()) {
-            await queue.add("advance", { request: id }, { jobId: `request-${id}`, removeOnComplete: true });
+            await queue.add(
+              "advance",
+              { request: id },
+              { jobId: `request-${id}`, removeOnComplete: true },
+            );
             await queue.add("advance", { request: id }, { removeOnComplete: true });
             stage.faults += 2;
           }
@@ -265,10 +342,17 @@ export const redisRows: (Row | RowNotRun)[] = [
         await sleep(2500);
         await askEach(stage, take);
         await stage.quiet();
-        return judged(await stage.check(), [
-          ["nothing was sent meanwhile", writes.length === 0],
-          [`and that was said (${answers.join(" / ")})`, answers.some((text) => /nothing was done/i.test(text))],
-        ], { mayBeUnknown: true });
+        return judged(
+          await stage.check(),
+          [
+            ["nothing was sent meanwhile", writes.length === 0],
+            [
+              `and that was said (${answers.join(" / ")})`,
+              answers.some((text) => /nothing was done/i.test(text)),
+            ],
+          ],
+          { mayBeUnknown: true },
+        );
       }),
   },
   {

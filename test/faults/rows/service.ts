@@ -1,6 +1,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Weather } from "../../../src/sandbox/compute/weather.ts";
-import { askEach, type Expectation, fresh, judged, kindsOf, onStage, type Row, type RowNotRun } from "../row.ts";
+import {
+  askEach,
+  type Expectation,
+  fresh,
+  judged,
+  kindsOf,
+  onStage,
+  type Row,
+  type RowNotRun,
+} from "../row.ts";
 import type { Journalled } from "../count-effects.ts";
 
 /** Three requests of each kind under one weather on their calls; how each kind must end. */
@@ -21,7 +30,9 @@ function underWeather(
         await stage.service.weather({ match: "writes", ...weather });
         for (let n = 0; n < (more.each ?? 3); n++) await askEach(stage, take);
         const journal = await stage.quiet();
-        stage.faults += (await stage.service.writes()).filter((call) => (call as { weather?: unknown[] }).weather?.length).length;
+        stage.faults += (await stage.service.writes()).filter(
+          (call) => (call as { weather?: unknown[] }).weather?.length,
+        ).length;
         const wrong = journal.filter((request) => !ends(request));
         return judged(
           await stage.check(),
@@ -37,9 +48,12 @@ function underWeather(
 
 const isRestart = ({ command }: Journalled) => command === "vm restart";
 /** Applied: what leaves a trace is found; a restart is found when its REBOOTING was seen, else it is unknown. */
-const found = (request: Journalled) => request.state === "done" || (isRestart(request) && request.state === "unknown");
+const found = (request: Journalled) =>
+  request.state === "done" || (isRestart(request) && request.state === "unknown");
 const notFoundOrAgain = (request: Journalled) =>
-  isRestart(request) ? request.state === "unknown" : request.state === "done" || request.state === "not-applied";
+  isRestart(request)
+    ? request.state === "unknown"
+    : request.state === "done" || request.state === "not-applied";
 
 export const serviceRows: (Row | RowNotRun)[] = [
   {
@@ -49,7 +63,9 @@ export const serviceRows: (Row | RowNotRun)[] = [
     run: ({ seed }) =>
       onStage({ seed, workers: 2 }, async (stage) => {
         const take = fresh(stage);
-        const vms = await Promise.all(kindsOf(stage).map(async (kind) => [kind, await take(kind)] as const));
+        const vms = await Promise.all(
+          kindsOf(stage).map(async (kind) => [kind, await take(kind)] as const),
+        );
         for (const [kind, vm] of vms) await stage.ask(kind, vm);
         stage.lines.compute.refuse(true);
         stage.faults += 1;
@@ -60,18 +76,34 @@ export const serviceRows: (Row | RowNotRun)[] = [
         const late = journal.filter(({ target }) => more.some((ask) => ask.target === target));
         return judged(
           await stage.check(),
-          late.map((one): Expectation => [`${one.command} was done after the outage, not ${one.state}`, one.state === "done"]),
+          late.map((one): Expectation => [
+            `${one.command} was done after the outage, not ${one.state}`,
+            one.state === "done",
+          ]),
           { mayBeUnknown: true },
         );
       }),
   },
-  underWeather("A2", "applied, then the connection is reset", { lost: "after" }, found, { quick: true }),
-  underWeather("A3", "reset before anything was applied", { lost: "before", times: 3 }, notFoundOrAgain, { each: 1 }),
+  underWeather("A2", "applied, then the connection is reset", { lost: "after" }, found, {
+    quick: true,
+  }),
+  underWeather(
+    "A3",
+    "reset before anything was applied",
+    { lost: "before", times: 3 },
+    notFoundOrAgain,
+    { each: 1 },
+  ),
   underWeather("A4", "500 after applying", { status: 500, applied: true }, found),
   underWeather("A5", "500 before applying", { status: 500 }, (request) =>
     isRestart(request) ? request.state === "unknown" : request.state === "not-applied",
   ),
-  underWeather("A6", "hangs, applies after our time-out but before the time of quiet", { lateMs: 750, hang: "before", times: 9 }, found),
+  underWeather(
+    "A6",
+    "hangs, applies after our time-out but before the time of quiet",
+    { lateMs: 750, hang: "before", times: 9 },
+    found,
+  ),
   {
     id: "A7",
     what: "hangs, applies after the time of quiet",
@@ -86,14 +118,28 @@ export const serviceRows: (Row | RowNotRun)[] = [
         await sleep(1500);
         const verdict = await stage.check();
         // The service refuses the second effect of a start or stop by itself; a restart is never sent again
-        return judged(verdict, [["nothing was sent twice to an effect", verdict.twice === 0]], { mayBeUnknown: true });
+        return judged(verdict, [["nothing was sent twice to an effect", verdict.twice === 0]], {
+          mayBeUnknown: true,
+        });
       }),
   },
   underWeather("A8", "200 with HTML", { answer: "html" }, ({ state }) => state === "done"),
   underWeather("A8b", "200 with half a JSON", { cut: "length" }, found),
   underWeather("A8c", "204 with nothing", { answer: "empty" }, ({ state }) => state === "done"),
-  underWeather("A9", "accepted, then the state never changes", { stuck: true }, ({ state }) => state === "unknown", { each: 1 }),
-  underWeather("A10", "the state goes to ERROR", { goesTo: "ERROR" }, ({ state, command }) => state === "failed" || (command === "vm stop" && state === "failed"), { each: 1 }),
+  underWeather(
+    "A9",
+    "accepted, then the state never changes",
+    { stuck: true },
+    ({ state }) => state === "unknown",
+    { each: 1 },
+  ),
+  underWeather(
+    "A10",
+    "the state goes to ERROR",
+    { goesTo: "ERROR" },
+    ({ state, command }) => state === "failed" || (command === "vm stop" && state === "failed"),
+    { each: 1 },
+  ),
   {
     id: "A11",
     what: "the state flaps between RUNNING and STOPPED",
@@ -107,10 +153,18 @@ export const serviceRows: (Row | RowNotRun)[] = [
         await stage.service.weather({ match: "reads", shownStatus: ["RUNNING", "STOPPED"] });
         stage.faults += 2;
         const [request] = await stage.quiet();
-        return judged(await stage.check(), [[`it is unknown, not ${request?.state}`, request?.state === "unknown"]], { mayBeUnknown: true });
+        return judged(
+          await stage.check(),
+          [[`it is unknown, not ${request?.state}`, request?.state === "unknown"]],
+          { mayBeUnknown: true },
+        );
       }),
   },
-  { id: "A14", what: "404 for everything while a delete is confirmed", notRun: "project delete has no driver in this suite yet" },
+  {
+    id: "A14",
+    what: "404 for everything while a delete is confirmed",
+    notRun: "project delete has no driver in this suite yet",
+  },
   {
     id: "A15",
     what: "401 in the middle of 40 requests",
@@ -120,20 +174,30 @@ export const serviceRows: (Row | RowNotRun)[] = [
         const take = fresh(stage);
         const kinds = kindsOf(stage);
         await stage.service.weather({ match: "writes", status: 401, skip: 8 });
-        for (let n = 0; n < 40; n++) await stage.ask(kinds[n % kinds.length] ?? "", await take(kinds[n % kinds.length] ?? ""));
+        for (let n = 0; n < 40; n++)
+          await stage.ask(kinds[n % kinds.length] ?? "", await take(kinds[n % kinds.length] ?? ""));
         const journal = await stage.quiet();
-        const refused = (await stage.service.writes()).filter(({ answer }) => answer === 401).length;
+        const refused = (await stage.service.writes()).filter(
+          ({ answer }) => answer === 401,
+        ).length;
         stage.faults += refused;
         const frozen = await stage.redis.get(`{${stage.namespace}}:freeze`);
         const after = await stage.ask("vm restart", await take("vm restart"));
         await stage.quiet();
         const [last] = (await stage.journal()).filter(({ target }) => target === after.target);
-        return judged(await stage.check(), [
-          ["changes are frozen", frozen !== null],
-          [`only calls in flight were refused, not ${refused}`, refused <= 12],
-          ["nobody tried again", journal.every(({ attempt }) => attempt <= 1)],
-          [`what was asked afterwards was not sent (${last?.state})`, last?.state === "cancelled"],
-        ], { mayBeUnknown: true });
+        return judged(
+          await stage.check(),
+          [
+            ["changes are frozen", frozen !== null],
+            [`only calls in flight were refused, not ${refused}`, refused <= 12],
+            ["nobody tried again", journal.every(({ attempt }) => attempt <= 1)],
+            [
+              `what was asked afterwards was not sent (${last?.state})`,
+              last?.state === "cancelled",
+            ],
+          ],
+          { mayBeUnknown: true },
+        );
       }),
   },
   {
@@ -151,8 +215,14 @@ export const serviceRows: (Row | RowNotRun)[] = [
         await stage.service.clear(id);
         const journal = await stage.quiet(40_000);
         return judged(await stage.check(), [
-          [`all are done (${journal.map(({ state }) => state).join(" ")})`, journal.every(({ state }) => state === "done")],
-          [`no storm: ${during} calls in 4 s for ${journal.length} requests`, during <= journal.length * 2],
+          [
+            `all are done (${journal.map(({ state }) => state).join(" ")})`,
+            journal.every(({ state }) => state === "done"),
+          ],
+          [
+            `no storm: ${during} calls in 4 s for ${journal.length} requests`,
+            during <= journal.length * 2,
+          ],
         ]);
       }),
   },
@@ -162,14 +232,24 @@ export const serviceRows: (Row | RowNotRun)[] = [
     run: ({ seed }) =>
       onStage({ seed, workers: 1 }, async (stage) => {
         const take = fresh(stage);
-        await stage.service.weather({ match: "GET /v1/vms/:id", shownStatus: "MIGRATING", extra: { hypervisor: { a: 1 } }, without: ["ip_address"] });
+        await stage.service.weather({
+          match: "GET /v1/vms/:id",
+          shownStatus: "MIGRATING",
+          extra: { hypervisor: { a: 1 } },
+          without: ["ip_address"],
+        });
         stage.faults += 1;
         await askEach(stage, take);
         await sleep(2500);
         const writes = await stage.service.writes();
         await stage.service.clear();
         await stage.quiet();
-        return judged(await stage.check(), [[`nothing was sent to a VM in a state nobody knows (${writes.length})`, writes.length === 0]]);
+        return judged(await stage.check(), [
+          [
+            `nothing was sent to a VM in a state nobody knows (${writes.length})`,
+            writes.length === 0,
+          ],
+        ]);
       }),
   },
   {
@@ -189,11 +269,18 @@ export const serviceRows: (Row | RowNotRun)[] = [
       try {
         return await onStage({ seed, workers: 1 }, async (stage) => {
           const take = fresh(stage);
-          await stage.service.weather({ match: "writes", redirect: `http://127.0.0.1:${port}/stolen` });
+          await stage.service.weather({
+            match: "writes",
+            redirect: `http://127.0.0.1:${port}/stolen`,
+          });
           stage.faults += 3;
           await askEach(stage, take);
           await stage.quiet();
-          return judged(await stage.check(), [[`nobody followed (${heard.join(", ")})`, heard.length === 0]], { mayBeUnknown: true });
+          return judged(
+            await stage.check(),
+            [[`nobody followed (${heard.join(", ")})`, heard.length === 0]],
+            { mayBeUnknown: true },
+          );
         });
       } finally {
         thief.close();
@@ -217,11 +304,20 @@ export const serviceRows: (Row | RowNotRun)[] = [
         worker?.go();
         const [request] = await stage.quiet();
         return judged(await stage.check(), [
-          [`cancelled with what changed (${request?.state}: ${request?.progress.why})`, request?.state === "cancelled" && /cpu/.test(request.progress.why ?? "")],
+          [
+            `cancelled with what changed (${request?.state}: ${request?.progress.why})`,
+            request?.state === "cancelled" && /cpu/.test(request.progress.why ?? ""),
+          ],
         ]);
       }),
   },
-  { id: "A20", what: "a project gains a VM after its delete was approved", notRun: "project delete has no driver in this suite yet" },
-  underWeather("A21", "an answer of 50 MB", { hugeBytes: 50 * 1024 * 1024, times: 2 }, found, { each: 1 }),
+  {
+    id: "A20",
+    what: "a project gains a VM after its delete was approved",
+    notRun: "project delete has no driver in this suite yet",
+  },
+  underWeather("A21", "an answer of 50 MB", { hugeBytes: 50 * 1024 * 1024, times: 2 }, found, {
+    each: 1,
+  }),
   underWeather("A21b", "an answer byte by byte", { dripMs: 100, times: 3 }, found, { each: 1 }),
 ];

@@ -17,7 +17,16 @@ export const slackRows: (Row | RowNotRun)[] = [
             stage.faults += 1;
           }
         const journal = await stage.quiet();
-        return judged(await stage.check(), [[`${journal.length} requests for ${asked.length} asks`, journal.length === asked.length]], { mayBeUnknown: true });
+        return judged(
+          await stage.check(),
+          [
+            [
+              `${journal.length} requests for ${asked.length} asks`,
+              journal.length === asked.length,
+            ],
+          ],
+          { mayBeUnknown: true },
+        );
       }),
   },
   {
@@ -31,7 +40,11 @@ export const slackRows: (Row | RowNotRun)[] = [
         const seconds = Math.floor(Date.now() / 1000);
         const statuses: unknown[] = [];
         for (const atSeconds of [seconds - 302, seconds + 3600, seconds - 86_400]) {
-          const outcome = await stage.slack.ask<{ status?: number }>("redeliver", asked?.deliveryId, { atSeconds });
+          const outcome = await stage.slack.ask<{ status?: number }>(
+            "redeliver",
+            asked?.deliveryId,
+            { atSeconds },
+          );
           statuses.push(outcome.status);
           stage.faults += 1;
         }
@@ -71,10 +84,15 @@ export const slackRows: (Row | RowNotRun)[] = [
         const statuses: number[] = [];
         for (const [forged, headers] of tries) {
           stage.faults += 1;
-          statuses.push((await stage.slack.ask<{ status: number }>("sendRaw", forged, headers)).status);
+          statuses.push(
+            (await stage.slack.ask<{ status: number }>("sendRaw", forged, headers)).status,
+          );
         }
         return judged(await stage.check(), [
-          [`${statuses.filter((status) => status !== 401).length} of ${tries.length} were not 401`, statuses.every((status) => status === 401)],
+          [
+            `${statuses.filter((status) => status !== 401).length} of ${tries.length} were not 401`,
+            statuses.every((status) => status === 401),
+          ],
           ["no request", (await stage.journal()).length === 0],
         ]);
       }),
@@ -91,11 +109,15 @@ export const slackRows: (Row | RowNotRun)[] = [
         await Promise.all(
           Array.from({ length: 50 }, async () => {
             stage.faults += 1;
-            await stage.slack.act("amir", "presses", "Approve", { in: pending?.ts ?? "", channel: "ops" }).catch(() => undefined);
+            await stage.slack
+              .act("amir", "presses", "Approve", { in: pending?.ts ?? "", channel: "ops" })
+              .catch(() => undefined);
           }),
         );
         const [request] = await stage.quiet();
-        const votes = Object.keys(request?.fields ?? {}).filter((field) => field.startsWith("vote:"));
+        const votes = Object.keys(request?.fields ?? {}).filter((field) =>
+          field.startsWith("vote:"),
+        );
         return judged(await stage.check(), [
           [`one vote, not ${votes.length}`, votes.length === 1],
           [`done, not ${request?.state}`, request?.state === "done"],
@@ -116,10 +138,14 @@ export const slackRows: (Row | RowNotRun)[] = [
         await sleep(500);
         await stage.quiet();
         const effects = (await stage.service.vm(vm)).restarts;
-        return judged(await stage.check(), [
-          ["the first ack was too late", !first.acked && again.acked],
-          [`one restart, not ${effects}`, effects === 1],
-        ], { mayBeUnknown: true });
+        return judged(
+          await stage.check(),
+          [
+            ["the first ack was too late", !first.acked && again.acked],
+            [`one restart, not ${effects}`, effects === 1],
+          ],
+          { mayBeUnknown: true },
+        );
       }),
   },
   {
@@ -132,10 +158,19 @@ export const slackRows: (Row | RowNotRun)[] = [
         await stage.slack.ask("disconnect", "cut");
         stage.faults += 1;
         await stage.slack.ask("changed", 0, 50);
-        for (let tries = 0; tries < 100 && (await stage.slack.ask<number>("connections")) === 0; tries++) await sleep(100);
+        for (
+          let tries = 0;
+          tries < 100 && (await stage.slack.ask<number>("connections")) === 0;
+          tries++
+        )
+          await sleep(100);
         for (const { deliveryId } of asked) await stage.slack.ask("redeliver", deliveryId);
         const journal = await stage.quiet();
-        return judged(await stage.check(), [[`${journal.length} requests`, journal.length === asked.length]], { mayBeUnknown: true });
+        return judged(
+          await stage.check(),
+          [[`${journal.length} requests`, journal.length === asked.length]],
+          { mayBeUnknown: true },
+        );
       }),
   },
   {
@@ -145,8 +180,16 @@ export const slackRows: (Row | RowNotRun)[] = [
     run: ({ seed }) =>
       onStage({ seed }, async (stage) => {
         const take = fresh(stage);
-        await stage.slack.ask("addWeather", { method: "chat.postMessage", kind: "lost-after", times: 4 });
-        await stage.slack.ask("addWeather", { method: "chat.update", kind: "lost-after", times: 2 });
+        await stage.slack.ask("addWeather", {
+          method: "chat.postMessage",
+          kind: "lost-after",
+          times: 4,
+        });
+        await stage.slack.ask("addWeather", {
+          method: "chat.update",
+          kind: "lost-after",
+          times: 2,
+        });
         stage.faults += 6;
         await askEach(stage, take);
         await stage.quiet();
@@ -160,8 +203,16 @@ export const slackRows: (Row | RowNotRun)[] = [
       onStage({ seed, vms: 80, workers: 2 }, async (stage) => {
         const take = fresh(stage);
         for (const kind of ["lost-after", "lost-before", "server-error"])
-          await stage.slack.ask("addWeather", { method: "chat.postMessage", kind, probability: 0.12 });
-        await stage.slack.ask("addWeather", { method: "chat.update", kind: "lost-after", probability: 0.2 });
+          await stage.slack.ask("addWeather", {
+            method: "chat.postMessage",
+            kind,
+            probability: 0.12,
+          });
+        await stage.slack.ask("addWeather", {
+          method: "chat.update",
+          kind: "lost-after",
+          probability: 0.2,
+        });
         for (let n = 0; n < 15; n++) await askEach(stage, take);
         await stage.quiet(90_000);
         const calls = await stage.slack.calls();
@@ -175,12 +226,24 @@ export const slackRows: (Row | RowNotRun)[] = [
     run: ({ seed }) =>
       onStage({ seed, realSlackPace: true, vms: 40 }, async (stage) => {
         const take = fresh(stage);
-        await stage.slack.ask("addWeather", { method: "chat.postMessage", kind: "rate-limited", retryAfter: 3, times: 3 });
+        await stage.slack.ask("addWeather", {
+          method: "chat.postMessage",
+          kind: "rate-limited",
+          retryAfter: 3,
+          times: 3,
+        });
         stage.faults += 3;
-        for (let n = 0; n < 5; n++) await askEach(stage, take, undefined, { channel: n % 2 ? "ops" : "status" });
+        for (let n = 0; n < 5; n++)
+          await askEach(stage, take, undefined, { channel: n % 2 ? "ops" : "status" });
         await stage.quiet(90_000);
-        const limited = (await stage.slack.calls()).filter(({ status, weather }) => status === 429 && weather === undefined);
-        return judged(await stage.check(), [[`Slack itself had to refuse ${limited.length} calls`, limited.length <= 3]], { mayBeUnknown: true });
+        const limited = (await stage.slack.calls()).filter(
+          ({ status, weather }) => status === 429 && weather === undefined,
+        );
+        return judged(
+          await stage.check(),
+          [[`Slack itself had to refuse ${limited.length} calls`, limited.length <= 3]],
+          { mayBeUnknown: true },
+        );
       }),
   },
   {
@@ -202,7 +265,11 @@ export const slackRows: (Row | RowNotRun)[] = [
         await sleep(6000);
         stage.lines.slack.refuse(false);
         const journal = await stage.quiet(90_000);
-        return judged(await stage.check(), [[`${journal.length} requests`, journal.length === 60]], { mayBeUnknown: true });
+        return judged(
+          await stage.check(),
+          [[`${journal.length} requests`, journal.length === 60]],
+          { mayBeUnknown: true },
+        );
       }),
   },
   {
@@ -214,9 +281,15 @@ export const slackRows: (Row | RowNotRun)[] = [
         await askEach(stage, take, ["vm stop"], { channel: "ops" });
         await askEach(stage, take, ["vm restart"], { channel: "status" });
         await stage.ask("vm stop", await take("vm stop"), { channel: "random" });
-        await stage.until((request) => request.fields["card"] !== undefined && request.command === "vm restart");
-        const cards = (await stage.journal()).map(({ fields, command }) => [command, ...(fields["card"] ?? "").split(" ")]);
-        const [, channel, ts] = cards.find(([command, place]) => command === "vm stop" && place === "C01OPS") ?? [];
+        await stage.until(
+          (request) => request.fields["card"] !== undefined && request.command === "vm restart",
+        );
+        const cards = (await stage.journal()).map(({ fields, command }) => [
+          command,
+          ...(fields["card"] ?? "").split(" "),
+        ]);
+        const [, channel, ts] =
+          cards.find(([command, place]) => command === "vm stop" && place === "C01OPS") ?? [];
         if (channel && ts) await stage.slack.edit("deleteMessage", channel, ts);
         await stage.slack.edit("removeBot", "status");
         stage.faults += 3;
@@ -226,10 +299,17 @@ export const slackRows: (Row | RowNotRun)[] = [
         // The card that was deleted is missing, as it should be; every result stands somewhere
         const missing = verdict.findings.filter((finding) => !finding.endsWith("0 cards"));
         return {
-          ...judged({ ...verdict, silent: missing.length }, [
-            ["all ended", journal.every(({ isFinal, state }) => isFinal || state === "unknown")],
-            ["what was moved elsewhere is marked", journal.some(({ fields }) => fields["fallback"] !== undefined)],
-          ], { mayBeUnknown: true }),
+          ...judged(
+            { ...verdict, silent: missing.length },
+            [
+              ["all ended", journal.every(({ isFinal, state }) => isFinal || state === "unknown")],
+              [
+                "what was moved elsewhere is marked",
+                journal.some(({ fields }) => fields["fallback"] !== undefined),
+              ],
+            ],
+            { mayBeUnknown: true },
+          ),
           verdict,
         };
       }),
@@ -246,12 +326,22 @@ export const slackRows: (Row | RowNotRun)[] = [
         for (const method of ["users.info", "usergroups.users.list", "usergroups.list"])
           await stage.slack.ask("addWeather", { method, kind: "server-error" });
         stage.faults += 1;
-        await stage.slack.act("amir", "presses", "Approve", { in: pending?.ts ?? "", channel: "ops" });
+        await stage.slack.act("amir", "presses", "Approve", {
+          in: pending?.ts ?? "",
+          channel: "ops",
+        });
         await sleep(800);
         const [request] = await stage.journal();
-        const votes = Object.keys(request?.fields ?? {}).filter((field) => field.startsWith("vote:"));
+        const votes = Object.keys(request?.fields ?? {}).filter((field) =>
+          field.startsWith("vote:"),
+        );
         await stage.slack.ask("clearWeather");
-        return judged(await stage.check(), [[`no vote counts (${votes.length}), still ${request?.state}`, votes.length === 0 && request?.state === "draft"]]);
+        return judged(await stage.check(), [
+          [
+            `no vote counts (${votes.length}), still ${request?.state}`,
+            votes.length === 0 && request?.state === "draft",
+          ],
+        ]);
       }),
   },
   {
@@ -265,10 +355,15 @@ export const slackRows: (Row | RowNotRun)[] = [
         const [pending] = await pendingApprovals(stage, 1);
         await stage.slack.edit("tamper", "ops", pending?.ts ?? "", { text: `Stop ${b}: harmless` });
         stage.faults += 1;
-        await stage.slack.act("amir", "presses", "Approve", { in: pending?.ts ?? "", channel: "ops" });
+        await stage.slack.act("amir", "presses", "Approve", {
+          in: pending?.ts ?? "",
+          channel: "ops",
+        });
         await stage.quiet();
         const [onA, onB] = [await stage.service.vm(a), await stage.service.vm(b)];
-        return judged(await stage.check(), [["only what was asked is done", onA.stops === 1 && onB.stops === 0]]);
+        return judged(await stage.check(), [
+          ["only what was asked is done", onA.stops === 1 && onB.stops === 0],
+        ]);
       }),
   },
 ];
