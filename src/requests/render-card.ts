@@ -59,8 +59,8 @@ function stateLine(request: StoredRequest, command: ChangeCommand): Markdown {
       return headline(request, command);
     default:
       return state === "sending" || state === "accepted"
-        ? md`${command.say.doing}…`
-        : md`${command.say.doing} soon…`;
+        ? md`${command.say.doing} ${name(request.record.target.name)}…`
+        : md`${command.say.doing} ${name(request.record.target.name)} soon…`;
   }
 }
 

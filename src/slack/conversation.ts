@@ -1,5 +1,5 @@
 import { md } from "../messages/text.ts";
-import { say } from "./apology.ts";
+import { apologise, say } from "./apology.ts";
 import type { Ask } from "./ask.ts";
 import { checkDialog, submitDialog } from "./dialog-submit.ts";
 import { dialogCallback } from "./dialog-view.ts";
@@ -7,6 +7,7 @@ import { press } from "./press.ts";
 import type { Handlers } from "./handlers.ts";
 import { showHome } from "./home.ts";
 import type { Reply } from "./reply.ts";
+import { replyThere } from "./reply-there.ts";
 import { sameAgain } from "./change.ts";
 import { checkRoll, submitRoll } from "./roll-submit.ts";
 import { rollCallback } from "./roll-view.ts";
@@ -31,10 +32,7 @@ export function createConversation(talk: Talk): Omit<Handlers, "peopleChanged"> 
         case "shortcut":
           return shortcut(ask, reply, talk);
         case "submission":
-          if (ask.callback === restartCallback) return restartChosen(ask, reply, talk);
-          if (ask.callback === dialogCallback) await submitDialog(ask, reply, talk);
-          if (ask.callback === rollCallback) await submitRoll(ask, reply, talk);
-          return;
+          return submitted(ask, replyThere(ask, reply, talk), talk);
       }
     },
 
@@ -65,4 +63,18 @@ export function createConversation(talk: Talk): Omit<Handlers, "peopleChanged"> 
       );
     },
   };
+}
+
+async function submitted(
+  ask: Extract<Ask, { kind: "submission" }>,
+  reply: Reply,
+  talk: Talk,
+): Promise<void> {
+  try {
+    if (ask.callback === restartCallback) await restartChosen(ask, reply, talk);
+    if (ask.callback === dialogCallback) await submitDialog(ask, reply, talk);
+    if (ask.callback === rollCallback) await submitRoll(ask, reply, talk);
+  } catch (error) {
+    await reply.privately(apologise(error, talk.log));
+  }
 }

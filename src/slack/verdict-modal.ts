@@ -4,8 +4,9 @@ import { plainText, section } from "../messages/message.ts";
 import { md, name } from "../messages/text.ts";
 import type { StoredRequest } from "../requests/record.ts";
 import type { Ask } from "./ask.ts";
+import { noteRefusal, refusalOf } from "./refuse.ts";
 import { isChange, type Talk } from "./talk.ts";
-import { refusal } from "../policy/refusal.ts";
+import { askedFor } from "./vote.ts";
 
 type Submission = Extract<Ask, { kind: "submission" }>;
 
@@ -59,16 +60,12 @@ export async function settleByWord(
       return field("This request is no longer known.");
     if (request.state !== "unknown") return field(`This was settled meanwhile: ${request.state}.`);
     const person = await talk.person(ask.userId, ask.teamId, { fresh: true });
-    const { policy, ourTeamId } = talk;
-    const refused = refusal({
-      policy,
-      person,
-      ourTeamId,
-      command,
-      targets: [request.record.target],
-      channelId: request.record.channelId,
-    });
-    if (refused) return field(refused.text);
+    const askedNow = askedFor(request, command, person);
+    const refused = refusalOf(askedNow, talk);
+    if (refused) {
+      await noteRefusal(askedNow, `verdict: ${refused.rule}`, talk);
+      return field(refused.text);
+    }
     const moved = await talk.store.move(request, {
       state: asked.happened === true ? "done" : "not-applied",
       progress: { ...request.progress, decidedBy: { id: person.id, reason } },

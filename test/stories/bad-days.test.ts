@@ -204,6 +204,7 @@ describe("several hands at once", () => {
       Array.from({ length: 50 }, () => world.olivia.presses("Restart", { in: card.ts })),
     );
     expect(presses.every(({ acked }) => acked)).toBe(true);
+    await hears(world.olivia, "ops", /<@U0OLIVIA> Restarted web-2/);
     const requests = await world.settled();
     expect(requests.map(({ state }) => state)).toEqual(["done"]);
     expect(paths(world)).toEqual([restartOf("web-2")]);
