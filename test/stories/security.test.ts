@@ -422,7 +422,7 @@ describe("asking for too much (X6)", () => {
     await asks("ml");
     await expect.poll(async () => (await allRequests(world)).length).toBe(5);
     await asks("staging");
-    await hears(world.ada, "gatehouse", /1 is the most for everybody together/);
+    await hears(world.ada, "ops", /1 is the most for everybody together/);
     const deletions = (await allRequests(world)).filter(
       ({ record }) => record.command === "project delete",
     );
