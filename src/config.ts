@@ -28,8 +28,6 @@ export interface Config {
   readonly dataDir: string;
   readonly logLevel: LogLevel;
   readonly allowVolatileRedis: boolean;
-  /** Where people's browsers reach this installation, without a slash at its end. */
-  readonly publicUrl: string | undefined;
   readonly policy: Policy;
   /** Changes when a rule changes: what is pending under another version is cancelled. */
   readonly policyVersion: string;
@@ -98,8 +96,6 @@ export function loadConfig({
   const port = from.wholeNumber("PORT", 3000, 65_535);
   const logLevel = from.choice("LOG_LEVEL", ["debug", "info", "warn", "error"] as const, "info");
   const allowVolatileRedis = from.flag("GATEHOUSE_ALLOW_VOLATILE_REDIS");
-  const publicUrl =
-    from.text("GATEHOUSE_PUBLIC_URL") && from.address("GATEHOUSE_PUBLIC_URL", undefined);
   const dataDir = resolve(cwd, from.text("DATA_DIR") ?? ".gatehouse");
   const policy = readPolicy(from, cwd);
   if (from.problems.length > 0) throw new ConfigError(from.problems);
@@ -116,7 +112,6 @@ export function loadConfig({
     dataDir,
     logLevel,
     allowVolatileRedis,
-    publicUrl,
     policy,
     policyVersion: policyVersion(policy),
     secrets,

@@ -58,7 +58,6 @@ describe("a complete environment", () => {
       dataDir: "/nowhere/.gatehouse",
       logLevel: "info",
       allowVolatileRedis: false,
-      publicUrl: undefined,
       secrets: ["xoxb-1", "xapp-1", "key-of-compute"],
     });
     expect(policy.access.operate).toEqual([]);
@@ -75,7 +74,6 @@ describe("a complete environment", () => {
       DATA_DIR: "/var/lib/gatehouse",
       LOG_LEVEL: "DEBUG",
       GATEHOUSE_ALLOW_VOLATILE_REDIS: "1",
-      GATEHOUSE_PUBLIC_URL: "https://gatehouse.example/",
     });
     expect(config).toMatchObject({
       slack: { apiUrl: "http://127.0.0.1:4010/api/" },
@@ -84,7 +82,6 @@ describe("a complete environment", () => {
       dataDir: "/var/lib/gatehouse",
       logLevel: "debug",
       allowVolatileRedis: true,
-      publicUrl: "https://gatehouse.example",
     });
     expect(config.secrets).toContain("pw-of-redis");
   });
@@ -185,7 +182,6 @@ describe("a wrong environment", () => {
     ["LOG_LEVEL", "verbos", "should be one of debug, info, warn, error"],
     ["LOG_LEVEL", "eror", "did you mean error?"],
     ["GATEHOUSE_ALLOW_VOLATILE_REDIS", "maybe", "should be 1 or 0"],
-    ["GATEHOUSE_PUBLIC_URL", "nowhere", "should be an address like https://host/path"],
     ["GATEHOUSE_CONFIG", "other.yml", "other.yml can't be read (ENOENT)"],
   ])("says of %s=%s what is wrong, without repeating it", (name, value, sentence) => {
     const found = problems({ ...complete, [name]: value });

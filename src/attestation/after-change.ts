@@ -20,7 +20,9 @@ export function afterChange(
 ): AfterChange | undefined {
   if (vm.attestation?.enabled !== true) return undefined;
   const line = attestationLine(appraisal);
-  if (appraisal.verdict !== "failed") return { line: md`Attested again: ${line}`, isAlarm: false };
+  if (appraisal.verdict === "verified")
+    return { line: md`Attested again: ${line}`, isAlarm: false };
+  if (appraisal.verdict !== "failed") return { line: md`Attestation: ${line}`, isAlarm: false };
   const what =
     appraisal.measurement.matchesPin === false
       ? md`🔴 *The measurement no longer matches its pin.*`

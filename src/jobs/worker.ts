@@ -60,12 +60,15 @@ export function startWorkers(options: {
 
   return {
     async close(deadlineMs) {
+      // While Redis is away a worker never finishes closing, not even when told not to wait
+      const late = Promise.withResolvers<void>();
       const giveUp = setTimeout(() => {
         log.warn("queue.closed-with-work", {});
         for (const worker of [requests, watches]) void worker.close(true).catch(() => undefined);
+        late.resolve();
       }, deadlineMs);
       try {
-        await Promise.all([requests.close(), watches.close()]);
+        await Promise.race([Promise.all([requests.close(), watches.close()]), late.promise]);
       } finally {
         clearTimeout(giveUp);
       }

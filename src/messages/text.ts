@@ -127,3 +127,13 @@ export function duration(milliseconds: number): string {
   if (hours < 48) return minutes % 60 === 0 ? `${hours} h` : `${hours} h ${minutes % 60} min`;
   return `${Math.floor(hours / 24)} d`;
 }
+
+/** Hints are ours and may hold code spans: everything outside them is escaped. */
+export function hintOf(hint: string | undefined): Markdown | undefined {
+  if (hint === undefined) return undefined;
+  const parts = hint.split("`");
+  return parts.reduce(
+    (all, part, index) => (index % 2 === 1 ? md`${all}${name(part)}` : md`${all}${part}`),
+    new Markdown(""),
+  );
+}

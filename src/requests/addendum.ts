@@ -25,7 +25,7 @@ export function createAddendum(by: {
     if (state !== "done" || progress.already || !attestedAgain.has(record.command))
       return undefined;
     const vm = (progress.after ?? progress.before) as Vm | undefined;
-    if (vm?.attestation?.enabled !== true) return undefined;
+    if (vm?.attestation?.enabled !== true || vm.status !== "RUNNING") return undefined;
     const { target } = record;
     const names = [
       target.name,

@@ -136,7 +136,7 @@ async function waitBehind(request: StoredRequest, holder: string, by: Performing
   if (request.progress.waitsFor?.request === holder) return waitFor(pollFirstMs);
   const other = await by.store.get(holder);
   const asker = other
-    ? { requesterId: other.record.requester.id, command: other.record.command }
+    ? { requesterName: other.record.requester.name, command: other.record.command }
     : {};
   await by.store.move(request, {
     state: "authorized",

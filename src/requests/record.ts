@@ -89,7 +89,7 @@ export interface Progress {
   /** Only this worker may claim it: it saw its own call end. */
   reservedFor?: string;
   /** The request that holds the target, and who asked for it. */
-  waitsFor?: { request: string; requesterId?: string; command?: string };
+  waitsFor?: { request: string; requesterName?: string; command?: string };
   /** Why it stands where it stands, as a sentence for the person. */
   why?: string;
   hint?: string;
@@ -100,7 +100,7 @@ export interface Progress {
   /** The snapshot that is taken right before, as the way back: its request, and its id once it is there. */
   safety?: { request: string; snapshotId?: string };
   /** Who said how an unknown outcome ended, or who cancelled. */
-  decidedBy?: { id: string; reason?: string };
+  decidedBy?: { id: string; name?: string; reason?: string };
   unknownSince?: number;
   /** Reminders of an unknown outcome that are due so far. */
   reminders?: number;

@@ -49,7 +49,7 @@ function stateLine(request: StoredRequest, command: ChangeCommand): Markdown {
       return askingLine(request);
     case "waiting":
       return progress.waitsFor
-        ? md`Waiting: ${progress.waitsFor.command ?? "another request"} (${name(progress.waitsFor.request)}) holds it.`
+        ? md`Waiting for ${progress.waitsFor.requesterName ? md`${progress.waitsFor.requesterName}'s` : "another"} ${progress.waitsFor.command ?? "request"} (${name(progress.waitsFor.request)}) to end: one change at a time.`
         : md`Waiting: ${progress.why}.`;
     case "looking":
       return md`The service gave no clear answer. Looking at what happened before anything else is done.`;
@@ -74,8 +74,8 @@ function unknownLines({ progress, record }: StoredRequest): Markdown {
   return lines(
     md`*Outcome unknown.* Please look, and say how it ended.`,
     sentAt !== undefined && md`• Sent at ${when(sentAt)}. The service said: ${said}.`,
-    lastLook && md`• Reads show ${lastLook.status}, at ${when(lastLook.at)}.`,
     progress.why !== undefined && md`• Why: ${progress.why}.`,
+    lastLook && md`• Last read: ${lastLook.status}, at ${when(lastLook.at)}.`,
     md`• It is not sent again, and ${name(record.target.name)} stays locked for changes until somebody says.`,
   );
 }

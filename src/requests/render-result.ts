@@ -1,5 +1,14 @@
 import { context, message, type Message, readable, section } from "../messages/message.ts";
-import { duration, lines, type Markdown, md, mention, name, when } from "../messages/text.ts";
+import {
+  hintOf,
+  duration,
+  lines,
+  type Markdown,
+  md,
+  mention,
+  name,
+  when,
+} from "../messages/text.ts";
 import type { ChangeCommand, Seen } from "../registry/define.ts";
 import { faceOf } from "./face.ts";
 import { decidedLine } from "./render-asking.ts";
@@ -16,8 +25,8 @@ export function renderNotice(
   if (notice === "result") return renderResult(request, command, addendum);
   const { record, progress } = request;
   const again = notice.startsWith("reminder") ? "Still unknown" : "Outcome unknown";
-  const text = md`❓ ${mention(record.requester.id)} ${again}: did ${name(record.target.name)} ${command.say.verb.toLowerCase()}? ${
-    progress.why ? md`(${progress.why})` : ""
+  const text = md`❓ ${mention(record.requester.id)} ${again}: did “${command.say.verb} ${name(record.target.name)}” happen?${
+    progress.why ? md` (${progress.why})` : ""
   } The message above has the facts and the buttons. Nothing is sent again by itself.`;
   return message(readable(text), section(text));
 }
@@ -49,7 +58,7 @@ export function renderResult(
         request.state === "done" ? own : undefined,
         decidedLine(request),
         addendum,
-        progress.hint !== undefined && md`${progress.hint}`,
+        hintOf(progress.hint),
       ),
     ),
     ...(facts.length > 0 && !progress.already ? [context(join(facts))] : []),
@@ -61,11 +70,11 @@ export function headline(request: StoredRequest, command: ChangeCommand): Markdo
   const { record, progress, state, changedAt } = request;
   const target = name(record.target.name);
   const { verb, done } = command.say;
-  const why = progress.why ? md`: ${progress.why}` : md``;
+  const why = progress.why ? md`: ${progress.why.replace(/\.$/, "")}` : md``;
   switch (state) {
     case "done":
       if (progress.decidedBy)
-        return md`${done} ${target}, says ${mentionless(progress.decidedBy.id)}${reasonOf(request)}.`;
+        return md`${done} ${target}, says ${whoDecided(progress.decidedBy)}${reasonOf(request)}.`;
       if (progress.already)
         return md`${target} is ${statusOf(progress.after)} already: nothing was sent.`;
       if (command.effect.provenBy && progress.answer?.snapshotId === undefined)
@@ -77,7 +86,7 @@ export function headline(request: StoredRequest, command: ChangeCommand): Markdo
       return md`${verb} of ${target} was not done${why}.`;
     case "not-applied":
       if (progress.decidedBy)
-        return md`${verb} of ${target} did not happen, says ${mentionless(progress.decidedBy.id)}${reasonOf(request)}.`;
+        return md`${verb} of ${target} did not happen, says ${whoDecided(progress.decidedBy)}${reasonOf(request)}.`;
       return md`${verb} of ${target} did not happen${why}.`;
     case "denied":
       return md`${verb} of ${target} was denied${why}.`;
@@ -92,9 +101,9 @@ function reasonOf({ progress }: StoredRequest): Markdown {
   return progress.decidedBy?.reason ? md`: “${progress.decidedBy.reason}”` : md``;
 }
 
-/** A person by id, shown without notifying them. */
-function mentionless(id: string): Markdown {
-  return name(id);
+/** A person by name: shown, not notified. */
+function whoDecided(decided: { id: string; name?: string }): Markdown {
+  return decided.name === undefined ? name(decided.id) : md`${decided.name}`;
 }
 
 function arrow(before: Seen | undefined, after: Seen | undefined): Markdown {

@@ -116,7 +116,11 @@ export function createStore(redis: RedisClient, key: Keys) {
     for (const id of ids) pipeline.hgetall(requestKey(id));
     const answers = (await pipeline.exec()) ?? [];
     return answers
-      .map(([error, fields]) => (error ? undefined : parseStored(fields as Record<string, string>)))
+      .map(([error, fields]) => {
+        // What could not be read is not what isn't there: the ledger would take it for a journal that forgot
+        if (error) throw error;
+        return parseStored(fields as Record<string, string>);
+      })
       .filter((stored) => stored !== undefined);
   }
 

@@ -3,7 +3,9 @@ import { createRateLimit } from "./rate-limit.ts";
 import { redisNow } from "./redis-now.ts";
 
 export interface Freeze {
-  /** A user id, or "Gatehouse" when it froze by itself. */
+  /** User id, when a person froze. */
+  id?: string;
+  /** A name for people to read; "Gatehouse" when it froze by itself. */
   by: string;
   reason: string;
   at: number;
@@ -32,7 +34,7 @@ export function createSwitches(redis: RedisClient, key: Keys) {
       const at = await redisNow(redis);
       const set = await redis.set(key("freeze"), JSON.stringify({ ...freeze, at }), "NX");
       if (set === null) return false;
-      await note({ what: "freeze", who: freeze.by, why: freeze.reason });
+      await note({ what: "freeze", who: freeze.id ?? freeze.by, why: freeze.reason });
       return true;
     },
 

@@ -3,7 +3,7 @@ import { ComputeError } from "../compute/errors.ts";
 import { UserError } from "../errors.ts";
 import type { Log } from "../log.ts";
 import { type Message, readable, section, message } from "../messages/message.ts";
-import { lines, md, Markdown, name } from "../messages/text.ts";
+import { hintOf, lines, md, Markdown, name } from "../messages/text.ts";
 
 /** Anything thrown, as words for a person. A bug shows a reference only; its stack goes to the log. */
 export function apologise(error: unknown, log: Log): Message {
@@ -21,16 +21,6 @@ export function apologise(error: unknown, log: Log): Message {
 export function say(text: Markdown, hint?: Markdown): Message {
   const all = lines(text, hint);
   return message(readable(all), section(all));
-}
-
-/** Hints are ours and may hold code spans: everything outside them is escaped. */
-export function hintOf(hint: string | undefined): Markdown | undefined {
-  if (hint === undefined) return undefined;
-  const parts = hint.split("`");
-  return parts.reduce(
-    (all, part, index) => (index % 2 === 1 ? md`${all}${name(part)}` : md`${all}${part}`),
-    new Markdown(""),
-  );
 }
 
 function computeWords(error: ComputeError): [Markdown, Markdown | undefined] {

@@ -1,12 +1,12 @@
 import { UserError } from "../errors.ts";
 import { buttons, context, message, section } from "../messages/message.ts";
-import { md, mention, name } from "../messages/text.ts";
+import { hintOf, md, mention, name } from "../messages/text.ts";
 import { lists } from "../policy/access.ts";
 import { breakGlassRefusal } from "../policy/refusal.ts";
 import type { ChangeCommand } from "../registry/define.ts";
 import { parseInput } from "../registry/parse.ts";
 import { submit } from "../requests/submit.ts";
-import { apologise, hintOf, say } from "./apology.ts";
+import { apologise, say } from "./apology.ts";
 import type { Ask } from "./ask.ts";
 import { namesWithin, resolveAll, sameAgain } from "./change.ts";
 import { gatherFacts } from "./dialog.ts";

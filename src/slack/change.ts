@@ -156,7 +156,13 @@ async function takeTurn({ command, person, target, askId }: Submission, talk: Ta
 /** The same was asked a moment ago, or is still under way: that request stands for both. */
 export async function sameAgain(id: string, talk: Pick<Talk, "store">): Promise<Message> {
   const request = await talk.store.get(id);
-  const state = !request ? "on record" : request.final ? request.state : "under way";
+  const state = !request
+    ? "on record"
+    : request.final
+      ? request.state
+      : request.state === "unknown"
+        ? "waiting for somebody to say how it ended"
+        : "under way";
   return say(
     md`You asked for this already: ${name(id)} is ${state}. It was not done a second time.`,
   );

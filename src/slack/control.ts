@@ -7,7 +7,7 @@ import {
   section,
   sentence,
 } from "../messages/message.ts";
-import { duration, lines, type Markdown, md, name, when } from "../messages/text.ts";
+import { hintOf, duration, lines, type Markdown, md, name, when } from "../messages/text.ts";
 import { UserError } from "../errors.ts";
 import { lists } from "../policy/access.ts";
 import { approvalRule } from "../policy/approval-rule.ts";
@@ -16,7 +16,7 @@ import type { Control } from "../registry/define.ts";
 import { parseCommand } from "../registry/parse.ts";
 import type { Person } from "../registry/person.ts";
 import { shortDigest } from "../approvals/digest.ts";
-import { hintOf, say } from "./apology.ts";
+import { say } from "./apology.ts";
 import { namesWithin } from "./change.ts";
 import { refusalOf } from "./refuse.ts";
 import { resolveTarget } from "./resolve.ts";
@@ -34,7 +34,7 @@ export function controlFor(person: Person, channelId: string, talk: Talk): Contr
         "They are in `access.administer` of gatehouse.yml.",
       );
     },
-    freeze: (reason) => talk.store.freeze({ by: person.name, reason }),
+    freeze: (reason) => talk.store.freeze({ by: person.name, id: person.id, reason }),
     async thaw() {
       const isOver = await talk.store.thaw(person.id);
       if (isOver) {

@@ -108,6 +108,7 @@ export function neededApprovals(
   const needed = approvalRule(talk.policy, command, [target]);
   const snapshot = chosenSnapshot(facts);
   if (command.name !== "vm restore" || needed.required === 0) return needed;
+  if (facts.input["snapshot"] === undefined) return needed;
   const vm = facts.seen && "projectId" in facts.seen ? facts.seen : undefined;
   const raised = rollbackReason({
     snapshot,

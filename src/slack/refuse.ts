@@ -1,10 +1,10 @@
-import { md } from "../messages/text.ts";
+import { hintOf, md } from "../messages/text.ts";
 import { lists } from "../policy/access.ts";
 import { type PolicyRefusal, refusal } from "../policy/refusal.ts";
 import type { Command } from "../registry/define.ts";
 import type { Person } from "../registry/person.ts";
 import type { Target } from "../registry/target.ts";
-import { hintOf, say } from "./apology.ts";
+import { say } from "./apology.ts";
 import type { Reply } from "./reply.ts";
 import type { Talk } from "./talk.ts";
 

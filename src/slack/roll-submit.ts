@@ -43,6 +43,11 @@ export async function submitRoll(ask: Submission, reply: Reply, talk: Talk): Pro
   const [problem] = Object.values(errors);
   if (problem !== undefined) throw new UserError(problem);
   const record = { ...roll.record, input, options };
+  if (roll.state === "planned") {
+    // However many VMs: a person confirmed it once, with the number before their eyes
+    const { limits } = talk.policy;
+    await talk.store.takeTurn({ personId: person.id, askId: ask.id, destroys: false, limits });
+  }
   const started =
     roll.state === "planned" &&
     (await talk.rolls.move(roll, {

@@ -1,10 +1,10 @@
 import { buttons, type ButtonSpec, message, type Message, section } from "../messages/message.ts";
-import { md } from "../messages/text.ts";
+import { hintOf, md } from "../messages/text.ts";
 import { mayRun } from "../policy/refusal.ts";
 import type { Command, ReadCommand, ReadContext } from "../registry/define.ts";
 import { parseCommand, parseInput } from "../registry/parse.ts";
 import type { Person } from "../registry/person.ts";
-import { apologise, hintOf, say } from "./apology.ts";
+import { apologise, say } from "./apology.ts";
 import type { Ask } from "./ask.ts";
 import { runInEmergency } from "./break-glass.ts";
 import { change } from "./change.ts";

@@ -68,7 +68,7 @@ export async function settleByWord(
     }
     const moved = await talk.store.move(request, {
       state: asked.happened === true ? "done" : "not-applied",
-      progress: { ...request.progress, decidedBy: { id: person.id, reason } },
+      progress: { ...request.progress, decidedBy: { id: person.id, name: person.name, reason } },
       why: `${asked.happened === true ? "it happened" : "it did not happen"}, says ${person.id}: ${reason}`,
       actor: person.id,
     });

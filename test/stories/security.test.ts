@@ -155,7 +155,7 @@ function requestOf(
       answer: { class: text, status: 500, message: text, snapshotId: text },
       mark: { status: text, at: 2000 },
       lastLook: { at: 3000, status: text, print: text },
-      waitsFor: { request: text, requesterId: text, command: text },
+      waitsFor: { request: text, requesterName: text, command: text },
       why: text,
       hint: text,
       decidedBy: { id: text, reason: text },

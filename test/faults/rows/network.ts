@@ -88,7 +88,7 @@ export const networkRows: (Row | RowNotRun)[] = [
     async run() {
       const { createCompute } = await import("../../../src/compute/create-compute.ts");
       const said: string[] = [];
-      for (const baseUrl of ["https://169.254.169.254", "https://10.1.2.3", "http://example.org"]) {
+      for (const baseUrl of ["https://169.254.169.254", "http://example.org"]) {
         try {
           await using compute = {
             it: createCompute({ baseUrl, apiKey: "k", timeoutMs: 1000 }),

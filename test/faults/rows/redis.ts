@@ -311,19 +311,21 @@ export const redisRows: (Row | RowNotRun)[] = [
     id: "R11",
     what: "a worker's event loop is blocked for longer than its lock, between claim and send",
     run: ({ seed }) =>
-      onStage({ seed, workers: 2, vms: 20 }, async (stage) => {
-        const take = fresh(stage);
-        for (const point of ["claim", "ledger", "send", "answer"]) {
-          const [first] = stage.workers();
-          await first?.arm({ point, do: "block", forMs: 7000 });
-          stage.faults += 1;
-          await askEach(stage, take);
-        }
-        await sleep(8000);
-        await stage.quiet(45_000);
-        const verdict = await stage.check();
-        return { ...judged({ ...verdict, falseFailure: 0 }, [], { mayBeUnknown: true }), verdict };
-      }),
+      onStage(
+        { seed, workers: 2, vms: 20, pace: { quiesce: 9000, settleDeadline: 20_000 } },
+        async (stage) => {
+          const take = fresh(stage);
+          for (const point of ["claim", "ledger", "send", "answer"]) {
+            const [first] = stage.workers();
+            await first?.arm({ point, do: "block", forMs: 7000 });
+            stage.faults += 1;
+            await askEach(stage, take);
+          }
+          await sleep(8000);
+          await stage.quiet(45_000);
+          return judged(await stage.check(), [], { mayBeUnknown: true });
+        },
+      ),
   },
   {
     id: "R12",
