@@ -39,7 +39,9 @@ function startMain(words: readonly string[], env: Record<string, string>): Start
         };
         listeners.add(look);
         look();
-        void ended.then(() => reject(new Error(`ended without ${String(wanted)}: ${said.slice(-2000)}`)));
+        void ended.then(() =>
+          reject(new Error(`ended without ${String(wanted)}: ${said.slice(-2000)}`)),
+        );
       }),
     async [Symbol.asyncDispose]() {
       child.kill("SIGKILL");
@@ -52,7 +54,14 @@ describe("a process of Gatehouse", () => {
   it("names every problem of its configuration at once, and exits with 78", async () => {
     await using main = startMain([], { COMPUTE_API_URL: "ftp://nowhere", PORT: "many" });
     expect(await main.ended).toBe(78);
-    for (const name of ["SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "COMPUTE_API_URL", "COMPUTE_API_KEY", "REDIS_URL", "PORT"]) {
+    for (const name of [
+      "SLACK_BOT_TOKEN",
+      "SLACK_APP_TOKEN",
+      "COMPUTE_API_URL",
+      "COMPUTE_API_KEY",
+      "REDIS_URL",
+      "PORT",
+    ]) {
       expect(main.output()).toContain(`${name}: `);
     }
   });
@@ -85,7 +94,10 @@ describe("a process of Gatehouse", () => {
       redisUrl: redis.url,
       compute: { transitionMs: 400 },
     });
-    const env = { ...world.env, DATA_DIR: `${world.env["DATA_DIR"] ?? ""}-${randomBytes(3).toString("hex")}` };
+    const env = {
+      ...world.env,
+      DATA_DIR: `${world.env["DATA_DIR"] ?? ""}-${randomBytes(3).toString("hex")}`,
+    };
     await using gateway = startMain(["gateway"], { ...env, DATA_DIR: `${env.DATA_DIR}-gateway` });
     await using first = startMain(["worker"], env);
     await Promise.all([gateway.prints(/process.started/), first.prints(/process.started/)]);

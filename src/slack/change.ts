@@ -112,6 +112,7 @@ export async function submitAndTell(
     });
     submission = {
       ...submission,
+      channelId: channelForApproval(submission.channelId, talk),
       approval: {
         required: needed.required,
         expiresMs: needed.expiresMs,
@@ -151,6 +152,18 @@ async function takeTurn({ command, person, target, askId }: Submission, talk: Ta
     }
     throw error;
   }
+}
+
+/** Approvals need a place where others see them: what is asked from the Home tab is shown where policy lets it be. */
+function channelForApproval(askedIn: string, { policy }: Pick<Talk, "policy">): string {
+  const channel = /^[CG]/.test(askedIn)
+    ? askedIn
+    : (policy.channels?.[0] ?? policy.alerts?.channel);
+  if (channel !== undefined) return channel;
+  throw new UserError(
+    "This needs approval, and here nobody else would see it.",
+    "Ask in a channel.",
+  );
 }
 
 /** The same was asked a moment ago, or is still under way: that request stands for both. */

@@ -86,7 +86,7 @@ describe("the result of a change", () => {
     const old = afterChange(enabled, appraise(good({ notBefore: now })));
     expect(old?.isAlarm).toBe(false);
     expect(old?.line.value).toBe(
-      "Attested again: ❔ could not verify (the report is still the one from before the change)",
+      "Attestation: ❔ could not verify (the report is still the one from before the change)",
     );
     expect(afterChange({}, appraise(good()))).toBeUndefined();
   });

@@ -1,5 +1,6 @@
 import type { Journalled } from "./count-effects.ts";
-import { looking, type Stage } from "./stage.ts";
+import { looking } from "./looking.ts";
+import type { Stage } from "./stage.ts";
 
 /** Policy: stops need somebody else. */
 export const voting = `approvals: [{ operations: ["vm.stop"], required: 1, expires: 60s }]`;

@@ -7,23 +7,23 @@ const chosen = [
   "S4",
   "S8",
   "R2",
-  "R9",
   "A2",
   "A15",
   "P4",
-  "P7",
   "P15",
   "C1",
   "N2",
   "X7",
   "X14",
+  "M3",
+  "M5",
 ];
 
 describe("faults, one of each family", () => {
   for (const row of rows.filter(({ id }) => chosen.includes(id))) {
     it(`${row.id}: ${row.what}`, { timeout: 60_000 }, async () => {
       if (!isRun(row)) throw new Error(row.notRun);
-      const outcome = await row.run({ seed: 4, times: 6 });
+      const outcome = await row.run({ seed: 4, times: 3 });
       expect(outcome.holds, outcome.notes.join("\n")).toBe(true);
     });
   }

@@ -9,6 +9,7 @@ import type { BotOptions } from "./bot.ts";
 import { type Asked, check, readJournal, type Verdict } from "./checker.ts";
 import type { Journalled } from "./count-effects.ts";
 import { startChild } from "./child.ts";
+import { looking } from "./looking.ts";
 import { type Proxy, startProxy } from "./proxy.ts";
 import { type Service, service } from "./service.ts";
 import { type Bot, startBot } from "./start-bot.ts";
@@ -233,22 +234,6 @@ export async function startStage(options: StageOptions = {}): Promise<Stage> {
   } catch (error) {
     await close();
     throw error;
-  }
-}
-
-/** Asks again and again, a little apart, until there is an answer. */
-export async function looking<T>(
-  look: () => Promise<T | undefined>,
-  timeoutMs: number,
-  complain: () => Promise<string>,
-): Promise<T> {
-  const deadline = performance.now() + timeoutMs;
-  for (;;) {
-    const found = await look();
-    if (found !== undefined) return found;
-    if (performance.now() > deadline)
-      throw new Error(`Waited ${timeoutMs} ms in vain. ${await complain()}`);
-    await sleep(40);
   }
 }
 

@@ -26,7 +26,12 @@ describe("the canary", () => {
 
   it("ends a process out of whose queue nothing comes", async () => {
     const { promise, resolve } = Promise.withResolvers<string>();
-    const canary = startCanary({ workerId: "w-1", everyMs, send: async () => undefined, onDead: resolve });
+    const canary = startCanary({
+      workerId: "w-1",
+      everyMs,
+      send: async () => undefined,
+      onDead: resolve,
+    });
     expect(await promise).toMatch(/^nothing came out of the queue/);
     await canary.close();
   });

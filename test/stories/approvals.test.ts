@@ -181,7 +181,7 @@ describe("between the last approval and the send", () => {
     const free = await busy(world, "vm-payments-web-2");
     const card = await waits(world, "web-2");
     await world.amir.presses("Approve", { in: card.ts });
-    await hears(world.olivia, "ops", /Restart web-2[^]*Waiting: another request/);
+    await hears(world.olivia, "ops", /Restart web-2[^]*Waiting for another request/);
     await world.slack.edit.setGroupMembers("leads", ["ada"]);
     const request = await world.ended();
     await free();
@@ -223,7 +223,7 @@ describe("between the last approval and the send", () => {
         await busy(world, id);
         const card = await waits(world, vm, channel);
         await world.amir.presses("Approve", { in: card.ts, channel });
-        await hears(world.olivia, channel, /Waiting: another request/);
+        await hears(world.olivia, channel, /Waiting for another request/);
         change();
         await hears(world.olivia, channel, new RegExp(`was cancelled: ${why}`));
       }),
@@ -337,8 +337,13 @@ describe("asking for approval where the bot is no member", () => {
   it("is cancelled at once, because nobody could see it, and says how to be seen", async () => {
     await using world = await startWorld();
     await world.olivia.types("random", "/project delete staging");
-    await world.olivia.until((seen) => seen.modals.some(({ submit }) => submit === "Ask for approval"));
-    await world.olivia.submits({ "Type staging to confirm": "staging", Reason: "not used any more" });
+    await world.olivia.until((seen) =>
+      seen.modals.some(({ submit }) => submit === "Ask for approval"),
+    );
+    await world.olivia.submits({
+      "Type staging to confirm": "staging",
+      Reason: "not used any more",
+    });
     const request = await world.ended("project delete");
     expect(request).toMatchObject({
       state: "cancelled",

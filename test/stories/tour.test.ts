@@ -4,7 +4,9 @@ import { describe, expect, it } from "vitest";
 
 describe("npm run tour", () => {
   it("plays the on-call story to its end, with a Redis of its own", async () => {
-    const tour = spawn(process.execPath, ["src/sandbox/tour.ts"], { stdio: ["ignore", "pipe", "pipe"] });
+    const tour = spawn(process.execPath, ["src/sandbox/tour.ts"], {
+      stdio: ["ignore", "pipe", "pipe"],
+    });
     let said = "";
     tour.stdout.on("data", (chunk: Buffer) => (said += chunk.toString()));
     tour.stderr.on("data", (chunk: Buffer) => (said += chunk.toString()));

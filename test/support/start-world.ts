@@ -5,7 +5,11 @@ import { createStore, type Store } from "../../src/requests/store.ts";
 import { connectRedis, createKeys, type Keys, type RedisClient } from "../../src/redis.ts";
 import { silentLog } from "../../src/log.ts";
 import type { PersonActions } from "../../src/sandbox/slack/actions.ts";
-import { startWorld as startSandboxWorld, type World, type WorldOptions } from "../../src/sandbox/world.ts";
+import {
+  startWorld as startSandboxWorld,
+  type World,
+  type WorldOptions,
+} from "../../src/sandbox/world.ts";
 
 /** A world on the tests' shared Redis, in a namespace of its own, where everything takes milliseconds. */
 export interface TestWorld extends World {
@@ -90,7 +94,8 @@ export async function startWorld(options: WorldOptions = {}): Promise<TestWorld>
 
   const describe = async () => {
     const requests = (await newest()).map(
-      ({ record, state, progress }) => `${record.command} ${record.target.name}: ${state} (${progress.why ?? ""})`,
+      ({ record, state, progress }) =>
+        `${record.command} ${record.target.name}: ${state} (${progress.why ?? ""})`,
     );
     const complaints = lines.filter((line) => /"level":"(warn|error)"/.test(line)).slice(-5);
     return `Waited in vain. Requests: ${requests.join("; ") || "none"}.\n${complaints.join("")}`;
@@ -113,7 +118,9 @@ export async function startWorld(options: WorldOptions = {}): Promise<TestWorld>
     ended: (command) =>
       eventually(
         async () => {
-          const [request] = (await newest()).filter(({ record }) => command === undefined || record.command === command);
+          const [request] = (await newest()).filter(
+            ({ record }) => command === undefined || record.command === command,
+          );
           if (!request?.final && request?.state !== "unknown") return undefined;
           return (await store.outboxDepth()) === 0 ? request : undefined;
         },
@@ -124,7 +131,9 @@ export async function startWorld(options: WorldOptions = {}): Promise<TestWorld>
       eventually(
         async () => {
           const requests = await newest();
-          const isQuiet = requests.every(({ final, state }) => final || state === "unknown" || state === "draft");
+          const isQuiet = requests.every(
+            ({ final, state }) => final || state === "unknown" || state === "draft",
+          );
           return isQuiet && (await store.outboxDepth()) === 0 ? requests : undefined;
         },
         timeoutMs,

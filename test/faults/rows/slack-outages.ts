@@ -1,0 +1,199 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { askEach, fresh, judged, kindsOf, onStage, type Row, type RowNotRun } from "../row.ts";
+import { pendingApprovals, voting } from "../approving.ts";
+
+export const slackOutageRows: (Row | RowNotRun)[] = [
+  {
+    id: "S8",
+    what: "answers of chat.postMessage are lost",
+    quick: true,
+    run: ({ seed }) =>
+      onStage({ seed }, async (stage) => {
+        const take = fresh(stage);
+        await stage.slack.ask("addWeather", {
+          method: "chat.postMessage",
+          kind: "lost-after",
+          times: 4,
+        });
+        await stage.slack.ask("addWeather", {
+          method: "chat.update",
+          kind: "lost-after",
+          times: 2,
+        });
+        stage.faults += 6;
+        await askEach(stage, take);
+        await stage.quiet();
+        return judged(await stage.check(), [], { mayBeUnknown: true });
+      }),
+  },
+  {
+    id: "S8b",
+    what: "answers of chat.postMessage are lost at random, one in three, both ways",
+    run: ({ seed }) =>
+      onStage({ seed, vms: 80, workers: 2 }, async (stage) => {
+        const take = fresh(stage);
+        for (const kind of ["lost-after", "lost-before", "server-error"])
+          await stage.slack.ask("addWeather", {
+            method: "chat.postMessage",
+            kind,
+            probability: 0.12,
+          });
+        await stage.slack.ask("addWeather", {
+          method: "chat.update",
+          kind: "lost-after",
+          probability: 0.2,
+        });
+        for (let n = 0; n < 15; n++) await askEach(stage, take);
+        await stage.quiet(90_000);
+        const calls = await stage.slack.calls();
+        stage.faults += calls.filter(({ weather }) => weather !== undefined).length;
+        return judged(await stage.check(), [], { mayBeUnknown: true });
+      }),
+  },
+  {
+    id: "S9",
+    what: "Slack's real limits, and 429 with Retry-After on top",
+    run: ({ seed }) =>
+      onStage({ seed, realSlackPace: true, vms: 40 }, async (stage) => {
+        const take = fresh(stage);
+        await stage.slack.ask("addWeather", {
+          method: "chat.postMessage",
+          kind: "rate-limited",
+          retryAfter: 3,
+          times: 3,
+        });
+        stage.faults += 3;
+        for (let n = 0; n < 5; n++)
+          await askEach(stage, take, undefined, { channel: n % 2 ? "ops" : "status" });
+        await stage.quiet(90_000);
+        const limited = (await stage.slack.calls()).filter(
+          ({ status, weather }) => status === 429 && weather === undefined,
+        );
+        return judged(
+          await stage.check(),
+          [[`Slack itself had to refuse ${limited.length} calls`, limited.length <= 3]],
+          { mayBeUnknown: true },
+        );
+      }),
+  },
+  {
+    id: "S10",
+    what: "Slack is down during 60 requests",
+    run: ({ seed }) =>
+      onStage({ seed, vms: 80, workers: 2 }, async (stage) => {
+        const take = fresh(stage);
+        const kinds = kindsOf(stage);
+        for (let n = 0; n < 60; n++) {
+          const command = kinds[n % kinds.length] ?? "";
+          await stage.ask(command, await take(command), { channel: n % 2 ? "ops" : "status" });
+          // People are still known for a second, so those asked just before still run
+          if (n === 20) {
+            stage.lines.slack.refuse(true);
+            stage.faults += 1;
+          }
+        }
+        await sleep(6000);
+        stage.lines.slack.refuse(false);
+        const journal = await stage.quiet(90_000);
+        return judged(
+          await stage.check(),
+          [[`${journal.length} requests`, journal.length === 60]],
+          { mayBeUnknown: true },
+        );
+      }),
+  },
+  {
+    id: "S11",
+    what: "the card is deleted, the channel archived, the bot removed",
+    run: ({ seed }) =>
+      onStage({ seed, workers: 0 }, async (stage) => {
+        const take = fresh(stage);
+        await askEach(stage, take, ["vm stop"], { channel: "ops" });
+        await askEach(stage, take, ["vm restart"], { channel: "status" });
+        await stage.ask("vm stop", await take("vm stop"), { channel: "random" });
+        await stage.until(
+          (request) => request.fields["card"] !== undefined && request.command === "vm restart",
+        );
+        const cards = (await stage.journal()).map(({ fields, command }) => [
+          command,
+          ...(fields["card"] ?? "").split(" "),
+        ]);
+        const [, channel, ts] =
+          cards.find(([command, place]) => command === "vm stop" && place === "C01OPS") ?? [];
+        if (channel && ts) await stage.slack.edit("deleteMessage", channel, ts);
+        await stage.slack.edit("removeBot", "status");
+        stage.faults += 3;
+        await stage.addBot("worker");
+        const journal = await stage.quiet();
+        const verdict = await stage.check();
+        // The card that was deleted is missing, as it should be; every result stands somewhere
+        const missing = verdict.findings.filter((finding) => !finding.endsWith("0 cards"));
+        return {
+          ...judged(
+            { ...verdict, silent: missing.length },
+            [
+              ["all ended", journal.every(({ isFinal, state }) => isFinal || state === "unknown")],
+              [
+                "what was moved elsewhere is marked",
+                journal.some(({ fields }) => fields["fallback"] !== undefined),
+              ],
+            ],
+            { mayBeUnknown: true },
+          ),
+          verdict,
+        };
+      }),
+  },
+  {
+    id: "S13",
+    what: "Slack can't say who votes",
+    run: ({ seed }) =>
+      onStage({ seed, policy: voting }, async (stage) => {
+        const vm = await fresh(stage)("vm stop");
+        await stage.ask("vm stop", vm);
+        const [pending] = await pendingApprovals(stage, 1);
+        await sleep(1200);
+        for (const method of ["users.info", "usergroups.users.list", "usergroups.list"])
+          await stage.slack.ask("addWeather", { method, kind: "server-error" });
+        stage.faults += 1;
+        await stage.slack.act("amir", "presses", "Approve", {
+          in: pending?.ts ?? "",
+          channel: "ops",
+        });
+        await sleep(800);
+        const [request] = await stage.journal();
+        const votes = Object.keys(request?.fields ?? {}).filter((field) =>
+          field.startsWith("vote:"),
+        );
+        await stage.slack.ask("clearWeather");
+        return judged(await stage.check(), [
+          [
+            `no vote counts (${votes.length}), still ${request?.state}`,
+            votes.length === 0 && request?.state === "draft",
+          ],
+        ]);
+      }),
+  },
+  {
+    id: "S14",
+    what: "another app changes the words of a card; the vote is still on what was asked",
+    run: ({ seed }) =>
+      onStage({ seed, policy: voting }, async (stage) => {
+        const take = fresh(stage);
+        const [a, b] = [await take("vm stop"), await take("vm stop")];
+        await stage.ask("vm stop", a);
+        const [pending] = await pendingApprovals(stage, 1);
+        await stage.slack.edit("tamper", "ops", pending?.ts ?? "", { text: `Stop ${b}: harmless` });
+        stage.faults += 1;
+        await stage.slack.act("amir", "presses", "Approve", {
+          in: pending?.ts ?? "",
+          channel: "ops",
+        });
+        await stage.quiet();
+        const [onA, onB] = [await stage.service.vm(a), await stage.service.vm(b)];
+        return judged(await stage.check(), [
+          ["only what was asked is done", onA.stops === 1 && onB.stops === 0],
+        ]);
+      }),
+  },
+];
