@@ -1,6 +1,6 @@
 import { UserError } from "../errors.ts";
-import { context, message, section } from "../messages/message.ts";
-import { Markdown, md, name, when } from "../messages/text.ts";
+import { context, message, type Message, section } from "../messages/message.ts";
+import { duration, Markdown, md, name, when } from "../messages/text.ts";
 import { say } from "./apology.ts";
 import type { Ask } from "./ask.ts";
 import { publicly } from "./publicly.ts";
@@ -52,26 +52,37 @@ export async function openConsole(
     until,
     ...(typeof value["insist"] === "string" ? { insisted: value["insist"].slice(0, 300) } : {}),
   });
-  await reply.instead(
-    message(
-      `Console on ${vm.name}`,
-      section(
-        md`Console on ${name(vm.name)}, good until ${when(until)}. Only you see this; it goes away by itself.`,
-      ),
-      section(new Markdown(`\`\`\`${shownUrl(session.url)}\`\`\``)),
-      context(
-        md`Open it with your VNC or serial client. Don't pass it on: whoever holds it holds the machine.`,
-      ),
-    ),
-  );
+  await reply.instead(addressMessage(vm.name, session.url, until, talk.now()));
   const open = say(md`🖥️ Console on ${name(vm.name)} open by ${person.name} until ${when(until)}.`);
   await publicly(open, ask, { ...reply, privately: async () => undefined }, talk);
-  const gone = setTimeout(() => {
-    void reply.instead(
-      say(md`The console on ${name(vm.name)} has expired. ${name("/vm console")} opens another.`),
+  // A response URL works five times: the address, two steps of the countdown, and its end
+  for (const share of [1 / 3, 2 / 3]) {
+    later((until - now) * share, () =>
+      reply.instead(addressMessage(vm.name, session.url, until, talk.now())),
     );
-  }, until - now);
-  gone.unref();
+  }
+  const gone = say(
+    md`The console on ${name(vm.name)} has expired. ${name("/vm console")} opens another.`,
+  );
+  later(until - now, () => reply.instead(gone));
+}
+
+function later(ms: number, say: () => Promise<void>): void {
+  setTimeout(() => void say(), ms).unref();
+}
+
+/** The address with its countdown, for one person alone. */
+function addressMessage(vmName: string, url: string, until: number, now: number): Message {
+  return message(
+    `Console on ${vmName}`,
+    section(
+      md`Console on ${name(vmName)}, good until ${when(until)}: ${duration(until - now)} left. Only you see this; it goes away by itself.`,
+    ),
+    section(new Markdown(`\`\`\`${shownUrl(url)}\`\`\``)),
+    context(
+      md`Open it with your VNC or serial client. Don't pass it on: whoever holds it holds the machine.`,
+    ),
+  );
 }
 
 /** As Slack wants it in a code block; a backtick can't stand in an address. */

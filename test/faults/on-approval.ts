@@ -1,4 +1,3 @@
-import { setTimeout as } from "node:timers/promises";
 import { pendingApprovals, voting } from "./approving.ts";
 import {
   type Expectation,

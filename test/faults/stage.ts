@@ -1,7 +1,6 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
 import { type RedisServer, startRedis } from "../../src/sandbox/ensure-redis.ts";
 import { type RemoteSlack, remoteSlack } from "../../src/sandbox/slack/remote-slack.ts";

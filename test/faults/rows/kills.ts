@@ -1,14 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Rule } from "../bot.ts";
-import {
-  fresh,
-  type How,
-  judged,
-  kindsOf,
-  onStage,
-  type Outcome,
-  type Row,
-} from "../row.ts";
+import { fresh, type How, judged, kindsOf, onStage, type Outcome, type Row } from "../row.ts";
 import type { Stage } from "../stage.ts";
 
 /** Kills so many at once; each is a process of its own. */

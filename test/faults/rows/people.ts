@@ -1,13 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { approve, onApproval, votesOf } from "../on-approval.ts";
 import { pendingApprovals, voting } from "../approving.ts";
-import {
-  fresh,
-  judged,
-  onStage,
-  type Row,
-  type RowNotRun,
-} from "../row.ts";
+import { fresh, judged, onStage, type Row, type RowNotRun } from "../row.ts";
 
 export const peopleRows: (Row | RowNotRun)[] = [
   onApproval(

@@ -1,23 +1,14 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Queue } from "bullmq";
 import { startRedis } from "../../../src/sandbox/ensure-redis.ts";
-import {
-  askEach,
-  fresh,
-  judged,
-  onStage,
-  type Row,
-  type RowNotRun,
-} from "../row.ts";
-import { type Stage, } from "../stage.ts";
+import { askEach, fresh, judged, onStage, type Row, type RowNotRun } from "../row.ts";
+import { type Stage } from "../stage.ts";
 
 /** The same data on the same port; what was there is kept. */
 async function revive(stage: Stage, args: readonly string[] = []): Promise<void> {
   const { dir, port } = stage.redisServer;
   stage.redisServer = await startRedis({ dir, port, args });
 }
-
-
 
 async function answersOf(stage: Stage, who: string): Promise<string[]> {
   const seen = await stage.slack.seen(who);

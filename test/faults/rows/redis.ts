@@ -31,7 +31,6 @@ async function sendsNamed(stage: Stage): Promise<number> {
   return ahead ? (JSON.parse(ahead) as { sends: unknown[] }).sends.length : 0;
 }
 
-
 export const redisRows: (Row | RowNotRun)[] = [
   {
     id: "R1",

@@ -50,11 +50,6 @@ const isRestart = ({ command }: Journalled) => command === "vm restart";
 /** Applied: what leaves a trace is found; a restart is found when its REBOOTING was seen, else it is unknown. */
 const found = (request: Journalled) =>
   request.state === "done" || (isRestart(request) && request.state === "unknown");
-const notFoundOrAgain = (request: Journalled) =>
-  isRestart(request)
-    ? request.state === "unknown"
-    : request.state === "done" || request.state === "not-applied";
-
 export const serviceStateRows: (Row | RowNotRun)[] = [
   underWeather(
     "A9",

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { askEach, fresh, judged, kindsOf, onStage, type Row, type RowNotRun } from "../row.ts";
+import { askEach, fresh, judged, onStage, type Row, type RowNotRun } from "../row.ts";
 import { pendingApprovals, voting } from "../approving.ts";
 
 export const slackRows: (Row | RowNotRun)[] = [
