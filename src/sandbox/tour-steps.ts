@@ -1,4 +1,5 @@
 import { guardedSteps } from "./tour-guarded.ts";
+import { rollSteps } from "./tour-roll.ts";
 import type { Tour } from "./tour.ts";
 
 const restarts = (tour: Tour) =>
@@ -61,5 +62,6 @@ export const steps: readonly ((tour: Tour) => Promise<void>)[] = [
     await tour.sees(olivia, "ops", /@olivia Restarted db-1/, 30_000);
     tour.holds("it was sent once, and not again", restarts(tour) === 2);
   },
+  ...rollSteps,
   ...guardedSteps,
 ];

@@ -59,10 +59,25 @@ const lines: string[] = [];
 const world = await startWorld({
   compute: { transitionMs: [400, 900], consoleMs: 2500 },
   slack: { rateLimits: "off" },
+  roles: ["gateway", "worker"],
+  prepare: addEdge,
   onLog: (line) => {
     lines.push(line);
   },
 });
+/** Twelve VMs of one kind, for the roll. */
+function addEdge(compute: World["compute"]): void {
+  const project = compute.edit.addProject({ name: "edge", type: "TEE_VM", region: "eu-west-1" });
+  for (let n = 1; n <= 12; n++) {
+    compute.edit.addVm({
+      project,
+      name: `edge-${String(n).padStart(2, "0")}`,
+      status: "RUNNING",
+      attested: true,
+    });
+  }
+}
+
 const print = (text: string) => void process.stdout.write(`${text}\n`);
 const indent = (text: string) =>
   text

@@ -27,6 +27,8 @@ export interface WorldOptions {
   namespace?: string;
   /** Which processes run, all within this one. Default: one that is gateway and worker. */
   roles?: readonly Role[];
+  /** Arranges the service before Gatehouse first looks at it. */
+  prepare?: (compute: SandboxCompute) => void;
   /** Every log line; by default nobody reads them. */
   onLog?: (line: string) => void;
   at?: (point: string, what: string) => Promise<void>;
@@ -61,7 +63,7 @@ attestation:
       measurements: ["0a792b7369ad6c8a274abca6bb4eaf28e7551e7e78215418b295d65a6b7384d4d8f0a26a768fe3b0f820cd0937af436c"]
 audit: { channel: C03AUDIT }
 alerts: { channel: C02STATUS }
-timing: { quiesce: 8s, pollFirst: 200ms, pollMost: 2s, stableGap: 400ms, restartMark: 30s }
+timing: { quiesce: 8s, pollFirst: 200ms, pollMost: 2s, stableGap: 400ms, restartMark: 30s, heartbeat: 500ms, sweep: 1s }
 `;
 
 export async function startWorld(options: WorldOptions = {}): Promise<World> {
@@ -83,6 +85,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       () => compute.close(),
       () => slack.close(),
     );
+    options.prepare?.(compute);
     const redisUrl = options.redisUrl ?? redis?.url ?? "";
     const policyPath = path.join(folder, "gatehouse.yml");
     await writeFile(policyPath, options.policy ?? demoPolicy);

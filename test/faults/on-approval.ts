@@ -1,12 +1,5 @@
 import { pendingApprovals, voting } from "./approving.ts";
-import {
-  type Expectation,
-  fresh,
-  judged,
-  onStage,
-  type Outcome,
-  type Row,
-} from "./row.ts";
+import { type Expectation, fresh, judged, onStage, type Outcome, type Row } from "./row.ts";
 import type { Stage } from "./stage.ts";
 
 type Pending = Awaited<ReturnType<typeof pendingApprovals>>[number];

@@ -1,6 +1,6 @@
 import type { Row, RowNotRun } from "../row.ts";
 
-const notRun = "digests are not built yet";
+const notRun = "digests have no row in this suite yet";
 
 export const digestRows: (Row | RowNotRun)[] = [
   { id: "G1", what: "three processes upsert the scheduler at start", notRun },
