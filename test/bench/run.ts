@@ -5,6 +5,7 @@ import { type Figure, holds, renderFigures } from "./figure.ts";
 import { measureFleet, measureWaiting } from "./fleet.ts";
 import { measureInventory } from "./inventory-figures.ts";
 import { measureRestart } from "./restart.ts";
+import { measureRolls } from "./rolls.ts";
 
 // npm run bench: measures what design and issues bound, prints the table of README, ends with 1 when a bound doesn't hold.
 const parts: Record<string, () => Promise<readonly Figure[]>> = {
@@ -14,6 +15,7 @@ const parts: Record<string, () => Promise<readonly Figure[]>> = {
   http: () => measureAcks("http", 10),
   fleet: measureFleet,
   waiting: measureWaiting,
+  rolls: measureRolls,
   inventory: measureInventory,
 };
 

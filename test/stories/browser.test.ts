@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { startPage } from "../../src/sandbox/page/page.ts";
 import { browserForTests, openBrowser } from "../support/browser.ts";
+import { fleetOf } from "../rolls/roll-world.ts";
 import { startWorld } from "../support/start-world.ts";
 
 describe.skipIf((await browserForTests()) === undefined)("in a browser", () => {
@@ -44,6 +45,25 @@ describe.skipIf((await browserForTests()) === undefined)("in a browser", () => {
     await window.sees("Approved by amir");
     await window.openThread("Restore db-1");
     await window.sees("From snapshot");
+    expect(window.errors).toEqual([]);
+  });
+
+  it("a person pauses a roll and lets it go on", async () => {
+    await using world = await startWorld(fleetOf(5, 250));
+    await using page = await startPage({ slack: world.slack });
+    await using browser = await openBrowser();
+    await using window = await browser.open(page.url, { as: "olivia", channel: "ops" });
+    await window.type("/vm restart vm-0000-*");
+    await window.sees("vm-0000-004");
+    await window.fill("Type 5 to confirm", "5");
+    await window.press("Restart");
+    await window.press("Pause");
+    await window.sees("Paused");
+    const before = world.compute.writes().length;
+    expect(before).toBeLessThan(5);
+    await window.press("Resume");
+    await window.sees("5/5");
+    expect(world.compute.writes()).toHaveLength(5);
     expect(window.errors).toEqual([]);
   });
 });
