@@ -67,8 +67,8 @@ export async function openConsole(
   later(until - now, () => reply.instead(gone));
 }
 
-function later(ms: number, say: () => Promise<void>): void {
-  setTimeout(() => void say(), ms).unref();
+function later(ms: number, show: () => Promise<void>): void {
+  setTimeout(() => void show(), ms).unref();
 }
 
 /** The address with its countdown, for one person alone. */
