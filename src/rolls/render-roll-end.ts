@@ -1,3 +1,4 @@
+import { csv } from "../messages/csv.ts";
 import { context, message, type Message, readable, section, table } from "../messages/message.ts";
 import { duration, lines, md, mention } from "../messages/text.ts";
 import type { ChangeCommand } from "../registry/define.ts";
@@ -95,16 +96,4 @@ function resultOf(outcome: Outcome | undefined, hasBegun: boolean, command: Chan
     default:
       return hasBegun ? "🚫 Taken back" : "– Not begun";
   }
-}
-
-/**
- * Rows for a spreadsheet. What begins like a formula gets an apostrophe, so that a name can't become one
- * (https://owasp.org/www-community/attacks/CSV_Injection).
- */
-export function csv(rows: readonly (readonly string[])[]): string {
-  const cell = (text: string) => {
-    const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
-    return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
-  };
-  return `${rows.map((row) => row.map(cell).join(",")).join("\n")}\n`;
 }

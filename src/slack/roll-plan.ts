@@ -7,7 +7,7 @@ import type { Person } from "../registry/person.ts";
 import type { Target } from "../registry/target.ts";
 import { argumentsOf } from "../registry/usage.ts";
 import { count } from "../rolls/render-roll.ts";
-import { csv } from "../rolls/render-roll-end.ts";
+import { csv } from "../messages/csv.ts";
 import { newRollId, type RollRecord, rollVersion } from "../rolls/roll.ts";
 import { apologise } from "./apology.ts";
 import type { Ask } from "./ask.ts";

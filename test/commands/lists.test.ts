@@ -61,6 +61,16 @@ describe("/vm list", () => {
     );
   });
 
+  it("goes on page by page, and comes as a file", async () => {
+    await using at = await startReading();
+    for (let index = 0; index < 120; index++)
+      at.service.edit.addVm({ project: "vault", name: `box-${String(index).padStart(3, "0")}` });
+    await at.inventory.refresh();
+    expect(shownText(await at.reads("vm list --page 3"))).toContain("101 to 128 of 128 are shown.");
+    expect(shownText(await at.reads("vm list --page 9"))).toContain("There are 3 pages.");
+    expect(shownText(await at.reads("vm list --csv"))).toContain("All 128 VMs come as a file");
+  });
+
   it("shows the first of many, and how to narrow them", async () => {
     await using at = await startReading();
     for (let index = 0; index < 120; index++)
@@ -68,7 +78,7 @@ describe("/vm list", () => {
     await at.inventory.refresh();
     const list = await at.reads("vm list");
     expect(shownText(list)).toContain(
-      "The first 50 of 128 are shown. `/vm list &lt;project&gt;` or `--status ERROR` narrows it.",
+      "1 to 50 of 128 are shown. `/vm list &lt;project&gt;` or `--status ERROR` narrows it, `--page 2` goes on.",
     );
     expect(complaintsOf(list)).toEqual([]);
   });
@@ -82,7 +92,7 @@ describe("/vm list", () => {
     const list = await at.reads(`vm list ${project}`);
     const rows = list.blocks.flatMap((block) => (block.type === "table" ? block.rows : []));
     expect(rows.length).toBeLessThan(51);
-    expect(shownText(list)).toContain(`The first ${rows.length - 1} of 60 are shown.`);
+    expect(shownText(list)).toContain(`1 to ${rows.length - 1} of 60 are shown.`);
     expect(complaintsOf(list)).toEqual([]);
   });
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { commands } from "../../src/commands/index.ts";
 import { parseCommand } from "../../src/registry/parse.ts";
 import { isRollable, rollingOf, withoutRolling } from "../../src/registry/rolling.ts";
-import { csv } from "../../src/rolls/render-roll-end.ts";
+import { csv } from "../../src/messages/csv.ts";
 
 function read(words: string) {
   const parsed = parseCommand(words, commands);

@@ -1,12 +1,13 @@
 import * as z from "zod";
 import type { KnownVm } from "../../inventory/inventory.ts";
-import { context, message, readable, section } from "../../messages/message.ts";
+import { csv } from "../../messages/csv.ts";
+import { buttons, context, message, readable, section } from "../../messages/message.ts";
 import { lines, md, name, plain } from "../../messages/text.ts";
-import { flagOnly, target } from "../../registry/arguments.ts";
-import { defineCommand } from "../../registry/define.ts";
+import { flagOnly, target, wholeNumber } from "../../registry/arguments.ts";
+import { type Answer, defineCommand } from "../../registry/define.ts";
 import { inventoryAge } from "../inventory-age.ts";
 import { shownTable } from "../shown-table.ts";
-import { countByStatus, mostTroubled, statusSign } from "../status-words.ts";
+import { byTrouble, countByStatus, mostTroubled, statusSign } from "../status-words.ts";
 
 const mostRows = 50;
 
@@ -19,8 +20,13 @@ export const list = defineCommand({
   args: z.object({
     project: target("project").optional().describe("only the VMs of this project"),
     status: flagOnly(z.string().max(40).optional().describe("only VMs in this status")),
+    page: wholeNumber(10_000).optional().meta({ flagOnly: true, description: "which page of 50" }),
+    csv: z
+      .boolean()
+      .optional()
+      .meta({ flagOnly: true, description: "send me all of them as a file" }),
   }),
-  async answer({ project, status }, { inventory, resolve, now }) {
+  async answer({ project, status, page = 1, csv: asFile }, { inventory, resolve, now }) {
     const within = project === undefined ? undefined : await resolve("project", project);
     const all = await inventory.vms(within ? { projectId: within.id } : {});
     const wanted = status?.toUpperCase();
@@ -33,9 +39,18 @@ export const list = defineCommand({
       const nothing = md`No VMs${where}${only}. ${way}`;
       return message(readable(nothing), section(nothing), context(age));
     }
+    const pages = Math.ceil(vms.length / mostRows);
+    if (page > pages) {
+      const none = md`There ${pages === 1 ? "is one page" : `are ${pages} pages`}. ${name("/vm list --page 1")} shows the first.`;
+      return message(readable(none), section(none));
+    }
+    if (asFile) return asCsv(vms);
+    const from = (page - 1) * mostRows;
     const { block, shown } = shownTable(
-      ["name", "status", "project", "region", "cpu", "memory"],
-      mostTroubled(vms, mostRows).map(row),
+      columns,
+      mostTroubled(vms, page * mostRows)
+        .slice(from)
+        .map(row),
     );
     const head = md`*${vms.length} ${vms.length === 1 ? "VM" : "VMs"}*${where}${only}: ${countByStatus(vms)}`;
     return message(
@@ -45,13 +60,39 @@ export const list = defineCommand({
       context(
         lines(
           vms.length > shown &&
-            md`The first ${shown} of ${vms.length} are shown. ${name("/vm list <project>")} or ${name("--status ERROR")} narrows it.`,
+            md`${from + 1} to ${from + shown} of ${vms.length} are shown. ${name("/vm list <project>")} or ${name("--status ERROR")} narrows it${page < pages ? md`, ${name(`--page ${page + 1}`)} goes on` : ""}.`,
           age,
         ),
       ),
+      vms.length > shown
+        ? buttons([
+            { label: "All as a file", action: "run:vm.list:csv", value: csvValue(project, status) },
+          ])
+        : undefined,
     );
   },
 });
+
+const columns = ["name", "status", "project", "region", "cpu", "memory"];
+
+function csvValue(project: string | undefined, status: string | undefined): string {
+  return JSON.stringify({
+    csv: true,
+    ...(project ? { project } : {}),
+    ...(status ? { status } : {}),
+  });
+}
+
+/** A file can't be ephemeral, so it comes as a direct message. */
+function asCsv(vms: readonly KnownVm[]): Answer {
+  const text = md`All ${vms.length} VMs come as a file in your direct messages.`;
+  const rows = [...vms].toSorted(byTrouble).map((vm) => [...row(vm), vm.id]);
+  const content = csv([[...columns, "id"], ...rows]);
+  return {
+    message: message(readable(text), section(text)),
+    file: { name: "vms.csv", title: "VMs", content },
+  };
+}
 
 function wayOut(projectName: string | undefined) {
   return projectName === undefined
