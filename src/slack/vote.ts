@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { UserError } from "../errors.ts";
 import { md } from "../messages/text.ts";
 import { voteProblemText } from "../approvals/votes.ts";
@@ -21,7 +22,7 @@ export async function vote(
   reply: Reply,
   talk: Talk,
 ): Promise<void> {
-  const request = await talk.store.get(String(value["request"]));
+  const request = await requestWithCard(String(value["request"]), talk);
   const forged = new UserError(
     "This button doesn't belong to a request that can be voted on. Nothing was counted.",
   );
@@ -74,4 +75,20 @@ export function askedFor(request: StoredRequest, command: ChangeCommand, person:
     channelId,
     vmNames: (children ?? []).map(({ name }) => name),
   };
+}
+
+const cardWithinMs = 2000;
+
+/** The request, with the place of its card: who presses at once may be faster than the answer to our own post. */
+async function requestWithCard(
+  id: string,
+  talk: Pick<Talk, "store">,
+): Promise<StoredRequest | undefined> {
+  const until = performance.now() + cardWithinMs;
+  for (;;) {
+    const request = await talk.store.get(id);
+    const isBeingPosted = request?.delivered.said["card"]?.startsWith("posting") === true;
+    if (!isBeingPosted || performance.now() > until) return request;
+    await sleep(50);
+  }
 }

@@ -124,6 +124,8 @@ export const mechanismRows: Row[] = [
         stage.faults += 1;
         const [worker] = stage.workers();
         await worker?.arm({ point: "gated", do: "wait" });
+        // The comparison with the journal would freeze everything: the ledger alone is to be seen
+        await stage.redis.sadd(`{${stage.namespace}}:sends:looked-at`, `${request?.id} 1`);
         await stage.redis
           .multi()
           .hset(key, { state: "authorized", final: "0", attempt: "0", owner: "", progress: "{}" })
@@ -131,8 +133,6 @@ export const mechanismRows: Row[] = [
           .zadd(`{${stage.namespace}}:requests:open`, Date.now(), request?.id ?? "")
           .exec();
         await worker?.hit("gated");
-        // The comparison with the journal may have frozen everything by now: the ledger alone is to be seen
-        await stage.redis.del(`{${stage.namespace}}:freeze`);
         worker?.go();
         await sleep(300);
         await stage.quiet();
