@@ -11,7 +11,7 @@ export const vote = `
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local r = redis.call('HMGET', KEYS[1], 'state', 'digest', 'expiresAt', 'requester', 'required')
-if not r[1] or not r[2] or string.len(ARGV[2]) < 16 then return {'refused', 'unknown'} end
+if not r[1] or not r[2] or string.len(ARGV[2]) ~= 16 then return {'refused', 'unknown'} end
 if string.sub(r[2], 1, string.len(ARGV[2])) ~= ARGV[2] then return {'refused', 'unknown'} end
 if r[4] == ARGV[3] then return {'refused', 'own'} end
 local pending = r[1] == 'draft'
