@@ -123,6 +123,8 @@ describe("the dialog of what destroys", () => {
   it("says of a restore what is lost and what the way back is, and lets the snapshot be chosen by typing", async () => {
     await world.olivia.types("random", "/vm snapshot db-1 nightly");
     const { progress } = await ended("vm snapshot", "db-1");
+    // The snapshot is remembered before its result is told
+    await world.settled();
     const view = await opens("/vm restore db-1");
     expect(text(view)).toMatch(/All data of db-1 is replaced/);
     expect(text(view)).toMatch(/I know 1 snapshot of it/);
