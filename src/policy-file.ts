@@ -10,6 +10,7 @@ import {
   type Node,
 } from "yaml";
 import type * as z from "zod";
+import { canonical } from "./canonical.ts";
 import { nearest } from "./nearest.ts";
 import { policySchema, type Policy } from "./policy-schema.ts";
 
@@ -62,15 +63,6 @@ export function policyVersion(policy: Policy): string {
   const { access, approvals, protect, channels, attestation, limits } = policy;
   const deciding = { access, approvals, protect, channels, attestation, limits };
   return createHash("sha256").update(canonical(deciding)).digest("hex").slice(0, 12);
-}
-
-/** JSON with sorted keys (RFC 8785 for what a policy can hold: texts, whole numbers, lists, objects). */
-function canonical(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map((item) => canonical(item)).join(",")}]`;
-  if (typeof value !== "object" || value === null) return JSON.stringify(value);
-  const pairs = Object.entries(value).filter(([, inner]) => inner !== undefined);
-  pairs.sort(([a], [b]) => (a < b ? -1 : 1));
-  return `{${pairs.map(([key, inner]) => `${JSON.stringify(key)}:${canonical(inner)}`).join(",")}}`;
 }
 
 /** The document as plain values, `undefined` for empty ones (`operate:` alone); undefined for an alias bomb. */

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Target } from "../registry/target.ts";
-import { canonical } from "./canonical.ts";
+import { canonical } from "../canonical.ts";
 
 /** Everything that an approval covers. What isn't in here can't be approved, and any change makes another digest. */
 export interface Approvable {

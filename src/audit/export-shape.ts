@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import { canonical } from "../approvals/canonical.ts";
+import { canonical } from "../canonical.ts";
 
 export const exportFormat = "gatehouse-audit-export-1";
 

@@ -1,5 +1,4 @@
 import {
-  buttons,
   context,
   message,
   type Message,
@@ -131,5 +130,5 @@ async function waiting(person: Person, talk: Talk): Promise<Message> {
   });
   const mine = sorted.filter(isMine).length;
   const title = md`${drafts.length} waiting for approval, ${mine} for you. The buttons are on each request's own message, with the facts.`;
-  return message(readable(title), section(title), ...rows, buttons([]));
+  return message(readable(title), section(title), ...rows);
 }

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { canonical } from "../../src/approvals/canonical.ts";
+import { canonical } from "../../src/canonical.ts";
 import {
   type Approvable,
   digestOf,

@@ -29,6 +29,7 @@ const places = [
 /** Files that stand directly in src/, where their name alone doesn't say their place. All others belong to `main`. */
 const rootFiles: Readonly<Record<string, string>> = {
   nearest: "errors",
+  canonical: "errors",
   runtime: "errors",
   "redis-address": "config",
   environment: "config",
