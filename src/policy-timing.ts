@@ -28,6 +28,8 @@ export interface Timing {
   readonly sweepMs: number;
   /** A job that proves that the queue moves. */
   readonly canaryMs: number;
+  /** What Slack, Redis or the service were away for less than this is a hiccup: no recap tells of it. */
+  readonly outageMs: number;
   /** How long groups and people are remembered. */
   readonly peopleCacheMs: number;
   readonly inventoryRefreshMs: number;
@@ -51,8 +53,9 @@ export const timing = section({
   stableGap: lasting("2s"),
   claimWindow: lasting("2s"),
   heartbeat: lasting("3s"),
-  sweep: lasting("15s"),
+  sweep: lasting("10s"),
   canary: lasting("60s"),
+  outage: lasting("30s"),
   peopleCache: lasting("60s"),
   inventoryRefresh: lasting("60s"),
   driftWatch: lasting("15m"),
@@ -71,6 +74,7 @@ export const timing = section({
   heartbeatMs: read.heartbeat,
   sweepMs: read.sweep,
   canaryMs: read.canary,
+  outageMs: read.outage,
   peopleCacheMs: read.peopleCache,
   inventoryRefreshMs: read.inventoryRefresh,
   driftWatchMs: read.driftWatch,

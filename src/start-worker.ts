@@ -4,6 +4,7 @@ import { commands } from "./commands/index.ts";
 import type { Connected } from "./connect.ts";
 import { startCanary } from "./jobs/canary.ts";
 import { startHeart } from "./jobs/heart.ts";
+import { createRescue } from "./jobs/rescue.ts";
 import { startRounds } from "./jobs/rounds.ts";
 import { startWorkers } from "./jobs/worker.ts";
 import { connectRedis } from "./redis.ts";
@@ -31,6 +32,10 @@ export async function startWorker(on: Connected, onDead: (why: string) => void):
   const ledger = opened(await openLedger(path.join(config.dataDir, "ledger"), workerId), (it) =>
     it.close(),
   );
+  for (const line of ledger.torn) {
+    log.warn("ledger.torn-line", { ...line });
+    await store.note({ what: "ledger-torn", ...line });
+  }
   const check = () => checkLedger(ledger, store, log);
   await check();
   // Redis may come back older than it was: what we sent is compared again
@@ -64,7 +69,7 @@ export async function startWorker(on: Connected, onDead: (why: string) => void):
     (it) => it.close(),
   );
   const connection = opened(await connectRedis(config.redisUrl, "worker", log), (it) => it.quit());
-  opened(
+  const jobs = opened(
     startWorkers({
       connection,
       prefix: key.prefix,
@@ -85,8 +90,16 @@ export async function startWorker(on: Connected, onDead: (why: string) => void):
     }),
     (it) => it.close(drainMs),
   );
+  await heart.beatFor(jobs.ids);
+  jobs.begin();
+  const rescue = createRescue(redis, heart.isAlive);
+  const rescueAll = async () => {
+    const rescued = await queues.forEach(rescue);
+    if (rescued > 0) log.warn("queue.rescued", { rescued });
+  };
   const rolling: RollingWork = { rolls: on.rolls, performing, known: new Map(), at: on.at };
   const rounds = [
+    startRounds("rescue", timing.heartbeatMs, rescueAll, log),
     startRounds("sweep", timing.sweepMs, () => sweep(performing), log),
     // Redis may be emptied without a reconnect
     startRounds("ledger", timing.sweepMs, () => checkLedger(ledger, store, log, 200), log),

@@ -4,6 +4,8 @@ import type { Keys, RedisClient } from "../redis.ts";
 /** Tells the others that this process lives. Without it, what it was sending is looked into. */
 export interface Heart {
   isAlive(workerId: string): Promise<boolean>;
+  /** From here on these ids live and die with this process too. */
+  beatFor(ids: readonly string[]): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -18,8 +20,11 @@ export async function startHeart(options: {
   log: Log;
 }): Promise<Heart> {
   const { redis, key, workerId, beatMs, log } = options;
+  const ids = [workerId];
   const beat = async () => {
-    await redis.set(key("worker", workerId), "1", "PX", beatMs * missedBeats);
+    const beats = redis.pipeline();
+    for (const id of ids) beats.set(key("worker", id), "1", "PX", beatMs * missedBeats);
+    for (const [error] of (await beats.exec()) ?? []) if (error) throw error;
   };
   await beat();
   const timer = setInterval(() => {
@@ -28,9 +33,13 @@ export async function startHeart(options: {
 
   return {
     isAlive: async (other) => (await redis.exists(key("worker", other))) === 1,
+    async beatFor(more) {
+      ids.push(...more);
+      await beat();
+    },
     async close() {
       clearInterval(timer);
-      await redis.del(key("worker", workerId)).catch(() => undefined);
+      await redis.del(ids.map((id) => key("worker", id))).catch(() => undefined);
     },
   };
 }

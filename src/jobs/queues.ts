@@ -12,6 +12,8 @@ export interface Queues {
   /** Rings for a shared poll; `soon` brings a poll that is due later forward. */
   watch(watchKey: string, soon: boolean): Promise<void>;
   canary(workerId: string): Promise<void>;
+  /** Does it to each queue; resolves with the sum. */
+  forEach(work: (queue: Queue) => Promise<number>): Promise<number>;
   ready(): Promise<void>;
   counts(): Promise<Record<string, number>>;
   close(): Promise<void>;
@@ -64,6 +66,9 @@ export function createQueues(connection: RedisClient, prefix: string): Queues {
     },
     async canary(workerId) {
       await requests.add("canary", { canary: workerId }, { jobId: `canary-${workerId}` });
+    },
+    async forEach(work) {
+      return (await work(requests)) + (await work(watches));
     },
     async ready() {
       await Promise.all([requests.waitUntilReady(), watches.waitUntilReady()]);

@@ -7,6 +7,10 @@ import { type RequestJob, requestQueue, type WatchJob, watchQueue } from "./queu
 export type Next = { is: "ended" } | { is: "wait"; ms: number };
 
 export interface Jobs {
+  /** By which the queue knows who holds a job. */
+  readonly ids: readonly string[];
+  /** Begins to take jobs: when the others can see that their holder lives. */
+  begin(): void;
   /** Stops taking jobs and waits for those that run, at most `deadlineMs`. */
   close(deadlineMs: number): Promise<void>;
 }
@@ -34,6 +38,7 @@ export function startWorkers(options: {
     maxStalledCount: 5,
     drainDelay: 1,
     runRetryDelay: 1000,
+    autorun: false,
   };
 
   const requests = new Worker<RequestJob>(
@@ -59,6 +64,11 @@ export function startWorkers(options: {
   }
 
   return {
+    ids: [requests.id, watches.id],
+    begin() {
+      for (const worker of [requests, watches])
+        worker.run().catch((error: unknown) => log.error("queue.stopped", { error }));
+    },
     async close(deadlineMs) {
       // While Redis is away a worker never finishes closing, not even when told not to wait
       const late = Promise.withResolvers<void>();

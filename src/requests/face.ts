@@ -66,6 +66,6 @@ export function isQuiet({
   state,
   delivered,
 }: Pick<StoredRequest, "record" | "state" | "delivered">): boolean {
-  if (record.via === "roll") return state !== "unknown" && delivered.said["card"] === undefined;
-  return record.via === "safety";
+  const isOurs = record.via === "roll" || record.via === "safety";
+  return isOurs && state !== "unknown" && delivered.said["card"] === undefined;
 }

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { open } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -13,7 +13,17 @@ export interface Ledger {
   write(entry: LedgerEntry): Promise<boolean>;
   /** All entries found in the folder at start, and since. */
   entries(): readonly LedgerEntry[];
+  /** Last lines that a crash or a full disk cut off, found and ended at start. Each is found once. */
+  readonly torn: readonly TornLine[];
   close(): Promise<void>;
+}
+
+export interface TornLine {
+  file: string;
+  /** How many whole entries stand before it. */
+  whole: number;
+  /** What there is of it. */
+  text: string;
 }
 
 export interface LedgerEntry {
@@ -36,13 +46,15 @@ const idOf = (entry: Pick<LedgerEntry, "request" | "attempt">) =>
 /** Opens the ledger of this process in `folder` and reads those that other processes left there. */
 export async function openLedger(folder: string, workerId: string): Promise<Ledger> {
   mkdirSync(folder, { recursive: true });
-  const known: LedgerEntry[] = readAll(folder).filter(
-    (entry) => entry.at > Date.now() - forgetAfterMs,
-  );
+  const found = readAll(folder);
+  const known = found.entries.filter((entry) => entry.at > Date.now() - forgetAfterMs);
+  // Only a line break is added, never anything taken away: its process may still be writing
+  for (const { file } of found.torn) appendFileSync(path.join(folder, file), "\n");
   const ids = new Set(known.map(idOf));
   const file = await open(path.join(folder, `sends-${workerId}.jsonl`), "a");
   let waiting: { line: string; written: () => void; failed: (error: unknown) => void }[] = [];
   let flushing: Promise<void> | undefined;
+  let isTorn = false;
 
   /** One fsync serves every entry that arrived while the last one was under way. */
   async function flush(): Promise<void> {
@@ -50,7 +62,11 @@ export async function openLedger(folder: string, workerId: string): Promise<Ledg
       const batch = waiting;
       waiting = [];
       try {
-        await file.appendFile(batch.map(({ line }) => line).join(""));
+        // A full disk may have taken half a line: the next one must not become its other half
+        const begin = isTorn ? "\n" : "";
+        isTorn = true;
+        await file.appendFile(begin + batch.map(({ line }) => line).join(""));
+        isTorn = false;
         await file.datasync();
         for (const { written } of batch) written();
       } catch (error) {
@@ -73,6 +89,7 @@ export async function openLedger(folder: string, workerId: string): Promise<Ledg
       return true;
     },
     entries: () => known,
+    torn: found.torn,
     async close() {
       await flushing;
       await file.close();
@@ -93,19 +110,25 @@ async function within(onDisk: Promise<void>): Promise<void> {
 }
 
 /** A line torn by a crash is skipped: its call was never made, because the line comes first. */
-function readAll(folder: string): LedgerEntry[] {
+function readAll(folder: string): { entries: LedgerEntry[]; torn: TornLine[] } {
   const entries: LedgerEntry[] = [];
-  for (const name of readdirSync(folder)) {
-    if (!/^sends-.*\.jsonl$/.test(name)) continue;
-    for (const line of readFileSync(path.join(folder, name), "utf8").split("\n")) {
-      try {
-        const entry = JSON.parse(line) as LedgerEntry;
-        if (typeof entry.request === "string" && typeof entry.attempt === "number")
-          entries.push(entry);
-      } catch {
-        continue;
-      }
-    }
+  const torn: TornLine[] = [];
+  for (const file of readdirSync(folder)) {
+    if (!/^sends-.*\.jsonl$/.test(file)) continue;
+    const lines = readFileSync(path.join(folder, file), "utf8").split("\n");
+    const last = lines.pop() ?? "";
+    const whole = lines.flatMap(parseEntry);
+    entries.push(...whole, ...parseEntry(last));
+    if (last !== "") torn.push({ file, whole: whole.length, text: last.slice(0, 200) });
   }
-  return entries;
+  return { entries, torn };
+}
+
+function parseEntry(line: string): LedgerEntry[] {
+  try {
+    const entry = JSON.parse(line) as LedgerEntry;
+    return typeof entry.request === "string" && typeof entry.attempt === "number" ? [entry] : [];
+  } catch {
+    return [];
+  }
 }

@@ -1,10 +1,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Verdict } from "./checker.ts";
+import { startApprovers } from "./approvers.ts";
 import { startCrew } from "./crew.ts";
-import { randomFrom, shuffle } from "./random.ts";
+import { looking } from "./looking.ts";
+import { channels, fillSlack, people } from "./people.ts";
+import { planWishes } from "./plan.ts";
+import { randomFrom } from "./random.ts";
 import { type Stage, startStage } from "./stage.ts";
 import { campaignPace } from "./timing.ts";
 import { badWeather } from "./weather.ts";
+import { wishFor } from "./wishes.ts";
 
 export interface Campaign {
   verdict: Verdict;
@@ -15,6 +20,10 @@ export interface Campaign {
   crashes: string[];
   /** Why changes were frozen at the end: nothing here is a reason to. */
   frozen: string | undefined;
+  /** How those who must agree answered. */
+  answers: { approvals: number; denials: number; unanswered: number };
+  /** What dialogs refused at once, because of the request before. */
+  refused: number;
   /** Why requests did not end as done, counted. */
   whys: Record<string, number>;
   /** Calls that change something, and how many of them the weather struck. */
@@ -22,19 +31,10 @@ export interface Campaign {
 }
 
 const mostRunning = 60;
-const people = ["olivia", "oscar", "oona", "otto", "odette", "orson"];
-const channels = ["ops", "ops-1", "ops-2", "ops-3", "ops-4", "ops-5", "ops-6", "ops-7"];
-
-/** Commands that need no dialog, and the state their VM must have. */
-const askable: Record<string, string> = {
-  "vm start": "STOPPED",
-  "vm stop": "RUNNING",
-  "vm restart": "RUNNING",
-};
 
 /**
- * Many requests, mixed, while workers are killed and frozen all the time and a quarter of all calls go wrong. Each request
- * has a VM of its own, but for one in twelve, which meets another request on its VM.
+ * Requests of all commands that change something, mixed, with their dialogs and approvals, while workers and gateways are
+ * killed and frozen all the time and a quarter of all calls go wrong.
  */
 export async function runCampaign(options: {
   operations: number;
@@ -60,6 +60,7 @@ export async function runCampaign(options: {
     transitionMs: [250, 500],
   });
   await fillSlack(stage);
+  const wishes = await planWishes(stage, operations, random);
   const crew = await startCrew(stage, {
     workers: 3,
     gateways: 2,
@@ -67,33 +68,33 @@ export async function runCampaign(options: {
     everyMs: options.everyMs ?? [150, 500],
     freezes: options.freezes ?? 0.25,
   });
-  const commands = Object.keys(askable).filter((name) => stage.bots[0]?.commands.includes(name));
-  const plans = await plan(stage, operations, commands, random);
   for (const weather of badWeather()) await stage.service.weather(weather);
-  say(`${operations} requests of ${commands.join(", ")}, seed ${seed}`);
+  say(`${operations} requests, seed ${seed}`);
+  const approvers = startApprovers(stage, random);
   crew.begin();
 
   let next = 0;
+  let refused = 0;
   let told = performance.now();
   const openKey = `{${stage.namespace}}:requests:open`;
   // What waits for a person would fill the room for ever
   let running = 0;
   const counting = setInterval(() => {
-    void countRunning(stage).then((count) => {
-      running = count;
-    });
+    // A stage that closes because a person gave up takes its connection away
+    countRunning(stage).then(
+      (count) => {
+        running = count;
+      },
+      () => undefined,
+    );
   }, 120);
   const askers = people.map(async (who) => {
     for (;;) {
-      const one = plans[next++];
-      if (!one) return;
+      const wish = wishes[next++];
+      if (!wish) return;
       while (running > mostRunning) await sleep(50);
       const channel = channels[Math.floor(random() * channels.length)] ?? "ops";
-      // When Slack says that it failed, the person types it again
-      for (let tries = 0; tries < 50; tries++) {
-        if ((await stage.ask(one.command, one.vm, { who, channel })).acked) break;
-        await sleep(200);
-      }
+      if (!(await wishFor(stage, wish, { who, channel }))) refused += 1;
       if (performance.now() - told > 10_000) {
         told = performance.now();
         const open = await stage.redis.zcard(openKey);
@@ -103,14 +104,20 @@ export async function runCampaign(options: {
       }
     }
   });
-  await Promise.all(askers);
-  clearInterval(counting);
+  await Promise.all(askers).finally(() => clearInterval(counting));
   await sleep(2000);
   await crew.end();
   say(
     `  ${Math.round((performance.now() - began) / 1000)} s: all asked, ${await stage.redis.zcard(openKey)} open, no more faults`,
   );
   await stage.quiet(120_000).catch((error: unknown) => say(String(error)));
+  const drafts = async () =>
+    (await stage.journal()).some(({ state }) => state === "draft") ? undefined : true;
+  await looking(drafts, 60_000, async () => "drafts that nobody answered stay drafts").catch(
+    (error: unknown) => crew.crashes.push(String(error)),
+  );
+  await approvers.end();
+  await stage.quiet(60_000).catch((error: unknown) => say(String(error)));
   const frozen = await stage.redis.get(`{${stage.namespace}}:freeze`);
   const whys: Record<string, number> = {};
   for (const { state, progress } of await stage.journal()) {
@@ -123,6 +130,8 @@ export async function runCampaign(options: {
   return {
     verdict,
     frozen: frozen ?? undefined,
+    answers: approvers.counts,
+    refused,
     whys,
     seconds: (performance.now() - began) / 1000,
     kills: crew.counts.kills,
@@ -141,37 +150,4 @@ async function countRunning(stage: Stage): Promise<number> {
   for (const id of ids) pipeline.hget(`{${stage.namespace}}:request:${id}`, "state");
   const states = (await pipeline.exec()) ?? [];
   return states.filter(([, state]) => state !== "unknown").length;
-}
-
-async function fillSlack(stage: Stage): Promise<void> {
-  const { slack } = stage;
-  for (const name of people.slice(1))
-    await slack.edit("addPerson", { id: `U0${name.toUpperCase()}`, name, realName: name });
-  await slack.edit("setGroupMembers", "oncall", people);
-  const members = [...people.map((name) => `U0${name.toUpperCase()}`), "U0GATEHOUSE"];
-  for (const [n, name] of channels.entries())
-    if (n > 0) await slack.edit("addChannel", { id: `C1OPS${n}`, name, members });
-  for (const name of people.slice(1)) await slack.edit("join", name, "ops");
-}
-
-async function plan(
-  stage: Stage,
-  operations: number,
-  commands: readonly string[],
-  random: () => number,
-): Promise<{ command: string; vm: string }[]> {
-  const vms = (await stage.service.vms()).slice(0, operations);
-  const plans: { command: string; vm: string }[] = [];
-  for (const [n, vm] of vms.entries()) {
-    const earlier = plans[Math.floor(random() * plans.length)];
-    if (n % 12 === 11 && earlier) {
-      plans.push(earlier);
-      continue;
-    }
-    const command = commands[n % commands.length] ?? "";
-    const status = askable[command] ?? "RUNNING";
-    if (vm.status !== status) await stage.service.edit("setStatus", { vm: vm.id, status });
-    plans.push({ command, vm: vm.id });
-  }
-  return shuffle(plans, random);
 }

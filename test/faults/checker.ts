@@ -130,6 +130,7 @@ export async function readJournal(redis: Redis, namespace: string): Promise<Jour
         command: string;
         target: { id: string; name: string };
         requester: { id: string };
+        via: string;
         channelId: string;
       };
       journal.push({
@@ -138,11 +139,13 @@ export async function readJournal(redis: Redis, namespace: string): Promise<Jour
         target: record.target.id || record.target.name,
         targetName: record.target.name,
         requester: record.requester.id,
+        via: record.via,
         state: fields["state"] ?? "",
         isFinal: fields["final"] === "1",
         attempt: Number(fields["attempt"] ?? 0),
         progress: JSON.parse(fields["progress"] ?? "{}") as Journalled["progress"],
         fields,
+        movedAt: history.map((row) => Number(row.slice(0, row.indexOf(" ")))),
         history: history.map(
           (row) => (JSON.parse(row.slice(row.indexOf(" ") + 1)) as { state: string }).state,
         ),
@@ -167,15 +170,16 @@ async function findLost(
       ({ id, command, state, progress }) =>
         `lost: ${id} ${command} stands in ${state} (${progress.why ?? ""})`,
     );
-  type Delivery = { id: string; payload: { trigger_id?: string } };
-  const deliveries = await askSlack<Delivery[]>(slackControl, "deliveries", "command");
-  const triggers = new Map(deliveries.map(({ id, payload }) => [id, payload.trigger_id]));
+  const marks = new Map([
+    ...(await askSlack<Delivery[]>(slackControl, "deliveries", "command")).map(markOf),
+    ...(await askSlack<Delivery[]>(slackControl, "deliveries", "interaction")).map(markOf),
+  ]);
   const known = new Set(journal.map(({ id }) => id));
   const taken = new Set<string>();
   const unanswered: Asked[] = [];
   for (const ask of asked.filter(({ acked }) => acked)) {
-    const trigger = triggers.get(ask.deliveryId ?? "");
-    const id = trigger ? await redis.get(`{${namespace}}:ask:command:${trigger}`) : null;
+    const mark = marks.get(ask.deliveryId ?? "");
+    const id = mark ? await redis.get(`{${namespace}}:ask:${mark}`) : null;
     if (id !== null && known.has(id)) taken.add(id);
     else unanswered.push(ask);
   }
@@ -199,6 +203,21 @@ async function findLost(
       lost.push(`lost: ${ask.who} asked ${ask.command} ${ask.target} and heard nothing`);
   }
   return lost;
+}
+
+interface Delivery {
+  id: string;
+  payload: {
+    trigger_id?: string;
+    user?: { id: string };
+    view?: { id: string; hash: string };
+  };
+}
+
+/** Under what the bot notes which request a delivery became. */
+function markOf({ id, payload }: Delivery): [deliveryId: string, mark: string] {
+  const { view, user, trigger_id } = payload;
+  return [id, view ? `submission:${view.id}:${view.hash}:${user?.id}` : `command:${trigger_id}`];
 }
 
 /** How many things only this person was told. */

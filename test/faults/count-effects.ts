@@ -5,6 +5,8 @@ export interface Journalled {
   target: string;
   targetName: string;
   requester: string;
+  /** How it was asked for. */
+  via: string;
   state: string;
   isFinal: boolean;
   attempt: number;
@@ -18,6 +20,8 @@ export interface Journalled {
   fields: Record<string, string>;
   /** States, in order, without the first. */
   history: string[];
+  /** When each of them was reached (ms, Redis time). */
+  movedAt: number[];
 }
 
 type Effects = Record<string, unknown>;

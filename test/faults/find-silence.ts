@@ -25,6 +25,7 @@ export function findSilence(
   }
   const findings: string[] = [];
   for (const request of journal) {
+    if (isQuiet(request, said)) continue;
     const wanted = request.isFinal ? "result" : request.state === "unknown" ? "unknown" : undefined;
     if (wanted !== undefined && request.fields["fallback"] === undefined) {
       const found = said.get(`${request.id} ${wanted}`)?.length ?? 0;
@@ -47,4 +48,9 @@ export function findSilence(
       findings.push(`silent: ${id}: ${what} was said ${list.length} times`);
   }
   return findings;
+}
+
+/** What serves another request is told by that one's message, unless its outcome is unknown: then a person is asked. */
+function isQuiet({ id, via, state }: Journalled, said: ReadonlyMap<string, unknown>): boolean {
+  return (via === "safety" || via === "roll") && state !== "unknown" && !said.has(`${id} card`);
 }

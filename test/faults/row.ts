@@ -23,6 +23,8 @@ export interface How {
   seed: number;
   /** How often a fault is repeated where the row counts. */
   times: number;
+  /** How many inputs are made up where the row fuzzes. */
+  cases: number;
 }
 
 export interface Outcome {
@@ -30,6 +32,10 @@ export interface Outcome {
   verdict?: Verdict;
   /** What was wrong, or what was seen. */
   notes: string[];
+  /** What this machine lacks for it, found out when it was to run. It doesn't count as passed. */
+  notRun?: string;
+  /** How long requests stood still that a killed process had in hand (ms). */
+  recoveries?: number[];
 }
 
 export function isRun(row: Row | RowNotRun): row is Row {

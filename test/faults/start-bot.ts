@@ -4,6 +4,8 @@ import { type Child, startChild } from "./child.ts";
 export interface Hit {
   point: string;
   what: string;
+  /** When we heard of it (ms). */
+  at: number;
 }
 
 /** One Gatehouse process under command. */
@@ -22,8 +24,11 @@ export interface Bot extends AsyncDisposable {
   /** Resolves when the process knows the rule. */
   arm(rule: Rule): Promise<void>;
   disarm(): void;
+  /** Steps its wall clock; resolves when it has. */
+  setClock(offMs: number): Promise<void>;
   /** Lets everything that waits at a point go on. */
   go(): void;
+  readonly hits: readonly Hit[];
   /** Resolves when that point was hit (at once if it has been). */
   hit(point: string, timeoutMs?: number): Promise<Hit>;
   kill(): Promise<void>;
@@ -43,10 +48,12 @@ export async function startBot(options: BotOptions): Promise<Bot> {
   let refused: string | undefined;
   let lastWords = "";
   let armed = 0;
+  let steps = 0;
   const child: Child = await startChild("test/faults/bot.ts", [JSON.stringify(options)], (line) => {
     if (typeof line["hit"] === "string")
-      hits.push({ point: line["hit"], what: String(line["what"]) });
+      hits.push({ point: line["hit"], what: String(line["what"]), at: Date.now() });
     if (line["armed"] !== undefined) armed += 1;
+    if (line["clockOffMs"] !== undefined) steps += 1;
     if (typeof line["started"] === "number") port = line["started"];
     if (typeof line["refused"] === "string") refused = line["refused"];
     if (typeof line["ends"] === "string") lastWords = line["ends"];
@@ -104,8 +111,14 @@ export async function startBot(options: BotOptions): Promise<Bot> {
       child.say({ arm: rule });
       await until(() => armed > before || child.isGone(), "armed rule", 10_000);
     },
+    async setClock(offMs) {
+      const before = steps;
+      child.say({ clockOffMs: offMs });
+      await until(() => steps > before || child.isGone(), "step of the clock", 10_000);
+    },
     disarm: () => child.say({ disarm: true }),
     go: () => child.say({ go: true }),
+    hits,
     hit: (point, timeoutMs = 15_000) =>
       until(() => hits.find((one) => one.point === point), `hit of ${point}`, timeoutMs),
     async kill() {

@@ -37,6 +37,7 @@ export const campaignPace: Pace = {
   restartMark: 2500,
   claimWindow: 600,
   staleAfter: 60_000,
+  approvalExpires: 20_000,
 };
 
 /** Slack's limits, scaled: one message per 60 ms and channel instead of one per second, edits likewise. */

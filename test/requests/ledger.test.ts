@@ -34,7 +34,7 @@ describe("the send ledger", () => {
     await second.close();
   });
 
-  it("survives a torn last line", async () => {
+  it("names a torn last line once, and keeps what stands before it", async () => {
     await using here = await folder();
     const first = await openLedger(here.dir, "w-1");
     await first.write(entry("r-1"));
@@ -43,7 +43,12 @@ describe("the send ledger", () => {
     await appendFile(path.join(here.dir, name), '{"request":"r-2","att');
     const second = await openLedger(here.dir, "w-2");
     expect(second.entries().map(({ request }) => request)).toEqual(["r-1"]);
+    expect(second.torn).toEqual([{ file: name, whole: 1, text: '{"request":"r-2","att' }]);
     await second.close();
+    const third = await openLedger(here.dir, "w-3");
+    expect(third.entries()).toHaveLength(1);
+    expect(third.torn).toEqual([]);
+    await third.close();
   });
 
   it("freezes all changes when Redis doesn't know a send, until an administrator has looked", async () => {

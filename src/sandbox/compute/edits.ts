@@ -1,5 +1,11 @@
 import { digestOf } from "./random.ts";
-import { boot, type SandboxProject, type SandboxVm, type VmSpecs } from "./records.ts";
+import {
+  boot,
+  measurementOf,
+  type SandboxProject,
+  type SandboxVm,
+  type VmSpecs,
+} from "./records.ts";
 import type { NewSandboxProject, World } from "./world.ts";
 
 /**
@@ -63,6 +69,22 @@ export function createEdits(world: World) {
       world.removeVm(old);
       const { name, projectId, specs, attested } = old;
       return world.addVm({ name, projectId, specs, attested }).id;
+    },
+
+    /** Somebody else takes a snapshot: the API never shows it, but takes its id. */
+    addSnapshot({ vm, name }: { vm: string; name: string }): string {
+      const of = findVm(vm);
+      const snapshot = {
+        id: world.newId("snap"),
+        vmId: of.id,
+        name,
+        specs: of.specs,
+        content: of.content,
+        measurement: measurementOf(of),
+        createdAt: Date.now(),
+      };
+      world.snapshots.set(snapshot.id, snapshot);
+      return snapshot.id;
     },
 
     removeVm: ({ vm }: { vm: string }): void => world.removeVm(findVm(vm)),

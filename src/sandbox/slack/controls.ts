@@ -2,6 +2,7 @@ import type { DeliveryKind } from "./deliveries.ts";
 import { fieldsOf, isFields, textOf } from "./fields.ts";
 import type { RateLimits } from "./rate-limits.ts";
 import type { SandboxSlack } from "./sandbox-slack.ts";
+import { seenView } from "./seen-by.ts";
 import type { Storm } from "./weather.ts";
 
 /**
@@ -14,6 +15,8 @@ export function controlsOf(slack: SandboxSlack): Record<string, (...args: never[
     act: (who: string, action: string, ...args: unknown[]) =>
       invoke(slack.person(who), action, args),
     seen: (who: string) => slack.seenBy(who),
+    /** What `seen` says of open modals, without the channels: small, however long the day was. */
+    modals: (who: string) => (slack.workspace.modals.get(slack.person(who).id) ?? []).map(seenView),
     /** Waits for a change after `version`, at most `waitMs`; answers with the version then. */
     changed: async (version: number, waitMs: number) => {
       const { changes } = slack.workspace;

@@ -1,7 +1,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { startApprovers } from "../approvers.ts";
 import type { Rule } from "../bot.ts";
-import { fresh, type How, judged, kindsOf, onStage, type Outcome, type Row } from "../row.ts";
+import { looking } from "../looking.ts";
+import { fillSlack, people } from "../people.ts";
+import { leavesNoTrace, prepareWish, shares } from "../plan.ts";
+import { randomFrom } from "../random.ts";
+import { recoveries } from "../recovery.ts";
+import { type How, judged, onStage, type Outcome, type Row } from "../row.ts";
 import type { Stage } from "../stage.ts";
+import type { Hit } from "../start-bot.ts";
+import { type Wish, wishFor } from "../wishes.ts";
 
 /** Kills so many at once; each is a process of its own. */
 const batch = 6;
@@ -30,6 +38,11 @@ const points: readonly (readonly [
   ["P9c", "posted", "worker", "posted, before that is noted"],
 ];
 
+/** What a round is given to meet all its kills (ms). */
+const roundMs = 6000;
+/** How many wishes each person has in a round, at most. */
+const mostWishes = 4;
+
 async function killAt(
   stage: Stage,
   how: How,
@@ -37,59 +50,84 @@ async function killAt(
   role: "worker" | "gateway",
   more: Partial<Rule>,
 ): Promise<Outcome> {
-  const take = fresh(stage);
-  let n = 0;
+  await fillSlack(stage);
+  const isPost = point.startsWith("post");
+  const nextWish = await wishesInTurn(stage, how.seed, isPost);
+  const approvers = startApprovers(stage, randomFrom(how.seed), { denied: 0, unanswered: 0 });
+  const hits: Hit[] = [];
   // Long enough on the wire that a kill finds it there
   if (more.afterMs) await stage.service.weather({ match: "writes", slowMs: 120 });
   const steady = await stage.addBot(role === "worker" ? "gateway" : "worker", { slot: "steady" });
-  if (point.startsWith("post")) await steady.stop();
+  if (isPost) await steady.stop();
   const most = 4 * Math.ceil(how.times / batch);
   for (let round = 0; stage.faults < how.times && round < most; round++) {
     const size = Math.min(batch, how.times - stage.faults);
     const doomed = await Promise.all(
       Array.from({ length: size }, (_, at) => stage.addBot(role, { slot: `doomed-${at}` })),
     );
-    for (const bot of doomed) await bot.arm({ point, do: "kill", ...more });
-    const asking = point.startsWith("post")
-      ? await stage.addBot("gateway", { slot: "asking" })
-      : undefined;
     // With posts the gateway delivers too: it must not take the work from those that are to die
-    if (asking) await asking.arm({ point, do: "kill", ...more });
-    const kinds = kindsOf(stage);
-    const type = async () => {
-      const command = kinds[n++ % kinds.length] ?? "vm stop";
-      const vm = await take(command);
-      for (let tries = 0; tries < 20; tries++) {
-        if ((await stage.ask(command, vm)).acked) return;
-        await sleep(30);
-      }
-    };
-    for (let tries = 0; tries < 5 && doomed.some((bot) => !bot.isGone()); tries++) {
-      const alive = doomed.filter((bot) => !bot.isGone());
-      if (role === "gateway") for (const _ of alive) await type();
-      else await Promise.all(alive.map(() => type().catch(() => undefined)));
-      await Promise.race([Promise.all(doomed.map((bot) => bot.exited)), sleep(1200)]);
-    }
-    stage.faults += [...doomed, asking].filter((bot) => bot?.isGone()).length;
-    const [after, listening] = await Promise.all([
+    if (isPost) doomed.push(await stage.addBot("gateway", { slot: "asking" }));
+    for (const bot of doomed) await bot.arm({ point, do: "kill", ...more });
+    const isOver = () => doomed.every((bot) => bot.isGone());
+    const asking = people.slice(0, size).map(async (who) => {
+      for (let n = 0; n < mostWishes && !isOver(); n++)
+        await wishFor(stage, await nextWish(), { who, channel: "ops" });
+    });
+    await Promise.race([Promise.all(doomed.map((bot) => bot.exited)), sleep(roundMs)]);
+    stage.faults += doomed.filter((bot) => bot.isGone()).length;
+    const after = await Promise.all([
       stage.addBot(role, { slot: "after" }),
-      asking ? stage.addBot("gateway", { slot: "listening" }) : undefined,
+      ...(isPost ? [stage.addBot("gateway", { slot: "listening" })] : []),
     ]);
+    await Promise.all(asking);
     await Promise.all(doomed.map((bot) => bot.kill()));
-    await asking?.kill();
+    for (const bot of doomed) hits.push(...bot.hits);
     await stage.quiet(45_000);
-    await Promise.all([after.kill(), listening?.kill()]);
+    await settleDrafts(stage);
+    await Promise.all(after.map((bot) => bot.kill()));
   }
+  await approvers.end();
   const verdict = await stage.check();
-  const unknowns = (await stage.journal()).filter(({ state }) => state === "unknown");
-  return judged(
-    verdict,
-    [
-      ["every kill was made", stage.faults >= how.times],
-      ["only restarts may be unknown", unknowns.every(({ command }) => command === "vm restart")],
-    ],
-    { mayBeUnknown: role === "worker" && !point.startsWith("post") },
+  const journal = await stage.journal();
+  const unexpected = journal.filter(
+    ({ state, command }) => state === "unknown" && !leavesNoTrace(command),
   );
+  return {
+    ...judged(
+      verdict,
+      [
+        ["every kill was made", stage.faults >= how.times],
+        [
+          `only what leaves no trace may be unknown (${unexpected.map(({ command }) => command).join(", ")})`,
+          unexpected.length === 0,
+        ],
+      ],
+      { mayBeUnknown: role === "worker" && !isPost },
+    ),
+    recoveries: recoveries(hits, journal),
+  };
+}
+
+/** Requests of all commands, one after the other; those without a dialog where nobody could be there to show one. */
+async function wishesInTurn(
+  stage: Stage,
+  seed: number,
+  withoutDialog: boolean,
+): Promise<() => Promise<Wish>> {
+  const vms = (await stage.service.vms()).map(({ id, status }) => ({ id, status }));
+  const random = randomFrom(seed);
+  const direct = ["vm start", "vm stop", "vm restart", "vm snapshot"];
+  const commands = withoutDialog ? direct : shares.map(([command]) => command);
+  let n = 0;
+  return () => prepareWish(stage, commands[n % commands.length] ?? "", n++, vms, random);
+}
+
+/** What waits for approval waits for somebody who presses, not for the process that starts next. */
+async function settleDrafts(stage: Stage): Promise<void> {
+  const drafts = async () =>
+    (await stage.journal()).some(({ state }) => state === "draft") ? undefined : true;
+  await looking(drafts, 30_000, async () => "some still wait for approval");
+  await stage.quiet(45_000);
 }
 
 export const killRows: Row[] = points.map(([id, point, role, what, more = {}]) => ({

@@ -1,0 +1,95 @@
+import { describe, expect, it, vi } from "vitest";
+import { startHeart } from "../../src/jobs/heart.ts";
+import { createQueues } from "../../src/jobs/queues.ts";
+import { createRescue } from "../../src/jobs/rescue.ts";
+import { type Jobs, startWorkers } from "../../src/jobs/worker.ts";
+import { silentLog } from "../../src/log.ts";
+import { connectRedis } from "../../src/redis.ts";
+import { testRedis } from "../support/with-redis.ts";
+
+const log = silentLog();
+
+/** A worker whose step never ends, and the queue it took its job from. */
+async function stuckWorker() {
+  const { redis, key, url, [Symbol.asyncDispose]: leave } = await testRedis();
+  const queues = createQueues(redis, key.prefix);
+  const connections = await Promise.all([1, 2].map(() => connectRedis(url, "worker", log)));
+  const taken: string[] = [];
+  const stuck = Promise.withResolvers<void>();
+  const over = Promise.withResolvers<void>();
+  const workers: Jobs[] = [];
+  const work = (at: number, advance: (id: string) => Promise<{ is: "ended" }>) => {
+    const [one, two] = connections;
+    const connection = at === 0 ? one : two;
+    if (!connection) throw new Error("no connection");
+    const options = { concurrency: 1, lockMs: 60_000, canary: () => undefined, log };
+    const jobs = startWorkers({
+      ...options,
+      connection,
+      prefix: key.prefix,
+      advance,
+      watch: async () => ({ is: "ended" }),
+    });
+    workers.push(jobs);
+    jobs.begin();
+    return jobs;
+  };
+  const first = work(0, async (id) => {
+    taken.push(`first ${id}`);
+    stuck.resolve();
+    await over.promise;
+    return { is: "ended" };
+  });
+  await queues.wake("r-1");
+  await stuck.promise;
+  return {
+    redis,
+    key,
+    queues,
+    taken,
+    first,
+    second: (done: () => void) =>
+      work(1, async (id) => {
+        taken.push(`second ${id}`);
+        done();
+        return { is: "ended" };
+      }),
+    async [Symbol.asyncDispose]() {
+      over.resolve();
+      await Promise.all(workers.map((jobs) => jobs.close(2000)));
+      await queues.close();
+      for (const connection of connections) connection.disconnect();
+      await leave();
+    },
+  };
+}
+
+describe("what a worker had in hand", () => {
+  it("is rung for anew as soon as its heart has stopped, long before the queue's own lock runs out", async () => {
+    await using it = await stuckWorker();
+    const { redis, queues } = it;
+    const rescue = createRescue(redis, async (id) => !it.first.ids.includes(id));
+    const { promise, resolve } = Promise.withResolvers<void>();
+    it.second(resolve);
+    expect(await queues.forEach(rescue)).toBe(1);
+    await promise;
+    expect(it.taken).toEqual(["first r-1", "second r-1"]);
+    // Both are over then: nothing is left in the queue
+    await vi.waitFor(async () =>
+      expect(await queues.counts()).toMatchObject({ waiting: 0, active: 0, delayed: 0 }),
+    );
+  });
+
+  it("stays with it while its heart beats, and is rung for once when two look at the same time", async () => {
+    await using it = await stuckWorker();
+    const { redis, key, queues } = it;
+    const heart = await startHeart({ redis, key, workerId: "w-1", beatMs: 10_000, log });
+    await heart.beatFor(it.first.ids);
+    const rescue = createRescue(redis, heart.isAlive);
+    expect(await queues.forEach(rescue)).toBe(0);
+    await heart.close();
+    const sums = await Promise.all([1, 2, 3].map(() => queues.forEach(rescue)));
+    expect(sums.reduce((sum, rescued) => sum + rescued)).toBe(1);
+    expect(await queues.counts()).toMatchObject({ waiting: 1, active: 0 });
+  });
+});
