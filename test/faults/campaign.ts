@@ -51,7 +51,7 @@ export async function runCampaign(options: {
   const began = performance.now();
   await using stage = await startStage({
     seed,
-    vms: operations,
+    vms: Math.ceil(operations * 1.06),
     pace: campaignPace,
     workers: 0,
     gateways: 0,
@@ -60,7 +60,8 @@ export async function runCampaign(options: {
     transitionMs: [250, 500],
   });
   await fillSlack(stage);
-  const wishes = await planWishes(stage, operations, random);
+  // Some are refused by their dialog, because of the request before
+  const wishes = await planWishes(stage, Math.ceil(operations * 1.06), random);
   const crew = await startCrew(stage, {
     workers: 3,
     gateways: 2,
@@ -91,7 +92,7 @@ export async function runCampaign(options: {
   const askers = people.map(async (who) => {
     for (;;) {
       const wish = wishes[next++];
-      if (!wish) return;
+      if (!wish || stage.asked.length >= operations) return;
       while (running > mostRunning) await sleep(50);
       const channel = channels[Math.floor(random() * channels.length)] ?? "ops";
       if (!(await wishFor(stage, wish, { who, channel }))) refused += 1;

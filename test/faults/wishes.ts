@@ -29,6 +29,7 @@ export async function wishFor(
   const place = wish.command === "project create" ? "" : wish.target;
   const words = [`/${wish.command}`, place, wish.flags ?? ""].filter((part) => part !== "");
   for (let tries = 0; tries < mostTries; tries++) {
+    const typedAt = Date.now();
     const typed = await stage.slack.act(who, "types", channel, words.join(" "));
     if (!typed.acked) {
       await sleep(200);
@@ -39,6 +40,7 @@ export async function wishFor(
     await stage.slack.act(who, "closes", { all: true }).catch(() => undefined);
     if (filledIn.is === "refused") return undefined;
     if (filledIn.is === "taken") return remember(stage, wish, who, filledIn.deliveryId);
+    if (await wasRefused(stage, who, channel, typedAt)) return undefined;
   }
   throw new Error(`${who} typed ${words.join(" ")} ${mostTries} times in vain`);
 }
@@ -52,6 +54,21 @@ function remember(
   const asked: Asked = { who, command, target, acked: true, deliveryId };
   stage.asked.push(asked);
   return asked;
+}
+
+/** In words to this person alone, in place of the dialog. A button to go on with is no refusal: it came too late. */
+async function wasRefused(
+  stage: Stage,
+  who: string,
+  channel: string,
+  since: number,
+): Promise<boolean> {
+  const { channels } = await stage.slack.seen(who);
+  const messages = channels.find(({ name }) => name === channel)?.messages ?? [];
+  return messages.some(
+    ({ ephemeral, ts, text }) =>
+      ephemeral && Number(ts) * 1000 >= since && !text.includes("Please press the button"),
+  );
 }
 
 type FilledIn = { is: "taken"; deliveryId: string | undefined } | { is: "refused" | "gone" };
