@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { runCampaign } from "./campaign.ts";
 import { lineOf } from "./checker.ts";
+import { leavesNoTrace, shares } from "./plan.ts";
 
 describe("a hundred requests while workers die", () => {
   it("does nothing twice, loses nothing and misreports nothing", { timeout: 120_000 }, async () => {
@@ -11,7 +12,10 @@ describe("a hundred requests while workers die", () => {
     expect(crashes).toEqual([]);
     expect(frozen).toBeUndefined();
     expect(verdict.faults).toBeGreaterThan(5);
-    const unknown = Object.keys(verdict.ends).filter((end) => end.endsWith(" unknown"));
-    expect(unknown.filter((end) => !end.startsWith("vm restart"))).toEqual([]);
+    const ends = Object.keys(verdict.ends);
+    const unknown = ends.filter((end) => end.endsWith(" unknown"));
+    expect(unknown.filter((end) => !leavesNoTrace(end.replace(/ unknown$/, "")))).toEqual([]);
+    for (const [command] of shares)
+      expect(ends.some((end) => end.startsWith(`${command} `)), command).toBe(true);
   });
 });

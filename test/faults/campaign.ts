@@ -75,6 +75,7 @@ export async function runCampaign(options: {
   crew.begin();
 
   let next = 0;
+  let asking = 0;
   let refused = 0;
   let told = performance.now();
   const openKey = `{${stage.namespace}}:requests:open`;
@@ -91,11 +92,18 @@ export async function runCampaign(options: {
   }, 120);
   const askers = people.map(async (who) => {
     for (;;) {
+      if (stage.asked.length >= operations) return;
+      if (stage.asked.length + asking >= operations) {
+        await sleep(50);
+        continue;
+      }
       const wish = wishes[next++];
-      if (!wish || stage.asked.length >= operations) return;
+      if (!wish) return;
+      asking += 1;
       while (running > mostRunning) await sleep(50);
       const channel = channels[Math.floor(random() * channels.length)] ?? "ops";
       if (!(await wishFor(stage, wish, { who, channel }))) refused += 1;
+      asking -= 1;
       if (performance.now() - told > 10_000) {
         told = performance.now();
         const open = await stage.redis.zcard(openKey);

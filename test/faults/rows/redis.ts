@@ -2,6 +2,7 @@ import { cp, mkdir } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { startRedis } from "../../../src/sandbox/ensure-redis.ts";
+import { revive } from "../revive.ts";
 import {
   askEach,
   type Expectation,
@@ -16,11 +17,6 @@ import {
 import { type Stage, startStage } from "../stage.ts";
 
 /** The same data on the same port; what was there is kept. */
-async function revive(stage: Stage, args: readonly string[] = []): Promise<void> {
-  const { dir, port } = stage.redisServer;
-  stage.redisServer = await startRedis({ dir, port, args });
-}
-
 const freezeOf = (stage: Stage) => stage.redis.get(`{${stage.namespace}}:freeze`);
 
 /** How many sends that the journal forgot were written into the audit trail. */

@@ -1,0 +1,75 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { startApprovers } from "../approvers.ts";
+import { looking } from "../looking.ts";
+import { channels, fillSlack, people } from "../people.ts";
+import { planWishes } from "../plan.ts";
+import { randomFrom } from "../random.ts";
+import { revive } from "../revive.ts";
+import { judged, onStage, type Row } from "../row.ts";
+import type { Stage } from "../stage.ts";
+import { wishFor } from "../wishes.ts";
+
+const awayMs = 60_000;
+/** How often people try while nothing works. */
+const tryMs = 2000;
+
+/** A long outage while people ask for everything that changes something. */
+export const redisOutageRows: Row[] = [
+  {
+    id: "R8b",
+    what: "Redis is killed under load and stays away for 60 s; people go on asking",
+    run: ({ seed }) =>
+      onStage(
+        { seed, workers: 2, vms: 80, pace: { staleAfter: 150_000, approvalExpires: 150_000 } },
+        async (stage) => {
+          await fillSlack(stage);
+          const random = randomFrom(seed);
+          const wishes = await planWishes(stage, 60, random);
+          const approvers = startApprovers(stage, random, { denied: 0, unanswered: 0 });
+          let isDown = false;
+          const asking = people.map(async (who, at) => {
+            const channel = channels[at] ?? "ops";
+            for (let n = at; n < wishes.length && !isDown; n += people.length) {
+              const wish = wishes[n];
+              if (wish) await wishFor(stage, wish, { who, channel });
+            }
+          });
+          await sleep(2500);
+          isDown = true;
+          await stage.redisServer.kill();
+          stage.faults += 1;
+          const refused = await askInVain(stage);
+          await revive(stage);
+          await Promise.all(asking);
+          await stage.quiet(90_000);
+          const drafts = async () =>
+            (await stage.journal()).some(({ state }) => state === "draft") ? undefined : true;
+          await looking(drafts, 30_000, async () => "some still wait for approval");
+          await stage.quiet(60_000);
+          await approvers.end();
+          return judged(
+            await stage.check(),
+            [
+              ["no process ended", stage.bots.every((bot) => !bot.isGone())],
+              ["people were told that nothing was done", refused > 0],
+            ],
+            { mayBeUnknown: true, notes: [`${refused} times “nothing was done”`] },
+          );
+        },
+      ),
+  },
+];
+
+/** Olivia asks until the time is over; resolves with how often she was told that nothing was done. */
+async function askInVain(stage: Stage): Promise<number> {
+  const vm = (await stage.service.vms()).at(-1)?.id ?? "";
+  const end = performance.now() + awayMs;
+  while (performance.now() < end) {
+    await stage.slack.act("olivia", "types", "ops", `/vm restart ${vm}`);
+    await sleep(tryMs);
+  }
+  const { channels: seen } = await stage.slack.seen("olivia");
+  return seen
+    .flatMap(({ messages }) => messages)
+    .filter(({ ephemeral, text }) => ephemeral && text.includes("nothing was done")).length;
+}
