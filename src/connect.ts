@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { commands } from "./commands/index.ts";
 import type { Compute } from "./compute/compute.ts";
 import { createCompute } from "./compute/create-compute.ts";
+import { signOfService } from "./compute/errors.ts";
 import type { Config } from "./config.ts";
 import { UserError } from "./errors.ts";
 import { createInventory } from "./inventory/create-inventory.ts";
@@ -23,6 +24,8 @@ import { afterwards } from "./requests/afterwards.ts";
 import { createStore, type Store } from "./requests/store.ts";
 import { createRollStore, type RollStore } from "./rolls/store.ts";
 import { createAddendum } from "./requests/addendum.ts";
+import { patienceFor } from "./outages/outage.ts";
+import { createWatch, type Watch } from "./outages/watch.ts";
 import { startAnnouncer } from "./slack/announce.ts";
 import { type Delivery, startDelivery } from "./slack/deliver.ts";
 import { type BotIdentity, readIdentity } from "./slack/identity.ts";
@@ -32,7 +35,7 @@ import { sendPicture } from "./slack/picture.ts";
 import { createPoster } from "./slack/post.ts";
 import { isChange, type Talk } from "./slack/talk.ts";
 import { startRollDelivery } from "./slack/roll-delivery.ts";
-import { createWeb, type Web } from "./slack/web.ts";
+import { createWeb, signOfSlack, type Web } from "./slack/web.ts";
 import { createTelemetry, type Telemetry } from "./telemetry.ts";
 
 /** What every role needs: the connections, and what is kept and said through them. */
@@ -55,6 +58,7 @@ export interface Connected {
   delivery: Delivery;
   tell: Talk["tell"];
   announce: ReturnType<typeof startAnnouncer>["announce"];
+  watch: Watch;
   at(point: string, what: string): Promise<void>;
   /** What is opened first is closed last. */
   opened<T>(thing: T, stop: (thing: T) => Promise<unknown>): T;
@@ -78,6 +82,10 @@ export async function connect(
   if (redisCheck.kind === "volatile" && !redisCheck.allowed) {
     throw new UserError(redisCheck.sentence);
   }
+  const watch = createWatch(
+    patienceFor(timing.outageMs),
+    async ({ userId, teamId }) => (await people.person(userId, teamId)).name,
+  );
   const web = createWeb({
     token: config.slack.botToken,
     apiUrl: config.slack.apiUrl,
@@ -85,6 +93,7 @@ export async function connect(
     onCall: (method, outcome, ms) => {
       telemetry.slackCalls.inc({ method, outcome });
       telemetry.slackSeconds.observe({ method }, ms / 1000);
+      watch.saw("slack", signOfSlack(method, outcome));
     },
   });
   const identity = await identify(web, config);
@@ -100,9 +109,10 @@ export async function connect(
       baseUrl: config.compute.url,
       apiKey: config.compute.apiKey,
       timeoutMs: timing.httpTimeoutMs,
-      onCall: ({ endpoint, kind, durationMs }) => {
+      onCall: ({ endpoint, kind, reason, durationMs }) => {
         telemetry.computeCalls.inc({ endpoint, outcome: kind ?? "ok" });
         telemetry.computeSeconds.observe({ endpoint }, durationMs / 1000);
+        watch.saw("service", signOfService(endpoint, kind, reason));
       },
     }),
     (it) => it.close(),
@@ -191,6 +201,7 @@ export async function connect(
     delivery,
     tell,
     announce: announcer.announce,
+    watch,
     at,
     opened,
   };

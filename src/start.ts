@@ -5,6 +5,7 @@ import { startHealth } from "./health.ts";
 import type { Log } from "./log.ts";
 import { type Gateway, startGateway } from "./slack/gateway.ts";
 import type { PaceLimits } from "./slack/pace.ts";
+import { startOutages } from "./start-outages.ts";
 import { startTrail } from "./start-trail.ts";
 import { startWorker } from "./start-worker.ts";
 import { createStatus } from "./status.ts";
@@ -52,7 +53,8 @@ export async function start(
       namespace: options.namespace,
       slackPace: options.slackPace,
     });
-    const status = createStatus(on);
+    const outages = startOutages(on);
+    const status = createStatus({ ...on, outages });
     let wedged: string | undefined;
     if (config.role !== "gateway") {
       await startWorker(on, (why) => {

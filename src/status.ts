@@ -1,6 +1,9 @@
 import type { Inventory } from "./inventory/inventory.ts";
 import type { Queues } from "./jobs/queues.ts";
 import { messageOf } from "./errors.ts";
+import { partNames } from "./outages/outage.ts";
+import type { OutageStore } from "./outages/store.ts";
+import type { Watch } from "./outages/watch.ts";
 import type { RedisCheck, RedisClient } from "./redis.ts";
 import type { StatusLine } from "./registry/define.ts";
 import type { Store } from "./requests/store.ts";
@@ -26,6 +29,8 @@ export function createStatus(on: {
   inventory: Inventory;
   store: Store;
   queues: Queues;
+  outages: Pick<OutageStore, "state">;
+  watch: Pick<Watch, "redisAwayMs">;
 }): Status {
   let slack: { at: number; problem: string | undefined } | undefined;
 
@@ -92,6 +97,31 @@ export function createStatus(on: {
     };
   }
 
+  /** What is away now and since when, or what was away last. */
+  async function outagesLine(): Promise<StatusLine> {
+    const awayMs = on.watch.redisAwayMs();
+    if (awayMs !== undefined)
+      return {
+        name: "Outages",
+        ok: false,
+        detail: `Redis has been away for ${duration(awayMs)}. What was refused is told when it is back.`,
+      };
+    const [{ open, last }, now] = await Promise.all([on.outages.state(), on.store.now()]);
+    const away = open.map(
+      ({ part, since }) => `${partNames[part]} has been away for ${duration(now - since)}`,
+    );
+    if (away.length > 0)
+      return {
+        name: "Outages",
+        ok: false,
+        detail: `${away.join("; ")}. Each channel is told afterwards what ran and what did not.`,
+      };
+    const told = last
+      ? `none now; ${partNames[last.part]} was away for ${duration(last.until - last.since)}, until ${duration(now - last.until)} ago`
+      : "none";
+    return { name: "Outages", ok: true, detail: told };
+  }
+
   return {
     async lines() {
       const slackWhy = await slackProblem();
@@ -105,12 +135,13 @@ export function createStatus(on: {
         inventoryLine(),
         changesLine(),
         workLine(),
+        outagesLine(),
       ]);
       const read = rows.map((row, index): StatusLine =>
         row.status === "fulfilled"
           ? row.value
           : {
-              name: ["Redis", "Compute service", "Changes", "Work"][index] ?? "",
+              name: ["Redis", "Compute service", "Changes", "Work", "Outages"][index] ?? "",
               ok: false,
               detail: messageOf(row.reason),
             },

@@ -8,7 +8,7 @@ export function inventoryAge(
 ): Markdown {
   if (refreshedAt === undefined) return md`⚠️ The service has not been read yet.`;
   const age = md`Names read ${duration(Math.max(1000, now - refreshedAt))} ago.`;
-  const old = stale ? md` ⚠️ The service does not answer, so this may be old.` : md``;
+  const old = stale ? md` ⚠️ Nothing newer could be read, so this may be old.` : md``;
   if (unread.length === 0) return md`${age}${old}`;
   const shown = unread.slice(0, 5).join(", ");
   return md`${age}${old} ⚠️ Not readable: ${shown}${unread.length > 5 ? ` and ${unread.length - 5} more` : ""}.`;

@@ -125,6 +125,13 @@ async function refused(
       );
       return ended;
     }
+    // What it is busy with may be our own first call, come late after all: reads tell
+    if ((claimed.progress.resent ?? 0) > 0) {
+      const why = "sent again, the service says that its state does not allow it";
+      await moveOwn(claimed, { state: "unclear", learned, why }, by);
+      await by.watch(watchKeyOf(claimed.record), true);
+      return ended;
+    }
   }
   const why = answer.serviceMessage
     ? `the service refused: ${answer.serviceMessage}`

@@ -18,11 +18,10 @@ export async function checkLedger(
   const entries = all.slice(Math.max(0, all.length - newest));
   for (let start = 0; start < entries.length; start += 500) {
     const page = entries.slice(start, start + 500);
-    const found = await store.getMany([...new Set(page.map(({ request }) => request))]);
-    const attempts = new Map(found.map((request) => [request.record.id, request]));
+    const attempts = await store.attemptsOf([...new Set(page.map(({ request }) => request))]);
     for (const entry of page) {
-      const request = attempts.get(entry.request);
-      const isBehind = request === undefined || request.attempt < entry.attempt;
+      const attempt = attempts.get(entry.request);
+      const isBehind = attempt === undefined || attempt < entry.attempt;
       // Claimed but standing before the claim again: the journal forgot the send
       if (isBehind) behind.push(entry);
     }

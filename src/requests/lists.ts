@@ -44,6 +44,10 @@ export function createLists(
       return redis.zrevrange(list, 0, most - 1);
     },
 
+    /** Those asked for between these times (Redis, ms), newest first. */
+    idsAskedBetween: (from: number, to: number, most: number): Promise<string[]> =>
+      redis.zrevrangebyscore(key("requests", "recent"), to, from, "LIMIT", 0, most),
+
     watchedIds: (watchKey: string): Promise<string[]> => redis.smembers(key("watch", watchKey)),
 
     /** Who holds the target of this request, if anybody does. */

@@ -18,6 +18,12 @@ export function createOutbox(redis: RedisClient, key: Keys) {
       await runDeliverLater([key("outbox")], [id, Math.ceil(inMs)]);
     },
     outboxDepth: (): Promise<number> => redis.zcard(key("outbox")),
+    /** Which of these Slack has not been told everything of. */
+    async undelivered(ids: readonly string[]): Promise<Set<string>> {
+      if (ids.length === 0) return new Set();
+      const due = await redis.zmscore(key("outbox"), ...ids);
+      return new Set(ids.filter((_, index) => due[index] !== null));
+    },
     /** Sets one field unless it is another by now than the one that was read ("" for none); false then. */
     markDelivered: async (
       id: string,

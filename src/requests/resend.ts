@@ -6,9 +6,11 @@ import type { Performing } from "./performing.ts";
  * a successor can't know whether the first call is still on its way (reliability.md, P13).
  */
 export async function resendOwn(by: Performing): Promise<void> {
-  const requests = await by.store.getMany([...by.mine]);
+  // Others come while these are read
+  const ids = [...by.mine];
+  const requests = await by.store.getMany(ids);
   const present = new Set(requests.map(({ record }) => record.id));
-  for (const id of by.mine) if (!present.has(id)) by.mine.delete(id);
+  for (const id of ids) if (!present.has(id)) by.mine.delete(id);
   for (const request of requests) {
     const { id } = request.record;
     if (request.final || request.owner !== by.workerId) {
@@ -16,7 +18,6 @@ export async function resendOwn(by: Performing): Promise<void> {
       continue;
     }
     if (request.state !== "not-applied") continue;
-    by.mine.delete(id);
     // What was learned of the first call says nothing about the second
     const {
       reservedFor: _r,
@@ -36,6 +37,8 @@ export async function resendOwn(by: Performing): Promise<void> {
       why: "nothing happened: it is sent once more",
     });
     if (moved.is !== "moved") continue;
+    // Not before the move: the sweeper gives up what nobody here is going to send again
+    by.mine.delete(id);
     const next = await advance(id, by);
     if (next.is === "wait") await by.wake(id);
   }

@@ -51,10 +51,28 @@ export function createSwitches(redis: RedisClient, key: Keys) {
     async noteMissingSends(ids: readonly string[]): Promise<void> {
       if (ids.length > 0) await redis.sadd(key("sends", "missing"), ...ids);
     },
+    /** How often each was claimed, whatever version wrote it. What isn't there is left out. */
+    async attemptsOf(ids: readonly string[]): Promise<ReadonlyMap<string, number>> {
+      const pipeline = redis.pipeline();
+      for (const id of ids) pipeline.hget(key("request", id), "attempt");
+      const answers = (await pipeline.exec()) ?? [];
+      const found = new Map<string, number>();
+      for (const [at, [error, attempt]] of answers.entries()) {
+        // What could not be read is not what isn't there
+        if (error) throw error;
+        if (typeof attempt === "string") found.set(ids[at] ?? "", Number(attempt));
+      }
+      return found;
+    },
     async lookedAt(ids: readonly string[]): Promise<Set<string>> {
       if (ids.length === 0) return new Set();
       const found = await redis.smismember(key("sends", "looked-at"), ...ids);
       return new Set(ids.filter((_, index) => found[index] === 1));
+    },
+
+    /** True for the first who asks, whichever process: what may happen once in this time. */
+    async useOnce(name: string, forMs: number): Promise<boolean> {
+      return (await redis.set(key("used", name), "1", "PX", forMs, "NX")) !== null;
     },
 
     async throttle(forMs: number): Promise<void> {

@@ -1,10 +1,11 @@
 import type { Log } from "../log.ts";
 import type { Message } from "../messages/message.ts";
 import { defineScript, type Keys, type RedisClient } from "../redis.ts";
+import { redisNow } from "../requests/redis-now.ts";
 import * as scripts from "../requests/scripts.ts";
 import type { Pace } from "./pace.ts";
 import { type Picture, withPicture } from "./picture.ts";
-import { createPostOnce, unreadyPicture } from "./post-once.ts";
+import { createPostOnce, isSaid, unreadyPicture } from "./post-once.ts";
 import type { Web } from "./web.ts";
 
 /** A message that belongs to no request: a freeze, an alarm, the head of the audit trail, a digest. */
@@ -56,9 +57,12 @@ export function startAnnouncer(options: {
   const noticeKey = (id: string) => key("notice", id);
   const runTakeDue = defineScript(redis, "gatehouseTakeNotices", scripts.takeDue);
   const runAnnounce = defineScript(redis, "gatehouseAnnounce", announceScript);
+  const runMark = defineScript(redis, "gatehouseMarkNotice", scripts.markDelivered);
   const postOnce = createPostOnce({
     ...options,
     remember: async (id, fields) => void (await redis.hset(noticeKey(id), fields)),
+    mark: async (id, ...marked) => (await runMark([noticeKey(id)], marked)) === 1,
+    now: () => redisNow(redis),
   });
   let isClosed = false;
   let timer: NodeJS.Timeout | undefined;
@@ -66,7 +70,8 @@ export function startAnnouncer(options: {
 
   async function deliver(id: string): Promise<void> {
     const fields = await redis.hgetall(noticeKey(id));
-    if (!fields["notice"]) return void (await redis.zrem(key("notices"), id));
+    if (!fields["notice"] || isSaid(fields["said:notice"]))
+      return void (await redis.zrem(key("notices"), id));
     const notice = JSON.parse(fields["notice"]) as Notice;
     const fileId = notice.picture ? fields["picture"] : noPicture;
     if (notice.picture && fileId === undefined) return sendAhead(id, notice.picture);
@@ -80,8 +85,7 @@ export function startAnnouncer(options: {
       said: { notice: fields["said:notice"] ?? "" },
     };
     const posted = await postOnce(subject, "notice", message, notice);
-    if (posted.is === "later")
-      return void (await redis.zadd(key("notices"), Date.now() + posted.ms, id));
+    if (posted.is === "later") return comeBack(id, posted.ms);
     if (posted.is === "closed" && posted.error === unreadyPicture) return offerAgain(id);
     if (posted.is === "closed")
       log.error("notice.nowhere-to-say", { notice: id, error: posted.error });
@@ -92,13 +96,18 @@ export function startAnnouncer(options: {
   async function sendAhead(id: string, picture: Picture): Promise<void> {
     const fileId = await options.sendPicture?.(picture);
     await redis.hset(noticeKey(id), "picture", fileId ?? noPicture);
-    await redis.zadd(key("notices"), Date.now(), id);
+    await comeBack(id, 0);
   }
 
   async function offerAgain(id: string): Promise<void> {
     const offers = await redis.hincrby(noticeKey(id), "offers", 1);
     if (offers >= mostOffers) await redis.hset(noticeKey(id), "picture", noPicture);
-    await redis.zadd(key("notices"), Date.now() + unreadyMs, id);
+    await comeBack(id, unreadyMs);
+  }
+
+  /** By the clock that says what is due: ours may be hours ahead, and it would wait for as long. */
+  async function comeBack(id: string, inMs: number): Promise<void> {
+    await redis.zadd(key("notices"), (await redisNow(redis)) + Math.ceil(inMs), id);
   }
 
   async function round(): Promise<void> {

@@ -16,6 +16,7 @@ import { restartCallback, restartChosen, shortcut } from "./shortcuts.ts";
 import { suggest } from "./suggest.ts";
 import type { Talk } from "./talk.ts";
 import { settleByWord, verdictCallback } from "./verdict-modal.ts";
+import { mayGoWithoutRedis, readWithoutRedis } from "./without-redis.ts";
 
 /** What Gatehouse does with what reached it. The listeners have acked; every answer goes through `reply`. */
 export function createConversation(talk: Talk): Omit<Handlers, "peopleChanged"> {
@@ -53,6 +54,9 @@ export function createConversation(talk: Talk): Omit<Handlers, "peopleChanged"> 
     },
 
     suggest: (request) => suggest(request, talk),
+
+    mayGoWithoutRedis: (ask) => mayGoWithoutRedis(ask, talk),
+    readWithoutRedis: (ask, reply) => readWithoutRedis(ask, reply, talk),
 
     /** Asked before a gateway died, too long ago to be done now: the person is told instead. */
     async tooLate(reply: Reply): Promise<void> {

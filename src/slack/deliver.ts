@@ -8,6 +8,7 @@ import { renderNotice } from "../requests/render-result.ts";
 import type { StoredRequest } from "../requests/record.ts";
 import type { Store } from "../requests/store.ts";
 import type { Poster } from "./post.ts";
+import { isSaid } from "./post-once.ts";
 
 /**
  * Brings Slack up to date with the journal. The outbox holds the ids of requests whose messages may be behind; this
@@ -21,6 +22,8 @@ export interface Delivery {
 }
 
 const atOnce = 8;
+/** What only another version can deliver is left to it for so long, and must not wait long for it (ms). */
+const notOursMs = 1000;
 
 export function startDelivery(options: {
   store: Store;
@@ -45,16 +48,17 @@ export function startDelivery(options: {
   const { store, poster, log } = options;
   const closing = new AbortController();
   let nudged = Promise.withResolvers<void>();
+  const inFlight = new Map<string, Promise<void>>();
 
   async function deliver(id: string): Promise<void> {
     const request = await store.get(id);
     if (!request) {
-      // Gone, or written by a newer version: that one delivers it
-      if (!(await store.delivered(id, -1))) await store.deliverLater(id, 60_000);
+      // Gone, or written by a newer version: that one delivers it, as soon as it is the one that looks
+      if (!(await store.delivered(id, -1))) await store.deliverLater(id, notOursMs);
       return;
     }
     const command = options.commands.find(({ name }) => name === request.record.command);
-    if (!command) return store.deliverLater(id, 60_000);
+    if (!command) return store.deliverLater(id, notOursMs);
     const waitMs = await bringUpToDate(request, command);
     if (waitMs > 0) await store.deliverLater(id, waitMs);
     else await store.delivered(id, request.revision);
@@ -103,23 +107,35 @@ export function startDelivery(options: {
     return 1;
   }
 
+  /** Up to `atOnce` at a time, whatever one of them waits for; never two of one request. */
   async function loop(): Promise<void> {
     while (!closing.signal.aborted) {
       let ids: string[] = [];
+      const room = atOnce - inFlight.size;
       try {
-        ids = await store.takeDue(atOnce, options.hiddenMs);
+        if (room > 0) ids = await store.takeDue(room, options.hiddenMs);
       } catch {
         // Redis is away: its connection tells, and the outbox is still there when it is back
       }
-      await Promise.all(
-        ids.map((id) =>
-          deliver(id).catch((error: unknown) => {
-            log.error("delivery.failed", { request: id, error });
-          }),
-        ),
-      );
+      for (const id of ids) begin(id);
       if (ids.length === 0 && !closing.signal.aborted) await pause();
     }
+    await Promise.all(inFlight.values());
+  }
+
+  function begin(id: string): void {
+    const before = inFlight.get(id) ?? Promise.resolve();
+    const mine = before
+      .then(() => deliver(id))
+      .catch((error: unknown) => {
+        log.error("delivery.failed", { request: id, error });
+      })
+      .finally(() => {
+        // There is room again, and what was just done may be due again
+        if (inFlight.get(id) === mine) inFlight.delete(id);
+        nudged.resolve();
+      });
+    inFlight.set(id, mine);
   }
 
   async function pause(): Promise<void> {
@@ -141,9 +157,4 @@ export function startDelivery(options: {
       clearTimeout(timer);
     },
   };
-}
-
-/** A value is the message's ts, or says since when a post may have been on the wire. */
-function isSaid(value: string | undefined): boolean {
-  return value !== undefined && value !== "" && !value.startsWith("posting");
 }

@@ -46,6 +46,10 @@ export interface Handlers {
   submit(ask: Submission): Promise<SubmissionVerdict | undefined>;
   /** Runs before the ack. What fails, takes over two seconds or is missing suggests nothing. */
   suggest?(request: SuggestRequest): Promise<readonly Suggestion[]>;
+  /** Whether this may be answered though it could not be written down: it changes nothing. */
+  mayGoWithoutRedis?(ask: Ask): boolean;
+  /** Answers such an ask. */
+  readWithoutRedis?(ask: Ask, reply: Reply): Promise<void>;
   /** A gateway died over this ask, too long ago to do it now. */
   tooLate(reply: Reply): Promise<void>;
   /** Groups or their members changed: what is remembered about people may be wrong. */

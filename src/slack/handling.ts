@@ -14,6 +14,8 @@ export interface Handling {
   handle(ask: Ask): void;
   repeated(ask: Ask): void;
   tell(ask: Ask, message: Message): void;
+  /** What only reads, while Redis is away. */
+  read(ask: Ask): void;
   /** An ask that a dead gateway left. */
   takeOver(left: LeftAsk): void;
   running(): number;
@@ -78,6 +80,8 @@ export function createHandling(options: {
     handle: (ask) => track(() => finishing(ask, (reply) => handlers.handle(ask, reply))),
     repeated: (ask) => track(() => attempt(ask, (reply) => handlers.repeated(ask, reply))),
     tell: (ask, message) => track(() => attempt(ask, (reply) => reply.privately(message))),
+    read: (ask) =>
+      track(() => attempt(ask, async (reply) => handlers.readWithoutRedis?.(ask, reply))),
     takeOver(left) {
       const url =
         left.sealedResponseUrl === undefined ? undefined : options.openUrl(left.sealedResponseUrl);

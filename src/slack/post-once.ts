@@ -1,5 +1,6 @@
 import type { Log } from "../log.ts";
 import type { Message } from "../messages/message.ts";
+import { createMarkAges } from "./mark-age.ts";
 import { textAt } from "./payload.ts";
 import type { Pace } from "./pace.ts";
 import type { Web } from "./web.ts";
@@ -47,10 +48,17 @@ const hasPicture = ({ blocks }: Message) => blocks.some((block) => "slack_file" 
 
 const goneThread = new Set(["thread_not_found", "cannot_reply_to_message"]);
 
+/** A value is the message's ts, or says since when a post may have been on the wire. */
+export function isSaid(value: string | undefined): boolean {
+  return value !== undefined && value !== "" && !value.startsWith("posting");
+}
+
 /** How long a post whose answer was lost may still be on its way before it is looked for (ms). */
 export const unsureMs = 3000;
 /** As long as a call may take, and a little: a mark younger than that may belong to a call that is still under way. */
 const callMs = 10_000;
+/** The mark of a call that has ended without an answer. */
+const ended = "posting 0";
 /** From the mark to the call. A process that was stopped in between no longer knows what others did meanwhile. */
 const windowMs = 2000;
 
@@ -66,9 +74,12 @@ export function createPostOnce(options: {
   remember(id: string, fields: Record<string, string>): Promise<void>;
   /** The same for the one mark before a call, unless it is another by now than the one that was read (false). */
   mark?(id: string, field: string, before: string, mark: string): Promise<boolean>;
+  /** Redis time (ms): a mark must mean the same to all processes, whatever their clocks say. */
+  now(): Promise<number>;
   at?(point: "posting" | "posted", id: string): Promise<void>;
 }) {
   const { web, pace, log, remember, at } = options;
+  const ages = createMarkAges(options.now, callMs);
   const mark =
     options.mark ??
     (async (id, field, _before, value) => {
@@ -85,9 +96,9 @@ export function createPostOnce(options: {
     const { id } = subject;
     const before = subject.said[what] ?? "";
     if (before.startsWith("posting")) {
-      // Clocks of others may be off: a mark from the future is as good as an old one
-      const age = Date.now() - Number(before.slice("posting ".length));
-      if (age >= 0 && age < callMs) return { is: "later", ms: callMs - age };
+      const leftMs =
+        before === ended ? 0 : await ages.leftOf(Number(before.slice("posting ".length)));
+      if (leftMs > 0) return { is: "later", ms: leftMs };
       const found = await lookUp(subject, what, place);
       if (found === "unsure") return { is: "later", ms: unsureMs };
       if (found) return { ...(await said(id, what, found, place.channelId)), found: true };
@@ -95,7 +106,7 @@ export function createPostOnce(options: {
     const waitMs = await pace.post(place.channelId);
     if (waitMs > 0) return { is: "later", ms: waitMs };
     const markedAt = performance.now();
-    const isOurs = await mark(id, `said:${what}`, before, `posting ${Date.now()}`);
+    const isOurs = await mark(id, `said:${what}`, before, `posting ${await ages.now()}`);
     if (!isOurs) return { is: "later", ms: 1 };
     if (performance.now() - markedAt > windowMs) {
       await remember(id, { [`said:${what}`]: "" });
@@ -122,7 +133,7 @@ export function createPostOnce(options: {
     }
     if (answer.kind === "lost") {
       // Our call has ended: whoever looks next need not wait for it
-      await remember(id, { [`said:${what}`]: "posting 0" });
+      await remember(id, { [`said:${what}`]: ended });
       return { is: "later", ms: unsureMs };
     }
     // Provably not posted: the mark goes, so that the next try needs no look-up

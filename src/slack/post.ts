@@ -35,6 +35,7 @@ export function createPoster(options: {
     log,
     remember: store.setDelivered,
     mark: store.markDelivered,
+    now: store.now,
     at: options.at,
   });
 

@@ -5,8 +5,10 @@ import type { Message } from "../messages/message.ts";
 export interface Reply {
   /** Only the asker sees it: response URL first (works without membership), else an ephemeral post. */
   privately(message: Message): Promise<void>;
-  /** Replaces the ephemeral message whose button was pressed. */
+  /** Replaces the ephemeral message whose button was pressed; where that can't be, it is told privately. */
   instead(message: Message): Promise<void>;
+  /** The same for what must not be shown where it can't be replaced again: false when nothing was replaced. */
+  replace(message: Message): Promise<boolean>;
   /** Takes that ephemeral message away. */
   remove(): Promise<void>;
   /** Opens a modal with the ask's trigger; false when the trigger was too old. Returns the view's id and hash. */

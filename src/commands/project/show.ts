@@ -1,8 +1,10 @@
 import * as z from "zod";
+import { UserError } from "../../errors.ts";
 import { context, fields, message, readable, section } from "../../messages/message.ts";
 import { md, name, plain } from "../../messages/text.ts";
 import { target } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
+import { lastKnown, unlessAway } from "../last-known.ts";
 import { shownTable } from "../shown-table.ts";
 import { countByStatus, mostTroubled, statusSign } from "../status-words.ts";
 
@@ -15,10 +17,18 @@ export const show = defineCommand({
   example: "/project show payments",
   class: "read",
   args: z.object({ project: target("project").describe("the project to show") }),
-  async answer({ project: words }, { compute, inventory, resolve }) {
+  async answer({ project: words }, { compute, inventory, resolve, now }) {
     const found = await resolve("project", words);
-    const project = await compute.projects.get(found.id);
-    const vms = project.type === "TEE_VM" ? await compute.projects.vms(found.id) : [];
+    const project = await unlessAway(compute.projects.get(found.id));
+    const read = project?.type === "TEE_VM" ? await unlessAway(compute.projects.vms(found.id)) : [];
+    if (!project || !read) {
+      const known = await inventory.findProject(found.id);
+      if (!("found" in known))
+        throw new UserError(`The service can't be reached, and I know nothing of ${found.name}.`);
+      const all = await inventory.vms({ projectId: found.id });
+      return lastKnown({ ...known.found, vms: all }, await inventory.state(), now());
+    }
+    const vms = read;
     await inventory.note({ project });
     const { block, shown } = shownTable(
       ["name", "status", "cpu", "memory", "IP address"],

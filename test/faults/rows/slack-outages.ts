@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { askEach, fresh, judged, kindsOf, onStage, type Row, type RowNotRun } from "../row.ts";
+import type { Stage, StageOptions } from "../stage.ts";
 import { pendingApprovals, voting } from "../approving.ts";
 
 export const slackOutageRows: (Row | RowNotRun)[] = [
@@ -78,26 +79,31 @@ export const slackOutageRows: (Row | RowNotRun)[] = [
   },
   {
     id: "S10",
-    what: "Slack is down during 60 requests",
+    what: "Slack is down during 100 requests: each final message arrives once, after what came before it",
     run: ({ seed }) =>
-      onStage({ seed, vms: 80, workers: 2 }, async (stage) => {
+      onStage(slowly(seed), async (stage) => {
         const take = fresh(stage);
         const kinds = kindsOf(stage);
-        for (let n = 0; n < 60; n++) {
+        for (let n = 0; n < 100; n++) {
           const command = kinds[n % kinds.length] ?? "";
           await stage.ask(command, await take(command), { channel: n % 2 ? "ops" : "status" });
-          // People are still known for a second, so those asked just before still run
-          if (n === 20) {
-            stage.lines.slack.refuse(true);
-            stage.faults += 1;
-          }
         }
-        await sleep(6000);
+        // They end while it is away: nobody could be told anything sooner
+        stage.lines.slack.refuse(true);
+        stage.faults += 1;
+        await sleep(1500);
+        // Nobody can be looked up any more, and nobody can be told so before Slack is back
+        await askEach(stage, take, kinds, { channel: "ops" });
+        await sleep(10_000);
         stage.lines.slack.refuse(false);
         const journal = await stage.quiet(90_000);
+        const late = await saidTooEarly(stage);
         return judged(
           await stage.check(),
-          [[`${journal.length} requests`, journal.length === 60]],
+          [
+            [`${journal.length} requests`, journal.length === 100],
+            [`none out of order (${late.join(", ")})`, late.length === 0],
+          ],
           { mayBeUnknown: true },
         );
       }),
@@ -197,3 +203,24 @@ export const slackOutageRows: (Row | RowNotRun)[] = [
       }),
   },
 ];
+
+const slowly = (seed: number): StageOptions => ({
+  seed,
+  vms: 120,
+  workers: 2,
+  transitionMs: [5000, 8000],
+  pace: { settleDeadline: 30_000 },
+});
+
+/** Requests whose result was said before their card stood. */
+async function saidTooEarly(stage: Stage): Promise<string[]> {
+  const order = new Map<string, string[]>();
+  const messages = (await stage.slack.messages()).toSorted((a, b) => Number(a.ts) - Number(b.ts));
+  for (const { metadata } of messages) {
+    const { request, said } = (metadata?.event_payload ?? {}) as Record<string, string>;
+    if (request && said) order.set(request, [...(order.get(request) ?? []), said]);
+  }
+  return [...order]
+    .filter(([, said]) => said.indexOf("result") < said.indexOf("card") || said[0] !== "card")
+    .map(([request, said]) => `${request}: ${said.join(" ")}`);
+}

@@ -1,0 +1,85 @@
+/**
+ * Outages in Lua: what any process saw is put together here, under Redis time, so that an outage is opened once and closed
+ * once however many processes notice it and whichever of them die over it.
+ *
+ * - `watch`    hash: `<part>:since`, `<part>:last`, `<part>:answered`, `<part>:open`, and `last`, the outage closed last
+ * - `records`  hash, id → an outage that is over and not yet told of
+ * - `due`      sorted set, id → when it is looked at next
+ */
+
+const begin = `
+local t = redis.call('TIME')
+local now = t[1] * 1000 + math.floor(t[2] / 1000)
+local function whole(n) return string.format('%.0f', n) end
+local function close(id, part, since, till, quiet)
+  local record = '{"id":"' .. id .. '","part":"' .. part .. '","since":' .. whole(since) .. ',"until":' .. whole(till) .. '}'
+  redis.call('HSET', KEYS[2], id, record)
+  redis.call('HSET', KEYS[1], 'last', record)
+  redis.call('ZADD', KEYS[3], now + quiet, id)
+end
+`;
+
+/**
+ * What one process saw since it last reported. A failure opens an outage when failures have gone on for long enough with no
+ * answer seen by anybody in between; an answer closes it once nobody has failed for a while.
+ *
+ * KEYS watch, records, due   ARGV long enough (ms), quiet for (ms), longest between two failures that belong together (ms),
+ *      then for each part: its name, how long ago a call failed ('' when none did), how long ago one was answered
+ */
+export const report = `${begin}
+local enough, quiet, gap = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+for i = 4, #ARGV, 3 do
+  local part = ARGV[i]
+  local field = function(name) return part .. ':' .. name end
+  local failed = tonumber(ARGV[i + 1]) and now - tonumber(ARGV[i + 1])
+  local answered = tonumber(ARGV[i + 2]) and now - tonumber(ARGV[i + 2])
+  local got = redis.call('HMGET', KEYS[1], field('since'), field('last'), field('answered'), field('open'))
+  local since, last, ok, open = tonumber(got[1]), tonumber(got[2]), tonumber(got[3]), got[4]
+  if failed then
+    if since and not open and failed - last > gap then since = nil end
+    if not since then since, last, ok = failed, failed, nil end
+    if failed > last then last = failed end
+  end
+  if since then
+    if ok and ok < last then ok = nil end
+    if answered and answered >= last and not ok then ok = answered end
+    if not open and not ok and last - since >= enough then open = part .. '-' .. whole(since) end
+    local over = ok and (not open or now - last >= quiet)
+    if over then
+      redis.call('HDEL', KEYS[1], field('since'), field('last'), field('answered'), field('open'))
+      if open then close(open, part, since, ok, quiet) end
+    else
+      redis.call('HSET', KEYS[1], field('since'), whole(since), field('last'), whole(last))
+      if ok then redis.call('HSET', KEYS[1], field('answered'), whole(ok)) else redis.call('HDEL', KEYS[1], field('answered')) end
+      if open then redis.call('HSET', KEYS[1], field('open'), open) end
+    end
+  end
+end
+return 1
+`;
+
+/**
+ * Redis itself was away, says a process that reaches it again. Processes that were cut off at the same time speak of one outage,
+ * as long as it has not been told of.
+ *
+ * KEYS watch, records, due   ARGV since when (ms ago), until when at least (ms ago), long enough (ms), quiet for (ms), prefix of the
+ *      key for what was refused, how long that is kept (ms), then id and record of each refused ask
+ * → the outage's id, '' when it was too short
+ */
+export const cameBack = `${begin}
+local since, last = now - tonumber(ARGV[1]), now - tonumber(ARGV[2])
+local got = redis.call('HMGET', KEYS[1], 'redis:id', 'redis:since', 'redis:until')
+local id = got[1]
+if id and redis.call('HEXISTS', KEYS[2], id) == 1 and since <= tonumber(got[3]) then
+  since = math.min(since, tonumber(got[2]))
+elseif last - since >= tonumber(ARGV[3]) then
+  id = 'redis-' .. whole(since)
+else
+  return ''
+end
+redis.call('HSET', KEYS[1], 'redis:id', id, 'redis:since', whole(since), 'redis:until', whole(now))
+close(id, 'redis', since, now, tonumber(ARGV[4]))
+for i = 7, #ARGV, 2 do redis.call('HSET', ARGV[5] .. id, ARGV[i], ARGV[i + 1]) end
+if #ARGV >= 7 then redis.call('PEXPIRE', ARGV[5] .. id, ARGV[6]) end
+return id
+`;

@@ -1,0 +1,149 @@
+import { describe, expect, it } from "vitest";
+import { commands } from "../../src/commands/index.ts";
+import { signOfService } from "../../src/compute/errors.ts";
+import type { Past } from "../../src/outages/outage.ts";
+import { renderRecap } from "../../src/outages/render-recap.ts";
+import { retype } from "../../src/outages/retype.ts";
+import type { Progress, StoredRequest } from "../../src/requests/record.ts";
+import { signOfSlack } from "../../src/slack/web.ts";
+import { isChange } from "../../src/slack/talk.ts";
+import { shownText } from "../commands/shown-text.ts";
+import { vmTarget } from "../requests/asking.ts";
+
+const changes = commands.filter(isChange);
+const since = Date.UTC(2026, 10, 21, 2, 10);
+const outage: Past = {
+  id: `slack-${since}`,
+  part: "slack",
+  since,
+  until: since + 31 * 60_000,
+};
+const isFinalState = (state: string) =>
+  !["draft", "authorized", "accepted", "unknown"].includes(state);
+
+function request(
+  name: string,
+  state: StoredRequest["state"],
+  progress: Progress = {},
+): StoredRequest {
+  return {
+    record: {
+      v: 1,
+      id: `r-${name}`,
+      command: "vm restart",
+      input: { vms: [`vm-payments-${name}`] },
+      target: vmTarget(name),
+      requester: { id: "U0OLIVIA", teamId: "T0", name: "olivia" },
+      channelId: "C01OPS",
+      via: "command",
+      policyVersion: "v1",
+      createdAt: since,
+      runsUntil: since + 600_000,
+    },
+    state,
+    final: isFinalState(state),
+    attempt: 1,
+    owner: undefined,
+    revision: 1,
+    changedAt: since + 60_000,
+    progress: { sentAt: since + 55_000, ...progress },
+    votes: [],
+    delivered: { said: {} },
+  };
+}
+
+const shown = (...args: Parameters<typeof renderRecap>) => {
+  const recap = renderRecap(...args);
+  if (!recap) throw new Error("nothing to tell");
+  return shownText(recap).replaceAll(/<!date\^\d+\^[^|>]*\|([^>]*)>/g, "$1");
+};
+
+describe("a recap", () => {
+  it("counts first what ran, and lists first what needs somebody", () => {
+    const all = [
+      request("a", "done"),
+      request("b", "expired", { why: "it could not begin in time" }),
+      request("c", "unknown"),
+      request("d", "denied", { decidedBy: { id: "U0AMIR" } }),
+      request("e", "authorized", { why: "the service can't be reached" }),
+      request("f", "draft"),
+      request("g", "failed"),
+    ];
+    const refused = [
+      {
+        id: "1",
+        channelId: "C",
+        userId: "U0A",
+        teamId: "T",
+        words: "/vm stop `x` <!here>",
+        name: "amir",
+      },
+      { id: "2", channelId: "C", userId: "U0B", teamId: "T" },
+    ];
+    expect(shown(outage, all, refused, changes).split("\n")).toEqual([
+      "*Slack was away* 02:10:00 UTC–02:41:00 UTC (31 min). Meanwhile: 1 ran, 1 failed, 4 did not, 1 outcome unknown, 1 still under way, 1 still waits for approval.",
+      "❓ Restart of `c`: outcome unknown. Please look, and press on its message what happened · `r-c`",
+      expect.stringMatching(/^❌ Restart of `g` ended badly/),
+      "🚫 Restart of `b` was not begun: it could not begin in time. Again: `/vm restart payments/b` · `r-b`",
+      expect.stringMatching(/^🚫 Restart of `d` was denied.* · `r-d`$/),
+      "🚫 `/vm stop ˋxˋ &lt;!here&gt;` of amir was refused: nothing was done.",
+      "🚫 A press or a form of `U0B` was refused: nothing was done.",
+      "⏳ Restart of `e` is still under way: the service can't be reached · `r-e`",
+      "⏳ Restart of `f` waits for approval · `r-f`",
+      expect.stringMatching(/^✅ Restarted `a`.* · `r-a`$/),
+    ]);
+  });
+
+  it("shows fifteen lines and counts the rest; the counts at the top are of all", () => {
+    const text = shown(
+      outage,
+      Array.from({ length: 40 }, (_, n) => request(`vm-${n}`, "done")),
+      [],
+      changes,
+    );
+    expect(text).toContain("Meanwhile: 40 ran.");
+    expect(text.match(/✅/g)).toHaveLength(15);
+    expect(text).toContain("… and 25 more");
+  });
+
+  it("is none where nothing happened", () => {
+    expect(renderRecap(outage, [], [], changes)).toBeUndefined();
+  });
+});
+
+describe("words to type again", () => {
+  it("name the target and every argument, quoted where they must be", () => {
+    const resize = changes.find(({ name }) => name === "vm resize");
+    const snapshot = changes.find(({ name }) => name === "vm snapshot");
+    if (!resize || !snapshot) throw new Error("commands are missing");
+    const target = vmTarget("web-1");
+    expect(retype(resize, { target, input: { vm: target.id, cpu: 4, memory: 16 } })).toBe(
+      "/vm resize payments/web-1 --cpu 4 --memory 16",
+    );
+    expect(retype(snapshot, { target, input: { vm: target.id, name: "before the move" } })).toBe(
+      '/vm snapshot payments/web-1 "before the move"',
+    );
+  });
+});
+
+describe("the signs of an outage", () => {
+  it("are messages that Slack doesn't take: a look-up that works proves nothing", () => {
+    expect(signOfSlack("chat.postMessage", "lost")).toBe("silence");
+    expect(signOfSlack("chat.update", "unreachable")).toBe("silence");
+    expect(signOfSlack("chat.postMessage", "limited")).toBe("answer");
+    expect(signOfSlack("chat.postMessage", "refused")).toBe("answer");
+    expect(signOfSlack("conversations.replies", "lost")).toBe("silence");
+    expect(signOfSlack("conversations.replies", "ok")).toBeUndefined();
+    expect(signOfSlack("users.info", "lost")).toBeUndefined();
+  });
+
+  it("are no answer from the service at all, or a control read that fails: one broken record is no outage", () => {
+    expect(signOfService("GET /v1/vms/{vm_id}", "unreachable", "status")).toBeUndefined();
+    expect(signOfService("GET /v1/projects", "unreachable", "status")).toBe("silence");
+    expect(signOfService("GET /v1/vms/{vm_id}", "unreachable", "connect")).toBe("silence");
+    expect(signOfService("GET /v1/vms/{vm_id}", "unreachable", "aborted")).toBeUndefined();
+    expect(signOfService("POST /v1/vms/{vm_id}/restart", "unclear", "timeout")).toBeUndefined();
+    expect(signOfService("GET /v1/vms/{vm_id}", "not-found", "status")).toBe("answer");
+    expect(signOfService("GET /v1/vms/{vm_id}", undefined, undefined)).toBe("answer");
+  });
+});

@@ -1,0 +1,122 @@
+import { describe, expect, it } from "vitest";
+import { commands } from "../../src/commands/index.ts";
+import { silentLog } from "../../src/log.ts";
+import { createStore } from "../../src/requests/store.ts";
+import { startDelivery } from "../../src/slack/deliver.ts";
+import type { Poster } from "../../src/slack/post.ts";
+import { isChange } from "../../src/slack/talk.ts";
+import { ask, restartOf, vmTarget } from "../requests/asking.ts";
+import { testRedis } from "../support/with-redis.ts";
+
+const longMs = 60_000;
+
+/** A delivery whose poster says everything at once, but for what a test holds back. */
+async function deliveringWith(held: (name: string) => Promise<void> | undefined) {
+  const { redis, key, [Symbol.asyncDispose]: close } = await testRedis();
+  const store = createStore(redis, key);
+  const begun: string[] = [];
+  const told: string[] = [];
+  const waiting = new Set<() => void>();
+  const poster: Poster = {
+    async card(request, _message, mark) {
+      begun.push(request.record.target.name);
+      await held(request.record.target.name);
+      await store.setDelivered(request.record.id, { face: mark, "said:card": "1" });
+      told.push(request.record.target.name);
+      for (const look of waiting) look();
+      return 0;
+    },
+    notice: async () => 0,
+  };
+  const delivery = startDelivery({
+    store,
+    poster,
+    commands: commands.filter(isChange),
+    approvers: [],
+    afterwards: async () => undefined,
+    addendum: async () => undefined,
+    everyMs: 20,
+    hiddenMs: longMs,
+    log: silentLog(),
+    at: async () => undefined,
+  });
+  return {
+    store,
+    begun,
+    told,
+    delivery,
+    async tells(name: string): Promise<void> {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const look = () => told.includes(name) && resolve();
+      waiting.add(look);
+      look();
+      await promise;
+    },
+    async [Symbol.asyncDispose]() {
+      await delivery.close(2000);
+      await close();
+    },
+  };
+}
+
+const named = (name: string) => restartOf(vmTarget(name));
+
+describe("the delivery of messages", () => {
+  it("goes on with others while one of them takes long", async () => {
+    const slow = Promise.withResolvers<void>();
+    await using here = await deliveringWith((name) => (name === "slow" ? slow.promise : undefined));
+    await ask(here.store, named("slow"));
+    await ask(here.store, named("with-it"));
+    await here.tells("with-it");
+    await ask(here.store, named("after-it"));
+    here.delivery.nudge();
+    await here.tells("after-it");
+    expect(here.told).not.toContain("slow");
+    slow.resolve();
+    await here.tells("slow");
+  });
+
+  it("has at most eight under way, and takes the ninth when one has ended", async () => {
+    const gates = Array.from({ length: 10 }, () => Promise.withResolvers<void>());
+    await using here = await deliveringWith((name) => gates[Number(name)]?.promise);
+    for (const n of gates.keys()) await ask(here.store, named(String(n)));
+    here.delivery.nudge();
+    await expect.poll(() => here.begun.length).toBe(8);
+    gates[3]?.resolve();
+    await here.tells("3");
+    await expect.poll(() => here.begun.length).toBe(9);
+    expect(here.told).toEqual(["3"]);
+    for (const gate of gates) gate.resolve();
+    await here.tells("9");
+  });
+
+  it("never has two of one request under way, and tells at once what moved meanwhile", async () => {
+    const slow = Promise.withResolvers<void>();
+    await using here = await deliveringWith(() => slow.promise);
+    const request = await ask(here.store, named("moved"));
+    await expect.poll(() => here.begun).toEqual(["moved"]);
+    await here.store.move(request, { state: "cancelled", progress: {}, why: "cancelled" });
+    // As another deliverer would, had this one taken longer than it may
+    await here.store.deliverLater(request.record.id, 0);
+    here.delivery.nudge();
+    await ask(here.store, named("other"));
+    here.delivery.nudge();
+    await expect.poll(() => here.begun.length).toBe(2);
+    expect(here.begun).toEqual(["moved", "other"]);
+    slow.resolve();
+    await expect.poll(() => here.begun.filter((name) => name === "moved").length).toBe(2);
+    await expect.poll(() => here.store.outboxDepth()).toBe(0);
+  });
+
+  it("waits at its close for what is under way", async () => {
+    const slow = Promise.withResolvers<void>();
+    await using here = await deliveringWith(() => slow.promise);
+    await ask(here.store, named("slow"));
+    await expect.poll(() => here.begun).toEqual(["slow"]);
+    const closed = here.delivery.close(longMs);
+    slow.resolve();
+    await closed;
+    expect(here.told).toEqual(["slow"]);
+    expect(await here.store.outboxDepth()).toBe(0);
+  });
+});

@@ -1,0 +1,257 @@
+import { describe, expect, it, vi } from "vitest";
+import { createOutageStore, type OutageStore } from "../../src/outages/store.ts";
+import type { SeenMessage } from "../../src/sandbox/slack/seen.ts";
+import type { WorldOptions } from "../../src/sandbox/world.ts";
+import { startWorld, type TestWorld, testPolicy } from "../support/start-world.ts";
+import { privateRedis } from "../support/with-redis.ts";
+import { hears, wordsOf } from "./words.ts";
+
+/** What is away for 300 ms counts; calls that fail are made again after three seconds. */
+const attentive = testPolicy.replace("timing: {", "timing: { outage: 300ms,");
+
+/** Each step may take two or three of those. */
+const waitMs = 20_000;
+vi.setConfig({ testTimeout: 60_000 });
+
+interface RecapWorld extends TestWorld {
+  outages: OutageStore;
+}
+
+async function startAttentive(options: WorldOptions = {}): Promise<RecapWorld> {
+  const world = await startWorld({ policy: attentive, ...options });
+  return { ...world, outages: createOutageStore(world.client, world.key) };
+}
+
+const posting = [
+  "chat.postMessage",
+  "chat.update",
+  "conversations.history",
+  "conversations.replies",
+];
+
+function slackGoes(world: TestWorld): void {
+  for (const method of posting) world.slack.weather.add({ method, kind: "lost-before" });
+}
+
+const isAway = (world: RecapWorld, part: string) =>
+  expect
+    .poll(async () => (await world.outages.state()).open.map((one) => one.part), {
+      timeout: waitMs,
+    })
+    .toContain(part);
+
+const recapsIn = (world: TestWorld, channel: string): SeenMessage[] =>
+  world.ada.seesChannel(channel).messages.filter(({ text }) => /was away/.test(text));
+
+/** Resolves when nothing of an outage is left to be told, and everything stands in Slack. */
+async function allTold(world: RecapWorld): Promise<void> {
+  const left = async () => {
+    const { open } = await world.outages.state();
+    const due = await world.client.zcard(world.key("outages", "due"));
+    return open.length + due + (await world.client.zcard(world.key("notices")));
+  };
+  await expect.poll(left, { timeout: waitMs }).toBe(0);
+}
+
+const ended = (world: TestWorld, count: number) =>
+  expect
+    .poll(
+      async () => {
+        const requests = await world.store.getMany(await world.store.recentIds({}, 50));
+        return requests.filter(({ final, state }) => final || state === "unknown").length;
+      },
+      { timeout: waitMs },
+    )
+    .toBe(count);
+
+describe("after Slack was away", () => {
+  it("each result is said once, then one recap per channel tells what ran, what did not and what nobody knows", async () => {
+    await using world = await startAttentive({
+      policy: attentive.replace("timing: {", "timing: { staleAfter: 900ms,"),
+      roles: ["all", "worker", "gateway"],
+    });
+    world.compute.weather({ match: "POST /v1/vms/*/snapshot*", lost: "before" });
+    world.compute.weather({ match: "GET /v1/vms/vm-staging-web-1", status: 503 });
+    slackGoes(world);
+    await world.olivia.types("ops", "/vm restart payments/web-2");
+    await world.olivia.types("ops", "/vm restart payments/db-1");
+    await world.olivia.types("ops", "/vm snapshot payments/web-1 before-the-storm");
+    await world.olivia.types("ops", "/vm restart staging/web-1");
+    await world.olivia.types("status", "/vm start ml/gpu-1");
+    await world.olivia.types("status", "/vm restart vault/vault-1");
+    await ended(world, 6);
+    await isAway(world, "slack");
+    expect(recapsIn(world, "ops")).toEqual([]);
+    world.slack.weather.clear();
+    await hears(world.ada, "ops", /Slack was away/, waitMs);
+    await hears(world.ada, "status", /Slack was away/, waitMs);
+    await allTold(world);
+    const [ops, status] = [recapsIn(world, "ops"), recapsIn(world, "status")];
+    expect([ops.length, status.length]).toEqual([1, 1]);
+    const requests = await world.settled();
+    const ids = new Map(
+      requests.map(({ record }) => [
+        `${record.target.projectName} ${record.target.name}`,
+        record.id,
+      ]),
+    );
+    expect(wordsOf(ops[0] as SeenMessage).split("\n")).toEqual([
+      expect.stringMatching(
+        /^Slack was away [\d:]+ UTC–[\d:]+ UTC \(\d+ s\)\. Meanwhile: 2 ran, 1 did not, 1 outcome unknown\.$/,
+      ),
+      `❓ Snapshot of web-1: outcome unknown. Please look, and press on its message what happened · ${ids.get("payments web-1")}`,
+      expect.stringMatching(
+        /^🚫 Restart of web-1 was not begun: .*\. Again: \/vm restart staging\/web-1 · r-\w+$/,
+      ),
+      expect.stringMatching(/^✅ Restarted (web-2|db-1): RUNNING → RUNNING in .* · r-\w+$/),
+      expect.stringMatching(/^✅ Restarted (web-2|db-1): RUNNING → RUNNING in .* · r-\w+$/),
+    ]);
+    expect(wordsOf(status[0] as SeenMessage)).toMatch(/Meanwhile: 2 ran\.\n/);
+    // Nobody is called a second time
+    expect(JSON.stringify([ops, status])).not.toContain("<@");
+    for (const channel of ["ops", "status"]) {
+      const { messages } = world.ada.seesChannel(channel);
+      const [recap] = recapsIn(world, channel);
+      const results = messages.filter(({ text }) => text.includes("<@U0OLIVIA>"));
+      expect(results).toHaveLength(channel === "ops" ? 4 : 2);
+      for (const { ts } of results) expect(Number(ts)).toBeLessThan(Number(recap?.ts));
+    }
+  });
+
+  it("nothing is told of a hiccup, nor of an outage in which nobody asked for anything", async () => {
+    await using world = await startAttentive();
+    await world.olivia.types("ops", "/vm restart web-2");
+    await world.settled();
+    world.slack.weather.add({ method: "chat.postMessage", kind: "lost-before", times: 1 });
+    await world.olivia.types("ops", "/vm restart web-2");
+    await world.settled();
+    slackGoes(world);
+    await world.ada.types("ops", "/gatehouse freeze lunch");
+    await isAway(world, "slack");
+    world.slack.weather.clear();
+    await hears(world.ada, "audit", /froze all changes/, waitMs);
+    await allTold(world);
+    for (const channel of ["ops", "status", "audit"]) expect(recapsIn(world, channel)).toEqual([]);
+    await world.ada.types("ops", "/gatehouse status");
+    await hears(world.ada, "ops", /Outages: none now; Slack was away for \d+ s, until \d+ s ago/);
+  });
+
+  it("it is still told when the process that closed the outage died before it said so", async () => {
+    let dies = true;
+    await using world = await startAttentive({
+      async at(point) {
+        if (point !== "recap" || !dies) return;
+        dies = false;
+        throw new Error("dead at the recap");
+      },
+    });
+    slackGoes(world);
+    await world.olivia.types("ops", "/vm restart web-2");
+    await isAway(world, "slack");
+    world.slack.weather.clear();
+    await hears(world.ada, "ops", /Slack was away[\s\S]*Meanwhile: 1 ran/, waitMs);
+    await allTold(world);
+    expect(dies).toBe(false);
+    expect(recapsIn(world, "ops")).toHaveLength(1);
+  });
+
+  it("it is told once though a process died between announcing it and noting that", async () => {
+    let deaths = 0;
+    await using world = await startAttentive({
+      roles: ["all", "worker"],
+      async at(point) {
+        if (point !== "recapped" || deaths === 3) return;
+        deaths += 1;
+        throw new Error("dead after the recap");
+      },
+    });
+    slackGoes(world);
+    await world.olivia.types("ops", "/vm restart web-2");
+    await isAway(world, "slack");
+    world.slack.weather.clear();
+    await allTold(world);
+    expect(deaths).toBe(3);
+    expect(recapsIn(world, "ops")).toHaveLength(1);
+  });
+});
+
+describe("after Redis was away", () => {
+  it("what was refused is listed once, in words that can be typed again; reads were answered", async () => {
+    await using redis = await privateRedis();
+    await using world = await startAttentive({ redisUrl: redis.url, roles: ["all", "gateway"] });
+    await world.olivia.types("ops", "/vm list");
+    await hears(world.olivia, "ops", /8 VMs/);
+    await redis.kill();
+    const { acked, ackMs } = await world.olivia.types("ops", "/vm restart payments/web-2");
+    expect(acked && ackMs < 3000).toBe(true);
+    await hears(world.olivia, "ops", /Redis is down: nothing was done/);
+    await world.olivia.types("ops", "/vm show payments/web-2");
+    await hears(
+      world.olivia,
+      "ops",
+      /web-2 is RUNNING[\s\S]*Redis is away: this was read without it/,
+    );
+    await world.olivia.types("ops", "/gatehouse jobs");
+    await hears(world.olivia, "ops", /Redis is down, and \/gatehouse jobs needs it/);
+    await world.olivia.types("status", "/vm restart vault/vault-1");
+    await expect
+      .poll(
+        async () => {
+          await world.olivia.types("ops", "/gatehouse status");
+          return wordsOf(world.olivia.seesChannel("ops").messages.at(-1) as SeenMessage);
+        },
+        { timeout: waitMs, interval: 300 },
+      )
+      .toMatch(/Outages: Redis has been away for [2-9] s/);
+    await redis.start();
+    const recap = await hears(world.vera, "ops", /Redis was away/, waitMs);
+    expect(wordsOf(recap)).toMatch(/What it met here: 1 did not\./);
+    expect(wordsOf(recap)).toContain(
+      "🚫 /vm restart payments/web-2 of olivia was refused: nothing was done.",
+    );
+    expect(wordsOf(recap)).not.toMatch(/show|jobs|status/);
+    await hears(world.vera, "status", /🚫 \/vm restart vault\/vault-1/, waitMs);
+    await expect.poll(() => world.client.ping().catch(() => ""), { timeout: waitMs }).toBe("PONG");
+    await allTold(world);
+    expect(recapsIn(world, "ops")).toHaveLength(1);
+    expect(recapsIn(world, "status")).toHaveLength(1);
+    expect(world.compute.writes()).toEqual([]);
+  });
+});
+
+describe("after the service was away", () => {
+  it("tells what waited for it and what gave up; meanwhile lists and cards say how old they are", async () => {
+    await using world = await startAttentive({
+      policy: attentive.replace("timing: {", "timing: { staleAfter: 1500ms,"),
+    });
+    await world.olivia.types("ops", "/vm list");
+    await hears(world.olivia, "ops", /8 VMs/);
+    world.compute.weather({ match: "*", lost: "before" });
+    await world.olivia.types("ops", "/vm restart payments/web-2");
+    await hears(world.olivia, "ops", /Waiting: the service can't be reached/);
+    await isAway(world, "service");
+    await world.olivia.types("ops", "/vm show payments/db-1");
+    await hears(
+      world.olivia,
+      "ops",
+      /db-1 was RUNNING when it was last read[\s\S]*can't be reached right now[\s\S]*\/gatehouse status/,
+    );
+    await world.olivia.types("ops", "/project show payments");
+    await hears(world.olivia, "ops", /payments was ACTIVE when it was last read/);
+    await world.olivia.types("ops", "/vm list");
+    await hears(world.olivia, "ops", /8 VMs[\s\S]*Names read/);
+    await world.olivia.types("ops", "/gatehouse status");
+    await hears(world.olivia, "ops", /Outages: The service has been away for/);
+    await hears(world.olivia, "ops", /<@U0OLIVIA> Restart of web-2 was not begun/, waitMs);
+    await world.olivia.types("status", "/vm start ml/gpu-1");
+    await hears(world.olivia, "status", /Waiting: the service can't be reached/);
+    world.compute.clear();
+    const gaveUp = await hears(world.vera, "ops", /The service was away/, waitMs);
+    expect(wordsOf(gaveUp)).toMatch(/What it met here: 1 did not\./);
+    expect(wordsOf(gaveUp)).toContain("Again: /vm restart payments/web-2");
+    const ran = await hears(world.vera, "status", /The service was away/, waitMs);
+    expect(wordsOf(ran)).toMatch(/What it met here: 1 ran\./);
+    await allTold(world);
+    expect(recapsIn(world, "ops")).toHaveLength(1);
+  });
+});
