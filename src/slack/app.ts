@@ -1,3 +1,4 @@
+import type { Ask } from "./ask.ts";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
 import { messageOf } from "../errors.ts";
@@ -37,6 +38,8 @@ export interface SlackAppOptions {
   onRefused?: (reason: HttpRefusal | "app" | "team") => void;
   onConnected?: (isConnected: boolean) => void;
   onRateLimited?: () => void;
+  /** An answer reached nobody, because Slack took it nowhere. */
+  unheard?: (ask: Ask) => Promise<void>;
   /** After how long without a sign of life another gateway's asks are taken over. */
   takeOverAfterMs?: number;
 }
@@ -78,7 +81,7 @@ export function createSlackApp(options: SlackAppOptions): SlackApp {
     handlers,
     intake,
     log,
-    replyTo: (ask) => createReply({ web, ask, apiUrl, log, now }),
+    replyTo: (ask) => createReply({ web, ask, apiUrl, log, now, unheard: options.unheard }),
     openUrl: (sealed) => openResponseUrl(sealed, botToken, apiUrl),
   });
   const listening = {

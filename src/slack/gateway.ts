@@ -5,11 +5,13 @@ import type { Inventory } from "../inventory/inventory.ts";
 import type { Snapshots } from "../inventory/snapshots.ts";
 import type { Queues } from "../jobs/queues.ts";
 import type { Log } from "../log.ts";
+import type { Watch } from "../outages/watch.ts";
 import type { Keys, RedisClient } from "../redis.ts";
 import type { Command, StatusLine } from "../registry/define.ts";
 import type { Store } from "../requests/store.ts";
 import type { RollStore } from "../rolls/store.ts";
 import type { Telemetry } from "../telemetry.ts";
+import type { Announcer } from "./announce.ts";
 import { createSlackApp } from "./app.ts";
 import { createConversation } from "./conversation.ts";
 import { createAuditAnswers } from "./audit.ts";
@@ -17,11 +19,13 @@ import type { Delivery } from "./deliver.ts";
 import { createDigestDesk } from "./digest.ts";
 import type { BotIdentity } from "./identity.ts";
 import { createGroupNames } from "./group-names.ts";
-import { createIntake } from "./intake.ts";
+import { createIntake, IntakeDown } from "./intake.ts";
 import type { People } from "./people.ts";
 import { sealResponseUrl } from "./response-url.ts";
 import type { Talk } from "./talk.ts";
+import { createUnheard } from "./unheard.ts";
 import type { Web } from "./web.ts";
+import { rememberRefused } from "./without-redis.ts";
 
 export interface Gateway {
   /** HTTP mode: answers what Slack sends; false for every other path. */
@@ -52,6 +56,8 @@ export async function startGateway(options: {
   delivery: Pick<Delivery, "nudge">;
   status(): Promise<readonly StatusLine[]>;
   tell: Talk["tell"];
+  announce: Announcer["announce"];
+  watch: Pick<Watch, "refused" | "taken">;
   telemetry: Telemetry;
   log: Log;
   /** Named points between an ask and its request, for those who test by ending the process there. */
@@ -108,7 +114,12 @@ export async function startGateway(options: {
     intake: {
       ...intake,
       async accept(ask, how) {
-        const taken = await intake.accept(ask, how);
+        const taken = await intake.accept(ask, how).catch((error: unknown) => {
+          if (error instanceof IntakeDown) rememberRefused(ask, talk, options.watch);
+          throw error;
+        });
+        options.watch.taken(ask.id);
+        if (taken === "seen") telemetry.refusals.inc({ reason: "replay" });
         await at("intake", ask.id);
         return taken;
       },
@@ -124,6 +135,7 @@ export async function startGateway(options: {
     log,
     onAck: (kind, ms) => telemetry.acked.observe({ command: kind }, ms / 1000),
     onRefused: (reason) => telemetry.refusals.inc({ reason }),
+    unheard: createUnheard(options.announce),
     takeOverAfterMs: 5 * policy.timing.heartbeatMs,
   });
   // Slack may be away when we start: readiness tells, and the socket goes on trying

@@ -14,6 +14,8 @@ export interface ReplyOptions {
   apiUrl: string;
   log: Log;
   now?: () => number;
+  /** An answer to this person reached nobody: Slack didn't take it anywhere. */
+  unheard?: ((ask: Ask) => Promise<void>) | undefined;
 }
 
 /** Slack takes five posts to a response URL, within half an hour; a minute is kept for our own slowness. */
@@ -48,13 +50,14 @@ export function createReply(options: ReplyOptions): Reply {
       const answer = await call("chat.postEphemeral", { ...place, text, blocks });
       if (answer.ok || answer.kind !== "refused") return;
     }
-    await call("chat.postMessage", {
+    const direct = await call("chat.postMessage", {
       channel: ask.userId,
       text,
       blocks,
       unfurl_links: false,
       unfurl_media: false,
     });
+    if (!direct.ok && direct.kind !== "refused") await options.unheard?.(ask);
   }
 
   async function privately(message: Message): Promise<void> {
@@ -69,11 +72,14 @@ export function createReply(options: ReplyOptions): Reply {
   // The response URL of a button in a public message would replace that message, for everybody.
   const mayReplace = ask.kind === "button" && ask.ephemeral;
 
+  const replace = async (message: Message) =>
+    mayReplace && (await respond({ show: message, replace: true }));
+
   return {
     privately,
+    replace,
     async instead(message) {
-      const done = mayReplace && (await respond({ show: message, replace: true }));
-      if (!done) await privately(message);
+      if (!(await replace(message))) await privately(message);
     },
     async remove() {
       if (mayReplace) await respond({ removeOriginal: true });

@@ -220,11 +220,14 @@ function markOf({ id, payload }: Delivery): [deliveryId: string, mark: string] {
   return [id, view ? `submission:${view.id}:${view.hash}:${user?.id}` : `command:${trigger_id}`];
 }
 
-/** How many things only this person was told. */
+/** How many things only this person was told, where they asked or in their direct messages. */
 async function wordsFor(slackControl: string, who: string): Promise<number> {
-  type Seen = { channels: { messages: { ephemeral: boolean; author: { isBot: boolean } }[] }[] };
+  type Message = { ephemeral: boolean; author: { isBot: boolean } };
+  type Seen = { channels: { kind: string; messages: Message[] }[] };
   const seen = await askSlack<Seen>(slackControl, "seen", who);
   return seen.channels
-    .flatMap(({ messages }) => messages)
-    .filter(({ ephemeral, author }) => ephemeral && author.isBot).length;
+    .flatMap(({ kind, messages }) =>
+      messages.filter(({ ephemeral }) => ephemeral || kind === "direct"),
+    )
+    .filter(({ author }) => author.isBot).length;
 }
