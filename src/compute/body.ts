@@ -2,11 +2,11 @@ import type { Answer } from "./exchange.ts";
 
 /**
  * What an answer's body is. `broken-off`: it began as JSON and ends in the middle, so the answer was cut on its way;
- * that is something else than a service that answers with text.
+ * that is something else than a service that answers with text. `same`: not parsed, the caller knows it already.
  */
-export type Body = { json: unknown } | "empty" | "broken-off" | "not-json";
+export type Body = { json: unknown } | "empty" | "broken-off" | "not-json" | "same";
 
-export function parseBody(answer: Answer): Body {
+export function parseBody(answer: Answer): Exclude<Body, "same"> {
   const text = answer.text.trim();
   if (text === "") return "empty";
   try {

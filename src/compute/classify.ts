@@ -39,7 +39,7 @@ export function judgeChange(seen: Exchange, connected: boolean): Verdict {
 }
 
 /** A read: what may pass is tried again, what the service said clearly is not. */
-export function judgeRead(seen: Exchange): Verdict {
+export function judgeRead(seen: Exchange, isSame?: (text: string) => boolean): Verdict {
   if ("failure" in seen) {
     const final =
       seen.failure === "aborted" || seen.failure === "forbidden-address" || seen.failure === "tls";
@@ -53,7 +53,7 @@ export function judgeRead(seen: Exchange): Verdict {
       return { kind: "unexpected", reason: flaw, answer: seen, again: false };
     if (flaw !== undefined)
       return { kind: "unreachable", reason: flaw, answer: seen, again: flaw !== "aborted" };
-    const body = parseBody(seen);
+    const body = isSame?.(seen.text) ? "same" : parseBody(seen);
     if (body === "broken-off")
       return { kind: "unreachable", reason: "truncated", answer: seen, again: true };
     return { answer: seen, body };

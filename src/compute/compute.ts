@@ -111,6 +111,11 @@ export interface CallOptions {
   signal?: AbortSignal | undefined;
 }
 
+export interface ReadOptions extends CallOptions {
+  /** Told when the answer is here but not yet made sense of: its connection can do something else. */
+  onAnswer?: (() => void) | undefined;
+}
+
 export interface ListOptions extends CallOptions {
   /** Told of new projects while further pages are on their way, so that work on them may begin; each comes once. */
   onPage?: ((projects: readonly Project[]) => void) | undefined;
@@ -132,6 +137,12 @@ export interface Compute {
     get(projectId: string, options?: CallOptions): Promise<Project>;
     /** Follows pages where the service has them. */
     vms(projectId: string, options?: CallOptions): Promise<Vm[]>;
+    /** The same, but an answer that is byte for byte the one that `mark` names is not read again. */
+    vmsUnless(
+      mark: string | undefined,
+      projectId: string,
+      options?: ReadOptions,
+    ): Promise<{ vms: Vm[]; mark?: string | undefined } | "same">;
     create(input: NewProject, options?: CallOptions): Promise<Accepted>;
     update(
       projectId: string,
@@ -152,5 +163,10 @@ export interface Compute {
     restore(vmId: string, snapshotId: string, options?: CallOptions): Promise<Accepted>;
     console(vmId: string, options?: CallOptions): Promise<ConsoleSession>;
   };
+  /**
+   * The same service; a change is not sent (`unreachable`) when `mayGoOn` says no as soon as its connection stands. For a
+   * caller that may have been frozen since it decided.
+   */
+  onlyWhile(mayGoOn: () => boolean): Compute;
   close(): Promise<void>;
 }

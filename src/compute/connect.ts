@@ -27,18 +27,25 @@ export interface Wire {
 
 /**
  * For calls that change something: one connection and no second one, so that the request can't be written twice
- * whatever the client library does when a connection breaks.
+ * whatever the client library does when a connection breaks. `mayGoOn` is asked once more when the connection stands:
+ * whoever was frozen meanwhile sends nothing.
  */
 export function connectOnce(
   connect: buildConnector.connector,
   wire: Wire,
+  mayGoOn: () => boolean = () => true,
 ): buildConnector.connector {
   let used = false;
   return (options, callback) => {
     if (used) return callback(new Error("a second connection is not allowed"), null);
     used = true;
     connect(options, (...result) => {
-      if (result[0] === null) wire.connected = true;
+      const [failed, socket] = result;
+      if (failed === null && !mayGoOn()) {
+        socket.destroy();
+        return callback(new Error("too late: nothing was sent"), null);
+      }
+      if (failed === null) wire.connected = true;
       callback(...result);
     });
   };

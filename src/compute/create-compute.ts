@@ -3,7 +3,7 @@ import { UserError } from "../errors.ts";
 import { parseBaseUrl } from "./address.ts";
 import type { Compute } from "./compute.ts";
 import { createConnector } from "./connect.ts";
-import { createHttp, type CallReport } from "./http.ts";
+import { createHttp, type CallReport, type Http } from "./http.ts";
 import { createProjects } from "./projects.ts";
 import { createRetryBudget, defaultDelays, type RetryBudget, type RetryDelays } from "./retry.ts";
 import { createVms } from "./vms.ts";
@@ -60,5 +60,12 @@ export function createCompute(options: ComputeOptions): Compute {
     log,
     onCall: options.onCall ?? (() => {}),
   });
-  return { projects: createProjects(http, log), vms: createVms(http), close: () => http.close() };
+  const callsOver = (by: Http): Compute => ({
+    projects: createProjects(by, log),
+    vms: createVms(by),
+    onlyWhile: (mayGoOn) =>
+      callsOver({ ...http, change: (call) => http.change({ ...call, mayGoOn }) }),
+    close: () => http.close(),
+  });
+  return callsOver(http);
 }

@@ -1,3 +1,5 @@
+import { endpoints } from "./endpoints.ts";
+
 /**
  * What a failed call to the service means for whoever made it:
  *
@@ -71,4 +73,21 @@ export class ComputeError extends Error {
     this.retryAfterMs = detail.retryAfterMs;
     this.reason = detail.reason;
   }
+}
+
+/** Lists of projects are read all the time, and no single broken record makes them fail. */
+const controlRead = endpoints.listProjects;
+
+/**
+ * Whether a call shows that the service is there. A status of 500 for one record shows nothing of the rest: only the control
+ * read, or no answer at all, counts as silence. Given up by ourselves, or unclear, a call shows neither.
+ */
+export function signOfService(
+  endpoint: string,
+  kind: ComputeErrorKind | undefined,
+  reason: ComputeErrorReason | undefined,
+): "answer" | "silence" | undefined {
+  if (kind === "unclear" || reason === "aborted") return undefined;
+  if (kind !== "unreachable") return "answer";
+  return reason === "status" && endpoint !== controlRead ? undefined : "silence";
 }

@@ -31,72 +31,80 @@ export type Exchange = Answer | { failure: ComputeErrorReason };
 /** Bodies of refusals matter only for a sentence in them. */
 const mostErrorBytes = 64 * 1024;
 
-export async function exchange(dispatcher: Dispatcher, request: Request): Promise<Exchange> {
+/**
+ * Works on undici's events themselves: its promises and streams cost as much as all the rest, and a refresh makes
+ * hundreds of these calls at a time.
+ */
+export function exchange(dispatcher: Dispatcher, request: Request): Promise<Exchange> {
   const { origin, path, method, headers, body = null, signal } = request;
-  if (signal?.aborted) return { failure: "aborted" };
-  const controller = new AbortController();
+  if (signal?.aborted) return Promise.resolve({ failure: "aborted" });
+  const { promise, resolve } = Promise.withResolvers<Exchange>();
+  let wire: Dispatcher.DispatchController | undefined;
   let stoppedBy: ComputeErrorReason | undefined;
+  let answer: Omit<Answer, "text"> | undefined;
+  let most = request.maxBytes;
+  let isPlain = true;
+  let size = 0;
+  const chunks: Buffer[] = [];
+
+  // Destroys the connection. A request that still waits for one is stopped when it gets it.
   const stop = (reason: ComputeErrorReason) => {
     stoppedBy ??= reason;
-    controller.abort();
+    wire?.abort(new Error(stoppedBy));
   };
   const timer = setTimeout(stop, request.timeoutMs, "timeout");
   const giveUp = () => stop("aborted");
   signal?.addEventListener("abort", giveUp, { once: true });
-  try {
-    const response = await dispatcher.request({
-      origin,
-      path,
-      method,
-      headers,
-      body,
-      signal: controller.signal,
-    });
-    const ok = response.statusCode >= 200 && response.statusCode < 300;
-    const most = ok ? request.maxBytes : Math.min(mostErrorBytes, request.maxBytes);
-    const read = await readText(response.body, most, () => stoppedBy);
-    const encoded = first(response.headers["content-encoding"]) ?? "identity";
-    return {
-      status: response.statusCode,
-      contentType: (first(response.headers["content-type"]) ?? "")
-        .split(";")[0]!
-        .trim()
-        .toLowerCase(),
-      retryAfter: first(response.headers["retry-after"]),
-      // Nobody asked for a compressed answer: what can't be read is treated as no text at all.
-      text: encoded === "identity" ? read.text : "",
-      flaw: read.flaw,
-    };
-  } catch (error) {
-    return { failure: stoppedBy ?? reasonOf(error) };
-  } finally {
+  const end = (came: Exchange) => {
     clearTimeout(timer);
     signal?.removeEventListener("abort", giveUp);
+    resolve(came);
+  };
+  const fail = (error: unknown) => {
+    const reason = stoppedBy ?? reasonOf(error);
+    if (!answer) return end({ failure: reason });
+    end({ ...answer, text: "", flaw: reason === "reset" ? "truncated" : reason });
+  };
+
+  const handler: Dispatcher.DispatchHandler = {
+    onRequestStart(controller) {
+      wire = controller;
+      if (stoppedBy !== undefined) stop(stoppedBy);
+    },
+    onResponseStart(_, status, received) {
+      if (status < 200) return;
+      if (status >= 300) most = Math.min(mostErrorBytes, most);
+      // Nobody asked for a compressed answer: what can't be read is treated as no text at all.
+      isPlain = (first(received["content-encoding"]) ?? "identity") === "identity";
+      answer = {
+        status,
+        contentType: (first(received["content-type"]) ?? "").split(";")[0]!.trim().toLowerCase(),
+        retryAfter: first(received["retry-after"]),
+      };
+    },
+    onResponseData(_, chunk) {
+      size += chunk.length;
+      if (size > most) stop("too-large");
+      else chunks.push(chunk);
+    },
+    onResponseEnd() {
+      if (!answer) return fail(undefined);
+      end({ ...answer, text: isPlain ? textOf(chunks) : "" });
+    },
+    onResponseError: (_, error) => fail(error),
+  };
+  try {
+    dispatcher.dispatch({ origin, path, method, headers, body }, handler);
+  } catch (error) {
+    fail(error);
   }
+  return promise;
 }
 
-type Read = { text: string; flaw?: ComputeErrorReason };
-
-async function readText(
-  body: AsyncIterable<unknown>,
-  most: number,
-  stoppedBy: () => ComputeErrorReason | undefined,
-): Promise<Read> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  try {
-    for await (const chunk of body) {
-      if (!Buffer.isBuffer(chunk)) continue;
-      size += chunk.length;
-      // Leaving the loop destroys the body and with it the connection.
-      if (size > most) return { text: "", flaw: "too-large" };
-      chunks.push(chunk);
-    }
-    return { text: Buffer.concat(chunks).toString("utf8") };
-  } catch (error) {
-    const reason = stoppedBy() ?? reasonOf(error);
-    return { text: "", flaw: reason === "reset" ? "truncated" : reason };
-  }
+function textOf(chunks: readonly Buffer[]): string {
+  const [only] = chunks;
+  const whole = only && chunks.length === 1 ? only : Buffer.concat(chunks);
+  return whole.toString("utf8");
 }
 
 function first(header: string | string[] | undefined): string | undefined {

@@ -1,4 +1,4 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { setImmediate as turn, setTimeout as wait } from "node:timers/promises";
 import { Agent, Client } from "undici";
 import type { buildConnector } from "undici";
 import { fillPath, renderQuery, type BaseAddress } from "./address.ts";
@@ -6,7 +6,7 @@ import { judgeChange, judgeRead, type Verdict } from "./classify.ts";
 import { connectOnce } from "./connect.ts";
 import { methodOf, templateOf, type Endpoint } from "./endpoints.ts";
 import { ComputeError, type ComputeErrorKind, type ComputeErrorReason } from "./errors.ts";
-import { exchange, type Request } from "./exchange.ts";
+import { exchange, type Exchange, type Request } from "./exchange.ts";
 import { describeFailure } from "./failure.ts";
 import { parseRetryAfter, retryWaitMs, type RetryBudget, type RetryDelays } from "./retry.ts";
 import { serviceMessage } from "./service-message.ts";
@@ -20,6 +20,12 @@ export interface Call {
   /** Lists may be larger than records. */
   list?: boolean;
   signal?: AbortSignal | undefined;
+  /** Of a change: asked when its connection stands; when it says no, nothing leaves us (`unreachable`). */
+  mayGoOn?: (() => boolean) | undefined;
+  /** Of a read: the last byte of a good answer is here, and its connection is free. */
+  onAnswer?: (() => void) | undefined;
+  /** Of a read: the caller knows what this text says, so it isn't parsed (`body: "same"`). */
+  isSame?: ((text: string) => boolean) | undefined;
 }
 
 /** One try, for metrics. `kind` only when it failed. */
@@ -56,6 +62,8 @@ export interface Http {
   close(): Promise<void>;
 }
 
+const abandoned = { kind: "unreachable", reason: "aborted", again: false } as const;
+
 /** Lists may be this many times larger than a record. */
 const listFactor = 16;
 
@@ -74,13 +82,17 @@ export function createHttp(settings: HttpSettings): Http {
     const request = prepare(call);
     settings.budget.earn();
     for (let attempt = 1; ; attempt += 1) {
-      const verdict = await slots
-        .run(
-          () =>
-            timed(call.endpoint, attempt, async () => judgeRead(await exchange(agent, request))),
-          call.signal,
-        )
+      const seen = await slots
+        .run(() => clocked(() => exchange(agent, request)), call.signal)
         .catch((error: unknown) => givenUp(error, call.signal));
+      if (seen === undefined) throw toError(call.endpoint, abandoned);
+      if (call.onAnswer && isWhole(seen.came)) {
+        call.onAnswer();
+        // Whoever waits for the connection sends first: while that is on its way, this answer is read
+        await turn();
+      }
+      const verdict = judgeRead(seen.came, call.isSame);
+      report(call.endpoint, attempt, seen.durationMs, verdict);
       if ("body" in verdict) return verdict;
       const retryAfterMs = parseRetryAfter(verdict.answer?.retryAfter);
       const waitMs = retryWaitMs({ again: verdict.again, tries: attempt, retryAfterMs }, delays);
@@ -93,7 +105,7 @@ export function createHttp(settings: HttpSettings): Http {
         waitMs,
       });
       await wait(waitMs, undefined, { signal: call.signal }).catch(() => {
-        throw toError(call.endpoint, { kind: "unreachable", reason: "aborted", again: false });
+        throw toError(call.endpoint, abandoned);
       });
     }
   }
@@ -101,11 +113,14 @@ export function createHttp(settings: HttpSettings): Http {
   async function change(call: Call): Promise<Good> {
     const request = prepare(call);
     const wire = { connected: false };
-    const client = new Client(base.origin, { ...shared, connect: connectOnce(connect, wire) });
+    const client = new Client(base.origin, {
+      ...shared,
+      connect: connectOnce(connect, wire, call.mayGoOn),
+    });
     try {
-      const verdict = await timed(call.endpoint, 1, async () =>
-        judgeChange(await exchange(client, request), wire.connected),
-      );
+      const { came, durationMs } = await clocked(() => exchange(client, request));
+      const verdict = judgeChange(came, wire.connected);
+      report(call.endpoint, 1, durationMs, verdict);
       if ("body" in verdict) return verdict;
       throw toError(call.endpoint, verdict);
     } finally {
@@ -136,21 +151,14 @@ export function createHttp(settings: HttpSettings): Http {
     };
   }
 
-  async function timed(
-    endpoint: Endpoint,
-    attempt: number,
-    work: () => Promise<Verdict>,
-  ): Promise<Verdict> {
-    const startedAt = performance.now();
-    const verdict = await work();
+  function report(endpoint: Endpoint, attempt: number, durationMs: number, verdict: Verdict): void {
     settings.onCall({
       endpoint,
       attempt,
-      durationMs: performance.now() - startedAt,
+      durationMs,
       ...(verdict.answer ? { status: verdict.answer.status } : {}),
       ...("kind" in verdict ? { kind: verdict.kind, reason: verdict.reason } : {}),
     });
-    return verdict;
   }
 
   function toError(endpoint: Endpoint, verdict: Exclude<Verdict, Good>): ComputeError {
@@ -172,8 +180,19 @@ export function createHttp(settings: HttpSettings): Http {
   return { read, change, close: () => agent.destroy() };
 }
 
+async function clocked(
+  work: () => Promise<Exchange>,
+): Promise<{ came: Exchange; durationMs: number }> {
+  const startedAt = performance.now();
+  const came = await work();
+  return { came, durationMs: performance.now() - startedAt };
+}
+
+function isWhole(came: Exchange): boolean {
+  return !("failure" in came) && came.status >= 200 && came.status < 300 && came.flaw === undefined;
+}
+
 /** The caller gave up while its call waited for a free connection. */
-function givenUp(error: unknown, signal: AbortSignal | undefined): Exclude<Verdict, Good> {
+function givenUp(error: unknown, signal: AbortSignal | undefined): undefined {
   if (!signal?.aborted) throw error;
-  return { kind: "unreachable", reason: "aborted", again: false };
 }

@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import { acceptedNewProject, acceptedProject } from "./accepted.ts";
 import { check, jsonOf } from "./answer.ts";
 import type {
@@ -11,7 +12,7 @@ import type {
 } from "./compute.ts";
 import { endpoints } from "./endpoints.ts";
 import { ComputeError } from "./errors.ts";
-import type { Http } from "./http.ts";
+import type { Good, Http } from "./http.ts";
 import { collectPages, parsePage, type Page } from "./pages.ts";
 import { listedVmSchema, projectSchema, unwrap, type ListedVm } from "./schemas.ts";
 
@@ -54,6 +55,39 @@ export function createProjects(http: Http, log: (event: object) => void): Comput
     if (!complete) log({ event: "compute.list-incomplete", endpoint });
   }
 
+  const vmList = (projectId: string) => ({
+    endpoint: endpoints.listVms,
+    ids: { project_id: projectId },
+    list: true,
+  });
+  const parseVms = (good: Good) => parsePage(endpoints.listVms, good, "vms", listedVmSchema);
+
+  async function readVms(
+    projectId: string,
+    query: Record<string, number>,
+    options: CallOptions,
+  ): Promise<Page<ListedVm>> {
+    return parseVms(await http.read({ ...vmList(projectId), query, ...options }));
+  }
+
+  async function followVms(
+    projectId: string,
+    first: Page<ListedVm>,
+    options: CallOptions,
+  ): Promise<Vm[]> {
+    const inProject = (vm: ListedVm): Vm => ({ ...vm, projectId: vm.projectId ?? projectId });
+    // Whether this list has pages isn't documented: it has when it says so.
+    if (!isPaged(first)) return first.items.map(inProject);
+    const size = first.perPage === undefined ? {} : { per_page: first.perPage };
+    const { items, complete } = await collectPages(
+      (page) => readVms(projectId, { page, ...size }, options),
+      first,
+      mostVmsOfProject,
+    );
+    warnIncomplete(endpoints.listVms, complete);
+    return items.map(inProject);
+  }
+
   return {
     list: async (filter = {}, options = {}) => {
       const { items, total, page, perPage } = await readProjects(filter, options);
@@ -90,27 +124,19 @@ export function createProjects(http: Http, log: (event: object) => void): Comput
     },
 
     vms: async (projectId, options = {}) => {
-      const endpoint = endpoints.listVms;
-      const ids = { project_id: projectId };
-      const readPage = async (query: Record<string, number>): Promise<Page<ListedVm>> =>
-        parsePage(
-          endpoint,
-          await http.read({ endpoint, ids, query, list: true, ...options }),
-          "vms",
-          listedVmSchema,
-        );
-      const inProject = (vm: ListedVm): Vm => ({ ...vm, projectId: vm.projectId ?? projectId });
-      const first = await readPage({});
-      // Whether this list has pages isn't documented: it has when it says so.
-      if (!isPaged(first)) return first.items.map(inProject);
-      const size = first.perPage === undefined ? {} : { per_page: first.perPage };
-      const { items, complete } = await collectPages(
-        (page) => readPage({ page, ...size }),
-        first,
-        mostVmsOfProject,
-      );
-      warnIncomplete(endpoint, complete);
-      return items.map(inProject);
+      const first = await readVms(projectId, {}, options);
+      return followVms(projectId, first, options);
+    },
+
+    vmsUnless: async (mark, projectId, { onAnswer, ...options } = {}) => {
+      let seen = "";
+      const isSame = (text: string) => (seen = hash("sha256", text)) === mark;
+      const good = await http.read({ ...vmList(projectId), isSame, onAnswer, ...options });
+      if (good.body === "same") return "same";
+      const first = parseVms(good);
+      const vms = await followVms(projectId, first, options);
+      // The first page says nothing of the others
+      return isPaged(first) ? { vms } : { vms, mark: seen };
     },
 
     create: async (input, options = {}) => {

@@ -12,6 +12,8 @@ export interface Entry {
   version: number;
   /** Redis has something else: the last write of this did not get through. */
   dirty: boolean;
+  /** The service's answer that said just this (`vmsUnless`); undefined when it isn't known or was more than one. */
+  mark?: string | undefined;
 }
 
 /** Everything known, in memory, with the indexes that answer from it. No promises in here. */

@@ -5,36 +5,53 @@ export interface Pool<T> {
   drained(): Promise<void>;
 }
 
+/**
+ * `work` may call `leave` before it ends: another item then takes its place while it does what is left. At most twice
+ * the width is unfinished, so that who leaves early and takes long holds the others up.
+ */
 export function createPool<T>(
   width: number,
-  work: (item: T) => Promise<void>,
+  work: (item: T, leave: () => void) => Promise<void>,
   isOver: () => boolean,
 ): Pool<T> {
   const queue: T[] = [];
   let next = 0;
   let running = 0;
+  let unfinished = 0;
   let broken: { error: unknown } | undefined;
   let waiting: PromiseWithResolvers<void> | undefined;
 
+  const hasRoom = () => running < width && unfinished < 2 * width;
+
   function startMore(): void {
-    while (running < width && next < queue.length && !broken && !isOver()) {
+    while (hasRoom() && next < queue.length && !broken && !isOver()) {
       const item = queue[next];
       next += 1;
       if (item !== undefined) void start(item);
     }
-    if (running > 0 || !waiting) return;
+    if (unfinished > 0 || !waiting) return;
     if (broken) waiting.reject(broken.error);
     else waiting.resolve();
   }
 
   async function start(item: T): Promise<void> {
     running += 1;
+    unfinished += 1;
+    let isHere = true;
+    const leave = () => {
+      if (isHere) running -= 1;
+      isHere = false;
+    };
     try {
-      await work(item);
+      await work(item, () => {
+        leave();
+        startMore();
+      });
     } catch (error) {
       broken ??= { error };
     }
-    running -= 1;
+    leave();
+    unfinished -= 1;
     startMore();
   }
 

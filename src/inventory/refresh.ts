@@ -3,7 +3,7 @@ import { ComputeError } from "../compute/errors.ts";
 import { messageOf, UserError } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { Known } from "./known.ts";
-import { contentsOf } from "./packing.ts";
+import { contentsOf, isSameProject } from "./packing.ts";
 import { createPool, shuffle } from "./pool.ts";
 import { isSame, type Replica } from "./replica.ts";
 
@@ -63,17 +63,26 @@ export async function readEverything(options: RefreshOptions): Promise<Refreshed
     return outcome !== "changed";
   }
 
-  async function readVms(project: Project): Promise<void> {
+  async function readVms(project: Project, leave: () => void): Promise<void> {
     done.add(project.id);
     for (let reads = 0; reads < mostReads; reads++) {
       const before = known.entry(project.id);
+      const isSameThen = before && !before.dirty && isSameProject(before.contents.project, project);
+      const mark = isSameThen ? before.mark : undefined;
       // oxlint-disable-next-line no-await-in-loop -- one after the other is the point
-      const vms = await compute.projects.vms(project.id, { signal });
+      const answer = await compute.projects.vmsUnless(mark, project.id, {
+        signal,
+        onAnswer: leave,
+      });
       failuresInARow = 0;
-      if (before && !before.dirty && known.agrees(project, vms)) return;
-      if (
+      if (answer === "same") {
+        if (known.entry(project.id) === before) return;
+      } else if (isSameThen && known.agrees(project, answer.vms)) {
+        before.mark = answer.mark;
+        return;
+      } else if (
         known.entry(project.id) === before &&
-        (await publish(project.id, contentsOf(project, vms)))
+        (await publish(project.id, contentsOf(project, answer.vms)))
       )
         return;
     }
@@ -96,9 +105,9 @@ export async function readEverything(options: RefreshOptions): Promise<Refreshed
     }
   }
 
-  async function read(project: Project): Promise<void> {
+  async function read(project: Project, leave: () => void): Promise<void> {
     try {
-      if (project.type === "TEE_VM") return await readVms(project);
+      if (project.type === "TEE_VM") return await readVms(project, leave);
       done.add(project.id);
       await publish(project.id, contentsOf(project, []));
     } catch (error) {
@@ -155,7 +164,8 @@ export async function readEverything(options: RefreshOptions): Promise<Refreshed
   /** Its VMs may have been read before the list came: the project itself may still differ. */
   async function rename(project: Project): Promise<void> {
     const entry = known.entry(project.id);
-    if (entry) await publish(project.id, contentsOf(project, entry.contents.vms));
+    if (!entry || (!entry.dirty && isSameProject(entry.contents.project, project))) return;
+    await publish(project.id, contentsOf(project, entry.contents.vms));
   }
 
   async function vanish(project: Project): Promise<void> {

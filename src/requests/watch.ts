@@ -17,6 +17,8 @@ export async function watch(watchKey: string, polls: number, by: Performing): Pr
       !final && (state === "sending" || state === "accepted" || state === "unclear"),
   );
   if (waiting.length === 0) return ended;
+  const early = earlyMs(waiting, await by.store.now(), by.policy.timing.pollFirstMs);
+  if (early > 0) return waitFor(early);
   let read: (request: StoredRequest) => { seen: Seen | undefined } | undefined;
   try {
     read = await readFor(watchKey, waiting, by);
@@ -46,6 +48,20 @@ export async function watch(watchKey: string, polls: number, by: Performing): Pr
       polls,
     }),
   );
+}
+
+/** As many as this wait between looks like one that is alone between its first polls. */
+const crowd = 50;
+
+/**
+ * How much too early it is to look again. Each send and each answer rings for a look, because a short REBOOTING is a
+ * restart's only proof; of many at once the rings would be as many polls. The more wait together, the longer none of
+ * them is looked at twice, at most the time between first polls. Who waits alone is looked at whenever it rings.
+ */
+function earlyMs(waiting: readonly StoredRequest[], now: number, pollFirstMs: number): number {
+  if (waiting.length === 1) return 0;
+  const lookedAt = Math.max(0, ...waiting.map(({ progress }) => progress.lastLook?.at ?? 0));
+  return lookedAt + pollFirstMs * Math.min(1, waiting.length / crowd) - now;
 }
 
 /** True when the request moved on and no longer waits here. */

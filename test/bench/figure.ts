@@ -33,5 +33,5 @@ export function renderFigures(figures: readonly Figure[]): string {
 
 function short(value: number): string {
   if (value !== 0 && Math.abs(value) < 1) return value.toPrecision(2);
-  return Math.abs(value) < 10 ? value.toFixed(1).replace(/\.0$/, "") : String(Math.round(value));
+  return Math.abs(value) < 10 ? String(Number(value.toFixed(2))) : String(Math.round(value));
 }

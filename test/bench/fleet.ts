@@ -25,18 +25,35 @@ export async function measureFleet(): Promise<readonly Figure[]> {
   await using programs = new AsyncDisposableStack();
   programs.use(await startGatehouse(world, "worker"));
   await using crowd = await gather(world);
-  const ids = await crowd.restartAll();
-  const ended = await crowd.until(ids, 60_000, (states) => states.every((one) => one === "done"));
+  const [alone, ...others] = crowd.vms;
+  const isDone = (states: readonly State[]) => states.every((one) => one === "done");
+  const ids = await crowd.restartAll(others);
+  const ended = await crowd.until(ids, 60_000, isDone);
   const lists = world.compute
     .calls()
     .filter(({ route }) => route === "/v1/projects/{project_id}/vms").length;
   const reads = world.compute.calls().filter(({ method }) => method === "GET").length;
+  const last = await crowd.restartAll(alone ? [alone] : []);
+  await crowd.until(last, 60_000, isDone);
+  const doneAt = await crowd.changedAt(last);
+  const readsOfOne = world.compute
+    .calls()
+    .filter(
+      ({ method, path, at }) => method === "GET" && path === `/v1/vms/${alone?.id}` && at <= doneAt,
+    );
+  const pollsOfOne = readsOfOne.length - 1; // one was before the send
   return [
     {
       name: `${ids.length} VMs of a project restarting at once: polls per settled VM`,
       value: lists / ended,
       unit: "",
       bound: 0.1,
+    },
+    {
+      name: "… polls of all of them",
+      value: lists,
+      unit: "",
+      ratio: { to: "those of one VM restarting alone", times: lists / pollsOfOne },
     },
     { name: "… all reads of the service per settled VM", value: reads / ended, unit: "" },
   ];
@@ -140,6 +157,7 @@ async function gather(world: World) {
     vms,
     restartAll,
     until,
+    changedAt: async ([id = ""]: readonly string[]) => (await store.get(id))?.changedAt ?? 0,
     activeJobs: async () => (await queues.counts())["active"] ?? 0,
     async [Symbol.asyncDispose]() {
       await queues.close();

@@ -67,6 +67,7 @@ export function fleetService(projects: number, vmsPerProject: number, latencyMs 
       listAll: () => pause().then(() => all),
       get: never,
       vms: (id) => pause().then(() => vms(id)),
+      vmsUnless: (_mark, id) => pause().then(() => ({ vms: vms(id) })),
       create: never,
       update: never,
       delete: never,
@@ -82,6 +83,9 @@ export function fleetService(projects: number, vmsPerProject: number, latencyMs 
       snapshot: never,
       restore: never,
       console: never,
+    },
+    onlyWhile: () => {
+      throw new Error("it changes nothing");
     },
     close: () => Promise.resolve(),
   };
@@ -125,56 +129,6 @@ export async function measureLookups(at: Place): Promise<LookupFigures> {
     rssGrowthMb,
     loadMs,
   };
-}
-
-export interface RefreshFigures {
-  calls: number;
-  tookMs: number;
-  /** Latency × calls / connections. */
-  boundMs: number;
-  /** Against the bound. */
-  ratio: number;
-  /** The same calls with the same client and no inventory: what is above the bound then is the client's and the machine's. */
-  bareMs: number;
-}
-
-/**
- * Refreshes a fleet that is known already, as every refresh but the first. `calls` is what the service was asked:
- * the caller counts them, because the client pages and retries.
- */
-export async function measureRefresh(
-  at: Place & { compute: Compute; connections: number; latencyMs: number; calls: () => number },
-): Promise<RefreshFigures> {
-  const { redis, key, compute, connections, latencyMs, calls } = at;
-  const inventory = createInventory({
-    redis,
-    key,
-    compute,
-    log: silentLog(),
-    refreshMs: 3_600_000,
-    concurrency: connections,
-  });
-  await inventory.refresh();
-  const before = calls();
-  const started = performance.now();
-  if (!(await inventory.refresh())) throw new Error("the refresh did not run to its end");
-  const tookMs = performance.now() - started;
-  await inventory.close();
-  const made = calls() - before;
-  const boundMs = (latencyMs * made) / connections;
-  const bareMs = await readBare(compute, connections);
-  return { calls: made, tookMs, boundMs, ratio: tookMs / boundMs, bareMs };
-}
-
-async function readBare(compute: Compute, connections: number): Promise<number> {
-  const started = performance.now();
-  const projects = (await compute.projects.listAll()).values();
-  const worker = async () => {
-    // oxlint-disable-next-line no-await-in-loop -- the width is the number of these loops
-    for (const project of projects) await compute.projects.vms(project.id);
-  };
-  await Promise.all(Array.from({ length: connections }, worker));
-  return performance.now() - started;
 }
 
 function memory(): number {

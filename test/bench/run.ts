@@ -4,6 +4,7 @@ import { measureDemo } from "./demo-start.ts";
 import { type Figure, holds, renderFigures } from "./figure.ts";
 import { measureFleet, measureWaiting } from "./fleet.ts";
 import { measureInventory } from "./inventory-figures.ts";
+import { measureRefreshAndDigest } from "./refresh.ts";
 import { measureRestart } from "./restart.ts";
 import { measureRolls } from "./rolls.ts";
 
@@ -17,6 +18,7 @@ const parts: Record<string, () => Promise<readonly Figure[]>> = {
   waiting: measureWaiting,
   rolls: measureRolls,
   inventory: measureInventory,
+  refresh: measureRefreshAndDigest,
 };
 
 const [load = 0] = loadavg();

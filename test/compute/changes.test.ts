@@ -41,6 +41,21 @@ describe("a call that changes something", () => {
     expect(server.asked).toHaveLength(1);
   });
 
+  it("is not sent on a connection that stands too late: no byte leaves, and that is known", async () => {
+    await using server = await answering(says({}));
+    await using compute = clientOf(server.url);
+    let asked = 0;
+    const late = compute.onlyWhile(() => {
+      asked += 1;
+      return false;
+    });
+    expect(await failureOf(restart(late))).toMatchObject({ kind: "unreachable" });
+    expect(asked).toBe(1);
+    expect(server.asked).toEqual([]);
+    await restart(compute.onlyWhile(() => true));
+    expect(server.asked).toHaveLength(1);
+  });
+
   const accidents: [what: string, effect: Effect, kind: string, reason: string, effects: number][] =
     [
       ["loses its answer before the effect", { lost: "before" }, "unclear", "reset", 0],

@@ -86,6 +86,34 @@ describe("the inventory", () => {
     await soon(() => names(other.matchVms("web-*"))).toEqual(["web-1", "web-2"]);
   });
 
+  it("follows the service back when it says again what it had said before a change", async () => {
+    const service = smallService({ shop: ["web-1"] });
+    await using fleet = await processes(service);
+    const inventory = fleet.opens();
+    const status = async () => (await inventory.vms())[0]?.status;
+    for (let times = 0; times < 3; times++) await inventory.refresh();
+    await inventory.note({ vm: vmNamed(shop, "web-1", { status: "ERROR" }) });
+    expect(await status()).toBe("ERROR");
+    await inventory.refresh();
+    expect(await status()).toBe("RUNNING");
+    for (let times = 0; times < 2; times++) await inventory.refresh();
+    expect(await status()).toBe("RUNNING");
+  });
+
+  it("gives a project its new name though its VMs are the same", async () => {
+    const service = smallService({ shop: ["web-1"] });
+    await using fleet = await processes(service);
+    const inventory = fleet.opens();
+    for (let times = 0; times < 3; times++) await inventory.refresh();
+    service.held.set("p-shop", {
+      project: { ...shop, name: "store" },
+      vms: service.held.get("p-shop")?.vms ?? [],
+    });
+    await inventory.refresh();
+    expect(await inventory.vms()).toMatchObject([{ name: "web-1", projectName: "store" }]);
+    expect(await inventory.findVm("store/web-1")).toHaveProperty("found");
+  });
+
   it("keeps the service's load bounded", async () => {
     const service = smallService(
       Object.fromEntries(Array.from({ length: 60 }, (_, n) => [`p${n}`, ["vm"]])),

@@ -57,6 +57,11 @@ export function smallService(projects: Record<string, readonly string[]>): Small
         ),
       get: (id) => answer(`get ${id}`, () => structuredClone(of(id).project)),
       vms: (id) => answer(`vms ${id}`, () => structuredClone(of(id).vms)),
+      vmsUnless: (mark, id) =>
+        answer(`vms ${id}`, () => {
+          const now = JSON.stringify(of(id).vms);
+          return mark === now ? "same" : { vms: structuredClone(of(id).vms), mark: now };
+        }),
       create: never,
       update: never,
       delete: never,
@@ -72,6 +77,9 @@ export function smallService(projects: Record<string, readonly string[]>): Small
       snapshot: never,
       restore: never,
       console: never,
+    },
+    onlyWhile: () => {
+      throw new Error("it changes nothing");
     },
     close: () => Promise.resolve(),
   };

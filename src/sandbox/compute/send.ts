@@ -22,7 +22,7 @@ export async function send(
     return drip(response, answer.status, headers, body, effect.dripMs);
   if (answer.status !== 204) headers["content-length"] = String(body.length);
   response.writeHead(answer.status, headers);
-  response.end(body);
+  response.end(answer.body); // as text it leaves in one write with the head
   return answer.status;
 }
 
