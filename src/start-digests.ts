@@ -9,6 +9,8 @@ import { requestsForDigest } from "./requests/for-digest.ts";
 
 /** How late a digest may be for its time. */
 const dueEveryMs = 5_000;
+/** For how many of the longest calls a digest is left to whoever makes it: a minute, as a rule. */
+const leaseInCalls = 4;
 
 /**
  * What is said at set times, or because something changed that nobody asked for: digests, drift of pinned VMs, VMs in
@@ -19,7 +21,17 @@ export function startDigests(on: Connected, now: () => number = Date.now): void 
   const { policy } = config;
   const { timing } = policy;
   const requests = requestsForDigest(on.store, redis, key);
-  const digests = createDigests({ redis, key, policy, inventory, snapshots, requests, log, now });
+  const digests = createDigests({
+    redis,
+    key,
+    policy,
+    inventory,
+    snapshots,
+    requests,
+    log,
+    now,
+    leaseMs: leaseInCalls * timing.httpTimeoutMs,
+  });
   const tell = (id: string, message: Message) => on.tell("alerts", id, message);
   const stopping = new AbortController();
 

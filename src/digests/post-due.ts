@@ -63,9 +63,11 @@ export function createPostDue(options: PostDueOptions): () => Promise<void> {
   return async () => {
     for (const rule of await schedules.all()) {
       const slot = latestSlot(rule, now());
-      if (!slot || over.has(slot.id) || now() - slot.at > mostLateMs) continue;
+      if (!slot || over.has(slot.id)) continue;
       try {
-        if (await schedules.isOurs(slot, now())) await post(slot);
+        // Asked of old slots too: a weekly schedule must be known before its first one
+        const isOurs = await schedules.isOurs(slot, now());
+        if (isOurs && now() - slot.at <= mostLateMs) await post(slot);
       } catch (error) {
         // One that can't be made must not keep the others away; it is tried again, three times in all
         log.warn("digest.later", { slot: slot.id, why: messageOf(error) });

@@ -1,7 +1,7 @@
 import { duration } from "../messages/text.ts";
 import type { ChangeCommand } from "../registry/define.ts";
 import type { StoredRequest } from "../requests/record.ts";
-import { judgeTarget, takenBack } from "./judge-target.ts";
+import { judgeTarget } from "./judge-target.ts";
 import { nextStep } from "./next-step.ts";
 import type { RollingWork } from "./rolling-work.ts";
 import {
@@ -12,6 +12,7 @@ import {
   type StoredRoll,
 } from "./roll.ts";
 import { submitTarget } from "./submit-target.ts";
+import { takeBack } from "./take-back.ts";
 
 /** Steps that follow from each other are made at once, but another process may have its turn in between. */
 const mostSteps = 5;
@@ -130,10 +131,11 @@ async function judgeOpen(
       const request = byId.get(one.request);
       const target = targets[one.n];
       if (!request || !target) return undefined;
-      if (roll.state === "ending") await takeBack(request, by);
+      if (roll.state === "ending") await takeBack(request, store);
       const outcome = await judgeTarget(one, request, target, by.performing);
-      return outcome && isReturned(roll, request)
-        ? { ...outcome, is: "returned" as const }
+      if (outcome && isReturned(roll, request)) return { ...outcome, is: "returned" as const };
+      return outcome && isOverdue(roll, request)
+        ? { n: one.n, request: one.request, is: "cancelled" as const }
         : outcome;
     }),
   );
@@ -146,17 +148,12 @@ function isReturned({ state }: StoredRoll, { state: ended, progress }: StoredReq
   return state === "paused" && isTurnedAway && progress.decidedBy === undefined;
 }
 
-/** What was not sent yet need not be sent any more. */
-async function takeBack(request: StoredRequest, { performing }: RollingWork): Promise<void> {
-  if (request.state !== "authorized") return;
-  await performing.store.move(request, {
-    state: "cancelled",
-    progress: { ...request.progress, why: takenBack },
-    why: takenBack,
-  });
+/** What comes to its turn after a stop has failed at nothing: somebody found it before it was taken back. */
+function isOverdue({ state }: StoredRoll, { state: ended, progress }: StoredRequest): boolean {
+  return state === "ending" && ended === "expired" && progress.sentAt === undefined;
 }
 
-/** Brings claimed targets into the journal. A pause that comes meanwhile holds back what follows it. */
+/** Brings claimed targets into the journal. A pause or a stop that comes meanwhile holds back what follows it. */
 async function begin(
   roll: StoredRoll,
   begins: readonly OpenTarget[],
@@ -168,7 +165,7 @@ async function begin(
   for (const { n, request: wanted } of begins) {
     const target = targets[n];
     if (!target) continue;
-    if ((await by.rolls.stateOf(roll.record.id)) === "paused") return;
+    if ((await by.rolls.stateOf(roll.record.id)) !== standing.state) return;
     const request = await submitTarget(standing, wanted, target, command, by);
     await by.at("roll-submitted", roll.record.id);
     if (request === wanted) continue;

@@ -7,9 +7,7 @@ import { attestedAgain } from "../requests/addendum.ts";
 import type { Performing } from "../requests/performing.ts";
 import type { StoredRequest } from "../requests/record.ts";
 import type { OpenTarget, Outcome } from "./roll.ts";
-
-/** The reason in the journal of a request that a stopped roll took back. */
-export const takenBack = "the roll was stopped before it began";
+import { takenBack } from "./take-back.ts";
 
 /** How long a report may take to show what runs since the change (ms); then what runs counts as not attested. */
 const attestedWithinMs = 120_000;

@@ -31,6 +31,8 @@ export interface RollRecord {
   options: Rolling;
   /** How many targets there are. */
   total: number;
+  /** The words named every VM that there was: then the number is typed, however few they are. */
+  isEverything?: boolean;
   requester: { id: string; teamId: string; name: string };
   channelId: string;
   threadTs?: string;

@@ -34,8 +34,8 @@ export async function submitTarget(
     {
       store: performing.store,
       policyVersion: record.policyVersion,
-      staleAfterMs: performing.policy.timing.staleAfterMs,
-      // Of a roll that ends it is only brought there to be taken back
+      // Of a roll that ends it is only brought there to be taken back: nobody who finds it there may run it
+      staleAfterMs: state === "ending" ? -1 : performing.policy.timing.staleAfterMs,
       wake: state === "ending" ? async () => undefined : performing.wake,
     },
   );

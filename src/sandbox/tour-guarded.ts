@@ -121,25 +121,27 @@ export const guardedSteps: readonly ((tour: Tour) => Promise<void>)[] = [
     await tour.types(ada, "ops", "/gatehouse audit verify");
     await tour.sees(ada, "ops", /The audit trail is intact/);
   },
-  async (tour) => {
-    tour.scene("At the end, nothing that Gatehouse keeps, logs or said holds a secret.");
-    const { world } = tour;
-    const { SLACK_BOT_TOKEN, SLACK_APP_TOKEN, COMPUTE_API_KEY } = world.env;
-    const secrets = [SLACK_BOT_TOKEN, SLACK_APP_TOKEN, COMPUTE_API_KEY, ...tour.secrets];
-    const redis = await connectRedis(world.redisUrl, "commands", silentLog());
-    const dumps: string[] = [];
-    for (const key of await redis.keys("*"))
-      dumps.push((await redis.dumpBuffer(key))?.toString("latin1") ?? "");
-    redis.disconnect();
-    const kept = [
-      dumps.join("\n"),
-      tour.lines.join("\n"),
-      JSON.stringify(world.slack.messages()),
-    ].join("\n");
-    const found = secrets.filter((secret) => secret && kept.includes(secret));
-    tour.holds(
-      `none of ${secrets.length} secrets in Redis, logs and messages`,
-      tour.secrets.length > 0 && found.length === 0,
-    );
-  },
 ];
+
+/** The last one: by now everything that can be kept was. */
+export const secretStep = async (tour: Tour): Promise<void> => {
+  tour.scene("At the end, nothing that Gatehouse keeps, logs or said holds a secret.");
+  const { world } = tour;
+  const { SLACK_BOT_TOKEN, SLACK_APP_TOKEN, COMPUTE_API_KEY } = world.env;
+  const secrets = [SLACK_BOT_TOKEN, SLACK_APP_TOKEN, COMPUTE_API_KEY, ...tour.secrets];
+  const redis = await connectRedis(world.redisUrl, "commands", silentLog());
+  const dumps: string[] = [];
+  for (const key of await redis.keys("*"))
+    dumps.push((await redis.dumpBuffer(key))?.toString("latin1") ?? "");
+  redis.disconnect();
+  const kept = [
+    dumps.join("\n"),
+    tour.lines.join("\n"),
+    JSON.stringify(world.slack.messages()),
+  ].join("\n");
+  const found = secrets.filter((secret) => secret && kept.includes(secret));
+  tour.holds(
+    `none of ${secrets.length} secrets in Redis, logs and messages`,
+    tour.secrets.length > 0 && found.length === 0,
+  );
+};

@@ -21,18 +21,18 @@ function spawnWorker({ world, lines }: Tour, folder: string): ChildProcess {
   return child;
 }
 
-/** A fleet is restarted one after the other, and the worker is killed in the middle. */
+/** A fleet is restarted two at a time, and the worker is killed in the middle. */
 export const rollSteps: readonly ((tour: Tour) => Promise<void>)[] = [
   async (tour) => {
     const olivia = tour.world.slack.person("olivia");
     tour.scene(
-      "Twelve edge VMs need a restart: one alone first, then one by one. In the middle the worker is killed.",
+      "Twelve edge VMs need a restart: one alone first, then two at a time. In the middle the worker is killed.",
     );
     await tour.world.processes[1]?.close();
     const first = spawnWorker(tour, "first");
     let second: ChildProcess | undefined;
     try {
-      await tour.types(olivia, "ops", "/vm restart edge-* --canary");
+      await tour.types(olivia, "ops", "/vm restart edge-* --canary --max-unavailable 2");
       await tour.dialog(olivia, /edge-01[\s\S]*edge-12/);
       await tour.submits(olivia, {});
       await tour.until("three VMs are restarted", olivia, () => restarted(tour).length >= 3);

@@ -1,4 +1,5 @@
-import { guardedSteps } from "./tour-guarded.ts";
+import { digestSteps } from "./tour-digest.ts";
+import { guardedSteps, secretStep } from "./tour-guarded.ts";
 import { rollSteps } from "./tour-roll.ts";
 import type { Tour } from "./tour.ts";
 
@@ -64,4 +65,6 @@ export const steps: readonly ((tour: Tour) => Promise<void>)[] = [
   },
   ...rollSteps,
   ...guardedSteps,
+  ...digestSteps,
+  secretStep,
 ];

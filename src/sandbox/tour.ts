@@ -32,6 +32,8 @@ export interface Tour {
   lines: string[];
   /** What was shown to somebody and must be found nowhere afterwards. */
   secrets: string[];
+  /** Prints what is to be seen but is no message. */
+  shows(text: string): void;
   /** Says that something must hold. */
   holds(what: string, isSo: boolean): void;
 }
@@ -135,6 +137,7 @@ const tour: Tour = {
   },
   lines,
   secrets: [],
+  shows: (text) => print(indent(text)),
   holds(what, isSo) {
     print(`    ${isSo ? "✓" : "✗"} ${what}`);
     if (!isSo) throw new Error(`does not hold: ${what}`);

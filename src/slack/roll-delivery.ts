@@ -7,7 +7,7 @@ import { renderRollEnd, rollEndFile } from "../rolls/render-roll-end.ts";
 import type { StoredRoll } from "../rolls/roll.ts";
 import type { RollStore } from "../rolls/store.ts";
 import type { Pace } from "./pace.ts";
-import { createPostOnce, type Place, unsureMs } from "./post-once.ts";
+import { createPostOnce, isSaid, type Place, unsureMs } from "./post-once.ts";
 import { uploadFile } from "./upload.ts";
 import type { Web } from "./web.ts";
 
@@ -38,7 +38,7 @@ export function startRollDelivery(options: {
   const { rolls, web, pace, log, everyMs } = options;
   const editMs = options.editMs ?? usualEditMs;
   const me = randomUUID();
-  const postOnce = createPostOnce({ ...options, remember: rolls.setDelivered });
+  const postOnce = createPostOnce({ ...options, remember: rolls.setDelivered, now: rolls.now });
   let isClosed = false;
   let timer: NodeJS.Timeout | undefined;
   let running: Promise<unknown> = Promise.resolve();
@@ -184,8 +184,4 @@ function threadOf(roll: StoredRoll): Place {
     channelId: card?.channelId ?? placeOf(roll).channelId,
     ...(threadTs ? { threadTs } : {}),
   };
-}
-
-function isSaid(value: string | undefined): boolean {
-  return value !== undefined && value !== "" && !value.startsWith("posting");
 }

@@ -36,7 +36,7 @@ export async function proposeRoll(
     const planned = await planRoll(command, input, several, person, ask, talk);
     if (!opened) return await reply.privately(pressToGoOn(planned.record, command));
     const hasFile = await sendList(planned.targets, person, talk);
-    const view = rollView({ command, ...planned, isEverything: several.isEverything, hasFile });
+    const view = rollView({ command, ...planned, hasFile });
     await reply.update(opened.id, view);
   } catch (error) {
     if (!opened) throw error;
@@ -84,6 +84,7 @@ async function planRoll(
     words: plain(several.words, 200),
     options: rollingOf(command, input, targets.length),
     total: targets.length,
+    ...(several.isEverything ? { isEverything: true } : {}),
     requester: { id: person.id, teamId: person.teamId, name: person.name },
     channelId: ask.channelId || person.id,
     ...(ask.threadTs ? { threadTs: ask.threadTs } : {}),
@@ -109,9 +110,10 @@ export async function openPlanned(
   if (roll.record.requester.id !== ask.userId)
     throw new UserError("Only who asked for it can go on with it.");
   const targets = await talk.rolls.targets(rollId);
-  const { vms } = await talk.inventory.state();
-  const isEverything = targets.length > 1 && targets.length >= vms;
-  const view = rollView({ command, record: roll.record, targets, isEverything, hasFile: false });
+  const person = await talk.person(ask.userId, ask.teamId);
+  const refused = rollRefusal(command, targets, person, roll.record.channelId, talk);
+  if (refused !== undefined) throw new UserError(refused);
+  const view = rollView({ command, record: roll.record, targets, hasFile: false });
   if (!(await reply.open(view)))
     throw new UserError("That took too long to open.", "Please press again.");
 }

@@ -1,5 +1,6 @@
 import { UserError } from "../errors.ts";
 import { type Steering, steerRoll } from "../rolls/steer-roll.ts";
+import { takeBackOpen } from "../rolls/take-back.ts";
 import type { Ask } from "./ask.ts";
 import { isRefused } from "./refuse.ts";
 import type { Reply } from "./reply.ts";
@@ -39,5 +40,6 @@ export async function pressOnRoll(
     const refused = rollRefusal(command, targets, person, channelId, talk);
     if (refused !== undefined) throw new UserError(refused, "It stays paused.");
   }
-  await steerRoll(id, steering, person, talk.policyVersion, talk.rolls);
+  const steered = await steerRoll(id, steering, person, talk.policyVersion, talk.rolls);
+  if (steering === "stop") await takeBackOpen(steered, talk.store);
 }

@@ -10,6 +10,7 @@ import type { StoredRoll } from "../rolls/roll.ts";
 import { say } from "./apology.ts";
 import type { Ask } from "./ask.ts";
 import { inputOf } from "./dialog-view.ts";
+import { parseJson, textAt } from "./payload.ts";
 import type { Reply } from "./reply.ts";
 import { rollRefusal } from "./roll-plan.ts";
 import { asksNumber } from "./roll-view.ts";
@@ -72,7 +73,7 @@ interface Planned {
 }
 
 async function readPlanned(ask: Submission, talk: Talk): Promise<Planned> {
-  const { roll: id } = JSON.parse(ask.privateMetadata) as { roll: string };
+  const id = textAt(parseJson(ask.privateMetadata), "roll");
   const roll = await talk.rolls.get(id);
   const command = talk.commands.find(({ name: called }) => called === roll?.record.command);
   if (!roll || !command || !isChange(command))
@@ -100,15 +101,11 @@ function readFields(
   });
   for (const { key, text: why } of "problems" in checked ? checked.problems : [])
     errors[`arg:${key}` in ask.values ? `arg:${key}` : "roll:most"] ??= why;
-  const { isEverything } = JSON.parse(ask.privateMetadata) as { isEverything?: boolean };
   const most = rollingArgs.maxUnavailable.safeParse(text("roll:most"));
   if (!most.success) errors["roll:most"] = "A whole number from 1, or a percentage like 10%.";
   const failures = rollingArgs.stopOnFailure.safeParse(text("roll:failures"));
   if (!failures.success) errors["roll:failures"] = "A whole number from 1 to 1000.";
-  if (
-    asksNumber(record.total, isEverything === true) &&
-    text("roll:number") !== String(record.total)
-  )
+  if (asksNumber(record) && text("roll:number") !== String(record.total))
     errors["roll:number"] = `Type ${record.total}: so many VMs will be touched.`;
   const ticked = ask.values["roll:canary"];
   const canary = Array.isArray(ticked) ? ticked.length > 0 : Boolean(ticked);

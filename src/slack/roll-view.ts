@@ -16,7 +16,10 @@ export const mostListed = 40;
 const mostWithoutNumber = 20;
 
 /** Whether the number of VMs has to be typed. */
-export function asksNumber(total: number, isEverything: boolean): boolean {
+export function asksNumber({
+  total,
+  isEverything = false,
+}: Pick<RollRecord, "total" | "isEverything">): boolean {
   return total > mostWithoutNumber || isEverything;
 }
 
@@ -25,21 +28,20 @@ export function rollView(options: {
   command: ChangeCommand;
   record: RollRecord;
   targets: readonly Target[];
-  isEverything: boolean;
   /** Whether a file with all of them went to the asker. */
   hasFile: boolean;
 }): ModalView {
-  const { command, record, targets, isEverything, hasFile } = options;
+  const { command, record, targets, hasFile } = options;
   const { verb } = command.say;
   const what = md`*${verb}* ${count(targets.length, "VM")} (${name(record.words)}).`;
-  const everything = isEverything && md`⚠️ *These are all VMs that there are.*`;
+  const everything = record.isEverything === true && md`⚠️ *These are all VMs that there are.*`;
   const needs = argumentsOf(command).filter(
     (argument) => argument.target === undefined && !argument.isRolling,
   );
   return {
     type: "modal",
     callback_id: rollCallback,
-    private_metadata: JSON.stringify({ roll: record.id, isEverything }),
+    private_metadata: JSON.stringify({ roll: record.id }),
     title: plainText(`${verb} ${count(targets.length, "VM")}`, 24),
     submit: plainText(verb, 24),
     close: plainText("Keep as it is", 24),
@@ -49,7 +51,7 @@ export function rollView(options: {
       ...leftOutBlocks(record.leftOut),
       ...needs.map((argument) => inputBlock(argument, command, record.input)),
       ...rollingInputs(record),
-      ...(asksNumber(targets.length, isEverything) ? [numberInput(targets.length)] : []),
+      ...(asksNumber(record) ? [numberInput(targets.length)] : []),
     ],
   };
 }

@@ -66,6 +66,17 @@ describe("digests on a schedule", () => {
     expect(scene.posted()).toHaveLength(1);
   });
 
+  it("comes from the first day on where days lie in between", async () => {
+    const weekly = { ...rule("UTC"), days: ["mon"] as const };
+    await using scene = await startScene({ now: ms("2026-11-20T12:00Z"), rules: [weekly] });
+    const one = await scene.start();
+    await one.postDue();
+    scene.set.now = ms("2026-11-23T09:00:02Z");
+    await one.postDue();
+    await scene.said();
+    expect(scene.posted()).toHaveLength(1);
+  });
+
   it("follows what was said in Slack before what gatehouse.yml says", async () => {
     await using scene = await startScene({ now: ms("2026-11-20T08:00Z"), rules: [rule("UTC")] });
     const { digests, postDue } = await scene.start();

@@ -54,4 +54,14 @@ describe("a target of a roll", () => {
     expect(await submitted(one)).toBe(requestIdOf(one, 0));
     expect(await submitted(other)).toBe(requestIdOf(one, 0));
   });
+
+  it("can't run any more when its roll was stopped: who finds it in the journal lets it expire", async () => {
+    await using here = await workerHere();
+    const id = newRollId();
+    const wanted = requestIdOf(id, 0);
+    const stopped: StoredRoll = { ...roll(id), state: "ending" };
+    await submitTarget(stopped, wanted, vmTarget("web-1"), restart, { performing: here.by });
+    const { runsUntil = Infinity } = (await here.by.store.get(wanted))?.record ?? {};
+    expect(runsUntil).toBeLessThan(await here.by.store.now());
+  });
 });
