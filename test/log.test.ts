@@ -1,71 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createLog, hideSecret, scrub, slackLogger, type Fields } from "../src/log.ts";
-
-// Put together below so that no line of this file looks like a leaked secret to a scanner.
-const x = "xox";
-const inner = "1234567890-abcdefGHIJKL";
-const ey = "ey";
-const jwt = `${ey}JhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.SflKxwRJSMeKKF2QT4fwpMeJf36`;
-
-/** Each: a text as it might reach the log, and what must not be left of it. */
-const shapes: readonly (readonly [string, string])[] = [
-  [`${x}b-${inner}`, inner],
-  [`${x}p-${inner}`, inner],
-  [`${x}a-2-${inner}`, inner],
-  [`${x}r-${inner}`, inner],
-  [`${x}s-${inner}`, inner],
-  [`${x}c-${inner}`, inner],
-  [`${x}d-${inner}%2B%2F`, inner],
-  [`${x}e-1-${inner}`, inner],
-  [`${x}e.${x}b-1-${inner}`, inner],
-  [`${x}e.${x}p-1-${inner}`, inner],
-  [`xapp-1-A0123-${inner}`, inner],
-  [`xwfp-${inner}`, inner],
-  [`XOXB-${inner}`, inner],
-  [`failed with "${x}b-${inner}", sorry`, inner],
-  [`Bearer ${inner}`, inner],
-  [`bearer ${inner}`, inner],
-  [`Authorization: Bearer ${inner}`, inner],
-  [`authorization: Basic dXNlcjpwYXNzd29yZA==`, "dXNlcjpwYXNzd29yZA"],
-  [`{"authorization":"Bearer ${inner}"}`, inner],
-  [`Bearer%20${inner}`, inner],
-  [`token=${inner}`, inner],
-  [`token=${inner}&channel=C1`, inner],
-  [`access_token: ${inner}`, inner],
-  [`"refresh_token": "${inner}"`, inner],
-  [String.raw`{\"token\":\"${inner}\"}`, inner],
-  [`client_secret=${inner}`, inner],
-  [`signing_secret='${inner}'`, inner],
-  [`password = ${inner}`, inner],
-  [`PASSWORD="two words ${inner}"`, inner],
-  [`api_key=${inner}`, inner],
-  [`x-api-key: ${inner}`, inner],
-  [`ApiKey: ${inner}`, inner],
-  [`set-cookie: ${inner}`, inner],
-  [`token%3D${inner}`, inner],
-  [`X-Slack-Signature: v0=${"ab12".repeat(16)}`, "ab12ab12"],
-  [`v0=${"ab12".repeat(16)}`, "ab12ab12"],
-  [`https://hooks.slack.com/services/T000/B000/${inner}`, inner],
-  [`https://hooks.slack.com/commands/T000/123/${inner}`, inner],
-  [`https://hooks.slack-gov.com/actions/T000/123/${inner}`, inner],
-  [`hooks.slack.com/workflows/${inner}`, inner],
-  [`https://files.slack.com/upload/v1/${inner}`, inner],
-  [`wss://wss-primary.slack.com/link/?ticket=${inner}&app_id=1`, inner],
-  [`ws://127.0.0.1:4000/?ticket=${inner}`, inner],
-  [`https://host/path#${inner}`, inner],
-  [`https://user:${inner}@host/path`, inner],
-  [`redis://:${inner}@cache:6379/0`, inner],
-  [`rediss://bot:${inner}@cache:6379`, inner],
-  [`redis://:p@ss-${inner}@cache:6379`, inner],
-  [`https://bucket.s3.amazonaws.com/x?X-Amz-Signature=${inner}`, inner],
-  [jwt, "eyJzdWIiOiIxMjM0In0"],
-  [`console at https://console.example/s?t=${inner}`, inner],
-  [`-----BEGIN PRIVATE KEY-----\nMIIEvQIBADAN\n-----END PRIVATE KEY-----`, "MIIEvQIBADAN"],
-  [`-----BEGIN RSA PRIVATE KEY-----\nMIIEvQIBADAN`, "MIIEvQIBADAN"],
-  [`ghp_${"a1B2".repeat(9)}`, "a1B2a1B2"],
-  [`AKIA${"ABCD1234".repeat(2)}`, "ABCD1234"],
-];
+import { inner, secretShapes as shapes, x } from "./secret-shapes.ts";
 
 /** Every way a text can get into a line. */
 const places: readonly [string, (text: string) => Fields][] = [

@@ -4,7 +4,7 @@ import { duration, Markdown, md, name, when } from "../messages/text.ts";
 import { say } from "./apology.ts";
 import type { Ask } from "./ask.ts";
 import { publicly } from "./publicly.ts";
-import { isRefused } from "./refuse.ts";
+import { isRefused, noteRefusal } from "./refuse.ts";
 import type { Reply } from "./reply.ts";
 import { resolveTarget } from "./resolve.ts";
 import { readContext } from "./run.ts";
@@ -14,9 +14,12 @@ import type { Talk } from "./talk.ts";
 const shownForMs = 60_000;
 /** Slack lets a response URL be used for half an hour. */
 const longestMs = 25 * 60_000;
+/** A used button is remembered for longer than it works (ms). */
+const rememberMs = 3_600_000;
 
 /**
  * Opens a console and shows its address to whoever pressed, in place of the button, and takes it away when it expires.
+ * Only for the one who was offered it, once and in time; whoever else tries stands in the audit trail.
  * The address lives in this function and in that one ephemeral message: not in Redis, logs, the audit trail or errors.
  */
 export async function openConsole(
@@ -32,11 +35,20 @@ export async function openConsole(
   const person = await talk.person(ask.userId, ask.teamId, { fresh: true });
   const vm = await resolveTarget("vm", value["vm"], talk.inventory);
   const asked = { command, targets: [vm], person, channelId: ask.channelId };
+  const notYours = refusalOfOffer(value, person.id, talk.now());
+  if (notYours) {
+    await noteRefusal(asked, notYours.rule, talk);
+    throw new UserError(notYours.text, "`/vm console` offers another.");
+  }
   if (await isRefused(asked, reply, talk)) return;
   // The checks of the command once more: what was offered minutes ago may not be allowed now
   await command.answer(value, readContext(person, ask, talk));
   const frozen = await talk.store.freezeState();
   if (frozen) throw new UserError(`All changes are frozen by ${frozen.by}, consoles too.`);
+  if (!(await talk.store.useOnce(`console:${String(value["once"])}`, rememberMs))) {
+    await noteRefusal(asked, "console.once", talk);
+    throw new UserError("This button was used already.", "`/vm console` offers another.");
+  }
   const session = await talk.compute.vms.console(vm.id);
   const now = talk.now();
   const told = session.expiresAt === undefined ? Number.NaN : Date.parse(session.expiresAt);
@@ -52,22 +64,43 @@ export async function openConsole(
     until,
     ...(typeof value["insist"] === "string" ? { insisted: value["insist"].slice(0, 300) } : {}),
   });
-  await reply.instead(addressMessage(vm.name, session.url, until, talk.now()));
+  const show = () => reply.replace(addressMessage(vm.name, session.url, until, talk.now()));
+  const isShown = await show();
   const open = say(md`🖥️ Console on ${name(vm.name)} open by ${person.name} until ${when(until)}.`);
   await publicly(open, ask, { ...reply, privately: async () => undefined }, talk);
-  // A response URL works five times: the address, two steps of the countdown, and its end
-  for (const share of [1 / 3, 2 / 3]) {
-    later((until - now) * share, () =>
-      reply.instead(addressMessage(vm.name, session.url, until, talk.now())),
-    );
-  }
   const gone = say(
     md`The console on ${name(vm.name)} has expired. ${name("/vm console")} opens another.`,
   );
-  later(until - now, () => reply.instead(gone));
+  // Also when Slack didn't say that it shows the address: it may
+  later(until - now, () => (isShown ? reply.instead(gone) : reply.replace(gone)));
+  if (!isShown) {
+    // Told in another message it could not be taken away at its end
+    throw new UserError(
+      `A console on ${vm.name} was opened, but Slack doesn't let me take its address away again, so I don't show it.`,
+      "It closes by itself. `/vm console` offers another.",
+    );
+  }
+  // A response URL works five times: the address, two steps of the countdown, and its end
+  for (const share of [1 / 3, 2 / 3]) later((until - now) * share, show);
 }
 
-function later(ms: number, show: () => Promise<void>): void {
+/** Why this button doesn't open a console for this person now, if it doesn't. */
+function refusalOfOffer(
+  value: Record<string, unknown>,
+  personId: string,
+  now: number,
+): { rule: string; text: string } | undefined {
+  const { for: offeredTo, until, once } = value;
+  if (offeredTo !== personId) {
+    return { rule: "console.requester", text: "This console was offered to somebody else." };
+  }
+  if (typeof until !== "number" || until <= now || typeof once !== "string" || once === "") {
+    return { rule: "console.time", text: "This button works for a minute only." };
+  }
+  return undefined;
+}
+
+function later(ms: number, show: () => Promise<unknown>): void {
   setTimeout(() => void show(), ms).unref();
 }
 

@@ -10,7 +10,7 @@ import type { Ask } from "./ask.ts";
 import { namesWithin, submitAndTell } from "./change.ts";
 import { gatherFacts, makeDialog } from "./dialog.ts";
 import { type DialogMeta, inputOf } from "./dialog-view.ts";
-import { noteRefusal, refusalOf } from "./refuse.ts";
+import { isRefused, noteRefusal, refusalOf } from "./refuse.ts";
 import { parseJson } from "./payload.ts";
 import type { Reply } from "./reply.ts";
 import { resolveTarget } from "./resolve.ts";
@@ -25,7 +25,10 @@ const metaSchema: z.ZodType<Meta> = z.object({
   command: z.string(),
   targetId: z.string(),
   channelId: z.string(),
-  threadTs: z.string().exactOptional(),
+  threadTs: z
+    .string()
+    .regex(/^\d{1,20}\.\d{1,20}$/)
+    .exactOptional(),
   sealedResponseUrl: z.string().exactOptional(),
   values: z.record(z.string(), z.unknown()).exactOptional(),
 });
@@ -100,6 +103,10 @@ export async function refreshDialog(
   const command = commandOf(meta, talk);
   const input = inputOf(command, meta.values ?? {}, ask.view.values);
   const target = await targetOf(command, meta, input, talk);
+  const person = await talk.person(ask.userId, ask.teamId);
+  // What it shows was read for this person: it isn't for everybody
+  const asked = { command, targets: [target], person, channelId: meta.channelId };
+  if (await isRefused(asked, reply, talk)) return;
   const { values: _carried, ...kept } = meta;
   await reply.update(
     ask.viewId,
@@ -151,7 +158,8 @@ async function targetOf(
 }
 
 function fieldErrors({ command, target, input }: Read, ask: Submission): Record<string, string> {
-  const errors: Record<string, string> = {};
+  // Without a prototype: a block may be called "constructor", and then an error on it must not count as there already
+  const errors = Object.create(null) as Record<string, string>;
   const checked = checkInput(command, withTarget(command, input, target));
   const fields = new Map(argumentsOf(command).map((argument) => [argument.key, argument]));
   if ("problems" in checked) {

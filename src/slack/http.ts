@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import querystring from "node:querystring";
 import { HTTPReceiver } from "@slack/bolt";
 import { messageOf } from "../errors.ts";
 import { type Log, slackLogger } from "../log.ts";
@@ -6,7 +7,13 @@ import { ForeignDelivery } from "./front.ts";
 import { isSignedBy, readSignature, type SignatureProblem } from "./signature.ts";
 
 /** Why something that came over HTTP was not let in. Nothing of it is kept or logged. */
-export type HttpRefusal = SignatureProblem | "method" | "content-type" | "too-large" | "slow";
+export type HttpRefusal =
+  | SignatureProblem
+  | "method"
+  | "content-type"
+  | "body"
+  | "too-large"
+  | "slow";
 
 export interface SlackHttp {
   /** For Bolt's App. Never started: the server is ours. */
@@ -35,6 +42,7 @@ const statusOf: Record<HttpRefusal, number> = {
   timestamp: 401,
   signature: 401,
   "content-type": 400,
+  body: 400,
   "too-large": 413,
   slow: 408,
 };
@@ -84,6 +92,7 @@ export function createSlackHttp(options: SlackHttpOptions): SlackHttp {
     if (!isSignedBy(signingSecret, signed, body)) return refuse(request, response, "signature");
     const type = contentTypeOf(request);
     if (type === undefined) return refuse(request, response, "content-type");
+    if (!holdsObject(type, body.toString())) return refuse(request, response, "body");
     // Bolt compares the whole header, so `; charset=utf-8` would make it parse a form as JSON.
     request.headers["content-type"] = type;
     receiver.requestListener(Object.assign(request, { rawBody: body }), response);
@@ -121,6 +130,12 @@ function contentTypeOf(request: IncomingMessage): string | undefined {
   return type === "application/x-www-form-urlencoded" || type === "application/json"
     ? type
     : undefined;
+}
+
+/** Bolt looks into what it parsed without looking what it is: of `null` that would be an unhandled rejection. */
+function holdsObject(type: string, body: string): boolean {
+  const json = type === "application/json" ? body : querystring.parse(body)["payload"];
+  return typeof json !== "string" || json.trimStart().startsWith("{");
 }
 
 /** The whole body, unless it is longer than 1 MB or takes longer than it may. Throws when the sender goes away. */

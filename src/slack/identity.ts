@@ -38,7 +38,8 @@ export async function readIdentity(
     return { problem: "auth.test named no user or no team", retry: false };
   if (botId === "")
     return { problem: "this token is not a bot's (auth.test names no bot_id)", retry: false };
-  const appId = /^xapp-\d+-(A[A-Z0-9]+)-/.exec(options.appToken ?? "")?.[1];
+  const appId =
+    /^xapp-\d+-(A[A-Z0-9]+)-/.exec(options.appToken ?? "")?.[1] ?? (await appOf(botId, web));
   return {
     botId,
     botUserId,
@@ -46,6 +47,12 @@ export async function readIdentity(
     ...(enterpriseId === "" ? {} : { enterpriseId }),
     ...(appId === undefined ? {} : { appId }),
   };
+}
+
+/** Over HTTP no token names the app. Where Slack doesn't tell it, the signing secret alone keeps other apps out. */
+async function appOf(botId: string, web: Web): Promise<string | undefined> {
+  const answer = await web.call("bots.info", { bot: botId });
+  return (answer.ok && textAt(answer.data, "bot", "app_id")) || undefined;
 }
 
 /**

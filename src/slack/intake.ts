@@ -9,8 +9,13 @@ import { textsAt } from "./payload.ts";
 
 /** Redis didn't take it: nothing was done, and the person is told so within the ack. */
 export class IntakeDown extends UserError {
-  constructor(sentence = "Redis is down: nothing was done.") {
-    super(sentence, "Try again in a minute.");
+  /** Redis is there, but it holds more than it should. */
+  readonly isFull: boolean;
+
+  constructor({ isFull = false } = {}) {
+    const why = isFull ? "Too much is waiting to be handled" : "Redis is down";
+    super(`${why}: nothing was done.`, "Try again in a minute.");
+    this.isFull = isFull;
   }
 }
 
@@ -101,8 +106,7 @@ export function createIntake(options: IntakeOptions): Intake {
       log.warn("intake.down", { error: messageOf(error), kind: ask.kind });
       throw new IntakeDown();
     }
-    if (answer === "full")
-      throw new IntakeDown("Too much is waiting to be handled: nothing was done.");
+    if (answer === "full") throw new IntakeDown({ isFull: true });
     if (answer !== "new") return "seen";
     if (record !== "") stamps.set(ask.id, stamp);
     return "new";

@@ -4,7 +4,7 @@ import { type Message, plainText } from "../messages/message.ts";
 import type { Ask } from "./ask.ts";
 import type { Handlers, SuggestRequest, Suggestion } from "./handlers.ts";
 import { type Handling, plainly, soon } from "./handling.ts";
-import type { Intake } from "./intake.ts";
+import { type Intake, IntakeDown } from "./intake.ts";
 import { at, textAt } from "./payload.ts";
 import { readAsk } from "./read-ask.ts";
 import { readValues } from "./read-values.ts";
@@ -13,6 +13,8 @@ import { answerTo, problemAck } from "./submission-ack.ts";
 /** What became of a delivery before its ack. */
 export type Taken =
   | { ask: Ask; outcome: "new" | "seen" }
+  /** Redis is away, but this only reads: it is answered without having been written down. */
+  | { ask: Ask; outcome: "unwritten" }
   /** Nothing of it is written down: `text` goes into the ack where one can carry words. */
   | { ask: Ask; outcome: "refused"; text: string; message: Message };
 
@@ -32,7 +34,7 @@ export interface ListenerOptions {
 /** Slack waits three seconds for an ack; the rest is for the way there and back. */
 const answerWithinMs = 2_200;
 
-export function createTake({ us, intake, seal, log, now }: ListenerOptions): Take {
+export function createTake({ us, intake, handlers, seal, log, now }: ListenerOptions): Take {
   const taken = new WeakMap<object, Promise<Taken | undefined>>();
 
   async function takeOnce(body: unknown): Promise<Taken | undefined> {
@@ -42,6 +44,8 @@ export function createTake({ us, intake, seal, log, now }: ListenerOptions): Tak
       const sealedResponseUrl = ask.responseUrl === undefined ? undefined : seal(ask.responseUrl);
       return { ask, outcome: await intake.accept(ask, { sealedResponseUrl }) };
     } catch (error) {
+      const isAway = error instanceof IntakeDown && !error.isFull;
+      if (isAway && handlers.mayGoWithoutRedis?.(ask)) return { ask, outcome: "unwritten" };
       return { ask, outcome: "refused", ...plainly(error, log) };
     }
   }
@@ -66,6 +70,7 @@ export function addListeners(app: App, take: Take, options: ListenerOptions): vo
     if (taken === undefined) return;
     if (taken.outcome === "new") handling.handle(taken.ask);
     else if (taken.outcome === "seen") handling.repeated(taken.ask);
+    else if (taken.outcome === "unwritten") handling.read(taken.ask);
     else if (taken.outcome === "refused" && taken.ask.kind !== "home")
       handling.tell(taken.ask, taken.message);
   }

@@ -4,6 +4,7 @@ import { plainText, section } from "../messages/message.ts";
 import { md, name } from "../messages/text.ts";
 import type { StoredRequest } from "../requests/record.ts";
 import type { Ask } from "./ask.ts";
+import { at, parseJson, textAt } from "./payload.ts";
 import { noteRefusal, refusalOf } from "./refuse.ts";
 import { isChange, type Talk } from "./talk.ts";
 import { askedFor } from "./vote.ts";
@@ -51,10 +52,11 @@ export async function settleByWord(
   talk: Talk,
 ): Promise<{ errors: Record<string, string> } | undefined> {
   try {
-    const asked = JSON.parse(ask.privateMetadata) as { request?: string; happened?: boolean };
+    const asked = parseJson(ask.privateMetadata);
+    const happened = at(asked, "happened") === true;
     const reason = String(ask.values["reason"] ?? "").trim();
     if (reason.length < 3) return field("Please say what you looked at.");
-    const request = await talk.store.get(String(asked.request));
+    const request = await talk.store.get(textAt(asked, "request"));
     const command = talk.commands.find(({ name: known }) => known === request?.record.command);
     if (!request || !command || !isChange(command))
       return field("This request is no longer known.");
@@ -67,9 +69,9 @@ export async function settleByWord(
       return field(refused.text);
     }
     const moved = await talk.store.move(request, {
-      state: asked.happened === true ? "done" : "not-applied",
+      state: happened ? "done" : "not-applied",
       progress: { ...request.progress, decidedBy: { id: person.id, name: person.name, reason } },
-      why: `${asked.happened === true ? "it happened" : "it did not happen"}, says ${person.id}: ${reason}`,
+      why: `${happened ? "it happened" : "it did not happen"}, says ${person.id}: ${reason}`,
       actor: person.id,
     });
     if (moved.is !== "moved") return field("It moved on just now. Please look again.");

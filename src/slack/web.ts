@@ -24,6 +24,19 @@ export type WebAnswer =
 
 export type WebOutcome = "ok" | "limited" | "refused" | "lost" | "unreachable";
 
+const posts = new Set(["chat.postMessage", "chat.update"]);
+const lookUps = new Set(["conversations.history", "conversations.replies"]);
+
+/**
+ * Whether a call shows that Slack takes what we have to say: only messages prove that it does. A look-up stands before a
+ * post whose answer was lost, so one that fails holds up a message too.
+ */
+export function signOfSlack(method: string, outcome: WebOutcome): "answer" | "silence" | undefined {
+  const isSilent = outcome === "lost" || outcome === "unreachable";
+  if (posts.has(method)) return isSilent ? "silence" : "answer";
+  return isSilent && lookUps.has(method) ? "silence" : undefined;
+}
+
 /** Slack's Web API. A call never throws and is never repeated in here. */
 export interface Web {
   call(method: string, args?: WebData): Promise<WebAnswer>;

@@ -20,6 +20,7 @@ const places = [
   "digests",
   "requests",
   "rolls",
+  "outages",
   "jobs",
   "slack",
   "main",

@@ -194,7 +194,7 @@ describe("what anybody on the internet may post to us", () => {
     const [answer]: unknown[] = await once(socket, "data");
     expect(String(answer)).toContain("408");
     expect(slack.accepted).toEqual([]);
-    expect(slack.refused).toEqual(["method", "too-large", "content-type", "slow"]);
+    expect(slack.refused).toEqual(["method", "too-large", "content-type", "body", "slow"]);
   });
 
   it("leaves every other path alone, and answers 503 once it is closing", async () => {

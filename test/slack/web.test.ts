@@ -123,6 +123,14 @@ describe("who we are in Slack", () => {
     expect(await readIdentity(down.web)).toMatchObject({ retry: true });
   });
 
+  it("names our app where no token does, so that over HTTP other apps are refused too", async () => {
+    const both = { ok: true, user_id: "U1", bot_id: "B1", team_id: "T1", bot: { app_id: "A0999" } };
+    await using slack = await slackThat(json(200, both));
+    expect(await readIdentity(slack.web)).toMatchObject({ appId: "A0999" });
+    await using silent = await slackThat(json(200, { ...both, bot: undefined }));
+    expect(await readIdentity(silent.web)).not.toHaveProperty("appId");
+  });
+
   it("decides which deliveries are for us", () => {
     const us = { botId: "B1", botUserId: "U1", teamId: "T1", enterpriseId: "E1", appId: "A1" };
     expect(foreignness({ team_id: "T1", api_app_id: "A1" }, us)).toBeUndefined();

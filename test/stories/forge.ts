@@ -3,7 +3,7 @@ import { findMessage } from "../../src/sandbox/slack/messages.ts";
 import { blockActionsPayload } from "../../src/sandbox/slack/payloads.ts";
 import { personOf } from "../../src/sandbox/slack/people.ts";
 import type { SeenMessage } from "../../src/sandbox/slack/seen.ts";
-import type { TestWorld } from "../support/start-world.ts";
+import type { World } from "../../src/sandbox/world.ts";
 
 type Payload = Record<string, unknown>;
 
@@ -15,7 +15,7 @@ export interface Pressed {
 
 /** What Slack sends when this person presses that on this message: signed like Slack's, with whatever it should say. */
 export function pressPayload(
-  world: TestWorld,
+  world: Pick<World, "slack">,
   who: string,
   on: SeenMessage,
   pressed: Pressed,
@@ -36,7 +36,7 @@ export function pressPayload(
 }
 
 /** Posts it to the app with a right signature. The world must receive over HTTP. */
-export async function sendSigned(world: TestWorld, payload: Payload): Promise<number> {
+export async function sendSigned(world: Pick<World, "slack">, payload: Payload): Promise<number> {
   const body = new URLSearchParams({ payload: JSON.stringify(payload) }).toString();
   const seconds = Math.floor(Date.now() / 1000);
   const { status } = await world.slack.sendRaw(body, {

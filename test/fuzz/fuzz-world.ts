@@ -1,0 +1,126 @@
+import { createHmac } from "node:crypto";
+import { Agent } from "undici";
+import { silentLog } from "../../src/log.ts";
+import { connectRedis, createKeys, type Keys, type RedisClient } from "../../src/redis.ts";
+import type { StoredRequest } from "../../src/requests/record.ts";
+import { createStore, type Store } from "../../src/requests/store.ts";
+import { startWorld, type World } from "../../src/sandbox/world.ts";
+import { looking } from "../faults/looking.ts";
+import type { Tally } from "./fuzzed.ts";
+
+/** Everything that changes something waits for an approval: so nothing may ever reach the service unapproved. */
+const everything = ["*.*"];
+
+const policyOf = (approved: readonly string[]) => `access:
+  view: ["*"]
+  operate: ["S01ONCALL"]
+  approve: ["S02LEADS"]
+  administer: ["U0ADA"]
+  breakGlass: ["U0ADA"]
+approvals:
+  - { operations: ${JSON.stringify(approved)}, required: 1, expires: 1h }
+protect: ["vault-*"]
+limits: { requestsPerMinute: 10000, destructivePerHour: 10000 }
+audit: { channel: C03AUDIT }
+alerts: { channel: C02STATUS }
+timing: { httpTimeout: 2s, quiesce: 300ms, settleDeadline: 6s, pollFirst: 20ms, pollMost: 100ms, stableGap: 30ms, sweep: 1s, peopleCache: 60s, inventoryRefresh: 60s }
+`;
+
+/** A whole Gatehouse in this process that Slack reaches over HTTP, and somebody who knows its signing secret. */
+export interface FuzzWorld extends World {
+  store: Store;
+  key: Keys;
+  client: RedisClient;
+  /** Posts a signed payload; its status, and what the ack said. 0 when nothing answered. */
+  post(payload: object): Promise<{ status: number; said: string }>;
+  requests(): Promise<StoredRequest[]>;
+  audit(): Promise<Record<string, unknown>[]>;
+  /** Resolves with the first request that fits. */
+  until(fits: (request: StoredRequest) => boolean): Promise<StoredRequest>;
+  /** Resolves when all that was taken is handled. */
+  idle(): Promise<void>;
+}
+
+export async function startFuzzWorld(
+  tally: Tally,
+  approved: readonly string[] = everything,
+): Promise<FuzzWorld> {
+  const namespace = "fuzz";
+  const world = await startWorld({
+    policy: policyOf(approved),
+    namespace,
+    receive: "http",
+    slack: { rateLimits: "off" },
+    compute: { transitionMs: 30 },
+    onLog: (line) => {
+      // What Bolt itself can't read (a body without a user) ends at our door, where that is caught and acked
+      const isCaught = line.includes('"event":"slack.delivery-failed"');
+      if (!isCaught && /"level":"error"|"event":"bug"/.test(line)) tally.crash(line.trim());
+    },
+  });
+  const unhandled = (reason: unknown) =>
+    tally.crash(`unhandled: ${reason instanceof Error ? (reason.stack ?? "") : String(reason)}`);
+  process.on("unhandledRejection", unhandled);
+  const client = await connectRedis(world.redisUrl, "commands", silentLog());
+  const key = createKeys(namespace);
+  const store = createStore(client, key);
+  const agent = new Agent({ connections: 16, pipelining: 1 });
+  const url = new URL(world.slack.app.requestUrl ?? "");
+
+  const requests = async () => store.getMany(await store.recentIds({}, 100_000));
+  const close = async () => {
+    await agent.close();
+    client.disconnect();
+    await world.close();
+    process.off("unhandledRejection", unhandled);
+  };
+  return {
+    ...world,
+    store,
+    key,
+    client,
+    async post(payload) {
+      const body = new URLSearchParams({ payload: JSON.stringify(payload) }).toString();
+      const seconds = String(Math.floor(Date.now() / 1000));
+      const hmac = createHmac("sha256", world.slack.app.signingSecret);
+      try {
+        const answer = await agent.request({
+          origin: url.origin,
+          path: url.pathname,
+          method: "POST",
+          headers: {
+            "content-type": "application/x-www-form-urlencoded",
+            "x-slack-request-timestamp": seconds,
+            "x-slack-signature": `v0=${hmac.update(`v0:${seconds}:${body}`).digest("hex")}`,
+          },
+          body,
+        });
+        return { status: answer.statusCode, said: await answer.body.text() };
+      } catch (error) {
+        return { status: 0, said: String(error) };
+      }
+    },
+    requests,
+    audit: async () =>
+      (await client.xrange(key("audit"), "-", "+")).map(
+        ([, fields]) =>
+          JSON.parse(fields[fields.indexOf("record") + 1] ?? "{}") as Record<string, unknown>,
+      ),
+    until: (fits) =>
+      looking(
+        async () => (await requests()).find(fits),
+        20_000,
+        async () => "no request fits",
+      ),
+    async idle() {
+      const left = () => client.hlen(key("intake", "records"));
+      await looking(
+        async () => (await left()) === 0 || undefined,
+        120_000,
+        async () => "what was taken is never handled",
+      );
+    },
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}

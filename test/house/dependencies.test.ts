@@ -1,0 +1,72 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { root } from "./sources.ts";
+
+interface Locked {
+  version?: string;
+  integrity?: string;
+  hasInstallScript?: boolean;
+  dev?: boolean;
+  optional?: boolean;
+  os?: string[];
+  cpu?: string[];
+  libc?: string[];
+}
+
+const read = (name: string) => readFileSync(join(root, name), "utf8");
+const project = JSON.parse(read("package.json")) as {
+  dependencies: Record<string, string>;
+  devDependencies: Record<string, string>;
+  allowScripts: Record<string, boolean>;
+};
+const lock = JSON.parse(read("package-lock.json")) as {
+  lockfileVersion: number;
+  packages: Record<string, Locked>;
+};
+const locked = Object.entries(lock.packages).filter(([path]) => path !== "");
+
+/** Where Gatehouse is run: the image is Debian's, for x64 and arm64. */
+function isForHere({ os, cpu, libc }: Locked): boolean {
+  return (
+    (os?.includes("linux") ?? true) &&
+    (cpu === undefined || cpu.includes("x64") || cpu.includes("arm64")) &&
+    (libc?.includes("glibc") ?? true)
+  );
+}
+
+const isMusl = (path: string) => /-musl$|android|openharmony/.test(path);
+
+describe("what Gatehouse is built of", () => {
+  it("is named by exact version, so that nothing newer comes in by itself", () => {
+    const all = Object.entries({ ...project.dependencies, ...project.devDependencies });
+    expect(all.filter(([, version]) => !/^\d+\.\d+\.\d+$/.test(version))).toEqual([]);
+    expect(read(".npmrc")).toContain("save-exact=true");
+    for (const [name, version] of all)
+      expect(lock.packages[`node_modules/${name}`]?.version, name).toBe(version);
+  });
+
+  it("is checked against the lockfile's hash, every package of where it runs", () => {
+    expect(lock.lockfileVersion).toBe(3);
+    const here = locked.filter(([path, one]) => isForHere(one) && !isMusl(path));
+    expect(here.length).toBeGreaterThan(150);
+    const unchecked = here.filter(([, one]) => !/^sha512-[\w+/]{86}==$/.test(one.integrity ?? ""));
+    expect(unchecked.map(([path]) => path)).toEqual([]);
+    // A package of another platform may have no hash, but then it is never needed
+    const others = locked.filter(([, one]) => one.integrity === undefined);
+    expect(others.filter(([, one]) => one.optional !== true)).toEqual([]);
+  });
+
+  it("runs no install script but Node.js' own, which isn't in the image", () => {
+    const scripts = locked
+      .filter(([, one]) => one.hasInstallScript)
+      .map(([path, one]) => [path.replace("node_modules/", ""), one] as const);
+    for (const [name, { version, dev }] of scripts) {
+      const isAllowed = project.allowScripts[`${name}@${version}`] ?? project.allowScripts[name];
+      expect(isAllowed, `allowScripts says yes or no to ${name}`).toBeDefined();
+      if (isAllowed) expect(dev, `${name} is no part of what runs`).toBe(true);
+    }
+    expect(scripts.filter(([name]) => project.allowScripts[name] !== false)).toHaveLength(1);
+    expect(read("Dockerfile")).toMatch(/npm ci --omit=dev --ignore-scripts/);
+  });
+});

@@ -1,0 +1,216 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createRollStore } from "../../src/rolls/store.ts";
+import { submissionPayload } from "../../src/sandbox/slack/payloads.ts";
+import { personOf } from "../../src/sandbox/slack/people.ts";
+import type { SeenMessage } from "../../src/sandbox/slack/seen.ts";
+import { topModal, type View } from "../../src/sandbox/slack/views.ts";
+import { type FuzzWorld, startFuzzWorld } from "../fuzz/fuzz-world.ts";
+import { createTally } from "../fuzz/fuzzed.ts";
+import { outcomeOf } from "../fuzz/outcome.ts";
+import { readSources } from "../house/sources.ts";
+import { buttonOn, pressPayload } from "../stories/forge.ts";
+
+/**
+ * Everything that can be pressed or submitted, and who gets past authority with it: a row for each, a column for each
+ * kind of person. A handler that isn't in here fails the build: decide who may use it, then write it down. Commands
+ * and `run:` buttons stand in matrix.test.ts. Olivia asked for everything, so she is no approver; Ada broke the glass.
+ */
+const expected = `
+handler               view operate approve administer guest external bot deactivated
+vote:approve          -    -       yes     yes        -     -        -   -
+vote:deny             -    -       yes     yes        -     -        -   -
+review:sign           -    -       -       -          -     -        -   -
+console:open          -    yes     -       -          -     -        -   -
+digest:snooze         -    yes     -       -          -     -        -   -
+share                 yes  yes     yes     yes        -     -        -   -
+request:cancel        -    yes     -       -          -     -        -   -
+request:retry         -    yes     -       -          -     -        -   -
+request:undo          -    yes     -       -          -     -        -   -
+request:look          -    yes     -       -          -     -        -   -
+request:happened      -    yes     -       -          -     -        -   -
+request:not-happened  -    yes     -       -          -     -        -   -
+roll:open             -    yes     -       -          -     -        -   -
+roll:pause            -    yes     -       -          -     -        -   -
+roll:resume           -    yes     -       -          -     -        -   -
+roll:stop             -    yes     -       -          -     -        -   -
+dialog:refresh        -    yes     -       -          -     -        -   -
+form dialog           -    yes     -       -          -     -        -   -
+form roll             -    yes     -       -          -     -        -   -
+form verdict          -    yes     -       -          -     -        -   -
+form restart-vm       -    yes     -       -          -     -        -   -
+`;
+
+const people = ["vera", "olivia", "amir", "ada", "gina", "stan", "deploybot", "dora"];
+const rows = expected
+  .trim()
+  .split("\n")
+  .slice(1)
+  .map((line) => {
+    const [handler = "", ...cells] = line.split(/\s{2,}(?=[-y])|(?<=[-s])\s+(?=[-y])/);
+    return { handler, cells: cells.map((cell) => cell.trim()) };
+  });
+
+const sources = [...readSources(["src"])].filter(([path]) => !path.startsWith("src/sandbox/"));
+
+/** Names of fields of a form: what is typed into them means nothing by itself. */
+const fields = new Set(["roll:most", "roll:failures", "roll:number", "roll:canary"]);
+
+/** Every action and form that the code knows by name. */
+function handlersInCode(): string[] {
+  const found = new Set<string>();
+  for (const [, text] of sources) {
+    for (const [, action = ""] of text.matchAll(
+      /"((?:vote|review|console|digest|dialog|request|roll):[a-z-]+)"/g,
+    ))
+      if (!fields.has(action)) found.add(action);
+    for (const [, action = ""] of text.matchAll(/ask\.action === "([^"]+)"/g)) found.add(action);
+    for (const [, form = ""] of text.matchAll(/Callback = "([^"]+)"/g)) found.add(`form ${form}`);
+  }
+  return [...found].toSorted();
+}
+
+describe("who gets past authority with what can be pressed and submitted", () => {
+  let world: FuzzWorld;
+  let card: SeenMessage;
+  let template: View;
+  const values = new Map<string, string>();
+  const metadata = new Map<string, string>();
+  const tally = createTally();
+
+  beforeAll(async () => {
+    // All but restarts wait for approval: a roll can't
+    const approved = ["project.*", "vm.start", "vm.stop", "vm.resize", "vm.snapshot", "vm.restore"];
+    world = await startFuzzWorld(tally, approved);
+    const olivia = world.slack.person("olivia");
+    const ops = () => olivia.seesChannel("ops").messages;
+    await olivia.types("ops", "/vm stop web-2");
+    card = await world.slack.until(() =>
+      ops().find((message) => JSON.stringify(message).includes("vote:approve")),
+    );
+    const { value } = buttonOn(card, "Approve");
+    await olivia.types("ops", "/project delete ml");
+    await olivia.until(({ modals }) => modals.some(({ submit }) => submit !== ""));
+    template = viewOf(world);
+    metadata.set("form dialog", template.privateMetadata);
+    await olivia.closes({ all: true });
+    await olivia.types("ops", "/vm restart payments/*");
+    await olivia.until(({ modals }) => modals.some(({ submit }) => submit !== ""));
+    const planned = viewOf(world).privateMetadata;
+    metadata.set("form roll", planned);
+    await olivia.closes({ all: true });
+    const roll = planned;
+    const { request } = JSON.parse(value) as { request: string };
+    metadata.set("form verdict", JSON.stringify({ request, happened: true }));
+    metadata.set("form restart-vm", JSON.stringify({ channelId: "C01OPS" }));
+    await world.slack
+      .person("ada")
+      .types("ops", '/vm restart db-1 --break-glass "the site is down"');
+    const broken = await world.until(({ record, final }) => final && record.breakGlass === true);
+    for (const { handler } of rows) {
+      const [kind] = handler.split(":");
+      const of: Record<string, string> = {
+        roll,
+        console: JSON.stringify({ vm: "vm-payments-web-2" }),
+        review: JSON.stringify({ request: broken.record.id }),
+        digest: JSON.stringify({ line: "vm:vm-payments-web-2" }),
+      };
+      values.set(handler, of[kind ?? ""] ?? value);
+    }
+    await world.idle();
+  }, 60_000);
+  afterAll(() => world.close());
+
+  it("is written down here for every action and every form there is, and for none that isn't", () => {
+    expect(rows.map(({ handler }) => handler).toSorted()).toEqual(handlersInCode());
+    for (const { handler, cells } of rows) expect(cells, handler).toHaveLength(people.length);
+  });
+
+  it("is everything that Bolt hands to us: one listener for each kind of delivery", () => {
+    const text = sources.find(([path]) => path === "src/slack/listeners.ts")?.[1] ?? "";
+    const listeners = [...text.matchAll(/app\.(\w+)\(([^,]+),/g)].map(
+      ([, kind, what]) => `${kind} ${what}`,
+    );
+    expect(listeners).toEqual([
+      "command any",
+      "action any",
+      "shortcut any",
+      "view { callback_id: any",
+      "view { callback_id: any",
+      "options any",
+      'event "app_mention"',
+      'event "app_home_opened"',
+      "event /^subteam_/",
+    ]);
+  });
+
+  const refused = rows.flatMap(({ handler, cells }) =>
+    people.filter((_, n) => cells[n] === "-").map((who) => [handler, who] as const),
+  );
+
+  it.each(refused)("%s does nothing for %s", async (handler, who) => {
+    const before = await everything(world, metadata.get("form roll") ?? "");
+    await world.post(payload(handler, who));
+    await world.idle();
+    expect(await everything(world, metadata.get("form roll") ?? "")).toBe(before);
+    expect(tally.result().crashes).toEqual([]);
+  });
+
+  function payload(handler: string, who: string): object {
+    const [form, callback] = handler.split(" ");
+    const privateMetadata = metadata.get(handler) ?? template.privateMetadata;
+    const view = { ...template, id: world.slack.workspace.newId("V"), privateMetadata };
+    const person = personOf(world.slack.workspace, who);
+    if (form === "form") {
+      const text = (block: string, value: string) => ({
+        [block]: { [block]: { type: "plain_text_input", value } },
+      });
+      const state = {
+        ...text("confirm", "ml"),
+        ...text("reason", "over and done"),
+        ...text("roll:most", "1"),
+        ...text("roll:failures", "1"),
+        ...text("vm", "vm-payments-web-2"),
+        ...text("channel", "C01OPS"),
+      };
+      return submissionPayload(world.slack.workspace, person, {
+        ...view,
+        callbackId: callback ?? "",
+        state,
+      });
+    }
+    const press = pressPayload(world, who, card, {
+      action: handler,
+      value: values.get(handler) ?? "",
+    });
+    if (handler !== "dialog:refresh") return press;
+    const state = { values: {} };
+    return {
+      ...press,
+      view: {
+        id: view.id,
+        type: "modal",
+        hash: view.hash,
+        private_metadata: privateMetadata,
+        callback_id: "dialog",
+        state,
+      },
+    };
+  }
+});
+
+function viewOf(world: FuzzWorld): View {
+  const view = topModal(world.slack.workspace, "U0OLIVIA");
+  if (!view) throw new Error("there is no dialog");
+  return view;
+}
+
+/** What a handler could have changed, and what it could have shown: no dialog was opened or filled. */
+async function everything(world: FuzzWorld, roll: string): Promise<string> {
+  const { roll: id } = JSON.parse(roll) as { roll: string };
+  const counts = world.slack.callCounts();
+  return JSON.stringify([
+    await outcomeOf(world),
+    await createRollStore(world.client, world.key).get(id),
+    ["views.open", "views.push", "views.update"].map((method) => counts[method] ?? 0),
+  ]);
+}
