@@ -8,7 +8,8 @@ export default defineConfig({
     hookTimeout: 20_000,
     teardownTimeout: 5_000,
     pool: "forks",
-    maxWorkers: 2,
+    // the tests wait for sockets and processes more than they compute
+    maxWorkers: 3,
     // an "only" left behind must not let the rest pass unseen
     allowOnly: false,
   },

@@ -1,4 +1,5 @@
 import { anchorDaily } from "./audit/anchor-head.ts";
+import { notePolicy } from "./audit/note-policy.ts";
 import { startSealer } from "./audit/sealer.ts";
 import type { Connected } from "./connect.ts";
 import { startRounds } from "./jobs/rounds.ts";
@@ -8,7 +9,10 @@ const anchorEveryMs = 600_000;
 /** The audit trail: sealed within a second, its head kept elsewhere once a day. What can't be sealed freezes all changes. */
 export function startTrail(on: Connected): void {
   const { redis, key, log, config, store, opened, announce } = on;
-  const { dataDir, policy } = config;
+  const { dataDir, policy, policyVersion } = config;
+  notePolicy(redis, key, policyVersion).catch((error: unknown) =>
+    log.error("audit.policy-not-noted", { error }),
+  );
   opened(
     startSealer({
       redis,

@@ -45,7 +45,13 @@ export async function gate(
   try {
     read = await readTarget(record.target, by);
   } catch (error) {
-    return whenUnreadable(error);
+    const verdict = whenUnreadable(error);
+    // The second time in a row: one failed handshake may be a hiccup, a wrong certificate stays
+    if (verdict.why === untrusted && request.progress.why === untrusted) {
+      const reason = "the service's certificate can't be trusted: somebody else may be answering";
+      await by.store.freeze({ by: "Gatehouse", reason });
+    }
+    return verdict;
   }
   const { seen, vms } = read;
   const vmIds = vms.map(({ id }) => id);
@@ -72,11 +78,14 @@ export async function gate(
       hint: "Look it up again by its name.",
     };
   }
-  const changed = difference(record.target, seen);
-  if (changed) return { is: "closed", why: changed, hint: "Look at it again and ask anew." };
   const effect = command.effect as ChangeCommand["effect"] & {
     already?(now: Seen, args: unknown): boolean;
   };
+  // Sent before, and reads said that nothing had happened: standing as wanted by now, it came late after all
+  if (request.attempt > 0 && !isAnother(record.target, seen) && effect.already?.(seen, args))
+    return { is: "already", seen };
+  const changed = difference(record.target, seen);
+  if (changed) return { is: "closed", why: changed, hint: "Look at it again and ask anew." };
   if (effect.already?.(seen, args)) return { is: "already", seen };
   const notNow = (
     effect.notNow as
@@ -139,8 +148,11 @@ export async function readTarget(
   }
 }
 
-function whenUnreadable(error: unknown): GateVerdict {
+const untrusted = "the service's certificate can't be trusted; nothing was sent";
+
+function whenUnreadable(error: unknown): Extract<GateVerdict, { is: "closed" | "later" }> {
   if (!(error instanceof ComputeError)) throw error;
+  if (error.reason === "tls") return { is: "later", why: untrusted };
   if (error.status === 401 || error.status === 403) {
     return {
       is: "closed",
@@ -155,6 +167,16 @@ function whenUnreadable(error: unknown): GateVerdict {
     };
   }
   return { is: "later", why: "the service can't be reached right now; nothing was sent" };
+}
+
+/** Under this id there is something else by now. */
+function isAnother(asked: Target, seen: Seen): boolean {
+  if (!("createdAt" in seen)) return false;
+  return (
+    asked.createdAt !== undefined &&
+    seen.createdAt !== undefined &&
+    asked.createdAt !== seen.createdAt
+  );
 }
 
 /** How what stands now differs from what was asked about, in words; undefined when it is the same thing. */

@@ -79,11 +79,15 @@ export async function claimAndSend(
     );
     return waitFor(1);
   }
+  // And not on a connection that was opened so late that others look already (`checkSender`)
+  const { claimWindowMs, httpTimeoutMs } = by.policy.timing;
+  const longestMs = claimWindowMs + httpTimeoutMs;
   by.calling.add(record.id);
   let next: Next;
   try {
     await by.at("send", record.id);
-    const answer = await send(claimed, command, args, by);
+    const compute = by.compute.onlyWhile(() => performance.now() - claimedAt <= longestMs);
+    const answer = await send(claimed, command, args, { ...by, compute });
     if (answer instanceof ComputeError) by.mine.add(record.id);
     await by.at("answer", record.id);
     next = await takeAnswer(claimed, command, args, answer, by);

@@ -40,12 +40,19 @@ export interface RedisServer extends AsyncDisposable {
 
 /**
  * A Redis of its own on 127.0.0.1, with an append-only file and without eviction, ready when it answers PING. It ends
- * when this process ends, even by SIGKILL. `args` come last, so `["--appendonly", "no"]` overrides.
+ * when this process ends, even by SIGKILL. `args` come last, so `["--appendonly", "no"]` overrides; `env` is added to our own.
  */
 export async function startRedis(
-  options: { dir?: string; port?: number; args?: readonly string[] } = {},
+  options: {
+    dir?: string;
+    port?: number;
+    args?: readonly string[];
+    env?: NodeJS.ProcessEnv;
+    /** Instead of the one that is found. */
+    program?: string;
+  } = {},
 ): Promise<RedisServer> {
-  const program = await ensureRedis();
+  const program = options.program ?? (await ensureRedis());
   const dir = options.dir ?? (await mkdtemp(join(tmpdir(), "gatehouse-redis-")));
   // a port found free may be taken before Redis binds it
   for (let attempt = 1; ; attempt++) {
@@ -64,7 +71,7 @@ async function start(
   program: string,
   dir: string,
   port: number,
-  options: { dir?: string; args?: readonly string[] },
+  options: { dir?: string; args?: readonly string[]; env?: NodeJS.ProcessEnv },
 ): Promise<RedisServer> {
   const settings = [
     "--port",
@@ -90,6 +97,7 @@ async function start(
   const child = spawn(program, [...settings, ...keeping, ...(options.args ?? [])], {
     stdio: ["ignore", "pipe", "pipe"],
     detached: true,
+    env: { ...process.env, ...options.env },
   });
   let output = "";
   const { promise: ready, resolve, reject } = Promise.withResolvers<void>();

@@ -12,11 +12,13 @@ import type { Role } from "../../src/config.ts";
  */
 export interface BotOptions {
   role: Role;
+  /** This file in another build of Gatehouse, relative to this one's folder. */
+  script?: string;
   env: Record<string, string>;
   namespace: string;
   log: string;
   slackPace?: object;
-  /** The wall clock of this process is so much off (ms). */
+  /** The wall clock of this process is so much off (ms); only where this is given it can be stepped later. */
   clockOffMs?: number;
 }
 
@@ -37,8 +39,8 @@ const tell = (event: object) => {
   writeSync(1, `${JSON.stringify(event)}\n`);
 };
 
-if (options.clockOffMs) {
-  const off = options.clockOffMs;
+let off = options.clockOffMs ?? 0;
+if (options.clockOffMs !== undefined) {
   const RealDate = Date;
   const realNow = RealDate.now.bind(RealDate);
   globalThis.Date = new Proxy(RealDate, {
@@ -53,7 +55,17 @@ let go = Promise.withResolvers<void>();
 const begin = Promise.withResolvers<void>();
 process.stdin.ref();
 createInterface({ input: process.stdin }).on("line", (text) => {
-  const line = JSON.parse(text) as { arm?: Rule; disarm?: boolean; go?: boolean; begin?: boolean };
+  const line = JSON.parse(text) as {
+    arm?: Rule;
+    disarm?: boolean;
+    go?: boolean;
+    begin?: boolean;
+    clockOffMs?: number;
+  };
+  if (line.clockOffMs !== undefined) {
+    off = line.clockOffMs;
+    tell({ clockOffMs: off });
+  }
   if (line.begin) begin.resolve();
   if (line.arm) {
     rules.push({ ...line.arm, seen: 0 });

@@ -16,6 +16,9 @@ describe("a hundred requests while workers die", () => {
     const unknown = ends.filter((end) => end.endsWith(" unknown"));
     expect(unknown.filter((end) => !leavesNoTrace(end.replace(/ unknown$/, "")))).toEqual([]);
     for (const [command] of shares)
-      expect(ends.some((end) => end.startsWith(`${command} `)), command).toBe(true);
+      expect(
+        ends.some((end) => end.startsWith(`${command} `)),
+        command,
+      ).toBe(true);
   });
 });

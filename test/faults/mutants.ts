@@ -47,6 +47,18 @@ const mutants: Mutant[] = [
     rows: "M3",
   },
   {
+    name: "the gate doesn't count the votes again",
+    file: "src/requests/gate.ts",
+    change: ["if (unapproved) return unapproved;", ""],
+    rows: "X2,X14",
+  },
+  {
+    name: "the gate doesn't compare the target with what was seen",
+    file: "src/requests/gate.ts",
+    change: ["if (changed) return", 'if (changed === "never") return'],
+    rows: "A19,I4",
+  },
+  {
     name: "a lost post is not looked up",
     file: "src/slack/post-once.ts",
     change: [

@@ -26,7 +26,14 @@ export interface StageOptions {
   transitionMs?: readonly [number, number];
   /** Slack's real limits, on both sides. */
   realSlackPace?: boolean;
+  /** How long an address of a console is good for (ms). */
+  consoleMs?: number;
   redisArgs?: readonly string[];
+  redisEnv?: Record<string, string>;
+  /** Instead of the one that is found. */
+  redisProgram?: string;
+  /** One of its own by default. */
+  namespace?: string;
   ackTimeoutMs?: number;
   /** Straight lines instead of proxies. */
   direct?: boolean;
@@ -72,7 +79,7 @@ export interface Stage extends AsyncDisposable {
 
 export async function startStage(options: StageOptions = {}): Promise<Stage> {
   const seed = options.seed ?? 1;
-  const namespace = `faults-${process.pid}-${Math.floor(performance.now())}`;
+  const namespace = options.namespace ?? `faults-${process.pid}-${Math.floor(performance.now())}`;
   const folder = await mkdtemp(path.join(tmpdir(), "gatehouse-faults-"));
   const closers: (() => Promise<unknown>)[] = options.keep
     ? []
@@ -84,10 +91,16 @@ export async function startStage(options: StageOptions = {}): Promise<Stage> {
     const sandbox = {
       seed,
       transitionMs: options.transitionMs ?? [80, 160],
+      ...(options.consoleMs === undefined ? {} : { consoleMs: options.consoleMs }),
       world: { projects: Math.ceil((options.vms ?? 20) / 20), vmsPerProject: 20 },
     };
     const [redisServer, computeChild, slackChild] = await Promise.all([
-      startRedis({ dir: path.join(folder, "."), args: options.redisArgs ?? [] }),
+      startRedis({
+        dir: path.join(folder, "."),
+        args: options.redisArgs ?? [],
+        ...(options.redisEnv ? { env: options.redisEnv } : {}),
+        ...(options.redisProgram ? { program: options.redisProgram } : {}),
+      }),
       startChild("src/sandbox/compute/main.ts", [JSON.stringify(sandbox)]),
       startChild("src/sandbox/slack/main.ts", [
         "--seed",

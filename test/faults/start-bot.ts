@@ -49,16 +49,20 @@ export async function startBot(options: BotOptions): Promise<Bot> {
   let lastWords = "";
   let armed = 0;
   let steps = 0;
-  const child: Child = await startChild("test/faults/bot.ts", [JSON.stringify(options)], (line) => {
-    if (typeof line["hit"] === "string")
-      hits.push({ point: line["hit"], what: String(line["what"]), at: Date.now() });
-    if (line["armed"] !== undefined) armed += 1;
-    if (line["clockOffMs"] !== undefined) steps += 1;
-    if (typeof line["started"] === "number") port = line["started"];
-    if (typeof line["refused"] === "string") refused = line["refused"];
-    if (typeof line["ends"] === "string") lastWords = line["ends"];
-    for (const listener of listeners) listener();
-  });
+  const child: Child = await startChild(
+    options.script ?? "test/faults/bot.ts",
+    [JSON.stringify(options)],
+    (line) => {
+      if (typeof line["hit"] === "string")
+        hits.push({ point: line["hit"], what: String(line["what"]), at: Date.now() });
+      if (line["armed"] !== undefined) armed += 1;
+      if (line["clockOffMs"] !== undefined) steps += 1;
+      if (typeof line["started"] === "number") port = line["started"];
+      if (typeof line["refused"] === "string") refused = line["refused"];
+      if (typeof line["ends"] === "string") lastWords = line["ends"];
+      for (const listener of listeners) listener();
+    },
+  );
   void child.exited.then(() => {
     for (const listener of listeners) listener();
   });

@@ -12,6 +12,7 @@ export interface Pace {
   staleAfter: number;
   canary: number;
   approvalExpires: number;
+  outage: number;
 }
 
 /** For single rows: one fault at a time, none freezes for longer than 300 ms unless it says so (ms). */
@@ -25,6 +26,7 @@ export const rowPace: Pace = {
   staleAfter: 60_000,
   canary: 60_000,
   approvalExpires: 60_000,
+  outage: 30_000,
 };
 
 /** For the campaign: freezes last up to `longestFreezeMs`. */

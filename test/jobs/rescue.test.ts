@@ -66,14 +66,14 @@ async function stuckWorker() {
 
 describe("what a worker had in hand", () => {
   it("is rung for anew as soon as its heart has stopped, long before the queue's own lock runs out", async () => {
-    await using it = await stuckWorker();
-    const { redis, queues } = it;
-    const rescue = createRescue(redis, async (id) => !it.first.ids.includes(id));
+    await using stuck = await stuckWorker();
+    const { redis, queues } = stuck;
+    const rescue = createRescue(redis, async (id) => !stuck.first.ids.includes(id));
     const { promise, resolve } = Promise.withResolvers<void>();
-    it.second(resolve);
+    stuck.second(resolve);
     expect(await queues.forEach(rescue)).toBe(1);
     await promise;
-    expect(it.taken).toEqual(["first r-1", "second r-1"]);
+    expect(stuck.taken).toEqual(["first r-1", "second r-1"]);
     // Both are over then: nothing is left in the queue
     await vi.waitFor(async () =>
       expect(await queues.counts()).toMatchObject({ waiting: 0, active: 0, delayed: 0 }),
@@ -81,10 +81,10 @@ describe("what a worker had in hand", () => {
   });
 
   it("stays with it while its heart beats, and is rung for once when two look at the same time", async () => {
-    await using it = await stuckWorker();
-    const { redis, key, queues } = it;
+    await using stuck = await stuckWorker();
+    const { redis, key, queues } = stuck;
     const heart = await startHeart({ redis, key, workerId: "w-1", beatMs: 10_000, log });
-    await heart.beatFor(it.first.ids);
+    await heart.beatFor(stuck.first.ids);
     const rescue = createRescue(redis, heart.isAlive);
     expect(await queues.forEach(rescue)).toBe(0);
     await heart.close();

@@ -51,6 +51,19 @@ describe("the send ledger", () => {
     await third.close();
   });
 
+  it("takes no request of a newer version for a lost one", async () => {
+    await using here = await folder();
+    await using redis = await testRedis();
+    const store = createStore(redis.redis, redis.key);
+    const ledger = await openLedger(here.dir, "w-1");
+    await ledger.write(entry("r-newer"));
+    const newer = { record: '{"v":2,"id":"r-newer"}', state: "resting", attempt: "1" };
+    await redis.redis.hset(redis.key("request", "r-newer"), newer);
+    expect(await checkLedger(ledger, store, silentLog())).toEqual([]);
+    expect(await store.freezeState()).toBeUndefined();
+    await ledger.close();
+  });
+
   it("freezes all changes when Redis doesn't know a send, until an administrator has looked", async () => {
     await using here = await folder();
     await using redis = await testRedis();

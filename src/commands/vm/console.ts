@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import * as z from "zod";
 import { attest } from "../../attestation/attest.ts";
 import { pinsFor } from "../../attestation/pins.ts";
@@ -6,6 +7,9 @@ import { buttons, context, message, section } from "../../messages/message.ts";
 import { md, name } from "../../messages/text.ts";
 import { flagOnly, target } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
+
+/** How long the button may be pressed (ms). Later the measurement, or who may, could be another. */
+const offeredForMs = 60_000;
 
 export const console = defineCommand({
   kind: "read",
@@ -21,7 +25,7 @@ export const console = defineCommand({
         "for administrators: why it must be opened although the measurement doesn't match",
     }),
   }),
-  async answer({ vm: words, insist }, { compute, pins, resolve, control, now }) {
+  async answer({ vm: words, insist }, { compute, pins, resolve, control, now, person }) {
     const vm = await resolve("vm", words);
     const names = [vm.name, vm.id, `${vm.projectName ?? vm.projectId}/${vm.name}`];
     const allowed = pinsFor(pins, names);
@@ -34,8 +38,14 @@ export const console = defineCommand({
       );
     }
     if (isDrifted) control.mustAdminister();
-    const value = JSON.stringify({ vm: vm.id, ...(isDrifted ? { insist } : {}) });
-    const text = md`A console on ${name(vm.name)} gives whoever holds its address the machine. It is shown to you alone, for a short time, and the channel is told that you opened it.`;
+    const value = JSON.stringify({
+      vm: vm.id,
+      for: person.id,
+      until: now() + offeredForMs,
+      once: randomBytes(9).toString("base64url"),
+      ...(isDrifted ? { insist } : {}),
+    });
+    const text = md`A console on ${name(vm.name)} gives whoever holds its address the machine. It is shown to you alone, once, for a short time, and the channel is told that you opened it.`;
     return message(
       `Open a console on ${vm.name}?`,
       section(text),

@@ -16,6 +16,8 @@ export class WebSocketConnection {
     socket.on("data", (chunk: Buffer) => this.#receive(chunk));
     socket.on("error", () => socket.destroy());
     socket.once("close", () => this.onClose());
+    // Sockets of an HTTP server stay half open when the other side is gone
+    socket.once("end", () => socket.destroy());
   }
 
   get isOpen(): boolean {

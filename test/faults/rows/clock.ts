@@ -1,5 +1,6 @@
 import { askEach, fresh, judged, kindsOf, onStage, type Row, type RowNotRun } from "../row.ts";
 import { pendingApprovals, voting } from "../approving.ts";
+import { clockStepRows } from "./clock-steps.ts";
 
 export const clockRows: (Row | RowNotRun)[] = [
   {
@@ -27,11 +28,6 @@ export const clockRows: (Row | RowNotRun)[] = [
           { mayBeUnknown: true },
         );
       }),
-  },
-  {
-    id: "C2",
-    what: "the clock of Redis' host jumps ahead",
-    notRun: "takes setting the machine's clock",
   },
   {
     id: "C3",
@@ -85,14 +81,5 @@ export const clockRows: (Row | RowNotRun)[] = [
         ]);
       }),
   },
-  {
-    id: "C4",
-    what: "a digest at 02:30 on the day the clocks change",
-    notRun: "digests have no row in this suite yet",
-  },
-  {
-    id: "C5",
-    what: "a clock step at the edge of the signature's time",
-    notRun: "shown in test/slack/http.test.ts, where time is passed in",
-  },
+  ...clockStepRows,
 ];

@@ -1,4 +1,4 @@
-import { expected, fresh, judged, onStage, type Row, type RowNotRun } from "../row.ts";
+import { expected, fresh, judged, onStage, type Row } from "../row.ts";
 
 /** Typed by olivia, each must change nothing. Backticks and invisible signs around a name are taken off, so they are not here. */
 const hostile = [
@@ -15,7 +15,7 @@ const hostile = [
   "vm-0000-000;vm-0000-001",
 ];
 
-export const inputRows: (Row | RowNotRun)[] = [
+export const inputRows: Row[] = [
   {
     id: "I1",
     what: "names that mention, link and break out",
@@ -58,7 +58,7 @@ export const inputRows: (Row | RowNotRun)[] = [
   },
   {
     id: "I2",
-    what: "ids with slashes, queries, NUL; I5, I7: flags and numbers nobody knows",
+    what: "ids with slashes, queries, NUL; numbers nobody knows",
     quick: true,
     run: ({ seed }) =>
       onStage({ seed, workers: 1 }, async (stage) => {
@@ -134,16 +134,11 @@ export const inputRows: (Row | RowNotRun)[] = [
       }),
   },
   {
-    id: "I6",
-    what: "sections and blocks beyond Slack's limits",
-    notRun: "the sandbox Slack refuses them in every test; there is no row of its own",
-  },
-  {
     id: "I8",
     what: "a VM is called like an approval message",
     run: async (how) => {
       const row = inputRows.find(({ id }) => id === "I1");
-      return row && "run" in row ? row.run(how) : expected([["I1 is there", false]]);
+      return row ? row.run(how) : expected([["I1 is there", false]]);
     },
   },
 ];

@@ -102,7 +102,7 @@ async function killAt(
           unexpected.length === 0,
         ],
       ],
-      { mayBeUnknown: role === "worker" && !isPost },
+      { mayBeUnknown: role === "worker" },
     ),
     recoveries: recoveries(hits, journal),
   };

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { askEach, expected, fresh, judged, onStage, type Row, type RowNotRun } from "../row.ts";
+import { askEach, expected, fresh, judged, onStage, type Row } from "../row.ts";
 
-export const networkRows: (Row | RowNotRun)[] = [
+export const networkRows: Row[] = [
   {
     id: "N1",
     what: "lines to the service tear often and are slow",
@@ -105,10 +105,5 @@ export const networkRows: (Row | RowNotRun)[] = [
         [said.map((text) => text.slice(0, 90)).join(" / ")],
       );
     },
-  },
-  {
-    id: "N6",
-    what: "the certificate of another host, or an expired one",
-    notRun: "shown in test/compute/endpoints.test.ts; the sandbox speaks no TLS",
   },
 ];

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { approve, onApproval, votesOf } from "../on-approval.ts";
 import { pendingApprovals, voting } from "../approving.ts";
-import { fresh, judged, onStage, type Row, type RowNotRun } from "../row.ts";
+import { fresh, judged, onStage, type Row } from "../row.ts";
 
-export const peopleRows: (Row | RowNotRun)[] = [
+export const peopleRows: Row[] = [
   onApproval(
     "X1",
     "the requester approves their own request",
@@ -111,11 +111,6 @@ export const peopleRows: (Row | RowNotRun)[] = [
     return [[`cancelled, not ${request.state}`, request.state === "cancelled"]];
   }),
   {
-    id: "X6",
-    what: "500 requests a minute from one person",
-    notRun: "limits per person have no row in this suite yet: test/requests/rate-limit.test.ts",
-  },
-  {
     id: "X7",
     what: "approve and deny at the same time",
     quick: true,
@@ -144,7 +139,7 @@ export const peopleRows: (Row | RowNotRun)[] = [
     run: async (how) => {
       const { inputRows } = await import("./input.ts");
       const row = inputRows.find(({ id }) => id === "I4");
-      return row && "run" in row ? row.run(how) : { holds: false, notes: ["no I4"] };
+      return row ? row.run(how) : { holds: false, notes: ["no I4"] };
     },
   },
   {
@@ -173,16 +168,6 @@ export const peopleRows: (Row | RowNotRun)[] = [
         await sleep(800);
         return judged(await stage.check(), [["no request", (await stage.journal()).length === 0]]);
       }),
-  },
-  {
-    id: "X11",
-    what: "a console link opened by others, twice, late",
-    notRun: "console links have no row in this suite yet",
-  },
-  {
-    id: "X12",
-    what: "addresses that lead inside",
-    notRun: "N5 and A18 show it; there is no other parameter with an address",
   },
   onApproval(
     "X13",

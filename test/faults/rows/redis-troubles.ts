@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Queue } from "bullmq";
 import { startRedis } from "../../../src/sandbox/ensure-redis.ts";
-import { askEach, fresh, judged, onStage, type Row, type RowNotRun } from "../row.ts";
+import { answersTo } from "../hearing.ts";
+import { askEach, fresh, judged, onStage, type Row } from "../row.ts";
 import { type Stage } from "../stage.ts";
 
 /** The same data on the same port; what was there is kept. */
@@ -10,15 +11,7 @@ async function revive(stage: Stage, args: readonly string[] = []): Promise<void>
   stage.redisServer = await startRedis({ dir, port, args });
 }
 
-async function answersOf(stage: Stage, who: string): Promise<string[]> {
-  const seen = await stage.slack.seen(who);
-  return seen.channels
-    .flatMap(({ messages }) => messages)
-    .filter(({ ephemeral }) => ephemeral)
-    .map(({ text }) => text);
-}
-
-export const redisTroubleRows: (Row | RowNotRun)[] = [
+export const redisTroubleRows: Row[] = [
   {
     id: "R6",
     what: "Redis out of memory",
@@ -32,7 +25,7 @@ export const redisTroubleRows: (Row | RowNotRun)[] = [
         stage.faults += 1;
         const refused = await stage.ask("vm restart", await take("vm restart"));
         await sleep(300);
-        const answers = await answersOf(stage, "olivia");
+        const answers = await answersTo(stage, "olivia");
         await stage.redis.config("SET", "maxmemory", "0");
         await stage.quiet();
         const made = (await stage.journal()).some(({ target }) => target === refused.target);
@@ -48,11 +41,6 @@ export const redisTroubleRows: (Row | RowNotRun)[] = [
           { mayBeUnknown: true },
         );
       }),
-  },
-  {
-    id: "R7",
-    what: "disk full for the append-only file",
-    notRun: "needs a small file system to fill, which takes mounting",
   },
   {
     id: "R8",
@@ -169,7 +157,7 @@ export const redisTroubleRows: (Row | RowNotRun)[] = [
         stage.faults += 1;
         await stage.ask("vm restart", vm);
         await sleep(1500);
-        const answers = await answersOf(stage, "olivia");
+        const answers = await answersTo(stage, "olivia");
         const writes = await stage.service.writes();
         await stage.redis.replicaof("NO", "ONE");
         await sleep(2500);

@@ -1,15 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Weather } from "../../../src/sandbox/compute/weather.ts";
-import {
-  askEach,
-  type Expectation,
-  fresh,
-  judged,
-  kindsOf,
-  onStage,
-  type Row,
-  type RowNotRun,
-} from "../row.ts";
+import { askEach, type Expectation, fresh, judged, kindsOf, onStage, type Row } from "../row.ts";
 import type { Journalled } from "../count-effects.ts";
 
 /** Three requests of each kind under one weather on their calls; how each kind must end. */
@@ -50,7 +41,7 @@ const isRestart = ({ command }: Journalled) => command === "vm restart";
 /** Applied: what leaves a trace is found; a restart is found when its REBOOTING was seen, else it is unknown. */
 const found = (request: Journalled) =>
   request.state === "done" || (isRestart(request) && request.state === "unknown");
-export const serviceStateRows: (Row | RowNotRun)[] = [
+export const serviceStateRows: Row[] = [
   underWeather(
     "A9",
     "accepted, then the state never changes",
@@ -84,11 +75,6 @@ export const serviceStateRows: (Row | RowNotRun)[] = [
           { mayBeUnknown: true },
         );
       }),
-  },
-  {
-    id: "A14",
-    what: "404 for everything while a delete is confirmed",
-    notRun: "project delete has no driver in this suite yet",
   },
   {
     id: "A15",
@@ -235,11 +221,6 @@ export const serviceStateRows: (Row | RowNotRun)[] = [
           ],
         ]);
       }),
-  },
-  {
-    id: "A20",
-    what: "a project gains a VM after its delete was approved",
-    notRun: "project delete has no driver in this suite yet",
   },
   underWeather("A21", "an answer of 50 MB", { hugeBytes: 50 * 1024 * 1024, times: 2 }, found, {
     each: 1,

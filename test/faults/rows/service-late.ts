@@ -1,0 +1,48 @@
+import { looking } from "../looking.ts";
+import { judged, onStage, type Row } from "../row.ts";
+import { wishFor } from "../wishes.ts";
+
+const vms = 10;
+
+export const serviceLateRows: Row[] = [
+  {
+    id: "A7b",
+    what: "resizes that apply after the time of quiet, and may be sent once more: what is said is true; some apply twice",
+    run: ({ seed }) =>
+      onStage({ seed, workers: 1 }, async (stage) => {
+        // A second after the send reads say that nothing happened; it happens 1.2 s later
+        const late = { lateMs: 2200, hang: "before", times: vms } as const;
+        await stage.service.weather({ match: "PATCH /v1/vms/:id", ...late });
+        for (let n = 1; n <= vms; n++) {
+          const target = `vm-0000-0${String(n).padStart(2, "0")}`;
+          const wish = { command: "vm resize", target, flags: "--cpu 8 --memory 32", form: {} };
+          await wishFor(stage, wish, { who: "olivia", channel: "ops" });
+          stage.faults += 1;
+        }
+        const journal = await stage.quiet(60_000);
+        const resizes = async () =>
+          ((await stage.service.vms()) as { resizes?: number }[]).map((vm) => vm.resizes ?? 0);
+        await looking(
+          async () => ((await resizes()).filter((n) => n > 0).length === vms ? true : undefined),
+          10_000,
+          async () => "not everything came late",
+        );
+        await stage.service.settled();
+        const verdict = await stage.check();
+        const again = journal.filter(({ attempt }) => attempt > 1).length;
+        const outcome = judged({ ...verdict, twice: 0 }, [
+          [
+            `each is done (${journal.map(({ state }) => state).join(" ")})`,
+            journal.length === vms && journal.every(({ state }) => state === "done"),
+          ],
+          ["none was sent a third time", journal.every(({ attempt }) => attempt <= 2)],
+          [
+            `only what was sent again applied twice (${verdict.twice} of ${again})`,
+            verdict.twice <= again,
+          ],
+        ]);
+        const figure = `${again} of ${vms} were sent again, ${verdict.twice} applied twice (the same specs, a second reboot); nothing detects that`;
+        return { ...outcome, verdict, notes: [...outcome.notes, figure] };
+      }),
+  },
+];
