@@ -42,22 +42,26 @@ export function createReply(options: ReplyOptions): Reply {
     return answer;
   }
 
-  /** Without a usable response URL: an ephemeral where it was asked, or else a direct message. */
+  /**
+   * Without a usable response URL: an ephemeral where it was asked, or else a direct message. When Slack can't be reached
+   * or may not have taken it, no other way would do better now: the person is told later.
+   */
   async function post(message: Message): Promise<void> {
     const { text, blocks } = message;
+    let answer: WebAnswer | undefined;
     if (ask.channelId !== "") {
       const place = { channel: ask.channelId, user: ask.userId, ...inThread(ask) };
-      const answer = await call("chat.postEphemeral", { ...place, text, blocks });
-      if (answer.ok || answer.kind !== "refused") return;
+      answer = await call("chat.postEphemeral", { ...place, text, blocks });
     }
-    const direct = await call("chat.postMessage", {
-      channel: ask.userId,
-      text,
-      blocks,
-      unfurl_links: false,
-      unfurl_media: false,
-    });
-    if (!direct.ok && direct.kind !== "refused") await options.unheard?.(ask);
+    if (answer === undefined || (!answer.ok && answer.kind === "refused"))
+      answer = await call("chat.postMessage", {
+        channel: ask.userId,
+        text,
+        blocks,
+        unfurl_links: false,
+        unfurl_media: false,
+      });
+    if (!answer.ok && answer.kind !== "refused") await options.unheard?.(ask);
   }
 
   async function privately(message: Message): Promise<void> {

@@ -9,6 +9,8 @@ export interface Row {
   what: string;
   /** Fast enough for npm test. */
   quick?: boolean;
+  /** Runs only when its id is named: why. */
+  onlyNamed?: string;
   run(how: How): Promise<Outcome>;
 }
 

@@ -53,6 +53,8 @@ export interface Stage extends AsyncDisposable {
   readonly lines: { redis: Proxy; compute: Proxy; slack: Proxy };
   readonly bots: Bot[];
   readonly asked: Asked[];
+  /** Tokens and keys that the processes were given. */
+  readonly secrets: readonly string[];
   /** Faults done so far; rows count their own with `stage.faults++`. */
   faults: number;
   workers(): Bot[];
@@ -162,6 +164,9 @@ export async function startStage(options: StageOptions = {}): Promise<Stage> {
       lines,
       bots,
       asked: [],
+      secrets: Object.entries(env).flatMap(([name, value]) =>
+        /TOKEN|SECRET|KEY/.test(name) && value !== "" ? [value] : [],
+      ),
       faults: 0,
       workers: () => bots.filter((bot) => bot.role === "worker" && !bot.isGone()),
       gateways: () => bots.filter((bot) => bot.role === "gateway" && !bot.isGone()),

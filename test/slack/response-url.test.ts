@@ -79,6 +79,7 @@ async function world(made: (ask: AskBase) => Ask = command) {
   const posts: unknown[] = [];
   const calls: [string, WebData][] = [];
   const lines: string[] = [];
+  const unheard: string[] = [];
   let answer = { status: 200, body: "ok", location: "" };
   let webAnswer: WebAnswer = { ok: true, data: {} };
   const server = await listenLocally((request, response) => {
@@ -101,9 +102,11 @@ async function world(made: (ask: AskBase) => Ask = command) {
     apiUrl: `${host}/api/`,
     log: createLog({ level: "debug", write: (line) => void lines.push(line) }),
     now: () => time,
+    unheard: async (told) => void unheard.push(told.id),
   });
   return {
     reply,
+    unheard,
     posts,
     calls,
     lines,
@@ -191,6 +194,29 @@ describe("an answer to whoever asked", () => {
     lost.webSays({ ok: false, kind: "lost", reason: "timeout" });
     await lost.reply.privately(words);
     expect(lost.calls).toHaveLength(1);
+  });
+
+  it("that Slack took nowhere is told later; one that was refused everywhere could never be", async () => {
+    for (const away of [
+      { ok: false, kind: "lost", reason: "timeout" },
+      { ok: false, kind: "unreachable", reason: "ECONNREFUSED" },
+      { ok: false, kind: "limited", retryAfterMs: 1000 },
+    ] as const) {
+      for (const channelId of ["C1", ""]) {
+        await using gone = await world((base) => command({ ...base, channelId }));
+        gone.urlSays(500);
+        gone.webSays(away);
+        await gone.reply.privately(words);
+        expect([away.kind, channelId, gone.unheard]).toEqual([away.kind, channelId, ["command:1"]]);
+      }
+    }
+    await using refused = await world();
+    refused.urlSays(404);
+    refused.webSays({ ok: false, kind: "refused", error: "channel_not_found", detail: [] });
+    await refused.reply.privately(words);
+    await using heard = await world();
+    await heard.reply.privately(words);
+    expect([...refused.unheard, ...heard.unheard]).toEqual([]);
   });
 
   it("replaces or removes only an ephemeral message of its own", async () => {

@@ -1,8 +1,7 @@
-import { readdir, readFile } from "node:fs/promises";
-import path from "node:path";
 import { elementsIn } from "../../../src/sandbox/slack/blocks/walk.ts";
 import { describeSeen } from "../../../src/sandbox/slack/describe-seen.ts";
 import { hears } from "../hearing.ts";
+import { everythingKept } from "../kept.ts";
 import { looking } from "../looking.ts";
 import { judged, onStage, type Row } from "../row.ts";
 import type { Stage } from "../stage.ts";
@@ -59,22 +58,6 @@ async function untilRecorded(stage: Stage, name: string, count: number): Promise
     5000,
     async () => `${count} times ${name}; there is ${JSON.stringify(await recorded(stage))}`,
   );
-}
-
-/** Everything that is kept anywhere: in Redis and its files, logs, ledgers, and what Slack holds. */
-async function everythingKept(stage: Stage): Promise<string> {
-  const kept: string[] = [];
-  for (const key of await stage.redis.keys("*"))
-    kept.push((await stage.redis.dumpBuffer(key))?.toString("latin1") ?? "");
-  for (const file of await readdir(stage.folder, { recursive: true, withFileTypes: true }))
-    if (file.isFile()) kept.push(await readFile(path.join(file.parentPath, file.name), "latin1"));
-  kept.push(JSON.stringify(await stage.slack.messages()));
-  // But for the one way on which an address is shown
-  const calls = (await stage.slack.calls()).filter(({ method }) => method !== "response_url");
-  kept.push(JSON.stringify(calls));
-  for (const who of ["olivia", "amir", "ada", "vera"])
-    kept.push(JSON.stringify(await stage.slack.seen(who)));
-  return kept.join("\n");
 }
 
 export const consoleRows: Row[] = [

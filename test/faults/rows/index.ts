@@ -19,6 +19,7 @@ import { recapRows } from "./recaps.ts";
 import { redisRows } from "./redis.ts";
 import { redisOutageRows } from "./redis-outage.ts";
 import { redisTroubleRows } from "./redis-troubles.ts";
+import { secretRows } from "./secrets.ts";
 import { serviceRows } from "./service.ts";
 import { serviceDeleteRows } from "./service-deletes.ts";
 import { serviceLateRows } from "./service-late.ts";
@@ -46,6 +47,7 @@ export const rows: readonly (Row | RowNotRun)[] = [
   ...versionRows,
   ...ledgerRows,
   ...auditRows,
+  ...secretRows,
   ...clockRows,
   ...networkRows,
   ...addressRows,
