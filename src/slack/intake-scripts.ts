@@ -50,20 +50,24 @@ redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[2])
 return now`;
 
 /**
- * KEYS records holders gateways; ARGV gateway, silent for, most, most takeovers, oldest age.
- * Takes over what gateways left that have been silent for long enough. Too old or taken over too often: removed.
+ * KEYS records holders gateways; ARGV gateway, silent for, most, most takeovers, oldest age, then what it has in hand.
+ * Takes over what gateways left that have been silent for long enough, and what stands in this gateway's own name although
+ * it has it in hand no more: Redis forgot that it was finished. Too old or taken over too often: removed.
  * Gives { taken over, dropped }, the records themselves.
  */
 export const recover = `${now}
 local taken, dropped = {}, {}
+local inHand = {}
+for i = 6, #ARGV do inHand[ARGV[i]] = true end
 local holders = redis.call('HGETALL', KEYS[2])
 for i = 1, #holders, 2 do
   if #taken >= tonumber(ARGV[3]) then break end
   local id, holder = holders[i], holders[i + 1]
   local who, at, times = string.match(holder, '^(.*)|(%d+)|(%d+)$')
   local life = who and redis.call('ZSCORE', KEYS[3], who)
-  local silent = now - math.max(tonumber(life or 0), life and 0 or tonumber(at or 0))
-  if who ~= ARGV[1] and silent > tonumber(ARGV[2]) then
+  local isOwn = who == ARGV[1]
+  local silent = now - ((life and not isOwn) and tonumber(life) or tonumber(at or 0))
+  if not (isOwn and inHand[id]) and silent > tonumber(ARGV[2]) then
     local record = redis.call('HGET', KEYS[1], id)
     if record and tonumber(times) < tonumber(ARGV[4]) and now - tonumber(at) < tonumber(ARGV[5]) then
       redis.call('HSET', KEYS[2], id, ARGV[1] .. '|' .. at .. '|' .. (tonumber(times) + 1))

@@ -32,6 +32,7 @@ export interface Intake {
   finish(id: string, options?: { forget?: boolean }): Promise<void>;
   /**
    * Takes over what gateways left that have shown no life for `olderThanMs` (at least three beats); each ask goes to exactly one caller.
+   * So is what this gateway finished, if Redis forgot that: with it, Redis may have forgotten what came of it.
    * Asks older than `staleAfterMs`, and those that three gateways died over, come once more, as too late.
    */
   recover(olderThanMs: number): Promise<LeftAsk[]>;
@@ -60,6 +61,7 @@ const mostOwed = 20_000;
 const settledPerBeat = 500;
 const rememberGatewaysMs = 24 * 3_600_000;
 const mostTakeovers = 3;
+const mostAtOnce = 100;
 const mostPending = 10_000;
 const mostBytes = 128 * 1024;
 
@@ -82,6 +84,9 @@ export function createIntake(options: IntakeOptions): Intake {
   /** What Redis must still hear from us, once it listens again: id → stamp to undo, or undefined for finished. */
   const owed = new Map<string, string | undefined>();
   const stamps = new Map<string, string>();
+  /** Written down and not finished: ids of what this gateway took or took over. */
+  const inHand = new Set<string>();
+  let recovering: Promise<unknown> = Promise.resolve();
   let count = 0;
   let timer: NodeJS.Timeout | undefined;
 
@@ -108,13 +113,17 @@ export function createIntake(options: IntakeOptions): Intake {
     }
     if (answer === "full") throw new IntakeDown({ isFull: true });
     if (answer !== "new") return "seen";
-    if (record !== "") stamps.set(ask.id, stamp);
+    if (record !== "") {
+      stamps.set(ask.id, stamp);
+      inHand.add(ask.id);
+    }
     return "new";
   }
 
   async function finish(id: string, { forget = false }: { forget?: boolean } = {}): Promise<void> {
     const stamp = stamps.get(id);
     stamps.delete(id);
+    inHand.delete(id);
     owe(id, forget ? stamp : undefined);
     await settle(id);
   }
@@ -140,6 +149,23 @@ export function createIntake(options: IntakeOptions): Intake {
     }
   }
 
+  async function recover(olderThanMs: number): Promise<LeftAsk[]> {
+    // Sooner would take over from gateways that live.
+    const silentMs = Math.max(olderThanMs, 3 * beatMs);
+    const ages = [silentMs, mostAtOnce, mostTakeovers, options.staleAfterMs ?? staleAfterMs];
+    const args = [gateway, ...ages, ...inHand, ...owed.keys()];
+    const answer = await run.recover([records, holders, gateways], args);
+    const left = [
+      ...textsAt(answer, "0").map((record) => fromRecord(record, false)),
+      ...textsAt(answer, "1").map((record) => fromRecord(record, true)),
+    ].filter((one) => one !== undefined);
+    for (const { ask, tooLate } of left) {
+      if (tooLate) log.error("intake.too-late", { ask: ask.id, kind: ask.kind, user: ask.userId });
+      else inHand.add(ask.id);
+    }
+    return left;
+  }
+
   async function beat(): Promise<void> {
     try {
       await run.beat([gateways], [gateway, rememberGatewaysMs]);
@@ -153,20 +179,11 @@ export function createIntake(options: IntakeOptions): Intake {
     gateway,
     accept,
     finish,
-    async recover(olderThanMs) {
-      // Sooner would take over from gateways that live.
-      const silentMs = Math.max(olderThanMs, 3 * beatMs);
-      const args = [gateway, silentMs, 100, mostTakeovers, options.staleAfterMs ?? staleAfterMs];
-      const answer = await run.recover([records, holders, gateways], args);
-      const left = [
-        ...textsAt(answer, "0").map((record) => fromRecord(record, false)),
-        ...textsAt(answer, "1").map((record) => fromRecord(record, true)),
-      ].filter((one) => one !== undefined);
-      for (const { ask, tooLate } of left) {
-        if (tooLate)
-          log.error("intake.too-late", { ask: ask.id, kind: ask.kind, user: ask.userId });
-      }
-      return left;
+    recover(olderThanMs) {
+      // One after the other: what the first takes over is in hand before the next one looks
+      const recovered = recovering.then(() => recover(olderThanMs));
+      recovering = recovered.catch(() => undefined);
+      return recovered;
     },
     async start() {
       await beat();

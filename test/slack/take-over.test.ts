@@ -119,6 +119,35 @@ describe("what was acked", () => {
     expect(seen).toEqual([false, false, false, true]);
   });
 
+  it("comes to its own gateway once more when Redis forgot that it was finished, but not while that has it in hand", async () => {
+    const { shared, all } = await intakes("gw-a");
+    await using _ = shared;
+    const { redis, key } = shared;
+    const [own] = all;
+    const names = [key("intake", "records"), key("intake", "holders")] as const;
+    await own?.accept(ask("command:1"));
+    await own?.accept(ask("command:2"));
+    await own?.start();
+    const before = await Promise.all(names.map((name) => redis.hgetall(name)));
+    await own?.finish("command:1");
+    // As a Redis that lost its last second, or that was put back to a copy
+    for (const [at, name] of names.entries()) await redis.hset(name, before[at] ?? {});
+    const ids: (string | undefined)[] = [];
+    await expect
+      .poll(
+        async () => {
+          const both = await Promise.all([own?.recover(0), own?.recover(0)]);
+          ids.push(...both.flat().map((left) => left?.ask.id));
+          return ids.length;
+        },
+        { interval: 20 },
+      )
+      .toBe(1);
+    expect(await own?.recover(0)).toEqual([]);
+    expect(ids).toEqual(["command:1"]);
+    await own?.close();
+  });
+
   it("is not done after all when Redis took it too late to say so", async () => {
     await using server = await privateRedis();
     const redis = await connectRedis(server.url, "commands", silentLog());

@@ -218,7 +218,8 @@ async function saidTooEarly(stage: Stage): Promise<string[]> {
   const messages = (await stage.slack.messages()).toSorted((a, b) => Number(a.ts) - Number(b.ts));
   for (const { metadata } of messages) {
     const { request, said } = (metadata?.event_payload ?? {}) as Record<string, string>;
-    if (request && said) order.set(request, [...(order.get(request) ?? []), said]);
+    // What belongs to no request has no order among its messages
+    if (request && said && said !== "notice") order.set(request, [...(order.get(request) ?? []), said]);
   }
   return [...order]
     .filter(([, said]) => said.indexOf("result") < said.indexOf("card") || said[0] !== "card")
