@@ -7,11 +7,14 @@ import { startHeart } from "./jobs/heart.ts";
 import { createRescue } from "./jobs/rescue.ts";
 import { startRounds } from "./jobs/rounds.ts";
 import { startWorkers } from "./jobs/worker.ts";
+import type { Message } from "./messages/message.ts";
 import { connectRedis } from "./redis.ts";
 import { checkLedger } from "./requests/check-ledger.ts";
+import { lookForLateEffects } from "./requests/late-effects.ts";
 import { openLedger } from "./requests/ledger.ts";
 import { advance } from "./requests/perform.ts";
 import type { Performing } from "./requests/performing.ts";
+import type { StoredRequest } from "./requests/record.ts";
 import { resendOwn } from "./requests/resend.ts";
 import { sweep } from "./requests/sweep.ts";
 import { watch } from "./requests/watch.ts";
@@ -97,6 +100,11 @@ export async function startWorker(on: Connected, onDead: (why: string) => void):
     const rescued = await queues.forEach(rescue);
     if (rescued > 0) log.warn("queue.rescued", { rescued });
   };
+  const tellOf = async ({ record, delivered }: StoredRequest, message: Message) => {
+    const { channelId, ts } = delivered.card ?? {};
+    const place = channelId && ts ? { channelId, threadTs: ts } : { channelId: record.channelId };
+    await on.announce({ id: `late-effect:${record.id}`, ...place, message });
+  };
   const rolling: RollingWork = { rolls: on.rolls, performing, known: new Map(), at: on.at };
   const rounds = [
     startRounds("rescue", timing.heartbeatMs, rescueAll, log),
@@ -105,6 +113,12 @@ export async function startWorker(on: Connected, onDead: (why: string) => void):
     startRounds("ledger", timing.sweepMs, () => checkLedger(ledger, store, log, 200), log),
     startRounds("rolls", timing.pollFirstMs, () => advanceRolls(rolling), log),
     startRounds("resend", timing.stableGapMs, () => resendOwn(performing), log),
+    startRounds(
+      "late-effects",
+      timing.stableGapMs,
+      () => lookForLateEffects(performing, tellOf),
+      log,
+    ),
   ];
   for (const round of rounds) opened(round, (it) => it.close());
   startDigests(on);

@@ -157,7 +157,8 @@ function printOf(seen: Seen | undefined): string {
   );
 }
 
-function isUnsettled(seen: Seen | undefined): boolean {
+/** On its way from one state to another. */
+export function isUnsettled(seen: Seen | undefined): boolean {
   if (seen === undefined) return false;
   return (isList(seen) ? seen : [seen]).some((one) => isTransitional(one.status));
 }

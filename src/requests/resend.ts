@@ -31,6 +31,8 @@ export async function resendOwn(by: Performing): Promise<void> {
       ...(throttled ? { throttled } : {}),
       ...(before ? { before } : {}),
     };
+    // Before it can be sent: a crash in between leaves one look too many, not one too few
+    await by.store.expectLate(id);
     const moved = await by.store.move(request, {
       state: "authorized",
       progress: { ...counts, resent: (resent ?? 0) + 1, reservedFor: by.workerId },

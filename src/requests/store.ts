@@ -2,6 +2,7 @@ import { createHash, randomInt } from "node:crypto";
 import { defineScript, type Keys, type RedisClient } from "../redis.ts";
 import { createBallot } from "./ballot.ts";
 import { auditRecord, keepFinalMs } from "./journal-entry.ts";
+import { createLates } from "./lates.ts";
 import { createLists } from "./lists.ts";
 import { createOutbox } from "./outbox.ts";
 import type { Progress, RequestRecord, StoredRequest } from "./record.ts";
@@ -208,6 +209,7 @@ export function createStore(redis: RedisClient, key: Keys) {
     ...createBallot(redis, key),
     ...createReviews(redis, key),
     ...createLists(redis, key, get),
+    ...createLates(redis, key),
     now,
     create,
     get,

@@ -219,7 +219,8 @@ async function saidTooEarly(stage: Stage): Promise<string[]> {
   for (const { metadata } of messages) {
     const { request, said } = (metadata?.event_payload ?? {}) as Record<string, string>;
     // What belongs to no request has no order among its messages
-    if (request && said && said !== "notice") order.set(request, [...(order.get(request) ?? []), said]);
+    if (request && said && said !== "notice")
+      order.set(request, [...(order.get(request) ?? []), said]);
   }
   return [...order]
     .filter(([, said]) => said.indexOf("result") < said.indexOf("card") || said[0] !== "card")
