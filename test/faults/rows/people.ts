@@ -114,24 +114,26 @@ export const peopleRows: Row[] = [
     id: "X7",
     what: "approve and deny at the same time",
     quick: true,
-    run: ({ seed }) =>
-      onStage({ seed, workers: 0, policy: voting, vms: 40 }, async (stage) => {
+    run: ({ seed, times }) => {
+      const races = Math.min(300, times * 6);
+      return onStage({ seed, workers: 0, policy: voting, vms: races + 20 }, async (stage) => {
         const take = fresh(stage);
-        for (let n = 0; n < 20; n++) await stage.ask("vm stop", await take("vm stop"));
-        const drafts = await pendingApprovals(stage, 20);
+        for (let n = 0; n < races; n++) await stage.ask("vm stop", await take("vm stop"));
+        const drafts = await pendingApprovals(stage, races);
         await Promise.all(
           drafts.flatMap((draft) => [
             approve(stage, "amir", draft).catch(() => undefined),
             approve(stage, "ada", draft, "Deny").catch(() => undefined),
           ]),
         );
-        stage.faults += 20;
+        stage.faults += races;
         await sleep(500);
         await stage.addBot("worker");
         const journal = await stage.quiet();
         const denied = journal.filter(({ state }) => state === "denied").length;
-        return judged(await stage.check(), [[`${denied} of 20 denied`, denied === 20]]);
-      }),
+        return judged(await stage.check(), [[`${denied} of ${races} denied`, denied === races]]);
+      });
+    },
   },
   {
     id: "X8",

@@ -87,11 +87,11 @@ export const processRows: Row[] = [
     what: "two workers claim the same request at once",
     quick: true,
     run: (how) =>
-      onStage({ seed: how.seed, vms: 120, workers: 3 }, async (stage) => {
+      onStage({ seed: how.seed, vms: 160, workers: 3 }, async (stage) => {
         const take = fresh(stage);
         const kinds = kindsOf(stage);
         const ids: string[] = [];
-        for (let n = 0; n < Math.min(100, how.times * 2); n++) {
+        for (let n = 0; n < Math.min(143, how.times * 3); n++) {
           const command = kinds[n % kinds.length] ?? "";
           const asked = stage.ask(command, await take(command));
           // Rung for again and again under other job ids, so that every worker takes it at once

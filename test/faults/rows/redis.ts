@@ -30,10 +30,11 @@ async function sendsNamed(stage: Stage): Promise<number> {
 export const redisRows: (Row | RowNotRun)[] = [
   {
     id: "R1",
-    what: "Redis killed and started again, over and over during 120 requests",
-    run: ({ seed }) =>
-      onStage(
-        { seed, workers: 3, vms: 140, redisArgs: ["--appendfsync", "always"] },
+    what: "Redis killed and started again, over and over during 500 requests",
+    run: ({ seed, times }) => {
+      const operations = Math.min(500, times * 10);
+      return onStage(
+        { seed, workers: 3, vms: operations + 20, redisArgs: ["--appendfsync", "always"] },
         async (stage) => {
           const take = fresh(stage);
           const kinds = kindsOf(stage);
@@ -47,7 +48,7 @@ export const redisRows: (Row | RowNotRun)[] = [
               stage.faults += 1;
             }
           })();
-          for (let n = 0; n < 120; n++) {
+          for (let n = 0; n < operations; n++) {
             const command = kinds[n % kinds.length] ?? "";
             await stage.ask(command, await take(command), { channel: n % 2 ? "ops" : "status" });
             await sleep(60);
@@ -61,7 +62,8 @@ export const redisRows: (Row | RowNotRun)[] = [
             notes: [`${stage.faults} restarts of Redis`],
           });
         },
-      ),
+      );
+    },
   },
   {
     id: "R2",
