@@ -89,6 +89,7 @@ function count(progress: RollProgress, ended: readonly Outcome[]): RollProgress 
   const returned = ended.filter(({ is }) => is === "returned").map(({ n }) => n);
   const times = returned.map((n) => [n, (progress.anew?.[n] ?? 0) + 1] as const);
   const again = [...(progress.again ?? []), ...returned];
+  const unknown = (progress.unknown ?? 0) + ended.filter(({ is }) => is === "unknown").length;
   return {
     ...progress,
     open: progress.open.filter(({ n }) => !places.has(n)),
@@ -97,6 +98,7 @@ function count(progress: RollProgress, ended: readonly Outcome[]): RollProgress 
     ok: progress.ok + ended.filter(endedWell).length,
     already: progress.already + ended.filter(({ is }) => is === "already").length,
     failed: progress.failed + ended.filter(hasFailed).length,
+    ...(unknown > 0 ? { unknown } : {}),
   };
 }
 

@@ -9,7 +9,7 @@ import type { Outcome, RollTargets, StoredRoll } from "./roll.ts";
 /** What a table of Slack's holds (https://docs.slack.dev/reference/block-kit/blocks/table-block); the rest goes into a file. */
 const mostRows = 99;
 
-const columns = ["VM", "Project", "Result", "Took", "Why"] as const;
+const columns = ["VM", "Result", "Project", "Took", "Why"] as const;
 
 /** How each of them ended, in the thread, with the one mention of whoever asked. Failures first. */
 export function renderRollEnd(
@@ -67,8 +67,8 @@ function rowsOf(
     const outcome = outcomes.get(n);
     const row = [
       target.name,
-      target.projectName ?? target.projectId,
       resultOf(outcome, n < progress.next, command),
+      target.projectName ?? target.projectId,
       outcome?.tookMs === undefined ? "" : duration(outcome.tookMs),
       outcome?.why ?? "",
     ];

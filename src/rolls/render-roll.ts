@@ -29,18 +29,21 @@ export function renderRoll(roll: StoredRoll, command: ChangeCommand): Message {
 
 const mostCells = 20;
 
-/** `▓▓▓░░ 5/12 · 1 failed · 2 under way`. What failed has ended too. */
+/** `▓▓▓░░ 5/12 · 1 failed · 2 under way`. What failed has ended too, and so has what nobody knows. */
 export function progressLine({
   record,
   progress,
 }: Pick<StoredRoll, "record" | "progress">): Markdown {
   const ended = progress.ok + progress.failed;
+  const { unknown = 0 } = progress;
+  const failed = progress.failed - unknown;
   const cells = Math.min(mostCells, record.total);
   const full = Math.floor((ended / Math.max(1, record.total)) * cells);
   const bar = "▓".repeat(full) + "░".repeat(cells - full);
   const parts = [
     `${bar} ${ended}/${record.total}`,
-    progress.failed > 0 ? `${progress.failed} failed` : "",
+    failed > 0 ? `${failed} failed` : "",
+    unknown > 0 ? `${unknown} unknown` : "",
     progress.already > 0 ? `${progress.already} needed nothing` : "",
     progress.open.length > 0 ? `${progress.open.length} under way` : "",
   ];

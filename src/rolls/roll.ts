@@ -66,7 +66,10 @@ export interface RollProgress {
   ok: number;
   /** Of those that went well: nothing had to be sent. */
   already: number;
+  /** Those whose outcome nobody knows included: both stop a roll. */
   failed: number;
+  /** Of those: how many nobody knows about. */
+  unknown?: number;
   /** Why it stands where it stands, as words for a person. */
   why?: string;
   /** What it ends as, once those under way have ended. */
