@@ -61,6 +61,28 @@ describe("/vm list", () => {
     );
   });
 
+  it("comes in another order when asked for: names decide between equals, pages fit together", async () => {
+    await using at = await startReading();
+    const { service } = at;
+    for (const [at4, name] of ["big", "tiny", "mid"].entries()) {
+      const id = service.edit.addVm({ project: "vault", name });
+      service.edit.findVm(id).specs = { cpu: [64, 1, 8][at4] ?? 0, memory: 4, disk: 1 };
+    }
+    await at.inventory.refresh();
+    const names = async (words: string) => {
+      const shown = shownText(await at.reads(`vm list ${words}`));
+      return [...shown.matchAll(/^([\w-]+) \| \S+ [A-Z]+ \|/gm)].map(([, name]) => name);
+    };
+    expect((await names("vault --sort cpu"))[0]).toBe("big");
+    expect((await names("vault --sort cpu")).at(-1)).toBe("tiny");
+    const byName = await names("--sort name");
+    expect(byName).toHaveLength(11);
+    expect(byName).toEqual(byName.toSorted());
+    await expect(at.reads("vm list --sort size")).rejects.toThrow(
+      "--sort is one of trouble, name, project, cpu, memory, newest.",
+    );
+  });
+
   it("goes on page by page, and comes as a file", async () => {
     await using at = await startReading();
     for (let index = 0; index < 120; index++)

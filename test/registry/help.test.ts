@@ -11,7 +11,7 @@ const helpOn = (topic: string) => shownText(renderHelp(commands, topic));
 describe("how a command is written", () => {
   it("follows from its arguments", () => {
     expect(usages()).toMatchObject({
-      "vm list": "/vm list [project] [--status STATUS] [--page PAGE] [--csv]",
+      "vm list": "/vm list [project] [--status STATUS] [--sort SORT] [--page PAGE] [--csv]",
       "vm show": "/vm show <vm>",
       "vm restart": "/vm restart <vm…>",
       "vm resize": "/vm resize <vm…> --cpu CPU --memory MEMORY",
@@ -49,7 +49,7 @@ describe("/gatehouse help", () => {
       [
         "What you may run",
         "*/vm*",
-        "`/vm list [project] [--status STATUS] [--page PAGE] [--csv]` List VMs, those in trouble first",
+        "`/vm list [project] [--status STATUS] [--sort SORT] [--page PAGE] [--csv]` List VMs, those in trouble first",
         "`/vm stop &lt;vm…&gt;` Stop a running VM _(interrupts what runs there)_",
         "A VM or project is an id, a name, or `project/name`. `/gatehouse help vm restart` tells more about one. In a thread, write `@⁠gatehouse vm show web-1`.".replace(
           "\u2060",

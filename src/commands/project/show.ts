@@ -6,7 +6,7 @@ import { target } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
 import { lastKnown, unlessAway } from "../last-known.ts";
 import { shownTable } from "../shown-table.ts";
-import { countByStatus, mostTroubled, statusSign } from "../status-words.ts";
+import { byTrouble, countByStatus, firstOf, statusSign } from "../status-words.ts";
 
 const mostRows = 50;
 
@@ -32,7 +32,7 @@ export const show = defineCommand({
     await inventory.note({ project });
     const { block, shown } = shownTable(
       ["name", "status", "cpu", "memory", "IP address"],
-      mostTroubled(vms, mostRows).map((vm) => [
+      firstOf(vms, mostRows, byTrouble).map((vm) => [
         vm.name,
         `${statusSign(vm.status)} ${vm.status}`,
         String(vm.specs?.cpu ?? ""),

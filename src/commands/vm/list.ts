@@ -7,7 +7,8 @@ import { flagOnly, target, wholeNumber } from "../../registry/arguments.ts";
 import { type Answer, defineCommand } from "../../registry/define.ts";
 import { inventoryAge } from "../inventory-age.ts";
 import { shownTable } from "../shown-table.ts";
-import { byTrouble, countByStatus, mostTroubled, statusSign } from "../status-words.ts";
+import { countByStatus, firstOf, statusSign } from "../status-words.ts";
+import { type VmOrder, vmOrders } from "./vm-order.ts";
 
 const mostRows = 50;
 
@@ -20,13 +21,22 @@ export const list = defineCommand({
   args: z.object({
     project: target("project").optional().describe("only the VMs of this project"),
     status: flagOnly(z.string().max(40).optional().describe("only VMs in this status")),
+    sort: flagOnly(
+      z
+        .enum(Object.keys(vmOrders) as VmOrder[])
+        .optional()
+        .describe("the largest or newest first; by default those in trouble"),
+    ),
     page: wholeNumber(10_000).optional().meta({ flagOnly: true, description: "which page of 50" }),
     csv: z
       .boolean()
       .optional()
       .meta({ flagOnly: true, description: "send me all of them as a file" }),
   }),
-  async answer({ project, status, page = 1, csv: asFile }, { inventory, resolve, now }) {
+  async answer(
+    { project, status, sort = "trouble", page = 1, csv: asFile },
+    { inventory, resolve, now },
+  ) {
     const within = project === undefined ? undefined : await resolve("project", project);
     const all = await inventory.vms(within ? { projectId: within.id } : {});
     const wanted = status?.toUpperCase();
@@ -44,11 +54,11 @@ export const list = defineCommand({
       const none = md`There ${pages === 1 ? "is one page" : `are ${pages} pages`}. ${name("/vm list --page 1")} shows the first.`;
       return message(readable(none), section(none));
     }
-    if (asFile) return asCsv(vms);
+    if (asFile) return asCsv(vms, sort);
     const from = (page - 1) * mostRows;
     const { block, shown } = shownTable(
       columns,
-      mostTroubled(vms, page * mostRows)
+      firstOf(vms, page * mostRows, vmOrders[sort])
         .slice(from)
         .map(row),
     );
@@ -66,7 +76,11 @@ export const list = defineCommand({
       ),
       vms.length > shown
         ? buttons([
-            { label: "All as a file", action: "run:vm.list:csv", value: csvValue(project, status) },
+            {
+              label: "All as a file",
+              action: "run:vm.list:csv",
+              value: csvValue({ project, status, sort }),
+            },
           ])
         : undefined,
     );
@@ -75,18 +89,19 @@ export const list = defineCommand({
 
 const columns = ["name", "status", "project", "region", "cpu", "memory"];
 
-function csvValue(project: string | undefined, status: string | undefined): string {
-  return JSON.stringify({
-    csv: true,
-    ...(project ? { project } : {}),
-    ...(status ? { status } : {}),
-  });
+/** What is undefined isn't said. */
+function csvValue(asked: {
+  project: string | undefined;
+  status: string | undefined;
+  sort: VmOrder;
+}): string {
+  return JSON.stringify({ csv: true, ...asked });
 }
 
 /** A file can't be ephemeral, so it comes as a direct message. */
-function asCsv(vms: readonly KnownVm[]): Answer {
+function asCsv(vms: readonly KnownVm[], sort: VmOrder): Answer {
   const text = md`All ${vms.length} VMs come as a file in your direct messages.`;
-  const rows = [...vms].toSorted(byTrouble).map((vm) => [...row(vm), vm.id]);
+  const rows = [...vms].toSorted(vmOrders[sort]).map((vm) => [...row(vm), vm.id]);
   const content = csv([[...columns, "id"], ...rows]);
   return {
     message: message(readable(text), section(text)),
