@@ -77,7 +77,7 @@ describe("/vm list", () => {
     expect((await names("vault --sort cpu")).at(-1)).toBe("tiny");
     const byName = await names("--sort name");
     expect(byName).toHaveLength(11);
-    expect(byName).toEqual(byName.toSorted());
+    expect(byName).toEqual(byName.toSorted((a = "", b = "") => (a < b ? -1 : 1)));
     await expect(at.reads("vm list --sort size")).rejects.toThrow(
       "--sort is one of trouble, name, project, cpu, memory, newest.",
     );
