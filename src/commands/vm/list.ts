@@ -8,7 +8,7 @@ import { type Answer, defineCommand } from "../../registry/define.ts";
 import { inventoryAge } from "../inventory-age.ts";
 import { shownTable } from "../shown-table.ts";
 import { countByStatus, firstOf, statusSign } from "../status-words.ts";
-import { type VmOrder, vmOrders } from "./vm-order.ts";
+import { type VmOrder, vmOrders } from "../vm-order.ts";
 
 const mostRows = 50;
 

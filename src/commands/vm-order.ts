@@ -1,5 +1,5 @@
-import type { KnownVm } from "../../inventory/inventory.ts";
-import { byTrouble } from "../status-words.ts";
+import type { KnownVm } from "../inventory/inventory.ts";
+import { byTrouble } from "./status-words.ts";
 
 type Order = (a: KnownVm, b: KnownVm) => number;
 
