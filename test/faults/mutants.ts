@@ -73,6 +73,18 @@ const mutants: Mutant[] = [
     change: ["const quietAt = leftBy + timing.quiesceMs;", "const quietAt = leftBy;"],
     rows: "A6,M4",
   },
+  {
+    name: "a call begins however late it is",
+    file: "src/requests/send.ts",
+    change: ["performance.now() - claimedAt <= longestMs", "performance.now() >= 0"],
+    rows: "P13b",
+  },
+  {
+    name: "the first call of what was sent twice is forgotten",
+    file: "src/requests/resend.ts",
+    change: ["await by.store.expectLate(id);", ""],
+    rows: "A7b",
+  },
 ];
 
 const { values } = parseArgs({ options: { only: { type: "string", default: "" } } });

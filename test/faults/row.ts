@@ -72,7 +72,8 @@ export function expected(
   const wrong = expectations
     .filter(([, isTrue]) => !isTrue)
     .map(([sentence]) => `not so: ${sentence}`);
-  return { holds: wrong.length === 0, notes: [...wrong, ...notes] };
+  const seen = expectations.map(([sentence]) => sentence).join("; ");
+  return { holds: wrong.length === 0, notes: [...(wrong.length > 0 ? wrong : [seen]), ...notes] };
 }
 
 /** Runs `story` on a stage of its own and closes it whatever happens. */

@@ -3,11 +3,15 @@
 //   --times 50     kills per point
 //   --seed 7       for weather and for who is struck                --operations 1000   of the campaign
 //   --cases 10000  inputs made up by each row that fuzzes           --write docs/faults.md   publishes the table there
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { cpus } from "node:os";
+import path from "node:path";
 import { parseArgs } from "node:util";
 import { runCampaign } from "./campaign.ts";
 import { lineOf } from "./checker.ts";
+import { root } from "./child.ts";
 import {
   campaignLine,
   complaintsOf,
@@ -47,6 +51,7 @@ const sayMore = (lines: readonly string[]) => {
 
 const table: Line[] = [];
 const recoveries: number[] = [];
+const campaignTold: string[] = [];
 const began = performance.now();
 say(`seed ${how.seed}, ${how.times} kills per point`);
 const isNamed = (id: string) => values.only.split(",").includes(id);
@@ -68,7 +73,8 @@ if (isWanted("campaign")) {
   });
   const line = campaignLine(campaign);
   say(`campaign ${line.result} (${line.seconds.toFixed(0)} s, seed ${how.seed}): ${line.note}`);
-  sayMore([...tellCampaign(campaign), ...complaintsOf(campaign)]);
+  campaignTold.push(...tellCampaign(campaign));
+  sayMore([...campaignTold, ...complaintsOf(campaign)]);
   table.push(line);
 }
 
@@ -104,14 +110,27 @@ async function runRow(row: Row): Promise<Line> {
 /** The table with what it takes to make it again. */
 function published(): string {
   const day = new Date().toISOString().slice(0, 10);
+  const only = values.only === "*" ? "" : ` --only '${values.only}'`;
+  const command = `npm run faults --${only} --seed ${how.seed} --times ${how.times} --operations ${values.operations} --cases ${how.cases}`;
   return `# What the fault suite saw
 
-\`npm run faults -- --seed ${how.seed} --times ${how.times} --operations ${values.operations}\` on ${day}, Node ${process.version}, ${cpus().length} cores: ${sum}.
+\`${command}\` on ${day}: ${sum}.
+Node ${process.version}, BullMQ ${versionOf("bullmq")}, Bolt ${versionOf("@slack/bolt")}, Redis ${redisVersion()}, ${cpus().length} cores.
 
 Each row is a fault of its own against real processes, judged by a checker that imports nothing of Gatehouse. It counts effects
 that happened twice, requests lost, reports of success or failure that were not so, requests that ended in silence, and moves
 without an audit record: all must be zero. "Unknown" is what was left to a person, allowed only where the service leaves no trace.
 
 ${renderTable(table)}
-`;
+
+${campaignTold.length === 0 ? "" : `## The campaign, one by one\n\n${campaignTold.map((line) => `- ${line}`).join("\n")}\n`}`;
+}
+
+function versionOf(dependency: string): string {
+  const text = readFileSync(path.join(root, "node_modules", dependency, "package.json"), "utf8");
+  return (JSON.parse(text) as { version: string }).version;
+}
+
+function redisVersion(): string {
+  return /v=(\S+)/.exec(execFileSync("redis-server", ["--version"]).toString())?.[1] ?? "?";
 }

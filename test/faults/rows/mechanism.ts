@@ -47,7 +47,7 @@ export const mechanismRows: Row[] = [
         const vm = await take("vm restart");
         await stage.slack.edit("setGroupMembers", "oncall", ["olivia", "amir"]);
         const [worker] = stage.workers();
-        await worker?.arm({ point: "send", do: "wait", forMs: 800 });
+        await worker?.arm({ point: "send", do: "wait", forMs: 450 });
         await stage.ask("vm restart", vm);
         await worker?.hit("send");
         await stage.ask("vm restart", vm, { who: "amir" });
