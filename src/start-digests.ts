@@ -3,7 +3,7 @@ import { createDigests } from "./digests/create-digests.ts";
 import { watchDrift } from "./digests/drift-watch.ts";
 import { createPostDue } from "./digests/post-due.ts";
 import { watchStatuses } from "./digests/status-watch.ts";
-import { startRounds } from "./jobs/rounds.ts";
+import { startRounds } from "./rounds.ts";
 import type { Message } from "./messages/message.ts";
 import { requestsForDigest } from "./requests/for-digest.ts";
 

@@ -2,7 +2,7 @@ import { anchorDaily } from "./audit/anchor-head.ts";
 import { notePolicy } from "./audit/note-policy.ts";
 import { startSealer } from "./audit/sealer.ts";
 import type { Connected } from "./connect.ts";
-import { startRounds } from "./jobs/rounds.ts";
+import { startRounds } from "./rounds.ts";
 
 const anchorEveryMs = 600_000;
 

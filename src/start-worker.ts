@@ -5,7 +5,7 @@ import type { Connected } from "./connect.ts";
 import { startCanary } from "./jobs/canary.ts";
 import { startHeart } from "./jobs/heart.ts";
 import { createRescue } from "./jobs/rescue.ts";
-import { startRounds } from "./jobs/rounds.ts";
+import { startRounds } from "./rounds.ts";
 import { startWorkers } from "./jobs/worker.ts";
 import type { Message } from "./messages/message.ts";
 import { connectRedis } from "./redis.ts";

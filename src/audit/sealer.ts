@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { Keys, RedisClient } from "../redis.ts";
+import { startRounds } from "../rounds.ts";
 import { type Anchor, openAnchors } from "./anchors.ts";
 import { compareIds, type Seal } from "./chain.ts";
 import { openSigningKey, type SigningKey } from "./checkpoint.ts";
@@ -56,8 +57,6 @@ export function startSealer(options: SealerOptions): Sealer {
   let failingSince: number | undefined;
   let isStuck = false;
   let isClosed = false;
-  let timer: NodeJS.Timeout | undefined;
-  let running: Promise<void> | undefined;
 
   /** → for how long records have waited for another process that should have sealed them (ms). */
   async function round(): Promise<number> {
@@ -136,32 +135,18 @@ export function startSealer(options: SealerOptions): Sealer {
     }
   }
 
-  function turn(): Promise<void> {
-    clearTimeout(timer);
-    running ??= run().finally(() => {
-      running = undefined;
-      if (!isClosed) next();
-    });
-    return running;
-  }
-
-  function next(): void {
-    // spread out, so that processes which start together don't ask at the same moment for ever
-    timer = setTimeout(() => void turn(), everyMs * (0.75 + Math.random() / 2));
-  }
-
   const onReady = () => {
     mustCompare = true;
   };
   redis.on("ready", onReady);
-  next();
+  const rounds = startRounds("seal", everyMs, run, log);
   return {
     head: () => seen?.head && { seq: seen.head.seq, hash: seen.head.hash, at: seen.now },
 
     async idle() {
       const [newest] = await trail.recordsBefore(undefined, 1);
       for (;;) {
-        await turn();
+        await rounds.now();
         if (!newest || (seen?.head && compareIds(seen.head.id, newest.id) >= 0)) return;
         if (isClosed) throw new Error("the sealer was closed before all was sealed");
         await sleep(everyMs);
@@ -169,10 +154,9 @@ export function startSealer(options: SealerOptions): Sealer {
     },
 
     async close() {
-      clearTimeout(timer);
       isClosed = true;
       redis.off("ready", onReady);
-      await running;
+      await rounds.close();
       await run();
       try {
         anchorSometimes(true);

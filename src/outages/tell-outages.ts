@@ -4,6 +4,7 @@ import type { Message } from "../messages/message.ts";
 import type { ChangeCommand } from "../registry/define.ts";
 import type { StoredRequest } from "../requests/record.ts";
 import type { Store } from "../requests/store.ts";
+import { startRounds } from "../rounds.ts";
 import type { Past, Patience, RefusedByName } from "./outage.ts";
 import { renderRecap } from "./render-recap.ts";
 import type { OutageStore } from "./store.ts";
@@ -33,9 +34,6 @@ export function startTellingOutages(options: {
   // Gathering takes long where there is much: nobody else begins it meanwhile
   const hiddenMs = Math.min(30_000, patience.outageMs);
   const touched = new Map<string, readonly string[]>();
-  let isClosed = false;
-  let timer: NodeJS.Timeout | undefined;
-  let running: Promise<unknown> = Promise.resolve();
 
   async function round(): Promise<void> {
     try {
@@ -107,19 +105,5 @@ export function startTellingOutages(options: {
     return !requests.some(({ record }) => undelivered.has(record.id));
   }
 
-  function next(): void {
-    if (isClosed) return;
-    timer = setTimeout(() => {
-      running = round().finally(next);
-    }, everyMs);
-  }
-  next();
-
-  return {
-    async close() {
-      isClosed = true;
-      clearTimeout(timer);
-      await running;
-    },
-  };
+  return startRounds("outages", everyMs, round, log);
 }

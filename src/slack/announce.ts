@@ -3,6 +3,7 @@ import type { Message } from "../messages/message.ts";
 import { defineScript, type Keys, type RedisClient } from "../redis.ts";
 import { redisNow } from "../requests/redis-now.ts";
 import * as scripts from "../requests/scripts.ts";
+import { startRounds } from "../rounds.ts";
 import type { Pace } from "./pace.ts";
 import { type Picture, withPicture } from "./picture.ts";
 import { createPostOnce, isSaid, unreadyPicture } from "./post-once.ts";
@@ -64,9 +65,6 @@ export function startAnnouncer(options: {
     mark: async (id, ...marked) => (await runMark([noticeKey(id)], marked)) === 1,
     now: () => redisNow(redis),
   });
-  let isClosed = false;
-  let timer: NodeJS.Timeout | undefined;
-  let running: Promise<void> = Promise.resolve();
 
   async function deliver(id: string): Promise<void> {
     const fields = await redis.hgetall(noticeKey(id));
@@ -120,23 +118,12 @@ export function startAnnouncer(options: {
     }
   }
 
-  function next(): void {
-    if (isClosed) return;
-    timer = setTimeout(() => {
-      running = round().finally(next);
-    }, everyMs);
-  }
-  next();
-
+  const rounds = startRounds("notices", everyMs, round, log);
   return {
     async announce(notice) {
       const args = [JSON.stringify(notice), notice.id, keptMs];
       return (await runAnnounce([noticeKey(notice.id), key("notices")], args)) === 1;
     },
-    async close() {
-      isClosed = true;
-      clearTimeout(timer);
-      await running;
-    },
+    close: rounds.close,
   };
 }

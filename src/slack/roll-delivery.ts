@@ -6,6 +6,7 @@ import { renderRoll } from "../rolls/render-roll.ts";
 import { renderRollEnd, rollEndFile } from "../rolls/render-roll-end.ts";
 import type { StoredRoll } from "../rolls/roll.ts";
 import type { RollStore } from "../rolls/store.ts";
+import { startRounds } from "../rounds.ts";
 import type { Pace } from "./pace.ts";
 import { createPostOnce, isSaid, type Place, unsureMs } from "./post-once.ts";
 import { uploadFile } from "./upload.ts";
@@ -39,9 +40,6 @@ export function startRollDelivery(options: {
   const editMs = options.editMs ?? usualEditMs;
   const me = randomUUID();
   const postOnce = createPostOnce({ ...options, remember: rolls.setDelivered, now: rolls.now });
-  let isClosed = false;
-  let timer: NodeJS.Timeout | undefined;
-  let running: Promise<unknown> = Promise.resolve();
 
   async function deliver(id: string): Promise<void> {
     if (!(await rolls.lease("telling", id, me, hiddenMs))) return rolls.tellLater(id, 200);
@@ -151,21 +149,7 @@ export function startRollDelivery(options: {
     }
   }
 
-  function next(): void {
-    if (isClosed) return;
-    timer = setTimeout(() => {
-      running = round().finally(next);
-    }, everyMs);
-  }
-  next();
-
-  return {
-    async close() {
-      isClosed = true;
-      clearTimeout(timer);
-      await running;
-    },
-  };
+  return startRounds("rolls-told", everyMs, round, log);
 }
 
 /** Where the channel doesn't take our messages, the asker's direct messages do. */

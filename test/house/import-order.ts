@@ -39,6 +39,7 @@ const rootFiles: Readonly<Record<string, string>> = {
   "policy-timing": "config",
   "policy-values": "config",
   scrub: "log",
+  rounds: "log",
   "redis-keys": "redis",
   "redis-check": "redis",
   health: "telemetry",

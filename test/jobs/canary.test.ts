@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
 import { startCanary } from "../../src/jobs/canary.ts";
-import { startRounds } from "../../src/jobs/rounds.ts";
+import { startRounds } from "../../src/rounds.ts";
 import { silentLog } from "../../src/log.ts";
 
 const everyMs = 10;

@@ -1,5 +1,5 @@
-import type { Log } from "../log.ts";
-import { messageOf } from "../errors.ts";
+import type { Log } from "./log.ts";
+import { messageOf } from "./errors.ts";
 
 /** Something done over and over, never twice at once in this process; a failure is logged and the next round comes. */
 export interface Rounds {
