@@ -10,13 +10,24 @@ import { textsAt } from "./payload.ts";
 /** Redis didn't take it: nothing was done, and the person is told so within the ack. */
 export class IntakeDown extends UserError {
   /** Redis is there, but it holds more than it should. */
-  readonly isFull: boolean;
+  readonly isCrowded: boolean;
 
-  constructor({ isFull = false } = {}) {
-    const why = isFull ? "Too much is waiting to be handled" : "Redis is down";
+  constructor(why: string, { isCrowded = false } = {}) {
     super(`${why}: nothing was done.`, "Try again in a minute.");
-    this.isFull = isFull;
+    this.isCrowded = isCrowded;
   }
+}
+
+/** What Redis says when it is there and takes no writes, and what a person should know of it. */
+const refusals: readonly (readonly [said: RegExp, why: string])[] = [
+  [/^OOM/, "Redis is full"],
+  [/^MISCONF/, "Redis can't write to its disk"],
+  [/^READONLY/, "Redis takes no writes, because it is a replica"],
+];
+
+function whyNot(error: unknown): string {
+  const said = messageOf(error);
+  return refusals.find(([refusal]) => refusal.test(said))?.[1] ?? "Redis is down";
 }
 
 export interface Intake {
@@ -109,9 +120,10 @@ export function createIntake(options: IntakeOptions): Intake {
       // The answer may be what got lost. The person hears "nothing was done", so it must become true.
       owe(ask.id, stamp);
       log.warn("intake.down", { error: messageOf(error), kind: ask.kind });
-      throw new IntakeDown();
+      throw new IntakeDown(whyNot(error));
     }
-    if (answer === "full") throw new IntakeDown({ isFull: true });
+    if (answer === "full")
+      throw new IntakeDown("Too much is waiting to be handled", { isCrowded: true });
     if (answer !== "new") return "seen";
     if (record !== "") {
       stamps.set(ask.id, stamp);

@@ -44,7 +44,7 @@ export function createTake({ us, intake, handlers, seal, log, now }: ListenerOpt
       const sealedResponseUrl = ask.responseUrl === undefined ? undefined : seal(ask.responseUrl);
       return { ask, outcome: await intake.accept(ask, { sealedResponseUrl }) };
     } catch (error) {
-      const isAway = error instanceof IntakeDown && !error.isFull;
+      const isAway = error instanceof IntakeDown && !error.isCrowded;
       if (isAway && handlers.mayGoWithoutRedis?.(ask)) return { ask, outcome: "unwritten" };
       return { ask, outcome: "refused", ...plainly(error, log) };
     }

@@ -77,7 +77,9 @@ export const redisDiskRows: Row[] = [
         const refused = await stage.ask("vm restart", await take("vm restart"));
         await looking(
           async () =>
-            (await answersTo(stage, "olivia")).some((text) => /nothing was done/i.test(text))
+            (await answersTo(stage, "olivia")).some((text) =>
+              /Redis can't write to its disk: nothing was done/.test(text),
+            )
               ? true
               : undefined,
           5000,

@@ -34,7 +34,7 @@ export const redisTroubleRows: Row[] = [
           [
             [
               `"nothing was done" is said (${answers.join(" / ")})`,
-              answers.some((text) => /nothing was done/i.test(text)),
+              answers.some((text) => /Redis is full: nothing was done/.test(text)),
             ],
             ["and true", !made],
           ],
