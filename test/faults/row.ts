@@ -7,8 +7,6 @@ export interface Row {
   id: string;
   /** The fault, in a few words. */
   what: string;
-  /** Fast enough for npm test. */
-  quick?: boolean;
   /** Runs only when its id is named: why. */
   onlyNamed?: string;
   run(how: How): Promise<Outcome>;

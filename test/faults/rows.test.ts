@@ -2,23 +2,8 @@ import { describe, expect, it } from "vitest";
 import { isRun } from "./row.ts";
 import { rows } from "./rows/index.ts";
 
-const chosen = [
-  "S1",
-  "S4",
-  "S8",
-  "R2",
-  "A2",
-  "A15",
-  "P4",
-  "P15",
-  "C1",
-  "N2",
-  "X7",
-  "X14",
-  "M3",
-  "M5",
-  "F5",
-];
+/** Those whose faults need whole processes; what one process can show is tested where it stands. */
+const chosen = ["S1", "S4", "S8", "A2", "A15", "P4", "C1", "N2", "X14", "M3", "M5", "F5"];
 
 describe("faults, one of each family", () => {
   for (const row of rows.filter(({ id }) => chosen.includes(id))) {

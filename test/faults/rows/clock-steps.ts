@@ -107,7 +107,6 @@ export const clockStepRows: Row[] = [
   {
     id: "C5",
     what: "the clock steps by 2 s, back and forth, while deliveries of 297 to 303 s arrive",
-    quick: true,
     run: ({ seed }) =>
       onStage({ seed, workers: 0, gateways: 0, receive: "http" }, async (stage) => {
         const gateway = await stage.addBot("gateway", { clockOffMs: 0 });

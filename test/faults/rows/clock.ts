@@ -6,7 +6,6 @@ export const clockRows: (Row | RowNotRun)[] = [
   {
     id: "C1",
     what: "wall clocks of two workers an hour ahead and behind",
-    quick: true,
     run: ({ seed }) =>
       onStage({ seed, workers: 0, vms: 40 }, async (stage) => {
         const take = fresh(stage);

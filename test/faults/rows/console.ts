@@ -64,7 +64,6 @@ export const consoleRows: Row[] = [
   {
     id: "X11",
     what: "a console's button pressed by others, twice, late; its address afterwards",
-    quick: true,
     run: ({ seed }) =>
       onStage(
         { seed, receive: "http", workers: 0, consoleMs: 1500, direct: true },

@@ -47,7 +47,6 @@ export const fuzzRows: Row[] = [
   {
     id: "F5",
     what: "forged, replayed, mutated and foreign deliveries",
-    quick: true,
     run: ({ cases, seed }) =>
       onStage({ seed, receive: "http", workers: 1 }, async (stage) => {
         const take = fresh(stage);

@@ -59,7 +59,6 @@ export const inputRows: Row[] = [
   {
     id: "I2",
     what: "ids with slashes, queries, NUL; numbers nobody knows",
-    quick: true,
     run: ({ seed }) =>
       onStage({ seed, workers: 1 }, async (stage) => {
         await fresh(stage)("vm restart");

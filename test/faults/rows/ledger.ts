@@ -36,7 +36,6 @@ export const ledgerRows: Row[] = [
   {
     id: "U1",
     what: "the disk of the ledger is full",
-    quick: true,
     async run({ seed }) {
       const lacking = cannotLimitFiles();
       if (lacking !== undefined) return { holds: false, notRun: lacking, notes: [] };

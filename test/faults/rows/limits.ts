@@ -22,7 +22,6 @@ export const limitRows: Row[] = [
   {
     id: "X6",
     what: "500 requests in a minute from one person",
-    quick: true,
     run: ({ seed }) =>
       onStage({ seed, policy: deletePolicy, gateways: 0, workers: 0, vms: 200 }, async (stage) => {
         await withLimits(stage);

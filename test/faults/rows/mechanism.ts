@@ -6,7 +6,6 @@ export const mechanismRows: Row[] = [
   {
     id: "M1",
     what: "two workers wait right before the claim of one request and go on together",
-    quick: true,
     run: ({ seed }) =>
       onStage({ seed, workers: 3, transitionMs: [10, 20] }, async (stage) => {
         const take = fresh(stage);
@@ -40,7 +39,6 @@ export const mechanismRows: Row[] = [
   {
     id: "M2",
     what: "two requests for one VM at once: one at a time",
-    quick: true,
     run: ({ seed }) =>
       onStage({ seed, workers: 1, transitionMs: [700, 900] }, async (stage) => {
         const take = fresh(stage);
@@ -69,7 +67,6 @@ export const mechanismRows: Row[] = [
   {
     id: "M3",
     what: "frozen between the gate and the claim",
-    quick: true,
     run: ({ seed }) =>
       onStage({ seed, workers: 1 }, async (stage) => {
         const [worker] = stage.workers();
@@ -92,7 +89,6 @@ export const mechanismRows: Row[] = [
   {
     id: "M4",
     what: "the effect comes late, after an answer that was lost at once, but before the time of quiet",
-    quick: true,
     run: ({ seed }) =>
       onStage({ seed, workers: 1 }, async (stage) => {
         const take = fresh(stage);
@@ -114,7 +110,6 @@ export const mechanismRows: Row[] = [
   {
     id: "M5",
     what: "the journal forgets one send while the worker runs: the ledger stands in the way",
-    quick: true,
     run: ({ seed }) =>
       onStage({ seed, workers: 1 }, async (stage) => {
         const vm = await fresh(stage)("vm restart");

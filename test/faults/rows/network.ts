@@ -19,7 +19,6 @@ export const networkRows: Row[] = [
   {
     id: "N2",
     what: "half-open: what is sent arrives, nothing comes back",
-    quick: true,
     run: ({ seed }) =>
       onStage({ seed, workers: 1 }, async (stage) => {
         const take = fresh(stage);

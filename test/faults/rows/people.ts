@@ -113,7 +113,6 @@ export const peopleRows: Row[] = [
   {
     id: "X7",
     what: "approve and deny at the same time",
-    quick: true,
     run: ({ seed, times }) => {
       const races = Math.min(300, times * 6);
       return onStage({ seed, workers: 0, policy: voting, vms: races + 20 }, async (stage) => {
@@ -147,7 +146,6 @@ export const peopleRows: Row[] = [
   {
     id: "X9",
     what: "people without rights ask the bot, which has them",
-    quick: true,
     run: ({ seed }) =>
       onStage({ seed, workers: 1 }, async (stage) => {
         const vm = await fresh(stage)("vm restart");

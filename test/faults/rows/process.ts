@@ -85,7 +85,6 @@ export const processRows: Row[] = [
   {
     id: "P15",
     what: "two workers claim the same request at once",
-    quick: true,
     run: (how) =>
       onStage({ seed: how.seed, vms: 160, workers: 3 }, async (stage) => {
         const take = fresh(stage);
@@ -145,7 +144,6 @@ export const processRows: Row[] = [
   {
     id: "P17",
     what: "a step that always throws",
-    quick: true,
     run: (how) =>
       onStage({ seed: how.seed, workers: 1 }, async (stage) => {
         const take = fresh(stage);

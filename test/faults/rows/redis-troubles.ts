@@ -15,7 +15,6 @@ export const redisTroubleRows: Row[] = [
   {
     id: "R6",
     what: "Redis out of memory",
-    quick: true,
     run: ({ seed }) =>
       onStage({ seed, workers: 1 }, async (stage) => {
         const take = fresh(stage);
@@ -68,7 +67,6 @@ export const redisTroubleRows: Row[] = [
   {
     id: "R9",
     what: "the queue is wiped by hand while requests are open",
-    quick: true,
     run: ({ seed }) =>
       onStage({ seed, workers: 1, transitionMs: [600, 900] }, async (stage) => {
         const take = fresh(stage);
@@ -179,7 +177,6 @@ export const redisTroubleRows: Row[] = [
   {
     id: "R13",
     what: "scripts forgotten after a restart",
-    quick: true,
     run: ({ seed }) =>
       onStage({ seed, workers: 1 }, async (stage) => {
         const take = fresh(stage);

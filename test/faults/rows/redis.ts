@@ -68,7 +68,6 @@ export const redisRows: (Row | RowNotRun)[] = [
   {
     id: "R2",
     what: "Redis without an append-only file, or with an evicting policy",
-    quick: true,
     async run({ seed }) {
       const expectations: Expectation[] = [];
       for (const args of [
@@ -88,7 +87,6 @@ export const redisRows: (Row | RowNotRun)[] = [
   {
     id: "R3",
     what: "Redis restored from a copy taken before the sends",
-    quick: true,
     run: ({ seed }) =>
       onStage(
         { seed, workers: 0, vms: 60, redisArgs: ["--appendfsync", "always"] },

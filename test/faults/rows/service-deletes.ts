@@ -111,7 +111,6 @@ export const serviceDeleteRows: Row[] = [
   {
     id: "A20",
     what: "a project gains a VM after its delete was approved",
-    quick: true,
     run: ({ seed }) =>
       onStage({ seed, policy: deletePolicy }, async (stage) => {
         const [worker] = stage.workers();

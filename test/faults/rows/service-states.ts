@@ -79,7 +79,6 @@ export const serviceStateRows: Row[] = [
   {
     id: "A15",
     what: "401 in the middle of 40 requests",
-    quick: true,
     run: ({ seed }) =>
       onStage({ seed, workers: 2, vms: 60 }, async (stage) => {
         const take = fresh(stage);
@@ -166,7 +165,6 @@ export const serviceStateRows: Row[] = [
   {
     id: "A18",
     what: "307 to another host",
-    quick: true,
     run: async ({ seed }) => {
       const { createServer } = await import("node:http");
       const heard: string[] = [];

@@ -59,7 +59,6 @@ export const serviceRows: (Row | RowNotRun)[] = [
   {
     id: "A1",
     what: "connection refused for a while",
-    quick: true,
     run: ({ seed }) =>
       onStage({ seed, workers: 2 }, async (stage) => {
         const take = fresh(stage);
@@ -84,9 +83,7 @@ export const serviceRows: (Row | RowNotRun)[] = [
         );
       }),
   },
-  underWeather("A2", "applied, then the connection is reset", { lost: "after" }, found, {
-    quick: true,
-  }),
+  underWeather("A2", "applied, then the connection is reset", { lost: "after" }, found, {}),
   underWeather(
     "A3",
     "reset before anything was applied",

@@ -7,7 +7,6 @@ export const slackOutageRows: (Row | RowNotRun)[] = [
   {
     id: "S8",
     what: "answers of chat.postMessage are lost",
-    quick: true,
     run: ({ seed }) =>
       onStage({ seed }, async (stage) => {
         const take = fresh(stage);

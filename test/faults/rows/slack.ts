@@ -6,7 +6,6 @@ export const slackRows: (Row | RowNotRun)[] = [
   {
     id: "S1",
     what: "the same command delivered three times more, byte for byte",
-    quick: true,
     run: ({ seed }) =>
       onStage({ seed, receive: "http" }, async (stage) => {
         const take = fresh(stage);
@@ -32,7 +31,6 @@ export const slackRows: (Row | RowNotRun)[] = [
   {
     id: "S2",
     what: "an old delivery replayed after 301 s; S3: one dated an hour ahead",
-    quick: true,
     run: ({ seed }) =>
       onStage({ seed, receive: "http", workers: 0 }, async (stage) => {
         const take = fresh(stage);
@@ -59,7 +57,6 @@ export const slackRows: (Row | RowNotRun)[] = [
   {
     id: "S4",
     what: "forged: wrong secret, one byte changed, a header missing",
-    quick: true,
     run: ({ seed }) =>
       onStage({ seed, receive: "http", workers: 0 }, async (stage) => {
         const seconds = Math.floor(Date.now() / 1000);
@@ -100,7 +97,6 @@ export const slackRows: (Row | RowNotRun)[] = [
   {
     id: "S5",
     what: "50 clicks on Approve on top of each other",
-    quick: true,
     run: ({ seed }) =>
       onStage({ seed, policy: voting }, async (stage) => {
         const vm = await fresh(stage)("vm stop");
@@ -127,7 +123,6 @@ export const slackRows: (Row | RowNotRun)[] = [
   {
     id: "S6",
     what: "the ack takes 4 s; the person types it again",
-    quick: true,
     run: ({ seed }) =>
       onStage({ seed, gateways: 1, workers: 1 }, async (stage) => {
         const vm = await fresh(stage)("vm restart");
