@@ -23,12 +23,11 @@ export function onApproval(
   id: string,
   what: string,
   story: (stage: Stage, pending: Pending, vm: string) => Promise<Expectation[]>,
-  more: { quick?: boolean; receive?: "http"; policy?: string } = {},
+  more: { receive?: "http"; policy?: string } = {},
 ): Row {
   return {
     id,
     what,
-    ...(more.quick ? { quick: true } : {}),
     run: ({ seed }): Promise<Outcome> =>
       onStage(
         { seed, policy: more.policy ?? voting, ...(more.receive ? { receive: more.receive } : {}) },

@@ -133,7 +133,6 @@ async function settleDrafts(stage: Stage): Promise<void> {
 export const killRows: Row[] = points.map(([id, point, role, what, more = {}]) => ({
   id,
   what: `kill -9 ${what}`,
-  quick: ["P4", "P6", "P7"].includes(id),
   run: (how) =>
     onStage(
       { seed: how.seed, workers: 0, gateways: 0, vms: how.times * 8 + 60, ackTimeoutMs: 800 },

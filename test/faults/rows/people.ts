@@ -4,23 +4,18 @@ import { pendingApprovals, voting } from "../approving.ts";
 import { fresh, judged, onStage, type Row } from "../row.ts";
 
 export const peopleRows: Row[] = [
-  onApproval(
-    "X1",
-    "the requester approves their own request",
-    async (stage, pending) => {
-      await approve(stage, "olivia", pending);
-      stage.faults += 1;
-      await sleep(600);
-      const [request] = await stage.journal();
-      return [
-        [
-          `still a draft without votes (${request?.state})`,
-          request?.state === "draft" && votesOf(request.fields) === 0,
-        ],
-      ];
-    },
-    { quick: true },
-  ),
+  onApproval("X1", "the requester approves their own request", async (stage, pending) => {
+    await approve(stage, "olivia", pending);
+    stage.faults += 1;
+    await sleep(600);
+    const [request] = await stage.journal();
+    return [
+      [
+        `still a draft without votes (${request?.state})`,
+        request?.state === "draft" && votesOf(request.fields) === 0,
+      ],
+    ];
+  }),
   onApproval("X2", "the approver leaves the group before it runs", async (stage, pending, vm) => {
     const [worker] = stage.workers();
     await worker?.arm({ point: "gate", do: "wait" });
@@ -199,6 +194,5 @@ export const peopleRows: Row[] = [
         ],
       ];
     },
-    { quick: true },
   ),
 ];

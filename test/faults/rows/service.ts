@@ -18,12 +18,11 @@ function underWeather(
   what: string,
   weather: Weather,
   ends: (request: Journalled) => boolean,
-  more: { quick?: boolean; each?: number; mayBeUnknown?: boolean } = {},
+  more: { each?: number; mayBeUnknown?: boolean } = {},
 ): Row {
   return {
     id,
     what,
-    ...(more.quick ? { quick: true } : {}),
     run: ({ seed }) =>
       onStage({ seed, workers: 2, vms: 40 }, async (stage) => {
         const take = fresh(stage);
