@@ -24,6 +24,8 @@ export default defineConfig({
     hookTimeout: 20_000,
     teardownTimeout: 5_000,
     pool: "forks",
+    // Loading Bolt and its like anew for each file would take a third of the time; no file leaves anything behind
+    isolate: false,
     // the tests wait for sockets and processes more than they compute
     maxWorkers: 3,
     sequence: { sequencer: SlowFirst },

@@ -2,7 +2,7 @@ import type { CountChart, LineChart } from "./chart.ts";
 import { createCharts } from "./create-charts.ts";
 
 /** The process's own charts: the thread starts with the first picture and never keeps the process alive. */
-const charts = createCharts();
+let charts = createCharts();
 
 /** PNG, 1200 pixels wide. Rejects when it can't be drawn in time: show something else then. */
 export function renderChart(chart: LineChart): Promise<Buffer> {
@@ -14,6 +14,9 @@ export function renderCounts(chart: CountChart): Promise<Buffer> {
   return charts.renderCounts(chart);
 }
 
+/** Ends the thread; the next picture starts another one. */
 export function closeCharts(): Promise<void> {
-  return charts.close();
+  const ended = charts;
+  charts = createCharts();
+  return ended.close();
 }
