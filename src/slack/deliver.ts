@@ -86,6 +86,8 @@ export function startDelivery(options: {
     const placed = (await store.get(request.record.id)) ?? request;
     if (placed.state === "draft" && placed.delivered.fallback) return nobodyCanApprove(placed);
     for (const notice of notices) {
+      // The card takes a while, and another process may have gone on meanwhile
+      if (isSaid(placed.delivered.said[notice])) continue;
       await options.at("post", request.record.id);
       const addendum = notice === "result" ? await options.addendum(placed) : undefined;
       const rendered: Message = renderNotice(notice, placed, command, addendum);

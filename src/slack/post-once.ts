@@ -95,6 +95,8 @@ export function createPostOnce(options: {
   ): Promise<Posted> {
     const { id } = subject;
     const before = subject.said[what] ?? "";
+    // Another process may have said it since the caller looked
+    if (isSaid(before)) return { is: "said" };
     if (before.startsWith("posting")) {
       const leftMs =
         before === ended ? 0 : await ages.leftOf(Number(before.slice("posting ".length)));

@@ -20,7 +20,8 @@ export async function pendingApprovals(
         });
       return drafts.length >= count ? drafts : undefined;
     },
-    15_000,
+    // Slack takes them one by one
+    15_000 + count * 100,
     async () => `${count} requests should wait for approval`,
   );
 }

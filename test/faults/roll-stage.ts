@@ -160,7 +160,7 @@ export async function endsRight(
   const { ok, failed } = roll.progress;
   const truth = new Map((await stage.service.vms()).map((vm) => [vm.name, vm.restarts]));
   const wrong = vms.filter((vm) => {
-    const result = table[table.indexOf(vm) + 2] ?? "not named";
+    const result = table[table.indexOf(vm) + 1] ?? "not named";
     return !fitsTruth(result, truth.get(vm) ?? -1);
   });
   const twice = vms.filter((vm) => (truth.get(vm) ?? 0) > 1);

@@ -16,6 +16,7 @@ async function deliveringWith(held: (name: string) => Promise<void> | undefined)
   const store = createStore(redis, key);
   const begun: string[] = [];
   const told: string[] = [];
+  const notices: string[] = [];
   const waiting = new Set<() => void>();
   const poster: Poster = {
     async card(request, _message, mark) {
@@ -26,7 +27,10 @@ async function deliveringWith(held: (name: string) => Promise<void> | undefined)
       for (const look of waiting) look();
       return 0;
     },
-    notice: async () => 0,
+    async notice(_request, notice) {
+      notices.push(notice);
+      return 0;
+    },
   };
   const delivery = startDelivery({
     store,
@@ -44,6 +48,7 @@ async function deliveringWith(held: (name: string) => Promise<void> | undefined)
     store,
     begun,
     told,
+    notices,
     delivery,
     async tells(name: string): Promise<void> {
       const { promise, resolve } = Promise.withResolvers<void>();
@@ -106,6 +111,18 @@ describe("the delivery of messages", () => {
     slow.resolve();
     await expect.poll(() => here.begun.filter((name) => name === "moved").length).toBe(2);
     await expect.poll(() => here.store.outboxDepth()).toBe(0);
+  });
+
+  it("says no result that another process said while the card took long", async () => {
+    const slow = Promise.withResolvers<void>();
+    await using here = await deliveringWith(() => slow.promise);
+    const request = await ask(here.store, named("told"));
+    await here.store.move(request, { state: "cancelled", progress: {}, why: "cancelled" });
+    await expect.poll(() => here.begun.length).toBeGreaterThan(0);
+    await here.store.setDelivered(request.record.id, { "said:result": "1763600000.000100" });
+    slow.resolve();
+    await expect.poll(() => here.store.outboxDepth()).toBe(0);
+    expect(here.notices).not.toContain("result");
   });
 
   it("waits at its close for what is under way", async () => {
