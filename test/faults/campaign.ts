@@ -51,7 +51,7 @@ export async function runCampaign(options: {
   const began = performance.now();
   await using stage = await startStage({
     seed,
-    vms: Math.ceil(operations * 1.06),
+    vms: Math.ceil(operations * 1.15),
     pace: campaignPace,
     workers: 0,
     gateways: 0,
@@ -61,7 +61,7 @@ export async function runCampaign(options: {
   });
   await fillSlack(stage);
   // Some are refused by their dialog, because of the request before
-  const wishes = await planWishes(stage, Math.ceil(operations * 1.06), random);
+  const wishes = await planWishes(stage, Math.ceil(operations * 1.15), random);
   const crew = await startCrew(stage, {
     workers: 3,
     gateways: 2,
