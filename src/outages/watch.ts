@@ -26,18 +26,21 @@ export function createWatch(
   patience: Patience,
   nameOf: (ask: RefusedAsk) => Promise<string | undefined>,
 ): Watch {
-  const seen = new Map<Part, { failedAt?: number; answeredAt?: number }>();
+  const seen = new Map<Part, { firstFailedAt?: number; failedAt?: number; answeredAt?: number }>();
   const watched = ["slack", "service"] as const;
   const refused = new Map<string, { ask: RefusedAsk; at: number }>();
   let redisAway: { since: number; last: number } | undefined;
 
   function sightings(now: number): Sighting[] {
     const ago = (at: number | undefined) => (at === undefined ? undefined : now - at);
-    return watched.map((part) => ({
-      part,
-      failedAgo: ago(seen.get(part)?.failedAt),
-      answeredAgo: ago(seen.get(part)?.answeredAt),
-    }));
+    return watched.flatMap((part) => {
+      const { firstFailedAt, failedAt, answeredAt } = seen.get(part) ?? {};
+      const last = { part, failedAgo: ago(failedAt), answeredAgo: ago(answeredAt) };
+      // An outage began with the first failure, however long it took to tell of it
+      return firstFailedAt === failedAt
+        ? [last]
+        : [{ part, failedAgo: ago(firstFailedAt), answeredAgo: undefined }, last];
+    });
   }
 
   /** It may take long to learn the names, and none of it is urgent: but nothing is told before. */
@@ -61,7 +64,10 @@ export function createWatch(
     saw(part, what) {
       if (what === undefined) return;
       const at = performance.now();
-      seen.set(part, { ...seen.get(part), [what === "answer" ? "answeredAt" : "failedAt"]: at });
+      const { firstFailedAt = at, ...was } = seen.get(part) ?? {};
+      const now =
+        what === "answer" ? { ...was, answeredAt: at } : { ...was, firstFailedAt, failedAt: at };
+      seen.set(part, now);
     },
     refused(ask) {
       if (refused.size >= mostRefused) return;

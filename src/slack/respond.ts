@@ -61,7 +61,16 @@ export function createReply(options: ReplyOptions): Reply {
         unfurl_links: false,
         unfurl_media: false,
       });
-    if (!answer.ok && answer.kind !== "refused") await options.unheard?.(ask);
+    if (!answer.ok && answer.kind !== "refused") await tellLater();
+  }
+
+  /** With Redis away as well nothing can tell them; they will ask again. */
+  async function tellLater(): Promise<void> {
+    try {
+      await options.unheard?.(ask);
+    } catch (error) {
+      log.warn("slack.not-told-later", { ask: ask.id, error });
+    }
   }
 
   async function privately(message: Message): Promise<void> {

@@ -4,7 +4,7 @@ import { lineOf } from "./checker.ts";
 import { leavesNoTrace, shares } from "./plan.ts";
 
 describe("a hundred requests while workers die", () => {
-  it("does nothing twice, loses nothing and misreports nothing", { timeout: 120_000 }, async () => {
+  it("does nothing twice, loses nothing and misreports nothing", { timeout: 200_000 }, async () => {
     const { verdict, crashes, frozen } = await runCampaign({ operations: 100, seed: 4 });
     expect(lineOf({ ...verdict, unknown: 0, faults: 0 }), verdict.findings.join("\n")).toBe(
       "100 operations, 0 faults | twice 0 | lost 0 | false success 0 | false failure 0 | unknown 0 | silent 0 | audit gaps 0",

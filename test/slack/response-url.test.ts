@@ -80,6 +80,7 @@ async function world(made: (ask: AskBase) => Ask = command) {
   const calls: [string, WebData][] = [];
   const lines: string[] = [];
   const unheard: string[] = [];
+  let isRedisAway = false;
   let answer = { status: 200, body: "ok", location: "" };
   let webAnswer: WebAnswer = { ok: true, data: {} };
   const server = await listenLocally((request, response) => {
@@ -102,11 +103,15 @@ async function world(made: (ask: AskBase) => Ask = command) {
     apiUrl: `${host}/api/`,
     log: createLog({ level: "debug", write: (line) => void lines.push(line) }),
     now: () => time,
-    unheard: async (told) => void unheard.push(told.id),
+    async unheard(told) {
+      unheard.push(told.id);
+      if (isRedisAway) throw new Error("Connection is closed.");
+    },
   });
   return {
     reply,
     unheard,
+    redisGoes: () => void (isRedisAway = true),
     posts,
     calls,
     lines,
@@ -210,6 +215,12 @@ describe("an answer to whoever asked", () => {
         expect([away.kind, channelId, gone.unheard]).toEqual([away.kind, channelId, ["command:1"]]);
       }
     }
+    await using alone = await world();
+    alone.urlSays(500);
+    alone.webSays({ ok: false, kind: "unreachable", reason: "ECONNREFUSED" });
+    alone.redisGoes();
+    await alone.reply.privately(words);
+    expect(alone.lines.join("")).toContain("slack.not-told-later");
     await using refused = await world();
     refused.urlSays(404);
     refused.webSays({ ok: false, kind: "refused", error: "channel_not_found", detail: [] });

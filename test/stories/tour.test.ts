@@ -13,5 +13,5 @@ describe("npm run tour", () => {
     const [code] = (await once(tour, "exit")) as [number | null];
     expect(said.slice(-2000)).toContain("Every step held");
     expect(code).toBe(0);
-  }, 90_000);
+  }, 150_000);
 });
