@@ -32,7 +32,7 @@ export function badWeather(): Weather[] {
   return [...exclusive(onChanges, "writes"), ...exclusive(onReads, "reads")];
 }
 
-/** Rules are put together when several strike; probabilities this small rarely meet, and the later one is on top. */
+/** Of rules with a probability at most one strikes: each is given as its share of what the ones before it left. */
 function exclusive(rules: typeof onChanges, match: string): Weather[] {
   let left = 1;
   return rules.map(([share, weather]) => {

@@ -59,7 +59,7 @@ export interface Weather extends Effect {
   times?: number;
   /** Lets that many matching calls pass first. */
   skip?: number;
-  /** 0 to 1. */
+  /** 0 to 1. Of such rules at most one strikes a call: two faults by chance could make one that no service has. */
   probability?: number;
 }
 
@@ -98,11 +98,16 @@ export function createSkies(seed: number): Skies {
     strike(method, path) {
       let effect: Effect = {};
       const ids: number[] = [];
+      let isStruckByChance = false;
       for (const rule of rules) {
         const { match: _, times, skip = 0, probability, id, struck, ...its } = rule.state;
         if (!rule.matches(method, path) || struck >= (times ?? Number.POSITIVE_INFINITY)) continue;
         rule.passed += 1;
-        if (rule.passed <= skip || (probability !== undefined && random() >= probability)) continue;
+        if (rule.passed <= skip) continue;
+        if (probability !== undefined) {
+          if (isStruckByChance || random() >= probability) continue;
+          isStruckByChance = true;
+        }
         rule.state.struck += 1;
         effect = { ...effect, ...its };
         ids.push(id);

@@ -48,6 +48,21 @@ describe("weather", () => {
     expect(share).toBeLessThan(0.31);
   });
 
+  it("by chance never makes a fault that no service has, like a 429 that was done all the same", () => {
+    const skies = createSkies(3);
+    skies.add({ probability: 0.5, status: 502, applied: true });
+    skies.add({ probability: 0.5, status: 429 });
+    skies.add({ slowMs: 5 });
+    const struck = Array.from({ length: 200 }, () => skies.strike("POST", "/"));
+    expect(Math.max(...struck.map(({ ids }) => ids.length))).toBe(2);
+    for (const { effect } of struck)
+      expect(effect).not.toMatchObject({ status: 429, applied: true });
+    expect(new Set(struck.map(({ effect }) => effect.status))).toEqual(
+      new Set([502, 429, undefined]),
+    );
+    expect(struck.every(({ effect }) => effect.slowMs === 5)).toBe(true);
+  });
+
   it("loses an answer before or after the effect", async () => {
     await using sandbox = await startSandboxCompute({ transitionMs: 5 });
     sandbox.weather({ match: "writes", lost: "before", times: 1 });
