@@ -19,10 +19,12 @@ ENV DATA_DIR=/data
 VOLUME /data
 
 USER node
+# Slack's, over HTTP. The probes' port is no part of the image's outside: OPS_PORT and OPS_HOST say where they are read.
 EXPOSE 3000
 
+# Without OPS_PORT: 3001 where Slack reaches PORT, else PORT. Slack's port knows no /healthz.
 HEALTHCHECK --interval=15s --timeout=5s --start-period=20s --retries=3 \
-  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT || 3000}/healthz`).then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
+  CMD ["node", "-e", "const { OPS_PORT, OPS_HOST, PORT = '3000' } = process.env; const host = OPS_HOST && OPS_HOST !== '0.0.0.0' ? OPS_HOST : '127.0.0.1'; Promise.any((OPS_PORT ? [OPS_PORT] : ['3001', PORT]).map(async (port) => { if (!(await fetch(`http://${host.includes(':') ? `[${host}]` : host}:${port}/healthz`)).ok) throw 0; })).then(() => process.exit(0), () => process.exit(1))"]
 
 # Add "gateway" or "worker" to run one role alone. Node itself is process 1 and stops in order on SIGTERM.
-CMD ["node", "src/main.ts"]
+CMD ["node", "--disable-sigusr1", "src/main.ts"]

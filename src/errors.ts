@@ -1,4 +1,4 @@
-/** A failure written for the person who asked: one sentence, and a hint that says the way out. */
+/** A failure written for the requester: one sentence, and a hint with the next step. */
 export class UserError extends Error {
   override readonly name = "UserError";
   readonly hint: string | undefined;

@@ -1,6 +1,6 @@
 // npm test: makes sure of the runtime, Redis and a browser, runs all tests (or those named on the command line, with
 // any of vitest's options), and ends with one line: "N passed, N failed".
-import { runtimeProblem } from "../src/runtime.ts";
+import { runtimeProblem } from "../src/start/runtime.ts";
 
 const problem = runtimeProblem(process.version);
 if (problem !== undefined) {

@@ -1,4 +1,4 @@
-/** One person's word on one request. `digest` is what they saw: a vote on anything else doesn't count. */
+/** One person's vote on one request. `digest` is the fingerprint they saw: a vote on anything else doesn't count. */
 export interface Vote {
   voterId: string;
   name: string;
@@ -8,32 +8,29 @@ export interface Vote {
   digest: string;
 }
 
-/** What came of a vote (the script of `requests/vote-script.ts`). */
+/** The result of a vote, from the script in `requests/journal/vote-script.ts`. */
 export type VoteOutcome =
   | { is: "counted"; approvals: number }
   | { is: "authorized"; approvals: number }
   | { is: "denied" }
   | { is: "refused"; why: VoteProblem };
 
-/**
- * `unknown` no such request, or the button shows another digest; `expired`; `own` the requester's; `twice`; `over` it is
- * decided or running already.
- */
+/** `unknown`: no such request, or the button has another fingerprint; `own`: the requester's; `over`: already decided or running. */
 export type VoteProblem = "unknown" | "expired" | "own" | "twice" | "over";
 
 const problems: Readonly<Record<VoteProblem, string>> = {
   unknown: "This button doesn't belong to a request that can be voted on. Nothing was counted.",
-  expired: "Nobody decided in time, so it expired. *Ask again* makes a new request.",
-  own: "You asked for this yourself: somebody else has to decide.",
-  twice: "Your vote counts already.",
-  over: "This is decided already.",
+  expired: "No one decided in time, so the request expired. Request it again.",
+  own: "You requested this; someone else must decide.",
+  twice: "You already voted.",
+  over: "This is already decided.",
 };
 
 export function voteProblemText(problem: VoteProblem): string {
   return problems[problem];
 }
 
-/** Approvals that count, given who of the voters still may approve today. */
+/** How many approvals count, given which voters may still approve. */
 export function countApprovals(
   votes: readonly Vote[],
   digest: string,

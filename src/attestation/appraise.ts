@@ -1,9 +1,16 @@
-import type { AttestationReport, Vm } from "../compute/compute.ts";
+import type { AttestationReport, Vm, Compute } from "../compute/compute.ts";
 import { plain } from "../messages/text.ts";
-import { difference, nearestOf } from "./difference.ts";
-import { type Evidence, readEvidence } from "./evidence.ts";
-import { agesOf, failuresOf, missingOf, timeOf } from "./findings.ts";
-import { normalise, short } from "./measurement.ts";
+import {
+  difference,
+  nearestOf,
+  normalize,
+  short,
+  type Evidence,
+  readEvidence,
+} from "./evidence.ts";
+import { ComputeError } from "../compute/errors.ts";
+import { matchesGlob } from "../text/glob.ts";
+import type { Pin } from "../config/policy-file.ts";
 
 /** Three results, never two: that something could not be checked is neither good nor bad news. */
 export type Verdict = "verified" | "failed" | "could not verify";
@@ -71,7 +78,7 @@ export function appraise(input: AppraisalInput): Appraisal {
 }
 
 function known(text: string | undefined): string | undefined {
-  return text?.trim() ? normalise(text) : undefined;
+  return text?.trim() ? normalize(text) : undefined;
 }
 
 function measurementsOf(
@@ -79,7 +86,7 @@ function measurementsOf(
   report: AttestationReport | undefined,
 ): Appraisal["measurement"] {
   const [ofReport, ofVm] = [known(report?.measurement), known(vm.attestation?.measurement)];
-  const allowed = pins.map((pin) => normalise(pin));
+  const allowed = pins.map((pin) => normalize(pin));
   const seen = [ofReport, ofVm].filter((one) => one !== undefined);
   return {
     ...(ofReport === undefined ? {} : { report: ofReport }),
@@ -102,9 +109,9 @@ function differenceOf({ report, vm, pins, matchesPin, matchesVm }: Appraisal["me
 }
 
 function supportOf({ matchesVm, matchesPin }: Appraisal["measurement"]): string[] {
-  const support = ["the service says the report is verified"];
+  const support = ["the compute service says the report is verified"];
   if (matchesVm) support.push("its measurement is the VM's");
-  if (matchesPin) support.push("it is one of the pinned ones");
+  if (matchesPin) support.push("it matches a pin");
   return support;
 }
 
@@ -116,9 +123,9 @@ function notesOf(
   const notes: string[] = [];
   if (isThere) {
     notes.push("“Verified” is the provider's claim: Gatehouse checks no signature");
-    notes.push("Not fresh: the service takes no nonce, so a stored report looks the same");
+    notes.push("Not fresh: the compute service takes no nonce, so a stored report looks the same");
   }
-  if (evidence.is === "unknown") notes.push("The raw report's format isn't one that is known here");
+  if (evidence.is === "unknown") notes.push("The raw report's format is unknown");
   if (evidence.is === "read") {
     const its = evidence.registers.find(({ value }) => value === claimed);
     const sizes = `${(evidence.registers[0]?.value.length ?? 0) / 2} bytes`;
@@ -128,7 +135,7 @@ function notesOf(
         : `The raw report is an ${evidence.format}, its measurements have ${sizes}`,
     );
   }
-  if (pins.length === 0) notes.push("No pin is set for this VM: any measurement would do");
+  if (pins.length === 0) notes.push("No pin is set for this VM: any measurement passes");
   return notes;
 }
 
@@ -143,4 +150,137 @@ function platformOf(report: AttestationReport | undefined): { platform?: string 
 export function shortMeasurement({ measurement }: Appraisal): string | undefined {
   const one = measurement.report ?? measurement.vm;
   return one === undefined ? undefined : short(one);
+}
+
+/** Clocks of two machines are seldom the same. */
+const clockSkewMs = 60_000;
+/** Less is allowed where the report from right before a change would pass for the one after it. */
+const changeSkewMs = 5_000;
+
+/** What speaks against it, whatever else is missing. */
+function failuresOf(
+  report: AttestationReport | undefined,
+  evidence: Evidence,
+  { report: claimed, matchesVm, matchesPin }: Appraisal["measurement"],
+): string[] {
+  const failures: string[] = [];
+  if (report?.verified === false)
+    failures.push("the compute service says the report is not verified");
+  if (matchesPin === false) failures.push("its measurement matches no pin");
+  if (matchesVm === false) failures.push("the report's measurement is not the VM's");
+  if (evidence.is !== "read") return failures;
+  const { registers, format, vendor } = evidence;
+  const isComparable = registers.some(({ value }) => value.length === claimed?.length);
+  if (isComparable && registers.every(({ value }) => value !== claimed))
+    failures.push(
+      "the raw report holds a measurement other than the one the compute service names",
+    );
+  if (evidence.isDebug)
+    failures.push("the raw report says that debugging is on: the host can read the VM's memory");
+  const other = vendor === "AMD" ? /\bintel\b/i : /\bamd\b/i;
+  if (other.test(report?.platform?.vendor ?? ""))
+    failures.push(`the raw report is an ${format}, but the compute service names another platform`);
+  return failures;
+}
+
+/** What would be needed to say more. */
+function missingOf(
+  { vm, report }: AppraisalInput,
+  evidence: Evidence,
+  { report: claimed, vm: recorded, pins }: Appraisal["measurement"],
+): string[] {
+  if (vm.attestation?.enabled !== true && "error" in report)
+    return ["attestation is not enabled for this VM"];
+  if ("error" in report) return [whyNoReport(report.error)];
+  const missing: string[] = [];
+  if (vm.attestation?.enabled === false) missing.push("attestation is not enabled for this VM");
+  if (report.verified === undefined)
+    missing.push("the compute service doesn't say whether the report is verified");
+  if (evidence.is === "missing") missing.push("the compute service gave no raw report");
+  if (evidence.is === "damaged") missing.push(`the raw report can't be read: ${evidence.why}`);
+  if (evidence.is === "read" && !evidence.isBound)
+    missing.push("the raw report is bound to nothing (its report data is empty)");
+  if (claimed === undefined) missing.push("the report names no measurement");
+  else if (recorded === undefined && pins.length === 0)
+    missing.push("there is nothing to compare its measurement with: no pin, and none on the VM");
+  return missing;
+}
+
+/** What its time says against relying on it. */
+function agesOf(
+  { now, vm, staleAfterMs, notBefore }: AppraisalInput,
+  report: AttestationReport | undefined,
+  madeAt: number | undefined,
+): string[] {
+  if (report === undefined) return [];
+  if (madeAt === undefined) {
+    const needsTime = staleAfterMs !== undefined || notBefore !== undefined;
+    return needsTime ? ["the report doesn't say when it was made"] : [];
+  }
+  const createdAt = timeOf(vm.createdAt);
+  const ages: string[] = [];
+  if (madeAt > now + clockSkewMs) ages.push("the report is dated in the future");
+  if (createdAt !== undefined && madeAt < createdAt - clockSkewMs)
+    ages.push("the report is older than the VM");
+  if (notBefore !== undefined && madeAt < notBefore - changeSkewMs)
+    ages.push("the report is still the one from before the change");
+  if (staleAfterMs !== undefined && now - madeAt > staleAfterMs) ages.push("the report is too old");
+  return ages;
+}
+
+function whyNoReport(error: unknown): string {
+  if (!(error instanceof ComputeError)) return "the compute service gave no report";
+  if (error.kind === "unreachable" || error.kind === "busy")
+    return "the compute service can't be asked right now";
+  if (error.kind === "unexpected") return "the compute service's answer can't be read";
+  const said = error.serviceMessage ? `: ${plain(error.serviceMessage, 120)}` : "";
+  return `the compute service gave no report (${error.status ?? error.kind})${said}`;
+}
+
+/** Milliseconds since the epoch; undefined when it can't be read. */
+function timeOf(text: string | undefined): number | undefined {
+  const at = text === undefined ? Number.NaN : Date.parse(text);
+  return Number.isNaN(at) ? undefined : at;
+}
+
+export interface Attested {
+  vm: Vm;
+  appraisal: Appraisal;
+  /** As the service gave it, when it did. */
+  report?: AttestationReport;
+}
+
+/**
+ * Reads a VM and its report and compares them. Rejects only when the VM itself can't be read; without a report the
+ * result is `could not verify`. `pins` are those for this VM.
+ */
+export async function attest(
+  vmId: string,
+  options: {
+    compute: Pick<Compute, "vms">;
+    pins: readonly string[];
+    now(): number;
+    staleAfterMs?: number | undefined;
+    notBefore?: number | undefined;
+    signal?: AbortSignal | undefined;
+  },
+): Promise<Attested> {
+  const { compute, pins, staleAfterMs, notBefore, signal } = options;
+  const [vm, report] = await Promise.all([
+    compute.vms.get(vmId, { signal }),
+    compute.vms.attestation(vmId, { signal }).catch((error: unknown) => ({ error })),
+  ]);
+  const appraisal = appraise({ vm, report, pins, now: options.now(), staleAfterMs, notBefore });
+  return { vm, appraisal, ...("error" in report ? {} : { report }) };
+}
+
+/**
+ * The measurements that policy allows for a target, by any of its names (name, id, `project/name`); empty when no pin
+ * speaks of it. Several pins that match add up.
+ */
+export function pinsFor(pins: readonly Pin[], names: readonly string[]): readonly string[] {
+  const matching = pins.filter(({ targets }) =>
+    targets.some((glob) => names.some((name) => matchesGlob(glob, name))),
+  );
+  return [...new Set(matching.flatMap(({ measurements }) => measurements))];
 }

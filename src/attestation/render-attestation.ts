@@ -8,9 +8,10 @@ import {
   readable,
   section,
 } from "../messages/message.ts";
-import { duration, lines, type Markdown, md, name, when } from "../messages/text.ts";
+import { duration, lines, type Markdown, md, name, when, plain } from "../messages/text.ts";
 import { type Appraisal, shortMeasurement, type Verdict } from "./appraise.ts";
-import { short } from "./measurement.ts";
+import { short } from "./evidence.ts";
+import type { AttestationReport, Vm } from "../compute/compute.ts";
 
 const symbols: Readonly<Record<Verdict, string>> = {
   verified: "✅",
@@ -49,7 +50,7 @@ export function renderAttestation(
 }
 
 /** One line: `✅ Attested: verified (measurement 4f2a…91bc)`. */
-export function attestationLine(appraisal: Appraisal): Markdown {
+function attestationLine(appraisal: Appraisal): Markdown {
   const { verdict, reasons } = appraisal;
   const measured = shortMeasurement(appraisal);
   const [reason = ""] = reasons;
@@ -61,7 +62,7 @@ function measurementText(
   measurement: string | undefined,
   matchesVm: boolean | undefined,
 ): Markdown {
-  if (measurement === undefined) return md`not told`;
+  if (measurement === undefined) return md`not reported`;
   const compared =
     matchesVm === undefined
       ? "not on the VM's record"
@@ -86,3 +87,54 @@ function ageText({ madeAt = 0, ageMs = 0 }: Appraisal): Markdown {
 }
 
 const sentence = (text: string) => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}.`;
+
+/** What a result says about attestation after a VM was started, restarted, resized or restored. */
+interface AfterChange {
+  line: Markdown;
+  /** The result is red, and the operators are mentioned: what runs now is not what policy allows. */
+  isAlarm: boolean;
+}
+
+/**
+ * Pass an appraisal made with `notBefore`, the moment of the change: a report from before proves nothing about what runs
+ * now. A failure is an alarm; that nothing could be verified yet is said, and alarms nobody. Undefined when attestation
+ * is not enabled for the VM.
+ */
+export function afterChange(
+  vm: { attestation?: { enabled?: boolean } },
+  appraisal: Appraisal,
+): AfterChange | undefined {
+  if (vm.attestation?.enabled !== true) return undefined;
+  const line = attestationLine(appraisal);
+  if (appraisal.verdict === "verified")
+    return { line: md`Attested again: ${line}`, isAlarm: false };
+  if (appraisal.verdict !== "failed") return { line: md`Attestation: ${line}`, isAlarm: false };
+  const what =
+    appraisal.measurement.matchesPin === false
+      ? md`🔴 *The measurement no longer matches its pin.*`
+      : md`🔴 *Attestation failed after this change.*`;
+  const detail = appraisal.difference ?? appraisal.reasons.join("; ");
+  return { line: lines(what, md`${detail}`), isAlarm: true };
+}
+
+/** The raw report as a file, for somebody with a verifier: what the service gave, and what was made of it. */
+export function reportFile(
+  vm: Pick<Vm, "id" | "name" | "attestation">,
+  report: AttestationReport,
+  appraisal: Appraisal,
+  now: number,
+): { name: string; content: string } {
+  const day = new Date(now).toISOString().replaceAll(/[:]|\.\d+/g, "");
+  const bare = plain(vm.name, 60).replaceAll(/[^\p{L}\p{N}._-]+/gu, "-");
+  const { verdict, reasons, notes, measurement, difference } = appraisal;
+  const content = {
+    vm: { id: vm.id, name: vm.name, attestation: vm.attestation },
+    readAt: new Date(now).toISOString(),
+    report,
+    appraisal: { verdict, reasons, notes, measurement, difference },
+  };
+  return {
+    name: `attestation-${bare || "vm"}-${day}.json`,
+    content: `${JSON.stringify(content, undefined, 2)}\n`,
+  };
+}

@@ -1,9 +1,19 @@
-import { appendFileSync, existsSync, mkdirSync, readFileSync } from "node:fs";
+import { parseJson } from "../text/parse-json.ts";
+import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { z } from "zod";
 import { isHash } from "./chain.ts";
+import {
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+  sign,
+  verify,
+} from "node:crypto";
 
-/** A head of the chain kept outside Redis: in a channel, in the log, on this process's disk. The chain must still hold it. */
+/** A head of the chain kept outside Redis; the chain must still contain it. */
 export interface Anchor {
   seq: number;
   hash: string;
@@ -11,16 +21,11 @@ export interface Anchor {
   at: number;
 }
 
-/** The anchors on this process's disk: `audit-anchors.jsonl`, one per line, only ever appended to. */
-export interface Anchors {
-  readonly all: readonly Anchor[];
-  readonly last: Anchor | undefined;
-  /** Throws what the file system says. */
-  add(anchor: Anchor): void;
-}
-
-/** `chain` keeps installations that share a folder apart: the namespace. A line torn by a crash is skipped. */
-export function openAnchors(folder: string, chain: string): Anchors {
+/**
+ * The anchors on this process's disk: `audit-anchors.jsonl`, one per line, only ever appended to. `chain` keeps
+ * installations that share a folder apart: the namespace. A line torn by a crash is skipped.
+ */
+export function openAnchors(folder: string, chain: string) {
   const file = path.join(folder, "audit-anchors.jsonl");
   const text = existsSync(file) ? readFileSync(file, "utf8") : "";
   const all = text
@@ -30,11 +35,11 @@ export function openAnchors(folder: string, chain: string): Anchors {
   let isTorn = text !== "" && !text.endsWith("\n");
 
   return {
-    all,
-    get last() {
+    all: all as readonly Anchor[],
+    get last(): Anchor | undefined {
       return all.at(-1);
     },
-    add(anchor) {
+    add(anchor: Anchor): void {
       mkdirSync(folder, { recursive: true });
       const line = JSON.stringify({ chain, ...anchor });
       // opened for each line: other processes may share the file
@@ -53,18 +58,95 @@ const anchorLine = z.object({
 });
 
 function parseAnchor(line: string, chain: string): Anchor | undefined {
-  try {
-    const parsed = anchorLine.safeParse(JSON.parse(line));
-    if (!parsed.success || parsed.data.chain !== chain) return undefined;
-    const { seq, hash, at } = parsed.data;
-    return { seq, hash, at };
-  } catch {
-    return undefined;
-  }
+  const parsed = anchorLine.safeParse(parseJson(line));
+  if (!parsed.success || parsed.data.chain !== chain) return undefined;
+  const { seq, hash, at } = parsed.data;
+  return { seq, hash, at };
 }
 
 /** `120:9f86…` as it is posted to the channel; undefined when it isn't one. */
 export function readAnchor(text: string): Anchor | undefined {
   const [, seq, hash] = /^(\d{1,15}):([0-9a-f]{64})$/.exec(text.trim()) ?? [];
   return seq && hash ? { seq: Number(seq), hash, at: 0 } : undefined;
+}
+
+/** A signed head: without the key, write access to Redis can't forge one. */
+export interface Checkpoint {
+  seq: number;
+  hash: string;
+  /** Redis time of the signature, ms. */
+  at: number;
+  /** Ed25519, SPKI, base64. */
+  publicKey: string;
+  /** Over `signedText`, base64. */
+  signature: string;
+}
+
+export interface SigningKey {
+  publicKey: string;
+  sign(text: string): string;
+}
+
+/**
+ * The key in `folder`/audit-key.pem; created, readable by its owner only, when missing. Throws file system errors, and
+ * when the file holds no key.
+ */
+export function openSigningKey(folder: string): SigningKey {
+  mkdirSync(folder, { recursive: true });
+  const file = path.join(folder, "audit-key.pem");
+  if (!existsSync(file)) makeKey(file);
+  return signingKey(createPrivateKey(readFileSync(file, "utf8")));
+}
+
+/** Never creates one. */
+export function findSigningKey(folder: string): SigningKey | undefined {
+  return existsSync(path.join(folder, "audit-key.pem")) ? openSigningKey(folder) : undefined;
+}
+
+function makeKey(file: string): void {
+  const { privateKey } = generateKeyPairSync("ed25519");
+  const pem = privateKey.export({ type: "pkcs8", format: "pem" });
+  try {
+    writeFileSync(file, pem, { mode: 0o600, flag: "wx" });
+  } catch (error) {
+    // another process that shares the folder was faster
+    if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+  }
+}
+
+function signingKey(key: KeyObject): SigningKey {
+  const publicKey = createPublicKey(key).export({ type: "spki", format: "der" }).toString("base64");
+  return { publicKey, sign: (text) => sign(null, Buffer.from(text), key).toString("base64") };
+}
+
+/** The first 16 hex digits of SHA-256 over the public key, for people to compare. */
+export function fingerprint(publicKey: string): string {
+  return createHash("sha256").update(Buffer.from(publicKey, "base64")).digest("hex").slice(0, 16);
+}
+
+export function signedText(chain: string, point: Pick<Checkpoint, "seq" | "hash" | "at">): string {
+  return `gatehouse-audit-checkpoint ${chain} ${point.seq} ${point.hash} ${point.at}`;
+}
+
+export function isSignedRightly(chain: string, point: Checkpoint): boolean {
+  return isSignature(signedText(chain, point), point.publicKey, point.signature);
+}
+
+/** False for anything that isn't a valid signature, a broken key included. */
+export function isSignature(text: string, publicKey: string, signature: string): boolean {
+  const der = fromBase64(publicKey);
+  const bytes = fromBase64(signature);
+  if (!der || !bytes) return false;
+  try {
+    const key = createPublicKey({ key: der, format: "der", type: "spki" });
+    return verify(null, Buffer.from(text), key, bytes);
+  } catch {
+    return false;
+  }
+}
+
+/** Canonical base64 only: the last digit before `=` has bits that a decoder would ignore. */
+function fromBase64(text: string): Buffer | undefined {
+  const bytes = Buffer.from(text, "base64");
+  return bytes.toString("base64") === text ? bytes : undefined;
 }

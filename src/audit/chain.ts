@@ -1,16 +1,18 @@
 import { createHash } from "node:crypto";
+import { z } from "zod";
+import { parseJson } from "../text/parse-json.ts";
 
 /**
- * The chain. A record is sealed by two hashes, both over plain text, so that `printf … | sha256sum` can check them:
+ * A record is sealed by two hashes, both over plain text, so that `printf … | sha256sum` can check them:
  *
  *     payload = SHA-256(salt record)
  *     hash    = SHA-256(0x00 hash-of-the-seal-before ' ' payload ' ' seq ' ' id ' ' at)
  *
- * The chain covers the payload's hash, not the record: when record and salt are erased, it still verifies, and without the
- * salt nobody can guess what stood there. The salt is as long as a hash is wide enough against guessing: 128 bits.
+ * The chain covers the payload's hash, not the record: when record and salt are erased, it still verifies, and without
+ * the 128-bit salt the content can't be guessed.
  */
 export interface Seal {
-  /** 1, 2, 3, …; a number is left out only where records were lost, and then a record says so. */
+  /** 1, 2, 3, …; a number is skipped only where records were lost, and then a record says so. */
   seq: number;
   /** The record's id in the stream, `milliseconds-counter`. */
   id: string;
@@ -20,7 +22,7 @@ export interface Seal {
   hash: string;
 }
 
-/** A record as it stands in the stream. `record` is JSON; its exact text is what was sealed. */
+/** A record of the stream. `record` is JSON; its exact text was sealed. */
 export interface Entry {
   id: string;
   at: string;
@@ -50,7 +52,6 @@ export function hashOf(before: string, seal: Omit<Seal, "hash">): string {
   return createHash("sha256").update(`\0${before} ${payload} ${seq} ${id} ${at}`).digest("hex");
 }
 
-/** Whether the record is the one that was sealed. */
 export function isSealedBy(entry: Entry, seal: Seal, salt: string | undefined): boolean {
   if (salt === undefined || !saltPattern.test(salt)) return false;
   return entry.at === seal.at && payloadOf(salt, entry.record) === seal.payload;
@@ -61,4 +62,37 @@ export function compareIds(a: string, b: string): number {
   const [aMs = "0", aCount = "0"] = a.split("-");
   const [bMs = "0", bCount = "0"] = b.split("-");
   return Number(aMs) - Number(bMs) || Number(aCount) - Number(bCount);
+}
+
+/** The greatest id below this one. */
+export function idBefore(id: string): string {
+  const [ms = "0", count = "0"] = id.split("-");
+  return Number(count) > 0 ? `${ms}-${Number(count) - 1}` : `${Number(ms) - 1}-999999999999999`;
+}
+
+/** Records about the trail itself: they explain why something isn't where the chain says. */
+const erasedMarker = z.object({
+  what: z.literal("audit-erased"),
+  who: z.string(),
+  why: z.string(),
+  erased: z.array(z.object({ seq: z.number(), id: z.string() })),
+});
+export type ErasedMarker = z.infer<typeof erasedMarker>;
+
+const gapMarker = z.object({
+  what: z.literal("audit-gap"),
+  /** `cut`: the chain ended before an anchored head. `replaced`: it holds another seal than the anchored one. */
+  found: z.enum(["cut", "replaced"]),
+  /** The last seal before what is missing, and the number that was given next. */
+  after: z.number(),
+  next: z.number(),
+});
+export type GapMarker = z.infer<typeof gapMarker>;
+
+const marker = z.discriminatedUnion("what", [erasedMarker, gapMarker]);
+
+/** Undefined for every ordinary record. */
+export function readMarker(record: string): ErasedMarker | GapMarker | undefined {
+  if (!record.includes('"audit-erased"') && !record.includes('"audit-gap"')) return undefined;
+  return marker.safeParse(parseJson(record)).data;
 }

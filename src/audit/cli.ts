@@ -1,42 +1,39 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { messageOf, UserError } from "../errors.ts";
-import { type Log, silentLog } from "../log.ts";
-import { connectRedis, createKeys, type Keys, type RedisClient } from "../redis.ts";
-import { type Anchor, openAnchors, readAnchor } from "./anchors.ts";
-import { findSigningKey } from "./checkpoint.ts";
+import { silentLog } from "../log/log.ts";
+import { createKeys, connectRedis } from "../redis/redis.ts";
+import { type Anchor, openAnchors, readAnchor, findSigningKey } from "./anchors.ts";
 import { eraseRecords } from "./erase.ts";
 import { exportAudit, exportText } from "./export.ts";
 import { verdictLines } from "./render.ts";
-import { createTrail } from "./trail.ts";
-import type { Verdict } from "./verdict.ts";
-import { verifyExport } from "./verify-export.ts";
-import { verifyAudit } from "./verify.ts";
+import { createTrail, type Trail } from "./trail.ts";
+import type { Verdict } from "./walk.ts";
+import { verifyExport, verifyAudit } from "./verify.ts";
 
-export const auditUsage = `usage: node src/main.ts audit <what>
-  verify [file]                 is the trail (or an export) as it was sealed? names the first bad record
-      --anchor <seq:hash>       a head that was posted or logged, to compare with; may be repeated
-      --from <seq>              begin here, and take what is before for granted
-  export [file]                 the whole sealed trail as one JSON file, or to the terminal
+const auditUsage = `usage: node src/main.ts audit <what>
+  verify [file]                 check that the trail (or an export) is as sealed; names the first bad record
+      --anchor <seq:hash>       a posted or logged head to compare with; repeatable
+      --from <seq>              begin here and trust what is before
+  export [file]                 export the whole sealed trail as JSON, to a file or the terminal
   head                          the end of the chain, as seq:hash
   erase <id…> --who <you> --why <reason>
-                                takes the content of these records away for good; the chain still verifies`;
+                                permanently erases their contents; the chain still verifies`;
 
-/** 0 all is well, 1 the chain is bad, 2 it can't be told. */
-export type AuditExitCode = 0 | 1 | 2;
+/** 0 intact, 1 broken, 2 can't tell. */
+type AuditExitCode = 0 | 1 | 2;
 
-export interface AuditTerminal {
+interface AuditTerminal {
   /** Not needed to verify a file. */
   redisUrl: string | undefined;
   namespace?: string;
   /** Where a process keeps its anchors and its key. */
   dataDir?: string;
-  /** Writes to the terminal; what it gets ends with a line break. */
+  /** Gets text that ends with a line break. */
   write: (text: string) => void;
-  log?: Log;
 }
 
-/** `audit …` in a terminal. Never throws: what went wrong is written and is exit code 2. */
+/** `audit …` in a terminal. Never throws: errors are written and exit with 2. */
 export async function runAudit(
   words: readonly string[],
   terminal: AuditTerminal,
@@ -48,27 +45,24 @@ export async function runAudit(
     if (verb === "verify" && rest[0] !== undefined) {
       return report(verifyExport(readFileSync(rest[0], "utf8"), { anchors }), terminal);
     }
-    const from = values.from === undefined ? 1 : wholeNumber(values.from);
-    switch (verb) {
-      case "verify":
-        return await withRedis(terminal, (redis, key) => {
-          const kept = terminal.dataDir ? openAnchors(terminal.dataDir, key.namespace).all : [];
-          return verify(redis, key, [...kept, ...anchors], from, terminal);
-        });
-      case "export":
-        return await withRedis(terminal, (redis, key) => toFile(redis, key, rest[0], terminal));
-      case "head":
-        return await withRedis(terminal, (redis, key) => head(redis, key, terminal));
-      case "erase":
-        return await withRedis(terminal, (redis, key) =>
-          erase(redis, key, rest, { who: values.who, why: values.why }, terminal),
-        );
-      default:
-        throw new UserError(
-          verb ? `There is no "audit ${verb}"` : "What about the audit trail?",
-          auditUsage,
-        );
+    if (verb !== "verify" && verb !== "export" && verb !== "head" && verb !== "erase") {
+      throw new UserError(
+        verb ? `There is no "audit ${verb}"` : "Say what to do with the audit trail",
+        auditUsage,
+      );
     }
+    const from = values.from === undefined ? 1 : wholeNumber(values.from);
+    return await withRedis(terminal, async (trail) => {
+      if (verb === "export") return toFile(trail, rest[0], terminal);
+      if (verb === "head") return head(trail, terminal);
+      if (verb === "erase") return erase(trail, rest, values, terminal);
+      const { dataDir } = terminal;
+      const kept = dataDir ? openAnchors(dataDir, trail.key.namespace).all : [];
+      return report(
+        await verifyAudit({ ...trail, anchors: [...kept, ...anchors], from }),
+        terminal,
+      );
+    });
   } catch (error) {
     const hint = error instanceof UserError && error.hint ? `\n${error.hint}` : "";
     terminal.write(`${messageOf(error)}${hint}\n`);
@@ -101,26 +95,17 @@ function wholeNumber(text: string): number {
 }
 
 async function withRedis(
-  { redisUrl, namespace, log = silentLog() }: AuditTerminal,
-  act: (redis: RedisClient, key: Keys) => Promise<AuditExitCode>,
+  { redisUrl, namespace }: AuditTerminal,
+  act: (trail: Trail) => Promise<AuditExitCode>,
 ): Promise<AuditExitCode> {
   if (!redisUrl) throw new UserError("REDIS_URL is missing", "set it to the address of Redis");
-  const redis = await connectRedis(redisUrl, "commands", log);
+  const key = createKeys(namespace);
+  const redis = await connectRedis(redisUrl, "commands", silentLog(), key);
   try {
-    return await act(redis, createKeys(namespace));
+    return await act(createTrail(redis, key));
   } finally {
     redis.disconnect();
   }
-}
-
-async function verify(
-  redis: RedisClient,
-  key: Keys,
-  anchors: readonly Anchor[],
-  from: number,
-  terminal: AuditTerminal,
-): Promise<AuditExitCode> {
-  return report(await verifyAudit({ redis, key, anchors, from }), terminal);
 }
 
 function report(verdict: Verdict, { write }: AuditTerminal): AuditExitCode {
@@ -128,17 +113,16 @@ function report(verdict: Verdict, { write }: AuditTerminal): AuditExitCode {
   return verdict.is === "intact" ? 0 : verdict.is === "broken" ? 1 : 2;
 }
 
-/** Who took a copy stands in the trail too; the copy itself ends before that. */
+/** The export is recorded in the trail; the copy ends before that record. */
 async function toFile(
-  redis: RedisClient,
-  key: Keys,
+  trail: Trail,
   file: string | undefined,
   { write, dataDir }: AuditTerminal,
 ): Promise<AuditExitCode> {
   const signingKey = dataDir ? findSigningKey(dataDir) : undefined;
-  const exported = await exportAudit({ redis, key, signingKey });
+  const exported = await exportAudit({ ...trail, signingKey });
   const { from, to } = exported;
-  await createTrail(redis, key).append({ what: "audit-export", who: "terminal", from, to });
+  await trail.append({ what: "audit-export", who: "terminal", from, to });
   if (file === undefined) write(exportText(exported));
   else {
     writeFileSync(file, exportText(exported), { mode: 0o600 });
@@ -147,26 +131,21 @@ async function toFile(
   return 0;
 }
 
-async function head(
-  redis: RedisClient,
-  key: Keys,
-  { write }: AuditTerminal,
-): Promise<AuditExitCode> {
-  const seal = await createTrail(redis, key).head();
+async function head(trail: Trail, { write }: AuditTerminal): Promise<AuditExitCode> {
+  const seal = await trail.head();
   write(seal ? `${seal.seq}:${seal.hash}\n` : "Nothing is sealed yet.\n");
   return seal ? 0 : 2;
 }
 
 async function erase(
-  redis: RedisClient,
-  key: Keys,
+  trail: Trail,
   ids: readonly string[],
-  { who, why }: { who: string | undefined; why: string | undefined },
+  { who, why }: { who?: string; why?: string },
   { write }: AuditTerminal,
 ): Promise<AuditExitCode> {
   if (ids.length === 0 || !who || !why)
-    throw new UserError("Which records, who and why?", auditUsage);
-  const { erased } = await eraseRecords({ redis, key, ids, who, why });
+    throw new UserError("Name the records, --who, and --why", auditUsage);
+  const { erased } = await eraseRecords({ ...trail, ids, who, why });
   write(`${erased} erased. Redis forgets them on disk at its next BGREWRITEAOF or BGSAVE.\n`);
   return 0;
 }

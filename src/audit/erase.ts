@@ -1,9 +1,17 @@
 import { randomBytes } from "node:crypto";
 import { z } from "zod";
 import { UserError } from "../errors.ts";
-import { defineScript, type Keys, type RedisClient } from "../redis.ts";
-import { compareIds, isSealedBy, isStreamId, type Seal } from "./chain.ts";
-import { type ErasedMarker, readMarker } from "./markers.ts";
+import { type Keys, defineScript, type RedisClient } from "../redis/redis.ts";
+import { createLeases } from "../redis/lease.ts";
+import {
+  compareIds,
+  idBefore,
+  isSealedBy,
+  isStreamId,
+  type Seal,
+  type ErasedMarker,
+  readMarker,
+} from "./chain.ts";
 import * as scripts from "./scripts.ts";
 import { createTrail, type Trail } from "./trail.ts";
 
@@ -13,12 +21,12 @@ const pageSize = 500;
 const rewriteReply = z.array(z.string());
 
 /**
- * Takes the content of these records away for good; their seals stay, so the chain still verifies, and a new record says
- * who did it and why. XDEL alone leaves the bytes in memory and in dumps, so the stream is written anew without them.
- * Done again with the same ids, it finishes what a crash left undone.
+ * Permanently erases the contents of these records; their seals stay, so the chain still verifies, and a new record says
+ * who did it and why. XDEL alone leaves the bytes in memory and in dumps, so the stream is rewritten without them.
+ * A repeat with the same IDs completes what a crash interrupted.
  *
  * Throws a UserError when a record isn't sealed yet, isn't what was sealed, or explains an erasure or a loss itself, and
- * when somebody else erases right now.
+ * when someone else is erasing.
  */
 export async function eraseRecords(options: {
   redis: RedisClient;
@@ -30,9 +38,9 @@ export async function eraseRecords(options: {
   const { redis, key, who, why } = options;
   const trail = createTrail(redis, key);
   const rewriting = key("audit", "rewriting");
+  const leases = createLeases(redis);
   const token = randomBytes(8).toString("hex");
-  const taken = await redis.set(rewriting, token, "PX", leaseMs, "NX");
-  if (taken === null) throw busy();
+  if (!(await leases.take(rewriting, token, leaseMs))) throw busy();
   try {
     const seals = await erasable(trail, options.ids);
     if (seals.length > 0) {
@@ -51,24 +59,22 @@ export async function eraseRecords(options: {
     await rewrite(trail, rewriting, token);
     return { erased: seals.length };
   } finally {
-    const release = defineScript(redis, "gatehouseAuditRelease", scripts.release);
-    await release([rewriting], [token]).catch(() => undefined);
+    await leases.release(rewriting, token).catch(() => undefined);
   }
 }
 
-const busy = () =>
-  new UserError("Somebody else is erasing audit records right now", "try again in a minute");
+const busy = () => new UserError("Someone else is erasing audit records", "try again in a minute");
 
-/** The seals of those that are still there. */
+/** The seals of those whose records still exist. */
 async function erasable(trail: Trail, ids: readonly string[]): Promise<Seal[]> {
   const found: Seal[] = [];
   for (const id of new Set(ids)) {
-    if (!isStreamId(id)) throw new UserError(`${id} is not the id of an audit record`);
+    if (!isStreamId(id)) throw new UserError(`${id} is not the ID of an audit record`);
     const seal = await findSeal(trail, id);
     if (!seal) {
-      throw new UserError(`Audit record ${id} is not sealed`, "check the id, or wait a second");
+      throw new UserError(`Audit record ${id} is not sealed`, "check the ID, or wait a second");
     }
-    const [entry] = await trail.records({ after: before(id), last: id, most: 1 });
+    const [entry] = await trail.records({ after: idBefore(id), last: id, most: 1 });
     if (!entry) continue;
     const salt = (await trail.salts([seal])).get(seal.seq);
     if (!isSealedBy(entry, seal, salt)) {
@@ -82,7 +88,7 @@ async function erasable(trail: Trail, ids: readonly string[]): Promise<Seal[]> {
   return found;
 }
 
-/** Seals are in the order of their records, so the middle tells which half to look in. */
+/** Binary search: seals are in the order of their records. */
 async function findSeal(trail: Trail, id: string): Promise<Seal | undefined> {
   let low = 1;
   let high = (await trail.head())?.seq ?? 0;
@@ -100,13 +106,7 @@ async function findSeal(trail: Trail, id: string): Promise<Seal | undefined> {
   return undefined;
 }
 
-/** The greatest id below this one. */
-function before(id: string): string {
-  const [ms = "0", count = "0"] = id.split("-");
-  return Number(count) > 0 ? `${ms}-${Number(count) - 1}` : `${Number(ms) - 1}-999999999999999`;
-}
-
-/** In pages, so that nobody waits for Redis meanwhile; the last page and the exchange are one step. */
+/** In pages, so that Redis isn't blocked; the last page and the swap are one step. */
 async function rewrite(trail: Trail, rewriting: string, token: string): Promise<void> {
   const run = defineScript(trail.redis, "gatehouseAuditRewrite", scripts.rewrite);
   const copy = trail.key("audit", "copy", token);

@@ -1,32 +1,94 @@
-import type { Keys, RedisClient } from "../redis.ts";
+import type { Keys, RedisClient } from "../redis/redis.ts";
 import { UserError } from "../errors.ts";
-import { genesis, isStreamId, type Seal } from "./chain.ts";
-import type { SigningKey } from "./checkpoint.ts";
-import {
-  type AuditExport,
-  digestOfExport,
-  exportFormat,
-  type ExportedRecord,
-  howToVerify,
-  signedExportText,
-} from "./export-shape.ts";
-import { readMarker } from "./markers.ts";
+import { genesis, idBefore, isStreamId, type Seal, readMarker } from "./chain.ts";
+import type { SigningKey } from "./anchors.ts";
 import { type AuditFilter, fits, parseRecord } from "./read.ts";
 import { createTrail, type Trail } from "./trail.ts";
+import { createHash } from "node:crypto";
+import { z } from "zod";
+import { canonical } from "../text/canonical-json.ts";
 
-/** Which records an export holds. Those that don't fit keep their seals, so that the chain can be followed. */
-export type ExportFilter = AuditFilter & { from?: number };
+const exportFormat = "gatehouse-audit-export-1";
+
+/** Part of every export, so that it can be verified without this program. */
+const howToVerify = [
+  "All hashes are SHA-256, written as 64 hex digits; texts are UTF-8; '' joins without anything between.",
+  "1. Go through `records` in order. `before` starts as the `before` of this file: the hash of the seal before the first.",
+  "2. payload must be SHA-256 of salt '' record, the record's exact text: printf '%s%s' SALT RECORD | sha256sum",
+  "3. hash must be SHA-256 of a zero byte, then before, payload, seq, id and at with one space between:",
+  "   printf '\\0%s %s %s %s %s' BEFORE PAYLOAD SEQ ID AT | sha256sum. It is the `before` of the next record.",
+  "4. seq grows by one; where it doesn't, records were lost, and a record with what=audit-gap says so.",
+  "5. Without record and salt (erased, withheld) the payload's hash stands for them; each erased one is named by a later record with what=audit-erased.",
+  "6. `head` must be the last seq and hash. Compare it, and any head posted to the audit channel (seq:hash), with what you find.",
+  "7. Each checkpoint's signature is Ed25519 by publicKey (SPKI, base64) over the text: gatehouse-audit-checkpoint CHAIN SEQ HASH AT",
+  "8. digest is SHA-256 of this file as canonical JSON (RFC 8785) without digest and signature; signature is Ed25519 by signedBy over: gatehouse-audit-export DIGEST",
+] as const;
+
+const hashShape = z.string().regex(/^[0-9a-f]{64}$/);
+const seqShape = z.int().min(0);
+
+const recordShape = z.strictObject({
+  seq: seqShape,
+  id: z.string(),
+  at: z.string(),
+  payload: hashShape,
+  hash: hashShape,
+  salt: z.string().optional(),
+  record: z.string().optional(),
+  /** Why there is no record: erased for privacy, or omitted by a filter. */
+  without: z.enum(["erased", "withheld"]).optional(),
+});
+
+const checkpointShape = z.strictObject({
+  seq: seqShape,
+  hash: hashShape,
+  at: z.number(),
+  publicKey: z.string(),
+  signature: z.string(),
+});
+
+export const exportShape = z.strictObject({
+  format: z.literal(exportFormat),
+  /** The namespace: part of what is signed. */
+  chain: z.string(),
+  /** Redis time of the export, ms. */
+  at: z.number(),
+  from: seqShape,
+  to: seqShape,
+  filter: z.record(z.string(), z.string()),
+  before: hashShape,
+  records: z.array(recordShape),
+  head: z.strictObject({ seq: seqShape, hash: hashShape }),
+  publicKeys: z.array(z.string()),
+  checkpoints: z.array(checkpointShape),
+  /** The key of `signature`; null when unsigned. */
+  signedBy: z.string().nullable(),
+  howToVerify: z.array(z.string()),
+  digest: hashShape,
+  signature: z.string().optional(),
+});
+
+export type AuditExport = z.infer<typeof exportShape>;
+export type ExportedRecord = z.infer<typeof recordShape>;
+
+export function digestOfExport(file: Omit<AuditExport, "digest" | "signature">): string {
+  return createHash("sha256").update(canonical(file)).digest("hex");
+}
+
+export function signedExportText(digest: string): string {
+  return `gatehouse-audit-export ${digest}`;
+}
 
 const pageSize = 1000;
 
 /**
- * The sealed trail as one value to be written as JSON. It always goes on to the end of the chain, because erasures and
- * losses are explained by later records, and those are always in it. Signed when there is a key.
+ * The sealed trail as one value. It always reaches the end of the chain, because later records explain erasures and
+ * losses, and those are always included. Records that don't fit the filter keep their seals. Signed when there is a key.
  */
 export async function exportAudit(options: {
   redis: RedisClient;
   key: Keys;
-  filter?: ExportFilter;
+  filter?: AuditFilter & { from?: number };
   signingKey?: SigningKey | undefined;
 }): Promise<AuditExport> {
   const { redis, key, signingKey } = options;
@@ -73,7 +135,7 @@ async function readRecords(
     }
     const salts = await trail.salts(seals);
     const range = {
-      after: found.at(-1)?.id ?? beforeFirst(first),
+      after: found.at(-1)?.id ?? idBefore(first.id),
       last: last.id,
       most: pageSize * 2,
     };
@@ -84,11 +146,6 @@ async function readRecords(
     }
     next = last.seq + 1;
   }
-}
-
-/** Some id that is surely older. */
-function beforeFirst({ id }: Seal): string {
-  return `${Number(id.split("-")[0]) - 1}-0`;
 }
 
 function exported(
@@ -109,7 +166,7 @@ function named(filter: AuditFilter): Record<string, string> {
   );
 }
 
-/** One record per line: readable, and every line can be found again. */
+/** One record per line. */
 export function exportText(file: AuditExport): string {
   const { records, ...rest } = file;
   const lines = records.map((record) => `  ${JSON.stringify(record)}`).join(",\n");

@@ -1,4 +1,5 @@
-import type { Keys, RedisClient } from "../redis.ts";
+import type { Keys, RedisClient } from "../redis/redis.ts";
+import { parseJson } from "../text/parse-json.ts";
 import { type Entry, isStreamId } from "./chain.ts";
 import { createTrail } from "./trail.ts";
 
@@ -9,7 +10,6 @@ export interface AuditFilter {
   who?: string;
 }
 
-/** A record as it is shown. */
 export interface AuditEntry {
   id: string;
   /** Redis time, ms. */
@@ -20,17 +20,17 @@ export interface AuditEntry {
 export interface AuditPage {
   /** Newest first. */
   entries: readonly AuditEntry[];
-  /** Where to go on, when there may be more. */
+  /** Where to continue, when there may be more. */
   before?: string;
 }
 
 const pageSize = 500;
-/** How many records one question may look at: about a quarter of a second. */
+/** Most records read per query: about a quarter of a second. */
 const scanMost = 50_000;
 
 /**
- * The newest records that fit, at most `most`. It reads the trail backwards and gives up after 50,000 records; `before` then
- * says where to go on. It reads, it doesn't verify.
+ * The newest records that fit, at most `most`. Gives up after 50,000; `before` then says where to continue. Doesn't
+ * verify.
  */
 export async function readAudit(
   options: { redis: RedisClient; key: Keys; most: number; before?: string } & AuditFilter,
@@ -53,18 +53,14 @@ export async function readAudit(
   return { entries, ...(before ? { before } : {}) };
 }
 
-/** A record that was tampered with until it is no JSON is shown as it is. */
+/** A record that is no longer JSON is shown as it is. */
 export function parseRecord({ record }: Pick<Entry, "record">): Readonly<Record<string, unknown>> {
-  try {
-    const parsed: unknown = JSON.parse(record);
-    if (typeof parsed === "object" && parsed !== null) return { ...parsed };
-  } catch {
-    // falls through
-  }
+  const parsed = parseJson(record);
+  if (typeof parsed === "object" && parsed !== null) return { ...parsed };
   return { what: "unreadable", why: record };
 }
 
-/** Whether a record is about what is asked for. All that is given must fit. Pure. */
+/** Whether a record fits every given filter. */
 export function fits(record: Readonly<Record<string, unknown>>, filter: AuditFilter): boolean {
   const { targetId, requestId, who } = filter;
   if (requestId !== undefined && record["request"] !== requestId) return false;

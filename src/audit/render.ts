@@ -8,14 +8,14 @@ import {
   table,
 } from "../messages/message.ts";
 import { duration, lines, md, name, plain } from "../messages/text.ts";
-import { scrub } from "../log.ts";
+import { scrub } from "../log/log.ts";
 import type { Anchor } from "./anchors.ts";
 import type { AuditEntry, AuditPage } from "./read.ts";
-import type { Verdict } from "./verdict.ts";
+import type { Verdict } from "./walk.ts";
 
 const most = 50;
 
-/** What happened, newest first. People are shown by id: that is what the trail keeps. `about`: what was asked for. */
+/** Newest first. People are shown by ID, as the trail keeps them. `about`: the filter in words. */
 export function renderAudit(page: AuditPage, about?: string): Message {
   const shown = page.entries.slice(0, most);
   const of = about ? md` about ${name(about)}` : md``;
@@ -23,7 +23,7 @@ export function renderAudit(page: AuditPage, about?: string): Message {
     return sentence(
       page.before
         ? md`Nothing${of} in the last 50,000 audit records.`
-        : md`The audit trail says nothing${of}.`,
+        : md`The audit trail has no records${of}.`,
     );
   }
   const title = md`*Audit trail*${of}: the last ${shown.length}`;
@@ -34,14 +34,14 @@ export function renderAudit(page: AuditPage, about?: string): Message {
       lines(title, ...rows.slice(0, 10).map((row) => md`${row.filter(Boolean).join(" · ")}`)),
     ),
     section(title),
-    table(["Time (UTC)", "Who", "What", "Target", "Verdict"], rows),
+    table(["Time (UTC)", "Who", "What", "Target", "Result"], rows),
     isMore ? context(md`There is more. \`/gatehouse audit <target>\` narrows it down.`) : undefined,
   );
 }
 
 type Row = [time: string, who: string, what: string, target: string, verdict: string];
 
-/** One record in words. Any record: what isn't known is left empty. */
+/** One record in words; unknown fields stay empty. */
 export function describeEntry({ at, record }: AuditEntry): Row {
   const text = (field: string) => words(record[field]);
   const who = text("who") || (record["move"] ? "" : text("requester")) || "Gatehouse";
@@ -67,13 +67,12 @@ function targetOf(record: AuditEntry["record"]): string {
   return named || ("id" in target ? words(target.id) : "");
 }
 
-/** Plain words without secrets; nothing for what isn't text or a number. */
+/** Plain words without secrets; empty for what isn't text or a number. */
 function words(value: unknown): string {
   if (typeof value !== "string" && typeof value !== "number") return "";
   return plain(String(scrub(String(value))), 200);
 }
 
-/** The verdict for people. */
 export function renderVerdict(verdict: Verdict): Message {
   const [first = "", ...rest] = verdictLines(verdict);
   const symbol = verdict.is === "intact" ? "✅" : verdict.is === "broken" ? "🚨" : "❔";
@@ -85,7 +84,7 @@ export function renderVerdict(verdict: Verdict): Message {
   );
 }
 
-/** The verdict in plain sentences, the most important first. */
+/** Plain sentences, the most important first. */
 export function verdictLines(verdict: Verdict): string[] {
   const { problem, sealed, head, erased, withheld, unsealed, anchors, signed } = verdict;
   const waits =
@@ -100,18 +99,18 @@ export function verdictLines(verdict: Verdict): string[] {
     unsure:
       sealed === 0
         ? "There is nothing to verify: no record is sealed."
-        : "It can't be told whether the audit trail is intact, because nobody seals it. Is Gatehouse running?",
+        : "Can't tell whether the audit trail is intact: records are waiting to be sealed. Check that Gatehouse is running.",
   }[verdict.is];
   return [
     first,
     verdict.is === "intact" || sealed === 0 ? "" : `${count(sealed, "record")} verified.`,
     waits,
     head ? `Head: ${head.seq}:${head.hash}` : "",
-    anchors > 0 ? `${count(anchors, "head")} kept elsewhere compared.` : "",
+    anchors > 0 ? `Compared with ${count(anchors, "head")} kept elsewhere.` : "",
     signed.keys.length > 0 ? `Signed up to record ${signed.seq} by ${signed.keys.join(", ")}.` : "",
     erased > 0 ? `${count(erased, "record")} erased on purpose; their seals still verify.` : "",
     withheld > 0
-      ? `${count(withheld, "record")} left out of this export; their seals still verify.`
+      ? `${count(withheld, "record")} omitted from this export; their seals still verify.`
       : "",
   ].filter((line) => line !== "");
 }
@@ -120,7 +119,7 @@ function count(number: number, noun: string): string {
   return `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
 }
 
-/** The daily post to the audit channel: whoever changes the trail later can't change this message too. */
+/** The daily post to the audit channel: a copy that write access to Redis can't change. */
 export function renderAnchor({ seq, hash }: Pick<Anchor, "seq" | "hash">): Message {
   const head = `${seq}:${hash}`;
   return message(

@@ -1,20 +1,17 @@
+import { redisTimeLua } from "../redis/redis.ts";
+
 /**
- * The sealer's Lua. All keys carry one hash tag. A seal stands in the stream of seals under the id `seq-0`, so Redis itself
- * refuses a second seal with the same number, and one that comes after a truncation.
+ * The sealer's Lua. A seal's stream ID is `seq-0`, so Redis itself refuses a second seal with the same number, also
+ * after a truncation.
  */
 
-const now = `
-local t = redis.call('TIME')
-local now = t[1] * 1000 + math.floor(t[2] / 1000)
-`;
-
 /**
- * Takes or keeps the lease and reads what is to be sealed next; without the lease, only the oldest of it.
+ * Takes or keeps the lease and reads what to seal next; without the lease, only the oldest record.
  *
  * KEYS lease, seals, records   ARGV token, lease (ms), most
  * → {'mine' | 'busy', now, last seal or {}, records}
  */
-export const begin = `${now}
+export const begin = `${redisTimeLua}
 local holder = redis.call('GET', KEYS[1])
 local mine = not holder or holder == ARGV[1]
 if mine then redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) end
@@ -29,12 +26,12 @@ return {mine and 'mine' or 'busy', now, last[1] or {}, records}
 `;
 
 /**
- * Appends seals to the head they were computed on. Two sealers can't fork the chain: of two that saw the same head, the
- * second finds another one, whatever became of the lease.
+ * Appends seals to the head they were computed on. The chain can't fork: of two sealers that saw the same head, the
+ * second finds another one, with or without the lease.
  *
  * KEYS lease, seals, ...buckets of salts
  * ARGV token, lease (ms), hash of the head or '', then per seal: seq, id, at, payload, hash, salt, index of its bucket
- * → 'sealed' | 'lost' (another one seals) | 'cut' (higher numbers were given before: seals are missing at the end)
+ * → 'sealed' | 'lost' (another process seals) | 'cut' (higher numbers were given before: the last seals are missing)
  */
 export const seal = `
 local holder = redis.call('GET', KEYS[1])
@@ -58,31 +55,25 @@ redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 'sealed'
 `;
 
-/** KEYS lease   ARGV token */
-export const release = `
-if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
-return 1
-`;
-
 /** KEYS records   ARGV record → its id */
-export const append = `${now}
+export const append = `${redisTimeLua}
 return redis.call('XADD', KEYS[1], '*', 'at', now, 'record', ARGV[1])
 `;
 
-/** Says a thing once, whoever notices it. KEYS records, said   ARGV name of the thing, record → 1 | 0 */
-export const appendOnce = `${now}
+/** Appends once per name. KEYS records, said   ARGV name, record → 1 | 0 */
+export const appendOnce = `${redisTimeLua}
 if redis.call('HSETNX', KEYS[2], ARGV[1], now) == 0 then return 0 end
 redis.call('XADD', KEYS[1], '*', 'at', now, 'record', ARGV[2])
 return 1
 `;
 
 /**
- * Takes records and their salts away and says so, in one step.
+ * Erases records and their salts and records it, in one step.
  *
  * KEYS records, rewriting, ...bucket of each   ARGV token, marker record, then per record: id, seq
- * → 'erased' | 'lost' (another one rewrites)
+ * → 'erased' | 'lost' (another process rewrites)
  */
-export const erase = `${now}
+export const erase = `${redisTimeLua}
 if redis.call('GET', KEYS[2]) ~= ARGV[1] then return 'lost' end
 for i = 3, #ARGV, 2 do
   redis.call('XDEL', KEYS[1], ARGV[i])
@@ -93,7 +84,7 @@ return 'erased'
 `;
 
 /**
- * Copies the next records into a fresh stream and, when nothing is left to copy, puts it in the place of the old one.
+ * Copies the next records into a new stream; after the last ones, renames it over the old one.
  *
  * KEYS records, rewriting, copy   ARGV token, last id copied or '', most, lease (ms)
  * → {'more', last id} | {'done'} | {'lost'}

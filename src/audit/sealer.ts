@@ -1,28 +1,36 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
+import { z } from "zod";
 import { messageOf } from "../errors.ts";
-import type { Log } from "../log.ts";
-import type { Keys, RedisClient } from "../redis.ts";
-import { startRounds } from "../rounds.ts";
-import { type Anchor, openAnchors } from "./anchors.ts";
-import { compareIds, type Seal } from "./chain.ts";
-import { openSigningKey, type SigningKey } from "./checkpoint.ts";
-import { findGap } from "./gap.ts";
-import { createSealing } from "./seal.ts";
+import type { Log } from "../log/log.ts";
+import { type Keys, defineScript, type RedisClient } from "../redis/redis.ts";
+import { createLeases } from "../redis/lease.ts";
+import { startRounds } from "../redis/rounds.ts";
+import {
+  compareIds,
+  type Entry,
+  type GapMarker,
+  genesis,
+  hashOf,
+  payloadOf,
+  type Seal,
+} from "./chain.ts";
+import { type Anchor, openAnchors, openSigningKey, type SigningKey } from "./anchors.ts";
+import * as scripts from "./scripts.ts";
 import { signDue } from "./sign-due.ts";
-import { createTrail } from "./trail.ts";
+import { createTrail, parseEntry, parseSeal, type Trail } from "./trail.ts";
 
 /** Seals the audit trail, one process at a time; the others stand by and take over when it dies. */
-export interface Sealer {
+interface Sealer {
   /** The end of the chain as this process last saw it. */
   head(): Anchor | undefined;
-  /** Resolves when all that stands in the trail now is sealed, by whichever process. */
+  /** Resolves when every record now in the trail is sealed, by any process. */
   idle(): Promise<void>;
-  /** Seals what is there, writes down the head and gives the lease back. */
+  /** Seals what is there, anchors the head, and releases the lease. */
   close(): Promise<void>;
 }
 
-export interface SealerOptions {
+interface SealerOptions {
   redis: RedisClient;
   key: Keys;
   log: Log;
@@ -30,14 +38,29 @@ export interface SealerOptions {
   dataDir: string;
   /** About this often (ms); default 500. */
   everyMs?: number;
-  /** How long after a sealer's last sign of life another one takes over (ms); default six rounds, at least 2 s. */
+  /** Lease after a sealer's last step (ms); default six rounds, at least 2 s. */
   leaseMs?: number;
-  /** How long records may wait before somebody is told (ms); default 30 s. */
+  /** How long records may wait before `onStuck` (ms); default 30 s. */
   stuckAfterMs?: number;
-  /** How often the head is written to this process's disk while it moves (ms); default a minute. */
+  /** How often a moving head is anchored (ms); default a minute. */
   anchorEveryMs?: number;
-  /** At the beginning of trouble, once: records wait too long to be sealed, or sealed records have disappeared. */
+  /** Once per incident: records wait too long, or sealed records have disappeared. */
   onStuck?: (why: string) => void;
+  /** This process's own disk fails while another process seals: it should leave before it is the one that is stuck. */
+  onUnfit?: (why: string) => void;
+}
+
+/** The anchors or the signing key: what this process alone has. */
+class DiskFailure extends Error {
+  override readonly name = "DiskFailure";
+}
+
+function onDisk<T>(act: () => T): T {
+  try {
+    return act();
+  } catch (error) {
+    throw new DiskFailure(messageOf(error));
+  }
 }
 
 const batch = 500;
@@ -48,7 +71,8 @@ export function startSealer(options: SealerOptions): Sealer {
   const { leaseMs = Math.max(2000, 6 * everyMs), stuckAfterMs = 30_000 } = options;
   const { anchorEveryMs = 60_000 } = options;
   const trail = createTrail(redis, key);
-  const sealing = createSealing(trail, randomBytes(8).toString("hex"), leaseMs);
+  const token = randomBytes(8).toString("hex");
+  const sealing = createSealing(trail, token, leaseMs);
   const anchors = openAnchors(dataDir, key.namespace);
   let signingKey: SigningKey | undefined;
   let seen: { head: Seal | undefined; now: number } | undefined;
@@ -56,9 +80,10 @@ export function startSealer(options: SealerOptions): Sealer {
   let mustCompare = true;
   let failingSince: number | undefined;
   let isStuck = false;
+  let diskFailure: string | undefined;
   let isClosed = false;
 
-  /** → for how long records have waited for another process that should have sealed them (ms). */
+  /** → how long records have waited for another process to seal them (ms). */
   async function round(): Promise<number> {
     let lagMs = 0;
     let isCompared = false;
@@ -71,14 +96,14 @@ export function startSealer(options: SealerOptions): Sealer {
       if (step.is === "lost") return 0;
       if (step.is === "cut") {
         floor = Math.max(floor, step.given);
-        await report(await findGap(trail, { last: anchors.last, given: step.given }));
+        report(await findGap(trail, { last: anchors.last, given: step.given }));
         continue;
       }
       seen = { head: step.head, now: step.now };
       if ((anchors.last?.seq ?? 0) > (step.head?.seq ?? 0)) mustCompare = true;
       if (step.is === "busy") lagMs = step.lagMs;
       if (step.is === "sealed") {
-        signingKey ??= openSigningKey(dataDir);
+        signingKey ??= onDisk(() => openSigningKey(dataDir));
         await signDue(trail, signingKey, step.head, step.now);
       }
       isMore = (step.is === "sealed" && step.isMore && !isClosed) || (mustCompare && !isCompared);
@@ -87,15 +112,15 @@ export function startSealer(options: SealerOptions): Sealer {
     return lagMs;
   }
 
-  /** Redis may have come back older than it was, or as another one: what this process anchored must still be there. */
+  /** Redis may have come back older or emptied: what this process anchored must still be there. */
   async function compare(): Promise<void> {
     const gap = await findGap(trail, { last: anchors.last });
     if (gap?.found === "cut") floor = Math.max(floor, gap.next - 1);
-    await report(gap);
+    report(gap);
     mustCompare = false;
   }
 
-  async function report(gap: Awaited<ReturnType<typeof findGap>>): Promise<void> {
+  function report(gap: Awaited<ReturnType<typeof findGap>>): void {
     if (!gap?.isNew) return;
     log.error("audit.gap", { after: gap.after, next: gap.next, found: gap.found });
     options.onStuck?.(
@@ -120,14 +145,22 @@ export function startSealer(options: SealerOptions): Sealer {
     if (last && last.seq >= head.seq) return;
     const isDue =
       !last || head.seq - last.seq >= anchorEveryRecords || now - last.at >= anchorEveryMs;
-    if (isDue || isLast) anchors.add({ seq: head.seq, hash: head.hash, at: now });
+    if (isDue || isLast) onDisk(() => anchors.add({ seq: head.seq, hash: head.hash, at: now }));
   }
 
   async function run(): Promise<void> {
     try {
-      tellWhenStuck(await round(), "the process that should do it doesn't");
-      failingSince = undefined;
+      if (diskFailure !== undefined && (await isSealedByAnother()))
+        return options.onUnfit?.(
+          `the audit trail's head can't be kept on this disk: ${diskFailure}`,
+        );
+      tellWhenStuck(await round(), "no process is sealing it");
+      failingSince = diskFailure = undefined;
     } catch (error) {
+      if (error instanceof DiskFailure) {
+        diskFailure = error.message;
+        await sealing.release().catch(() => undefined); // for whoever can
+      }
       mustCompare = true;
       failingSince ??= performance.now();
       log.warn("audit.not-sealed", { error });
@@ -135,9 +168,12 @@ export function startSealer(options: SealerOptions): Sealer {
     }
   }
 
-  const onReady = () => {
-    mustCompare = true;
-  };
+  async function isSealedByAnother(): Promise<boolean> {
+    const holder = await redis.get(trail.names.lease);
+    return holder !== null && holder !== token;
+  }
+
+  const onReady = () => (mustCompare = true);
   redis.on("ready", onReady);
   const rounds = startRounds("seal", everyMs, run, log);
   return {
@@ -166,4 +202,123 @@ export function startSealer(options: SealerOptions): Sealer {
       await sealing.release().catch(() => undefined);
     },
   };
+}
+
+/** `isNew`: this call wrote it into the trail. */
+type Gap = GapMarker & { isNew: boolean };
+
+/**
+ * Compares the chain with its known heads: this process's last anchor, and the highest number that Redis says was
+ * given (`given`). A difference is written into the trail once, and sealing continues after it.
+ */
+async function findGap(
+  trail: Trail,
+  known: { last: Anchor | undefined; given?: number },
+): Promise<Gap | undefined> {
+  const { last, given = 0 } = known;
+  const head = await trail.head();
+  const after = head?.seq ?? 0;
+  const reached = Math.max(last?.seq ?? 0, given);
+  if (reached > after) return say(trail, { found: "cut", after, next: reached + 1 }, last);
+  if (!last) return undefined;
+  const there = await trail.seal(last.seq);
+  if (there?.hash === last.hash) return undefined;
+  return say(trail, { found: "replaced", after: last.seq - 1, next: last.seq }, last);
+}
+
+async function say(
+  trail: Trail,
+  gap: Omit<GapMarker, "what">,
+  anchored: Anchor | undefined,
+): Promise<Gap> {
+  const record: GapMarker = { what: "audit-gap", ...gap };
+  const name = `${gap.found} ${gap.after} ${gap.next} ${anchored?.hash ?? ""}`;
+  return {
+    ...record,
+    isNew: await trail.appendOnce(name, { ...record, ...(anchored && { anchored }) }),
+  };
+}
+
+/** `lagMs`: how long the oldest unsealed record has waited. */
+type SealStep =
+  | { is: "sealed"; head: Seal; count: number; isMore: boolean; lagMs: number; now: number }
+  | { is: "idle"; head: Seal | undefined; now: number }
+  /** Another process seals. */
+  | { is: "busy"; head: Seal | undefined; lagMs: number; now: number }
+  /** Someone sealed in between: the next step begins at the new head. */
+  | { is: "lost" }
+  /** Seals are missing at the end: numbers up to this one were given before. */
+  | { is: "cut"; head: Seal | undefined; given: number };
+
+const row = z.tuple([z.string(), z.array(z.string())]);
+const beginReply = z.tuple([
+  z.enum(["mine", "busy"]),
+  z.number(),
+  z.union([row, z.tuple([])]),
+  z.array(row),
+]);
+
+/** `token` names this sealer in the lease, which expires `leaseMs` after its last step. */
+export function createSealing(trail: Trail, token: string, leaseMs: number) {
+  const { names, redis } = trail;
+  const runBegin = defineScript(redis, "gatehouseAuditBegin", scripts.begin);
+  const leases = createLeases(redis);
+  const runSeal = defineScript(redis, "gatehouseAuditSeal", scripts.seal);
+
+  /** Seals at most `most` records. The first gets a number above `floor`, which is 0 unless the chain was cut. */
+  async function step(floor: number, most: number): Promise<SealStep> {
+    const [whose, now, last, rows] = beginReply.parse(
+      await runBegin([names.lease, names.seals, names.records], [token, leaseMs, most]),
+    );
+    const head = last.length === 0 ? undefined : parseSeal(last);
+    const entries = rows.map(parseEntry);
+    const [oldest] = entries;
+    const lagMs = oldest ? Math.max(0, now - Number(oldest.at)) : 0;
+    if (whose === "busy") return { is: "busy", head, lagMs, now };
+    if (!oldest) return { is: "idle", head, now };
+    const links = link(head, Math.max(head?.seq ?? 0, floor) + 1, entries);
+    const outcome = await append(head, links);
+    if (outcome === "cut") return { is: "cut", head, given: (await trail.lastGiven()).seq };
+    const newHead = links.at(-1)?.seal;
+    if (outcome !== "sealed" || !newHead) return { is: "lost" };
+    const isMore = entries.length === most;
+    return { is: "sealed", head: newHead, count: entries.length, isMore, lagMs, now };
+  }
+
+  async function append(head: Seal | undefined, links: readonly Link[]): Promise<string> {
+    const buckets = [...new Set(links.map(({ seal }) => names.salts(seal.seq)))];
+    const args = links.flatMap(({ seal, salt }) => [
+      seal.seq,
+      seal.id,
+      seal.at,
+      seal.payload,
+      seal.hash,
+      salt,
+      buckets.indexOf(names.salts(seal.seq)) + 1,
+    ]);
+    return String(
+      await runSeal(
+        [names.lease, names.seals, ...buckets],
+        [token, leaseMs, head?.hash ?? "", ...args],
+      ),
+    );
+  }
+
+  return { step, release: () => leases.release(names.lease, token) };
+}
+
+interface Link {
+  seal: Seal;
+  salt: string;
+}
+
+function link(head: Seal | undefined, firstSeq: number, entries: readonly Entry[]): Link[] {
+  let before = head?.hash ?? genesis;
+  return entries.map(({ id, at, record }, index) => {
+    const salt = randomBytes(16).toString("hex");
+    const body = { seq: firstSeq + index, id, at, payload: payloadOf(salt, record) };
+    const seal = { ...body, hash: hashOf(before, body) };
+    before = seal.hash;
+    return { seal, salt };
+  });
 }

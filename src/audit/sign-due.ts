@@ -1,16 +1,15 @@
 import { messageOf } from "../errors.ts";
 import type { Seal } from "./chain.ts";
-import { type SigningKey, signedText } from "./checkpoint.ts";
+import { type SigningKey, signedText } from "./anchors.ts";
 import type { Trail } from "./trail.ts";
 
 const everyRecords = 100;
 const everyMs = 3600_000;
-/** A crash leaves a batch unsigned. What is older isn't ours to vouch for. */
+/** A crash leaves a batch unsigned. Older seals stay unsigned: this process can't vouch for them. */
 const signBack = 1000;
 
 /**
- * Signs each hundredth seal, and the head when an hour has passed since the last signature. What a dead sealer left
- * unsigned is signed by its successor.
+ * Signs each hundredth seal, and the head an hour after the last signature, including what a dead sealer left unsigned.
  */
 export async function signDue(
   trail: Trail,

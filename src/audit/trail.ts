@@ -1,17 +1,17 @@
 import { z } from "zod";
-import { defineScript, type Keys, type RedisClient } from "../redis.ts";
+import { type Keys, defineScript, type RedisClient, redisNow } from "../redis/redis.ts";
 import type { Entry, Seal } from "./chain.ts";
-import type { Checkpoint } from "./checkpoint.ts";
+import type { Checkpoint } from "./anchors.ts";
 import * as scripts from "./scripts.ts";
 
-/** How many salts share a hash: few enough that Redis packs them tightly. */
+/** Salts per hash: few enough for Redis's compact encoding. */
 const bucketSize = 100;
 
 type Row = [id: string, fields: string[]];
 
 /**
- * The audit trail in Redis: `audit` is the stream of records that every move appends to in its own script; beside it stand
- * the seals, their salts and the signed checkpoints. Reading only; who seals is `seal.ts`.
+ * The audit trail in Redis: the stream `audit`, which every move appends to in its own script, and beside it the seals,
+ * their salts, and the signed checkpoints. `sealer.ts` writes them.
  */
 export type Trail = ReturnType<typeof createTrail>;
 
@@ -38,10 +38,7 @@ export function createTrail(redis: RedisClient, key: Keys) {
     names,
     seals,
 
-    async now(): Promise<number> {
-      const [seconds, micros] = await redis.time();
-      return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
-    },
+    now: () => redisNow(redis),
 
     async head(): Promise<Seal | undefined> {
       const [row] = await redis.xrevrange(names.seals, "+", "-", "COUNT", 1);
@@ -59,7 +56,7 @@ export function createTrail(redis: RedisClient, key: Keys) {
       return row && parseSeal(row);
     },
 
-    /** The salts of these seals; erased records have none any more. */
+    /** Erased records have none. */
     async salts(of: readonly Seal[]): Promise<ReadonlyMap<number, string>> {
       const buckets = [...new Set(of.map(({ seq }) => names.salts(seq)))];
       const found = await Promise.all(buckets.map((bucket) => redis.hgetall(bucket)));
@@ -82,7 +79,7 @@ export function createTrail(redis: RedisClient, key: Keys) {
       return rows.map(parseEntry);
     },
 
-    /** The highest numbers ever given. Redis remembers them when entries are deleted or trimmed. */
+    /** The highest numbers ever given; Redis keeps them when entries are deleted or trimmed. */
     async lastGiven(): Promise<{ seq: number; id: string }> {
       const [seq, id] = await Promise.all([names.seals, names.records].map(lastId));
       return { seq: Number(seq?.split("-")[0] ?? 0), id: id ?? "0-0" };
@@ -98,12 +95,12 @@ export function createTrail(redis: RedisClient, key: Keys) {
       return row && parseCheckpoint(row);
     },
 
-    /** Appends a record about the trail itself. Resolves to its id. */
+    /** Appends a record about the trail itself. Resolves to its ID. */
     async append(record: Readonly<Record<string, unknown>>): Promise<string> {
       return String(await runAppend([names.records], [JSON.stringify(record)]));
     },
 
-    /** The same, unless this thing was said before. */
+    /** Appends unless done before under this name. */
     async appendOnce(name: string, record: Readonly<Record<string, unknown>>): Promise<boolean> {
       const keys = [names.records, names.said];
       return (await runAppendOnce(keys, [name, JSON.stringify(record)])) === 1;
@@ -141,7 +138,7 @@ function parseCheckpoint([seqId, fields]: Row): Checkpoint {
   };
 }
 
-/** `12-0` → 12; anything else in that stream is not ours, and 0 is no seal's number. */
+/** `12-0` → 12; 0, which is no seal's number, for anything else. */
 function seqOf(id: string): number {
   const [seq, rest] = id.split("-");
   return rest === "0" && Number.isSafeInteger(Number(seq)) ? Number(seq) : 0;

@@ -1,44 +1,77 @@
-import type { Anchor } from "./anchors.ts";
-import { type Entry, genesis, hashOf, isHash, isSealedBy, type Seal } from "./chain.ts";
-import { type Checkpoint, fingerprint, isSignedRightly } from "./checkpoint.ts";
-import { readMarker } from "./markers.ts";
-import type { Problem, ProblemKind, Verdict } from "./verdict.ts";
+import { type Anchor, type Checkpoint, fingerprint, isSignedRightly } from "./anchors.ts";
+import { type Entry, genesis, hashOf, isHash, isSealedBy, type Seal, readMarker } from "./chain.ts";
 
-/** One place in the chain with what was found there. */
+type ProblemKind =
+  | "changed" // the record (or its time) is not what was sealed
+  | "swapped" // it was sealed under another number
+  | "removed" // the record or its seal is missing, and no record says that it was erased
+  | "inserted" // an unsealed record between sealed ones
+  | "seal" // the seal doesn't follow from the one before
+  | "replaced" // the chain is whole, but not the one that was anchored or signed
+  | "truncated" // it ends before a head that was anchored, signed, or numbered
+  | "gap" // records were lost, and the sealer recorded it
+  | "signature" // a checkpoint's signature is wrong
+  | "file"; // an export is unreadable, or something beside its records was changed
+
+/** The first record that is bad. */
+export interface Problem {
+  seq: number;
+  /** Its ID in the stream, where known. */
+  id?: string;
+  kind: ProblemKind;
+  /** One sentence for people. */
+  says: string;
+}
+
+/** `unsure`: nothing to verify, or too much unsealed for the chain to say much. */
+export interface Verdict {
+  is: "intact" | "broken" | "unsure";
+  problem?: Problem;
+  /** Sealed records verified. */
+  sealed: number;
+  head?: { seq: number; hash: string };
+  /** Records erased on purpose, or omitted by a filter. */
+  erased: number;
+  withheld: number;
+  /** Records not sealed yet, and how long the oldest has waited (ms). */
+  unsealed: { count: number; oldestMs: number };
+  /** Heads kept elsewhere that match. */
+  anchors: number;
+  /** The last seal with a valid signature, and the fingerprints of the keys. */
+  signed: { seq: number; keys: readonly string[] };
+}
+
+/** Older unsealed records mean that no process is sealing (ms). */
+const waitsTooLongMs = 60_000;
+
+export function judgeChain(found: Omit<Verdict, "is">): Verdict {
+  if (found.problem) return { is: "broken", ...found };
+  const isUnsure = found.sealed === 0 || found.unsealed.oldestMs > waitsTooLongMs;
+  return { is: isUnsure ? "unsure" : "intact", ...found };
+}
+
+/** One place in the chain. */
 export interface Step {
   seal: Seal;
   entry?: Entry | undefined;
   salt?: string | undefined;
-  /** A filtered export leaves records out; their seals stay. */
+  /** Omitted from a filtered export; its seal stays. */
   isWithheld?: boolean;
 }
 
-/** A walk along the chain from one end to the other. Pure, and as flat as the number of erased records allows. */
-export interface Walk {
-  /** Behind the first break nothing can be judged any more; records are read on only for what they explain. */
-  step(step: Step): void;
-  /** A problem that only the caller can see. */
-  stop(problem: Problem): void;
-  /** A record behind the last seal: what it says about the chain counts too. */
-  tail(record: string): void;
-  /** `given`: the highest number that was ever given; `gone`: id of a record that went away before it was sealed. */
-  end(given: number, gone?: string): Found;
-  readonly isStopped: boolean;
-}
+export type Walk = ReturnType<typeof createWalk>;
 
-export type Found = Pick<
-  Verdict,
-  "problem" | "sealed" | "head" | "erased" | "withheld" | "anchors" | "signed"
->;
-
-/** `before` is the seal that the walk begins behind. `trustedKeys`: base64; without it every key's signature counts. */
+/**
+ * Walks along the chain. Pure; memory grows only with erased records. `before`: the seal before the first step.
+ * `trustedKeys`: base64; without it every key's signature counts.
+ */
 export function createWalk(options: {
   chain: string;
   before?: { seq: number; hash: string };
   anchors: readonly Anchor[];
   checkpoints: readonly Checkpoint[];
   trustedKeys?: readonly string[];
-}): Walk {
+}) {
   const { chain, trustedKeys } = options;
   const begin = options.before ?? { seq: 0, hash: genesis };
   const problems: Problem[] = [];
@@ -57,11 +90,13 @@ export function createWalk(options: {
   let signedTo = 0;
   let isStopped = false;
 
+  /** For a problem that only the caller can see. */
   function stop(problem: Problem): void {
     problems.push(problem);
     isStopped = true;
   }
 
+  /** After the first break nothing can be judged; records are read only for what they explain. */
   function step({ seal, entry, salt, isWithheld = false }: Step): void {
     if (isStopped) {
       if (entry) explain(entry.record);
@@ -69,11 +104,11 @@ export function createWalk(options: {
     }
     const expected = seq + 1;
     if (seal.seq < expected) {
-      return stop(bad("inserted", seal.seq, `seal ${seal.seq} stands behind seal ${seq}`, seal.id));
+      return stop(bad("inserted", seal.seq, `seal ${seal.seq} comes after seal ${seq}`, seal.id));
     }
     const follows = isHash(seal.payload) && hashOf(hash, seal) === seal.hash;
     if (seal.seq > expected) {
-      // the sealer leaves numbers out only after a loss, and then its next seal follows the last one that is left
+      // the sealer skips numbers only after a loss, and its next seal then follows the last one left
       if (!follows) return stop(bad("removed", expected, "the seal is missing"));
       problems.push(bad("gap", expected, `records ${range(expected, seal.seq - 1)} were lost`));
     } else if (!follows) {
@@ -103,7 +138,7 @@ export function createWalk(options: {
     }
   }
 
-  /** Heads known from elsewhere, at this number. */
+  /** Compares with heads known from elsewhere. */
   function meetsPoints(seal: Seal): void {
     for (const point of points.get(seal.seq) ?? []) {
       const isSigned = "signature" in point;
@@ -111,7 +146,7 @@ export function createWalk(options: {
         return stop(bad("signature", seal.seq, "the checkpoint's signature is wrong", seal.id));
       }
       if (point.hash !== seal.hash) {
-        const where = isSigned ? "signed" : "written down elsewhere";
+        const where = isSigned ? "signed" : "anchored elsewhere";
         return stop(
           bad("replaced", seal.seq, `the seal is not the one that was ${where}`, seal.id),
         );
@@ -136,22 +171,24 @@ export function createWalk(options: {
     if (marker?.what !== "audit-gap" || marker.after < begin.seq) return;
     const says =
       marker.found === "cut"
-        ? `records ${range(marker.after + 1, marker.next - 1)} were lost, as the trail itself says`
-        : "the seal was replaced, as the trail itself says";
+        ? `records ${range(marker.after + 1, marker.next - 1)} were lost, according to the trail itself`
+        : "the seal was replaced, according to the trail itself";
     problems.unshift(bad("gap", marker.after + 1, says));
   }
 
   return {
     step,
     stop,
+    /** A record after the last seal: it may explain something too. */
     tail: explain,
     get isStopped() {
       return isStopped;
     },
-    end(given, gone) {
+    /** `given`: the highest number ever given; `gone`: ID of a record that disappeared before it was sealed. */
+    end(given: number, gone?: string): Omit<Verdict, "is" | "unsealed"> {
       for (const [at, id] of missing) {
         problems.push(
-          bad("removed", at, "the record is gone, and nobody said that it was erased", id),
+          bad("removed", at, "the record is missing, and no record says that it was erased", id),
         );
       }
       const most = Math.max(furthest, given);
@@ -159,7 +196,7 @@ export function createWalk(options: {
         const says = `the chain ends here, but it once reached record ${most}`;
         problems.push(bad("truncated", seq + 1, says));
       } else if (gone) {
-        const says = "a record was taken away before it was sealed";
+        const says = "a record was removed before it was sealed";
         problems.push(bad("removed", seq + 1, says, gone));
       }
       const [problem] = problems.toSorted((a, b) => a.seq - b.seq);

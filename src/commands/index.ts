@@ -1,4 +1,5 @@
-import type { Command } from "../registry/define.ts";
+import { type Command, defineCommands } from "../registry/define.ts";
+import type { ReadContext } from "./context.ts";
 import { approvals } from "./gatehouse/approvals.ts";
 import { audit } from "./gatehouse/audit.ts";
 import { canI } from "./gatehouse/can-i.ts";
@@ -27,8 +28,8 @@ import { snapshots } from "./vm/snapshots.ts";
 import { start } from "./vm/start.ts";
 import { stop } from "./vm/stop.ts";
 
-/** Everything that the bot can do, in the order of help. */
-export const commands: readonly Command[] = [
+/** All commands, in the order of help. */
+export const commands: readonly Command<ReadContext>[] = defineCommands([
   listVms,
   showVm,
   metrics,
@@ -56,4 +57,4 @@ export const commands: readonly Command[] = [
   digest,
   freeze,
   thaw,
-];
+]);

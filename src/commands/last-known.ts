@@ -1,3 +1,4 @@
+import type { Specs } from "../compute/compute.ts";
 import { ComputeError } from "../compute/errors.ts";
 import type { InventoryState, KnownProject, KnownVm } from "../inventory/inventory.ts";
 import {
@@ -9,19 +10,18 @@ import {
   readable,
   section,
 } from "../messages/message.ts";
-import { md, name, plain } from "../messages/text.ts";
-import { inventoryAge } from "./inventory-age.ts";
-import { countByStatus, statusSign } from "./status-words.ts";
+import { md, name, plain, duration, type Markdown } from "../messages/text.ts";
+import { countByStatus, statusSign } from "../inventory/status-words.ts";
 
-/** Undefined instead of an error when the service is away: what was read last is shown then. Other errors are answers. */
-export function unlessAway<T>(read: Promise<T>): Promise<T | undefined> {
+/** Undefined, for the last known state, when the compute service is unreachable. */
+export function unlessUnreachable<T>(read: Promise<T>): Promise<T | undefined> {
   return read.catch((error: unknown) => {
     if (error instanceof ComputeError && error.kind === "unreachable") return undefined;
     throw error;
   });
 }
 
-/** A VM or a project as the inventory remembers it. What only the service can tell is left out, never made up. */
+/** A VM or a project as last read, without what only the compute service knows. */
 export function lastKnown(
   known: KnownVm | (KnownProject & { vms: readonly KnownVm[] }),
   state: InventoryState,
@@ -29,36 +29,47 @@ export function lastKnown(
 ): Message {
   const head = md`${statusSign(known.status)} *${plain(known.name)}* was *${plain(known.status)}* when it was last read`;
   const isVm = "projectId" in known;
-  const show = isVm ? { vm: known.id } : { project: known.id };
+  const kind = isVm ? "vm" : "project";
+  const value = JSON.stringify({ [kind]: known.id });
   return message(
     readable(head),
     section(head),
     fields([
       isVm ? ["Project", md`${plain(known.projectName)}`] : ["Type", md`${plain(known.type)}`],
-      ["Region", md`${plain(known.region ?? "not told")}`],
+      ["Region", md`${plain(known.region ?? "not reported")}`],
       isVm
-        ? [
-            "CPU · memory · disk",
-            md`${[known.specs?.cpu, known.specs?.memory, known.specs?.disk].map((n) => n ?? "?").join(" · ")}`,
-          ]
-        : undefined,
-      !isVm && known.vms.length > 0
-        ? [
-            `${known.vms.length} ${known.vms.length === 1 ? "VM" : "VMs"}`,
-            md`${countByStatus(known.vms)}`,
-          ]
-        : undefined,
+        ? ["CPU · memory · disk", md`${specsWords(known.specs)}`]
+        : known.vms.length > 0
+          ? [counted(known.vms.length, "VM"), md`${countByStatus(known.vms)}`]
+          : undefined,
     ]),
     context(
-      md`⚠️ The service can't be reached right now. ${inventoryAge(state, now)} ${name("/gatehouse status")} shows when it is back.`,
+      md`⚠️ The compute service is unreachable. ${inventoryAge(state, now)} ${name("/gatehouse status")} shows when it is available.`,
     ),
-    context(md`Id ${name(known.id)}`),
-    buttons([
-      {
-        label: "Refresh",
-        action: isVm ? "run:vm.show" : "run:project.show",
-        value: JSON.stringify(show),
-      },
-    ]),
+    context(md`ID ${name(known.id)}`),
+    buttons([{ label: "Refresh", action: `run:${kind}.show`, value }]),
   );
+}
+
+/** `4 · 8 · 40`, with question marks for what isn't reported. */
+export function specsWords(specs: Specs | undefined): string {
+  return [specs?.cpu, specs?.memory, specs?.disk].map((n) => n ?? "?").join(" · ");
+}
+
+/** `1 VM`, `2 VMs`. */
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+/** How old a list is, and what it lacks. */
+export function inventoryAge(
+  { refreshedAt, stale, unread }: InventoryState,
+  now: number,
+): Markdown {
+  if (refreshedAt === undefined) return md`⚠️ The compute service has not been read yet.`;
+  const age = md`Names read ${duration(Math.max(1000, now - refreshedAt))} ago.`;
+  const old = stale ? md` ⚠️ Nothing newer could be read, so this may be outdated.` : md``;
+  if (unread.length === 0) return md`${age}${old}`;
+  const shown = unread.slice(0, 5).join(", ");
+  return md`${age}${old} ⚠️ Could not be read: ${shown}${unread.length > 5 ? ` and ${unread.length - 5} more` : ""}.`;
 }

@@ -1,12 +1,11 @@
 import type * as z from "zod";
-import { ComputeError } from "./errors.ts";
-import { own } from "./body.ts";
-import type { Endpoint } from "./endpoints.ts";
-import { describeFailure } from "./failure.ts";
+import type { Endpoint, Accepted, NewProject, Project, Vm } from "./compute.ts";
+import { ComputeError, describeFailure } from "./errors.ts";
+import { own, isRecord, projectSchema, vmSchema } from "./body.ts";
 import type { Good } from "./http.ts";
 
 /** An answer that lacks what it must have. `field` is a path like `vms[3].status`. */
-export function unexpected(
+function unexpected(
   endpoint: Endpoint,
   status: number,
   field: string,
@@ -19,15 +18,11 @@ export function unexpected(
 /** The JSON of a whole answer, or ComputeError `unexpected` when it is none. */
 export function jsonOf(endpoint: Endpoint, good: Good): unknown {
   if (typeof good.body !== "string") return good.body.json;
-  throw unexpected(
-    endpoint,
-    good.answer.status,
-    "the body",
-    good.body === "empty" ? "is empty" : "is not JSON",
-  );
+  const problem = good.body === "empty" ? "is empty" : "is not JSON";
+  throw unexpected(endpoint, good.answer.status, "the body", problem);
 }
 
-/** Checks against a schema; the first problem is named by its field, never by its value. */
+/** The first problem is named by its field, never by its value. */
 export function check<T>(
   endpoint: Endpoint,
   status: number,
@@ -38,29 +33,208 @@ export function check<T>(
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
   const path = parsed.error.issues[0]?.path ?? [];
-  const field = path.reduce<string>(
-    (name, key) =>
-      typeof key === "number"
-        ? `${name}[${key}]`
-        : name === ""
-          ? String(key)
-          : `${name}.${String(key)}`,
-    at,
-  );
-  const missing = path.length > 0 && isMissing(value, path);
-  throw unexpected(
-    endpoint,
-    status,
-    field || "the record",
-    missing ? "is missing" : "has the wrong form",
-  );
-}
-
-function isMissing(value: unknown, path: readonly PropertyKey[]): boolean {
+  let field = at;
   let inner = value;
   for (const key of path) {
-    if (typeof key === "number" && Array.isArray(inner)) inner = inner[key];
-    else inner = own(inner, String(key));
+    if (typeof key === "number") field += `[${key}]`;
+    else field += field === "" ? String(key) : `.${String(key)}`;
+    inner = typeof key === "number" && Array.isArray(inner) ? inner[key] : own(inner, String(key));
   }
-  return inner === undefined || inner === null;
+  const isMissing = path.length > 0 && (inner === undefined || inner === null);
+  const problem = isMissing ? "is missing" : "has the wrong form";
+  throw unexpected(endpoint, status, field || "the record", problem);
+}
+
+/**
+ * Where an accepted change's answer may hold a record: `{vm: …}`, `{data: {vm: …}}`, `{data: …}`, or the body itself.
+ * The form isn't documented and the service accepted, so nothing here fails; a task looks much like a record, so only the
+ * record that the call was about counts.
+ */
+function candidates(good: Good, key: string): unknown[] {
+  const json = typeof good.body === "string" ? undefined : good.body.json;
+  const data = own(json, "data");
+  return [own(json, key), own(data, key), data, json].filter(isRecord);
+}
+
+export function acceptedVm(good: Good, vmId: string): Accepted {
+  const vm = candidates(good, "vm")
+    .map((each) => vmSchema.safeParse(each).data)
+    .find((each): each is Vm => each?.id === vmId);
+  return { status: good.answer.status, ...(vm ? { vm } : {}) };
+}
+
+export function acceptedProject(good: Good, projectId: string): Accepted {
+  const project = projects(good).find((each) => each.id === projectId);
+  return { status: good.answer.status, ...(project ? { project } : {}) };
+}
+
+/** A new project is recognized by the requested type and name. */
+export function acceptedNewProject(good: Good, { type, name }: NewProject): Accepted {
+  const project = projects(good).find((each) => each.type === type && each.name === name);
+  return { status: good.answer.status, ...(project ? { project } : {}) };
+}
+
+function projects(good: Good): Project[] {
+  return candidates(good, "project")
+    .map((each) => projectSchema.safeParse(each).data)
+    .filter((each) => each !== undefined);
+}
+
+/**
+ * An ID in the answer is the only proof of a snapshot. A bare `{id}` may be a task's, the VM's, or that of a call: it counts
+ * when the record has the snapshot's name, or was created (200, 201) and holds only what a snapshot has.
+ */
+export function acceptedSnapshot(good: Good, vmId: string, name: string): Accepted {
+  const { status } = good.answer;
+  const snapshotId = candidates(good, "snapshot")
+    .map((each) => snapshotIdIn(each, vmId, name, status))
+    .find((id) => id !== undefined);
+  const told = snapshotId ?? snapshotText(good);
+  return { ...acceptedVm(good, vmId), ...(told === undefined ? {} : { snapshotId: told }) };
+}
+
+/** A record with anything else is not surely a snapshot. */
+const snapshotKeys = new Set(
+  "id name vm_id status region size size_gb description created_at updated_at".split(" "),
+);
+
+function snapshotIdIn(
+  record: unknown,
+  vmId: string,
+  name: string,
+  status: number,
+): string | undefined {
+  const clear = idText(own(record, "snapshot_id")) ?? idText(own(record, "snapshotId"));
+  if (clear !== undefined) return clear;
+  const id = idText(own(record, "id"));
+  if (id === undefined || id === vmId) return undefined;
+  if (own(record, "name") === name) return id;
+  const isOther = !isRecord(record) || Object.keys(record).some((key) => !snapshotKeys.has(key));
+  return isOther || status === 202 ? undefined : id;
+}
+
+/** `{snapshot: "snap-1"}`. */
+function snapshotText(good: Good): string | undefined {
+  const json = typeof good.body === "string" ? undefined : good.body.json;
+  return idText(own(json, "snapshot")) ?? idText(own(own(json, "data"), "snapshot"));
+}
+
+function idText(value: unknown): string | undefined {
+  if (typeof value === "number") return String(value);
+  return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+export interface Page<T> {
+  items: T[];
+  total?: number;
+  page?: number;
+  perPage?: number;
+  /** Whether the service says that there are more. */
+  more?: boolean;
+}
+
+/** A list in any of its forms: an array, or an object with the array under `key`, `data`, `items` or `results`. */
+export function parsePage<T>(
+  endpoint: Endpoint,
+  good: Good,
+  key: string,
+  schema: z.ZodType<T>,
+): Page<T> {
+  const json = jsonOf(endpoint, good);
+  const { status } = good.answer;
+  const list = findList(json, key);
+  if (!list) throw unexpected(endpoint, status, key, "is missing");
+  return {
+    items: list.map((each, index) => check(endpoint, status, schema, each, `${key}[${index}]`)),
+    ...paging(json),
+  };
+}
+
+function findList(json: unknown, key: string): unknown[] | undefined {
+  if (Array.isArray(json)) return json;
+  for (const name of [key, "data", "items", "results"]) {
+    const value = own(json, name);
+    if (Array.isArray(value)) return value;
+    // An empty list is null in some languages' JSON.
+    if (value === null && name === key) return [];
+  }
+  const inner = own(own(json, "data"), key);
+  return Array.isArray(inner) ? inner : undefined;
+}
+
+function paging(json: unknown): Omit<Page<never>, "items"> {
+  const places = [json, own(json, "pagination"), own(json, "meta"), own(json, "data")];
+  const count = (...names: string[]): number | undefined => {
+    for (const place of places) {
+      for (const name of names) {
+        const value = own(place, name);
+        if (typeof value === "number" && Number.isInteger(value) && value >= 0) return value;
+      }
+    }
+    return undefined;
+  };
+  const total = count("total", "total_count");
+  const page = count("page");
+  const perPage = count("per_page", "page_size");
+  const flag = places
+    .map((place) => own(place, "has_more"))
+    .find((value) => typeof value === "boolean");
+  const next = places.map((place) => own(place, "next_page")).find((value) => value !== undefined);
+  const more =
+    flag ?? (next === undefined ? undefined : next !== null && next !== false && next !== "");
+  return {
+    ...(total === undefined ? {} : { total }),
+    ...(page === undefined ? {} : { page }),
+    ...(perPage === undefined || perPage === 0 ? {} : { perPage }),
+    ...(more === undefined ? {} : { more }),
+  };
+}
+
+/** Pages read concurrently once their number is known. */
+const atOnce = 8;
+
+/**
+ * Reads all pages, at most `most` records, each once. The service may cap per_page, omit `total`, miscount, or ignore
+ * `page` and resend the first one: a page with nothing new is the last. `complete`: as many records as announced.
+ */
+export async function collectPages<T extends { id: string }>(
+  readPage: (page: number) => Promise<Page<T>>,
+  first: Page<T>,
+  most: number,
+  onPage: (items: readonly T[]) => void = () => {},
+): Promise<{ items: T[]; complete: boolean }> {
+  const seen = new Map<string, T>();
+  const take = (pages: readonly Page<T>[]): T[] => {
+    const fresh = new Map(pages.flatMap((page) => page.items).map((item) => [item.id, item]));
+    for (const [id, item] of fresh) {
+      if (seen.has(id) || seen.size >= most) fresh.delete(id);
+      else seen.set(id, item);
+    }
+    return [...fresh.values()];
+  };
+  const total = Math.min(first.total ?? Number.POSITIVE_INFINITY, most);
+  let last = first;
+  let next = 2;
+  let fresh = take([first]);
+  while (fresh.length > 0 && seen.size < total && !isLast(last)) {
+    // The first page's real length is the page size, whatever was requested.
+    const left =
+      first.total === undefined ? 1 : Math.ceil((total - seen.size) / first.items.length);
+    const wave = Array.from({ length: Math.min(left, atOnce) }, (_, offset) => next + offset);
+    const reading = Promise.all(wave.map((page) => readPage(page)));
+    // After the next pages are requested, so that they get their connections first.
+    onPage(fresh);
+    const pages = await reading;
+    next += wave.length;
+    fresh = take(pages);
+    last = pages.at(-1) ?? last;
+  }
+  if (fresh.length > 0) onPage(fresh);
+  return { items: [...seen.values()], complete: first.total === undefined || seen.size >= total };
+}
+
+function isLast(page: Page<unknown>): boolean {
+  if (page.items.length === 0) return true;
+  if (page.more !== undefined) return !page.more;
+  return page.total === undefined && page.perPage !== undefined && page.items.length < page.perPage;
 }

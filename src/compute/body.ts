@@ -1,20 +1,36 @@
-import type { Answer } from "./exchange.ts";
+import { parseJson } from "../text/parse-json.ts";
+import type { ComputeErrorReason } from "./errors.ts";
+import { plain } from "../messages/text.ts";
+import * as z from "zod";
+import type { AttestationReport, ConsoleSession, Metrics, Project, Specs, Vm } from "./compute.ts";
 
-/**
- * What an answer's body is. `broken-off`: it began as JSON and ends in the middle, so the answer was cut on its way;
- * that is something else than a service that answers with text. `same`: not parsed, the caller knows it already.
- */
+export interface Answer {
+  status: number;
+  /** Lower case, without parameters; empty when there is none. */
+  contentType: string;
+  retryAfter: string | undefined;
+  text: string;
+  /** The status arrived, the body did not arrive whole. */
+  flaw?: ComputeErrorReason | undefined;
+}
+
+/** `broken-off`: JSON that was cut off in transit. `same`: not parsed, the caller knows it already. */
 export type Body = { json: unknown } | "empty" | "broken-off" | "not-json" | "same";
 
 export function parseBody(answer: Answer): Exclude<Body, "same"> {
   const text = answer.text.trim();
   if (text === "") return "empty";
-  try {
-    return { json: JSON.parse(text) as unknown };
-  } catch {
-    const saysJson = answer.contentType === "" || /[/+]json$/.test(answer.contentType);
-    return saysJson && endsInside(text) ? "broken-off" : "not-json";
-  }
+  const json = parseJson(text);
+  if (json !== undefined) return { json };
+  const saysJson = answer.contentType === "" || /[/+]json$/.test(answer.contentType);
+  return saysJson && endsInside(text) ? "broken-off" : "not-json";
+}
+
+/** A page is of something in between, a proxy or a sign-in: whatever its status, the service didn't answer. */
+export function isForeign({ contentType, text, flaw }: Answer): boolean {
+  if (/^\s*</.test(text)) return true;
+  if (!/^(text\/html|application\/xhtml\+xml)$/.test(contentType)) return false;
+  return flaw !== undefined || (text.trim() !== "" && parseJson(text) === undefined);
 }
 
 /** The text starts a JSON object, array or string that is never closed. */
@@ -41,4 +57,217 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
 /** An own property: `__proto__` and `constructor` from the wire are names like any other. */
 export function own(value: unknown, key: string): unknown {
   return isRecord(value) && Object.hasOwn(value, key) ? value[key] : undefined;
+}
+
+/**
+ * The service's own words in a refusal: `{error}`, `{error: {message}}`, `{message}`, `{detail}`, `{errors: […]}`,
+ * problem+json (RFC 9457), or plain text; never HTML. One line, at most 300 characters, without `secret`. Untrusted.
+ */
+export function serviceMessage(answer: Answer, secret: string): string | undefined {
+  const body = parseBody(answer);
+  const isText = answer.contentType === "" || answer.contentType === "text/plain";
+  const words =
+    typeof body === "string" ? (isText ? answer.text : undefined) : wordsIn(body.json, 0);
+  if (words === undefined || looksLikeHtml(words)) return undefined;
+  const clean = plain(
+    words
+      .slice(0, 2000)
+      .replaceAll(secret, "…")
+      .replaceAll(/\bBearer\s+\S+/gi, "Bearer …"),
+    300,
+  );
+  return clean === "" ? undefined : clean;
+}
+
+function looksLikeHtml(text: string): boolean {
+  return /^\s*<|<(html|body|head|script|style|div|p|h1|title|br)\b/i.test(text);
+}
+
+const keys = "message error_description detail error title msg reason description errors".split(
+  " ",
+);
+
+/** The depth bounds the work that a hostile answer can cause. */
+function wordsIn(value: unknown, depth: number): string | undefined {
+  if (typeof value === "string") return value.trim() === "" ? undefined : value;
+  if (depth > 3) return undefined;
+  if (Array.isArray(value)) {
+    const words = value.slice(0, 5).map((each: unknown) => withField(each, depth + 1));
+    return words.filter((each) => each !== undefined).join("; ") || undefined;
+  }
+  if (!isRecord(value)) return undefined;
+  for (const key of keys) {
+    const words = wordsIn(own(value, key), depth + 1);
+    if (words !== undefined) return words;
+  }
+  return fieldErrors(value);
+}
+
+/** `{field: "cpu", message: "must be positive"}` reads as "cpu: must be positive". */
+function withField(entry: unknown, depth: number): string | undefined {
+  const words = wordsIn(entry, depth);
+  const field = own(entry, "field") ?? own(entry, "path") ?? own(entry, "param");
+  return words !== undefined && typeof field === "string" ? `${field}: ${words}` : words;
+}
+
+/** `{cpu: ["must be positive"]}`, the way of several frameworks. */
+function fieldErrors(value: Record<string, unknown>): string | undefined {
+  const words: string[] = [];
+  for (const [field, each] of Object.entries(value).slice(0, 5)) {
+    const first: unknown = Array.isArray(each) ? each[0] : undefined;
+    if (typeof first === "string") words.push(`${field}: ${first}`);
+  }
+  return words.join("; ") || undefined;
+}
+
+/** Null or the wrong type counts as missing. Unknown enum values stay; a record without a name goes by its ID. */
+const maybe = <T extends z.ZodType>(schema: T) => schema.optional().catch(undefined);
+const text = maybe(z.string());
+const number = maybe(z.number());
+const id = z.union([z.string().min(1), z.number().transform(String)]);
+const status = z.string().min(1);
+
+type Present<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
+
+/** Omits undefined fields, so that "missing" has one form. */
+function present<T extends object>(fields: T): Present<T> {
+  const kept: Present<T> = {};
+  for (const key in fields) {
+    const value = fields[key];
+    if (isPresent(value)) kept[key] = value;
+  }
+  return kept;
+}
+
+function isPresent<T>(value: T): value is Exclude<T, undefined> {
+  return value !== undefined;
+}
+
+const specsSchema = z
+  .object({ cpu: number, memory: number, disk: number })
+  .transform((specs): Specs => present(specs));
+
+const attestationMark = z
+  .object({ enabled: maybe(z.boolean()), measurement: text })
+  .transform((mark): NonNullable<Vm["attestation"]> => present(mark));
+
+const vmFields = z.object({
+  id,
+  name: text,
+  status,
+  region: text,
+  specs: maybe(specsSchema),
+  ip_address: text,
+  created_at: text,
+  updated_at: text,
+  attestation: maybe(attestationMark),
+});
+
+function toVm(vm: z.output<typeof vmFields>): Omit<Vm, "projectId"> {
+  return {
+    id: vm.id,
+    name: vm.name ?? vm.id,
+    status: vm.status,
+    ...present({
+      region: vm.region,
+      specs: vm.specs,
+      ipAddress: vm.ip_address,
+      createdAt: vm.created_at,
+      updatedAt: vm.updated_at,
+      attestation: vm.attestation,
+    }),
+  };
+}
+
+export const vmSchema = vmFields
+  .extend({ project_id: id })
+  .transform((vm): Vm => ({ ...toVm(vm), projectId: vm.project_id }));
+
+/** A project's list of VMs may omit the project. */
+export type ListedVm = Omit<Vm, "projectId"> & { projectId: string | undefined };
+
+export const listedVmSchema = vmFields
+  .extend({ project_id: maybe(id) })
+  .transform((vm): ListedVm => ({ ...toVm(vm), projectId: vm.project_id }));
+
+export const projectSchema = z
+  .object({
+    id,
+    name: text,
+    type: z.string().min(1),
+    status,
+    region: text,
+    created_at: text,
+    updated_at: text,
+    specs: maybe(specsSchema),
+  })
+  .transform((project): Project => ({
+    id: project.id,
+    name: project.name ?? project.id,
+    type: project.type,
+    status: project.status,
+    ...present({
+      region: project.region,
+      createdAt: project.created_at,
+      updatedAt: project.updated_at,
+      specs: project.specs,
+    }),
+  }));
+
+const sample = z.object({ timestamp: z.string(), value: z.number() });
+const samples = z
+  .array(z.unknown())
+  .catch([])
+  .transform((all) =>
+    all.map((each) => sample.safeParse(each).data).filter((each) => each !== undefined),
+  );
+
+export const metricsSchema = z
+  .object({ cpu_usage: samples, memory_usage: samples, disk_usage: number })
+  .transform((metrics): Metrics => ({
+    cpuUsage: metrics.cpu_usage,
+    memoryUsage: metrics.memory_usage,
+    ...present({ diskUsage: metrics.disk_usage }),
+  }));
+
+const platform = z
+  .object({ vendor: text, model: text, firmware_version: text })
+  .transform((it): NonNullable<AttestationReport["platform"]> =>
+    present({ vendor: it.vendor, model: it.model, firmwareVersion: it.firmware_version }),
+  );
+
+export const attestationSchema = z
+  .object({
+    report: text,
+    measurement: text,
+    verified: maybe(z.boolean()),
+    timestamp: text,
+    platform: maybe(platform),
+  })
+  .transform((report): AttestationReport => present(report));
+
+/** Secure WebSocket only: the address carries a token. */
+export const consoleSchema = z
+  .object({
+    url: z.string().refine((url) => URL.parse(url)?.protocol === "wss:"),
+    expires_at: text,
+  })
+  .transform((session): ConsoleSession => ({
+    url: session.url,
+    ...present({ expiresAt: session.expires_at }),
+  }));
+
+const wrappers = "vm project console session metrics attestation data result".split(" ");
+
+/** The record inside `{vm: …}`, `{data: {project: …}}` and the like; a value that has one of `marks` is the record. */
+export function unwrap(value: unknown, marks: readonly string[]): unknown {
+  let inner = value;
+  for (let depth = 0; depth < 3; depth += 1) {
+    const record = inner;
+    if (!isRecord(record) || marks.every((mark) => Object.hasOwn(record, mark))) return record;
+    const key = wrappers.find((each) => isRecord(own(record, each)));
+    if (key === undefined) return record;
+    inner = own(record, key);
+  }
+  return inner;
 }

@@ -1,11 +1,4 @@
-/**
- * The Confidential Compute Service as Gatehouse sees it: all sixteen endpoints, in camelCase.
- * Enum values the service may grow are plain strings: an unknown one is shown as it is.
- */
-
-export type VmStatus = "CREATING" | "RUNNING" | "STOPPED" | "REBOOTING" | "ERROR" | "DELETING";
-export type ProjectStatus = "CREATING" | "ACTIVE" | "STOPPED" | "ERROR" | "DELETING";
-export type ProjectType = "TEE_VM" | "GIT_DEPLOY" | "CONTAINER";
+import { UserError } from "../errors.ts";
 
 /** Units are not documented by the service: numbers are shown as they come. */
 export interface Specs {
@@ -23,7 +16,7 @@ export interface Vm {
   specs?: Specs;
   ipAddress?: string;
   createdAt?: string;
-  /** Not documented, used as a mark of change when it is there. */
+  /** Not documented; a mark of change where present. */
   updatedAt?: string;
   attestation?: { enabled?: boolean; measurement?: string };
 }
@@ -36,18 +29,10 @@ export interface Project {
   region?: string;
   createdAt?: string;
   updatedAt?: string;
-  /** Shown by some detail records. */
   specs?: Specs;
 }
 
-export interface ProjectPage {
-  projects: Project[];
-  total?: number;
-  page?: number;
-  perPage?: number;
-}
-
-export interface Sample {
+interface Sample {
   timestamp: string;
   value: number;
 }
@@ -67,16 +52,13 @@ export interface AttestationReport {
   platform?: { vendor?: string; model?: string; firmwareVersion?: string };
 }
 
-/** A secret: the address carries its own token. Never stored, never logged. */
+/** A secret: the URL carries its own token. Never stored or logged. */
 export interface ConsoleSession {
   url: string;
   expiresAt?: string;
 }
 
-/**
- * A 2xx answer to a call that changes something. Accepted is not done. What the body told, if anything:
- * the record as it is now, the id of a snapshot, a task.
- */
+/** A 2xx answer to a change, with what its body told. Accepted is not done. */
 export interface Accepted {
   status: number;
   vm?: Vm;
@@ -84,60 +66,41 @@ export interface Accepted {
   snapshotId?: string;
 }
 
-export interface GitConfig {
-  url?: string;
-  branch?: string;
-  buildCommand?: string;
-  startCommand?: string;
-}
-
 export interface NewProject {
   name: string;
-  type: ProjectType;
+  type: "TEE_VM" | "GIT_DEPLOY" | "CONTAINER";
   region: string;
   specs?: Specs;
-  gitConfig?: GitConfig;
-}
-
-export interface ProjectFilter {
-  type?: string;
-  status?: string;
-  page?: number;
-  perPage?: number;
+  gitConfig?: { url?: string; branch?: string; buildCommand?: string; startCommand?: string };
 }
 
 export interface CallOptions {
-  /** Gives the call up. A change that was already on the wire ends as `unclear`, anything else as `unreachable`. */
+  /** Cancels the call. A change that was already on the wire ends as `unclear`, anything else as `unreachable`. */
   signal?: AbortSignal | undefined;
 }
 
-export interface ReadOptions extends CallOptions {
-  /** Told when the answer is here but not yet made sense of: its connection can do something else. */
+interface ReadOptions extends CallOptions {
+  /** Called when the answer is complete but not yet parsed: its connection is free. */
   onAnswer?: (() => void) | undefined;
 }
 
-export interface ListOptions extends CallOptions {
-  /** Told of new projects while further pages are on their way, so that work on them may begin; each comes once. */
+interface ListOptions extends CallOptions {
+  /** Gets new projects, each once, while further pages are being read. */
   onPage?: ((projects: readonly Project[]) => void) | undefined;
 }
 
 /**
- * Every call rejects with ComputeError, or with UserError when an id can't be one (nothing was sent then). Reads are
- * retried within a budget (4 tries, full jitter, 10 % of calls); calls that change something are sent at most once.
+ * All sixteen endpoints. Every call rejects with ComputeError, or with UserError for an impossible ID (nothing was sent
+ * then). Reads are retried within a budget (4 tries, full jitter, 10% of calls); changes are sent at most once.
  */
 export interface Compute {
   projects: {
-    list(filter?: ProjectFilter, options?: CallOptions): Promise<ProjectPage>;
     /** All pages, whatever per_page the service allows; at most `most` projects (default 10,000). */
-    listAll(
-      filter?: Omit<ProjectFilter, "page" | "perPage">,
-      most?: number,
-      options?: ListOptions,
-    ): Promise<Project[]>;
+    listAll(most?: number, options?: ListOptions): Promise<Project[]>;
     get(projectId: string, options?: CallOptions): Promise<Project>;
     /** Follows pages where the service has them. */
     vms(projectId: string, options?: CallOptions): Promise<Vm[]>;
-    /** The same, but an answer that is byte for byte the one that `mark` names is not read again. */
+    /** "same" without parsing when the answer is byte for byte the one that `mark` names. */
     vmsUnless(
       mark: string | undefined,
       projectId: string,
@@ -164,9 +127,112 @@ export interface Compute {
     console(vmId: string, options?: CallOptions): Promise<ConsoleSession>;
   };
   /**
-   * The same service; a change is not sent (`unreachable`) when `mayGoOn` says no as soon as its connection stands. For a
-   * caller that may have been frozen since it decided.
+   * Changes are not sent (`unreachable`) unless `mayGoOn` resolves to true, asked once connected and before the first byte:
+   * the caller may have been frozen.
    */
-  onlyWhile(mayGoOn: () => boolean): Compute;
+  onlyWhile(mayGoOn: () => Promise<boolean>): Compute;
   close(): Promise<void>;
+}
+
+/** The sixteen endpoints, as method and path template: the name of a call in errors, logs and metrics. */
+export const endpoints = {
+  listProjects: "GET /v1/projects",
+  createProject: "POST /v1/projects",
+  getProject: "GET /v1/projects/{project_id}",
+  updateProject: "PATCH /v1/projects/{project_id}",
+  deleteProject: "DELETE /v1/projects/{project_id}",
+  listVms: "GET /v1/projects/{project_id}/vms",
+  getVm: "GET /v1/vms/{vm_id}",
+  startVm: "POST /v1/vms/{vm_id}/start",
+  stopVm: "POST /v1/vms/{vm_id}/stop",
+  restartVm: "POST /v1/vms/{vm_id}/restart",
+  resizeVm: "PATCH /v1/vms/{vm_id}",
+  vmMetrics: "GET /v1/vms/{vm_id}/metrics",
+  vmAttestation: "GET /v1/vms/{vm_id}/attestation",
+  openConsole: "POST /v1/vms/{vm_id}/console",
+  takeSnapshot: "POST /v1/vms/{vm_id}/snapshots",
+  restoreVm: "POST /v1/vms/{vm_id}/restore",
+} as const;
+
+export type Endpoint = (typeof endpoints)[keyof typeof endpoints];
+
+export type Method = Endpoint extends `${infer M} ${string}` ? M : never;
+
+export function methodOf(endpoint: Endpoint): Method {
+  return endpoint.slice(0, endpoint.indexOf(" ")) as Method;
+}
+
+/** Letters, digits and `._:~-`, beginning with a letter, digit or `_`: nothing that means something in a path. */
+const idPattern = /^[A-Za-z0-9_][A-Za-z0-9._:~-]{0,199}$/;
+
+/** A snapshot's id travels in a body, so any visible ASCII will do. */
+export function checkSnapshotId(value: string): string {
+  if (/^[\x21-\x7e]{1,200}$/.test(value)) return value;
+  throw new UserError(
+    "That can't be a snapshot ID",
+    "IDs have no spaces and at most 200 characters",
+  );
+}
+
+const nouns: Record<string, string> = { vm_id: "VM", project_id: "project" };
+
+/** The endpoint's path with ids in the places of `{vm_id}` and the like. Throws UserError for an id that can't be one. */
+export function fillPath(endpoint: Endpoint, ids: Readonly<Record<string, string>>): string {
+  const template = endpoint.slice(endpoint.indexOf(" ") + 1);
+  return template.replaceAll(/\{(\w+)\}/g, (_, key: string) => {
+    const id = ids[key];
+    if (typeof id !== "string" || !idPattern.test(id)) {
+      throw new UserError(
+        `That can't be a ${nouns[key] ?? "resource"} ID`,
+        "IDs are letters, digits, and . _ : ~ - only, at most 200 characters",
+      );
+    }
+    return encodeURIComponent(id);
+  });
+}
+
+/** Query parameters that are set, as `?a=b`, or nothing. */
+export function renderQuery(
+  query: Readonly<Record<string, string | number | undefined>> = {},
+): string {
+  const params = new URLSearchParams();
+  for (const [key, value] of Object.entries(query)) {
+    if (value !== undefined) params.set(key, String(value));
+  }
+  return params.size === 0 ? "" : "?".concat(params.toString());
+}
+
+/** An unknown status ("MIGRATING") never counts as settled: nothing is concluded from it or sent on top of it. */
+const settledVm = new Set(["RUNNING", "STOPPED", "ERROR"]);
+const settledProject = new Set(["ACTIVE", "STOPPED", "ERROR"]);
+
+export function isSettledVmStatus(status: string): boolean {
+  return settledVm.has(status);
+}
+
+export function isSettledProjectStatus(status: string): boolean {
+  return settledProject.has(status);
+}
+
+/** CREATING, REBOOTING, DELETING, and anything unknown. */
+export function isTransitional(status: string): boolean {
+  return !settledVm.has(status) && !settledProject.has(status);
+}
+
+/** The first polls are quick: a short REBOOTING is the only proof of a restart. */
+const quickPolls = 4;
+
+/**
+ * Milliseconds until the next poll: `firstMs` for the first few, then a quarter of the time waited so far, at most
+ * `maxMs`: a result is seen at most a quarter late, and polls grow with the logarithm of the wait.
+ */
+export function nextPollDelay(waiting: {
+  firstMs: number;
+  maxMs: number;
+  sinceStartMs: number;
+  polls: number;
+}): number {
+  const { firstMs, maxMs, sinceStartMs, polls } = waiting;
+  if (polls < quickPolls) return Math.min(firstMs, maxMs);
+  return Math.round(Math.min(maxMs, Math.max(firstMs, sinceStartMs / 4)));
 }

@@ -1,18 +1,25 @@
 import { setImmediate as turn, setTimeout as wait } from "node:timers/promises";
-import { Agent, Client } from "undici";
-import type { buildConnector } from "undici";
-import { fillPath, renderQuery, type BaseAddress } from "./address.ts";
-import { judgeChange, judgeRead, type Verdict } from "./classify.ts";
-import { connectOnce } from "./connect.ts";
-import { methodOf, templateOf, type Endpoint } from "./endpoints.ts";
-import { ComputeError, type ComputeErrorKind, type ComputeErrorReason } from "./errors.ts";
-import { exchange, type Exchange, type Request } from "./exchange.ts";
-import { describeFailure } from "./failure.ts";
-import { parseRetryAfter, retryWaitMs, type RetryBudget, type RetryDelays } from "./retry.ts";
-import { serviceMessage } from "./service-message.ts";
-import { createSlots } from "./slots.ts";
+import { Agent, Client, type buildConnector } from "undici";
+import type { Log } from "../log/log.ts";
+import { serviceMessage } from "./body.ts";
+import { type Endpoint, fillPath, methodOf, renderQuery } from "./compute.ts";
+import {
+  ComputeError,
+  type ComputeErrorKind,
+  type ComputeErrorReason,
+  describeFailure,
+} from "./errors.ts";
+import {
+  type Exchange,
+  exchange,
+  judgeChange,
+  judgeRead,
+  type Request,
+  type Verdict,
+} from "./exchange.ts";
+import { type BaseAddress, connectOnce } from "./reach.ts";
 
-export interface Call {
+interface Call {
   endpoint: Endpoint;
   ids?: Record<string, string>;
   query?: Record<string, string | number | undefined>;
@@ -20,11 +27,11 @@ export interface Call {
   /** Lists may be larger than records. */
   list?: boolean;
   signal?: AbortSignal | undefined;
-  /** Of a change: asked when its connection stands; when it says no, nothing leaves us (`unreachable`). */
-  mayGoOn?: (() => boolean) | undefined;
-  /** Of a read: the last byte of a good answer is here, and its connection is free. */
+  /** Of a change: asked once connected; when false, nothing is sent (`unreachable`). */
+  mayGoOn?: (() => Promise<boolean>) | undefined;
+  /** Of a read: a good answer is complete, and its connection is free. */
   onAnswer?: (() => void) | undefined;
-  /** Of a read: the caller knows what this text says, so it isn't parsed (`body: "same"`). */
+  /** Of a read: the caller knows this text, so it isn't parsed (`body: "same"`). */
   isSame?: ((text: string) => boolean) | undefined;
 }
 
@@ -39,16 +46,15 @@ export interface CallReport {
   reason?: ComputeErrorReason;
 }
 
-export interface HttpSettings {
+interface HttpSettings {
   base: BaseAddress;
   apiKey: string;
   timeoutMs: number;
   connections: number;
   maxResponseBytes: number;
   connect: buildConnector.connector;
-  budget: RetryBudget;
   delays: RetryDelays;
-  log: (event: object) => void;
+  log: Log;
   onCall: (call: CallReport) => void;
 }
 
@@ -77,18 +83,20 @@ export function createHttp(settings: HttpSettings): Http {
     maxResponseSize: maxResponseBytes * listFactor,
   });
   const slots = createSlots(connections);
+  const budget = createRetryBudget();
 
   async function read(call: Call): Promise<Good> {
     const request = prepare(call);
-    settings.budget.earn();
+    budget.earn();
     for (let attempt = 1; ; attempt += 1) {
       const seen = await slots
         .run(() => clocked(() => exchange(agent, request)), call.signal)
-        .catch((error: unknown) => givenUp(error, call.signal));
-      if (seen === undefined) throw toError(call.endpoint, abandoned);
+        .catch((error: unknown) => {
+          throw call.signal?.aborted ? toError(call.endpoint, abandoned) : error;
+        });
       if (call.onAnswer && isWhole(seen.came)) {
         call.onAnswer();
-        // Whoever waits for the connection sends first: while that is on its way, this answer is read
+        // The next call sends first: its answer travels while this one is parsed
         await turn();
       }
       const verdict = judgeRead(seen.came, call.isSame);
@@ -96,14 +104,9 @@ export function createHttp(settings: HttpSettings): Http {
       if ("body" in verdict) return verdict;
       const retryAfterMs = parseRetryAfter(verdict.answer?.retryAfter);
       const waitMs = retryWaitMs({ again: verdict.again, tries: attempt, retryAfterMs }, delays);
-      if (waitMs === undefined || !settings.budget.spend()) throw toError(call.endpoint, verdict);
-      settings.log({
-        event: "compute.retry",
-        endpoint: call.endpoint,
-        attempt,
-        reason: verdict.reason,
-        waitMs,
-      });
+      if (waitMs === undefined || !budget.spend()) throw toError(call.endpoint, verdict);
+      const { reason } = verdict;
+      settings.log.info("compute.retry", { endpoint: call.endpoint, attempt, reason, waitMs });
       await wait(waitMs, undefined, { signal: call.signal }).catch(() => {
         throw toError(call.endpoint, abandoned);
       });
@@ -124,7 +127,7 @@ export function createHttp(settings: HttpSettings): Http {
       if ("body" in verdict) return verdict;
       throw toError(call.endpoint, verdict);
     } finally {
-      // Not awaited: while a connection is still being opened that takes as long as opening it.
+      // Not awaited: that would wait for a connection that is still being opened.
       client.destroy().catch(() => {});
     }
   }
@@ -133,10 +136,7 @@ export function createHttp(settings: HttpSettings): Http {
     const body = call.body === undefined ? undefined : JSON.stringify(call.body);
     return {
       origin: base.origin,
-      path: base.prefix.concat(
-        fillPath(templateOf(call.endpoint), call.ids ?? {}),
-        renderQuery(call.query),
-      ),
+      path: base.prefix.concat(fillPath(call.endpoint, call.ids ?? {}), renderQuery(call.query)),
       method: methodOf(call.endpoint),
       headers: {
         authorization: `Bearer ${settings.apiKey}`,
@@ -192,7 +192,115 @@ function isWhole(came: Exchange): boolean {
   return !("failure" in came) && came.status >= 200 && came.status < 300 && came.flaw === undefined;
 }
 
-/** The caller gave up while its call waited for a free connection. */
-function givenUp(error: unknown, signal: AbortSignal | undefined): undefined {
-  if (!signal?.aborted) throw error;
+/** Limits concurrency before the request, so that a call's timeout begins when it may be sent. */
+function createSlots(count: number) {
+  let free = count;
+  const waiting = new Set<() => void>();
+
+  async function enter(signal: AbortSignal | undefined): Promise<void> {
+    signal?.throwIfAborted();
+    if (free > 0) {
+      free -= 1;
+      return;
+    }
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const giveUp = () => {
+      waiting.delete(resolve);
+      reject(signal?.reason instanceof Error ? signal.reason : new Error("given up"));
+    };
+    waiting.add(resolve);
+    signal?.addEventListener("abort", giveUp, { once: true });
+    try {
+      await promise;
+    } finally {
+      signal?.removeEventListener("abort", giveUp);
+    }
+  }
+
+  function leave(): void {
+    const next = waiting.values().next().value;
+    if (next === undefined) free += 1;
+    else {
+      waiting.delete(next);
+      next();
+    }
+  }
+
+  return {
+    /** Rejects with the signal's reason when given up while waiting. */
+    async run<T>(work: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+      await enter(signal);
+      try {
+        return await work();
+      } finally {
+        leave();
+      }
+    },
+  };
+}
+
+/** 10% of calls, at most 100 saved up; with few calls, ten at once, then one every 2 s. */
+const share = 0.1;
+const most = 100;
+const floor = 10;
+const floorRefillMs = 2000;
+
+/** Keeps retries from multiplying the load on a failing service. */
+export function createRetryBudget(now: () => number = () => performance.now()) {
+  let tokens = floor;
+  let filledAt = now();
+  return {
+    /** A call was made: it earns a tenth of a retry. */
+    earn(): void {
+      tokens = Math.min(most, tokens + share);
+    },
+    /** Takes one retry if there is one. */
+    spend(): boolean {
+      const at = now();
+      if (tokens < floor) tokens = Math.min(floor, tokens + (at - filledAt) / floorRefillMs);
+      filledAt = at;
+      if (tokens < 1) return false;
+      tokens -= 1;
+      return true;
+    },
+  };
+}
+
+export interface RetryDelays {
+  /** Upper bound of the first wait; doubles each time. */
+  baseMs: number;
+  /** The longest wait; a longer `Retry-After` means no retry. */
+  maxMs: number;
+  /** 0 ≤ random < 1. */
+  random: () => number;
+}
+
+export const defaultDelays: RetryDelays = { baseMs: 250, maxMs: 5000, random: Math.random };
+const maxTries = 4;
+
+/** How long to wait before retrying a read; undefined: give up. Full jitter on top of `Retry-After`. */
+export function retryWaitMs(
+  failed: { again: boolean; tries: number; retryAfterMs?: number | undefined },
+  delays: RetryDelays,
+): number | undefined {
+  if (!failed.again || failed.tries >= maxTries) return undefined;
+  const jitter = delays.random() * Math.min(delays.maxMs, delays.baseMs * 2 ** (failed.tries - 1));
+  if (failed.retryAfterMs === undefined) return jitter;
+  if (failed.retryAfterMs > delays.maxMs) return undefined;
+  return Math.min(delays.maxMs, failed.retryAfterMs + jitter);
+}
+
+const maxRetryAfterMs = 3_600_000;
+
+/** `Retry-After` in seconds or as a date (RFC 9110), as milliseconds from now, at most an hour; undefined if neither. */
+export function parseRetryAfter(
+  value: string | undefined,
+  now: number = Date.now(),
+): number | undefined {
+  if (value === undefined) return undefined;
+  const text = value.trim();
+  if (/^\d{1,9}(\.\d+)?$/.test(text))
+    return Math.min(maxRetryAfterMs, Math.round(Number(text) * 1000));
+  const at = /[a-z]{3}/i.test(text) ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(at) ? undefined : Math.min(maxRetryAfterMs, Math.max(0, at - now));
 }

@@ -1,56 +1,43 @@
 import { messageOf } from "../errors.ts";
-import type { Inventory } from "../inventory/inventory.ts";
+import type { Inventory, KnownVm } from "../inventory/inventory.ts";
 import type { Snapshots } from "../inventory/snapshots.ts";
-import type { Log } from "../log.ts";
-import type { Policy } from "../policy-file.ts";
-import type { Keys, RedisClient } from "../redis.ts";
-import { createDriftRecords, type DriftRecords } from "./drift-records.ts";
-import type { RequestSource } from "./facts.ts";
-import { gather } from "./gather.ts";
-import { type Digest, renderDigest } from "./render-digest.ts";
-import { createSchedules, type Schedules } from "./schedules.ts";
-import { createSlotRecords, type SlotRecords } from "./slot-record.ts";
-import { localWords, type Slot } from "./slots.ts";
-import { createSnoozes, type Snoozes } from "./snoozes.ts";
-import { createStatusRecords, type StatusRecords } from "./status-records.ts";
-import { renderHandover } from "./handover.ts";
+import type { Log } from "../log/log.ts";
+import type { Policy } from "../config/policy-file.ts";
+import type { Keys, RedisClient } from "../redis/redis.ts";
+import { createDriftRecords } from "./drift-monitor.ts";
+import type { Facts, RequestSource } from "./facts.ts";
+import { type Digest, renderDigest, renderHandover } from "./render-digest.ts";
+import { createSchedules } from "./schedules.ts";
+import { createSlotRecords, localWords, type Slot } from "./slots.ts";
+import { createStatusRecords } from "./status-monitor.ts";
+import { isTransitional } from "../compute/compute.ts";
 
-/** What digests are made of and what is remembered of them; the same in every process. */
-export interface Digests {
-  schedules: Schedules;
-  snoozes: Snoozes;
-  slots: SlotRecords;
-  drift: DriftRecords;
-  statuses: StatusRecords;
-  requests: RequestSource;
-  /** The digest of a slot, or one that somebody asked for now. */
-  build(channel: string, slot?: Slot): Promise<Digest>;
-  /** For the person who takes the shift. */
-  handover(channel: string): Promise<Digest["message"]>;
-}
+export type Digests = ReturnType<typeof createDigests>;
 
-export interface DigestsOptions {
+interface DigestsOptions {
   redis: RedisClient;
   key: Keys;
   policy: Pick<Policy, "digests" | "attestation" | "timing">;
-  inventory: Pick<Inventory, "vms" | "state">;
+  inventory: Pick<Inventory, "vms" | "state" | "upToDate">;
   snapshots: Pick<Snapshots, "newest">;
   requests: RequestSource;
   log: Log;
   now(): number;
-  /** How long a slot that is being made is left to whoever makes it (ms). */
+  /** Lease of a slot while its digest is built (ms). */
   leaseMs?: number;
 }
 
 const dayMs = 24 * 3600_000;
+/** How long a scheduled digest waits for it. */
+const refreshMs = 15_000;
 /** Where gatehouse.yml says nothing of snapshots. */
 const snapshotOldMs = 7 * dayMs;
-/** A digest that comes a few minutes after its time is on time. */
+/** Up to this late counts as on time. */
 const onTimeMs = 5 * 60_000;
-/** Longer than reading and drawing take, short enough that a digest isn't missed when a process dies. */
+/** Longer than building takes, short enough to retry soon after a process dies. */
 const usualLeaseMs = 60_000;
 
-export function createDigests(options: DigestsOptions): Digests {
+export function createDigests(options: DigestsOptions) {
   const { redis, key, policy, inventory, snapshots, requests, log, now } = options;
   const schedules = createSchedules(redis, key, policy.digests);
   const snoozes = createSnoozes(redis, key);
@@ -58,19 +45,51 @@ export function createDigests(options: DigestsOptions): Digests {
   const drift = createDriftRecords(redis, key);
   const statuses = createStatusRecords(redis, key);
 
-  async function facts(channel: string) {
+  /** A part that can't be read is named; the others are still reported. */
+  async function facts(channel: string, isScheduled = false): Promise<Facts> {
+    // No one waits for a scheduled digest: even a large fleet is read for it
+    await inventory.upToDate(isScheduled ? { patience: refreshMs, evenLarge: true } : {});
     const since = (await slots.lastTold(channel)) ?? now() - dayMs;
-    const sources = {
-      inventory,
-      snapshots,
-      drift,
-      statuses,
-      requests,
+    const readAt = now();
+    const unread: string[] = [];
+    async function read<T>(part: string, reading: Promise<T>): Promise<T | undefined> {
+      try {
+        return await reading;
+      } catch (error) {
+        log.warn("digest.unread", { part, why: messageOf(error) });
+        unread.push(part);
+        return undefined;
+      }
+    }
+
+    const [state, vms, failing, open, ended, reviews, newestSnapshots] = await Promise.all([
+      read("how old the list of VMs is", inventory.state()),
+      read("VMs", inventory.vms()),
+      read("attestation", drift.all()),
+      read("open requests", requests.open()),
+      read("what changed", requests.endedSince(since)),
+      read("break-glass reviews", requests.reviews()),
+      read("snapshots", snapshots.newest()),
+    ]);
+    const troubled = (vms ?? []).filter(isTroubled);
+    const statusSince = await read("since when VMs are in trouble", statuses.since(troubled));
+    return {
+      now: readAt,
+      since,
+      vms,
+      statusSince: statusSince ?? new Map(),
+      refreshedAt: state?.refreshedAt,
+      stale: state?.stale ?? true,
+      unreadProjects: state?.unread ?? [],
+      drift: failing,
+      open,
+      ended,
+      reviews,
+      newestSnapshots,
+      unread,
       stuckAfterMs: policy.timing.settleDeadlineMs,
       snapshotOldMs: policy.attestation.maxSnapshotAgeMs ?? snapshotOldMs,
-      log,
     };
-    return gather(sources, now(), since);
   }
 
   return {
@@ -79,9 +98,9 @@ export function createDigests(options: DigestsOptions): Digests {
     slots,
     drift,
     statuses,
-    requests,
-    async build(channel, slot) {
-      const found = await facts(channel);
+    /** Without a slot: a digest on request. */
+    async build(channel: string, slot?: Slot): Promise<Digest> {
+      const found = await facts(channel, slot !== undefined);
       const snoozed = await snoozes.quiet(channel, now());
       if (!slot) return renderDigest(found, { title: "Digest", snoozed });
       const dueAt = localWords(slot.at, slot.rule.timezone);
@@ -92,7 +111,7 @@ export function createDigests(options: DigestsOptions): Digests {
         ...(lateMs > onTimeMs ? { lateMs, dueAt } : {}),
       });
     },
-    async handover(channel) {
+    async handover(channel: string): Promise<Digest["message"]> {
       const consoles = requests.consoles(now()).catch((error: unknown) => {
         log.warn("digest.unread", { part: "consoles", why: messageOf(error) });
         return undefined;
@@ -100,4 +119,29 @@ export function createDigests(options: DigestsOptions): Digests {
       return renderHandover(await facts(channel), await consoles);
     },
   };
+}
+
+const snoozedMs = 24 * 3600_000;
+
+/** Lines that a channel doesn't show for a day. */
+function createSnoozes(redis: RedisClient, key: Keys) {
+  const named = (channel: string) => key("digest-snoozes", channel);
+  return {
+    async snooze(channel: string, line: string, now: number): Promise<void> {
+      await redis
+        .pipeline()
+        .zremrangebyscore(named(channel), "-inf", now)
+        .zadd(named(channel), now + snoozedMs, line)
+        .pexpire(named(channel), 2 * snoozedMs)
+        .exec();
+    },
+    /** Keys of the lines that are snoozed now. */
+    async quiet(channel: string, now: number): Promise<ReadonlySet<string>> {
+      return new Set(await redis.zrangebyscore(named(channel), `(${now}`, "+inf"));
+    },
+  };
+}
+
+function isTroubled({ status }: Pick<KnownVm, "status">): boolean {
+  return status === "ERROR" || isTransitional(status);
 }

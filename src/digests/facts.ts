@@ -1,13 +1,14 @@
 import type { KnownVm } from "../inventory/inventory.ts";
 import type { Target } from "../registry/target.ts";
-import type { DriftRecord } from "./drift-records.ts";
+import type { DriftRecord } from "./drift-monitor.ts";
 
-/** A request as a digest tells of it. */
 export interface RequestFact {
   id: string;
   command: string;
+  /** "Restarted", as the command says it; or that its success can't be confirmed. */
+  done: string;
   target: Target;
-  /** For reading: a digest mentions nobody. */
+  /** A name: a digest mentions no one. */
   requester: string;
   state: string;
   createdAt: number;
@@ -16,7 +17,7 @@ export interface RequestFact {
   approval?: { yes: number; required: number; expiresAt: number };
 }
 
-export interface ReviewFact {
+interface ReviewFact {
   request: string;
   command: string;
   target: string;
@@ -31,35 +32,35 @@ export interface ConsoleFact {
   until: number;
 }
 
-/** What is known of requests; requests stand to the right, so they come in as functions. */
+/** Functions, because requests/ is to the right. */
 export interface RequestSource {
   open(): Promise<readonly RequestFact[]>;
   /** Newest first. */
   endedSince(at: number): Promise<readonly RequestFact[]>;
   reviews(): Promise<readonly ReviewFact[]>;
-  /** Consoles that were opened from here and are still good. */
+  /** Opened through Gatehouse and not expired. */
   consoles(now: number): Promise<readonly ConsoleFact[]>;
-  /** Whether a request of ours that was sent is open on this VM or its project, or ended after `since` (ms). */
+  /** Whether a sent request is open on this VM or its project, or ended after `since` (ms). */
   touched(vm: { id: string; projectId: string }, since: number): Promise<boolean>;
 }
 
-/** Everything a digest is made of. What could not be read is undefined, and named in `unread`: never an empty list. */
+/** What could not be read is undefined and named in `unread`: never an empty list. */
 export interface Facts {
   now: number;
-  /** What changed is told from here on. */
+  /** Changes are reported from here on. */
   since: number;
-  vms?: readonly KnownVm[];
+  vms?: readonly KnownVm[] | undefined;
   /** Since when a VM in trouble is in its status. */
   statusSince: ReadonlyMap<string, number>;
-  refreshedAt?: number;
+  refreshedAt?: number | undefined;
   stale: boolean;
   unreadProjects: readonly string[];
-  drift?: readonly DriftRecord[];
-  open?: readonly RequestFact[];
-  ended?: readonly RequestFact[];
-  reviews?: readonly ReviewFact[];
-  /** Time of the newest snapshot we know, by VM id. */
-  newestSnapshots?: ReadonlyMap<string, number>;
+  drift?: readonly DriftRecord[] | undefined;
+  open?: readonly RequestFact[] | undefined;
+  ended?: readonly RequestFact[] | undefined;
+  reviews?: readonly ReviewFact[] | undefined;
+  /** Time of the newest known snapshot, by VM ID. */
+  newestSnapshots?: ReadonlyMap<string, number> | undefined;
   unread: readonly string[];
   /** A VM in a transition for longer is stuck. */
   stuckAfterMs: number;

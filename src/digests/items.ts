@@ -1,13 +1,11 @@
-import { isTransitional } from "../compute/settle.ts";
+import { isTransitional, isSettledVmStatus } from "../compute/compute.ts";
 import type { KnownVm } from "../inventory/inventory.ts";
 import type { ButtonSpec } from "../messages/message.ts";
 import { duration, type Markdown, md, name, when } from "../messages/text.ts";
-import { changeItems } from "./changes.ts";
 import type { Facts, RequestFact } from "./facts.ts";
-import { attestVm, showRequest, showVm, signReview } from "./line-buttons.ts";
-import { snapshotItems } from "./snapshots.ts";
+import { attestVm, showRequest, showVm, signReview, showSnapshots } from "./line-buttons.ts";
 
-/** What a digest can tell of, the most urgent first, and how one and several of a kind are called. */
+/** The most urgent first; singular and plural. */
 export const kinds = {
   error: ["VM in ERROR", "VMs in ERROR"],
   stuck: ["VM stuck", "VMs stuck"],
@@ -21,13 +19,13 @@ export const kinds = {
 
 export type Kind = keyof typeof kinds;
 
-/** One line. Only those that are shown are drawn: there may be thousands. */
+/** One line. Only shown lines are drawn: there may be thousands. */
 export interface Item {
   kind: Kind;
-  /** The same for as long as it is about the same: what is snoozed by. */
+  /** Identifies the line for snoozing. */
   key: string;
   draw(): { text: Markdown; button: ButtonSpec };
-  /** Stays until somebody has done something about it. */
+  /** Can't be snoozed. */
   isLasting?: boolean;
 }
 
@@ -87,13 +85,13 @@ function driftItems(facts: Facts): Item[] {
     const { vmId, vmName, projectName, verdict, since, reason, mark, recoveredAt } = record;
     const button = attestVm(vmId);
     if (verdict === "failed") {
-      const text = md`🔴 *${vmName}* in ${projectName}: attestation fails since ${atTime(since)}: ${reason}.`;
+      const text = md`🔴 *${vmName}* in ${projectName}: attestation has failed since ${atTime(since)}: ${reason}.`;
       return [
         { kind: "drift", key: `drift:${vmId}:${mark}:${since}`, draw: () => ({ text, button }) },
       ];
     }
     if (recoveredAt === undefined || recoveredAt <= facts.since) return [];
-    const text = md`🟢 *${vmName}* in ${projectName}: attestation had failed, and is verified again since ${atTime(recoveredAt)}.`;
+    const text = md`🟢 *${vmName}* in ${projectName}: attestation had failed; verified again since ${atTime(recoveredAt)}.`;
     return [
       { kind: "drift", key: `drift-over:${vmId}:${recoveredAt}`, draw: () => ({ text, button }) },
     ];
@@ -106,7 +104,7 @@ function unknownItems(facts: Facts): Item[] {
     kind: "unknown",
     key: `unknown:${request.id}`,
     draw: () => ({
-      text: md`❓ *${request.command}* ${name(request.target.name)}, asked by ${request.requester}: the outcome is unknown for ${ago(facts, request.changedAt)}. A person has to say it.`,
+      text: md`❓ *${request.command}* ${name(request.target.name)}, requested by ${request.requester}: outcome unknown for ${ago(facts, request.changedAt)}. Someone must record it.`,
       button: showRequest(request.id),
     }),
   }));
@@ -132,7 +130,7 @@ function approvalItems(facts: Facts): Item[] {
     draw: () => {
       const { yes = 0, required = 1, expiresAt = 0 } = request.approval ?? {};
       return {
-        text: md`✋ *${request.command}* ${name(request.target.name)}, asked by ${request.requester}, has ${yes} of ${required} ${required === 1 ? "approval" : "approvals"}, until ${when(expiresAt, "{time}")}.`,
+        text: md`✋ *${request.command}* ${name(request.target.name)}, requested by ${request.requester}, has ${yes} of ${required} ${required === 1 ? "approval" : "approvals"}, until ${when(expiresAt, "{time}")}.`,
         button: showRequest(request.id, "Show"),
       };
     },
@@ -142,3 +140,103 @@ function approvalItems(facts: Facts): Item[] {
 function oldestFirst(requests: readonly RequestFact[]): RequestFact[] {
   return requests.toSorted((a, b) => a.createdAt - b.createdAt);
 }
+
+/** Names in one line; the rest is counted. */
+const maxNames = 6;
+
+/** Failures one by one; successes grouped by command and person, the newest first. */
+function changeItems(facts: Facts): Item[] {
+  const ended = facts.ended ?? [];
+  const failed = ended.filter(({ state }) => state === "failed");
+  const groups = new Map<string, RequestFact[]>();
+  for (const request of ended) {
+    if (request.state !== "done") continue;
+    const key = `${request.command} ${request.done} ${request.requester}`;
+    groups.set(key, [...(groups.get(key) ?? []), request]);
+  }
+  return [...failed.map(failedItem), ...[...groups.values()].map(doneItem)];
+}
+
+function failedItem(request: RequestFact): Item {
+  const { id, command, target, requester, changedAt, why } = request;
+  return {
+    kind: "change",
+    key: `change:${id}`,
+    draw: () => ({
+      text: md`✖️ *${command}* ${name(target.name)} failed at ${atTime(changedAt)}, requested by ${requester}${why ? md`: ${why}` : ""}.`,
+      button: showRequest(id),
+    }),
+  };
+}
+
+function doneItem(requests: readonly RequestFact[]): Item {
+  const [newest] = requests;
+  if (!newest) throw new Error("a group has at least one");
+  const times =
+    requests.length === 1 ? "" : requests.length === 2 ? ", twice" : `, ${requests.length} times`;
+  const names = [...new Set(requests.map(({ target }) => target.name))];
+  return {
+    kind: "change",
+    key: `change:${newest.id}`,
+    draw: () => ({
+      text: md`✏️ ${newest.done} ${listed(names)} · ${newest.requester}${names.length === requests.length ? "" : times}, ${requests.length === 1 ? "" : "last "}${atTime(newest.changedAt)}`,
+      button: showRequest(newest.id),
+    }),
+  };
+}
+
+/** `a`, `b` and 3 more. */
+export function listed(names: readonly string[], most = maxNames): Markdown {
+  const shown = names.slice(0, most).map((one) => name(one));
+  const [first = md``, ...rest] = shown;
+  const together = rest.reduce((all, one) => md`${all}, ${one}`, first);
+  const more = names.length - shown.length;
+  return more > 0 ? md`${together} and ${more.toLocaleString("en-US")} more` : together;
+}
+
+/** Younger VMs need no snapshot yet. */
+const freshMs = 24 * 3600_000;
+
+/** One line on VMs with only old snapshots, one on those without. Only Gatehouse's own snapshots are known. */
+function snapshotItems({ vms, newestSnapshots, now, snapshotOldMs }: Facts): Item[] {
+  if (!vms || !newestSnapshots) return [];
+  const old: KnownVm[] = [];
+  const without: KnownVm[] = [];
+  for (const vm of vms) {
+    if (!isSettledVmStatus(vm.status) || vm.status === "ERROR") continue;
+    const at = newestSnapshots.get(vm.id);
+    if (at !== undefined && now - at > snapshotOldMs) old.push(vm);
+    if (at === undefined && !(now - Date.parse(vm.createdAt ?? "") < freshMs)) without.push(vm);
+  }
+  const oldest = old.toSorted(
+    (a, b) => (newestSnapshots.get(a.id) ?? 0) - (newestSnapshots.get(b.id) ?? 0),
+  );
+  const items: Item[] = [];
+  if (oldest[0]) items.push(itemOf("old", oldest, oldSentence(oldest, newestSnapshots, now)));
+  if (without[0]) items.push(itemOf("none", without, noneSentence(without)));
+  return items;
+}
+
+function itemOf(key: string, [first]: readonly KnownVm[], text: ReturnType<typeof md>): Item {
+  return {
+    kind: "snapshot",
+    key: `snapshots:${key}`,
+    draw: () => ({ text, button: showSnapshots(first?.id ?? "") }),
+  };
+}
+
+function oldSentence(old: readonly KnownVm[], newest: ReadonlyMap<string, number>, now: number) {
+  const age = duration(now - (newest.get(old[0]?.id ?? "") ?? now));
+  return old.length === 1
+    ? md`💾 The newest snapshot of ${listed(namesOf(old))} is ${age} old.`
+    : md`💾 ${old.length} VMs have only old snapshots, the oldest ${age}: ${listed(namesOf(old), 3)}.`;
+}
+
+function noneSentence(without: readonly KnownVm[]) {
+  const count = without.length.toLocaleString("en-US");
+  return without.length === 1
+    ? md`💾 Gatehouse knows no snapshot of ${listed(namesOf(without))}.`
+    : md`💾 Gatehouse knows no snapshot of ${count} VMs: ${listed(namesOf(without), 3)}.`;
+}
+
+const namesOf = (vms: readonly KnownVm[]) => vms.map((vm) => `${vm.projectName}/${vm.name}`);

@@ -1,6 +1,6 @@
 import type { ButtonSpec } from "../messages/message.ts";
 
-/** What stands beside a line: it runs a command, as if it had been typed. */
+/** Runs a command as if it had been typed. */
 function runs(label: string, command: string, input: Record<string, string>): ButtonSpec {
   return { label, action: `run:${command}`, value: JSON.stringify(input) };
 }

@@ -1,5 +1,5 @@
 import { countsOf, type CountChart } from "../charts/chart.ts";
-import { countByStatus } from "../commands/status-words.ts";
+import { countByStatus } from "../inventory/status-words.ts";
 import type { KnownVm } from "../inventory/inventory.ts";
 import {
   buttons,
@@ -10,37 +10,33 @@ import {
   type Message,
   section,
 } from "../messages/message.ts";
-import { duration, lines, type Markdown, md, when } from "../messages/text.ts";
-import type { Facts } from "./facts.ts";
-import { type Item, itemsOf, type Kind, kinds } from "./items.ts";
+import { duration, lines, type Markdown, md, when, mention, name } from "../messages/text.ts";
+import type { Facts, ConsoleFact, RequestFact } from "./facts.ts";
+import { type Item, itemsOf, type Kind, kinds, listed } from "./items.ts";
 import { snoozeLine } from "./line-buttons.ts";
-import { listed } from "./changes.ts";
 
-/** A digest as a message, and the picture that goes with it. */
 export interface Digest {
   message: Message;
   picture?: { chart: CountChart; altText: string };
 }
 
-export interface DigestFrame {
+interface DigestFrame {
   title: string;
-  /** Keys of lines that are quiet. */
   snoozed: ReadonlySet<string>;
   /** How late it is (ms), when it is. */
   lateMs?: number;
   /** When it was due, in words. */
   dueAt?: string;
-  /** For one person alone: a line can't be snoozed for the channel there. */
+  /** For one person: lines can't be snoozed for the channel. */
   isPrivate?: boolean;
-  /** Said above everything else. */
   intro?: Markdown;
 }
 
 /** Two blocks for each, of the 50 that a message may have. */
-const mostLines = 19;
-const mostOfKind = 6;
+const maxLines = 19;
+const maxOfKind = 6;
 
-/** The most urgent first; what doesn't fit is counted; nothing to say is one quiet line. Pure. */
+/** The most urgent first; what doesn't fit is counted; no news is one short line. Pure. */
 export function renderDigest(facts: Facts, frame: DigestFrame): Digest {
   const all = itemsOf(facts);
   const heard = all.filter(({ key, isLasting }) => isLasting === true || !frame.snoozed.has(key));
@@ -49,11 +45,11 @@ export function renderDigest(facts: Facts, frame: DigestFrame): Digest {
   const late = lateWords(frame);
   const counts = countWords(facts);
   if (heard.length === 0 && !missing && !frame.intro) {
-    const quiet = md`☀️ Nothing to report since ${sinceWords(facts)}. ${counts}`;
+    const quiet = md`☀️ Nothing new since ${sinceWords(facts)}. ${counts}`;
     const more = lines(late, snoozedWords(snoozed));
     return {
       message: message(
-        md`${frame.title}: nothing to report`,
+        md`${frame.title}: nothing new`,
         section(quiet),
         more.value === "" ? undefined : context(more),
       ),
@@ -72,9 +68,7 @@ export function renderDigest(facts: Facts, frame: DigestFrame): Digest {
       header(frame.title),
       late && context(late),
       frame.intro && section(frame.intro),
-      heard.length === 0
-        ? section(md`☀️ Nothing else to report since ${sinceWords(facts)}.`)
-        : rows,
+      heard.length === 0 ? section(md`☀️ Nothing else new since ${sinceWords(facts)}.`) : rows,
       notShown(heard, shown),
       divider,
       missing && section(missing),
@@ -88,10 +82,10 @@ export function renderDigest(facts: Facts, frame: DigestFrame): Digest {
 function chosen(items: readonly Item[]): Item[] {
   const byKind = Object.groupBy(items, ({ kind }) => kind);
   const order = (Object.keys(kinds) as Kind[]).filter((kind) => byKind[kind]);
-  let room = mostLines - order.length;
+  let room = maxLines - order.length;
   return order.flatMap((kind) => {
     const some = byKind[kind] ?? [];
-    const more = Math.min(some.length - 1, mostOfKind - 1, room);
+    const more = Math.min(some.length - 1, maxOfKind - 1, room);
     room -= more;
     return some.slice(0, 1 + more);
   });
@@ -125,7 +119,7 @@ function snoozedWords(snoozed: number): Markdown | undefined {
   return md`😴 ${snoozed} ${snoozed === 1 ? "line is" : "lines are"} snoozed here.`;
 }
 
-/** VMs whose state was read: those of projects that couldn't be read are neither counted nor zero. */
+/** VMs of unread projects are neither counted nor zero. */
 function countable({ vms, unreadProjects }: Facts): readonly KnownVm[] | undefined {
   if (!vms) return undefined;
   const unread = new Set(unreadProjects);
@@ -155,13 +149,13 @@ function pictureOf(facts: Facts): Digest["picture"] {
 function missingWords({ unread, unreadProjects, stale, refreshedAt }: Facts): Markdown | undefined {
   const parts = [
     unread.length > 0 &&
-      md`⚠️ *Could not be read:* ${unread.join(", ")}. So nothing is said about it.`,
+      md`⚠️ *Could not be read:* ${unread.join(", ")}. Not included in this digest.`,
     unreadProjects.length > 0 &&
       md`⚠️ *${unreadProjects.length} ${unreadProjects.length === 1 ? "project" : "projects"} could not be read:* ${listed(unreadProjects, 10)}. Their VMs are not counted.`,
     stale &&
       (refreshedAt === undefined
-        ? md`⚠️ *The service was not read yet*, so what is said about VMs is incomplete.`
-        : md`⚠️ *The service does not answer.* What is said about VMs was read ${when(refreshedAt, "{date_short_pretty} {time}")}.`),
+        ? md`⚠️ *The compute service has not been read yet*, so information about VMs is incomplete.`
+        : md`⚠️ *The compute service does not answer.* Information about VMs was read ${when(refreshedAt, "{date_short_pretty} {time}")}.`),
   ];
   const said = lines(...parts);
   return said.value === "" ? undefined : said;
@@ -170,4 +164,47 @@ function missingWords({ unread, unreadProjects, stale, refreshedAt }: Facts): Ma
 function ageWords({ refreshedAt, now, stale }: Facts): Markdown | undefined {
   if (refreshedAt === undefined || stale) return undefined;
   return md`Read ${duration(Math.max(1000, now - refreshedAt))} ago.`;
+}
+
+const most = 8;
+
+/** Approvals and unknown outcomes have lines of their own. */
+const underWay = new Set(["authorized", "sending", "accepted", "unclear", "not-applied"]);
+
+/** For the person who takes the shift: what runs now, then the digest with nothing snoozed. Only that person sees it. */
+export function renderHandover(
+  facts: Facts,
+  consoles: readonly ConsoleFact[] | undefined,
+): Message {
+  const running = (facts.open ?? []).filter(({ state }) => underWay.has(state));
+  const intro = lines(
+    runningWords(facts.open && running),
+    ...running.slice(0, most).map((request) => row(request, facts.now)),
+    running.length > most &&
+      md`… and ${running.length - most} more; ${name("/gatehouse jobs")} lists them.`,
+    consolesWords(consoles),
+    ...(consoles ?? [])
+      .slice(0, most)
+      .map(
+        ({ vm, by, until }) => md`• ${name(vm)}: ${mention(by)}, until ${when(until, "{time}")}`,
+      ),
+  );
+  const frame = { title: "Handover", snoozed: new Set<string>(), isPrivate: true, intro };
+  return renderDigest(facts, frame).message;
+}
+
+function runningWords(running: readonly RequestFact[] | undefined): Markdown {
+  if (!running) return md`*Running:* could not be read.`;
+  return running.length === 0 ? md`*Running:* nothing.` : md`*Running:*`;
+}
+
+function row({ command, target, requester, state, createdAt }: RequestFact, now: number): Markdown {
+  return md`• ${command} ${name(target.name)}: ${state} for ${duration(Math.max(1000, now - createdAt))}, requested by ${requester}`;
+}
+
+function consolesWords(consoles: readonly ConsoleFact[] | undefined): Markdown {
+  if (!consoles) return md`*Consoles:* could not be read.`;
+  return consoles.length === 0
+    ? md`*Consoles open:* none that Gatehouse opened.`
+    : md`*Consoles open:*`;
 }

@@ -1,26 +1,29 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
-import type { Compute } from "../compute/compute.ts";
+import type { Compute, Vm } from "../compute/compute.ts";
+import { within } from "../deadline.ts";
 import { messageOf, UserError } from "../errors.ts";
-import type { Log } from "../log.ts";
-import type { RedisClient } from "../redis.ts";
-import type { Inventory } from "./inventory.ts";
-import { createKnown } from "./known.ts";
-import { takeNote } from "./note.ts";
+import type { Log } from "../log/log.ts";
+import type { RedisClient } from "../redis/redis.ts";
+import type { Inventory, KnownVm, Seen } from "./inventory.ts";
+import { type Rounds, startRounds } from "../redis/rounds.ts";
+import { createKnown, type Known } from "./known.ts";
 import { readEverything } from "./refresh.ts";
-import { createReplica } from "./replica.ts";
-import { createStore } from "./store.ts";
+import { createReplica, type Replica } from "./replica.ts";
+import { createSeeker } from "./seek.ts";
+import { createInventoryStore } from "./store.ts";
+import { contentsOf } from "./packing.ts";
 
 const leaseMs = 30_000;
-/** How old an answer may be: Redis is asked at most this often, and nobody waits for it. */
+/** Redis is read at most this often, in the background. */
 const lookEveryMs = 500;
 const lookInBackgroundMs = 2_000;
 /** A slash command's answer is due in three seconds. */
 const patienceMs = 2_000;
 const didYouMean = 5;
-/** After a failure the service is asked again sooner, but not at once. */
+/** After a failure the service is read again sooner, but not at once. */
 const retryAfterMs = 10_000;
-/** A refresh that takes this many times its interval leaves the rest unread; less than a minute is never too long. */
+/** A refresh that takes this many intervals, and at least a minute, leaves the rest unread. */
 const lateAfterIntervals = 5;
 
 export interface InventoryOptions {
@@ -32,20 +35,18 @@ export interface InventoryOptions {
   refreshMs: number;
   /** Calls to the service at a time. */
   concurrency?: number;
-  /** Milliseconds since the epoch, for `refreshedAt` and what counts as stale. */
-  now?: () => number;
 }
 
 /**
- * The inventory of all processes. One of them, whoever holds the lease, reads the service and writes what changed to
- * Redis; each keeps a copy in memory and answers from it, so that a lookup waits for nothing once the copy is there.
+ * The process with the lease reads the service and writes what changed to Redis; every process keeps a copy in memory and
+ * answers from it without waiting.
  */
 export function createInventory(options: InventoryOptions): Inventory {
-  const { compute, log, refreshMs, concurrency = 8, now = Date.now } = options;
-  const store = createStore(options.redis, options.key);
+  const { compute, log, refreshMs, concurrency = 8 } = options;
+  const store = createInventoryStore(options.redis, options.key);
   const known = createKnown();
   const replica = createReplica({ store, known, log });
-  const timers = new Set<NodeJS.Timeout>();
+  const rounds: Rounds[] = [];
   let lookedAt = -Infinity;
   const closing = new AbortController();
   let refreshing: Promise<boolean> | undefined;
@@ -61,7 +62,7 @@ export function createInventory(options: InventoryOptions): Inventory {
     }
   }
 
-  /** Takes over what others wrote, a moment later. Only who knows nothing at all yet waits, and not for long. */
+  /** Syncs in the background. Only the first sync is waited for, and briefly. */
   async function freshen(): Promise<void> {
     if (!isReady()) await becomeReady(performance.now() + patienceMs);
     else if (!closing.signal.aborted && performance.now() - lookedAt >= lookEveryMs) void look();
@@ -71,12 +72,7 @@ export function createInventory(options: InventoryOptions): Inventory {
     const goesOn = () => !closing.signal.aborted && !isReady() && performance.now() < until;
     while (goesOn()) {
       const pause = delay(50, undefined, { ref: false });
-      // oxlint-disable-next-line no-await-in-loop -- looks again until it is there
-      await Promise.race([
-        look(),
-        delay(Math.max(0, until - performance.now()), undefined, { ref: false }),
-      ]);
-      // oxlint-disable-next-line no-await-in-loop
+      await within(until - performance.now(), look(), () => undefined);
       if (!isReady()) await pause;
     }
   }
@@ -85,8 +81,8 @@ export function createInventory(options: InventoryOptions): Inventory {
     await freshen();
     if (isReady()) return known;
     throw new UserError(
-      "I don't know the VMs yet: I am still reading the list from the service.",
-      "Try again in a moment. If this stays, `/gatehouse status` says what is wrong.",
+      "The VMs aren't known yet: Gatehouse is still reading the list from the compute service.",
+      "Try again in a moment. If this continues, `/gatehouse status` says what is wrong.",
     );
   }
 
@@ -111,8 +107,9 @@ export function createInventory(options: InventoryOptions): Inventory {
         isLate: () => performance.now() > late,
       });
       if (result) {
-        const recentMs = (result.failed ? Math.min(refreshMs, retryAfterMs) : refreshMs) * 0.8;
-        ended = { ...result, refreshedAt: now(), recentMs };
+        // A round starts after three quarters of its interval at the earliest: it must not find the last one recent
+        const recentMs = (result.failed ? Math.min(refreshMs, retryAfterMs) : refreshMs) * 0.75;
+        ended = { ...result, refreshedAt: Date.now(), recentMs };
         replica.ended(ended);
         known.tidy();
         log.debug("inventory.refreshed", {
@@ -128,30 +125,28 @@ export function createInventory(options: InventoryOptions): Inventory {
     }
   }
 
-  function every(ms: number, work: () => Promise<unknown>): void {
-    const again = async (): Promise<void> => {
-      await work();
-      if (closing.signal.aborted) return;
-      const timer = setTimeout(
-        () => {
-          timers.delete(timer);
-          void again();
-        },
-        ms * (0.9 + Math.random() * 0.2),
-      );
-      timers.add(timer.unref());
-    };
-    void again();
-  }
-
   /** One at a time in this process too. */
   function refreshOnce(force: boolean): Promise<boolean> {
     refreshing ??= refresh(force).finally(() => (refreshing = undefined));
     return refreshing;
   }
 
+  const note = (seen: Seen) => takeNote(seen, known, replica);
+  const { seek, seekMatching, upToDate } = createSeeker({
+    compute,
+    known,
+    note,
+    refreshMs,
+    noteVms: (projectId, vms) =>
+      replica.change(projectId, (now) => now && contentsOf(now.project, vms)),
+    async refresh() {
+      await refreshing?.catch(() => undefined);
+      return refreshOnce(true);
+    },
+  });
+
   return {
-    async findVm(words) {
+    async findVm(words, { onlyKnown = false } = {}) {
       const name = words.trim();
       if (!isReady()) await look();
       const byId = known.vm(name); // an id can't become ambiguous by what is not known yet
@@ -160,15 +155,23 @@ export function createInventory(options: InventoryOptions): Inventory {
         return { found: byId };
       }
       const all = await knowing();
+      const isKnown = () => all.findVm(name) !== undefined;
+      if (!onlyKnown && !isKnown()) await seek("vm", name, isKnown);
       return all.findVm(name) ?? { unknown: all.suggestVms(name, didYouMean) };
     },
-    async findProject(words) {
+    async findProject(words, { onlyKnown = false } = {}) {
+      const name = words.trim();
       const all = await knowing();
-      return (
-        all.findProject(words.trim()) ?? { unknown: all.suggestProjects(words.trim(), didYouMean) }
-      );
+      const isKnown = () => all.findProject(name) !== undefined;
+      if (!onlyKnown && !isKnown()) await seek("project", name, isKnown);
+      return all.findProject(name) ?? { unknown: all.suggestProjects(name, didYouMean) };
     },
-    matchVms: async (glob) => (await knowing()).matchVms(glob.trim()),
+    async matchVms(glob) {
+      const all = await knowing();
+      await seekMatching(glob.trim());
+      return all.matchVms(glob.trim());
+    },
+    upToDate,
     async suggestVms(typed, most = 10) {
       await freshen();
       return known.suggestVms(typed.trim(), most);
@@ -179,13 +182,13 @@ export function createInventory(options: InventoryOptions): Inventory {
     },
     vms: async (filter) => (await knowing()).vms(filter),
     projects: async () => (await knowing()).projects(),
-    note: (seen) => takeNote(seen, known, replica),
+    note,
     async state() {
       if (isReady()) await freshen();
       else await look();
       const { refreshedAt, failed, unread } = replica.head();
-      // Three intervals: one is the normal age, one a refresh that fails, one the time a long refresh takes
-      const isOverdue = refreshedAt === undefined || now() - refreshedAt > 3 * refreshMs;
+      // Three intervals: the normal age, a failed refresh, and the time of a long one
+      const isOverdue = refreshedAt === undefined || Date.now() - refreshedAt > 3 * refreshMs;
       return {
         refreshedAt,
         stale: failed || isOverdue || !replica.isReachable(),
@@ -195,18 +198,55 @@ export function createInventory(options: InventoryOptions): Inventory {
     },
     refresh: () => refreshOnce(true),
     start() {
-      every(Math.min(refreshMs, retryAfterMs), () =>
-        refreshOnce(false).catch((error: unknown) =>
-          log.warn("inventory.refresh-broke", { reason: messageOf(error) }),
-        ),
+      const tryEveryMs = Math.min(refreshMs, retryAfterMs);
+      rounds.push(
+        startRounds("inventory-refresh", tryEveryMs, () => refreshOnce(false), log),
+        startRounds("inventory-look", lookInBackgroundMs, look, log),
       );
-      every(lookInBackgroundMs, look);
+      for (const round of rounds) void round.now();
     },
     async close() {
       closing.abort();
-      for (const timer of timers) clearTimeout(timer);
-      // A call to the service may take long to end: what comes after it no longer writes
-      await Promise.race([refreshing?.catch(() => false), delay(1_000, undefined, { ref: false })]);
+      // A call to the service may outlast this; nothing is written after it
+      const ended = Promise.allSettled([refreshing, ...rounds.map((round) => round.close())]);
+      await within(1_000, ended, () => undefined);
     },
   };
+}
+
+/**
+ * A VM of an unknown project waits for the next refresh: without the project's name it can't be shown. Never rejects: when
+ * Redis is unavailable, this process knows it and the next refresh tells the others.
+ */
+async function takeNote(seen: Seen, known: Known, replica: Replica): Promise<void> {
+  const { vm, project, goneVmId, goneProjectId } = seen;
+  if (project) {
+    await replica.change(project.id, (now) =>
+      contentsOf({ ...now?.project, ...project }, now?.vms ?? []),
+    );
+  }
+  if (vm) {
+    const before = known.vm(vm.id);
+    if (before && before.projectId !== vm.projectId) await dropVm(vm.id, before.projectId, replica);
+    await replica.change(
+      vm.projectId,
+      (now) => now && contentsOf(now.project, merged(vm, now.vms)),
+    );
+  }
+  if (goneVmId !== undefined) {
+    const projectId = known.vm(goneVmId)?.projectId;
+    if (projectId !== undefined) await dropVm(goneVmId, projectId, replica);
+  }
+  if (goneProjectId !== undefined) await replica.change(goneProjectId, () => undefined);
+}
+
+async function dropVm(vmId: string, projectId: string, replica: Replica): Promise<void> {
+  const others = (vms: readonly KnownVm[]) => vms.filter(({ id }) => id !== vmId);
+  await replica.change(projectId, (now) => now && contentsOf(now.project, others(now.vms)));
+}
+
+/** What a record omits stays as it was. */
+function merged(vm: Vm, vms: readonly KnownVm[]): (KnownVm | Vm)[] {
+  const before = vms.find(({ id }) => id === vm.id);
+  return before ? vms.map((old) => (old === before ? { ...old, ...vm } : old)) : [...vms, vm];
 }

@@ -1,6 +1,6 @@
-import type { Project, Vm } from "../compute/compute.ts";
+import type { Project, Specs, Vm } from "../compute/compute.ts";
 
-/** A VM as the inventory remembers it: what resolving, lists and pick-lists need. */
+/** What resolving, lists, and pick-lists need. */
 export interface KnownVm {
   id: string;
   name: string;
@@ -9,7 +9,7 @@ export interface KnownVm {
   status: string;
   region?: string;
   createdAt?: string;
-  specs?: { cpu?: number; memory?: number; disk?: number };
+  specs?: Specs;
 }
 
 export interface KnownProject {
@@ -23,15 +23,22 @@ export interface KnownProject {
 
 export type Found<T> =
   | { found: T }
-  /** More than one bears that name: the person picks, there is no default. */
+  /** Several have that name: the person picks, there is no default. */
   | { ambiguous: readonly T[] }
-  /** None does: these are the nearest, for "did you mean". */
+  /** The nearest names, for "did you mean". */
   | { unknown: readonly T[] };
+
+export interface Seen {
+  vm?: Vm;
+  project?: Project;
+  goneVmId?: string;
+  goneProjectId?: string;
+}
 
 export interface InventoryState {
   /** When the last complete refresh ended (ms), undefined before the first. */
   refreshedAt: number | undefined;
-  /** The last refresh failed or is overdue: what is shown may be old. */
+  /** The last refresh failed or is overdue. */
   stale: boolean;
   vms: number;
   projects: number;
@@ -39,26 +46,29 @@ export interface InventoryState {
   unread: readonly string[];
 }
 
-/** Names of projects and VMs, in Redis, the same for all processes; answers come from memory. */
+/** Names of projects and VMs, shared through Redis; answers come from memory. */
 export interface Inventory {
-  /** By id, name or `project/name`. Exact only: suggestions never resolve. */
-  findVm(words: string): Promise<Found<KnownVm>>;
-  findProject(words: string): Promise<Found<KnownProject>>;
+  /**
+   * By id, name or `project/name`. Exact only: suggestions never resolve. What isn't known is looked for in the compute
+   * service first, unless `onlyKnown`.
+   */
+  findVm(words: string, options?: { onlyKnown?: boolean }): Promise<Found<KnownVm>>;
+  findProject(words: string, options?: { onlyKnown?: boolean }): Promise<Found<KnownProject>>;
+  /**
+   * Waits until what was there at the call is known, for 1.5 s at most unless `patience` (ms) says otherwise. A large fleet is
+   * only read anew with `evenLarge`.
+   */
+  upToDate(options?: { patience?: number; evenLarge?: boolean }): Promise<void>;
   /** VMs whose name, or `project/name` when the glob holds a slash, matches; `*` and `?` only. */
   matchVms(glob: string): Promise<readonly KnownVm[]>;
   suggestVms(typed: string, most?: number): Promise<readonly KnownVm[]>;
   suggestProjects(typed: string, most?: number): Promise<readonly KnownProject[]>;
   vms(filter?: { projectId?: string; status?: string }): Promise<readonly KnownVm[]>;
   projects(): Promise<readonly KnownProject[]>;
-  /** Takes over what was just read, so that lists are right without waiting for the next refresh. */
-  note(seen: {
-    vm?: Vm;
-    project?: Project;
-    goneVmId?: string;
-    goneProjectId?: string;
-  }): Promise<void>;
+  /** Adds what was just read, before the next refresh. */
+  note(seen: Seen): Promise<void>;
   state(): Promise<InventoryState>;
-  /** Reads everything from the service now, if no other process is doing so. True when it ran to the end. */
+  /** Reads everything from the service now, unless another process is doing so. True when it completed. */
   refresh(): Promise<boolean>;
   /** Refreshes in the background until closed. */
   start(): void;

@@ -1,22 +1,21 @@
 import type { Project, Vm } from "../compute/compute.ts";
 import type { Found, KnownProject, KnownVm } from "./inventory.ts";
-import { fold } from "./fold.ts";
-import { compileGlob } from "./glob.ts";
+import { fold, compileGlob } from "../text/glob.ts";
 import { createNameIndex, type NameIndex } from "./name-index.ts";
-import { type Contents, isSameProject, isSameVm } from "./packing.ts";
+import { byName, type Contents, isSameProject, isSameVm } from "./packing.ts";
 
-/** What this process knows of one project. A new object at each change: whoever holds one can tell that it changed. */
-export interface Entry {
+/** What this process knows of one project. A new object at each change, so that changes show by identity. */
+interface Entry {
   contents: Contents;
   /** Its version in Redis, 0 when it isn't there. */
   version: number;
-  /** Redis has something else: the last write of this did not get through. */
+  /** Not yet written to Redis. */
   dirty: boolean;
-  /** The service's answer that said just this (`vmsUnless`); undefined when it isn't known or was more than one. */
+  /** Hash of the service's single answer that said this (`vmsUnless`). */
   mark?: string | undefined;
 }
 
-/** Everything known, in memory, with the indexes that answer from it. No promises in here. */
+/** Everything known, in memory, with its indexes. Synchronous. */
 export type Known = ReturnType<typeof createKnown>;
 
 export function createKnown() {
@@ -46,7 +45,7 @@ export function createKnown() {
     if (before) forget(before.vms, project.id, new Set(vms.map((vm) => vm.id)));
   }
 
-  /** A VM that another project lists by now stays known. */
+  /** A VM that another project now lists stays known. */
   function forget(vms: readonly KnownVm[], projectId: string, except: ReadonlySet<string>): void {
     for (const { id } of vms) {
       const now = vmsById.get(id);
@@ -68,11 +67,7 @@ export function createKnown() {
   /** By project name. */
   function inOrder(): readonly Entry[] {
     ordered ??= [...entries.values()].toSorted((a, b) =>
-      a.contents.project.name < b.contents.project.name
-        ? -1
-        : a.contents.project.name > b.contents.project.name
-          ? 1
-          : 0,
+      byName(a.contents.project, b.contents.project),
     );
     return ordered;
   }
@@ -81,7 +76,7 @@ export function createKnown() {
   const projectsNamed = (name: string) =>
     pick(projectNames.idsOf(name), (id) => entries.get(id)?.contents.project);
 
-  /** All VMs that `words` may mean when case is left aside, as a name or as `project/name`. */
+  /** All VMs that `words` may mean, ignoring case, as a name or as `project/name`. */
   function vmsMeant(words: string): { vm: KnownVm; exact: boolean }[] {
     const meant = vmsNamed(words).map((vm) => ({ vm, exact: vm.name === words }));
     for (let slash = words.indexOf("/"); slash !== -1; slash = words.indexOf("/", slash + 1)) {
@@ -108,7 +103,7 @@ export function createKnown() {
       projectNames.tidy();
     },
 
-    /** Whether a project was read just as it is known: what most reads of a refresh say. */
+    /** Whether a project was read unchanged. */
     agrees(project: Project, vms: readonly Vm[]): boolean {
       const contents = entries.get(project.id)?.contents;
       if (!contents || contents.vms.length !== vms.length) return false;
@@ -118,7 +113,7 @@ export function createKnown() {
       );
     },
 
-    /** Undefined when nothing bears the words. An id beats every name, so that no name can pose as an id. */
+    /** An ID beats every name, so that no name can pose as an ID. */
     findVm(words: string): Found<KnownVm> | undefined {
       const byId = vmsById.get(words);
       if (byId) return { found: byId };

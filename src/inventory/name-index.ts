@@ -1,26 +1,29 @@
-import { fold } from "./fold.ts";
-import { oneSlipAway, slipsAllowed, slipsBetween } from "./near.ts";
+import { fold } from "../text/glob.ts";
+import { editDistance } from "../text/nearest.ts";
 
-/** New names wait in a small set until they are worth sorting in: a burst of them must not block the process. */
+/** New names wait in a small set before they are sorted in: a burst must not block the process. */
 const sortInAt = 8192;
 const tidyAt = 256;
-/** Substring hits looked at before the best are taken. */
+/** Substring hits considered before the best are taken. */
 const hitsWanted = 200;
-/** Names that begin alike stand together when sorted: these many to each side are compared slip by slip. */
-const neighbours = 100;
+/** Sorted names to each side that are compared by edit distance. */
+const neighbors = 100;
 const alphabetSize = 64;
+/** Shorter names get no guesses: one typo makes them something else. */
+const shortestToGuess = 3;
+/** Longer names have too many variants to try. */
+const longestToGuess = 64;
 
-/** Which ids bear which names, case aside. Finding is exact; `containing` and `near` only ever suggest. */
+/** IDs by name, ignoring case. `containing` and `near` only suggest. */
 export interface NameIndex {
   add(name: string, id: string): void;
   remove(name: string, id: string): void;
-  /** Ids of all that bear the name, case aside. */
   idsOf(name: string): readonly string[];
-  /** Folded names that begin with, then that hold what was typed: beginnings of words first. */
+  /** Folded names that begin with, then that contain what was typed: beginnings of words first. */
   containing(typed: string, most: number): string[];
-  /** Folded names that are a slip or two away. */
+  /** Folded names that are one or two typos away. */
   near(typed: string, most: number): string[];
-  /** Sorts new names in. Worth calling after a batch of changes. */
+  /** Sorts new names in; call it after a batch of changes. */
   tidy(): void;
 }
 
@@ -122,15 +125,15 @@ export function createNameIndex(): NameIndex {
     near(typed, most) {
       const wanted = fold(typed);
       const found = new Set<string>();
-      const allowed = slipsAllowed(wanted);
+      const allowed = allowedDistance(wanted);
       if (allowed === 0) return [];
       for (const variant of oneSlipAway(wanted, [...alphabet].join("")))
         if (ids.has(variant)) found.add(variant);
       const place = placeOf(wanted);
-      const around = sorted.slice(Math.max(0, place - neighbours), place + neighbours);
-      for (const name of [...around, ...[...fresh].slice(-neighbours)]) {
+      const around = sorted.slice(Math.max(0, place - neighbors), place + neighbors);
+      for (const name of [...around, ...[...fresh].slice(-neighbors)]) {
         if (found.size >= most) break;
-        if (slipsBetween(wanted, name, allowed) <= allowed && ids.has(name)) found.add(name);
+        if (editDistance(wanted, name, allowed) <= allowed && ids.has(name)) found.add(name);
       }
       return [...found].slice(0, most);
     },
@@ -177,4 +180,29 @@ function firstWhere(length: number, holds: (index: number) => boolean): number {
 function beginsWord(name: string, typed: string): boolean {
   const at = name.indexOf(typed);
   return at === 0 || (at > 0 && "-_. /".includes(name.charAt(at - 1)));
+}
+
+/** How many typos are allowed. */
+function allowedDistance(typed: string): number {
+  if (typed.length < shortestToGuess) return 0;
+  return typed.length < 6 ? 1 : 2;
+}
+
+/**
+ * Everything one typo away: a character too many, missing, wrong, or two swapped (https://norvig.com/spell-correct.html).
+ * The cost doesn't depend on the number of names.
+ */
+export function* oneSlipAway(typed: string, alphabet: string): Generator<string> {
+  if (typed.length < shortestToGuess || typed.length > longestToGuess) return;
+  for (let at = 0; at <= typed.length; at++) {
+    const before = typed.slice(0, at);
+    const rest = typed.slice(at);
+    const after = rest.slice(1);
+    if (rest !== "") yield before + after;
+    if (after !== "") yield before + after.charAt(0) + rest.charAt(0) + after.slice(1);
+    for (const character of alphabet) {
+      if (rest !== "") yield before + character + after;
+      yield before + character + rest;
+    }
+  }
 }

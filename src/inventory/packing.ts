@@ -1,21 +1,22 @@
+import { parseJson } from "../text/parse-json.ts";
 import type { Project, Specs, Vm } from "../compute/compute.ts";
 import type { KnownProject, KnownVm } from "./inventory.ts";
 
-/** One project with all its VMs: the unit that is read, stored and compared. VMs are sorted by name. Never changed in place. */
+/** One project with all its VMs, sorted by name: the unit that is read, stored, and compared. Immutable. */
 export interface Contents {
   project: KnownProject;
   vms: readonly KnownVm[];
 }
 
-/** Half a million equal strings and specs would be half the memory: equal ones are shared. Few differ, by nature. */
+/** Equal strings and specs are shared: otherwise they would take half the memory. */
 const shared = new Map<string, string>();
 const sharedSpecs = new Map<string, Specs>();
-const mostShared = 1000;
+const maxShared = 1000;
 
 function share(text: string): string {
   const known = shared.get(text);
   if (known !== undefined) return known;
-  if (shared.size < mostShared) shared.set(text, text);
+  if (shared.size < maxShared) shared.set(text, text);
   return text;
 }
 
@@ -24,7 +25,7 @@ function shareSpecs(specs: Specs): Specs {
   const known = sharedSpecs.get(key);
   if (known !== undefined) return known;
   const copy = Object.freeze({ ...specs });
-  if (sharedSpecs.size < mostShared) sharedSpecs.set(key, copy);
+  if (sharedSpecs.size < maxShared) sharedSpecs.set(key, copy);
   return copy;
 }
 
@@ -34,10 +35,12 @@ export function contentsOf(
 ): Contents {
   const known = knownProject(project);
   const all = vms.map((vm) => knownVm(vm, known));
-  return {
-    project: known,
-    vms: all.toSorted((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0)),
-  };
+  return { project: known, vms: all.toSorted(byName) };
+}
+
+/** By code unit. */
+export function byName(a: { name: string }, b: { name: string }): number {
+  return a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
 }
 
 function knownProject(project: Project | KnownProject): KnownProject {
@@ -90,8 +93,8 @@ export function isSameVm(known: KnownVm | undefined, seen: Vm, projectId: string
   );
 }
 
-/** What is stored: rows without keys, a third of the size. Equal contents pack to equal text. */
-export interface Packed {
+/** Stored as rows without keys, a third of the size. Equal contents pack to equal text. */
+interface Packed {
   project: string;
   vms: string;
 }
@@ -111,7 +114,7 @@ export function pack({ project, vms }: Contents): Packed {
   };
 }
 
-/** Undefined when it isn't what `pack` makes: better not known than wrong. */
+/** Undefined when it isn't what `pack` makes. */
 export function unpack(projectId: string, packed: Packed): Contents | undefined {
   const head = parseRow(packed.project);
   const rows = parseRow(packed.vms);
@@ -138,12 +141,8 @@ export function unpack(projectId: string, packed: Packed): Contents | undefined 
 }
 
 function parseRow(text: string): readonly unknown[] | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return Array.isArray(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = parseJson(text);
+  return Array.isArray(value) ? value : undefined;
 }
 
 const isText = (value: unknown): value is string => typeof value === "string";

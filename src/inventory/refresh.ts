@@ -1,20 +1,19 @@
 import type { Compute, Project } from "../compute/compute.ts";
 import { ComputeError } from "../compute/errors.ts";
 import { messageOf, UserError } from "../errors.ts";
-import type { Log } from "../log.ts";
+import type { Log } from "../log/log.ts";
 import type { Known } from "./known.ts";
 import { contentsOf, isSameProject } from "./packing.ts";
-import { createPool, shuffle } from "./pool.ts";
 import { isSame, type Replica } from "./replica.ts";
 
-/** More projects than this are not expected; a list that long counts as cut, so nothing is removed for its sake. */
-const mostProjects = 100_000;
-/** A project that changes while it is read is read again this often. */
-const mostReads = 3;
-/** In random order, so many failures in a row mean that nothing can be read, not that one region is away. */
+/** A list this long counts as cut, so that it removes nothing. */
+const maxProjects = 100_000;
+/** Reads of a project that changes while it is read. */
+const maxReads = 3;
+/** Failures in a row, in random order: nothing can be read, not just one region. */
 const hopeless = 50;
 
-export interface RefreshOptions {
+interface RefreshOptions {
   compute: Compute;
   known: Known;
   replica: Replica;
@@ -24,11 +23,11 @@ export interface RefreshOptions {
   token: string;
   /** The process is closing. */
   signal: AbortSignal;
-  /** It has taken so long that what is left is left unread. */
+  /** The rest stays unread. */
   isLate(): boolean;
 }
 
-export interface Refreshed {
+interface Refreshed {
   /** The list of projects could not be read, or no project could. */
   failed: boolean;
   /** Names of projects that keep what was known of them. */
@@ -36,10 +35,9 @@ export interface Refreshed {
 }
 
 /**
- * Reads every project and its VMs once, and writes what changed. While the list is on its way, the projects known from
- * last time are read already. A project is removed when the list came without it and asking for it is a 404: a list
- * whose pages shift, a list that failed, or a service that answers 404 to everything, removes nothing.
- * Undefined when it was stopped or lost its lease.
+ * Reads every project and its VMs once, and writes what changed; known projects are read while the list is still loading.
+ * A project is removed when a complete list omits it and a read of it is a 404 (decision 007). Undefined when it was
+ * stopped or lost its lease.
  */
 export async function readEverything(options: RefreshOptions): Promise<Refreshed | undefined> {
   const { compute, known, replica, log, concurrency, token, signal } = options;
@@ -51,7 +49,7 @@ export async function readEverything(options: RefreshOptions): Promise<Refreshed
   const isOver = () =>
     leaseLost || listFailed || failuresInARow >= hopeless || options.isLate() || signal.aborted;
 
-  /** False when someone else changed it meanwhile, and what they wrote is known now. */
+  /** False when another process changed it meanwhile; that is now known. */
   async function publish(
     projectId: string,
     next: ReturnType<typeof contentsOf> | undefined,
@@ -65,11 +63,10 @@ export async function readEverything(options: RefreshOptions): Promise<Refreshed
 
   async function readVms(project: Project, leave: () => void): Promise<void> {
     done.add(project.id);
-    for (let reads = 0; reads < mostReads; reads++) {
+    for (let reads = 0; reads < maxReads; reads++) {
       const before = known.entry(project.id);
       const isSameThen = before && !before.dirty && isSameProject(before.contents.project, project);
       const mark = isSameThen ? before.mark : undefined;
-      // oxlint-disable-next-line no-await-in-loop -- one after the other is the point
       const answer = await compute.projects.vmsUnless(mark, project.id, {
         signal,
         onAnswer: leave,
@@ -88,7 +85,7 @@ export async function readEverything(options: RefreshOptions): Promise<Refreshed
     }
   }
 
-  /** What can't be read stays as it was; Redis gets it too, should it have lost it. */
+  /** An unreadable project stays as it was; Redis gets it too, in case it lost it. */
   async function keep(project: Project, error: unknown): Promise<void> {
     failuresInARow += 1;
     unread.set(project.id, project.name);
@@ -101,7 +98,7 @@ export async function readEverything(options: RefreshOptions): Promise<Refreshed
       await compute.projects.get(projectId, { signal });
       return false;
     } catch (error) {
-      return isNotFound(error);
+      return error instanceof ComputeError && error.kind === "not-found";
     }
   }
 
@@ -119,9 +116,9 @@ export async function readEverything(options: RefreshOptions): Promise<Refreshed
 
   async function readList(): Promise<readonly Project[]> {
     try {
-      return await compute.projects.listAll({}, mostProjects, { signal, onPage: queue });
+      return await compute.projects.listAll(maxProjects, { signal, onPage: queue });
     } catch (error) {
-      listFailed = true; // which also stops the reading that goes on meanwhile
+      listFailed = true; // also stops the reads in progress
       if (!(error instanceof ComputeError)) throw error;
       if (!signal.aborted) log.warn("inventory.list-failed", { reason: error.message });
       return [];
@@ -147,7 +144,7 @@ export async function readEverything(options: RefreshOptions): Promise<Refreshed
 
   const inList = new Set(listed.map((project) => project.id));
   const vanished =
-    list.length < mostProjects ? before.filter((project) => !inList.has(project.id)) : [];
+    list.length < maxProjects ? before.filter((project) => !inList.has(project.id)) : [];
   const rest = createPool(concurrency, settle, isOver);
   rest.add(listed);
   rest.add(vanished);
@@ -161,7 +158,7 @@ export async function readEverything(options: RefreshOptions): Promise<Refreshed
     await (inList.has(project.id) ? rename(project) : vanish(project));
   }
 
-  /** Its VMs may have been read before the list came: the project itself may still differ. */
+  /** Its VMs may have been read before the list: the project itself may still differ. */
   async function rename(project: Project): Promise<void> {
     const entry = known.entry(project.id);
     if (!entry || (!entry.dirty && isSameProject(entry.contents.project, project))) return;
@@ -179,6 +176,79 @@ export async function readEverything(options: RefreshOptions): Promise<Refreshed
   }
 }
 
-function isNotFound(error: unknown): boolean {
-  return error instanceof ComputeError && error.kind === "not-found";
+/**
+ * Processes items, at most `width` at a time, and starts nothing more once `isOver` or after an error. `work` may call
+ * `leave` before it ends to let another item start; at most twice the width is unfinished.
+ */
+export function createPool<T>(
+  width: number,
+  work: (item: T, leave: () => void) => Promise<void>,
+  isOver: () => boolean,
+) {
+  const queue: T[] = [];
+  let next = 0;
+  let running = 0;
+  let unfinished = 0;
+  let broken: { error: unknown } | undefined;
+  let waiting: PromiseWithResolvers<void> | undefined;
+
+  const hasRoom = () => running < width && unfinished < 2 * width;
+
+  function startMore(): void {
+    while (hasRoom() && next < queue.length && !broken && !isOver()) {
+      const item = queue[next];
+      next += 1;
+      if (item !== undefined) void start(item);
+    }
+    if (unfinished > 0 || !waiting) return;
+    if (broken) waiting.reject(broken.error);
+    else waiting.resolve();
+  }
+
+  async function start(item: T): Promise<void> {
+    running += 1;
+    unfinished += 1;
+    let isHere = true;
+    const leave = () => {
+      if (isHere) running -= 1;
+      isHere = false;
+    };
+    try {
+      await work(item, () => {
+        leave();
+        startMore();
+      });
+    } catch (error) {
+      broken ??= { error };
+    }
+    leave();
+    unfinished -= 1;
+    startMore();
+  }
+
+  return {
+    add(items: Iterable<T>): void {
+      for (const item of items) queue.push(item);
+      startMore();
+    },
+    /** Resolves when nothing runs and nothing will start; rejects with the first error. */
+    drained(): Promise<void> {
+      waiting = Promise.withResolvers<void>();
+      startMore();
+      return waiting.promise;
+    },
+  };
+}
+
+function shuffle<T>(items: readonly T[]): T[] {
+  const mixed = [...items];
+  for (let last = mixed.length - 1; last > 0; last--) {
+    const other = Math.floor(Math.random() * (last + 1));
+    const kept = mixed[last];
+    const swapped = mixed[other];
+    if (kept === undefined || swapped === undefined) continue;
+    mixed[last] = swapped;
+    mixed[other] = kept;
+  }
+  return mixed;
 }

@@ -1,11 +1,11 @@
 import { messageOf } from "../errors.ts";
-import type { Log } from "../log.ts";
+import type { Log } from "../log/log.ts";
 import type { Known } from "./known.ts";
 import { type Contents, pack } from "./packing.ts";
 import type { Head, InventoryStore } from "./store.ts";
 
 /** Edits that keep meeting those of others are given up: the next refresh brings the same. */
-const mostTries = 20;
+const maxTries = 20;
 
 /** What a project is after what was just seen; undefined when it is gone, or isn't known and can't be made up. */
 type Edit = (now: Contents | undefined) => Contents | undefined;
@@ -136,7 +136,7 @@ export function createReplica({
 
   async function writeEdits(projectId: string, edits: readonly Edit[]): Promise<void> {
     try {
-      for (let tries = 0; tries < mostTries; tries++) {
+      for (let tries = 0; tries < maxTries; tries++) {
         const { version, differs } = makeEdits(projectId, edits);
         if (!differs) return;
         const count = edits.length;

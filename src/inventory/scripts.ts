@@ -87,12 +87,6 @@ if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end
 return 0
 `;
 
-/** KEYS lease; ARGV token, how long (ms) → 1 when it is still ours */
-export const renew = `
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
-return redis.call('PEXPIRE', KEYS[1], ARGV[2])
-`;
-
 /**
  * Gives the lease back, and writes how the refresh ended unless `failed` is empty.
  *

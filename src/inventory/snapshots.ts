@@ -1,4 +1,5 @@
-import type { RedisClient } from "../redis.ts";
+import type { Specs } from "../compute/compute.ts";
+import type { Keys, RedisClient } from "../redis/redis.ts";
 
 /** A snapshot as the bot remembers it: the service can't list them. */
 export interface KnownSnapshot {
@@ -14,23 +15,12 @@ export interface KnownSnapshot {
   at: number;
   /** The VM's measurement when it was taken. */
   measurement?: string;
-  specs?: { cpu?: number; memory?: number; disk?: number };
+  specs?: Specs;
   /** Taken by the bot right before a restore. */
   isSafety?: boolean;
 }
 
-export interface Snapshots {
-  /** Newest first. */
-  of(vmId: string): Promise<readonly KnownSnapshot[]>;
-  /** By id, or by a name that only one snapshot with an id bears. */
-  find(vmId: string, words: string): Promise<KnownSnapshot | undefined>;
-  /** Telling of the same one twice is harmless. */
-  remember(snapshot: KnownSnapshot): Promise<void>;
-  /** Names the VM that a snapshot id belongs to, as far as we know. */
-  ownerOf(snapshotId: string): Promise<string | undefined>;
-  /** By VM, when the newest one that can be restored was taken (ms). A VM without one isn't in it. */
-  newest(): Promise<ReadonlyMap<string, number>>;
-}
+export type Snapshots = ReturnType<typeof createSnapshots>;
 
 const readAtOnce = 200;
 
@@ -38,33 +28,35 @@ const readAtOnce = 200;
 const fieldOf = (snapshot: KnownSnapshot) =>
   snapshot.id === "" ? `named ${snapshot.name} ${snapshot.at}` : snapshot.id;
 
-export function createSnapshots(
-  redis: RedisClient,
-  key: (...parts: string[]) => string,
-): Snapshots {
+export function createSnapshots(redis: RedisClient, key: Keys) {
+  /** Newest first. */
   async function of(vmId: string): Promise<KnownSnapshot[]> {
     const all = Object.values(await redis.hgetall(key("snapshots", vmId)));
     return all.map((text) => JSON.parse(text) as KnownSnapshot).toSorted((a, b) => b.at - a.at);
   }
   return {
     of,
-    async find(vmId, words) {
+    /** By id, or by a name that only one snapshot with an id bears. */
+    async find(vmId: string, words: string): Promise<KnownSnapshot | undefined> {
       const withId = (await of(vmId)).filter(({ id }) => id !== "");
       const byId = withId.find(({ id }) => id === words);
       if (byId) return byId;
       const named = withId.filter(({ name }) => name === words);
       return named.length === 1 ? named[0] : undefined;
     },
-    async remember(snapshot) {
+    /** Telling of the same one twice is harmless. */
+    async remember(snapshot: KnownSnapshot): Promise<void> {
       const field = fieldOf(snapshot);
       // The first word stands: what is typed by hand later knows less
       await redis.hsetnx(key("snapshots", snapshot.vmId), field, JSON.stringify(snapshot));
       if (snapshot.id !== "")
         await redis.hsetnx(key("snapshot-owners"), snapshot.id, snapshot.vmId);
     },
-    ownerOf: async (snapshotId) =>
+    /** Names the VM that a snapshot id belongs to, as far as we know. */
+    ownerOf: async (snapshotId: string): Promise<string | undefined> =>
       (await redis.hget(key("snapshot-owners"), snapshotId)) ?? undefined,
-    async newest() {
+    /** By VM, when the newest one that can be restored was taken (ms). A VM without one isn't in it. */
+    async newest(): Promise<ReadonlyMap<string, number>> {
       const vmIds = [...new Set(await redis.hvals(key("snapshot-owners")))];
       const newest = new Map<string, number>();
       for (let from = 0; from < vmIds.length; from += readAtOnce) {

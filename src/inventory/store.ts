@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import * as z from "zod";
-import { defineScript, type RedisClient } from "../redis.ts";
+import { defineScript, type RedisClient } from "../redis/redis.ts";
+import { createLeases } from "../redis/lease.ts";
 import { type Contents, pack, unpack } from "./packing.ts";
 import * as scripts from "./scripts.ts";
 
@@ -33,14 +34,14 @@ export interface Head {
   unread: readonly string[];
 }
 
-export interface Changes extends Head {
+interface Changes extends Head {
   /** `changed` is all there is, not just what is new. */
   full: boolean;
   changed: ReadonlyMap<string, number>;
   gone: readonly string[];
 }
 
-export interface Verdict {
+interface Verdict {
   failed: boolean;
   refreshedAt: number;
   unread: readonly string[];
@@ -49,9 +50,9 @@ export interface Verdict {
 }
 
 /** The inventory in Redis. Every call rejects when Redis is away. */
-export type InventoryStore = ReturnType<typeof createStore>;
+export type InventoryStore = ReturnType<typeof createInventoryStore>;
 
-export function createStore(redis: RedisClient, key: (...parts: string[]) => string) {
+export function createInventoryStore(redis: RedisClient, key: (...parts: string[]) => string) {
   // The layout's version is in the name: an older process next to a newer one keeps to its own.
   const named = (name: string) => key("inventory", "v1", name);
   const head = named("head");
@@ -65,7 +66,7 @@ export function createStore(redis: RedisClient, key: (...parts: string[]) => str
   const changesSince = defineScript(redis, "inventoryChangesSince", scripts.changesSince);
   const read = defineScript(redis, "inventoryRead", scripts.read);
   const claim = defineScript(redis, "inventoryClaim", scripts.claim);
-  const renew = defineScript(redis, "inventoryRenew", scripts.renew);
+  const leases = createLeases(redis);
   const release = defineScript(redis, "inventoryRelease", scripts.release);
 
   return {
@@ -133,9 +134,8 @@ export function createStore(redis: RedisClient, key: (...parts: string[]) => str
       return Number(await claim([lease, recent], [token, `${leaseMs}`, force ? "1" : "0"])) === 1;
     },
 
-    async renew(token: string, leaseMs: number): Promise<boolean> {
-      return Number(await renew([lease], [token, `${leaseMs}`])) === 1;
-    },
+    renew: (token: string, leaseMs: number): Promise<boolean> =>
+      leases.extend(lease, token, leaseMs),
 
     /** Without a verdict the refresh was given up: the next process may start over at once. */
     async release(token: string, verdict?: Verdict): Promise<void> {

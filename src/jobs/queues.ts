@@ -1,74 +1,104 @@
 import { createHash } from "node:crypto";
-import { Queue } from "bullmq";
-import type { RedisClient } from "../redis.ts";
+import { type Job, Queue, DelayedError, Worker } from "bullmq";
+import type { RedisClient } from "../redis/redis.ts";
+import { createLeases } from "../redis/lease.ts";
+import { within } from "../deadline.ts";
+import type { Log } from "../log/log.ts";
 
 /**
- * The queue is the doorbell, not the truth: a job carries an id and nothing else, and may be lost, delivered twice or
- * removed by hand without harm, because the journal decides and the sweeper rings again.
+ * Jobs wake workers; the journal is the truth. A job carries only an ID, and may be lost, delivered twice, or removed by hand
+ * without harm: the sweep enqueues it again.
  */
 export interface Queues {
-  /** Rings for a request. Many rings are one. */
+  /** Enqueues a wake-up; duplicates collapse. */
   wake(requestId: string): Promise<void>;
-  /** Rings for a shared poll; `soon` brings a poll that is due later forward. */
-  watch(watchKey: string, soon: boolean): Promise<void>;
-  canary(workerId: string): Promise<void>;
-  /** Does it to each queue; resolves with the sum. */
-  forEach(work: (queue: Queue) => Promise<number>): Promise<number>;
+  /** Enqueues a shared poll; `soon` promotes a delayed one. */
+  watch(pollKey: string, soon: boolean): Promise<void>;
+  /** Enqueues a probe; resolves with whether this worker's last one still waits, taken by no worker. */
+  queueProbe(workerId: string): Promise<boolean>;
+  /**
+   * Requeues jobs of workers without a heartbeat; resolves with their number. BullMQ does so too, but only when its long locks
+   * expire. Should such a worker live on, its job is gone, and the journal keeps the two apart.
+   */
+  requeueOrphans(isAlive: (queueWorkerId: string) => Promise<boolean>): Promise<number>;
   ready(): Promise<void>;
   counts(): Promise<Record<string, number>>;
   close(): Promise<void>;
 }
 
-export const requestQueue = "requests";
-export const watchQueue = "watches";
+const requestQueue = "requests";
+const pollQueue = "watches";
 
-export interface RequestJob {
+interface RequestJob {
   request?: string;
-  canary?: string;
+  queueProbe?: string;
 }
 
-export interface WatchJob {
+interface PollJob {
   key: string;
 }
 
-/** Jobs leave nothing behind: a job's id must be free again when the request is rung for anew. */
-const passing = { removeOnComplete: true, removeOnFail: true, attempts: 1 } as const;
+/** A job's ID must be free again for the next wake-up. */
+const defaultJobOptions = { removeOnComplete: true, removeOnFail: true, attempts: 1 } as const;
+
+/** The rest is left to the next round. */
+const maxOrphans = 500;
 
 /** A job id may hold no colon and not be a number. */
-const watchJobId = (watchKey: string) =>
-  `watch-${createHash("sha256").update(watchKey).digest("hex").slice(0, 32)}`;
+const pollJobId = (pollKey: string) =>
+  `watch-${createHash("sha256").update(pollKey).digest("hex").slice(0, 32)}`;
 
 export function createQueues(connection: RedisClient, prefix: string): Queues {
-  const requests = new Queue<RequestJob>(requestQueue, {
-    connection,
-    prefix,
-    defaultJobOptions: passing,
-  });
-  const watches = new Queue<WatchJob>(watchQueue, {
-    connection,
-    prefix,
-    defaultJobOptions: passing,
-  });
-  for (const queue of [requests, watches]) queue.on("error", () => undefined); // the connection's own log tells of it
+  const shared = { connection, prefix, defaultJobOptions };
+  const requests = new Queue<RequestJob>(requestQueue, shared);
+  const watches = new Queue<PollJob>(pollQueue, shared);
+  for (const queue of [requests, watches]) queue.on("error", () => undefined); // the connection logs it
+
+  const leases = createLeases(connection);
+
+  async function requeueOne(
+    queue: Queue,
+    job: Job,
+    isAlive: (queueWorkerId: string) => Promise<boolean>,
+  ): Promise<boolean> {
+    const { id, name, data } = job;
+    if (id === undefined) return false;
+    const lock = `${queue.toKey(id)}:lock`;
+    const token = await connection.get(lock);
+    // BullMQ's tokens are the id of the worker and a number
+    if (token === null || (await isAlive(token.slice(0, token.lastIndexOf(":"))))) return false;
+    if (!(await leases.release(lock, token))) return false;
+    await job.remove();
+    await queue.add(name, data, { jobId: id });
+    return true;
+  }
 
   return {
     async wake(requestId) {
       await requests.add("advance", { request: requestId }, { jobId: `request-${requestId}` });
     },
-    async watch(watchKey, soon) {
-      const jobId = watchJobId(watchKey);
+    async watch(pollKey, soon) {
+      const jobId = pollJobId(pollKey);
       if (soon) {
         const waiting = await watches.getJob(jobId);
-        // Lost a race against the poll itself: then the poll has just run and goes on by itself
+        // Promotion fails when the poll has just started
         if (waiting && (await waiting.isDelayed())) await waiting.promote().catch(() => undefined);
       }
-      await watches.add("poll", { key: watchKey }, { jobId });
+      await watches.add("poll", { key: pollKey }, { jobId });
     },
-    async canary(workerId) {
-      await requests.add("canary", { canary: workerId }, { jobId: `canary-${workerId}` });
+    async queueProbe(workerId) {
+      const jobId = `canary-${workerId}`;
+      const last = await requests.getJob(jobId);
+      const waits = last !== undefined && !(await last.isActive());
+      await requests.add("canary", { queueProbe: workerId }, { jobId });
+      return waits;
     },
-    async forEach(work) {
-      return (await work(requests)) + (await work(watches));
+    async requeueOrphans(isAlive) {
+      let requeued = 0;
+      for (const queue of [requests, watches])
+        for (const job of await queue.getJobs(["active"], 0, maxOrphans - 1))
+          if (job && (await requeueOne(queue, job, isAlive))) requeued += 1;
+      return requeued;
     },
     async ready() {
       await Promise.all([requests.waitUntilReady(), watches.waitUntilReady()]);
@@ -80,4 +110,83 @@ export function createQueues(connection: RedisClient, prefix: string): Queues {
       await Promise.all([requests.close(), watches.close()]);
     },
   };
+}
+
+type Next = { is: "ended" } | { is: "wait"; ms: number };
+
+export interface Jobs {
+  /** The worker IDs in BullMQ's locks. */
+  readonly ids: readonly string[];
+  /** Starts to take jobs; the heartbeat must cover `ids` by then. */
+  begin(): void;
+  /** Stops taking jobs and waits for those that run, at most `deadlineMs`. */
+  close(deadlineMs: number): Promise<void>;
+}
+
+/** A job that must wait is put back with a delay and frees its slot. One that lost its lock may run twice: steps are idempotent. */
+export function startWorkers(options: {
+  connection: RedisClient;
+  prefix: string;
+  concurrency: number;
+  lockMs: number;
+  advance(requestId: string): Promise<Next>;
+  watch(pollKey: string, polls: number): Promise<Next>;
+  /** Called with every job: the queue moves for this process. */
+  heard(): void;
+  log: Log;
+}): Jobs {
+  const { connection, prefix, log } = options;
+  const shared = {
+    connection,
+    prefix,
+    lockDuration: options.lockMs,
+    stalledInterval: options.lockMs,
+    maxStalledCount: 5,
+    drainDelay: 1,
+    runRetryDelay: 1000,
+    autorun: false,
+  };
+
+  const requests = new Worker<RequestJob>(
+    requestQueue,
+    async (job, token) => {
+      options.heard();
+      if (job.data.request) await putBack(job, token, await options.advance(job.data.request));
+    },
+    { ...shared, concurrency: options.concurrency },
+  );
+  const watches = new Worker<PollJob>(
+    pollQueue,
+    async (job, token) =>
+      putBack(job, token, await options.watch(job.data.key, job.attemptsStarted)),
+    { ...shared, concurrency: Math.max(4, Math.ceil(options.concurrency / 2)) },
+  );
+  for (const worker of [requests, watches]) {
+    worker.on("error", (error) => log.warn("queue.error", { queue: worker.name, error }));
+    worker.on("failed", (job, error) =>
+      log.warn("queue.job-failed", { queue: worker.name, job: job?.id, error }),
+    );
+    worker.on("stalled", (job) => log.warn("queue.job-stalled", { queue: worker.name, job }));
+  }
+
+  return {
+    ids: [requests.id, watches.id],
+    begin() {
+      for (const worker of [requests, watches])
+        worker.run().catch((error: unknown) => log.error("queue.stopped", { error }));
+    },
+    async close(deadlineMs) {
+      // While Redis is unavailable, a worker never finishes closing, not even with `force`
+      await within(deadlineMs, Promise.all([requests.close(), watches.close()]), () => {
+        log.warn("queue.closed-with-work", {});
+        for (const worker of [requests, watches]) void worker.close(true).catch(() => undefined);
+      });
+    },
+  };
+}
+
+async function putBack(job: Job, token: string | undefined, next: Next): Promise<void> {
+  if (next.is === "ended") return;
+  await job.moveToDelayed(Date.now() + next.ms, token);
+  throw new DelayedError();
 }

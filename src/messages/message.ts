@@ -2,9 +2,8 @@ import type { Button, ConfirmationDialog, KnownBlock, PlainTextElement } from "@
 import { escape, inert, Markdown, plain } from "./text.ts";
 
 /**
- * What the bot says, as plain data. `text` is what a notification and a screen reader read; `blocks` is what is seen.
- * The builders below keep Slack's limits (https://docs.slack.dev/reference/block-kit/blocks): what is too long is cut
- * visibly, so a message can't be refused for its size.
+ * `text` is for notifications and screen readers; `blocks` are shown. The builders below cut visibly at Slack's limits
+ * (https://docs.slack.dev/reference/block-kit/blocks), so that no message is refused for its size.
  */
 export interface Message {
   text: string;
@@ -29,20 +28,16 @@ export function plainText(text: string, most = 150): PlainTextElement {
   return { type: "plain_text", text: plain(text, most) || " ", emoji: false };
 }
 
-/** Mrkdwn never auto-links names or channels: `verbatim` is on. */
+/** `verbatim`: names and channels aren't auto-linked. */
 function mrkdwn(text: Markdown, most: number) {
   return { type: "mrkdwn" as const, text: cut(text.value, most) || " ", verbatim: true };
 }
 
-export function section(text: Markdown, accessory?: Button): KnownBlock {
-  return {
-    type: "section",
-    text: mrkdwn(text, limits.section),
-    ...(accessory ? { accessory } : {}),
-  };
+export function section(text: Markdown): KnownBlock {
+  return { type: "section", text: mrkdwn(text, limits.section) };
 }
 
-/** Label and value pairs, two columns. At most 10 are shown. */
+/** Label and value pairs in two columns; only the first 10 are shown. */
 export function fields(
   pairs: readonly (readonly [label: string, value: Markdown] | undefined)[],
 ): KnownBlock {
@@ -68,22 +63,20 @@ export function context(...texts: readonly Markdown[]): KnownBlock {
 
 export const divider: KnownBlock = { type: "divider" };
 
-/** A button. `action` names what it does, `value` holds ids only: nothing in it is authority. */
+/** `value` contains IDs only: it authorizes nothing. */
 export interface ButtonSpec {
   label: string;
   action: string;
   value: string;
   style?: "primary" | "danger";
   confirm?: ConfirmSpec;
-  url?: string;
 }
 
-/** Slack's own confirm dialog; the label of its button is the verb. A courtesy, never a proof. */
-export interface ConfirmSpec {
+/** Slack's confirm dialog. It protects from slips and proves nothing. */
+interface ConfirmSpec {
   title: string;
   text: string;
   confirm: string;
-  deny?: string;
   style?: "primary" | "danger";
 }
 
@@ -92,7 +85,7 @@ export function confirmation(spec: ConfirmSpec): ConfirmationDialog {
     title: plainText(spec.title, 100),
     text: plainText(spec.text, 300),
     confirm: plainText(spec.confirm, 30),
-    deny: plainText(spec.deny ?? "Keep as it is", 30),
+    deny: plainText("Cancel", 30),
     ...(spec.style ? { style: spec.style } : {}),
   };
 }
@@ -104,36 +97,27 @@ export function button(spec: ButtonSpec): Button {
     action_id: spec.action,
     value: spec.value.slice(0, limits.buttonValue),
     ...(spec.style ? { style: spec.style } : {}),
-    ...(spec.url ? { url: spec.url } : {}),
     ...(spec.confirm ? { confirm: confirmation(spec.confirm) } : {}),
   };
 }
 
-/** A row of buttons; action ids in one message must differ, so equal ones are numbered. Nothing when empty. */
 export function buttons(specs: readonly ButtonSpec[]): KnownBlock[] {
   if (specs.length === 0) return [];
   return [{ type: "actions", elements: specs.slice(0, limits.actions).map(button) }];
 }
 
-/**
- * Joins blocks into a message, says so when some had to be left out. Slack reads mentions in `text` too: a string is data
- * and made inert, what is Markdown stays as it is.
- */
+/** Joins blocks into a message, and counts those beyond the limit. A string as `text` is untrusted and made inert. */
 export function message(
   text: string | Markdown,
   ...blocks: readonly (KnownBlock | KnownBlock[] | undefined)[]
 ): Message {
   const all = blocks.flat().filter((block) => block !== undefined);
-  const kept =
-    all.length <= limits.blocks
-      ? all
-      : [
-          ...all.slice(0, limits.blocks - 1),
-          context(new Markdown(`… ${all.length - limits.blocks + 1} more not shown`)),
-        ];
+  const over = all.length - limits.blocks + 1;
+  if (over > 1)
+    all.splice(limits.blocks - 1, over, context(new Markdown(`… ${over} more not shown`)));
   return {
     text: cut(text instanceof Markdown ? text.value : inert(text), limits.text),
-    blocks: kept,
+    blocks: all,
   };
 }
 
@@ -142,10 +126,10 @@ export function sentence(text: Markdown): Message {
   return message(readable(text), section(text));
 }
 
-/** One cell: empty ones are not allowed. */
+/** Slack refuses empty cells. */
 const cell = (text: string) => ({ type: "raw_text" as const, text: plain(text, 120) || "–" });
 
-/** A table as Slack shows one: header cells bold, at most 100 rows and 10,000 characters; the rest is counted. */
+/** Within Slack's 100 rows and 10,000 characters. */
 export function table(
   columns: readonly string[],
   rows: readonly (readonly string[])[],
@@ -161,7 +145,16 @@ export function table(
   return { type: "table", rows: [columns.map(cell), ...shown] };
 }
 
-/** Mrkdwn as words: for notifications and screen readers. */
+/** A table, and how many rows fit: long names leave room for fewer. */
+export function shownTable(
+  columns: readonly string[],
+  rows: readonly (readonly string[])[],
+): { block: KnownBlock; shown: number } {
+  const block = table(columns, rows);
+  return { block, shown: block.type === "table" ? block.rows.length - 1 : 0 };
+}
+
+/** Mrkdwn as words, for notifications and screen readers. */
 export function readable(text: Markdown): Markdown {
   return new Markdown(
     text.value

@@ -1,14 +1,13 @@
 /**
- * Text from the service or from people is data: it can't mention, link or break out of its place.
- * Slack needs only &, < and > escaped (https://docs.slack.dev/messaging/formatting-message-text), but that leaves
- * backticks, which close a code span, *_~, which style, and characters that can't be seen, which deceive.
+ * Text from the compute service or from people can't mention, link, or style. Slack needs only &, <, and > escaped
+ * (https://docs.slack.dev/messaging/formatting-message-text), which leaves backticks, *_~, and invisible characters.
  */
 
-// Zero-width, bidi controls and line separators, and every C0/C1 control character.
+// Zero-width characters, bidi controls, line separators, and C0/C1 controls
 const unseen =
   /[\p{Cc}\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/gu;
 
-/** One line without anything invisible, cut at `most` characters (whole code points) with an ellipsis. */
+/** One line without invisible characters, cut at `most` code points with an ellipsis. */
 export function plain(value: unknown, most = 150): string {
   const text = String(value).replaceAll(/\s+/g, " ").replaceAll(unseen, "").trim();
   const points = Array.from(text);
@@ -26,13 +25,13 @@ export function escape(value: unknown, most = 150): string {
       .replaceAll(">", "&gt;")
       .replaceAll(/[`*~]/g, (c) => lookalikes[c] ?? c)
       .replaceAll(/(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])/gu, "＿")
-      // `@here` and `:emoji:` in plain mrkdwn: a word joiner after the sign keeps both inert and looks the same
+      // A word joiner, which is invisible, keeps `@here` and `:emoji:` inert
       .replaceAll(/@(?=\w)/g, "@\u2060")
       .replaceAll(/:(?!\d\d:)(?=[\w+-]+:)/g, ":\u2060")
   );
 }
 
-/** Untrusted text as Slack's `text`, line breaks kept: it can't mention or link. What is escaped already stays so. */
+/** Untrusted text as Slack's `text`, with its line breaks; what is already escaped stays so. */
 export function inert(text: string): string {
   return text
     .split("\n")
@@ -43,7 +42,7 @@ export function inert(text: string): string {
     .replaceAll(">", "&gt;");
 }
 
-/** A name in a code span: the usual dress of ids and names. */
+/** A name or an ID in a code span. */
 export function code(value: unknown, most = 150): string {
   const inner = plain(value, most)
     .replaceAll("&", "&amp;")
@@ -53,7 +52,7 @@ export function code(value: unknown, most = 150): string {
   return inner === "" ? "` `" : `\`${inner}\``;
 }
 
-/** Mrkdwn already made safe: what `md` returns and what it takes without escaping. */
+/** Safe mrkdwn: what `md` returns, and inserts without escaping. */
 export class Markdown {
   readonly value: string;
   constructor(value: string) {
@@ -64,7 +63,7 @@ export class Markdown {
   }
 }
 
-/** A mrkdwn template that escapes what is put in: md`*${vm.name}* is ${vm.status}`. */
+/** A mrkdwn template that escapes its values: md`*${vm.name}* is ${vm.status}`. */
 export function md(parts: TemplateStringsArray, ...values: readonly unknown[]): Markdown {
   let text = parts[0] ?? "";
   for (const [index, value] of values.entries()) {
@@ -74,7 +73,7 @@ export function md(parts: TemplateStringsArray, ...values: readonly unknown[]): 
   return new Markdown(text);
 }
 
-/** Escaped, with a space at either end kept: what is put in may be a part of a sentence. */
+/** Keeps a space at either end: a value may be part of a sentence. */
 function escapeInside(value: unknown): string {
   const text = String(value);
   const inner = escape(text, 3000);
@@ -82,14 +81,10 @@ function escapeInside(value: unknown): string {
   return `${/^\s/.test(text) ? " " : ""}${inner}${/\s$/.test(text) ? " " : ""}`;
 }
 
-/** Mrkdwn pieces on one line each, empty ones left out. */
+/** Mrkdwn pieces on one line each, without empty ones. */
 export function lines(...rows: readonly (Markdown | undefined | false)[]): Markdown {
-  return new Markdown(
-    rows
-      .filter((row) => row instanceof Markdown && row.value !== "")
-      .map((row) => (row as Markdown).value)
-      .join("\n"),
-  );
+  const texts = rows.map((row) => (row ? row.value : ""));
+  return new Markdown(texts.filter((text) => text !== "").join("\n"));
 }
 
 /** `name` as inline code, inside md``. */
@@ -97,20 +92,16 @@ export function name(value: unknown): Markdown {
   return new Markdown(code(value));
 }
 
-/** Mentions a person and notifies them: ids only, checked. */
+/** Mentions a person, who is notified. */
 export function mention(userId: string): Markdown {
-  return /^[UW][A-Z0-9]{2,}$/.test(userId)
-    ? new Markdown(`<@${userId}>`)
-    : new Markdown(code(userId));
+  return /^[UW][A-Z0-9]{2,}$/.test(userId) ? new Markdown(`<@${userId}>`) : name(userId);
 }
 
 export function channelLink(channelId: string): Markdown {
-  return /^[CGD][A-Z0-9]{2,}$/.test(channelId)
-    ? new Markdown(`<#${channelId}>`)
-    : new Markdown(code(channelId));
+  return /^[CGD][A-Z0-9]{2,}$/.test(channelId) ? new Markdown(`<#${channelId}>`) : name(channelId);
 }
 
-/** A time in the reader's own zone, with a UTC fallback. `at` is milliseconds since the epoch. */
+/** A time in the reader's own zone, with UTC as fallback. `at` is in milliseconds. */
 export function when(at: number, format = "{time_secs}"): Markdown {
   const fallback = `${new Date(at).toISOString().slice(11, 19)} UTC`;
   return new Markdown(`<!date^${Math.floor(at / 1000)}^${format}|${fallback}>`);
@@ -128,7 +119,7 @@ export function duration(milliseconds: number): string {
   return `${Math.floor(hours / 24)} d`;
 }
 
-/** Hints are ours and may hold code spans: everything outside them is escaped. */
+/** Hints may contain code spans; everything outside them is escaped. */
 export function hintOf(hint: string | undefined): Markdown | undefined {
   if (hint === undefined) return undefined;
   const parts = hint.split("`");
@@ -136,4 +127,27 @@ export function hintOf(hint: string | undefined): Markdown | undefined {
     (all, part, index) => (index % 2 === 1 ? md`${all}${name(part)}` : md`${all}${part}`),
     new Markdown(""),
   );
+}
+
+/** What may stand before a sign with which a formula begins, and that sign: full-width ones count in some locales. */
+const formula = /([\s"',;|]*)([=+\-@＝＋－＠]?)/gu;
+
+/**
+ * An apostrophe keeps names from being formulas (https://owasp.org/www-community/attacks/CSV_Injection): at the start of a
+ * cell, and after whatever separates lists where the reader lives, because with a semicolon there our quotes end after the
+ * first cell.
+ */
+function disarmed(text: string): string {
+  return text.replaceAll(formula, (all, before: string, sign: string, offset: number) => {
+    if (sign === "") return offset === 0 && /^[\t\r]/.test(before) ? `'${all}` : all;
+    const cut = (/^.*[,;|\t\r\n]/s.exec(before) ?? [""])[0].length;
+    if (cut === 0 && offset > 0) return all;
+    const first = offset === 0 && cut > 0 ? "'" : "";
+    return `${first}${before.slice(0, cut)}'${before.slice(cut)}${sign}`;
+  });
+}
+
+export function csv(rows: readonly (readonly string[])[]): string {
+  const cell = (text: string) => `"${disarmed(text).replaceAll('"', '""')}"`;
+  return `${rows.map((row) => row.map(cell).join(",")).join("\n")}\n`;
 }

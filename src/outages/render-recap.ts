@@ -1,24 +1,24 @@
 import { context, type Message, message, readable, section } from "../messages/message.ts";
 import { duration, lines, type Markdown, md, name, when } from "../messages/text.ts";
-import type { ChangeCommand } from "../registry/define.ts";
-import type { StoredRequest } from "../requests/record.ts";
-import { headline, symbolOf } from "../requests/render-result.ts";
-import { partNames, type Past, type RefusedByName } from "./outage.ts";
-import { retype } from "./retype.ts";
+import type { ChangeCommand, Command } from "../registry/define.ts";
+import { type StoredRequest, type RequestRecord, stateWords } from "../requests/journal/record.ts";
+import { headline, symbolOf } from "../requests/render/render-result.ts";
+import { partNames, type Past, type RefusedByName } from "./outages.ts";
+import { argumentsOf, flagName } from "../registry/arguments.ts";
 
-/** More than a phone shows at once is counted instead. */
-const mostLines = 15;
-/** A section holds 3,000 characters, and a line of ours has some hundreds. */
+/** The rest is counted. */
+const maxLines = 15;
+/** A section holds 3,000 characters; a line has some hundreds. */
 const linesPerSection = 5;
 const dayMs = 24 * 3600_000;
 
-/** What became of something that was asked for, in the order in which a recap tells of it. */
+/** In the order of a recap. */
 const outcomes = ["unknown", "failed", "did-not", "under-way", "asking", "ran"] as const;
 type Outcome = (typeof outcomes)[number];
 
 /**
- * One message for a channel after an outage: how long it was, what ran, what did not, what nobody knows. It mentions nobody:
- * whoever asked was called by the result of their own request. Undefined where there is nothing to tell.
+ * One message for a channel after an outage: how long it was, what ran, what did not, what is unknown. Without mentions: each
+ * result mentions its requester. Undefined where there is nothing to report.
  */
 export function renderRecap(
   outage: Past,
@@ -32,8 +32,8 @@ export function renderRecap(
     ...linesOfRefused(refused).map((line) => ({ is: "did-not" as const, line })),
   ].toSorted((a, b) => outcomes.indexOf(a.is) - outcomes.indexOf(b.is));
   const counts = countsOf(requests, refused.length);
-  const head = md`*${partNames[outage.part]} was away* ${span(outage)} (${duration(outage.until - outage.since)}). ${outage.part === "slack" ? "Meanwhile" : "What it met here"}: ${counts}.`;
-  const shown = told.slice(0, mostLines).map(({ line }) => line);
+  const head = md`*${partNames[outage.part]} was unavailable* ${span(outage)} (${duration(outage.until - outage.since)}). ${outage.part === "slack" ? "Meanwhile" : "Affected here"}: ${counts}.`;
+  const shown = told.slice(0, maxLines).map(({ line }) => line);
   const sections = [];
   for (let from = 0; from < shown.length; from += linesPerSection)
     sections.push(section(lines(...shown.slice(from, from + linesPerSection))));
@@ -56,7 +56,7 @@ function outcomeOf({ state, final }: Pick<StoredRequest, "state" | "final">): Ou
   return state === "done" ? "ran" : state === "failed" ? "failed" : "did-not";
 }
 
-/** `12 ran, 2 did not, 1 outcome unknown`: what ran comes first, however the lines are sorted. */
+/** `12 ran, 2 did not, 1 outcome unknown` */
 function countsOf(requests: readonly StoredRequest[], refused: number): string {
   const count = (is: Outcome) => requests.filter((request) => outcomeOf(request) === is).length;
   const [ran, failed, didNot] = [count("ran"), count("failed"), count("did-not") + refused];
@@ -66,8 +66,8 @@ function countsOf(requests: readonly StoredRequest[], refused: number): string {
     failed > 0 && `${failed} failed`,
     didNot > 0 && `${didNot} did not`,
     unknown > 0 && `${unknown} ${unknown === 1 ? "outcome" : "outcomes"} unknown`,
-    underWay > 0 && `${underWay} still under way`,
-    asking > 0 && `${asking} still ${asking === 1 ? "waits" : "wait"} for approval`,
+    underWay > 0 && `${underWay} still in progress`,
+    asking > 0 && `${asking} still waiting for approval`,
   ]
     .filter((part) => part !== false)
     .join(", ");
@@ -78,16 +78,16 @@ function lineOf(request: StoredRequest, commands: readonly ChangeCommand[]): Mar
   const id = name(record.id);
   const command = commands.find((one) => one.name === record.command);
   if (!command)
-    return md`• ${record.command} of ${name(record.target.name)}: ${request.state} · ${id}`;
+    return md`• ${record.command} of ${name(record.target.name)}: ${stateWords(request.state)} · ${id}`;
   const what = md`${command.say.verb} of ${name(record.target.name)}`;
-  const symbol = symbolOf(request);
+  const symbol = symbolOf(request, command);
   switch (outcomeOf(request)) {
     case "unknown":
-      return md`${symbol} ${what}: outcome unknown. Please look, and press on its message what happened · ${id}`;
+      return md`${symbol} ${what}: outcome unknown. Check the target, then record what happened on its message · ${id}`;
     case "asking":
       return md`${symbol} ${what} waits for approval · ${id}`;
     case "under-way":
-      return md`${symbol} ${what} is still under way${progress.why ? md`: ${progress.why}` : ""} · ${id}`;
+      return md`${symbol} ${what} is still in progress${progress.why ? md`: ${progress.why}` : ""} · ${id}`;
     case "did-not":
       return md`${symbol} ${headline(request, command)}${mayBeWanted(request) ? md` Again: ${name(retype(command, record))}` : ""} · ${id}`;
     default:
@@ -95,24 +95,49 @@ function lineOf(request: StoredRequest, commands: readonly ChangeCommand[]): Mar
   }
 }
 
-/** Nobody decided against it: it may be asked for again as it was. */
+/** No person decided against it. */
 function mayBeWanted({ state, progress }: StoredRequest): boolean {
   return state !== "denied" && progress.decidedBy === undefined;
 }
 
-/** Words can be typed again; presses and forms are only counted. */
 function linesOfRefused(refused: readonly RefusedByName[]): Markdown[] {
-  const asker = ({ name: known, userId }: RefusedByName) =>
+  const personOf = ({ name: known, userId }: RefusedByName) =>
     known === undefined ? name(userId) : md`${known}`;
-  return refused.map((ask) =>
-    ask.words === undefined
-      ? md`🚫 A press or a form of ${asker(ask)} was refused: nothing was done.`
-      : md`🚫 ${name(ask.words)} of ${asker(ask)} was refused: nothing was done.`,
+  return refused.map((interaction) =>
+    interaction.words === undefined
+      ? md`🚫 A button or form from ${personOf(interaction)} was refused: nothing was done.`
+      : md`🚫 ${name(interaction.words)} from ${personOf(interaction)} was refused: nothing was done.`,
   );
 }
 
-/** In the reader's own time: on one day without the day. */
+/** In the reader's time zone; a short outage without the date. */
 function span({ since, until }: Past): Markdown {
   const format = until - since < dayMs / 2 ? "{time}" : "{date_short_pretty}, {time}";
   return md`${when(since, format)}–${when(until, format)}`;
+}
+
+/** The command to type for a retry: `/vm resize payments/web-2 --cpu 4 --memory 16`. */
+export function retype(
+  command: Pick<Command, "name" | "args">,
+  { target, input }: Pick<RequestRecord, "target" | "input">,
+): string {
+  const words = argumentsOf(command).flatMap(
+    ({ key, target: kind, isFlag, isSwitch, isRolling }) => {
+      if (isRolling) return [];
+      if (kind !== undefined) {
+        const owner = target.kind === "vm" && target.projectName ? `${target.projectName}/` : "";
+        return [quoted(`${owner}${target.name}`)];
+      }
+      const value = input[key];
+      if (isSwitch) return value === true ? [flagName(key)] : [];
+      if (typeof value !== "string" && typeof value !== "number") return [];
+      const text = quoted(String(value));
+      return isFlag ? [flagName(key), text] : [text];
+    },
+  );
+  return [`/${command.name}`, ...words].join(" ");
+}
+
+function quoted(text: string): string {
+  return /^[^\s"'“”]+$/.test(text) ? text : `"${text.replaceAll('"', "")}"`;
 }

@@ -1,15 +1,14 @@
+import { redisTimeLua } from "../redis/redis.ts";
+
 /**
- * Outages in Lua: what any process saw is put together here, under Redis time, so that an outage is opened once and closed
- * once however many processes notice it and whichever of them die over it.
+ * Combines what all processes saw, under Redis time, so that an outage opens once and closes once.
  *
  * - `watch`    hash: `<part>:since`, `<part>:last`, `<part>:answered`, `<part>:open`, and `last`, the outage closed last
- * - `records`  hash, id → an outage that is over and not yet told of
- * - `due`      sorted set, id → when it is looked at next
+ * - `records`  hash, id → an outage that is over, recap pending
+ * - `due`      sorted set, id → when it is taken next
  */
 
-const begin = `
-local t = redis.call('TIME')
-local now = t[1] * 1000 + math.floor(t[2] / 1000)
+const begin = `${redisTimeLua}
 local function whole(n) return string.format('%.0f', n) end
 local function close(id, part, since, till, quiet)
   local record = '{"id":"' .. id .. '","part":"' .. part .. '","since":' .. whole(since) .. ',"until":' .. whole(till) .. '}'
@@ -20,8 +19,8 @@ end
 `;
 
 /**
- * What one process saw since it last reported. A failure opens an outage when failures have gone on for long enough with no
- * answer seen by anybody in between; an answer closes it once nobody has failed for a while.
+ * Takes what one process saw since its last report. Failures open an outage after long enough without an answer in any
+ * process; an answer closes it after a quiet time without a failure.
  *
  * KEYS watch, records, due   ARGV long enough (ms), quiet for (ms), longest between two failures that belong together (ms),
  *      then for each part: its name, how long ago a call failed ('' when none did), how long ago one was answered
@@ -59,11 +58,10 @@ return 1
 `;
 
 /**
- * Redis itself was away, says a process that reaches it again. Processes that were cut off at the same time speak of one outage,
- * as long as it has not been told of.
+ * Redis was unavailable to a process that reaches it again. Overlapping reports are one outage until its recap.
  *
  * KEYS watch, records, due   ARGV since when (ms ago), until when at least (ms ago), long enough (ms), quiet for (ms), prefix of the
- *      key for what was refused, how long that is kept (ms), then id and record of each refused ask
+ *      key for what was refused, how long that is kept (ms), then id and record of each refused interaction
  * → the outage's id, '' when it was too short
  */
 export const cameBack = `${begin}

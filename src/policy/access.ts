@@ -1,5 +1,5 @@
-import type { Access, Policy } from "../policy-file.ts";
-import type { CommandClass } from "../registry/define.ts";
+import type { Access, Policy } from "../config/policy-file.ts";
+import type { Command, CommandClass } from "../registry/define.ts";
 import type { Person } from "../registry/person.ts";
 
 export type AccessList = keyof Access;
@@ -12,7 +12,7 @@ export const accessLists: readonly AccessList[] = [
   "breakGlass",
 ];
 
-/** What each class of command asks for (design.md section 3). */
+/** The list that each class of command requires. */
 const listOfClass: Readonly<Record<CommandClass, AccessList>> = {
   read: "view",
   change: "operate",
@@ -22,20 +22,16 @@ const listOfClass: Readonly<Record<CommandClass, AccessList>> = {
   administer: "administer",
 };
 
-/**
- * The access lists of which one is enough to run a command; the first is the one to ask for. Administrators may view,
- * and stopping everything is never wrong: approvers may freeze too.
- */
-export function listsFor(command: { name: string; class: CommandClass }): readonly AccessList[] {
+/** The access lists of which one is enough to run a command; refusals name the first. Administrators may view. */
+export function listsFor(command: Command): readonly AccessList[] {
   const list = listOfClass[command.class];
   if (list === "view") return ["view", "administer"];
-  return command.name === "gatehouse freeze" ? ["administer", "approve"] : [list];
+  return command.kind === "read" && command.approversToo ? [list, "approve"] : [list];
 }
 
 /**
- * The access lists a person is in. Whoever isn't a full, active, human member of our team is in none, listed or not,
- * but for one case: a guest who is listed under `view` by id or group may view. `*` means members only.
- * A group that Slack doesn't know, or that wasn't looked up, is in nobody's `groups`: unknown means no.
+ * The access lists a person is in. Only full, active, human members of this team are in any, with one exception: a guest
+ * listed under `view` by ID or group may view. `*` means members only. Groups that Slack doesn't report count as no.
  */
 export function lists(policy: Policy, person: Person, ourTeamId: string): readonly AccessList[] {
   if (person.teamId !== ourTeamId || ourTeamId === "") return [];
@@ -47,25 +43,47 @@ export function lists(policy: Policy, person: Person, ourTeamId: string): readon
   });
 }
 
-/** Named by id, or by a group. */
 function isNamed(entries: readonly string[], person: Person): boolean {
   return entries.some(
     (entry) => entry !== "*" && (entry === person.id || person.groups.includes(entry)),
   );
 }
 
-export interface Entitled {
-  everyone: boolean;
-  users: readonly string[];
-  groups: readonly string[];
-}
-
 /** Who a list names. */
-export function whoMay(policy: Policy, list: AccessList): Entitled {
+export function whoMay(policy: Policy, list: AccessList) {
   const entries = [...new Set(policy.access[list])];
   return {
     everyone: entries.includes("*"),
     users: entries.filter((entry) => /^[UW]/.test(entry)),
     groups: entries.filter((entry) => entry.startsWith("S")),
   };
+}
+
+type NameOf = ((id: string) => string | undefined) | undefined;
+
+const maxNamed = 8;
+
+/** By name, or as code where none is known: a refusal notifies no one. */
+function named(entries: readonly string[], nameOf: NameOf): string {
+  const shown = entries
+    .filter((entry) => entry !== "*")
+    .slice(0, maxNamed)
+    .map((id) => nameOf?.(id)?.replaceAll("`", "'") ?? `\`${id}\``);
+  const more = entries.length - shown.length;
+  return more > 0 ? `${shown.join(", ")} and ${more} more` : shown.join(", ");
+}
+
+/** ` They can help: Alice, S02LEADS.`, or nothing when the list names no one. */
+export function andThey(begin: string, entries: readonly string[], nameOf: NameOf): string {
+  const ids = entries.filter((entry) => entry !== "*");
+  return ids.length === 0 ? "" : ` ${begin}: ${named(ids, nameOf)}.`;
+}
+
+/** How to get access, and who has it. */
+export function addToList(list: AccessList, entries: readonly string[], nameOf: NameOf): string {
+  const place = `\`access.${list}\` in gatehouse.yml`;
+  if (entries.length === 0) {
+    return `No one is listed yet: add your user ID or user group to ${place}, like \`${list}: ["S01ONCALL"]\`, and restart Gatehouse.`;
+  }
+  return `Allowed: ${named(entries, nameOf)}. To get access, have your user group added to ${place}.`;
 }

@@ -1,10 +1,11 @@
-import type { Policy } from "../policy-file.ts";
-import type { CommandClass } from "../registry/define.ts";
-import type { Target } from "../registry/target.ts";
-import { dottedName, matchesAny, matchingTarget } from "./matches.ts";
+import type { Policy } from "../config/policy-file.ts";
+import type { Operation } from "../config/policy-sense.ts";
+import { type Command, dottedName } from "../registry/define.ts";
+import { type Judged, judgedNames, type Named } from "./judged.ts";
+import { matchesAny, matchingTarget } from "./refusal.ts";
 
 export interface NeededApprovals {
-  /** How many people other than the requester have to approve; 0: it runs at once. */
+  /** How many people other than the requester must approve; 0: it runs at once. */
   required: number;
   expiresMs: number;
   /** Which entry of `approvals` decided, from 0; `default` when none matched. */
@@ -14,34 +15,23 @@ export interface NeededApprovals {
 }
 
 /**
- * The approvals that a request needs. The first entry of `approvals` that matches the command and the target decides;
- * without one, what destroys needs one approval and everything else none. Of several targets the strictest decides.
- * Reading and administering never wait for approval.
+ * The approvals that a request needs. The first matching entry of `approvals` decides; without one, destructive commands
+ * need one approval and others none. Of several names the strictest decides. Reads and administration need none.
  */
-export function approvalRule(
-  policy: Policy,
-  command: { name: string; class: CommandClass },
-  targets: readonly Target[],
-): NeededApprovals {
-  const candidates =
-    targets.length === 0
-      ? [ruleFor(policy, command)]
-      : targets.map((target) => ruleFor(policy, command, target));
-  return candidates.reduce((strictest, rule) => (isStricter(rule, strictest) ? rule : strictest));
+export function approvalRule(policy: Policy, judged: Judged): NeededApprovals {
+  const { command } = judged;
+  const [first, ...others] = judgedNames(judged).map((named) => ruleFor(policy, command, named));
+  return others.reduce(
+    (a, b) =>
+      b.required > a.required || (b.required === a.required && b.expiresMs < a.expiresMs) ? b : a,
+    first ?? ruleFor(policy, command),
+  );
 }
 
-function isStricter(a: NeededApprovals, b: NeededApprovals): boolean {
-  return a.required > b.required || (a.required === b.required && a.expiresMs < b.expiresMs);
-}
-
-function ruleFor(
-  policy: Policy,
-  command: { name: string; class: CommandClass },
-  target?: Target,
-): NeededApprovals {
+function ruleFor(policy: Policy, command: Command, target?: Named): NeededApprovals {
   const operation = dottedName(command);
   const byDefault = { index: "default", expiresMs: policy.timing.approvalExpiresMs } as const;
-  if (command.class === "read" || command.class === "administer") {
+  if (!mayNeedApproval(command)) {
     return { ...byDefault, required: 0, why: `${operation} changes nothing that needs approval` };
   }
   for (const [index, rule] of policy.approvals.entries()) {
@@ -49,8 +39,9 @@ function ruleFor(
     const { targets: globs } = rule;
     const meant = target && globs && matchingTarget(globs, target);
     if (globs && !meant) continue;
-    const on = meant ? ` on ${meant.glob}` : "";
-    const why = `approvals[${index + 1}] in gatehouse.yml asks for ${rule.required} for ${operation}${on}`;
+    const because = target?.because === undefined ? "" : ` (because of ${target.because})`;
+    const on = meant ? ` on ${meant.glob}${because}` : "";
+    const why = `approvals[${index + 1}] in gatehouse.yml requires ${rule.required} for ${operation}${on}`;
     return { required: rule.required, expiresMs: rule.expiresMs, index, why };
   }
   const destroys = command.class === "destroy";
@@ -58,7 +49,43 @@ function ruleFor(
     ...byDefault,
     required: destroys ? 1 : 0,
     why: destroys
-      ? `no entry of approvals in gatehouse.yml matches ${operation}; what destroys needs one`
+      ? `no entry of approvals in gatehouse.yml matches ${operation}; destructive commands need one approval`
       : `no entry of approvals in gatehouse.yml matches ${operation}`,
   };
+}
+
+/** Whether a rule of `approvals` can hold for it: it changes something, or opens a console. */
+export function mayNeedApproval({ kind, class: of }: Pick<Command, "kind" | "class">): boolean {
+  return kind === "change" || of === "secret";
+}
+
+/** For reading the rules of `approvals`. */
+export function operationsOf(commands: readonly Command[]): readonly Operation[] {
+  return commands.map((command) => ({
+    name: dottedName(command),
+    mayNeedApproval: mayNeedApproval(command),
+  }));
+}
+
+/** The rollback guard, because a restore can undo security fixes: why it needs one more approval, or undefined. */
+export function rollbackReason(restore: {
+  /** Undefined for an ID typed by hand. */
+  snapshot: { at: number; measurement?: string } | undefined;
+  measurementNow: string | undefined;
+  maxAgeMs: number | undefined;
+  now: number;
+}): string | undefined {
+  const { snapshot, measurementNow, maxAgeMs, now } = restore;
+  if (!snapshot) return "Gatehouse has no record of this snapshot";
+  if (
+    measurementNow !== undefined &&
+    snapshot.measurement !== undefined &&
+    snapshot.measurement !== measurementNow
+  ) {
+    return "the snapshot was taken under another measurement";
+  }
+  if (maxAgeMs !== undefined && now - snapshot.at > maxAgeMs) {
+    return "the snapshot is older than attestation.maxSnapshotAge in gatehouse.yml";
+  }
+  return undefined;
 }

@@ -1,89 +1,126 @@
-import type { Policy } from "../policy-file.ts";
+import type { Policy } from "../config/policy-file.ts";
 import type { CommandClass } from "../registry/define.ts";
-import type { Person } from "../registry/person.ts";
 import type { Target } from "../registry/target.ts";
-import { type AccessList, lists, listsFor } from "./access.ts";
-import { protection } from "./protection.ts";
-import { addToList, andThey } from "./words.ts";
+import { fold, matchesGlob } from "../text/glob.ts";
+import type { Person } from "../registry/person.ts";
+import { type Judged, judgedNames, looserPin } from "./judged.ts";
+import { type AccessList, lists, listsFor, addToList, andThey } from "./access.ts";
 
-export interface Asked {
+/** Whether a name matches one of the globs, ignoring case: `vault-*` matches `Vault-1`. */
+export function matchesAny(globs: readonly string[], name: string): boolean {
+  const folded = fold(name);
+  return globs.some((glob) => matchesGlob(fold(glob), folded));
+}
+
+/**
+ * The first glob that matches a target, and the name it matches: the target's own, or for a VM its project's. A glob with
+ * a slash means `project/name`. IDs aren't matched: `pro*` must not match every `proj-…`.
+ */
+export function matchingTarget(
+  globs: readonly string[],
+  { kind, name, projectName }: Target,
+): { glob: string; name: string } | undefined {
+  const inProject = kind === "vm" && projectName !== undefined ? projectName : undefined;
+  for (const glob of globs) {
+    const whole = glob.includes("/") && inProject !== undefined;
+    const names = whole ? [`${inProject}/${name}`, name] : [name, inProject];
+    const meant = names.find((word) => word !== undefined && matchesAny([glob], word));
+    if (meant !== undefined) return { glob, name: meant };
+  }
+  return undefined;
+}
+
+interface Protection {
+  target: Target;
+  /** The protected name in words, where it isn't the target's own. */
+  because: string | undefined;
+  /** Undefined when the project's VMs are unknown. */
+  glob: string | undefined;
+}
+
+/** Why this command must not change a target. A project without the names of its VMs counts as protected. */
+export function protection(policy: Policy, judged: Judged): Protection | undefined {
+  const { command, targets, vmNames } = judged;
+  if (policy.protect.length === 0 || command.kind === "read" || !command.protect) return undefined;
+  for (const target of targets) {
+    for (const named of judgedNames({ ...judged, targets: [target] })) {
+      const found = matchingTarget(policy.protect, named);
+      if (!found) continue;
+      const other = found.name === target.name ? undefined : found.name;
+      return { target, because: named.because ?? other, glob: found.glob };
+    }
+    if (command.on === "project" && vmNames === undefined)
+      return { target, because: undefined, glob: undefined };
+  }
+  return undefined;
+}
+
+/** `targets` are empty until they are resolved: then only the person and the channel decide. */
+export interface Asked extends Judged {
   policy: Policy;
   person: Person;
   ourTeamId: string;
-  command: { name: string; class: CommandClass };
-  /** Empty as long as they aren't looked up: then only the person and the place decide. */
-  targets: readonly Target[];
-  /** Where it was asked, empty where there is no channel. */
+  /** Empty where there is no channel. */
   channelId: string;
-  /** For `project delete`: the names of the VMs in it. Without them `protect` refuses, if there is any. */
-  vmNames?: readonly string[];
-  /** Names for ids of people and groups, for the hint. */
+  /** Skips approvals and `access.operate`. */
+  breakGlass?: boolean;
+  /** Made by Gatehouse right before what was asked for: the same right covers it. */
+  isSafety?: boolean;
+  /** Names of people and groups by ID, for the hint. */
   nameOf?: (id: string) => string | undefined;
 }
 
-/** A no, with its reason. `text` is plain; `hint` may hold code spans; neither mentions anybody. */
+/** `text` is plain; `hint` may contain code spans; neither mentions anyone. */
 export interface PolicyRefusal {
-  /** Which rule says no: a place in gatehouse.yml (`access.operate`, `protect vault-*`), or `person.guest`, `person.team`… */
+  /** The rule that refuses: a place in gatehouse.yml (`access.operate`, `protect vault-*`), or `person.guest`, `person.team`… */
   rule: string;
   text: string;
   hint: string;
-  /** User ids and group ids that could do it, or could let this person do it. */
-  whoCanHelp: readonly string[];
-  /** For `channels`: where it would be accepted. */
-  channels?: readonly string[];
 }
 
 const changes: ReadonlySet<CommandClass> = new Set(["change", "disrupt", "destroy", "secret"]);
 
-/**
- * Why a person may not run a command, or undefined when they may. The same for commands, buttons, modals and the gate
- * right before a send. Denied by default: what no rule allows is refused.
- */
+/** Why a person may not run a command, for commands, buttons, forms, and the gate before a send. Denied by default. */
 export function refusal(asked: Asked): PolicyRefusal | undefined {
-  const { policy, person, ourTeamId, command } = asked;
-  const inLists = lists(policy, person, ourTeamId);
-  const enough = listsFor(command);
-  if (!enough.some((list) => inLists.includes(list))) {
-    return personRefusal(asked) ?? listRefusal(asked, enough[0] ?? "administer");
-  }
-  return channelRefusal(asked) ?? protectRefusal(asked);
+  return accessRefusal(asked) ?? protectRefusal(asked);
 }
 
-/** Whether this person may run the command somewhere, on something: what help shows. */
+/** Who may request it, and where: known before the targets are resolved. */
+export function accessRefusal(asked: Asked): PolicyRefusal | undefined {
+  if (asked.breakGlass) return emergencyRefusal(asked);
+  if (mayRun(asked)) return channelRefusal(asked);
+  return personRefusal(asked) ?? listRefusal(asked, listsFor(asked.command)[0] ?? "administer");
+}
+
+/** Whether this person may run the command in some channel, on some target: what help shows. */
 export function mayRun(asked: Omit<Asked, "targets" | "channelId">): boolean {
   const { policy, person, ourTeamId, command } = asked;
   const inLists = lists(policy, person, ourTeamId);
   return listsFor(command).some((list) => inLists.includes(list));
 }
 
-/**
- * Why a person may not run it in an emergency, past the approvals and without being an operator. Protection holds even then;
- * where it is asked does not matter then.
- */
-export function breakGlassRefusal(asked: Asked): PolicyRefusal | undefined {
+/** Break-glass works in any channel; `protect` holds even then. */
+function emergencyRefusal(asked: Asked): PolicyRefusal | undefined {
   const { policy, person, ourTeamId, command } = asked;
   if (!lists(policy, person, ourTeamId).includes("breakGlass")) {
     return personRefusal(asked) ?? listRefusal(asked, "breakGlass");
   }
-  if (command.class !== "disrupt" && command.class !== "destroy") {
-    return {
-      rule: "access.breakGlass",
-      text: `/${command.name} can't be run with --break-glass.`,
-      hint: "It is for commands that disrupt or destroy. Run it without.",
-      whoCanHelp: [],
-    };
-  }
-  return protectRefusal(asked);
+  if (asked.isSafety || command.class === "disrupt" || command.class === "destroy")
+    return undefined;
+  return {
+    rule: "access.breakGlass",
+    text: `/${command.name} can't be run with --break-glass.`,
+    hint: "It is for commands that disrupt or destroy. Run this one without it.",
+  };
 }
 
 const kindTexts: Readonly<Record<Exclude<Person["kind"], "member">, string>> = {
   guest: "Guests can't do this from Slack.",
-  bot: "Bots and workflows can't run commands: a person has to.",
-  external: "This is for people of our own workspace.",
+  bot: "Bots and workflows can't run commands; a person must.",
+  external: "This is only for members of this workspace.",
   deactivated: "This account is deactivated.",
 };
 
-/** Who somebody is comes before any list. */
 function personRefusal({ policy, person, ourTeamId, nameOf }: Asked): PolicyRefusal | undefined {
   const isOurs = person.teamId === ourTeamId && ourTeamId !== "";
   if (person.kind === "member" && isOurs) return undefined;
@@ -91,18 +128,16 @@ function personRefusal({ policy, person, ourTeamId, nameOf }: Asked): PolicyRefu
   return {
     rule: person.kind === "member" ? "person.team" : `person.${kind}`,
     text: kindTexts[kind],
-    hint: `Full members of the workspace may, if gatehouse.yml lists them.${andThey("They can help", policy.access.operate, nameOf)}`,
-    whoCanHelp: withoutEveryone(policy.access.operate),
+    hint: `Full members of the workspace can, if gatehouse.yml lists them.${andThey("They can help", policy.access.operate, nameOf)}`,
   };
 }
 
 function listRefusal({ policy, command, nameOf }: Asked, list: AccessList): PolicyRefusal {
-  const entries = withoutEveryone(policy.access[list]);
+  const entries = [...new Set(policy.access[list])].filter((entry) => entry !== "*");
   return {
     rule: `access.${list}`,
-    text: `You may not run /${command.name}: that takes access.${list} in gatehouse.yml, and you are not in it.`,
+    text: `You can't run /${command.name}: it requires access.${list} in gatehouse.yml; you aren't listed.`,
     hint: addToList(list, entries, nameOf),
-    whoCanHelp: entries.length > 0 ? entries : withoutEveryone(policy.access.administer),
   };
 }
 
@@ -112,41 +147,46 @@ function channelRefusal({ policy, command, channelId }: Asked): PolicyRefusal | 
     return undefined;
   return {
     rule: "channels",
-    text: `/${command.name} changes something, and ${channelId === "" ? "that has to be asked in a channel" : "this channel isn't one where that is accepted"}.`,
-    hint: `It is in ${channels.map((id) => `\`${id}\``).join(", ")} (\`channels\` in gatehouse.yml).`,
-    whoCanHelp: withoutEveryone(policy.access.administer),
-    channels,
+    text: `/${command.name} changes something, so ${channelId === "" ? "it must be run in a channel" : "it can't be run in this channel"}.`,
+    hint: `Run it in ${channels.map((id) => `\`${id}\``).join(", ")} (\`channels\` in gatehouse.yml).`,
   };
 }
 
-function protectRefusal({
-  policy,
-  command,
-  targets,
-  vmNames,
-  nameOf,
-}: Asked): PolicyRefusal | undefined {
-  const found = protection(policy, command, targets, vmNames);
-  if (!found) return undefined;
-  const { target, name, glob } = found;
-  const helpers = withoutEveryone(policy.access.administer);
-  if (glob === undefined) {
-    return {
-      rule: "protect",
-      text: `I can't tell which VMs ${target.name} holds, and some may be protected. So nothing was done.`,
-      hint: "Try again in a minute.",
-      whoCanHelp: helpers,
-    };
-  }
-  const what = name === target.name ? name : `${target.name} (because of ${name})`;
+/** Why no one may change its targets with it. */
+export function protectRefusal(asked: Asked): PolicyRefusal | undefined {
+  const found = protection(asked.policy, asked);
+  if (!found) return pinRefusal(asked);
+  const { target, because, glob } = found;
+  if (glob === undefined) return unknownVms("protect", target, "protected");
+  const what = because === undefined ? target.name : `${target.name} (because of ${because})`;
   return {
     rule: `protect ${glob}`,
-    text: `${what} is protected: it is never restored, deleted, stopped, resized or renamed from Slack.`,
-    hint: `The rule is \`${glob}\` under \`protect\` in gatehouse.yml.${andThey("They may know more", policy.access.administer, nameOf)}`,
-    whoCanHelp: helpers,
+    text: `${what} is protected: it can't be created, restored, deleted, stopped, resized, or renamed from Slack.`,
+    hint: `The rule is \`${glob}\` under \`protect\` in gatehouse.yml.${andTheyKnow(asked)}`,
   };
 }
 
-function withoutEveryone(entries: readonly string[]): string[] {
-  return [...new Set(entries)].filter((entry) => entry !== "*");
+function unknownVms(rule: string, { name }: Target, state: string): PolicyRefusal {
+  return {
+    rule,
+    text: `Can't determine which VMs ${name} contains, and some may be ${state}. Nothing was done.`,
+    hint: "Try again in a minute.",
+  };
+}
+
+/** A pin holds for a name: a new one must not lead out of it. */
+function pinRefusal(asked: Asked): PolicyRefusal | undefined {
+  const found = looserPin(asked.policy, asked);
+  if (!found) return undefined;
+  const { target, vmName } = found;
+  if (vmName === undefined) return unknownVms("attestation.pins", target, "pinned");
+  return {
+    rule: "attestation.pins",
+    text: `${target.name} can't get this name: ${vmName} in it is pinned, and its pin wouldn't hold under the new name.`,
+    hint: `Pin it under the new name too: \`attestation.pins\` in gatehouse.yml.${andTheyKnow(asked)}`,
+  };
+}
+
+function andTheyKnow({ policy, nameOf }: Asked): string {
+  return andThey("They may know more", policy.access.administer, nameOf);
 }

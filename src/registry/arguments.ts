@@ -1,29 +1,25 @@
 import * as z from "zod";
+import type { Command } from "./define.ts";
 
-/**
- * The kinds of arguments a command can take. What a kind needs beyond its schema (that it names a VM, that it has no
- * place among the positionals) is zod metadata, read by the parser, the help and the pickers.
- */
+/** What an argument's schema can't say: zod metadata for the parser, help, and forms. */
 const metaSchema = z.object({
-  /** Names something that the inventory resolves. */
+  /** Resolved by the inventory. */
   target: z.enum(["vm", "project"]).exactOptional(),
   /** Only as `--key value`. */
   flagOnly: z.boolean().exactOptional(),
-  /** Says how to go over several targets; no part of what is done with each. */
+  /** An option of the rollout, not of its requests. */
   rolling: z.boolean().exactOptional(),
-  /** One word that may name several, with commas between them or as a glob. */
+  /** One word that can name several: with commas, or a glob. */
   several: z.boolean().exactOptional(),
   /** Takes all remaining words, joined by a space. */
   rest: z.boolean().exactOptional(),
   /** Chosen with type-ahead in a form. */
   picker: z.literal("snapshot").exactOptional(),
-  /** On the form, instead of the key. */
+  /** In the form, instead of the key. */
   label: z.string().exactOptional(),
-  /** In the empty field of a form. */
   placeholder: z.string().exactOptional(),
   description: z.string().exactOptional(),
 });
-export type ArgumentMeta = z.output<typeof metaSchema>;
 
 const named = z
   .string()
@@ -35,7 +31,7 @@ export function target(kind: "vm" | "project"): z.ZodString {
   return named.meta({ target: kind });
 }
 
-/** The same in one word for several: a glob, or names with commas between them. For where another word follows. */
+/** One word for one or several: a name, a glob, or names with commas. For use before another positional. */
 export function targetOrSeveral(kind: "vm"): z.ZodString {
   return z
     .string()
@@ -53,27 +49,114 @@ export function targets(kind: "vm"): z.ZodArray<z.ZodString> {
     .meta({ target: kind });
 }
 
-/** A whole number written with digits only: `1e9`, `0x10`, `-1`, `1,5` and `٣` are refused, never guessed at. */
+/** A whole number in ASCII digits: `1e9`, `0x10`, `-1`, `1,5`, and `٣` are refused. */
 export function wholeNumber(most = 1_000_000): z.ZodType<number, string> {
+  const error = `must be a whole number from 1 to ${most.toLocaleString("en-US")}`;
   return z
     .string()
-    .regex(/^[0-9]{1,7}$/, { error: `must be a whole number from 1 to ${most}, in digits` })
+    .regex(/^[0-9]{1,7}$/, { error: `${error}, in digits` })
     .transform(Number)
-    .refine((value) => value >= 1 && value <= most, {
-      error: `must be a whole number from 1 to ${most}`,
-    });
+    .refine((value) => value >= 1 && value <= most, { error });
 }
 
-/** Only as `--key value`, never by position. */
-export function flagOnly<T extends z.ZodType>(schema: T): T {
-  return schema.meta({ flagOnly: true });
-}
-
-/** How to go over several targets (`rolling.ts`). */
-export function rollingOnly<T extends z.ZodType>(schema: T): T {
-  return schema.meta({ rolling: true });
-}
-
-export function metaOf(schema: z.ZodType): ArgumentMeta {
+function metaOf(schema: z.ZodType): z.output<typeof metaSchema> {
   return metaSchema.parse(schema.meta() ?? {});
+}
+
+/** One argument, for the parser, help, and forms. */
+export interface Argument {
+  key: string;
+  schema: z.ZodType;
+  isOptional: boolean;
+  isList: boolean;
+  /** One word for one or several, with commas. */
+  isSeveral: boolean;
+  isFlag: boolean;
+  /** An option of the rollout: shown in help, not in the usage. */
+  isRolling: boolean;
+  /** Takes all remaining words. */
+  isRest: boolean;
+  /** Present or absent, without a value. */
+  isSwitch: boolean;
+  choices: readonly string[] | undefined;
+  description: string | undefined;
+  target: "vm" | "project" | undefined;
+  picker: "snapshot" | undefined;
+  label: string;
+  placeholder: string | undefined;
+}
+
+/** In the order in which they are written. */
+export function argumentsOf(command: Pick<Command, "args">): Argument[] {
+  return Object.entries(command.args.shape).flatMap(([key, schema]) => {
+    if (!(schema instanceof z.ZodType)) return [];
+    const inner = unwrap(schema);
+    const meta = { ...metaOf(inner), ...metaOf(schema) };
+    return {
+      key,
+      schema,
+      isOptional: schema.safeParse(undefined).success,
+      isList: inner instanceof z.ZodArray,
+      isSeveral: meta.several === true,
+      isFlag: meta.flagOnly === true,
+      isRolling: meta.rolling === true,
+      isRest: meta.rest === true,
+      isSwitch: inner instanceof z.ZodBoolean,
+      choices: inner instanceof z.ZodEnum ? inner.options.map(String) : undefined,
+      description: meta.description,
+      target: meta.target,
+      picker: meta.picker,
+      label: meta.label ?? labelOf(key),
+      placeholder: meta.placeholder,
+    };
+  });
+}
+
+/** The argument that names the target. */
+export function targetArgument(command: Pick<Command, "args">): Argument | undefined {
+  return argumentsOf(command).find((argument) => argument.target !== undefined);
+}
+
+/** `buildCommand` → "Build command". */
+function labelOf(key: string): string {
+  const words = key.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+  return words.slice(0, 1).toUpperCase() + words.slice(1);
+}
+
+function unwrap(schema: z.ZodType): z.ZodType {
+  let inner = schema;
+  while (
+    inner instanceof z.ZodOptional ||
+    inner instanceof z.ZodDefault ||
+    inner instanceof z.ZodPrefault
+  ) {
+    const wrapped = inner.unwrap();
+    if (!(wrapped instanceof z.ZodType)) return inner;
+    inner = wrapped;
+  }
+  return inner;
+}
+
+/** `gitUrl` is written `--git-url`. */
+export function flagName(key: string): string {
+  return `--${key.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+}
+
+/** `/vm list [project] [--status STATUS]`, with an ellipsis for arguments beyond `most` characters. */
+export function usageOf(command: Pick<Command, "name" | "args">, most = 1000): string {
+  let usage = `/${command.name}`;
+  for (const argument of argumentsOf(command)) {
+    if (argument.isRolling) continue;
+    const longer = `${usage} ${argumentUsage(argument)}`;
+    if (longer.length > most) return `${usage} …`;
+    usage = longer;
+  }
+  return usage;
+}
+
+function argumentUsage({ key, isFlag, isList, isOptional, isSwitch }: Argument): string {
+  const value = isSwitch ? "" : ` ${key.replace(/^.*(?=[A-Z])/, "").toUpperCase()}`;
+  const written = isFlag ? `${flagName(key)}${value}` : isList ? `${key.replace(/s$/, "")}…` : key;
+  if (isOptional) return `[${written}]`;
+  return isFlag ? written : `<${written}>`;
 }

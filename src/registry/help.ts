@@ -1,18 +1,20 @@
 import {
+  buttons,
+  type ButtonSpec,
   divider,
   header,
   limits,
   message,
   type Message,
-  readable,
   section,
+  sentence,
 } from "../messages/message.ts";
 import { code, lines, Markdown, md, name } from "../messages/text.ts";
-import { nearest } from "../nearest.ts";
-import type { Command, CommandClass } from "./define.ts";
-import { argumentsOf, flagName, usageOf } from "./usage.ts";
+import { nearest } from "../text/nearest.ts";
+import { type Command, type CommandClass, dottedName, verbsOf } from "./define.ts";
+import { argumentsOf, flagName, targetArgument, usageOf } from "./arguments.ts";
 
-const asks: Readonly<Record<CommandClass, string>> = {
+const interactions: Readonly<Record<CommandClass, string>> = {
   read: "",
   change: "",
   disrupt: "interrupts what runs there",
@@ -21,47 +23,105 @@ const asks: Readonly<Record<CommandClass, string>> = {
   administer: "for administrators",
 };
 
-/** Help over the commands that a person may run; with a topic (`vm`, or `vm restart`) only those, in detail. */
-export function renderHelp(commands: readonly Command[], topic = ""): Message {
+const all = "all";
+const everydayCount = 5;
+
+/**
+ * Help on the commands that a person may run: those for every day, and the others by a button. With a topic (`vm`,
+ * `vm restart`, `all`) only on those.
+ */
+export function renderHelp(
+  commands: readonly Command[],
+  topic = "",
+  exampleOf: ExampleOf = ({ example }) => example,
+): Message {
   const wanted = topic.trim().replace(/^\/+/, "").toLowerCase();
-  const one = commands.find((command) => command.name === wanted);
-  if (one) return renderOne(one);
+  const one = commands.find((command) => namesOf(command).includes(wanted));
+  if (one) return renderOne(one, exampleOf(one));
+  const help = commands.find((command) => command.kind === "read" && command.isHelp);
+  const isFirst = wanted === "" && help !== undefined && commands.length > everydayCount;
+  if (isFirst) return renderEveryday(commands, help, exampleOf);
   const shown =
-    wanted === "" ? commands : commands.filter((command) => command.name.startsWith(`${wanted} `));
+    wanted === "" || wanted === all
+      ? commands
+      : commands.filter((command) => command.name.startsWith(`${wanted} `));
   if (shown.length === 0) return noSuchTopic(wanted, commands);
-  const tip = section(
-    md`A VM or project is an id, a name, or ${name("project/name")}. ${name("/gatehouse help vm restart")} tells more about one. In a thread, write ${name("@gatehouse vm show web-1")}.`,
-  );
+  const long = shown.filter((command) => shortUsage(command).endsWith("…"));
   return message(
-    "What you may run with Gatehouse",
-    header("What you may run"),
+    "What you can run with Gatehouse",
+    header("What you can run"),
     ...rootsOf(shown).flatMap((root) => {
       const ofRoot = shown.filter((command) => command.name.startsWith(`${root} `));
       return inSections(md`*/${root}*`, ofRoot.map(line));
     }),
+    help &&
+      buttons(
+        long.map((command, index) => helpButton(help, `/${command.name} …`, command.name, index)),
+      ),
     divider,
-    tip,
+    section(namingLine(commands, exampleOf)),
   );
+}
+
+type ExampleOf = (command: Command) => string;
+
+/** As somebody may ask for it: `vm restart`, `vm reboot`. */
+function namesOf(command: Command): string[] {
+  const root = command.name.split(" ")[0] ?? "";
+  return verbsOf(command).map((verb) => `${root} ${verb}`);
+}
+
+/** Examples rather than usages: they work as they stand. */
+function renderEveryday(
+  commands: readonly Command[],
+  help: Command,
+  exampleOf: ExampleOf,
+): Message {
+  const usual = commands.toSorted((a, b) => Number(b.everyday ?? 0) - Number(a.everyday ?? 0));
+  const chosen = new Set(usual.slice(0, everydayCount));
+  const rows = commands
+    .filter((command) => chosen.has(command))
+    .map((command) => described(exampleOf(command), command));
+  return message(
+    "What you can run with Gatehouse",
+    header("What you can run"),
+    section(lines(...rows)),
+    buttons([helpButton(help, `All ${commands.length} commands`, all)]),
+    section(namingLine(commands, exampleOf)),
+  );
+}
+
+function helpButton(help: Command, label: string, topic: string, index = 0): ButtonSpec {
+  const [key = ""] = Object.keys(help.args.shape);
+  const action = `run:${dottedName(help)}:${index}`;
+  return { label, action, value: JSON.stringify({ [key]: topic }) };
+}
+
+function namingLine(commands: readonly Command[], exampleOf: ExampleOf): Markdown {
+  const one = commands.find((command) => targetArgument(command)?.isOptional === false);
+  const thread =
+    one && md` In a thread, write ${name(exampleOf(one).replace("/", "@gatehouse "))}.`;
+  return md`Name a VM or project by its ID, its name, or ${name("project/name")}. ${name("/gatehouse help vm restart")} shows details of one command.${thread ?? md``}`;
 }
 
 function noSuchTopic(wanted: string, commands: readonly Command[]): Message {
   if (commands.length === 0) {
-    const nothing = md`You may not run anything here. Whoever runs Gatehouse can add you to ${name("gatehouse.yml")}.`;
-    return message(readable(nothing), section(nothing));
+    return sentence(
+      md`You can't run anything here. The team that runs Gatehouse can add you to ${name("gatehouse.yml")}.`,
+    );
   }
   const near = nearest(wanted, [...commands.map((command) => command.name), ...rootsOf(commands)]);
   const way = near
     ? md`Did you mean ${name(`/gatehouse help ${near}`)}?`
-    : md`${name("/gatehouse help")} lists what you may run.`;
-  const text = md`There is no help on ${name(wanted.slice(0, 60))}. ${way}`;
-  return message(readable(text), section(text));
+    : md`${name("/gatehouse help")} lists what you can run.`;
+  return sentence(md`There is no help on ${name(wanted.slice(0, 60))}. ${way}`);
 }
 
 function rootsOf(commands: readonly Command[]): string[] {
   return [...new Set(commands.map((command) => command.name.split(" ")[0] ?? ""))];
 }
 
-/** Rows under a title, in as few sections as Slack's limit on their text allows. */
+/** Rows under a title, in as few sections as Slack's limit allows. */
 function inSections(title: Markdown, rows: readonly Markdown[]) {
   const full = limits.section - 100;
   const sections: Markdown[] = [];
@@ -74,26 +134,32 @@ function inSections(title: Markdown, rows: readonly Markdown[]) {
   return [...sections, open].map((text) => section(text));
 }
 
-function line(command: Command): Markdown {
-  const note = asks[command.class] === "" ? md`` : md` _(${asks[command.class]})_`;
-  return md`${name(usageOf(command, 100))} ${command.summary}${note}`;
+const shortUsage = (command: Command) => usageOf(command, 100);
+
+const line = (command: Command) => described(shortUsage(command), command);
+
+function described(words: string, command: Command): Markdown {
+  const note = interactions[command.class] === "" ? md`` : md` _(${interactions[command.class]})_`;
+  return md`${name(words)} ${command.summary}${note}`;
 }
 
-function renderOne(command: Command): Message {
+function renderOne(command: Command, example: string): Message {
   const details = argumentsOf(command).map((argument) => {
     const shown = argument.isFlag ? flagName(argument.key) : argument.key;
     const what =
       argument.description ?? (argument.choices ? `one of ${argument.choices.join(", ")}` : "");
     return md`• ${name(shown)}${argument.isOptional ? " (optional)" : ""} ${what}`;
   });
+  const aliases = namesOf(command).slice(1);
   return message(
     `${usageOf(command)}: ${command.summary}`,
     section(
       lines(
         new Markdown(code(usageOf(command), 1000)),
-        md`${command.summary}.${asks[command.class] === "" ? "" : ` It ${asks[command.class].replace(/^(shown|for)/, "is $1")}.`}`,
+        md`${command.summary}.${interactions[command.class] === "" ? "" : ` It ${interactions[command.class].replace(/^(shown|for)/, "is $1")}.`}`,
         ...details,
-        md`For example: ${name(command.example)}`,
+        aliases.length > 0 && md`Also: ${aliases.map((one) => `/${one}`).join(", ")}`,
+        md`For example: ${name(example)}`,
       ),
     ),
   );

@@ -1,27 +1,24 @@
 import { stringify } from "yaml";
-import type { Command } from "./define.ts";
-import { usageOf } from "./usage.ts";
+import type { Command, CommandClass } from "./define.ts";
+import { usageOf } from "./arguments.ts";
 
-/** Global and message shortcuts, by the callback ids that `slack/` listens to. */
+/** Global and message shortcuts, by the callback IDs that `slack/` listens to. */
 export const shortcuts = [
   {
     name: "Restart a VM…",
     type: "global",
     callback_id: "restart-vm",
-    description: "Choose a VM by typing, and restart it",
+    description: "Choose a VM and restart it",
   },
   {
     name: "Show the VMs named here",
     type: "message",
     callback_id: "show-vms",
-    description: "Looks up the VMs that this message names",
+    description: "Look up the VMs that this message names",
   },
 ] as const;
 
-/**
- * Rights in Slack, the fewest that the promises need: history and its metadata because a message whose post was not
- * answered is looked up before it is posted again.
- */
+/** History and metadata are needed to look for a message whose post was not answered before it is posted again. */
 export const botScopes = [
   "app_mentions:read",
   "channels:history",
@@ -45,9 +42,9 @@ export const botEvents = [
 ] as const;
 
 const descriptions: Readonly<Record<string, string>> = {
-  vm: "Show, start, stop, restart, resize, snapshot and restore confidential VMs",
-  project: "Show, create, update and delete projects",
-  gatehouse: "Help, approvals, what runs, the audit trail, freeze",
+  vm: "Show, start, stop, restart, resize, snapshot, and restore confidential VMs",
+  project: "Show, create, update, and delete projects",
+  gatehouse: "Help, approvals, running requests, audit trail, freeze",
 };
 
 /** The Slack app, computed from the commands: https://docs.slack.dev/reference/app-manifest */
@@ -86,18 +83,41 @@ export function manifestOf(commands: readonly Command[]): Record<string, unknown
   };
 }
 
-/** `list · show <vm> · restart <vm…>`, at most 1,000 characters. */
+/** `list · show <vm> · restart <vm…>`, within Slack's 1,000 characters. */
 function hintOf(commands: readonly Command[]): string {
-  const words = commands.map((command) => usageOf(command).split(" ").slice(1).join(" "));
-  let hint = "";
-  for (const word of words) {
-    const longer = hint === "" ? word : `${hint} · ${word}`;
-    if (longer.length > 900) break;
-    hint = longer;
-  }
-  return hint;
+  const words = commands.map((command) => usageOf(command).replace(/^\S+ /, ""));
+  while (words.join(" · ").length > 900) words.pop();
+  return words.join(" · ");
 }
 
 export function renderManifest(commands: readonly Command[]): string {
   return `# Made from src/commands by "npm run derive". Paste it into Slack: Create New App, From a manifest.\n${stringify(manifestOf(commands), { lineWidth: 0 })}`;
+}
+
+const needs: Readonly<Record<CommandClass, string>> = {
+  read: "view",
+  change: "operate",
+  disrupt: "operate",
+  destroy: "operate, the typed name, approvals",
+  secret: "operate; shown only to you",
+  administer: "administer",
+};
+
+const start = "<!-- commands: made from src/commands by npm run derive -->";
+const end = "<!-- /commands -->";
+
+export function renderTable(commands: readonly Command[]): string {
+  const rows = commands.map((command) => {
+    const usage = usageOf(command).replaceAll("|", String.raw`\|`);
+    return `| \`${usage}\` | ${command.summary} | ${needs[command.class]} |`;
+  });
+  return ["| Command | What it does | Who |", "| --- | --- | --- |", ...rows].join("\n");
+}
+
+/** README with a new table. Throws when the markers are missing. */
+export function withTable(readme: string, commands: readonly Command[]): string {
+  const from = readme.indexOf(start);
+  const to = readme.indexOf(end);
+  if (from < 0 || to < from) throw new Error(`README.md lacks "${start}" … "${end}"`);
+  return `${readme.slice(0, from + start.length)}\n\n${renderTable(commands)}\n\n${readme.slice(to)}`;
 }

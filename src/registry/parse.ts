@@ -1,64 +1,110 @@
 import type * as z from "zod";
 import { UserError } from "../errors.ts";
-import { takeBreakGlass } from "./break-glass.ts";
 import type { Command } from "./define.ts";
-import { findCommand } from "./find-command.ts";
-import { type Input, readArguments, wrong } from "./read-arguments.ts";
-import { tokenize } from "./tokenize.ts";
-import { type Argument, argumentsOf, flagName } from "./usage.ts";
+import { type Args, hasForm, type Input, type Invocation } from "./invocation.ts";
+import { targetArgument, type Argument, argumentsOf, flagName } from "./arguments.ts";
+import { asTyped, findCommand, type Found, Unclear } from "./find-command.ts";
+import { readArguments, wrong } from "./read-arguments.ts";
+import { tokenize, type Word } from "./tokenize.ts";
 
-export type { Input } from "./read-arguments.ts";
+export type Parsed = (Invocation & { breakGlass?: string }) | { refusal: WordsRefusal };
 
-/**
- * Words that name a command, with its arguments as written (`input`) and as checked (`args`); or why not, and the way
- * out. `args` is undefined where a form will ask for what is missing.
- */
-export type Parsed =
-  | { command: Command; input: Input; args: unknown; breakGlass?: string }
-  | { refusal: { text: string; hint: string | undefined } };
+export interface WordsRefusal {
+  text: string;
+  hint: string | undefined;
+  /** What was probably meant. A guess: runs only when a person presses its button. */
+  near: readonly (Named & { words: string })[];
+  /** Complete but for its target, which can be asked for. */
+  lacks?: Named;
+}
 
-/** `vm restart web-1` → the command and its arguments. Unknown flags are refused, never ignored. Never throws. */
+/** A command and its arguments, as buttons carry them. */
+export type Named = Pick<Invocation, "command" | "input">;
+
+/** Everything is there but the target. */
+export class LacksTarget extends UserError {
+  readonly named: Named;
+
+  constructor({ message, hint }: UserError, named: Named) {
+    super(message, hint);
+    this.named = named;
+  }
+}
+
+/** `vm restart web-1` → the command and its arguments, or why not. Never throws. */
 export function parseCommand(text: string, commands: readonly Command[]): Parsed {
+  let isEmergency = false;
   try {
-    const { command, rest } = findCommand(tokenize(text), commands);
-    const emergency = takeBreakGlass(command, rest);
-    const input = readArguments(command, emergency.rest);
-    const args = checkWritten(command, input);
-    const { reason } = emergency;
-    return { command, input, args, ...(reason === undefined ? {} : { breakGlass: reason }) };
+    const { command, rest } = findCommand(tokenize(text), commands, isReadable);
+    const { reason, rest: written } = takeBreakGlass(command, rest);
+    isEmergency = reason !== undefined;
+    const input = readArguments(command, written);
+    // Break-glass opens no form, so nothing may be missing
+    if (reason !== undefined)
+      return { ...parseInvocation(command, input, false), breakGlass: reason };
+    return parseInvocation(command, input);
   } catch (error) {
-    if (error instanceof UserError) return { refusal: { text: error.message, hint: error.hint } };
+    if (!(error instanceof UserError)) throw error;
+    const near = (error instanceof Unclear ? error.near : []).flatMap((found) => {
+      const named = namedBy(found);
+      return named ? { ...named, words: asTyped(found) } : [];
+    });
+    const lacks = error instanceof LacksTarget && !isEmergency ? { lacks: error.named } : {};
+    return { refusal: { text: error.message, hint: error.hint, near, ...lacks } };
+  }
+}
+
+/** What a button for these words would run; undefined when they can't be run. */
+function namedBy({ command, rest }: Found): Named | undefined {
+  try {
+    const input = readArguments(command, rest);
+    parseInvocation(command, input);
+    return { command, input };
+  } catch (error) {
+    if (error instanceof LacksTarget) return error.named;
+    if (error instanceof UserError) return undefined;
     throw error;
   }
 }
 
-/** A form asks for what is missing, but not for its target, and what was given must be right. */
-function checkWritten(command: Command, input: Input): unknown {
+const isReadable = ({ command, rest }: Found): boolean => {
+  const named = namedBy({ command, rest });
+  const target = targetArgument(command);
+  return named !== undefined && (!target || target.isOptional || target.key in named.input);
+};
+
+/** From words, a button, or a card. A form asks for what is missing, except the target. Throws UserError, LacksTarget. */
+export function parseInvocation(
+  command: Command,
+  input: Input,
+  mayBeShort = hasForm(command),
+): Invocation {
   const checked = checkInput(command, input);
-  if ("args" in checked) return checked.args;
-  const hasForm =
-    command.kind === "change" && (command.dialog !== undefined || command.class === "destroy");
-  const targets = argumentsOf(command).filter(({ target }) => target !== undefined);
-  const problem = checked.problems.find(
-    ({ key }) => !hasForm || Object.hasOwn(input, key) || targets.some((one) => one.key === key),
+  if ("args" in checked) return { command, input, args: checked.args } as Invocation;
+  const target = targetArgument(command)?.key;
+  const problems = checked.problems.filter(
+    ({ key }) => !mayBeShort || Object.hasOwn(input, key) || key === target,
   );
+  // What was given and is wrong comes first: asking for the target would not mend it
+  const problem = problems.find(({ key }) => Object.hasOwn(input, key)) ?? problems[0];
+  if (problem?.key === target && target !== undefined && input[target] === undefined)
+    throw new LacksTarget(wrong(command, problem?.text ?? ""), { command, input });
   if (problem) throw wrong(command, problem.text);
-  return undefined;
+  return { command, input, args: undefined } as Invocation;
 }
 
-/** Checks arguments that were written down before, by a button, a modal or the journal. Throws UserError. */
-export function parseInput(command: Command, input: Input): unknown {
+/** Complete arguments, from the journal or a button. Throws UserError. */
+export function parseInput(command: Command, input: Input): Args {
   const checked = checkInput(command, input);
   if ("args" in checked) return checked.args;
-  const [problem] = checked.problems;
-  throw wrong(command, problem?.text ?? "That can't be read.");
+  throw wrong(command, checked.problems[0]?.text ?? "That can't be read.");
 }
 
-/** The same with every problem, by argument: what a form shows on its fields. */
+/** The same with every problem, by argument, for a form's fields. */
 export function checkInput(
   command: Command,
   input: Input,
-): { args: unknown } | { problems: { key: string; text: string }[] } {
+): { args: Args } | { problems: { key: string; text: string }[] } {
   const own = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined));
   const unknown = Object.keys(own).find((key) => !Object.hasOwn(command.args.shape, key));
   if (unknown !== undefined) {
@@ -84,15 +130,16 @@ function problemText(command: Command, argument: Argument, own: Input, message: 
   const shown = argument.isFlag ? flagName(key) : argument.isList ? key.replace(/s$/, "") : key;
   const oneOf = choices ? `one of ${choices.join(", ")}` : undefined;
   if (own[key] === undefined) {
-    // A rule over several arguments says more than that one is missing
+    // A rule over several arguments
     if (argument.isOptional) return `${shown} ${sentenceOf(message)}`;
-    const what = argument.isFlag ? shown : `${article(shown)} ${shown}`;
+    const positional = argument.target === "vm" ? "a VM" : `${article(shown)} ${shown}`;
+    const what = argument.isFlag ? shown : positional;
     return `/${command.name} needs ${what}${oneOf ? `: ${oneOf}` : ""}.`;
   }
   return `${shown} ${oneOf ? `is ${oneOf}.` : sentenceOf(message)}`;
 }
 
-/** The library's own words about lengths, as a person says them. */
+/** Replaces zod's own messages about lengths. */
 function wordsOf(issue: z.core.$ZodIssue): string {
   if (issue.code === "too_big" && issue.message.startsWith("Too big"))
     return `must be at most ${issue.maximum} characters`;
@@ -108,4 +155,25 @@ const article = (word: string) => (/^[aeiou]/i.test(word) ? "an" : "a");
 function sentenceOf(message: string): string {
   const text = /^(must|should|is|can|or)\b/.test(message) ? message : `can't be that: ${message}`;
   return text.endsWith(".") ? text : `${text}.`;
+}
+
+/** `--break-glass "reason"`, for commands that disrupt or destroy; policy says for whom. */
+function takeBreakGlass(
+  command: Command,
+  words: readonly Word[],
+): { rest: Word[]; reason?: string } {
+  const at = words.findIndex(({ text, isQuoted }) => !isQuoted && /^--break-glass(=|$)/.test(text));
+  if (at < 0 || (command.class !== "disrupt" && command.class !== "destroy")) {
+    return { rest: [...words] };
+  }
+  const [, inline] = /^--break-glass=([\s\S]*)$/.exec(words[at]?.text ?? "") ?? [];
+  const next = words[at + 1];
+  const reason = (inline ?? next?.text ?? "").trim();
+  if (reason.length < 3 || (inline === undefined && !next?.isQuoted && reason.startsWith("--"))) {
+    throw new UserError(
+      "--break-glass needs a reason.",
+      `Like \`${command.example} --break-glass "why it can't wait"\`.`,
+    );
+  }
+  return { rest: words.toSpliced(at, inline === undefined ? 2 : 1), reason: reason.slice(0, 300) };
 }

@@ -1,14 +1,13 @@
-/**
- * Whoever typed or pressed, as Slack describes them right now. Only a `member` (full, active, human, of our team)
- * may ever change anything; the other kinds exist so that a refusal can say why.
- */
+/** A person as Slack describes them now. Only a `member` (full, active, human, of this team) can change anything. */
 export interface Person {
-  /** Slack user id, `U…` or `W…`. */
+  /** Slack user ID, `U…` or `W…`. */
   id: string;
   teamId: string;
-  /** Display name: for reading only, never for deciding. */
+  /** Display name, never used for decisions. */
   name: string;
   kind: "member" | "guest" | "bot" | "external" | "deactivated";
-  /** The user groups (`S…`) of the policy that this person is in. */
+  /** Lower case, without `+tag`: it shows two accounts of one person. Undefined without the scope `users:read.email`. */
+  email?: string;
+  /** The policy's user groups (`S…`) that this person is in. */
   groups: readonly string[];
 }

@@ -1,26 +1,22 @@
-import { nearest } from "../nearest.ts";
+import { nearest } from "../text/nearest.ts";
 import { UserError } from "../errors.ts";
 import type { Command } from "./define.ts";
+import type { Input } from "./invocation.ts";
+import { type Argument, argumentsOf, flagName, usageOf } from "./arguments.ts";
 import type { Word } from "./tokenize.ts";
-import { type Argument, argumentsOf, flagName, usageOf } from "./usage.ts";
+import { isPolite, nameIn, namesIn } from "./names.ts";
 
-/** Arguments as they were written, by key: text, lists of text, and `true` for switches. Nothing is coerced. */
-export type Input = Record<string, unknown>;
-
-/** A refusal with the right way to write it. */
+/** A refusal with the usage. */
 export function wrong(command: Command, text: string): UserError {
-  return new UserError(
-    text,
-    `It is written \`${usageOf(command)}\`, for example \`${command.example}\`.`,
-  );
+  return new UserError(text, `Usage: \`${usageOf(command)}\`. Example: \`${command.example}\`.`);
 }
 
-/** Words after the command → arguments, by `--key value` or by position. Throws UserError; unknown flags are never ignored. */
+/** Words after the command → arguments, by `--key value` or by position. Throws UserError, also for unknown flags. */
 export function readArguments(command: Command, words: readonly Word[]): Input {
   const all = argumentsOf(command);
   const input: Input = {};
   const positional: Word[] = [];
-  // What takes the rest takes it as it is: `/gatehouse can-i vm list --status ERROR`
+  // `rest` takes flags too: `/gatehouse can-i vm list --status ERROR`
   const positions = all.filter(({ isFlag }) => !isFlag);
   const restAt = positions.findIndex(({ isRest }) => isRest);
   const waiting = words.values();
@@ -64,12 +60,17 @@ function place(
   words: readonly Word[],
   input: Input,
 ): void {
-  const waiting = [...words];
-  for (const { key, isList, isRest } of positions) {
+  const restAt = positions.findIndex(({ isRest }) => isRest);
+  const waiting = words.filter(
+    (word, index) => (restAt >= 0 && index >= restAt) || !isPolite(word),
+  );
+  for (const argument of positions) {
+    const { key, isList, isRest, target } = argument;
     if (waiting.length === 0) return;
     if (Object.hasOwn(input, key)) continue;
-    if (isList) input[key] = waiting.splice(0).map(({ text }) => text);
-    else if (isRest) input[key] = asWritten(waiting.splice(0));
+    if (isRest) input[key] = asWritten(waiting.splice(0));
+    else if (isList) input[key] = namesIn(waiting.splice(0));
+    else if (target) input[key] = nameIn(argument, waiting);
     else input[key] = waiting.shift()?.text;
   }
   if (waiting.length > 0) {
@@ -78,7 +79,7 @@ function place(
   }
 }
 
-/** Words as one text; quotes stay around those that need them, unless they were around all of it. */
+/** Words as one text, quoted where needed, but not as a whole. */
 function asWritten(words: readonly Word[]): string {
   if (words.length === 1) return words[0]?.text ?? "";
   return words
@@ -93,6 +94,6 @@ function unknownFlag(command: Command, all: readonly Argument[], flag: string): 
   );
   return new UserError(
     `/${command.name} has no --${flag.slice(0, 40)}. Nothing was done.`,
-    near ? `Did you mean \`--${near}\`?` : `It is written \`${usageOf(command)}\`.`,
+    near ? `Did you mean \`--${near}\`?` : `Usage: \`${usageOf(command)}\`.`,
   );
 }

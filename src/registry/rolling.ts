@@ -1,66 +1,55 @@
 import * as z from "zod";
-import { flagOnly, rollingOnly, wholeNumber } from "./arguments.ts";
+import { wholeNumber, argumentsOf } from "./arguments.ts";
 import type { Command, CommandClass } from "./define.ts";
-import { argumentsOf } from "./usage.ts";
 
-/** How a command goes over many targets. */
+/** Options of a rollout, as in Kubernetes. */
 export interface Rolling {
-  /** How many may be under way at once. */
+  /** How many VMs can be in progress at once. */
   maxUnavailable: number;
-  /** The first one goes alone, and the others only when it ended well. */
+  /** Start with one VM; continue only if it succeeds. */
   canary: boolean;
-  /** After so many that did not end well, no further one begins. */
+  /** After this many failures no other VM starts. */
   stopOnFailure: number;
 }
 
-/** The flags of every command that takes several VMs. They say how to go about it, not what to do with each. */
+const flags = { flagOnly: true, rolling: true };
+
+/** The flags of every command that takes several VMs. */
 export const rollingArgs = {
-  maxUnavailable: flagOnly(
-    rollingOnly(
-      z
-        .string()
-        .regex(/^(?:[1-9]\d{0,3}|(?:[1-9]\d?|100)%)$/, {
-          error: "must be a whole number from 1, or a percentage like 10%",
-        })
-        .optional()
-        .describe("how many may be under way at once: a number or a percentage"),
-    ),
-  ),
-  canary: flagOnly(
-    rollingOnly(
-      z
-        .boolean()
-        .optional()
-        .describe("the first one goes alone; the others follow if it ends well"),
-    ),
-  ),
-  stopOnFailure: flagOnly(
-    rollingOnly(
-      wholeNumber(1000)
-        .optional()
-        .describe("stop after so many that failed; by default after the first"),
-    ),
-  ),
+  maxUnavailable: z
+    .string()
+    .regex(/^(?:[1-9]\d{0,3}|(?:[1-9]\d?|100)%)$/, {
+      error: "must be a whole number from 1, or a percentage like 10%",
+    })
+    .optional()
+    .meta({ ...flags, description: "how many VMs can be in progress: a number or a percentage" }),
+  canary: z
+    .boolean()
+    .optional()
+    .meta({ ...flags, description: "start with one VM; continue only if it succeeds" }),
+  stopOnFailure: wholeNumber(1000)
+    .optional()
+    .meta({ ...flags, description: "stop after this many failures; by default after the first" }),
 };
 
-/** More than so many at once are too many for what interrupts a service, unless a person says otherwise. */
+/** More VMs than this are interrupted one by one, unless the requester says otherwise. */
 const fewAtOnce = 3;
 
-/** The options for `count` targets, from arguments or from the words of a form; what can't be read counts as not said. */
+/** The options for `count` targets, from arguments or a form; invalid ones get their default. */
 export function rollingOf(
   command: { class: CommandClass },
   args: { maxUnavailable?: unknown; canary?: unknown; stopOnFailure?: unknown },
   count: number,
 ): Rolling {
   return {
-    maxUnavailable: mostAtOnce(command, args.maxUnavailable, count),
+    maxUnavailable: maxAtOnce(command, args.maxUnavailable, count),
     canary: args.canary === true,
     stopOnFailure: Math.max(1, Math.trunc(Number(args.stopOnFailure ?? 1)) || 1),
   };
 }
 
-/** A percentage is rounded down, so that it is never more than was said, but one is always under way. */
-function mostAtOnce(command: { class: CommandClass }, wanted: unknown, count: number): number {
+/** A percentage is rounded down, to at least one. */
+function maxAtOnce(command: { class: CommandClass }, wanted: unknown, count: number): number {
   if (typeof wanted !== "string")
     return command.class === "disrupt" && count > fewAtOnce ? 1 : count;
   const number = Number.parseInt(wanted, 10);
@@ -68,12 +57,11 @@ function mostAtOnce(command: { class: CommandClass }, wanted: unknown, count: nu
   return Math.min(Math.max(1, most), count);
 }
 
-/** Whether a command takes several targets at all. */
 export function isRollable(command: Command): boolean {
   return command.kind === "change" && argumentsOf(command).some(({ isRolling }) => isRolling);
 }
 
-/** What is done with each target: the input without how to go over many. */
+/** The input of each request: without the rollout's options. */
 export function withoutRolling(
   command: Command,
   input: Record<string, unknown>,

@@ -1,12 +1,9 @@
-/**
- * What a request is about, with the fingerprint that was seen when it was asked for. The id is what counts: a name
- * that changes owner between asking and doing must not redirect the request.
- */
+/** As seen at the request. Only `id` decides: a name reused since must not redirect the request. */
 export interface Target {
   kind: "vm" | "project";
   id: string;
   name: string;
-  /** The project of a VM; for a project itself its own id. */
+  /** For a project, its own ID. */
   projectId: string;
   projectName?: string;
   status: string;

@@ -1,6 +1,6 @@
 import { UserError } from "../errors.ts";
 
-/** A word as it was written. One that was quoted is never a flag: `"--yes"` is text. */
+/** A quoted word is never a flag: `"--yes"` is text. */
 export interface Word {
   text: string;
   isQuoted: boolean;
@@ -8,7 +8,7 @@ export interface Word {
 
 const longest = 4000;
 
-/** What phones and word processors make of quotes: each with those that may close it. */
+/** Quotes, also those of phones and word processors, with the quotes that close them. */
 const openers: Readonly<Record<string, string>> = {
   '"': '"',
   "'": "'",
@@ -21,24 +21,23 @@ const openers: Readonly<Record<string, string>> = {
   "’": "’",
 };
 
-/** Not to be seen, and not part of any name: zero-width spaces, joiners, marks of direction. */
+/** Invisible and in no name: zero-width spaces, joiners, direction marks. */
 const unseen = /[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069]/g;
 
-/** A hyphen, and what phones make of one or two of them. */
+/** A hyphen, and what phones replace one or two with. */
 const dash = "[-‐‑–—−]";
 const flagStart = new RegExp(`^${dash}{1,3}(?=\\p{L})`, "u");
 const flagBeforeQuote = new RegExp(`^${dash}{1,3}\\p{L}[\\p{L}\\p{N}-]*=$`, "u");
 
 /**
- * Command text → words. Quotes of every kind keep words together, `—status` and `-status` are taken for `--status`,
- * Slack's escapes and automatic links become what was typed. A quote inside a word is a letter (it's). Linear in time.
- * Throws UserError for an unclosed quote and for more than 4,000 characters.
+ * Command text → words. Quotes of every kind group words, but inside a word they are letters (it's); `—status` and
+ * `-status` mean `--status`; Slack's escapes and links become what was typed. Linear in time. Throws UserError.
  */
 export function tokenize(text: string): Word[] {
   if (text.length > longest) {
     throw new UserError(
-      `That is too long: at most ${longest} characters.`,
-      "Several shorter commands do the same.",
+      `That is too long: the limit is ${longest.toLocaleString("en-US")} characters.`,
+      "Split it into shorter commands.",
     );
   }
   const clean = unescape(unlink(text)).replaceAll(unseen, "");
@@ -59,14 +58,14 @@ export function tokenize(text: string): Word[] {
     } else if (/\s/.test(char)) end();
     else if (openers[char] !== undefined && (word === "" || flagBeforeQuote.test(word))) {
       closers = openers[char];
-      // `--name="two words"` stays a flag: only a word that begins with a quote is taken as it is
+      // `--name="two words"` stays a flag
       if (word === "") isQuoted = true;
     } else word += char;
   }
   if (closers !== undefined) {
     throw new UserError(
       "A quote is not closed.",
-      `Close it with ${closers.slice(-1)}, or leave quotes away.`,
+      `Close it with ${closers.slice(-1)}, or omit the quotes.`,
     );
   }
   end();
@@ -78,7 +77,7 @@ function flagOf(word: string): string {
   return word.replace(flagStart, "--");
 }
 
-/** `web-1` in backticks, as one copies it from a message. */
+/** `web-1` in backticks, as copied from a message. */
 function unticked(word: string): string {
   let [from, to] = [0, word.length];
   while (from < to && word[from] === "`") from++;

@@ -1,32 +1,35 @@
 import { readAudit } from "../audit/read.ts";
 import type { ConsoleFact, RequestFact, RequestSource } from "../digests/facts.ts";
-import type { Keys, RedisClient } from "../redis.ts";
-import type { StoredRequest } from "./record.ts";
-import type { Store } from "./store.ts";
+import type { Keys, RedisClient } from "../redis/redis.ts";
+import type { ChangeCommand } from "../registry/define.ts";
+import type { StoredRequest } from "./journal/record.ts";
+import type { Journal } from "./journal/journal.ts";
 
-const mostOpen = 500;
-const mostEnded = 1000;
+const maxOpen = 500;
+const maxEnded = 1000;
 const readAtOnce = 100;
-/** A request that was asked for longer before the time in question has ended before it, or is still open. */
+/** A request older than this, relative to the time in question, ended before it or is still open. */
 const longestMs = 24 * 3600_000;
-/** Consoles live for minutes: theirs are among the newest records. */
+/** Consoles last minutes, so the newest records hold them. */
 const newestRecords = 1000;
 const notSent = new Set(["draft", "authorized"]);
 
-/** Requests as digests tell of them. */
 export function requestsForDigest(
-  store: Pick<Store, "openIds" | "recentIds" | "getMany" | "openReviews" | "now">,
+  store: Pick<Journal, "openIds" | "recentIds" | "getMany" | "openReviews" | "now">,
   redis: RedisClient,
   key: Keys,
+  commands: readonly ChangeCommand[],
 ): RequestSource {
+  const toFact = (request: StoredRequest) => factOf(request, commands);
+
   return {
     async open() {
-      const all = await store.getMany((await store.openIds()).slice(0, mostOpen));
-      return all.map(factOf);
+      const all = await store.getMany((await store.openIds()).slice(0, maxOpen));
+      return all.map(toFact);
     },
 
     async endedSince(at) {
-      const ids = await store.recentIds({}, mostEnded);
+      const ids = await store.recentIds({}, maxEnded);
       const ended: StoredRequest[] = [];
       for (let from = 0; from < ids.length; from += readAtOnce) {
         const some = await store.getMany(ids.slice(from, from + readAtOnce));
@@ -36,18 +39,11 @@ export function requestsForDigest(
       const asked = ended.filter(
         ({ record, progress }) => record.via !== "safety" && !progress.already,
       );
-      return asked.map(factOf).toSorted((a, b) => b.changedAt - a.changedAt);
+      return asked.map(toFact).toSorted((a, b) => b.changedAt - a.changedAt);
     },
 
     async reviews() {
-      const open = await store.openReviews();
-      return open.map(({ request, command, target, by, at }) => ({
-        request,
-        command,
-        target,
-        by,
-        at,
-      }));
+      return store.openReviews();
     },
 
     async touched(vm, since) {
@@ -55,9 +51,8 @@ export function requestsForDigest(
         [vm.id, vm.projectId].map((targetId) => store.recentIds({ targetId }, 20)),
       );
       const requests = await store.getMany(ids.flat());
-      return requests.some(
-        ({ final, state, changedAt }) =>
-          (!final && !notSent.has(state)) || (final && changedAt > since),
+      return requests.some(({ final, state, changedAt }) =>
+        final ? changedAt > since : !notSent.has(state),
       );
     },
 
@@ -78,11 +73,24 @@ function consoleOf(record: Readonly<Record<string, unknown>>): ConsoleFact | und
   return { vm: String(vm), by: who, until };
 }
 
-function factOf({ record, state, changedAt, progress, votes }: StoredRequest): RequestFact {
+function factOf(
+  { record, state, changedAt, progress, votes }: StoredRequest,
+  commands: readonly ChangeCommand[],
+): RequestFact {
   const { id, command, target, requester, createdAt, approval } = record;
+  const known = commands.find(({ name }) => name === command);
+  // the answer is the only proof there can be, and it held none
+  const isUnconfirmed =
+    state === "done" &&
+    known?.effect.provenBy &&
+    !progress.answer?.snapshotId &&
+    !progress.decidedBy;
   return {
     id,
     command,
+    done: isUnconfirmed
+      ? `${known.say.verb} accepted, not confirmed:`
+      : (known?.say.done ?? `Done: ${command} of`),
     target,
     requester: requester.name,
     state,

@@ -1,43 +1,42 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { StatusLine } from "../commands/context.ts";
 import type { Compute } from "../compute/compute.ts";
-import type { Config, SlackReceive } from "../config.ts";
+import type { Config, SlackReceive } from "../config/config.ts";
+import { createDigests } from "../digests/create-digests.ts";
 import type { Inventory } from "../inventory/inventory.ts";
 import type { Snapshots } from "../inventory/snapshots.ts";
 import type { Queues } from "../jobs/queues.ts";
-import type { Log } from "../log.ts";
-import type { Watch } from "../outages/watch.ts";
-import type { Keys, RedisClient } from "../redis.ts";
-import type { Command, StatusLine } from "../registry/define.ts";
-import type { Store } from "../requests/store.ts";
-import type { RollStore } from "../rolls/store.ts";
-import type { Telemetry } from "../telemetry.ts";
-import type { Announcer } from "./announce.ts";
-import { createSlackApp } from "./app.ts";
-import { createConversation } from "./conversation.ts";
-import { createAuditAnswers } from "./audit.ts";
-import type { Delivery } from "./deliver.ts";
-import { createDigestDesk } from "./digest.ts";
-import type { BotIdentity } from "./identity.ts";
-import { createGroupNames } from "./group-names.ts";
-import { createIntake, IntakeDown } from "./intake.ts";
-import type { People } from "./people.ts";
-import { sealResponseUrl } from "./response-url.ts";
-import type { Talk } from "./talk.ts";
-import { createUnheard } from "./unheard.ts";
+import type { Log } from "../log/log.ts";
+import type { Watch } from "../outages/dependency-monitor.ts";
+import type { Keys, RedisClient } from "../redis/redis.ts";
+import { type Command, requestable } from "../registry/define.ts";
+import { requestsForDigest } from "../requests/for-digest.ts";
+import type { Journal } from "../requests/journal/journal.ts";
+import type { Rollouts } from "../rollouts/rollouts.ts";
+import type { Telemetry } from "../log/telemetry.ts";
+import type { Announce } from "./deliver/announce.ts";
+import { createSlackApp } from "./receive/app.ts";
+import { createConversation } from "./conversation/conversation.ts";
+import type { Delivery } from "./deliver/deliver.ts";
+import { createGroupNames, type People } from "./people/people.ts";
+import { type BotIdentity } from "./people/identity.ts";
+import { createIntake } from "./receive/intake.ts";
+import { sealResponseUrl } from "./deliver/response-url.ts";
+import type { GatewayContext } from "./conversation/gateway-context.ts";
+import { createLostReplies } from "./receive/respond.ts";
 import type { Web } from "./web.ts";
-import { rememberRefused } from "./without-redis.ts";
 
 export interface Gateway {
   /** HTTP mode: answers what Slack sends; false for every other path. */
   route(request: IncomingMessage, response: ServerResponse): boolean;
-  /** Why Slack can't reach us, if it can't. */
+  /** Why Slack isn't connected, if it isn't. */
   problem(): string | undefined;
   close(): Promise<void>;
 }
 
 const drainMs = 5000;
 
-/** Listens to Slack and talks with people. Changes nothing at the service. */
+/** Receives from Slack and answers people. Workers, not the gateway, make changes at the compute service. */
 export async function startGateway(options: {
   config: Config;
   receive: SlackReceive;
@@ -46,8 +45,8 @@ export async function startGateway(options: {
   key: Keys;
   web: Web;
   people: People;
-  store: Store;
-  rolls: RollStore;
+  store: Journal;
+  rollouts: Rollouts;
   inventory: Inventory;
   snapshots: Snapshots;
   compute: Compute;
@@ -55,18 +54,19 @@ export async function startGateway(options: {
   queues: Pick<Queues, "wake">;
   delivery: Pick<Delivery, "nudge">;
   status(): Promise<readonly StatusLine[]>;
-  tell: Talk["tell"];
-  announce: Announcer["announce"];
+  tell: GatewayContext["tell"];
+  announce: Announce;
   watch: Pick<Watch, "refused" | "taken">;
   telemetry: Telemetry;
   log: Log;
-  /** Named points between an ask and its request, for those who test by ending the process there. */
+  /** Failpoints between an interaction and its request. */
   at(point: "intake" | "ack" | "journal" | "enqueue", what: string): Promise<void>;
 }): Promise<Gateway> {
-  const { config, receive, identity, people, telemetry, log, at } = options;
+  const { config, receive, identity, redis, key, store, commands, people, telemetry, log, at } =
+    options;
   const { botToken, apiUrl } = config.slack;
   const { policy, policyVersion } = config;
-  const talk: Talk = {
+  const gateway: GatewayContext = {
     ...options,
     apiUrl,
     policy,
@@ -77,11 +77,16 @@ export async function startGateway(options: {
       await at("enqueue", id);
     },
     nudge: options.delivery.nudge,
-    nameOf: createGroupNames(options.web, log).nameOf,
-    audit: createAuditAnswers({ ...options, dataDir: config.dataDir }),
-    digest: createDigestDesk({ ...options, policy, apiUrl, ourTeamId: identity.teamId }),
+    nameOf: createGroupNames(options.web, log),
+    trail: { redis, key, dataDir: config.dataDir },
+    digests: createDigests({
+      ...options,
+      policy,
+      requests: requestsForDigest(store, redis, key, requestable(commands)),
+      now: Date.now,
+    }),
     ourTeamId: identity.teamId,
-    person: (userId, teamId, look) => people.person(userId, teamId, look),
+    person: people.person,
     async membersOf(entries) {
       const groups = entries.filter((entry) => entry.startsWith("S"));
       const known = new Map<string, readonly string[]>();
@@ -95,12 +100,12 @@ export async function startGateway(options: {
     now: Date.now,
   };
   const intake = createIntake({
-    redis: options.redis,
-    key: options.key,
+    redis,
+    key,
     log,
     beatMs: policy.timing.heartbeatMs,
   });
-  const conversation = createConversation(talk);
+  const conversation = createConversation(gateway, options.watch);
   const app = createSlackApp({
     settings: {
       botToken,
@@ -113,38 +118,33 @@ export async function startGateway(options: {
     web: options.web,
     intake: {
       ...intake,
-      async accept(ask, how) {
-        const taken = await intake.accept(ask, how).catch((error: unknown) => {
-          if (error instanceof IntakeDown) rememberRefused(ask, talk, options.watch);
-          throw error;
-        });
-        options.watch.taken(ask.id);
+      async accept(interaction, how) {
+        const taken = await intake.accept(interaction, how);
+        options.watch.taken(interaction.id);
         if (taken === "seen") telemetry.refusals.inc({ reason: "replay" });
-        await at("intake", ask.id);
+        await at("intake", interaction.id);
         return taken;
       },
     },
     handlers: {
       ...conversation,
-      async handle(ask, reply) {
-        await at("ack", ask.id);
-        await conversation.handle(ask, reply);
+      async handle(interaction, reply) {
+        await at("ack", interaction.id);
+        await conversation.handle(interaction, reply);
       },
       peopleChanged: () => people.forget(),
     },
     log,
     onAck: (kind, ms) => telemetry.acked.observe({ command: kind }, ms / 1000),
     onRefused: (reason) => telemetry.refusals.inc({ reason }),
-    unheard: createUnheard(options.announce),
+    onLostReply: createLostReplies(options.announce),
     takeOverAfterMs: 5 * policy.timing.heartbeatMs,
   });
-  // Slack may be away when we start: readiness tells, and the socket goes on trying
+  // Slack may be unreachable at the start: readiness shows it, and the socket keeps trying
   void app.start().catch((error: unknown) => log.error("slack.start-failed", { error }));
   return {
     route: app.route,
     problem: () => (app.connected() ? undefined : `Slack: ${app.problem() ?? "not connected"}`),
-    close: async () => {
-      await app.close(drainMs);
-    },
+    close: async () => void (await app.close(drainMs)),
   };
 }

@@ -5,31 +5,67 @@ import {
   WebClient,
 } from "@slack/web-api";
 import { messageOf } from "../errors.ts";
-import { type Log, slackLogger } from "../log.ts";
-import { at, listAt, textAt, textsAt } from "./payload.ts";
+import { type Log, slackLogger } from "../log/log.ts";
+
+export { parseJson } from "../text/parse-json.ts";
+
+/** Untrusted JSON. */
+type Payload = Readonly<Record<string, unknown>>;
+
+function isPayload(value: unknown): value is Payload {
+  return typeof value === "object" && value !== null;
+}
+
+/** The value as an object; empty when it is none. */
+export function payloadOf(value: unknown): Payload {
+  return isPayload(value) ? value : {};
+}
+
+/** `at(body, "container", "message_ts")`: undefined wherever the path ends early. */
+export function at(value: unknown, ...path: readonly string[]): unknown {
+  let found = value;
+  for (const name of path) found = payloadOf(found)[name];
+  return found;
+}
+
+/** The text at that path; empty when there is none. */
+export function textAt(value: unknown, ...path: readonly string[]): string {
+  const found = at(value, ...path);
+  return typeof found === "string" ? found : "";
+}
+
+/** The list at that path; empty when there is none. */
+export function listAt(value: unknown, ...path: readonly string[]): readonly unknown[] {
+  const found = at(value, ...path);
+  return Array.isArray(found) ? found : [];
+}
+
+export function textsAt(value: unknown, ...path: readonly string[]): string[] {
+  return listAt(value, ...path).filter((one) => typeof one === "string");
+}
 
 export type WebData = Record<string, unknown>;
 
-/** What came of one call, by what we know about it. A caller decides what to do by `kind`, never by words. */
+/** The outcome of one call. Callers decide by `kind`, never by text. */
 export type WebAnswer =
   | { ok: true; data: WebData }
-  /** Slack did nothing and says when to come back. */
+  /** Slack did nothing and says when to retry. */
   | { ok: false; kind: "limited"; retryAfterMs: number }
-  /** Slack did nothing: `error` is its code, `detail` its longer words where it gave some. */
+  /** Slack did nothing: `error` is its code, `detail` its longer explanation, if any. */
   | { ok: false; kind: "refused"; error: string; detail: readonly string[] }
-  /** It left us and no clear answer came: it may have happened. */
+  /** Sent, without a clear answer: it may have happened. */
   | { ok: false; kind: "lost"; reason: string }
   /** Nothing left this machine: it did not happen. */
   | { ok: false; kind: "unreachable"; reason: string };
 
-export type WebOutcome = "ok" | "limited" | "refused" | "lost" | "unreachable";
+type WebOutcome = "ok" | "limited" | "refused" | "lost" | "unreachable";
 
 const posts = new Set(["chat.postMessage", "chat.update"]);
 const lookUps = new Set(["conversations.history", "conversations.replies"]);
 
 /**
- * Whether a call shows that Slack takes what we have to say: only messages prove that it does. A look-up stands before a
- * post whose answer was lost, so one that fails holds up a message too.
+ * Whether a call shows that Slack accepts messages: only a message proves it. A failed look-up counts as silence, because
+ * it blocks the resend of a post whose answer was lost.
  */
 export function signOfSlack(method: string, outcome: WebOutcome): "answer" | "silence" | undefined {
   const isSilent = outcome === "lost" || outcome === "unreachable";
@@ -37,12 +73,40 @@ export function signOfSlack(method: string, outcome: WebOutcome): "answer" | "si
   return isSilent && lookUps.has(method) ? "silence" : undefined;
 }
 
-/** Slack's Web API. A call never throws and is never repeated in here. */
+/** Slack's Web API. A call never throws and is never retried here. */
 export interface Web {
   call(method: string, args?: WebData): Promise<WebAnswer>;
 }
 
-export interface WebOptions {
+export interface Place {
+  channelId: string;
+  threadTs?: string | undefined;
+}
+
+/** Posts without link previews. */
+export function postMessage(
+  web: Web,
+  { channelId, threadTs }: Place,
+  { text, blocks }: { text: string; blocks: readonly object[] },
+  metadata?: object,
+): Promise<WebAnswer> {
+  return web.call("chat.postMessage", {
+    channel: channelId,
+    ...(threadTs ? { thread_ts: threadTs } : {}),
+    text,
+    blocks,
+    unfurl_links: false,
+    unfurl_media: false,
+    ...(metadata && { metadata }),
+  });
+}
+
+/** A failure in one word: `not_in_channel`, `limited`, `unreachable`. */
+export function whyOf(answer: Extract<WebAnswer, { ok: false }>): string {
+  return answer.kind === "refused" ? answer.error : answer.kind;
+}
+
+interface WebOptions {
   token: string;
   /** Base address, `https://slack.com/api/` in production. */
   apiUrl: string;
@@ -51,7 +115,7 @@ export interface WebOptions {
   onCall?: (method: string, outcome: WebOutcome, ms: number) => void;
 }
 
-/** When Slack limits without saying for how long. */
+/** When Slack limits without Retry-After. */
 const unknownLimitMs = 30_000;
 
 /** Slack's own failures: part of the call may have succeeded (https://docs.slack.dev/reference/methods/chat.postMessage#errors). */
@@ -62,7 +126,7 @@ const unclearErrors = new Set([
   "request_timeout",
 ]);
 
-/** No byte of the request left: no address, no route, no connection. */
+/** No byte of the request left. */
 const neverLeft = new Set([
   "ECONNREFUSED",
   "ENOTFOUND",
@@ -78,9 +142,9 @@ const neverLeft = new Set([
 ]);
 
 /**
- * Options for every WebClient of ours, a new object each time, because clients write into the one they get.
- * No retries (the default client posts a message up to 10 times when answers are lost), a timeout (the default has
- * none), and never `headers`: the client would put its token into that object, for all clients that share it.
+ * Options for every WebClient, a new object each time, because clients write into it. No retries (by default a message
+ * is posted up to 10 times when answers are lost), a timeout (by default none), and never `headers`: the client would put
+ * its token there.
  */
 export function clientOptions(options: {
   apiUrl: string;
@@ -112,14 +176,13 @@ export function createWeb(options: WebOptions): Web {
   };
 }
 
-/** What an error of the client says about whether the call happened. */
-export function classify(error: unknown): WebAnswer {
+function classify(error: unknown): WebAnswer {
   if (error instanceof WebAPIRateLimitedError) return limited(error.retryAfter);
   if (error instanceof WebAPIPlatformError) {
     const name = textAt(error.data, "error");
     const { messages, retryAfter } = error.data.response_metadata ?? {};
     if (name === "ratelimited" || name === "rate_limited") return limited(retryAfter);
-    // Not a code: a 200 whose body isn't JSON (a proxy's page), which the client hands on as if it were one.
+    // A 200 whose body isn't JSON (a proxy's page), which the client passes on as an error code.
     if (!/^[\w.:-]{1,80}$/.test(name))
       return { ok: false, kind: "lost", reason: "no JSON in the answer" };
     if (unclearErrors.has(name)) return { ok: false, kind: "lost", reason: name };
@@ -143,7 +206,7 @@ function limited(seconds: unknown): WebAnswer {
   return { ok: false, kind: "limited", retryAfterMs: known ? seconds * 1000 : unknownLimitMs };
 }
 
-/** The codes of an error and of everything it was caused by; several when both address families were tried. */
+/** The codes of an error and its causes; several when both address families were tried. */
 function codesOf(error: unknown, depth = 0): string[] {
   if (depth > 5) return [];
   const code = textAt(error, "code");

@@ -1,7 +1,11 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { appraise, type AppraisalInput, type Verdict } from "../../src/attestation/appraise.ts";
-import { pinsFor } from "../../src/attestation/pins.ts";
+import {
+  appraise,
+  type AppraisalInput,
+  type Verdict,
+  pinsFor,
+} from "../../src/attestation/appraise.ts";
 import { ComputeError } from "../../src/compute/errors.ts";
 import {
   good,
@@ -47,26 +51,26 @@ describe("a VM's attestation", () => {
     ]) {
       const { verdict, reasons, notes, difference } = appraise(input);
       expect({ verdict, difference }).toEqual({ verdict: "verified", difference: undefined });
-      expect(reasons[0]).toBe("the service says the report is verified");
+      expect(reasons[0]).toBe("the compute service says the report is verified");
       expect(notes.join(" ")).toContain("provider's claim");
       expect(notes.join(" ")).toContain("Not fresh");
     }
   });
 
-  // The list of reliability.md, section 9, rule 6. A wrong and a reused nonce can't be had: the service takes none, which
+  // Evidence that must never be verified. A wrong and a reused nonce can't be had: the service takes none, which
   // every result says. What only a signature shows (collateral, revocation, root) is the service's own verdict.
   const bad: [what: string, input: AppraisalInput, verdict: Verdict, reason: RegExp][] = [
     [
       "a flipped byte in SEV-SNP",
       good({ report: reportOf(flipped(snpReport(), 0x90)) }),
       "failed",
-      /another measurement than the service names/,
+      /a measurement other than the one the compute service names/,
     ],
     [
       "a flipped byte in TDX",
       good({ report: reportOf(flipped(tdxQuote(), 184), intel) }),
       "failed",
-      /another measurement than the service names/,
+      /a measurement other than the one the compute service names/,
     ],
     ["an old report", good({ staleAfterMs: 59_000 }), "could not verify", /too old/],
     [
@@ -107,13 +111,13 @@ describe("a VM's attestation", () => {
       "a measurement off by one",
       good({ report: reportOf(snpReport({ measurement: offByOne }), { measurement: offByOne }) }),
       "failed",
-      /none of the pinned ones/,
+      /matches no pin/,
     ],
     [
       "drift: record and report agree, the pin doesn't",
       good({ pins: [otherMeasurement] }),
       "failed",
-      /none of the pinned ones/,
+      /matches no pin/,
     ],
     [
       "expired collateral, a revoked certificate or a wrong root, seen by the service",
@@ -205,7 +209,7 @@ describe("a VM's attestation", () => {
       "no report, and a record that no pin allows",
       good({ report: { error: lost }, pins: [otherMeasurement] }),
       "failed",
-      /none of the pinned ones/,
+      /matches no pin/,
     ],
   ];
 
@@ -217,10 +221,12 @@ describe("a VM's attestation", () => {
 
   it("says why there is no report", () => {
     expect(reasonOf(answered("conflict", 409))).toEqual([
-      "the service gave no report (409): web-1 is STOPPED <!channel>",
+      "the compute service gave no report (409): web-1 is STOPPED <!channel>",
     ]);
-    expect(reasonOf(answered("unexpected"))).toEqual(["the service's answer can't be read"]);
-    expect(reasonOf(new Error("boom"))).toEqual(["the service gave no report"]);
+    expect(reasonOf(answered("unexpected"))).toEqual([
+      "the compute service's answer can't be read",
+    ]);
+    expect(reasonOf(new Error("boom"))).toEqual(["the compute service gave no report"]);
     const off = good({ report: { error: answered("conflict", 409) }, vm: { name: "a" } });
     expect(appraise(off).reasons).toEqual(["attestation is not enabled for this VM"]);
   });

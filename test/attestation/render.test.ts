@@ -1,9 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { afterChange } from "../../src/attestation/after-change.ts";
+import {
+  afterChange,
+  renderAttestation,
+  reportFile,
+} from "../../src/attestation/render-attestation.ts";
 import { appraise } from "../../src/attestation/appraise.ts";
 import { readEvidence } from "../../src/attestation/evidence.ts";
-import { renderAttestation } from "../../src/attestation/render-attestation.ts";
-import { reportFile } from "../../src/attestation/report-file.ts";
 import {
   good,
   measurement,
@@ -20,10 +22,14 @@ describe("an attestation in Slack", () => {
   it("says the verdict first, then why, and whose word it is", () => {
     const shown = renderAttestation({ name: "web-1" }, appraise(good()));
     expect(shown.text).toBe(
-      "Verified: web-1. The service says the report is verified. Its measurement is the VM's. It is one of the pinned ones.",
+      "Verified: web-1. The compute service says the report is verified. Its measurement is the VM's. It matches a pin.",
     );
     expect(shown.blocks).toMatchObject([
-      { text: { text: expect.stringMatching(/^✅ \*Verified\*: `web-1`\n• The service says/) } },
+      {
+        text: {
+          text: expect.stringMatching(/^✅ \*Verified\*: `web-1`\n• The compute service says/),
+        },
+      },
       {
         fields: [
           { text: "*Measurement*\n`a1b2…c3d4` as on the VM" },
@@ -58,7 +64,7 @@ describe("an attestation in Slack", () => {
       { name: "web-1" },
       appraise(good({ pins: [], report: { error: new Error("x") } })),
     );
-    expect(shown.text).toBe("Could not verify: web-1. The service gave no report.");
+    expect(shown.text).toBe("Could not verify: web-1. The compute service gave no report.");
     expect(JSON.stringify(shown.blocks)).toContain("No pin is set");
   });
 });
@@ -78,7 +84,7 @@ describe("the result of a change", () => {
     );
     const unverified = appraise(good({ report: reportOf(snpReport(), { verified: false }) }));
     expect(afterChange(enabled, unverified)?.line.value).toBe(
-      "🔴 *Attestation failed after this change.*\nthe service says the report is not verified",
+      "🔴 *Attestation failed after this change.*\nthe compute service says the report is not verified",
     );
   });
 
@@ -114,10 +120,7 @@ describe("the raw report", () => {
         "RTMR3",
       ]);
     }
-    expect(readEvidence(Buffer.alloc(500, 1).toString("base64"))).toEqual({
-      is: "unknown",
-      bytes: 500,
-    });
+    expect(readEvidence(Buffer.alloc(500, 1).toString("base64"))).toEqual({ is: "unknown" });
     expect(readEvidence(undefined)).toEqual({ is: "missing" });
     expect(readEvidence("A".repeat(1_000_001))).toMatchObject({ is: "damaged" });
   });

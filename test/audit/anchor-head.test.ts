@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { anchorDaily, anchorHead } from "../../src/audit/anchor-head.ts";
 import { openAnchors } from "../../src/audit/anchors.ts";
-import { createLog, silentLog } from "../../src/log.ts";
+import { createLog, silentLog } from "../../src/log/log.ts";
 import type { Message } from "../../src/messages/message.ts";
 import { testRedis } from "../support/with-redis.ts";
 import { append, sealAll, testFolder } from "./trail-of.ts";

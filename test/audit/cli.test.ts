@@ -40,7 +40,7 @@ describe("audit in a terminal", () => {
     expect(said).toMatch(
       /^The audit trail is intact: 3 records verified\.\nHead: 3:[0-9a-f]{64}\n/,
     );
-    expect(said).toContain("1 head kept elsewhere compared.");
+    expect(said).toContain("Compared with 1 head kept elsewhere.");
   });
 
   it("verify ends with 1 and names the record when the chain is bad", async () => {
@@ -48,7 +48,7 @@ describe("audit in a terminal", () => {
     await at.world.redis.xdel(at.world.key("audit"), at.ids[1] ?? "");
     const { code, said } = await at.audit("verify");
     expect(code).toBe(1);
-    expect(said).toContain(`broken at record 2 (${at.ids[1]}): the record is gone`);
+    expect(said).toContain(`broken at record 2 (${at.ids[1]}): the record is missing`);
   });
 
   it("verify compares with a head that was posted", async () => {
@@ -92,7 +92,7 @@ describe("audit in a terminal", () => {
   it("erase asks who and why", async () => {
     await using at = await terminal(2);
     const [id = ""] = at.ids;
-    expect((await at.audit("erase", id)).said).toContain("Which records, who and why?");
+    expect((await at.audit("erase", id)).said).toContain("Name the records, --who, and --why");
     const done = await at.audit("erase", id, "--who", "U09ADMIN", "--why", "left us");
     expect(done).toMatchObject({ code: 0, said: expect.stringContaining("1 erased.") });
     expect((await at.audit("verify")).said).toContain("1 record erased on purpose");

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { eraseRecords } from "../../src/audit/erase.ts";
 import { startSealer } from "../../src/audit/sealer.ts";
 import { verifyAudit } from "../../src/audit/verify.ts";
-import { silentLog } from "../../src/log.ts";
+import { silentLog } from "../../src/log/log.ts";
 import { testRedis } from "../support/with-redis.ts";
 import { append, sealAll, testFolder } from "./trail-of.ts";
 
@@ -102,10 +102,10 @@ describe("erasing audit records", () => {
     const erase = (id: string) => eraseRecords({ redis, key, ids: [id], ...by });
     await expect(erase(young)).rejects.toThrow("is not sealed");
     await expect(erase(marker[0])).rejects.toThrow("so it must stay");
-    await expect(erase("everything")).rejects.toThrow("not the id");
+    await expect(erase("everything")).rejects.toThrow("not the ID");
     await redis.hset(key("audit", "salts", 0), "2", "f".repeat(32));
     await expect(erase(ids[1] ?? "")).rejects.toThrow("is not what was sealed");
     await redis.set(key("audit", "rewriting"), "somebody");
-    await expect(erase(ids[2] ?? "")).rejects.toThrow("Somebody else");
+    await expect(erase(ids[2] ?? "")).rejects.toThrow("Someone else");
   });
 });

@@ -2,11 +2,10 @@ import { execFileSync } from "node:child_process";
 import { isDeepStrictEqual } from "node:util";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { findSigningKey } from "../../src/audit/checkpoint.ts";
+import { findSigningKey } from "../../src/audit/anchors.ts";
 import { eraseRecords } from "../../src/audit/erase.ts";
-import { exportAudit, exportText } from "../../src/audit/export.ts";
-import type { AuditExport } from "../../src/audit/export-shape.ts";
-import { verifyExport } from "../../src/audit/verify-export.ts";
+import { exportAudit, exportText, type AuditExport } from "../../src/audit/export.ts";
+import { verifyExport } from "../../src/audit/verify.ts";
 import { testRedis } from "../support/with-redis.ts";
 import { append, sealAll, testFolder } from "./trail-of.ts";
 

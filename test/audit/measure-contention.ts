@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import { silentLog } from "../../src/log.ts";
-import { connectRedis, createKeys, defineScript, type RedisClient } from "../../src/redis.ts";
-import { startRedis } from "../../src/sandbox/ensure-redis.ts";
+import { silentLog } from "../../src/log/log.ts";
+import { createKeys, connectRedis, defineScript, type RedisClient } from "../../src/redis/redis.ts";
+import { startRedis } from "../../sandbox/ensure-redis.ts";
 
 /**
  * What linking a record costs a move: appended only (a sealer links it later), or linked by the writer, who hashes against

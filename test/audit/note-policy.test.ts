@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { notePolicy } from "../../src/audit/note-policy.ts";
+import { isOlderPolicy, notePolicy } from "../../src/audit/policies.ts";
 import { auditOf } from "../requests/asking.ts";
 import { testRedis } from "../support/with-redis.ts";
 
@@ -17,5 +17,19 @@ describe("a change of policy", () => {
       { what: "policy", from: "v1", to: "v2" },
       { what: "policy", from: "v2", to: "v1" },
     ]);
+  });
+
+  it("supersedes those adopted before, also the one that a version without an order left, until it comes back", async () => {
+    await using world = await testRedis();
+    const { redis, key } = world;
+    await redis.set(key("policy", "version"), "v0");
+    for (const version of ["v1", "v2"]) await notePolicy(redis, key, version);
+    const isOlder = (version: string, ours: string) => isOlderPolicy(redis, key, version, ours);
+    expect(await isOlder("v0", "v2")).toBe(true);
+    expect(await isOlder("v1", "v2")).toBe(true);
+    expect(await isOlder("v2", "v1")).toBe(false);
+    expect(await isOlder("unknown", "v2")).toBe(false);
+    await notePolicy(redis, key, "v1");
+    expect(await isOlder("v2", "v1")).toBe(true);
   });
 });

@@ -6,8 +6,8 @@ import {
   renderVerdict,
   verdictLines,
 } from "../../src/audit/render.ts";
-import type { Verdict } from "../../src/audit/verdict.ts";
-import { hideSecret } from "../../src/log.ts";
+import type { Verdict } from "../../src/audit/walk.ts";
+import { hideSecret } from "../../src/log/log.ts";
 
 const at = Date.UTC(2026, 10, 20, 21, 5, 7);
 
@@ -50,7 +50,7 @@ describe("the audit trail in words", () => {
 
   it("says so when there is nothing, or when there is more", () => {
     expect(renderAudit({ entries: [] }, "web-1").text).toBe(
-      "The audit trail says nothing about web-1.",
+      "The audit trail has no records about web-1.",
     );
     expect(renderAudit({ entries: [], before: "5-0" }).text).toBe(
       "Nothing in the last 50,000 audit records.",
@@ -105,7 +105,7 @@ describe("the verdict in words", () => {
       "The audit trail is intact: 1,204 records verified.",
       "2 records not sealed yet, the oldest since 1 s.",
       `Head: 1204:${hash}`,
-      "3 heads kept elsewhere compared.",
+      "Compared with 3 heads kept elsewhere.",
       "Signed up to record 1200 by 0123456789abcdef.",
       "1 record erased on purpose; their seals still verify.",
     ]);
@@ -128,7 +128,7 @@ describe("the verdict in words", () => {
   });
 
   it("says why it can't be told", () => {
-    expect(verdictLines({ ...intact, is: "unsure" })[0]).toContain("nobody seals it");
+    expect(verdictLines({ ...intact, is: "unsure" })[0]).toContain("waiting to be sealed");
     expect(verdictLines({ ...intact, is: "unsure", sealed: 0 })[0]).toBe(
       "There is nothing to verify: no record is sealed.",
     );

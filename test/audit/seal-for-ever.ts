@@ -1,6 +1,6 @@
 import { startSealer } from "../../src/audit/sealer.ts";
-import { silentLog } from "../../src/log.ts";
-import { connectRedis, createKeys } from "../../src/redis.ts";
+import { silentLog } from "../../src/log/log.ts";
+import { createKeys, connectRedis } from "../../src/redis/redis.ts";
 
 /** A process that seals until it is killed: `node seal-for-ever.ts <redis> <namespace> <folder>`. */
 const [url = "", namespace = "", dataDir = ""] = process.argv.slice(2);

@@ -1,16 +1,15 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { open, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { mkdir, open, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { openAnchors } from "../../src/audit/anchors.ts";
-import { createSealing } from "../../src/audit/seal.ts";
-import { startSealer } from "../../src/audit/sealer.ts";
+import { createSealing, startSealer } from "../../src/audit/sealer.ts";
 import { createTrail } from "../../src/audit/trail.ts";
 import { verifyAudit } from "../../src/audit/verify.ts";
-import { silentLog } from "../../src/log.ts";
-import { connectRedis, createKeys, type RedisClient } from "../../src/redis.ts";
+import { silentLog } from "../../src/log/log.ts";
+import { createKeys, connectRedis, type RedisClient } from "../../src/redis/redis.ts";
 import { privateRedis, testRedis } from "../support/with-redis.ts";
 import { append, sealAll, testFolder } from "./trail-of.ts";
 
@@ -46,6 +45,41 @@ describe("the sealer", () => {
     await Promise.all(sealers.map((sealer) => sealer.idle()));
     await Promise.all(sealers.map((sealer) => sealer.close()));
     expect(await verifyAudit({ redis, key })).toMatchObject({ is: "intact", sealed: 1000 });
+  });
+
+  it("leaves, and stops nobody, when only its own disk fails; alone it says that it is stuck", async () => {
+    await using world = await testRedis();
+    await using other = await testRedis();
+    await using broken = await testFolder();
+    await using sound = await testFolder();
+    const said: string[] = [];
+    const options = { key: world.key, log, everyMs: 5, anchorEveryMs: 0, stuckAfterMs: 200 };
+    const one = startSealer({
+      ...options,
+      redis: world.redis,
+      dataDir: broken.path,
+      onUnfit: (why) => said.push(`unfit: ${why}`),
+      onStuck: (why) => said.push(`stuck: ${why}`),
+    });
+    await append(world, 1);
+    await one.idle();
+    await rm(join(broken.path, "audit-anchors.jsonl"));
+    await mkdir(join(broken.path, "audit-anchors.jsonl"));
+    await append(world, 1);
+    await expect.poll(() => said).toEqual([expect.stringMatching(/^stuck: .*EISDIR/)]);
+    const two = startSealer({
+      ...options,
+      redis: other.redis,
+      dataDir: sound.path,
+      onStuck: (why) => said.push(`stuck, too: ${why}`),
+    });
+    await append(world, 1);
+    await expect.poll(() => said.at(-1)).toMatch(/^unfit: .*can't be kept on this disk: EISDIR/);
+    await two.idle();
+    expect(said.filter((line) => line.startsWith("stuck, too"))).toEqual([]);
+    await one.close();
+    await two.close();
+    expect(await verifyAudit(world)).toMatchObject({ is: "intact", sealed: 3 });
   });
 
   it("refuses seals computed on a head that is not the head any more", async () => {

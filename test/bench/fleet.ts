@@ -1,13 +1,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { restart } from "../../src/commands/vm/restart.ts";
-import { loadConfig } from "../../src/config.ts";
+import { commands } from "../../src/commands/index.ts";
+import { operationsOf } from "../../src/policy/approval-rule.ts";
+import { loadConfig } from "../../src/config/config.ts";
 import { createQueues } from "../../src/jobs/queues.ts";
-import { silentLog } from "../../src/log.ts";
-import { connectRedis, createKeys } from "../../src/redis.ts";
-import { startWorld, type World } from "../../src/sandbox/world.ts";
-import type { State } from "../../src/requests/states.ts";
-import { createStore } from "../../src/requests/store.ts";
-import { submit } from "../../src/requests/submit.ts";
+import { silentLog } from "../../src/log/log.ts";
+import { createKeys, connectRedis } from "../../src/redis/redis.ts";
+import { startWorld, type World } from "../../sandbox/world.ts";
+import type { State } from "../../src/requests/journal/record.ts";
+import { createJournal } from "../../src/requests/journal/journal.ts";
+import { submit } from "../../src/requests/submit/submit.ts";
 import type { Figure } from "./figure.ts";
 import { startGatehouse } from "./process.ts";
 
@@ -112,11 +114,15 @@ async function leastMb(worker: { rssMb(): number }): Promise<number> {
 
 /** Everybody who asks for a restart at the same time, and a look at how their requests stand. */
 async function gather(world: World) {
-  const config = loadConfig({ env: world.env, role: "worker" });
+  const config = loadConfig({
+    env: world.env,
+    role: "worker",
+    operations: operationsOf(commands),
+  });
   const redis = await connectRedis(world.redisUrl, "commands", silentLog());
   const key = createKeys();
   const queues = createQueues(redis, key.prefix);
-  const store = createStore(redis, key);
+  const store = createJournal(redis, key);
   const vms = Object.values(world.compute.truth().vms).filter(({ status }) => status === "RUNNING");
   const person = { id: "U0OLIVIA", teamId: world.slack.workspace.team.id, name: "olivia" };
 
@@ -130,7 +136,7 @@ async function gather(world: World) {
           person: { ...person, kind: "member", groups: ["S01ONCALL"] },
           channelId: "C01OPS",
           via: "command",
-          askId: `bench-${id}`,
+          interactionId: `bench-${id}`,
         },
         {
           store,

@@ -1,6 +1,6 @@
-import { silentLog } from "../../src/log.ts";
-import { connectRedis, createKeys } from "../../src/redis.ts";
-import { startRedis } from "../../src/sandbox/ensure-redis.ts";
+import { silentLog } from "../../src/log/log.ts";
+import { createKeys, connectRedis } from "../../src/redis/redis.ts";
+import { startRedis } from "../../sandbox/ensure-redis.ts";
 import type { Figure } from "./figure.ts";
 import { fillInventory, type LookupFigures } from "./inventory.ts";
 import { startProgram } from "./process.ts";

@@ -2,8 +2,8 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import type { Compute, Project, Vm } from "../../src/compute/compute.ts";
 import { createInventory } from "../../src/inventory/create-inventory.ts";
-import { silentLog } from "../../src/log.ts";
-import type { RedisClient } from "../../src/redis.ts";
+import { silentLog } from "../../src/log/log.ts";
+import type { RedisClient } from "../../src/redis/redis.ts";
 
 export interface Place {
   redis: RedisClient;
@@ -63,7 +63,6 @@ export function fleetService(projects: number, vmsPerProject: number, latencyMs 
   };
   return {
     projects: {
-      list: never,
       listAll: () => pause().then(() => all),
       get: never,
       vms: (id) => pause().then(() => vms(id)),

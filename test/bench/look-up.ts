@@ -1,5 +1,5 @@
-import { silentLog } from "../../src/log.ts";
-import { connectRedis, createKeys } from "../../src/redis.ts";
+import { silentLog } from "../../src/log/log.ts";
+import { createKeys, connectRedis } from "../../src/redis/redis.ts";
 import { measureLookups } from "./inventory.ts";
 
 // In a process of its own: only its memory counts. The address of Redis is its argument.

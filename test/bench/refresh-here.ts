@@ -1,13 +1,15 @@
 import { Agent } from "undici";
+import { commands } from "../../src/commands/index.ts";
 import { createCompute } from "../../src/compute/create-compute.ts";
 import { createDigests } from "../../src/digests/create-digests.ts";
 import { createInventory } from "../../src/inventory/create-inventory.ts";
 import { createSnapshots } from "../../src/inventory/snapshots.ts";
-import { silentLog } from "../../src/log.ts";
-import { emptyPolicy } from "../../src/policy-file.ts";
-import { connectRedis, createKeys } from "../../src/redis.ts";
+import { silentLog } from "../../src/log/log.ts";
+import { emptyPolicy } from "../../src/config/policy-file.ts";
+import { createKeys, connectRedis } from "../../src/redis/redis.ts";
+import { isChange } from "../../src/registry/define.ts";
 import { requestsForDigest } from "../../src/requests/for-digest.ts";
-import { createStore } from "../../src/requests/store.ts";
+import { createJournal } from "../../src/requests/journal/journal.ts";
 import { fillBusyDay } from "./busy-day.ts";
 
 export interface Rounds {
@@ -43,7 +45,7 @@ const inventory = createInventory({
   refreshMs: 3_600_000,
   concurrency: connections,
 });
-const store = createStore(redis, key);
+const store = createJournal(redis, key);
 const snapshots = createSnapshots(redis, key);
 const digests = createDigests({
   redis,
@@ -51,7 +53,7 @@ const digests = createDigests({
   policy: emptyPolicy(),
   inventory,
   snapshots,
-  requests: requestsForDigest(store, redis, key),
+  requests: requestsForDigest(store, redis, key, commands.filter(isChange)),
   log,
   now: Date.now,
 });

@@ -1,5 +1,5 @@
-import { startRedis } from "../../src/sandbox/ensure-redis.ts";
-import type { SandboxComputeOptions } from "../../src/sandbox/compute/start-sandbox-compute.ts";
+import { startRedis } from "../../sandbox/ensure-redis.ts";
+import type { SandboxComputeOptions } from "../../sandbox/compute/start-sandbox-compute.ts";
 import { type Figure, quantile } from "./figure.ts";
 import { startProgram } from "./process.ts";
 import type { Rounds } from "./refresh-here.ts";
@@ -17,7 +17,7 @@ export async function measureRefreshAndDigest(): Promise<readonly Figure[]> {
   await using server = await startRedis();
   await using service = await startProgram(
     [
-      "src/sandbox/compute/main.ts",
+      "sandbox/compute/main.ts",
       JSON.stringify({
         world: { projects, vmsPerProject },
         latencyMs,

@@ -1,4 +1,4 @@
-import { startWorld } from "../../src/sandbox/world.ts";
+import { startWorld } from "../../sandbox/world.ts";
 import type { Figure } from "./figure.ts";
 
 /** What one restart costs the service and Slack, counted from the command to its result. */

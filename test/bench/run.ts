@@ -6,7 +6,8 @@ import { measureFleet, measureWaiting } from "./fleet.ts";
 import { measureInventory } from "./inventory-figures.ts";
 import { measureRefreshAndDigest } from "./refresh.ts";
 import { measureRestart } from "./restart.ts";
-import { measureRolls } from "./rolls.ts";
+import { measureRollouts } from "./rollouts.ts";
+import { measureVerifying } from "./verify.ts";
 
 // npm run bench: measures what design and issues bound, prints the table of README, ends with 1 when a bound doesn't hold.
 const parts: Record<string, () => Promise<readonly Figure[]>> = {
@@ -16,9 +17,10 @@ const parts: Record<string, () => Promise<readonly Figure[]>> = {
   http: () => measureAcks("http", 10),
   fleet: measureFleet,
   waiting: measureWaiting,
-  rolls: measureRolls,
+  rollouts: measureRollouts,
   inventory: measureInventory,
   refresh: measureRefreshAndDigest,
+  verify: async () => measureVerifying(),
 };
 
 const [load = 0] = loadavg();

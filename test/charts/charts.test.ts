@@ -1,10 +1,8 @@
 import { setImmediate } from "node:timers/promises";
 import { afterAll, describe, expect, it } from "vitest";
-import { countsOf, type LineChart } from "../../src/charts/chart.ts";
-import { closeCharts, renderChart, renderCounts } from "../../src/charts/charts.ts";
-import { createCharts } from "../../src/charts/create-charts.ts";
-import { palette, toneColours } from "../../src/charts/palette.ts";
-import { chartOf, type Sample } from "../../src/charts/usage.ts";
+import { chartOf, countsOf, type LineChart, type Sample } from "../../src/charts/chart.ts";
+import { closeCharts, createCharts, renderChart } from "../../src/charts/charts.ts";
+import { colorOf, palette } from "../../src/charts/look.ts";
 import { decode } from "./decode.ts";
 
 const end = Date.parse("2026-11-20T21:30:00Z");
@@ -31,23 +29,23 @@ function thread(source: string): URL {
   return new URL(`data:text/javascript,${encodeURIComponent(code)}`);
 }
 
-const [cpuColour, memoryColour] = palette.lines;
+const [cpuColor, memoryColor] = palette.lines;
 
 afterAll(() => closeCharts());
 
 describe("a chart of metrics", () => {
-  it("is one PNG with both lines, title, legend, axes and last values", async () => {
+  it("is one PNG with both lines, title, subtitle, legend, axes and last values", async () => {
     const picture = await decode(await renderChart(chartOf(hour, "web-1", "1h")));
-    expect([picture.width, picture.height]).toEqual([1200, 760]);
-    expect(picture.count(cpuColour)).toBeGreaterThan(2000);
-    expect(picture.count(memoryColour)).toBeGreaterThan(2000);
+    expect([picture.width, picture.height]).toEqual([1200, 800]);
+    expect(picture.count(cpuColor)).toBeGreaterThan(2000);
+    expect(picture.count(memoryColor)).toBeGreaterThan(2000);
     const title = picture.ink(40, 30, 300, 50);
-    const legend = picture.ink(96, 100, 300, 50);
-    const values = picture.ink(0, 170, 118, 520);
-    const times = picture.ink(140, 696, 1000, 50);
-    const last = picture.ink(1062, 170, 138, 520);
-    const disk = picture.ink(900, 30, 300, 50);
-    for (const text of [title, legend, values, times, last, disk])
+    const subtitle = picture.ink(40, 94, 600, 40);
+    const legend = picture.ink(40, 156, 400, 50);
+    const values = picture.ink(0, 220, 104, 500);
+    const times = picture.ink(140, 736, 1000, 50);
+    const last = picture.ink(1046, 220, 154, 500);
+    for (const text of [title, subtitle, legend, values, times, last])
       expect(text).toBeGreaterThan(300);
   });
 
@@ -72,8 +70,23 @@ describe("a chart of metrics", () => {
     const [all, holes, pause] = await Promise.all(
       [whole, holed, late].map(async (usage) => decode(await renderChart(chartOf(usage, "gaps")))),
     );
-    expect(holes?.count(cpuColour)).toBeLessThan((all?.count(cpuColour) ?? 0) * 0.6);
-    expect(pause?.count(cpuColour)).toBeLessThan((all?.count(cpuColour) ?? 0) * 0.85);
+    expect(holes?.count(cpuColor)).toBeLessThan((all?.count(cpuColor) ?? 0) * 0.65);
+    expect(pause?.count(cpuColor)).toBeLessThan((all?.count(cpuColor) ?? 0) * 0.85);
+  });
+
+  it("shows a sample between two gaps as a dot", async () => {
+    const apart = samples(60, () => 50).filter((_, index) => index < 20 || index > 40);
+    const alone = samples(60, () => 50).filter(
+      (_, index) => index % 60 < 20 || index > 40 || index === 30,
+    );
+    const [without, dotted] = await Promise.all(
+      [apart, alone].map(async (cpuUsage) =>
+        decode(await renderChart(chartOf({ cpuUsage, memoryUsage: [] }, "dot"))),
+      ),
+    );
+    const dot = (dotted?.count(cpuColor) ?? 0) - (without?.count(cpuColor) ?? 0);
+    expect(dot).toBeGreaterThan(10);
+    expect(dot).toBeLessThan(200);
   });
 
   it("survives nothing, one sample, equal values, huge values and times that can't be read", async () => {
@@ -97,7 +110,6 @@ describe("a chart of metrics", () => {
           {
             name: "x".repeat(400),
             points: [
-              { at: 8.7e15, value: 1 },
               { at: -8.6e15, value: 1 },
               { at: 8.6e15, value: 2 },
             ],
@@ -137,9 +149,9 @@ describe("a chart of metrics", () => {
       [quiet, spiked].map(async (usage) => decode(await renderChart(chartOf(usage, "spike")))),
     );
     // the middle of the plot, above the noise
-    expect(spike?.count(cpuColour)).toBeGreaterThan(0);
-    expect(spike?.ink(580, 190, 20, 100)).toBeGreaterThan(100);
-    expect(flat?.ink(580, 190, 20, 30)).toBeLessThan(100);
+    expect(spike?.count(cpuColor)).toBeGreaterThan(0);
+    expect(spike?.ink(560, 290, 24, 100)).toBeGreaterThan(100);
+    expect(flat?.ink(560, 290, 24, 30)).toBeLessThan(100);
   });
 
   it("gives lines of very different size a panel each", async () => {
@@ -154,18 +166,18 @@ describe("a chart of metrics", () => {
 });
 
 describe("a picture of counts", () => {
-  it("shows each kind in its colour, the rare ones too", async () => {
+  it("shows each kind in its color, the rare ones too", async () => {
     const statuses = [
       ...Array.from({ length: 5000 }, () => "RUNNING"),
       "ERROR",
       "STOPPED",
       "PAUSED",
     ];
-    const picture = await decode(await renderCounts(countsOf("VMs", statuses)));
+    const picture = await decode(await renderChart(countsOf("VMs", statuses)));
     expect(picture.width).toBe(1200);
     expect(picture.height).toBeLessThan(400);
-    for (const tone of ["good", "bad", "quiet", "other"] as const)
-      expect(picture.count(toneColours[tone])).toBeGreaterThan(500);
+    for (const status of ["RUNNING", "ERROR", "STOPPED", "PAUSED"])
+      expect(picture.count(colorOf(status))).toBeGreaterThan(500);
   });
 
   it("survives none, and too many kinds", async () => {
@@ -173,7 +185,7 @@ describe("a picture of counts", () => {
       [],
       Array.from({ length: 60 }, (_, index) => `STATE-${"x".repeat(index)}`),
     ]) {
-      const picture = await decode(await renderCounts(countsOf("VMs", statuses)));
+      const picture = await decode(await renderChart(countsOf("VMs", statuses)));
       expect(picture.ink()).toBeGreaterThan(500);
       expect(picture.height).toBeLessThan(900);
     }
@@ -200,7 +212,7 @@ describe("the thread that draws", () => {
 
   it("starts anew after a crash: one picture is lost, not the next", async () => {
     const worker = thread(
-      `parentPort.on("message", (chart) => chart.title === "crash" ? process.exit(3) : parentPort.postMessage({ png: Buffer.from(chart.title) }, []))`,
+      `parentPort.on("message", (chart) => chart.title === "crash" ? process.exit(3) : parentPort.postMessage(Buffer.from(chart.title), []))`,
     );
     const charts = createCharts({ worker });
     const [first, crashed, next] = await Promise.allSettled(
@@ -215,18 +227,27 @@ describe("the thread that draws", () => {
     await charts.close();
   });
 
-  it("ends one that hangs, lets only so many wait, and takes no more once closed", async () => {
+  it("loses no more than the picture that can't be drawn", async () => {
+    const unknown = { kind: "lines", title: "a", series: [{ name: "b" }] } as unknown as LineChart;
+    const [bad, good] = await Promise.allSettled([renderChart(unknown), renderChart(empty("a"))]);
+    expect(bad).toMatchObject({ status: "rejected" });
+    expect(good).toMatchObject({ status: "fulfilled" });
+  });
+
+  it("ends one that hangs, lets only so many wait, and begins anew when closed", async () => {
     const worker = thread(`parentPort.on("message", () => { for (;;); })`);
-    const charts = createCharts({ worker, timeoutMs: 150, mostWaiting: 1 });
+    const charts = createCharts({ worker, timeoutMs: 150, maxWaiting: 1 });
     const chart: LineChart = { kind: "lines", title: "a", series: [] };
     const hanging = charts.renderChart(chart);
     const waiting = charts.renderChart(chart);
-    await expect(charts.renderChart(chart)).rejects.toThrow("Too many charts wait already");
+    await expect(charts.renderChart(chart)).rejects.toThrow("Too many charts are waiting");
     await expect(hanging).rejects.toThrow("took over 150 ms");
+    const behind = charts.renderChart(chart);
     const closed = charts.close();
     await expect(waiting).rejects.toThrow("stopping");
+    await expect(behind).rejects.toThrow("stopping");
     await closed;
-    await expect(charts.renderChart(chart)).rejects.toThrow("stopping");
+    await expect(charts.renderChart(chart)).rejects.toThrow("took over 150 ms");
   });
 
   it("gives up when its font is missing, instead of drawing without text", async () => {

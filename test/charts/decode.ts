@@ -5,8 +5,8 @@ export interface Picture {
   height: number;
   /** How many pixels of a rectangle aren't the background; of the whole picture without one. */
   ink(x?: number, y?: number, width?: number, height?: number): number;
-  /** How many pixels have (nearly) this colour, `#rrggbb`. */
-  count(colour: string): number;
+  /** How many pixels have (nearly) this color, `#rrggbb`. */
+  count(color: string): number;
 }
 
 /** A PNG as pixels. */
@@ -30,8 +30,8 @@ export async function decode(png: Buffer): Promise<Picture> {
           if (!isNear(pixels, (row * all + column) * 4, background, 12)) found += 1;
       return found;
     },
-    count(colour) {
-      const wanted = Number.parseInt(colour.slice(1), 16);
+    count(color) {
+      const wanted = Number.parseInt(color.slice(1), 16);
       let found = 0;
       for (let at = 0; at < pixels.length; at += 4) if (isNear(pixels, at, wanted, 3)) found += 1;
       return found;
@@ -39,8 +39,8 @@ export async function decode(png: Buffer): Promise<Picture> {
   };
 }
 
-function isNear(pixels: Buffer, at: number, colour: number, within: number): boolean {
-  const [red, green, blue] = [colour >> 16, (colour >> 8) & 255, colour & 255];
+function isNear(pixels: Buffer, at: number, color: number, within: number): boolean {
+  const [red, green, blue] = [color >> 16, (color >> 8) & 255, color & 255];
   return (
     Math.abs((pixels[at] ?? 0) - red) <= within &&
     Math.abs((pixels[at + 1] ?? 0) - green) <= within &&

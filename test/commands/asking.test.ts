@@ -1,70 +1,212 @@
 import { describe, expect, it } from "vitest";
-import { sentence } from "../../src/messages/message.ts";
-import { md } from "../../src/messages/text.ts";
-import type { Control } from "../../src/registry/define.ts";
+import { person, usual, vm } from "../policy/sample.ts";
+import { interaction as asked, restartOf } from "../requests/asking.ts";
 import { startReading } from "./reading.ts";
 import { shownText } from "./shown-text.ts";
 
-const told =
-  (what: string) =>
-  async (words = "") =>
-    sentence(md`${what}: ${words}`);
+const now = Date.parse("2026-11-20T12:00:00Z");
+const ola = person("U0OLA");
 
-/** Answers with what it was asked. */
-function control(over: Partial<Control> = {}): Control {
-  return {
-    mustAdminister: () => undefined,
-    freeze: async () => true,
-    thaw: async () => true,
-    canI: told("can-i"),
-    why: told("why"),
-    approvals: told("approvals"),
-    audit: async (words) => ({ message: await told("audit")(words) }),
-    digest: async (action, words) => told(`digest ${action ?? ""}`)(words),
-    ...over,
-  };
-}
-
-async function answer(words: string, over: Partial<Control> = {}): Promise<string> {
-  await using at = await startReading({ world: "empty", control: control(over) });
-  return shownText(await at.reads(words));
-}
-
-describe("questions about requests and rights", () => {
+describe("/gatehouse can-i", () => {
   it.each([
-    ["gatehouse can-i vm restore db-1 —snapshot x", "can-i: vm restore db-1 --snapshot x"],
-    ['gatehouse can-i vm show "two words"', 'can-i: vm show "two words"'],
-    ["gatehouse why r-7fk3m9q2xw", "why: r-7fk3m9q2xw"],
-    ["gatehouse approvals", "approvals: "],
-    ["gatehouse audit db-1", "audit: db-1"],
-    ["gatehouse audit", "audit: "],
+    [
+      "vm restart web-2",
+      "Yes, you can run `/vm restart` without approval.\nWhy: no entry of approvals in gatehouse.yml matches vm.restart.",
+    ],
+    [
+      "vm restore db-1 —snapshot x",
+      "Yes, you can request `/vm restore`; 1 other person must approve it within 15 min.\nWhy: no entry of approvals in gatehouse.yml matches vm.restore; destructive commands need one approval.",
+    ],
+    ["vm show db-1", "Yes, you can run `/vm show`."],
+    [
+      "/project create --name a --type CONTAINER --region eu",
+      /^Yes, you can run `\/project create`/,
+    ],
+    ["vm stop web-*", /^Yes, you can run `\/vm stop`/],
+    ["gatehouse thaw", /^No: You can't run \/gatehouse thaw.*\nThe rule is `access.administer`.$/s],
+    ["vm restat web-2", "/vm has no restat.\nDid you mean `/vm restart web-2`?"],
   ])("%s", async (words, said) => {
-    expect((await answer(words)).trim()).toBe(said.trim());
+    await using at = await startReading({ person: ola });
+    const shown = shownText(await at.reads(`gatehouse can-i ${words}`));
+    if (typeof said === "string") expect(shown).toBe(said);
+    else expect(shown).toMatch(said);
+  });
+
+  it("takes what stands in quotes as one word", async () => {
+    await using at = await startReading({ person: ola });
+    await expect(at.reads('gatehouse can-i vm show "two words"')).rejects.toThrow(
+      "There is no VM called two words.",
+    );
+  });
+
+  it("knows what is protected, and that changes are frozen", async () => {
+    const policy = { ...usual, protect: ["db-*"] };
+    await using at = await startReading({ person: ola, policy });
+    expect(shownText(await at.reads("gatehouse can-i vm stop db-1"))).toMatch(
+      /^No: db-1 is protected.*The rule is `protect db-\*`\.$/s,
+    );
+    await at.journal.freeze({ by: "Ada", id: "U0ADA", reason: "" });
+    expect(shownText(await at.reads("gatehouse can-i vm restart db-1"))).toMatch(
+      /\nBut all changes are frozen by Ada\.$/,
+    );
+  });
+
+  it("says that what needs approval can't go together", async () => {
+    const approvals = [{ operations: ["vm.stop"], required: 1, expiresMs: 60_000 }];
+    await using at = await startReading({ person: ola, policy: { ...usual, approvals } });
+    expect(shownText(await at.reads("gatehouse can-i vm stop web-*"))).toMatch(
+      /^Not several at once: /,
+    );
+  });
+});
+
+describe("/gatehouse why", () => {
+  it("tells what was asked, who voted and every step", async () => {
+    await using at = await startReading();
+    const { id } = (await asked(at.journal, restartOf(vm("web-2")))).record;
+    const shown = shownText(await at.reads(`gatehouse why ${id}`));
+    expect(shown).toMatch(/^\*vm restart\* of `web-2` \(`vm-web-2`\), requested by olivia at /);
+    expect(shown).toContain("State: waiting for approval.");
+    expect(shown).toMatch(/the rule · fingerprint `/);
+    expect(shown).toContain("*Steps*");
+  });
+
+  it("alone is about the last request of whoever types it; with a VM about the last on it", async () => {
+    await using at = await startReading({ person: person("U0OLIVIA") });
+    const ids: string[] = [];
+    for (const one of ["web-2", "db-1"]) {
+      const target = { ...vm(one), id: `vm-payments-${one}` };
+      ids.push((await asked(at.journal, restartOf(target))).record.id);
+    }
+    expect(shownText(await at.reads("gatehouse why"))).toContain(ids[1]);
+    for (const words of ["web-2", "payments/web-2", "vm-payments-web-2", ids[0]])
+      expect(shownText(await at.reads(`gatehouse why ${words}`))).toContain(ids[0]);
+    expect(shownText(await at.reads("gatehouse why db-1."))).toContain(ids[1]);
+    await expect(at.reads("gatehouse why gpu-1")).rejects.toThrow("There is no request on gpu-1.");
+  });
+
+  it("tells of a VM that is gone, by its ID", async () => {
+    await using at = await startReading();
+    const { id } = (await asked(at.journal, restartOf(vm("long-gone")))).record;
+    expect(shownText(await at.reads("gatehouse why vm-long-gone"))).toContain(id);
+  });
+
+  it("says so of one that it doesn't know", async () => {
+    await using at = await startReading();
+    await expect(at.reads("gatehouse why r-7fk3m9q2xw")).rejects.toThrow(
+      "There is no request r-7fk3m9q2xw.",
+    );
+    await expect(at.reads("gatehouse why nothing-like-it")).rejects.toThrow(
+      "There is no VM called",
+    );
+    await expect(at.reads("gatehouse why")).rejects.toThrow("You have requested nothing yet.");
+  });
+});
+
+describe("/gatehouse approvals", () => {
+  it("shows what waits, and points to what waits for the one who looks", async () => {
+    const lead = person("U0X", { groups: ["S02LEADS"] });
+    await using at = await startReading({ person: lead });
+    expect(shownText(await at.reads("gatehouse approvals"))).toBe(
+      "No requests are waiting for approval.",
+    );
+    await asked(at.journal, restartOf(vm("web-2")));
+    expect(shownText(await at.reads("gatehouse approvals"))).toMatch(
+      /^1 waiting for approval, 1 for you\..*\n👉 \*vm restart\* `web-2`, requested by olivia\. 0 of 1, until /,
+    );
+  });
+
+  it("counts nothing for somebody who may not approve", async () => {
+    await using at = await startReading();
+    await asked(at.journal, restartOf(vm("web-2")));
+    expect(shownText(await at.reads("gatehouse approvals"))).toMatch(
+      /^1 waiting for approval, 0 for you\..*\n\*vm restart\*/,
+    );
+  });
+});
+
+describe("/gatehouse audit", () => {
+  it("shows what was done, and that somebody looked", async () => {
+    await using at = await startReading();
+    await asked(at.journal, restartOf(vm("web-2")));
+    const all = shownText(await at.reads("gatehouse audit"));
+    expect(all).toContain("vm restart");
+    expect(all).toContain("audit read");
+  });
+
+  it("is about one request, person, VM or project, whatever was typed", async () => {
+    await using at = await startReading();
+    const { id } = (await asked(at.journal, restartOf(vm("web-2")))).record;
+    for (const words of [id, "<@U0OLIVIA>", "vm-web-2"])
+      expect(shownText(await at.reads(`gatehouse audit ${words}`))).toContain("vm restart");
+    expect(shownText(await at.reads("gatehouse audit db-1"))).not.toContain("vm restart");
   });
 });
 
 describe("/gatehouse freeze and thaw", () => {
   it("say what holds from now on", async () => {
-    expect(await answer("gatehouse freeze storage is failing")).toBe(
-      "🧊 All changes are frozen. Reading goes on. `/gatehouse thaw` ends it.",
+    await using at = await startReading({ world: "empty" });
+    expect(shownText(await at.reads("gatehouse freeze storage is failing"))).toBe(
+      "🧊 All changes are frozen. Reads still work. `/gatehouse thaw` ends the freeze.",
     );
-    expect(await answer("gatehouse thaw")).toBe(
-      "Changes are allowed again. What was asked during the freeze is not done by itself: ask again.",
+    expect(shownText(await at.reads("gatehouse freeze"))).toBe(
+      "🧊 Changes are already frozen; the first reason remains. `/gatehouse status` shows it.",
     );
-  });
-
-  it("say when it was so already", async () => {
-    expect(await answer("gatehouse freeze", { freeze: async () => false })).toBe(
-      "🧊 Changes are frozen already; the first reason stands. `/gatehouse status` shows it.",
+    expect(shownText(await at.reads("gatehouse thaw"))).toBe(
+      "Changes are allowed again. What was requested during the freeze won't run on its own; request again.",
     );
-    expect(await answer("gatehouse thaw", { thaw: async () => false })).toBe("Nothing was frozen.");
+    expect(at.told).toEqual(["audit: Changes are allowed again: U0VERA ended the freeze."]);
+    expect(shownText(await at.reads("gatehouse thaw"))).toBe("Changes were not frozen.");
+    expect(at.told).toHaveLength(1);
   });
 
   it("hand on the reason as it was written", async () => {
-    const reasons: string[] = [];
-    const freeze = async (reason: string) => reasons.push(reason) > 0;
-    await answer("gatehouse freeze disks fail, it's the “raid siren”", { freeze });
-    await answer("gatehouse freeze 'disks fail'", { freeze });
-    expect(reasons).toEqual([`disks fail, it's the "raid siren"`, "disks fail"]);
+    await using at = await startReading({ world: "empty" });
+    for (const [words, reason] of [
+      ["disks fail, it's the “raid siren”", `disks fail, it's the "raid siren"`],
+      ["'disks fail'", "disks fail"],
+    ]) {
+      await at.reads(`gatehouse freeze ${words}`);
+      expect(await at.journal.freezeState()).toMatchObject({ reason, by: "U0VERA" });
+      await at.reads("gatehouse thaw");
+    }
+  });
+});
+
+describe("/gatehouse digest", () => {
+  it("is turned on with what was said and usual else, and off again", async () => {
+    await using at = await startReading({ now: () => now });
+    expect(shownText(await at.reads("gatehouse digest"))).toMatch(
+      /^No digest is set up for <#C01OPS>\./,
+    );
+    expect(shownText(await at.reads("gatehouse digest on 08:30 mon-fri"))).toBe(
+      "Done. A digest is posted in <#C01OPS> at 08:30 UTC, mon-fri. Next: Mon 23 Nov, 08:30.\nThe time zone is UTC; `/gatehouse digest on 08:30 Europe/Paris` sets another.",
+    );
+    expect(shownText(await at.reads("gatehouse digest off"))).toBe(
+      "Done. Digests for <#C01OPS> are turned off.",
+    );
+    expect(shownText(await at.reads("gatehouse digest off"))).toBe(
+      "No digest is set up for <#C01OPS>.",
+    );
+  });
+
+  it("is posted now where that can be done, else says why not", async () => {
+    await using at = await startReading();
+    expect(shownText(await at.reads("gatehouse digest now"))).toBe("The digest is in <#C01OPS>.");
+    expect(at.told).toEqual([expect.stringMatching(/^C01OPS: Digest: /)]);
+    await using closed = await startReading({ post: async () => "not_in_channel" });
+    expect(shownText(await closed.reads("gatehouse digest now"))).toMatch(
+      /^Can't post in <#C01OPS> \(not_in_channel\)\./,
+    );
+  });
+
+  it("of another channel is for administrators", async () => {
+    await using at = await startReading();
+    const words = "gatehouse digest on 09:00 C02STATUS";
+    await expect(at.reads(words)).rejects.toThrow("Only an administrator");
+    await using admin = await startReading({ person: person("U09ADMIN") });
+    expect(shownText(await admin.reads(words))).toMatch(
+      /^Done\. A digest is posted in <#C02STATUS>/,
+    );
   });
 });

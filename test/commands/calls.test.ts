@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { commands } from "../../src/commands/index.ts";
 import { createCompute } from "../../src/compute/create-compute.ts";
-import { startSandboxCompute } from "../../src/sandbox/compute/start-sandbox-compute.ts";
+import { startSandboxCompute } from "../../sandbox/compute/start-sandbox-compute.ts";
 import { parseCommand } from "../../src/registry/parse.ts";
 import { project, vm } from "../policy/sample.ts";
 

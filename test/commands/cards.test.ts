@@ -1,25 +1,19 @@
 import { describe, expect, it } from "vitest";
 import { vmCard } from "../../src/commands/vm/vm-card.ts";
-import { commands } from "../../src/commands/index.ts";
-import type { RequestSummary } from "../../src/registry/define.ts";
+import { resize } from "../../src/commands/vm/resize.ts";
+import { restart } from "../../src/commands/vm/restart.ts";
+import { restore } from "../../src/commands/vm/restore.ts";
+import { snapshot } from "../../src/commands/vm/snapshot.ts";
+import { start } from "../../src/commands/vm/start.ts";
+import { stop } from "../../src/commands/vm/stop.ts";
 import { person, vm as target } from "../policy/sample.ts";
-import { startReading } from "./reading.ts";
+import { listed, startReading } from "./reading.ts";
 import { buttonsOf, complaintsOf, shownText } from "./shown-text.ts";
 
 const now = Date.parse("2026-11-20T12:00:00Z");
 
-function request(over: Partial<RequestSummary> = {}): RequestSummary {
-  return {
-    id: "r-7fk3m9q2xw",
-    command: "vm restart",
-    target: target("web-2"),
-    requesterId: "U0OLA",
-    channelId: "C01OPS",
-    state: "accepted",
-    createdAt: now - 95_000,
-    changedAt: now,
-    ...over,
-  };
+function request(over: Partial<Parameters<typeof listed>[0]> = {}) {
+  return listed({ target: target("web-2"), createdAt: now - 95_000, ...over });
 }
 
 const card = (over: Partial<Parameters<typeof vmCard>[0]> = {}) =>
@@ -37,7 +31,7 @@ const card = (over: Partial<Parameters<typeof vmCard>[0]> = {}) =>
     },
     projectName: "shop",
     open: [],
-    commands,
+    commands: [start, stop, restart, resize, snapshot, restore],
     mayRun: () => true,
     now,
     ...over,
@@ -56,7 +50,7 @@ describe("/vm show", () => {
         "*Attestation*\nenabled",
         "*Created*\n2026-11-01 08:00 UTC",
         `Measurement \`${"ab".repeat(24)}\``,
-        "Id `vm-1`",
+        "ID `vm-1`",
         "[Stop] [Restart] [Resize] [Snapshot] [Restore] [Refresh]",
       ].join("\n"),
     );
@@ -66,8 +60,10 @@ describe("/vm show", () => {
 
   it("does without what the service leaves out", () => {
     const shown = card({ vm: { id: "vm-1", projectId: "p-1", name: "web-1", status: "RUNNING" } });
-    expect(shownText(shown)).toContain("*Region*\nnot told\n*CPU · memory · disk*\n? · ? · ?");
-    expect(shownText(shown)).toContain("*IP address*\nnone\n*Attestation*\nnot told\nId `vm-1`");
+    expect(shownText(shown)).toContain("*Region*\nnot reported\n*CPU · memory · disk*\n? · ? · ?");
+    expect(shownText(shown)).toContain(
+      "*IP address*\nnone\n*Attestation*\nnot reported\nID `vm-1`",
+    );
     expect(complaintsOf(shown)).toEqual([]);
   });
 
@@ -128,7 +124,7 @@ describe("/vm snapshots", () => {
   it("lists those we know, and says why there may be more", async () => {
     await using at = await startReading({ now: () => now });
     expect(shownText(await at.reads("vm snapshots db-1"))).toBe(
-      "I know no snapshot of `db-1`. `/vm snapshot db-1` takes one.\nThe service can't list snapshots: these are the ones taken from here, or restored by an id typed here. Their size is unknown.",
+      "Gatehouse knows no snapshot of `db-1`. `/vm snapshot db-1` takes one.\nThe compute service can't list snapshots: these were taken with Gatehouse or restored by an ID typed here. Their sizes are unknown.",
     );
     const of = { vmId: "vm-payments-db-1", vmName: "db-1", projectId: "prj-payments" };
     await at.snapshots.remember({
@@ -145,10 +141,10 @@ describe("/vm snapshots", () => {
     expect(shownText(shown)).toBe(
       [
         "*2 snapshots* of `db-1`, newest first",
-        "name | id | taken | by | cpu · memory · disk | measurement",
-        "lost | no id: can't be restored | 1 min ago | U0OLA | ? · ? · ? | not known",
+        "Name | ID | Taken | By | CPU · memory · disk | Measurement",
+        "lost | no ID: can't be restored | 1 min ago | U0OLA | ? · ? · ? | unknown",
         "nightly | snap-1 | 2 h ago | U0OLA | 4 · 16 · ? | abababababab…",
-        "The service can't list snapshots: these are the ones taken from here, or restored by an id typed here. Their size is unknown.",
+        "The compute service can't list snapshots: these were taken with Gatehouse or restored by an ID typed here. Their sizes are unknown.",
       ].join("\n"),
     );
     expect(complaintsOf(shown)).toEqual([]);
@@ -167,7 +163,7 @@ describe("/gatehouse jobs", () => {
     expect(shownText(shown)).toBe(
       [
         "*2 open*, 1 of them yours",
-        "what | on | state | since | request",
+        "Command | Target | State | Age | Request",
         "vm stop | web-2 | outcome unknown | 1 min 35 s | r-mine000000",
         "vm restart | web-2 | running | 1 min 35 s | r-newest0000",
       ].join("\n"),
@@ -187,7 +183,7 @@ describe("/gatehouse jobs", () => {
 
   it("says when there is nothing", async () => {
     await using at = await startReading();
-    expect(shownText(await at.reads("gatehouse jobs"))).toBe("Nothing runs, and nothing waits.");
+    expect(shownText(await at.reads("gatehouse jobs"))).toBe("No requests are running or waiting.");
   });
 });
 
@@ -196,7 +192,7 @@ describe("/gatehouse status", () => {
     const slack = { name: "Slack", ok: true, detail: "answers" };
     await using well = await startReading({ status: async () => [slack] });
     expect(shownText(await well.reads("gatehouse status"))).toBe(
-      "*All is well.*\n✅ *Slack*: answers",
+      "*Everything works.*\n✅ *Slack*: answers",
     );
     const redis = {
       name: "Redis",
@@ -206,9 +202,9 @@ describe("/gatehouse status", () => {
     await using ill = await startReading({ status: async () => [slack, redis] });
     const shown = await ill.reads("gatehouse status");
     expect(shownText(shown)).toBe(
-      "*1 of 2 need a look.*\n✅ *Slack*: answers\n⚠️ *Redis*: ECONNREFUSED. Nothing can be changed until it is back.",
+      "*1 of 2 need attention.*\n✅ *Slack*: answers\n⚠️ *Redis*: ECONNREFUSED. Nothing can be changed until it is back.",
     );
-    expect(shown.text).toBe("1 of 2 need a look.");
+    expect(shown.text).toBe("1 of 2 need attention.");
   });
 });
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { create } from "../../src/commands/project/create.ts";
 import { deleteProject } from "../../src/commands/project/delete.ts";
-import { notChangeable } from "../../src/commands/project/project-effects.ts";
+import { notChangeable, unknownStatus } from "../../src/commands/effects.ts";
 import { update } from "../../src/commands/project/update.ts";
 import { resize } from "../../src/commands/vm/resize.ts";
 import { restart } from "../../src/commands/vm/restart.ts";
@@ -9,7 +9,6 @@ import { restore } from "../../src/commands/vm/restore.ts";
 import { defaultName, snapshot } from "../../src/commands/vm/snapshot.ts";
 import { start } from "../../src/commands/vm/start.ts";
 import { stop } from "../../src/commands/vm/stop.ts";
-import { unknownStatus } from "../../src/commands/vm/vm-effects.ts";
 import type { Project, Vm } from "../../src/compute/compute.ts";
 
 const vm = (status: string, over: Partial<Vm> = {}): Vm => ({
@@ -47,30 +46,30 @@ describe("what a VM must be for a change", () => {
     [resize, ["CREATING", "RUNNING", "STOPPED", "REBOOTING"]],
     [restore, ["CREATING", "RUNNING", "STOPPED", "REBOOTING", "ERROR"]],
   ])("$name", ({ effect }, statuses) => {
-    expect(goesAheadIn((seen) => effect.notNow?.(seen, {}))).toEqual(statuses);
+    expect(goesAheadIn((seen) => effect.notNow?.(seen))).toEqual(statuses);
   });
 
   it.each([start, stop, restart, resize, restore, snapshot])(
     "$name never goes on top of a status that we don't know",
     ({ effect }) => {
-      expect(effect.notNow?.(vm("MIGRATING"), {})).toEqual({
-        text: "web-1 is MIGRATING, which I don't know.",
-        hint: "Nothing was sent. Look at it in the service's own console.",
+      expect(effect.notNow?.(vm("MIGRATING"))).toEqual({
+        text: "web-1 is MIGRATING, a status that Gatehouse doesn't know.",
+        hint: "Nothing was sent. Check it in the compute service's own console.",
       });
       expect(effect.already?.(vm("MIGRATING"), { cpu: 9 })).not.toBe(true);
     },
   );
 
   it("is said with the way out", () => {
-    expect(restart.effect.notNow?.(stopped, {})).toEqual({
+    expect(restart.effect.notNow?.(stopped)).toEqual({
       text: "web-1 is stopped, so there is nothing to restart.",
       hint: "`/vm start web-1` starts it.",
     });
-    expect(stop.effect.notNow?.(vm("ERROR"), {})).toEqual({
+    expect(stop.effect.notNow?.(vm("ERROR"))).toEqual({
       text: "web-1 is ERROR, and only a running VM can be stopped.",
-      hint: "`/vm restart web-1` may bring it back.",
+      hint: "`/vm restart web-1` may recover it.",
     });
-    expect(start.effect.notNow?.(vm("DELETING"), {})).toEqual({ text: "web-1 is being deleted." });
+    expect(start.effect.notNow?.(vm("DELETING"))).toEqual({ text: "web-1 is being deleted." });
     expect(unknownStatus(running)).toBeUndefined();
   });
 });
@@ -166,11 +165,11 @@ describe("vm snapshot and vm restore", () => {
 
 describe("project create", () => {
   it("is refused while the name is taken", () => {
-    expect(create.effect.notNow?.([project()], {})).toEqual({
-      text: "There is a project called shop already.",
+    expect(create.effect.notNow?.([project()])).toEqual({
+      text: "A project called shop already exists.",
       hint: "Choose another name.",
     });
-    expect(create.effect.notNow?.([], {})).toBeUndefined();
+    expect(create.effect.notNow?.([])).toBeUndefined();
   });
 
   it("is proven by exactly one project of that name, and disproven by none", () => {
@@ -220,10 +219,10 @@ describe("project delete", () => {
 
   it("is refused while the project is being deleted, or is in a status that we don't know", () => {
     expect(notChangeable(project({ status: "DELETING" }))).toEqual({
-      text: "shop is being deleted already.",
+      text: "shop is already being deleted.",
     });
     expect(notChangeable(project({ status: "MOVING" }))).toMatchObject({
-      text: "shop is MOVING, which I don't know.",
+      text: "shop is MOVING, a status that Gatehouse doesn't know.",
     });
     for (const status of ["ACTIVE", "STOPPED", "ERROR", "CREATING"])
       expect(notChangeable(project({ status }))).toBeUndefined();

@@ -5,7 +5,7 @@ import { vmCard } from "../../src/commands/vm/vm-card.ts";
 import type { Message } from "../../src/messages/message.ts";
 import { renderHelp } from "../../src/registry/help.ts";
 import { vm as target } from "../policy/sample.ts";
-import { type Reading, startReading } from "./reading.ts";
+import { listed, type Reading, startReading } from "./reading.ts";
 import { complaintsOf } from "./shown-text.ts";
 
 const payloads: readonly (readonly [what: string, name: string])[] = [
@@ -56,16 +56,11 @@ function expectInert(message: Message) {
 /** A world in which everything that has a name is called like that. */
 async function startCalled(name: string): Promise<Reading> {
   const requests = [
-    {
-      id: "r-7fk3m9q2xw",
-      command: "vm restart",
+    listed({
       target: { ...target(name), id: "vm-odd", projectName: name },
-      requesterId: "U0OLA",
-      channelId: "C01OPS",
       state: name,
       createdAt: Date.now(),
-      changedAt: Date.now(),
-    },
+    }),
   ];
   const status = async () => [{ name, ok: false, detail: name }];
   const at = await startReading({ world: "empty", requests, status });

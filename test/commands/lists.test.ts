@@ -12,7 +12,7 @@ describe("/vm list", () => {
     expect(steady(shownText(list))).toBe(
       [
         "*8 VMs*: 1 ERROR, 2 STOPPED, 5 RUNNING",
-        "name | status | project | region | cpu | memory",
+        "Name | Status | Project | Region | CPU | Memory",
         "train-7 | 🔴 ERROR | ml | us-east-1 | 16 | 64",
         "gpu-1 | ⚪ STOPPED | ml | us-east-1 | 16 | 64",
         "worker-1 | ⚪ STOPPED | staging | eu-central-1 | 2 | 8",
@@ -44,7 +44,7 @@ describe("/vm list", () => {
       "No VMs in `payments` with status ERROR. There are 3 RUNNING.\nNames read just now.",
     );
     expect(steady(shownText(await at.reads("vm list docs-site")))).toBe(
-      "No VMs in `docs-site`. `/vm list` shows those of all projects.\nNames read just now.",
+      "No VMs in `docs-site`. `/vm list` shows the VMs of all projects.\nNames read just now.",
     );
     await using empty = await startReading({ world: "empty" });
     expect(steady(shownText(await empty.reads("vm list")))).toBe(
@@ -90,7 +90,7 @@ describe("/vm list", () => {
     await at.inventory.refresh();
     expect(shownText(await at.reads("vm list --page 3"))).toContain("101 to 128 of 128 are shown.");
     expect(shownText(await at.reads("vm list --page 9"))).toContain("There are 3 pages.");
-    expect(shownText(await at.reads("vm list --csv"))).toContain("All 128 VMs come as a file");
+    expect(shownText(await at.reads("vm list --csv"))).toContain("All 128 VMs are in a file");
   });
 
   it("shows the first of many, and how to narrow them", async () => {
@@ -100,7 +100,7 @@ describe("/vm list", () => {
     await at.inventory.refresh();
     const list = await at.reads("vm list");
     expect(shownText(list)).toContain(
-      "1 to 50 of 128 are shown. `/vm list &lt;project&gt;` or `--status ERROR` narrows it, `--page 2` goes on.",
+      "1 to 50 of 128 are shown. `/vm list &lt;project&gt;` or `--status ERROR` shows fewer, `--page 2` the next.",
     );
     expect(complaintsOf(list)).toEqual([]);
   });
@@ -122,7 +122,7 @@ describe("/vm list", () => {
     await using at = await startReading();
     at.service.weather({ match: "reads", status: 403 });
     await at.inventory.refresh().catch(() => false);
-    expect(shownText(await at.reads("vm list"))).toContain("this may be old");
+    expect(shownText(await at.reads("vm list"))).toContain("this may be outdated");
   });
 });
 
@@ -133,7 +133,7 @@ describe("/project list", () => {
     expect(steady(shownText(list))).toBe(
       [
         "*6 projects*: 6 ACTIVE",
-        "name | status | type | region | id",
+        "Name | Status | Type | Region | ID",
         "docs-site | 🟢 ACTIVE | GIT_DEPLOY | eu-west-1 | prj-docs-site",
         "edge-cache | 🟢 ACTIVE | CONTAINER | us-east-1 | prj-edge-cache",
         "ml | 🟢 ACTIVE | TEE_VM | us-east-1 | prj-ml",
@@ -153,7 +153,7 @@ describe("/project list", () => {
     await at.inventory.refresh();
     const first = shownText(await at.reads("project list --type tee_vm"));
     expect(first).toContain("*64 projects*");
-    expect(first).toContain("Page 1 of 2; `/project list --type tee_vm --page 2` goes on.");
+    expect(first).toContain("Page 1 of 2; `/project list --type tee_vm --page 2` shows the next.");
     const second = shownText(await at.reads("project list --type TEE_VM --page 2"));
     expect(second).toContain("Page 2 of 2, the last.");
     expect(second.split("\n").filter((line) => line.includes("ACTIVE | TEE_VM"))).toHaveLength(14);
@@ -169,7 +169,7 @@ describe("/project list", () => {
     );
     await using empty = await startReading({ world: "empty" });
     expect(steady(shownText(await empty.reads("project list")))).toBe(
-      "There are no projects. `/project create` makes one.\nNames read just now.",
+      "There are no projects. `/project create` creates one.\nNames read just now.",
     );
   });
 });
@@ -186,10 +186,10 @@ describe("/project show", () => {
         "*Created*\nthen UTC",
         "*Changed*\nthen UTC",
         "*2 VMs*: 1 ERROR, 1 STOPPED",
-        "name | status | cpu | memory | IP address",
+        "Name | Status | CPU | Memory | IP address",
         "train-7 | 🔴 ERROR | 16 | 64 | 10.0.0.8",
         "gpu-1 | ⚪ STOPPED | 16 | 64 | 10.0.0.7",
-        "Id `prj-ml`",
+        "ID `prj-ml`",
       ].join("\n"),
     );
     expect(shown.text).toBe("🟢 ml is ACTIVE");
@@ -199,7 +199,7 @@ describe("/project show", () => {
   it("says that other types have no VMs", async () => {
     await using at = await startReading();
     expect(shownText(await at.reads("project show docs-site"))).toContain(
-      "A project of this type has no VMs.",
+      "Projects of this type have no VMs.",
     );
   });
 });

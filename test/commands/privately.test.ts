@@ -29,10 +29,10 @@ describe("what is only read", () => {
   });
 
   it.each([
-    ["/gatehouse jobs", /Nothing runs, and nothing waits/],
-    ["/gatehouse approvals", /Nothing waits/],
+    ["/gatehouse jobs", /No requests are running or waiting/],
+    ["/gatehouse approvals", /No requests are waiting/],
     ["/gatehouse status", /Slack/],
-    ["/gatehouse help", /What you may run/],
+    ["/gatehouse help", /What you can run/],
   ])("%s answers somebody who may only look", async (words, answer) => {
     await using world = await startWorld();
     await world.vera.types("ops", words);
@@ -42,7 +42,7 @@ describe("what is only read", () => {
   it("shows the trail of /gatehouse audit to administrators, and says so to others", async () => {
     await using world = await startWorld();
     await world.vera.types("ops", "/gatehouse audit");
-    const refused = await hears(world.vera, "ops", /that takes access.administer/);
+    const refused = await hears(world.vera, "ops", /it requires access.administer/);
     expect(refused.ephemeral).toBe(true);
     await world.ada.types("ops", "/gatehouse audit");
     const trail = await hears(world.ada, "ops", /gatehouse audit/);

@@ -1,18 +1,26 @@
+import { tmpdir } from "node:os";
+import path from "node:path";
+import type { ReadContext } from "../../src/commands/context.ts";
 import { commands } from "../../src/commands/index.ts";
 import { createCompute } from "../../src/compute/create-compute.ts";
+import { createDigests } from "../../src/digests/create-digests.ts";
 import { createInventory } from "../../src/inventory/create-inventory.ts";
 import type { Inventory } from "../../src/inventory/inventory.ts";
 import { createSnapshots, type Snapshots } from "../../src/inventory/snapshots.ts";
-import { silentLog } from "../../src/log.ts";
+import { silentLog } from "../../src/log/log.ts";
 import type { Message } from "../../src/messages/message.ts";
 import {
   type SandboxCompute,
   startSandboxCompute,
-} from "../../src/sandbox/compute/start-sandbox-compute.ts";
-import type { ReadContext, RequestSummary } from "../../src/registry/define.ts";
+} from "../../sandbox/compute/start-sandbox-compute.ts";
+import { isChange } from "../../src/registry/define.ts";
+import type { Target } from "../../src/registry/target.ts";
+import { requestsForDigest } from "../../src/requests/for-digest.ts";
+import { createJournal, type Journal } from "../../src/requests/journal/journal.ts";
+import type { StoredRequest } from "../../src/requests/journal/record.ts";
 import { parseCommand } from "../../src/registry/parse.ts";
-import { resolveTarget } from "../../src/slack/resolve.ts";
-import { person } from "../policy/sample.ts";
+import { resolveTarget } from "../../src/requests/submit/resolve.ts";
+import { ourTeamId, person, usual } from "../policy/sample.ts";
 import { testRedis } from "../support/with-redis.ts";
 
 /** The parts of the world that commands which only read look at: the service, its inventory, the snapshots we know. */
@@ -20,53 +28,85 @@ export interface Reading extends AsyncDisposable {
   service: SandboxCompute;
   inventory: Inventory;
   snapshots: Snapshots;
+  journal: Journal;
+  /** What Gatehouse said in its channels meanwhile. */
+  told: string[];
   /** What the person typed, answered. */
   reads(words: string): Promise<Message>;
 }
 
-const noControl = () => Promise.reject(new Error("not part of this test"));
+/** A request that only lists look at. */
+export function listed(
+  some: { id?: string; command?: string; requesterId?: string; state?: string } & {
+    target: Target;
+    createdAt: number;
+  },
+): StoredRequest {
+  const { id = "r-7fk3m9q2xw", command = "vm restart", requesterId = "U0OLA" } = some;
+  const { target, createdAt, state = "accepted" } = some;
+  const requester = { id: requesterId, teamId: ourTeamId, name: requesterId };
+  const record = { id, command, target, createdAt, requester };
+  return { record, state, final: state === "done" } as unknown as StoredRequest;
+}
+
+/** The journal's lists, as if it held these. */
+function holding(requests: readonly StoredRequest[]): Pick<Journal, "recentIds" | "getMany"> {
+  const all = new Map(requests.map((request) => [request.record.id, request]));
+  return {
+    recentIds: async ({ requesterId, targetId }, most) =>
+      requests
+        .filter(({ record }) => requesterId === undefined || record.requester.id === requesterId)
+        .filter(({ record }) => targetId === undefined || record.target.id === targetId)
+        .map(({ record }) => record.id)
+        .slice(0, most),
+    getMany: async (ids) => ids.flatMap((id) => all.get(id) ?? []),
+  };
+}
 
 export async function startReading(
   over: Partial<ReadContext> & {
     world?: "demo" | "empty";
-    requests?: readonly RequestSummary[];
+    requests?: readonly StoredRequest[];
   } = {},
 ): Promise<Reading> {
-  const { world = "demo", requests = [], ...rest } = over;
+  const { world = "demo", requests, ...rest } = over;
   const service = await startSandboxCompute({ world });
   const compute = createCompute({ baseUrl: service.url, apiKey: service.apiKey, timeoutMs: 5000 });
   const { redis, key, ...at } = await testRedis();
-  const inventory = createInventory({ redis, key, compute, log: silentLog(), refreshMs: 60_000 });
+  const inventory = createInventory({ redis, key, compute, log: silentLog(), refreshMs: 4_000 });
   const snapshots = createSnapshots(redis, key);
   await inventory.refresh();
+  const journal = { ...createJournal(redis, key), ...(requests ? holding(requests) : {}) };
+  const policy = usual;
+  const told: string[] = [];
 
   const context: ReadContext = {
     person: person("U0VERA"),
     channelId: "C01OPS",
+    ourTeamId,
+    commands,
+    policy,
     compute,
     inventory,
     snapshots,
+    journal,
+    digests: createDigests({
+      redis,
+      key,
+      policy,
+      inventory,
+      snapshots,
+      requests: requestsForDigest(journal, redis, key, commands.filter(isChange)),
+      log: silentLog(),
+      now: Date.now,
+    }),
+    trail: { redis, key, dataDir: path.join(tmpdir(), key("nothing-here")) },
     resolve: (kind, words) => resolveTarget(kind, words, inventory),
     mayRun: () => true,
-    commands,
-    recentRequests: async ({ open, requesterId, targetId, most }) =>
-      requests
-        .filter((one) => !open || one.state !== "done")
-        .filter((one) => requesterId === undefined || one.requesterId === requesterId)
-        .filter((one) => targetId === undefined || one.target.id === targetId)
-        .slice(0, most),
+    nameOf: () => undefined,
     status: async () => [],
-    pins: [],
-    control: {
-      mustAdminister: () => undefined,
-      freeze: noControl,
-      thaw: noControl,
-      canI: noControl,
-      why: noControl,
-      approvals: noControl,
-      audit: noControl,
-      digest: noControl,
-    },
+    post: async (channelId, { message }) => void told.push(`${channelId}: ${message.text}`),
+    tell: async (where, _id, { text }) => void told.push(`${where}: ${text}`),
     now: Date.now,
     ...rest,
   };
@@ -75,12 +115,14 @@ export async function startReading(
     service,
     inventory,
     snapshots,
+    journal,
+    told,
     async reads(words) {
       const parsed = parseCommand(words, commands);
       if ("refusal" in parsed) throw new Error(parsed.refusal.text);
       const { command, args } = parsed;
       if (command.kind !== "read") throw new Error(`${command.name} changes something`);
-      const answer = await command.answer(args as never, context);
+      const answer = await command.answer(args as never, context as never);
       return "message" in answer ? answer.message : answer;
     },
     async [Symbol.asyncDispose]() {

@@ -1,13 +1,10 @@
 import type { Message } from "../../src/messages/message.ts";
-import { defaultAppSettings } from "../../src/sandbox/slack/app-settings.ts";
-import { complaintsAbout } from "../../src/sandbox/slack/blocks/check.ts";
-import { Workspace } from "../../src/sandbox/slack/workspace.ts";
+import { complaintsAbout } from "../../sandbox/slack/blocks/check.ts";
 
 /** What Slack would refuse about a message, in its own words; empty when it would take it. */
 export function complaintsOf(message: Message): string[] {
-  const workspace = new Workspace(defaultAppSettings(), () => 0);
   return [
-    ...complaintsAbout(workspace, message.blocks, "message", "/blocks"),
+    ...complaintsAbout(message.blocks, "message", "/blocks", () => false),
     ...(message.text.length > 4000 ? ["the text is too long"] : []),
   ];
 }

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { KnownVm } from "../../src/inventory/inventory.ts";
-import { vmOrders } from "../../src/commands/vm-order.ts";
+import { vmOrders } from "../../src/commands/vm/list.ts";
 
 const vm = (id: string, more: Partial<KnownVm> = {}): KnownVm => ({
   id,

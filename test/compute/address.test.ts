@@ -2,8 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { Compute } from "../../src/compute/compute.ts";
-import { parseBaseUrl } from "../../src/compute/address.ts";
-import { mayReach } from "../../src/compute/reach.ts";
+import { mayReach, parseBaseUrl } from "../../src/compute/reach.ts";
 import { UserError } from "../../src/errors.ts";
 import { answering, clientOf, failureOf, key, says, vmRecord } from "./answering.ts";
 
@@ -130,8 +129,36 @@ describe("a name that leads elsewhere", () => {
       ["::ffff:169.254.169.254"],
       ["fe80::1"],
       ["0.0.0.0"],
+      ["0.1.2.3"],
       ["::"],
+      ["0:0:0:0:0:0:0:1", "loopback"],
+      ["100.64.0.1", "private", "loopback"],
+      ["192.0.0.1", "private", "loopback"],
+      ["198.19.0.1", "private", "loopback"],
+      ["fec0::1", "private", "loopback"],
+      // IPv4 within IPv6: compatible, mapped, translated, NAT64, 6to4, Teredo, and a network's own NAT64
+      ["::127.0.0.1", "loopback"],
+      ["::7f00:1", "loopback"],
+      ["0:0:0:0:0:0:10.0.0.1", "private", "loopback"],
+      ["::169.254.169.254"],
+      ["::ffff:10.0.0.1", "private", "loopback"],
+      ["0:0:0:0:0:ffff:7f00:1", "loopback"],
+      ["::ffff:0:10.0.0.1", "private", "loopback"],
+      ["64:ff9b::10.0.0.1", "private", "loopback"],
+      ["64:ff9b::127.0.0.1", "loopback"],
+      ["64:ff9b::169.254.169.254"],
+      ["64:ff9b::93.184.216.34", "public", "private", "loopback"],
+      ["64:ff9b:1::10.0.0.1"],
+      ["2002:7f00:1::1", "loopback"],
+      ["2002:c0a8:101::", "private", "loopback"],
+      ["2002:a9fe:a9fe::1"],
+      ["2002:5db8:d822::1", "public", "private", "loopback"],
+      ["2001:0:5db8:d822::1"],
+      ["2001:db8::1", "public", "private", "loopback"],
+      ["fe80::1%eth0"],
+      ["ff02::1"],
       ["224.0.0.1"],
+      ["240.0.0.1"],
       ["255.255.255.255"],
       ["not an address"],
     ];

@@ -9,6 +9,7 @@ import { createServer as createTlsServer } from "node:https";
 import { createCompute, type ComputeOptions } from "../../src/compute/create-compute.ts";
 import type { Compute } from "../../src/compute/compute.ts";
 import { ComputeError } from "../../src/compute/errors.ts";
+import type { Log } from "../../src/log/log.ts";
 
 export const key = "key-5e3b1a7c9d";
 
@@ -21,10 +22,24 @@ export function clientOf(
     baseUrl: url,
     apiKey: key,
     timeoutMs: 2000,
-    retryDelays: { baseMs: 1, mostMs: 50 },
+    retryDelays: { baseMs: 1, maxMs: 50 },
     ...options,
   });
   return { ...compute, [Symbol.asyncDispose]: () => compute.close() };
+}
+
+/** A log that hands on what it is told as it is: nothing is taken out. */
+export function logTo(tell: (line: object) => void): Log {
+  const say: Log["info"] = (event, fields) => tell({ event, ...fields });
+  const log: Log = {
+    debug: say,
+    info: say,
+    warn: say,
+    error: say,
+    child: () => log,
+    level: "debug",
+  };
+  return log;
 }
 
 export interface Answering extends AsyncDisposable {

@@ -2,8 +2,8 @@ import { connect, createServer, type Socket } from "node:net";
 import { once } from "node:events";
 import { describe, expect, it } from "vitest";
 import type { Compute } from "../../src/compute/compute.ts";
-import type { Effect } from "../../src/sandbox/compute/weather.ts";
-import { startSandboxCompute } from "../../src/sandbox/compute/start-sandbox-compute.ts";
+import type { Effect } from "../../sandbox/compute/weather.ts";
+import { startSandboxCompute } from "../../sandbox/compute/start-sandbox-compute.ts";
 import { answering, clientOf, failureOf, says } from "./answering.ts";
 
 const restart = (compute: Compute) => compute.vms.restart("vm-payments-web-1");
@@ -45,14 +45,16 @@ describe("a call that changes something", () => {
     await using server = await answering(says({}));
     await using compute = clientOf(server.url);
     let asked = 0;
-    const late = compute.onlyWhile(() => {
+    const late = compute.onlyWhile(async () => {
       asked += 1;
       return false;
     });
     expect(await failureOf(restart(late))).toMatchObject({ kind: "unreachable" });
     expect(asked).toBe(1);
+    const unsure = compute.onlyWhile(() => Promise.reject(new Error("Redis is away")));
+    expect(await failureOf(restart(unsure))).toMatchObject({ kind: "unreachable" });
     expect(server.asked).toEqual([]);
-    await restart(compute.onlyWhile(() => true));
+    await restart(compute.onlyWhile(async () => true));
     expect(server.asked).toHaveLength(1);
   });
 
@@ -135,7 +137,7 @@ describe("a call that changes something", () => {
     await using compute = clientOf(sandbox.url, { apiKey: sandbox.apiKey });
     await using counting = await countingProxy(sandbox.url);
     await using through = clientOf(counting.url, { apiKey: sandbox.apiKey });
-    for (let time = 0; time < 10; time += 1) await through.projects.list();
+    for (let time = 0; time < 10; time += 1) await through.projects.listAll();
     const shared = counting.connections();
     expect(shared).toBeLessThanOrEqual(2);
     for (let time = 0; time < 3; time += 1) {

@@ -1,7 +1,15 @@
 import { describe, expect, it } from "vitest";
-import { startSandboxCompute } from "../../src/sandbox/compute/start-sandbox-compute.ts";
-import type { ListShape } from "../../src/sandbox/compute/weather.ts";
-import { answering, clientOf, failureOf, projectRecord, says, vmRecord } from "./answering.ts";
+import { startSandboxCompute } from "../../sandbox/compute/start-sandbox-compute.ts";
+import type { ListShape } from "../../sandbox/compute/weather.ts";
+import {
+  answering,
+  clientOf,
+  failureOf,
+  projectRecord,
+  says,
+  vmRecord,
+  logTo,
+} from "./answering.ts";
 
 describe("the list of a project's VMs", () => {
   const shapes: [ListShape, calls: number][] = [
@@ -104,9 +112,8 @@ describe("the list of all projects", () => {
   it("follows pages that are smaller than asked for", async () => {
     await using sandbox = await startSandboxCompute({ world, mostPerPage: 7 });
     await using compute = clientOf(sandbox.url, { apiKey: sandbox.apiKey });
-    expect(await compute.projects.listAll({ type: "TEE_VM" })).toHaveLength(45);
+    expect(await compute.projects.listAll()).toHaveLength(45);
     expect(sandbox.calls()).toHaveLength(7);
-    expect(sandbox.calls().every((call) => call.query.includes("type=TEE_VM"))).toBe(true);
   });
 
   it("needs no total", async () => {
@@ -120,7 +127,7 @@ describe("the list of all projects", () => {
     await using sandbox = await startSandboxCompute({ world, mostPerPage: 10 });
     await using compute = clientOf(sandbox.url, { apiKey: sandbox.apiKey });
     const told: string[][] = [];
-    const all = await compute.projects.listAll({}, 42, {
+    const all = await compute.projects.listAll(42, {
       onPage: (projects) => told.push(projects.map((project) => project.id)),
     });
     expect(told.map((ids) => ids.length)).toEqual([10, 32]);
@@ -130,7 +137,7 @@ describe("the list of all projects", () => {
   it("stops at the most that is wanted", async () => {
     await using sandbox = await startSandboxCompute({ world, mostPerPage: 10 });
     await using compute = clientOf(sandbox.url, { apiKey: sandbox.apiKey });
-    expect(await compute.projects.listAll({}, 15)).toHaveLength(15);
+    expect(await compute.projects.listAll(15)).toHaveLength(15);
     expect(sandbox.calls()).toHaveLength(2);
   });
 
@@ -139,7 +146,7 @@ describe("the list of all projects", () => {
     await using server = await answering(
       says({ projects: [projectRecord], total: 50, page: 1, per_page: 1 }),
     );
-    await using compute = clientOf(server.url, { log: (event) => events.push(event) });
+    await using compute = clientOf(server.url, { log: logTo((line) => events.push(line)) });
     expect(await compute.projects.listAll()).toHaveLength(1);
     expect(server.asked.length).toBeLessThanOrEqual(9);
     expect(events).toEqual([{ event: "compute.list-incomplete", endpoint: "GET /v1/projects" }]);
@@ -173,12 +180,12 @@ describe("the list of all projects", () => {
   it("reads known pages side by side: 500 projects cost two round trips", async () => {
     await using sandbox = await startSandboxCompute({
       world: { projects: 500, vmsPerProject: 0 },
-      latencyMs: 100,
+      latencyMs: 300,
     });
     await using compute = clientOf(sandbox.url, { apiKey: sandbox.apiKey });
     const startedAt = performance.now();
     expect(await compute.projects.listAll()).toHaveLength(500);
     expect(sandbox.calls()).toHaveLength(5);
-    expect(performance.now() - startedAt).toBeLessThan(400);
+    expect(performance.now() - startedAt).toBeLessThan(1_200);
   });
 });

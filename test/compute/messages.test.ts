@@ -1,8 +1,8 @@
 import { inspect } from "node:util";
 import { describe, expect, it } from "vitest";
-import { startSandboxCompute } from "../../src/sandbox/compute/start-sandbox-compute.ts";
-import type { Weather } from "../../src/sandbox/compute/weather.ts";
-import { answering, clientOf, failureOf, key, says } from "./answering.ts";
+import { startSandboxCompute } from "../../sandbox/compute/start-sandbox-compute.ts";
+import type { Weather } from "../../sandbox/compute/weather.ts";
+import { answering, clientOf, failureOf, key, says, logTo } from "./answering.ts";
 
 describe("the service's own words", () => {
   const shapes: [what: string, body: string, type: string, words: string | undefined][] = [
@@ -104,7 +104,7 @@ describe("the key", () => {
     const told: unknown[] = [];
     await using compute = clientOf(sandbox.url, {
       timeoutMs: 100,
-      log: (event) => told.push(event),
+      log: logTo((line) => told.push(line)),
       onCall: (call) => told.push(call),
     });
     sandbox.weather({ ...weather, message: `bad key ${key}, Authorization: Bearer ${key}` });

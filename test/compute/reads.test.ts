@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { Compute } from "../../src/compute/compute.ts";
-import { createRetryBudget, parseRetryAfter, retryWaitMs } from "../../src/compute/retry.ts";
-import { startSandboxCompute } from "../../src/sandbox/compute/start-sandbox-compute.ts";
-import type { Effect } from "../../src/sandbox/compute/weather.ts";
-import { answering, clientOf, failureOf, says, vmRecord } from "./answering.ts";
+import { createRetryBudget, parseRetryAfter, retryWaitMs } from "../../src/compute/http.ts";
+import { startSandboxCompute } from "../../sandbox/compute/start-sandbox-compute.ts";
+import type { Effect } from "../../sandbox/compute/weather.ts";
+import { answering, clientOf, failureOf, says, vmRecord, logTo } from "./answering.ts";
 
 const read = (compute: Compute) => compute.vms.get("vm-payments-web-1");
 
@@ -59,7 +59,7 @@ describe("a read", () => {
       apiKey: sandbox.apiKey,
       onCall: ({ endpoint, attempt, status, kind }) =>
         reports.push([endpoint, attempt, status, kind]),
-      log: (event) => events.push(event),
+      log: logTo((line) => events.push(line)),
     });
     sandbox.weather({ match: "reads", times: 2, status: 503 });
     expect((await read(compute)).name).toBe("web-1");
@@ -109,8 +109,8 @@ describe("a read", () => {
     await using server = await answering(says({}, 503));
     const controller = new AbortController();
     await using compute = clientOf(server.url, {
-      retryDelays: { baseMs: 60_000, mostMs: 60_000, random: () => 1 },
-      log: () => controller.abort(),
+      retryDelays: { baseMs: 60_000, maxMs: 60_000, random: () => 1 },
+      log: logTo(() => controller.abort()),
     });
     const call = compute.vms.get("vm-1", { signal: controller.signal });
     expect(await failureOf(call)).toMatchObject({ kind: "unreachable", reason: "aborted" });
@@ -162,7 +162,7 @@ describe("the retry budget", () => {
 });
 
 describe("Retry-After", () => {
-  const delays = { baseMs: 100, mostMs: 5000, random: () => 0.5 };
+  const delays = { baseMs: 100, maxMs: 5000, random: () => 0.5 };
 
   it("is waited for when it is short, and ends the call when it is long", () => {
     expect(retryWaitMs({ again: true, tries: 1, retryAfterMs: 2000 }, delays)).toBe(2050);

@@ -4,7 +4,7 @@ import {
   isSettledVmStatus,
   isTransitional,
   nextPollDelay,
-} from "../../src/compute/settle.ts";
+} from "../../src/compute/compute.ts";
 
 describe("a status", () => {
   it("is settled or not, and one we don't know is not", () => {
@@ -35,7 +35,7 @@ describe("a status", () => {
 });
 
 const next = (sinceStartMs: number, polls: number) =>
-  nextPollDelay({ firstMs: 500, mostMs: 15_000, sinceStartMs, polls });
+  nextPollDelay({ firstMs: 500, maxMs: 15_000, sinceStartMs, polls });
 
 describe("the next poll", () => {
   it("comes quickly at first, then a quarter of the wait later, never later than the most", () => {
@@ -49,7 +49,7 @@ describe("the next poll", () => {
     let sinceStartMs = 0;
     let polls = 0;
     while (sinceStartMs < 900_000) {
-      sinceStartMs += nextPollDelay({ firstMs: 500, mostMs: 15_000, sinceStartMs, polls });
+      sinceStartMs += nextPollDelay({ firstMs: 500, maxMs: 15_000, sinceStartMs, polls });
       polls += 1;
     }
     expect(polls).toBeLessThan(80);

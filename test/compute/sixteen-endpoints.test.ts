@@ -1,18 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { commands } from "../../src/commands/index.ts";
-import { type Endpoint, endpoints } from "../../src/compute/endpoints.ts";
-import type { AnswerShape } from "../../src/sandbox/compute/weather.ts";
-import type { StoredRequest } from "../../src/requests/record.ts";
+import { type Endpoint, endpoints } from "../../src/compute/compute.ts";
+import type { AnswerShape } from "../../sandbox/compute/weather.ts";
+import type { StoredRequest } from "../../src/requests/journal/record.ts";
 import { startWorld, testTiming, type TestWorld } from "../support/start-world.ts";
 import { wordsOf } from "../stories/words.ts";
 
-/** What a change may be answered with (design.md section 6): the record, a wrapper, a task, text, or nothing. */
+/** What a change may be answered with: the record, a wrapper, a task, text, or nothing. */
 const shapes: readonly AnswerShape[] = ["record", "wrapped", "data", "task", "text", "empty"];
 
 /** No approvals and no limits: what is tested here is the way from words to the service and back. */
 const policy = `access: { view: ["*"], operate: ["S01ONCALL"], approve: ["S02LEADS"], administer: ["U0ADA"] }
 approvals: [{ operations: ["*.*"], required: 0 }]
-limits: { requestsPerMinute: 10000, destructivePerHour: 10000 }
+limits: { requestsPerMinute: 10000, draftsPerPerson: 10000, destructivePerHour: 10000 }
 ${testTiming.replace("inventoryRefresh: 5s", "inventoryRefresh: 200ms")}
 `;
 
@@ -45,7 +45,7 @@ const changes: readonly Row[] = [
     endpoint: endpoints.restoreVm,
     words: (name) => `/vm restore ${name} ${snapshots.get(name)}`,
     form: (name) => ({
-      "Way back": ["true"],
+      "Safety snapshot": ["true"],
       [`Type ${name} to confirm`]: name,
       Reason: "a test of shapes",
     }),
@@ -86,7 +86,7 @@ let world: TestWorld;
 let requests: StoredRequest[];
 
 beforeAll(async () => {
-  world = await startWorld({ policy, compute: { transitionMs: 300 } });
+  world = await startWorld({ policy, compute: { transitionMs: 1000 } });
   const { edit } = world.compute;
   for (const row of changes) {
     for (const shape of shapes) {

@@ -4,15 +4,22 @@ import { createDigests, type Digests } from "../../src/digests/create-digests.ts
 import type { RequestSource } from "../../src/digests/facts.ts";
 import { createPostDue } from "../../src/digests/post-due.ts";
 import type { InventoryState, KnownVm } from "../../src/inventory/inventory.ts";
-import { silentLog } from "../../src/log.ts";
+import { silentLog } from "../../src/log/log.ts";
 import type { Message } from "../../src/messages/message.ts";
-import { type DigestRule, emptyPolicy } from "../../src/policy-file.ts";
-import { connectRedis, createKeys, type Keys, type RedisClient } from "../../src/redis.ts";
-import type { SeenMessage } from "../../src/sandbox/slack/seen.ts";
-import { type SandboxSlack, startSandboxSlack } from "../../src/sandbox/slack/sandbox-slack.ts";
-import { startAnnouncer } from "../../src/slack/announce.ts";
-import { createPace } from "../../src/slack/pace.ts";
-import { sendPicture } from "../../src/slack/picture.ts";
+import { type DigestRule, emptyPolicy } from "../../src/config/policy-file.ts";
+import {
+  createKeys,
+  type Keys,
+  connectRedis,
+  type RedisClient,
+  redisNow,
+} from "../../src/redis/redis.ts";
+import type { SeenMessage } from "../../sandbox/slack/seen.ts";
+import { type SandboxSlack, startSandboxSlack } from "../../sandbox/slack/sandbox-slack.ts";
+import { createNotices } from "../../src/slack/deliver/announce.ts";
+import { startDelivery } from "../../src/slack/deliver/deliver.ts";
+import { createRateLimiter } from "../../src/slack/deliver/rate-limiter.ts";
+import { sendPicture } from "../../src/slack/deliver/picture.ts";
 import { createWeb } from "../../src/slack/web.ts";
 
 export const running = (name: string, status = "RUNNING", projectName = "shop"): KnownVm => ({
@@ -75,20 +82,19 @@ export async function startScene(scene: Partial<Scene> = {}) {
   ): Promise<DigestProcess> {
     const own = await connectRedis(redisUrl, "commands", log);
     const web = createWeb({ token: slack.app.botToken, apiUrl: slack.apiUrl, log });
-    const pace = createPace(own, key, fast);
-    const announcer = startAnnouncer({
+    const rateLimiter = createRateLimiter(own, key, fast);
+    const notices = createNotices({
       redis: own,
       key,
+      sendPicture: (picture) => sendPicture(picture, { web, apiUrl: slack.apiUrl, log }),
+    });
+    const delivery = startDelivery([notices.source], {
+      us: () => ({ botId: "B0GATEHOUSE", botUserId: "U0GATEHOUSE" }),
       web,
-      pace,
+      rateLimiter,
       log,
+      now: () => redisNow(own),
       everyMs: 10,
-      sendPicture: (picture) =>
-        sendPicture(picture, {
-          web,
-          apiUrl: slack.apiUrl,
-          log,
-        }),
     });
     const now = () => set.now;
     const digests = createDigests({
@@ -96,6 +102,7 @@ export async function startScene(scene: Partial<Scene> = {}) {
       key,
       policy: { ...emptyPolicy(), digests: set.rules },
       inventory: {
+        upToDate: async () => undefined,
         vms: async () => set.vms,
         state: async () => ({
           refreshedAt: set.now - 5000,
@@ -116,14 +123,14 @@ export async function startScene(scene: Partial<Scene> = {}) {
       digests,
       postDue: createPostDue({
         digests,
-        announce: announcer.announce,
+        announce: notices.announce,
         alarm: async (id, message) => void alarms.push({ id, message }),
         ...(how.at ? { at: how.at } : {}),
         now,
         log,
       }),
       async close() {
-        await announcer.close();
+        await delivery.close(5000);
         own.disconnect();
       },
     };

@@ -110,7 +110,7 @@ describe("digests on a schedule", () => {
     expect(scene.alarms.map(({ id }) => id)).toEqual([
       "digest-C02STATUS-2026-11-20-0900-UTC-failed",
     ]);
-    expect(scene.alarms[0]?.message.text).toMatch(/could not be made: it was begun three times/);
+    expect(scene.alarms[0]?.message.text).toMatch(/could not be made: three attempts failed/);
     expect(
       await scene.redis.hget(
         scene.key("digest-slot", "digest-C02STATUS-2026-11-20-0900-UTC"),

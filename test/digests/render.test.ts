@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { DriftRecord } from "../../src/digests/drift-records.ts";
+import type { DriftRecord } from "../../src/digests/drift-monitor.ts";
 import type { Facts, RequestFact } from "../../src/digests/facts.ts";
-import { renderHandover } from "../../src/digests/handover.ts";
-import { renderDigest } from "../../src/digests/render-digest.ts";
+import { renderHandover, renderDigest } from "../../src/digests/render-digest.ts";
 import type { KnownVm } from "../../src/inventory/inventory.ts";
 import type { Message } from "../../src/messages/message.ts";
 import { running } from "./digest-processes.ts";
@@ -36,6 +35,7 @@ function facts(some: Partial<Facts> = {}): Facts {
 const request = (id: string, some: Partial<RequestFact> = {}): RequestFact => ({
   id,
   command: "vm restart",
+  done: "Restarted",
   target: { kind: "vm", id: "vm-web-1", name: "web-1", projectId: "p-shop", status: "RUNNING" },
   requester: "olivia",
   state: "done",
@@ -53,8 +53,8 @@ describe("a digest", () => {
   it("is one quiet line when there is nothing to say", () => {
     const { message, picture } = renderDigest(facts(), frame);
     expect(message.blocks).toHaveLength(1);
-    expect(message.text).toBe("Digest: nothing to report");
-    expect(words(message)).toContain("☀️ Nothing to report since 08:00:00 UTC. 2 VMs: 2 RUNNING.");
+    expect(message.text).toBe("Digest: nothing new");
+    expect(words(message)).toContain("☀️ Nothing new since 08:00:00 UTC. 2 VMs: 2 RUNNING.");
     expect(picture).toBeUndefined();
   });
 
@@ -65,7 +65,7 @@ describe("a digest", () => {
       projectName: "shop",
       verdict: "failed",
       mark: "ab",
-      reason: "its measurement is none of the pinned ones",
+      reason: "its measurement matches no pin",
       since: now - hour,
       episode: 0,
     };
@@ -97,7 +97,7 @@ describe("a digest", () => {
         ended: [
           request("r-dddddddddd"),
           request("r-eeeeeeeeee", { target: { ...request("x").target, name: "web-3" } }),
-          request("r-ffffffffff", { requester: "amir", command: "vm resize" }),
+          request("r-ffffffffff", { requester: "amir", command: "vm resize", done: "Resized" }),
           request("r-gggggggggg", { state: "failed", why: "the VM is in ERROR" }),
         ],
         newestSnapshots: new Map([["vm-db-1", now - 12 * 24 * hour]]),
@@ -111,11 +111,11 @@ describe("a digest", () => {
     expect(plain).toEqual([
       "🔴 *web-1* in shop is in ERROR, seen since 05:00:00 UTC.",
       "🟡 *web-2* in shop has been REBOOTING for 40 min.",
-      "🔴 *db-1* in shop: attestation fails since 07:00:00 UTC: its measurement is none of the pinned ones.",
-      "❓ *vm restart* `web-1`, asked by olivia: the outcome is unknown for 1 h. A person has to say it.",
+      "🔴 *db-1* in shop: attestation has failed since 07:00:00 UTC: its measurement matches no pin.",
+      "❓ *vm restart* `web-1`, requested by olivia: outcome unknown for 1 h. Someone must record it.",
       "🚨 *project delete* `staging` ran without approval 1 h ago. Another administrator signs the review.",
-      "✋ *vm restore* `web-1`, asked by olivia, has 1 of 2 approvals, until 09:00:00 UTC.",
-      "✖️ *vm restart* `web-1` failed at 07:00:00 UTC, asked by olivia: the VM is in ERROR.",
+      "✋ *vm restore* `web-1`, requested by olivia, has 1 of 2 approvals, until 09:00:00 UTC.",
+      "✖️ *vm restart* `web-1` failed at 07:00:00 UTC, requested by olivia: the VM is in ERROR.",
       "✏️ Restarted `web-1`, `web-3` · olivia, last 07:00:00 UTC",
       "✏️ Resized `web-1` · amir, 07:00:00 UTC",
       "💾 The newest snapshot of `shop/db-1` is 12 d old.",
@@ -157,7 +157,7 @@ describe("a digest", () => {
       unread: ["snapshots"],
     });
     expect(text).toContain("1 project could not be read:* `ml`. Their VMs are not counted.");
-    expect(text).toContain("Could not be read:* snapshots. So nothing is said about it.");
+    expect(text).toContain("Could not be read:* snapshots. Not included in this digest.");
     expect(text).toContain("1 VM: 1 RUNNING, and 2 whose state is not known.");
     expect(text).toContain("is in ERROR when it was last read");
     expect(text).not.toMatch(/\b0 /);
@@ -167,7 +167,7 @@ describe("a digest", () => {
     const { vms: _, refreshedAt: __, newestSnapshots: ___, ...rest } = facts();
     const { message, picture } = renderDigest({ ...rest, stale: true, unread: ["VMs"] }, frame);
     expect(words(message)).toContain("How many VMs there are could not be read.");
-    expect(words(message)).toContain("The service was not read yet");
+    expect(words(message)).toContain("The compute service has not been read yet");
     expect(words(message)).not.toMatch(/\b0 |no VMs/);
     expect(picture).toBeUndefined();
   });
@@ -190,7 +190,7 @@ describe("a hand-over", () => {
       }),
       [{ vm: "db-1", by: "U0OLIVIA", until: now + minute }],
     );
-    expect(words(message)).toContain("• vm restart `web-1`: accepted for 2 h, asked by olivia");
+    expect(words(message)).toContain("• vm restart `web-1`: accepted for 2 h, requested by olivia");
     expect(words(message)).toContain("• `db-1`: <@U0OLIVIA>, until 08:01:00 UTC");
     expect(words(message)).toContain("is in ERROR");
     expect(words(message)).not.toContain("Snooze");

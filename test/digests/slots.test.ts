@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { readSchedule } from "../../src/digests/read-schedule.ts";
+import { readSchedule } from "../../src/digests/schedules.ts";
 import { daysWords, latestSlot, nextSlot } from "../../src/digests/slots.ts";
-import type { DigestRule } from "../../src/policy-file.ts";
+import type { DigestRule } from "../../src/config/policy-file.ts";
 
 const daily: DigestRule["days"] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
 const paris = (at: string, days = daily): DigestRule => ({
@@ -87,10 +87,37 @@ describe("the words of a schedule", () => {
       channel: "C02STATUS",
     });
     expect(readSchedule("")).toEqual({});
-    expect(() => readSchedule("09:00 10:00")).toThrow("10:00 is one too many.");
-    expect(() => readSchedule("25:00")).toThrow("25:00 is no time, time zone, day or channel.");
-    expect(() => readSchedule("#status")).toThrow("I can't tell which channel #status is.");
+    expect(() => readSchedule("09:00 10:00")).toThrow("10:00 repeats a setting.");
+    expect(() => readSchedule("25:00")).toThrow("25:00 is not a time, time zone, day, or channel.");
+    expect(() => readSchedule("#status")).toThrow("Can't tell which channel #status is.");
   });
+
+  it.each([
+    ["9am", "09:00"],
+    ["9 am", "09:00"],
+    ["9 a.m. mon", "09:00"],
+    ["9:00", "09:00"],
+    ["0900", "09:00"],
+    ["9", "09:00"],
+    ["21", "21:00"],
+    ["9.30pm", "21:30"],
+    ["930PM", "21:30"],
+    ["9h30", "09:30"],
+    ["9h", "09:00"],
+    ["12am", "00:00"],
+    ["12pm", "12:00"],
+    ["noon", "12:00"],
+    ["2330", "23:30"],
+  ])("take a time as people write it: %s", (words, at) => {
+    expect(readSchedule(words)).toMatchObject({ at });
+  });
+
+  it.each(["24", "2400", "13pm", "0am", "9:5", "9:60", "930", "9.5", "-9", "9amm", "٩", "1e1"])(
+    "refuse a time that is none, or two: %s",
+    (words) => {
+      expect(() => readSchedule(words)).toThrow("is not a time");
+    },
+  );
 
   it("are said the short way", () => {
     expect(daysWords(daily)).toBe("daily");

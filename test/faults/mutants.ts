@@ -1,122 +1,65 @@
 // node test/faults/mutants.ts: takes one safeguard away at a time, in a copy, and shows that the suite notices.
+//   --only "the claim"   those alone whose name has these words
 import { spawn } from "node:child_process";
-import { cp, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { once } from "node:events";
+import { cp, mkdtemp, readFile, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { parseArgs } from "node:util";
-import { root } from "./child.ts";
-
-interface Mutant {
-  name: string;
-  file: string;
-  /** What stands there, and what stands there instead. */
-  change: readonly [string, string];
-  /** Rows that must notice. */
-  rows: string;
-}
-
-const mutants: Mutant[] = [
-  {
-    name: "the ledger is not compared with the journal",
-    file: "src/requests/check-ledger.ts",
-    change: ["if (missing.length > 0) {", "if (missing.length > 1e9) {"],
-    rows: "R3",
-  },
-  {
-    name: "the ledger does not stand in the way of a send",
-    file: "src/requests/ledger.ts",
-    change: ["if (ids.has(idOf(entry))) return false;", ""],
-    rows: "M5",
-  },
-  {
-    name: "the claim compares no revision",
-    file: "src/requests/scripts.ts",
-    change: ["if revision ~= ARGV[2] then return {'changed'} end", ""],
-    rows: "M1",
-  },
-  {
-    name: "the claim takes no lock",
-    file: "src/requests/scripts.ts",
-    change: ["if holder and holder ~= ARGV[1] then return {'locked', holder} end", ""],
-    rows: "M2",
-  },
-  {
-    name: "the claim doesn't look for a freeze",
-    file: "src/requests/scripts.ts",
-    change: ["if freeze then return {'frozen', freeze} end", ""],
-    rows: "M3",
-  },
-  {
-    name: "the gate doesn't count the votes again",
-    file: "src/requests/gate.ts",
-    change: ["if (unapproved) return unapproved;", ""],
-    rows: "X2,X14",
-  },
-  {
-    name: "the gate doesn't compare the target with what was seen",
-    file: "src/requests/gate.ts",
-    change: ["if (changed) return", 'if (changed === "never") return'],
-    rows: "A19,I4",
-  },
-  {
-    name: "a lost post is not looked up",
-    file: "src/slack/post-once.ts",
-    change: [
-      "const found = await lookUp(subject, what, place);",
-      'const found = await lookUp({ ...subject, id: "nobody" }, what, place);',
-    ],
-    rows: "S8",
-  },
-  {
-    name: "no time of quiet",
-    file: "src/requests/judge.ts",
-    change: ["const quietAt = leftBy + timing.quiesceMs;", "const quietAt = leftBy;"],
-    rows: "A6,M4",
-  },
-  {
-    name: "a call begins however late it is",
-    file: "src/requests/send.ts",
-    change: ["performance.now() - claimedAt <= longestMs", "performance.now() >= 0"],
-    rows: "P13b",
-  },
-  {
-    name: "the first call of what was sent twice is forgotten",
-    file: "src/requests/resend.ts",
-    change: ["await by.store.expectLate(id);", ""],
-    rows: "A7b",
-  },
-];
+import { root } from "./stage/child.ts";
+import { applyPatch, patchProblem } from "./stage/patch.ts";
+import { type Mutation, mutations } from "./suite/mutations.ts";
 
 const { values } = parseArgs({ options: { only: { type: "string", default: "" } } });
+const wanted = mutations.filter(({ name }) => name.includes(values.only));
+const problems = await Promise.all(
+  mutations.map(async (one) => {
+    const text = await readFile(path.join(root, one.file), "utf8").catch(() => undefined);
+    const problem = patchProblem(one, text);
+    return problem === undefined ? [] : [`${one.name}: ${problem}`];
+  }),
+);
+if (problems.flat().length > 0 || wanted.length === 0) {
+  process.stderr.write(`${[...problems.flat(), `${wanted.length} mutants`].join("\n")}\n`);
+  process.exit(1);
+}
+
 let unnoticed = 0;
-for (const mutant of mutants.filter(({ name }) => name.includes(values.only))) {
+for (const mutation of wanted) {
+  const { isNoticed, lines } = await tryOut(mutation);
+  if (!isNoticed) unnoticed += 1;
+  process.stdout.write(
+    `${isNoticed ? "noticed" : "NOT NOTICED"}: ${mutation.name} (${mutation.rows})\n`,
+  );
+  for (const line of lines) process.stdout.write(`    ${line}\n`);
+}
+process.exit(unnoticed > 0 ? 1 : 0);
+
+/** Noticed: the rows hold in the copy as it is, and one of them is broken once the safeguard is gone. */
+async function tryOut(
+  mutation: Mutation,
+): Promise<{ isNoticed: boolean; lines: readonly string[] }> {
   const folder = await mkdtemp(path.join(tmpdir(), "gatehouse-mutant-"));
   try {
-    for (const part of ["src", "test", "package.json"])
+    for (const part of ["src", "sandbox", "test", "package.json"])
       await cp(path.join(root, part), path.join(folder, part), { recursive: true });
     await symlink(path.join(root, "node_modules"), path.join(folder, "node_modules"));
-    const file = path.join(folder, mutant.file);
-    const source = await readFile(file, "utf8");
-    if (!source.includes(mutant.change[0]))
-      throw new Error(`${mutant.name}: ${mutant.file} has changed, look again`);
-    await writeFile(file, source.replace(...mutant.change));
-    const { code, output } = await runRows(folder, mutant.rows);
-    const isNoticed = code !== 0;
-    if (!isNoticed) unnoticed += 1;
-    process.stdout.write(
-      `${isNoticed ? "noticed" : "NOT NOTICED"}: ${mutant.name} (${mutant.rows})\n`,
+    const before = await runRows(folder, mutation.rows);
+    const rows = mutation.rows.split(",");
+    if (!rows.every((id) => before.some((line) => line.startsWith(`${id} holds`))))
+      return { isNoticed: false, lines: ["not all rows hold with it", ...before] };
+    await applyPatch(folder, mutation);
+    const broken = (await runRows(folder, mutation.rows)).filter((line) =>
+      line.includes(" BROKEN"),
     );
-    for (const line of output
-      .split("\n")
-      .filter((text) => /BROKEN/.test(text) && !text.startsWith("|")))
-      process.stdout.write(`    ${line}\n`);
+    return { isNoticed: broken.length > 0, lines: broken };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
-process.exit(unnoticed > 0 ? 1 : 0);
 
-async function runRows(folder: string, rows: string): Promise<{ code: number; output: string }> {
+/** The line that the suite says about each row. */
+async function runRows(folder: string, rows: string): Promise<string[]> {
   const child = spawn(process.execPath, ["test/faults/run.ts", "--only", rows, "--times", "6"], {
     cwd: folder,
     stdio: ["ignore", "pipe", "inherit"],
@@ -125,7 +68,6 @@ async function runRows(folder: string, rows: string): Promise<{ code: number; ou
   child.stdout.on("data", (chunk: Buffer) => {
     output += chunk.toString();
   });
-  const { promise, resolve } = Promise.withResolvers<number>();
-  child.on("close", (code) => resolve(code ?? 1));
-  return { code: await promise, output };
+  await once(child, "close");
+  return output.split("\n").filter((line) => /^\w+ (holds|BROKEN|not run)/.test(line));
 }

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { commands } from "../../src/commands/index.ts";
-import type { SeenMessage } from "../../src/sandbox/slack/seen.ts";
-import { dotted } from "../../src/slack/talk.ts";
+import type { SeenMessage } from "../../sandbox/slack/seen.ts";
+import { dottedName } from "../../src/registry/define.ts";
 import type { Pressed } from "../stories/forge.ts";
 import { anyJson, anyWord } from "./texts.ts";
 
@@ -42,7 +42,9 @@ const everyAction = [
   "",
   "pick:vm",
   "arg:x",
-  ...commands.filter(({ class: of }) => of !== "read").map((command) => `run:${dotted(command)}`),
+  ...commands
+    .filter(({ class: of }) => of !== "read")
+    .map((command) => `run:${dottedName(command)}`),
 ];
 
 export function forgedPress(

@@ -1,5 +1,5 @@
 import { createHmac } from "node:crypto";
-import { randomFrom } from "../faults/random.ts";
+import { randomFrom } from "../support/random.ts";
 
 /** What somebody posts to the address that Slack uses. */
 export interface Delivery {

@@ -1,5 +1,7 @@
 import { expect, it } from "vitest";
 import { fuzzButtonValues } from "./button-values.ts";
+import { flipEvidence } from "./evidence-flips.ts";
+import { fuzzEvidence } from "./evidence.ts";
 import { describeFuzzed, type Fuzzed, type FuzzOptions, usualSeed } from "./fuzzed.ts";
 import { fuzzParser } from "./parser.ts";
 import { fuzzServiceAnswers } from "./service-answers.ts";
@@ -31,4 +33,14 @@ it("500 forged dialogs, rightly signed, ask for nothing that the same person cou
 
 it("500 answers of the service become a value that fits or a failure of a known kind", async () => {
   expectClean(await fuzzServiceAnswers(how), (count) => count > 50);
+});
+
+it("500 pieces of evidence, changed or made up, are never taken for genuine, within 20 ms each", () => {
+  expectClean(fuzzEvidence(how), (count) => count === 0);
+});
+
+it("90 bits of reports and 60 of quotes turned over are never verified; F7 tries every bit", () => {
+  const { tried, verified } = flipEvidence({ ofReports: 30, ofQuotes: 60, seed });
+  expect(tried).toBe(150);
+  expect(verified).toEqual([]);
 });

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { commands } from "../../src/commands/index.ts";
 import type { Command } from "../../src/registry/define.ts";
-import { type Argument, argumentsOf, flagName } from "../../src/registry/usage.ts";
+import { type Argument, argumentsOf, flagName } from "../../src/registry/arguments.ts";
 import { anyJson, anyWord, longText } from "./texts.ts";
 
 export type Case =

@@ -1,7 +1,7 @@
 import { commands } from "../../src/commands/index.ts";
 import type { Command } from "../../src/registry/define.ts";
 import { checkInput, type Parsed, parseCommand } from "../../src/registry/parse.ts";
-import { argumentsOf } from "../../src/registry/usage.ts";
+import { argumentsOf } from "../../src/registry/arguments.ts";
 import {
   createTally,
   type Fuzzed,
@@ -12,7 +12,7 @@ import {
 } from "./fuzzed.ts";
 import { anyCase, type Case } from "./parser-cases.ts";
 
-const mostMs = 50;
+const maxMs = 50;
 
 /** Words of people, of runbooks and of those who try to break something: read as a command, or refused in a sentence. */
 export function fuzzParser({ cases, seed }: FuzzOptions): Fuzzed {
@@ -43,13 +43,13 @@ function readInTime(text: string, tally: Tally): Parsed {
   const began = performance.now();
   const parsed = parseCommand(text, commands);
   let ms = performance.now() - began;
-  for (let again = 0; again < 2 && ms > mostMs; again += 1) {
+  for (let again = 0; again < 2 && ms > maxMs; again += 1) {
     const from = performance.now();
     parseCommand(text, commands);
     ms = Math.min(ms, performance.now() - from);
   }
   tally.took(ms);
-  if (ms > mostMs) tally.wrong(`${ms.toFixed(0)} ms for ${JSON.stringify(text.slice(0, 200))}`);
+  if (ms > maxMs) tally.wrong(`${ms.toFixed(0)} ms for ${JSON.stringify(text.slice(0, 200))}`);
   return parsed;
 }
 
@@ -155,7 +155,7 @@ function checkLinear(tally: Tally): void {
     const [short = 0, long = 0] = [490, 3900].map((length) =>
       usedBy(`vm show ${piece.repeat(length).slice(0, length)}`),
     );
-    if (long > 24 * short + 10)
+    if (long > 24 * short + 30)
       tally.wrong(
         `${piece} takes ${short.toFixed(1)} ms for 500 characters and ${long.toFixed(1)} ms for 3,900`,
       );

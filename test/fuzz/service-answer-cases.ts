@@ -1,6 +1,5 @@
 import * as fc from "fast-check";
-import type { Compute } from "../../src/compute/compute.ts";
-import { type Endpoint, endpoints } from "../../src/compute/endpoints.ts";
+import { type Compute, type Endpoint, endpoints } from "../../src/compute/compute.ts";
 import { projectRecord, vmRecord } from "../compute/answering.ts";
 import { anyJson, anyWord } from "./texts.ts";
 import type { Kind } from "./value-faults.ts";
@@ -8,7 +7,7 @@ import type { Kind } from "./value-faults.ts";
 /** Stands in every page of HTML: it must not be seen again anywhere. */
 export const mark = "MARK-OF-THE-PAGE";
 /** Of a record; lists may have more. */
-export const mostBytes = 64 * 1024;
+export const maxBytes = 64 * 1024;
 
 export interface Call {
   endpoint: Endpoint;
@@ -18,7 +17,11 @@ export interface Call {
 
 const specs = { cpu: 2, memory: 4 };
 const calls: readonly Call[] = [
-  { endpoint: endpoints.listProjects, gives: "page", call: ({ projects }) => projects.list() },
+  {
+    endpoint: endpoints.listProjects,
+    gives: "projects",
+    call: ({ projects }) => projects.listAll(),
+  },
   {
     endpoint: endpoints.createProject,
     gives: "accepted",

@@ -12,7 +12,7 @@ import {
   type Tally,
   withHands,
 } from "./fuzzed.ts";
-import { type Answer, anyAnswer, type Call, mark, mostBytes } from "./service-answer-cases.ts";
+import { type Answer, anyAnswer, type Call, mark, maxBytes } from "./service-answer-cases.ts";
 import { faultIn } from "./value-faults.ts";
 
 /** Whatever the service answers: a value that fits its schema, or a failure of a kind we know. */
@@ -31,7 +31,7 @@ export async function fuzzServiceAnswers({ cases, seed }: FuzzOptions): Promise<
   await withHands(8, sampled(anyAnswer, { cases, seed }), async (answer, n) => {
     const number = String(n);
     byNumber.set(number, answer);
-    await ask(number, server.url, answer, tally);
+    await interaction(number, server.url, answer, tally);
     checkTimes(answer, times.get(number) ?? 0, tally);
     byNumber.delete(number);
     times.delete(number);
@@ -53,11 +53,16 @@ function heldBytes(): number {
 /** The base address says which case it is. */
 const numberOf = (request: IncomingMessage) => request.url?.split("/")[1] ?? "";
 
-async function ask(number: string, url: string, answer: Answer, tally: Tally): Promise<void> {
+async function interaction(
+  number: string,
+  url: string,
+  answer: Answer,
+  tally: Tally,
+): Promise<void> {
   await using compute = clientOf(`${url}/${number}`, {
     timeoutMs: 5000,
-    maxResponseBytes: mostBytes,
-    retryDelays: { baseMs: 0, mostMs: 0 },
+    maxResponseBytes: maxBytes,
+    retryDelays: { baseMs: 0, maxMs: 0 },
   });
   tally.count();
   const began = performance.now();
@@ -77,11 +82,15 @@ async function ask(number: string, url: string, answer: Answer, tally: Tally): P
 
 const isOk = ({ status }: Answer) => status >= 200 && status < 300;
 const isWhole = ({ body }: Answer) =>
-  body.is !== "cut" && body.is !== "broken-off" && Buffer.byteLength(body.text) <= mostBytes;
+  body.is !== "cut" && body.is !== "broken-off" && Buffer.byteLength(body.text) <= maxBytes;
+/** Something in between answered, whatever the status. */
+const isPage = ({ status, type, body }: Answer) =>
+  status !== 204 && (body.is === "html" || (type.includes("html") && body.is === "text"));
 const isSent = ({ endpoint }: Call) => !endpoint.startsWith("GET");
 
 function checkValue(answer: Answer, value: unknown, tally: Tally): void {
   if (!isWhole(answer)) tally.wrong(`${show(answer)} was cut and became a value`);
+  if (isPage(answer)) tally.wrong(`${show(answer)} is a page and became a value`);
   if (!isOk(answer)) tally.wrong(`${show(answer)} became a value`);
   const { gives } = answer.call;
   if (gives !== "accepted" && answer.body.is !== "json") tally.wrong(`${show(answer)} was read`);
@@ -107,7 +116,14 @@ function checkFailure(answer: Answer, error: ComputeError, tally: Tally): void {
   const bad = (what: string) => tally.wrong(`${show(answer)}: ${what} (${kind}: ${message})`);
   if (!kinds.has(kind)) bad("a kind that nobody knows");
   if (error.endpoint !== call.endpoint) bad(`names ${error.endpoint}`);
-  if (isSent(call) && isOk(answer) && isWhole(answer) && call.gives === "accepted")
+  if (isPage(answer) && isSent(call) && kind !== "unclear") bad("a page proves nothing");
+  if (
+    isSent(call) &&
+    isOk(answer) &&
+    isWhole(answer) &&
+    !isPage(answer) &&
+    call.gives === "accepted"
+  )
     bad("the change was accepted, and that isn't said");
   if (isSent(call) && isOk(answer) && !isWhole(answer) && kind !== "unclear")
     bad("it may have happened");
@@ -120,7 +136,7 @@ function checkFailure(answer: Answer, error: ComputeError, tally: Tally): void {
     bad("it may have happened");
   if (isSent(call) && kind === "unreachable") bad("it was reached");
   if (!isSent(call) && kind === "unclear") bad("a read is never unclear");
-  if (status === 429 && kind !== "busy") bad("is busy");
+  if (status === 429 && kind !== "busy" && !(isSent(call) && isPage(answer))) bad("is busy");
   if ([message, serviceMessage, stack, JSON.stringify(error)].some((text) => text.includes(key)))
     bad("our key is in it");
   if (message.length > 300 || serviceMessage.length > 301) bad("too long");

@@ -21,8 +21,8 @@ export interface Entered {
 export interface Known {
   /** Right `private_metadata` of dialogs that a person had open. */
   metadata: readonly string[];
-  /** Of a roll that was shown and not said yes to. */
-  roll: string;
+  /** Of a rollout that was shown and not said yes to. */
+  rollout: string;
   /** Ids and names of VMs and projects, those too that nobody may touch. */
   targets: readonly string[];
   requests: readonly string[];
@@ -126,7 +126,7 @@ export function anySubmission(known: Known): fc.Arbitrary<Submitted> {
         target,
         command,
         anyJson,
-        fc.constantFrom(true, false, null, ...known.requests, known.roll),
+        fc.constantFrom(true, false, null, ...known.requests, known.rollout),
       ),
     )
     .map(
@@ -154,8 +154,8 @@ export function anySubmission(known: Known): fc.Arbitrary<Submitted> {
     {
       weight: 2,
       arbitrary: fc.constantFrom(
-        JSON.stringify({ roll: known.roll }),
-        JSON.stringify({ roll: known.roll, isEverything: false }),
+        JSON.stringify({ roll: known.rollout }),
+        JSON.stringify({ roll: known.rollout, isEverything: false }),
       ),
     },
     {
@@ -232,7 +232,7 @@ export function anySubmission(known: Known): fc.Arbitrary<Submitted> {
     who,
     callback: fc.oneof(
       { weight: 8, arbitrary: fc.constant("dialog") },
-      { weight: 3, arbitrary: fc.constantFrom("roll", "verdict", "restart-vm") },
+      { weight: 3, arbitrary: fc.constantFrom("roll", "verdict", "pick-target") },
       { weight: 1, arbitrary: anyWord },
     ),
     metadata,
@@ -275,7 +275,7 @@ function nearlyRight({ targets }: Known, who: fc.Arbitrary<string>): fc.Arbitrar
   );
 }
 
-/** Whoever planned a roll may say yes to it, but not without the number that they have to type. */
+/** Whoever planned a rollout may say yes to it, but not without the number that they have to type. */
 function withoutNumber({ values, ...rest }: Submitted): Submitted {
   const { "roll:number": _typed, ...others } = values;
   return {

@@ -1,11 +1,12 @@
 import { commands } from "../../src/commands/index.ts";
 import { checkInput } from "../../src/registry/parse.ts";
-import type { StoredRequest } from "../../src/requests/record.ts";
-import { submissionPayload } from "../../src/sandbox/slack/payloads.ts";
-import { personOf } from "../../src/sandbox/slack/people.ts";
-import type { SeenState } from "../../src/sandbox/slack/seen.ts";
-import { topModal, type View } from "../../src/sandbox/slack/views.ts";
-import { createRollStore } from "../../src/rolls/store.ts";
+import type { StoredRequest } from "../../src/requests/journal/record.ts";
+import { submissionPayload } from "../../sandbox/slack/deliver/payloads.ts";
+import { personOf } from "../../sandbox/slack/state/people.ts";
+import type { View } from "../../sandbox/slack/state/records.ts";
+import type { SeenState } from "../../sandbox/slack/seen.ts";
+import { topModal } from "../../sandbox/slack/state/views.ts";
+import { createRollouts } from "../../src/rollouts/rollouts.ts";
 import {
   createTally,
   type Fuzzed,
@@ -17,16 +18,8 @@ import {
 import { type FuzzWorld, startFuzzWorld } from "./fuzz-world.ts";
 import { anySubmission, type Entered, type Submitted } from "./view-cases.ts";
 
-/** All but `vm restart`, which several VMs can be asked for at once: a roll takes no approvals. */
-const approved = [
-  "project.*",
-  "vm.start",
-  "vm.stop",
-  "vm.resize",
-  "vm.snapshot",
-  "vm.restore",
-  "gatehouse.*",
-];
+/** All but `vm restart`, which several VMs can be asked for at once: a rollout takes no approvals. */
+const approved = ["project.*", "vm.start", "vm.stop", "vm.resize", "vm.snapshot", "vm.restore"];
 
 /**
  * Submitted dialogs in which everything that a client holds was changed: what they carry, which dialog they are, what
@@ -35,9 +28,9 @@ const approved = [
  */
 export async function fuzzViewState({ cases, seed }: FuzzOptions): Promise<Fuzzed> {
   const tally = createTally();
-  await using world = await startFuzzWorld(tally, approved);
+  await using world = await startFuzzWorld(tally, { approved, mayFailAtTheDoor: true });
   const opened = await openDialogs(world);
-  const { template, roll } = opened;
+  const { template, rollout } = opened;
   const truth = world.compute.truth();
   const known = new Map(
     [...Object.values(truth.vms), ...Object.values(truth.projects)].map(({ id, name }) => [
@@ -51,7 +44,7 @@ export async function fuzzViewState({ cases, seed }: FuzzOptions): Promise<Fuzze
   await world.idle();
   const before = (await world.requests()).map(({ record }) => record.id);
   const sent = new Map<string, Submitted>();
-  const any = anySubmission({ metadata: opened.metadata, roll, targets, requests: before });
+  const any = anySubmission({ metadata: opened.metadata, rollout, targets, requests: before });
   await withHands(16, sampled(any, { cases, seed }), async (one, n) => {
     tally.count();
     const view: View = {
@@ -74,8 +67,8 @@ export async function fuzzViewState({ cases, seed }: FuzzOptions): Promise<Fuzze
   await world.idle();
 
   const made = (await world.requests()).filter(({ record }) => !before.includes(record.id));
-  const asks = await world.client.mget([...sent.keys()].map((id) => world.key("ask", id)));
-  const madeBy = new Map([...sent.values()].map((one, n) => [asks[n] ?? "", one]));
+  const interactions = await world.client.mget([...sent.keys()].map((id) => world.key("ask", id)));
+  const madeBy = new Map([...sent.values()].map((one, n) => [interactions[n] ?? "", one]));
   for (const request of made) {
     tally.accept();
     const one = madeBy.get(request.record.id);
@@ -91,16 +84,16 @@ export async function fuzzViewState({ cases, seed }: FuzzOptions): Promise<Fuzze
     .map(({ record }) => `/v1/vms/${record.target.id}/restart`);
   for (const { path } of world.compute.writes())
     if (!asked.includes(path)) tally.wrong(`${path} reached the service`);
-  const stands = await createRollStore(world.client, world.key).get(roll);
+  const stands = await createRollouts(world.client, world.key).get(rollout);
   if (stands?.state !== "planned")
-    tally.wrong(`the roll is ${stands?.state} though nobody typed the number`);
+    tally.wrong(`the rollout is ${stands?.state} though nobody typed the number`);
   if (!isPrototypeClean()) tally.wrong("a prototype was changed");
   return tally.result(
     "all over HTTP with right signatures; accepted are those that the same person could have asked for in words",
   );
 }
 
-/** Right dialogs, opened by somebody who may, and a roll over all VMs that nobody has said yes to. */
+/** Right dialogs, opened by somebody who may, and a rollout over all VMs that nobody has said yes to. */
 async function openDialogs(world: FuzzWorld) {
   const olivia = world.slack.person("olivia");
   const metadata: string[] = [];
@@ -121,22 +114,19 @@ async function openDialogs(world: FuzzWorld) {
     template ??= view;
     await olivia.closes({ all: true });
   }
-  const roll = /"roll":"([^"]+)"/.exec(metadata.at(-1) ?? "")?.[1];
-  if (!template || roll === undefined) throw new Error("there is no roll");
-  return { metadata, template, roll };
+  const rollout = /"roll":"([^"]+)"/.exec(metadata.at(-1) ?? "")?.[1];
+  if (!template || rollout === undefined) throw new Error("there is no roll");
+  return { metadata, template, rollout };
 }
 
 /** Why this request may not have come of this submission, or undefined. */
 function faultOf(
   { record }: StoredRequest,
-  { who, callback, metadata, values }: Submitted,
+  { who, metadata, values }: Submitted,
   known: ReadonlyMap<string, string>,
 ): string | undefined {
   if (who !== "olivia" || record.requester.id !== "U0OLIVIA") return "somebody who may not asked";
-  const carried =
-    callback === "restart-vm"
-      ? { command: "vm restart" }
-      : (JSON.parse(metadata) as { command: unknown });
+  const carried = JSON.parse(metadata) as { command: unknown };
   if (record.command !== carried.command) return "another command than the dialog's";
   const command = commands.find(({ name }) => name === record.command);
   if (command?.kind !== "change") return "not a command that changes something";

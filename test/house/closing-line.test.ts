@@ -17,11 +17,14 @@ function npmTest(...args: readonly string[]): {
 
 describe("npm test", () => {
   it("ends with one line that counts", () => {
-    expect(npmTest("test/runtime.test.ts")).toEqual({ code: 0, lastLine: "7 passed, 0 failed" });
+    expect(npmTest("test/start/runtime.test.ts")).toEqual({
+      code: 0,
+      lastLine: "7 passed, 0 failed",
+    });
   });
 
   it("fails when nothing ran", () => {
-    expect(npmTest("test/runtime.test.ts", "-t", "no test is called so")).toEqual({
+    expect(npmTest("test/start/runtime.test.ts", "-t", "no test is called so")).toEqual({
       code: 1,
       lastLine: "0 passed, 0 failed, 7 skipped",
     });

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { cycles, orderProblems } from "./import-order.ts";
 import { importsOf, readSources } from "./sources.ts";
 
-const sources = readSources(["src"]);
+const sources = readSources(["src", "sandbox"]);
 
 describe("imports", () => {
   it("only point to the left, never into the sandbox, and never to a program", () => {
@@ -21,25 +21,43 @@ describe("the rule of imports", () => {
         "src/policy/refusal.ts",
         'import { a } from "./words.ts";\nimport type { B } from "../jobs/worker.ts";',
       ],
-      ["src/log.ts", 'import { c } from "./redis-keys.ts"'],
+      ["src/log/log.ts", 'import { c } from "../redis/keys.ts"'],
     ]);
     expect(orderProblems(planted)).toEqual([
       "src/policy/refusal.ts imports src/jobs/worker.ts: jobs stands to the right of policy",
-      "src/log.ts imports src/redis-keys.ts: redis stands to the right of log",
+      "src/log/log.ts imports src/redis/keys.ts: redis stands to the right of log",
     ]);
   });
 
   it("names a planted import of the sandbox, of a program, from outside and of an unknown folder", () => {
     const planted = new Map([
-      ["src/start.ts", 'const world = await import("./sandbox/world.ts")'],
-      ["src/slack/app.ts", 'export * from "../registry/derive.ts"'],
+      ["src/start/start.ts", 'const world = await import("../../sandbox/world.ts")'],
+      ["src/slack/receive/app.ts", 'export * from "../../commands/derive.ts"'],
       ["src/errors.ts", 'import "../test/support/x.ts"'],
       ["src/helpers/a.ts", 'import { b } from "../errors.ts"'],
     ]);
     expect(orderProblems(planted).map((problem) => problem.split(": ")[1])).toEqual([
-      "sandbox stands to the right of main",
-      "that is a program, nobody imports it",
       "that is outside src",
+      "that is a program, no file imports it",
+      "that is outside src",
+      "a folder without a place in the import order",
+    ]);
+  });
+
+  it("names what the sandbox must not import: the browser no server, nobody a test or a program", () => {
+    const planted = new Map([
+      ["sandbox/page/browser/panes/a.ts", 'import { b } from "../../../slack/state/workspace.ts"'],
+      ["sandbox/slack/state/a.ts", 'import type { C } from "../acts/act.ts"'],
+      ["sandbox/compute/a.ts", 'import { d } from "../../test/support/x.ts"'],
+      ["sandbox/world.ts", 'import "./demo.ts"'],
+      ["sandbox/new/a.ts", 'import { e } from "../random.ts"'],
+      ["sandbox/tour/main.ts", 'import { f } from "../../src/errors.ts";\nimport "../world.ts"'],
+    ]);
+    expect(orderProblems(planted).map((problem) => problem.split(": ")[1])).toEqual([
+      "slack/state stands to the right of page/browser/panes",
+      "slack/acts stands to the right of slack/state",
+      "the sandbox sees only itself and src",
+      "that is a program, no file imports it",
       "a folder without a place in the import order",
     ]);
   });
@@ -52,7 +70,10 @@ describe("the rule of imports", () => {
       ["src/d.ts", 'import type {\n  E,\n} from "./e.ts"'],
       ["src/e.ts", 'import { d } from "./d.ts"'],
     ]);
-    expect(cycles(planted)).toEqual(["src/a.ts → src/b.ts → src/c.ts → src/a.ts"]);
+    expect(cycles(planted)).toEqual([
+      "src/a.ts → src/b.ts → src/c.ts → src/a.ts",
+      "src/d.ts → src/e.ts → src/d.ts",
+    ]);
   });
 
   it("sees imports over several lines, re-exports and dynamic ones, and none in comments", () => {

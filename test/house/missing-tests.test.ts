@@ -14,9 +14,9 @@ describe("tests", () => {
       ["src/commands/vm/show.ts", ""],
       ["src/weather/rain.ts", ""],
       ["src/clock.ts", ""],
-      ["src/log.ts", 'import { a } from "./scrub.ts"'],
-      ["src/scrub.ts", ""],
-      ["test/log.test.ts", 'import { b } from "../src/log.ts"'],
+      ["src/log/log.ts", 'import { a } from "./scrub.ts"'],
+      ["src/log/scrub.ts", ""],
+      ["test/log/log.test.ts", 'import { b } from "../src/log.ts"'],
       [
         "test/commands/some.test.ts",
         'import { show } from "../../src/commands/vm/show.ts"; it("vm restart", f)',

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join, posix } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** Path from the project's root (`src/log.ts`) to text. The rules take it, so that a test can plant a violation. */
+/** Path from the project's root (`src/log/log.ts`) to text. The rules take it, so that a test can plant a violation. */
 export type Sources = ReadonlyMap<string, string>;
 
 export const root = fileURLToPath(new URL("../..", import.meta.url));

@@ -16,7 +16,7 @@ function linesWith(pattern: RegExp, sources: Sources): readonly string[] {
 
 describe("the code", () => {
   it("holds no notes about unfinished work", () => {
-    expect(linesWith(unfinished, readSources(["src", "test"]))).toEqual([]);
+    expect(linesWith(unfinished, readSources(["src", "sandbox", "test"]))).toEqual([]);
     expect(linesWith(unfinished, readSources(["docs"], ".md"))).toEqual([]);
     expect(
       linesWith(unfinished, new Map([["a.ts", `fine\n// ${["TO", "DO"].join("")} later`]])),
@@ -25,10 +25,8 @@ describe("the code", () => {
 
   it("reads the environment in one place, so that every problem is told at the start", () => {
     const readers = /\bprocess\s*\.\s*env\b|\benv\b.*from "node:process"/;
-    const production = new Map(
-      [...readSources(["src"])].filter(([path]) => !path.startsWith("src/sandbox/")),
-    );
-    production.delete("src/config.ts");
+    const production = new Map(readSources(["src"]));
+    production.delete("src/config/config.ts");
     expect(linesWith(readers, production)).toEqual([]);
     expect(linesWith(readers, new Map([["a.ts", "const a = process.env.HOME"]]))).toEqual([
       "a.ts:1",
@@ -37,8 +35,39 @@ describe("the code", () => {
 
   it("switches no type check off", () => {
     const off = /@ts-(ignore|nocheck|expect-error)/;
-    expect(linesWith(off, readSources(["src", "test"]))).toEqual([]);
+    const all = new Map(readSources(["src", "sandbox", "test"]));
+    // Proves that something does not compile
+    all.delete("test/registry/define.test.ts");
+    expect(linesWith(off, all)).toEqual([]);
     expect(linesWith(off, new Map([["a.ts", ["// @ts", "ignore"].join("-")]]))).toEqual(["a.ts:1"]);
+  });
+});
+
+/** Documents that a text cites and that are not there, each as `file: document`. */
+function missingDocuments(sources: Sources): readonly string[] {
+  return [...sources].flatMap(([path, text]) =>
+    [...text.matchAll(/[\w/-]*[a-z]+\.md\b/g)]
+      .map(([document]) => document)
+      .filter((document) => !documents.some((one) => `/${one}`.endsWith(`/${document}`)))
+      .map((document) => `${path}: ${document}`),
+  );
+}
+
+const documents = [
+  "README.md",
+  "CONTRIBUTING.md",
+  "CHANGELOG.md",
+  ...readSources(["docs", "sandbox", "test"], ".md").keys(),
+];
+
+describe("comments", () => {
+  it("cite no document that isn't in the repository", () => {
+    const sources = new Map(readSources(["src", "sandbox", "test"]));
+    sources.delete("test/house/words.test.ts");
+    expect(missingDocuments(sources)).toEqual([]);
+    expect(
+      missingDocuments(new Map([["a.ts", "// plan.md, docs/security.md, README.md"]])),
+    ).toEqual(["a.ts: plan.md"]);
   });
 });
 

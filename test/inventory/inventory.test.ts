@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { UserError } from "../../src/errors.ts";
 import { createInventory, type InventoryOptions } from "../../src/inventory/create-inventory.ts";
-import { silentLog } from "../../src/log.ts";
-import { connectRedis } from "../../src/redis.ts";
+import { silentLog } from "../../src/log/log.ts";
+import { connectRedis } from "../../src/redis/redis.ts";
 import { privateRedis, testRedis } from "../support/with-redis.ts";
 import {
   failing,
@@ -44,7 +44,8 @@ const names = async (of: Promise<readonly { name: string }[]>) =>
   (await of).map(({ name }) => name);
 
 /** Asks until it holds: another process looks at Redis at most every half second. */
-const soon = <T>(ask: () => Promise<T>) => expect.poll(ask, { timeout: 3_000, interval: 20 });
+const soon = <T>(interaction: () => Promise<T>) =>
+  expect.poll(interaction, { timeout: 3_000, interval: 20 });
 
 describe("the inventory", () => {
   it("is read by one process and known to all", async () => {
@@ -121,7 +122,7 @@ describe("the inventory", () => {
     service.before = () => new Promise((resolve) => setTimeout(resolve, 2));
     await using fleet = await processes(service, { concurrency: 5 });
     await fleet.opens().refresh();
-    expect(service.mostOpen).toBe(5);
+    expect(service.maxOpen).toBe(5);
   });
 
   it("refreshes in the background, once for all processes", async () => {
@@ -147,7 +148,7 @@ describe("an inventory that isn't there yet", () => {
     const before = performance.now();
     const failure: unknown = await inventory.findVm("web-1").catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(UserError);
-    expect(String(failure)).toContain("I don't know the VMs yet");
+    expect(String(failure)).toContain("The VMs aren't known yet");
     expect(performance.now() - before).toBeGreaterThan(1_900);
     expect(performance.now() - before).toBeLessThan(3_000);
     expect(await inventory.state()).toMatchObject({ refreshedAt: undefined, stale: true, vms: 0 });

@@ -1,6 +1,7 @@
 import { assert, property, string, constantFrom } from "fast-check";
 import { describe, expect, it } from "vitest";
-import { oneSlipAway, slipsBetween } from "../../src/inventory/near.ts";
+import { oneSlipAway } from "../../src/inventory/name-index.ts";
+import { editDistance } from "../../src/text/nearest.ts";
 
 const word = string({ unit: constantFrom("a", "b", "-", "1"), maxLength: 8 });
 
@@ -31,13 +32,13 @@ describe("slips between two names", () => {
     ["wab-1", "web-1", 1],
     ["bwe-1", "web-1", 2],
   ])("%s and %s: %i", (a, b, expected) => {
-    expect(slipsBetween(a, b, 2)).toBe(expected);
+    expect(editDistance(a, b, 2)).toBe(expected);
   });
 
   it("are counted right up to the most that is asked for", () => {
     assert(
       property(word, word, (a, b) => {
-        expect(slipsBetween(a, b, 2)).toBe(Math.min(slips(a, b), 3));
+        expect(editDistance(a, b, 2)).toBe(Math.min(slips(a, b), 3));
       }),
       { numRuns: 3000 },
     );

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createPool } from "../../src/inventory/pool.ts";
+import { createPool } from "../../src/inventory/refresh.ts";
 
 const never = () => false;
 

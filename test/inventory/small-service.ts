@@ -7,7 +7,7 @@ export interface SmallService extends Compute {
   /** Calls so far, as `list`, `vms p1`, `get p1`. */
   readonly calls: string[];
   /** How many calls were open at the same time, at most. */
-  mostOpen: number;
+  maxOpen: number;
   /** Asked before each answer: throw what should fail, wait as long as it should take. */
   before: (call: string) => void | Promise<void>;
   /** What the list leaves out, though it exists. */
@@ -31,7 +31,7 @@ export function smallService(projects: Record<string, readonly string[]>): Small
   async function answer<T>(call: string, from: () => T): Promise<T> {
     small.calls.push(call);
     open += 1;
-    small.mostOpen = Math.max(small.mostOpen, open);
+    small.maxOpen = Math.max(small.maxOpen, open);
     try {
       await small.before(call);
       await Promise.resolve();
@@ -43,12 +43,11 @@ export function smallService(projects: Record<string, readonly string[]>): Small
   const of = (id: string) => held.get(id) ?? failing("not-found");
   const small: SmallService = {
     calls: [],
-    mostOpen: 0,
+    maxOpen: 0,
     before: () => {},
     hiddenInList: new Set(),
     held,
     projects: {
-      list: never,
       listAll: () =>
         answer("list", () =>
           [...held.values()]
@@ -67,7 +66,11 @@ export function smallService(projects: Record<string, readonly string[]>): Small
       delete: never,
     },
     vms: {
-      get: never,
+      get: (id) =>
+        answer(`vm ${id}`, () => {
+          const all = [...held.values()].flatMap(({ vms }) => vms);
+          return structuredClone(all.find((vm) => vm.id === id) ?? failing("not-found"));
+        }),
       metrics: never,
       attestation: never,
       start: never,

@@ -26,7 +26,7 @@ function everything(text: string): Message {
   return message(
     text,
     header(text),
-    section(md`${text} ${name(text)}`, button(spec)),
+    section(md`${text} ${name(text)}`),
     fields([
       [text, md`${text}`],
       [text, name(text)],
@@ -35,7 +35,8 @@ function everything(text: string): Message {
     divider,
     table([text, text], [[text, text], [text]]),
     buttons([
-      { ...spec, confirm: { title: text, text, confirm: text, deny: text } },
+      spec,
+      { ...spec, action: "run:vm.start", confirm: { title: text, text, confirm: text } },
       { ...spec, action: "run:vm.stop" },
     ]),
     sentence(md`${text}`).blocks,
@@ -115,7 +116,7 @@ describe("a button", () => {
       text: "x".repeat(900),
       confirm: "c".repeat(90),
     });
-    expect(asked).toMatchObject({ deny: { text: "Keep as it is" } });
+    expect(asked).toMatchObject({ deny: { text: "Cancel" } });
     expect(
       complaintsOf(
         message(

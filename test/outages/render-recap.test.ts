@@ -1,12 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { commands } from "../../src/commands/index.ts";
 import { signOfService } from "../../src/compute/errors.ts";
-import type { Past } from "../../src/outages/outage.ts";
-import { renderRecap } from "../../src/outages/render-recap.ts";
-import { retype } from "../../src/outages/retype.ts";
-import type { Progress, StoredRequest } from "../../src/requests/record.ts";
+import type { Past } from "../../src/outages/outages.ts";
+import { renderRecap, retype } from "../../src/outages/render-recap.ts";
+import type { Progress, StoredRequest } from "../../src/requests/journal/record.ts";
 import { signOfSlack } from "../../src/slack/web.ts";
-import { isChange } from "../../src/slack/talk.ts";
+import { isChange } from "../../src/registry/define.ts";
 import { shownText } from "../commands/shown-text.ts";
 import { vmTarget } from "../requests/asking.ts";
 
@@ -81,14 +80,14 @@ describe("a recap", () => {
       { id: "2", channelId: "C", userId: "U0B", teamId: "T" },
     ];
     expect(shown(outage, all, refused, changes).split("\n")).toEqual([
-      "*Slack was away* 02:10:00 UTC–02:41:00 UTC (31 min). Meanwhile: 1 ran, 1 failed, 4 did not, 1 outcome unknown, 1 still under way, 1 still waits for approval.",
-      "❓ Restart of `c`: outcome unknown. Please look, and press on its message what happened · `r-c`",
-      expect.stringMatching(/^❌ Restart of `g` ended badly/),
-      "🚫 Restart of `b` was not begun: it could not begin in time. Again: `/vm restart payments/b` · `r-b`",
+      "*Slack was unavailable* 02:10:00 UTC–02:41:00 UTC (31 min). Meanwhile: 1 ran, 1 failed, 4 did not, 1 outcome unknown, 1 still in progress, 1 still waiting for approval.",
+      "❓ Restart of `c`: outcome unknown. Check the target, then record what happened on its message · `r-c`",
+      expect.stringMatching(/^❌ Restart of `g` failed: the compute service reports/),
+      "🚫 Restart of `b` expired before it started: it could not begin in time. Again: `/vm restart payments/b` · `r-b`",
       expect.stringMatching(/^🚫 Restart of `d` was denied.* · `r-d`$/),
-      "🚫 `/vm stop ˋxˋ &lt;!here&gt;` of amir was refused: nothing was done.",
-      "🚫 A press or a form of `U0B` was refused: nothing was done.",
-      "⏳ Restart of `e` is still under way: the service can't be reached · `r-e`",
+      "🚫 `/vm stop ˋxˋ &lt;!here&gt;` from amir was refused: nothing was done.",
+      "🚫 A button or form from `U0B` was refused: nothing was done.",
+      "⏳ Restart of `e` is still in progress: the service can't be reached · `r-e`",
       "⏳ Restart of `f` waits for approval · `r-f`",
       expect.stringMatching(/^✅ Restarted `a`.* · `r-a`$/),
     ]);

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { touchedBy } from "../../src/outages/touched.ts";
-import { createStore } from "../../src/requests/store.ts";
-import { ask, restartOf, vmTarget } from "../requests/asking.ts";
+import { touchedBy } from "../../src/outages/post-recaps.ts";
+import { createJournal } from "../../src/requests/journal/journal.ts";
+import { interaction, restartOf, vmTarget } from "../requests/asking.ts";
 import { testRedis } from "../support/with-redis.ts";
 
 /** Resolves once Redis' clock has moved on, so that what comes next is later. */
-async function later(store: ReturnType<typeof createStore>): Promise<number> {
+async function later(store: ReturnType<typeof createJournal>): Promise<number> {
   const before = await store.now();
   await expect.poll(() => store.now(), { interval: 1 }).toBeGreaterThan(before + 1);
   return store.now();
@@ -14,18 +14,18 @@ async function later(store: ReturnType<typeof createStore>): Promise<number> {
 describe("requests that an outage touched", () => {
   it("were asked for in it, moved in it, or were under way when it began", async () => {
     await using here = await testRedis();
-    const store = createStore(here.redis, here.key);
+    const store = createJournal(here.redis, here.key);
     const plain = (name: string) => {
       const { approval: _none, ...submission } = restartOf(vmTarget(name));
-      return ask(store, submission);
+      return interaction(store, submission);
     };
     const cancel = async (request: Awaited<ReturnType<typeof plain>>) =>
       store.move(request, { state: "cancelled", progress: {}, why: "cancelled" });
 
     const endedBefore = await plain("ended-before");
     const underWay = await plain("under-way");
-    await ask(store, restartOf(vmTarget("waits-for-approval")));
-    const endedInIt = await ask(store, restartOf(vmTarget("ended-in-it")));
+    await interaction(store, restartOf(vmTarget("waits-for-approval")));
+    const endedInIt = await interaction(store, restartOf(vmTarget("ended-in-it")));
     await cancel(endedBefore);
     const since = await later(store);
     await later(store);

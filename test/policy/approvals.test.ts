@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { approvalRule } from "../../src/policy/approval-rule.ts";
-import { couldApprove, voteRefusal, voteRefusalText } from "../../src/policy/vote.ts";
+import { approversRefusal, voteRefusal, voteRefusalText } from "../../src/policy/vote.ts";
 import { command, ourTeamId, person, policyOf, project, usual, vm } from "./sample.ts";
 
 const strict = policyOf(`
+access: { approve: ["S02LEADS"] }
 approvals:
   - { operations: ["vm.restore", "project.delete"], targets: ["prod-*"], required: 2, expires: 15m }
   - { operations: ["vm.restart"], targets: ["prod-db*"], required: 1, expires: 5m }
@@ -27,41 +28,53 @@ describe("the approvals that a request needs", () => {
     ["vm restore", [vm("test-1"), vm("web-1")], 1, "default"],
     ["vm restore", [], 1, "default"],
   ] as const)("%s %o: %i by %s", (name, targets, required, index) => {
-    expect(approvalRule(strict, command(name), targets)).toMatchObject({ required, index });
+    expect(approvalRule(strict, { command: command(name), targets })).toMatchObject({
+      required,
+      index,
+    });
   });
 
   it("expire as the rule says, else as timing says; of two equally strict rules the shorter counts", () => {
     const fifteenMinutes = 15 * 60_000;
-    expect(approvalRule(strict, command("vm restore"), [vm("prod-1")]).expiresMs).toBe(
-      fifteenMinutes,
-    );
-    expect(approvalRule(strict, command("vm restore"), [vm("web")]).expiresMs).toBe(
-      strict.timing.approvalExpiresMs,
-    );
+    expect(
+      approvalRule(strict, { command: command("vm restore"), targets: [vm("prod-1")] }).expiresMs,
+    ).toBe(fifteenMinutes);
+    expect(
+      approvalRule(strict, { command: command("vm restore"), targets: [vm("web")] }).expiresMs,
+    ).toBe(strict.timing.approvalExpiresMs);
     const policy = policyOf(`
+access: { approve: ["S02LEADS"] }
 approvals:
   - { operations: ["vm.restore"], targets: ["a-*"], required: 1, expires: 1h }
   - { operations: ["vm.restore"], targets: ["b-*"], required: 1, expires: 5m }
 `);
-    expect(approvalRule(policy, command("vm restore"), [vm("a-1"), vm("b-1")])).toMatchObject({
+    expect(
+      approvalRule(policy, { command: command("vm restore"), targets: [vm("a-1"), vm("b-1")] }),
+    ).toMatchObject({
       index: 1,
       expiresMs: 300_000,
     });
   });
 
   it("are never asked for a read, whatever a glob matches", () => {
-    const policy = policyOf(`approvals: [{ operations: ["*"], required: 2 }]`);
-    expect(approvalRule(policy, command("vm list"), []).required).toBe(0);
-    expect(approvalRule(policy, command("gatehouse freeze"), []).required).toBe(0);
-    expect(approvalRule(policy, command("vm start"), [vm("x")]).required).toBe(2);
+    const policy = policyOf(
+      `{ access: { approve: ["S02LEADS"] }, approvals: [{ operations: ["*"], required: 2 }] }`,
+    );
+    expect(approvalRule(policy, { command: command("vm list"), targets: [] }).required).toBe(0);
+    expect(
+      approvalRule(policy, { command: command("gatehouse freeze"), targets: [] }).required,
+    ).toBe(0);
+    expect(
+      approvalRule(policy, { command: command("vm start"), targets: [vm("x")] }).required,
+    ).toBe(2);
   });
 
   it("say why", () => {
-    expect(approvalRule(strict, command("vm restore"), [vm("prod-1")]).why).toBe(
-      "approvals[1] in gatehouse.yml asks for 2 for vm.restore on prod-*",
-    );
-    expect(approvalRule(strict, command("vm restore"), [vm("web")]).why).toBe(
-      "no entry of approvals in gatehouse.yml matches vm.restore; what destroys needs one",
+    expect(
+      approvalRule(strict, { command: command("vm restore"), targets: [vm("prod-1")] }).why,
+    ).toBe("approvals[1] in gatehouse.yml requires 2 for vm.restore on prod-*");
+    expect(approvalRule(strict, { command: command("vm restore"), targets: [vm("web")] }).why).toBe(
+      "no entry of approvals in gatehouse.yml matches vm.restore; destructive commands need one approval",
     );
   });
 });
@@ -106,31 +119,64 @@ describe("a vote", () => {
       "not-one-of-us",
     ],
   ])("%s", (_what, voter, requesterId, expected) => {
-    const refused = voteRefusal({ policy: usual, voter, ourTeamId, requesterId });
+    const refused = voteRefusal({
+      policy: usual,
+      voter,
+      ourTeamId,
+      requester: { id: requesterId },
+    });
     expect(refused).toBe(expected);
     if (refused) expect(voteRefusalText(refused)).toMatch(/\.$/);
   });
 });
 
+describe("two accounts with one e-mail address", () => {
+  const lead = person("U0LEAD", { groups: ["S02LEADS"], email: "mia@ours.example" });
+  const refusedWith = (
+    requester: { id: string; email?: string },
+    approvers: { id: string; email?: string }[],
+  ) => voteRefusal({ policy: usual, voter: lead, ourTeamId, requester, approvers });
+
+  it("are one person, who can't approve their own request, nor twice", () => {
+    expect(refusedWith({ id: "U0MIA2", email: "mia@ours.example" }, [])).toBe("own-account");
+    const other = { id: "U0ASKER", email: "asker@ours.example" };
+    expect(refusedWith(other, [{ id: "U0MIA2", email: "mia@ours.example" }])).toBe("voted-before");
+    expect(refusedWith(other, [{ id: "U0LEAD", email: "mia@ours.example" }])).toBeUndefined();
+    expect(refusedWith(other, [{ id: "U0OTHER", email: "other@ours.example" }])).toBeUndefined();
+  });
+
+  it("can't be told where Slack names no addresses", () => {
+    expect(refusedWith({ id: "U0MIA2" }, [{ id: "U0MIA3" }])).toBeUndefined();
+  });
+});
+
 describe("whether anybody else could approve", () => {
   const groups: Record<string, string[]> = { S02LEADS: ["U0LEAD", "U0OLA"] };
-  const could = (requesterId: string, required: number, policy = usual) =>
-    couldApprove({ policy, requesterId, required, membersOf: (group) => groups[group] });
+  const refused = (requesterId: string, required: number, policy = usual) =>
+    approversRefusal({ policy, requesterId, required, membersOf: (group) => groups[group] });
+  const could = (...asked: Parameters<typeof refused>) => refused(...asked) === undefined;
 
   it("counts each person once, and never the requester", () => {
-    expect(could("U0ANY", 2)).toEqual({ enough: true, who: ["U0OLA", "U0LEAD"] });
-    expect(could("U0LEAD", 2)).toEqual({ enough: false, who: ["U0OLA"] });
+    expect(could("U0ANY", 2)).toBe(true);
+    expect(could("U0LEAD", 2)).toBe(false);
   });
 
   it("counts nobody of a group that Slack doesn't know, and everybody for *", () => {
-    expect(could("U0ANY", 1, policyOf(`access: { approve: ["S99GONE"] }`))).toEqual({
-      enough: false,
-      who: [],
+    expect(could("U0ANY", 1, policyOf(`access: { approve: ["S99GONE"] }`))).toBe(false);
+    expect(could("U0ANY", 5, policyOf(`access: { approve: ["*"] }`))).toBe(true);
+    expect(could("U0ANY", 1, policyOf(""))).toBe(false);
+  });
+
+  it("says who could, or why nobody", () => {
+    const only = (approve: string) => policyOf(`access: { approve: ["${approve}"] }`);
+    expect(refused("U0LEAD", 2)).toEqual({
+      text: "Not enough approvers: this needs 2 other than you.",
+      hint: "Could approve: `U0OLA`. The team that runs Gatehouse can add people to `access.approve` in gatehouse.yml.",
     });
-    expect(could("U0ANY", 5, policyOf(`access: { approve: ["*"] }`))).toEqual({
-      enough: true,
-      who: "everyone",
-    });
-    expect(could("U0ANY", 1, policyOf(""))).toEqual({ enough: false, who: [] });
+    expect(refused("U0ANY", 1, only("S99GONE"))?.hint).toMatch(
+      /^Slack doesn't tell who is in: `S99GONE`\. The team/,
+    );
+    expect(refused("U0ANY", 1, policyOf(""))?.hint).toMatch(/^Nobody could approve\. The team/);
+    expect(refused("U0ONE", 1, only("U0ONE"))?.hint).toMatch(/^Nobody but you could approve\./);
   });
 });

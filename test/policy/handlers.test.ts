@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createRollStore } from "../../src/rolls/store.ts";
-import { submissionPayload } from "../../src/sandbox/slack/payloads.ts";
-import { personOf } from "../../src/sandbox/slack/people.ts";
-import type { SeenMessage } from "../../src/sandbox/slack/seen.ts";
-import { topModal, type View } from "../../src/sandbox/slack/views.ts";
+import { createRollouts } from "../../src/rollouts/rollouts.ts";
+import { submissionPayload } from "../../sandbox/slack/deliver/payloads.ts";
+import { personOf } from "../../sandbox/slack/state/people.ts";
+import type { SeenMessage } from "../../sandbox/slack/seen.ts";
+import { topModal } from "../../sandbox/slack/state/views.ts";
+import type { View } from "../../sandbox/slack/state/records.ts";
 import { type FuzzWorld, startFuzzWorld } from "../fuzz/fuzz-world.ts";
 import { createTally } from "../fuzz/fuzzed.ts";
 import { outcomeOf } from "../fuzz/outcome.ts";
@@ -23,6 +24,7 @@ review:sign           -    -       -       -          -     -        -   -
 console:open          -    yes     -       -          -     -        -   -
 digest:snooze         -    yes     -       -          -     -        -   -
 share                 yes  yes     yes     yes        -     -        -   -
+request:open          -    yes     -       -          -     -        -   -
 request:cancel        -    yes     -       -          -     -        -   -
 request:retry         -    yes     -       -          -     -        -   -
 request:undo          -    yes     -       -          -     -        -   -
@@ -37,7 +39,7 @@ dialog:refresh        -    yes     -       -          -     -        -   -
 form dialog           -    yes     -       -          -     -        -   -
 form roll             -    yes     -       -          -     -        -   -
 form verdict          -    yes     -       -          -     -        -   -
-form restart-vm       -    yes     -       -          -     -        -   -
+form pick-target      -    yes     -       -          -     -        -   -
 `;
 
 const people = ["vera", "olivia", "amir", "ada", "gina", "stan", "deploybot", "dora"];
@@ -50,7 +52,7 @@ const rows = expected
     return { handler, cells: cells.map((cell) => cell.trim()) };
   });
 
-const sources = [...readSources(["src"])].filter(([path]) => !path.startsWith("src/sandbox/"));
+const sources = [...readSources(["src"])];
 
 /** Names of fields of a form: what is typed into them means nothing by itself. */
 const fields = new Set(["roll:most", "roll:failures", "roll:number", "roll:canary"]);
@@ -63,7 +65,8 @@ function handlersInCode(): string[] {
       /"((?:vote|review|console|digest|dialog|request|roll):[a-z-]+)"/g,
     ))
       if (!fields.has(action)) found.add(action);
-    for (const [, action = ""] of text.matchAll(/ask\.action === "([^"]+)"/g)) found.add(action);
+    for (const [, action = ""] of text.matchAll(/interaction\.action === "([^"]+)"/g))
+      found.add(action);
     for (const [, form = ""] of text.matchAll(/Callback = "([^"]+)"/g)) found.add(`form ${form}`);
   }
   return [...found].toSorted();
@@ -78,9 +81,9 @@ describe("who gets past authority with what can be pressed and submitted", () =>
   const tally = createTally();
 
   beforeAll(async () => {
-    // All but restarts wait for approval: a roll can't
+    // All but restarts wait for approval: a rollout can't
     const approved = ["project.*", "vm.start", "vm.stop", "vm.resize", "vm.snapshot", "vm.restore"];
-    world = await startFuzzWorld(tally, approved);
+    world = await startFuzzWorld(tally, { approved, mayFailAtTheDoor: false });
     const olivia = world.slack.person("olivia");
     const ops = () => olivia.seesChannel("ops").messages;
     await olivia.types("ops", "/vm stop web-2");
@@ -98,10 +101,12 @@ describe("who gets past authority with what can be pressed and submitted", () =>
     const planned = viewOf(world).privateMetadata;
     metadata.set("form roll", planned);
     await olivia.closes({ all: true });
-    const roll = planned;
     const { request } = JSON.parse(value) as { request: string };
     metadata.set("form verdict", JSON.stringify({ request, happened: true }));
-    metadata.set("form restart-vm", JSON.stringify({ channelId: "C01OPS" }));
+    metadata.set(
+      "form pick-target",
+      JSON.stringify({ command: "vm restart", channelId: "C01OPS" }),
+    );
     await world.slack
       .person("ada")
       .types("ops", '/vm restart db-1 --break-glass "the site is down"');
@@ -109,7 +114,7 @@ describe("who gets past authority with what can be pressed and submitted", () =>
     for (const { handler } of rows) {
       const [kind] = handler.split(":");
       const of: Record<string, string> = {
-        roll,
+        roll: planned,
         console: JSON.stringify({ vm: "vm-payments-web-2" }),
         review: JSON.stringify({ request: broken.record.id }),
         digest: JSON.stringify({ line: "vm:vm-payments-web-2" }),
@@ -126,7 +131,7 @@ describe("who gets past authority with what can be pressed and submitted", () =>
   });
 
   it("is everything that Bolt hands to us: one listener for each kind of delivery", () => {
-    const text = sources.find(([path]) => path === "src/slack/listeners.ts")?.[1] ?? "";
+    const text = sources.find(([path]) => path === "src/slack/receive/listeners.ts")?.[1] ?? "";
     const listeners = [...text.matchAll(/app\.(\w+)\(([^,]+),/g)].map(
       ([, kind, what]) => `${kind} ${what}`,
     );
@@ -205,12 +210,12 @@ function viewOf(world: FuzzWorld): View {
 }
 
 /** What a handler could have changed, and what it could have shown: no dialog was opened or filled. */
-async function everything(world: FuzzWorld, roll: string): Promise<string> {
-  const { roll: id } = JSON.parse(roll) as { roll: string };
+async function everything(world: FuzzWorld, rollout: string): Promise<string> {
+  const { roll: id } = JSON.parse(rollout) as { roll: string };
   const counts = world.slack.callCounts();
   return JSON.stringify([
     await outcomeOf(world),
-    await createRollStore(world.client, world.key).get(id),
+    await createRollouts(world.client, world.key).get(id),
     ["views.open", "views.push", "views.update"].map((method) => counts[method] ?? 0),
   ]);
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { commands } from "../../src/commands/index.ts";
-import { emptyPolicy } from "../../src/policy-file.ts";
-import { permissionMatrix, roles } from "../../src/policy/permission-matrix.ts";
+import { emptyPolicy } from "../../src/config/policy-file.ts";
+import { permissionMatrix, roles } from "./permission-matrix.ts";
 import { policyOf } from "./sample.ts";
 
 /**

@@ -1,11 +1,12 @@
 import { array, assert, constantFrom, property, record, subarray } from "fast-check";
 import { describe, expect, it } from "vitest";
-import { emptyPolicy, type Policy } from "../../src/policy-file.ts";
+import { commands } from "../../src/commands/index.ts";
+import { emptyPolicy, type Policy } from "../../src/config/policy-file.ts";
 import { accessLists, lists, whoMay } from "../../src/policy/access.ts";
-import { permissionMatrix, roles } from "../../src/policy/permission-matrix.ts";
+import { permissionMatrix, roles } from "./permission-matrix.ts";
 import { refusal } from "../../src/policy/refusal.ts";
 import { voteRefusal } from "../../src/policy/vote.ts";
-import { commands, ourTeamId, person, policyOf, usual, vm } from "./sample.ts";
+import { ourTeamId, person, policyOf, usual, vm } from "./sample.ts";
 
 const ids = ["U0A", "U0B", "U0C", "S0X", "S0Y"];
 const entries = subarray([...ids, "*"]);
@@ -75,7 +76,7 @@ describe("any policy", () => {
         if (who.kind === "member" && who.teamId === ourTeamId) return;
         if (command.class !== "read") expect(isAllowed(policy, who, command)).toBe(false);
         expect(
-          voteRefusal({ policy, voter: who, ourTeamId, requesterId: "U0OTHER" }),
+          voteRefusal({ policy, voter: who, ourTeamId, requester: { id: "U0OTHER" } }),
         ).toBeDefined();
       }),
       { numRuns: 500 },

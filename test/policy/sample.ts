@@ -1,5 +1,7 @@
-import { parsePolicy, type Policy } from "../../src/policy-file.ts";
-import type { CommandClass } from "../../src/registry/define.ts";
+import { parsePolicy, type Policy } from "../../src/config/policy-file.ts";
+import { commands } from "../../src/commands/index.ts";
+import { operationsOf } from "../../src/policy/approval-rule.ts";
+import type { Command } from "../../src/registry/define.ts";
 import type { Person } from "../../src/registry/person.ts";
 import type { Target } from "../../src/registry/target.ts";
 
@@ -7,7 +9,7 @@ export const ourTeamId = "T0OURS";
 
 /** A policy as its file would say it. */
 export function policyOf(yaml: string): Policy {
-  const read = parsePolicy(yaml, "gatehouse.yml");
+  const read = parsePolicy(yaml, "gatehouse.yml", operationsOf(commands));
   if ("problems" in read) throw new Error(read.problems.join("\n"));
   return read.policy;
 }
@@ -41,31 +43,8 @@ export function project(name: string): Target {
   return { kind: "project", id: `p-${name}`, name, projectId: `p-${name}`, status: "ACTIVE" };
 }
 
-/** All commands of design.md section 4 and their classes. */
-export const commands: readonly { name: string; class: CommandClass }[] = [
-  ...named(
-    "read",
-    "vm list",
-    "vm show",
-    "vm metrics",
-    "vm attest",
-    "vm snapshots",
-    "project list",
-    "project show",
-  ),
-  ...named("read", "gatehouse help", "gatehouse jobs", "gatehouse status", "gatehouse can-i"),
-  ...named("change", "vm start", "vm snapshot", "project create", "gatehouse digest"),
-  ...named("disrupt", "vm stop", "vm restart", "vm resize", "project update"),
-  ...named("destroy", "vm restore", "project delete"),
-  ...named("secret", "vm console"),
-  ...named("administer", "gatehouse freeze", "gatehouse thaw"),
-];
-
-function named(commandClass: CommandClass, ...names: readonly string[]) {
-  return names.map((name) => ({ name, class: commandClass }));
-}
-
-export function command(name: string): { name: string; class: CommandClass } {
+/** A command as it is declared. */
+export function command(name: string): Command {
   const found = commands.find((one) => one.name === name);
   if (!found) throw new Error(`no command ${name}`);
   return found;

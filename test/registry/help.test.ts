@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { commands } from "../../src/commands/index.ts";
 import { renderHelp } from "../../src/registry/help.ts";
-import { flagName, usageOf } from "../../src/registry/usage.ts";
+import { flagName, usageOf } from "../../src/registry/arguments.ts";
 import { complaintsOf, shownText } from "../commands/shown-text.ts";
 
 const usages = () => Object.fromEntries(commands.map((one) => [one.name, usageOf(one)]));
@@ -29,36 +29,65 @@ describe("how a command is written", () => {
 });
 
 describe("/gatehouse help", () => {
-  it("lists every command that the person may run, by its slash command", () => {
-    const help = renderHelp(commands);
+  it("begins with five for every day, by examples that work, and has a button for all", () => {
+    const exampleOf = ({ example }: { example: string }) => example.replace("web-1", "api-7");
+    const help = renderHelp(commands, "", exampleOf);
+    expect(shownText(help)).toBe(
+      [
+        "What you can run",
+        "`/vm list payments --status RUNNING` List VMs, problems first",
+        "`/vm show api-7` Show a VM, with buttons for what you can do",
+        "`/vm metrics api-7 1h` Show CPU, memory and disk use of a VM as a chart",
+        "`/vm restart api-7` Restart a running VM _(interrupts what runs there)_",
+        "`/gatehouse jobs` Show running and waiting requests, yours first",
+        `[All ${commands.length} commands]`,
+        "Name a VM or project by its ID, its name, or `project/name`. `/gatehouse help vm restart` shows details of one command. In a thread, write `@gatehouse vm show api-7`.",
+      ].join("\n"),
+    );
+    expect(JSON.stringify(help.blocks)).toContain(String.raw`"value":"{\"command\":\"all\"}"`);
+    expect(complaintsOf(help)).toEqual([]);
+  });
+
+  it("fills them up for somebody who may only look", () => {
+    const reads = commands.filter((one) => one.kind === "read" && one.class === "read");
+    const shown = shownText(renderHelp(reads));
+    expect(shown.match(/^`\//gm)).toHaveLength(5);
+  });
+
+  it("lists every command that the person may run, by its slash command, and links long ones", () => {
+    const help = renderHelp(commands, "all");
     const text = shownText(help);
     for (const command of commands) {
       expect(text).toContain(`\`/${command.name}`);
       expect(text).toContain(command.summary);
     }
     expect(text).toContain(
-      "`/project create --name NAME --type TYPE --region REGION [--cpu CPU] [--memory MEMORY] [--disk DISK] …` Make a project; a form asks for what is missing",
+      "`/project create --name NAME --type TYPE --region REGION [--cpu CPU] [--memory MEMORY] [--disk DISK] …` Create a project; a form asks for what is missing",
     );
-    expect(text).toMatch(/What you may run[^]*\*\/vm\*[^]*\*\/project\*[^]*\*\/gatehouse\*/);
+    expect(text).toMatch(/What you can run[^]*\*\/vm\*[^]*\*\/project\*[^]*\*\/gatehouse\*/);
     expect(complaintsOf(help)).toEqual([]);
+    expect(text).toContain("[/project create …]");
+    expect(JSON.stringify(help.blocks)).toContain(
+      String.raw`"value":"{\"command\":\"project create\"}"`,
+    );
   });
 
   it("lists nothing else", () => {
     const mine = commands.filter(({ name }) => name === "vm list" || name === "vm stop");
     expect(shownText(renderHelp(mine))).toBe(
       [
-        "What you may run",
+        "What you can run",
         "*/vm*",
-        "`/vm list [project] [--status STATUS] [--sort SORT] [--page PAGE] [--csv]` List VMs, those in trouble first",
+        "`/vm list [project] [--status STATUS] [--sort SORT] [--page PAGE] [--csv]` List VMs, problems first",
         "`/vm stop &lt;vm…&gt;` Stop a running VM _(interrupts what runs there)_",
-        "A VM or project is an id, a name, or `project/name`. `/gatehouse help vm restart` tells more about one. In a thread, write `@⁠gatehouse vm show web-1`.".replace(
+        "Name a VM or project by its ID, its name, or `project/name`. `/gatehouse help vm restart` shows details of one command. In a thread, write `@⁠gatehouse vm stop web-1`.".replace(
           "\u2060",
           "",
         ),
       ].join("\n"),
     );
     expect(shownText(renderHelp([]))).toBe(
-      "You may not run anything here. Whoever runs Gatehouse can add you to `gatehouse.yml`.",
+      "You can't run anything here. The team that runs Gatehouse can add you to `gatehouse.yml`.",
     );
   });
 
@@ -71,6 +100,8 @@ describe("/gatehouse help", () => {
     ].join("\n");
     expect(helpOn("vm snapshots")).toBe(more);
     expect(helpOn(" /VM Snapshots ")).toBe(more);
+    expect(helpOn("vm reboot")).toBe(helpOn("vm restart"));
+    expect(helpOn("vm restart")).toContain("Also: /vm reboot");
     expect(helpOn("vm restart")).toContain("It interrupts what runs there.");
     expect(helpOn("vm restore")).toContain("asks you to type the name, and others to approve");
     expect(helpOn("vm list")).toContain("• `--status` (optional) only VMs in this status");
@@ -90,7 +121,7 @@ describe("/gatehouse help", () => {
     );
     const odd = renderHelp(commands, "<!channel> `x`");
     expect(shownText(odd)).toBe(
-      "There is no help on `&lt;!channel&gt; ˋxˋ`. `/gatehouse help` lists what you may run.",
+      "There is no help on `&lt;!channel&gt; ˋxˋ`. `/gatehouse help` lists what you can run.",
     );
     expect(odd.text).not.toContain("<!");
   });
@@ -99,7 +130,7 @@ describe("/gatehouse help", () => {
     const many = Array.from({ length: 10 }, (_, index) =>
       commands.map((one) => ({ ...one, summary: `${one.summary} ${index}`.repeat(3) })),
     ).flat();
-    const help = renderHelp(many);
+    const help = renderHelp(many, "all");
     expect(complaintsOf(help)).toEqual([]);
     expect(shownText(help)).not.toContain("more not shown");
   });

@@ -3,9 +3,15 @@ import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import * as z from "zod";
 import { commands } from "../../src/commands/index.ts";
-import { botEvents, botScopes, manifestOf, renderManifest } from "../../src/registry/manifest.ts";
-import { renderTable, withTable } from "../../src/registry/readme-table.ts";
-import { usageOf } from "../../src/registry/usage.ts";
+import {
+  botEvents,
+  botScopes,
+  manifestOf,
+  renderManifest,
+  renderTable,
+  withTable,
+} from "../../src/registry/manifest.ts";
+import { usageOf } from "../../src/registry/arguments.ts";
 
 // https://github.com/slackapi/manifest-schema, version 2.0.0
 const published: z.core.JSONSchema.JSONSchema = JSON.parse(

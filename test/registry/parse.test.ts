@@ -2,13 +2,13 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { commands } from "../../src/commands/index.ts";
 import { UserError } from "../../src/errors.ts";
-import { checkInput, parseCommand, parseInput } from "../../src/registry/parse.ts";
-import { argumentsOf, flagName } from "../../src/registry/usage.ts";
+import { checkInput, parseCommand, parseInput, parseInvocation } from "../../src/registry/parse.ts";
+import { argumentsOf, flagName } from "../../src/registry/arguments.ts";
 
 /** What a person gets: the command's name and its input, or the refusal. */
 function read(text: string) {
   const parsed = parseCommand(text, commands);
-  if ("refusal" in parsed) return parsed.refusal;
+  if ("refusal" in parsed) return { text: parsed.refusal.text, hint: parsed.refusal.hint };
   return { command: parsed.command.name, input: parsed.input };
 }
 
@@ -58,6 +58,9 @@ describe("a command in words", () => {
     ["vm restart web-1 --help", "vm restart"],
     ["gatehouse", undefined],
     ["gatehouse help vm restart", "vm restart"],
+    ["", undefined],
+    ["please", undefined],
+    ["help vm restart", "vm restart"],
   ])("asks for help: %s", (text, topic) => {
     expect(read(text)).toEqual({
       command: "gatehouse help",
@@ -73,26 +76,26 @@ describe("a command in words", () => {
 
 describe("words that are no command", () => {
   it.each([
-    ["vm restrat web-1", "/vm has no restrat.", "Did you mean `/vm restart`?"],
+    ["vm restrat web-1", "/vm has no restrat.", "Did you mean `/vm restart web-1`?"],
     [
       "vm web-1",
       "/vm has no web-1.",
-      "Did you mean `/vm show web-1`? `/vm help` lists what there is.",
+      "Did you mean `/vm show web-1`? `/vm help` lists its commands.",
     ],
     [
       "vm web-1 restart",
       "/vm has no web-1.",
-      "Did you mean `/vm restart web-1`? `/vm help` lists what there is.",
+      "Did you mean `/vm restart web-1`? `/vm help` lists its commands.",
     ],
-    ["gatehouse xyzzy", "/gatehouse has no xyzzy.", "`/gatehouse help` lists what there is."],
-    ["vms list", "There is no command vms.", "Did you mean `/vm`?"],
+    ["gatehouse xyzzy", "/gatehouse has no xyzzy.", "`/gatehouse help` lists its commands."],
+    ["vms list", "There is no command vms.", "Did you mean `/vm list`?"],
+    ["vms", "There is no command vms.", "Did you mean `/vm`?"],
     [
       "destroy everything",
       "There is no command destroy.",
-      "There are `/vm`, `/project`, `/gatehouse`.",
+      "The commands are `/vm`, `/project`, `/gatehouse`.",
     ],
-    ["", "That names no command.", "There are `/vm`, `/project`, `/gatehouse`."],
-    ['vm restart "web-1', "A quote is not closed.", 'Close it with ", or leave quotes away.'],
+    ['vm restart "web-1', "A quote is not closed.", 'Close it with ", or omit the quotes.'],
   ])("%j is answered with what was meant", (text, refusal, hint) => {
     expect(read(text)).toEqual({ text: refusal, hint });
   });
@@ -100,32 +103,32 @@ describe("words that are no command", () => {
   it("are shown short and without a way out of a code span", () => {
     expect(read(`vm ${"x".repeat(500)}`)).toEqual({
       text: `/vm has no ${"x".repeat(59)}….`,
-      hint: `Did you mean \`/vm show ${"x".repeat(59)}…\`? \`/vm help\` lists what there is.`,
+      hint: `Did you mean \`/vm show ${"x".repeat(59)}…\`? \`/vm help\` lists its commands.`,
     });
     expect(read('vm "a`b c"')).toEqual({
       text: "/vm has no a`b c.",
-      hint: 'Did you mean `/vm show "ab c"`? `/vm help` lists what there is.',
+      hint: 'Did you mean `/vm show "ab c"`? `/vm help` lists its commands.',
     });
   });
 });
 
-const restart = "It is written `/vm restart <vm…>`, for example `/vm restart web-1`.";
+const restart = "Usage: `/vm restart <vm…>`. Example: `/vm restart web-1`.";
 const resize =
-  "It is written `/vm resize <vm…> --cpu CPU --memory MEMORY`, for example `/vm resize web-1 --cpu 4 --memory 8`.";
+  "Usage: `/vm resize <vm…> --cpu CPU --memory MEMORY`. Example: `/vm resize web-1 --cpu 4 --memory 8`.";
 
 describe("arguments that can't be", () => {
   it.each([
-    ["vm restart", "/vm restart needs a vm.", restart],
+    ["vm restart", "/vm restart needs a VM.", restart],
     ["vm restart --vms ,", "vm must not be empty.", restart],
     [
       "vm restart web-1 --force",
       "/vm restart has no --force. Nothing was done.",
-      "It is written `/vm restart <vm…>`.",
+      "Usage: `/vm restart <vm…>`.",
     ],
     [
       "vm restart web-1 --yes --force",
       "/vm restart has no --yes. Nothing was done.",
-      "It is written `/vm restart <vm…>`.",
+      "Usage: `/vm restart <vm…>`.",
     ],
     [
       "vm list --stats ERROR",
@@ -135,34 +138,29 @@ describe("arguments that can't be", () => {
     [
       "vm show web-1 web-2",
       "That is one word too many: web-2.",
-      "It is written `/vm show <vm>`, for example `/vm show web-1`.",
+      "Usage: `/vm show <vm>`. Example: `/vm show web-1`.",
     ],
     [
       "vm show a b c",
       "That is 2 words too many: b.",
-      "It is written `/vm show <vm>`, for example `/vm show web-1`.",
+      "Usage: `/vm show <vm>`. Example: `/vm show web-1`.",
     ],
     ["vm resize web-1 --cpu --memory 8", "--cpu needs a value.", resize],
     ["vm resize web-1 --cpu 1 --cpu 2", "--cpu is given twice.", resize],
     [
       "vm attest web-1 --raw=yes",
       "--raw takes no value.",
-      "It is written `/vm attest <vm> [--raw]`, for example `/vm attest web-1`.",
+      "Usage: `/vm attest <vm> [--raw]`. Example: `/vm attest web-1`.",
     ],
     [
       "project create --type VM",
       "--type is one of TEE_VM, GIT_DEPLOY, CONTAINER.",
-      expect.stringContaining("It is written `/project create"),
+      expect.stringContaining("Usage: `/project create"),
     ],
     [
       "project create --name a --type CONTAINER --region eu --cpu 4",
-      "--cpu must be left away: only TEE_VM has it.",
-      expect.stringContaining("It is written `/project create"),
-    ],
-    [
-      "gatehouse why 4711",
-      "request must look like r-7fk3m9q2xw; it stands at the foot of every request.",
-      expect.stringContaining("/gatehouse why <request>"),
+      "--cpu must be omitted: only TEE_VM has it.",
+      expect.stringContaining("Usage: `/project create"),
     ],
   ])("%s is answered in one sentence, with the right usage", (text, refusal, hint) => {
     expect(read(text)).toEqual({ text: refusal, hint });
@@ -188,7 +186,7 @@ describe("arguments that can't be", () => {
     const said = read(`vm resize web-1 --memory 8 --cpu "${number}"`);
     expect(said).toEqual({
       text: expect.stringMatching(
-        /^--cpu must be a whole number from 1 to 1000000(, in digits)?\.$/,
+        /^--cpu must be a whole number from 1 to 1,000,000(, in digits)?\.$/,
       ),
       hint,
     });
@@ -213,8 +211,24 @@ describe("a command with a form", () => {
       command: "project update",
       input: { project: "staging" },
     });
-    expect(read("vm restore")).toMatchObject({ text: "/vm restore needs a vm." });
+    expect(read("vm restore")).toMatchObject({ text: "/vm restore needs a VM." });
     expect(read("project delete")).toMatchObject({ text: "/project delete needs a project." });
+  });
+
+  it("may be short of it when a button names it, but what is given must be right, and known", () => {
+    const restore = commandNamed("vm restore");
+    expect(parseInvocation(restore, { vm: "db-1" })).toMatchObject({ args: undefined });
+    expect(parseInvocation(restore, { vm: "db-1", snapshot: "s-1" })).toMatchObject({
+      args: { vm: "db-1", snapshot: "s-1" },
+    });
+    for (const wrong of [{ vm: "db-1", snapshot: 7 }, { vm: "db-1", force: true }, {}])
+      expect(() => parseInvocation(restore, wrong)).toThrow(UserError);
+  });
+
+  it("must be whole in an emergency: nothing is asked for then", () => {
+    expect(read('vm restore db-1 --break-glass "the index is corrupt"')).toMatchObject({
+      text: "/vm restore needs a snapshot.",
+    });
   });
 
   it("gets every problem by its field", () => {
@@ -223,13 +237,13 @@ describe("a command with a form", () => {
       problems: [
         { key: "name", text: "--name must be at most 100 characters." },
         { key: "region", text: "/project create needs --region." },
-        { key: "cpu", text: "--cpu must be a whole number from 1 to 1000000, in digits." },
+        { key: "cpu", text: "--cpu must be a whole number from 1 to 1,000,000, in digits." },
       ],
     });
     expect(checkInput(create, { name: "x", type: "TEE_VM", region: "eu", disk: "1" })).toEqual({
       problems: [
-        { key: "cpu", text: "--cpu is needed for TEE_VM." },
-        { key: "memory", text: "--memory is needed for TEE_VM." },
+        { key: "cpu", text: "--cpu is required for TEE_VM." },
+        { key: "memory", text: "--memory is required for TEE_VM." },
       ],
     });
     expect(checkInput(commandNamed("project update"), { project: "shop" })).toEqual({

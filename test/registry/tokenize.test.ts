@@ -91,7 +91,9 @@ describe("words of a command", () => {
 
   it("are at most 4,000 characters", () => {
     expect(words("x".repeat(4000))).toHaveLength(1);
-    expect(() => tokenize("x".repeat(4001))).toThrow("That is too long: at most 4000 characters.");
+    expect(() => tokenize("x".repeat(4001))).toThrow(
+      "That is too long: the limit is 4,000 characters.",
+    );
   });
 
   it("come back from quotes whatever they hold", () => {

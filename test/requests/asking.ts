@@ -1,10 +1,11 @@
 import { restart } from "../../src/commands/vm/restart.ts";
-import type { Policy } from "../../src/policy-file.ts";
+import type { Policy } from "../../src/config/policy-file.ts";
+import type { Keys, RedisClient } from "../../src/redis/redis.ts";
 import type { Person } from "../../src/registry/person.ts";
 import type { Target } from "../../src/registry/target.ts";
-import type { StoredRequest } from "../../src/requests/record.ts";
-import type { Store } from "../../src/requests/store.ts";
-import { submit, type Submission } from "../../src/requests/submit.ts";
+import type { StoredRequest } from "../../src/requests/journal/record.ts";
+import type { Journal } from "../../src/requests/journal/journal.ts";
+import { submit, type Submission } from "../../src/requests/submit/submit.ts";
 import { policyOf } from "../policy/sample.ts";
 
 export const ourTeamId = "T0OURS";
@@ -53,19 +54,19 @@ export function restartOf(target: Target, over: Partial<Submission> = {}): Submi
     person: member("U0OLIVIA"),
     channelId: "C01OPS",
     via: "command",
-    askId: `ask-${asked}`,
+    interactionId: `ask-${asked}`,
     approval: {
       required: 1,
       expiresMs: 60_000,
       why: "the rule",
-      evidence: [["State now", "RUNNING"]],
+      evidence: [["Current status", "RUNNING"]],
     },
     ...over,
   };
 }
 
 /** Writes it down and reads it back. */
-export async function ask(store: Store, submission: Submission): Promise<StoredRequest> {
+export async function interaction(store: Journal, submission: Submission): Promise<StoredRequest> {
   const made = await submit(submission, {
     store,
     policyVersion: "v1",
@@ -75,6 +76,51 @@ export async function ask(store: Store, submission: Submission): Promise<StoredR
   const request = await store.get(made.id);
   if (!request) throw new Error(`${made.id} is not there`);
   return request;
+}
+
+interface Kept {
+  redis: RedisClient;
+  key: Keys;
+  store: Journal;
+}
+
+/** A worker's claim of the first attempt. */
+export async function claimedBy(
+  owner: string,
+  request: StoredRequest,
+  store: Journal,
+): Promise<StoredRequest> {
+  const claimed = await store.move(request, {
+    state: "sending",
+    attempt: 1,
+    owner,
+    progress: {},
+    why: "claimed",
+    claim: { vmIds: [] },
+  });
+  if (claimed.is !== "moved") throw new Error(claimed.is);
+  return claimed.request;
+}
+
+/** What the returned function does to a request: Redis fails over to a replica that has nothing after this. */
+export async function failover(
+  { redis, key }: Kept,
+  request: StoredRequest,
+): Promise<() => Promise<unknown>> {
+  const hash = key("request", request.record.id);
+  const before = await redis.dumpBuffer(hash);
+  return () => redis.restore(hash, 0, before, "REPLACE");
+}
+
+/** Two workers claim the same attempt, because in between Redis fails over to a replica without the first claim. */
+export async function claimedTwice(
+  kept: Kept,
+  request: StoredRequest,
+): Promise<[lost: StoredRequest, other: StoredRequest]> {
+  const failOver = await failover(kept, request);
+  const lost = await claimedBy("w-1", request, kept.store);
+  await failOver();
+  return [lost, await claimedBy("w-2", request, kept.store)];
 }
 
 /** What the audit trail holds, oldest first. */

@@ -6,11 +6,11 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
-import { ensureChromium } from "../../src/sandbox/ensure-chromium.ts";
-import { startRedis } from "../../src/sandbox/ensure-redis.ts";
-import { findProgram } from "../../src/sandbox/find-program.ts";
+import { ensureChromium } from "../support/ensure-chromium.ts";
+import { startRedis } from "../../sandbox/ensure-redis.ts";
+import { findProgram } from "../../sandbox/find-program.ts";
 
-const redisModule = new URL("../../src/sandbox/ensure-redis.ts", import.meta.url).href;
+const redisModule = new URL("../../sandbox/ensure-redis.ts", import.meta.url).href;
 
 function isRunning(pid: number): boolean {
   try {

@@ -1,9 +1,9 @@
 import type { RequestListener } from "node:http";
 import { describe, expect, it } from "vitest";
-import { silentLog } from "../../src/log.ts";
-import { foreignness, readIdentity } from "../../src/slack/identity.ts";
+import { silentLog } from "../../src/log/log.ts";
+import { foreignness, readIdentity } from "../../src/slack/people/identity.ts";
 import { createWeb } from "../../src/slack/web.ts";
-import { listenLocally } from "./local-server.ts";
+import { listenLocally } from "./receive/local-server.ts";
 
 async function slackThat(answers: RequestListener) {
   let requests = 0;
@@ -111,7 +111,7 @@ describe("who we are in Slack", () => {
     });
     await using refusing = await slackThat(json(200, { ok: false, error: "invalid_auth" }));
     expect(await readIdentity(refusing.web)).toEqual({
-      problem: "Slack refuses the bot token: invalid_auth",
+      problem: "Slack rejected the bot token: invalid_auth",
       retry: false,
     });
     await using user = await slackThat(json(200, { ok: true, user_id: "U1", team_id: "T1" }));

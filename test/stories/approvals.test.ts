@@ -1,7 +1,8 @@
 import { writeFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { personOf } from "../../src/sandbox/slack/people.ts";
-import type { SeenMessage } from "../../src/sandbox/slack/seen.ts";
+import { personOf } from "../../sandbox/slack/state/people.ts";
+import type { SeenMessage } from "../../sandbox/slack/seen.ts";
+import { describeSeen } from "../../sandbox/slack/describe-seen.ts";
 import { auditOf } from "../requests/asking.ts";
 import { startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";
 import { buttonOn, pressPayload, sendSigned } from "./forge.ts";
@@ -129,7 +130,7 @@ describe("a vote that doesn't count", () => {
       value: JSON.stringify({ request: request?.record.id, digest }),
     };
     await sendSigned(world, pressPayload(world, "ada", card, pressed));
-    await hears(world.ada, "ops", /This is decided already/);
+    await hears(world.ada, "ops", /This is already decided/);
     expect((await world.store.get(request?.record.id ?? ""))?.state).toBe("done");
     expect(writes(world)).toHaveLength(1);
   });
@@ -187,7 +188,7 @@ describe("between the last approval and the send", () => {
     await free();
     expect(request).toMatchObject({
       state: "cancelled",
-      progress: { why: "0 of 1 approvals count today" },
+      progress: { why: "0 of 1 approvals are still valid" },
     });
     expect(writes(world)).toEqual([]);
   });
@@ -201,14 +202,14 @@ describe("between the last approval and the send", () => {
         id: "vm-payments-web-2",
         channel: "ops",
         change: () => edit.renameVm({ vm: "web-2", name: "web-9" }),
-        why: "web-2 is called web-9 now",
+        why: "web-2 is now called web-9",
       },
       {
         vm: "db-1",
         id: "vm-payments-db-1",
         channel: "status",
         change: () => edit.changeBehindTheBack({ vm: "db-1", specs: { cpu: 99 } }),
-        why: "db-1 changed meanwhile: cpu 16 → 99",
+        why: "db-1 changed since the request: cpu 16 → 99",
       },
       {
         vm: "payments/web-1",
@@ -225,7 +226,7 @@ describe("between the last approval and the send", () => {
         await world.amir.presses("Approve", { in: card.ts, channel });
         await hears(world.olivia, channel, /Waiting for another request/);
         change();
-        await hears(world.olivia, channel, new RegExp(`was cancelled: ${why}`));
+        await hears(world.olivia, channel, new RegExp(`was canceled: ${why}`));
       }),
     );
     const ended = await world.settled();
@@ -238,14 +239,14 @@ describe("between the last approval and the send", () => {
     await world.client.set(world.key("lock", "project:prj-ml"), "r-somebody22");
     await world.olivia.types("ops", "/project delete ml");
     await world.olivia.until(({ modals }) =>
-      modals.some(({ submit }) => submit === "Ask for approval"),
+      modals.some(({ submit }) => submit === "Request approval"),
     );
     await world.olivia.submits({ "Type ml to confirm": "ml", Reason: "over and done" });
     const card = await hears(world.amir, "ops", /Delete ml[^]*Waiting for approval/);
     expect(wordsOf(card)).toMatch(/gpu-1 \(STOPPED\), train-7 \(ERROR\)/);
     await world.amir.presses("Approve", { in: card.ts });
     world.compute.edit.addVm({ project: "ml", name: "fresh-1" });
-    await hears(world.olivia, "ops", /ml changed since it was asked: fresh-1 came/);
+    await hears(world.olivia, "ops", /ml changed since the request: fresh-1 added/);
     expect(writes(world)).toEqual([]);
   });
 
@@ -283,8 +284,20 @@ describe("a request that waits for approval", () => {
       policy: restartsNeedOne.replace('approve: ["S02LEADS"]', 'approve: ["U0OLIVIA"]'),
     });
     await world.olivia.types("ops", "/vm restart web-2");
-    await hears(world.olivia, "ops", /Nobody could approve this: it needs 1 other than you/);
+    await hears(world.olivia, "ops", /Not enough approvers: this needs 1 other than you/);
     expect(await world.store.openIds()).toEqual([]);
+  });
+
+  it("isn't typed into a dialog when nobody else could approve it", async () => {
+    await using world = await startWorld({
+      policy: testPolicy.replace('approve: ["S02LEADS"]', 'approve: ["U0OLIVIA"]'),
+    });
+    await world.olivia.types("ops", "/project delete staging");
+    const { modals } = await world.olivia.until((seen) =>
+      describeSeen(seen).includes("Not enough approvers: this needs 1 other than you."),
+    );
+    expect(describeSeen(world.olivia.sees())).toContain("Nobody but you could approve.");
+    expect(modals.map(({ submit }) => submit)).toEqual([""]);
   });
 
   it("ends with a no, says whose, and tells the requester once", async () => {
@@ -312,20 +325,20 @@ describe("a request that waits for approval", () => {
     await using world = await startWorld({
       policy: `${testPolicy}approvals: [{ operations: ["project.delete"], required: 1, expires: 400ms }]\n`,
     });
-    const asks = async () => {
+    const interactions = async () => {
       await world.olivia.until(({ modals }) =>
-        modals.some(({ submit }) => submit === "Ask for approval"),
+        modals.some(({ submit }) => submit === "Request approval"),
       );
       await world.olivia.submits({ "Type ml to confirm": "ml", Reason: "over and done" });
     };
     await world.olivia.types("ops", "/project delete ml");
-    await asks();
+    await interactions();
     const first = await world.ended("project delete");
     expect(first.state).toBe("expired");
-    const card = await hears(world.olivia, "ops", /Delete ml[^]*Ask again/);
+    const card = await hears(world.olivia, "ops", /Delete ml[^]*Try again/);
     expect(JSON.stringify(card.blocks)).not.toContain("vote:");
-    await world.olivia.presses("Ask again", { in: card.ts });
-    await asks();
+    await world.olivia.presses("Try again", { in: card.ts });
+    await interactions();
     const again = await hears(world.amir, "ops", /Delete ml[^]*Waiting for approval/);
     expect(again.ts).not.toBe(card.ts);
     expect((await world.store.get(first.record.id))?.state).toBe("expired");
@@ -338,7 +351,7 @@ describe("asking for approval where the bot is no member", () => {
     await using world = await startWorld();
     await world.olivia.types("random", "/project delete staging");
     await world.olivia.until((seen) =>
-      seen.modals.some(({ submit }) => submit === "Ask for approval"),
+      seen.modals.some(({ submit }) => submit === "Request approval"),
     );
     await world.olivia.submits({
       "Type staging to confirm": "staging",
@@ -347,7 +360,7 @@ describe("asking for approval where the bot is no member", () => {
     const request = await world.ended("project delete");
     expect(request).toMatchObject({
       state: "cancelled",
-      progress: { why: "I can't post in this channel, so nobody could approve it" },
+      progress: { why: "Gatehouse can't post in this channel, so no one can approve it" },
     });
     await world.olivia.until((seen) => JSON.stringify(seen).includes("/invite"));
     expect(world.compute.writes()).toEqual([]);

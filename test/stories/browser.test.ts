@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { startPage } from "../../src/sandbox/page/page.ts";
+import { startPage } from "../../sandbox/page/page.ts";
 import { browserForTests, openBrowser } from "../support/browser.ts";
-import { fleetOf } from "../rolls/roll-world.ts";
+import { fleetOf } from "../rollouts/rollout-world.ts";
 import { startWorld } from "../support/start-world.ts";
 
 describe.skipIf((await browserForTests()) === undefined)("in a browser", () => {
@@ -34,10 +34,10 @@ describe.skipIf((await browserForTests()) === undefined)("in a browser", () => {
     await window.sees("All data of db-1 is replaced");
     await window.fill("Type db-1 to confirm", "db-2");
     await window.fill("Reason", "corrupt index");
-    await window.press("Ask for approval");
-    await window.sees("Type db-1 exactly as it is written here.");
+    await window.press("Request approval");
+    await window.sees("Type db-1 exactly as shown.");
     await window.fill("Type db-1 to confirm", "db-1");
-    await window.press("Ask for approval");
+    await window.press("Request approval");
     await window.sees("Waiting for approval: 0 of 1");
     await window.as("amir");
     await window.press("Approve");

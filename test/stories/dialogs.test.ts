@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { StoredRequest } from "../../src/requests/record.ts";
-import type { SeenView } from "../../src/sandbox/slack/seen.ts";
-import { wordsIn } from "../../src/sandbox/slack/describe-seen.ts";
+import type { StoredRequest } from "../../src/requests/journal/record.ts";
+import type { SeenView } from "../../sandbox/slack/seen.ts";
+import { wordsIn } from "../../sandbox/slack/describe-seen.ts";
 import { startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";
-import { hears } from "./words.ts";
+import { hears, wordsOf } from "./words.ts";
 
 let world: TestWorld;
 beforeAll(async () => {
   world = await startWorld({
-    policy: `${testPolicy}approvals: [{ operations: ["project.delete"], required: 1, expires: 1m }]\nlimits: { destructivePerHour: 100, requestsPerMinute: 1000 }\n`,
+    policy: `${testPolicy}approvals: [{ operations: ["project.delete"], required: 1, expires: 1m }]\nlimits: { draftsPerPerson: 100, destructivePerHour: 100, requestsPerMinute: 1000 }\n`,
   });
 });
 afterAll(() => world.close());
@@ -79,8 +79,8 @@ describe("the dialog of what destroys", () => {
     const view = await opens("/project delete ml");
     expect(view).toMatchObject({
       title: "Delete a project",
-      submit: "Ask for approval",
-      close: "Keep as it is",
+      submit: "Request approval",
+      close: "Cancel",
     });
     for (const words of [
       "can't be undone",
@@ -127,7 +127,7 @@ describe("the dialog of what destroys", () => {
     await world.settled();
     const view = await opens("/vm restore db-1");
     expect(text(view)).toMatch(/All data of db-1 is replaced/);
-    expect(text(view)).toMatch(/I know 1 snapshot of it/);
+    expect(text(view)).toMatch(/Gatehouse knows 1 snapshot of it/);
     expect(text(view)).toMatch(/safety snapshot is taken right before/);
     const { options } = await world.olivia.suggests("Snapshot", "nigh");
     expect(options.map(({ value }) => value)).toEqual([progress.answer?.snapshotId, "nigh"]);
@@ -143,7 +143,7 @@ describe("the dialog of what destroys", () => {
         Reason: "corrupt index",
       });
       expect(said.errors).toEqual({
-        "arg:snapshot": expect.stringContaining("must be a snapshot's id"),
+        "arg:snapshot": expect.stringContaining("must be a snapshot's ID"),
       });
       await world.olivia.closes({ all: true });
     }
@@ -221,13 +221,13 @@ describe("the form that makes a project", () => {
     expect(inputs(view)).toContain("arg:disk");
     expect(JSON.stringify(view.state)).toMatch(/pre-filled[^]*eu-west-1[^]*"4"/);
     const said = await world.olivia.submits({ Memory: "8" });
-    expect(said.errors).toMatchObject({ "arg:disk": expect.stringContaining("needed for TEE_VM") });
+    expect(said.errors).toMatchObject({ "arg:disk": "Please complete this required field." });
     await world.olivia.closes({ all: true });
     await world.olivia.types(
       "ops",
       "/project create --name x --type TEE_VM --region eu --git-url https://git.example/x",
     );
-    await hears(world.olivia, "ops", /git-url must be left away: only GIT_DEPLOY has it/);
+    await hears(world.olivia, "ops", /git-url must be omitted: only GIT_DEPLOY has it/);
   });
 
   it("refuses every number that isn't one, on its own field", async () => {
@@ -258,7 +258,7 @@ describe("the form that makes a project", () => {
     expect(world.compute.writes()).toEqual([]);
   });
 
-  it("refuses addresses of repositories that are none", async () => {
+  it("refuses addresses of repositories that are none, or that hold a token or a password, and repeats none", async () => {
     await opens("/project create");
     await chooses("GIT_DEPLOY", "arg:gitUrl");
     for (const bad of [
@@ -267,17 +267,32 @@ describe("the form that makes a project", () => {
       "javascript:alert(1)",
       "git.example/x",
       "https://a b",
+      "https://olivia:fake-token@git.example/x",
+      "https://fake-token@git.example/x",
+      "https://git.example/x?private_token=fake-token",
+      "https://git.example/x#fake-token",
+      "ssh://git:fake-token@git.example/x",
     ]) {
       const said = await world.olivia.submits({ Name: "n", Region: "r", Repository: bad });
       expect([bad, Object.keys(said.errors ?? {})]).toEqual([bad, ["arg:gitUrl"]]);
+      expect(said.errors?.["arg:gitUrl"]).not.toContain("fake-token");
     }
+    await world.olivia.closes({ all: true });
+    const flags = "--name n --type GIT_DEPLOY --region r";
+    await world.olivia.types(
+      "ops",
+      `/project create ${flags} --git-url https://fake-token@git.example/x`,
+    );
+    const refused = await hears(world.olivia, "ops", /without a token or password/);
+    expect(wordsOf(refused)).not.toContain("fake-token");
+    expect(world.lines.join("\n")).not.toContain("fake-token");
   });
 
   it("says so in the thread when the name is taken meanwhile, and makes nothing", async () => {
     await opens("/project create --name payments --type CONTAINER --region eu-west-1", "status");
     await world.olivia.submits({});
     expect((await ended("project create", "payments")).state).toBe("cancelled");
-    await hears(world.olivia, "status", /There is a project called payments already/);
+    await hears(world.olivia, "status", /A project called payments already exists/);
     expect(world.compute.writes()).toEqual([]);
   });
 });
@@ -336,7 +351,7 @@ describe("the dialog of a resize", () => {
   it("refuses every number that isn't one, typed in words or on its field", async () => {
     for (const bad of ["1e9", "0x10", "1,5", "٣"]) {
       await world.olivia.types("ops", `/vm resize db-1 --cpu ${bad} --memory 8`);
-      await hears(world.olivia, "ops", /cpu must be a whole number from 1 to 1000000/);
+      await hears(world.olivia, "ops", /cpu must be a whole number from 1 to 1,000,000/);
     }
     await opens("/vm resize db-1");
     for (const bad of badNumbers.filter((one) => one.trim() !== "")) {
@@ -352,11 +367,7 @@ describe("a dialog that was open for a while", () => {
     await opens("/vm resize gpu-1 --cpu 2 --memory 8");
     world.compute.edit.removeVm({ vm: "gpu-1" });
     await world.olivia.submits({});
-    await hears(
-      world.olivia,
-      "ops",
-      /gpu-1 is gone|There is no VM called|doesn't know it any more/,
-    );
+    await hears(world.olivia, "ops", /gpu-1 is gone|There is no VM called|no longer has it/);
     expect(world.compute.writes()).toEqual([]);
   });
 
@@ -364,7 +375,7 @@ describe("a dialog that was open for a while", () => {
     await opens("/vm resize db-1 --cpu 2 --memory 8");
     await world.slack.edit.setGroupMembers("oncall", ["vera"]);
     const said = await world.olivia.submits({});
-    expect(Object.values(said.errors ?? {}).join()).toMatch(/You may not run \/vm resize/);
+    expect(Object.values(said.errors ?? {}).join()).toMatch(/You can't run \/vm resize/);
     await world.slack.edit.setGroupMembers("oncall", ["olivia"]);
     expect(world.compute.writes()).toEqual([]);
   });

@@ -28,35 +28,48 @@ describe("/gatehouse digest", () => {
       )
       .find(({ value }) => value.includes("error:vm-ml-train-7"));
     await world.vera.presses("Snooze", { in: digest.ts, value: snooze?.value ?? "" });
-    await hears(world.vera, "ops", /You may not run/);
+    await hears(world.vera, "ops", /You can't run/);
     await world.olivia.presses("Snooze", { in: digest.ts, value: snooze?.value ?? "" });
-    await hears(world.olivia, "ops", /leave that line out for 24 hours/);
+    await hears(world.olivia, "ops", /omit that line for 24 hours/);
     await world.olivia.types("ops", "/gatehouse digest now");
     const next = await hears(world.vera, "ops", /1 line is snoozed here/);
     expect(wordsOf(next)).not.toContain("train-7");
   });
 
+  it("doesn't claim a snapshot that the service accepted without an ID", async () => {
+    await using world = await startWorld();
+    world.compute.weather({ match: "POST /v1/vms/*/snapshot*", snapshot: "none" });
+    await world.olivia.types("ops", "/vm snapshot web-2");
+    await world.ended();
+    await world.olivia.types("ops", "/gatehouse digest now");
+    const digest = await hears(world.vera, "ops", /train-7 in ml is in ERROR/);
+    expect(wordsOf(digest)).toMatch(/Snapshot accepted, not confirmed: web-2 · olivia/);
+    expect(wordsOf(digest)).not.toContain("Took");
+  });
+
   it("is turned on and off per channel, for other channels by administrators", async () => {
     await using world = await startWorld();
     await world.olivia.types("ops", "/gatehouse digest on 9:00 Europe/Paris mon-fri");
-    const on = await hears(world.olivia, "ops", /A digest comes to/);
-    expect(wordsOf(on)).toMatch(/at 09:00 Europe\/Paris, mon-fri\. The next one: /);
+    const on = await hears(world.olivia, "ops", /A digest is posted in/);
+    expect(wordsOf(on)).toMatch(/at 09:00 Europe\/Paris, mon-fri\. Next: /);
     await world.olivia.types("ops", "/gatehouse digest on 07:30 C02STATUS");
-    await hears(world.olivia, "ops", /Only an administrator may do that for another channel/);
+    await hears(world.olivia, "ops", /Only an administrator can do that for another channel/);
     await world.olivia.types("ops", "/gatehouse digest off");
-    await hears(world.olivia, "ops", /No digest comes to .* any more/);
+    await hears(world.olivia, "ops", /Digests for .* are turned off/);
     await world.olivia.types("ops", "/gatehouse digest now 09:00");
-    await hears(world.olivia, "ops", /A time, a time zone and days go with/);
+    await hears(world.olivia, "ops", /Only .on. takes a time, a time zone, or days/);
     await world.vera.types("ops", "/gatehouse digest");
-    await hears(world.vera, "ops", /You may not run \/gatehouse digest/);
+    await hears(world.vera, "ops", /You can't run \/gatehouse digest/);
   });
 
   it("hands the shift over to one person alone", async () => {
     await using world = await startWorld();
     await world.olivia.types("ops", "/gatehouse digest handover");
-    const told = await hears(world.olivia, "ops", /Hand-over/);
+    const told = await hears(world.olivia, "ops", /Handover/);
     expect(told.ephemeral).toBe(true);
-    expect(wordsOf(told)).toMatch(/Running: nothing\.\nConsoles open: none that I opened\./);
+    expect(wordsOf(told)).toMatch(
+      /Running: nothing\.\nConsoles open: none that Gatehouse opened\./,
+    );
     expect(wordsOf(told)).toContain("train-7 in ml is in ERROR");
   });
 

@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { describeSeen } from "../../src/sandbox/slack/describe-seen.ts";
+import { describeSeen } from "../../sandbox/slack/describe-seen.ts";
 import { startWorld } from "../support/start-world.ts";
+import { auditOf } from "../requests/asking.ts";
+import { hears } from "./words.ts";
 
 const policy = (more: string) => `access:
   view: ["*"]
@@ -10,7 +12,7 @@ const policy = (more: string) => `access:
   breakGlass: ["U0ADA"]
 audit: { channel: C03AUDIT }
 ${more}
-timing: { httpTimeout: 1s, quiesce: 300ms, settleDeadline: 4s, restartMark: 1500ms, pollFirst: 20ms, pollMost: 100ms, stableGap: 30ms, sweep: 200ms, heartbeat: 200ms, claimWindow: 500ms, inventoryRefresh: 5s, peopleCache: 1s, reminders: [1h] }
+timing: { httpTimeout: 700ms, quiesce: 1600ms, settleDeadline: 4s, restartMark: 1500ms, pollFirst: 20ms, pollMost: 100ms, stableGap: 30ms, sweep: 200ms, heartbeat: 200ms, claimWindow: 200ms, inventoryRefresh: 5s, peopleCache: 1s, reminders: [1h] }
 `;
 
 describe("freezing all changes", () => {
@@ -37,7 +39,7 @@ describe("freezing all changes", () => {
   it("is not for everybody", async () => {
     await using world = await startWorld();
     await world.vera.types("ops", "/gatehouse freeze for fun");
-    await world.vera.until((seen) => describeSeen(seen).includes("You may not run"));
+    await world.vera.until((seen) => describeSeen(seen).includes("You can't run"));
     expect(await world.store.freezeState()).toBeUndefined();
   });
 });
@@ -52,11 +54,22 @@ describe("breaking the glass", () => {
     const told = await world.amir.until((seen) => describeSeen(seen).includes("[Sign review]"));
     expect(describeSeen(told)).toContain("it leaks data right now");
     await world.ada.presses("Sign review");
-    await world.ada.until((seen) => describeSeen(seen).includes("somebody else has to sign"));
+    await world.ada.until((seen) => describeSeen(seen).includes("someone else must sign"));
     expect(await world.store.openReviews()).toHaveLength(1);
     await world.amir.presses("Sign review");
     await world.amir.until((seen) => describeSeen(seen).includes("signed by amir"));
     expect(await world.store.openReviews()).toEqual([]);
+  });
+
+  it("takes the safety snapshot with the same right, of somebody who doesn't operate", async () => {
+    await using world = await startWorld({ policy: policy("") });
+    await world.olivia.types("ops", "/vm snapshot db-1 nightly");
+    const id = (await world.ended("vm snapshot")).progress.answer?.snapshotId ?? "";
+    await world.ada.types("ops", `/vm restore db-1 ${id} --break-glass "the index is corrupt"`);
+    const restored = await world.ended("vm restore");
+    expect(restored).toMatchObject({ state: "done", record: { requester: { id: "U0ADA" } } });
+    expect(restored.progress.safety?.snapshotId).toBeTruthy();
+    expect(world.compute.writes()).toHaveLength(3);
   });
 
   it("is only for those whom policy lists, and never past protection", async () => {
@@ -66,6 +79,68 @@ describe("breaking the glass", () => {
     await world.ada.types("ops", '/vm stop vault-1 --break-glass "I want to"');
     await world.ada.until((seen) => describeSeen(seen).includes("is protected"));
     expect(world.compute.writes()).toEqual([]);
+  });
+});
+
+describe("a limit an hour", () => {
+  it("of break-glass is its own: a full hour of deletes doesn't stop it, and it takes none of their places", async () => {
+    const limits = "limits: { destructivePerHour: 0, breakGlassPerHour: 1 }";
+    await using world = await startWorld({ policy: policy(limits) });
+    await world.ada.types("ops", '/project delete staging --break-glass "it leaks data right now"');
+    expect(await world.ended("project delete")).toMatchObject({ state: "done" });
+    await world.ada.types("ops", '/project delete ml --break-glass "this one too"');
+    await hears(world.ada, "ops", /Limit reached: 1 use of break-glass an hour in total/);
+    expect(world.compute.writes()).toHaveLength(1);
+    const noted = await auditOf(world.client, world.key("audit"));
+    expect(noted.filter(({ rule }) => rule === "limits")).toMatchObject([{ who: "U0ADA" }]);
+  });
+
+  it("counts what is sent, not what waits: one person's drafts leave the others their places", async () => {
+    await using world = await startWorld({
+      policy: policy("limits: { destructivePerHour: 1, draftsPerPerson: 2 }"),
+    });
+    await world.slack.edit.setGroupMembers("oncall", ["olivia", "vera"]);
+    await world.slack.edit.setGroupMembers("leads", ["amir"]);
+    const asksToDelete = async (who: "olivia" | "vera", project: string) => {
+      await world[who].types("ops", `/project delete ${project}`);
+      await world[who].until(({ modals }) =>
+        modals.some(({ submit }) => submit === "Request approval"),
+      );
+      await world[who].submits({ [`Type ${project} to confirm`]: project, Reason: "clean up" });
+    };
+    const drafts = async () => (await world.settled()).filter(({ state }) => state === "draft");
+    await asksToDelete("olivia", "staging");
+    await asksToDelete("olivia", "ml");
+    await asksToDelete("olivia", "payments");
+    await hears(world.olivia, "ops", /2 of your requests wait for approval/);
+    await expect.poll(async () => (await drafts()).length).toBe(2);
+    await asksToDelete("vera", "payments");
+    await hears(world.amir, "ops", /Delete payments[^]*Waiting for approval/);
+    await world.amir.presses("Approve");
+    expect(await world.ended("project delete")).toMatchObject({
+      state: "done",
+      record: { target: { name: "payments" } },
+    });
+    const [waits] = await drafts();
+    await world.amir.presses("Approve", { in: waits?.delivered.card?.ts ?? "" });
+    const id = waits?.record.id ?? "";
+    await expect
+      .poll(async () => (await world.store.get(id))?.progress.why)
+      .toBe("limit reached: 1 destructive request an hour in total");
+    expect(world.compute.writes()).toHaveLength(1);
+  });
+
+  it("of a minute counts consoles", async () => {
+    await using world = await startWorld({ policy: policy("limits: { requestsPerMinute: 1 }") });
+    await world.olivia.types("ops", "/vm console web-2");
+    await world.olivia.until((seen) => describeSeen(seen).includes("[Open console]"));
+    await world.olivia.types("ops", "/vm restart db-1");
+    await world.ended("vm restart");
+    await world.olivia.presses("Open console");
+    await hears(world.olivia, "ops", /You requested 1 changes within a minute/);
+    expect(world.compute.writes().map(({ path }) => path)).toEqual([
+      expect.stringContaining("restart"),
+    ]);
   });
 });
 
@@ -99,7 +174,7 @@ describe("restoring with a way back", () => {
     const taken = await world.ended("vm snapshot");
     await world.olivia.types("ops", `/vm restore db-1 ${taken.progress.answer?.snapshotId ?? ""}`);
     await world.olivia.until((seen) =>
-      seen.modals.some(({ submit }) => submit === "Ask for approval"),
+      seen.modals.some(({ submit }) => submit === "Request approval"),
     );
     await world.olivia.submits({ "Type db-1 to confirm": "db-1", Reason: "corrupt index" });
     await world.amir.until((seen) => describeSeen(seen).includes("[Approve]"));
@@ -111,9 +186,11 @@ describe("restoring with a way back", () => {
       "snapshots",
       "restore",
     ]);
+    await world.vera.presses("Undo");
+    await hears(world.vera, "ops", /You can't run \/vm restore/);
     await world.olivia.presses("Undo");
     const dialog = await world.olivia.until((seen) =>
-      seen.modals.some(({ submit }) => submit === "Ask for approval"),
+      seen.modals.some(({ submit }) => submit === "Request approval"),
     );
     expect(JSON.stringify(dialog.modals)).toContain(restored.progress.safety?.snapshotId);
   });

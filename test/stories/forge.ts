@@ -1,9 +1,9 @@
-import { channelOf } from "../../src/sandbox/slack/channels.ts";
-import { findMessage } from "../../src/sandbox/slack/messages.ts";
-import { blockActionsPayload } from "../../src/sandbox/slack/payloads.ts";
-import { personOf } from "../../src/sandbox/slack/people.ts";
-import type { SeenMessage } from "../../src/sandbox/slack/seen.ts";
-import type { World } from "../../src/sandbox/world.ts";
+import { channelOf } from "../../sandbox/slack/state/channels.ts";
+import { findMessage } from "../../sandbox/slack/state/messages.ts";
+import { blockActionsPayload } from "../../sandbox/slack/deliver/payloads.ts";
+import { personOf } from "../../sandbox/slack/state/people.ts";
+import type { SeenMessage } from "../../sandbox/slack/seen.ts";
+import type { World } from "../../sandbox/world.ts";
 
 type Payload = Record<string, unknown>;
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { PersonActions } from "../../src/sandbox/slack/actions.ts";
-import { wordsIn } from "../../src/sandbox/slack/describe-seen.ts";
+import type { PersonActions } from "../../sandbox/slack/actions.ts";
+import { wordsIn } from "../../sandbox/slack/describe-seen.ts";
 import { startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";
 import { hears } from "./words.ts";
 
@@ -30,24 +30,36 @@ describe("the Home tab", () => {
     expect(olivia).toMatch(/8 VMs in 6 projects, read \d+ s ago/);
     const vera = await opens(world.vera, /train-7 in ml is ERROR/);
     expect(vera).not.toContain("[Restart]");
-    expect(vera).toContain("You have asked for nothing yet");
+    expect(vera).toContain("You have no requests yet");
+  });
+
+  it("reads the newest 200 open requests at most, and says so", async () => {
+    const open = world.key("requests", "open");
+    const old = Array.from({ length: 250 }, (_, n) => `r-gone-${n}`);
+    await world.client.zadd(open, ...old.flatMap((id, n) => [n + 1, id]));
+    await opens(world.amir, /25\d requests are open, and only the 200 newest are on this page/);
+    await world.client.zrem(open, ...old);
   });
 
   it("shows approvers what waits for them, with all that the card says, and takes their vote", async () => {
     await world.olivia.types("ops", "/vm restart web-2");
     await hears(world.olivia, "ops", /Restart web-2[^]*Waiting for approval/);
     const [waiting] = await world.store.getMany(await world.store.openIds());
-    const amir = await opens(world.amir, /vm restart web-2, asked by olivia/);
-    expect(amir).toContain("State now: RUNNING");
-    expect(amir).toContain(`Digest ${waiting?.record.approval?.digest.slice(0, 16)}`);
-    expect(await opens(world.olivia, /Waits for you/)).toContain(
-      "Nothing waits for your approval.",
+    const amir = await opens(world.amir, /vm restart web-2, requested by olivia/);
+    expect(amir).toContain("Current status: RUNNING");
+    expect(amir).toContain(`Fingerprint ${waiting?.record.approval?.digest.slice(0, 16)}`);
+    expect(await opens(world.olivia, /Waiting for you/)).toContain(
+      "Nothing is waiting for your approval.",
     );
-    expect(await opens(world.vera, /Waits for you/)).toContain("Nothing waits for your approval.");
+    expect(await opens(world.vera, /Waiting for you/)).toContain(
+      "Nothing is waiting for your approval.",
+    );
     await world.amir.presses("Approve", { in: "home" });
     expect((await world.ended("vm restart")).state).toBe("done");
-    expect(await opens(world.amir, /Nothing waits for your approval/)).not.toContain("[Approve]");
-    expect(await opens(world.olivia, /vm restart web-2: done/)).toContain("Nothing runs.");
+    expect(await opens(world.amir, /Nothing is waiting for your approval/)).not.toContain(
+      "[Approve]",
+    );
+    expect(await opens(world.olivia, /vm restart web-2: done/)).toContain("Nothing is running.");
   });
 
   it("is where a trouble is mended: a button there runs the command like typed words", async () => {
@@ -79,11 +91,13 @@ describe("people who may not look", () => {
     await using closed = await startWorld({
       policy: policy.replace('view: ["*"]', 'view: ["U0ADA"]'),
     });
-    const vera = await opens(closed.vera, /may not look/);
+    const vera = await opens(closed.vera, /can't see more/);
     expect(vera).not.toMatch(/train-7|VMs in/);
     await closed.olivia.types("ops", "/vm restart web-2");
     await hears(closed.olivia, "ops", /Waiting for approval/);
-    expect(await opens(closed.amir, /vm restart web-2, asked by olivia/)).toContain("may not look");
+    expect(await opens(closed.amir, /vm restart web-2, requested by olivia/)).toContain(
+      "can't see more",
+    );
     await closed.vera.picksShortcut("restart-vm");
     await closed.vera.until(({ modals }) => modals.length > 0);
     expect((await closed.vera.suggests("VM", "web")).options).toEqual([]);
@@ -93,6 +107,6 @@ describe("people who may not look", () => {
     expect((await closed.olivia.suggests("VM", "web")).options.length).toBeGreaterThan(1);
     const message = await closed.vera.types("ops", "web-2 and gpu-1 are slow");
     await closed.vera.picksMessageShortcut("show-vms", message.ts ?? "");
-    await hears(closed.vera, "ops", /You may not run \/vm list/);
+    await hears(closed.vera, "ops", /You can't run \/vm list/);
   });
 });

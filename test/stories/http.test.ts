@@ -38,7 +38,7 @@ describe("Gatehouse over HTTP", () => {
     if (command === undefined) throw new Error("nothing was delivered");
     const again = await world.slack.redeliver(command);
     expect(again.status).toBe(200);
-    await hears(world.olivia, "ops", /You asked for this already/);
+    await hears(world.olivia, "ops", /You already requested this/);
 
     const { body } = command;
     const now = Math.floor(Date.now() / 1000);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { describeSeen } from "../../src/sandbox/slack/describe-seen.ts";
+import { describeSeen } from "../../sandbox/slack/describe-seen.ts";
 import { startWorld, testPolicy } from "../support/start-world.ts";
 
 const many = 40;
@@ -36,7 +36,7 @@ describe("the kill switch", () => {
       expect(sends.length + stopped.length).toBe(all.length);
       // Who pulled it can't release it
       await world.amir.types("random", "/gatehouse thaw");
-      await world.amir.until((seen) => describeSeen(seen).includes("You may not run"));
+      await world.amir.until((seen) => describeSeen(seen).includes("You can't run"));
       await world.olivia.types("ops", "/vm restart vm-0000-000");
       await expect.poll(isOver, { timeout: 10_000 }).toBe(true);
       expect(world.compute.writes()).toHaveLength(sends.length);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { describeSeen } from "../../src/sandbox/slack/describe-seen.ts";
+import { describeSeen } from "../../sandbox/slack/describe-seen.ts";
 import { startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";
 import { hears } from "./words.ts";
 

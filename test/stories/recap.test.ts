@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from "vitest";
-import { createOutageStore, type OutageStore } from "../../src/outages/store.ts";
-import type { SeenMessage } from "../../src/sandbox/slack/seen.ts";
-import type { WorldOptions } from "../../src/sandbox/world.ts";
+import { createOutageStore, type OutageStore } from "../../src/outages/outages.ts";
+import type { SeenMessage } from "../../sandbox/slack/seen.ts";
+import type { WorldOptions } from "../../sandbox/world.ts";
 import { startWorld, type TestWorld, testPolicy } from "../support/start-world.ts";
 import { privateRedis } from "../support/with-redis.ts";
 import { hears, wordsOf } from "./words.ts";
@@ -41,7 +41,7 @@ const isAway = (world: RecapWorld, part: string) =>
     .toContain(part);
 
 const recapsIn = (world: TestWorld, channel: string): SeenMessage[] =>
-  world.ada.seesChannel(channel).messages.filter(({ text }) => /was away/.test(text));
+  world.ada.seesChannel(channel).messages.filter(({ text }) => /was unavailable/.test(text));
 
 /** Resolves when nothing of an outage is left to be told, and everything stands in Slack. */
 async function allTold(world: RecapWorld): Promise<void> {
@@ -67,7 +67,7 @@ const ended = (world: TestWorld, count: number) =>
 describe("after Slack was away", () => {
   it("each result is said once, then one recap per channel tells what ran, what did not and what nobody knows", async () => {
     await using world = await startAttentive({
-      policy: attentive.replace("timing: {", "timing: { staleAfter: 900ms,"),
+      policy: attentive.replace("timing: {", "timing: { staleAfter: 2500ms,"),
       roles: ["all", "worker", "gateway"],
     });
     world.compute.weather({ match: "POST /v1/vms/*/snapshot*", lost: "before" });
@@ -83,8 +83,8 @@ describe("after Slack was away", () => {
     await isAway(world, "slack");
     expect(recapsIn(world, "ops")).toEqual([]);
     world.slack.weather.clear();
-    await hears(world.ada, "ops", /Slack was away/, waitMs);
-    await hears(world.ada, "status", /Slack was away/, waitMs);
+    await hears(world.ada, "ops", /Slack was unavailable/, waitMs);
+    await hears(world.ada, "status", /Slack was unavailable/, waitMs);
     await allTold(world);
     const [ops, status] = [recapsIn(world, "ops"), recapsIn(world, "status")];
     expect([ops.length, status.length]).toEqual([1, 1]);
@@ -97,11 +97,11 @@ describe("after Slack was away", () => {
     );
     expect(wordsOf(ops[0] as SeenMessage).split("\n")).toEqual([
       expect.stringMatching(
-        /^Slack was away [\d:]+ UTC–[\d:]+ UTC \(\d+ s\)\. Meanwhile: 2 ran, 1 did not, 1 outcome unknown\.$/,
+        /^Slack was unavailable [\d:]+ UTC–[\d:]+ UTC \(\d+ s\)\. Meanwhile: 2 ran, 1 did not, 1 outcome unknown\.$/,
       ),
-      `❓ Snapshot of web-1: outcome unknown. Please look, and press on its message what happened · ${ids.get("payments web-1")}`,
+      `❓ Snapshot of web-1: outcome unknown. Check the target, then record what happened on its message · ${ids.get("payments web-1")}`,
       expect.stringMatching(
-        /^🚫 Restart of web-1 was not begun: .*\. Again: \/vm restart staging\/web-1 · r-\w+$/,
+        /^🚫 Restart of web-1 expired before it started: .*\. Again: \/vm restart staging\/web-1 · r-\w+$/,
       ),
       expect.stringMatching(/^✅ Restarted (web-2|db-1): RUNNING → RUNNING in .* · r-\w+$/),
       expect.stringMatching(/^✅ Restarted (web-2|db-1): RUNNING → RUNNING in .* · r-\w+$/),
@@ -149,7 +149,7 @@ describe("after Slack was away", () => {
     await world.olivia.types("ops", "/vm restart web-2");
     await isAway(world, "slack");
     world.slack.weather.clear();
-    await hears(world.ada, "ops", /Slack was away[\s\S]*Meanwhile: 1 ran/, waitMs);
+    await hears(world.ada, "ops", /Slack was unavailable[\s\S]*Meanwhile: 1 ran/, waitMs);
     await allTold(world);
     expect(dies).toBe(false);
     expect(recapsIn(world, "ops")).toHaveLength(1);
@@ -189,10 +189,10 @@ describe("after Redis was away", () => {
     await hears(
       world.olivia,
       "ops",
-      /web-2 is RUNNING[\s\S]*Redis is away: this was read without it/,
+      /web-2 is RUNNING[\s\S]*Redis is unavailable: this was read without it/,
     );
     await world.olivia.types("ops", "/gatehouse jobs");
-    await hears(world.olivia, "ops", /Redis is down, and \/gatehouse jobs needs it/);
+    await hears(world.olivia, "ops", /Redis doesn't answer, and \/gatehouse jobs needs it/);
     await world.olivia.types("status", "/vm restart vault/vault-1");
     await expect
       .poll(
@@ -204,10 +204,10 @@ describe("after Redis was away", () => {
       )
       .toMatch(/Outages: Redis has been away for [2-9] s/);
     await redis.start();
-    const recap = await hears(world.vera, "ops", /Redis was away/, waitMs);
-    expect(wordsOf(recap)).toMatch(/What it met here: 1 did not\./);
+    const recap = await hears(world.vera, "ops", /Redis was unavailable/, waitMs);
+    expect(wordsOf(recap)).toMatch(/Affected here: 1 did not\./);
     expect(wordsOf(recap)).toContain(
-      "🚫 /vm restart payments/web-2 of olivia was refused: nothing was done.",
+      "🚫 /vm restart payments/web-2 from olivia was refused: nothing was done.",
     );
     expect(wordsOf(recap)).not.toMatch(/show|jobs|status/);
     await hears(world.vera, "status", /🚫 \/vm restart vault\/vault-1/, waitMs);
@@ -228,29 +228,34 @@ describe("after the service was away", () => {
     await hears(world.olivia, "ops", /8 VMs/);
     world.compute.weather({ match: "*", lost: "before" });
     await world.olivia.types("ops", "/vm restart payments/web-2");
-    await hears(world.olivia, "ops", /Waiting: the service can't be reached/);
+    await hears(world.olivia, "ops", /Waiting: the compute service can't be reached/);
     await isAway(world, "service");
     await world.olivia.types("ops", "/vm show payments/db-1");
     await hears(
       world.olivia,
       "ops",
-      /db-1 was RUNNING when it was last read[\s\S]*can't be reached right now[\s\S]*\/gatehouse status/,
+      /db-1 was RUNNING when it was last read[\s\S]*compute service is unreachable[\s\S]*\/gatehouse status/,
     );
     await world.olivia.types("ops", "/project show payments");
     await hears(world.olivia, "ops", /payments was ACTIVE when it was last read/);
     await world.olivia.types("ops", "/vm list");
     await hears(world.olivia, "ops", /8 VMs[\s\S]*Names read/);
     await world.olivia.types("ops", "/gatehouse status");
-    await hears(world.olivia, "ops", /Outages: The service has been away for/);
-    await hears(world.olivia, "ops", /<@U0OLIVIA> Restart of web-2 was not begun/, waitMs);
+    await hears(world.olivia, "ops", /Outages: The compute service has been away for/);
+    await hears(
+      world.olivia,
+      "ops",
+      /<@U0OLIVIA> Restart of web-2 expired before it started/,
+      waitMs,
+    );
     await world.olivia.types("status", "/vm start ml/gpu-1");
-    await hears(world.olivia, "status", /Waiting: the service can't be reached/);
+    await hears(world.olivia, "status", /Waiting: the compute service can't be reached/);
     world.compute.clear();
-    const gaveUp = await hears(world.vera, "ops", /The service was away/, waitMs);
-    expect(wordsOf(gaveUp)).toMatch(/What it met here: 1 did not\./);
+    const gaveUp = await hears(world.vera, "ops", /The compute service was unavailable/, waitMs);
+    expect(wordsOf(gaveUp)).toMatch(/Affected here: 1 did not\./);
     expect(wordsOf(gaveUp)).toContain("Again: /vm restart payments/web-2");
-    const ran = await hears(world.vera, "status", /The service was away/, waitMs);
-    expect(wordsOf(ran)).toMatch(/What it met here: 1 ran\./);
+    const ran = await hears(world.vera, "status", /The compute service was unavailable/, waitMs);
+    expect(wordsOf(ran)).toMatch(/Affected here: 1 ran\./);
     await allTold(world);
     expect(recapsIn(world, "ops")).toHaveLength(1);
   });

@@ -12,20 +12,20 @@ describe("restoring a snapshot with approval", () => {
 
     await world.olivia.types("ops", `/vm restore db-1 ${snapshotId}`);
     await world.olivia.until((seen) =>
-      seen.modals.some(({ submit }) => submit === "Ask for approval"),
+      seen.modals.some(({ submit }) => submit === "Request approval"),
     );
     const wrong = await world.olivia.submits({
       "Type db-1 to confirm": "db-2",
       Reason: "corrupt index",
     });
-    expect(wrong.errors).toEqual({ confirm: "Type db-1 exactly as it is written here." });
+    expect(wrong.errors).toEqual({ confirm: "Type db-1 exactly as shown." });
     await world.olivia.submits({ "Type db-1 to confirm": "db-1", Reason: "corrupt index" });
     await world.amir.until((seen) => JSON.stringify(seen).includes("vote:approve"));
 
     const own = await world.olivia.presses("Approve");
     expect(own.acked).toBe(true);
     await world.olivia.until((seen) =>
-      JSON.stringify(seen).includes("You asked for this yourself"),
+      JSON.stringify(seen).includes("You requested this; someone else"),
     );
     expect(world.compute.writes().filter(({ path }) => path.endsWith("/restore"))).toEqual([]);
 

@@ -2,17 +2,16 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { commands } from "../../src/commands/index.ts";
 import type { ChangeCommand, DialogFacts } from "../../src/registry/define.ts";
 import type { Target } from "../../src/registry/target.ts";
-import { argumentsOf } from "../../src/registry/usage.ts";
-import type { StoredRequest } from "../../src/requests/record.ts";
-import { renderCard } from "../../src/requests/render-card.ts";
-import { renderResult } from "../../src/requests/render-result.ts";
-import type { State } from "../../src/requests/states.ts";
-import { defaultAppSettings } from "../../src/sandbox/slack/app-settings.ts";
-import { submissionPayload } from "../../src/sandbox/slack/payloads.ts";
-import { personOf } from "../../src/sandbox/slack/people.ts";
-import { complaintsAboutView, topModal } from "../../src/sandbox/slack/views.ts";
-import { Workspace } from "../../src/sandbox/slack/workspace.ts";
-import { dialogView } from "../../src/slack/dialog-view.ts";
+import { argumentsOf } from "../../src/registry/arguments.ts";
+import type { StoredRequest, State } from "../../src/requests/journal/record.ts";
+import { renderCard } from "../../src/requests/render/render-card.ts";
+import { renderResult } from "../../src/requests/render/render-result.ts";
+import { defaultAppSettings } from "../../sandbox/slack/state/app-settings.ts";
+import { submissionPayload } from "../../sandbox/slack/deliver/payloads.ts";
+import { personOf } from "../../sandbox/slack/state/people.ts";
+import { complaintsAboutView, topModal } from "../../sandbox/slack/state/views.ts";
+import { Workspace } from "../../sandbox/slack/state/workspace.ts";
+import { dialogView } from "../../src/slack/conversation/dialog-view.ts";
 import { complaintsOf } from "../commands/shown-text.ts";
 import { controlsIn, hostileTexts } from "../messages/hostile.ts";
 import { auditOf } from "../requests/asking.ts";
@@ -46,8 +45,9 @@ describe("hostile words, 200 of them, in every place of every message about a ch
   it.each(changes.map((command) => [command.name, command] as const))(
     "stay words on cards and results of %s",
     (_name, command) => {
-      for (const text of hostileTexts) {
-        for (const [state, final] of states) {
+      for (const [at, text] of hostileTexts.entries()) {
+        // Each text in a third of the states, each state with a third of the texts
+        for (const [state, final] of states.filter((_, n) => (n + at) % 3 === 0)) {
           const request = requestOf(command, text, state, final);
           const made = [
             renderCard(request, command, [text, "U0AMIR"]),
@@ -218,7 +218,7 @@ describe("somebody who may only look", () => {
     }
     const answers = world.vera.seesChannel("random").messages.map(wordsOf);
     expect(
-      answers.filter((answer) => /^You may not run \/.*access\.(operate|administer)/.test(answer)),
+      answers.filter((answer) => /^You can't run \/.*access\.(operate|administer)/.test(answer)),
     ).toHaveLength(words.length);
     const refused = (await trail(world)).filter(
       ({ what, who }) => what === "refusal" && who === "U0VERA",
@@ -262,12 +262,16 @@ describe("somebody who may only look", () => {
       reason: { reason: { type: "plain_text_input", value: "because" } },
     };
     const right = JSON.parse(view.privateMetadata) as Record<string, unknown>;
-    const statuses = await Promise.all(
-      forgedMetadata(right, 500).map((text) => {
+    const statuses: number[] = [];
+    const left = forgedMetadata(right, 500);
+    // A few at a time: 500 at once are a test of the machine's pace within Slack's three seconds
+    while (left.length > 0) {
+      const sent = left.splice(0, 20).map((text) => {
         const forged = { ...view, id: workspace.newId("V"), privateMetadata: text };
         return sendSigned(world, submissionPayload(workspace, personOf(workspace, "vera"), forged));
-      }),
-    );
+      });
+      statuses.push(...(await Promise.all(sent)));
+    }
     expect(new Set(statuses)).toEqual(new Set([200]));
     expect(await allRequests(world)).toEqual([]);
     expect(world.compute.writes()).toEqual([]);
@@ -353,10 +357,10 @@ describe("words that another app or a message says", () => {
     await using world = await startWorld();
     const deploybot = world.slack.person("deploybot");
     await deploybot.types("ops", "@gatehouse vm restart web-2");
-    await deploybot.types("ops", "/vm restart web-2").catch(() => undefined);
+    await deploybot.types("ops", "/vm restart web-2");
     await world.olivia.types("ops", "vm restart web-2");
     await world.olivia.types("ops", "@gatehouse vm restart web-2");
-    await hears(world.olivia, "ops", /Please press the button: a message alone changes nothing/);
+    await hears(world.olivia, "ops", /Press the button: a message alone changes nothing/);
     expect(await allRequests(world)).toEqual([]);
     expect(world.compute.writes()).toEqual([]);
   });
@@ -406,23 +410,25 @@ describe("asking for too much (X6)", () => {
     });
     const targets = ["web-2", "db-1", "train-7", "worker-1", "gpu-1"];
     for (const vm of targets) await world.olivia.types("ops", `/vm snapshot ${vm}`);
-    const refusal = await hears(world.olivia, "ops", /You asked for 3 changes within a minute/);
+    const refusal = await hears(world.olivia, "ops", /You requested 3 changes within a minute/);
     expect(wordsOf(refusal)).toMatch(/Try again in .*limits\.requestsPerMinute in gatehouse\.yml/);
     expect(await allRequests(world)).toHaveLength(3);
     await world.ada.types("random", "/vm snapshot gpu-1");
     await expect.poll(async () => (await allRequests(world)).length).toBe(4);
     expect((await trail(world)).filter(({ rule }) => rule === "limits")).toHaveLength(2);
-    const asks = async (project: string) => {
+    const interactions = async (project: string) => {
       await world.ada.types("ops", `/project delete ${project}`);
       await world.ada.until(({ modals }) =>
-        modals.some(({ submit }) => submit === "Ask for approval"),
+        modals.some(({ submit }) => submit === "Request approval"),
       );
       await world.ada.submits({ [`Type ${project} to confirm`]: project, Reason: "over and done" });
     };
-    await asks("ml");
-    await expect.poll(async () => (await allRequests(world)).length).toBe(5);
-    await asks("staging");
-    await hears(world.ada, "ops", /1 is the most for everybody together/);
+    await interactions("ml");
+    await hears(world.amir, "ops", /Delete ml[^]*Waiting for approval/);
+    await world.amir.presses("Approve");
+    await world.ended("project delete");
+    await interactions("staging");
+    await hears(world.ada, "ops", /Limit reached: 1 destructive request an hour in total/);
     const deletions = (await allRequests(world)).filter(
       ({ record }) => record.command === "project delete",
     );

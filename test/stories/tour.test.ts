@@ -1,11 +1,13 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { describe, expect, it } from "vitest";
+import { compileCache } from "../support/compile-cache.ts";
 
 describe("npm run tour", () => {
   it("plays the on-call story to its end, with a Redis of its own", async () => {
-    const tour = spawn(process.execPath, ["src/sandbox/tour.ts"], {
+    const tour = spawn(process.execPath, ["sandbox/tour/main.ts"], {
       stdio: ["ignore", "pipe", "pipe"],
+      env: { ...process.env, ...compileCache },
     });
     let said = "";
     tour.stdout.on("data", (chunk: Buffer) => (said += chunk.toString()));

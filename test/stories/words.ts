@@ -1,6 +1,6 @@
-import type { PersonActions } from "../../src/sandbox/slack/actions.ts";
-import { wordsIn } from "../../src/sandbox/slack/describe-seen.ts";
-import type { SeenMessage } from "../../src/sandbox/slack/seen.ts";
+import type { PersonActions } from "../../sandbox/slack/actions.ts";
+import { wordsIn } from "../../sandbox/slack/describe-seen.ts";
+import type { SeenMessage } from "../../sandbox/slack/seen.ts";
 
 /** A message as one reads it: a line per text, cells of a table with bars, buttons as [label]. */
 export function wordsOf(message: SeenMessage): string {

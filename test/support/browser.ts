@@ -1,6 +1,6 @@
 /// <reference lib="dom" />
 import { chromium, type BrowserContext, type Locator, type Page } from "playwright-core";
-import { ensureChromium } from "../../src/sandbox/ensure-chromium.ts";
+import { ensureChromium } from "./ensure-chromium.ts";
 
 const args = [
   "--headless",

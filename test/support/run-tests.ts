@@ -1,6 +1,6 @@
 import { messageOf, UserError } from "../../src/errors.ts";
-import { ensureChromium } from "../../src/sandbox/ensure-chromium.ts";
-import { ensureRedis } from "../../src/sandbox/ensure-redis.ts";
+import { ensureChromium } from "./ensure-chromium.ts";
+import { ensureRedis } from "../../sandbox/ensure-redis.ts";
 import { parseCLI, startVitest, type TestModule } from "vitest/node";
 
 /** Runs vitest with these command-line arguments and prints the closing line. Resolves to the exit code. */

@@ -1,5 +1,5 @@
 import type { TestProject } from "vitest/node";
-import { startRedis } from "../../src/sandbox/ensure-redis.ts";
+import { startRedis } from "../../sandbox/ensure-redis.ts";
 
 declare module "vitest" {
   interface ProvidedContext {

@@ -1,15 +1,15 @@
 import { randomBytes } from "node:crypto";
 import { inject } from "vitest";
-import type { StoredRequest } from "../../src/requests/record.ts";
-import { createStore, type Store } from "../../src/requests/store.ts";
-import { connectRedis, createKeys, type Keys, type RedisClient } from "../../src/redis.ts";
-import { silentLog } from "../../src/log.ts";
-import type { PersonActions } from "../../src/sandbox/slack/actions.ts";
+import type { StoredRequest } from "../../src/requests/journal/record.ts";
+import { createJournal, type Journal } from "../../src/requests/journal/journal.ts";
+import { createKeys, type Keys, connectRedis, type RedisClient } from "../../src/redis/redis.ts";
+import { silentLog } from "../../src/log/log.ts";
+import type { PersonActions } from "../../sandbox/slack/actions.ts";
 import {
   startWorld as startSandboxWorld,
   type World,
   type WorldOptions,
-} from "../../src/sandbox/world.ts";
+} from "../../sandbox/world.ts";
 
 /** A world on the tests' shared Redis, in a namespace of its own, where everything takes milliseconds. */
 export interface TestWorld extends World {
@@ -17,7 +17,7 @@ export interface TestWorld extends World {
   amir: PersonActions;
   vera: PersonActions;
   ada: PersonActions;
-  store: Store;
+  store: Journal;
   key: Keys;
   /** For looking at, and for breaking, what Gatehouse keeps. */
   client: RedisClient;
@@ -31,7 +31,7 @@ export interface TestWorld extends World {
 
 /** The demo's policy at a pace for tests. */
 export const testTiming =
-  "timing: { httpTimeout: 1s, quiesce: 300ms, settleDeadline: 4s, restartMark: 1500ms, pollFirst: 20ms, pollMost: 100ms, stableGap: 30ms, sweep: 200ms, heartbeat: 200ms, claimWindow: 500ms, inventoryRefresh: 5s, peopleCache: 1s, reminders: [1h] }";
+  "timing: { httpTimeout: 700ms, quiesce: 2000ms, settleDeadline: 4s, restartMark: 1500ms, pollFirst: 20ms, pollMost: 100ms, stableGap: 30ms, sweep: 200ms, heartbeat: 200ms, claimWindow: 600ms, inventoryRefresh: 5s, peopleCache: 1s, reminders: [1h] }";
 
 export const testPolicy = `access:
   view: ["*"]
@@ -63,7 +63,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<TestWorld>
   });
   const client = await connectRedis(redisUrl, "commands", silentLog());
   const key = createKeys(namespace);
-  const store = createStore(client, key);
+  const store = createJournal(client, key);
 
   async function newest(): Promise<StoredRequest[]> {
     return store.getMany(await store.recentIds({}, 200));
@@ -122,7 +122,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<TestWorld>
             ({ record }) => command === undefined || record.command === command,
           );
           if (!request?.final && request?.state !== "unknown") return undefined;
-          return (await store.outboxDepth()) === 0 ? request : undefined;
+          return (await store.outbox.depth()) === 0 ? request : undefined;
         },
         10_000,
         describe,
@@ -131,10 +131,10 @@ export async function startWorld(options: WorldOptions = {}): Promise<TestWorld>
       eventually(
         async () => {
           const requests = await newest();
-          const isQuiet = requests.every(
+          const areSettled = requests.every(
             ({ final, state }) => final || state === "unknown" || state === "draft",
           );
-          return isQuiet && (await store.outboxDepth()) === 0 ? requests : undefined;
+          return areSettled && (await store.outbox.depth()) === 0 ? requests : undefined;
         },
         timeoutMs,
         describe,

@@ -3,15 +3,15 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inject } from "vitest";
-import { silentLog, type Log } from "../../src/log.ts";
+import { silentLog, type Log } from "../../src/log/log.ts";
 import {
-  connectRedis,
   createKeys,
   type Keys,
+  connectRedis,
   type RedisClient,
   type RedisPurpose,
-} from "../../src/redis.ts";
-import { startRedis } from "../../src/sandbox/ensure-redis.ts";
+} from "../../src/redis/redis.ts";
+import { startRedis } from "../../sandbox/ensure-redis.ts";
 
 export interface TestRedis extends AsyncDisposable {
   readonly redis: RedisClient;

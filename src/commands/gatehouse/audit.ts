@@ -1,17 +1,70 @@
 import * as z from "zod";
-import { defineCommand } from "../../registry/define.ts";
+import { findSigningKey, openAnchors } from "../../audit/anchors.ts";
+import { exportAudit, exportText } from "../../audit/export.ts";
+import { type AuditFilter, readAudit } from "../../audit/read.ts";
+import { renderAudit, renderVerdict } from "../../audit/render.ts";
+import { verifyAudit } from "../../audit/verify.ts";
+import { sentence } from "../../messages/message.ts";
+import { md } from "../../messages/text.ts";
+import { type Answer, defineCommand } from "../../registry/define.ts";
+import type { ReadContext } from "../context.ts";
+
+const most = 30;
 
 export const audit = defineCommand({
   kind: "read",
   name: "gatehouse audit",
   summary: "Show the audit trail, or check and export it (verify, export)",
-  example: "/gatehouse audit db-1",
+  example: "/gatehouse audit verify",
   class: "administer",
   args: z.object({
     target: z.string().max(300).optional().meta({
       description:
-        "a VM, a project or a request; `verify` checks the chain, `export` gives it as a file",
+        "a VM, project, or request; `verify` checks the chain, `export` sends it as a file",
     }),
   }),
-  answer: ({ target = "" }, { control }) => control.audit(target),
+  async answer({ target = "" }, context: ReadContext) {
+    const { journal, person, trail } = context;
+    const wanted = target.trim();
+    // Reads of the trail are recorded in it
+    await journal.note({
+      what: wanted === "export" ? "audit-export" : "audit-read",
+      who: person.id,
+      team: person.teamId,
+      about: wanted.slice(0, 100),
+    });
+    if (wanted === "verify") {
+      const anchors = openAnchors(trail.dataDir, trail.key.namespace).all;
+      return renderVerdict(await verifyAudit({ ...trail, anchors }));
+    }
+    if (wanted === "export") return exported(trail);
+    if (wanted === "") return renderAudit(await readAudit({ ...trail, most }));
+    const filter = await filterOf(wanted, context);
+    return renderAudit(await readAudit({ ...trail, most, ...filter }), wanted);
+  },
 });
+
+async function exported(trail: ReadContext["trail"]): Promise<Answer> {
+  const file = await exportAudit({ ...trail, signingKey: findSigningKey(trail.dataDir) });
+  const text = md`The file in your direct messages contains ${file.records.length} records. It explains how to verify it; ${"node src/main.ts audit verify FILE"} does so too.`;
+  const name = `gatehouse-audit-${new Date().toISOString().slice(0, 10)}.json`;
+  return {
+    message: sentence(text),
+    file: { name, title: "The audit trail", content: exportText(file) },
+  };
+}
+
+/** A request by ID, a person by mention, a VM or a project by name, or by ID when it no longer exists. */
+async function filterOf(
+  wanted: string,
+  { inventory, resolve }: Pick<ReadContext, "inventory" | "resolve">,
+): Promise<AuditFilter> {
+  if (/^r-[a-z0-9]{4,}$/.test(wanted)) return { requestId: wanted };
+  const who = /^<?@?([UW][A-Z0-9]{2,})/.exec(wanted)?.[1];
+  if (who) return { who };
+  const vm = await inventory.findVm(wanted, { onlyKnown: true });
+  if ("found" in vm) return { targetId: vm.found.id };
+  const project = await inventory.findProject(wanted, { onlyKnown: true });
+  if ("found" in project) return { targetId: project.found.id };
+  return { targetId: "ambiguous" in vm ? (await resolve("vm", wanted)).id : wanted };
+}

@@ -1,21 +1,121 @@
 import * as z from "zod";
+import type { DigestRule } from "../../config/policy-file.ts";
+import { readSchedule } from "../../digests/schedules.ts";
+import { daysWords, localWords, nextSlot } from "../../digests/slots.ts";
+import { UserError } from "../../errors.ts";
+import { type Message, sentence } from "../../messages/message.ts";
+import { channelLink, lines, type Markdown, md, name } from "../../messages/text.ts";
+import { lists } from "../../policy/access.ts";
 import { defineCommand } from "../../registry/define.ts";
+import type { ReadContext } from "../context.ts";
+
+const everyDay = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"] as const;
 
 export const digest = defineCommand({
   kind: "read",
   name: "gatehouse digest",
-  summary: "Post a digest here every day, or now; or hand over to the next shift",
+  summary: "Post a digest here daily or now, or hand over to the next shift",
   example: "/gatehouse digest on 09:00 Europe/Paris mon-fri",
   class: "change",
   args: z.object({
     action: z.enum(["on", "off", "now", "handover"]).optional().meta({
-      description: "`handover` shows it only to you, with what runs and which consoles are open",
+      description: "`handover` is shown only to you, with running requests and open consoles",
     }),
     when: z
       .string()
       .max(200)
       .optional()
-      .meta({ rest: true, description: "for `on`: a time, a time zone and days, in any order" }),
+      .meta({ rest: true, description: "for `on`: a time, a time zone, and days, in any order" }),
   }),
-  answer: ({ action, when = "" }, { control }) => control.digest(action, when),
+  async answer({ action, when: words = "" }, context: ReadContext) {
+    const { digests, channelId: here, policy, person, ourTeamId } = context;
+    const read = readSchedule(words);
+    const channel = read.channel ?? here;
+    if (channel === "") throw new UserError("Run this in a channel.");
+    if (action !== "on" && Object.keys(read).some((key) => key !== "channel"))
+      throw new UserError(
+        "Only `on` takes a time, a time zone, or days.",
+        "Usage: `/gatehouse digest on 09:00 Europe/Paris mon-fri`.",
+      );
+    if (channel !== here && !lists(policy, person, ourTeamId).includes("administer"))
+      throw new UserError(
+        "Only an administrator can do that for another channel.",
+        "Run it in that channel, or see `access.administer` in gatehouse.yml.",
+      );
+    switch (action) {
+      case "on":
+        await note("digest-on", channel, words, context);
+        return turnOn(read, channel, context);
+      case "off":
+        await note("digest-off", channel, words, context);
+        return sentence(
+          (await digests.schedules.clear(channel))
+            ? md`Done. Digests for ${channelLink(channel)} are turned off.`
+            : md`No digest is set up for ${channelLink(channel)}.`,
+        );
+      case "now":
+        return postNow(channel, context);
+      case "handover":
+        return digests.handover(channel);
+      default:
+        return showSchedule(channel, context);
+    }
+  },
 });
+
+async function note(
+  what: string,
+  channel: string,
+  words: string,
+  { journal, person }: ReadContext,
+): Promise<void> {
+  const { id: who, teamId: team } = person;
+  await journal.note({ what, who, team, channel, words: words.slice(0, 100) });
+}
+
+async function turnOn(
+  words: ReturnType<typeof readSchedule>,
+  channel: string,
+  { digests, policy, now }: ReadContext,
+): Promise<Message> {
+  const [before] = await digests.schedules.of(channel);
+  const usual = before ?? policy.digests[0];
+  const rule: DigestRule = {
+    channel,
+    at: words.at ?? before?.at ?? "09:00",
+    timezone: words.timezone ?? usual?.timezone ?? "UTC",
+    days: words.days ?? before?.days ?? everyDay,
+  };
+  await digests.schedules.set(rule);
+  return sentence(
+    lines(
+      md`Done. ${scheduleWords(rule, now())}`,
+      words.timezone === undefined &&
+        md`The time zone is ${rule.timezone}; ${name(`/gatehouse digest on ${rule.at} Europe/Paris`)} sets another.`,
+    ),
+  );
+}
+
+async function postNow(channel: string, { digests, post }: ReadContext): Promise<Message> {
+  const closed = await post(channel, await digests.build(channel));
+  if (closed === undefined) return sentence(md`The digest is in ${channelLink(channel)}.`);
+  return sentence(
+    md`Can't post in ${channelLink(channel)} (${closed}). ${name("/invite @gatehouse")} fixes that; ${name("/gatehouse digest handover")} shows it only to you.`,
+  );
+}
+
+async function showSchedule(channel: string, { digests, now }: ReadContext): Promise<Message> {
+  const rules = await digests.schedules.of(channel);
+  if (rules.length === 0) {
+    return sentence(
+      md`No digest is set up for ${channelLink(channel)}. ${name("/gatehouse digest on 09:00 Europe/Paris mon-fri")} sets one up; ${name("/gatehouse digest now")} posts one.`,
+    );
+  }
+  return sentence(lines(...rules.map((rule) => scheduleWords(rule, now()))));
+}
+
+function scheduleWords(rule: DigestRule, now: number): Markdown {
+  const { channel, at, timezone, days } = rule;
+  const next = nextSlot(rule, now);
+  return md`A digest is posted in ${channelLink(channel)} at ${at} ${timezone}, ${daysWords(days)}. ${next ? md`Next: ${localWords(next.at, timezone)}.` : md``}`;
+}

@@ -1,19 +1,27 @@
 import * as z from "zod";
 import { defineCommand } from "../../registry/define.ts";
 import { renderHelp } from "../../registry/help.ts";
+import type { ReadContext } from "../context.ts";
+import { examplesHere } from "../examples.ts";
 
 export const help = defineCommand({
   kind: "read",
   name: "gatehouse help",
-  summary: "Show what you may run",
+  summary: "Show what you can run",
   example: "/gatehouse help vm restart",
   class: "read",
+  // It depends on the requester
+  audience: "asker",
+  isHelp: true,
   args: z.object({
     command: z
       .string()
       .max(100)
       .optional()
-      .meta({ rest: true, description: "a command, for its details" }),
+      .meta({ rest: true, description: "a command, for its details; `all` for all of them" }),
   }),
-  answer: async ({ command }, { commands, mayRun }) => renderHelp(commands.filter(mayRun), command),
+  answer: async ({ command }, context: ReadContext) => {
+    const { commands, mayRun } = context;
+    return renderHelp(commands.filter(mayRun), command, await examplesHere(context));
+  },
 });

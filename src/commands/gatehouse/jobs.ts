@@ -1,35 +1,38 @@
 import * as z from "zod";
-import { message, readable, section, sentence } from "../../messages/message.ts";
+import { message, readable, section, sentence, shownTable } from "../../messages/message.ts";
 import { duration, md } from "../../messages/text.ts";
 import { defineCommand } from "../../registry/define.ts";
-import { shownTable } from "../shown-table.ts";
-import { stateWords } from "../state-words.ts";
+import { recentRequests } from "../../requests/recent-requests.ts";
+import { stateWords } from "../../requests/journal/record.ts";
+import type { ReadContext } from "../context.ts";
 
 const most = 60;
 
 export const jobs = defineCommand({
   kind: "read",
   name: "gatehouse jobs",
-  summary: "Show what runs and what waits, yours first",
+  aliases: ["requests"],
+  everyday: true,
+  summary: "Show running and waiting requests, yours first",
   example: "/gatehouse jobs",
   class: "read",
   args: z.object({}),
-  async answer(_args, { person, recentRequests, now }) {
+  async answer(_args, { person, journal, now }: ReadContext) {
     const [mine, newest] = await Promise.all([
-      recentRequests({ open: true, requesterId: person.id, most }),
-      recentRequests({ open: true, most }),
+      recentRequests({ open: true, requesterId: person.id, most }, journal),
+      recentRequests({ open: true, most }, journal),
     ]);
-    const others = newest.filter(({ requesterId }) => requesterId !== person.id);
+    const others = newest.filter(({ record }) => record.requester.id !== person.id);
     const open = [...mine, ...others];
-    if (open.length === 0) return sentence(md`Nothing runs, and nothing waits.`);
+    if (open.length === 0) return sentence(md`No requests are running or waiting.`);
     const { block, shown } = shownTable(
-      ["what", "on", "state", "since", "request"],
-      open.map((one) => [
-        one.command,
-        one.target.name,
-        stateWords(one.state),
-        duration(Math.max(1000, now() - one.createdAt)),
-        one.id,
+      ["Command", "Target", "State", "Age", "Request"],
+      open.map(({ record, state }) => [
+        record.command,
+        record.target.name,
+        stateWords(state),
+        duration(Math.max(1000, now() - record.createdAt)),
+        record.id,
       ]),
     );
     const isMore = mine.length === most || newest.length === most;

@@ -1,19 +1,85 @@
 import * as z from "zod";
+import { shortFingerprint } from "../../approvals/fingerprint.ts";
+import { UserError } from "../../errors.ts";
+import { context, message, readable, section } from "../../messages/message.ts";
+import { lines, type Markdown, md, name, when } from "../../messages/text.ts";
+import { target } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
+import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
+import { recentRequests } from "../../requests/recent-requests.ts";
+import type { ReadContext } from "../context.ts";
+
+const maxSteps = 25;
 
 export const why = defineCommand({
   kind: "read",
   name: "gatehouse why",
-  summary: "Tell the story of a request, step by step",
-  example: "/gatehouse why r-7fk3m9q2xw",
+  summary: "Show a request's history, step by step; alone, that of your last one",
+  example: "/gatehouse why",
   class: "read",
   args: z.object({
-    request: z
-      .string()
-      .regex(/^r-[a-z0-9]{4,20}$/, {
-        error: "must look like r-7fk3m9q2xw; it stands at the foot of every request",
-      })
-      .meta({ description: "its id, as it stands at the foot of its message" }),
+    request: target("vm")
+      .optional()
+      .describe("its ID, or a VM or project for the last request on it; by default your last one"),
   }),
-  answer: ({ request }, { control }) => control.why(request),
+  async answer({ request: words }, reading: ReadContext) {
+    const { journal } = reading;
+    const request = await requestMeant(words, reading);
+    const { record, votes, state, progress } = request;
+    const { approval, target: of, requester } = record;
+    const steps = (await journal.history(record.id)).map(
+      (step) => md`• ${when(step.at)} ${stateWords(step.state)}${because(step, votes)}`,
+    );
+    const voteLines = votes.map(
+      ({ at, name: voter, vote }) =>
+        md`• ${when(at)} ${voter} ${vote === "approve" ? "approved" : "denied"}`,
+    );
+    const head = md`*${record.command}* of ${name(of.name)} (${name(of.id)}), requested by ${requester.name} at ${when(record.createdAt)} (${name(record.id)}). State: ${stateWords(state)}${progress.why ? md`: ${progress.why}` : ""}.`;
+    return message(
+      readable(head),
+      section(head),
+      approval &&
+        context(md`${approval.why} · fingerprint ${name(shortFingerprint(approval.digest))}`),
+      votes.length > 0 ? section(lines(md`*Votes*`, ...voteLines)) : undefined,
+      section(lines(md`*Steps*`, ...steps.slice(-maxSteps))),
+    );
+  },
 });
+
+/** Why a step was taken, where that isn't just the state again, with the names of those who voted. */
+function because(
+  { state, why: reason }: { state: string; why: string },
+  votes: StoredRequest["votes"],
+): Markdown {
+  if (reason === "" || reason === state) return md``;
+  return md`: ${votes.reduce((all, one) => all.replaceAll(one.voterId, one.name), reason)}`;
+}
+
+/** By ID, the last on a VM or project, or the person's last. Throws UserError. */
+async function requestMeant(words: string | undefined, reading: ReadContext) {
+  const { journal, person } = reading;
+  const kept = "Requests are kept for 90 days.";
+  if (words === undefined) {
+    const [last] = await recentRequests({ requesterId: person.id, most: 1 }, journal);
+    if (!last) throw new UserError("You have requested nothing yet.", kept);
+    return last;
+  }
+  const byId = /^r-[a-z0-9]{4,20}$/.test(words);
+  const found = byId ? await journal.get(words) : undefined;
+  if (found) return found;
+  if (byId) throw new UserError(`There is no request ${words}.`, kept);
+  const { id, name: called } = await targetMeant(words, reading);
+  const [last] = await recentRequests({ targetId: id, most: 1 }, journal);
+  if (!last) throw new UserError(`There is no request on ${called}.`, kept);
+  return last;
+}
+
+/** A VM before a project; one that is gone only by its ID. */
+async function targetMeant(words: string, { inventory, resolve, journal }: ReadContext) {
+  const vm = await inventory.findVm(words);
+  if (!("unknown" in vm)) return resolve("vm", words);
+  const project = await inventory.findProject(words);
+  if (!("unknown" in project)) return resolve("project", words);
+  const [gone] = await recentRequests({ targetId: words, most: 1 }, journal);
+  return gone?.record.target ?? resolve("vm", words);
+}

@@ -1,19 +1,24 @@
 import * as z from "zod";
 import type { NewProject } from "../../compute/compute.ts";
 import { md } from "../../messages/text.ts";
-import { flagOnly, wholeNumber } from "../../registry/arguments.ts";
+import { wholeNumber } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
 
 const types = ["TEE_VM", "GIT_DEPLOY", "CONTAINER"] as const;
-const gitUrl = z.string().regex(/^(https:\/\/|ssh:\/\/|git@)[^\s]{3,290}$/, {
-  error: "must be a repository's address, https://… or git@…",
-});
+/** What is requested is stored and shown on cards, so an address with a token, a password, or a query is refused. */
+const gitUrl = z
+  .string()
+  .max(300)
+  .regex(/^(https:\/\/[^\s@?#/]+(\/[^\s?#]*)?|(ssh:\/\/([\w.-]+@)?|git@)[^\s@?#]{3,})$/, {
+    error:
+      "must be a repository's address without a token or password: https://…, ssh://…, or git@…",
+  });
 
 const args = z
   .object({
-    name: flagOnly(z.string().trim().min(1).max(100, { error: "must be at most 100 characters" })),
+    name: z.string().trim().min(1).max(100).meta({ flagOnly: true }),
     type: z.enum(types).meta({ flagOnly: true }),
-    region: flagOnly(z.string().trim().min(1).max(60)),
+    region: z.string().trim().min(1).max(60).meta({ flagOnly: true }),
     cpu: wholeNumber().optional().meta({ flagOnly: true, label: "CPU" }),
     memory: wholeNumber().optional().meta({ flagOnly: true }),
     disk: wholeNumber().optional().meta({ flagOnly: true }),
@@ -28,42 +33,47 @@ const args = z
     }
   });
 
+/** The type of project that each argument belongs to. */
+const typeOf = {
+  cpu: "TEE_VM",
+  memory: "TEE_VM",
+  disk: "TEE_VM",
+  gitUrl: "GIT_DEPLOY",
+  gitBranch: "GIT_DEPLOY",
+  buildCommand: "GIT_DEPLOY",
+  startCommand: "GIT_DEPLOY",
+} as const;
+
 export const create = defineCommand({
   kind: "change",
   on: "new-project",
   name: "project create",
-  summary: "Make a project; a form asks for what is missing",
+  aliases: ["new", "add"],
+  summary: "Create a project; a form asks for what is missing",
   example: "/project create --name staging-2 --type TEE_VM --region eu-west",
   class: "change",
+  // Like a new name: one that is protected isn't given from Slack
+  protect: true,
   args,
   say: { verb: "Create", doing: "Creating", done: "Created" },
   dialog: {
-    showWhen: {
-      cpu: ["type", "TEE_VM"],
-      memory: ["type", "TEE_VM"],
-      disk: ["type", "TEE_VM"],
-      gitUrl: ["type", "GIT_DEPLOY"],
-      gitBranch: ["type", "GIT_DEPLOY"],
-      buildCommand: ["type", "GIT_DEPLOY"],
-      startCommand: ["type", "GIT_DEPLOY"],
-    },
+    warn: ({ input }) =>
+      input["type"] === undefined ? [md`The type decides what else is needed.`] : [],
+    needed: ["cpu", "memory", "disk", "gitUrl"],
+    showWhen: Object.fromEntries(
+      Object.entries(typeOf).map(([key, type]) => [key, ["type", type] as const]),
+    ),
   },
   effect: {
-    notNow: (named) => {
-      const [one] = named;
-      if (!one) return undefined;
-      return {
-        text: `There is a project called ${one.name} already.`,
-        hint: "Choose another name.",
-      };
-    },
+    notNow: ([one]) =>
+      one && { text: `A project called ${one.name} already exists.`, hint: "Choose another name." },
     wanted: (now, before) =>
       now?.length === 1 &&
       (before?.length ?? 0) === 0 &&
       now[0]?.status !== "ERROR" &&
       now[0]?.status !== "DELETING",
     mark: (now) => (now?.length ?? 0) > 0,
-    // The list itself is the control read: it answers, and the name is not in it
+    // The list is its own control read: it is returned, without the name
     untouched: (now, before) => now?.length === 0 && before?.length === 0,
     again: "never",
   },
@@ -72,63 +82,30 @@ export const create = defineCommand({
     after?.[0] ? md`${after[0].type} in ${after[0].region ?? "its region"}.` : undefined,
 });
 
-type Given = {
-  name: string;
-  type: (typeof types)[number];
-  region: string;
-  cpu?: number | undefined;
-  memory?: number | undefined;
-  disk?: number | undefined;
-  gitUrl?: string | undefined;
-  gitBranch?: string | undefined;
-  buildCommand?: string | undefined;
-  startCommand?: string | undefined;
-};
+type Given = z.output<typeof args>;
 
-/** What a type asks for and doesn't get, and what it can't take. */
+/** Problems by argument: what a type needs, and what it doesn't have. */
 export function missing(given: Pick<Given, "type"> & Partial<Given>): Record<string, string> {
   const problems: Record<string, string> = {};
-  const specs = ["cpu", "memory", "disk"] as const;
-  const git = ["gitUrl", "gitBranch", "buildCommand", "startCommand"] as const;
-  if (given.type === "TEE_VM") {
-    for (const key of specs) if (given[key] === undefined) problems[key] = "is needed for TEE_VM";
-  } else
-    for (const key of specs)
-      if (given[key] !== undefined) problems[key] = `must be left away: only TEE_VM has it`;
-  if (given.type === "GIT_DEPLOY") {
-    if (given.gitUrl === undefined) problems["gitUrl"] = "is needed for GIT_DEPLOY";
-  } else
-    for (const key of git)
-      if (given[key] !== undefined) problems[key] = `must be left away: only GIT_DEPLOY has it`;
+  for (const key of Object.keys(typeOf) as (keyof typeof typeOf)[]) {
+    const type = typeOf[key];
+    const isNeeded = type === "TEE_VM" || key === "gitUrl";
+    if (given.type !== type && given[key] !== undefined)
+      problems[key] = `must be omitted: only ${type} has it`;
+    if (given.type === type && isNeeded && given[key] === undefined)
+      problems[key] = `is required for ${type}`;
+  }
   return problems;
 }
 
-function newProject(given: Given): NewProject {
-  const {
-    name,
-    type,
-    region,
-    cpu,
-    memory,
-    disk,
-    gitUrl: url,
-    gitBranch,
-    buildCommand,
-    startCommand,
-  } = given;
+function newProject({ name, type, region, ...given }: Given): NewProject {
+  const { cpu, memory, disk, gitUrl: url, gitBranch: branch, buildCommand, startCommand } = given;
   if (type === "TEE_VM") return { name, type, region, specs: defined({ cpu, memory, disk }) };
-  if (type === "GIT_DEPLOY") {
-    return {
-      name,
-      type,
-      region,
-      gitConfig: defined({ url, branch: gitBranch, buildCommand, startCommand }),
-    };
-  }
-  return { name, type, region };
+  if (type === "CONTAINER") return { name, type, region };
+  return { name, type, region, gitConfig: defined({ url, branch, buildCommand, startCommand }) };
 }
 
-/** The service gets what was given, and nothing else. */
+/** Undefined values are omitted from the call. */
 function defined<V>(all: Readonly<Record<string, V | undefined>>): Record<string, V> {
   return Object.fromEntries(
     Object.entries(all).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]])),

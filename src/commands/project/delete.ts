@@ -2,32 +2,35 @@ import * as z from "zod";
 import { lines, md, name } from "../../messages/text.ts";
 import { target } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
-import { notChangeable } from "./project-effects.ts";
+import { notChangeable } from "../effects.ts";
 
-const mostNamed = 30;
+const maxNamed = 30;
 
 export const deleteProject = defineCommand({
   kind: "change",
   on: "project",
   name: "project delete",
-  summary: "Delete a project with its VMs and all data, for ever",
+  aliases: ["rm", "remove"],
+  summary: "Delete a project, its VMs, and all data; can't be undone",
   example: "/project delete staging",
   class: "destroy",
+  protect: true,
+  deletes: true,
   args: z.object({ project: target("project").describe("the project to delete") }),
   say: { verb: "Delete", doing: "Deleting", done: "Deleted" },
   dialog: {
     warn: ({ vms, snapshots }) => [
       md`⚠️ This can't be undone. Everything in the project is lost:`,
       vms.length === 0
-        ? md`• it has no VMs`
+        ? md`• It has no VMs.`
         : lines(
-            ...vms.slice(0, mostNamed).map((vm) => md`• ${name(vm.name)}, ${vm.status}`),
-            vms.length > mostNamed && md`• and ${vms.length - mostNamed} more VMs`,
+            ...vms.slice(0, maxNamed).map((vm) => md`• ${name(vm.name)}, ${vm.status}`),
+            vms.length > maxNamed && md`• and ${vms.length - maxNamed} more VMs`,
           ),
       snapshots.length === 0
-        ? md`I know no snapshots of them.`
-        : md`Snapshots that I know of: ${snapshots
-            .slice(0, mostNamed)
+        ? md`There are no known snapshots of them.`
+        : md`Known snapshots: ${snapshots
+            .slice(0, maxNamed)
             .map((one) => one.name || one.id)
             .join(", ")}.`,
     ],

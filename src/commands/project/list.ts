@@ -1,26 +1,37 @@
 import * as z from "zod";
-import { context, message, readable, section } from "../../messages/message.ts";
+import {
+  context,
+  message,
+  readable,
+  section,
+  sentence,
+  shownTable,
+} from "../../messages/message.ts";
 import { lines, md, name } from "../../messages/text.ts";
-import { flagOnly, wholeNumber } from "../../registry/arguments.ts";
+import { wholeNumber } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
-import { inventoryAge } from "../inventory-age.ts";
-import { shownTable } from "../shown-table.ts";
-import { byTrouble, countByStatus, statusSign } from "../status-words.ts";
+import type { ReadContext } from "../context.ts";
+import { counted, inventoryAge } from "../last-known.ts";
+import { byTrouble, countByStatus, statusSign } from "../../inventory/status-words.ts";
 
 const perPage = 50;
+
+const filter = z.string().max(40).optional();
 
 export const list = defineCommand({
   kind: "read",
   name: "project list",
-  summary: "List projects, those in trouble first",
+  aliases: ["ls"],
+  summary: "List projects, problems first",
   example: "/project list --type TEE_VM",
   class: "read",
   args: z.object({
-    type: flagOnly(z.string().max(40).optional().describe("TEE_VM, GIT_DEPLOY or CONTAINER")),
-    status: flagOnly(z.string().max(40).optional().describe("only projects in this status")),
+    type: filter.meta({ flagOnly: true, description: "TEE_VM, GIT_DEPLOY, or CONTAINER" }),
+    status: filter.meta({ flagOnly: true, description: "only projects in this status" }),
     page: wholeNumber(10_000).optional().meta({ flagOnly: true, description: "which page of 50" }),
   }),
-  async answer({ type, status, page = 1 }, { inventory, now }) {
+  async answer({ type, status, page = 1 }, { inventory, now }: ReadContext) {
+    await inventory.upToDate();
     const all = await inventory.projects();
     const projects = all
       .filter((one) => same(type, one.type) && same(status, one.status))
@@ -30,21 +41,18 @@ export const list = defineCommand({
     if (projects.length === 0) {
       const nothing =
         all.length === 0
-          ? md`There are no projects. ${name("/project create")} makes one.`
+          ? md`There are no projects. ${name("/project create")} creates one.`
           : md`No projects match. There are ${countByStatus(all)}; ${name("/project list")} shows them.`;
       return message(readable(nothing), section(nothing), context(age));
     }
     if (page > pages) {
-      return message(
-        "No such page",
-        section(
-          md`There ${pages === 1 ? "is one page" : `are ${pages} pages`}. ${name("/project list --page 1")} shows the first.`,
-        ),
+      return sentence(
+        md`There ${pages === 1 ? "is one page" : `are ${pages} pages`}. ${name("/project list --page 1")} shows the first.`,
       );
     }
     const first = (page - 1) * perPage;
     const { block, shown } = shownTable(
-      ["name", "status", "type", "region", "id"],
+      ["Name", "Status", "Type", "Region", "ID"],
       projects
         .slice(first, first + perPage)
         .map((one) => [
@@ -56,7 +64,7 @@ export const list = defineCommand({
         ]),
     );
     const cut = Math.min(perPage, projects.length - first) - shown;
-    const head = md`*${projects.length} ${projects.length === 1 ? "project" : "projects"}*: ${countByStatus(projects)}`;
+    const head = md`*${counted(projects.length, "project")}*: ${countByStatus(projects)}`;
     return message(
       readable(head),
       section(head),
@@ -64,7 +72,7 @@ export const list = defineCommand({
       context(
         lines(
           pages > 1 && pageWords(page, pages, { type, status }),
-          cut > 0 && md`${cut} of this page found no room: their names are long.`,
+          cut > 0 && md`${cut} on this page aren't shown, because of long names.`,
           age,
         ),
       ),
@@ -86,5 +94,5 @@ function pageWords(
   const given = Object.entries(filters).flatMap(([key, value]) =>
     value === undefined ? [] : [` --${key} ${value}`],
   );
-  return md`Page ${page} of ${pages}; ${name(`/project list${given.join("")} --page ${page + 1}`)} goes on.`;
+  return md`Page ${page} of ${pages}; ${name(`/project list${given.join("")} --page ${page + 1}`)} shows the next.`;
 }

@@ -1,38 +1,42 @@
 import * as z from "zod";
 import { UserError } from "../../errors.ts";
-import { context, fields, message, readable, section } from "../../messages/message.ts";
+import { context, fields, message, readable, section, shownTable } from "../../messages/message.ts";
 import { md, name, plain } from "../../messages/text.ts";
 import { target } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
-import { lastKnown, unlessAway } from "../last-known.ts";
-import { shownTable } from "../shown-table.ts";
-import { byTrouble, countByStatus, firstOf, statusSign } from "../status-words.ts";
+import type { ReadContext } from "../context.ts";
+import { counted, lastKnown, unlessUnreachable } from "../last-known.ts";
+import { byTrouble, countByStatus, firstOf, statusSign } from "../../inventory/status-words.ts";
+import { timeField } from "../vm/vm-card.ts";
 
-const mostRows = 50;
+const maxRows = 50;
 
 export const show = defineCommand({
   kind: "read",
   name: "project show",
+  aliases: ["status", "describe", "info", "get"],
   summary: "Show a project and its VMs",
   example: "/project show payments",
   class: "read",
   args: z.object({ project: target("project").describe("the project to show") }),
-  async answer({ project: words }, { compute, inventory, resolve, now }) {
+  async answer({ project: words }, { compute, inventory, resolve, now }: ReadContext) {
     const found = await resolve("project", words);
-    const project = await unlessAway(compute.projects.get(found.id));
-    const read = project?.type === "TEE_VM" ? await unlessAway(compute.projects.vms(found.id)) : [];
-    if (!project || !read) {
-      const known = await inventory.findProject(found.id);
+    const project = await unlessUnreachable(compute.projects.get(found.id));
+    const vms =
+      project?.type === "TEE_VM" ? await unlessUnreachable(compute.projects.vms(found.id)) : [];
+    if (!project || !vms) {
+      const known = await inventory.findProject(found.id, { onlyKnown: true });
       if (!("found" in known))
-        throw new UserError(`The service can't be reached, and I know nothing of ${found.name}.`);
+        throw new UserError(
+          `The compute service is unreachable, and Gatehouse has no record of ${found.name}.`,
+        );
       const all = await inventory.vms({ projectId: found.id });
       return lastKnown({ ...known.found, vms: all }, await inventory.state(), now());
     }
-    const vms = read;
     await inventory.note({ project });
     const { block, shown } = shownTable(
-      ["name", "status", "cpu", "memory", "IP address"],
-      firstOf(vms, mostRows, byTrouble).map((vm) => [
+      ["Name", "Status", "CPU", "Memory", "IP address"],
+      firstOf(vms, maxRows, byTrouble).map((vm) => [
         vm.name,
         `${statusSign(vm.status)} ${vm.status}`,
         String(vm.specs?.cpu ?? ""),
@@ -46,30 +50,23 @@ export const show = defineCommand({
       section(head),
       fields([
         ["Type", md`${plain(project.type)}`],
-        ["Region", md`${plain(project.region ?? "not told")}`],
-        project.createdAt
-          ? ["Created", md`${project.createdAt.slice(0, 16).replace("T", " ")} UTC`]
-          : undefined,
-        project.updatedAt
-          ? ["Changed", md`${project.updatedAt.slice(0, 16).replace("T", " ")} UTC`]
-          : undefined,
+        ["Region", md`${plain(project.region ?? "not reported")}`],
+        timeField("Created", project.createdAt),
+        timeField("Changed", project.updatedAt),
       ]),
       ...(vms.length > 0
-        ? [
-            section(md`*${vms.length} ${vms.length === 1 ? "VM" : "VMs"}*: ${countByStatus(vms)}`),
-            block,
-          ]
+        ? [section(md`*${counted(vms.length, "VM")}*: ${countByStatus(vms)}`), block]
         : [
             section(
               project.type === "TEE_VM"
                 ? md`It has no VMs.`
-                : md`A project of this type has no VMs.`,
+                : md`Projects of this type have no VMs.`,
             ),
           ]),
       context(
         vms.length > shown
-          ? md`The first ${shown} of ${vms.length} are shown; ${name(`/vm list ${plain(project.name, 60)} --status ERROR`)} narrows it. Id ${name(project.id)}`
-          : md`Id ${name(project.id)}`,
+          ? md`The first ${shown} of ${vms.length} are shown; ${name(`/vm list ${plain(project.name, 60)} --status ERROR`)} shows fewer. ID ${name(project.id)}`
+          : md`ID ${name(project.id)}`,
       ),
     );
   },

@@ -3,19 +3,12 @@ import type { Project } from "../../compute/compute.ts";
 import { lines, md, name as named } from "../../messages/text.ts";
 import { target, wholeNumber } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
-import { keepsSpecs } from "../keeps-specs.ts";
-import { notChangeable } from "./project-effects.ts";
+import { hasMoved, hasSpecs, isUnmoved, keepsSpecs, notChangeable } from "../effects.ts";
 
 const args = z
   .object({
     project: target("project").describe("the project to change"),
-    name: z
-      .string()
-      .trim()
-      .min(1)
-      .max(100, { error: "must be at most 100 characters" })
-      .optional()
-      .meta({ flagOnly: true, label: "New name" }),
+    name: z.string().trim().min(1).max(100).optional().meta({ flagOnly: true, label: "New name" }),
     cpu: wholeNumber().optional().meta({ flagOnly: true, label: "CPU" }),
     memory: wholeNumber().optional().meta({ flagOnly: true }),
   })
@@ -33,16 +26,18 @@ export const update = defineCommand({
   kind: "change",
   on: "project",
   name: "project update",
-  summary: "Rename a project or change its specs; specs may restart it",
+  summary: "Rename a project or change its specs; new specs may restart it",
   example: "/project update staging --cpu 4 --memory 16",
   class: "disrupt",
+  protect: true,
+  renames: true,
   args,
   say: { verb: "Update", doing: "Updating", done: "Updated" },
   dialog: {
     warn: ({ input }) => [
-      md`What is left empty stays as it is.`,
+      md`Empty fields stay unchanged.`,
       ...(input["cpu"] !== undefined || input["memory"] !== undefined
-        ? [md`⚠️ Changing specs may restart the project: what runs in it is interrupted.`]
+        ? [md`⚠️ New specs may restart the project: what runs in it is interrupted.`]
         : []),
     ],
   },
@@ -54,9 +49,7 @@ export const update = defineCommand({
     untouched: (now, before, given) =>
       now !== undefined &&
       now.name === before?.name &&
-      (hidesSpecs(now)
-        ? now.updatedAt !== undefined && now.updatedAt === before.updatedAt
-        : keepsSpecs(now.specs, before.specs, given)),
+      (hidesSpecs(now) ? isUnmoved(now, before) : keepsSpecs(now.specs, before.specs, given)),
     again: "once",
   },
   perform: (project, { name, cpu, memory }, { compute }) =>
@@ -74,36 +67,26 @@ export const update = defineCommand({
   tell: (before, after, given) =>
     lines(
       before && after && before.name !== after.name
-        ? md`${named(before.name)} is called ${named(after.name)} now.`
+        ? md`${named(before.name)} is now called ${named(after.name)}.`
         : undefined,
       (given.cpu !== undefined || given.memory !== undefined) && after && hidesSpecs(after)
-        ? md`The service doesn't show a project's specs: that it was updated is all that can be read.`
+        ? md`The compute service doesn't return a project's specs: only that it was updated can be read.`
         : undefined,
     ),
 });
 
-type Given = { name?: string | undefined; cpu?: number | undefined; memory?: number | undefined };
+type Given = Omit<z.output<typeof args>, "project">;
 
 function hidesSpecs({ specs }: Project): boolean {
   return specs?.cpu === undefined && specs?.memory === undefined;
 }
 
-/**
- * The document doesn't say that records show specs. Where they are hidden, `updated_at`, which it does list, is the mark:
- * it moved since the send, and the name is as asked for.
- */
+/** The API isn't documented to return specs. Without them, a changed `updated_at` and the requested name are the proof. */
 function tookHiddenSpecs(now: Project, before: Project | undefined, given: Given): boolean {
   const isNamed = given.name === undefined || now.name === given.name;
-  const hasMoved =
-    now.updatedAt !== undefined &&
-    before?.updatedAt !== undefined &&
-    now.updatedAt !== before.updatedAt;
-  return hidesSpecs(now) && isNamed && hasMoved;
+  return hidesSpecs(now) && isNamed && hasMoved(now, before);
 }
 
-/** Whether the project shows what was asked for. */
-function hasFields(project: Project, given: Given): boolean {
-  if (given.name !== undefined && project.name !== given.name) return false;
-  if (given.cpu !== undefined && project.specs?.cpu !== given.cpu) return false;
-  return given.memory === undefined || project.specs?.memory === given.memory;
+function hasFields(project: Project, { name, cpu, memory }: Given): boolean {
+  return (name === undefined || project.name === name) && hasSpecs(project, { cpu, memory });
 }

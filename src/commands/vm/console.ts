@@ -1,51 +1,79 @@
 import { randomBytes } from "node:crypto";
 import * as z from "zod";
-import { attest } from "../../attestation/attest.ts";
-import { pinsFor } from "../../attestation/pins.ts";
+import { attest, pinsFor } from "../../attestation/appraise.ts";
 import { UserError } from "../../errors.ts";
 import { buttons, context, message, section } from "../../messages/message.ts";
 import { md, name } from "../../messages/text.ts";
-import { flagOnly, target } from "../../registry/arguments.ts";
+import { lists } from "../../policy/access.ts";
+import { target } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
+import type { ReadContext } from "../context.ts";
+import { namesOf } from "./attest.ts";
 
-/** How long the button may be pressed (ms). Later the measurement, or who may, could be another. */
+/** How long the button works (ms): later the measurement or the policy could differ. */
 const offeredForMs = 60_000;
 
-export const console = defineCommand({
-  kind: "read",
+const words = {
   name: "vm console",
-  summary: "Open a console on a VM, for you alone",
+  aliases: ["ssh"],
+  suggestFor: { logs: "the compute service returns none", log: "the compute service returns none" },
+  summary: "Open a console on a VM, only for you",
   example: "/vm console web-1",
   class: "secret",
   args: z.object({
     vm: target("vm").describe("the VM to open it on"),
-    insist: flagOnly(z.string().min(3).max(300).optional()).meta({
+    insist: z.string().min(3).max(300).optional().meta({
       flagOnly: true,
-      description:
-        "for administrators: why it must be opened although the measurement doesn't match",
+      description: "for administrators: why to open it although the measurement doesn't match",
     }),
   }),
-  async answer({ vm: words, insist }, { compute, pins, resolve, control, now, person }) {
-    const vm = await resolve("vm", words);
-    const names = [vm.name, vm.id, `${vm.projectName ?? vm.projectId}/${vm.name}`];
-    const allowed = pinsFor(pins, names);
+} as const;
+
+const asRequest = defineCommand({
+  ...words,
+  kind: "change",
+  on: "vm",
+  protect: false,
+  attestAfter: false,
+  say: { verb: "Console", doing: "Opening a console on", done: "Opened a console on" },
+  // Only the answer tells: after a lost one, a person does
+  effect: { wanted: () => false, again: "never" },
+  perform: () => Promise.reject(new Error("a console is opened by its requester, not by a worker")),
+});
+
+export const console = defineCommand({
+  ...words,
+  kind: "read",
+  asRequest,
+  async answer(
+    { vm: called, insist },
+    { compute, policy, ourTeamId, resolve, now, person, approved }: ReadContext,
+  ) {
+    const vm = await resolve("vm", called);
+    const allowed = pinsFor(policy.attestation.pins, namesOf(vm));
     const { appraisal } = await attest(vm.id, { compute, pins: allowed, now });
     const isDrifted = allowed.length > 0 && appraisal.measurement.matchesPin !== true;
     if (isDrifted && insist === undefined) {
       throw new UserError(
-        `No console on ${vm.name}: its measurement doesn't match its pin, so what answers there may not be what you think.`,
-        `\`/vm attest ${vm.name}\` shows the difference. An administrator may insist: \`/vm console ${vm.name} --insist "why"\`.`,
+        `No console on ${vm.name}: its measurement doesn't match its pin, so it may not run what you expect.`,
+        `\`/vm attest ${vm.name}\` shows the difference. An administrator can insist: \`/vm console ${vm.name} --insist "why"\`.`,
       );
     }
-    if (isDrifted) control.mustAdminister();
+    if (isDrifted && !lists(policy, person, ourTeamId).includes("administer")) {
+      throw new UserError(
+        "Only an administrator can insist.",
+        "They are listed under `access.administer` in gatehouse.yml.",
+      );
+    }
     const value = JSON.stringify({
       vm: vm.id,
       for: person.id,
       until: now() + offeredForMs,
       once: randomBytes(9).toString("base64url"),
+      ...(approved === undefined ? {} : { request: approved }),
       ...(isDrifted ? { insist } : {}),
     });
-    const text = md`A console on ${name(vm.name)} gives whoever holds its address the machine. It is shown to you alone, once, for a short time, and the channel is told that you opened it.`;
+    const text = md`Anyone with the address of a console on ${name(vm.name)} controls the VM. It is shown only to you, once, for a short time, and the channel is told that you opened it.`;
     return message(
       `Open a console on ${vm.name}?`,
       section(text),

@@ -1,43 +1,73 @@
 import * as z from "zod";
 import type { KnownVm } from "../../inventory/inventory.ts";
-import { csv } from "../../messages/csv.ts";
-import { buttons, context, message, readable, section } from "../../messages/message.ts";
-import { lines, md, name, plain } from "../../messages/text.ts";
-import { flagOnly, target, wholeNumber } from "../../registry/arguments.ts";
+import { csv, lines, md, name, plain } from "../../messages/text.ts";
+import {
+  buttons,
+  context,
+  message,
+  readable,
+  section,
+  sentence,
+  shownTable,
+} from "../../messages/message.ts";
+import { target, wholeNumber } from "../../registry/arguments.ts";
 import { type Answer, defineCommand } from "../../registry/define.ts";
-import { inventoryAge } from "../inventory-age.ts";
-import { shownTable } from "../shown-table.ts";
-import { countByStatus, firstOf, statusSign } from "../status-words.ts";
-import { type VmOrder, vmOrders } from "../vm-order.ts";
+import type { ReadContext } from "../context.ts";
+import { counted, inventoryAge } from "../last-known.ts";
+import { countByStatus, firstOf, statusSign, byTrouble } from "../../inventory/status-words.ts";
 
-const mostRows = 50;
+const maxRows = 50;
+
+type Order = (a: KnownVm, b: KnownVm) => number;
+
+const compare = <T extends string | number>(a: T, b: T): number => (a < b ? -1 : a > b ? 1 : 0);
+
+/** Equals are ordered by name, so that pages never overlap. */
+const then =
+  (first: Order): Order =>
+  (a, b) =>
+    first(a, b) || compare(a.name, b.name) || compare(a.id, b.id);
+
+/** The largest or newest first, unknown values last. */
+export const vmOrders = {
+  trouble: then(byTrouble),
+  name: then(() => 0),
+  project: then((a, b) => compare(a.projectName, b.projectName)),
+  cpu: then((a, b) => compare(b.specs?.cpu ?? 0, a.specs?.cpu ?? 0)),
+  memory: then((a, b) => compare(b.specs?.memory ?? 0, a.specs?.memory ?? 0)),
+  newest: then((a, b) => compare(b.createdAt ?? "", a.createdAt ?? "")),
+} satisfies Record<string, Order>;
+
+type VmOrder = keyof typeof vmOrders;
 
 export const list = defineCommand({
   kind: "read",
   name: "vm list",
-  summary: "List VMs, those in trouble first",
+  aliases: ["ls"],
+  everyday: true,
+  summary: "List VMs, problems first",
   example: "/vm list payments --status RUNNING",
   class: "read",
   args: z.object({
     project: target("project").optional().describe("only the VMs of this project"),
-    status: flagOnly(z.string().max(40).optional().describe("only VMs in this status")),
-    sort: flagOnly(
-      z
-        .enum(Object.keys(vmOrders) as VmOrder[])
-        .optional()
-        .describe("the largest or newest first; by default those in trouble"),
-    ),
-    page: wholeNumber(10_000).optional().meta({ flagOnly: true, description: "which page of 50" }),
-    csv: z
-      .boolean()
+    status: z
+      .string()
+      .max(40)
       .optional()
-      .meta({ flagOnly: true, description: "send me all of them as a file" }),
+      .meta({ flagOnly: true, description: "only VMs in this status" }),
+    sort: z
+      .enum(Object.keys(vmOrders) as VmOrder[])
+      .optional()
+      .meta({ flagOnly: true, description: "the largest or newest first; by default problems" }),
+    page: wholeNumber(10_000).optional().meta({ flagOnly: true, description: "which page of 50" }),
+    csv: z.boolean().optional().meta({ flagOnly: true, description: "send all of them as a file" }),
   }),
   async answer(
     { project, status, sort = "trouble", page = 1, csv: asFile },
-    { inventory, resolve, now },
+    { inventory, resolve, now }: ReadContext,
   ) {
     const within = project === undefined ? undefined : await resolve("project", project);
+    await inventory.upToDate();
     const all = await inventory.vms(within ? { projectId: within.id } : {});
     const wanted = status?.toUpperCase();
     const vms = wanted === undefined ? all : all.filter((vm) => vm.status.toUpperCase() === wanted);
@@ -49,20 +79,21 @@ export const list = defineCommand({
       const nothing = md`No VMs${where}${only}. ${way}`;
       return message(readable(nothing), section(nothing), context(age));
     }
-    const pages = Math.ceil(vms.length / mostRows);
+    const pages = Math.ceil(vms.length / maxRows);
     if (page > pages) {
-      const none = md`There ${pages === 1 ? "is one page" : `are ${pages} pages`}. ${name("/vm list --page 1")} shows the first.`;
-      return message(readable(none), section(none));
+      return sentence(
+        md`There ${pages === 1 ? "is one page" : `are ${pages} pages`}. ${name("/vm list --page 1")} shows the first.`,
+      );
     }
     if (asFile) return asCsv(vms, sort);
-    const from = (page - 1) * mostRows;
+    const from = (page - 1) * maxRows;
     const { block, shown } = shownTable(
       columns,
-      firstOf(vms, page * mostRows, vmOrders[sort])
+      firstOf(vms, page * maxRows, vmOrders[sort])
         .slice(from)
         .map(row),
     );
-    const head = md`*${vms.length} ${vms.length === 1 ? "VM" : "VMs"}*${where}${only}: ${countByStatus(vms)}`;
+    const head = md`*${counted(vms.length, "VM")}*${where}${only}: ${countByStatus(vms)}`;
     return message(
       readable(head),
       section(head),
@@ -70,7 +101,7 @@ export const list = defineCommand({
       context(
         lines(
           vms.length > shown &&
-            md`${from + 1} to ${from + shown} of ${vms.length} are shown. ${name("/vm list <project>")} or ${name("--status ERROR")} narrows it${page < pages ? md`, ${name(`--page ${page + 1}`)} goes on` : ""}.`,
+            md`${from + 1} to ${from + shown} of ${vms.length} are shown. ${name("/vm list <project>")} or ${name("--status ERROR")} shows fewer${page < pages ? md`, ${name(`--page ${page + 1}`)} the next` : ""}.`,
           age,
         ),
       ),
@@ -79,7 +110,7 @@ export const list = defineCommand({
             {
               label: "All as a file",
               action: "run:vm.list:csv",
-              value: csvValue({ project, status, sort }),
+              value: JSON.stringify({ csv: true, project, status, sort }),
             },
           ])
         : undefined,
@@ -87,32 +118,20 @@ export const list = defineCommand({
   },
 });
 
-const columns = ["name", "status", "project", "region", "cpu", "memory"];
-
-/** What is undefined isn't said. */
-function csvValue(asked: {
-  project: string | undefined;
-  status: string | undefined;
-  sort: VmOrder;
-}): string {
-  return JSON.stringify({ csv: true, ...asked });
-}
+const columns = ["Name", "Status", "Project", "Region", "CPU", "Memory"];
 
 /** A file can't be ephemeral, so it comes as a direct message. */
 function asCsv(vms: readonly KnownVm[], sort: VmOrder): Answer {
-  const text = md`All ${vms.length} VMs come as a file in your direct messages.`;
+  const text = md`All ${vms.length} VMs are in a file in your direct messages.`;
   const rows = [...vms].toSorted(vmOrders[sort]).map((vm) => [...row(vm), vm.id]);
-  const content = csv([[...columns, "id"], ...rows]);
-  return {
-    message: message(readable(text), section(text)),
-    file: { name: "vms.csv", title: "VMs", content },
-  };
+  const content = csv([[...columns, "id"].map((column) => column.toLowerCase()), ...rows]);
+  return { message: sentence(text), file: { name: "vms.csv", title: "VMs", content } };
 }
 
 function wayOut(projectName: string | undefined) {
   return projectName === undefined
     ? md`${name("/project list")} shows the projects; those of type TEE_VM have VMs.`
-    : md`${name("/vm list")} shows those of all projects.`;
+    : md`${name("/vm list")} shows the VMs of all projects.`;
 }
 
 function row(vm: KnownVm): string[] {

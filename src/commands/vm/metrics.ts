@@ -1,28 +1,31 @@
 import * as z from "zod";
-import { altText, chartOf, shortNumber } from "../../charts/usage.ts";
+import { altText, chartOf, shortNumber } from "../../charts/chart.ts";
 import { message, readable, section } from "../../messages/message.ts";
 import { md, name } from "../../messages/text.ts";
 import { target } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
+import type { ReadContext } from "../context.ts";
 
 export const metrics = defineCommand({
   kind: "read",
   name: "vm metrics",
+  aliases: ["stats", "usage"],
+  everyday: true,
   summary: "Show CPU, memory and disk use of a VM as a chart",
   example: "/vm metrics web-1 1h",
   class: "read",
-  // An uploaded picture can't be ephemeral
+  // An uploaded image can't be ephemeral
   audience: "channel",
   args: z.object({
-    vm: target("vm").describe("the VM to look at"),
+    vm: target("vm").describe("the VM to measure"),
     period: z
       .string()
       .min(1)
       .max(40, { error: "must be at most 40 characters" })
       .default("1h")
-      .describe("how far back, in the words of the service: 1h"),
+      .describe("how far back, as the compute service takes it: 1h"),
   }),
-  async answer({ vm: words, period }, context) {
+  async answer({ vm: words, period }, context: ReadContext) {
     const vm = await context.resolve("vm", words);
     const usage = await context.compute.vms.metrics(vm.id, period);
     const disk =

@@ -1,19 +1,21 @@
 import * as z from "zod";
-import { isSettledVmStatus } from "../../compute/settle.ts";
-import { md } from "../../messages/text.ts";
+import { isSettledVmStatus, type Specs } from "../../compute/compute.ts";
+import { type Markdown, md } from "../../messages/text.ts";
 import { targets, wholeNumber } from "../../registry/arguments.ts";
-import { defineCommand } from "../../registry/define.ts";
+import { defineCommand, type DialogFacts } from "../../registry/define.ts";
 import { rollingArgs } from "../../registry/rolling.ts";
-import { keepsSpecs } from "../keeps-specs.ts";
-import { hasSpecs, onlyIn } from "./vm-effects.ts";
+import { keepsSpecs, hasSpecs, onlyIn } from "../effects.ts";
 
 export const resize = defineCommand({
   kind: "change",
   on: "vm",
   name: "vm resize",
-  summary: "Give a VM other CPU and memory; it restarts",
+  aliases: ["scale"],
+  summary: "Change a VM's CPU and memory; it restarts",
   example: "/vm resize web-1 --cpu 4 --memory 8",
   class: "disrupt",
+  protect: true,
+  attestAfter: true,
   args: z.object({
     vms: targets("vm").describe("the VMs to resize"),
     cpu: wholeNumber().meta({ flagOnly: true, label: "CPU" }),
@@ -23,16 +25,20 @@ export const resize = defineCommand({
   say: { verb: "Resize", doing: "Resizing", done: "Resized" },
   offeredIn: ["RUNNING", "STOPPED"],
   dialog: {
-    warn: ({ seen, input }) => {
-      const now = seen && "projectId" in seen ? seen.specs : undefined;
+    fill: (what) => written(specsNow(what)),
+    warn: (what) => {
+      const now = specsNow(what);
+      const { cpu, memory } = what.input;
       return [
-        md`CPU ${step(now?.cpu, input["cpu"])}, memory ${step(now?.memory, input["memory"])} (as the service counts them).`,
+        md`CPU ${step(now?.cpu, cpu)}, memory ${step(now?.memory, memory)} (in the compute service's units).`,
+        ...doubt("CPU", now?.cpu, cpu),
+        ...doubt("memory", now?.memory, memory),
         md`⚠️ Resizing restarts the VM: what runs on it is interrupted.`,
       ];
     },
   },
   effect: {
-    // Not while it is on its way there, nor when it got there and failed
+    // Neither in transition nor after a failure
     already: (vm, args) => ["RUNNING", "STOPPED"].includes(vm.status) && hasSpecs(vm, args),
     notNow: (vm) =>
       onlyIn(vm, ["RUNNING", "STOPPED"], {
@@ -51,8 +57,27 @@ export const resize = defineCommand({
     md`CPU ${before?.specs?.cpu ?? "?"} → ${after?.specs?.cpu ?? "?"}, memory ${before?.specs?.memory ?? "?"} → ${after?.specs?.memory ?? "?"}.`,
 });
 
-/** `4 → 8`, or only what stands as long as nothing else was given. */
+function specsNow({ seen }: Pick<DialogFacts, "seen">): Specs | undefined {
+  return seen && "projectId" in seen ? seen.specs : undefined;
+}
+
+function written({ cpu, memory }: Specs = {}): Record<string, string> {
+  return {
+    ...(cpu === undefined ? {} : { cpu: String(cpu) }),
+    ...(memory === undefined ? {} : { memory: String(memory) }),
+  };
+}
+
+/** A number that is ten times today's or more, or a tenth or less, is rather a slip. */
+function doubt(what: string, now: number | undefined, wanted: unknown): Markdown[] {
+  const times = Number(wanted) / (now || Number.NaN);
+  if (!(times >= 10 || (times > 0 && times <= 0.1))) return [];
+  const factor = times >= 1 ? `${Math.round(times)} times` : `1/${Math.round(1 / times)} of`;
+  return [md`⚠️ *Is ${what} ${wanted} right?* It is ${factor} today's.`];
+}
+
+/** `4 → 8`, or only the current value. */
 function step(now: number | undefined, wanted: unknown): string {
-  const stands = String(now ?? "not told");
-  return typeof wanted === "string" && wanted !== "" ? `${stands} → ${wanted}` : stands;
+  const current = String(now ?? "not reported");
+  return typeof wanted === "string" && wanted !== "" ? `${current} → ${wanted}` : current;
 }

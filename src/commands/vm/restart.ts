@@ -2,15 +2,19 @@ import * as z from "zod";
 import { targets } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
 import { rollingArgs } from "../../registry/rolling.ts";
-import { hasMoved, isUnmoved, onlyIn } from "./vm-effects.ts";
+import { hasMoved, isUnmoved, onlyIn } from "../effects.ts";
 
 export const restart = defineCommand({
   kind: "change",
   on: "vm",
   name: "vm restart",
+  aliases: ["reboot"],
+  everyday: true,
   summary: "Restart a running VM",
   example: "/vm restart web-1",
   class: "disrupt",
+  protect: false,
+  attestAfter: true,
   args: z.object({ vms: targets("vm").describe("the VMs to restart"), ...rollingArgs }),
   say: { verb: "Restart", doing: "Restarting", done: "Restarted" },
   offeredIn: ["RUNNING", "ERROR"],
@@ -21,7 +25,7 @@ export const restart = defineCommand({
         hint: `\`/vm start ${vm.name}\` starts it.`,
       }),
     wanted: (now) => now?.status === "RUNNING",
-    // It ends as it began, so only what was seen in between proves it
+    // It ends as it began, so only a transition proves it
     needsMark: true,
     mark: (now, before) => now?.status === "REBOOTING" || hasMoved(now, before),
     untouched: (now, before) => isUnmoved(now, before),

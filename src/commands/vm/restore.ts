@@ -1,27 +1,35 @@
 import * as z from "zod";
 import { md, name } from "../../messages/text.ts";
-import { flagOnly, target } from "../../registry/arguments.ts";
+import { target } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
-import { onlyIn } from "./vm-effects.ts";
+import { onlyIn } from "../effects.ts";
+import { counted } from "../last-known.ts";
 
 export const restore = defineCommand({
   kind: "change",
   on: "vm",
   name: "vm restore",
-  summary: "Put a VM back to a snapshot; its data since then is lost",
+  aliases: ["rollback"],
+  summary: "Restore a VM from a snapshot; later data is lost",
   example: "/vm restore db-1 snap-42",
   class: "destroy",
+  protect: true,
+  attestAfter: true,
+  snapshot: "restores",
   args: z.object({
-    vm: target("vm").describe("the VM to put back"),
+    vm: target("vm").describe("the VM to restore"),
     snapshot: z
       .string()
       .regex(/^[A-Za-z0-9._:-]{1,75}$/, {
-        error: "must be a snapshot's id, as /vm snapshots shows it",
+        error: "must be a snapshot's ID, as /vm snapshots shows it",
       })
-      .meta({ picker: "snapshot", description: "its id; names without an id can't be restored" }),
-    noSafety: flagOnly(z.boolean().optional()).meta({
+      .meta({
+        picker: "snapshot",
+        description: "its ID; a snapshot without one can't be restored",
+      }),
+    noSafety: z.boolean().optional().meta({
       flagOnly: true,
-      label: "Way back",
+      label: "Safety snapshot",
       description: "Don't take a safety snapshot first (then there is no Undo)",
     }),
   }),
@@ -33,13 +41,13 @@ export const restore = defineCommand({
       ...(foreignSnapshotOf === undefined
         ? []
         : [
-            md`🚨 I know this snapshot as one of ${name(foreignSnapshotOf)}, another VM. The service doesn't say what it would do.`,
+            md`🚨 This is a snapshot of ${name(foreignSnapshotOf)}, another VM. What the compute service would do with it is unknown.`,
           ]),
-      md`⚠️ All data of ${name(vm.name)} is replaced by the snapshot's. What was written since is lost.`,
+      md`⚠️ All data of ${name(vm.name)} is replaced with the snapshot's. Later data is lost.`,
       snapshots.length === 0
-        ? md`I know no snapshot of it. An id that you have from elsewhere can be typed; I can't tell whether it is of this VM.`
-        : md`I know ${snapshots.length} ${snapshots.length === 1 ? "snapshot" : "snapshots"} of it.`,
-      md`A safety snapshot is taken right before, unless you refuse it: it is the way back.`,
+        ? md`Gatehouse knows no snapshot of it. You can type an ID from elsewhere, but Gatehouse can't check that it is of this VM.`
+        : md`Gatehouse knows ${counted(snapshots.length, "snapshot")} of it.`,
+      md`A safety snapshot is taken right before, unless you turn it off; Undo restores that snapshot.`,
     ],
   },
   effect: {
@@ -49,7 +57,7 @@ export const restore = defineCommand({
       }),
     wanted: (now) => now?.status === "RUNNING" || now?.status === "STOPPED",
     needsMark: true,
-    // A time of change that moved proves nothing: the safety snapshot right before may have moved it
+    // A newer timestamp proves nothing: the safety snapshot may have caused it
     mark: (now, before) =>
       (now?.status === "REBOOTING" || now?.status === "CREATING") && now.status !== before?.status,
     again: "never",

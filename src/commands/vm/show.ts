@@ -2,30 +2,36 @@ import * as z from "zod";
 import { UserError } from "../../errors.ts";
 import { target } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
-import { lastKnown, unlessAway } from "../last-known.ts";
+import { recentRequests } from "../../requests/recent-requests.ts";
+import type { ReadContext } from "../context.ts";
+import { lastKnown, unlessUnreachable } from "../last-known.ts";
 import { vmCard } from "./vm-card.ts";
 
 export const show = defineCommand({
   kind: "read",
   name: "vm show",
-  summary: "Show a VM, with buttons for what can be done",
+  aliases: ["status", "describe", "info", "get"],
+  everyday: true,
+  summary: "Show a VM, with buttons for what you can do",
   example: "/vm show web-1",
   class: "read",
   args: z.object({ vm: target("vm").describe("the VM to show") }),
   async answer(
     { vm: words },
-    { compute, inventory, resolve, recentRequests, commands, mayRun, now },
+    { compute, inventory, resolve, journal, commands, mayRun, now }: ReadContext,
   ) {
     const found = await resolve("vm", words);
     const [vm, open] = await Promise.all([
-      unlessAway(compute.vms.get(found.id)),
-      // While Redis is away it can't be told what is under way: the rest can
-      recentRequests({ targetId: found.id, open: true, most: 3 }).catch(() => []),
+      unlessUnreachable(compute.vms.get(found.id)),
+      // Without Redis the card lacks only the running requests
+      recentRequests({ targetId: found.id, open: true, most: 3 }, journal).catch(() => []),
     ]);
     if (!vm) {
-      const known = await inventory.findVm(found.id);
+      const known = await inventory.findVm(found.id, { onlyKnown: true });
       if ("found" in known) return lastKnown(known.found, await inventory.state(), now());
-      throw new UserError(`The service can't be reached, and I know nothing of ${found.name}.`);
+      throw new UserError(
+        `The compute service is unreachable, and Gatehouse has no record of ${found.name}.`,
+      );
     }
     await inventory.note({ vm });
     return vmCard({

@@ -3,7 +3,7 @@ import { md, name as code } from "../../messages/text.ts";
 import { targetOrSeveral } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
 import { rollingArgs } from "../../registry/rolling.ts";
-import { unknownStatus } from "./vm-effects.ts";
+import { unknownStatus } from "../effects.ts";
 
 export const snapshot = defineCommand({
   kind: "change",
@@ -12,29 +12,32 @@ export const snapshot = defineCommand({
   summary: "Take a snapshot of a VM",
   example: "/vm snapshot db-1 before-upgrade",
   class: "change",
+  protect: false,
+  attestAfter: false,
+  snapshot: "takes",
   args: z.object({
-    vm: targetOrSeveral("vm").describe("the VM to take it of; several with commas, or a glob"),
+    vm: targetOrSeveral("vm").describe("the VM; several with commas or as a glob"),
     name: z
       .string()
       .min(1)
-      .max(100, { error: "must be at most 100 characters" })
+      .max(100)
       .optional()
-      .describe("what to call it; by default the VM's name and the time"),
+      .describe("its name; by default the VM's name and the time"),
     ...rollingArgs,
   }),
   say: { verb: "Snapshot", doing: "Taking a snapshot of", done: "Took a snapshot of" },
   offeredIn: ["RUNNING", "STOPPED"],
   effect: {
     notNow: (vm) => unknownStatus(vm),
-    // The service can't list snapshots: its answer is all there will ever be
+    // The compute service can't list snapshots: its answer is the only proof
     provenBy: () => true,
     wanted: () => false,
     again: "never",
   },
   tell: (_before, _after, { name }, { snapshotId }) =>
     snapshotId === undefined
-      ? md`The service accepted it but gave no id, so it can't be confirmed, and it can't be restored by its name${name === undefined ? "" : ` ${name}`}.`
-      : md`Its id is ${code(snapshotId)}.`,
+      ? md`The compute service accepted it but returned no ID, so it can't be confirmed, and it can't be restored by its name${name === undefined ? "" : ` ${name}`}.`
+      : md`Its ID is ${code(snapshotId)}.`,
   fillIn: (input, vm, at) => ({ ...input, name: input["name"] ?? defaultName(vm.name, at) }),
   perform: (vm, { name }, { compute }) =>
     compute.vms.snapshot(vm.id, name ?? defaultName(vm.name, new Date())),

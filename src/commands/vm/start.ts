@@ -2,15 +2,18 @@ import * as z from "zod";
 import { targets } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
 import { rollingArgs } from "../../registry/rolling.ts";
-import { onlyIn } from "./vm-effects.ts";
+import { onlyIn } from "../effects.ts";
 
 export const start = defineCommand({
   kind: "change",
   on: "vm",
   name: "vm start",
+  aliases: ["boot"],
   summary: "Start a stopped VM",
   example: "/vm start gpu-1",
   class: "change",
+  protect: false,
+  attestAfter: true,
   args: z.object({ vms: targets("vm").describe("the VMs to start"), ...rollingArgs }),
   say: { verb: "Start", doing: "Starting", done: "Started" },
   offeredIn: ["STOPPED"],

@@ -2,15 +2,22 @@ import * as z from "zod";
 import { targets } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
 import { rollingArgs } from "../../registry/rolling.ts";
-import { onlyIn } from "./vm-effects.ts";
+import { onlyIn } from "../effects.ts";
+
+/** The compute service has no call for it. */
+const lost = "a VM is deleted only with its project";
 
 export const stop = defineCommand({
   kind: "change",
   on: "vm",
   name: "vm stop",
+  aliases: ["shutdown", "halt"],
+  suggestFor: { delete: lost, remove: lost, rm: lost },
   summary: "Stop a running VM",
   example: "/vm stop web-1",
   class: "disrupt",
+  protect: true,
+  attestAfter: false,
   args: z.object({ vms: targets("vm").describe("the VMs to stop"), ...rollingArgs }),
   say: { verb: "Stop", doing: "Stopping", done: "Stopped" },
   offeredIn: ["RUNNING"],
@@ -19,7 +26,7 @@ export const stop = defineCommand({
     notNow: (vm) =>
       onlyIn(vm, ["RUNNING", "STOPPED"], {
         text: `${vm.name} is ${vm.status}, and only a running VM can be stopped.`,
-        hint: `\`/vm restart ${vm.name}\` may bring it back.`,
+        hint: `\`/vm restart ${vm.name}\` may recover it.`,
       }),
     wanted: (now) => now?.status === "STOPPED",
     untouched: (now, before) => now !== undefined && now.status === before?.status,

@@ -10,15 +10,17 @@ import {
   section,
 } from "../../messages/message.ts";
 import { duration, type Markdown, md, name, plain } from "../../messages/text.ts";
-import type { ChangeCommand, Command, RequestSummary } from "../../registry/define.ts";
-import { stateWords } from "../state-words.ts";
-import { statusSign } from "../status-words.ts";
+import { type Command, dottedName, type VmCommand } from "../../registry/define.ts";
+import { targetArgument } from "../../registry/arguments.ts";
+import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
+import { statusSign } from "../../inventory/status-words.ts";
+import { specsWords } from "../last-known.ts";
 
-/** One VM at a glance, with buttons for what its state allows and this person may do. */
+/** One VM, with buttons for what its status allows and this person may do. */
 export function vmCard(card: {
   vm: Vm;
   projectName: string;
-  open: readonly RequestSummary[];
+  open: readonly StoredRequest[];
   commands: readonly Command[];
   mayRun: (command: Command) => boolean;
   now: number;
@@ -33,37 +35,37 @@ export function vmCard(card: {
     section(md`${statusSign(vm.status)} *${called}* is *${status}*`),
     fields([
       ["Project", md`${projectName}`],
-      ["Region", md`${plain(vm.region ?? "not told")}`],
-      [
-        "CPU · memory · disk",
-        md`${[vm.specs?.cpu, vm.specs?.memory, vm.specs?.disk].map((n) => n ?? "?").join(" · ")}`,
-      ],
+      ["Region", md`${plain(vm.region ?? "not reported")}`],
+      ["CPU · memory · disk", md`${specsWords(vm.specs)}`],
       ["IP address", vm.ipAddress ? name(vm.ipAddress) : md`none`],
       ["Attestation", attestationWords(vm)],
-      vm.createdAt
-        ? ["Created", md`${vm.createdAt.slice(0, 16).replace("T", " ")} UTC`]
-        : undefined,
+      timeField("Created", vm.createdAt),
     ]),
     ...(measurement ? [section(md`Measurement ${name(measurement)}`)] : []),
     ...open.slice(0, 3).map((request) => context(runningWords(request, now))),
-    context(md`Id ${name(vm.id)}`),
+    context(md`ID ${name(vm.id)}`),
     buttons(cardButtons(card)),
   );
 }
 
+/** A field of a card for an ISO 8601 time, if there is one. */
+export function timeField(label: string, time: string | undefined) {
+  return time ? ([label, md`${time.slice(0, 16).replace("T", " ")} UTC`] as const) : undefined;
+}
+
 function attestationWords({ attestation }: Vm): Markdown {
-  if (attestation?.enabled === undefined) return md`not told`;
+  if (attestation?.enabled === undefined) return md`not reported`;
   return attestation.enabled ? md`enabled` : md`not enabled`;
 }
 
-function runningWords(request: RequestSummary, now: number): Markdown {
-  return md`⏳ ${request.command} (${stateWords(request.state)}), for ${duration(Math.max(1000, now - request.createdAt))} (${name(request.id)})`;
+function runningWords({ record, state }: StoredRequest, now: number): Markdown {
+  return md`⏳ ${record.command} (${stateWords(state)}), for ${duration(Math.max(1000, now - record.createdAt))} (${name(record.id)})`;
 }
 
 function cardButtons(card: Parameters<typeof vmCard>[0]): ButtonSpec[] {
   const { vm, commands, mayRun } = card;
   const offered = commands.filter(
-    (command): command is ChangeCommand & { on: "vm" } =>
+    (command): command is VmCommand =>
       command.kind === "change" &&
       command.on === "vm" &&
       command.offeredIn?.includes(vm.status) === true &&
@@ -71,13 +73,9 @@ function cardButtons(card: Parameters<typeof vmCard>[0]): ButtonSpec[] {
   );
   const specs = offered.map((command): ButtonSpec => {
     const { verb } = command.say;
-    const key = "vms" in command.args.shape ? "vms" : "vm";
-    const value = JSON.stringify({ [key]: key === "vms" ? [vm.id] : vm.id });
-    const base: ButtonSpec = {
-      label: verb,
-      action: `run:${command.name.replaceAll(" ", ".")}`,
-      value,
-    };
+    const { key = "vm", isList } = targetArgument(command) ?? {};
+    const value = JSON.stringify({ [key]: isList ? [vm.id] : vm.id });
+    const base: ButtonSpec = { label: verb, action: `run:${dottedName(command)}`, value };
     if (command.class !== "disrupt" || command.dialog) return base;
     return {
       ...base,

@@ -8,7 +8,7 @@ const vmId = "vm-payments-web-2";
 afterAll(() => closeCharts());
 
 /** Types, and waits for the newest message with these words. */
-async function asks(world: TestWorld, text: string, words: RegExp) {
+async function interactions(world: TestWorld, text: string, words: RegExp) {
   await world.vera.types("ops", text);
   return hears(world.vera, "ops", words);
 }
@@ -16,7 +16,11 @@ async function asks(world: TestWorld, text: string, words: RegExp) {
 describe("/vm metrics", () => {
   it("answers everybody with a picture and the same in words", async () => {
     await using world = await startWorld();
-    const shown = await asks(world, "/vm metrics web-2", /CPU and memory of web-2, last 1h/);
+    const shown = await interactions(
+      world,
+      "/vm metrics web-2",
+      /CPU and memory of web-2, last 1h/,
+    );
     expect(shown.ephemeral).toBe(false);
     expect(shown.text).toMatch(/^CPU and memory of web-2, last 1h\. Disk: [\d.]+\. CPU: minimum/);
     expect(shown.blocks.map(({ type }) => type)).toEqual(["section", "image"]);
@@ -31,10 +35,10 @@ describe("/vm metrics", () => {
 
   it("hands any period on as it was written, and refuses only an endless one", async () => {
     await using world = await startWorld();
-    await asks(world, '/vm metrics web-2 "last full moon"', /last last full moon/);
+    await interactions(world, '/vm metrics web-2 "last full moon"', /last last full moon/);
     const asked = world.compute.calls().find(({ path }) => path.endsWith("/metrics"));
     expect(new URLSearchParams(asked?.query).get("period")).toBe("last full moon");
-    await asks(
+    await interactions(
       world,
       `/vm metrics web-2 ${"x".repeat(41)}`,
       /period must be at most 40 characters/,
@@ -43,7 +47,7 @@ describe("/vm metrics", () => {
 
   it("says it in a sentence when there are no samples", async () => {
     await using world = await startWorld();
-    const shown = await asks(
+    const shown = await interactions(
       world,
       "/vm metrics worker-1",
       /has no samples of CPU or memory for 1h/,
@@ -58,7 +62,7 @@ describe("/vm metrics", () => {
       kind: "error",
       error: "missing_scope",
     });
-    const shown = await asks(world, "/vm metrics web-2", /CPU and memory of web-2/);
+    const shown = await interactions(world, "/vm metrics web-2", /CPU and memory of web-2/);
     expect(shown.blocks.map(({ type }) => type)).toEqual(["section", "data_visualization"]);
   });
 });
@@ -66,13 +70,13 @@ describe("/vm metrics", () => {
 describe("/vm attest", () => {
   it("verifies, fails on drift, and says when it can't know", async () => {
     await using world = await startWorld();
-    const verified = await asks(world, "/vm attest web-2", /Verified: web-2/);
+    const verified = await interactions(world, "/vm attest web-2", /Verified: web-2/);
     expect(verified.ephemeral).toBe(true);
     expect(wordsOf(verified)).toContain("provider's claim");
     world.compute.edit.setMeasurement({ vm: vmId, reportOnly: true });
-    const drifted = await asks(world, "/vm attest web-2", /Failed: web-2/);
+    const drifted = await interactions(world, "/vm attest web-2", /Failed: web-2/);
     expect(wordsOf(drifted)).toMatch(/The report's measurement is not the VM's.*bytes differ/s);
-    await asks(world, "/vm attest worker-1", /Could not verify: worker-1/);
+    await interactions(world, "/vm attest worker-1", /Could not verify: worker-1/);
   });
 
   it("compares with the pins of policy", async () => {
@@ -80,15 +84,15 @@ describe("/vm attest", () => {
     await using world = await startWorld({
       policy: `${testPolicy}attestation: { pins: [{ targets: ["payments/*"], measurements: ${JSON.stringify(measurements)} }] }\n`,
     });
-    const shown = await asks(world, "/vm attest web-2", /Failed: web-2/);
-    expect(wordsOf(shown)).toMatch(/none of the pinned ones.*instead of 0000…0000/s);
+    const shown = await interactions(world, "/vm attest web-2", /Failed: web-2/);
+    expect(wordsOf(shown)).toMatch(/matches no pin.*instead of 0000…0000/s);
   });
 
   it("gives the raw report as a file to whoever presses for it", async () => {
     await using world = await startWorld();
-    await asks(world, "/vm attest web-2", /Verified: web-2/);
+    await interactions(world, "/vm attest web-2", /Verified: web-2/);
     await world.vera.presses("Raw report");
-    await hears(world.vera, "ops", /comes as a file in your direct messages/);
+    await hears(world.vera, "ops", /is a file in your direct messages/);
     const [file] = await world.slack.until(() => {
       const files = [...world.slack.workspace.files.values()].filter(
         (one) => one.shares.length > 0,

@@ -1,21 +1,30 @@
 import { Agent, request as httpRequest } from "node:http";
 import { fuzzButtonValues } from "../../fuzz/button-values.ts";
+import { fuzzEvidence } from "../../fuzz/evidence.ts";
+import { flipEvidence } from "../../fuzz/evidence-flips.ts";
 import { type Delivery, forgedDeliveries } from "../../fuzz/forged-deliveries.ts";
 import { describeFuzzed, type Fuzzed, withHands } from "../../fuzz/fuzzed.ts";
 import { fuzzParser } from "../../fuzz/parser.ts";
 import { fuzzServiceAnswers } from "../../fuzz/service-answers.ts";
 import { fuzzViewState } from "../../fuzz/view-state.ts";
-import { expected, fresh, judged, onStage, type Outcome, type Row } from "../row.ts";
-import type { Stage } from "../stage.ts";
+import { expected, fresh, judged, onStage, type Story, type Row } from "./row.ts";
+import type { Stage } from "../stage/stage.ts";
 
-function outcomeOf(fuzzed: Fuzzed, cases: number, mayAccept: boolean): Outcome {
+/** `accepts`: the least and the most that may lead to what they ask for, as shares of all cases. */
+function outcomeOf(
+  fuzzed: Fuzzed,
+  { cases, accepts: [least, most] }: { cases: number; accepts: readonly [number, number] },
+): Story {
   const { crashes, wrong, accepted } = fuzzed;
   return expected(
     [
-      [`${cases} cases, not ${fuzzed.cases}`, fuzzed.cases === cases],
+      [`${fuzzed.cases} of ${cases} cases`, fuzzed.cases === cases],
       ["nothing crashes", crashes.length === 0],
       ["everything is as it should be", wrong.length === 0],
-      [`nothing is accepted, not ${accepted}`, mayAccept || accepted === 0],
+      [
+        `${accepted} accepted (${least * 100} to ${most * 100} %)`,
+        accepted >= least * cases && accepted <= most * cases,
+      ],
     ],
     [describeFuzzed(fuzzed), ...crashes.slice(0, 3), ...wrong.slice(0, 5)],
   );
@@ -24,29 +33,42 @@ function outcomeOf(fuzzed: Fuzzed, cases: number, mayAccept: boolean): Outcome {
 export const fuzzRows: Row[] = [
   {
     id: "F1",
-    what: "words of every kind for the parser",
-    run: async ({ cases, seed }) => outcomeOf(fuzzParser({ cases, seed }), cases, true),
+    fault: "words of every kind for the parser",
+    must: "each is read as a command or refused in a sentence, within 50 ms",
+    unknown: "not judged",
+    alone: "how long each reading takes",
+    run: async ({ cases, seed }) =>
+      outcomeOf(fuzzParser({ cases, seed }), { cases, accepts: [0.1, 0.9] }),
   },
   {
     id: "F2",
-    what: "forged presses, rightly signed",
+    fault: "forged presses, rightly signed",
+    must: "no vote, no request, no call",
+    unknown: "not judged",
     run: async ({ cases, seed }) =>
-      outcomeOf(await fuzzButtonValues({ cases, seed }), cases, false),
+      outcomeOf(await fuzzButtonValues({ cases, seed }), { cases, accepts: [0, 0] }),
   },
   {
     id: "F3",
-    what: "forged dialogs, rightly signed",
-    run: async ({ cases, seed }) => outcomeOf(await fuzzViewState({ cases, seed }), cases, true),
+    fault: "forged dialogs, rightly signed",
+    must: "nothing that the same person could not ask for in words",
+    unknown: "not judged",
+    run: async ({ cases, seed }) =>
+      outcomeOf(await fuzzViewState({ cases, seed }), { cases, accepts: [0, 0.2] }),
   },
   {
     id: "F4",
-    what: "answers of every kind from the service",
+    fault: "answers of every kind from the service",
+    must: "each becomes a value that fits, or a failure of a known kind",
+    unknown: "not judged",
     run: async ({ cases, seed }) =>
-      outcomeOf(await fuzzServiceAnswers({ cases, seed }), cases, true),
+      outcomeOf(await fuzzServiceAnswers({ cases, seed }), { cases, accepts: [0.1, 0.9] }),
   },
   {
     id: "F5",
-    what: "forged, replayed, mutated and foreign deliveries",
+    fault: "forged, replayed, mutated and foreign deliveries",
+    must: "none is taken, each is counted as refused, and a genuine command is taken afterwards",
+    unknown: "none",
     run: ({ cases, seed }) =>
       onStage({ seed, receive: "http", workers: 1 }, async (stage) => {
         const take = fresh(stage);
@@ -54,13 +76,14 @@ export const fuzzRows: Row[] = [
         await stage.quiet();
         const [gateway] = stage.gateways();
         const port = gateway?.port ?? 0;
-        const before = await refusedSoFar(port);
+        const probes = gateway?.opsPort ?? 0;
+        const before = await refusedSoFar(probes);
         const seen = await sendAll(port, forgedDeliveries(cases, seed, genuine));
         stage.faults += cases;
-        const counted = (await refusedSoFar(port)) - before;
+        const counted = (await refusedSoFar(probes)) - before;
         const journal = await stage.journal();
         // The same process, still the same after all that
-        await stage.ask("vm stop", await take("vm stop"));
+        await stage.request("vm stop", await take("vm stop"));
         const after = await stage.quiet();
         return judged(
           await stage.check(),
@@ -83,15 +106,40 @@ export const fuzzRows: Row[] = [
         );
       }),
   },
+  {
+    id: "F6",
+    fault: "evidence and endorsements, changed and made up",
+    must: "none is taken for genuine, and each is answered within 20 ms",
+    unknown: "not judged",
+    alone: "how long each verification takes",
+    run: async ({ cases, seed }) =>
+      outcomeOf(fuzzEvidence({ cases, seed }), { cases, accepts: [0, 0] }),
+  },
+  {
+    id: "F7",
+    fault:
+      "each bit of a report of each AMD product turned over, and twice as many bits of quotes as cases",
+    must: "none is verified",
+    unknown: "not judged",
+    run: async ({ cases, seed }) => {
+      const ofQuotes = 2 * cases;
+      const flips = flipEvidence({ ofReports: "every bit", ofQuotes, seed });
+      const { tried, verified } = flips;
+      return expected([
+        [`${tried} bits`, tried >= 3 * 1184 * 8 + ofQuotes],
+        [`none is verified (${verified.slice(0, 5).join("; ")})`, verified.length === 0],
+      ]);
+    },
+  },
 ];
 
 /** What Slack sent when olivia typed, byte for byte. */
 async function genuineDelivery(stage: Stage, vm: string) {
-  const asked = await stage.ask("vm stop", vm);
+  const asked = await stage.request("vm stop", vm);
   type Caught = { id: string; body: string; headers: Record<string, string> };
-  const all = await stage.slack.ask<Caught[]>("deliveries", "command");
+  const all = await stage.slack.question<Caught[]>("deliveries", "command");
   const caught = all.find(({ id }) => id === asked.deliveryId);
-  const { signingSecret } = await stage.slack.ask<{ signingSecret: string }>("settings", {});
+  const { signingSecret } = await stage.slack.question<{ signingSecret: string }>("settings", {});
   if (!caught) throw new Error("nothing was delivered");
   return {
     body: caught.body,

@@ -1,42 +1,47 @@
-import type { Row, RowNotRun } from "../row.ts";
-import { addressRows } from "./addresses.ts";
-import { auditRows } from "./audit.ts";
-import { clockRows } from "./clock.ts";
-import { consoleRows } from "./console.ts";
-import { digestRows } from "./digest.ts";
+import type { Row } from "./row.ts";
+import { addressRows } from "./network/addresses.ts";
+import { auditRows } from "./audit/trail.ts";
+import { clockRows } from "./clock/wrong-clocks.ts";
+import { consoleRows } from "./people/console.ts";
+import { digestRows } from "./digests/digests.ts";
 import { fuzzRows } from "./fuzz.ts";
-import { inputRows } from "./input.ts";
-import { ledgerRows } from "./ledger.ts";
-import { limitRows } from "./limits.ts";
+import { inputRows } from "./input/names.ts";
+import { ledgerRows } from "./audit/ledger.ts";
+import { limitRows } from "./people/limits.ts";
 import { mechanismRows } from "./mechanism.ts";
-import { killRows } from "./kills.ts";
-import { networkRows } from "./network.ts";
-import { peopleRows } from "./people.ts";
-import { processRows } from "./process.ts";
-import { rollRows } from "./rolls.ts";
-import { redisDiskRows } from "./redis-disk.ts";
-import { recapRows } from "./recaps.ts";
-import { redisRows } from "./redis.ts";
-import { redisOutageRows } from "./redis-outage.ts";
-import { redisTroubleRows } from "./redis-troubles.ts";
-import { secretRows } from "./secrets.ts";
-import { serviceRows } from "./service.ts";
-import { serviceDeleteRows } from "./service-deletes.ts";
-import { serviceLateRows } from "./service-late.ts";
-import { serviceStateRows } from "./service-states.ts";
-import { shapeRows } from "./shapes.ts";
-import { slackRows } from "./slack.ts";
-import { slackOutageRows } from "./slack-outages.ts";
-import { versionRows } from "./versions.ts";
+import { killRows } from "./process/kills.ts";
+import { nameRows } from "./people/names.ts";
+import { networkRows } from "./network/lines.ts";
+import { peopleRows } from "./people/votes.ts";
+import { processRows } from "./process/freezes.ts";
+import { rolloutRows } from "./rollouts/rollouts.ts";
+import { redisDiskRows } from "./redis/full-disk.ts";
+import { recapRows } from "./slack/recaps.ts";
+import { redisRows } from "./redis/restarts.ts";
+import { redisFailoverRows } from "./redis/failovers.ts";
+import { redisOutageRows } from "./redis/long-outage.ts";
+import { failoverRows } from "./redis/failover.ts";
+import { redisTroubleRows } from "./redis/troubles.ts";
+import { secretRows } from "./audit/secrets.ts";
+import { serviceRows } from "./service/lost-answers.ts";
+import { serviceDeleteRows } from "./service/deletes.ts";
+import { serviceLateRows } from "./service/late.ts";
+import { serviceStateRows } from "./service/states.ts";
+import { shapeRows } from "./input/shapes.ts";
+import { slackRows } from "./slack/deliveries.ts";
+import { slackOutageRows } from "./slack/outages.ts";
+import { versionRows } from "./process/versions.ts";
 
-/** The whole matrix, in its order. */
-export const rows: readonly (Row | RowNotRun)[] = [
+/** Every row, in the order in which they run and are told. */
+export const rows: readonly Row[] = [
   ...slackRows,
   ...slackOutageRows,
   ...redisRows,
   ...redisTroubleRows,
+  ...failoverRows,
   ...redisDiskRows,
   ...redisOutageRows,
+  ...redisFailoverRows,
   ...serviceRows,
   ...serviceStateRows,
   ...serviceDeleteRows,
@@ -56,8 +61,83 @@ export const rows: readonly (Row | RowNotRun)[] = [
   ...peopleRows,
   ...limitRows,
   ...consoleRows,
+  ...nameRows,
   ...digestRows,
-  ...rollRows,
+  ...rolloutRows,
   ...mechanismRows,
   ...fuzzRows,
 ];
+
+/** What the letters of an id mean. */
+export const families = [
+  {
+    letter: "S",
+    name: "Slack",
+    about: "Slack repeats, delays, refuses or loses what it should carry, in either direction.",
+  },
+  { letter: "R", name: "Redis", about: "Redis dies, hangs, forgets, is full, or takes no writes." },
+  {
+    letter: "A",
+    name: "API of the compute service",
+    about: "The service loses its answers, answers late or wrongly, or changes things by itself.",
+  },
+  {
+    letter: "D",
+    name: "dependencies",
+    about: "What people are told when an outage is over (for Slack's, see S10b).",
+  },
+  {
+    letter: "P",
+    name: "processes",
+    about:
+      "Gateways and workers are killed, frozen, ended and replaced, at chosen points and at random.",
+  },
+  {
+    letter: "U",
+    name: "audit",
+    about: "The audit trail, the ledger of sends, and the secrets that no record may hold.",
+  },
+  {
+    letter: "C",
+    name: "clocks",
+    about: "The clock of a worker, a gateway, or Redis is wrong or steps.",
+  },
+  {
+    letter: "N",
+    name: "network",
+    about:
+      "Lines tear, slow down and part; addresses and certificates are not what they should be.",
+  },
+  {
+    letter: "I",
+    name: "input",
+    about: "Names, ids, numbers and flags that are hostile or only odd.",
+  },
+  {
+    letter: "X",
+    name: "malicious users",
+    about: "People try what they may not do, forge what they can, or press at the wrong moment.",
+  },
+  {
+    letter: "G",
+    name: "digests",
+    about: "The scheduled messages: their worker dies, or their time passes.",
+  },
+  {
+    letter: "RO",
+    name: "rollouts",
+    about: "Many requests, one after the other, while processes die.",
+  },
+  {
+    letter: "M",
+    name: "mechanisms",
+    about: "One safeguard each that could be taken away without the other rows noticing.",
+  },
+  {
+    letter: "F",
+    name: "fuzz",
+    about: "Made-up inputs in large numbers for everything that reads some.",
+  },
+] as const;
+
+export const familyOf = (id: string): string => /^[A-Z]*/.exec(id)?.[0] ?? "";

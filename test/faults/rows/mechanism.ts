@@ -1,19 +1,23 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { expected, fresh, judged, onStage, type Row } from "../row.ts";
+import { expected, fresh, judged, onStage, type Row } from "./row.ts";
 
 /** Rows of our own: one for each safeguard that could be taken away unnoticed by the others (mutants.ts). */
 export const mechanismRows: Row[] = [
   {
     id: "M1",
-    what: "two workers wait right before the claim of one request and go on together",
+    fault: "two workers wait right before the claim of one request and go on together",
+    must: "one of them sends",
+    unknown: "none",
     run: ({ seed }) =>
       onStage({ seed, workers: 3, transitionMs: [10, 20] }, async (stage) => {
         const take = fresh(stage);
+        let together = 0;
         for (let n = 0; n < 4; n++) {
           const [one, two] = stage.workers();
+          const before = [one, two].map((bot) => bot?.hits.length ?? 0);
           for (const bot of [one, two]) await bot?.arm({ point: "gated", do: "wait" });
           const vm = await take("vm restart");
-          await stage.ask("vm restart", vm);
+          await stage.request("vm restart", vm);
           const request = await stage.until(({ target }) => target === vm);
           // Rung for again under other names, so that more than one worker takes it
           const { Queue } = await import("bullmq");
@@ -28,17 +32,25 @@ export const mechanismRows: Row[] = [
               { jobId: `again-${request.id}-${k}`, removeOnComplete: true, removeOnFail: true },
             );
           await sleep(400);
+          together += [one, two].every((bot, k) => (bot?.hits.length ?? 0) > (before[k] ?? 0))
+            ? 1
+            : 0;
           one?.go();
           two?.go();
           stage.faults += 1;
           await stage.quiet();
+          for (const bot of [one, two]) bot?.disarm();
         }
-        return judged(await stage.check(), [], { mayBeUnknown: true });
+        return judged(await stage.check(), [
+          [`both waited there in ${together} of 4 rounds`, together >= 1],
+        ]);
       }),
   },
   {
     id: "M2",
-    what: "two requests for one VM at once: one at a time",
+    fault: "two requests for one VM at once",
+    must: "one after the other: both are done, neither meets a conflict",
+    unknown: "none",
     run: ({ seed }) =>
       onStage({ seed, workers: 1, transitionMs: [700, 900] }, async (stage) => {
         const take = fresh(stage);
@@ -46,9 +58,9 @@ export const mechanismRows: Row[] = [
         await stage.slack.edit("setGroupMembers", "oncall", ["olivia", "amir"]);
         const [worker] = stage.workers();
         await worker?.arm({ point: "send", do: "wait", forMs: 450 });
-        await stage.ask("vm restart", vm);
+        await stage.request("vm restart", vm);
         await worker?.hit("send");
-        await stage.ask("vm restart", vm, { who: "amir" });
+        await stage.request("vm restart", vm, { who: "amir" });
         stage.faults += 1;
         const journal = await stage.quiet();
         const calls = await stage.service.writes();
@@ -66,12 +78,14 @@ export const mechanismRows: Row[] = [
   },
   {
     id: "M3",
-    what: "frozen between the gate and the claim",
+    fault: "frozen between the gate and the claim",
+    must: "nothing is sent",
+    unknown: "none",
     run: ({ seed }) =>
       onStage({ seed, workers: 1 }, async (stage) => {
         const [worker] = stage.workers();
         await worker?.arm({ point: "gated", do: "wait" });
-        await stage.ask("vm restart", await fresh(stage)("vm restart"));
+        await stage.request("vm restart", await fresh(stage)("vm restart"));
         await worker?.hit("gated");
         await stage.redis.set(
           `{${stage.namespace}}:freeze`,
@@ -88,14 +102,18 @@ export const mechanismRows: Row[] = [
   },
   {
     id: "M4",
-    what: "the effect comes late, after an answer that was lost at once, but before the time of quiet",
+    fault:
+      "the effect comes after an answer that was lost at once, but before the quiet period ends",
+    must: "nothing is sent again, and both are done",
+    unknown: "none",
+    alone: "an effect some 300 ms before the quiet period ends",
     run: ({ seed }) =>
       onStage({ seed, workers: 1 }, async (stage) => {
         const take = fresh(stage);
         await stage.service.weather({ match: "writes", lateMs: 700, times: 2 });
         stage.faults += 2;
-        await stage.ask("vm stop", await take("vm stop"));
-        await stage.ask("vm start", await take("vm start"));
+        await stage.request("vm stop", await take("vm stop"));
+        await stage.request("vm start", await take("vm start"));
         const journal = await stage.quiet();
         const calls = await stage.service.writes();
         return judged(await stage.check(), [
@@ -109,11 +127,13 @@ export const mechanismRows: Row[] = [
   },
   {
     id: "M5",
-    what: "the journal forgets one send while the worker runs: the ledger stands in the way",
+    fault: "the journal forgets one send while the worker runs",
+    must: "one restart",
+    unknown: "not judged",
     run: ({ seed }) =>
       onStage({ seed, workers: 1 }, async (stage) => {
         const vm = await fresh(stage)("vm restart");
-        await stage.ask("vm restart", vm);
+        await stage.request("vm restart", vm);
         const [request] = await stage.quiet();
         const key = `{${stage.namespace}}:request:${request?.id}`;
         stage.faults += 1;

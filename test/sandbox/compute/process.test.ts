@@ -3,10 +3,10 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { fieldsOf } from "../../../src/sandbox/compute/checks.ts";
-import { ask } from "./asking.ts";
+import { fieldsOf } from "../../../sandbox/compute/checks.ts";
+import { call } from "./calling.ts";
 
-const main = join(import.meta.dirname, "../../../src/sandbox/compute/main.ts");
+const main = join(import.meta.dirname, "../../../sandbox/compute/main.ts");
 
 interface Ready {
   url: string;
@@ -54,7 +54,7 @@ it("the sandbox runs as a process of its own, with its truth, weather and edits 
   expect(
     await control(sandbox, "POST weather", { match: "writes", lost: "after", times: 1 }),
   ).toEqual({ id: 1 });
-  await expect(ask(sandbox, "POST /v1/vms/vm-payments-web-1/restart")).rejects.toThrow();
+  await expect(call(sandbox, "POST /v1/vms/vm-payments-web-1/restart")).rejects.toThrow();
   await control(sandbox, "GET settled");
   expect(await control(sandbox, "GET truth?touched=1")).toMatchObject({
     vms: { "vm-payments-web-1": { restarts: 1, bootCount: 2, status: "RUNNING" } },
@@ -69,7 +69,7 @@ it("the sandbox runs as a process of its own, with its truth, weather and edits 
   expect(await control(sandbox, "POST edit/renameVm", { vm: "db-1", name: "db-9" })).toEqual({
     result: "vm-payments-db-1",
   });
-  expect((await ask(sandbox, "GET /v1/vms/vm-payments-db-1")).body["name"]).toBe("db-9");
+  expect((await call(sandbox, "GET /v1/vms/vm-payments-db-1")).body["name"]).toBe("db-9");
   expect(await control(sandbox, "POST edit/renameVm", { vm: "nobody", name: "x" })).toEqual({
     error: "no VM nobody",
   });

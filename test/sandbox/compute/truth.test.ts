@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { startSandboxCompute } from "../../../src/sandbox/compute/start-sandbox-compute.ts";
-import { ask } from "./asking.ts";
+import { startSandboxCompute } from "../../../sandbox/compute/start-sandbox-compute.ts";
+import { call } from "./calling.ts";
 
 const web = "/v1/vms/vm-payments-web-1";
-const quick = { transitionMs: 20 };
+const quick = { transitionMs: 150 };
 
 describe("the sandbox refuses", () => {
   it.each([
@@ -44,7 +44,7 @@ describe("the sandbox refuses", () => {
     ["an update of nothing", "PATCH /v1/projects/prj-vault", {}, {}, 422],
   ])("%s", async (_, what, body, headers, status) => {
     await using sandbox = await startSandboxCompute(quick);
-    const answer = await ask(sandbox, what, body, headers);
+    const answer = await call(sandbox, what, body, headers);
     expect(answer.status).toBe(status);
     expect(answer.body).toMatchObject({
       error: { code: expect.any(String) as unknown, message: expect.any(String) as unknown },
@@ -57,9 +57,9 @@ describe("the sandbox refuses", () => {
 describe("the ground truth", () => {
   it("tells each call with its body, answer and whether it had an effect, and never the key", async () => {
     await using sandbox = await startSandboxCompute(quick);
-    await ask(sandbox, `PATCH ${web}`, { specs: { cpu: 8 } });
-    await ask(sandbox, `POST ${web}/stop`);
-    await ask(sandbox, "GET /v1/projects?page=1");
+    await call(sandbox, `PATCH ${web}`, { specs: { cpu: 8 } });
+    await call(sandbox, `POST ${web}/stop`);
+    await call(sandbox, "GET /v1/projects?page=1");
     expect(sandbox.calls()).toMatchObject([
       {
         n: 1,
@@ -104,16 +104,16 @@ describe("somebody else", () => {
     edit.setVerified({ vm: "db-2", verified: false });
     const { measurement } = sandbox.vm("db-2");
     const drifted = edit.setMeasurement({ vm: "db-2", reportOnly: true });
-    expect((await ask(sandbox, "GET /v1/vms/vm-payments-db-1")).body).toMatchObject({
+    expect((await call(sandbox, "GET /v1/vms/vm-payments-db-1")).body).toMatchObject({
       name: "db-2",
       attestation: { measurement },
     });
-    expect((await ask(sandbox, "GET /v1/vms/vm-payments-db-1/attestation")).body).toMatchObject({
+    expect((await call(sandbox, "GET /v1/vms/vm-payments-db-1/attestation")).body).toMatchObject({
       measurement: drifted,
       verified: false,
     });
-    expect((await ask(sandbox, "GET /v1/vms/vm-staging-web-1")).status).toBe(404);
-    expect((await ask(sandbox, "GET /v1/vms/vm-payments-web-2")).body["status"]).toBe("MIGRATING");
+    expect((await call(sandbox, "GET /v1/vms/vm-staging-web-1")).status).toBe(404);
+    expect((await call(sandbox, "GET /v1/vms/vm-payments-web-2")).body["status"]).toBe("MIGRATING");
     expect(sandbox.truth({ touched: true })).toEqual({ vms: {}, projects: {}, snapshots: {} });
   });
 });
@@ -127,10 +127,10 @@ describe("a fleet", () => {
     });
     expect(performance.now() - startedAt).toBeLessThan(3000);
     expect((process.memoryUsage().heapUsed - before) / 1e6).toBeLessThan(120);
-    expect((await ask(sandbox, "GET /v1/projects?per_page=100&page=50")).body).toMatchObject({
+    expect((await call(sandbox, "GET /v1/projects?per_page=100&page=50")).body).toMatchObject({
       total: 5000,
       projects: { length: 100 },
     });
-    expect((await ask(sandbox, "GET /v1/projects/prj-4999/vms")).body["vms"]).toHaveLength(20);
+    expect((await call(sandbox, "GET /v1/projects/prj-4999/vms")).body["vms"]).toHaveLength(20);
   });
 });

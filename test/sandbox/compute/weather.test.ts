@@ -2,14 +2,14 @@ import { describe, expect, it } from "vitest";
 import {
   startSandboxCompute,
   type SandboxCompute,
-} from "../../../src/sandbox/compute/start-sandbox-compute.ts";
-import { createSkies } from "../../../src/sandbox/compute/weather.ts";
-import { ask } from "./asking.ts";
+} from "../../../sandbox/compute/start-sandbox-compute.ts";
+import { createSkies } from "../../../sandbox/compute/weather.ts";
+import { call } from "./calling.ts";
 
 const web = "/v1/vms/vm-payments-web-1";
 const restarts = (sandbox: SandboxCompute) => sandbox.vm("payments/web-1").restarts;
-const fails = (call: Promise<unknown>) =>
-  call.then(
+const fails = (made: Promise<unknown>) =>
+  made.then(
     () => "answered",
     () => "failed",
   );
@@ -67,9 +67,9 @@ describe("weather", () => {
     await using sandbox = await startSandboxCompute({ transitionMs: 5 });
     sandbox.weather({ match: "writes", lost: "before", times: 1 });
     sandbox.weather({ match: "writes", lost: "after", times: 1, skip: 1 });
-    expect(await fails(ask(sandbox, `POST ${web}/restart`))).toBe("failed");
+    expect(await fails(call(sandbox, `POST ${web}/restart`))).toBe("failed");
     expect(restarts(sandbox)).toBe(0);
-    expect(await fails(ask(sandbox, `POST ${web}/restart`))).toBe("failed");
+    expect(await fails(call(sandbox, `POST ${web}/restart`))).toBe("failed");
     expect(restarts(sandbox)).toBe(1);
     expect(sandbox.writes()).toMatchObject([
       { answer: "lost", effect: false },
@@ -80,7 +80,7 @@ describe("weather", () => {
   it("applies late, after the answer was lost", async () => {
     await using sandbox = await startSandboxCompute({ transitionMs: 5 });
     sandbox.weather({ match: "writes", lateMs: 30 });
-    expect(await fails(ask(sandbox, `POST ${web}/restart`))).toBe("failed");
+    expect(await fails(call(sandbox, `POST ${web}/restart`))).toBe("failed");
     expect(restarts(sandbox)).toBe(0);
     expect(sandbox.writes()[0]?.effect).toBe(false);
     await sandbox.settled();
@@ -91,7 +91,7 @@ describe("weather", () => {
   it("says 500 though it is done", async () => {
     await using sandbox = await startSandboxCompute({ transitionMs: 5 });
     sandbox.weather({ status: 500, applied: true, errorShape: "html", times: 1 });
-    expect((await ask(sandbox, `POST ${web}/restart`)).body["text"]).toContain("<html>");
+    expect((await call(sandbox, `POST ${web}/restart`)).body["text"]).toContain("<html>");
     expect(restarts(sandbox)).toBe(1);
   });
 
@@ -99,8 +99,8 @@ describe("weather", () => {
     await using sandbox = await startSandboxCompute({ transitionMs: 5 });
     sandbox.weather({ match: "* /v1/vms/vm-payments-web-1/*", stuck: true });
     sandbox.weather({ match: "* /v1/vms/vm-payments-web-2/*", goesTo: "ERROR" });
-    await ask(sandbox, `POST ${web}/restart`);
-    await ask(sandbox, "POST /v1/vms/vm-payments-web-2/restart");
+    await call(sandbox, `POST ${web}/restart`);
+    await call(sandbox, "POST /v1/vms/vm-payments-web-2/restart");
     await sandbox.settled();
     expect(sandbox.vm("payments/web-1")).toMatchObject({
       status: "REBOOTING",
@@ -113,7 +113,7 @@ describe("weather", () => {
   it("shows other states, other fields and other lists than there are", async () => {
     await using sandbox = await startSandboxCompute();
     const flap = sandbox.weather({ match: "GET /v1/vms/:id", shownStatus: ["RUNNING", "STOPPED"] });
-    const seen = [await ask(sandbox, `GET ${web}`), await ask(sandbox, `GET ${web}`)].map(
+    const seen = [await call(sandbox, `GET ${web}`), await call(sandbox, `GET ${web}`)].map(
       (each) => each.body["status"],
     );
     expect(new Set(seen)).toEqual(new Set(["RUNNING", "STOPPED"]));
@@ -124,23 +124,23 @@ describe("weather", () => {
       without: ["region"],
       extra: { shiny: 1 },
     });
-    const { body } = await ask(sandbox, `GET ${web}`);
+    const { body } = await call(sandbox, `GET ${web}`);
     expect(body).toMatchObject({ status: "MIGRATING", shiny: 1 });
     expect(body).not.toHaveProperty("region");
     sandbox.weather({ match: "GET /v1/projects/*", list: "data" });
-    expect((await ask(sandbox, "GET /v1/projects/prj-payments/vms")).body["data"]).toHaveLength(3);
+    expect((await call(sandbox, "GET /v1/projects/prj-payments/vms")).body["data"]).toHaveLength(3);
   });
 
   it("slows down, drips, hangs and redirects", async () => {
     await using sandbox = await startSandboxCompute();
     sandbox.weather({ match: "GET /v1/projects", slowMs: 60 });
     const startedAt = performance.now();
-    await ask(sandbox, "GET /v1/projects");
+    await call(sandbox, "GET /v1/projects");
     expect(performance.now() - startedAt).toBeGreaterThan(50);
     sandbox.weather({ match: `GET ${web}`, redirect: "http://elsewhere.example/" });
-    expect((await ask(sandbox, `GET ${web}`)).status).toBe(307);
+    expect((await call(sandbox, `GET ${web}`)).status).toBe(307);
     sandbox.weather({ match: "GET /v1/vms/vm-payments-web-2", hang: "before" });
-    const hanging = fails(ask(sandbox, "GET /v1/vms/vm-payments-web-2"));
+    const hanging = fails(call(sandbox, "GET /v1/vms/vm-payments-web-2"));
     expect(await sandbox.called("GET /v1/vms/vm-payments-web-2")).toMatchObject([
       { answer: "hung" },
     ]);

@@ -1,5 +1,12 @@
+import axe from "axe-core";
+import type { Locator } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { browserForTests, openBrowser, type TestBrowser } from "../../support/browser.ts";
+import {
+  browserForTests,
+  openBrowser,
+  type SandboxPage,
+  type TestBrowser,
+} from "../../support/browser.ts";
 import { callApi } from "../slack/call-api.ts";
 import { startPageWorld } from "./small-app.ts";
 
@@ -135,6 +142,129 @@ describe.skipIf(chromium === undefined)("the sandbox in a browser", () => {
     expect(page.errors).toEqual([]);
   });
 
+  it("brings own words into view, counts what is new below, and covers no answer", async () => {
+    await using world = await startPageWorld();
+    for (let line = 1; line <= 40; line += 1)
+      await world.slack.person("amir").types("ops", `line ${line}`);
+    await using page = await browser.open(world.url, { as: "olivia", channel: "ops" });
+    await page.message("line 40").waitFor();
+    const list = page.tab.locator(".channel .messages");
+    await list.evaluate((node) => node.scrollTo(0, 0));
+    await world.slack.person("amir").types("ops", "news");
+    await world.slack.person("amir").types("ops", "more news");
+    await page.press("2 new messages ↓");
+    await page.tab.locator(".channel .new-below").waitFor({ state: "hidden" });
+    expect(await isInView(page.message("more news"))).toBe(true);
+    await list.evaluate((node) => node.scrollTo(0, 0));
+    await page.type("mine");
+    await expect.poll(() => isInView(page.message("mine"))).toBe(true);
+    await page.type("/nothing");
+    await page.tab.locator(".toast").waitFor();
+    const toast = await page.tab.locator(".toast").boundingBox();
+    const below = await list.boundingBox();
+    expect(toast?.y).toBeGreaterThanOrEqual((below?.y ?? 0) + (below?.height ?? 0));
+    await expect.poll(() => isInView(page.message("mine"))).toBe(true);
+    expect(page.errors).toEqual([]);
+  });
+
+  it("completes with Tab, closes with Escape, invites, and lets nobody write where nobody can", async () => {
+    await using world = await startPageWorld();
+    world.slack.app.messagesTabReadOnly = true;
+    const [vm] = world.slack.app.commands;
+    if (vm) vm.usageHint = "list · restart <vm…> · restore <vm>";
+    await using page = await browser.open(world.url, { as: "olivia", channel: "random" });
+    const composer = page.tab.locator(".channel .composer-input");
+    await composer.pressSequentially("/v");
+    await composer.press("Tab");
+    await composer.pressSequentially("resta");
+    await composer.press("Tab");
+    expect(await composer.inputValue()).toBe("/vm restart ");
+    await page.type("/invite @gatehouse");
+    await page.sees("was added to #random");
+    await page.openThread("was added to #random");
+    await composer.focus();
+    await composer.press("Escape");
+    await page.tab.locator("aside.thread").waitFor({ state: "hidden" });
+    await page.goTo("gatehouse");
+    await page.sees("Sending messages to this app has been turned off.");
+    expect(await composer.isVisible()).toBe(false);
+    expect(page.errors).toEqual([]);
+  });
+
+  it("begins with who is who, writes what to try, breaks things, and shows a phone", async () => {
+    await using world = await startPageWorld({ more: true });
+    await using page = await browser.open(world.url);
+    await page.sees("Three things to try");
+    await page.tab.locator(".tries").getByRole("button", { name: "/vm stop web-2" }).click();
+    await page.tab.locator(".whoami", { hasText: "Vera" }).waitFor();
+    const composer = page.tab.locator(".channel .composer-input:focus");
+    await expect.poll(() => composer.inputValue()).toBe("/vm stop web-2");
+    await page.press("Weather");
+    const lost = page.tab.getByRole("switch", { name: "Lost answers" });
+    await lost.click();
+    await page.tab.locator(".switch[aria-checked=true]").waitFor();
+    expect(world.compute.forecast()).toMatchObject([{ match: "writes", lost: "after" }]);
+    const row = page.tab.locator(".truth tr", { hasText: "web-2" });
+    await row.getByRole("button").click();
+    await page.tab.getByRole("menuitem", { name: "Stop it" }).click();
+    await row.getByText("STOPPED").waitFor();
+    await page.press("Everything back to normal");
+    await page.tab.locator(".switch[aria-checked=true]").waitFor({ state: "detached" });
+    const text = `<@U0AMIR> asks: *restore* ${"x".repeat(200)}`;
+    await callApi(world.slack, "chat.postMessage", { channel: "C02STATUS", text });
+    const phone = page.tab.locator(".buzz");
+    expect((await phone.locator(".buzz-text").innerText()).length).toBeLessThanOrEqual(150);
+    await phone.getByRole("button", { name: "Open it as Amir" }).click();
+    await page.tab.locator(".whoami", { hasText: "Amir" }).waitFor();
+    await page.tab.getByRole("heading", { name: "#status" }).waitFor();
+    await phone.waitFor({ state: "detached" });
+    expect(page.errors).toEqual([]);
+  });
+
+  it("has no serious fault for those who hear it, or see it badly, in nine states", async () => {
+    await using world = await startPageWorld({ more: true });
+    await using page = await browser.open(world.url);
+    await page.tab.emulateMedia({ reducedMotion: "reduce" });
+    await page.sees("Three things to try");
+    expect(await faultsOf(page, "light"), "the first screen").toEqual([]);
+    await page.goTo("status");
+    expect(await faultsOf(page, "dark"), "an empty channel").toEqual([]);
+    await page.goTo("ops");
+    await page.type("/vm list");
+    await page.type("/nothing");
+    await page.sees("is not a valid command");
+    expect(await faultsOf(page, "light"), "an answer and a toast").toEqual([]);
+    await page.type("/vm restart web-1");
+    await page.press("Restart");
+    await page.sees("It is down for a minute.");
+    expect(await faultsOf(page, "dark"), "a question").toEqual([]);
+    await page.press("Yes, restart");
+    await page.sees("1 reply");
+    await page.openThread("web-1 is restarting");
+    await page.press("Weather");
+    await page.tab.getByRole("switch", { name: "Lost answers" }).click();
+    await page.tab.locator(".switch[aria-checked=true]").waitFor();
+    expect(await faultsOf(page, "light"), "a thread and the weather").toEqual([]);
+    await page.tab.locator(".whoami").click();
+    await page.tab.getByRole("menu").waitFor();
+    expect(await faultsOf(page, "dark"), "a menu").toEqual([]);
+    await page.tab.keyboard.press("Escape");
+    await page.type("/vm restore db-1");
+    await page.sees("Type db-1 to confirm");
+    await page.press("Restore");
+    await page.sees("Please complete this required field.");
+    expect(await faultsOf(page, "light"), "a form with errors").toEqual([]);
+    await page.press("Keep as it is");
+    await page.goTo("Home");
+    await page.sees("Nothing waits for");
+    expect(await faultsOf(page, "dark"), "the Home tab").toEqual([]);
+    await page.tab.setViewportSize({ width: 390, height: 800 });
+    await page.press("Close weather");
+    await page.tab.locator(".menu-button:visible").click();
+    await page.tab.locator(".sidebar-open").waitFor();
+    expect(await faultsOf(page, "light"), "a phone's channels").toEqual([]);
+  }, 60_000);
+
   it("fits a phone: the channels come and go, nothing is wider than the screen", async () => {
     await using world = await startPageWorld();
     await using page = await browser.open(world.url, {
@@ -153,6 +283,31 @@ describe.skipIf(chromium === undefined)("the sandbox in a browser", () => {
     expect(page.errors).toEqual([]);
   });
 });
+
+const isInView = (message: Locator) =>
+  message.evaluate((node) => {
+    const { top, bottom } = node.getBoundingClientRect();
+    const list = node.closest(".messages")?.getBoundingClientRect();
+    return list !== undefined && top >= list.top && bottom <= list.bottom + 1;
+  });
+
+/** What axe calls serious or critical, by light or in the dark. */
+async function faultsOf({ tab }: SandboxPage, colorScheme: "light" | "dark"): Promise<string[]> {
+  if (!(await tab.evaluate(() => "axe" in window))) await tab.evaluate(`${axe.source}; 0`);
+  await tab.emulateMedia({ colorScheme });
+  const { violations } = await tab.evaluate(() =>
+    window.axe.run(document, { resultTypes: ["violations"] }),
+  );
+  return violations
+    .filter(({ impact }) => impact === "serious" || impact === "critical")
+    .map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target.join(" ")).join()}`);
+}
+
+declare global {
+  interface Window {
+    axe: typeof axe;
+  }
+}
 
 const onePixel = Buffer.from(
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",

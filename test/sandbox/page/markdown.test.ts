@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseMarkdown, parseSpans } from "../../../src/sandbox/page/browser/markdown.ts";
+import { parseMarkdown, parseSpans } from "../../../sandbox/page/browser/text/markdown.ts";
 
 describe("a markdown block", () => {
   it("is read part by part", () => {

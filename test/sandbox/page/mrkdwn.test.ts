@@ -4,7 +4,7 @@ import {
   type Inline,
   type Paragraph,
   parseMrkdwn,
-} from "../../../src/sandbox/page/browser/mrkdwn.ts";
+} from "../../../sandbox/page/browser/text/mrkdwn.ts";
 
 /** The tree in one line: kinds around words. */
 function told(nodes: readonly (Inline | Paragraph)[]): string {

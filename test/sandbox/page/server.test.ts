@@ -1,7 +1,7 @@
 import { request } from "node:http";
 import { describe, expect, it } from "vitest";
-import { startPage } from "../../../src/sandbox/page/page.ts";
-import { startSandboxSlack } from "../../../src/sandbox/slack/sandbox-slack.ts";
+import { startPage } from "../../../sandbox/page/page.ts";
+import { startSandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
 
 async function start() {
   const slack = await startSandboxSlack({ rateLimits: "off" });
@@ -24,7 +24,7 @@ interface Answer {
 }
 
 /** With any header at all, `Host` and `Origin` included, which fetch doesn't let one choose. */
-function ask(
+function call(
   url: string,
   {
     method = "GET",
@@ -51,31 +51,35 @@ const json = (origin: string) => ({ origin, "content-type": "application/json" }
 describe("the page's server", () => {
   it("serves the page with a policy that runs nothing from elsewhere, and scripts without types", async () => {
     await using here = await start();
-    const page = await ask(here.url);
+    const page = await call(here.url);
     expect(page).toMatchObject({ status: 200, headers: { "x-content-type-options": "nosniff" } });
     expect(page.headers["content-security-policy"]).toContain("default-src 'self'");
     expect(page.headers["access-control-allow-origin"]).toBeUndefined();
-    const script = await ask(`${here.url}dom.ts`);
+    const script = await call(`${here.url}dom/dom.ts`);
     expect(script.headers["content-type"]).toBe("text/javascript; charset=utf-8");
     expect(script.text).not.toContain("export type");
-    expect((await ask(`${here.url}..%2Froutes.ts`)).status).toBe(404);
-    expect((await ask(`${here.url}routes.ts`)).status).toBe(404);
+    const shared = await call(`${here.url}slack/fields.ts`);
+    expect(shared.text).toMatch(/export function fieldsOf\(value *\)/);
+    expect((await call(`${here.url}slack/sandbox-slack.ts`)).status).toBe(404);
+    expect((await call(`${here.url}dom/..%2F..%2Froutes.ts`)).status).toBe(404);
+    expect((await call(`${here.url}..%2Froutes.ts`)).status).toBe(404);
+    expect((await call(`${here.url}routes.ts`)).status).toBe(404);
   });
 
   it("is one of the people for whoever asks, the first member by itself", async () => {
     await using here = await start();
-    const me = async (query: string) => JSON.parse((await ask(`${here.url}seen${query}`)).text);
+    const me = async (query: string) => JSON.parse((await call(`${here.url}seen${query}`)).text);
     expect(await me("")).toMatchObject({ me: { id: "U0OLIVIA" } });
     expect(await me("?as=amir")).toMatchObject({ me: { id: "U0AMIR" } });
     expect(await me("?as=U0VERA")).toMatchObject({ me: { id: "U0VERA" } });
-    expect((await ask(`${here.url}seen?as=nobody`)).status).toBe(404);
-    expect((await ask(`${here.url}seen?as=deploybot`)).status).toBe(404);
+    expect((await call(`${here.url}seen?as=nobody`)).status).toBe(404);
+    expect((await call(`${here.url}seen?as=deploybot`)).status).toBe(404);
   });
 
   it("does what a person can do, and says what they can't", async () => {
     await using here = await start();
     const act = (body: object) =>
-      ask(`${here.url}do`, {
+      call(`${here.url}do`, {
         method: "POST",
         headers: json(here.origin),
         body: JSON.stringify(body),
@@ -112,20 +116,22 @@ describe("the page's server", () => {
   it("refuses other pages, other names for this machine, and what is too long", async () => {
     await using here = await start();
     const post = (headers: Record<string, string>, body = "{}") =>
-      ask(`${here.url}do`, { method: "POST", headers, body });
+      call(`${here.url}do`, { method: "POST", headers, body });
     expect((await post(json("https://evil.example"))).status).toBe(403);
     expect((await post({ "content-type": "application/json" })).status).toBe(403);
     expect((await post({ ...json(here.origin), "sec-fetch-site": "cross-site" })).status).toBe(403);
     expect((await post({ origin: here.origin, "content-type": "text/plain" })).status).toBe(415);
     expect((await post(json(here.origin), "{")).status).toBe(400);
     expect((await post(json(here.origin), JSON.stringify("x".repeat(300_000)))).status).toBe(413);
-    expect((await ask(`${here.url}seen`, { headers: { host: "evil.example" } })).status).toBe(403);
+    expect((await call(`${here.url}seen`, { headers: { host: "evil.example" } })).status).toBe(403);
     expect(
-      (await ask(`${here.url}seen`, { headers: { "sec-fetch-site": "cross-site" } })).status,
+      (await call(`${here.url}seen`, { headers: { "sec-fetch-site": "cross-site" } })).status,
     ).toBe(403);
-    expect((await ask(here.url, { headers: { "sec-fetch-site": "cross-site" } })).status).toBe(200);
+    expect((await call(here.url, { headers: { "sec-fetch-site": "cross-site" } })).status).toBe(
+      200,
+    );
     expect(
-      (await ask(here.url, { method: "DELETE", headers: { origin: here.origin } })).status,
+      (await call(here.url, { method: "DELETE", headers: { origin: here.origin } })).status,
     ).toBe(405);
   });
 });

@@ -1,5 +1,9 @@
 import type { App } from "@slack/bolt";
-import { startPage } from "../../../src/sandbox/page/page.ts";
+import { startSandboxCompute } from "../../../sandbox/compute/start-sandbox-compute.ts";
+import { demoGuide } from "../../../sandbox/demo-guide.ts";
+import type { Killable } from "../../../sandbox/killable.ts";
+import { startPage } from "../../../sandbox/page/page.ts";
+import { createPageWeather } from "../../../sandbox/page/weather.ts";
 import { startBoltWorld } from "../slack/small-bot.ts";
 
 const words = (text: string) => ({ type: "plain_text" as const, text });
@@ -123,20 +127,49 @@ export function listenLikeABot(heard: string[]): (app: App) => void {
   };
 }
 
-/** The small bot in a sandbox Slack, with the page in front of it. */
-export async function startPageWorld() {
+/** Something to kill that is no process. */
+function pretended(): Killable {
+  let isUp = true;
+  const set = (up: boolean) => {
+    isUp = up;
+    return Promise.resolve();
+  };
+  return {
+    isUp: () => isUp,
+    kill: () => set(false),
+    start: () => set(true),
+    close: () => set(false),
+  };
+}
+
+/** The small bot in a sandbox Slack, with the page in front of it; `more`: a guide and weather too. */
+export async function startPageWorld({ more = false } = {}) {
   const heard: string[] = [];
-  const world = await startBoltWorld("socket", listenLikeABot(heard));
-  const page = await startPage({ slack: world.slack });
+  const [world, compute] = await Promise.all([
+    startBoltWorld("socket", listenLikeABot(heard)),
+    startSandboxCompute({ transitionMs: 0 }),
+  ]);
+  const processes = { redis: pretended(), worker: pretended() };
+  const page = await startPage({
+    slack: world.slack,
+    ...(more
+      ? {
+          guide: demoGuide,
+          weather: createPageWeather({ slack: world.slack, compute, ...processes }),
+        }
+      : {}),
+  });
   world.slack.app.shortcuts = [
     { name: "Show the VMs named here", callbackId: "show", type: "message" },
   ];
   return {
     slack: world.slack,
+    compute,
     heard,
     url: page.url,
     [Symbol.asyncDispose]: async () => {
       await page.close();
+      await compute.close();
       await world[Symbol.asyncDispose]();
     },
   };

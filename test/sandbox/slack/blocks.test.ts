@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import * as build from "../../../src/messages/message.ts";
 import { md } from "../../../src/messages/text.ts";
-import { type SandboxSlack, startSandboxSlack } from "../../../src/sandbox/slack/sandbox-slack.ts";
+import { type SandboxSlack, startSandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
 import { callApi } from "./call-api.ts";
 
 const post = "chat.postMessage";
@@ -215,10 +215,13 @@ describe("blocks in a message", () => {
     const message = build.message(
       long,
       build.header(long),
-      build.section(md`${long}`, build.button({ label: long, action: "a", value: long, confirm })),
+      build.section(md`${long}`),
       build.fields(many(12, ["Label", md`${long}`])),
       build.context(...many(12, md`${long}`)),
-      build.buttons([{ label: long, action: "b", value: "1" }]),
+      build.buttons([
+        { label: long, action: "a", value: long, confirm },
+        { label: long, action: "b", value: "1" },
+      ]),
       build.table([long, "b"], many(200, [long, ""])),
       many(60, build.divider),
     );

@@ -1,5 +1,5 @@
-import type { SandboxSlack } from "../../../src/sandbox/slack/sandbox-slack.ts";
-import { type Fields, fieldsOf } from "../../../src/sandbox/slack/fields.ts";
+import type { SandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
+import { type Fields, fieldsOf } from "../../../sandbox/slack/fields.ts";
 
 export interface ApiAnswer extends Fields {
   status: number;

@@ -1,8 +1,8 @@
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import { describe, expect, it } from "vitest";
 import { isValidSlackRequest } from "@slack/bolt";
-import { readBody } from "../../../src/sandbox/slack/http-body.ts";
-import { startSandboxSlack } from "../../../src/sandbox/slack/sandbox-slack.ts";
+import { readBody } from "../../../sandbox/slack/web-api/http-body.ts";
+import { startSandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
 
 interface Heard {
   headers: IncomingHttpHeaders;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { fieldsOf, listOf, textOf } from "../../../src/sandbox/slack/fields.ts";
-import { startSandboxSlack } from "../../../src/sandbox/slack/sandbox-slack.ts";
+import { fieldsOf, listOf, textOf } from "../../../sandbox/slack/fields.ts";
+import { startSandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
 import { callApi } from "./call-api.ts";
 
 const start = () => startSandboxSlack({ rateLimits: "off" });

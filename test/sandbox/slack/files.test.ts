@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { listOf } from "../../../src/sandbox/slack/fields.ts";
-import { startSandboxSlack } from "../../../src/sandbox/slack/sandbox-slack.ts";
+import { listOf } from "../../../sandbox/slack/fields.ts";
+import { startSandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
 import { callApi } from "./call-api.ts";
 
 describe("a file", () => {

@@ -2,10 +2,10 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { expect, it } from "vitest";
-import { remoteSlack } from "../../../src/sandbox/slack/remote-slack.ts";
+import { remoteSlack } from "../../support/remote-slack.ts";
 
 it("the sandbox Slack runs as its own process, with everything asked over a control port", async () => {
-  const child = spawn(process.execPath, ["src/sandbox/slack/main.ts", "--rate-limits", "off"], {
+  const child = spawn(process.execPath, ["sandbox/slack/main.ts", "--rate-limits", "off"], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   try {
@@ -28,7 +28,7 @@ it("the sandbox Slack runs as its own process, with everything asked over a cont
     });
     await slack.edit("archive", "ops");
     await say("too late");
-    await slack.ask("addWeather", { method: "*", kind: "lost-before", times: 1 });
+    await slack.question("addWeather", { method: "*", kind: "lost-before", times: 1 });
     await expect(say("lost")).rejects.toThrow("fetch failed");
     expect(await slack.calls()).toMatchObject([
       { ok: true },
@@ -36,7 +36,7 @@ it("the sandbox Slack runs as its own process, with everything asked over a cont
       { weather: "lost-before" },
     ]);
     expect(await slack.messages()).toHaveLength(1);
-    await expect(slack.ask("nonsense")).rejects.toThrow("There is no nonsense");
+    await expect(slack.question("nonsense")).rejects.toThrow("There is no nonsense");
     await expect(slack.act("vera", "submits")).rejects.toThrow("vera has no modal open");
   } finally {
     child.kill("SIGTERM");

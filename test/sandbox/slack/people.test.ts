@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { phoneText } from "../../../src/sandbox/slack/acts/phone-text.ts";
-import { startSandboxSlack } from "../../../src/sandbox/slack/sandbox-slack.ts";
+import { phoneText } from "../../../sandbox/slack/acts/typing.ts";
+import { startSandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
 import { callApi } from "./call-api.ts";
 
 const start = () => startSandboxSlack({ rateLimits: "off" });

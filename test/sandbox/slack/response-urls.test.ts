@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { issueResponseUrl } from "../../../src/sandbox/slack/response-urls.ts";
-import { startSandboxSlack } from "../../../src/sandbox/slack/sandbox-slack.ts";
+import { issueResponseUrl } from "../../../sandbox/slack/state/response-urls.ts";
+import { startSandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
 import { callApi } from "./call-api.ts";
 
 async function world() {

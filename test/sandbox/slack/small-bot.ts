@@ -1,6 +1,6 @@
 import type { WebClient } from "@slack/web-api";
 import { App, HTTPReceiver, LogLevel, SocketModeReceiver } from "@slack/bolt";
-import { type SandboxSlack, startSandboxSlack } from "../../../src/sandbox/slack/sandbox-slack.ts";
+import { type SandboxSlack, startSandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
 
 const quiet = {
   debug: () => {},

@@ -1,7 +1,7 @@
 import { WebSocket } from "undici";
 import { describe, expect, it } from "vitest";
-import { type Fields, fieldsOf } from "../../../src/sandbox/slack/fields.ts";
-import { type SandboxSlack, startSandboxSlack } from "../../../src/sandbox/slack/sandbox-slack.ts";
+import { type Fields, fieldsOf } from "../../../sandbox/slack/fields.ts";
+import { type SandboxSlack, startSandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
 import { callApi } from "./call-api.ts";
 
 const start = () =>
@@ -118,7 +118,9 @@ describe("Socket Mode", () => {
 
   it("carries large frames both ways", async () => {
     await using slack = await start();
-    await connect(slack, { payload: { text: "x".repeat(39_000), response_type: "in_channel" } });
+    await connect(slack, {
+      payload: { text: "x".repeat(39_000), response_type: "in_channel" },
+    });
     await slack.person("olivia").types("ops", `/vm ${"y".repeat(70_000)}`);
     expect(slack.person("vera").seesChannel("ops").messages[0]?.text).toHaveLength(39_000);
   });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { issueTrigger } from "../../../src/sandbox/slack/triggers.ts";
-import { startSandboxSlack } from "../../../src/sandbox/slack/sandbox-slack.ts";
-import { type Fields, fieldsOf, textOf } from "../../../src/sandbox/slack/fields.ts";
+import { issueTrigger } from "../../../sandbox/slack/state/triggers.ts";
+import { startSandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
+import { type Fields, fieldsOf, textOf } from "../../../sandbox/slack/fields.ts";
 import { callApi } from "./call-api.ts";
 
 const plain = (text: string) => ({ type: "plain_text", text });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { startSandboxSlack } from "../../../src/sandbox/slack/sandbox-slack.ts";
-import type { Storm } from "../../../src/sandbox/slack/weather.ts";
+import { startSandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
+import type { Storm } from "../../../sandbox/slack/web-api/weather.ts";
 import { callApi } from "./call-api.ts";
 
 const post = "chat.postMessage";

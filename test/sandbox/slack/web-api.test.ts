@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { startSandboxSlack } from "../../../src/sandbox/slack/sandbox-slack.ts";
+import { startSandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
 import { callApi } from "./call-api.ts";
 
 const start = () => startSandboxSlack({ rateLimits: "off" });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { SandboxSlack } from "../../../src/sandbox/slack/sandbox-slack.ts";
+import type { SandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
 import { button, post, words, startBoltWorld, type Transport } from "./small-bot.ts";
 
 const textsOf = (slack: SandboxSlack, who: string, channel = "ops") =>

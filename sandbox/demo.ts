@@ -1,0 +1,46 @@
+import { demoGuide } from "./demo-guide.ts";
+import { killableRedis, startKillableWorker } from "./killable.ts";
+import { startPage } from "./page/page.ts";
+import { createPageWeather } from "./page/weather.ts";
+import { startWorld } from "./world.ts";
+
+/** `npm run demo`: a whole world on this machine and its page; Ctrl-C stops everything. */
+const began = performance.now();
+const isVerbose = process.argv.includes("--verbose");
+const stopping = Promise.withResolvers<void>();
+process.on("SIGINT", () => stopping.resolve());
+process.on("SIGTERM", () => stopping.resolve());
+
+process.stdout.write(
+  "Starting Redis, Gatehouse, and sandboxes of the compute service and Slack…\n",
+);
+const onLog = (line: string) => {
+  if (isVerbose) process.stderr.write(line);
+};
+const world = await startWorld({ roles: ["gateway"], onLog });
+if (!world.redis) throw new Error("the demo has no Redis of its own");
+const redis = killableRedis(world.redis);
+const worker = await startKillableWorker(world.env, onLog);
+const page = await startPage({
+  slack: world.slack,
+  guide: demoGuide,
+  weather: createPageWeather({ ...world, redis, worker }),
+});
+const seconds = ((performance.now() - began) / 1000).toFixed(1);
+process.stdout.write(`
+Ready after ${seconds} s. Open this page:
+
+  ${page.url}
+
+It begins with who the people are and what to try; "Weather" breaks things while you look.
+Ctrl-C stops everything.
+`);
+await stopping.promise;
+process.stdout.write("\nStopping…\n");
+await page.close();
+// In good order even when the weather took it away
+await redis.start();
+await worker.close();
+await world.close();
+await redis.close();
+process.exit(0);

@@ -1,0 +1,50 @@
+import { messageOf } from "../../src/errors.ts";
+import { startWorld, type World } from "../world.ts";
+import { steps } from "./steps.ts";
+import { createTour, print } from "./tour.ts";
+
+/**
+ * `npm run tour`: the demo's world without a browser. Plays an on-call story, prints each step as a person would see it,
+ * and ends with 0 only when every step held.
+ */
+const began = performance.now();
+const lines: string[] = [];
+const world = await startWorld({
+  compute: { transitionMs: [900, 1500], consoleMs: 2500 },
+  slack: { rateLimits: "off" },
+  roles: ["gateway", "worker"],
+  prepare: addEdge,
+  onLog: (line) => {
+    lines.push(line);
+  },
+});
+
+/** Twelve VMs of one kind, for the rollout. */
+function addEdge(compute: World["compute"]): void {
+  const project = compute.edit.addProject({ name: "edge", type: "TEE_VM", region: "eu-west-1" });
+  for (let n = 1; n <= 12; n++) {
+    compute.edit.addVm({
+      project,
+      name: `edge-${String(n).padStart(2, "0")}`,
+      status: "RUNNING",
+      attested: true,
+    });
+  }
+}
+
+const tour = createTour(world, lines);
+let failure: unknown;
+try {
+  for (const step of steps) await step(tour);
+} catch (error) {
+  failure = error;
+}
+await world.close();
+if (failure) {
+  print(`\nThe tour stopped: ${failure instanceof Error ? failure.message : messageOf(failure)}`);
+  const errors = lines.filter((line) => /"level":"error"/.test(line));
+  for (const line of errors.slice(-5)) process.stderr.write(line);
+  process.exit(1);
+}
+print(`\nEvery step held, in ${((performance.now() - began) / 1000).toFixed(1)} s.`);
+process.exit(0);

@@ -1,0 +1,121 @@
+import type { FormValues, PersonActions } from "../slack/actions.ts";
+import { describeMessage, wordsIn } from "../slack/describe-seen.ts";
+import type { SeenMessage } from "../slack/seen.ts";
+import type { World } from "../world.ts";
+
+/** What a step of the tour can do, see and claim. Whatever it does is printed; what doesn't hold ends the tour. */
+export interface Tour {
+  world: World;
+  /** Says what happens next. */
+  scene(text: string): void;
+  /** What someone types, shown and done. */
+  types(who: PersonActions, channel: string, text: string): Promise<void>;
+  presses(who: PersonActions, label: string): Promise<void>;
+  /** Waits until this person sees a message with these words in a channel or its threads, and prints it. */
+  sees(
+    who: PersonActions,
+    channel: string,
+    words: RegExp,
+    timeoutMs?: number,
+  ): Promise<SeenMessage>;
+  /** Waits until this person has a dialog with these words open, and prints it. */
+  dialog(who: PersonActions, words: RegExp): Promise<void>;
+  submits(who: PersonActions, values: FormValues): Promise<void>;
+  /** Waits, looking at every change in Slack, until it is so. */
+  until(what: string, who: PersonActions, isSo: () => boolean): Promise<void>;
+  /** Everything that was logged. */
+  lines: string[];
+  /** What was shown to someone and must be found nowhere afterwards. */
+  secrets: string[];
+  /** Prints what is to be seen but is no message. */
+  shows(text: string): void;
+  /** Says that something must hold. */
+  holds(what: string, isSo: boolean): void;
+}
+
+/** A message as one reads it: without the signs that style it. */
+function readable(message: SeenMessage): string {
+  return plain(describeMessage(message).join("\n"));
+}
+
+function plain(text: string): string {
+  return text
+    .replaceAll(/<!date\^\d+\^[^|>]*\|([^>]*)>/g, "$1")
+    .replaceAll(/<@U0([A-Z]+)>/g, (_whole, id: string) => `@${id.toLowerCase()}`)
+    .replaceAll(/[*`]/g, "")
+    .replaceAll("&lt;", "<")
+    .replaceAll("&gt;", ">")
+    .replaceAll("&amp;", "&");
+}
+
+const dim = (text: string) => (process.stdout.isTTY ? `\u001b[2m${text}\u001b[0m` : text);
+const bold = (text: string) => (process.stdout.isTTY ? `\u001b[1m${text}\u001b[0m` : text);
+
+export const print = (text: string) => void process.stdout.write(`${text}\n`);
+const indent = (text: string) =>
+  text
+    .split("\n")
+    .map((row) => `      ${row}`)
+    .join("\n");
+
+/** `lines`: the log of this world, which goes on growing. */
+export function createTour(world: World, lines: string[]): Tour {
+  return {
+    world,
+    scene: (text) => print(`\n${bold(text)}`),
+    async types(who, channel, text) {
+      print(`  ${who.name} in #${channel}: ${text}`);
+      const { acked, ackMs, error } = await who.types(channel, text);
+      print(dim(`    (acknowledged in ${ackMs.toFixed(0)} ms)`));
+      if (!acked && text.startsWith("/"))
+        throw new Error(`not acknowledged: ${error ?? "no reason"}`);
+    },
+    async presses(who, label) {
+      print(`  ${who.name} presses [${label}]`);
+      const { acked, error } = await who.presses(label);
+      if (!acked) throw new Error(`[${label}] was not acknowledged: ${error ?? "no reason"}`);
+    },
+    async sees(who, channel, words, timeoutMs = 20_000) {
+      const find = () =>
+        who.seesChannel(channel).messages.findLast((message) => words.test(readable(message)));
+      await who.until(() => find() !== undefined, timeoutMs);
+      const found = find();
+      if (!found) throw new Error(`no one saw ${String(words)}`);
+      print(indent(readable(found)));
+      return found;
+    },
+    async dialog(who, words) {
+      const text = () =>
+        plain(
+          who
+            .sees()
+            .modals.flatMap((modal) => [modal.title, ...wordsIn(modal.blocks)])
+            .join("\n"),
+        );
+      await who.until(() => words.test(text()), 20_000);
+      print(indent(`┌ ${text().replaceAll("\n", "\n│ ")}`));
+    },
+    async submits(who, values) {
+      const label = who.sees().modals.at(-1)?.submit ?? "Submit";
+      for (const [field, value] of Object.entries(values))
+        print(`  ${who.name} fills in “${field}”: ${String(value)}`);
+      print(`  ${who.name} presses [${label}]`);
+      const { acked, errors } = await who.submits(values);
+      if (!acked || errors)
+        throw new Error(
+          `the dialog was not accepted: ${JSON.stringify(errors ?? "not acknowledged")}`,
+        );
+    },
+    async until(what, who, isSo) {
+      await who.until(isSo, 30_000);
+      print(`    ✓ ${what}`);
+    },
+    lines,
+    secrets: [],
+    shows: (text) => print(indent(text)),
+    holds(what, isSo) {
+      print(`    ${isSo ? "✓" : "✗"} ${what}`);
+      if (!isSo) throw new Error(`does not hold: ${what}`);
+    },
+  };
+}

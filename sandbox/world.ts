@@ -1,0 +1,180 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { commands } from "../src/commands/index.ts";
+import { loadConfig, type Role } from "../src/config/config.ts";
+import { operationsOf } from "../src/policy/approval-rule.ts";
+import { createLog, hideSecret, type Log } from "../src/log/log.ts";
+import { manifestOf } from "../src/registry/manifest.ts";
+import { type Running, start } from "../src/start/start.ts";
+import {
+  type SandboxCompute,
+  type SandboxComputeOptions,
+  startSandboxCompute,
+} from "./compute/start-sandbox-compute.ts";
+import { type RedisServer, startRedis } from "./ensure-redis.ts";
+import { fieldsOf, listOf, textOf } from "./slack/fields.ts";
+import {
+  type SandboxSlack,
+  type SandboxSlackOptions,
+  startSandboxSlack,
+} from "./slack/sandbox-slack.ts";
+import type { AppSettings } from "./slack/state/app-settings.ts";
+
+export interface WorldOptions {
+  compute?: SandboxComputeOptions;
+  slack?: SandboxSlackOptions;
+  receive?: "socket" | "http";
+  /** gatehouse.yml; the demo's by default. */
+  policy?: string;
+  /** A Redis that stands already; else a private one is started. */
+  redisUrl?: string;
+  namespace?: string;
+  /** Which processes run, all within this one. Default: one that is gateway and worker. */
+  roles?: readonly Role[];
+  /** Arranges the service before Gatehouse first looks at it. */
+  prepare?: (compute: SandboxCompute) => void;
+  /** Every log line; by default nobody reads them. */
+  onLog?: (line: string) => void;
+  at?: (point: string, what: string) => Promise<void>;
+}
+
+/** A whole world on this machine: the service, Slack, Redis, and Gatehouse between them. */
+export interface World extends AsyncDisposable {
+  slack: SandboxSlack;
+  compute: SandboxCompute;
+  redisUrl: string;
+  redis: RedisServer | undefined;
+  /** The environment that Gatehouse was started with: a further process can be started with it too. */
+  env: Record<string, string>;
+  processes: Running[];
+  startProcess(role: Role): Promise<Running>;
+  close(): Promise<void>;
+}
+
+/** Olivia operates, Amir approves, Vera looks, Ada administers. */
+const demoPolicy = `access:
+  view: ["*"]
+  operate: ["S01ONCALL"]
+  approve: ["S02LEADS"]
+  administer: ["U0ADA"]
+  breakGlass: ["U0ADA"]
+approvals:
+  - { operations: ["project.delete"], required: 2, expires: 15m }
+protect: ["vault-*"]
+attestation:
+  pins:
+    - targets: ["payments/web-2"]
+      measurements: ["0a792b7369ad6c8a274abca6bb4eaf28e7551e7e78215418b295d65a6b7384d4d8f0a26a768fe3b0f820cd0937af436c"]
+audit: { channel: C03AUDIT }
+alerts: { channel: C02STATUS }
+timing: { httpTimeout: 3s, claimWindow: 1s, quiesce: 8s, pollFirst: 200ms, pollMost: 2s, stableGap: 400ms, restartMark: 30s, heartbeat: 500ms, sweep: 1s }
+`;
+
+/** What the app's manifest says of commands and of its messages tab. */
+function settingsOf(manifest: unknown): Partial<AppSettings> {
+  const features = fieldsOf(fieldsOf(manifest)["features"]);
+  return {
+    messagesTabReadOnly: fieldsOf(features["app_home"])["messages_tab_read_only_enabled"] === true,
+    commands: listOf(features["slash_commands"]).map((command) => ({
+      name: textOf(command["command"]),
+      description: textOf(command["description"]),
+      usageHint: textOf(command["usage_hint"]),
+      shouldEscape: command["should_escape"] === true,
+    })),
+  };
+}
+
+export async function startWorld(options: WorldOptions = {}): Promise<World> {
+  const closers: (() => Promise<unknown>)[] = [];
+  const close = async () => {
+    for (const stop of closers.splice(0).toReversed()) await stop().catch(() => undefined);
+  };
+  const log: Log = createLog({ level: "debug", write: options.onLog ?? (() => undefined) });
+  try {
+    const folder = await mkdtemp(path.join(tmpdir(), "gatehouse-world-"));
+    closers.push(() => rm(folder, { recursive: true, force: true }));
+    const [redis, compute, slack] = await Promise.all([
+      options.redisUrl === undefined ? startRedis() : undefined,
+      startSandboxCompute(options.compute),
+      startSandboxSlack({
+        ...options.slack,
+        app: { ...settingsOf(manifestOf(commands)), ...options.slack?.app },
+      }),
+    ]);
+    if (redis) closers.push(() => redis.stop());
+    closers.push(
+      () => compute.close(),
+      () => slack.close(),
+    );
+    options.prepare?.(compute);
+    const redisUrl = options.redisUrl ?? redis?.url ?? "";
+    const policyPath = path.join(folder, "gatehouse.yml");
+    await writeFile(policyPath, options.policy ?? demoPolicy);
+    const env: Record<string, string> = {
+      SLACK_BOT_TOKEN: slack.app.botToken,
+      SLACK_API_URL: slack.apiUrl,
+      ...(options.receive === "http"
+        ? { SLACK_SIGNING_SECRET: slack.app.signingSecret }
+        : { SLACK_APP_TOKEN: slack.app.appToken }),
+      COMPUTE_API_URL: compute.url,
+      COMPUTE_API_KEY: compute.apiKey,
+      REDIS_URL: redisUrl,
+      PORT: "0",
+      OPS_PORT: "0",
+      GATEHOUSE_CONFIG: policyPath,
+      DATA_DIR: path.join(folder, "data"),
+      LOG_LEVEL: "debug",
+    };
+    const processes: Running[] = [];
+    const taken = new Set<number>();
+    const startProcess = async (role: Role) => {
+      // A directory of its own, and after it was closed the next one takes it
+      const [slot = 0] = [0, 1, 2, 3, 4, 5, 6, 7].filter((one) => !taken.has(one));
+      const dataDir = `${env["DATA_DIR"]}${slot === 0 ? "" : `-${slot}`}`;
+      const operations = operationsOf(commands);
+      const config = loadConfig({ env: { ...env, DATA_DIR: dataDir }, role, operations });
+      for (const secret of config.secrets) hideSecret(secret);
+      const started = await start(config, log.child({ role }), {
+        host: "127.0.0.1",
+        ...(options.namespace ? { namespace: options.namespace } : {}),
+        ...(options.at ? { at: options.at } : {}),
+      });
+      taken.add(slot);
+      const running: Running = {
+        ...started,
+        async close() {
+          await started.close();
+          taken.delete(slot);
+        },
+      };
+      processes.push(running);
+      closers.push(() => running.close());
+      if (role !== "worker" && options.receive === "http") {
+        slack.app.requestUrl = `http://127.0.0.1:${running.port}/slack/events`;
+      }
+      return running;
+    };
+    for (const role of options.roles ?? ["all"]) await startProcess(role);
+    if (
+      options.receive !== "http" &&
+      (options.roles ?? ["all"]).some((role) => role !== "worker")
+    ) {
+      await slack.connected();
+    }
+    return {
+      slack,
+      compute,
+      redisUrl,
+      redis,
+      env,
+      processes,
+      startProcess,
+      close,
+      [Symbol.asyncDispose]: close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}

@@ -1,0 +1,35 @@
+import { createHash } from "node:crypto";
+import type { Target } from "../registry/target.ts";
+import { canonical } from "../text/canonical-json.ts";
+
+/** Everything that an approval covers: any change makes another fingerprint. */
+export interface Approvable {
+  id: string;
+  command: string;
+  input: Record<string, unknown>;
+  target: Target;
+  /** Deleted with the target: the VMs of a project. */
+  children?: readonly Target[];
+  requesterId: string;
+  teamId: string;
+  channelId: string;
+  reason?: string;
+  policyVersion: string;
+  required: number;
+  /** Milliseconds, Redis time. */
+  expiresAt: number;
+  /** Facts the approver was shown (snapshot, measurements). */
+  evidence?: unknown;
+}
+
+/** 64 hex digits: SHA-256 over canonical JSON. */
+export function fingerprintOf(approvable: Approvable): string {
+  return createHash("sha256").update(canonical(approvable)).digest("hex");
+}
+
+/** As much as a button and the card carry. */
+export const digestShownLength = 16;
+
+export function shortFingerprint(digest: string): string {
+  return digest.slice(0, digestShownLength);
+}

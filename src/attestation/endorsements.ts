@@ -1,0 +1,87 @@
+import { open } from "node:fs/promises";
+import { join } from "node:path";
+import { products, type Product } from "../verifier/roots.ts";
+import type { Endorsements, Needed } from "../verifier/verify-evidence.ts";
+import type { SignedAnswer } from "../verifier/tdx/collateral.ts";
+
+/** Far more than any list or statement has; what is larger is none. */
+const mostBytes = 4 * 1024 * 1024;
+
+export interface FoundEndorsements {
+  endorsements: Endorsements;
+  /** Files that are needed and not there, as they are named in the folder. */
+  absent: readonly string[];
+}
+
+/**
+ * What vendors have signed, in files that an operator or a refresher put into a folder, byte for byte as they came:
+ *
+ *     intel/root.crl  intel/pck-platform.crl  intel/pck-processor.crl  intel/tdx-qe.json  intel/tdx-qe.pem
+ *     intel/tcb/<fmspc>.json  intel/tcb/<fmspc>.pem
+ *     amd/<product>/vcek.crl  amd/<product>/vlek.crl  amd/<product>/vcek/<chip ID>-<reported TCB>.der
+ *
+ * Nothing in it is believed: each verification checks every signature and date up to the roots in the source, so that who
+ * can write the folder can keep a VM from being verified, and never have one verified. Names are made of fixed words and
+ * hex digits alone.
+ */
+export async function findEndorsements(folder: string, needed: Needed): Promise<FoundEndorsements> {
+  const absent: string[] = [];
+  const read = async (name: string): Promise<Buffer | undefined> => {
+    const bytes = await readSmall(join(folder, name));
+    if (bytes === undefined) absent.push(name);
+    return bytes;
+  };
+  const answer = async (name: string): Promise<SignedAnswer | undefined> => {
+    const [body, chain] = [await read(`${name}.json`), await read(`${name}.pem`)];
+    return body && chain && { body: body.toString("utf8"), chain: chain.toString("latin1") };
+  };
+  if (needed.tee === "tdx") {
+    const intel = {
+      tcbInfo: await answer(`intel/tcb/${needed.fmspc}`),
+      qeIdentity: await answer("intel/tdx-qe"),
+      pckCrl: await read(`intel/pck-${needed.ca}.crl`),
+      rootCrl: await read("intel/root.crl"),
+    };
+    return { endorsements: { intel }, absent };
+  }
+  const { product, vek } = await findVek(folder, needed);
+  // A VLEK comes with its report, and is on no one's disk
+  if (!vek && needed.signer === "VCEK") absent.push(vekFile(product ?? "Milan", needed));
+  const crl = product && (await read(`amd/${product}/${needed.signer.toLowerCase()}.crl`));
+  return { endorsements: { amd: { ...(vek ? { vek } : {}), crl } }, absent };
+}
+
+type NeededOfAmd = Needed & { tee: "snp" };
+
+/** KDS names Turin's chips by eight bytes. */
+function vekFile(product: Product, { chipId, reportedTcb }: NeededOfAmd): string {
+  const hwid = product === "Turin" ? chipId.slice(0, 16) : chipId;
+  return `amd/${product}/vcek/${hwid}-${reportedTcb}.der`;
+}
+
+/** A report of version 2 doesn't say of which product it is: the certificate's place does. */
+async function findVek(
+  folder: string,
+  needed: NeededOfAmd,
+): Promise<{ product?: Product; vek?: Buffer }> {
+  if (needed.signer === "VLEK") return needed.product ? { product: needed.product } : {};
+  for (const product of needed.product ? [needed.product] : products) {
+    // oxlint-disable-next-line no-await-in-loop -- the first of three
+    const vek = await readSmall(join(folder, vekFile(product, needed)));
+    if (vek) return { product, vek };
+  }
+  return needed.product ? { product: needed.product } : {};
+}
+
+/** Undefined when there is no such file, or none that can be read or is of a reasonable size. */
+async function readSmall(path: string): Promise<Buffer | undefined> {
+  const file = await open(path).catch(() => undefined);
+  try {
+    const size = (await file?.stat())?.size ?? 0;
+    return size > 0 && size <= mostBytes ? await file?.readFile() : undefined;
+  } catch {
+    return undefined;
+  } finally {
+    await file?.close();
+  }
+}

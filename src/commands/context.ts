@@ -1,0 +1,48 @@
+import type { Compute } from "../compute/compute.ts";
+import type { Policy } from "../config/policy-file.ts";
+import type { Digests } from "../digests/create-digests.ts";
+import type { Digest } from "../digests/render-digest.ts";
+import type { Inventory } from "../inventory/inventory.ts";
+import type { Snapshots } from "../inventory/snapshots.ts";
+import type { Message } from "../messages/message.ts";
+import type { Keys, RedisClient } from "../redis/redis.ts";
+import type { Command } from "../registry/define.ts";
+import type { Person } from "../registry/person.ts";
+import type { Target } from "../registry/target.ts";
+import type { Journal } from "../requests/journal/journal.ts";
+
+/** What a read command answers from. */
+export interface ReadContext {
+  person: Person;
+  /** Empty where there is no channel. */
+  channelId: string;
+  ourTeamId: string;
+  commands: readonly Command[];
+  policy: Policy;
+  compute: Compute;
+  inventory: Inventory;
+  snapshots: Snapshots;
+  journal: Journal;
+  digests: Digests;
+  /** The audit trail, its anchors, and its signing key. */
+  trail: { redis: RedisClient; key: Keys; dataDir: string };
+  /** Resolves words to exactly one target, or throws UserError or PickOne. */
+  resolve(kind: "vm" | "project", words: string): Promise<Target>;
+  mayRun(command: Command): boolean;
+  /** The approved request that this answers. */
+  approved?: string;
+  /** The name of a person or group, only for display. */
+  nameOf(id: string): string | undefined;
+  status(): Promise<readonly StatusLine[]>;
+  /** Posts a digest in a channel, or returns why it can't. */
+  post(channelId: string, digest: Digest): Promise<string | undefined>;
+  /** Posts to the audit or alerts channel once per ID, where the policy names one. */
+  tell(where: "audit" | "alerts", id: string, message: Message): Promise<void>;
+  now(): number;
+}
+
+export interface StatusLine {
+  name: string;
+  ok: boolean;
+  detail: string;
+}

@@ -1,0 +1,27 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { commands } from "./index.ts";
+import { renderManifest, withTable } from "../registry/manifest.ts";
+
+/** Writes the derived files; with `--check` it only names stale ones. */
+const files = [
+  { path: "manifest.yml", make: () => renderManifest(commands) },
+  // Only its table is derived: a missing README stays missing
+  {
+    path: "README.md",
+    make: (now: string | undefined) => (now === undefined ? undefined : withTable(now, commands)),
+  },
+];
+
+const isCheck = process.argv.includes("--check");
+for (const { path, make } of files) {
+  const now = await readFile(path, "utf8").catch(() => undefined);
+  const wanted = make(now);
+  if (wanted === undefined || now === wanted) continue;
+  if (isCheck) {
+    process.stderr.write(`${path} is stale: run "npm run derive"\n`);
+    process.exitCode = 1;
+  } else {
+    await writeFile(path, wanted);
+    process.stdout.write(`${path} is written\n`);
+  }
+}

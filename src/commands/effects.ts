@@ -1,0 +1,76 @@
+import {
+  type Specs,
+  type Vm,
+  type Project,
+  isSettledVmStatus,
+  isSettledProjectStatus,
+} from "../compute/compute.ts";
+import type { Refusal } from "../registry/define.ts";
+
+type Timed = { updatedAt?: string } | undefined;
+
+/** `updatedAt` changed since `before`, where the compute service returns it (for VMs it isn't documented). */
+export function hasMoved(now: Timed, before: Timed): boolean {
+  const [at, was] = [now?.updatedAt, before?.updatedAt];
+  return at !== undefined && was !== undefined && at !== was;
+}
+
+/** `updatedAt` is returned and unchanged. */
+export function isUnmoved(now: Timed, before: Timed): boolean {
+  return now?.updatedAt !== undefined && now.updatedAt === before?.updatedAt;
+}
+
+const passing = ["CREATING", "REBOOTING", "DELETING"];
+
+/** Refuses in a status that only a later version of the compute service has. */
+export function unknownStatus(vm: Vm): Refusal | undefined {
+  return isSettledVmStatus(vm.status) || passing.includes(vm.status) ? undefined : notKnown(vm);
+}
+
+function notKnown({ name, status }: Vm | Project): Refusal {
+  return {
+    text: `${name} is ${status}, a status that Gatehouse doesn't know.`,
+    hint: "Nothing was sent. Check it in the compute service's own console.",
+  };
+}
+
+/** Refuses in other statuses. CREATING and REBOOTING pass, because the gate waits until they end. */
+export function onlyIn(
+  vm: Vm,
+  statuses: readonly string[],
+  otherwise: Refusal,
+): Refusal | undefined {
+  const odd = unknownStatus(vm);
+  if (odd) return odd;
+  if (vm.status === "DELETING") return { text: `${vm.name} is being deleted.` };
+  return isSettledVmStatus(vm.status) && !statuses.includes(vm.status) ? otherwise : undefined;
+}
+
+type Wanted = { cpu?: number | undefined; memory?: number | undefined };
+
+/** Whether it has these specs. */
+export function hasSpecs(vm: { specs?: Specs } | undefined, wanted: Wanted): boolean {
+  const { cpu, memory } = vm?.specs ?? {};
+  return (
+    (wanted.cpu === undefined || cpu === wanted.cpu) &&
+    (wanted.memory === undefined || memory === wanted.memory)
+  );
+}
+
+/** Refuses in DELETING and in unknown statuses. CREATING passes, because the gate waits until it ends. */
+export function notChangeable(project: Project): Refusal | undefined {
+  if (project.status === "DELETING") return { text: `${project.name} is already being deleted.` };
+  const { status } = project;
+  return isSettledProjectStatus(status) || status === "CREATING" ? undefined : notKnown(project);
+}
+
+/** Whether the specs to change are returned, and unchanged. What isn't returned proves nothing. */
+export function keepsSpecs(
+  now: Specs | undefined,
+  before: Specs | undefined,
+  wanted: Wanted,
+): boolean {
+  return (["cpu", "memory"] as const).every(
+    (key) => wanted[key] === undefined || (now?.[key] !== undefined && now[key] === before?.[key]),
+  );
+}

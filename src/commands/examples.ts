@@ -1,0 +1,69 @@
+import type { KnownProject, KnownVm } from "../inventory/inventory.ts";
+import { protection } from "../policy/refusal.ts";
+import { argumentsOf, targetArgument } from "../registry/arguments.ts";
+import { type Command, isChange } from "../registry/define.ts";
+import { type Invocation, targetWords } from "../registry/invocation.ts";
+import { parseCommand } from "../registry/parse.ts";
+import { targetOf } from "../requests/submit/resolve.ts";
+import type { ReadContext } from "./context.ts";
+
+/** The examples of commands with names of this workspace, so that they work as they stand. Call it for who may see them. */
+export async function examplesHere({
+  commands,
+  inventory,
+  policy,
+}: Pick<ReadContext, "commands" | "inventory" | "policy">): Promise<(command: Command) => string> {
+  const vms = (await inventory.vms()).filter(isPlain);
+  const projects = (await inventory.projects()).filter(isPlain);
+  const times = new Map<string, number>();
+  for (const { name } of vms) times.set(name, (times.get(name) ?? 0) + 1);
+
+  function vmFor(command: Command): string | undefined {
+    const wanted = isChange(command) && command.on === "vm" ? command.offeredIn : ["RUNNING"];
+    const suits = (vm: KnownVm) =>
+      (wanted?.includes(vm.status) ?? true) &&
+      !protection(policy, { command, targets: [targetOf(vm)] });
+    // Those that run are known best; a restart of one in ERROR may be refused
+    const vm = vms.find((one) => one.status === wanted?.[0] && suits(one)) ?? vms.find(suits);
+    return vm && ((times.get(vm.name) ?? 0) > 1 ? `${vm.projectName}/${vm.name}` : vm.name);
+  }
+
+  function projectFor(command: Command): string | undefined {
+    const inside = Map.groupBy(vms, ({ projectId }) => projectId);
+    const suits = (project: KnownProject) => {
+      const names = (inside.get(project.id) ?? []).map(({ name }) => name);
+      return !protection(policy, { command, targets: [targetOf(project)], vmNames: names });
+    };
+    const full = projects.find((one) => inside.has(one.id) && suits(one));
+    return (isChange(command) ? undefined : full)?.name ?? projects.find(suits)?.name;
+  }
+
+  function wordsHere(words: string): string {
+    const parsed = parseCommand(words, commands);
+    if ("refusal" in parsed) return words;
+    const rest = argumentsOf(parsed.command).find(({ isRest }) => isRest);
+    const text = rest && parsed.input[rest.key];
+    if (typeof text === "string") return words.replace(` ${text}`, ` ${wordsHere(text)}`);
+    const [old] = targetWords(parsed);
+    if (old === undefined) return words;
+    const kind = targetArgument(parsed.command)?.target;
+    const known = kind === "vm" ? vmFor(parsed.command) : projectFor(parsed.command);
+    return known === undefined
+      ? words
+      : withoutPicked(words, parsed).replace(` ${old}`, ` ${known}`);
+  }
+
+  return ({ example }) => `/${wordsHere(example.replace(/^\//, ""))}`;
+}
+
+/** Needs no quotes, and reads back as itself. */
+function isPlain({ name, projectName = "x" }: { name: string; projectName?: string }): boolean {
+  return [name, projectName].every((one) => /^[\p{L}\p{N}][\w.-]{0,60}(?<![.])$/u.test(one));
+}
+
+/** Without what its form offers to choose: a snapshot's ID is another one everywhere. */
+function withoutPicked(words: string, { command, input }: Pick<Invocation, "command" | "input">) {
+  const picked = argumentsOf(command).find(({ picker }) => picker !== undefined);
+  const value = picked && input[picked.key];
+  return typeof value === "string" ? words.replace(` ${value}`, "") : words;
+}

@@ -1,0 +1,227 @@
+import { existsSync, readFileSync } from "node:fs";
+import { isIP } from "node:net";
+import { dirname, resolve } from "node:path";
+import { messageOf, UserError } from "../errors.ts";
+import { codeOf, Environment } from "./environment.ts";
+import { emptyPolicy, parsePolicy, policyVersion, type Policy } from "./policy-file.ts";
+import type { Operation } from "./policy-sense.ts";
+import { parseRedisUrl } from "./redis-address.ts";
+
+export type LogLevel = "debug" | "info" | "warn" | "error";
+
+/** `all` is gateway and worker in one process. */
+export type Role = "all" | "gateway" | "worker";
+
+export interface Config {
+  readonly role: Role;
+  readonly slack: {
+    readonly botToken: string;
+    /** Ends with a slash. */
+    readonly apiUrl: string;
+    /** Undefined for a worker, which only sends. */
+    readonly receive: SlackReceive | undefined;
+  };
+  /** `url` ends with neither a slash nor `/v1`. */
+  readonly compute: { readonly url: string; readonly apiKey: string };
+  readonly redisUrl: string;
+  /** How many replicas of Redis must have a claim before its call leaves; undefined: one, while any is connected. */
+  readonly redisReplicas: number | undefined;
+  /** Where Slack delivers over HTTP; 0: any free port. */
+  readonly port: number;
+  /** Where probes and figures are read. Without a host, on all interfaces. */
+  readonly ops: { readonly port: number; readonly host: string | undefined };
+  /** An absolute path. */
+  readonly dataDir: string;
+  readonly logLevel: LogLevel;
+  readonly allowVolatileRedis: boolean;
+  readonly policy: Policy;
+  /** Changes with the rules: what is pending under another version is canceled. */
+  readonly policyVersion: string;
+  /** Everything above that must never be printed, for `hideSecret`. */
+  readonly secrets: readonly string[];
+}
+
+export type SlackReceive =
+  | { mode: "socket"; appToken: string }
+  | { mode: "http"; signingSecret: string };
+
+/** Exit code of a process whose configuration is wrong: EX_CONFIG of sysexits.h. */
+export const configExitCode = 78;
+
+/** Every problem of the configuration, as `NAME: what is wrong`, without any value that may be secret. */
+export class ConfigError extends Error {
+  override readonly name = "ConfigError";
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super(["Gatehouse can't start with this configuration:", ...problems].join("\n  "));
+    this.problems = problems;
+  }
+}
+
+/** Reads the environment and gatehouse.yml. Throws a ConfigError with all problems; then exit with `configExitCode`. */
+export function loadConfig({
+  env = process.env,
+  role,
+  cwd = process.cwd(),
+  operations,
+}: {
+  env?: Readonly<Record<string, string | undefined>>;
+  role: Role;
+  cwd?: string;
+  /** All commands, for the rules that name them. */
+  operations: readonly Operation[];
+}): Config {
+  const from = new Environment(env, cwd);
+  const botToken = from.required(
+    "SLACK_BOT_TOKEN",
+    "the bot token (xoxb-…) from OAuth & Permissions in your Slack app",
+  );
+  from.check("SLACK_BOT_TOKEN", botToken, /^(xoxe\.)?xoxb-\S+$/, "must begin with xoxb-");
+  const receive = role === "worker" ? undefined : slackReceive(from);
+  const apiUrl = from.address("SLACK_API_URL", "https://slack.com/api/");
+  const computeUrl = from.address(
+    "COMPUTE_API_URL",
+    undefined,
+    "the address of the compute service",
+  );
+  const apiKey = from.required("COMPUTE_API_KEY", "the API key of the compute service");
+  from.check(
+    "COMPUTE_API_KEY",
+    apiKey,
+    /^[\u0021-\u007e]+$/,
+    "must be one word of ASCII characters",
+  );
+  const redisUrl = from.required("REDIS_URL", "the address of Redis, like redis://localhost:6379");
+  const redisPassword = checkRedisUrl(redisUrl, from);
+  const redisReplicas =
+    from.text("REDIS_REPLICAS") === undefined
+      ? undefined
+      : from.wholeNumber("REDIS_REPLICAS", 0, 5);
+  const port = from.wholeNumber("PORT", 3000, 65_535);
+  const ops = opsAddress(from, port, receive?.mode === "http");
+  const logLevel = from.choice("LOG_LEVEL", ["debug", "info", "warn", "error"] as const, "info");
+  const allowVolatileRedis = from.flag("GATEHOUSE_ALLOW_VOLATILE_REDIS");
+  const dataDir = resolve(cwd, from.text("DATA_DIR") ?? ".gatehouse");
+  const policy = readPolicy(from, cwd, operations);
+  if (from.problems.length > 0) throw new ConfigError(from.problems);
+  const received = receive?.mode === "socket" ? receive.appToken : receive?.signingSecret;
+  const secrets = [botToken, received, apiKey, redisPassword].filter((one) => one !== undefined);
+  return {
+    role,
+    slack: { botToken, apiUrl: `${apiUrl}/`, receive },
+    compute: { url: computeUrl.replace(/\/v1$/, ""), apiKey },
+    redisUrl,
+    redisReplicas,
+    port,
+    ops,
+    dataDir,
+    logLevel,
+    allowVolatileRedis,
+    policy,
+    policyVersion: policyVersion(policy),
+    secrets,
+  };
+}
+
+/** With both, Socket Mode: it needs no open port. */
+function slackReceive(from: Environment): SlackReceive | undefined {
+  const appToken = from.secret("SLACK_APP_TOKEN");
+  const signingSecret = from.secret("SLACK_SIGNING_SECRET");
+  if (appToken !== undefined) {
+    from.check("SLACK_APP_TOKEN", appToken, /^xapp-\S+$/, "must begin with xapp-");
+    return { mode: "socket", appToken };
+  }
+  if (signingSecret !== undefined) {
+    from.check(
+      "SLACK_SIGNING_SECRET",
+      signingSecret,
+      /^[\u0021-\u007e]+$/,
+      "must be one word, from Basic Information in your Slack app",
+    );
+    return { mode: "http", signingSecret };
+  }
+  if (!from.mentions("SLACK_APP_TOKEN") && !from.mentions("SLACK_SIGNING_SECRET")) {
+    from.problem(
+      "SLACK_APP_TOKEN",
+      "is missing: set it for Socket Mode (xapp-…), or SLACK_SIGNING_SECRET for HTTP",
+    );
+  }
+  return undefined;
+}
+
+/**
+ * Probes never stand on a port that Slack reaches. Where Slack reaches none, a PORT that was set stays what it was before
+ * OPS_PORT was there: theirs, on all interfaces.
+ */
+function opsAddress(from: Environment, slackPort: number, isSlackOutside: boolean): Config["ops"] {
+  const port = from.wholeNumber("OPS_PORT", isSlackOutside ? 3001 : slackPort, 65_535);
+  if (isSlackOutside && port === slackPort && port !== 0)
+    from.problem("OPS_PORT", `must not be ${port}, which is PORT: the world reaches that one`);
+  const isOldPort = !isSlackOutside && from.text("OPS_PORT") === undefined;
+  const host = from.text("OPS_HOST");
+  if (host !== undefined && isIP(host) === 0)
+    from.problem("OPS_HOST", "must be an IP address of this machine, or 0.0.0.0 for all of them");
+  return { port, host: host ?? (isOldPort && from.text("PORT") ? undefined : "127.0.0.1") };
+}
+
+/** Returns the password, which must not be printed. */
+function checkRedisUrl(url: string, from: Environment): string | undefined {
+  if (url === "") return undefined;
+  try {
+    return parseRedisUrl(url).password;
+  } catch (error) {
+    const hint = error instanceof UserError && error.hint !== undefined ? `; ${error.hint}` : "";
+    from.problem("REDIS_URL", messageOf(error) + hint);
+    return undefined;
+  }
+}
+
+/** As the variable names it, or the default; it may not exist. */
+export function policyPath(): string {
+  return new Environment(process.env, process.cwd()).text("GATEHOUSE_CONFIG") ?? "gatehouse.yml";
+}
+
+function readPolicy(from: Environment, cwd: string, operations: readonly Operation[]): Policy {
+  const named = from.text("GATEHOUSE_CONFIG");
+  const shown = named ?? "gatehouse.yml";
+  const path = resolve(cwd, shown);
+  // Only the default file may be missing: a mistyped path must not silently become an empty policy
+  if (named === undefined && !existsSync(path)) return emptyPolicy();
+  try {
+    const result = parsePolicy(readFileSync(path, "utf8"), shown, operations);
+    if ("policy" in result) return result.policy;
+    for (const problem of result.problems) from.problem("GATEHOUSE_CONFIG", problem);
+  } catch (error) {
+    from.problem("GATEHOUSE_CONFIG", `${shown} can't be read (${codeOf(error)})`);
+  }
+  return emptyPolicy();
+}
+
+/** For `audit …` in a terminal. Throws ConfigError. */
+export function loadAuditConfig(): { redisUrl: string; dataDir: string } {
+  const from = new Environment(process.env, process.cwd());
+  const redisUrl = from.required("REDIS_URL", "the address of Redis, like redis://localhost:6379");
+  if (from.problems.length > 0) throw new ConfigError(from.problems);
+  return { redisUrl, dataDir: resolve(from.text("DATA_DIR") ?? ".gatehouse") };
+}
+
+/**
+ * For `attestation …` in a terminal: the folder that gatehouse.yml names, beside that file where it is no absolute path.
+ * Throws ConfigError.
+ */
+export function loadEndorsementsFolder({
+  env = process.env,
+  cwd = process.cwd(),
+  operations,
+}: {
+  env?: Readonly<Record<string, string | undefined>>;
+  cwd?: string;
+  operations: readonly Operation[];
+}): string | undefined {
+  const from = new Environment(env, cwd);
+  const { endorsements } = readPolicy(from, cwd, operations).attestation;
+  if (from.problems.length > 0) throw new ConfigError(from.problems);
+  const file = resolve(cwd, from.text("GATEHOUSE_CONFIG") ?? "gatehouse.yml");
+  return endorsements === undefined ? undefined : resolve(dirname(file), endorsements);
+}

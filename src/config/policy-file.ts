@@ -1,0 +1,272 @@
+import { createHash } from "node:crypto";
+import {
+  isAlias,
+  isMap,
+  isNode,
+  isSeq,
+  LineCounter,
+  parseDocument,
+  type Document,
+  type Node,
+} from "yaml";
+import * as z from "zod";
+import { canonical } from "../text/canonical-json.ts";
+import { nearest } from "../text/nearest.ts";
+import { nonsenseIn, type Operation } from "./policy-sense.ts";
+import {
+  timing,
+  channel,
+  count,
+  days,
+  duration,
+  glob,
+  measurement,
+  operation,
+  section,
+  timeOfDay,
+  timezone,
+  who,
+} from "./policy-values.ts";
+
+const people = (fallback: string[]) => z.array(who).default(fallback);
+
+type Frozen<T> = { readonly [Key in keyof T]: Frozen<T[Key]> };
+
+/**
+ * gatehouse.yml with every default filled in and every duration in milliseconds. Access lists contain Slack user IDs
+ * (`U…`, `W…`), user group IDs (`S…`), or `*` for every full member of the workspace.
+ */
+export type Policy = Frozen<z.output<typeof policySchema>>;
+export type Access = Policy["access"];
+export type DigestRule = Policy["digests"][number];
+export type Pin = Policy["attestation"]["pins"][number];
+
+const policySchema = section({
+  access: section({
+    view: people(["*"]),
+    operate: people([]),
+    approve: people([]),
+    administer: people([]),
+    breakGlass: people([]),
+  }).prefault({}),
+  /** First match wins; without a match, destructive commands need one approval. */
+  approvals: z
+    .array(
+      section({
+        /** Globs over command names written with a dot: `vm.restore`, `vm.*`. */
+        operations: z.array(operation).min(1, "must name at least one command"),
+        /** Globs over VM or project names; undefined: all. */
+        targets: z.array(glob).optional(),
+        required: count(0, 20),
+        expires: duration.optional(),
+      }),
+    )
+    .default([]),
+  /** Globs over VM and project names: never restored, deleted, stopped, resized, or renamed from Slack. */
+  protect: z.array(glob).default([]),
+  /** Where changing commands are accepted; undefined: everywhere. */
+  channels: z.array(channel).min(1, "must name at least one channel, or be omitted").optional(),
+  audit: section({ channel }).optional(),
+  alerts: section({ channel }).optional(),
+  digests: z
+    .array(
+      section({
+        channel,
+        /** Local time, `HH:MM`. */
+        at: timeOfDay,
+        timezone: timezone.default("UTC"),
+        days: days.prefault("daily"),
+      }),
+    )
+    .default([]),
+  attestation: section({
+    pins: z
+      .array(
+        section({
+          targets: z.array(glob).min(1, "must name at least one VM"),
+          measurements: z.array(measurement).min(1, "must contain at least one measurement"),
+        }),
+      )
+      .default([]),
+    /** A restore from an older snapshot needs one more approval. */
+    maxSnapshotAge: duration.optional(),
+    /** The folder of what Intel and AMD have signed; docs/attestation.md names its files. */
+    endorsements: z.string().min(1, "must be a folder").optional(),
+  }).prefault({}),
+  limits: section({
+    /** Of one person: changes, break-glass, and consoles. */
+    requestsPerMinute: count(1, 10_000).default(30),
+    /** Requests of one person that wait for approval at once. */
+    draftsPerPerson: count(1, 10_000).default(10),
+    /** Of everyone together: sent, or about to be. Break-glass has its own. */
+    destructivePerHour: count(0, 10_000).default(5),
+    breakGlassPerHour: count(0, 10_000).default(5),
+  }).prefault({}),
+  timing: timing.prefault({}),
+}).transform(({ approvals, attestation, ...rest }) => {
+  const { maxSnapshotAge: maxSnapshotAgeMs, pins, endorsements } = attestation;
+  const rules = approvals.map(({ expires, ...rule }) => ({
+    ...rule,
+    expiresMs: expires ?? rest.timing.approvalExpiresMs,
+  }));
+  return { ...rest, approvals: rules, attestation: { pins, maxSnapshotAgeMs, endorsements } };
+});
+
+export { parseDuration, type Timing, type Weekday } from "./policy-values.ts";
+
+type PolicyResult = { policy: Policy } | { problems: readonly string[] };
+
+const longestText = 1_000_000;
+
+/** The policy without a file: everyone may view, no one may change anything. */
+export function emptyPolicy(): Policy {
+  return policySchema.parse({});
+}
+
+/**
+ * Reads gatehouse.yml. Problems begin with their place: `gatehouse.yml line 3: access.oprate isn't known; did you mean
+ * operate?`. A key without a value counts as absent. `operations` are all commands, which live to the right of here.
+ */
+export function parsePolicy(
+  text: string,
+  path: string,
+  operations: readonly Operation[],
+): PolicyResult {
+  if (text.length > longestText)
+    return { problems: [`${path}: is larger than ${longestText} characters`] };
+  const lines = new LineCounter();
+  const document = parseDocument(text, {
+    lineCounter: lines,
+    prettyErrors: false,
+    stringKeys: true,
+  });
+  const at = (offset: number | undefined) => `${path} line ${lines.linePos(offset ?? 0).line}`;
+  if (document.errors.length > 0) {
+    return { problems: document.errors.map((error) => `${at(error.pos[0])}: ${error.message}`) };
+  }
+  const value = plainValue(document);
+  if (value === undefined)
+    return {
+      problems: [`${path}: has too many aliases, or one without its anchor`],
+    };
+  const read = policySchema.safeParse(value.value ?? {}, { reportInput: true });
+  const problems = read.success
+    ? nonsenseIn(read.data, operations).map((one) => problemAt(one.path, one.message, document))
+    : read.error.issues.flatMap((issue) => problemsOf(issue, document));
+  if (read.success && problems.length === 0) return { policy: read.data };
+  problems.sort((a, b) => (a.offset ?? 0) - (b.offset ?? 0));
+  return { problems: problems.map(({ offset, sentence }) => `${at(offset)}: ${sentence}`) };
+}
+
+/** The line of a value, 1 for the first; undefined where the file doesn't have it. */
+export function lineOf(text: string, path: readonly PropertyKey[]): number | undefined {
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines, stringKeys: true });
+  if (!document.hasIn(path)) return undefined;
+  return lines.linePos(place(path, document, false) ?? 0).line;
+}
+
+/** 12 hex digits over everything that decides who may do what. Changing timing or digests cancels nothing, nor where files are. */
+export function policyVersion(policy: Policy): string {
+  const { access, approvals, protect, channels, limits } = policy;
+  const { pins, maxSnapshotAgeMs } = policy.attestation;
+  const attestation = { pins, maxSnapshotAgeMs };
+  const deciding = { access, approvals, protect, channels, attestation, limits };
+  return createHash("sha256").update(canonical(deciding)).digest("hex").slice(0, 12);
+}
+
+/** The document as plain values, undefined for empty ones (`operate:` alone); undefined itself for an alias bomb. */
+function plainValue(document: Document): { value: unknown } | undefined {
+  try {
+    return { value: withoutNulls(document.toJS({ maxAliasCount: 100 })) };
+  } catch {
+    return undefined;
+  }
+}
+
+function withoutNulls(value: unknown): unknown {
+  if (value === null) return undefined;
+  if (Array.isArray(value))
+    return value.map((item: unknown) => (item === null ? null : withoutNulls(item)));
+  if (typeof value !== "object") return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, inner]) => [key, withoutNulls(inner)]),
+  );
+}
+
+interface Problem {
+  offset: number | undefined;
+  sentence: string;
+}
+
+function problemsOf(issue: z.core.$ZodIssue, document: Document): Problem[] {
+  if (issue.code === "unrecognized_keys") {
+    return issue.keys.map((key) => {
+      const known = issue.message.split(" ");
+      const meant = nearest(key, known);
+      const rest = meant === undefined ? `known are ${known.join(", ")}` : `did you mean ${meant}?`;
+      return {
+        offset: place([...issue.path, key], document, true),
+        sentence: `${pathText([...issue.path, key])} isn't known; ${rest}`,
+      };
+    });
+  }
+  return [problemAt(issue.path, complaint(issue), document)];
+}
+
+function problemAt(path: readonly PropertyKey[], message: string, document: Document): Problem {
+  return { offset: place(path, document, false), sentence: `${pathText(path)} ${message}`.trim() };
+}
+
+function complaint(issue: z.core.$ZodIssue): string {
+  if (issue.code !== "invalid_type") return issue.message;
+  if (issue.input === undefined) return "is missing";
+  // A sentence of the schema's own, not zod's
+  if (!issue.message.startsWith("Invalid input")) return issue.message;
+  if (issue.expected === "array") return "must be a list, like [a, b]";
+  if (issue.expected === "object") return "must contain `name: value` lines";
+  return issue.expected === "string"
+    ? 'must be text; put it in quotes ("…")'
+    : `must be a ${issue.expected}`;
+}
+
+/** `approvals[1].targets[2]`: counted from 1, as people do. */
+function pathText(path: readonly PropertyKey[]): string {
+  if (path.length === 0) return "the file";
+  return path.reduce<string>((text, part) => {
+    if (typeof part === "number") return `${text}[${part + 1}]`;
+    return text === "" ? String(part) : `${text}.${String(part)}`;
+  }, "");
+}
+
+/** The offset of the value (or its key); for something missing, of its parent. */
+function place(
+  path: readonly PropertyKey[],
+  document: Document,
+  wantsKey: boolean,
+): number | undefined {
+  let node: unknown = document.contents;
+  let offset = start(node);
+  for (const [index, part] of path.entries()) {
+    if (isAlias(node)) node = node.resolve(document);
+    if (isMap(node)) {
+      const pair = node.items.find((item) => keyText(item.key) === String(part));
+      if (pair === undefined) break;
+      const isKey = (wantsKey && index === path.length - 1) || start(pair.value) === undefined;
+      offset = start(isKey ? pair.key : pair.value) ?? offset;
+      node = pair.value;
+    } else if (isSeq(node)) {
+      node = node.items[Number(part)];
+      offset = start(node) ?? offset;
+    } else break;
+  }
+  return offset;
+}
+
+function start(node: unknown): number | undefined {
+  return isNode(node) ? (node as Node).range?.[0] : undefined;
+}
+
+function keyText(key: unknown): string {
+  return String(typeof key === "object" && key !== null && "value" in key ? key.value : key);
+}

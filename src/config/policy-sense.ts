@@ -1,0 +1,123 @@
+import { matchesGlob } from "../text/glob.ts";
+import { nearest } from "../text/nearest.ts";
+import type { Timing } from "./policy-values.ts";
+
+/** The parts that must fit together. */
+interface Rules {
+  access: { approve: readonly string[]; operate: readonly string[] };
+  approvals: readonly { operations: readonly string[]; required: number }[];
+  timing: Timing;
+}
+
+/** A command as `approvals` name it. */
+export interface Operation {
+  /** With a dot: `vm.restore`. */
+  name: string;
+  /** Whether a request of it can wait for approval. */
+  mayNeedApproval: boolean;
+}
+
+interface Nonsense {
+  path: readonly (string | number)[];
+  /** Follows the name of the place. */
+  message: string;
+}
+
+/** What no rule could enforce, and timings under which reads prove nothing, although each value is fine by itself. */
+export function nonsenseIn(rules: Rules, operations: readonly Operation[]): readonly Nonsense[] {
+  return [...unknownOperations(rules, operations), ...tooMany(rules), ...unsound(rules.timing)];
+}
+
+function unknownOperations({ approvals }: Rules, operations: readonly Operation[]): Nonsense[] {
+  const approvable = operations.filter((one) => one.mayNeedApproval).map(({ name }) => name);
+  return approvals.flatMap((rule, index) =>
+    rule.operations.flatMap((glob, at) => {
+      const path = ["approvals", index, "operations", at];
+      if (approvable.some((name) => matchesGlob(glob, name))) return [];
+      if (operations.some(({ name }) => matchesGlob(glob, name)))
+        return [{ path, message: `(${glob}) changes nothing that could wait for approval` }];
+      const meant =
+        approvable.find((name) => name.endsWith(`.${glob}`)) ?? nearest(glob, approvable);
+      const rest = meant ? `did you mean ${meant}?` : `known are ${approvable.join(", ")}`;
+      return [{ path, message: `(${glob}) is no command; ${rest}` }];
+    }),
+  );
+}
+
+/** Members of groups are known only to Slack: where one approves, the request itself says that too few could. */
+function tooMany({ access, approvals }: Rules): Nonsense[] {
+  if (access.approve.some((entry) => !isUser(entry))) return [];
+  const approvers = new Set(access.approve);
+  const operators = access.operate.every(isUser) ? new Set(access.operate) : undefined;
+  // Nobody decides on their own request: where every operator approves too, there is one fewer
+  const isSpared = operators && operators.size > 0 && operators.isSubsetOf(approvers);
+  const most = approvers.size - (isSpared ? 1 : 0);
+  const names = approvers.size === 1 ? "1 person" : `${approvers.size} people`;
+  return approvals.flatMap(({ required }, index) =>
+    required <= most
+      ? []
+      : [
+          {
+            path: ["approvals", index, "required"],
+            message: `is ${required}, but access.approve names ${names}${isSpared ? ", and the requester doesn't count" : ""}: nobody could ever approve enough`,
+          },
+        ],
+  );
+}
+
+function isUser(entry: string): boolean {
+  return /^[UW]/.test(entry);
+}
+
+/** What the promise needs of the durations. */
+const needs: readonly {
+  key: string;
+  holds(timing: Timing): boolean;
+  message(timing: Timing): string;
+}[] = [
+  {
+    key: "quiesce",
+    holds: (timing) => timing.quiesceMs >= quietEnough(timing),
+    message: (timing) =>
+      `must be at least claimWindow + 2 × httpTimeout (${shown(quietEnough(timing))}): sooner, a call may still be under way, and reads prove nothing`,
+  },
+  {
+    key: "heartbeat",
+    holds: (timing) => timing.heartbeatMs <= timing.claimWindowMs + timing.httpTimeoutMs,
+    message: (timing) =>
+      `must be at most claimWindow + httpTimeout (${shown(timing.claimWindowMs + timing.httpTimeoutMs)}): a worker that dies must be missed while its claim is young`,
+  },
+  {
+    key: "settleDeadline",
+    holds: (timing) => timing.settleDeadlineMs > timing.quiesceMs + 2 * timing.stableGapMs,
+    message: (timing) =>
+      `must be more than quiesce + 2 × stableGap (${shown(timing.quiesceMs + 2 * timing.stableGapMs)}): otherwise it ends before reads count`,
+  },
+  {
+    key: "peopleCache",
+    holds: (timing) => timing.peopleCacheMs <= longestCacheMs,
+    message: () =>
+      `must be at most ${shown(longestCacheMs)}: rights are checked right before a send, as they are then`,
+  },
+  {
+    key: "pollMost",
+    holds: (timing) => timing.pollMostMs >= timing.pollFirstMs,
+    message: () => "must be at least pollFirst",
+  },
+];
+
+const longestCacheMs = 60_000;
+
+function quietEnough({ claimWindowMs, httpTimeoutMs }: Timing): number {
+  return claimWindowMs + 2 * httpTimeoutMs;
+}
+
+function unsound(timing: Timing): Nonsense[] {
+  return needs.flatMap(({ key, holds, message }) =>
+    holds(timing) ? [] : [{ path: ["timing", key], message: message(timing) }],
+  );
+}
+
+function shown(ms: number): string {
+  return ms % 1000 === 0 ? `${ms / 1000}s` : `${ms}ms`;
+}

@@ -1,0 +1,108 @@
+import { UserError } from "../errors.ts";
+
+/** One server, the first nodes of a Cluster, or the sentinels that know the primary called `name`. */
+export interface RedisAddress {
+  mode: "single" | "cluster" | "sentinel";
+  nodes: readonly { host: string; port: number }[];
+  name?: string;
+  username?: string;
+  password?: string;
+  db: number;
+  tls: boolean;
+  /** For people and logs: no password. */
+  shown: string;
+}
+
+const forms =
+  "redis://host:6379, rediss://user:password@host:6379/0, several with commas between them for a Cluster, or redis-sentinel://host:26379,host:26379/name";
+
+/**
+ * Reads `REDIS_URL`: `redis://` or `rediss://` (TLS), a comma-separated list for a Cluster, whose nodes share the first user
+ * and password given, or `redis-sentinel://` or `rediss-sentinel://` with the primary's name and database after the
+ * sentinels. Throws a UserError that never repeats the value.
+ */
+export function parseRedisUrl(text: string): RedisAddress {
+  const sentinel = /^(rediss?)-sentinel:\/\/([^/]*)\/?(.*)$/.exec(text.trim());
+  if (sentinel === null) return parseNodes(text, 6379);
+  const [, scheme = "", hosts = "", path = ""] = sentinel;
+  const [name = "", db = "", ...rest] = path.split("/");
+  if (!/^[\w.-]+$/.test(name) || rest.length > 0)
+    throw new UserError("the name of the primary must follow the sentinels", `write ${forms}`);
+  const { nodes, shown, ...login } = parseNodes(`${scheme}://${hosts}`, 26_379);
+  return {
+    ...login,
+    mode: "sentinel",
+    nodes,
+    name,
+    db: readDatabase(db),
+    shown: `${name} of ${shown}`,
+  };
+}
+
+function parseNodes(text: string, defaultPort: number): RedisAddress {
+  const parts = text.split(",").map((part) => part.trim());
+  const scheme = parts[0]?.startsWith("rediss://") ? "rediss" : "redis";
+  const urls = parts.map((part, index) => readUrl(index === 0 ? part : withScheme(part, scheme)));
+  const first = urls[0];
+  if (first === undefined) throw refused();
+  const cluster = urls.length > 1;
+  const db = urls.map((url) => databaseOf(url)).find((number) => number !== 0) ?? 0;
+  if (cluster && db !== 0)
+    throw new UserError("a Cluster has only database 0", "omit the number at the end");
+  if (urls.some((url) => url.protocol !== first.protocol)) {
+    throw new UserError("the nodes of a Cluster must all be redis:// or all be rediss://");
+  }
+  const nodes = urls.map((url) => ({
+    host: url.hostname.replaceAll(/[[\]]/g, ""),
+    port: Number(url.port || defaultPort),
+  }));
+  const named = urls.find((url) => url.password !== "" || url.username !== "");
+  return {
+    mode: cluster ? "cluster" : "single",
+    nodes,
+    ...(named && named.username !== "" && { username: decode(named.username) }),
+    ...(named && named.password !== "" && { password: decode(named.password) }),
+    db,
+    tls: first.protocol === "rediss:",
+    shown: nodes.map((node) => `${node.host}:${node.port}`).join(", "),
+  };
+}
+
+/** In a list, nodes after the first can be host:port. */
+function withScheme(part: string, scheme: string): string {
+  return /^([\w.-]+|\[[\d:a-f]+\])(:\d+)?$/i.test(part) ? `${scheme}://${part}` : part;
+}
+
+function readUrl(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || url.hostname === "" || !/^rediss?:$/.test(url.protocol)) throw refused();
+  if (url.search !== "" || url.hash !== "")
+    throw new UserError("takes no ?options", `write ${forms}`);
+  return url;
+}
+
+function refused(): UserError {
+  return new UserError("isn't an address of Redis", `write ${forms}`);
+}
+
+function databaseOf(url: URL): number {
+  return readDatabase(url.pathname.replace(/^\//, ""));
+}
+
+function readDatabase(text: string): number {
+  if (text === "") return 0;
+  if (!/^\d{1,4}$/.test(text))
+    throw new UserError("the database at the end must be a number", `write ${forms}`);
+  return Number(text);
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw new UserError(
+      "the password contains a % without two hex digits after it",
+      "write % as %25",
+    );
+  }
+}

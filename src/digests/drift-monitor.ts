@@ -1,0 +1,194 @@
+import { setImmediate as breathe, setTimeout as pause } from "node:timers/promises";
+import { attest, type Attested, pinsFor, type Appraisal } from "../attestation/appraise.ts";
+import type { Compute } from "../compute/compute.ts";
+import { messageOf } from "../errors.ts";
+import type { Inventory, KnownVm } from "../inventory/inventory.ts";
+import type { Log } from "../log/log.ts";
+import { buttons, message, type Message, readable, section } from "../messages/message.ts";
+import { lines, md } from "../messages/text.ts";
+import type { Pin } from "../config/policy-file.ts";
+import type { Keys, RedisClient } from "../redis/redis.ts";
+import { attestVm, showVm } from "./line-buttons.ts";
+import { takeTurn } from "../redis/lease.ts";
+import { createHash } from "node:crypto";
+
+const atOnce = 4;
+/** VMs matched before yielding to the event loop. */
+const batch = 2000;
+
+interface DriftMonitorOptions {
+  redis: RedisClient;
+  key: Keys;
+  inventory: Pick<Inventory, "vms">;
+  compute: Pick<Compute, "vms">;
+  pins: readonly Pin[];
+  records: DriftRecords;
+  /** Posts to the alerts channel, once per ID. */
+  tell(id: string, message: Message): Promise<void>;
+  everyMs: number;
+  now(): number;
+  log: Log;
+  signal?: AbortSignal;
+}
+
+/**
+ * Attests every pinned VM, a few at a time and spread over half of the interval. Reports a failure, a different failure,
+ * and its end; reported before it is recorded, under an ID that is posted once.
+ */
+export async function monitorDrift(options: DriftMonitorOptions): Promise<void> {
+  const { redis, key, inventory, records, pins, everyMs, log, signal } = options;
+  if (pins.length === 0) return records.keepOnly(new Set());
+  const vms = await inventory.vms(); // before the turn is taken: without VMs it must not be used up
+  if (!(await takeTurn(redis, key, "drift-watch", everyMs))) return;
+  const pinned = await pinnedAmong(vms, pins);
+  const gapMs = Math.min(1000, everyMs / 2 / Math.max(1, pinned.length));
+  const waiting = pinned.values();
+  const checked = Promise.all(
+    Array.from({ length: atOnce }, async () => {
+      let isFirst = true;
+      for (const vm of waiting) {
+        if (!isFirst)
+          await pause(gapMs * atOnce, undefined, { ref: false, ...(signal ? { signal } : {}) });
+        isFirst = false;
+        if (signal?.aborted) return;
+        await check(vm, options).catch((error: unknown) =>
+          log.warn("drift.unread", { vm: vm.id, why: messageOf(error) }),
+        );
+      }
+    }),
+  );
+  await checked.catch((error: unknown) => {
+    if (!signal?.aborted) throw error;
+  });
+  if (!signal?.aborted) await records.keepOnly(new Set(pinned.map(({ id }) => id)));
+}
+
+async function check(vm: KnownVm, options: DriftMonitorOptions): Promise<void> {
+  const { compute, records, tell, now, signal } = options;
+  const read = await attest(vm.id, {
+    compute,
+    now,
+    pins: pinsFor(options.pins, namesOf(vm)),
+    ...(signal ? { signal } : {}),
+  });
+  const judged = judgeDrift(await records.get(vm.id), vm, read.appraisal, now());
+  if (!judged) return;
+  if (judged.news) await tell(judged.news.id, renderNews(judged.news, vm, read));
+  await records.set(judged.record);
+}
+
+/** The names that a pin may match. */
+function namesOf(vm: KnownVm): string[] {
+  return [vm.name, vm.id, `${vm.projectName}/${vm.name}`];
+}
+
+async function pinnedAmong(vms: readonly KnownVm[], pins: readonly Pin[]): Promise<KnownVm[]> {
+  const pinned: KnownVm[] = [];
+  for (let from = 0; from < vms.length; from += batch) {
+    for (const vm of vms.slice(from, from + batch))
+      if (pinsFor(pins, namesOf(vm)).length > 0) pinned.push(vm);
+    await breathe();
+  }
+  return pinned;
+}
+
+function renderNews(news: News, vm: KnownVm, { appraisal }: Attested): Message {
+  if (news.is === "recovered") {
+    const text = md`🟢 *${vm.name}* in ${vm.projectName}: attestation is verified again.`;
+    return message(readable(text), section(text), buttons([attestVm(vm.id)]));
+  }
+  const head = md`🔴 *Attestation of ${vm.name} in ${vm.projectName} failed.*`;
+  const why = appraisal.reasons.map((reason) => md`• ${reason}`);
+  return message(
+    readable(
+      md`Attestation of ${vm.name} in ${vm.projectName} failed: ${appraisal.reasons[0] ?? ""}`,
+    ),
+    section(lines(head, ...why, appraisal.difference ? md`${appraisal.difference}` : undefined)),
+    buttons([attestVm(vm.id), showVm(vm.id)]),
+  );
+}
+
+/** The same news has the same ID, so it is posted once. */
+type News = { is: "failed" | "recovered"; id: string };
+
+/**
+ * News is a first or different failure, and a verification after a failure. "could not verify" is no news: it neither
+ * ends a failure nor starts one. Pure.
+ */
+function judgeDrift(
+  before: DriftRecord | undefined,
+  vm: Pick<KnownVm, "id" | "name" | "projectName">,
+  appraisal: Pick<Appraisal, "verdict" | "reasons" | "measurement">,
+  now: number,
+): { record: DriftRecord; news?: News } | undefined {
+  const { verdict, reasons, measurement } = appraisal;
+  if (verdict === "could not verify") return undefined;
+  const mark = verdict === "failed" ? markOf([...reasons, measurement.report ?? ""]) : "";
+  const episode = before?.episode ?? 0;
+  const shared = {
+    vmId: vm.id,
+    vmName: vm.name,
+    projectName: vm.projectName,
+    reason: reasons[0] ?? "",
+  };
+  if (before && before.verdict === verdict && before.mark === mark)
+    return { record: { ...before, ...shared } };
+  if (verdict === "failed") {
+    const record: DriftRecord = { ...shared, verdict, mark, since: now, episode };
+    return { record, news: { is: "failed", id: `drift-${vm.id}-${episode}-${mark}` } };
+  }
+  if (before?.verdict !== "failed")
+    return { record: { ...shared, verdict, mark, since: now, episode } };
+  return {
+    record: { ...shared, verdict, mark, since: now, episode: episode + 1, recoveredAt: now },
+    news: { is: "recovered", id: `drift-${vm.id}-${episode}-over` },
+  };
+}
+
+function markOf(parts: readonly string[]): string {
+  return createHash("sha256").update(parts.join("\n")).digest("hex").slice(0, 16);
+}
+
+/** The last result for a pinned VM, as reported. */
+export interface DriftRecord {
+  vmId: string;
+  vmName: string;
+  projectName: string;
+  /** "could not verify" doesn't change it. */
+  verdict: "verified" | "failed";
+  /** Names a failure: equal marks are the same failure. Empty when verified. */
+  mark: string;
+  /** Why it fails, as a sentence without full stop. */
+  reason: string;
+  /** Milliseconds: since when it is so. */
+  since: number;
+  /** Grows with each recovery, so that the same failure is reported again after one. */
+  episode: number;
+  recoveredAt?: number;
+}
+
+type DriftRecords = ReturnType<typeof createDriftRecords>;
+
+export function createDriftRecords(redis: RedisClient, key: Keys) {
+  const named = key("drift");
+  return {
+    async all(): Promise<DriftRecord[]> {
+      const rows = await redis.hvals(named);
+      return rows
+        .map((text) => JSON.parse(text) as DriftRecord)
+        .toSorted((a, b) => a.since - b.since);
+    },
+    async get(vmId: string): Promise<DriftRecord | undefined> {
+      const text = await redis.hget(named, vmId);
+      return text === null ? undefined : (JSON.parse(text) as DriftRecord);
+    },
+    async set(record: DriftRecord): Promise<void> {
+      await redis.hset(named, record.vmId, JSON.stringify(record));
+    },
+    /** Forgets VMs that are gone or no longer pinned. */
+    async keepOnly(vmIds: ReadonlySet<string>): Promise<void> {
+      const gone = (await redis.hkeys(named)).filter((id) => !vmIds.has(id));
+      if (gone.length > 0) await redis.hdel(named, ...gone);
+    },
+  };
+}

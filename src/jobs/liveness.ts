@@ -1,0 +1,101 @@
+import type { Log } from "../log/log.ts";
+import type { Keys, RedisClient } from "../redis/redis.ts";
+
+/** Publishes this process's heartbeat. Without one, its sends are reconciled. */
+interface Heartbeat {
+  isAlive(workerId: string): Promise<boolean>;
+  /** Adds IDs to the heartbeat. */
+  addHeartbeatIds(ids: readonly string[]): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** After this many missed beats, a worker counts as gone. */
+const missedBeats = 3;
+
+export async function startHeartbeat(options: {
+  redis: RedisClient;
+  key: Keys;
+  workerId: string;
+  beatMs: number;
+  log: Log;
+}): Promise<Heartbeat> {
+  const { redis, key, workerId, beatMs, log } = options;
+  const ids = [workerId];
+  const beat = async () => {
+    const beats = redis.pipeline();
+    for (const id of ids) beats.set(key("worker", id), "1", "PX", beatMs * missedBeats);
+    for (const [error] of (await beats.exec()) ?? []) if (error) throw error;
+  };
+  await beat();
+  const timer = setInterval(() => {
+    beat().catch((error: unknown) => log.warn("heart.missed", { error }));
+  }, beatMs);
+
+  return {
+    isAlive: async (other) => (await redis.exists(key("worker", other))) === 1,
+    async addHeartbeatIds(more) {
+      ids.push(...more);
+      await beat();
+    },
+    async close() {
+      clearInterval(timer);
+      await redis.del(ids.map((id) => key("worker", id))).catch(() => undefined);
+    },
+  };
+}
+
+/**
+ * Liveness probe for the queue: a process out of whose queue nothing comes is stuck and must restart (workers may stop
+ * silently after an outage: taskforcesh/bullmq#3185). Workers share the queue, so another one may take this one's probe: then
+ * the queue moves, and only a long silence tells that this process takes no part.
+ */
+interface QueueProbe {
+  /** This process took a job. */
+  heard(): void;
+  close(): Promise<void>;
+}
+
+/** Others take this one's probes so often only when it is stuck: each of n workers sends one a round, so by chance it is e^-15. */
+const maxSilentRounds = 15;
+
+export function startQueueProbe(options: {
+  workerId: string;
+  everyMs: number;
+  /** Resolves with whether the last probe still waits, taken by no one. */
+  send(workerId: string): Promise<boolean>;
+  onDead(why: string): void;
+}): QueueProbe {
+  const { everyMs } = options;
+  let isHeard = true;
+  let silentRounds = 0;
+
+  async function round(): Promise<void> {
+    const wasHeard = isHeard;
+    // Before the send: the job may come out before it returns
+    isHeard = false;
+    let isStuck: boolean;
+    try {
+      isStuck = await options.send(options.workerId);
+    } catch {
+      // Redis is unavailable: no reason to restart
+      isHeard = true;
+      return;
+    }
+    silentRounds = wasHeard ? 0 : silentRounds + 1;
+    if (silentRounds === 0 || isHeard) return;
+    const silentFor = `for ${Math.round((silentRounds * everyMs) / 1000)} s`;
+    if (isStuck) options.onDead(`nothing came out of the queue ${silentFor}`);
+    else if (silentRounds >= maxSilentRounds)
+      options.onDead(`nothing came out of the queue here ${silentFor}, only elsewhere`);
+  }
+  const timer = setInterval(() => void round(), everyMs);
+
+  return {
+    heard() {
+      isHeard = true;
+    },
+    async close() {
+      clearInterval(timer);
+    },
+  };
+}

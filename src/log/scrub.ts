@@ -1,0 +1,186 @@
+/**
+ * Removes secrets from whatever is about to be logged, however deep it sits. By shape (Slack tokens, bearer headers,
+ * addresses with a query or a password, keys named like secrets) and by value (`hideSecret`).
+ *
+ * Each pattern is anchored on a literal or always succeeds where it begins, so that one pass is linear in the text.
+ */
+
+const removed = "[removed]";
+const longestText = 8_000;
+const longestScanned = 20_000;
+const deepest = 6;
+const maxEntries = 100;
+const maxValues = 2_000;
+
+/** Exact values to remove wherever they appear: what configuration says is secret. Longest first. */
+let hidden: readonly string[] = [];
+
+/** From now on `value` (and its URL-encoded form) is removed from every log line. Shorter than 6 characters is no secret. */
+export function hideSecret(value: string): void {
+  if (value.length < 6) return;
+  hidden = [...new Set([...hidden, value, encodeURIComponent(value)])].toSorted(
+    (a, b) => b.length - a.length,
+  );
+}
+
+const secretName =
+  /token|secret|passw|passphrase|authorization|cookie|api[-_]?key|access[-_]?key|private[-_]?key|credential|signature|response_?url|upload_?url|console_?url|trigger_?id|webhook/i;
+
+const shapes: readonly [RegExp, string | ((match: string, ...groups: string[]) => string)][] = [
+  [/-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[^-]*(?:-----END [A-Z ]{0,30}-----)?/g, removed],
+  // every address: no password, no query, no fragment, and no path where the path itself is the secret
+  [/:\/\/([^\s"'<>\\`|]*)/g, (_match, rest) => `://${address(rest)}`],
+  [/hooks\.slack(?:-gov)?\.com\/[^\s"'<>\\`|]*/g, `hooks.slack.com/${removed}`],
+  // Slack tokens: https://docs.slack.dev/authentication/tokens/
+  [/(?<![A-Za-z0-9])(?:xox[a-z]|xapp|xwfp)[-.][A-Za-z0-9._~+/%=-]{2,}/gi, removed],
+  [
+    /(?<![A-Za-z0-9])(?:gh[pousr]_|github_pat_|glpat-|AKIA|ASIA|sk_live_|sk-)[A-Za-z0-9_-]{10,}/g,
+    removed,
+  ],
+  // a JSON Web Token
+  [/(?<![\w-])eyJ[\w-]*(?:\.[\w-]*){0,4}/g, removed],
+  [/(?<![A-Za-z0-9])v0=[0-9a-f]{16,}/gi, `v0=${removed}`],
+  [/(?<![A-Za-z0-9])(bearer)(?:\s{1,4}|%20|\+)[A-Za-z0-9._~+/=-]{3,}/gi, `$1 ${removed}`],
+  [/(?<![A-Za-z0-9])(basic)\s{1,4}[A-Za-z0-9+/]{8,}={0,2}/gi, `$1 ${removed}`],
+  // name=value, name: value, "name": "value"
+  [
+    /(token|secret|password|passwd|passphrase|api[-_]?key|access[-_]?key|private[-_]?key|authorization|signature|credentials?|cookie)(\\?["']?\s{0,4}(?:=|:|%3D)\s{0,4})(\\?"[^"\\]*\\?"?|\\?'[^'\\]*\\?'?|[^\s"'&,;{}[\]()<>]+)/gi,
+    `$1$2${removed}`,
+  ],
+];
+
+/** `rest` is what follows `://`. */
+function address(rest: string): string {
+  const [before = ""] = rest.split(/[?#]/, 1);
+  const query = before.length < rest.length ? `?${removed}` : "";
+  const slash = before.indexOf("/");
+  const authority = slash < 0 ? before : before.slice(0, slash);
+  const path = slash < 0 ? "" : before.slice(slash);
+  const at = authority.lastIndexOf("@");
+  const host = at < 0 ? authority : `${removed}@${authority.slice(at + 1)}`;
+  const pathIsSecret = /^hooks\.slack|^files\.slack(?:-gov)?\.com$/i.test(host) && path.length > 1;
+  return pathIsSecret ? `${host}/${removed}` : host + path + query;
+}
+
+/** `text` without secrets, cut at 8,000 characters. */
+export function scrubText(text: string): string {
+  let left = text;
+  for (const secret of hidden) if (left.includes(secret)) left = left.replaceAll(secret, removed);
+  left = left.slice(0, longestScanned);
+  for (const [shape, replacement] of shapes) {
+    left =
+      typeof replacement === "string"
+        ? left.replace(shape, replacement)
+        : left.replace(shape, replacement);
+  }
+  return left.length > longestText ? `${left.slice(0, longestText)}…` : left;
+}
+
+/** A copy of `value` that is safe to print as JSON: no secrets, no cycles, bounded depth and size. */
+export function scrub(value: unknown, options: { stacks?: boolean } = {}): unknown {
+  return clean(value, { stacks: options.stacks ?? false, left: maxValues, above: [] });
+}
+
+interface Walk {
+  stacks: boolean;
+  /** How many values may still be looked at. */
+  left: number;
+  /** The objects around the current one: what would be a cycle. */
+  above: object[];
+}
+
+function clean(value: unknown, walk: Walk): unknown {
+  if (typeof value === "string") return scrubText(value);
+  if (typeof value === "number") return Number.isFinite(value) ? value : String(value);
+  if (typeof value === "bigint" || typeof value === "symbol") return scrubText(String(value));
+  if (typeof value === "function") return undefined;
+  if (typeof value !== "object" || value === null) return value;
+  if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer)
+    return `[${value.byteLength} bytes]`;
+  if (value instanceof Date)
+    return Number.isNaN(value.getTime()) ? "invalid date" : value.toISOString();
+  if (value instanceof URL || value instanceof RegExp) return scrubText(String(value));
+  if (walk.above.includes(value)) return "[circular]";
+  if (walk.above.length >= deepest) return "[deeper]";
+  walk.above.push(value);
+  const copy = cleanInside(value, walk);
+  walk.above.pop();
+  return copy;
+}
+
+function cleanInside(value: object, walk: Walk): unknown {
+  if (value instanceof Error) return cleanError(value, walk);
+  if (Array.isArray(value)) return few(value, walk).map((inner) => clean(inner, walk));
+  if (value instanceof Set) return few([...value], walk).map((inner) => clean(inner, walk));
+  const entries: readonly (readonly [unknown, unknown])[] =
+    value instanceof Map
+      ? [...value]
+      : Object.keys(value).map((key) => [key, read(value, key)] as const);
+  return Object.fromEntries(
+    few(entries, walk).map(([key, inner]) => cleanEntry(textOf(key), inner, walk)),
+  );
+}
+
+/** As many of them as the bounds allow. */
+function few<T>(values: readonly T[], walk: Walk): readonly T[] {
+  const kept = values.slice(0, Math.min(maxEntries, walk.left));
+  walk.left -= kept.length;
+  return kept;
+}
+
+function cleanEntry(key: string, value: unknown, walk: Walk): [string, unknown] {
+  const nothing = value === undefined || value === null || typeof value === "boolean";
+  return [scrubText(key), secretName.test(key) && !nothing ? removed : clean(value, walk)];
+}
+
+/** Of an error only what is known to be harmless: clients hang whole requests, with their headers, on theirs. */
+const errorKeys = [
+  "code",
+  "kind",
+  "status",
+  "statusCode",
+  "endpoint",
+  "syscall",
+  "hint",
+  "retryAfterMs",
+] as const;
+
+function cleanError(error: Error, walk: Walk): unknown {
+  const kept: [string, unknown][] = [
+    ["name", scrubText(textOf(read(error, "name")))],
+    ["message", scrubText(textOf(read(error, "message")))],
+  ];
+  for (const key of errorKeys) {
+    const value = read(error, key);
+    if (typeof value === "string" || typeof value === "number")
+      kept.push([key, clean(value, walk)]);
+  }
+  const stack = read(error, "stack");
+  if (walk.stacks && typeof stack === "string") kept.push(["stack", trimStack(stack)]);
+  if (error instanceof AggregateError) kept.push(["errors", clean(read(error, "errors"), walk)]);
+  const cause = read(error, "cause");
+  if (cause !== undefined) kept.push(["cause", clean(cause, walk)]);
+  return Object.fromEntries(kept);
+}
+
+/** The frames without the message (it is there already) and without Node's own. */
+function trimStack(stack: string): string[] {
+  const frames = stack
+    .split("\n")
+    .filter((line) => /^\s+at /.test(line) && !line.includes("node:internal"));
+  return frames.slice(0, 8).map((frame) => scrubText(frame.trim()));
+}
+
+function read(object: object, key: string): unknown {
+  try {
+    return Reflect.get(object, key);
+  } catch {
+    return "[unreadable]";
+  }
+}
+
+/** Keys of a Map and names of errors can be anything, objects that can't be turned into text included. */
+function textOf(value: unknown): string {
+  if (typeof value === "string") return value;
+  return typeof value === "number" || typeof value === "boolean" ? `${value}` : "[object]";
+}

@@ -1,0 +1,74 @@
+import { pinsFor } from "../attestation/appraise.ts";
+import type { Policy } from "../config/policy-file.ts";
+import type { Command } from "../registry/define.ts";
+import type { Target } from "../registry/target.ts";
+
+/** What a command is asked to do. */
+export interface Judged {
+  command: Command;
+  targets: readonly Target[];
+  /** The arguments: a new name is among them. */
+  input?: Readonly<Record<string, unknown>> | undefined;
+  /** The names of a project's VMs; undefined when they can't be told. */
+  vmNames?: readonly string[] | undefined;
+}
+
+/** A target under one of the names that a rule may know it by. */
+export type Named = Target & {
+  /** In words, where this isn't the name that was asked for. */
+  because?: string;
+};
+
+/**
+ * Everything that rules look at: each target, a project under its new name too, and the VMs inside under both. Whoever
+ * judges takes the strictest rule of all, so that no change of name leads out of one (decision 021).
+ */
+export function judgedNames(judged: Judged): readonly Named[] {
+  const { command, targets, vmNames = [] } = judged;
+  if (command.kind !== "change" || command.on !== "project") return targets;
+  const newName = newNameOf(judged);
+  return targets.flatMap((target) => [
+    target,
+    ...vmNames.map((name) => inside(target, name, name)),
+    ...(newName === undefined
+      ? []
+      : [
+          { ...target, name: newName, because: `its new name ${newName}` },
+          ...vmNames.map((name) =>
+            inside({ ...target, name: newName }, name, `${newName}/${name}, its name afterwards`),
+          ),
+        ]),
+  ]);
+}
+
+function inside(project: Target, name: string, because: string): Named {
+  return { ...project, kind: "vm", name, projectName: project.name, because };
+}
+
+function newNameOf({ command, input }: Judged): string | undefined {
+  if (command.kind !== "change" || command.on !== "project" || command.renames !== true)
+    return undefined;
+  const name = input?.["name"];
+  return typeof name === "string" && name.trim() !== "" ? name.trim() : undefined;
+}
+
+/** The VM that a new name would take out of its pin, or let run more measurements than before. */
+export function looserPin(
+  policy: Policy,
+  judged: Judged,
+): { target: Target; vmName: string | undefined } | undefined {
+  const { pins } = policy.attestation;
+  const newName = newNameOf(judged);
+  if (newName === undefined || pins.length === 0) return undefined;
+  const { vmNames } = judged;
+  for (const target of judged.targets) {
+    if (vmNames === undefined) return { target, vmName: undefined };
+    for (const vmName of vmNames) {
+      const before = pinsFor(pins, [vmName, `${target.name}/${vmName}`]);
+      const after = pinsFor(pins, [vmName, `${newName}/${vmName}`]);
+      const isLooser = after.length === 0 || after.some((one) => !before.includes(one));
+      if (before.length > 0 && isLooser) return { target, vmName };
+    }
+  }
+  return undefined;
+}

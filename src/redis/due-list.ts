@@ -1,0 +1,85 @@
+import { redisTimeLua, defineScript, type RedisClient } from "./redis.ts";
+
+/** KEYS list   ARGV most, visibility timeout (ms) → ids */
+const take = `${redisTimeLua}
+local ids = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, ARGV[1])
+for _, id in ipairs(ids) do redis.call('ZADD', KEYS[1], now + ARGV[2], id) end
+return ids
+`;
+
+/** KEYS list, hash   ARGV id, revision → 1 when done, 0 when the hash has another revision */
+const done = `${redisTimeLua}
+local revision = redis.call('HGET', KEYS[2], 'revision')
+if not revision or revision == ARGV[2] then
+  redis.call('ZREM', KEYS[1], ARGV[1])
+  return 1
+end
+redis.call('ZADD', KEYS[1], now, ARGV[1])
+return 0
+`;
+
+/** KEYS list   ARGV id, due in (ms) */
+const later = `${redisTimeLua}
+redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[1])
+return 1
+`;
+
+/**
+ * IDs in a sorted set, each with its due time by Redis's clock: a process's own may be hours off. A taken ID is invisible to
+ * others until the visibility timeout; if its process dies, it becomes due again. At-least-once: processing must be
+ * idempotent.
+ */
+export function createDueList(redis: RedisClient, list: string) {
+  const runTake = defineScript(redis, "gatehouseTakeDue", take);
+  const runDone = defineScript(redis, "gatehouseDueDone", done);
+  const runLater = defineScript(redis, "gatehouseDueLater", later);
+  return {
+    /** The longest due first. */
+    take: async (most: number, visibilityTimeoutMs: number): Promise<string[]> =>
+      (await runTake([list], [most, visibilityTimeoutMs])) as string[],
+    async later(id: string, inMs: number): Promise<void> {
+      await runLater([list], [id, Math.ceil(inMs)]);
+    },
+    /** Removes it; when its hash changed since this revision, it is due at once instead: false. No revision: always done. */
+    doneIfUnchanged: async (id: string, hash: string, revision: number): Promise<boolean> =>
+      (await runDone([list, hash], [id, revision])) === 1,
+    async remove(id: string): Promise<void> {
+      await redis.zrem(list, id);
+    },
+    depth: (): Promise<number> => redis.zcard(list),
+    /** Those on the list, due or not. */
+    async among(ids: readonly string[]): Promise<Set<string>> {
+      if (ids.length === 0) return new Set();
+      const due = await redis.zmscore(list, ...ids);
+      return new Set(ids.filter((_, index) => due[index] !== null));
+    },
+  };
+}
+
+/** Compare-and-set. KEYS hash   ARGV field, expected value ('' for none), new value → 1 | 0 */
+const mark = `
+if (redis.call('HGET', KEYS[1], ARGV[1]) or '') ~= ARGV[2] then return 0 end
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
+return 1
+`;
+
+/**
+ * Messages owed to Slack: a due list of IDs, and for each ID a hash that also says what Slack shows of it. Every script
+ * that changes a hash puts its ID on the list.
+ */
+export type Outbox = ReturnType<typeof createOutbox>;
+
+export function createOutbox(redis: RedisClient, list: string, hashOf: (id: string) => string) {
+  const due = createDueList(redis, list);
+  const runMark = defineScript(redis, "gatehouseMark", mark);
+  return {
+    ...due,
+    done: (id: string, revision: number) => due.doneIfUnchanged(id, hashOf(id), revision),
+    /** Compare-and-set of one field ("" for none). */
+    mark: async (id: string, field: string, before: string, value: string): Promise<boolean> =>
+      (await runMark([hashOf(id)], [field, before, value])) === 1,
+    async remember(id: string, fields: Record<string, string>): Promise<void> {
+      await redis.hset(hashOf(id), fields);
+    },
+  };
+}

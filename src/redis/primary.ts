@@ -1,0 +1,241 @@
+import { connect, isIP } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { connect as connectTls } from "node:tls";
+import { AbstractConnector, Redis } from "ioredis";
+import type { RedisAddress } from "../config/redis-address.ts";
+import { messageOf } from "../errors.ts";
+
+/** Where a server listens. */
+interface Place {
+  host: string;
+  port: number;
+}
+
+/** A server that doesn't answer a question by then counts as away (ms). */
+const answerMs = 1_000;
+/** How often the others are asked whether the primary is still the same (ms). */
+const lookMs = 1_000;
+const retryMs = 250;
+const maxAsked = 7;
+
+const nameOf = ({ host, port }: Place) => `${host}:${port}`;
+
+type Connector = new (options: unknown) => AbstractConnector;
+
+/**
+ * Connects to the primary that takes our writes, whoever that is now. All keys carry one hash tag, so in a Cluster, too, that
+ * is one server (decision 017). The other nodes, or the sentinels, are asked who it is before each connection and once a second
+ * while it lasts: a primary that is frozen closes nothing.
+ */
+export function primaryConnector(address: RedisAddress, hashTag: string): Connector {
+  const finder = createFinder(address, hashTag);
+  const open = new Map<PrimaryConnector, Place>();
+  let watching: NodeJS.Timeout | undefined;
+
+  function watch(): void {
+    if (watching !== undefined || !finder.mayMove()) return;
+    watching = setInterval(() => {
+      finder.find().then(dropOthers, () => undefined); // whoever needs it says that it can't be found
+    }, lookMs).unref();
+  }
+
+  function dropOthers(primary: Place): void {
+    for (const [connector, place] of open)
+      if (nameOf(place) !== nameOf(primary)) connector.drop("Redis has another primary now");
+  }
+
+  function closed(connector: PrimaryConnector): void {
+    open.delete(connector);
+    if (open.size > 0) return;
+    clearInterval(watching);
+    watching = undefined;
+    finder.rest();
+  }
+
+  class PrimaryConnector extends AbstractConnector {
+    constructor() {
+      super(/* until an unanswered farewell is cut (ms) */ 500);
+    }
+
+    /** Tries until there is a primary: a rejection would end the client for good. */
+    async connect(emit: (type: string, error: Error) => void) {
+      this.connecting = true;
+      for (;;) {
+        try {
+          const place = await finder.find();
+          this.#goOn();
+          return this.#open(place);
+        } catch (error) {
+          this.#goOn();
+          emit("error", new Error(messageOf(error)));
+          await sleep(retryMs);
+          this.#goOn();
+        }
+      }
+    }
+
+    #goOn(): void {
+      if (this.connecting) return;
+      closed(this);
+      throw new Error("Connection is closed.");
+    }
+
+    #open(place: Place) {
+      const { host } = place;
+      // Nodes are announced by address where the certificate has the name in REDIS_URL
+      const named = address.nodes.find((node) => isIP(node.host) === 0)?.host;
+      const servername = isIP(host) !== 0 && named !== undefined ? { servername: named } : {};
+      this.stream = address.tls ? connectTls({ ...place, ...servername }) : connect(place);
+      this.stream.once("error", (error) => {
+        this.firstError = error;
+      });
+      this.stream.once("close", () => closed(this));
+      open.set(this, place);
+      watch();
+      return this.stream;
+    }
+
+    drop(why: string): void {
+      this.stream.destroy(new Error(why));
+    }
+
+    /** INFO of the server that was reached; false: look again. */
+    override check(info: Partial<Record<string, string>>): boolean {
+      if (finder.learn(info)) return false;
+      return !finder.mayMove() || info["role"] !== "slave";
+    }
+  }
+  return PrimaryConnector;
+}
+
+function createFinder(address: RedisAddress, hashTag: string) {
+  let mode = address.mode;
+  let learned: readonly Place[] = [];
+  let slot: number | undefined;
+  /** Sentinels often have no password where Redis has one. */
+  let isOpen = false;
+  /** Each with what went wrong last: the answers to its questions don't say. */
+  const askers = new Map<string, { redis: Redis; error?: Error }>();
+
+  function askerOf(place: Place): { redis: Redis; error?: Error } {
+    const known = askers.get(nameOf(place));
+    if (known) return known;
+    const { username, password, tls } = address;
+    const options = {
+      ...place,
+      ...(isOpen || username === undefined ? {} : { username }),
+      ...(isOpen || password === undefined ? {} : { password }),
+      ...(tls ? { tls: {} } : {}),
+      retryStrategy: null,
+      enableReadyCheck: false,
+      connectTimeout: answerMs,
+      commandTimeout: answerMs,
+      disconnectTimeout: 100,
+      connectionName: "gatehouse-finder",
+    };
+    const asker: { redis: Redis; error?: Error } = { redis: new Redis(options) };
+    asker.redis.on("error", (error: Error) => {
+      asker.error = error;
+    });
+    askers.set(nameOf(place), asker);
+    return asker;
+  }
+
+  async function ask(place: Place): Promise<Place> {
+    const asker = askerOf(place);
+    const { redis } = asker;
+    try {
+      return mode === "sentinel" ? await askSentinel(redis) : await askNode(redis, place);
+    } catch (error) {
+      redis.disconnect();
+      if (askers.get(nameOf(place)) === asker) askers.delete(nameOf(place));
+      const why = asker.error ?? error;
+      if (mode !== "sentinel" || isOpen || !/^(WRONGPASS|ERR AUTH)/.test(messageOf(why))) throw why;
+      isOpen = true;
+      return ask(place);
+    }
+  }
+
+  async function askSentinel(redis: Redis): Promise<Place> {
+    const name = address.name ?? "";
+    const primary = await redis.call("SENTINEL", "GET-MASTER-ADDR-BY-NAME", name);
+    const [host, port] = texts(primary);
+    if (host === undefined) throw new Error(`the sentinels know no primary called ${name}`);
+    return { host, port: Number(port) };
+  }
+
+  /** Slots as [first, last, [host, port, …] of the primary, …of its replicas]. */
+  async function askNode(redis: Redis, asked: Place): Promise<Place> {
+    slot ??= Number(await redis.call("CLUSTER", "KEYSLOT", `{${hashTag}}`));
+    const ranges = (await redis.call("CLUSTER", "SLOTS")) as unknown[][];
+    const places = ranges.map(([, , ...nodes]) =>
+      nodes.map((node) => {
+        const [host, port] = texts(node);
+        return { host: host || asked.host, port: Number(port) };
+      }),
+    );
+    learned = places.flat();
+    const ours = ranges.findIndex(
+      ([first, last]) => Number(first) <= slot! && slot! <= Number(last),
+    );
+    const primary = places[ours]?.[0];
+    if (primary === undefined) throw new Error("no node of the Cluster serves Gatehouse's slot");
+    return primary;
+  }
+
+  /** Who most of them name: one that slept through a failover still believes the old story. */
+  function find(): Promise<Place> {
+    const [only] = address.nodes;
+    if (mode === "single" && only) return Promise.resolve(only);
+    const known = new Map([...address.nodes, ...learned].map((place) => [nameOf(place), place]));
+    const asked = [...known.values()].slice(0, maxAsked);
+    const { promise, resolve, reject } = Promise.withResolvers<Place>();
+    const votes = new Map<string, number>();
+    let left = asked.length;
+    let mostNamed: Place | undefined;
+    let last: unknown;
+    const votesFor = (place: Place | undefined) => (place && votes.get(nameOf(place))) ?? 0;
+    for (const place of asked) {
+      ask(place)
+        .then((named) => {
+          votes.set(nameOf(named), votesFor(named) + 1);
+          if (votesFor(named) > votesFor(mostNamed) || mostNamed === undefined) mostNamed = named;
+          if (votesFor(named) > asked.length / 2) resolve(named);
+        })
+        .catch((error: unknown) => {
+          last = error;
+        })
+        .finally(() => {
+          left -= 1;
+          if (left > 0) return;
+          if (mostNamed === undefined) reject(last);
+          else resolve(mostNamed);
+        });
+    }
+    return promise;
+  }
+
+  return {
+    find,
+    /** Whether the primary may become another server. */
+    mayMove: () => mode !== "single",
+    /** One address may be a whole Cluster's: true when that was news. */
+    learn(info: Partial<Record<string, string>>): boolean {
+      if (mode !== "single" || info["cluster_enabled"] !== "1") return false;
+      mode = "cluster";
+      return true;
+    },
+    rest(): void {
+      for (const { redis } of askers.values()) redis.disconnect();
+      askers.clear();
+    },
+  };
+}
+
+function texts(value: unknown): string[] {
+  return Array.isArray(value)
+    ? value.map((one: unknown) =>
+        typeof one === "string" || typeof one === "number" ? String(one) : "",
+      )
+    : [];
+}

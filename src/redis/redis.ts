@@ -1,0 +1,170 @@
+import { Redis } from "ioredis";
+import { ConfigError } from "../config/config.ts";
+import { parseRedisUrl, type RedisAddress } from "../config/redis-address.ts";
+import { within } from "../deadline.ts";
+import { messageOf, UserError } from "../errors.ts";
+import type { Log } from "../log/log.ts";
+import { primaryConnector } from "./primary.ts";
+
+export type RedisClient = Redis;
+
+/**
+ * `commands` fail within a second, and are never queued while Redis is unavailable or sent twice. `waits` is the same for
+ * WAIT, which takes its own time. `worker` is for BullMQ's blocking reads, which wait for Redis.
+ */
+export type RedisPurpose = "commands" | "waits" | "worker";
+
+function options(purpose: RedisPurpose) {
+  const common = {
+    lazyConnect: true,
+    connectTimeout: 5_000,
+    connectionName: `gatehouse-${purpose}`,
+    retryStrategy: reconnectDelay,
+    // refused by a server that is no longer the primary of our keys: find that one, don't repeat the command
+    reconnectOnError: (error: Error): 1 | false =>
+      /^(READONLY|MOVED)/.test(error.message) ? 1 : false,
+  };
+  // A server that vanished without a farewell is given up after `socketTimeout`; BullMQ reads for up to 10 s
+  if (purpose === "worker") return { ...common, maxRetriesPerRequest: null, socketTimeout: 12_000 };
+  return {
+    ...common,
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 1,
+    commandTimeout: purpose === "waits" ? 10_000 : 1_000,
+    socketTimeout: purpose === "waits" ? 12_000 : 4_000,
+    autoResendUnfulfilledCommands: false,
+  };
+}
+
+/** Backs off to about a second, with jitter so that a fleet spreads out. */
+function reconnectDelay(times: number): number {
+  return Math.min(1_000, 50 * 2 ** Math.min(times - 1, 10)) + Math.floor(Math.random() * 200);
+}
+
+/**
+ * Opens one connection to the primary and waits until it answers. After an outage or a failover it reconnects by itself;
+ * errors are logged at most every 10 s. Throws a UserError when Redis can't be reached within `patienceMs`, and a ConfigError
+ * at once when it refuses the password or hasn't the database.
+ */
+export async function connectRedis(
+  url: string,
+  purpose: RedisPurpose,
+  log: Log,
+  {
+    patienceMs = 10_000,
+    namespace = "gatehouse",
+  }: { patienceMs?: number; namespace?: string } = {},
+): Promise<RedisClient> {
+  const address = parseRedisUrl(url);
+  const { username, password, db, tls } = address;
+  const redis = new Redis({
+    ...options(purpose),
+    ...(username !== undefined && { username }),
+    ...(password !== undefined && { password }),
+    ...(tls && { tls: {} }),
+    db,
+    Connector: primaryConnector(address, namespace),
+  });
+  reportErrors(redis, purpose, log);
+  try {
+    await ready(redis, address, patienceMs);
+  } catch (error) {
+    redis.disconnect();
+    throw error;
+  }
+  return redis;
+}
+
+const noDatabase = /^ERR (DB index|invalid DB)/i;
+
+function reportErrors(redis: RedisClient, purpose: RedisPurpose, log: Log): void {
+  let quietUntil = 0;
+  let lost = false;
+  redis.on("error", (error: Error) => {
+    lost = true;
+    // ioredis would go on in database 0
+    if (noDatabase.test(error.message)) redis.disconnect(true);
+    const now = performance.now();
+    if (now < quietUntil) return;
+    quietUntil = now + 10_000;
+    log.warn("redis.error", { purpose, error });
+  });
+  redis.on("ready", () => {
+    quietUntil = 0;
+    if (lost) log.info("redis.back", { purpose });
+    lost = false;
+  });
+}
+
+async function ready(redis: RedisClient, address: RedisAddress, patienceMs: number): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  let last = "no answer";
+  const unusable = (hint: string) =>
+    new UserError(`Redis at ${address.shown} can't be used: ${last}`, hint);
+  const onReady = () => resolve();
+  const onError = (error: Error) => {
+    last = messageOf(error);
+    if (noDatabase.test(last))
+      reject(
+        new ConfigError([`REDIS_URL: Redis at ${address.shown} has no database ${address.db}`]),
+      );
+    if (/^(WRONGPASS|NOAUTH|NOPERM|ERR AUTH)/i.test(last)) {
+      const { message } = unusable("");
+      reject(new ConfigError([`REDIS_URL: ${message}; check the user and password`]));
+    }
+  };
+  redis.on("ready", onReady);
+  redis.on("error", onError);
+  redis.connect().catch(() => {}); // it keeps trying; failures arrive as events
+  try {
+    await within(patienceMs, promise, () => {
+      throw unusable("check REDIS_URL, and that Redis is running and reachable from here");
+    });
+  } finally {
+    redis.off("ready", onReady);
+    redis.off("error", onError);
+  }
+}
+
+type Script = (keys: readonly string[], args: readonly (string | number)[]) => Promise<unknown>;
+
+/** A Lua script that ioredis sends by its hash (EVALSHA). `name` belongs to this script alone on a connection. */
+export function defineScript(redis: RedisClient, name: string, lua: string): Script {
+  redis.defineCommand(name, { lua });
+  // ioredis adds the command as a method that its types can't know
+  const run: unknown = Reflect.get(redis, name);
+  if (typeof run !== "function") throw new Error(`ioredis did not define ${name}`);
+  return async (keys, args) => {
+    const reply: unknown = await Reflect.apply(run, redis, [keys.length, ...keys, ...args]);
+    return reply;
+  };
+}
+
+/** All keys share one hash tag: a Cluster runs a script only when its keys are in one slot. */
+export interface Keys {
+  /** `key("request", id)` is `{gatehouse}:request:<id>`. */
+  (...parts: readonly (string | number)[]): string;
+  /** `{gatehouse}`: BullMQ's `prefix`, and the beginning of every key. */
+  readonly prefix: string;
+  readonly namespace: string;
+}
+
+/** Tests and installations that share a Redis use a namespace each. */
+export function createKeys(namespace = "gatehouse"): Keys {
+  if (!/^[\w.-]{1,80}$/.test(namespace)) throw new Error(`not a namespace: ${namespace}`);
+  const prefix = `{${namespace}}`;
+  const key = (...parts: readonly (string | number)[]) => [prefix, ...parts].join(":");
+  return Object.assign(key, { prefix, namespace });
+}
+
+/** Redis time in milliseconds: the one clock that all processes share. */
+export async function redisNow(redis: RedisClient): Promise<number> {
+  const [seconds, micros] = await redis.time();
+  return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
+}
+
+/** Sets `now` in a script, in milliseconds. */
+export const redisTimeLua = `
+local t = redis.call('TIME')
+local now = t[1] * 1000 + math.floor(t[2] / 1000)
+`;

@@ -1,0 +1,117 @@
+import type { Vm, Compute } from "../compute/compute.ts";
+import type { Inventory } from "../inventory/inventory.ts";
+import type { Snapshots } from "../inventory/snapshots.ts";
+import type { ChangeCommand } from "../registry/define.ts";
+import type { StoredRequest } from "./journal/record.ts";
+import { afterChange } from "../attestation/render-attestation.ts";
+import { attest, pinsFor } from "../attestation/appraise.ts";
+import { messageOf } from "../errors.ts";
+import type { Log } from "../log/log.ts";
+import { lines, Markdown, md } from "../messages/text.ts";
+import type { Policy } from "../config/policy-file.ts";
+import { mentions } from "./render/card-view.ts";
+
+/**
+ * Keeps what outlives a finished request: snapshots, which the compute service can't list, and news for the inventory.
+ * At least once for each request; idempotent.
+ */
+export async function recordResults(
+  request: StoredRequest,
+  command: ChangeCommand,
+  to: { snapshots: Snapshots; inventory: Inventory },
+): Promise<void> {
+  const { record, progress, state } = request;
+  if (state !== "done") return;
+  const { after } = progress;
+  if (command.on === "vm") {
+    if (command.snapshot === "restores") await keepTyped(request, to.snapshots);
+    if (command.snapshot === "takes") await keepSnapshot(request, to.snapshots);
+  }
+  if (after === undefined) {
+    if (command.on === "project" && command.deletes)
+      await to.inventory.note({ goneProjectId: record.target.id });
+    return;
+  }
+  for (const seen of Array.isArray(after) ? after : [after]) {
+    await to.inventory.note("projectId" in seen ? { vm: seen } : { project: seen });
+  }
+}
+
+async function keepSnapshot(
+  { record, progress }: StoredRequest,
+  snapshots: Snapshots,
+): Promise<void> {
+  const before = progress.before as Vm | undefined;
+  const measurement = before?.attestation?.measurement;
+  const { input, target } = record;
+  await snapshots.remember({
+    id: progress.answer?.snapshotId ?? "",
+    name: typeof input["name"] === "string" ? input["name"] : "",
+    vmId: target.id,
+    vmName: target.name,
+    projectId: target.projectId,
+    by: record.requester.id,
+    at: progress.sentAt ?? record.createdAt,
+    ...(measurement ? { measurement } : {}),
+    ...(before?.specs ? { specs: before.specs } : {}),
+    ...(record.via === "safety" ? { isSafety: true } : {}),
+  });
+}
+
+/** A typed ID that worked is known from now on. */
+async function keepTyped({ record }: StoredRequest, snapshots: Snapshots): Promise<void> {
+  const { input, target } = record;
+  const id = input["snapshot"];
+  if (typeof id !== "string" || (await snapshots.ownerOf(id)) !== undefined) return;
+  await snapshots.remember({
+    id,
+    name: "",
+    vmId: target.id,
+    vmName: target.name,
+    projectId: target.projectId,
+    by: "",
+    at: record.createdAt,
+  });
+}
+
+/** The VM boots in this change, so its old attestation says nothing. */
+export function isAttestedAfter(command: ChangeCommand): boolean {
+  return command.on === "vm" && command.attestAfter;
+}
+
+/** One check, right after the VM has settled: a report that isn't there yet is called missing, never assumed. */
+export function createAttestationNote(by: {
+  compute: Compute;
+  policy: Policy;
+  now(): number;
+  log: Log;
+}): (request: StoredRequest, command: ChangeCommand) => Promise<Markdown | undefined> {
+  return async ({ record, progress, state }, command) => {
+    if (state !== "done" || progress.already || !isAttestedAfter(command)) return undefined;
+    const vm = (progress.after ?? progress.before) as Vm | undefined;
+    if (vm?.attestation?.enabled !== true || vm.status !== "RUNNING") return undefined;
+    const { target } = record;
+    const names = [
+      target.name,
+      target.id,
+      `${target.projectName ?? target.projectId}/${target.name}`,
+    ];
+    try {
+      const attested = await attest(target.id, {
+        compute: by.compute,
+        pins: pinsFor(by.policy.attestation.pins, names),
+        now: by.now,
+        notBefore: progress.sentAt,
+        signal: AbortSignal.timeout(by.policy.timing.httpTimeoutMs),
+      });
+      const found = afterChange(attested.vm, attested.appraisal);
+      if (!found) return undefined;
+      return found.isAlarm
+        ? lines(found.line, new Markdown(mentions(by.policy.access.operate)))
+        : found.line;
+    } catch (error) {
+      by.log.warn("attestation.unread", { vm: target.id, why: messageOf(error) });
+      return md`The attestation after this change could not be read. ${new Markdown("`/vm attest`")} checks it.`;
+    }
+  };
+}

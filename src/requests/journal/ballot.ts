@@ -1,0 +1,136 @@
+import { redisTimeLua, type Keys, defineScript, type RedisClient } from "../../redis/redis.ts";
+import { shortFingerprint } from "../../approvals/fingerprint.ts";
+import type { VoteOutcome, VoteProblem, Vote } from "../../approvals/votes.ts";
+import { auditRecord, keepFinalMs, type StoredRequest, locksOf } from "./record.ts";
+
+/**
+ * One vote, atomically. Deny wins until the claim; the requester never counts; one vote per person.
+ *
+ * KEYS request, history, audit, outbox, open, lock
+ * ARGV id, first digits of the fingerprint the voter saw, voter, vote (approve|deny), vote record, audit record,
+ *      history entry when decided, how long a final request is kept (ms)
+ * → {'counted', n} | {'authorized', n} | {'denied'} | {'refused', why}
+ */
+const voteScript = `${redisTimeLua}
+local r = redis.call('HMGET', KEYS[1], 'state', 'digest', 'expiresAt', 'requester', 'required')
+if not r[1] or not r[2] or string.len(ARGV[2]) ~= 16 then return {'refused', 'unknown'} end
+if string.sub(r[2], 1, string.len(ARGV[2])) ~= ARGV[2] then return {'refused', 'unknown'} end
+if r[4] == ARGV[3] then return {'refused', 'own'} end
+local pending = r[1] == 'draft'
+if not pending and not (r[1] == 'authorized' and ARGV[4] == 'deny') then return {'refused', 'over'} end
+if pending and tonumber(r[3]) <= now then return {'refused', 'expired'} end
+local field = 'vote:' .. ARGV[3]
+local before = redis.call('HGET', KEYS[1], field)
+if before then
+  if ARGV[4] == 'approve' or string.find(before, '"vote":"deny"', 1, true) then return {'refused', 'twice'} end
+end
+local record = string.gsub(ARGV[5], '__AT__', string.format('%d', now))
+redis.call('HSET', KEYS[1], field, record)
+redis.call('XADD', KEYS[3], '*', 'at', now, 'record', ARGV[6])
+redis.call('HINCRBY', KEYS[1], 'revision', 1)
+redis.call('ZADD', KEYS[4], 'NX', now, ARGV[1])
+if ARGV[4] == 'deny' then
+  redis.call('HSET', KEYS[1], 'state', 'denied', 'final', '1', 'changedAt', now)
+  redis.call('RPUSH', KEYS[2], now .. ' ' .. ARGV[7])
+  redis.call('ZREM', KEYS[5], ARGV[1])
+  if redis.call('GET', KEYS[6]) == ARGV[1] then redis.call('DEL', KEYS[6]) end
+  redis.call('PEXPIRE', KEYS[1], ARGV[8])
+  redis.call('PEXPIRE', KEYS[2], ARGV[8])
+  return {'denied'}
+end
+local approvals = 0
+local all = redis.call('HGETALL', KEYS[1])
+for i = 1, #all, 2 do
+  if string.sub(all[i], 1, 5) == 'vote:' and string.find(all[i + 1], '"vote":"approve"', 1, true) then approvals = approvals + 1 end
+end
+if approvals < tonumber(r[5]) then return {'counted', approvals} end
+redis.call('HSET', KEYS[1], 'state', 'authorized', 'changedAt', now)
+redis.call('RPUSH', KEYS[2], now .. ' ' .. ARGV[7])
+return {'authorized', approvals}
+`;
+
+const page = 200;
+/** The trail grows by far less between a vote and its record, which one script writes. */
+const maxPages = 50;
+/** Redis numbers records by its own clock, which may have been set back since. */
+const clockSlackMs = 1_000;
+
+/** Takes votes. Policy has decided beforehand whether the voter may vote at all. */
+export function createBallot(redis: RedisClient, key: Keys) {
+  const runVote = defineScript(redis, "gatehouseVote", voteScript);
+
+  async function isInTrail(request: StoredRequest, vote: Vote): Promise<boolean> {
+    const { id, createdAt, approval } = request.record;
+    const digest = shortFingerprint(approval?.digest ?? "");
+    let from = String(Math.max(createdAt, vote.at) - clockSlackMs);
+    for (let pages = 0; pages < maxPages; pages += 1) {
+      const rows = await redis.xrange(key("audit"), from, "+", "COUNT", page);
+      for (const [, fields] of rows) {
+        const record = recordIn(fields);
+        if (record["request"] !== id || record["who"] !== vote.voterId) continue;
+        if (record["vote"] === "approve" && record["digest"] === digest) return true;
+      }
+      const last = rows.at(-1)?.[0];
+      if (rows.length < page || last === undefined) return false;
+      from = `(${last}`;
+    }
+    return false;
+  }
+
+  return {
+    /**
+     * Approvals without an audit record. One script writes a vote with its record, so such a vote was forged in Redis.
+     */
+    async votesNotInTrail(request: StoredRequest): Promise<readonly Vote[]> {
+      const approvals = request.votes.filter(({ vote }) => vote === "approve");
+      const found = await Promise.all(approvals.map((vote) => isInTrail(request, vote)));
+      return approvals.filter((_, index) => !found[index]);
+    },
+
+    /** `seen`: the start of the fingerprint on the voter's button. */
+    async vote(
+      request: StoredRequest,
+      voter: { id: string; name: string },
+      vote: "approve" | "deny",
+      seen: string,
+    ): Promise<VoteOutcome> {
+      const { record } = request;
+      const digest = record.approval?.digest ?? "";
+      const entry = { voterId: voter.id, name: voter.name, vote, digest };
+      const [state, verb] = vote === "deny" ? ["denied", "denied"] : ["authorized", "approved"];
+      const [is, more] = (await runVote(
+        [
+          key("request", record.id),
+          key("request", record.id, "history"),
+          key("audit"),
+          key("outbox"),
+          key("requests", "open"),
+          key("lock", locksOf(record).take),
+        ],
+        [
+          record.id,
+          seen,
+          voter.id,
+          vote,
+          JSON.stringify({ ...entry, at: "__AT__" }).replace('"__AT__"', "__AT__"),
+          auditRecord(record, { vote, digest: shortFingerprint(digest) }, voter.id),
+          JSON.stringify({ state, why: `${verb} by ${voter.id}`, actor: voter.id }),
+          keepFinalMs,
+        ],
+      )) as [string, string | number | undefined];
+      if (is === "denied") return { is };
+      if (is === "counted" || is === "authorized") return { is, approvals: Number(more) };
+      return { is: "refused", why: more as VoteProblem };
+    },
+  };
+}
+
+function recordIn(fields: readonly string[]): Record<string, unknown> {
+  const text = fields[fields.indexOf("record") + 1] ?? "";
+  try {
+    const record: unknown = JSON.parse(text);
+    return typeof record === "object" && record !== null ? { ...record } : {};
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,118 @@
+import { within } from "../../deadline.ts";
+import { messageOf } from "../../errors.ts";
+import type { Log } from "../../log/log.ts";
+import { type Storage, storageOf } from "../../redis/check.ts";
+import type { Keys, RedisClient } from "../../redis/redis.ts";
+import type { StoredRequest } from "./record.ts";
+import * as scripts from "./scripts.ts";
+
+/**
+ * Makes claims durable before their call leaves: on the disk of Redis' machine where Redis can tell, and on a replica where
+ * there are any, so that a failover forgets none. What is sure already costs nothing; otherwise one write and one wait serve
+ * all claims that arrived during the last one.
+ */
+export interface Durability {
+  /** Undefined once it is durable; otherwise why that isn't known, in words. */
+  keep(claimed: StoredRequest): Promise<string | undefined>;
+}
+
+/** How long what was read of Redis' storage counts (ms). */
+const storageMs = 5_000;
+
+interface Needs {
+  /** Replicas that must have it. */
+  replicas: number;
+  /** Its own disk must have it. */
+  disk: boolean;
+}
+
+type Answer = readonly [error: Error | null, result: unknown];
+
+export function createDurability(options: {
+  /** Its own connection: WAIT blocks all that follows on it. */
+  redis: RedisClient;
+  key: Keys;
+  /** How many replicas must have a claim; undefined: one, while any is connected. */
+  replicas: number | undefined;
+  /** For one wait. */
+  waitMs: number;
+  log: Log;
+}): Durability {
+  const { redis, key, waitMs, log } = options;
+  const fence = key("fence");
+  let storage: { read: Promise<Storage>; until: number } | undefined;
+  let waiting: { claimed: StoredRequest; told: (why: string | undefined) => void }[] = [];
+  let running: Promise<void> | undefined;
+
+  async function needs(): Promise<Needs> {
+    if (storage === undefined || performance.now() > storage.until) {
+      storage = { read: storageOf(redis), until: performance.now() + storageMs };
+      storage.read.catch(() => (storage = undefined));
+    }
+    const { appendOnly, fsync, replicas = 0, waitAof } = await storage.read;
+    return {
+      replicas: options.replicas ?? Math.min(1, replicas),
+      disk: appendOnly !== false && fsync !== "always" && waitAof === true,
+    };
+  }
+
+  /** For each claim undefined, or why not. */
+  async function waitFor(claims: readonly StoredRequest[]): Promise<(string | undefined)[]> {
+    const { replicas, disk } = await needs();
+    if (replicas === 0 && !disk) return claims.map(() => undefined);
+    const keys = [fence, ...claims.map(({ record }) => key("request", record.id))];
+    const args = claims.flatMap(({ attempt, nonce }) => [attempt, nonce ?? ""]);
+    // WAIT speaks of what its own connection wrote
+    const pipeline = redis.pipeline().call("eval", scripts.holds, keys.length, ...keys, 1, ...args);
+    if (replicas > 0) pipeline.wait(replicas, waitMs);
+    if (disk) pipeline.call("WAITAOF", 1, 0, waitMs);
+    const [held, ...waits] = ((await pipeline.exec()) ?? []) as Answer[];
+    if (!held || held[0]) throw held?.[0] ?? new Error("no answer");
+    const why =
+      (replicas > 0 ? replicasProblem(waits[0], replicas) : undefined) ??
+      (disk ? diskProblem(waits.at(-1)) : undefined);
+    const [, ...isHeld] = held[1] as number[];
+    return claims.map((_, at) =>
+      isHeld[at] === 1 ? why : "Redis lost the claim; nothing was sent",
+    );
+  }
+
+  async function run(): Promise<void> {
+    while (waiting.length > 0) {
+      const batch = waiting;
+      waiting = [];
+      try {
+        const why = await waitFor(batch.map(({ claimed }) => claimed));
+        for (const [at, { told }] of batch.entries()) told(why[at]);
+      } catch (error) {
+        log.warn("claim.not-durable", { why: messageOf(error) });
+        for (const { told } of batch) told(slow);
+        storage = undefined;
+      }
+    }
+    running = undefined;
+  }
+
+  return {
+    async keep(claimed) {
+      const { promise, resolve } = Promise.withResolvers<string | undefined>();
+      waiting.push({ claimed, told: resolve });
+      running ??= run();
+      // Its wait may begin when the last one ends
+      return within(2 * waitMs, promise, () => slow);
+    },
+  };
+}
+
+const slow = "Redis was too slow to confirm that it keeps the claim; nothing was sent";
+
+function replicasProblem(answer: Answer | undefined, replicas: number): string | undefined {
+  if (answer && answer[0] === null && Number(answer[1]) >= replicas) return undefined;
+  return `fewer than ${replicas} ${replicas === 1 ? "replica" : "replicas"} of Redis had the claim in time; nothing was sent`;
+}
+
+function diskProblem(answer: Answer | undefined): string | undefined {
+  const [error, result] = answer ?? [new Error("no answer"), undefined];
+  if (error === null && Array.isArray(result) && Number(result[0]) >= 1) return undefined;
+  return "the disk of Redis had not stored the claim in time; nothing was sent";
+}

@@ -1,0 +1,224 @@
+import { hash, randomBytes, randomInt } from "node:crypto";
+import { createOutbox } from "../../redis/due-list.ts";
+import { type Keys, defineScript, type RedisClient, redisNow } from "../../redis/redis.ts";
+import { createBallot } from "./ballot.ts";
+import {
+  auditRecord,
+  keepFinalMs,
+  type Progress,
+  type RequestRecord,
+  type StoredRequest,
+  locksOf,
+  pollKeyOf,
+  parseStored,
+  mayMove,
+  type State,
+} from "./record.ts";
+import { createLimits } from "./limits.ts";
+import { createLates, createLists, createReviews } from "./lists.ts";
+import * as scripts from "./scripts.ts";
+import { createSwitches, type Freeze } from "./switches.ts";
+
+/** An equal request of the same person within this time (ms) is the same one, even when it is already done. */
+const sameWithinMs = 10_000;
+
+/** `why` goes into the history and the audit trail; without it, only progress is saved. */
+export interface Move {
+  state: State;
+  progress: Progress;
+  attempt?: number;
+  owner?: string;
+  why?: string;
+  /** The person who did it, if one did. */
+  actor?: string;
+  /** VMs of a claimed project: no other request may hold one of them. */
+  claim?: { vmIds: readonly string[] };
+}
+
+export type Moved =
+  | { is: "moved"; request: StoredRequest; at: number }
+  | { is: "changed" }
+  | { is: "gone" }
+  | { is: "frozen"; freeze: Freeze }
+  | { is: "locked"; holder: string };
+
+interface NewRequest {
+  record: RequestRecord;
+  state: "draft" | "authorized";
+  /** Delivered again, it makes no second request. */
+  interactionId: string;
+  progress?: Progress;
+}
+
+export type Journal = ReturnType<typeof createJournal>;
+
+/** Ten characters that can be read over the phone: no vowels (no words), no 0/o/1/l. */
+export function newRequestId(): string {
+  const alphabet = "23456789bcdfghjkmnpqrstvwxz";
+  return `r-${Array.from({ length: 10 }, () => alphabet[randomInt(alphabet.length)]).join("")}`;
+}
+
+export function createJournal(redis: RedisClient, key: Keys) {
+  const runCreate = defineScript(redis, "gatehouseCreate", scripts.create);
+  const runMove = defineScript(redis, "gatehouseMove", scripts.move);
+  const runHolds = defineScript(redis, "gatehouseHolds", scripts.holds);
+  const now = () => redisNow(redis);
+  const requestKey = (id: string) => key("request", id);
+
+  async function create(request: NewRequest): Promise<{ id: string; isNew: boolean }> {
+    const { record } = request;
+    const { requester, command, target, input } = record;
+    const parts = [requester.id, command, target.id, target.name, input];
+    const sameHash = hash("sha256", JSON.stringify(parts));
+    const audit = auditRecord(
+      record,
+      { move: request.state, why: `asked by ${record.via}` },
+      requester.id,
+    );
+    const [id, outcome] = (await runCreate(
+      [
+        requestKey(record.id),
+        key("ask", request.interactionId),
+        key("same", sameHash),
+        key("requests", "open"),
+        key("requests", "recent"),
+        key("requests", "person", requester.id),
+        key("requests", "target", target.id || target.name),
+        key("audit"),
+        key("outbox"),
+      ],
+      [
+        record.id,
+        JSON.stringify(record),
+        request.state,
+        JSON.stringify(request.progress ?? {}),
+        audit,
+        sameWithinMs,
+        requestKey(""),
+        record.approval?.digest ?? "",
+        record.approval?.expiresAt ?? 0,
+        record.approval?.required ?? 0,
+        requester.id,
+        keepFinalMs,
+      ],
+    )) as [string, string];
+    return { id, isNew: outcome === "new" };
+  }
+
+  async function get(id: string): Promise<StoredRequest | undefined> {
+    return parseStored(await redis.hgetall(requestKey(id)));
+  }
+
+  async function getMany(ids: readonly string[]): Promise<StoredRequest[]> {
+    if (ids.length === 0) return [];
+    const pipeline = redis.pipeline();
+    for (const id of ids) pipeline.hgetall(requestKey(id));
+    const answers = (await pipeline.exec()) ?? [];
+    return answers
+      .map(([error, fields]) => {
+        // A failed read is not a missing request: the ledger check would freeze all changes
+        if (error) throw error;
+        return parseStored(fields as Record<string, string>);
+      })
+      .filter((stored) => stored !== undefined);
+  }
+
+  async function move(request: StoredRequest, to: Move): Promise<Moved> {
+    const { record } = request;
+    if (!mayMove(request.state, to.state)) {
+      throw new Error(`request ${record.id} can't move from ${request.state} to ${to.state}`);
+    }
+    const attempt = to.attempt ?? request.attempt;
+    const owner = to.owner ?? request.owner ?? "";
+    const final = isFinal(to.state, to.progress);
+    const locks = locksOf(record, to.claim?.vmIds);
+    const watched = ["sending", "accepted", "unclear"].includes(to.state);
+    const nonce = to.claim ? randomBytes(12).toString("base64url") : request.nonce;
+    const audit = to.why
+      ? auditRecord(
+          record,
+          { move: to.state, from: request.state, attempt, why: to.why, worker: owner },
+          to.actor,
+        )
+      : "";
+    const [is, value, movedAt] = (await runMove(
+      [
+        requestKey(record.id),
+        key("request", record.id, "history"),
+        key("requests", "open"),
+        key("audit"),
+        key("outbox"),
+        key("freeze"),
+        key("watch", pollKeyOf(record)),
+        key("lock", locks.take),
+        ...locks.free.map((lock) => key("lock", lock)),
+      ],
+      [
+        record.id,
+        request.revision,
+        to.state,
+        final ? 1 : 0,
+        attempt,
+        owner,
+        JSON.stringify(to.progress),
+        to.why ? JSON.stringify({ state: to.state, why: to.why, actor: to.actor }) : "",
+        audit,
+        to.why ? 1 : 0,
+        to.claim ? 1 : 0,
+        watched ? 1 : 0,
+        keepFinalMs,
+        request.nonce ?? "",
+        nonce ?? "",
+      ],
+    )) as [string, ...(string | number)[]];
+    if (is === "frozen") return { is, freeze: JSON.parse(String(value)) as Freeze };
+    if (is === "locked") return { is, holder: String(value) };
+    if (is === "gone") return { is };
+    if (is !== "moved") return { is: "changed" };
+    const at = Number(movedAt);
+    return {
+      is,
+      at,
+      request: {
+        ...request,
+        state: to.state,
+        final,
+        attempt,
+        nonce,
+        owner: owner || undefined,
+        progress: to.progress,
+        revision: Number(value),
+        changedAt: to.why ? at : request.changedAt,
+      },
+    };
+  }
+
+  /** Redis time, and whether the journal has this claim: after a failover it may be lost, or another worker's. */
+  async function holds({ record, attempt, nonce }: StoredRequest): Promise<[number, boolean]> {
+    const keys = [key("fence"), requestKey(record.id)];
+    const [at, found] = (await runHolds(keys, [0, attempt, nonce ?? ""])) as [number, number];
+    return [at, found === 1];
+  }
+
+  return {
+    ...createSwitches(redis, key),
+    ...createLimits(redis, key),
+    ...createBallot(redis, key),
+    ...createReviews(redis, key),
+    ...createLists(redis, key, get),
+    ...createLates(redis, key),
+    outbox: createOutbox(redis, key("outbox"), requestKey),
+    now,
+    create,
+    get,
+    getMany,
+    move,
+    holds,
+  };
+}
+
+/** `not-applied` is final unless its owner may still resend it. */
+function isFinal(state: State, progress: Progress): boolean {
+  if (state === "not-applied") return progress.mayResend !== true;
+  return ["done", "failed", "rejected", "denied", "expired", "cancelled"].includes(state);
+}

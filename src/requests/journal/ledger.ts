@@ -1,0 +1,182 @@
+import { appendFileSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { open } from "node:fs/promises";
+import path from "node:path";
+import { within } from "../../deadline.ts";
+import type { Log } from "../../log/log.ts";
+import type { Journal } from "./journal.ts";
+
+/**
+ * Write-ahead log of this process's sends, outside Redis: one append-only file, each line on the disk before the call
+ * leaves. A send recorded here is never repeated, and one that Redis doesn't know freezes all changes.
+ */
+export interface Ledger {
+  /** Resolves when it is on the disk; false when this attempt was already recorded and must not be sent. */
+  write(entry: LedgerEntry): Promise<boolean>;
+  /** Entries of all processes at start, and those written since. */
+  entries(): readonly LedgerEntry[];
+  /** Last lines cut off by a crash or a full disk; ended at start, so each is found once. */
+  readonly torn: readonly TornLine[];
+  close(): Promise<void>;
+}
+
+interface TornLine {
+  file: string;
+  /** Number of whole entries before it. */
+  whole: number;
+  text: string;
+}
+
+interface LedgerEntry {
+  request: string;
+  attempt: number;
+  /** Of its claim; undefined in entries of versions without one. */
+  nonce?: string | undefined;
+  /** Wall clock, ms: for people and for dropping old entries, never for order. */
+  at: number;
+  command: string;
+  target: string;
+}
+
+const forgetAfterMs = 30 * 24 * 3600_000;
+/** The write timeout is sliced: a process that was paused loses one slice, not the whole timeout. */
+const writeSlices = 8;
+const writeSliceMs = 250;
+
+const idOf = (entry: Pick<LedgerEntry, "request" | "attempt">) =>
+  `${entry.request} ${entry.attempt}`;
+
+/** Opens this process's ledger in `folder` and reads the others there. */
+export async function openLedger(folder: string, workerId: string): Promise<Ledger> {
+  mkdirSync(folder, { recursive: true });
+  const found = readAll(folder);
+  const known = found.entries.filter((entry) => entry.at > Date.now() - forgetAfterMs);
+  // Only appends a line break: its process may still be writing
+  for (const { file } of found.torn) appendFileSync(path.join(folder, file), "\n");
+  const ids = new Set(known.map(idOf));
+  const file = await open(path.join(folder, `sends-${workerId}.jsonl`), "a");
+  let waiting: { line: string; written: () => void; failed: (error: unknown) => void }[] = [];
+  let flushing: Promise<void> | undefined;
+  let isTorn = false;
+
+  /** One fsync serves every entry that arrived during the last one. */
+  async function flush(): Promise<void> {
+    while (waiting.length > 0) {
+      const batch = waiting;
+      waiting = [];
+      try {
+        // After half a line on a full disk, the next one needs a line of its own
+        const begin = isTorn ? "\n" : "";
+        isTorn = true;
+        await file.appendFile(begin + batch.map(({ line }) => line).join(""));
+        isTorn = false;
+        await file.datasync();
+        for (const { written } of batch) written();
+      } catch (error) {
+        for (const { failed } of batch) failed(error);
+      }
+    }
+    flushing = undefined;
+  }
+
+  return {
+    async write(entry) {
+      if (ids.has(idOf(entry))) return false;
+      ids.add(idOf(entry));
+      const onDisk = new Promise<void>((written, failed) => {
+        waiting.push({ line: `${JSON.stringify(entry)}\n`, written, failed });
+      });
+      flushing ??= flush();
+      await inTime(onDisk);
+      known.push(entry);
+      return true;
+    },
+    entries: () => known,
+    torn: found.torn,
+    async close() {
+      await flushing;
+      await file.close();
+    },
+  };
+}
+
+async function inTime(onDisk: Promise<void>): Promise<void> {
+  const written = onDisk.then(() => true);
+  for (let slice = 0; slice < writeSlices; slice++)
+    if (await within(writeSliceMs, written, () => false)) return;
+  throw new Error("the disk did not store the entry in time");
+}
+
+/** Skips torn lines: the line comes before the call, so that call was never made. */
+function readAll(folder: string): { entries: LedgerEntry[]; torn: TornLine[] } {
+  const entries: LedgerEntry[] = [];
+  const torn: TornLine[] = [];
+  for (const file of readdirSync(folder)) {
+    if (!/^sends-.*\.jsonl$/.test(file)) continue;
+    const lines = readFileSync(path.join(folder, file), "utf8").split("\n");
+    const last = lines.pop() ?? "";
+    const whole = lines.flatMap(parseEntry);
+    entries.push(...whole, ...parseEntry(last));
+    if (last !== "") torn.push({ file, whole: whole.length, text: last.slice(0, 200) });
+  }
+  return { entries, torn };
+}
+
+function parseEntry(line: string): LedgerEntry[] {
+  try {
+    const entry = JSON.parse(line) as LedgerEntry;
+    return typeof entry.request === "string" && typeof entry.attempt === "number" ? [entry] : [];
+  } catch {
+    return [];
+  }
+}
+
+/**
+ * Compares this worker's sends with the journal. A send missing there means that Redis was rolled back or emptied: all
+ * changes freeze until a person has checked.
+ */
+export async function checkLedger(
+  ledger: Ledger,
+  store: Journal,
+  log: Log,
+  /** Checks only this many of the newest entries. */
+  newest = Infinity,
+): Promise<LedgerEntry[]> {
+  const behind: LedgerEntry[] = [];
+  const entries = ledger.entries().slice(-newest);
+  for (let start = 0; start < entries.length; start += 500) {
+    const page = entries.slice(start, start + 500);
+    const claims = await store.claimsOf(page);
+    behind.push(...page.filter((entry, at) => isForgotten(entry, claims[at])));
+  }
+  // What an administrator checked and thawed does not freeze again
+  const looked = await store.lookedAt(behind.map(sendId));
+  const missing = behind.filter((entry) => !looked.has(sendId(entry)));
+  if (missing.length > 0) {
+    await store.noteMissingSends(missing.map(sendId));
+    log.error("ledger.ahead-of-journal", { count: missing.length, first: missing.slice(0, 20) });
+    const some = missing
+      .slice(0, 5)
+      .map(({ command, target, request }) => `${command} of ${target} (${request})`)
+      .join(", ");
+    // An earlier freeze keeps its own reason, so the trail gets the list
+    await store.note({ what: "ledger-ahead", count: missing.length, sends: missing.slice(0, 200) });
+    await store.freeze({
+      by: "Gatehouse",
+      reason: `Redis lost ${missing.length} sent ${missing.length === 1 ? "request" : "requests"}: ${some}`,
+    });
+  }
+  return missing;
+}
+
+/** The journal has fewer attempts, or another worker claimed the same one after Redis had lost this claim. */
+function isForgotten(
+  { attempt, nonce }: LedgerEntry,
+  claim: { attempts: number; nonce: string | undefined } | undefined,
+): boolean {
+  if (claim === undefined || claim.attempts < attempt) return true;
+  return nonce !== undefined && claim.nonce !== nonce;
+}
+
+function sendId({ request, attempt, nonce }: LedgerEntry): string {
+  return [request, attempt, nonce].join(" ").trim();
+}

@@ -1,0 +1,106 @@
+import { createDueList } from "../../redis/due-list.ts";
+import { type Keys, type RedisClient, redisNow } from "../../redis/redis.ts";
+import { keepFinalMs, locksOf, type RequestRecord, type StoredRequest } from "./record.ts";
+
+/** Finds requests: by requester, target, interaction, or state. */
+export function createLists(
+  redis: RedisClient,
+  key: Keys,
+  get: (id: string) => Promise<StoredRequest | undefined>,
+) {
+  return {
+    /** The request that this interaction made, if any. */
+    async madeBy(interactionId: string): Promise<StoredRequest | undefined> {
+      const id = await redis.get(key("ask", interactionId));
+      return id ? get(id) : undefined;
+    },
+
+    async history(
+      id: string,
+    ): Promise<{ at: number; state: string; why: string; actor?: string }[]> {
+      const rows = await redis.lrange(key("request", id, "history"), 0, -1);
+      return rows.map((row) => {
+        const cut = row.indexOf(" ");
+        return {
+          at: Number(row.slice(0, cut)),
+          ...(JSON.parse(row.slice(cut + 1)) as { state: string; why: string }),
+        };
+      });
+    },
+
+    openIds: (): Promise<string[]> => redis.zrange(key("requests", "open"), 0, "-1"),
+    openCount: (): Promise<number> => redis.zcard(key("requests", "open")),
+
+    async recentIds(
+      filter: { requesterId?: string; targetId?: string; open?: boolean },
+      most: number,
+    ): Promise<string[]> {
+      const list = filter.requesterId
+        ? key("requests", "person", filter.requesterId)
+        : filter.targetId
+          ? key("requests", "target", filter.targetId)
+          : key("requests", filter.open ? "open" : "recent");
+      return redis.zrevrange(list, 0, most - 1);
+    },
+
+    /** Requested between these times (Redis, ms), newest first. */
+    idsAskedBetween: (from: number, to: number, most: number): Promise<string[]> =>
+      redis.zrevrangebyscore(key("requests", "recent"), to, from, "LIMIT", 0, most),
+
+    watchedIds: (pollKey: string): Promise<string[]> => redis.smembers(key("watch", pollKey)),
+
+    /** The request that holds this target, if any. */
+    lockHolder: (record: RequestRecord): Promise<string | null> =>
+      redis.get(key("lock", locksOf(record).take)),
+
+    /** Drops requests that are no longer kept from the list. */
+    async trim(): Promise<void> {
+      const before = (await redisNow(redis)) - keepFinalMs;
+      await redis.zremrangebyscore(key("requests", "recent"), 0, before);
+    },
+  };
+}
+
+/** A use of break-glass that another administrator has yet to sign. */
+export interface Review {
+  request: string;
+  command: string;
+  target: string;
+  /** User ID. */
+  by: string;
+  reason: string;
+  at: number;
+}
+
+export function createReviews(redis: RedisClient, key: Keys) {
+  return {
+    /** Idempotent, also after the review was signed. */
+    async openReview(review: Review): Promise<void> {
+      if ((await redis.sismember(key("reviews-signed"), review.request)) === 1) return;
+      await redis.hsetnx(key("reviews"), review.request, JSON.stringify(review));
+    },
+    async openReviews(): Promise<Review[]> {
+      const all = Object.values(await redis.hgetall(key("reviews")));
+      return all.map((text) => JSON.parse(text) as Review).toSorted((a, b) => a.at - b.at);
+    },
+    async review(request: string): Promise<Review | undefined> {
+      const text = await redis.hget(key("reviews"), request);
+      return text ? (JSON.parse(text) as Review) : undefined;
+    },
+    /** False when it was already signed. */
+    async closeReview(request: string): Promise<boolean> {
+      await redis.sadd(key("reviews-signed"), request);
+      return (await redis.hdel(key("reviews"), request)) === 1;
+    },
+  };
+}
+
+/** Requests that were resent: their first call may still take effect. */
+export function createLates(redis: RedisClient, key: Keys) {
+  const due = createDueList(redis, key("lates"));
+  return {
+    expectLate: (id: string) => due.later(id, 0),
+    takeLates: (visibilityTimeoutMs: number) => due.take(20, visibilityTimeoutMs),
+    lateOver: (id: string) => due.remove(id),
+  };
+}

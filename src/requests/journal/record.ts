@@ -1,0 +1,344 @@
+import type { Approvable } from "../../approvals/fingerprint.ts";
+import type { Vote } from "../../approvals/votes.ts";
+import type { Seen } from "../../registry/define.ts";
+import type { Target } from "../../registry/target.ts";
+
+/** A process leaves records with another number alone. */
+export const recordVersion = 1;
+
+/** The part of a request that never changes. Anything different is another request. */
+export interface RequestRecord {
+  v: typeof recordVersion;
+  id: string;
+  command: string;
+  /** Arguments as words, parsed again by each worker. */
+  input: Record<string, unknown>;
+  target: Target;
+  requester: { id: string; teamId: string; name: string };
+  channelId: string;
+  threadTs?: string;
+  /** `safety` and `roll`: made by Gatehouse, before a restore or for a rollout. */
+  via: "command" | "button" | "modal" | "mention" | "safety" | "roll";
+  /** ID of its rollout. */
+  roll?: string;
+  reason?: string;
+  policyVersion: string;
+  /** The VMs of a project to delete. */
+  children?: readonly Target[];
+  approval?: Approval;
+  /** Skipped approval in an emergency; reviewed afterwards. */
+  breakGlass?: boolean;
+  /** Milliseconds, Redis time. */
+  createdAt: number;
+  /** Expires at this time unless started: a late command is worse than none. */
+  runsUntil: number;
+  /** For answers where the bot is no member (`slack/deliver/response-url.ts`). */
+  sealedResponseUrl?: string;
+}
+
+interface Approval {
+  required: number;
+  /** Milliseconds, Redis time. */
+  expiresAt: number;
+  /** Fingerprint of everything that is approved (`approvals/fingerprint.ts`). */
+  digest: string;
+  /** The rule that requires them, in words. */
+  why: string;
+  /** Facts for approvers, as of the request. */
+  evidence: readonly (readonly [label: string, text: string])[];
+}
+
+/** One read of the target. */
+export interface Look {
+  at: number;
+  /** "RUNNING", or "gone". */
+  status: string;
+  /** Equal prints are equal reads. */
+  print: string;
+}
+
+/** The part that grows while the request lives. */
+export interface Progress {
+  /** Read right before the send. */
+  before?: Seen;
+  after?: Seen;
+  sentAt?: number;
+  /** The call has ended: nothing more of it can leave. */
+  endedAt?: number;
+  answer?: { class: string; status?: number; message?: string; snapshotId?: string };
+  /** Proof that it began, and when it was seen. */
+  mark?: { status: string; at: number };
+  lastLook?: Look;
+  /** All reads since then were equal. */
+  sameSince?: number;
+  /** The same, counting only reads after the quiet period. */
+  quietSince?: number;
+  /** Number of reads after the quiet period. */
+  quietLooks?: number;
+  /** No read has succeeded since then. */
+  blindSince?: number;
+  looks?: number;
+  notSent?: number;
+  throttled?: number;
+  /** Claims returned before their call left. */
+  returned?: number;
+  resent?: number;
+  stepErrors?: number;
+  /** Not before this time (Redis, ms). */
+  notBefore?: number;
+  /** Only this worker may claim it: it saw its call end. */
+  reservedFor?: string;
+  /** The request that holds the target. */
+  waitsFor?: { request: string; requesterName?: string; command?: string };
+  /** The reason for its state, for people. */
+  why?: string;
+  hint?: string;
+  /** The target was already in the wanted state, found by the preflight check or after a 409. */
+  already?: boolean;
+  /** Its owner may resend it (state not-applied only). */
+  mayResend?: boolean;
+  /** The safety snapshot: its request, and its ID once known. */
+  safety?: { request: string; snapshotId?: string };
+  /** Who resolved an unknown outcome, or canceled. */
+  decidedBy?: { id: string; name?: string; reason?: string };
+  unknownSince?: number;
+  /** Reminders of an unknown outcome due so far. */
+  reminders?: number;
+}
+
+/** `revision` grows with every write, and a write names the one that it read. */
+export interface StoredRequest {
+  record: RequestRecord;
+  state: State;
+  final: boolean;
+  attempt: number;
+  /** Random, of this attempt's claim; undefined before the first, and in records of versions without one. */
+  nonce?: string | undefined;
+  owner: string | undefined;
+  revision: number;
+  changedAt: number;
+  progress: Progress;
+  votes: readonly Vote[];
+  delivered: Delivered;
+}
+
+/** What Slack shows so far. Not under the revision: posting changes nothing. */
+export interface Delivered {
+  card?: { channelId: string; ts: string };
+  /** `cardVersion` as last shown. */
+  cardView?: string;
+  /** Notice → its ts, or "posting <since>" while a post may be under way. */
+  said: Record<string, string>;
+  /** Where messages go when the channel can't take them. */
+  fallback?: "response-url" | "dm" | "none";
+}
+
+/** Waiting requests with the same key share their polls. */
+export function pollKeyOf(record: Pick<RequestRecord, "target" | "command">): string {
+  const { target } = record;
+  if (target.kind === "vm") return `vms/${target.projectId}`;
+  return target.id === "" ? `named/${target.name}` : `project/${target.id}`;
+}
+
+/** The lock that a claim takes, and those that must be free: a change of a project excludes changes of its VMs. */
+export function locksOf(
+  record: Pick<RequestRecord, "target">,
+  vmIds: readonly string[] = [],
+): { take: string; free: string[] } {
+  const { target } = record;
+  if (target.kind === "vm")
+    return { take: `vm:${target.id}`, free: [`project:${target.projectId}`] };
+  if (target.id === "") return { take: `name:${target.name}`, free: [] };
+  return { take: `project:${target.id}`, free: vmIds.map((id) => `vm:${id}`) };
+}
+
+/** Undefined for a record that is gone, can't be read, or was written by a newer version. */
+export function parseStored(fields: Record<string, string>): StoredRequest | undefined {
+  try {
+    return parseFields(fields);
+  } catch {
+    // A broken record must not hide those that are read with it
+    return undefined;
+  }
+}
+
+function parseFields(fields: Record<string, string>): StoredRequest | undefined {
+  if (!fields["record"] || !fields["state"]) return undefined;
+  const record = JSON.parse(fields["record"]) as RequestRecord;
+  if (record.v !== recordVersion || !isKnownState(fields["state"])) return undefined;
+  const [channelId, ts] = (fields["card"] ?? "").split(" ");
+  return {
+    record: { ...record, createdAt: Number(fields["createdAt"]) },
+    state: fields["state"],
+    final: fields["final"] === "1",
+    attempt: Number(fields["attempt"]),
+    nonce: fields[`claim:${fields["attempt"]}`],
+    owner: fields["owner"] || undefined,
+    revision: Number(fields["revision"]),
+    changedAt: Number(fields["changedAt"]),
+    progress: JSON.parse(fields["progress"] ?? "{}") as Progress,
+    votes: entriesOf(fields, "vote:")
+      .map(([, value]) => JSON.parse(value) as Vote)
+      .toSorted((a, b) => a.at - b.at),
+    delivered: {
+      said: Object.fromEntries(entriesOf(fields, "said:")),
+      ...(channelId && ts ? { card: { channelId, ts } } : {}),
+      ...(fields["face"] ? { cardView: fields["face"] } : {}),
+      ...(fields["fallback"]
+        ? { fallback: fields["fallback"] as NonNullable<Delivered["fallback"]> }
+        : {}),
+    },
+  };
+}
+
+function entriesOf(fields: Record<string, string>, prefix: string): [string, string][] {
+  return Object.entries(fields)
+    .filter(([field]) => field.startsWith(prefix))
+    .map(([field, value]) => [field.slice(prefix.length), value]);
+}
+
+/** A read in words: a status, "gone", or how many share a name. */
+export function statusOf(seen: Seen | undefined): string {
+  if (seen === undefined) return "gone";
+  if (!isList(seen)) return seen.status;
+  return seen.length > 1 ? `${seen.length} of that name` : (seen[0]?.status ?? "gone");
+}
+
+/** The promise for a request that ends before its next call: only a 429 or a proven no-effect precedes that one. */
+export function sentWords({ resent, throttled }: Progress): string {
+  if (resent) return "nothing was resent";
+  return throttled ? "the earlier call was not applied" : "nothing was sent";
+}
+
+/** The ID is the same, but it was created at another time. */
+export function isAnotherOne(seen: Seen | undefined, before: Seen | Target | undefined): boolean {
+  if (seen === undefined || before === undefined || isList(seen) || isList(before)) return false;
+  return (
+    seen.createdAt !== undefined &&
+    before.createdAt !== undefined &&
+    seen.createdAt !== before.createdAt
+  );
+}
+
+export function isList(seen: Seen | Target): seen is Extract<Seen, readonly unknown[]> {
+  return Array.isArray(seen);
+}
+
+/** What an approval covers: everything but its own fingerprint. */
+export function approvableOf(
+  record: RequestRecord,
+  approval: { required: number; expiresAt: number; evidence: unknown },
+): Approvable {
+  return {
+    id: record.id,
+    command: record.command,
+    input: record.input,
+    target: record.target,
+    ...(record.children ? { children: record.children } : {}),
+    requesterId: record.requester.id,
+    teamId: record.requester.teamId,
+    channelId: record.channelId,
+    ...(record.reason === undefined ? {} : { reason: record.reason }),
+    policyVersion: record.policyVersion,
+    required: approval.required,
+    expiresAt: approval.expiresAt,
+    evidence: approval.evidence,
+  };
+}
+
+/**
+ * The life of a request. Each move is one compare-and-set in Redis, with its audit record and its outbox entry.
+ *
+ *     draft ──► authorized ──► sending ──► accepted ──► done | failed | unclear
+ *       │            ▲  ▲          │  ├──► rejected
+ *       │            │  └──────────┘  └──► unclear ──► done | not-applied | unknown
+ *       │            └── not-applied (a second send, where the effect allows it)
+ *       └──► denied | expired | cancelled                    unknown ──► done | not-applied, by a named person
+ *
+ * - `draft`        waits for approvals
+ * - `authorized`   may be sent once
+ * - `sending`      claimed: the call may have left; only the owner may send, once
+ * - `accepted`     the service said 2xx: the change is running, not done
+ * - `unclear`      it may have happened; reads decide, after a quiet period
+ * - `not-applied`  two stable reads show no effect
+ * - `unknown`      a person must check; the target stays locked for changes
+ */
+export type State =
+  | "draft"
+  | "authorized"
+  | "sending"
+  | "accepted"
+  | "unclear"
+  | "not-applied"
+  | "unknown"
+  | "done"
+  | "failed"
+  | "rejected"
+  | "denied"
+  | "expired"
+  | "cancelled";
+
+const moves: Record<State, readonly State[]> = {
+  draft: ["authorized", "denied", "expired", "cancelled"],
+  authorized: ["sending", "expired", "cancelled", "rejected", "done", "not-applied"],
+  sending: ["accepted", "rejected", "unclear", "authorized", "done"],
+  accepted: ["done", "failed", "unclear"],
+  unclear: ["done", "failed", "not-applied", "unknown", "accepted", "rejected", "authorized"],
+  "not-applied": ["authorized", "not-applied", "accepted", "rejected", "unclear", "done"],
+  unknown: ["done", "not-applied", "failed"],
+  done: [],
+  failed: [],
+  rejected: [],
+  denied: [],
+  expired: [],
+  cancelled: [],
+};
+
+/** A move to the same state only saves progress. */
+export function mayMove(from: State, to: State): boolean {
+  return from === to || moves[from].includes(to);
+}
+
+function isKnownState(state: string): state is State {
+  return Object.hasOwn(moves, state);
+}
+
+const words: Readonly<Record<string, string>> = {
+  draft: "waiting for approval",
+  authorized: "waiting to start",
+  sending: "being sent",
+  accepted: "running",
+  unclear: "being checked",
+  "not-applied": "did not happen",
+  unknown: "outcome unknown",
+  cancelled: "canceled",
+};
+
+/** A state in words; one that this version doesn't know is shown as it is. */
+export function stateWords(state: string): string {
+  return (Object.hasOwn(words, state) && words[state]) || state;
+}
+
+/** How long a finished request is kept. */
+export const keepFinalMs = 90 * 24 * 3600_000;
+
+/** The audit record of a step. IDs, not names, for people; no parameters that could be secret. */
+export function auditRecord(
+  record: RequestRecord,
+  entry: Record<string, unknown>,
+  actor?: string,
+): string {
+  const { target, requester, approval } = record;
+  return JSON.stringify({
+    what: "request",
+    request: record.id,
+    command: record.command,
+    target: { kind: target.kind, id: target.id, name: target.name },
+    requester: requester.id,
+    team: requester.teamId,
+    digest: approval?.digest,
+    roll: record.roll,
+    who: actor,
+    ...entry,
+  });
+}

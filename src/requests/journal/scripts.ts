@@ -1,0 +1,105 @@
+import { redisTimeLua } from "../../redis/redis.ts";
+
+/**
+ * All keys carry one hash tag, so each script sees one slot. Values are opaque to Lua, which never re-encodes JSON.
+ */
+
+/**
+ * Creates a request unless its ID or interaction has one, or an equal one is open or was just done.
+ *
+ * KEYS request, ask, same, open, recent, byPerson, byTarget, audit, outbox
+ * ARGV id, record, state, progress, audit record, how long an equal request counts as the same (ms),
+ *      key prefix of requests, digest ('' without approvals), when they expire, how many are needed, requester,
+ *      how long lists of a person and a target remember (ms)
+ * → {id} when created, {id of the older one, 'same'} otherwise
+ */
+export const create = `${redisTimeLua}
+if redis.call('EXISTS', KEYS[1]) == 1 then return {ARGV[1], 'same'} end
+local older = redis.call('GET', KEYS[2])
+if older then return {older, 'same'} end
+older = redis.call('GET', KEYS[3])
+if older then
+  local found = redis.call('HMGET', ARGV[7] .. older, 'final', 'createdAt', 'state')
+  if found[1] == '0' or (found[3] == 'done' and now - tonumber(found[2]) < tonumber(ARGV[6])) then
+    redis.call('SET', KEYS[2], older, 'PX', 600000)
+    return {older, 'same'}
+  end
+end
+redis.call('HSET', KEYS[1], 'record', ARGV[2], 'state', ARGV[3], 'final', '0', 'attempt', '0', 'owner', '',
+  'revision', '1', 'createdAt', now, 'changedAt', now, 'progress', ARGV[4], 'requester', ARGV[11])
+if ARGV[8] ~= '' then
+  redis.call('HSET', KEYS[1], 'digest', ARGV[8], 'expiresAt', ARGV[9], 'required', ARGV[10])
+end
+redis.call('SET', KEYS[2], ARGV[1], 'PX', 600000)
+redis.call('SET', KEYS[3], ARGV[1], 'PX', 86400000)
+redis.call('ZADD', KEYS[4], now, ARGV[1])
+for i = 5, 7 do redis.call('ZADD', KEYS[i], now, ARGV[1]) end
+for i = 6, 7 do
+  redis.call('ZREMRANGEBYSCORE', KEYS[i], '-inf', now - ARGV[12])
+  redis.call('PEXPIRE', KEYS[i], ARGV[12])
+end
+redis.call('XADD', KEYS[8], '*', 'at', now, 'record', ARGV[5])
+redis.call('ZADD', KEYS[9], now, ARGV[1])
+return {ARGV[1], 'new'}
+`;
+
+/**
+ * Moves a request, or saves progress. Refuses when it changed since it was read: by its revision, and by the nonce of its
+ * claim, because after a failover that lost writes another worker's claim may bear the same revision.
+ *
+ * KEYS request, history, open, audit, outbox, freeze, watch, take, ...free
+ * ARGV id, revision it was read at, state, final (0|1), attempt, owner, progress, history entry, audit record,
+ *      tell (0|1), claim (0|1), watched (0|1), how long a final request is kept (ms), nonce of the attempt it was read at
+ *      ('' for none), nonce of this claim
+ * → {'moved', revision, now} | {'changed'} | {'gone'} | {'frozen', freeze} | {'locked', holder}
+ */
+export const move = `${redisTimeLua}
+local revision = redis.call('HGET', KEYS[1], 'revision')
+if not revision then return {'gone'} end
+if revision ~= ARGV[2] then return {'changed'} end
+local nonce = redis.call('HGET', KEYS[1], 'claim:' .. (redis.call('HGET', KEYS[1], 'attempt') or '')) or ''
+if nonce ~= ARGV[14] then return {'changed'} end
+if ARGV[11] == '1' then
+  local freeze = redis.call('GET', KEYS[6])
+  if freeze then return {'frozen', freeze} end
+  for i = 8, #KEYS do
+    local holder = redis.call('GET', KEYS[i])
+    if holder and holder ~= ARGV[1] then return {'locked', holder} end
+  end
+  redis.call('SET', KEYS[8], ARGV[1])
+  redis.call('HSET', KEYS[1], 'claim:' .. ARGV[5], ARGV[15])
+end
+local nextRevision = redis.call('HINCRBY', KEYS[1], 'revision', 1)
+redis.call('HSET', KEYS[1], 'state', ARGV[3], 'final', ARGV[4], 'attempt', ARGV[5], 'owner', ARGV[6], 'progress', ARGV[7])
+if ARGV[8] ~= '' then
+  redis.call('HSET', KEYS[1], 'changedAt', now)
+  redis.call('RPUSH', KEYS[2], now .. ' ' .. ARGV[8])
+end
+if ARGV[9] ~= '' then redis.call('XADD', KEYS[4], '*', 'at', now, 'record', ARGV[9]) end
+if ARGV[10] == '1' then redis.call('ZADD', KEYS[5], 'NX', now, ARGV[1]) end
+if ARGV[12] == '1' then redis.call('SADD', KEYS[7], ARGV[1]) else redis.call('SREM', KEYS[7], ARGV[1]) end
+if ARGV[4] == '1' then
+  redis.call('ZREM', KEYS[3], ARGV[1])
+  if redis.call('GET', KEYS[8]) == ARGV[1] then redis.call('DEL', KEYS[8]) end
+  redis.call('PEXPIRE', KEYS[1], ARGV[13])
+  redis.call('PEXPIRE', KEYS[2], ARGV[13])
+end
+return {'moved', nextRevision, now}
+`;
+
+/**
+ * What the journal knows of claims, at the very end before their call leaves, or when they must be durable. The write makes a
+ * WAIT or WAITAOF that follows on this connection cover everything written before it, by any connection.
+ *
+ * KEYS fence, ...requests   ARGV write (0|1), then attempt, nonce of each request
+ * → now, then for each request: 1 when it is in `sending` with that claim, otherwise 0
+ */
+export const holds = `${redisTimeLua}
+if ARGV[1] == '1' then redis.call('SET', KEYS[1], now) end
+local found = {now}
+for i = 2, #KEYS do
+  local r = redis.call('HMGET', KEYS[i], 'state', 'attempt', 'claim:' .. ARGV[2 * i - 2])
+  found[i] = (r[1] == 'sending' and r[2] == ARGV[2 * i - 2] and r[3] == ARGV[2 * i - 1]) and 1 or 0
+end
+return found
+`;

@@ -1,0 +1,275 @@
+import { type CallOptions, type Vm, isTransitional } from "../../compute/compute.ts";
+import { ComputeError } from "../../compute/errors.ts";
+import { refusal } from "../../policy/refusal.ts";
+import type { ChangeCommand, Refusal, Seen } from "../../registry/define.ts";
+import type { Person } from "../../registry/person.ts";
+import type { Target } from "../../registry/target.ts";
+import type { Change, WorkerContext } from "./worker-context.ts";
+import {
+  type StoredRequest,
+  type RequestRecord,
+  statusOf,
+  isAnotherOne,
+  approvableOf,
+} from "../journal/record.ts";
+import { fingerprintOf } from "../../approvals/fingerprint.ts";
+import { countApprovals } from "../../approvals/votes.ts";
+import { approvalRule } from "../../policy/approval-rule.ts";
+import { voteRefusal } from "../../policy/vote.ts";
+
+/**
+ * Preflight check before the claim: the requester's rights, the approvals, and the target, read again by its ID.
+ */
+type GateDecision =
+  | { is: "open"; before: Seen | undefined; vmIds: readonly string[] }
+  /** The target is already in the wanted state. */
+  | { is: "already"; seen: Seen }
+  | { is: "closed"; why: string; hint?: string }
+  /** Undecided; try later. */
+  | { is: "later"; why: string; hint?: string };
+
+export async function gate(
+  request: StoredRequest,
+  { command, args, effect }: Change,
+  by: WorkerContext,
+): Promise<GateDecision> {
+  const { record } = request;
+  if (record.policyVersion !== by.policyVersion) {
+    if (await by.store.isOlderPolicy(record.policyVersion, by.policyVersion))
+      return { is: "closed", why: "the policy changed since this request", hint: underNewPolicy };
+    return { is: "later", why: "it waits for a worker that has the new policy" };
+  }
+  let person;
+  try {
+    person = await by.person(record.requester.id, record.requester.teamId);
+  } catch {
+    return { is: "later", why: "Slack can't confirm who you are right now" };
+  }
+  let read: Read;
+  try {
+    read = await readTarget(record.target, by, readWithin(by.policy.timing));
+  } catch (error) {
+    const decision = whenUnreadable(error);
+    // Only the second time in a row: one failed handshake may be a hiccup
+    if (decision.why === untrusted && request.progress.why === untrusted) {
+      const reason =
+        "the compute service's certificate can't be trusted: another server may be answering";
+      await by.store.freeze({ by: "Gatehouse", reason });
+    }
+    return decision;
+  }
+  const { seen, vms } = read;
+  const vmIds = vms.map(({ id }) => id);
+  const refused = refusal({
+    policy: by.policy,
+    person,
+    ourTeamId: by.ourTeamId,
+    command,
+    targets: [record.target],
+    input: record.input,
+    channelId: record.channelId,
+    vmNames: vms.map(({ name }) => name),
+    breakGlass: record.breakGlass === true && !record.approval,
+    isSafety: record.via === "safety",
+  });
+  if (refused) return { is: "closed", why: refused.text, hint: refused.hint };
+  const unapproved = await approvalProblem(request, command, vms, by);
+  if (unapproved) return unapproved;
+  if (command.on === "new-project")
+    return refusedNow(effect.notNow?.(seen ?? [])) ?? { is: "open", before: seen, vmIds };
+  if (seen === undefined) {
+    if (command.on === "project" && command.deletes) return { is: "already", seen: [] };
+    return { is: "closed", why: `${record.target.name} is gone`, hint: "Look it up by its name." };
+  }
+  // Before `difference`: an earlier call may have changed it, late
+  if (request.attempt > 0 && !isAnotherOne(seen, record.target) && effect.already?.(seen, args))
+    return { is: "already", seen };
+  const changed = difference(record.target, seen);
+  if (changed) return { is: "closed", why: changed, hint: "Check it, then request again." };
+  if (effect.already?.(seen, args)) return { is: "already", seen };
+  const refusedHere = refusedNow(effect.notNow?.(seen));
+  if (refusedHere) return refusedHere;
+  if (isTransitional(statusOf(seen)))
+    return { is: "later", why: `${record.target.name} is ${statusOf(seen)} and must settle first` };
+  return { is: "open", before: seen, vmIds };
+}
+
+function refusedNow(notNow: Refusal | undefined): GateDecision | undefined {
+  if (!notNow) return undefined;
+  const { text: why, hint } = notNow;
+  return { is: "closed", why, ...(hint ? { hint } : {}) };
+}
+
+/** A target that hangs must not hold a worker's slot for a call's whole timeout, several times. */
+const gateReadMs = 5_000;
+
+function readWithin({ httpTimeoutMs }: { httpTimeoutMs: number }): CallOptions {
+  return { signal: AbortSignal.timeout(Math.min(gateReadMs, 2 * httpTimeoutMs)) };
+}
+
+export interface Read {
+  seen: Seen | undefined;
+  /** The VMs of a project. */
+  vms: readonly Vm[];
+}
+
+/** Reads the target. `seen` is undefined only for a proven absence: a 404 while a control read succeeds. */
+export async function readTarget(
+  target: Target,
+  { compute }: Pick<WorkerContext, "compute">,
+  options: CallOptions = {},
+): Promise<Read> {
+  if (target.id === "") {
+    const all = await compute.projects.listAll(undefined, options);
+    return { seen: all.filter((project) => project.name === target.name), vms: [] };
+  }
+  try {
+    if (target.kind === "vm")
+      return { seen: itself(target, await compute.vms.get(target.id, options)), vms: [] };
+    const project = itself(target, await compute.projects.get(target.id, options));
+    const vms = project.type === "TEE_VM" ? await compute.projects.vms(target.id, options) : [];
+    return { seen: project, vms };
+  } catch (error) {
+    if (!(error instanceof ComputeError) || error.kind !== "not-found") throw error;
+    // The control read
+    const all = await compute.projects.listAll(undefined, options);
+    if (target.kind === "project" && all.some(({ id }) => id === target.id)) throw error;
+    return { seen: undefined, vms: [] };
+  }
+}
+
+/** A record of something else, however whole, says nothing of the target. */
+function itself<T extends { id: string }>(target: Target, seen: T): T {
+  if (seen.id === target.id) return seen;
+  throw new ComputeError("unexpected", `the ${target.kind}`, "the answer is about another one");
+}
+
+const untrusted = "the compute service's certificate can't be trusted; nothing was sent";
+/** Freezes and messages say the same of a 401 or 403. */
+export const keyRefused = (status: number) =>
+  `the compute service rejected Gatehouse's API key (${status})`;
+export const underNewPolicy = "Request again under the new policy.";
+
+function whenUnreadable(error: unknown): Extract<GateDecision, { is: "closed" | "later" }> {
+  if (!(error instanceof ComputeError)) throw error;
+  if (error.reason === "tls") return { is: "later", why: untrusted };
+  if (error.status === 401 || error.status === 403) {
+    const hint = "Nothing was sent. The team that runs Gatehouse must check COMPUTE_API_KEY.";
+    return { is: "closed", why: keyRefused(error.status), hint };
+  }
+  if (error.kind === "refused" || error.kind === "conflict") {
+    const said = error.serviceMessage ? `: ${error.serviceMessage}` : "";
+    return { is: "closed", why: `the compute service refused to show it${said}` };
+  }
+  return { is: "later", why: "the compute service can't be reached right now; nothing was sent" };
+}
+
+/** How the target changed since the request, in words. */
+export function difference(asked: Target, seen: Seen): string | undefined {
+  if (Array.isArray(seen)) return undefined;
+  const now = seen as Exclude<Seen, readonly unknown[]>;
+  if (now.name !== asked.name) return `${asked.name} is now called ${now.name}`;
+  if (isAnotherOne(now, asked)) {
+    return `${asked.name} was replaced since the request: it was created at ${now.createdAt}`;
+  }
+  for (const spec of ["cpu", "memory", "disk"] as const) {
+    const was = asked.specs?.[spec];
+    const is = now.specs?.[spec];
+    if (was !== undefined && is !== undefined && was !== is)
+      return `${asked.name} changed since the request: ${spec} ${was} → ${is}`;
+  }
+  return undefined;
+}
+
+/**
+ * Whether exactly the approved request would run now: the fingerprint is made again, votes are counted again with today's
+ * groups, and the VMs of a project must be those that were shown.
+ */
+export async function approvalProblem(
+  request: StoredRequest,
+  command: ChangeCommand,
+  vms: readonly Vm[],
+  by: Pick<WorkerContext, "policy" | "store" | "person" | "ourTeamId" | "log">,
+): Promise<Extract<GateDecision, { is: "closed" | "later" }> | undefined> {
+  const { record, votes } = request;
+  const vmNames = vms.map(({ name }) => name);
+  const { input, target } = record;
+  const needed = approvalRule(by.policy, { command, targets: [target], input, vmNames });
+  if (needed.required === 0 && !record.approval) return undefined;
+  // A request with approvals never becomes break-glass afterwards
+  if (record.breakGlass && !record.approval) return undefined;
+  // Made by Gatehouse for an approved request; a snapshot changes nothing
+  if (record.via === "safety" && command.on === "vm" && command.snapshot === "takes")
+    return undefined;
+  const { approval } = record;
+  const asked = approvalRule(by.policy, { command, targets: [target], input });
+  if (asked.required <= (approval?.required ?? 0) && needed.required > (approval?.required ?? 0)) {
+    const why = `${target.name} needs more approvals by now: ${needed.why}`;
+    return { is: "closed", why, hint: "Request again." };
+  }
+  if (!approval || approval.required < needed.required) {
+    await alarm(record.id, "authorized without the approvals it needs", by);
+    return { is: "closed", why: "it lacks the approvals that policy requires" };
+  }
+  const digest = fingerprintOf(approvableOf(record, approval));
+  if (digest !== approval.digest) {
+    await alarm(record.id, "differs from what was approved", by);
+    return { is: "closed", why: "it is no longer what was approved" };
+  }
+  // The last vote and the authorization are one step: fewer or unrecorded votes are forged
+  const everyone = new Set(votes.map(({ voterId }) => voterId));
+  const invented = await by.store.votesNotInTrail(request);
+  if (countApprovals(votes, digest, everyone) < approval.required || invented.length > 0) {
+    await alarm(record.id, "authorized without votes that the audit trail knows of", by);
+    return { is: "closed", why: "its approvals are not on record" };
+  }
+  const changed = childrenChanged(record, vms);
+  if (changed)
+    return {
+      is: "closed",
+      why: changed,
+      hint: "Request again: approvals cover exactly what was shown.",
+    };
+  const approvers: Person[] = [];
+  try {
+    const { policy, ourTeamId } = by;
+    const requester = await by.person(record.requester.id, record.requester.teamId);
+    for (const { voterId, vote } of votes) {
+      if (vote !== "approve") continue;
+      const voter = await by.person(voterId, record.requester.teamId);
+      if (!voteRefusal({ policy, voter, ourTeamId, requester, approvers })) approvers.push(voter);
+    }
+  } catch {
+    return { is: "later", why: "Slack can't confirm that the approvers may still approve" };
+  }
+  const counted = countApprovals(votes, digest, new Set(approvers.map(({ id }) => id)));
+  if (counted >= approval.required) return undefined;
+  return {
+    is: "closed",
+    why: `${counted} of ${approval.required} approvals are still valid`,
+    hint: "An approver lost the right to approve, or approved with two accounts. Request again.",
+  };
+}
+
+/** The journal was changed by hand: into the trail and the log. */
+async function alarm(
+  request: string,
+  why: string,
+  by: Pick<WorkerContext, "store" | "log">,
+): Promise<void> {
+  await by.store.note({ what: "alarm", request, why });
+  by.log.error("approval.forged", { request, why });
+}
+
+/** How the VMs of a project differ from those shown to approvers, in words. */
+function childrenChanged(record: RequestRecord, vms: readonly Vm[]): string | undefined {
+  if (!record.children) return undefined;
+  const before = new Map(record.children.map((child) => [child.id, child]));
+  const came = vms.filter(({ id }) => !before.has(id)).map(({ name }) => name);
+  const now = new Set(vms.map(({ id }) => id));
+  const went = record.children.filter(({ id }) => !now.has(id)).map(({ name }) => name);
+  if (came.length === 0 && went.length === 0) return undefined;
+  const added = came.length > 0 && `${came.join(", ")} added`;
+  const removed = went.length > 0 && `${went.join(", ")} removed`;
+  return `${record.target.name} changed since the request: ${[added, removed].filter(Boolean).join("; ")}`;
+}

@@ -1,0 +1,302 @@
+import { redisTrouble } from "../../redis/trouble.ts";
+import { gate, underNewPolicy } from "./gate.ts";
+import {
+  backoff,
+  changeOf,
+  ended,
+  jitter,
+  maxStepErrors,
+  type Next,
+  throttledWhy,
+  claimId,
+  type WorkerContext,
+  waitFor,
+  type Change,
+} from "./worker-context.ts";
+import { type Progress, type StoredRequest, pollKeyOf, sentWords } from "../journal/record.ts";
+import { hourlyOf, limitWords } from "../journal/limits.ts";
+import { claimAndSend } from "./send.ts";
+import { submit } from "../submit/submit.ts";
+
+/** How soon a request comes again when its project has no slot left. */
+const turnMs = 200;
+
+/** Advances a request by a step; idempotent, because every step is a compare-and-set. */
+export async function advance(id: string, by: WorkerContext): Promise<Next> {
+  const request = await by.store.get(id);
+  if (!request || request.final) return ended;
+  try {
+    switch (request.state) {
+      case "authorized":
+        return await beginInTurn(request, by);
+      case "sending":
+        return await checkSender(request, by);
+      case "accepted":
+      case "unclear":
+        await by.watch(pollKeyOf(request.record), false);
+        return ended;
+      default:
+        return ended;
+    }
+  } catch (error) {
+    return stepFailed(request, error, by);
+  }
+}
+
+/** A project whose calls hang must not take every slot of the worker. */
+async function beginInTurn(request: StoredRequest, by: WorkerContext): Promise<Next> {
+  const { projectId, id, name } = request.record.target;
+  const leave = by.shares.take(projectId || id || name);
+  if (!leave) return waitFor(turnMs + jitter(turnMs));
+  try {
+    return await begin(request, by);
+  } finally {
+    leave();
+  }
+}
+
+async function begin(request: StoredRequest, by: WorkerContext): Promise<Next> {
+  const { store } = by;
+  const { timing } = by.policy;
+  const { record, progress } = request;
+  const now = await store.now();
+  if (progress.notBefore && progress.notBefore > now) return waitFor(progress.notBefore - now);
+  if (record.runsUntil < now) {
+    const why = `it did not start in time${progress.why ? `: ${progress.why}` : ""}`;
+    const hint = `${promise(progress)} Request again if it is still wanted.`;
+    return end(request, "expired", why, by, hint);
+  }
+  if (progress.reservedFor && progress.reservedFor !== by.workerId) {
+    if (await by.isAlive(progress.reservedFor)) return waitFor(2 * timing.heartbeatMs);
+    return end(
+      request,
+      "cancelled",
+      "it had no effect, and the worker that may resend it is gone",
+      by,
+    );
+  }
+  const frozen = await store.freezeState();
+  if (frozen) return stopFrozen(request, frozen, by);
+  const throttledMs = await store.throttledMs();
+  if (throttledMs > 0) return hold(request, throttledWhy, throttledMs + jitter(1000), by);
+
+  const change = changeOf(record, by.commands);
+  if (!change)
+    return end(
+      request,
+      "cancelled",
+      `this version of Gatehouse does not know ${record.command}`,
+      by,
+    );
+  if (change.command.class === "secret") return untilOpened(request, now, by);
+  await by.at("gate", record.id);
+  const decision = await gate(request, change, by);
+  await by.at("gated", record.id);
+  if (decision.is === "later")
+    return hold(request, decision.why, backoff(progress.looks ?? 0, timing), by);
+  if (decision.is === "closed") return end(request, "cancelled", decision.why, by, decision.hint);
+  if (decision.is === "already") {
+    const { seen } = decision;
+    const final = { ...progress, before: seen, after: seen, already: true };
+    await store.move(request, { state: "done", progress: final, why: "already in that state" });
+    return ended;
+  }
+  const ready = await ensureSafetySnapshot(request, change, by);
+  if (ready.is === "wait") return hold(request, ready.why, backoff(1, timing), by, ready.safety);
+  if (ready.is === "no") return end(request, "cancelled", ready.why, by, withoutSnapshot);
+  const hourly = hourlyOf(change.command, record);
+  const { limits } = by.policy;
+  if (hourly && !(await store.takeHourlyPlace(hourly, record.id, limits))) {
+    const why = limitWords(hourly, limits[hourly]).replace(/^./, (first) => first.toLowerCase());
+    return end(request, "cancelled", why, by, `${promise(progress)} Request again later.`);
+  }
+  const safe = ready.safety
+    ? { ...request, progress: { ...request.progress, safety: ready.safety } }
+    : request;
+  const sent = await claimAndSend(safe, change, decision, by);
+  if (sent.is === "frozen") return stopFrozen(request, sent.freeze, by);
+  if (sent.is === "locked") return waitBehind(request, sent.holder, by);
+  return sent;
+}
+
+/** What its requester opens isn't sent by a worker: it waits until it is opened or stale. */
+async function untilOpened(request: StoredRequest, now: number, by: WorkerContext): Promise<Next> {
+  const { record, progress } = request;
+  if (record.policyVersion !== by.policyVersion)
+    return end(request, "cancelled", "the policy changed since this request", by, underNewPolicy);
+  const why = "its requester has not opened it yet";
+  if (progress.why !== why)
+    await by.store.move(request, { state: "authorized", progress: { ...progress, why }, why });
+  return waitFor(record.runsUntil - now + 1);
+}
+
+/** Waits while the owner may still be sending; then the outcome is unclear. */
+async function checkSender(request: StoredRequest, by: WorkerContext): Promise<Next> {
+  const { timing } = by.policy;
+  const { record, owner } = request;
+  if (owner === by.workerId && by.calling.has(record.id)) return waitFor(timing.heartbeatMs);
+  // By this process's own clock: that of Redis may be stepped
+  const claim = claimId(record.id, request.attempt);
+  const since = by.sendingSince.get(claim) ?? performance.now();
+  by.sendingSince.set(claim, since);
+  const leftMs = timing.httpTimeoutMs + 2 * timing.claimWindowMs - (performance.now() - since);
+  const isGone = owner !== undefined && !(await by.isAlive(owner));
+  if (!isGone && leftMs > 0) return waitFor(Math.min(timing.heartbeatMs, leftMs));
+  const why = `the worker that sent it ${isGone ? "is gone" : "does not answer"}`;
+  const progress = { ...request.progress, endedAt: await by.store.now() };
+  const moved = await by.store.move(request, { state: "unclear", progress, why });
+  if (moved.is === "changed") return waitFor(50);
+  await by.watch(pollKeyOf(request.record), true);
+  return ended;
+}
+
+function stopFrozen(
+  request: StoredRequest,
+  freeze: { by: string; reason: string },
+  by: WorkerContext,
+): Promise<Next> {
+  const reason = freeze.reason ? `: ${freeze.reason}` : "";
+  const why = `all changes are frozen by ${freeze.by}${reason}`;
+  const hint = `${promise(request.progress)} Request again after the thaw.`;
+  return end(request, "cancelled", why, by, hint);
+}
+
+async function waitBehind(
+  request: StoredRequest,
+  holder: string,
+  by: WorkerContext,
+): Promise<Next> {
+  const { pollFirstMs } = by.policy.timing;
+  if (request.progress.waitsFor?.request === holder) return waitFor(pollFirstMs);
+  const other = await by.store.get(holder);
+  const facts = other && {
+    requesterName: other.record.requester.name,
+    command: other.record.command,
+  };
+  await by.store.move(request, {
+    state: "authorized",
+    progress: { ...request.progress, waitsFor: { request: holder, ...facts } },
+    why: `waits for ${holder}, which holds the target`,
+  });
+  return waitFor(pollFirstMs);
+}
+
+/** Waits in `authorized`; each new reason goes into the history once. */
+async function hold(
+  request: StoredRequest,
+  why: string,
+  ms: number,
+  by: WorkerContext,
+  safety?: Progress["safety"],
+): Promise<Next> {
+  const { looks = 0, ...before } = request.progress;
+  await by.store.move(request, {
+    state: "authorized",
+    progress: { ...before, ...(safety ? { safety } : {}), why, looks: looks + 1 },
+    ...(before.why === why ? {} : { why }),
+  });
+  return waitFor(ms);
+}
+
+function promise(progress: Progress): string {
+  return sentWords(progress).replace(/^./, (first) => first.toUpperCase()) + ".";
+}
+
+async function end(
+  request: StoredRequest,
+  state: "expired" | "cancelled",
+  why: string,
+  by: WorkerContext,
+  hint?: string,
+): Promise<Next> {
+  const moved = await by.store.move(request, {
+    state,
+    progress: { ...request.progress, why, ...(hint ? { hint } : {}) },
+    why,
+  });
+  return moved.is === "changed" ? waitFor(50) : ended;
+}
+
+/** A request whose step keeps throwing ends where a person sees it. That Redis is in trouble says nothing about it. */
+async function stepFailed(
+  request: StoredRequest,
+  error: unknown,
+  by: WorkerContext,
+): Promise<Next> {
+  if (redisTrouble(error) !== undefined) throw error;
+  by.log.error("request.step-failed", { request: request.record.id, state: request.state, error });
+  const fresh = await by.store.get(request.record.id);
+  if (!fresh || fresh.final) return ended;
+  const stepErrors = (fresh.progress.stepErrors ?? 0) + 1;
+  const progress = { ...fresh.progress, stepErrors };
+  if (stepErrors < maxStepErrors) {
+    await by.store.move(fresh, { state: fresh.state, progress });
+    return waitFor(backoff(stepErrors, by.policy.timing));
+  }
+  const why = "Gatehouse repeatedly fails to process this request";
+  if (fresh.state === "authorized")
+    return end({ ...fresh, progress }, "cancelled", why, by, promise(progress));
+  if (fresh.state === "sending") await by.store.move(fresh, { state: "unclear", progress, why });
+  return ended;
+}
+
+type SafetySnapshot =
+  | { is: "ready"; safety?: NonNullable<Progress["safety"]> }
+  | { is: "wait"; why: string; safety: NonNullable<Progress["safety"]> }
+  | { is: "no"; why: string };
+
+const withoutSnapshot =
+  "Request again; tick “Don't take a safety snapshot first” to continue without one.";
+
+/**
+ * Takes a snapshot before data is replaced, unless the dialog declined it. It is a request of its own, made once however
+ * often this runs.
+ */
+async function ensureSafetySnapshot(
+  request: StoredRequest,
+  { command, args }: Change,
+  by: WorkerContext,
+): Promise<SafetySnapshot> {
+  if (command.safetyFirst?.(args) !== true) return { is: "ready" };
+  const id = request.progress.safety?.request ?? (await submitSnapshot(request, by));
+  if (id === undefined) return { is: "no", why: "this version can't take a safety snapshot" };
+  const safety = { request: id };
+  const taken = await by.store.get(id);
+  if (!taken) return { is: "no", why: "its safety snapshot is lost" };
+  if (taken.state === "unknown")
+    return { is: "no", why: "whether the safety snapshot was taken is unknown" };
+  if (!taken.final) return { is: "wait", why: "a safety snapshot is taken first", safety };
+  if (taken.state !== "done") {
+    const why = taken.progress.why ? `: ${taken.progress.why}` : "";
+    return { is: "no", why: `the safety snapshot was not taken${why}` };
+  }
+  const { snapshotId } = taken.progress.answer ?? {};
+  if (snapshotId === undefined)
+    return { is: "no", why: "the safety snapshot got no ID, so it can't be restored" };
+  return { is: "ready", safety: { ...safety, snapshotId } };
+}
+
+async function submitSnapshot(
+  request: StoredRequest,
+  by: WorkerContext,
+): Promise<string | undefined> {
+  const { record } = request;
+  const snapshot = by.commands.find((one) => one.on === "vm" && one.snapshot === "takes");
+  if (!snapshot) return undefined;
+  const { id, teamId, name } = record.requester;
+  const submitted = await submit(
+    {
+      command: snapshot,
+      input: { vm: record.target.id, name: `before-${record.id}` },
+      target: record.target,
+      person: { id, teamId, name, kind: "member", groups: [] },
+      channelId: record.channelId,
+      via: "safety",
+      interactionId: `safety-${record.id}`,
+      // An emergency's snapshot runs with the emergency's right
+      ...(record.breakGlass ? { breakGlass: true } : {}),
+    },
+    { ...by, staleAfterMs: by.policy.timing.staleAfterMs },
+  );
+  return submitted.id;
+}

@@ -1,0 +1,157 @@
+import { ComputeError } from "../../compute/errors.ts";
+import { nextPollDelay } from "../../compute/compute.ts";
+import type { Seen } from "../../registry/define.ts";
+import { readTarget } from "./gate.ts";
+import { judge } from "./reconcile.ts";
+import {
+  changeOf,
+  ended,
+  maxStepErrors,
+  type Next,
+  type WorkerContext,
+  waitFor,
+} from "./worker-context.ts";
+import type { StoredRequest } from "../journal/record.ts";
+
+/**
+ * One poll per key serves all its requests: the VMs of a project share a read of its list. Between polls, a waiting request
+ * costs neither worker time nor memory.
+ */
+export async function watch(pollKey: string, polls: number, by: WorkerContext): Promise<Next> {
+  const waiting = (await by.store.getMany(await by.store.watchedIds(pollKey))).filter(
+    ({ state, final }) =>
+      !final && (state === "sending" || state === "accepted" || state === "unclear"),
+  );
+  if (waiting.length === 0) return ended;
+  const early = earlyMs(waiting, await by.store.now(), by.policy.timing.pollFirstMs);
+  if (early > 0) return waitFor(early);
+  let read: (request: StoredRequest) => { seen: Seen | undefined } | undefined;
+  try {
+    read = await readFor(pollKey, waiting, by);
+  } catch (error) {
+    const isKnown = error instanceof ComputeError;
+    if (!isKnown) by.log.error("poll.failed", { pollKey, error });
+    // Without a read, only deadlines decide
+    await giveUpLate(waiting, by);
+    return waitFor((isKnown && error.retryAfterMs) || by.policy.timing.pollMostMs);
+  }
+  const at = await by.store.now();
+  let youngest = 0;
+  let left = 0;
+  for (const request of waiting) {
+    const found = read(request);
+    if (found && (await judgeAlone(request, found.seen, at, by))) continue;
+    left++;
+    youngest = Math.max(youngest, request.progress.sentAt ?? at);
+  }
+  await by.at("watch", pollKey);
+  if (left === 0) return ended;
+  const { pollFirstMs, pollMostMs } = by.policy.timing;
+  const sinceStartMs = Math.max(0, at - youngest);
+  return waitFor(nextPollDelay({ firstMs: pollFirstMs, maxMs: pollMostMs, sinceStartMs, polls }));
+}
+
+/** From this many requests on, polls are as far apart as the first polls of one. */
+const crowd = 50;
+
+/**
+ * Time until the next poll is allowed. Each send and each answer asks for a poll, because a short REBOOTING is a restart's
+ * only proof; many requests together must not cause as many polls. A single request is polled at once.
+ */
+function earlyMs(waiting: readonly StoredRequest[], now: number, pollFirstMs: number): number {
+  if (waiting.length === 1) return 0;
+  const lookedAt = Math.max(0, ...waiting.map(({ progress }) => progress.lastLook?.at ?? 0));
+  return lookedAt + pollFirstMs * Math.min(1, waiting.length / crowd) - now;
+}
+
+/** What throws for one request must not keep the others of its project from being judged; in the end a person sees it. */
+async function judgeAlone(
+  request: StoredRequest,
+  seen: Seen | undefined,
+  at: number,
+  by: WorkerContext,
+): Promise<boolean> {
+  try {
+    return await judgeOne(request, seen, at, by);
+  } catch (error) {
+    const { record, state } = request;
+    by.log.error("request.judging-failed", { request: record.id, state, error });
+    const stepErrors = (request.progress.stepErrors ?? 0) + 1;
+    const progress = { ...request.progress, stepErrors };
+    if (stepErrors < maxStepErrors) await by.store.move(request, { state, progress });
+    else {
+      const why = "Gatehouse repeatedly fails to judge this request";
+      const next = state === "unclear" ? "unknown" : "unclear";
+      const late = next === "unknown" ? { unknownSince: at } : {};
+      await by.store.move(request, { state: next, progress: { ...progress, why, ...late }, why });
+    }
+    return false;
+  }
+}
+
+/** True when the request no longer waits for polls. */
+async function judgeOne(
+  request: StoredRequest,
+  seen: Seen | undefined,
+  at: number,
+  by: WorkerContext,
+): Promise<boolean> {
+  const change = changeOf(request.record, by.commands);
+  if (!change) return false;
+  const { blindSince: _over, ...progress } = request.progress;
+  const judged = judge({
+    state: request.state as "sending" | "accepted" | "unclear",
+    progress,
+    effect: change.effect,
+    args: change.args,
+    seen,
+    at,
+    timing: by.policy.timing,
+  });
+  const moved = await by.store.move(request, {
+    state: judged.state,
+    progress: judged.progress,
+    ...(judged.why ? { why: judged.why } : {}),
+  });
+  // Its sender changed it meanwhile: left to the next poll
+  if (moved.is !== "moved") return false;
+  return !["sending", "accepted", "unclear"].includes(judged.state);
+}
+
+/** Reads one VM alone, or the list of its project for several. */
+async function readFor(
+  pollKey: string,
+  waiting: readonly StoredRequest[],
+  by: WorkerContext,
+): Promise<(request: StoredRequest) => { seen: Seen | undefined } | undefined> {
+  // Retries are for short troubles: the next poll comes anyway
+  const signal = AbortSignal.timeout(2 * by.policy.timing.httpTimeoutMs);
+  const targets = new Set(waiting.map(({ record }) => record.target.id));
+  const [first] = waiting;
+  if (!pollKey.startsWith("vms/") || targets.size === 1) {
+    const { seen } = await readTarget((first as StoredRequest).record.target, by, { signal });
+    return () => ({ seen });
+  }
+  const list = await by.compute.projects.vms(pollKey.slice("vms/".length), { signal });
+  const vms = new Map(list.map((vm) => [vm.id, vm]));
+  return ({ record }) => ({ seen: vms.get(record.target.id) });
+}
+
+/** One failed read proves nothing, however late: only a whole quiet period without a read ends the wait. */
+async function giveUpLate(waiting: readonly StoredRequest[], by: WorkerContext): Promise<void> {
+  const now = await by.store.now();
+  const { settleDeadlineMs, quiesceMs } = by.policy.timing;
+  for (const request of waiting) {
+    const { state, progress } = request;
+    if (progress.blindSince === undefined) {
+      await by.store.move(request, { state, progress: { ...progress, blindSince: now } });
+      continue;
+    }
+    const deadline = (progress.sentAt ?? request.changedAt) + settleDeadlineMs;
+    if (now < deadline || now < progress.blindSince + quiesceMs || state === "sending") continue;
+    const why = "the compute service can't be read";
+    const next = state === "accepted" ? "unclear" : "unknown";
+    const late = { ...progress, why, unknownSince: now };
+    await by.store.move(request, { state: next, progress: late, why });
+  }
+}

@@ -1,0 +1,136 @@
+import type { Compute } from "../../compute/compute.ts";
+import type { Log } from "../../log/log.ts";
+import type { Policy } from "../../config/policy-file.ts";
+import type { ChangeCommand, Effect, Seen } from "../../registry/define.ts";
+import type { Args } from "../../registry/invocation.ts";
+import { parseInput } from "../../registry/parse.ts";
+import type { Person } from "../../registry/person.ts";
+import type { Shares } from "./shares.ts";
+import type { Ledger } from "../journal/ledger.ts";
+import type { Journal, Moved } from "../journal/journal.ts";
+import type { RequestRecord, Progress, StoredRequest, State } from "../journal/record.ts";
+
+/** What lies to the right in the import order (the queue, Slack) comes in as functions. */
+export interface WorkerContext {
+  store: Journal;
+  ledger: Ledger;
+  compute: Compute;
+  commands: readonly ChangeCommand[];
+  policy: Policy;
+  policyVersion: string;
+  ourTeamId: string;
+  /** Who this is in Slack, at most a minute old. Rejects when Slack can't say. */
+  person(id: string, teamId: string): Promise<Person>;
+  workerId: string;
+  /** False once that worker's heartbeat stays away (`observeAlive`). */
+  isAlive(workerId: string): Promise<boolean>;
+  /** Enqueues a wake-up for a request. */
+  wake(id: string): Promise<void>;
+  /** Enqueues a shared poll. */
+  watch(pollKey: string, soon: boolean): Promise<void>;
+  /** This worker's slots, shared between projects. */
+  shares: Shares;
+  /** Requests whose call this process saw end without a clear answer: only it may resend them. */
+  mine: Set<string>;
+  /** Requests with a claim under way in this process; undecided until it ends. */
+  calling: Set<string>;
+  /** Claims of any worker seen under way (`claimId`), since when by this process's monotonic clock. */
+  sendingSince: Map<string, number>;
+  /** Claims of this process (`claimId`) whose call never left, and that could not be returned. */
+  unsent: Set<string>;
+  /** Undefined once no single failure of Redis can lose this claim; otherwise why that isn't known, in words. */
+  durable(claimed: StoredRequest): Promise<string | undefined>;
+  log: Log;
+  /** Test hook: tests end the process at these points. */
+  at(
+    point: "gate" | "gated" | "claim" | "ledger" | "send" | "answer" | "move" | "watch",
+    request: string,
+  ): Promise<void>;
+}
+
+/** A request, parsed. */
+export interface Change {
+  command: ChangeCommand;
+  args: Args;
+  effect: Effect<Seen, Args>;
+}
+
+/**
+ * Another version may have written the record: undefined for an unknown command, throws UserError for unreadable
+ * arguments.
+ */
+export function changeOf(
+  { command: name, input }: Pick<RequestRecord, "command" | "input">,
+  commands: readonly ChangeCommand[],
+): Change | undefined {
+  const command = commands.find((one) => one.name === name);
+  return command && { command, args: parseInput(command, input), effect: command.effect };
+}
+
+/** A request whose step or judging has thrown so often is left to a person. */
+export const maxStepErrors = 5;
+
+export const throttledWhy = "the compute service asked Gatehouse to slow down";
+
+/** What the queue does next with this request. */
+export type Next = { is: "ended" } | { is: "wait"; ms: number };
+
+export const ended: Next = { is: "ended" };
+export const waitFor = (ms: number): Next => ({ is: "wait", ms: Math.max(1, Math.ceil(ms)) });
+
+/** Full jitter, so that many who wait don't come back at once. */
+export function jitter(ms: number): number {
+  return Math.random() * ms;
+}
+
+/** 2, 4, 8 … times the first poll interval, at most the longest; half of it is jitter. */
+export function backoff(
+  times: number,
+  timing: { pollFirstMs: number; pollMostMs: number },
+): number {
+  const whole = Math.min(timing.pollMostMs, timing.pollFirstMs * 2 ** Math.min(times, 10));
+  return whole / 2 + jitter(whole / 2);
+}
+
+/**
+ * A move by the owner, the worker with the claim. It wins over what another worker decided before the call ended
+ * (`unclear`, `not-applied`): same attempt, same nonce, same owner. Progress saved since the claim is kept, but for reads made too early.
+ */
+export async function moveOwn(
+  claimed: StoredRequest,
+  to: { state: State; learned: Partial<Progress>; why: string },
+  by: WorkerContext,
+): Promise<Moved> {
+  let now: StoredRequest | undefined = claimed;
+  for (let tries = 0; tries < 20 && now; tries++) {
+    const isOurs =
+      now.attempt === claimed.attempt && now.nonce === claimed.nonce && now.owner === by.workerId;
+    if (!isOurs || now.final || !["sending", "unclear", "not-applied"].includes(now.state)) {
+      return { is: "changed" };
+    }
+    const mark = to.learned.mark ?? now.progress.mark;
+    const { quietSince: _early, quietLooks: _few, mayResend: _not, ...noted } = now.progress;
+    const progress = { ...noted, ...to.learned, ...(mark ? { mark } : {}) };
+    const moved = await by.store.move(now, { state: to.state, progress, why: to.why });
+    if (moved.is !== "changed") return moved;
+    now = await by.store.get(claimed.record.id);
+  }
+  return { is: "gone" };
+}
+
+export const claimId = (request: string, attempt: number): string => `${request} ${attempt}`;
+
+/** After a call that provably never left or had no effect: it may be claimed again after `inMs`. */
+export async function returnToAuthorized(
+  claimed: StoredRequest,
+  { inMs, ...learned }: Partial<Progress> & { why: string; inMs: number },
+  by: WorkerContext,
+): Promise<Moved> {
+  const notBefore = (await by.store.now()) + inMs;
+  const { sentAt: _notSent, ...before } = claimed.progress;
+  return moveOwn(
+    { ...claimed, progress: before },
+    { state: "authorized", learned: { ...learned, notBefore }, why: learned.why },
+    by,
+  );
+}

@@ -1,0 +1,149 @@
+import { context, message, type Message, readable, section } from "../../messages/message.ts";
+import {
+  hintOf,
+  duration,
+  lines,
+  type Markdown,
+  md,
+  mention,
+  name,
+  when,
+} from "../../messages/text.ts";
+import type { ChangeCommand, Seen } from "../../registry/define.ts";
+import type { Args } from "../../registry/invocation.ts";
+import { checkInput } from "../../registry/parse.ts";
+import { cardViewOf, decidedLine } from "./card-view.ts";
+import { type StoredRequest, sentWords, statusOf } from "../journal/record.ts";
+
+/** A message of the request's thread. `notice` is one of `noticesDue`. */
+export function renderNotice(
+  notice: string,
+  request: StoredRequest,
+  command: ChangeCommand,
+  attestationNote?: Markdown,
+): Message {
+  if (notice === "result") return renderResult(request, command, attestationNote);
+  const { record, progress } = request;
+  const again = notice.startsWith("reminder") ? "Still unknown" : "Outcome unknown";
+  const text = md`❓ ${mention(record.requester.id)} ${again}: did “${command.say.verb} ${name(record.target.name)}” happen?${
+    progress.why ? md` (${progress.why})` : ""
+  } The message above has the facts and the buttons. Nothing is resent automatically.`;
+  return message(readable(text), section(text));
+}
+
+/** How it ended, with what was read, and the one mention of the requester. */
+export function renderResult(
+  request: StoredRequest,
+  command: ChangeCommand,
+  attestationNote?: Markdown,
+): Message {
+  const { record, progress } = request;
+  const said = md`${symbolOf(request, command)} ${mention(record.requester.id)} ${headline(request, command)}`;
+  const facts = [
+    progress.sentAt !== undefined && md`sent ${when(progress.sentAt)}`,
+    progress.mark && md`${progress.mark.status} seen ${when(progress.mark.at)}`,
+    progress.lastLook && md`${progress.lastLook.status} read ${when(progress.lastLook.at)}`,
+    request.attempt > 1 && md`attempt ${request.attempt}`,
+  ].filter((fact) => fact !== false && fact !== undefined);
+  const own = request.state === "done" ? ownLine(request, command) : undefined;
+  return message(
+    readable(said),
+    section(lines(said, own, decidedLine(request), attestationNote, hintOf(progress.hint))),
+    ...(facts.length > 0 && !progress.already ? [context(join(facts))] : []),
+  );
+}
+
+/** What the command adds; nothing where this version can't read its arguments. */
+function ownLine(
+  { record, progress }: StoredRequest,
+  command: ChangeCommand,
+): Markdown | undefined {
+  const read = checkInput(command, record.input);
+  if (!("args" in read)) return undefined;
+  // What was read is of the kind that the command expects
+  const telling: {
+    tell?(before: unknown, after: unknown, args: Args, answer: object): Markdown | undefined;
+  } = command;
+  return telling.tell?.(progress.before, progress.after, read.args, progress.answer ?? {});
+}
+
+/** The outcome in one sentence. */
+export function headline(request: StoredRequest, command: ChangeCommand): Markdown {
+  const { record, progress, state, changedAt } = request;
+  const target = name(record.target.name);
+  const { verb, done } = command.say;
+  const why = progress.why ? md`: ${progress.why.replace(/\.$/, "")}` : md``;
+  switch (state) {
+    case "done":
+      if (progress.decidedBy)
+        return md`${done} ${target}, says ${whoDecided(progress.decidedBy)}${reasonOf(request)}.`;
+      if (progress.already)
+        return md`${target} is already ${statusOf(progress.after)}; ${alreadyWords(progress)}.`;
+      if (isUnconfirmed(request, command))
+        return md`${verb} of ${target} was accepted by the compute service; nothing more can be confirmed.`;
+      return md`${done} ${target}${command.effect.provenBy ? "" : md`: ${arrow(progress.before, progress.after)}`} in ${duration(changedAt - (progress.sentAt ?? record.createdAt))}.`;
+    case "failed":
+      return md`${verb} of ${target} failed: the compute service reports ${statusOf(progress.after)}.`;
+    case "rejected":
+      return md`${verb} of ${target} was not done${why}.`;
+    case "not-applied":
+      if (progress.decidedBy)
+        return md`${verb} of ${target} did not happen, says ${whoDecided(progress.decidedBy)}${reasonOf(request)}.`;
+      return md`${verb} of ${target} did not happen${why}.`;
+    case "denied":
+      return md`${verb} of ${target} was denied${why}.`;
+    case "expired":
+      return md`${verb} of ${target} expired before it started${why}.`;
+    default:
+      return md`${verb} of ${target} was canceled${why}.`;
+  }
+}
+
+/** After a 409 the call was sent; `already` says only that the target was in the wanted state. */
+function alreadyWords(progress: StoredRequest["progress"]): string {
+  return progress.answer?.class === "conflict"
+    ? `the compute service refused the ${progress.resent ? "resent " : ""}call (409)`
+    : sentWords(progress);
+}
+
+/** Accepted, but without the ID that would prove it. */
+function isUnconfirmed({ progress }: Pick<StoredRequest, "progress">, command: ChangeCommand) {
+  const { answer, decidedBy } = progress;
+  return command.effect.provenBy && !decidedBy && answer?.snapshotId === undefined;
+}
+
+function reasonOf({ progress }: StoredRequest): Markdown {
+  return progress.decidedBy?.reason ? md`: “${progress.decidedBy.reason}”` : md``;
+}
+
+/** A person by name: shown, not notified. */
+function whoDecided(decided: { id: string; name?: string }): Markdown {
+  return decided.name === undefined ? name(decided.id) : md`${decided.name}`;
+}
+
+function arrow(before: Seen | undefined, after: Seen | undefined): Markdown {
+  return before === undefined || (Array.isArray(before) && before.length === 0)
+    ? md`${statusOf(after)}`
+    : md`${statusOf(before)} → ${statusOf(after)}`;
+}
+
+function join(parts: readonly Markdown[]): Markdown {
+  return parts.reduce((all, part) => md`${all} · ${part}`);
+}
+
+export function symbolOf(
+  request: Pick<StoredRequest, "state" | "final" | "progress">,
+  command: ChangeCommand,
+): string {
+  switch (cardViewOf(request)) {
+    case "ended":
+      if (request.state === "done") return isUnconfirmed(request, command) ? "⚠️" : "✅";
+      return request.state === "failed" || request.state === "rejected" ? "❌" : "🚫";
+    case "unknown":
+      return "❓";
+    case "looking":
+      return "🔎";
+    default:
+      return "⏳";
+  }
+}

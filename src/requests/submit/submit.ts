@@ -1,0 +1,81 @@
+import { fingerprintOf } from "../../approvals/fingerprint.ts";
+import type { ChangeCommand } from "../../registry/define.ts";
+import type { Person } from "../../registry/person.ts";
+import type { Target } from "../../registry/target.ts";
+import type { Evidence } from "./approval-facts.ts";
+import { type RequestRecord, recordVersion, approvableOf } from "../journal/record.ts";
+import { newRequestId, type Journal } from "../journal/journal.ts";
+
+/** An authorized command on one resolved target. */
+export interface Submission {
+  command: ChangeCommand;
+  input: Record<string, unknown>;
+  target: Target;
+  person: Person;
+  channelId: string;
+  threadTs?: string;
+  via: RequestRecord["via"];
+  reason?: string;
+  /** With several targets, each has its own suffix. */
+  interactionId: string;
+  /** Known beforehand in a rollout: a late second submission makes no second request. */
+  id?: string;
+  /** ID of its rollout. */
+  rollout?: string;
+  sealedResponseUrl?: string;
+  /** The VMs of a project to delete. */
+  children?: readonly Target[];
+  /** Without it, the request runs at once. */
+  approval?: { required: number; expiresMs: number; why: string; evidence: Evidence };
+  breakGlass?: boolean;
+}
+
+/** Saves a request in the journal. `isNew` is false when an equal one is open or was just done. */
+export async function submit(
+  submission: Submission,
+  by: {
+    store: Journal;
+    policyVersion: string;
+    staleAfterMs: number;
+    wake(id: string): Promise<void>;
+  },
+): Promise<{ id: string; isNew: boolean }> {
+  const { command, person, approval } = submission;
+  const now = await by.store.now();
+  const asked: RequestRecord = {
+    v: recordVersion,
+    id: submission.id ?? newRequestId(),
+    command: command.name,
+    input: command.fillIn?.(submission.input, submission.target, new Date(now)) ?? submission.input,
+    target: submission.target,
+    requester: { id: person.id, teamId: person.teamId, name: person.name },
+    channelId: submission.channelId,
+    via: submission.via,
+    policyVersion: by.policyVersion,
+    createdAt: now,
+    runsUntil: now + (approval?.expiresMs ?? 0) + by.staleAfterMs,
+    ...(submission.threadTs ? { threadTs: submission.threadTs } : {}),
+    ...(submission.reason ? { reason: submission.reason } : {}),
+    ...(submission.children ? { children: submission.children } : {}),
+    ...(submission.sealedResponseUrl ? { sealedResponseUrl: submission.sealedResponseUrl } : {}),
+    ...(submission.breakGlass ? { breakGlass: true } : {}),
+    ...(submission.rollout ? { roll: submission.rollout } : {}),
+  };
+  const record = approval ? withApproval(asked, approval, now) : asked;
+  const state = record.approval ? "draft" : "authorized";
+  const created = await by.store.create({ record, state, interactionId: submission.interactionId });
+  // The sweep repeats a lost wake-up
+  if (created.isNew && state === "authorized") await by.wake(created.id).catch(() => undefined);
+  return created;
+}
+
+function withApproval(
+  record: RequestRecord,
+  approval: NonNullable<Submission["approval"]>,
+  now: number,
+): RequestRecord {
+  const { required, why, evidence } = approval;
+  const expiresAt = now + approval.expiresMs;
+  const digest = fingerprintOf(approvableOf(record, { required, expiresAt, evidence }));
+  return { ...record, approval: { required, expiresAt, digest, why, evidence } };
+}

@@ -1,0 +1,182 @@
+import { duration } from "../messages/text.ts";
+import type { ChangeCommand } from "../registry/define.ts";
+import type { StoredRequest } from "../requests/journal/record.ts";
+import { judgeTarget, type RolloutContext, submitTarget, cancelUnsent } from "./targets.ts";
+import {
+  nextStep,
+  type OpenTarget,
+  type Outcome,
+  requestIdOf,
+  type RolloutTargets,
+  type StoredRollout,
+} from "./rollout.ts";
+
+/** Steps in one turn, so that another process gets one too. */
+const maxSteps = 5;
+/** How long the first target waits for the rollout's card. */
+const messageWithinMs = 5000;
+
+/** Advances every open rollout. Any number of processes may call it: each step is a compare-and-set. */
+export async function advanceRollouts(by: RolloutContext): Promise<void> {
+  const ids = await by.rollouts.openIds();
+  for (const id of by.known.keys()) if (!ids.includes(id)) by.known.delete(id);
+  const turns = await Promise.allSettled(ids.map((id) => advanceRollout(id, by)));
+  for (const turn of turns) {
+    if (turn.status === "rejected") by.workerContext.log.warn("roll.later", { error: turn.reason });
+  }
+}
+
+async function advanceRollout(id: string, by: RolloutContext): Promise<void> {
+  const { rollouts, workerContext } = by;
+  const { workerId, policy } = workerContext;
+  if (!(await rollouts.lease("turn", id, workerId, 3 * policy.timing.httpTimeoutMs))) return;
+  try {
+    for (let steps = 0; steps < maxSteps && (await step(id, by)); steps++);
+  } finally {
+    await rollouts.release("turn", id, workerId).catch(() => undefined);
+  }
+}
+
+/** True when another step may follow at once. */
+async function step(id: string, by: RolloutContext): Promise<boolean> {
+  const { rollouts, workerContext } = by;
+  const rollout = await rollouts.get(id);
+  if (!rollout || rollout.final || rollout.state === "planned") return false;
+  const { policyVersion } = rollout.record;
+  const isOther = policyVersion !== workerContext.policyVersion;
+  const { store } = workerContext;
+  const isOld = isOther && (await store.isOlderPolicy(policyVersion, workerContext.policyVersion));
+  // In a rolling change of policy it is left to workers that have the new one
+  if (isOther && !isOld) return false;
+  const halt = await reasonToPause(rollout, by);
+  if (halt !== undefined) {
+    const progress = { ...rollout.progress, why: halt };
+    await rollouts.move(rollout, { state: "paused", progress, why: halt, tell: "now" });
+    return true;
+  }
+  await rollouts.seen(id);
+  if (await waitsForMessage(rollout, by)) return false;
+  const command = workerContext.commands.find(({ name }) => name === rollout.record.command);
+  if (!command) return giveUp(rollout, by);
+  const targets = by.known.get(id) ?? (await rollouts.targets(id));
+  by.known.set(id, targets);
+  const ended = await judgeOpen(rollout, targets, command, by);
+  const next = nextStep(
+    rollout,
+    ended,
+    (n, earlier) => requestIdOf(id, n, earlier),
+    (n) => targets[n]?.name ?? `number ${n + 1}`,
+  );
+  const isNews = next.state !== rollout.state;
+  if (!isNews && ended.length === 0 && next.begins.length === 0) return false;
+  const moved = await rollouts.move(rollout, {
+    state: next.state,
+    progress: next.progress,
+    outcomes: ended.filter(({ is }) => is !== "returned"),
+    tell: isNews ? "now" : "soon",
+    ...(next.why === undefined ? {} : { why: next.why }),
+  });
+  if (!moved) return true;
+  await by.at("roll-claimed", id);
+  await begin(moved, next.begins, targets, command, by);
+  return isNews;
+}
+
+/** Why a running rollout must wait for a person. */
+async function reasonToPause(
+  { state, record, seenAt }: StoredRollout,
+  { workerContext }: RolloutContext,
+): Promise<string | undefined> {
+  if (state !== "running") return undefined;
+  const { store, policy, policyVersion } = workerContext;
+  if (record.policyVersion !== policyVersion) return "the policy changed since this request";
+  const frozen = await store.freezeState();
+  if (frozen) return `all changes are frozen by ${frozen.by}`;
+  // After a long gap it may no longer be wanted
+  const awayMs = (await store.now()) - seenAt;
+  if (awayMs > policy.timing.staleAfterMs) return `no worker advanced it for ${duration(awayMs)}`;
+  return undefined;
+}
+
+/** People should see the card first, and its thread holds messages about targets; but Slack may be unavailable. */
+async function waitsForMessage(
+  { progress, delivered, state }: StoredRollout,
+  { rollouts }: RolloutContext,
+): Promise<boolean> {
+  if (state !== "running" || progress.next > 0 || delivered.card || delivered.isElsewhere)
+    return false;
+  return (await rollouts.now()) - (progress.startedAt ?? 0) < messageWithinMs;
+}
+
+async function giveUp(rollout: StoredRollout, { rollouts }: RolloutContext): Promise<boolean> {
+  const why = `this version of Gatehouse does not know ${rollout.record.command}`;
+  const progress = { ...rollout.progress, why, endsAs: "failed" as const, open: [] };
+  await rollouts.move(rollout, { state: "failed", progress, why, tell: "now" });
+  return false;
+}
+
+/** Outcomes of open targets. Claimed ones that never reached the journal are submitted now. */
+async function judgeOpen(
+  rollout: StoredRollout,
+  targets: RolloutTargets,
+  command: ChangeCommand,
+  by: RolloutContext,
+): Promise<Outcome[]> {
+  const { open } = rollout.progress;
+  const { store } = by.workerContext;
+  const stored = await store.getMany(open.map(({ request }) => request));
+  const byId = new Map(stored.map((request) => [request.record.id, request]));
+  const missing = open.filter(({ request }) => !byId.has(request));
+  // A process may have died between claim and submit; a paused rollout submits nothing
+  if (rollout.state !== "paused") await begin(rollout, missing, targets, command, by);
+  const judged = await Promise.all(
+    open.map(async (one) => {
+      const request = byId.get(one.request);
+      const target = targets[one.n];
+      if (!request || !target) return undefined;
+      if (rollout.state === "ending") await cancelUnsent(request, store);
+      const outcome = await judgeTarget(one, request, command, target, by.workerContext);
+      if (outcome && isReturned(rollout, request)) return { ...outcome, is: "returned" as const };
+      return outcome && isOverdue(rollout, request)
+        ? { n: one.n, request: one.request, is: "cancelled" as const }
+        : outcome;
+    }),
+  );
+  return judged.filter((outcome) => outcome !== undefined);
+}
+
+/** A freeze or a new policy cancels unsent requests and pauses the rollout: no failures. */
+function isReturned({ state }: StoredRollout, { state: ended, progress }: StoredRequest): boolean {
+  const isTurnedAway = ended === "cancelled" && progress.sentAt === undefined;
+  return state === "paused" && isTurnedAway && progress.decidedBy === undefined;
+}
+
+/** Expired after a stop: canceled, not failed. */
+function isOverdue({ state }: StoredRollout, { state: ended, progress }: StoredRequest): boolean {
+  return state === "ending" && ended === "expired" && progress.sentAt === undefined;
+}
+
+/** Submits claimed targets, until a pause or a stop. */
+async function begin(
+  rollout: StoredRollout,
+  begins: readonly OpenTarget[],
+  targets: RolloutTargets,
+  command: ChangeCommand,
+  by: RolloutContext,
+): Promise<void> {
+  let standing = rollout;
+  for (const { n, request: wanted } of begins) {
+    const target = targets[n];
+    if (!target) continue;
+    if ((await by.rollouts.stateOf(rollout.record.id)) !== standing.state) return;
+    const request = await submitTarget(standing, wanted, target, command, by);
+    await by.at("roll-submitted", rollout.record.id);
+    if (request === wanted) continue;
+    // An equal request of the same person serves both
+    const open = standing.progress.open.map((one) => (one.n === n ? { n, request } : one));
+    const { state, progress } = standing;
+    const moved = await by.rollouts.move(standing, { state, progress: { ...progress, open } });
+    if (!moved) return;
+    standing = moved;
+  }
+}

@@ -1,0 +1,196 @@
+import {
+  buttons,
+  type ButtonSpec,
+  context,
+  message,
+  type Message,
+  readable,
+  section,
+  table,
+} from "../messages/message.ts";
+import { duration, lines, type Markdown, md, name, when, csv, mention } from "../messages/text.ts";
+import type { Rolling } from "../registry/rolling.ts";
+import type { ChangeCommand } from "../registry/define.ts";
+import {
+  type StoredRollout,
+  endedWell,
+  hasFailed,
+  type Outcome,
+  type RolloutTargets,
+} from "./rollout.ts";
+
+/** The one message of a rollout in the channel, edited in place, without mentions. */
+export function renderRollout(rollout: StoredRollout, command: ChangeCommand): Message {
+  const { record } = rollout;
+  const title = md`${signOf(rollout)} *${command.say.verb}* ${count(record.total, "VM")} (${name(record.words)})`;
+  const progress = progressLine(rollout);
+  return message(
+    readable(md`${command.say.verb} ${count(record.total, "VM")}: ${progress}`),
+    section(lines(title, progress, stateLine(rollout))),
+    context(
+      md`Requested by ${record.requester.name} at ${when(record.createdAt)} · ${name(record.id)} · ${optionWords(record.options, record.total)}`,
+    ),
+    buttons(steeringButtons(rollout)),
+  );
+}
+
+const maxCells = 20;
+
+/** `▓▓▓░░ 5/12 · 1 failed · 2 in progress`. Failed and unknown ones count as ended. */
+function progressLine({ record, progress }: Pick<StoredRollout, "record" | "progress">): Markdown {
+  const ended = progress.ok + progress.failed;
+  const { unknown = 0 } = progress;
+  const failed = progress.failed - unknown;
+  const cells = Math.min(maxCells, record.total);
+  const full = Math.floor((ended / Math.max(1, record.total)) * cells);
+  const bar = "▓".repeat(full) + "░".repeat(cells - full);
+  const parts = [
+    `${bar} ${ended}/${record.total}`,
+    failed > 0 ? `${failed} failed` : "",
+    unknown > 0 ? `${unknown} unknown` : "",
+    progress.already > 0 ? `${progress.already} already done` : "",
+    progress.open.length > 0 ? `${progress.open.length} in progress` : "",
+  ];
+  return md`${parts.filter(Boolean).join(" · ")}`;
+}
+
+function stateLine(rollout: StoredRollout): Markdown | undefined {
+  const { state, progress, record } = rollout;
+  const left = record.total - progress.ok - progress.failed;
+  switch (state) {
+    case "paused":
+      return md`⏸️ Paused: ${progress.why ?? "by a person"}.${progress.open.length > 0 ? " VMs in progress will finish." : ""}`;
+    case "ending":
+      return md`Stopping: ${progress.why ?? "by a person"}. VMs in progress will finish; no others start.`;
+    case "done":
+      return md`Ended${took(rollout)}.`;
+    case "stopped":
+    case "failed":
+      return md`Stopped${took(rollout)}: ${progress.why ?? "by a person"}.${left > 0 ? md` ${count(left, "VM")} not started.` : ""}`;
+    default:
+      return undefined;
+  }
+}
+
+export function took({ progress, changedAt }: StoredRollout): string {
+  return progress.startedAt === undefined
+    ? ""
+    : ` after ${duration(changedAt - progress.startedAt)}`;
+}
+
+function steeringButtons({ state, record }: StoredRollout): ButtonSpec[] {
+  const value = JSON.stringify({ roll: record.id });
+  const stop: ButtonSpec = { label: "Stop", action: "roll:stop", value, style: "danger" };
+  if (state === "running") return [{ label: "Pause", action: "roll:pause", value }, stop];
+  if (state === "paused")
+    return [{ label: "Resume", action: "roll:resume", value, style: "primary" }, stop];
+  return [];
+}
+
+function optionWords({ maxUnavailable, canary, stopOnFailure }: Rolling, total: number): string {
+  const atOnce = maxUnavailable >= total ? "all at once" : `${maxUnavailable} at a time`;
+  const stop = stopOnFailure === 1 ? "the first failure" : `${stopOnFailure} failures`;
+  return [atOnce, canary ? "canary first" : "", `stops after ${stop}`].filter(Boolean).join(" · ");
+}
+
+function signOf({ state, progress }: Pick<StoredRollout, "state" | "progress">): string {
+  if (state === "done") return progress.failed > 0 ? "⚠️" : "✅";
+  if (state === "failed") return "❌";
+  if (state === "stopped") return "🚫";
+  return state === "paused" ? "⏸️" : "⏳";
+}
+
+/** `1 VM`, `12 VMs`. */
+export function count(number: number, what: string): string {
+  return `${number} ${what}${number === 1 ? "" : "s"}`;
+}
+
+/** What a table of Slack's holds (https://docs.slack.dev/reference/block-kit/blocks/table-block); the rest goes into a file. */
+const maxRows = 99;
+
+const columns = ["VM", "Result", "Project", "Took", "Why"] as const;
+
+/** The result in the thread, with the one mention of the requester. Failures first. */
+export function renderRolloutEnd(
+  rollout: StoredRollout,
+  targets: RolloutTargets,
+  outcomes: ReadonlyMap<number, Outcome>,
+  command: ChangeCommand,
+): Message {
+  const { record, progress } = rollout;
+  const rows = rowsOf(rollout, targets, outcomes, command);
+  const what = md`${command.say.verb} of ${count(record.total, "VM")}`;
+  const how = rollout.state === "done" ? md`has ended` : md`was stopped`;
+  const why = rollout.state === "done" || !progress.why ? md`` : md`: ${progress.why}`;
+  const said = md`${signOf(rollout)} ${mention(record.requester.id)} ${what} ${how}${took(rollout)}${why}.`;
+  const { leftOut: skipped } = record;
+  const names = skipped.slice(0, 20).map((one) => `${one.name} (${one.why})`);
+  return message(
+    readable(lines(said, progressLine(rollout))),
+    section(lines(said, progressLine(rollout))),
+    table(columns, rows.slice(0, maxRows)),
+    rows.length > maxRows
+      ? [context(md`${rows.length - maxRows} more: the file has all of them.`)]
+      : [],
+    skipped.length > 0
+      ? [
+          context(
+            md`Skipped: ${names.join(", ")}${skipped.length > 20 ? ` and ${skipped.length - 20} more` : ""}`,
+          ),
+        ]
+      : [],
+  );
+}
+
+/** All rows as CSV, when the table can't hold them. */
+export function rolloutEndFile(
+  rollout: StoredRollout,
+  targets: RolloutTargets,
+  outcomes: ReadonlyMap<number, Outcome>,
+  command: ChangeCommand,
+): string | undefined {
+  const rows = rowsOf(rollout, targets, outcomes, command);
+  return rows.length > maxRows ? csv([columns, ...rows]) : undefined;
+}
+
+/** Failed, unknown, not started, then done; each in the original order. */
+function rowsOf(
+  { progress }: StoredRollout,
+  targets: RolloutTargets,
+  outcomes: ReadonlyMap<number, Outcome>,
+  command: ChangeCommand,
+): readonly (readonly string[])[] {
+  const rows = targets.map((target, n) => {
+    const outcome = outcomes.get(n);
+    const row = [
+      target.name,
+      resultOf(outcome, n < progress.next, command),
+      target.projectName ?? target.projectId,
+      outcome?.tookMs === undefined ? "" : duration(outcome.tookMs),
+      outcome?.why ?? "",
+    ];
+    return { rank: rankOf(outcome), row };
+  });
+  return rows.toSorted((a, b) => a.rank - b.rank).map(({ row }) => row);
+}
+
+function rankOf(outcome: Outcome | undefined): number {
+  if (outcome === undefined) return 2;
+  if (hasFailed(outcome)) return outcome.is === "failed" ? 0 : 1;
+  return endedWell(outcome) ? 3 : 2;
+}
+
+function resultOf(outcome: Outcome | undefined, hasBegun: boolean, command: ChangeCommand): string {
+  switch (outcome?.is) {
+    case "ok":
+      return `✅ ${command.say.done}`;
+    case "already":
+      return "✅ Nothing to do";
+    case "failed":
+      return "❌ Failed";
+    case "unknown":
+      return "❓ Unknown";
+    default:
+      return hasBegun ? "🚫 Canceled" : "– Not started";
+  }
+}

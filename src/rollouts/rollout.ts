@@ -1,0 +1,245 @@
+import { createHash, randomInt } from "node:crypto";
+import type { Rolling } from "../registry/rolling.ts";
+import type { Target } from "../registry/target.ts";
+
+/** A process leaves records with another number alone. */
+export const rolloutVersion = 1;
+
+/**
+ * One command on many targets. The rollout decides when the next target may begin, as a request; the journal alone decides
+ * whether and how anything is sent.
+ *
+ *     planned ──► running ◄──► paused
+ *                    │            │
+ *                    └─► ending ◄─┘   no further one begins, those under way end
+ *                           │
+ *     running ──► done      └──► stopped (by a person) | failed (too many failed, or one was not attested)
+ *
+ * - `planned`  shown in a dialog and not confirmed yet; deleted after a while
+ */
+export type RolloutState =
+  | "planned"
+  | "running"
+  | "paused"
+  | "ending"
+  | "done"
+  | "stopped"
+  | "failed";
+
+/** The part that never changes once confirmed. */
+export interface RolloutRecord {
+  v: typeof rolloutVersion;
+  id: string;
+  command: string;
+  /** Arguments as words, without targets and rollout options. */
+  input: Record<string, unknown>;
+  /** The targets as typed: `web-*`. */
+  words: string;
+  options: Rolling;
+  /** How many targets there are. */
+  total: number;
+  /** The words named every VM: then the number must be typed, however small. */
+  isEverything?: boolean;
+  requester: { id: string; teamId: string; name: string };
+  channelId: string;
+  threadTs?: string;
+  policyVersion: string;
+  /** Skipped. */
+  leftOut: readonly Skipped[];
+  /** Milliseconds, Redis time. */
+  createdAt: number;
+}
+
+export interface Skipped {
+  name: string;
+  why: string;
+}
+
+/** A target in progress. */
+export interface OpenTarget {
+  /** Its place among the targets, from 0. */
+  n: number;
+  request: string;
+}
+
+export interface RolloutProgress {
+  /** The first target that has not begun. */
+  next: number;
+  open: readonly OpenTarget[];
+  /** Canceled with nothing sent while the rollout was paused: requeued on resume. */
+  again?: readonly number[];
+  /** Times requeued, by place: each time is another request. */
+  anew?: Readonly<Record<string, number>>;
+  ok: number;
+  /** Of `ok`: already in the wanted state. */
+  already: number;
+  /** Includes unknown outcomes: both stop a rollout. */
+  failed: number;
+  /** Of `failed`: unknown outcomes. */
+  unknown?: number;
+  /** The reason for its state, for people. */
+  why?: string;
+  /** Its state once all in progress have ended. */
+  endsAs?: "stopped" | "failed";
+  /** Who paused or stopped it last. */
+  by?: { id: string; name: string };
+  startedAt?: number;
+}
+
+export interface Outcome {
+  n: number;
+  is: "ok" | "already" | "failed" | "unknown" | "cancelled" | "returned";
+  request: string;
+  why?: string;
+  /** From the send until settled (ms). */
+  tookMs?: number;
+  /** Failed attestation: stops the rollout, whatever the options say. */
+  isUntrusted?: boolean;
+}
+
+/** `revision` grows with every write, and a write names the one that it read. */
+export interface StoredRollout {
+  record: RolloutRecord;
+  state: RolloutState;
+  final: boolean;
+  revision: number;
+  changedAt: number;
+  progress: RolloutProgress;
+  /** When a worker last advanced it (Redis, ms). */
+  seenAt: number;
+  delivered: {
+    said: Record<string, string>;
+    card?: { channelId: string; ts: string };
+    /** Revision, state and time (Redis) of what the card shows: `7 running 1763600000000`. */
+    shown?: string;
+    /** The bot can't post in the channel. */
+    isElsewhere: boolean;
+  };
+}
+
+const alphabet = "23456789bcdfghjkmnpqrstvwxz";
+
+/** Readable over the phone, like a request's ID. */
+export function newRolloutId(): string {
+  return `roll-${Array.from({ length: 8 }, () => alphabet[randomInt(alphabet.length)]).join("")}`;
+}
+
+/** Derived from the rollout and the place, so the journal makes it once, however often and late it is submitted. */
+export function requestIdOf(rolloutId: string, n: number, earlier = 0): string {
+  const hash = createHash("sha256").update(`${rolloutId} ${n} ${earlier}`).digest();
+  const letters = Array.from(hash.subarray(0, 20), (byte) => alphabet[byte % alphabet.length]);
+  return `r-${letters.slice(0, 10).join("")}`;
+}
+
+export const isFinalState = (state: RolloutState): boolean =>
+  state === "done" || state === "stopped" || state === "failed";
+
+/** Stored beside the record: read seldom, and may be many. */
+export type RolloutTargets = readonly Target[];
+
+interface Step {
+  state: RolloutState;
+  progress: RolloutProgress;
+  /** Also in `progress.open`. */
+  begins: readonly OpenTarget[];
+  /** Set when the state changes: why, for the audit trail. */
+  why?: string;
+}
+
+/** The rollout's next state after these outcomes, and the targets that begin. `idOf` takes how many requests the target had before. */
+export function nextStep(
+  rollout: Pick<StoredRollout, "record" | "state" | "progress">,
+  ended: readonly Outcome[],
+  idOf: (n: number, earlier: number) => string,
+  nameOf: (n: number) => string,
+): Step {
+  const counted = count(rollout.progress, ended);
+  const { total } = rollout.record;
+  if (rollout.state === "running" || rollout.state === "paused") {
+    const stop = reasonToStop(rollout, counted, ended, nameOf);
+    if (stop !== undefined) {
+      const progress: RolloutProgress = { ...counted, endsAs: "failed", why: stop };
+      const state = counted.open.length > 0 ? "ending" : "failed";
+      return { state, progress, begins: [], why: stop };
+    }
+    if (leftOf(counted, total).length === 0 && counted.open.length === 0) {
+      const { why: _over, ...progress } = counted;
+      return { state: "done", progress, begins: [], why: "all have ended" };
+    }
+  }
+  if (rollout.state === "ending" && counted.open.length === 0) {
+    const state = counted.endsAs ?? "stopped";
+    return { state, progress: counted, begins: [], why: counted.why ?? "stopped" };
+  }
+  if (rollout.state !== "running") return { state: rollout.state, progress: counted, begins: [] };
+  const room = Math.max(0, roomFor(rollout, counted) - counted.open.length);
+  const places = leftOf(counted, total, room);
+  const begins = places.map((n) => ({ n, request: idOf(n, counted.anew?.[n] ?? 0) }));
+  const { again = [], ...rest } = counted;
+  const waiting = again.filter((n) => !places.includes(n));
+  const progress: RolloutProgress = {
+    ...rest,
+    next: Math.max(counted.next, ...places.map((n) => n + 1)),
+    open: [...counted.open, ...begins],
+    ...(waiting.length > 0 ? { again: waiting } : {}),
+  };
+  return { state: "running", progress, begins };
+}
+
+/** Places still to begin, at most `most`: requeued ones first. */
+function leftOf({ again = [], next }: RolloutProgress, total: number, most = 1): number[] {
+  const left = again.slice(0, most);
+  for (let n = next; n < total && left.length < most; n++) left.push(n);
+  return left;
+}
+
+/** Until the canary has succeeded, it runs alone. */
+function roomFor({ record }: Pick<StoredRollout, "record">, progress: RolloutProgress): number {
+  const { canary, maxUnavailable } = record.options;
+  const isBegun = progress.next > 0 && !progress.again?.includes(0);
+  const isProven = isBegun && progress.open.every(({ n }) => n > 0);
+  return canary && !isProven ? 1 : maxUnavailable;
+}
+
+/** A failed attestation or a failed canary stops it, whatever the options say. */
+function reasonToStop(
+  { record }: Pick<StoredRollout, "record">,
+  { failed }: RolloutProgress,
+  ended: readonly Outcome[],
+  nameOf: (n: number) => string,
+): string | undefined {
+  const { canary, stopOnFailure } = record.options;
+  const bad = ended.filter(hasFailed);
+  const [untrusted] = bad.filter(({ isUntrusted }) => isUntrusted);
+  const worst = untrusted ?? bad.find(({ n }) => canary && n === 0) ?? bad.at(-1);
+  if (worst === undefined || (failed < stopOnFailure && !untrusted && !(canary && worst.n === 0)))
+    return undefined;
+  const role = canary && worst.n === 0 ? "the canary " : "";
+  return `${role}${nameOf(worst.n)}: ${worst.why ?? worst.is}`;
+}
+
+function count(progress: RolloutProgress, ended: readonly Outcome[]): RolloutProgress {
+  const places = new Set(ended.map(({ n }) => n));
+  const returned = ended.filter(({ is }) => is === "returned").map(({ n }) => n);
+  const times = returned.map((n) => [n, (progress.anew?.[n] ?? 0) + 1] as const);
+  const again = [...(progress.again ?? []), ...returned];
+  const unknown = (progress.unknown ?? 0) + ended.filter(({ is }) => is === "unknown").length;
+  return {
+    ...progress,
+    open: progress.open.filter(({ n }) => !places.has(n)),
+    ...(again.length > 0 ? { again } : {}),
+    ...(times.length > 0 ? { anew: { ...progress.anew, ...Object.fromEntries(times) } } : {}),
+    ok: progress.ok + ended.filter(endedWell).length,
+    already: progress.already + ended.filter(({ is }) => is === "already").length,
+    failed: progress.failed + ended.filter(hasFailed).length,
+    ...(unknown > 0 ? { unknown } : {}),
+  };
+}
+
+export function endedWell({ is }: Pick<Outcome, "is">): boolean {
+  return is === "ok" || is === "already";
+}
+
+export function hasFailed({ is }: Pick<Outcome, "is">): boolean {
+  return is === "failed" || is === "unknown";
+}

@@ -1,0 +1,93 @@
+import { UserError } from "../../errors.ts";
+import { lists } from "../../policy/access.ts";
+import {
+  accessRefusal,
+  type Asked,
+  type PolicyRefusal,
+  protectRefusal,
+  refusal,
+} from "../../policy/refusal.ts";
+import type { Command } from "../../registry/define.ts";
+import type { Input } from "../../registry/invocation.ts";
+import type { Person } from "../../registry/person.ts";
+import type { Target } from "../../registry/target.ts";
+import type { GatewayContext } from "./gateway-context.ts";
+import { namesWithin } from "../../requests/submit/resolve.ts";
+
+export interface AskedFor {
+  command: Command;
+  person: Person;
+  channelId: string;
+  /** Empty until they are resolved. */
+  targets: readonly Target[];
+  /** The arguments: a new name is judged too. */
+  input?: Input;
+  /** The names of a project's VMs, unless those known now are meant. */
+  vmNames?: readonly string[];
+  breakGlass?: boolean;
+  /** Prefix of the rule in the audit trail. */
+  notedAs?: string;
+}
+
+/** Refused by policy, and recorded in the audit trail. */
+export class Refused extends UserError {}
+
+/**
+ * Whether this person may run this here, on these targets, for every kind of interaction; the gate checks it again right
+ * before the claim. Throws Refused.
+ */
+export async function authorize(asked: AskedFor, gateway: GatewayContext): Promise<void> {
+  await stop(accessRefusal(rules(asked, gateway)), asked, gateway);
+  if (asked.targets.length > 0) await authorizeTargets(asked, gateway);
+}
+
+/** The second half: names are resolved after the first, so that a stranger learns none. */
+export async function authorizeTargets(asked: AskedFor, gateway: GatewayContext): Promise<void> {
+  const vmNames = asked.vmNames ?? (await namesWithin(asked.targets, gateway));
+  await stop(protectRefusal({ ...rules(asked, gateway), vmNames }), asked, gateway);
+}
+
+type Rules = Pick<GatewayContext, "policy" | "ourTeamId" | "nameOf">;
+
+/** The refusal without a record of it. */
+export function refusalOf(asked: AskedFor, gateway: Rules): PolicyRefusal | undefined {
+  return refusal(rules(asked, gateway));
+}
+
+function rules(asked: AskedFor, { policy, ourTeamId, nameOf }: Rules): Asked {
+  return { ...asked, policy, ourTeamId, nameOf };
+}
+
+async function stop(
+  refused: PolicyRefusal | undefined,
+  asked: AskedFor,
+  gateway: Pick<GatewayContext, "store">,
+): Promise<void> {
+  if (!refused) return;
+  await noteRefusal(asked, `${asked.notedAs ?? ""}${refused.rule}`, gateway);
+  throw new Refused(refused.text, refused.hint);
+}
+
+/** Whether this person may see names of VMs and projects in pickers and on the Home tab. */
+export function maySeeNames(
+  person: Person,
+  gateway: Pick<GatewayContext, "policy" | "ourTeamId">,
+): boolean {
+  const isIn = lists(gateway.policy, person, gateway.ourTeamId);
+  return isIn.some((list) => list === "view" || list === "operate" || list === "administer");
+}
+
+export async function noteRefusal(
+  asked: Pick<AskedFor, "command" | "person" | "targets">,
+  rule: string,
+  gateway: Pick<GatewayContext, "store">,
+): Promise<void> {
+  await gateway.store.note({
+    what: "refusal",
+    who: asked.person.id,
+    team: asked.person.teamId,
+    command: asked.command.name,
+    targets: asked.targets.map(({ id }) => id),
+    rule,
+  });
+}

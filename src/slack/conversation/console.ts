@@ -1,0 +1,281 @@
+import { console } from "../../commands/vm/console.ts";
+import type { ConsoleSession } from "../../compute/compute.ts";
+import { ComputeError } from "../../compute/errors.ts";
+import { UserError } from "../../errors.ts";
+import { context, message, type Message, section } from "../../messages/message.ts";
+import { duration, Markdown, md, name, when } from "../../messages/text.ts";
+import { approvalRule } from "../../policy/approval-rule.ts";
+import { type ReadInvocation, withTarget } from "../../registry/invocation.ts";
+import { parseInput } from "../../registry/parse.ts";
+import type { Person } from "../../registry/person.ts";
+import type { Target } from "../../registry/target.ts";
+import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
+import {
+  approvalProblem,
+  difference,
+  readTarget,
+  underNewPolicy,
+} from "../../requests/perform/gate.ts";
+import { say } from "../error-reply.ts";
+import type { Interaction, Press, Reply } from "../receive/interaction.ts";
+import { postToChannel } from "./answer.ts";
+import { answerOf } from "./read-context.ts";
+import { authorize, noteRefusal } from "./authorize.ts";
+import { resolveOne, resolveTarget } from "../../requests/submit/resolve.ts";
+import type { GatewayContext } from "./gateway-context.ts";
+import { gatherFacts, placeOf, submitChange, takeTurn } from "./submit-change.ts";
+
+/** When the compute service names no expiry. */
+const shownForMs = 60_000;
+/** A response URL works for half an hour. */
+const longestMs = 25 * 60_000;
+/** Longer than a button works (ms). */
+const rememberMs = 3_600_000;
+
+/**
+ * Opens a console and shows its address in place of the button, until it expires. Only for the person it was offered to,
+ * once and in time; other tries are recorded. The address exists only here and in that one ephemeral message, never in
+ * Redis, logs, the audit trail or errors.
+ */
+export async function openConsole(
+  interaction: Press,
+  value: Record<string, unknown>,
+  reply: Reply,
+  gateway: GatewayContext,
+): Promise<void> {
+  if (typeof value["vm"] !== "string") {
+    throw new UserError("This button no longer works.", "Use `/vm console` again.");
+  }
+  const { insist } = value;
+  const args = parseInput(console, {
+    vm: value["vm"],
+    ...(insist === undefined ? {} : { insist }),
+  });
+  const person = await gateway.person(interaction.userId, interaction.teamId, { fresh: true });
+  const vm = await resolveTarget("vm", value["vm"], gateway.inventory);
+  const asked = { command: console, targets: [vm], person, channelId: interaction.channelId };
+  const notYours = refusalOfOffer(value, person.id, gateway.now());
+  if (notYours) {
+    await noteRefusal(asked, notYours.rule, gateway);
+    throw new UserError(notYours.text, "`/vm console` offers another.");
+  }
+  await authorize(asked, gateway);
+  // The checks of the command again: what was offered may not be allowed now
+  await answerOf(console, args, person, interaction, gateway);
+  const approved = await approvedRequest(value, vm, person, gateway);
+  const frozen = await gateway.store.freezeState();
+  if (frozen) throw new UserError(`All changes are frozen by ${frozen.by}, consoles too.`);
+  await takeTurn({ command: console, person, target: vm, interactionId: interaction.id }, gateway);
+  if (!(await gateway.store.useOnce(`console:${String(value["once"])}`, rememberMs))) {
+    await noteRefusal(asked, "console.once", gateway);
+    throw new UserError("This button was already used.", "`/vm console` offers another.");
+  }
+  const session = await openOnce(vm, person, approved, gateway);
+  const now = gateway.now();
+  const told = session.expiresAt === undefined ? Number.NaN : Date.parse(session.expiresAt);
+  const until = Math.min(
+    Number.isFinite(told) && told > now ? told : now + shownForMs,
+    now + longestMs,
+  );
+  await gateway.store.note({
+    what: "console",
+    who: person.id,
+    team: person.teamId,
+    target: { kind: "vm", id: vm.id, name: vm.name },
+    until,
+    ...(typeof value["insist"] === "string" ? { insisted: value["insist"].slice(0, 300) } : {}),
+  });
+  const show = () => reply.replace(addressMessage(vm.name, session.url, until, gateway.now()));
+  const isShown = await show();
+  const open = say(md`🖥️ Console on ${name(vm.name)} open by ${person.name} until ${when(until)}.`);
+  await postToChannel(open, interaction, { ...reply, privately: async () => undefined }, gateway);
+  const gone = say(
+    md`The console on ${name(vm.name)} has expired. ${name("/vm console")} opens another.`,
+  );
+  // Also when Slack didn't confirm showing the address: it may
+  later(until - now, () => (isShown ? reply.instead(gone) : reply.replace(gone)));
+  if (!isShown) {
+    // In another message it could not be removed when it expires
+    throw new UserError(
+      `A console on ${vm.name} was opened, but its address isn't shown, because Gatehouse couldn't remove it later.`,
+      "It closes automatically. `/vm console` offers another.",
+    );
+  }
+  // A response URL works five times: the address, two countdown updates, and its end
+  for (const share of [1 / 3, 2 / 3]) later((until - now) * share, show);
+}
+
+/**
+ * Where policy wants approvals first, a console is a request that waits for them; then its card has the button for its
+ * requester. False where none are needed.
+ */
+export async function asksFirst(
+  { command, input, args }: ReadInvocation,
+  person: Person,
+  interaction: Interaction,
+  reply: Reply,
+  gateway: GatewayContext,
+): Promise<boolean> {
+  const { asRequest } = command;
+  if (!asRequest || interaction.kind === "mention") return false;
+  const target = await resolveOne({ command: asRequest, input }, gateway);
+  const { policy } = gateway;
+  if (approvalRule(policy, { command: asRequest, targets: [target] }).required === 0) return false;
+  // What the command itself refuses needs nobody's approval
+  await answerOf(command, args, person, interaction, gateway);
+  const named = withTarget(asRequest, input, target);
+  const asked = {
+    command: asRequest,
+    input: named,
+    target,
+    person,
+    ...placeOf(interaction, gateway),
+    via: interaction.kind === "button" ? ("button" as const) : ("command" as const),
+    interactionId: interaction.id,
+  };
+  await submitChange(asked, await gatherFacts(asRequest, target, named, gateway), reply, gateway);
+  return true;
+}
+
+/** The button for the requester of an approved console, shown to nobody else. */
+export async function offerApproved(
+  request: StoredRequest,
+  person: Person,
+  interaction: Interaction,
+  reply: Reply,
+  gateway: GatewayContext,
+): Promise<void> {
+  const { record } = request;
+  if (record.requester.id !== person.id) {
+    const asked = { command: console, targets: [record.target], person };
+    await noteRefusal(asked, "console.requester", gateway);
+    throw new UserError("This console was requested by someone else.");
+  }
+  if (request.state !== "authorized") throw noLonger(request);
+  const args = parseInput(console, record.input);
+  const offer = await answerOf(console, args, person, interaction, gateway, record.id);
+  await reply.privately("message" in offer ? offer.message : offer);
+}
+
+/** The request whose approvals cover this opening, checked as the gate does; undefined where none are needed. */
+async function approvedRequest(
+  { request: id, insist }: Record<string, unknown>,
+  vm: Target,
+  person: Person,
+  gateway: GatewayContext,
+): Promise<StoredRequest | undefined> {
+  const { asRequest } = console;
+  const needed = approvalRule(gateway.policy, { command: console, targets: [vm] });
+  if (!asRequest || (needed.required === 0 && id === undefined)) return undefined;
+  const request = typeof id === "string" ? await gateway.store.get(id) : undefined;
+  const asked = { command: console, person, targets: [vm] };
+  const refuse = async (text: string, hint: string) => {
+    await noteRefusal(asked, "console.approval", gateway);
+    throw new UserError(text, hint);
+  };
+  const record = request?.record;
+  const isIts =
+    record?.command === asRequest.name &&
+    record.target.id === vm.id &&
+    record.requester.id === person.id &&
+    record.input["insist"] === insist;
+  if (!request || !isIts)
+    return refuse(`This console needs approval: ${needed.why}.`, "`/vm console` requests it.");
+  if (request.state !== "authorized" || record.runsUntil < (await gateway.store.now()))
+    throw noLonger(request);
+  if (record.policyVersion !== gateway.policyVersion)
+    return refuse("The policy changed since this request.", underNewPolicy);
+  const { seen } = await readTarget(record.target, gateway);
+  const changed = seen === undefined ? `${vm.name} is gone` : difference(record.target, seen);
+  if (changed !== undefined) return refuse(`${changed}.`, "Check it, then request again.");
+  const problem = await approvalProblem(request, asRequest, [], gateway);
+  if (problem) return refuse(`No console: ${problem.why}.`, problem.hint ?? "Request it again.");
+  return { ...request, progress: { ...request.progress, ...(seen ? { before: seen } : {}) } };
+}
+
+function noLonger(request: StoredRequest): UserError {
+  return new UserError(
+    `This console can't be opened: its request is ${stateWords(request.state)}.`,
+    "`/vm console` requests another.",
+  );
+}
+
+/** Nothing of the session is written down, but that it was opened, and by which approved request. */
+async function openOnce(
+  vm: Target,
+  person: Person,
+  approved: StoredRequest | undefined,
+  gateway: GatewayContext,
+): Promise<ConsoleSession> {
+  if (!approved) return gateway.compute.vms.console(vm.id);
+  const { store } = gateway;
+  const progress = { ...approved.progress, sentAt: await store.now() };
+  const actor = person.id;
+  // The claim: from here on no vote counts, and nobody opens it a second time
+  const claimed = await store.move(approved, {
+    state: "sending",
+    attempt: approved.attempt + 1,
+    progress,
+    why: "opened by its requester",
+    actor,
+  });
+  if (claimed.is !== "moved") throw new UserError("Its state just changed.", "Check its message.");
+  const end = async (state: "done" | "rejected" | "unclear", why: string) => {
+    const after = progress.before ? { after: progress.before } : {};
+    const to = { state, progress: { ...progress, ...(state === "done" ? after : {}), why }, why };
+    await store.move(claimed.request, { ...to, actor });
+    gateway.nudge();
+  };
+  try {
+    const session = await gateway.compute.vms.console(vm.id);
+    await end("done", "the compute service returned an address");
+    return session;
+  } catch (error) {
+    const isUnclear =
+      !(error instanceof ComputeError) || ["unclear", "unexpected"].includes(error.kind);
+    if (isUnclear) await end("unclear", "the compute service gave no clear answer");
+    else await end("rejected", "the compute service opened none");
+    throw error;
+  }
+}
+
+function refusalOfOffer(
+  value: Record<string, unknown>,
+  personId: string,
+  now: number,
+): { rule: string; text: string } | undefined {
+  const { for: offeredTo, until, once } = value;
+  if (offeredTo !== personId) {
+    return { rule: "console.requester", text: "This console was offered to someone else." };
+  }
+  if (typeof until !== "number" || until <= now || typeof once !== "string" || once === "") {
+    return { rule: "console.time", text: "This button works for one minute only." };
+  }
+  return undefined;
+}
+
+function later(ms: number, show: () => Promise<unknown>): void {
+  setTimeout(() => void show(), ms).unref();
+}
+
+function addressMessage(vmName: string, url: string, until: number, now: number): Message {
+  return message(
+    `Console on ${vmName}`,
+    section(
+      md`Console on ${name(vmName)}, good until ${when(until)}: ${duration(until - now)} left. Only you see this; it is removed automatically.`,
+    ),
+    section(new Markdown(`\`\`\`${shownUrl(url)}\`\`\``)),
+    context(
+      md`Open it with your VNC or serial client. Don't share it: anyone with it controls the VM.`,
+    ),
+  );
+}
+
+/** Escaped for a code block. */
+function shownUrl(url: string): string {
+  return url
+    .replaceAll("`", "%60")
+    .replaceAll("&", "&amp;")
+    .replaceAll("<", "&lt;")
+    .replaceAll(">", "&gt;");
+}

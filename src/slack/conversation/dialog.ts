@@ -1,0 +1,228 @@
+import * as z from "zod";
+import { UserError } from "../../errors.ts";
+import { section } from "../../messages/message.ts";
+import { hintOf, lines, type Markdown, md, plain } from "../../messages/text.ts";
+import type { ChangeCommand } from "../../registry/define.ts";
+import { type Input, withTarget } from "../../registry/invocation.ts";
+import { checkInput } from "../../registry/parse.ts";
+import type { Person } from "../../registry/person.ts";
+import type { Target } from "../../registry/target.ts";
+import { type Argument, argumentsOf, flagName } from "../../registry/arguments.ts";
+import { parseJson } from "../web.ts";
+import type { Reply, Submission, Interaction, Press } from "../receive/interaction.ts";
+import { authorize, Refused } from "./authorize.ts";
+import { type DialogMeta, dialogView, inputOf, modal, openView, titleOf } from "./dialog-view.ts";
+import { changeNamed, type GatewayContext } from "./gateway-context.ts";
+import { resolveOne, withSnapshotId } from "../../requests/submit/resolve.ts";
+import {
+  gatherFacts,
+  type Needed,
+  neededApprovals,
+  notNow,
+  placeOf,
+  submitChange,
+  tooFewApprovers,
+} from "./submit-change.ts";
+
+/** False when Slack didn't open it. */
+export async function openDialog(
+  command: ChangeCommand,
+  target: Target,
+  input: Input,
+  interaction: Interaction,
+  reply: Reply,
+  gateway: GatewayContext,
+): Promise<boolean> {
+  const meta = { command: command.name, targetId: target.id, ...placeOf(interaction, gateway) };
+  const make = () => makeDialog(command, target, input, meta, interaction.userId, gateway);
+  return openView(titleOf(command), make, reply, gateway.log);
+}
+
+async function makeDialog(
+  command: ChangeCommand,
+  target: Target,
+  input: Input,
+  meta: DialogMeta,
+  requesterId: string,
+  gateway: GatewayContext,
+) {
+  const facts = await gatherFacts(command, target, input, gateway);
+  const needed = neededApprovals(command, target, facts, gateway);
+  // No form for what would be refused once it is filled in
+  const refused = notNow(command, facts) ?? (await tooFewApprovers(needed, requesterId, gateway));
+  if (refused)
+    return modal(titleOf(command), [section(lines(md`${refused.text}`, hintOf(refused.hint)))]);
+  return dialogView({ command, facts, meta, approvals: approvalWords(needed) });
+}
+
+function approvalWords(needed: Needed): Markdown | undefined {
+  if (needed.required === 0) return undefined;
+  const people = needed.required === 1 ? "one other person" : `${needed.required} other people`;
+  const raised = needed.raised ? md` One more than usual: ${needed.raised}.` : md``;
+  return md`This needs approval by ${people}: ${needed.why}.${raised}`;
+}
+
+/** The errors of a submitted dialog by field; undefined when there are none. Changes nothing. */
+export async function checkDialog(
+  interaction: Submission,
+  gateway: GatewayContext,
+): Promise<{ errors: Record<string, string> } | undefined> {
+  try {
+    const { command, target, input, meta, person } = await readDialog(interaction, gateway);
+    const errors = fieldErrors(command, target, input, interaction);
+    if (Object.keys(errors).length > 0) return { errors };
+    const { channelId } = meta;
+    await authorize({ command, input, targets: [target], person, channelId }, gateway);
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof UserError)) throw error;
+    const field = error instanceof Refused ? lastField(interaction) : firstField(interaction);
+    return { errors: { [field]: error.message } };
+  }
+}
+
+/** Stores the request, after the ack. Reads the facts again: those shown may be minutes old. */
+export async function submitDialog(
+  interaction: Submission,
+  reply: Reply,
+  gateway: GatewayContext,
+): Promise<void> {
+  const { command, meta, target, input, person } = await readDialog(interaction, gateway);
+  const facts = await gatherFacts(command, target, input, gateway);
+  const refused = notNow(command, facts);
+  if (refused) throw new UserError(refused.text, refused.hint);
+  const reason = reasonIn(interaction);
+  await submitChange(
+    {
+      command,
+      input,
+      target,
+      person,
+      channelId: meta.channelId || person.id,
+      via: "modal",
+      interactionId: interaction.id,
+      ...(reason === "" ? {} : { reason }),
+      ...(meta.threadTs ? { threadTs: meta.threadTs } : {}),
+      ...(meta.sealedResponseUrl ? { sealedResponseUrl: meta.sealedResponseUrl } : {}),
+    },
+    facts,
+    reply,
+    gateway,
+  );
+}
+
+/** A choice changed which inputs the form shows. */
+export async function refreshDialog(
+  interaction: Press,
+  reply: Reply,
+  gateway: GatewayContext,
+): Promise<void> {
+  const { view, viewId } = interaction;
+  if (!view || viewId === undefined) return;
+  const { command, target, input, meta } = await readForm(
+    view.privateMetadata,
+    view.values,
+    gateway,
+  );
+  const person = await gateway.person(interaction.userId, interaction.teamId);
+  const { channelId } = meta;
+  await authorize({ command, input, targets: [target], person, channelId }, gateway);
+  const { values: _carried, ...kept } = meta;
+  await reply.update(
+    viewId,
+    await makeDialog(command, target, input, kept, person.id, gateway),
+    view.hash,
+  );
+}
+
+type Meta = DialogMeta & { values?: Input };
+
+const metaSchema: z.ZodType<Meta> = z.object({
+  command: z.string(),
+  targetId: z.string(),
+  channelId: z.string(),
+  threadTs: z
+    .string()
+    .regex(/^\d{1,20}\.\d{1,20}$/)
+    .exactOptional(),
+  sealedResponseUrl: z.string().exactOptional(),
+  values: z.record(z.string(), z.unknown()).exactOptional(),
+});
+
+interface Form {
+  command: ChangeCommand;
+  meta: Meta;
+  target: Target;
+  input: Input;
+}
+
+async function readDialog(
+  interaction: Submission,
+  gateway: GatewayContext,
+): Promise<Form & { person: Person }> {
+  const form = await readForm(interaction.privateMetadata, interaction.values, gateway);
+  const { command, target } = form;
+  const input = await withSnapshotId(command, form.input, target, gateway);
+  const person = await gateway.person(interaction.userId, interaction.teamId);
+  return { ...form, input: withTarget(command, input, target), person };
+}
+
+async function readForm(
+  privateMetadata: string,
+  values: Submission["values"],
+  gateway: GatewayContext,
+): Promise<Form> {
+  const read = metaSchema.safeParse(parseJson(privateMetadata));
+  const command = changeNamed(read.data?.command, gateway);
+  if (!read.success || !command)
+    throw new UserError("This dialog no longer works. Please run the command again.");
+  const meta = read.data;
+  const input = inputOf(command, meta.values ?? {}, values);
+  const named = withTarget(command, input, { id: meta.targetId });
+  return { command, meta, target: await resolveOne({ command, input: named }, gateway), input };
+}
+
+function fieldErrors(
+  command: ChangeCommand,
+  target: Target,
+  input: Input,
+  interaction: Submission,
+): Record<string, string> {
+  // Without a prototype: a block may be called "constructor"
+  const errors = Object.create(null) as Record<string, string>;
+  const checked = checkInput(command, input);
+  const fields = new Map(argumentsOf(command).map((argument) => [argument.key, argument]));
+  for (const { key, text } of "problems" in checked ? checked.problems : []) {
+    const field = fields.get(key);
+    const block =
+      field && `arg:${key}` in interaction.values ? `arg:${key}` : firstField(interaction);
+    errors[block] ??= field ? onForm(field, text) : text;
+  }
+  if (command.class !== "destroy") return errors;
+  // Compared as shown: invisible characters can't be typed
+  const typed = plain(interaction.values["confirm"] ?? "", 300);
+  if (typed === "" || typed !== plain(target.name, 300))
+    errors["confirm"] = `Type ${target.name} exactly as shown.`;
+  if (reasonIn(interaction).length < 3) errors["reason"] = "Enter a reason: approvers read it.";
+  return errors;
+}
+
+function reasonIn({ values }: Submission): string {
+  return String(values["reason"] ?? "").trim();
+}
+
+/** With the label instead of the flag: `--cpu must be…` becomes `CPU must be…`. */
+function onForm({ key, label }: Argument, text: string): string {
+  const written = [`${flagName(key)} `, `${key} `].find((start) => text.startsWith(start));
+  return written ? `${label} ${text.slice(written.length)}` : text;
+}
+
+/** Errors can only be shown on existing inputs. */
+function firstField({ values }: Submission): string {
+  return Object.keys(values)[0] ?? "reason";
+}
+
+/** Next to the Submit button. */
+function lastField({ values }: Submission): string {
+  return Object.keys(values).at(-1) ?? "reason";
+}

@@ -1,0 +1,181 @@
+import { redisTrouble } from "../../redis/trouble.ts";
+import { restore } from "../../commands/vm/restore.ts";
+import { snoozeAction } from "../../digests/line-buttons.ts";
+import { UserError } from "../../errors.ts";
+import { md } from "../../messages/text.ts";
+import { type Command, dottedName } from "../../registry/define.ts";
+import { asksForChange, type Input } from "../../registry/invocation.ts";
+import { parseInvocation } from "../../registry/parse.ts";
+import type { StoredRequest } from "../../requests/journal/record.ts";
+import { readTarget } from "../../requests/perform/gate.ts";
+import { lookAt } from "../../requests/perform/reconcile.ts";
+import { mayRetry, mayUndo } from "../../requests/render/render-card.ts";
+import { errorReply, say } from "../error-reply.ts";
+import { parseJson } from "../web.ts";
+import type { Press, Reply } from "../receive/interaction.ts";
+import { share } from "./answer.ts";
+import { authorize } from "./authorize.ts";
+import { signReview } from "./break-glass.ts";
+import { offerApproved, openConsole } from "./console.ts";
+import { runNamed } from "./choose-target.ts";
+import { refreshDialog } from "./dialog.ts";
+import { byDottedName, changeNamed, type GatewayContext } from "./gateway-context.ts";
+import { pressOnRollout } from "./rollout-submit.ts";
+import { run } from "./run.ts";
+import { snooze } from "./snooze.ts";
+import { alreadyResolved, askedFor, reasonModal, vote } from "./vote.ts";
+
+/** A pressed button. Its value only names things; what is allowed is decided now. */
+export async function press(
+  interaction: Press,
+  reply: Reply,
+  gateway: GatewayContext,
+): Promise<void> {
+  try {
+    if (interaction.action === "dialog:refresh")
+      return await refreshDialog(interaction, reply, gateway);
+    const [kind = "", what = ""] = interaction.action.split(":");
+    if (kind === "pick" || kind === "arg") return;
+    const value = readValue(parseJson(interaction.value));
+    if (kind === "run") {
+      const named = { command: commandNamed(what, gateway), input: value };
+      return await runNamed(named, interaction, reply, gateway);
+    }
+    if (interaction.action === "vote:approve" || interaction.action === "vote:deny")
+      return await vote(interaction, value, reply, gateway);
+    if (interaction.action === "review:sign")
+      return await signReview(interaction, value, reply, gateway);
+    if (interaction.action === "console:open")
+      return await openConsole(interaction, value, reply, gateway);
+    if (interaction.action === snoozeAction)
+      return await snooze(interaction, value, reply, gateway);
+    if (interaction.action === "share") {
+      const command = commandNamed(String(value["command"]), gateway);
+      const invocation = parseInvocation(command, readValue(value["input"] ?? {}));
+      if (asksForChange(invocation)) throw outdated();
+      return await share(invocation, interaction, reply, gateway);
+    }
+    if (kind === "roll") return await pressOnRollout(interaction, value, reply, gateway);
+    if (kind === "request") return await pressOnRequest(interaction, value, reply, gateway);
+    throw outdated();
+  } catch (error) {
+    if (redisTrouble(error) !== undefined) throw error;
+    await reply.privately(errorReply(error, gateway.log));
+  }
+}
+
+async function pressOnRequest(
+  interaction: Press,
+  value: Input,
+  reply: Reply,
+  gateway: GatewayContext,
+): Promise<void> {
+  const request = await gateway.store.get(String(value["request"]));
+  const command = changeNamed(request?.record.command, gateway);
+  if (!request || !command) throw outdated();
+  const { card } = request.delivered;
+  if (card && interaction.channelId !== "" && card.channelId !== interaction.channelId)
+    throw outdated();
+  if (interaction.action === "request:retry") {
+    if (!mayRetry(request)) throw outdated();
+    const typed = commandNamed(dottedName(command), gateway);
+    const invocation = parseInvocation(typed, request.record.input);
+    return run(invocation, interaction, reply, gateway);
+  }
+  if (interaction.action === "request:undo") return undo(request, interaction, reply, gateway);
+  const person = await gateway.person(interaction.userId, interaction.teamId);
+  await authorize(askedFor(request, command, person), gateway);
+  switch (interaction.action) {
+    case "request:open":
+      return offerApproved(request, person, interaction, reply, gateway);
+    case "request:cancel":
+      return cancel(request, person.id, gateway);
+    case "request:look":
+      return lookAgain(request, reply, gateway);
+    case "request:happened":
+    case "request:not-happened":
+      if (request.state !== "unknown") throw alreadyResolved(request);
+      if (!(await reply.open(reasonModal(request, interaction.action === "request:happened")))) {
+        throw new UserError("That took too long to open.", "Press the button again.");
+      }
+      return;
+    default:
+      throw outdated();
+  }
+}
+
+/** Restores the safety snapshot, with the dialog and approvals of any restore. */
+async function undo(
+  request: StoredRequest,
+  interaction: Press,
+  reply: Reply,
+  gateway: GatewayContext,
+): Promise<void> {
+  const snapshot = request.progress.safety?.snapshotId;
+  if (snapshot === undefined || !mayUndo(request, await gateway.store.now())) {
+    throw new UserError(
+      "This can no longer be undone from here.",
+      `\`/vm snapshots ${request.record.target.name}\` lists what can be restored.`,
+    );
+  }
+  const invocation = parseInvocation(restore, { vm: request.record.target.id, snapshot });
+  await run(invocation, interaction, reply, gateway);
+}
+
+async function cancel(request: StoredRequest, by: string, gateway: GatewayContext): Promise<void> {
+  if (request.state !== "authorized" && request.state !== "draft") {
+    throw new UserError(
+      "It is too late to cancel: it was already sent.",
+      "The result will appear in the thread.",
+    );
+  }
+  const moved = await gateway.store.move(request, {
+    state: "cancelled",
+    progress: { ...request.progress, why: "canceled before it was sent", decidedBy: { id: by } },
+    why: "cancelled",
+    actor: by,
+  });
+  if (moved.is === "changed")
+    throw new UserError("Its state just changed.", "Check the message again.");
+  gateway.nudge();
+}
+
+/** Reads the target again and shows it; only a person resolves an unknown outcome. */
+async function lookAgain(
+  request: StoredRequest,
+  reply: Reply,
+  gateway: GatewayContext,
+): Promise<void> {
+  if (request.state !== "unknown") throw alreadyResolved(request);
+  const { seen } = await readTarget(request.record.target, gateway);
+  const lastLook = lookAt(seen, await gateway.store.now());
+  await gateway.store.move(request, {
+    state: "unknown",
+    progress: { ...request.progress, lastLook },
+    why: `looked again: ${lastLook.status}`,
+  });
+  gateway.nudge();
+  await reply.privately(
+    say(
+      md`${request.record.target.name} is ${lastLook.status} now. Only a person can tell whether this request did it.`,
+    ),
+  );
+}
+
+function commandNamed(dotted: string, gateway: GatewayContext): Command {
+  const command = byDottedName(gateway.commands, dotted);
+  if (!command) throw outdated();
+  return command;
+}
+
+function readValue(value: unknown): Input {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw outdated();
+  return { ...value };
+}
+
+function outdated(): UserError {
+  return new UserError(
+    "This button no longer works.",
+    "Use a command instead; `/gatehouse help` lists them.",
+  );
+}

@@ -1,0 +1,48 @@
+import type { ReadContext } from "../../commands/context.ts";
+import type { Digest } from "../../digests/render-digest.ts";
+import type { Message } from "../../messages/message.ts";
+import { mayRun } from "../../policy/refusal.ts";
+import type { Answer, ReadCommand } from "../../registry/define.ts";
+import type { Person } from "../../registry/person.ts";
+import { resolveTarget } from "../../requests/submit/resolve.ts";
+import { postChart } from "../deliver/post-chart.ts";
+import type { Interaction } from "../receive/interaction.ts";
+import { postMessage, whyOf } from "../web.ts";
+import type { GatewayContext } from "./gateway-context.ts";
+
+/** Runs a read command. `args` is what its schema parsed. */
+export function answerOf(
+  command: ReadCommand,
+  args: unknown,
+  person: Person,
+  { channelId }: Pick<Interaction, "channelId">,
+  gateway: GatewayContext,
+  approved?: string,
+): Promise<Message | Answer> {
+  const { policy, ourTeamId, inventory } = gateway;
+  const context: ReadContext = {
+    ...gateway,
+    person,
+    channelId,
+    ...(approved === undefined ? {} : { approved }),
+    journal: gateway.store,
+    resolve: (kind, words) => resolveTarget(kind, words, inventory),
+    mayRun: (one) => mayRun({ policy, person, ourTeamId, command: one }),
+    post: (channel, digest) => post(channel, digest, gateway),
+  };
+  return command.answer(args as never, context as never);
+}
+
+/** Posts a digest, with its picture if any. Returns why it couldn't. */
+async function post(
+  channelId: string,
+  { message, picture }: Digest,
+  { web, apiUrl, log }: Pick<GatewayContext, "web" | "apiUrl" | "log">,
+): Promise<string | undefined> {
+  if (picture) {
+    const posted = await postChart({ web, apiUrl, log, channelId, message, ...picture });
+    return posted.is === "closed" ? posted.why : undefined;
+  }
+  const posted = await postMessage(web, { channelId }, message);
+  return posted.ok || posted.kind === "lost" ? undefined : whyOf(posted);
+}

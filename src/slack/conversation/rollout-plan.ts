@@ -1,0 +1,206 @@
+import type { Vm } from "../../compute/compute.ts";
+import { messageOf, UserError } from "../../errors.ts";
+import { buttons, message, type Message, readable, section } from "../../messages/message.ts";
+import { csv, lines, md, name, plain } from "../../messages/text.ts";
+import { approvalRule } from "../../policy/approval-rule.ts";
+import { protection } from "../../policy/refusal.ts";
+import type { ChangeCommand, Effect } from "../../registry/define.ts";
+import { type Args, type ChangeInvocation } from "../../registry/invocation.ts";
+import { targetArgument } from "../../registry/arguments.ts";
+import type { Person } from "../../registry/person.ts";
+import { rollingOf, withoutRolling } from "../../registry/rolling.ts";
+import type { Target } from "../../registry/target.ts";
+import { count } from "../../rollouts/render-rollout.ts";
+import {
+  newRolloutId,
+  type RolloutRecord,
+  rolloutVersion,
+  type Skipped,
+} from "../../rollouts/rollout.ts";
+import { uploadFile } from "../deliver/upload.ts";
+import type { Interaction, Reply } from "../receive/interaction.ts";
+import { openView } from "./dialog-view.ts";
+import type { GatewayContext } from "./gateway-context.ts";
+import { type Several, targetOfVm, vmOf } from "../../requests/submit/resolve.ts";
+import { maxListed, rolloutView } from "./rollout-view.ts";
+
+/** Several VMs in one command: shows the plan, and runs nothing before it is confirmed. */
+export async function proposeRollout(
+  invocation: ChangeInvocation,
+  several: Several,
+  person: Person,
+  interaction: Interaction,
+  reply: Reply,
+  gateway: GatewayContext,
+): Promise<void> {
+  const { command } = invocation;
+  const title = plain(`${command.say.verb} ${count(several.targets.length, "VM")}`, 24);
+  const plan = () => planRollout(invocation, several, person, interaction, gateway);
+  const make = async () => {
+    const planned = await plan();
+    const hasFile = await sendList(planned.targets, person, gateway);
+    return rolloutView({ command, ...planned, hasFile });
+  };
+  const isOpen =
+    interaction.kind !== "mention" && (await openView(title, make, reply, gateway.log));
+  if (!isOpen) await reply.privately(pressToReview((await plan()).record, command));
+}
+
+/** Reads the current state and stores the plan. Throws UserError when it has no eligible VM, or one needs approval. */
+async function planRollout(
+  invocation: ChangeInvocation,
+  several: Several,
+  person: Person,
+  interaction: Interaction,
+  gateway: GatewayContext,
+): Promise<{ record: RolloutRecord; targets: readonly Target[] }> {
+  const { command, input } = invocation;
+  const now = await readNow(several.targets, gateway);
+  const sorted = splitEligible(invocation, now.targets, gateway);
+  const { targets } = sorted;
+  const skipped = [...now.skipped, ...sorted.skipped];
+  if (targets.length === 0) {
+    const reasons = [...new Set(skipped.map(({ why }) => why))].slice(0, 5).join("; ");
+    throw new UserError(
+      `None of the ${several.targets.length} VMs is eligible to ${command.say.verb.toLowerCase()}: ${reasons}.`,
+      "Nothing was done.",
+    );
+  }
+  const needing = needApproval(command, targets, gateway);
+  if (needing) {
+    const names = needing.targets.slice(0, 5).map((target) => target.name);
+    const more = needing.targets.length - names.length;
+    throw new UserError(
+      `${names.join(", ")}${more > 0 ? ` and ${more} more` : ""} can't be part of a rollout: ${needing.why}.`,
+      "Request those one by one; each approval is for one VM. Nothing was done.",
+    );
+  }
+  const named = targetArgument(command)?.key ?? "";
+  const { [named]: _targets, ...own } = withoutRolling(command, input);
+  const record: RolloutRecord = {
+    v: rolloutVersion,
+    id: newRolloutId(),
+    command: command.name,
+    input: own,
+    words: plain(several.words, 200),
+    options: rollingOf(command, input, targets.length),
+    total: targets.length,
+    ...(several.isEverything ? { isEverything: true } : {}),
+    requester: { id: person.id, teamId: person.teamId, name: person.name },
+    channelId: interaction.channelId || person.id,
+    ...(interaction.threadTs ? { threadTs: interaction.threadTs } : {}),
+    policyVersion: gateway.policyVersion,
+    leftOut: skipped,
+    createdAt: gateway.now(),
+  };
+  await gateway.rollouts.plan(record, targets);
+  return { record, targets };
+}
+
+function pressToReview(record: RolloutRecord, command: ChangeCommand): Message {
+  const text = lines(
+    md`${command.say.verb} ${count(record.total, "VM")} (${name(record.words)})?`,
+    md`Press the button to see the plan; nothing happens until you confirm it.`,
+  );
+  const value = JSON.stringify({ roll: record.id });
+  const review = { label: `Review ${count(record.total, "VM")}`, action: "roll:open", value };
+  return message(readable(text), section(text), buttons([review]));
+}
+
+/** Too many for a dialog: the list as a file, to the requester only. */
+async function sendList(
+  targets: readonly Target[],
+  person: Person,
+  gateway: GatewayContext,
+): Promise<boolean> {
+  if (targets.length <= maxListed) return false;
+  const rows = targets.map((target) => [
+    target.name,
+    target.projectName ?? target.projectId,
+    target.status,
+    target.id,
+  ]);
+  const sent = await uploadFile({
+    web: gateway.web,
+    apiUrl: gateway.apiUrl,
+    to: { userId: person.id },
+    name: "vms.csv",
+    title: `${targets.length} VMs`,
+    content: csv([["VM", "Project", "Status", "ID"], ...rows]),
+  });
+  return sent.is === "posted";
+}
+
+interface Sorted {
+  targets: readonly Target[];
+  skipped: readonly Skipped[];
+}
+
+/** With more projects a dialog uses known data; the gate reads each VM anyway. */
+const maxReads = 50;
+
+/** The current state of the targets, by one read per project. Deleted ones are skipped. */
+async function readNow(
+  targets: readonly Target[],
+  gateway: Pick<GatewayContext, "compute" | "log">,
+): Promise<Sorted> {
+  const projectIds = [...new Set(targets.map(({ projectId }) => projectId))];
+  if (projectIds.length > maxReads) return { targets, skipped: [] };
+  const read = new Map<string, ReadonlyMap<string, Vm>>();
+  await Promise.all(
+    projectIds.map(async (projectId) => {
+      try {
+        const vms = await gateway.compute.projects.vms(projectId);
+        read.set(projectId, new Map(vms.map((vm) => [vm.id, vm])));
+      } catch (error) {
+        gateway.log.info("roll.unread", { project: projectId, why: messageOf(error) });
+      }
+    }),
+  );
+  const skipped: Skipped[] = [];
+  const now = targets.flatMap((target) => {
+    const vms = read.get(target.projectId);
+    const vm = vms?.get(target.id);
+    if (vms !== undefined && vm === undefined) {
+      skipped.push({ name: target.name, why: "gone" });
+      return [];
+    }
+    return [vm ? targetOfVm(vm, target.projectName ?? target.projectId) : target];
+  });
+  return { targets: now, skipped };
+}
+
+/** Splits targets into eligible and skipped, each with its reason: protected, wrong state, or already as wanted. */
+function splitEligible(
+  { command, args }: ChangeInvocation,
+  targets: readonly Target[],
+  gateway: Pick<GatewayContext, "policy">,
+): Sorted {
+  const effect = command.effect as Effect<Vm, Args>;
+  const skipped: Skipped[] = [];
+  const kept = targets.filter((target) => {
+    const guarded = protection(gateway.policy, { command, targets: [target] });
+    const seen = vmOf(target);
+    const why = guarded
+      ? `protected by ${guarded.glob ?? "a rule"}`
+      : args && effect.already?.(seen, args)
+        ? `${target.status}, nothing to change`
+        : effect.notNow?.(seen) && target.status;
+    if (why) skipped.push({ name: target.name, why });
+    return !why;
+  });
+  return { targets: kept, skipped };
+}
+
+/** The targets that need approval, and by which rule: a rollout can't wait for it. */
+export function needApproval(
+  command: ChangeCommand,
+  targets: readonly Target[],
+  gateway: Pick<GatewayContext, "policy">,
+): { targets: readonly Target[]; why: string } | undefined {
+  const needing = targets.filter(
+    (target) => approvalRule(gateway.policy, { command, targets: [target] }).required > 0,
+  );
+  if (needing.length === 0) return undefined;
+  return { targets: needing, why: approvalRule(gateway.policy, { command, targets: needing }).why };
+}

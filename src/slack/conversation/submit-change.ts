@@ -1,0 +1,252 @@
+import type { Vm } from "../../compute/compute.ts";
+import { UserError } from "../../errors.ts";
+import type { KnownSnapshot } from "../../inventory/snapshots.ts";
+import type { Message } from "../../messages/message.ts";
+import { md, name } from "../../messages/text.ts";
+import { approvalRule, type NeededApprovals, rollbackReason } from "../../policy/approval-rule.ts";
+import { approversRefusal } from "../../policy/vote.ts";
+import type {
+  ChangeCommand,
+  Command,
+  DialogFacts,
+  Effect,
+  Refusal,
+  Seen,
+} from "../../registry/define.ts";
+import type { Args, Input } from "../../registry/invocation.ts";
+import type { Target } from "../../registry/target.ts";
+import { readTarget } from "../../requests/perform/gate.ts";
+import { gatherApprovalFacts } from "../../requests/submit/approval-facts.ts";
+import { newRequestId } from "../../requests/journal/journal.ts";
+import { hourlyOf } from "../../requests/journal/limits.ts";
+import { stateWords } from "../../requests/journal/record.ts";
+import { submit, type Submission } from "../../requests/submit/submit.ts";
+import { say } from "../error-reply.ts";
+import type { Interaction, Reply } from "../receive/interaction.ts";
+import { noteRefusal } from "./authorize.ts";
+import type { GatewayContext } from "./gateway-context.ts";
+import { targetOfVm } from "../../requests/submit/resolve.ts";
+
+/** Stores the request with the approvals that policy requires; a duplicate is answered with its state. */
+export async function submitChange(
+  asked: Submission,
+  facts: DialogFacts,
+  reply: Pick<Reply, "privately">,
+  gateway: GatewayContext,
+): Promise<void> {
+  const submission = await withApprovals({ ...asked, ...childrenOf(asked, facts) }, facts, gateway);
+  await takeTurn(submission, gateway);
+  const submitted = await submitInTurn(submission, gateway);
+  gateway.nudge();
+  if (!submitted.isNew) await reply.privately(await alreadyRequested(submitted.id, gateway));
+}
+
+/** Where messages about the request go. */
+export function placeOf(
+  { channelId, threadTs, responseUrl }: Interaction,
+  gateway: Pick<GatewayContext, "seal">,
+): Pick<Submission, "channelId" | "threadTs" | "sealedResponseUrl"> {
+  return {
+    channelId,
+    ...(threadTs ? { threadTs } : {}),
+    ...(responseUrl ? { sealedResponseUrl: gateway.seal(responseUrl) } : {}),
+  };
+}
+
+/** The VMs that are deleted with a project. */
+function childrenOf(
+  { command, target }: Pick<Submission, "command" | "target">,
+  { vms }: Pick<DialogFacts, "vms">,
+): Pick<Submission, "children"> {
+  if (command.on !== "project" || !command.deletes || vms.length === 0) return {};
+  return { children: vms.map((vm) => targetOfVm(vm, target.name)) };
+}
+
+/** Why nobody could approve it, known before anything is typed. */
+export async function tooFewApprovers(
+  { required }: Pick<Needed, "required">,
+  requesterId: string,
+  { policy, membersOf, nameOf }: Pick<GatewayContext, "policy" | "membersOf" | "nameOf">,
+): Promise<Refusal | undefined> {
+  if (required === 0) return undefined;
+  const members = await membersOf(policy.access.approve);
+  return approversRefusal({ policy, requesterId, required, membersOf: members, nameOf });
+}
+
+async function withApprovals(
+  submission: Submission,
+  facts: DialogFacts,
+  gateway: GatewayContext,
+): Promise<Submission> {
+  const { command, target, person } = submission;
+  const needed = neededApprovals(command, target, facts, gateway);
+  if (needed.required === 0) return submission;
+  const refused = await tooFewApprovers(needed, person.id, gateway);
+  if (refused) throw new UserError(refused.text, refused.hint);
+  const last = await gateway.store.getMany(
+    await gateway.store.recentIds({ targetId: target.id || target.name }, 20),
+  );
+  const evidence = gatherApprovalFacts({
+    seen: facts.seen,
+    vms: facts.vms,
+    snapshot: chosenSnapshot(facts),
+    last,
+    command: command.name,
+    now: gateway.now(),
+    raised: needed.raised,
+    foreignSnapshotOf: facts.foreignSnapshotOf,
+  });
+  const { required, expiresMs, why } = needed;
+  const channelId = channelForApproval(submission.channelId, gateway);
+  return { ...submission, channelId, approval: { required, expiresMs, why, evidence } };
+}
+
+/** What waits for approval takes one of its requester's places. */
+async function submitInTurn(submission: Submission, gateway: GatewayContext) {
+  const by = { ...gateway, staleAfterMs: gateway.policy.timing.staleAfterMs };
+  if (!submission.approval) return submit(submission, by);
+  const { store, policy } = gateway;
+  const personId = submission.person.id;
+  const id = newRequestId();
+  await noted(submission, gateway, () => store.takeDraftPlace(personId, id, policy.limits));
+  const submitted = await submit({ ...submission, id }, by);
+  if (!submitted.isNew) await store.leaveDraftPlace(personId, id);
+  return submitted;
+}
+
+type Turn = Pick<Submission, "person" | "target" | "interactionId" | "breakGlass"> & {
+  command: Command;
+};
+
+/** Throws UserError over a limit of policy, and records it. */
+export async function takeTurn(asked: Turn, gateway: GatewayContext): Promise<void> {
+  const { command, person, interactionId, breakGlass } = asked;
+  const turn = {
+    personId: person.id,
+    interactionId,
+    hourly: hourlyOf(command, { breakGlass }),
+    limits: gateway.policy.limits,
+  };
+  await noted(asked, gateway, () => gateway.store.takeTurn(turn));
+}
+
+async function noted(
+  { command, person, target }: Pick<Turn, "command" | "person" | "target">,
+  gateway: GatewayContext,
+  take: () => Promise<void>,
+): Promise<void> {
+  try {
+    await take();
+  } catch (error) {
+    if (error instanceof UserError)
+      await noteRefusal({ command, person, targets: [target] }, "limits", gateway);
+    throw error;
+  }
+}
+
+/** Approvals need a channel: a request from the Home tab goes to the first that policy allows. */
+function channelForApproval(askedIn: string, { policy }: Pick<GatewayContext, "policy">): string {
+  const channel = /^[CG]/.test(askedIn)
+    ? askedIn
+    : (policy.channels?.[0] ?? policy.alerts?.channel);
+  if (channel !== undefined) return channel;
+  throw new UserError(
+    "This needs approval, and no one else can see it here.",
+    "Request it in a channel.",
+  );
+}
+
+/** For a duplicate of a request. */
+export async function alreadyRequested(
+  id: string,
+  gateway: Pick<GatewayContext, "store">,
+): Promise<Message> {
+  const request = await gateway.store.get(id);
+  const state = request ? stateWords(request.state) : "on record";
+  return say(
+    md`You already requested this. It was not done a second time.`,
+    md`${name(id)}: ${state}.`,
+  );
+}
+
+/** What a person should see before confirming, read now. */
+export async function gatherFacts(
+  command: ChangeCommand,
+  target: Target,
+  input: Input,
+  gateway: GatewayContext,
+): Promise<DialogFacts> {
+  if (command.on === "new-project") return unread(target, input);
+  const { seen, vms } = await readTarget(target, gateway);
+  const ofVms: readonly Pick<Vm, "id">[] = target.kind === "vm" ? [{ id: target.id }] : vms;
+  const snapshots = (
+    await Promise.all(ofVms.slice(0, 50).map(({ id }) => gateway.snapshots.of(id)))
+  ).flat();
+  const owner =
+    typeof input["snapshot"] === "string"
+      ? await gateway.snapshots.ownerOf(input["snapshot"])
+      : undefined;
+  return {
+    ...(owner !== undefined && owner !== target.id ? { foreignSnapshotOf: owner } : {}),
+    target,
+    seen: Array.isArray(seen) ? undefined : (seen as DialogFacts["seen"]),
+    vms,
+    snapshots,
+    input,
+  };
+}
+
+/** Reads nothing for what needs no approval: the gate reads anyway. */
+export async function gatherIfNeeded(
+  command: ChangeCommand,
+  target: Target,
+  input: Input,
+  gateway: GatewayContext,
+): Promise<DialogFacts> {
+  const facts = unread(target, input);
+  if (neededApprovals(command, target, facts, gateway).required === 0) return facts;
+  return gatherFacts(command, target, input, gateway);
+}
+
+function unread(target: Target, input: Input): DialogFacts {
+  return { target, seen: undefined, vms: [], snapshots: [], input };
+}
+
+/** Why the state of the target doesn't allow it. */
+export function notNow(command: ChangeCommand, { seen }: DialogFacts): Refusal | undefined {
+  const effect: Effect<Seen, Args> = command.effect;
+  return seen && effect.notNow?.(seen);
+}
+
+export type Needed = NeededApprovals & { raised?: string };
+
+/** The approvals that policy requires, and one more where a restore would change the measurement or is old. */
+export function neededApprovals(
+  command: ChangeCommand,
+  target: Target,
+  facts: Pick<DialogFacts, "seen" | "vms" | "snapshots" | "input">,
+  gateway: Pick<GatewayContext, "policy" | "now">,
+): Needed {
+  const vmNames = facts.vms.map((vm) => vm.name);
+  const { input } = facts;
+  const needed = approvalRule(gateway.policy, { command, targets: [target], input, vmNames });
+  if (command.on !== "vm" || command.snapshot !== "restores" || needed.required === 0)
+    return needed;
+  if (facts.input["snapshot"] === undefined) return needed;
+  const vm = facts.seen && "projectId" in facts.seen ? facts.seen : undefined;
+  const raised = rollbackReason({
+    snapshot: chosenSnapshot(facts),
+    measurementNow: vm?.attestation?.measurement,
+    maxAgeMs: gateway.policy.attestation.maxSnapshotAgeMs,
+    now: gateway.now(),
+  });
+  return raised ? { ...needed, required: needed.required + 1, raised } : needed;
+}
+
+function chosenSnapshot({
+  snapshots,
+  input,
+}: Pick<DialogFacts, "snapshots" | "input">): KnownSnapshot | undefined {
+  const words = input["snapshot"];
+  return snapshots.find(({ id, name: called }) => id !== "" && (id === words || called === words));
+}

@@ -1,0 +1,171 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { UserError } from "../../errors.ts";
+import { md, name } from "../../messages/text.ts";
+import { voteProblemText } from "../../approvals/votes.ts";
+import { voteRefusal, voteRefusalText } from "../../policy/vote.ts";
+import type { ChangeCommand } from "../../registry/define.ts";
+import type { Person } from "../../registry/person.ts";
+import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
+import { say } from "../error-reply.ts";
+import type { Reply, Submission, Press } from "../receive/interaction.ts";
+import { type AskedFor, authorize } from "./authorize.ts";
+import { changeNamed, type GatewayContext } from "./gateway-context.ts";
+import type { ModalView } from "@slack/types";
+import { section } from "../../messages/message.ts";
+import { modal, reasonInput } from "./dialog-view.ts";
+import { at, parseJson, textAt } from "../web.ts";
+
+/**
+ * A pressed *Approve* or *Deny*. The button names a request and the fingerprint that the voter saw; the voter is looked up
+ * now, and one script decides the rest.
+ */
+export async function vote(
+  interaction: Press,
+  value: Record<string, unknown>,
+  reply: Reply,
+  gateway: GatewayContext,
+): Promise<void> {
+  const request = await requestWithCard(String(value["request"]), gateway);
+  const forged = new UserError(
+    "This button doesn't belong to a request that can be voted on. No vote was counted.",
+  );
+  if (!request?.record.approval) return refuse("unknown-request", forged, undefined);
+  const { card } = request.delivered;
+  // A button copied into another message isn't the card that shows the facts
+  const isItsCard =
+    interaction.viewId !== undefined ||
+    (card?.channelId === interaction.channelId && card.ts === interaction.messageTs);
+  if (!isItsCard) return refuse("another-message", forged, request);
+  const voter = await gateway.person(interaction.userId, interaction.teamId, { fresh: true });
+  const { policy, ourTeamId } = gateway;
+  const accounts = await accountsOf(request, voter, gateway);
+  const no = voteRefusal({ policy, voter, ourTeamId, ...accounts });
+  if (no) return refuse(no, new UserError(voteRefusalText(no)), request);
+  const choice = interaction.action === "vote:deny" ? "deny" : "approve";
+  const outcome = await gateway.store.vote(
+    request,
+    voter,
+    choice,
+    typeof value["digest"] === "string" ? value["digest"] : "",
+  );
+  if (outcome.is === "refused") {
+    return refuse(outcome.why, new UserError(voteProblemText(outcome.why)), request);
+  }
+  if (outcome.is === "authorized") await gateway.wake(request.record.id).catch(() => undefined);
+  gateway.nudge();
+
+  async function refuse(
+    why: string,
+    error: UserError,
+    about: StoredRequest | undefined,
+  ): Promise<void> {
+    await gateway.store.note({
+      what: "vote-refused",
+      who: interaction.userId,
+      team: interaction.teamId,
+      why,
+      ...(about ? { request: about.record.id } : {}),
+    });
+    await reply.privately(say(md`${error.message}`));
+  }
+}
+
+/** The requester and those who approved so far, with their e-mail addresses where the voter's is known. */
+async function accountsOf(
+  { record: { requester }, votes }: StoredRequest,
+  voter: Person,
+  gateway: GatewayContext,
+): Promise<Pick<Parameters<typeof voteRefusal>[0], "requester" | "approvers">> {
+  const approved = votes.filter((one) => one.vote === "approve").map(({ voterId: id }) => ({ id }));
+  if (voter.email === undefined) return { requester, approvers: approved };
+  const account = ({ id }: { id: string }) => gateway.person(id, requester.teamId);
+  return {
+    requester: await account(requester),
+    approvers: await Promise.all(approved.map(account)),
+  };
+}
+
+/** The request of a pressed button, for policy. */
+export function askedFor(request: StoredRequest, command: ChangeCommand, person: Person): AskedFor {
+  const { target, channelId, children, input } = request.record;
+  return {
+    command,
+    input,
+    targets: [target],
+    person,
+    channelId,
+    vmNames: (children ?? []).map((child) => child.name),
+  };
+}
+
+const cardWithinMs = 2000;
+
+/** The request with the place of its card: a press may come before Slack's answer to the post. */
+async function requestWithCard(
+  id: string,
+  gateway: Pick<GatewayContext, "store">,
+): Promise<StoredRequest | undefined> {
+  const until = performance.now() + cardWithinMs;
+  for (;;) {
+    const request = await gateway.store.get(id);
+    const isBeingPosted = request?.delivered.said["card"]?.startsWith("posting") === true;
+    if (!isBeingPosted || performance.now() > until) return request;
+    await sleep(50);
+  }
+}
+
+export const outcomeCallback = "verdict";
+
+/** Asks for a reason before a person resolves an unknown outcome. */
+export function reasonModal(request: StoredRequest, happened: boolean): ModalView {
+  const { command, id, target } = request.record;
+  const result = happened ? "done" : "not done";
+  const what = md`${command} of ${name(target.name)} (${name(id)}) will be recorded as ${result} in your name, and ${name(target.name)} can be changed again.`;
+  const reason = reasonInput("What did you check? Recorded in the audit trail.");
+  return modal(happened ? "It happened" : "It did not happen", [section(what), reason], {
+    callback: outcomeCallback,
+    metadata: { request: id, happened },
+    submit: "Record it",
+    close: "Back",
+  });
+}
+
+/** Resolves an unknown outcome as a person says. */
+export async function recordOutcome(
+  interaction: Submission,
+  gateway: GatewayContext,
+): Promise<{ errors: Record<string, string> } | undefined> {
+  try {
+    const asked = parseJson(interaction.privateMetadata);
+    const happened = at(asked, "happened") === true;
+    const reason = String(interaction.values["reason"] ?? "").trim();
+    if (reason.length < 3) return field("Enter what you checked.");
+    const request = await gateway.store.get(textAt(asked, "request"));
+    const command = changeNamed(request?.record.command, gateway);
+    if (!request || !command) return field("This request no longer exists.");
+    if (request.state !== "unknown") throw alreadyResolved(request);
+    const person = await gateway.person(interaction.userId, interaction.teamId, { fresh: true });
+    await authorize({ ...askedFor(request, command, person), notedAs: "verdict: " }, gateway);
+    const moved = await gateway.store.move(request, {
+      state: happened ? "done" : "not-applied",
+      progress: { ...request.progress, decidedBy: { id: person.id, name: person.name, reason } },
+      why: `${happened ? "it happened" : "it did not happen"}, says ${person.id}: ${reason}`,
+      actor: person.id,
+    });
+    if (moved.is !== "moved") return field("Its state just changed. Check the message again.");
+    gateway.nudge();
+    return undefined;
+  } catch (error) {
+    if (error instanceof UserError) return field(error.message);
+    throw error;
+  }
+}
+
+export function alreadyResolved({ state }: StoredRequest): UserError {
+  return new UserError(`Someone already resolved this: ${stateWords(state)}.`);
+}
+
+/** An error on the only field. */
+function field(text: string): { errors: Record<string, string> } {
+  return { errors: { reason: text } };
+}

@@ -1,0 +1,274 @@
+import type { Log } from "../../log/log.ts";
+import type { Message } from "../../messages/message.ts";
+import type { Outbox } from "../../redis/due-list.ts";
+import { textAt, type Place, postMessage, type Web, type WebAnswer } from "../web.ts";
+import { createLookUp, metadataOf } from "./look-up.ts";
+import type { RateLimiter } from "./rate-limiter.ts";
+
+/** What messages belong to: a request, a rollout, or a notice. */
+export interface Subject {
+  /** For the log. */
+  kind: string;
+  id: string;
+  /** Redis time (ms). */
+  createdAt: number;
+  /** Keeps its marks. */
+  outbox: Pick<Outbox, "mark" | "remember">;
+  /** Failpoints. */
+  at?: ((point: "posting" | "posted", id: string) => Promise<void>) | undefined;
+}
+
+interface OwedBase {
+  /** Names the message within its subject. Its mark is the field `said:<key>`. */
+  key: string;
+  /** The mark as it was read. */
+  mark: string | undefined;
+  /** The place is closed: how long until it is owed in another place (ms), or undefined when there is none. */
+  closed?: ((error: string) => Promise<number | undefined>) | undefined;
+}
+
+/** A message in a channel: posted once, and edited there when it can change. */
+export interface OwedPost extends OwedBase {
+  place: Place;
+  render(): Message | Promise<Message>;
+  shows?: Shows | undefined;
+}
+
+/** The content of a message that changes, in a field of its own: as read, and as it should be. */
+export interface Shows {
+  field: string;
+  before: string;
+  now: string;
+  /** Where the message is, once it was posted. */
+  standsAt: { channelId: string; ts: string } | undefined;
+  isLast: boolean;
+}
+
+/** What can't be looked up after a lost answer: sent at most once. */
+interface OwedSend extends OwedBase {
+  /** Its mark once it was sent, or may have been. */
+  sentMark: string;
+  /** Prepares a send, which returns why it was provably not sent, or undefined when it was or may have been. */
+  prepare(): Promise<() => Promise<string | undefined>>;
+}
+
+export type Owed = OwedPost | OwedSend;
+
+/** Permanent refusals in a channel: messages go elsewhere. */
+export const closedChannel = new Set([
+  "not_in_channel",
+  "channel_not_found",
+  "is_archived",
+  "restricted_action",
+  "restricted_action_read_only_channel",
+  "restricted_action_thread_only_channel",
+  "no_permission",
+]);
+/** How Slack refuses a picture that it has not processed yet. */
+export const unreadyPicture = "invalid_blocks";
+
+const hasPicture = ({ blocks }: Message) => blocks.some((block) => "slack_file" in block);
+
+export const goneThread = new Set(["thread_not_found", "cannot_reply_to_message"]);
+
+/** A mark is the message's ts, or since when a post may be in flight. */
+export function isSaid(mark: string | undefined): boolean {
+  return mark !== undefined && mark !== "" && !mark.startsWith("posting");
+}
+
+/** How long a post may still be in flight after its answer was lost (ms). */
+const unsureMs = 3000;
+/** More than a call may take: a younger mark may belong to a call in flight (ms). */
+const callMs = 10_000;
+/** From the mark to the call (ms). A process suspended for longer must assume that others went on. */
+const windowMs = 2000;
+/** Another process set the mark first: read again. */
+const lostRaceMs = 1;
+
+/**
+ * Posts one message that is owed, by at most one call, and returns when to retry (ms), or 0 when it is posted. Before each
+ * call a mark is compared and set, so only one of several processes makes the call:
+ *
+ *     "" ──► posting <since> ──► <ts of the message>, or another word when it is settled
+ *                     ├──► ""           provably not posted
+ *                     └──► posting 0    its answer was lost: looked up in Slack, and resent only when it isn't there
+ *
+ *     <what it shows> ──► editing <since> ──► <what it shows now>
+ *                                └──► editing 0    not edited, or its answer was lost: resent, since an edit is idempotent
+ *
+ * A process may die during its call. Its mark means a call in flight until that must have ended, then a lost answer.
+ */
+export function createPostOnce(options: {
+  web: Web;
+  rateLimiter: RateLimiter;
+  log: Log;
+  /** Redis time (ms): marks must mean the same to all processes. */
+  now(): Promise<number>;
+  us: Parameters<typeof createLookUp>[0]["us"];
+}) {
+  const { web, rateLimiter, log } = options;
+  const lookUp = createLookUp(options);
+  const ages = createMarkAges(options.now, callMs);
+
+  return async function postOnce(subject: Subject, owed: Owed): Promise<number> {
+    const isPost = "place" in owed;
+    const { shows } = isPost ? owed : {};
+    const leftMs = await leftOf((shows?.standsAt ? shows.before : owed.mark) ?? "");
+    if (leftMs > 0) return leftMs;
+    if (!isPost) return send(subject, owed);
+    if (shows?.standsAt) return edit(subject, owed, shows, shows.standsAt);
+    return post(subject, owed, owed.place);
+  };
+
+  async function post(subject: Subject, owed: OwedPost, place: Place): Promise<number> {
+    const { kind, id } = subject;
+    const { key, mark = "", shows } = owed;
+    const shown: Record<string, string> = shows ? { [shows.field]: shows.now } : {};
+    if (mark !== "") {
+      const found = await lookUp(subject, key, place);
+      if (found === "unsure") return unsureMs;
+      // Not what it shows, which may have changed since it was posted
+      if (found) return said(found, place.channelId, {});
+    }
+    const message = await owed.render();
+    const waitMs = await rateLimiter.post(place.channelId);
+    if (waitMs > 0) return waitMs;
+    const mine = await setMark(subject, `said:${key}`, mark, "posting");
+    if (!mine) return lostRaceMs;
+    await subject.at?.("posting", id);
+    const answer = await postMessage(web, place, message, metadataOf(id, key));
+    await subject.at?.("posted", id);
+    if (answer.ok) {
+      const channelId = textAt(answer.data, "channel") || place.channelId;
+      return said(textAt(answer.data, "ts"), channelId, shown);
+    }
+    // The call has ended: the next attempt need not wait for it, nor look it up where nothing was posted
+    await mine.becomes(answer.kind === "lost" ? "posting 0" : "");
+    if (answer.kind !== "refused") return waitAfter(answer, { post: place.channelId });
+    const { error, detail } = answer;
+    // Slack may still be processing the picture: `closed` decides what is next
+    const isUnready = error === unreadyPicture && hasPicture(message);
+    if (isUnready || closedChannel.has(error)) return closed(subject, owed, error);
+    // Its thread was deleted: post in the channel
+    if (place.threadTs && goneThread.has(error))
+      return post(subject, { ...owed, mark: "" }, { channelId: place.channelId });
+    log.error("slack.refused-message", { [kind]: id, what: key, error, detail });
+    return said("refused", place.channelId, shown);
+
+    async function said(ts: string, channelId: string, more: Record<string, string>) {
+      const card = key === "card" && ts !== "refused" ? { card: `${channelId} ${ts}` } : {};
+      await subject.outbox.remember(id, { [`said:${key}`]: ts, ...card, ...more });
+      return 0;
+    }
+  }
+
+  async function edit(
+    subject: Subject,
+    owed: OwedPost,
+    { field, before, now, isLast }: Shows,
+    { channelId: channel, ts }: NonNullable<Shows["standsAt"]>,
+  ): Promise<number> {
+    const waitMs = await rateLimiter.edit(isLast);
+    if (waitMs > 0) return waitMs;
+    const { text, blocks } = await owed.render();
+    const mine = await setMark(subject, field, before, "editing");
+    if (!mine) return lostRaceMs;
+    const answer = await web.call("chat.update", { channel, ts, text, blocks });
+    if (!answer.ok && answer.kind !== "refused") {
+      await mine.becomes("editing 0");
+      return waitAfter(answer, "edit");
+    }
+    if (!answer.ok)
+      log.warn("slack.refused-edit", { [subject.kind]: subject.id, error: answer.error });
+    await subject.outbox.remember(subject.id, { [field]: now });
+    return 0;
+  }
+
+  async function send(subject: Subject, owed: OwedSend): Promise<number> {
+    const { key, mark = "" } = owed;
+    if (mark === "") {
+      const sendNow = await owed.prepare();
+      const mine = await setMark(subject, `said:${key}`, mark, "posting");
+      if (!mine) return lostRaceMs;
+      const error = await sendNow();
+      if (error !== undefined) {
+        await mine.becomes("");
+        return closed(subject, owed, error);
+      }
+    }
+    await subject.outbox.remember(subject.id, { [`said:${key}`]: owed.sentMark });
+    return 0;
+  }
+
+  async function closed({ kind, id, outbox }: Subject, owed: Owed, error: string): Promise<number> {
+    const waitMs = await owed.closed?.(error);
+    if (waitMs !== undefined) return waitMs;
+    log.error("slack.nowhere-to-say", { [kind]: id, what: owed.key, error });
+    await outbox.remember(id, { [`said:${owed.key}`]: "nowhere" });
+    return 0;
+  }
+
+  async function waitAfter(
+    answer: Exclude<WebAnswer, { ok: true }>,
+    what: Parameters<RateLimiter["pause"]>[0],
+  ): Promise<number> {
+    if (answer.kind !== "limited") return unsureMs;
+    await rateLimiter.pause(what, answer.retryAfterMs);
+    return answer.retryAfterMs;
+  }
+
+  /** Undefined when another process was faster, or this one was suspended for too long. */
+  async function setMark(
+    { id, outbox }: Subject,
+    field: string,
+    before: string,
+    doing: "posting" | "editing",
+  ): Promise<{ becomes(value: string): Promise<boolean> } | undefined> {
+    const began = performance.now();
+    const value = `${doing} ${await ages.now()}`;
+    if (!(await outbox.mark(id, field, before, value))) return undefined;
+    const becomes = (next: string) => outbox.mark(id, field, value, next);
+    if (performance.now() - began <= windowMs) return { becomes };
+    await becomes(before);
+    return undefined;
+  }
+
+  /** How long the call of a mark may still be in flight (ms); 0 when there is none. */
+  async function leftOf(mark: string): Promise<number> {
+    const since = /^(?:posting|editing) (\d+)$/.exec(mark)?.[1];
+    return since === undefined || since === "0" ? 0 : ages.leftOf(Number(since));
+  }
+}
+
+/** More than this is a step of Redis' clock, not a slow answer (ms). A false alarm only costs a wait. */
+const stepMs = 1000;
+
+/**
+ * The age of a mark that a process left in Redis before its call. A step of Redis' clock must not make it look old: the
+ * monotonic clock detects the step, and then no mark counts as old until a call must have ended.
+ */
+export function createMarkAges(redisNow: () => Promise<number>, withinMs: number) {
+  let apart: number | undefined;
+  let steppedAt = -Infinity;
+
+  async function now(): Promise<number> {
+    const at = await redisNow();
+    const own = performance.now();
+    if (apart !== undefined && Math.abs(at - own - apart) > stepMs) steppedAt = own;
+    apart = at - own;
+    return at;
+  }
+  now().catch(() => undefined); // detects a step before the first message too
+
+  return {
+    /** Redis time, for a new mark. */
+    now,
+    /** How long until the call behind a mark from `since` must have ended; 0 when it has (ms). */
+    async leftOf(since: number): Promise<number> {
+      const at = await now();
+      const sinceStep = performance.now() - steppedAt;
+      const age = sinceStep < withinMs ? sinceStep : at - since;
+      return age >= 0 && age < withinMs ? withinMs - age : 0;
+    },
+  };
+}

@@ -1,0 +1,134 @@
+import { context } from "../../messages/message.ts";
+import { md, type Markdown } from "../../messages/text.ts";
+import type { ChangeCommand } from "../../registry/define.ts";
+import type { Journal } from "../../requests/journal/journal.ts";
+import type { StoredRequest } from "../../requests/journal/record.ts";
+import { cardVersion, cardViewOf, hasNoCard, noticesDue } from "../../requests/render/card-view.ts";
+import { renderCard } from "../../requests/render/render-card.ts";
+import { renderNotice } from "../../requests/render/render-result.ts";
+import type { Owes, Source } from "./deliver.ts";
+import { isSaid, type Owed, type OwedPost, type Shows } from "./post-once.ts";
+import { openResponseUrl, postResponse } from "./response-url.ts";
+
+/** A response URL works for half an hour; a minute is kept in reserve. */
+const responseUrlMs = 29 * 60_000;
+
+/**
+ * The messages of requests: a card that is edited, and in its thread the notices, in order. Where the channel is closed to
+ * the bot: the response URL, else a direct message, else nothing.
+ */
+export function requestSource(options: {
+  store: Journal;
+  commands: readonly ChangeCommand[];
+  /** Mentioned when a request waits for approval: ids of people and groups. */
+  approvers: readonly string[];
+  /** Called at least once for each ended request, before its result is posted. */
+  recordResults(request: StoredRequest, command: ChangeCommand): Promise<void>;
+  /** Added to a result: whether the VM is attested again. */
+  attestationNote(request: StoredRequest, command: ChangeCommand): Promise<Markdown | undefined>;
+  visibilityTimeoutMs: number;
+  /** Opens response URLs, and says which are Slack's. */
+  botToken: string;
+  apiUrl: string;
+  at(point: "post" | "posting" | "posted", request: string): Promise<void>;
+}): Source {
+  const { store } = options;
+  const { outbox } = store;
+
+  async function read(id: string): Promise<Owes | undefined> {
+    const request = await store.get(id);
+    const command = options.commands.find(({ name }) => name === request?.record.command);
+    if (!request || !command) return undefined;
+    const { said, fallback } = request.delivered;
+    if (request.final && said["afterwards"] === undefined) {
+      await options.recordResults(request, command);
+      await outbox.remember(id, { "said:afterwards": "1" });
+    }
+    if (request.state === "draft" && fallback && isSaid(said["card"])) {
+      await cancelUnapprovable(request);
+      return read(id);
+    }
+    const { revision, record } = request;
+    const messages = hasNoCard(request) ? [] : owedOf(request, command);
+    return { createdAt: record.createdAt, revision, messages };
+  }
+
+  function owedOf(request: StoredRequest, command: ChangeCommand): Owed[] {
+    const { delivered } = request;
+    const card = owed(request, "card", () => renderCard(request, command, options.approvers), {
+      field: "face",
+      before: delivered.cardView ?? "",
+      now: cardVersion(request),
+      standsAt: delivered.card,
+      isLast: cardViewOf(request) === "ended",
+    });
+    const notices = noticesDue(request).map((notice) =>
+      owed(request, notice, async () => {
+        await options.at("post", request.record.id);
+        const note =
+          notice === "result" ? await options.attestationNote(request, command) : undefined;
+        return renderNotice(notice, request, command, note);
+      }),
+    );
+    return [card, ...notices];
+  }
+
+  function owed(
+    request: StoredRequest,
+    key: string,
+    render: OwedPost["render"],
+    shows?: Shows,
+  ): Owed {
+    const { record, delivered } = request;
+    const { card, fallback, said } = delivered;
+    const base = { key, mark: said[key], closed: (error: string) => goElsewhere(request, error) };
+    if (fallback === "response-url")
+      return { ...base, sentMark: "response", prepare: () => response(request, key, render) };
+    if (fallback === "none")
+      return { ...base, sentMark: "", prepare: async () => async () => "closed" };
+    // Posted once, never edited; the result follows
+    if (fallback === "dm") return { ...base, place: { channelId: record.requester.id }, render };
+    const threadTs = record.threadTs ?? card?.ts;
+    const channelId = card?.channelId ?? record.channelId;
+    return { ...base, place: { channelId, ...(threadTs ? { threadTs } : {}) }, render, shows };
+  }
+
+  async function response({ record }: StoredRequest, key: string, render: OwedPost["render"]) {
+    const message = await render();
+    const invite = context(
+      md`Gatehouse isn't in this channel, so only you see this. \`/invite @gatehouse\` lets everyone see and answer.`,
+    );
+    const blocks = key === "card" ? [...message.blocks, invite] : message.blocks;
+    const post = { show: { ...message, blocks }, replace: false, threadTs: record.threadTs };
+    const url = openResponseUrl(record.sealedResponseUrl ?? "", options.botToken, options.apiUrl);
+    const isFresh = (await store.now()) - record.createdAt < responseUrlMs;
+    return async () => {
+      // A lost answer may have been shown and can't be looked up: twice would be worse
+      const isShown = url && isFresh && (await postResponse(url, post, options)) !== "refused";
+      return isShown ? undefined : "response_url_refused";
+    };
+  }
+
+  async function goElsewhere(
+    { record, delivered }: StoredRequest,
+    error: string,
+  ): Promise<number | undefined> {
+    if (delivered.fallback === "none") return undefined;
+    const canRespond = record.sealedResponseUrl !== undefined && delivered.fallback === undefined;
+    const fallback = canRespond ? "response-url" : delivered.fallback === "dm" ? "none" : "dm";
+    await outbox.remember(record.id, { fallback });
+    await store.note({ what: "message-moved", request: record.id, to: fallback, why: error });
+    return 0;
+  }
+
+  /** Only the requester sees its card, so no one can approve it: canceled now rather than in 15 minutes. */
+  async function cancelUnapprovable(request: StoredRequest): Promise<void> {
+    const why = "Gatehouse can't post in this channel, so no one can approve it";
+    const hint = "Use /invite @gatehouse there, then request again.";
+    const progress = { ...request.progress, why, hint };
+    await store.move(request, { state: "cancelled", progress, why });
+  }
+
+  const { visibilityTimeoutMs, at } = options;
+  return { kind: "request", outbox, atOnce: 8, visibilityTimeoutMs, read, at };
+}

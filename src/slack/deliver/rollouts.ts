@@ -1,0 +1,106 @@
+import type { Log } from "../../log/log.ts";
+import type { ChangeCommand } from "../../registry/define.ts";
+import { renderRollout, renderRolloutEnd, rolloutEndFile } from "../../rollouts/render-rollout.ts";
+import type { StoredRollout } from "../../rollouts/rollout.ts";
+import type { Rollouts } from "../../rollouts/rollouts.ts";
+import type { Place, Web } from "../web.ts";
+import type { Owes, Source } from "./deliver.ts";
+import type { Owed, Shows } from "./post-once.ts";
+import { uploadFile } from "./upload.ts";
+
+/** The minimum between edits that only show progress: Slack allows 50 edits a minute for the workspace. */
+const usualEditMs = 4000;
+
+/**
+ * The messages of rollouts: a card that is edited every few seconds, and in its thread the result. The requests of its
+ * targets post nothing.
+ */
+export function rolloutSource(options: {
+  rollouts: Rollouts;
+  commands: readonly ChangeCommand[];
+  web: Web;
+  apiUrl: string;
+  log: Log;
+  editMs?: number;
+}): Source {
+  const { rollouts, log, editMs = usualEditMs } = options;
+  const { outbox } = rollouts;
+
+  async function read(id: string): Promise<Owes | undefined> {
+    const rollout = await rollouts.get(id);
+    const command = options.commands.find(({ name }) => name === rollout?.record.command);
+    if (!rollout || !command) return undefined;
+    const { revision, record } = rollout;
+    const now = await rollouts.now();
+    const waitMs = untilNextEdit(rollout, now, editMs);
+    const messages = waitMs > 0 ? [] : owedOf(rollout, command, now);
+    return { createdAt: record.createdAt, revision, messages, waitMs };
+  }
+
+  function owedOf(rollout: StoredRollout, command: ChangeCommand, now: number): Owed[] {
+    const { record, delivered, revision, state, final } = rollout;
+    const { card: standsAt, shown: before = "", said } = delivered;
+    const [shownRevision, shownState] = before.split(" ");
+    const place = placeOf(rollout);
+    const closed = async () => {
+      if (delivered.isElsewhere) return undefined;
+      await outbox.remember(record.id, { elsewhere: "1" });
+      return 0;
+    };
+    const shows: Shows = {
+      field: "shown",
+      before,
+      now: shownRevision === String(revision) ? before : `${revision} ${state} ${now}`,
+      standsAt,
+      isLast: final || shownState !== state,
+    };
+    const card = () => renderRollout(rollout, command);
+    const end = async () => renderRolloutEnd(rollout, ...(await endedOf(rollout)), command);
+    const file = () => list(rollout, command, place);
+    const owed: Owed[] = [
+      { key: "card", mark: said["card"], place, render: card, shows, closed },
+      { key: "end", mark: said["end"], place, render: end, closed },
+      { key: "file", mark: said["file"], sentMark: "1", prepare: file },
+    ];
+    return final ? owed : owed.slice(0, 1);
+  }
+
+  async function list(rollout: StoredRollout, command: ChangeCommand, place: Place) {
+    const { id, requester } = rollout.record;
+    const [targets, outcomes] = await endedOf(rollout);
+    const content = rolloutEndFile(rollout, targets, outcomes, command);
+    const to = place.channelId === requester.id ? { userId: requester.id } : place;
+    const title = `${command.say.verb} of ${targets.length} VMs`;
+    return async () => {
+      if (content === undefined) return undefined;
+      const sent = await uploadFile({ ...options, to, name: `${id}.csv`, title, content });
+      if (sent.is !== "posted") log.warn("roll.list-not-sent", { rollout: id, why: sent.why });
+      // A missing list is better than a repeated one
+      return undefined;
+    };
+  }
+
+  const endedOf = ({ record: { id } }: StoredRollout) =>
+    Promise.all([rollouts.targets(id), rollouts.outcomes(id)]);
+
+  return { kind: "rollout", outbox, atOnce: 4, visibilityTimeoutMs: 30_000, read };
+}
+
+/** How long an edit that only shows progress must wait (ms); 0 for any other. */
+function untilNextEdit(rollout: StoredRollout, now: number, editMs: number): number {
+  const { delivered, revision, state } = rollout;
+  const [shownRevision, shownState, shownAt] = (delivered.shown ?? "").split(" ");
+  if (!delivered.card || shownRevision === String(revision) || shownState !== state) return 0;
+  const ago = now - Number(shownAt);
+  return ago >= 0 && ago < editMs ? editMs - ago : 0;
+}
+
+/** In the thread of its card; where the channel is closed, the requester's direct messages. */
+function placeOf({ record, delivered }: StoredRollout): Place {
+  const { card, isElsewhere } = delivered;
+  // The thread of a card is closed with its channel
+  const open = isElsewhere && card?.channelId === record.channelId ? undefined : card;
+  const threadTs = isElsewhere ? open?.ts : (record.threadTs ?? open?.ts);
+  const channelId = open?.channelId ?? (isElsewhere ? record.requester.id : record.channelId);
+  return { channelId, ...(threadTs ? { threadTs } : {}) };
+}

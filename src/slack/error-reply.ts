@@ -1,0 +1,68 @@
+import { randomBytes } from "node:crypto";
+import { ComputeError } from "../compute/errors.ts";
+import { UserError } from "../errors.ts";
+import type { Log } from "../log/log.ts";
+import { type Message, readable, section, message } from "../messages/message.ts";
+import { redisTrouble } from "../redis/trouble.ts";
+import { hintOf, lines, md, Markdown, name } from "../messages/text.ts";
+
+/** Anything thrown, as words for a person. A bug shows only a reference; its stack goes to the log. */
+export function errorReply(error: unknown, log: Log): Message {
+  if (error instanceof UserError) return say(md`${error.message}`, hintOf(error.hint));
+  if (error instanceof ComputeError) return say(...computeWords(error));
+  const trouble = redisTrouble(error);
+  if (trouble !== undefined) {
+    log.warn("redis.in-the-way", { error });
+    return say(
+      md`${trouble}, so it isn't known whether this was done.`,
+      md`${name("/gatehouse jobs")} shows it once Redis answers again. Check before you try again.`,
+    );
+  }
+  const reference = randomBytes(4).toString("hex");
+  log.error("bug", { reference, error });
+  return say(
+    md`Something went wrong in Gatehouse. Check whether your request ran before you try again.`,
+    md`Report to the team that runs Gatehouse: ${name(reference)}.`,
+  );
+}
+
+/** A refusal or an answer in one sentence, and the next step below it. */
+export function say(text: Markdown, hint?: Markdown): Message {
+  const all = lines(text, hint);
+  return message(readable(all), section(all));
+}
+
+function computeWords(error: ComputeError): [Markdown, Markdown | undefined] {
+  const theirs = error.serviceMessage ? md` It says: ${error.serviceMessage}` : md``;
+  if (error.status === 401 || error.status === 403) {
+    return [
+      md`The compute service rejected Gatehouse's API key (${error.status}).${theirs}`,
+      md`Nothing was changed. The team that runs Gatehouse must check ${name("COMPUTE_API_KEY")}.`,
+    ];
+  }
+  const isRead = error.endpoint.startsWith("GET ");
+  const checkFirst = md`It may have happened. Check before you try again.`;
+  switch (error.kind) {
+    case "not-found":
+      return [
+        md`The compute service no longer has it.${theirs}`,
+        md`It may have just been deleted.`,
+      ];
+    case "busy":
+      return [md`The compute service is limiting requests.`, md`Try again in a minute.`];
+    case "unreachable":
+      return [
+        md`The compute service can't be reached right now.`,
+        md`Nothing was changed. ${name("/gatehouse status")} shows when it is back.`,
+      ];
+    case "unclear":
+      return [md`The compute service gave no clear answer (${error.message}).`, checkFirst];
+    case "unexpected":
+      return [
+        md`Gatehouse can't read the compute service's answer (${error.message}).`,
+        isRead ? md`Nothing was changed.` : checkFirst,
+      ];
+    default:
+      return [md`The compute service refused (${error.status ?? error.kind}).${theirs}`, undefined];
+  }
+}

@@ -1,0 +1,77 @@
+import { listAt, textAt, type Web } from "../web.ts";
+
+/** The bot's own identity, from `auth.test`: every delivery is checked against it. */
+export interface BotIdentity {
+  botId: string;
+  botUserId: string;
+  teamId: string;
+  /** On Enterprise Grid only. */
+  enterpriseId?: string;
+  /** Where known: from `bots.info` or an app-level token (`xapp-1-A…-`). */
+  appId?: string;
+}
+
+export async function readIdentity(
+  web: Web,
+  options: { appToken?: string | undefined } = {},
+): Promise<BotIdentity | { problem: string; retry: boolean }> {
+  const answer = await web.call("auth.test");
+  if (!answer.ok) {
+    if (answer.kind === "refused")
+      return { problem: `Slack rejected the bot token: ${answer.error}`, retry: false };
+    const isLimited = answer.kind === "limited";
+    const problem = isLimited ? "Slack limits calls" : `Slack can't be reached: ${answer.reason}`;
+    return { problem, retry: true };
+  }
+  const [botId, botUserId] = [textAt(answer.data, "bot_id"), textAt(answer.data, "user_id")];
+  const teamId = textAt(answer.data, "team_id");
+  const enterpriseId = textAt(answer.data, "enterprise_id");
+  if (botUserId === "" || teamId === "")
+    return { problem: "auth.test named no user or no team", retry: false };
+  if (botId === "")
+    return { problem: "this token is not a bot's (auth.test names no bot_id)", retry: false };
+  const appId =
+    /^xapp-\d+-(A[A-Z0-9]+)-/.exec(options.appToken ?? "")?.[1] ?? (await appOf(botId, web));
+  return {
+    botId,
+    botUserId,
+    teamId,
+    ...(enterpriseId === "" ? {} : { enterpriseId }),
+    ...(appId === undefined ? {} : { appId }),
+  };
+}
+
+/** Over HTTP no token names the app. Where Slack doesn't either, only the signing secret keeps other apps out. */
+async function appOf(botId: string, web: Web): Promise<string | undefined> {
+  const answer = await web.call("bots.info", { bot: botId });
+  return (answer.ok && textAt(answer.data, "bot", "app_id")) || undefined;
+}
+
+/**
+ * Why a delivery isn't for this bot: another app's, or of another workspace. Undefined when it is. For an event in a
+ * shared channel `team_id` may be the other side's; `authorizations` names the installation.
+ * https://docs.slack.dev/apis/events-api/#authorizations
+ */
+export function foreignness(body: unknown, identity: BotIdentity): "app" | "team" | undefined {
+  const appId = textAt(body, "api_app_id");
+  if (identity.appId !== undefined && appId !== "" && appId !== identity.appId) return "app";
+  const grants = listAt(body, "authorizations");
+  const teams =
+    grants.length > 0
+      ? grants.map((grant) => textAt(grant, "team_id"))
+      : [
+          textAt(body, "team_id"),
+          textAt(body, "team", "id"),
+          textAt(body, "view", "app_installed_team_id"),
+        ];
+  if (teams.includes(identity.teamId)) return undefined;
+  const enterprises =
+    grants.length > 0
+      ? grants.map((grant) => textAt(grant, "enterprise_id"))
+      : [
+          textAt(body, "enterprise_id"),
+          textAt(body, "enterprise", "id"),
+          textAt(body, "team", "enterprise_id"),
+        ];
+  return identity.enterpriseId && enterprises.includes(identity.enterpriseId) ? undefined : "team";
+}

@@ -1,0 +1,280 @@
+import { UserError } from "../../errors.ts";
+import type { Person } from "../../registry/person.ts";
+import { at, textAt, textsAt, listAt, type Web, type WebAnswer } from "../web.ts";
+import type { Log } from "../../log/log.ts";
+
+/** The person can't be verified right now, so the answer is no. */
+export class CannotTell extends UserError {
+  constructor(why: string, hint = "Try again in a minute.") {
+    super(`Can't verify who you are right now: ${why}. Nothing was done.`, hint);
+  }
+}
+
+export interface People {
+  /** At most `cacheMs` old, `fresh` (for votes) two seconds. `teamId` is from the delivery. Throws CannotTell. */
+  person(userId: string, teamId: string, options?: { fresh?: boolean }): Promise<Person>;
+  /** Throws CannotTell. */
+  members(groupId: string): Promise<readonly string[]>;
+  /** Clears the cache of this person, or of everyone and every group. */
+  forget(userId?: string): void;
+}
+
+interface PeopleOptions {
+  web: Web;
+  /** Read at each use: a process may start before Slack can say it, and then this throws CannotTell. */
+  ourTeamId: string;
+  ourEnterpriseId?: string | undefined;
+  /** The user groups that policy names. */
+  groupIds: readonly string[];
+  /** At most 60 s. */
+  cacheMs?: number;
+  now?: () => number;
+}
+
+const longestCacheMs = 60_000;
+/** Fifty votes in a second must not be fifty calls: usergroups.users.list allows 20 a minute. */
+const freshMs = 2_000;
+
+export function createPeople(options: PeopleOptions): People {
+  const { web, now = Date.now } = options;
+  const cacheMs = Math.min(options.cacheMs ?? longestCacheMs, longestCacheMs);
+
+  const users = createLookups<unknown>(async (userId) => {
+    const answer = await web.call("users.info", { user: userId });
+    if (answer.ok && at(answer.data, "user", "id") === userId) return at(answer.data, "user");
+    // No such user visible: someone of another workspace.
+    if (!answer.ok && answer.kind === "refused" && /^user_not_(found|visible)$/.test(answer.error))
+      return undefined;
+    throw new Unanswered(answer);
+  }, now);
+
+  const groups = createLookups<ReadonlySet<string>>(async (groupId) => {
+    const args = options.ourEnterpriseId === undefined ? {} : { team_id: options.ourTeamId };
+    const answer = await web.call("usergroups.users.list", { usergroup: groupId, ...args });
+    if (answer.ok && Array.isArray(answer.data["users"]))
+      return new Set(textsAt(answer.data, "users"));
+    throw new Unanswered(answer);
+  }, now);
+
+  /** When Slack limits, the cached answer still counts. */
+  async function look<T>(
+    lookups: ReturnType<typeof createLookups<T>>,
+    name: string,
+    fresh: boolean,
+    what: string,
+  ): Promise<T> {
+    try {
+      return await lookups.get(name, fresh ? Math.min(freshMs, cacheMs) : cacheMs);
+    } catch (error) {
+      if (!(error instanceof Unanswered)) throw error;
+      const { answer } = error;
+      const isLimited = !answer.ok && answer.kind === "limited";
+      const known = isLimited ? lookups.known(name, cacheMs) : undefined;
+      if (known !== undefined) return known;
+      throw cannotTell(answer, what);
+    }
+  }
+
+  const membersOf = (groupId: string, fresh: boolean) =>
+    look(groups, groupId, fresh, `the user group ${groupId}`);
+
+  return {
+    async person(userId, teamId, { fresh = false } = {}) {
+      const { groupIds } = options;
+      if (!/^[UW][A-Z0-9]{1,30}$/.test(userId))
+        throw new CannotTell("Slack named no one", "Try again in Slack.");
+      const [user, members] = await Promise.all([
+        look(users, userId, fresh, "you"),
+        Promise.all(groupIds.map((groupId) => membersOf(groupId, fresh))),
+      ]);
+      const outline = {
+        id: userId,
+        teamId: teamId || textAt(user, "team_id"),
+        groups: groupIds.filter((_, index) => members[index]?.has(userId)),
+      };
+      const home = { teamId: options.ourTeamId, enterpriseId: options.ourEnterpriseId };
+      if (user === undefined) return { ...outline, name: userId, kind: "external" };
+      const email = emailOfUser(user);
+      return {
+        ...outline,
+        name: nameOfUser(user),
+        kind: kindOfUser(user, teamId, home),
+        ...(email === "" ? {} : { email }),
+      };
+    },
+    members: async (groupId) => [...(await membersOf(groupId, false))],
+    forget(userId) {
+      users.forget(userId);
+      if (userId === undefined) groups.forget();
+    },
+  };
+}
+
+class Unanswered extends Error {
+  readonly answer: WebAnswer;
+
+  constructor(answer: WebAnswer) {
+    super("no usable answer");
+    this.answer = answer;
+  }
+}
+
+function cannotTell(answer: WebAnswer, what: string): CannotTell {
+  if (answer.ok) return new CannotTell(`Slack's answer about ${what} is invalid`);
+  if (answer.kind === "limited") return new CannotTell("Slack limits calls");
+  if (answer.kind !== "refused") return new CannotTell("Slack isn't answering");
+  return new CannotTell(
+    `Slack refused information about ${what} (${answer.error})`,
+    answer.error === "missing_scope"
+      ? "The app lacks a scope in Slack: reinstall it from manifest.yml."
+      : "Report to the team that runs Gatehouse: check the groups in gatehouse.yml and the app in Slack.",
+  );
+}
+
+interface Asked<T> {
+  at: number;
+  answer: Promise<T>;
+  value?: { is: T };
+}
+
+const maxRemembered = 10_000;
+
+/** Caches answers and shares concurrent calls. Failures are never cached. */
+function createLookups<T>(ask: (name: string) => Promise<T>, now: () => number) {
+  const asked = new Map<string, Asked<T>>();
+
+  function entry(name: string, atMostMs: number) {
+    const found = asked.get(name);
+    return found !== undefined && now() - found.at <= atMostMs ? found : undefined;
+  }
+
+  async function keep(name: string, made: Asked<T>, before: Asked<T> | undefined): Promise<void> {
+    try {
+      made.value = { is: await made.answer };
+    } catch {
+      // The previous answer stays valid for its time.
+      if (asked.get(name) !== made) return;
+      if (before?.value === undefined) asked.delete(name);
+      else asked.set(name, before);
+    }
+  }
+
+  return {
+    /** An answer requested at most `atMostMs` ago, else a new one. */
+    get(name: string, atMostMs: number): Promise<T> {
+      const found = entry(name, atMostMs);
+      if (found !== undefined) return found.answer;
+      const oldest = asked.size >= maxRemembered ? asked.keys().next().value : undefined;
+      if (oldest !== undefined) asked.delete(oldest);
+      const before = asked.get(name);
+      const made: Asked<T> = { at: now(), answer: ask(name) };
+      asked.delete(name);
+      asked.set(name, made);
+      void keep(name, made, before);
+      return made.answer;
+    },
+    /** From the cache only. */
+    known(name: string, atMostMs: number): T | undefined {
+      return entry(name, atMostMs)?.value?.is;
+    },
+    /** Everything without a name; answers in flight are not cached either. */
+    forget(name?: string): void {
+      if (name === undefined) asked.clear();
+      else asked.delete(name);
+    },
+  };
+}
+
+interface Home {
+  teamId: string;
+  enterpriseId?: string | undefined;
+}
+
+/**
+ * The kind of person by Slack's user object (https://docs.slack.dev/reference/objects/user-object). Only who passes every
+ * line is a member. `saidTeamId`, the team of the delivery, must not contradict it. `is_app_user` is no sign of a bot: it
+ * says that a human authorized the app.
+ */
+export function kindOfUser(user: unknown, saidTeamId: string, home: Home): Person["kind"] {
+  const is = (name: string) => at(user, name) === true;
+  if (is("deleted") || is("is_forgotten")) return "deactivated";
+  if (
+    textAt(user, "id") === "USLACKBOT" ||
+    is("is_bot") ||
+    is("is_workflow_bot") ||
+    is("is_connector_bot")
+  )
+    return "bot";
+  if (textAt(user, "profile", "bot_id") !== "" || textAt(user, "profile", "api_app_id") !== "")
+    return "bot";
+  if (is("is_stranger") || is("is_external") || !isOfHome(user, saidTeamId, home))
+    return "external";
+  // Invited but never signed in: no one to hold responsible yet.
+  if (is("is_restricted") || is("is_ultra_restricted") || is("is_invited_user")) return "guest";
+  return "member";
+}
+
+function isOfHome(user: unknown, saidTeamId: string, home: Home): boolean {
+  const teamId = textAt(user, "team_id") || saidTeamId;
+  const sameEnterprise =
+    home.enterpriseId !== undefined &&
+    textAt(user, "enterprise_user", "enterprise_id") === home.enterpriseId;
+  // On Enterprise Grid people have a team of their own and belong to several.
+  const belongs =
+    teamId === home.teamId ||
+    (sameEnterprise && listAt(user, "enterprise_user", "teams").includes(home.teamId));
+  const agrees = saidTeamId === "" || saidTeamId === home.teamId || sameEnterprise;
+  return belongs && agrees;
+}
+
+/** For display only. */
+function nameOfUser(user: unknown): string {
+  return (
+    textAt(user, "profile", "display_name") ||
+    textAt(user, "profile", "real_name") ||
+    textAt(user, "real_name") ||
+    textAt(user, "name") ||
+    textAt(user, "id")
+  );
+}
+
+/** As one mailbox receives it: case and `+tag` don't matter. */
+function emailOfUser(user: unknown): string {
+  return textAt(user, "profile", "email")
+    .trim()
+    .toLowerCase()
+    .replace(/\+[^@]*@/, "@");
+}
+
+const goodForMs = 600_000;
+
+/**
+ * Handles of user groups, `@oncall` for `S01ONCALL`, for messages only, never for decisions. Read in the background, at
+ * most every ten minutes.
+ */
+export function createGroupNames(web: Web, log: Log): (id: string) => string | undefined {
+  let names = new Map<string, string>();
+  let askedAt = -Infinity;
+
+  async function readNames(): Promise<void> {
+    const answer = await web.call("usergroups.list");
+    if (!answer.ok) return log.debug("slack.groups-unnamed", { kind: answer.kind });
+    names = new Map(
+      listAt(answer.data, "usergroups").map((group) => [
+        textAt(group, "id"),
+        `@${textAt(group, "handle") || textAt(group, "name")}`,
+      ]),
+    );
+  }
+
+  function refresh(): void {
+    if (performance.now() - askedAt < goodForMs) return;
+    askedAt = performance.now();
+    readNames().catch((error: unknown) => log.debug("slack.groups-unnamed", { error }));
+  }
+  refresh();
+  return (id) => {
+    refresh();
+    return names.get(id);
+  };
+}

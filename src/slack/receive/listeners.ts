@@ -1,0 +1,200 @@
+import type { App } from "@slack/bolt";
+import { within } from "../../deadline.ts";
+import type { Log } from "../../log/log.ts";
+import { type Message, plainText, section } from "../../messages/message.ts";
+import type {
+  Interaction,
+  Handlers,
+  Reply,
+  SubmissionResult,
+  SuggestRequest,
+  Suggestion,
+} from "./interaction.ts";
+import { type Handling, plainly } from "./handling.ts";
+import { type Intake, IntakeDown } from "./intake.ts";
+import { at, textAt, listAt } from "../web.ts";
+import { readInteraction } from "./read-interaction.ts";
+import type { ModalView } from "@slack/types";
+import { md } from "../../messages/text.ts";
+
+/** The result of intake. */
+type Taken =
+  | { interaction: Interaction; outcome: "new" | "seen" }
+  /** Redis is unavailable, but this only reads: answered without being stored. */
+  | { interaction: Interaction; outcome: "unwritten"; answer: (reply: Reply) => Promise<void> }
+  /** Not stored: `text` goes into the ack where that can carry text. */
+  | { interaction: Interaction; outcome: "refused"; text: string; message: Message };
+
+/** Reads a delivery and stores it, once per body. Undefined when there is nothing to do. */
+type Take = (body: unknown) => Promise<Taken | undefined>;
+
+interface ListenerOptions {
+  us: { botUserId: string };
+  intake: Intake;
+  handlers: Handlers;
+  handling: Handling;
+  seal: (responseUrl: string) => string;
+  log: Log;
+  now: () => number;
+}
+
+/** Slack waits three seconds for an ack; the rest is for the network. */
+const answerWithinMs = 2_200;
+
+export function createTake({ us, intake, handlers, seal, log, now }: ListenerOptions): Take {
+  const taken = new WeakMap<object, Promise<Taken | undefined>>();
+
+  async function takeOnce(body: unknown): Promise<Taken | undefined> {
+    const interaction = readInteraction(body, us, now());
+    if (interaction === undefined || interaction.userId === "") return undefined;
+    try {
+      const sealedResponseUrl =
+        interaction.responseUrl === undefined ? undefined : seal(interaction.responseUrl);
+      return { interaction, outcome: await intake.accept(interaction, { sealedResponseUrl }) };
+    } catch (error) {
+      if (error instanceof IntakeDown) {
+        const answer = handlers.withoutRedis?.(interaction);
+        if (answer && !error.isCrowded) return { interaction, outcome: "unwritten", answer };
+      }
+      return { interaction, outcome: "refused", ...plainly(error, log) };
+    }
+  }
+
+  return (body) => {
+    if (typeof body !== "object" || body === null) return Promise.resolve(undefined);
+    const made = taken.get(body) ?? takeOnce(body);
+    taken.set(body, made);
+    return made;
+  };
+}
+
+/** One listener per kind of delivery: store, ack, handle. GuardedApp acks what no listener matches. */
+export function addListeners(app: App, take: Take, options: ListenerOptions): void {
+  const { handlers, handling, intake, log } = options;
+  const any = /.*/; // without the g flag, with which every second match would fail
+
+  function goOn(taken: Taken | undefined): void {
+    if (taken === undefined) return;
+    if (taken.outcome === "new") handling.handle(taken.interaction);
+    else if (taken.outcome === "seen") handling.repeated(taken.interaction);
+    else if (taken.outcome === "unwritten") handling.read(taken.interaction, taken.answer);
+    else if (taken.outcome === "refused" && taken.interaction.kind !== "home")
+      handling.tell(taken.interaction, taken.message);
+  }
+
+  app.command(any, async ({ body, ack }) => {
+    const taken = await take(body);
+    if (taken?.outcome === "refused") return ack({ response_type: "ephemeral", text: taken.text });
+    await ack();
+    goOn(taken);
+  });
+
+  const ackAndGoOn = async ({ body, ack }: { body: unknown; ack: () => Promise<void> }) => {
+    const taken = await take(body);
+    await ack();
+    goOn(taken);
+  };
+  app.action(any, ackAndGoOn);
+  app.shortcut(any, ackAndGoOn);
+
+  app.view({ callback_id: any, type: "view_submission" }, async ({ body, ack, view }) => {
+    const began = performance.now();
+    const taken = await take(body);
+    if (taken?.interaction.kind !== "submission") return ack();
+    const { interaction } = taken;
+    if (taken.outcome === "refused") return ack(problemAck(view, taken.text));
+    if (taken.outcome === "seen") {
+      await ack();
+      return goOn(taken);
+    }
+    const leftMs = answerWithinMs - (performance.now() - began);
+    const refusal = await refusalAck(handlers.submit(interaction), view, leftMs, log);
+    // Started before the ack: the corrected submission has the same id and must not count as a redelivery.
+    const forgotten = refusal && intake.finish(interaction.id, { forget: true });
+    await (refusal ? ack(refusal) : ack());
+    await forgotten;
+    if (!refusal) handling.handle(interaction);
+  });
+
+  app.view({ callback_id: any, type: "view_closed" }, async ({ ack }) => ack());
+
+  app.options(any, async ({ body, ack }) => {
+    const request: SuggestRequest = {
+      userId: textAt(body, "user", "id"),
+      teamId: textAt(body, "user", "team_id") || textAt(body, "team", "id"),
+      action: textAt(body, "action_id"),
+      typed: textAt(body, "value"),
+      privateMetadata: textAt(body, "view", "private_metadata"),
+    };
+    const suggestions = Promise.try(async () => handlers.suggest?.(request));
+    const found = await within(answerWithinMs, suggestions, () => []).catch((error: unknown) => {
+      log.error("slack.suggest-failed", { error });
+      return [];
+    });
+    await ack({
+      options: (found ?? [])
+        .slice(0, 100)
+        .filter(({ value }) => value.length <= 75 && value !== "")
+        .map(optionOf),
+    });
+  });
+
+  // Already acked, after `take` (GuardedApp's `beforeEventAck`).
+  app.event("app_mention", async ({ body }) => goOn(await take(body)));
+  app.event("app_home_opened", async ({ body }) => goOn(await take(body)));
+  app.event(/^subteam_/, async () => handlers.peopleChanged());
+}
+
+function optionOf({ label, value, description }: Suggestion) {
+  return {
+    text: plainText(label, 75),
+    value,
+    ...(description === undefined ? {} : { description: plainText(description, 75) }),
+  };
+}
+
+/** What an ack of a submission may carry (https://docs.slack.dev/surfaces/modals#handling_submissions). */
+type SubmissionAck =
+  | { response_action: "errors"; errors: Record<string, string> }
+  | { response_action: "update"; view: ModalView };
+
+/** What keeps the modal open, because the submission can't be handled; undefined closes it. */
+async function refusalAck(
+  result: Promise<SubmissionResult | undefined>,
+  view: unknown,
+  withinMs: number,
+  log: Log,
+): Promise<SubmissionAck | undefined> {
+  try {
+    const answer = await within(withinMs, result, () => "late" as const);
+    if (answer === "late") {
+      log.warn("slack.submit-late", {
+        callback: textAt(view, "callback_id"),
+        withinMs: Math.round(withinMs),
+      });
+      result.catch((error: unknown) => log.error("slack.submit-failed", { error }));
+      return problemAck(view, "This takes too long. Check whether it ran before you try again.");
+    }
+    const errors = { ...answer?.errors };
+    return Object.keys(errors).length > 0 ? { response_action: "errors", errors } : undefined;
+  } catch (error) {
+    return problemAck(view, plainly(error, log).text);
+  }
+}
+
+/** On the first field, so that the input stays; a view without fields is replaced. */
+function problemAck(view: unknown, sentence: string): SubmissionAck {
+  const field = listAt(view, "blocks").find((block) => textAt(block, "type") === "input");
+  const blockId = textAt(field, "block_id");
+  if (blockId !== "") return { response_action: "errors", errors: { [blockId]: sentence } };
+  const title = textAt(at(view, "title"), "text") || "Gatehouse";
+  return {
+    response_action: "update",
+    view: {
+      type: "modal",
+      title: plainText(title, 24),
+      close: plainText("Close", 24),
+      blocks: [section(md`${sentence}`)],
+    },
+  };
+}

@@ -1,0 +1,222 @@
+import { createHash } from "node:crypto";
+import type { Interaction, InteractionBase, InteractionView } from "./interaction.ts";
+import { at, listAt, textAt, payloadOf, textsAt } from "../web.ts";
+
+/**
+ * Reads a delivery; undefined when there is nothing to do (a closed modal, an unused event, a bot's message). Pure.
+ * Payloads: https://docs.slack.dev/reference/interaction-payloads
+ */
+export function readInteraction(
+  body: unknown,
+  us: { botUserId: string },
+  now: number,
+): Interaction | undefined {
+  if (textAt(body, "command") !== "") return readCommand(body, now);
+  switch (textAt(body, "type")) {
+    case "event_callback":
+      return readEvent(body, us, now);
+    case "block_actions":
+      return readButton(body, now);
+    case "view_submission":
+      return readSubmission(body, now);
+    case "shortcut":
+    case "message_action":
+      return readShortcut(body, now);
+    default:
+      return undefined;
+  }
+}
+
+function readCommand(body: unknown, now: number): Interaction {
+  const words = `${textAt(body, "command").replace(/^\//, "")} ${textAt(body, "text")}`;
+  return {
+    ...base("command", body, now, { user: textAt(body, "user_id"), team: textAt(body, "team_id") }),
+    channelId: textAt(body, "channel_id"),
+    kind: "command",
+    text: words.trim(),
+  };
+}
+
+function readButton(body: unknown, now: number): Interaction | undefined {
+  const action = listAt(body, "actions")[0];
+  if (action === undefined) return undefined;
+  const messageTs = textAt(body, "container", "message_ts") || textAt(body, "message", "ts");
+  const thread = textAt(body, "container", "thread_ts") || textAt(body, "message", "thread_ts");
+  // A message with replies names itself as its thread; a press on it belongs to the channel
+  const threadTs = thread === messageTs ? "" : thread;
+  const viewId = textAt(body, "view", "id") || textAt(body, "container", "view_id");
+  return {
+    ...base("button", body, now),
+    ...(threadTs === "" ? {} : { threadTs }),
+    kind: "button",
+    action: textAt(action, "action_id"),
+    value: [valueOf(action) ?? ""].flat().join(","),
+    ...(messageTs === "" ? {} : { messageTs }),
+    ephemeral: at(body, "container", "is_ephemeral") === true,
+    ...(viewId === "" ? {} : { viewId, view: readView(at(body, "view")) }),
+  };
+}
+
+function readView(view: unknown): InteractionView {
+  return {
+    type: textAt(view, "type") === "home" ? "home" : "modal",
+    callback: textAt(view, "callback_id"),
+    hash: textAt(view, "hash"),
+    privateMetadata: textAt(view, "private_metadata"),
+    values: readValues(at(view, "state", "values")),
+  };
+}
+
+function readSubmission(body: unknown, now: number): Interaction {
+  const view = at(body, "view");
+  const [viewId, hash] = [textAt(view, "id"), textAt(view, "hash")];
+  return {
+    ...base("submission", body, now),
+    // Submit pressed again after a late ack has a new trigger but the same view: one submission.
+    ...(viewId === "" ? {} : { id: `submission:${viewId}:${hash}:${textAt(body, "user", "id")}` }),
+    kind: "submission",
+    callback: textAt(view, "callback_id"),
+    privateMetadata: textAt(view, "private_metadata"),
+    viewId,
+    values: readValues(at(view, "state", "values")),
+  };
+}
+
+function readShortcut(body: unknown, now: number): Interaction {
+  const onMessage = textAt(body, "type") === "message_action";
+  const threadTs = textAt(body, "message", "thread_ts");
+  return {
+    ...base("shortcut", body, now),
+    ...(threadTs === "" ? {} : { threadTs }),
+    kind: "shortcut",
+    callback: textAt(body, "callback_id"),
+    ...(onMessage
+      ? { messageText: textAt(body, "message", "text"), messageTs: textAt(body, "message", "ts") }
+      : {}),
+  };
+}
+
+function readEvent(body: unknown, us: { botUserId: string }, now: number): Interaction | undefined {
+  const event = at(body, "event");
+  const user = textAt(event, "user");
+  const team = textAt(event, "user_team") || textAt(event, "team") || textAt(body, "team_id");
+  const type = textAt(event, "type");
+  if (type === "app_home_opened" && textAt(event, "tab") !== "messages" && user !== us.botUserId) {
+    return { ...base("home", body, now, { user, team }), channelId: "", kind: "home" };
+  }
+  const said = type === "app_mention" ? readMention(event, us.botUserId) : undefined;
+  if (said === undefined) return undefined;
+  const [channelId, ts] = [textAt(event, "channel"), textAt(event, "ts")];
+  const threadTs = textAt(event, "thread_ts");
+  return {
+    ...base("mention", body, now, { user, team }),
+    // One message is one interaction, however often it is delivered or edited.
+    id: `mention:${channelId}:${ts}`,
+    channelId,
+    // What only one person sees shows in a thread only where the thread has replies: else the channel is the place
+    // (https://docs.slack.dev/reference/methods/chat.postEphemeral)
+    ...(threadTs === "" ? {} : { threadTs }),
+    kind: "mention",
+    text: said,
+  };
+}
+
+function base(
+  kind: Interaction["kind"],
+  body: unknown,
+  now: number,
+  who = {
+    user: textAt(body, "user", "id"),
+    team: textAt(body, "user", "team_id") || textAt(body, "team", "id"),
+  },
+): InteractionBase {
+  const triggerId = textAt(body, "trigger_id");
+  const responseUrl =
+    textAt(body, "response_url") || textAt(listAt(body, "response_urls")[0], "response_url");
+  // Trigger ids open modals, so only their hash goes into logs and Redis. Without an id the content identifies the
+  // delivery: a redelivery is the same, byte for byte.
+  const id = textAt(body, "event_id") || hashOf(triggerId || JSON.stringify(body));
+  return {
+    id: `${kind}:${id}`,
+    at: now,
+    userId: who.user,
+    teamId: who.team,
+    channelId: textAt(body, "channel", "id") || textAt(body, "container", "channel_id"),
+    ...(triggerId === "" ? {} : { triggerId }),
+    ...(responseUrl === "" ? {} : { responseUrl }),
+  };
+}
+
+function hashOf(text: string): string {
+  return createHash("sha256").update(text).digest("hex").slice(0, 32);
+}
+
+/**
+ * The text of a mention, without the mention. Undefined unless a human wrote it as a new message: apps can post as a
+ * person, so anything marked by an app is ignored, as are subtypes (edits, joins, topics).
+ */
+function readMention(event: unknown, botUserId: string): string | undefined {
+  const user = textAt(event, "user");
+  if (user === "" || user === botUserId || user === "USLACKBOT") return undefined;
+  const marks = ["bot_id", "app_id", "bot_profile", "subtype", "workflow_id"];
+  if (marks.some((mark) => (at(event, mark) ?? "") !== "")) return undefined;
+  return wordsOf(textAt(event, "text"), botUserId);
+}
+
+/** Messages arrive escaped and with links; people copy commands with their backticks. */
+function wordsOf(text: string, botUserId: string): string {
+  return text
+    .replaceAll(/<@([A-Z0-9]+)(?:\|[^>]*)?>/g, (mention, id: string) =>
+      id === botUserId ? " " : mention,
+    )
+    .replaceAll(
+      /<(?:https?|mailto|tel):([^|>]*)(?:\|([^>]*))?>/g,
+      (link, _rest, label?: string) => label ?? link.slice(1, -1),
+    )
+    .replaceAll("`", "")
+    .replaceAll("&lt;", "<")
+    .replaceAll("&gt;", ">")
+    .replaceAll("&amp;", "&")
+    .replaceAll(/\s+/g, " ")
+    .trim();
+}
+
+type InputValue = string | readonly string[] | undefined;
+
+/** A view's `state.values` (block id → action id → element) as block id → value: a block holds one element. */
+function readValues(values: unknown): Record<string, InputValue> {
+  return Object.fromEntries(
+    Object.entries(payloadOf(values)).map(([blockId, elements]) => [
+      blockId,
+      valueOf(Object.values(payloadOf(elements))[0]),
+    ]),
+  );
+}
+
+const single = [
+  "value",
+  "selected_user",
+  "selected_conversation",
+  "selected_channel",
+  "selected_date",
+  "selected_time",
+] as const;
+
+const several = ["selected_users", "selected_conversations", "selected_channels"] as const;
+
+/** The value of an element: a text, the value of an option, or a list of them. */
+export function valueOf(element: unknown): InputValue {
+  const option = textAt(element, "selected_option", "value");
+  if (option !== "") return option;
+  for (const name of single) {
+    const value = textAt(element, name);
+    if (value !== "") return value;
+  }
+  const time = at(element, "selected_date_time");
+  if (typeof time === "number") return String(time);
+  if (Array.isArray(at(element, "selected_options"))) {
+    return listAt(element, "selected_options").map((one) => textAt(one, "value"));
+  }
+  for (const name of several) if (Array.isArray(at(element, name))) return textsAt(element, name);
+  return undefined;
+}

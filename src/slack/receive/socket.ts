@@ -1,0 +1,195 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { type App, type Receiver, SocketModeReceiver } from "@slack/bolt";
+import { within } from "../../deadline.ts";
+import { messageOf } from "../../errors.ts";
+import { type Log, slackLogger } from "../../log/log.ts";
+import { textAt, parseJson, at, clientOptions } from "../web.ts";
+
+interface SlackSocketOptions {
+  appToken: string;
+  apiUrl: string;
+  log: Log;
+}
+
+const helloWithinMs = 20_000;
+const slowestRetryMs = 15_000;
+
+/**
+ * Keeps one Socket Mode connection, a new client for each. The client's own reconnect isn't used: it waits five seconds
+ * after each refresh by Slack, leaves rejections unhandled, and can't be stopped midway (@slack/socket-mode 3.1.0).
+ */
+export function createSlackSocket(options: SlackSocketOptions) {
+  const { log } = options;
+  const closing = new AbortController();
+  const open = new Set<ReturnType<typeof openSession>>();
+  const first = Promise.withResolvers<void>();
+  let app: App | undefined;
+  let isConnected = false;
+  let problem: string | undefined = "not connected yet";
+  let running: Promise<void> | undefined;
+
+  function tell(now: boolean, why?: string): void {
+    problem = why;
+    if (now === isConnected) return;
+    isConnected = now;
+    log.info(now ? "slack.connected" : "slack.disconnected", why === undefined ? {} : { why });
+  }
+
+  /** One connection from start to end; true when Slack said hello. */
+  async function hold(session: ReturnType<typeof openSession>): Promise<boolean> {
+    open.add(session);
+    void session.closed.then(() => open.delete(session));
+    try {
+      await session.start(helloWithinMs);
+    } catch (error) {
+      tell(false, reasonOf(error));
+      log.warn("slack.connect-failed", { why: problem });
+      void session.end();
+      return false;
+    }
+    tell(true);
+    first.resolve();
+    const why = await session.over;
+    // The next connection opens while this one still closes.
+    tell(false, `reconnecting: ${why}`);
+    void session.end();
+    return true;
+  }
+
+  async function run(to: App): Promise<void> {
+    let failures = 0;
+    while (!closing.signal.aborted) {
+      failures = (await hold(openSession(options, to))) ? 0 : failures + 1;
+      const waitMs =
+        failures === 0
+          ? 50
+          : Math.min(slowestRetryMs, 250 * 2 ** Math.min(failures, 8)) * (0.5 + Math.random() / 2);
+      await delay(waitMs, undefined, { signal: closing.signal }).catch(() => undefined);
+    }
+  }
+
+  /** Ends the connection for good; waits at most two seconds for Slack to close it. */
+  async function close(): Promise<void> {
+    closing.abort();
+    tell(false, "closed");
+    first.resolve();
+    await Promise.all([...open].map((session) => session.end()));
+    await running;
+    await Promise.all([...open].map((session) => session.end()));
+  }
+
+  const receiver: Receiver = {
+    init(given) {
+      app = given;
+    },
+    async start() {
+      if (app === undefined) throw new Error("the receiver has no app");
+      running ??= run(app);
+      await first.promise;
+    },
+    stop: close,
+  };
+  return {
+    /** For Bolt's App. `start` resolves with the first connection. */
+    receiver,
+    connected: () => isConnected,
+    /** Why not connected; undefined while connected. */
+    problem: () => problem,
+    close,
+  };
+}
+
+function reasonOf(error: unknown): string {
+  const code = textAt(error, "data", "error");
+  return code === ""
+    ? messageOf(error ?? "closed before Slack said hello")
+    : `Slack rejected the app token: ${code}`;
+}
+
+/**
+ * Rejections that @slack/socket-mode can leave unhandled when Slack disconnects. None are expected; main logs them
+ * instead of ending the process.
+ */
+export function isKnownSocketRejection(error: unknown): boolean {
+  if (error === undefined) return true; // its start(), when disconnect() comes first
+  if (textAt(error, "code").startsWith("slack_socket_mode_")) return true;
+  return /@slack[/\\]socket-mode/.test(textAt(error, "stack"));
+}
+
+const goodbyeMs = 2_000;
+
+function openSession(options: SlackSocketOptions, app: App) {
+  const { log } = options;
+  const receiver = new SocketModeReceiver({
+    appToken: options.appToken,
+    autoReconnectEnabled: false,
+    logger: slackLogger(log),
+    installerOptions: { clientOptions: clientOptions(options) },
+    // Foreign deliveries are acked, or Slack would redeliver them.
+    processEventErrorHandler: async ({ event }) => {
+      await event
+        .ack()
+        .catch((error: unknown) => log.warn("slack.ack-failed", { error: messageOf(error) }));
+      return false;
+    },
+  });
+  receiver.init(app);
+  const { client } = receiver;
+  const over = Promise.withResolvers<string>();
+  const closed = Promise.withResolvers<void>();
+  let isEnding = false;
+
+  client.on("disconnected", () => {
+    over.resolve("the connection was closed");
+    closed.resolve();
+  });
+
+  // Wraps the client's listener, which throws unhandled on an envelope without an event (`app_rate_limited`).
+  const [deliver] = client.listeners("ws_message");
+  client.removeAllListeners("ws_message");
+  client.on("ws_message", (data: unknown, isBinary: unknown) => {
+    const envelope = typeof data === "string" ? parseJson(data) : undefined;
+    const type = textAt(envelope, "type");
+    if (type === "disconnect") over.resolve(textAt(envelope, "reason") || "disconnect");
+    if (type === "events_api" && textAt(envelope, "payload", "event", "type") === "") {
+      log.warn("slack.event-without-event", {
+        type: textAt(envelope, "payload", "type").slice(0, 50),
+      });
+      const ack = JSON.stringify({ envelope_id: at(envelope, "envelope_id"), payload: {} });
+      client.websocket?.send(ack, () => undefined);
+      return;
+    }
+    Promise.try(() => deliver?.(data, isBinary)).catch((error: unknown) =>
+      log.error("slack.envelope-failed", { error }),
+    );
+  });
+
+  async function end(): Promise<void> {
+    isEnding = true;
+    // The promise of disconnect() may reject or hang; the event is reliable.
+    client.disconnect().catch(() => undefined);
+    await within(goodbyeMs, closed.promise, () => undefined);
+    closed.resolve();
+  }
+
+  return {
+    /** Resolves with the reason when it ends, or Slack announces its end. */
+    over: over.promise,
+    closed: closed.promise,
+    end,
+    /** Rejects when Slack hasn't said hello in time. */
+    async start(withinMs: number): Promise<void> {
+      const starting: Promise<unknown> = client.start();
+      // It continues after an end() midway, and would leave a connection open.
+      starting
+        .then(
+          () => (isEnding ? client.disconnect() : undefined),
+          () => closed.resolve(),
+        )
+        .catch(() => undefined);
+      await within(withinMs, starting, () => {
+        throw new Error(`Slack said no hello within ${withinMs / 1000} s`);
+      });
+    },
+  };
+}

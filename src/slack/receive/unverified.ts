@@ -1,0 +1,65 @@
+import type { IncomingMessage } from "node:http";
+
+/** One request whose signature can't be checked yet, because its body is still on its way. */
+export interface Unverified {
+  /** Bytes that have arrived. */
+  add(chunk: Buffer): void;
+  /** Rejects when it must make room. */
+  readonly crowdedOut: Promise<never>;
+  /** It was checked, or it is gone. */
+  end(): void;
+}
+
+export class CrowdedOut extends Error {
+  override readonly name = "CrowdedOut";
+}
+
+/**
+ * What all requests without a checked signature may take together. Anybody can send such requests, so when there are too
+ * many the ones that look least like Slack's make room: of too many the oldest (Slack sends a body at once), of too much the
+ * largest (Slack's are small). So a genuine delivery passes a flood as long as it arrives faster than the flood turns over.
+ */
+export function createUnverified({ most = 256, mostBytes = 8 * 1024 * 1024 } = {}) {
+  const held = new Map<IncomingMessage, { bytes: number; leave(): void }>();
+  let bytes = 0;
+
+  function end(request: IncomingMessage): void {
+    bytes -= held.get(request)?.bytes ?? 0;
+    held.delete(request);
+  }
+
+  function makeRoom(): void {
+    const [oldest] = held.values();
+    if (held.size > most) oldest?.leave();
+    while (bytes > mostBytes) {
+      const largest = [...held.values()].reduce((a, b) => (b.bytes > a.bytes ? b : a));
+      largest.leave();
+    }
+  }
+
+  return {
+    begin(request: IncomingMessage): Unverified {
+      const { promise: crowdedOut, reject } = Promise.withResolvers<never>();
+      crowdedOut.catch(() => undefined); // also when its body was all there already
+      const one = {
+        bytes: 0,
+        leave() {
+          end(request);
+          reject(new CrowdedOut("too many requests without a checked signature"));
+        },
+      };
+      held.set(request, one);
+      makeRoom();
+      return {
+        crowdedOut,
+        add(chunk) {
+          if (!held.has(request)) return;
+          one.bytes += chunk.length;
+          bytes += chunk.length;
+          makeRoom();
+        },
+        end: () => end(request),
+      };
+    },
+  };
+}

@@ -1,0 +1,230 @@
+import { readFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { parse } from "yaml";
+import * as z from "zod";
+import { commands } from "../commands/index.ts";
+import { messageOf, UserError } from "../errors.ts";
+import { lineOf, parsePolicy, type Policy } from "../config/policy-file.ts";
+import { whoMay } from "../policy/access.ts";
+import { approvalRule, mayNeedApproval, operationsOf } from "../policy/approval-rule.ts";
+import { refusal } from "../policy/refusal.ts";
+import { dottedName } from "../registry/define.ts";
+import type { Target } from "../registry/target.ts";
+import { nearest } from "../text/nearest.ts";
+
+const policyUsage = `usage: node src/main.ts policy <what>
+  check [file]                  every problem of the file, with its line
+  explain --as <user> [--groups <S1,S2>] [--in <channel>] <command> [<target>]
+                                whether that person may run it there, who must approve, and which lines decide;
+                                a target is project/vm or project, as in vm.restore payments/db-1
+  test <cases.yml>              compares the file with a table of cases: who, groups, in, run, expect, approvals
+  --file <file>                 the file, default GATEHOUSE_CONFIG or gatehouse.yml`;
+
+/** 0 as expected, 1 problems or differences, 64 unknown words. */
+type PolicyExitCode = 0 | 1 | 64;
+
+interface Terminal {
+  /** What is read unless the words name another file. */
+  file: string;
+  write: (text: string) => void;
+}
+
+/** A team of its own: in a terminal everyone is a full member. */
+const ourTeamId = "T0";
+
+interface Case {
+  who: string;
+  groups: readonly string[];
+  channel: string;
+  command: string;
+  target: string | undefined;
+}
+
+interface Decision {
+  allowed: boolean;
+  /** Approvals that it needs; 0 when refused. */
+  approvals: number;
+  /** In words, with the lines of the file. */
+  why: string;
+}
+
+/** `policy …` in a terminal: what gatehouse.yml decides, without Slack or Redis. Never throws. */
+export function runPolicy(words: readonly string[], terminal: Terminal): PolicyExitCode {
+  try {
+    const { values, positionals } = parseWords(words);
+    const [verb, ...rest] = positionals;
+    const file = values.file ?? (verb === "check" ? rest[0] : undefined) ?? terminal.file;
+    const read = readPolicy(file);
+    if (verb === "check") return check(read, terminal);
+    if (verb === "explain") {
+      const [command, target] = rest;
+      if (values.as === undefined || command === undefined) throw new UserError(policyUsage);
+      const groups = values.groups?.split(",") ?? [];
+      const asked = { who: values.as, groups, channel: values.in ?? "", command, target };
+      const decision = decide(asked, read);
+      terminal.write(`${decision.why}\n`);
+      return decision.allowed ? 0 : 1;
+    }
+    if (verb === "test" && rest[0] !== undefined) return test(rest[0], read, terminal);
+    throw new UserError(policyUsage);
+  } catch (error) {
+    if (!(error instanceof UserError)) throw error;
+    terminal.write(`${messageOf(error)}\n`);
+    return error.message === policyUsage ? 64 : 1;
+  }
+}
+
+function parseWords(words: readonly string[]) {
+  const one = { type: "string" } as const;
+  const options = { as: one, groups: one, in: one, file: one };
+  try {
+    return parseArgs({ args: [...words], allowPositionals: true, options });
+  } catch {
+    throw new UserError(policyUsage);
+  }
+}
+
+interface PolicyFile {
+  path: string;
+  text: string;
+  policy: Policy;
+}
+
+function readPolicy(path: string): PolicyFile {
+  const text = readText(path);
+  const read = parsePolicy(text, path, operationsOf(commands));
+  if ("problems" in read) throw new UserError(read.problems.join("\n"));
+  return { path, text, policy: read.policy };
+}
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    throw new UserError(`${path} can't be read: ${messageOf(error)}`);
+  }
+}
+
+function check({ path, policy }: PolicyFile, { write }: Terminal): PolicyExitCode {
+  const { approvals, protect, digests } = policy;
+  const { everyone, users, groups } = whoMay(policy, "approve");
+  const approvers = everyone
+    ? "everyone"
+    : `${count(users.length, "person", "people")} and ${count(groups.length, "group")}`;
+  write(
+    `${path} has no problems: ${count(approvals.length, "approval rule")}, ${count(protect.length, "protected name")}, ${count(digests.length, "digest")}; ${approvers} may approve.\n`,
+  );
+  return 0;
+}
+
+/** What the bot would decide before it looks at Slack, at the VM, or at limits: the same functions decide. */
+function decide(asked: Case, { path, text, policy }: PolicyFile): Decision {
+  const command = commandNamed(asked.command);
+  const targets = asked.target === undefined ? [] : [targetNamed(asked.target, command.name)];
+  const person = {
+    id: asked.who,
+    teamId: ourTeamId,
+    name: asked.who,
+    kind: "member",
+    groups: asked.groups,
+  } as const;
+  const line = (at: readonly PropertyKey[]) => {
+    const found = lineOf(text, at);
+    return found === undefined ? `(${path})` : `(${path} line ${found})`;
+  };
+  const channelId = asked.channel;
+  // A project's VMs are unknown here; none is assumed to be protected
+  const no = refusal({ policy, person, ourTeamId, command, targets, channelId, vmNames: [] });
+  if (no) {
+    return {
+      allowed: false,
+      approvals: 0,
+      why: `refused: ${no.text} ${line(placeOf(no.rule, policy))}`,
+    };
+  }
+  if (!mayNeedApproval(command)) return { allowed: true, approvals: 0, why: "allowed" };
+  const { required, why, index } = approvalRule(policy, { command, targets });
+  const place = index === "default" ? "" : ` ${line(["approvals", index])}`;
+  const approvers = required === 0 ? "" : ` ${approversOf(policy, asked.who)}`;
+  const how =
+    required === 0 ? "allowed, without approval" : `allowed, with ${count(required, "approval")}`;
+  return { allowed: true, approvals: required, why: `${how}: ${why}.${place}${approvers}` };
+}
+
+function approversOf(policy: Policy, who: string): string {
+  const { everyone, users, groups } = whoMay(policy, "approve");
+  if (everyone) return "Every other full member can approve.";
+  const others = [...groups, ...users.filter((id) => id !== who)];
+  return others.length === 0 ? "No one else can approve." : `Approvers: ${others.join(", ")}.`;
+}
+
+function commandNamed(dotted: string) {
+  const name = dotted.replace(/^\//, "").replaceAll(" ", ".");
+  const found = commands.find((command) => dottedName(command) === name);
+  if (found) return found;
+  const meant = nearest(name, commands.map(dottedName));
+  throw new UserError(
+    `There is no command ${dotted}${meant === undefined ? "" : `; did you mean ${meant}?`}`,
+  );
+}
+
+/** `payments/db-1` is a VM, `payments` a project, or a VM for a VM's command. */
+function targetNamed(words: string, command: string): Target {
+  const [first = "", name] = words.split("/");
+  const isVm = name !== undefined || command.startsWith("vm ");
+  const base = { id: words, projectId: first, status: "" };
+  if (!isVm) return { ...base, kind: "project", name: words };
+  return { ...base, kind: "vm", name: name ?? first, ...(name ? { projectName: first } : {}) };
+}
+
+function placeOf(rule: string, policy: Policy): readonly PropertyKey[] {
+  const [what = "", glob] = rule.split(" ");
+  if (glob !== undefined) return [what, policy.protect.indexOf(glob)];
+  return what.split(".");
+}
+
+function count(n: number, one: string, many = `${one}s`): string {
+  return `${n} ${n === 1 ? one : many}`;
+}
+
+const caseSchema = z.strictObject({
+  who: z.string(),
+  groups: z.array(z.string()).default([]),
+  in: z.string().default(""),
+  /** `vm.restore payments/db-1` */
+  run: z.string(),
+  expect: z.enum(["allowed", "refused"]),
+  approvals: z.int().optional(),
+});
+
+function test(path: string, file: PolicyFile, { write }: Terminal): PolicyExitCode {
+  const read = z.array(caseSchema).safeParse(yamlOf(path));
+  if (!read.success) throw new UserError(`${path}: ${z.prettifyError(read.error)}`);
+  const differences = read.data.flatMap((one, index) => {
+    const [command = "", target] = one.run.split(" ");
+    const asked = { who: one.who, groups: one.groups, channel: one.in, command, target };
+    const is = decide(asked, file);
+    const verdict = is.allowed ? "allowed" : "refused";
+    const fits =
+      verdict === one.expect && (one.approvals === undefined || one.approvals === is.approvals);
+    const wanted =
+      one.approvals === undefined
+        ? one.expect
+        : `${one.expect}, with ${count(one.approvals, "approval")}`;
+    return fits
+      ? []
+      : [`case ${index + 1}: ${one.who} ${one.run}\n  expected ${wanted}\n  but is   ${is.why}`];
+  });
+  for (const difference of differences) write(`${difference}\n`);
+  write(`${read.data.length - differences.length} of ${read.data.length} cases as expected\n`);
+  return differences.length === 0 ? 0 : 1;
+}
+
+function yamlOf(path: string): unknown {
+  const text = readText(path);
+  try {
+    return parse(text, { maxAliasCount: 100 });
+  } catch (error) {
+    throw new UserError(`${path}: ${messageOf(error)}`);
+  }
+}

@@ -1,0 +1,148 @@
+import { runAttestation } from "../attestation/cli.ts";
+import { runAudit } from "../audit/cli.ts";
+import { commands } from "../commands/index.ts";
+import {
+  ConfigError,
+  configExitCode,
+  loadAuditConfig,
+  loadConfig,
+  policyPath,
+  loadEndorsementsFolder,
+  type Role,
+} from "../config/config.ts";
+import { messageOf, UserError } from "../errors.ts";
+import { createLog, hideSecret, type Log } from "../log/log.ts";
+import { operationsOf } from "../policy/approval-rule.ts";
+import { isKnownSocketRejection } from "../slack/receive/socket.ts";
+import { runPolicy } from "./policy-cli.ts";
+import type { Signals } from "./signals.ts";
+import { type Running, start } from "./start.ts";
+
+const usage = `usage: node src/main.ts [gateway|worker]
+       node src/main.ts audit verify|export|head|erase
+       node src/main.ts policy check|explain|test
+       node src/main.ts attestation check
+  without an argument: gateway and worker in one process`;
+
+/** How long a process may take to end after SIGTERM. */
+const stopWithinMs = 10_000;
+
+/** Starts the process, stops it on a signal, and ends it when it can't continue. */
+export async function runProcess(words: readonly string[], signals: Signals): Promise<void> {
+  const { stopping } = signals;
+  if (words[0] === "audit") {
+    const { redisUrl, dataDir } = orExit(() => loadAuditConfig());
+    onAbort(stopping, () => process.exit(1));
+    // Set, not called: an export that goes through a pipe must not be cut
+    process.exitCode = await runAudit(words.slice(1), {
+      redisUrl,
+      dataDir,
+      write: (text) => void process.stdout.write(text),
+    });
+    return;
+  }
+  if (words[0] === "policy") {
+    const file = policyPath();
+    const write = (text: string) => void process.stdout.write(text);
+    process.exitCode = runPolicy(words.slice(1), { file, write });
+    return;
+  }
+  if (words[0] === "attestation") {
+    const write = (text: string) => void process.stdout.write(text);
+    process.exitCode = await runAttestation(words.slice(1), {
+      write,
+      endorsements: () => loadEndorsementsFolder({ operations: operationsOf(commands) }),
+    });
+    return;
+  }
+  const [word = "all"] = words;
+  if (words.length > 1 || !["all", "gateway", "worker"].includes(word)) {
+    process.stderr.write(`${usage}\n`);
+    process.exit(64);
+  }
+  const config = orExit(() =>
+    loadConfig({ role: word as Role, operations: operationsOf(commands) }),
+  );
+  for (const secret of config.secrets) hideSecret(secret);
+  const log = createLog({ level: config.logLevel, base: { role: config.role, pid: process.pid } });
+  catchTheUncaught(log);
+  signals.onIgnored((signal) =>
+    log.info("process.signal-ignored", {
+      signal,
+      why: "Gatehouse reads its configuration at the start only, and opens no debugger",
+    }),
+  );
+  onAbort(stopping, () => {
+    log.info("process.stopping", { signal: String(stopping.reason) });
+    setTimeout(() => ended("late", log), stopWithinMs - 500);
+  });
+  let running: Running;
+  try {
+    running = await start(config, log, {
+      signal: stopping,
+      onWedged: (why) => exitAfter(1, why, log),
+    });
+  } catch (error) {
+    if (stopping.aborted) return ended("before it had started", log);
+    log.error("process.cannot-start", { error });
+    if (error instanceof ConfigError) exitConfig(error);
+    const hint = error instanceof UserError && error.hint ? ` ${error.hint}.` : "";
+    process.stderr.write(`Gatehouse can't start: ${messageOf(error)}.${hint}\n`);
+    process.exit(1);
+  }
+  onAbort(stopping, () => void stop(running, log));
+}
+
+/** Also when it was aborted before. */
+function onAbort(signal: AbortSignal, act: () => void): void {
+  if (signal.aborted) act();
+  else signal.addEventListener("abort", act, { once: true });
+}
+
+function orExit<T>(load: () => T): T {
+  try {
+    return load();
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return exitConfig(error);
+  }
+}
+
+function exitConfig(error: ConfigError): never {
+  process.stderr.write(`${error.message}\n`);
+  return process.exit(configExitCode);
+}
+
+async function stop(running: Running, log: Log): Promise<void> {
+  try {
+    await running.close();
+    ended("closed", log);
+  } catch (error) {
+    log.error("process.stop-failed", { error });
+    ended("failed", log);
+  }
+}
+
+function ended(how: string, log: Log): void {
+  log.info("process.stopped", { how });
+  process.exit(0);
+}
+
+/**
+ * A rejection that Slack's socket client is known to leave behind is logged; anything else unforeseen ends the process,
+ * because its state can't be trusted: the journal holds every request, and a fresh process goes on with them.
+ */
+function catchTheUncaught(log: Log): void {
+  process.on("unhandledRejection", (reason) => {
+    if (isKnownSocketRejection(reason)) log.warn("process.socket-rejection", { error: reason });
+    else exitAfter(1, `unhandled rejection: ${messageOf(reason)}`, log, reason);
+  });
+  process.on("uncaughtException", (error) =>
+    exitAfter(1, `uncaught: ${messageOf(error)}`, log, error),
+  );
+}
+
+function exitAfter(code: number, why: string, log: Log, error?: unknown): void {
+  log.error("process.ends", { why, ...(error === undefined ? {} : { error }) });
+  process.exit(code);
+}

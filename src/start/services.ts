@@ -1,0 +1,217 @@
+import { commands } from "../commands/index.ts";
+import { createCompute } from "../compute/create-compute.ts";
+import { signOfService } from "../compute/errors.ts";
+import type { Config } from "../config/config.ts";
+import { UserError } from "../errors.ts";
+import { createInventory } from "../inventory/create-inventory.ts";
+import { createSnapshots } from "../inventory/snapshots.ts";
+import { createQueues } from "../jobs/queues.ts";
+import type { Log } from "../log/log.ts";
+import { sentence } from "../messages/message.ts";
+import { md, name } from "../messages/text.ts";
+import { checkRedis, storageOf, storageProblems } from "../redis/check.ts";
+import { createKeys, connectRedis } from "../redis/redis.ts";
+import { recordResults, createAttestationNote } from "../requests/after-result.ts";
+import { createJournal, type Journal } from "../requests/journal/journal.ts";
+import { createRollouts } from "../rollouts/rollouts.ts";
+import { outageTimingFor, createOutageStore, type OutageStore } from "../outages/outages.ts";
+import { createDependencyMonitor } from "../outages/dependency-monitor.ts";
+import { createNotices } from "../slack/deliver/announce.ts";
+import { startDelivery } from "../slack/deliver/deliver.ts";
+import { learnIdentity } from "../slack/people/learn-identity.ts";
+import { createPeople } from "../slack/people/people.ts";
+import { createRateLimiter, type SlackLimits } from "../slack/deliver/rate-limiter.ts";
+import { sendPicture } from "../slack/deliver/picture.ts";
+import { requestSource } from "../slack/deliver/requests.ts";
+import { rolloutSource } from "../slack/deliver/rollouts.ts";
+import { requestable } from "../registry/define.ts";
+import type { GatewayContext } from "../slack/conversation/gateway-context.ts";
+import { createWeb, signOfSlack } from "../slack/web.ts";
+import type { Telemetry } from "../log/telemetry.ts";
+import { startPostingRecaps } from "../outages/post-recaps.ts";
+
+export type Services = Awaited<ReturnType<typeof openServices>>;
+
+interface ServicesOptions {
+  /** Keeps several installations apart on one Redis. */
+  namespace?: string | undefined;
+  slackLimits?: SlackLimits | undefined;
+  telemetry: Telemetry;
+  /** Failpoint for crash tests. */
+  at(point: string, what: string): Promise<void>;
+  /** What is opened first is closed last. */
+  opened<T>(thing: T, stop: (thing: T) => Promise<unknown>): T;
+}
+
+export async function openServices(config: Config, log: Log, options: ServicesOptions) {
+  const { policy } = config;
+  const { timing } = policy;
+  const { opened, at, telemetry } = options;
+  const key = createKeys(options.namespace);
+  const redis = opened(await connectRedis(config.redisUrl, "commands", log, key), (it) =>
+    it.quit(),
+  );
+  const redisCheck = await checkRedis(redis, { allowVolatile: config.allowVolatileRedis });
+  if (redisCheck.kind === "volatile" && !redisCheck.allowed) {
+    throw new UserError(redisCheck.sentence);
+  }
+  const storageProblemsNow = async () =>
+    storageProblems(await storageOf(redis), config.redisReplicas);
+  for (const problem of await storageProblemsNow()) log.warn("redis.storage", { ...problem });
+  const watch = createDependencyMonitor(
+    outageTimingFor(timing.outageMs),
+    async ({ userId, teamId }) => (await people.person(userId, teamId)).name,
+  );
+  const web = createWeb({
+    token: config.slack.botToken,
+    apiUrl: config.slack.apiUrl,
+    log,
+    onCall: (method, outcome, ms) => {
+      telemetry.slackCalls.inc({ method, outcome });
+      telemetry.slackSeconds.observe({ method }, ms / 1000);
+      watch.saw("slack", signOfSlack(method, outcome));
+    },
+  });
+  const { receive } = config.slack;
+  const appToken = receive?.mode === "socket" ? receive.appToken : undefined;
+  const identity = opened(learnIdentity(web, { appToken }), (it) => it.close());
+  const people = createPeople({
+    web,
+    get ourTeamId() {
+      return identity.known().teamId;
+    },
+    get ourEnterpriseId() {
+      return identity.known().enterpriseId;
+    },
+    groupIds: groupsOf(config),
+    cacheMs: timing.peopleCacheMs,
+  });
+  const compute = opened(
+    createCompute({
+      baseUrl: config.compute.url,
+      apiKey: config.compute.apiKey,
+      timeoutMs: timing.httpTimeoutMs,
+      log,
+      onCall: ({ endpoint, kind, reason, durationMs }) => {
+        telemetry.computeCalls.inc({ endpoint, outcome: kind ?? "ok" });
+        telemetry.computeSeconds.observe({ endpoint }, durationMs / 1000);
+        watch.saw("service", signOfService(endpoint, kind, reason));
+      },
+    }),
+    (it) => it.close(),
+  );
+  const inventory = opened(
+    createInventory({
+      redis,
+      key,
+      compute,
+      log,
+      refreshMs: timing.inventoryRefreshMs,
+      concurrency: 32,
+    }),
+    (it) => it.close(),
+  );
+  inventory.start();
+  const snapshots = createSnapshots(redis, key);
+  const queues = opened(createQueues(redis, key.prefix), (it) => it.close());
+  await queues.ready();
+
+  const { botToken, apiUrl } = config.slack;
+  const notices = createNotices({
+    redis,
+    key,
+    sendPicture: (picture) => sendPicture(picture, { web, apiUrl, log }),
+  });
+  const tell: GatewayContext["tell"] = async (where, id, message) => {
+    const channelId = policy[where]?.channel;
+    if (channelId) await notices.announce({ id, channelId, message });
+  };
+  const store = announcingFreezes(createJournal(redis, key), tell);
+  const rollouts = createRollouts(redis, key);
+  const changes = requestable(commands);
+  const requests = requestSource({
+    store,
+    commands: changes,
+    approvers: policy.access.approve,
+    attestationNote: createAttestationNote({ compute, policy, now: Date.now, log }),
+    recordResults: (request, command) => recordResults(request, command, { snapshots, inventory }),
+    visibilityTimeoutMs: 10 * timing.heartbeatMs,
+    botToken,
+    apiUrl,
+    at,
+  });
+  const delivery = opened(
+    startDelivery(
+      [requests, rolloutSource({ rollouts, commands: changes, web, apiUrl, log }), notices.source],
+      {
+        web,
+        rateLimiter: createRateLimiter(redis, key, options.slackLimits),
+        log,
+        now: store.now,
+        us: identity.known,
+        everyMs: Math.min(500, timing.pollFirstMs),
+      },
+    ),
+    (it) => it.close(3000),
+  );
+  return {
+    config,
+    log,
+    key,
+    telemetry,
+    redis,
+    redisCheck,
+    storageProblemsNow,
+    store,
+    rollouts,
+    web,
+    identity,
+    people,
+    compute,
+    inventory,
+    snapshots,
+    queues,
+    delivery,
+    tell,
+    announce: notices.announce,
+    watch,
+    at,
+    opened,
+  };
+}
+
+/** Every freeze is announced. */
+function announcingFreezes(store: Journal, tell: GatewayContext["tell"]): Journal {
+  return {
+    ...store,
+    async freeze(freeze) {
+      const isNew = await store.freeze(freeze);
+      if (isNew) {
+        const text = md`🧊 ${freeze.by} froze all changes${freeze.reason ? md`: ${freeze.reason}` : ""}. ${name("/gatehouse thaw")} ends it.`;
+        await tell("audit", `freeze-${await store.now()}`, sentence(text));
+      }
+      return isNew;
+    },
+  };
+}
+
+/** Every user group that the policy names. */
+function groupsOf({ policy }: Config): string[] {
+  const named = Object.values(policy.access).flat();
+  return [...new Set(named.filter((id) => id.startsWith("S")))];
+}
+
+/** Detects outages of Slack, Redis, and the service, and posts a recap to each channel afterwards. */
+export function startOutages(on: Services): OutageStore {
+  const outages = createOutageStore(on.redis, on.key);
+  on.opened(
+    startPostingRecaps({
+      ...on,
+      outages,
+      commands: requestable(commands),
+      patience: outageTimingFor(on.config.policy.timing.outageMs),
+    }),
+    (it) => it.close(),
+  );
+  return outages;
+}

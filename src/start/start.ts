@@ -1,0 +1,146 @@
+import { commands } from "../commands/index.ts";
+import type { Config } from "../config/config.ts";
+import { holdDirectory } from "./hold-directory.ts";
+import { messageOf } from "../errors.ts";
+import { type Services, openServices, startOutages } from "./services.ts";
+import { startHealth } from "./health.ts";
+import { startSlackDoor } from "./slack-door.ts";
+import type { Log } from "../log/log.ts";
+import { createTelemetry } from "../log/telemetry.ts";
+import { type Gateway, startGateway } from "../slack/gateway.ts";
+import type { SlackLimits } from "../slack/deliver/rate-limiter.ts";
+import { startTrail } from "./trail.ts";
+import { startWorker } from "./worker.ts";
+import { createStatus, type Status } from "./status.ts";
+
+/** A started process. Closing it takes no new work, ends or hands back what runs, and releases everything. */
+export interface Running {
+  /** Where Slack delivers over HTTP; else that of the probes. */
+  readonly port: number;
+  /** That of the probes. */
+  readonly opsPort: number;
+  close(): Promise<void>;
+}
+
+interface StartOptions {
+  /** Ends a start that isn't done yet: what it has opened is closed, and `start` rejects. */
+  signal?: AbortSignal;
+  /** The process can't continue and should be restarted. */
+  onWedged?: (why: string) => void;
+  /** Failpoint for crash tests. */
+  at?: (point: string, what: string) => Promise<void>;
+  /** Keeps several worlds apart on one Redis. */
+  namespace?: string;
+  /** Interface of Slack's port; all by default. */
+  host?: string;
+  /** Slack's limits, where they are others than Slack's own. */
+  slackLimits?: SlackLimits;
+}
+
+/** Connects everything to the left with everything to the right, for one role, and stops it in reverse. */
+export async function start(
+  config: Config,
+  log: Log,
+  options: StartOptions = {},
+): Promise<Running> {
+  const closers: (() => Promise<unknown>)[] = [];
+  let isClosing = false;
+  const close = async () => {
+    isClosing = true;
+    for (const stop of closers.splice(0).toReversed()) {
+      await stop().catch((error: unknown) => log.warn("stop.failed", { error }));
+    }
+  };
+  const opened: Services["opened"] = (thing, stop) => {
+    if (isClosing) {
+      stop(thing).catch((error: unknown) => log.warn("stop.failed", { error }));
+      throw new Error("stopped during the start");
+    }
+    closers.push(() => stop(thing));
+    return thing;
+  };
+  const telemetry = createTelemetry();
+  let status: Status | undefined;
+  let gateway: Gateway | undefined;
+  let isStarted = false;
+  let wedged: string | undefined;
+  const wedge = (why: string) => {
+    if (isClosing) return;
+    wedged = why;
+    options.onWedged?.(why);
+  };
+
+  async function ready(): Promise<string | undefined> {
+    if (wedged !== undefined || isClosing) return wedged ?? "stopping";
+    if (!status) return "starting: Redis hasn't answered yet";
+    const problem = gateway?.problem() ?? (await status.problem());
+    return problem ?? (isStarted ? undefined : "starting");
+  }
+
+  async function begin(): Promise<Running> {
+    opened(await holdDirectory(config.dataDir), (it) => it.close());
+    // Before everything that may wait: a process that can't go on must be able to say why
+    const health = opened(
+      await startHealth({
+        ...config.ops,
+        log,
+        telemetry: {
+          ...telemetry,
+          async render() {
+            await status?.measure(telemetry);
+            return telemetry.render();
+          },
+        },
+        alive: () => wedged,
+        ready,
+      }),
+      (it) => it.close(),
+    );
+    const on = await openServices(config, log, {
+      at: options.at ?? (async () => undefined),
+      opened,
+      telemetry,
+      namespace: options.namespace,
+      slackLimits: options.slackLimits,
+    });
+    const outages = startOutages(on);
+    const reading = createStatus({ ...on, outages });
+    status = reading;
+    // It goes on with what was asked for; whatever needs Slack waits
+    if (config.role !== "gateway") await startWorker(on, wedge);
+    if (config.role === "worker")
+      on.identity.learned.catch((error: unknown) => wedge(messageOf(error)));
+    let port = health.port;
+    if (config.role !== "worker") startTrail(on, wedge);
+    if (config.role !== "worker" && config.slack.receive) {
+      const { receive } = config.slack;
+      const identity = await on.identity.learned;
+      gateway = opened(
+        await startGateway({ ...on, identity, receive, commands, status: reading.lines }),
+        (it) => it.close(),
+      );
+      if (receive.mode === "http") {
+        const door = { port: config.port, host: options.host, log, route: gateway.route };
+        port = opened(await startSlackDoor(door), (it) => it.close()).port;
+      }
+    }
+    isStarted = true;
+    const { policyVersion } = config;
+    const { port: opsPort } = health;
+    log.info("process.started", { port, opsPort, policyVersion, redis: on.redisCheck.kind });
+    return { port, opsPort, close };
+  }
+
+  const { promise: stopped, reject } = Promise.withResolvers<never>();
+  const onAbort = () => reject(new Error("stopped during the start"));
+  options.signal?.addEventListener("abort", onAbort, { once: true });
+  try {
+    options.signal?.throwIfAborted();
+    return await Promise.race([begin(), stopped]);
+  } catch (error) {
+    await close();
+    throw error;
+  } finally {
+    options.signal?.removeEventListener("abort", onAbort);
+  }
+}

@@ -1,0 +1,166 @@
+import type { Inventory } from "../inventory/inventory.ts";
+import type { Queues } from "../jobs/queues.ts";
+import { messageOf } from "../errors.ts";
+import { partNames, type OutageStore } from "../outages/outages.ts";
+import type { Watch } from "../outages/dependency-monitor.ts";
+import type { RedisCheck, StorageProblem } from "../redis/check.ts";
+import type { Keys, RedisClient } from "../redis/redis.ts";
+import type { StatusLine } from "../commands/context.ts";
+import type { Journal } from "../requests/journal/journal.ts";
+import { duration } from "../messages/text.ts";
+import type { Web } from "../slack/web.ts";
+import type { Telemetry } from "../log/telemetry.ts";
+
+/** How long a check of Slack is reused (ms). */
+const slackCheckMs = 15_000;
+
+type Reading = Omit<StatusLine, "name">;
+
+export type Status = ReturnType<typeof createStatus>;
+
+/** How the installation is doing: for `/gatehouse status`, `/readyz` and `/metrics`. */
+export function createStatus(on: {
+  redis: RedisClient;
+  key: Keys;
+  redisCheck: RedisCheck;
+  /** What doesn't hold of how Redis stores claims. */
+  storageProblemsNow(): Promise<readonly StorageProblem[]>;
+  web: Web;
+  inventory: Inventory;
+  store: Journal;
+  queues: Queues;
+  outages: Pick<OutageStore, "state">;
+  watch: Pick<Watch, "redisAwayMs">;
+}) {
+  let slack: { until: number; problem: Promise<string | undefined> } | undefined;
+
+  /** One call for all who ask within `slackCheckMs`, also while its answer is on its way. */
+  function slackProblem(): Promise<string | undefined> {
+    if (!slack || performance.now() >= slack.until)
+      slack = { until: performance.now() + slackCheckMs, problem: checkSlack() };
+    return slack.problem;
+  }
+
+  async function checkSlack(): Promise<string | undefined> {
+    const answer = await on.web.call("auth.test");
+    // A limit is an answer: whoever it makes wait isn't helped by another process
+    if (answer.ok || answer.kind === "limited") return undefined;
+    return answer.kind === "refused"
+      ? `Slack rejected the call: ${answer.error}`
+      : `Slack: ${answer.kind}`;
+  }
+
+  async function slackReading(): Promise<Reading> {
+    const problem = await slackProblem();
+    return { ok: problem === undefined, detail: problem ?? "answers" };
+  }
+
+  /** What the work does: a write where our keys are. A PING is answered by a Redis that takes none. */
+  async function writeToRedis(): Promise<void> {
+    await on.redis.set(on.key("probe"), "1", "PX", 60_000);
+  }
+
+  async function redisReading(): Promise<Reading> {
+    try {
+      await writeToRedis();
+    } catch (error) {
+      return { ok: false, detail: `${messageOf(error)}. Nothing can be changed until it is back.` };
+    }
+    if (on.redisCheck.kind !== "ok") return { ok: false, detail: on.redisCheck.sentence };
+    const problems = await on.storageProblemsNow();
+    const detail = ["answers, writes to disk", ...problems.map(({ sentence }) => sentence)].join(
+      "; ",
+    );
+    return { ok: !problems.some(({ stops }) => stops), detail };
+  }
+
+  async function inventoryReading(): Promise<Reading> {
+    const { refreshedAt, stale, vms, projects, unread } = await on.inventory.state();
+    const read =
+      refreshedAt === undefined ? "never read" : `read ${duration(Date.now() - refreshedAt)} ago`;
+    const missing = unread.length > 0 ? `; not readable: ${unread.slice(0, 5).join(", ")}` : "";
+    return {
+      ok: !stale && refreshedAt !== undefined && unread.length === 0,
+      detail: `${vms} VMs in ${projects} projects, ${read}${missing}`,
+    };
+  }
+
+  async function changesReading(): Promise<Reading> {
+    const frozen = await on.store.freezeState();
+    if (!frozen) return { ok: true, detail: "allowed" };
+    const reason = frozen.reason ? `: ${frozen.reason}` : "";
+    return { ok: false, detail: `frozen by ${frozen.by}${reason}` };
+  }
+
+  async function workReading(): Promise<Reading> {
+    const [open, unsaid, counts] = await Promise.all([
+      on.store.openCount(),
+      on.store.outbox.depth(),
+      on.queues.counts(),
+    ]);
+    const waiting = (counts["waiting"] ?? 0) + (counts["delayed"] ?? 0);
+    return {
+      ok: unsaid < 100,
+      detail: `${open} requests open, ${waiting} jobs waiting, ${unsaid} messages to deliver`,
+    };
+  }
+
+  async function outagesReading(): Promise<Reading> {
+    const awayMs = on.watch.redisAwayMs();
+    if (awayMs !== undefined) {
+      const detail = `Redis has been away for ${duration(awayMs)}. Refused requests are reported when it is back.`;
+      return { ok: false, detail };
+    }
+    const [{ open, last }, now] = await Promise.all([on.outages.state(), on.store.now()]);
+    const away = open.map(
+      ({ part, since }) => `${partNames[part]} has been away for ${duration(now - since)}`,
+    );
+    if (away.length > 0) {
+      const detail = `${away.join("; ")}. Each channel gets a recap afterwards.`;
+      return { ok: false, detail };
+    }
+    const detail = last
+      ? `none now; ${partNames[last.part]} was away for ${duration(last.until - last.since)}, until ${duration(now - last.until)} ago`
+      : "none";
+    return { ok: true, detail };
+  }
+
+  const readings: Record<string, () => Promise<Reading>> = {
+    Slack: slackReading,
+    Redis: redisReading,
+    "Compute service": inventoryReading,
+    Changes: changesReading,
+    Work: workReading,
+    Outages: outagesReading,
+  };
+
+  return {
+    lines: (): Promise<readonly StatusLine[]> =>
+      Promise.all(
+        Object.entries(readings).map(async ([name, read]) => ({
+          name,
+          ...(await read().catch((error: unknown) => ({ ok: false, detail: messageOf(error) }))),
+        })),
+      ),
+    /** Why this process can't work now, if it can't. */
+    async problem(): Promise<string | undefined> {
+      try {
+        await writeToRedis();
+      } catch (error) {
+        return `Redis: ${messageOf(error)}`;
+      }
+      return slackProblem();
+    },
+    async measure(telemetry: Telemetry): Promise<void> {
+      try {
+        telemetry.outboxDepth.set(await on.store.outbox.depth());
+        telemetry.frozen.set((await on.store.freezeState()) ? 1 : 0);
+        const { refreshedAt } = await on.inventory.state();
+        if (refreshedAt !== undefined)
+          telemetry.inventoryAge.set((Date.now() - refreshedAt) / 1000);
+      } catch {
+        // Redis is unavailable: this process's own figures remain
+      }
+    },
+  };
+}

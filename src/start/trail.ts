@@ -1,0 +1,49 @@
+import { anchorDaily } from "../audit/anchor-head.ts";
+import { notePolicy } from "../audit/policies.ts";
+import { startSealer } from "../audit/sealer.ts";
+import type { Services } from "./services.ts";
+import { startRounds } from "../redis/rounds.ts";
+
+const anchorEveryMs = 600_000;
+
+/**
+ * The audit trail: sealed within a second, its head kept elsewhere once a day. What can't be sealed freezes all changes;
+ * `onUnfit` is called where only this process can't, and another one does.
+ */
+export function startTrail(on: Services, onUnfit: (why: string) => void): void {
+  const { redis, key, log, config, store, opened, announce } = on;
+  const { dataDir, policy, policyVersion } = config;
+  notePolicy(redis, key, policyVersion).catch((error: unknown) =>
+    log.error("audit.policy-not-noted", { error }),
+  );
+  opened(
+    startSealer({
+      redis,
+      key,
+      log,
+      dataDir,
+      onUnfit,
+      onStuck: (why) => {
+        store
+          .freeze({ by: "Gatehouse", reason: why })
+          .catch((error: unknown) => log.error("audit.freeze-failed", { error }));
+      },
+    }),
+    (it) => it.close(),
+  );
+  const channelId = policy.audit?.channel;
+  if (channelId === undefined) return;
+  const post = async (message: Parameters<typeof announce>[0]["message"]) => {
+    const day = new Date().toISOString().slice(0, 10);
+    await announce({ id: `audit-head-${day}`, channelId, message });
+  };
+  opened(
+    startRounds(
+      "audit-head",
+      anchorEveryMs,
+      () => anchorDaily({ redis, key, dataDir, log, post }),
+      log,
+    ),
+    (it) => it.close(),
+  );
+}

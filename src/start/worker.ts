@@ -1,0 +1,147 @@
+import { randomBytes } from "node:crypto";
+import path from "node:path";
+import { notePolicy } from "../audit/policies.ts";
+import { commands } from "../commands/index.ts";
+import type { Services } from "./services.ts";
+import { startQueueProbe, startHeartbeat } from "../jobs/liveness.ts";
+import { startRounds } from "../redis/rounds.ts";
+import { startWorkers } from "../jobs/queues.ts";
+import type { Message } from "../messages/message.ts";
+import { connectRedis } from "../redis/redis.ts";
+import { createDurability } from "../requests/journal/durability.ts";
+import { checkLedger, openLedger } from "../requests/journal/ledger.ts";
+import { createShares } from "../requests/perform/shares.ts";
+import { removeOldLedgers } from "../requests/journal/remove-old-ledgers.ts";
+import { lookForLateEffects, resendOwn, sweep } from "../requests/perform/sweep.ts";
+import { observeAlive } from "../requests/perform/senders.ts";
+import { advance } from "../requests/perform/perform.ts";
+import type { WorkerContext } from "../requests/perform/worker-context.ts";
+import type { StoredRequest } from "../requests/journal/record.ts";
+import { watch } from "../requests/perform/poll.ts";
+import { advanceRollouts } from "../rollouts/advance-rollout.ts";
+import type { RolloutContext } from "../rollouts/targets.ts";
+import { requestable } from "../registry/define.ts";
+import { startDigests } from "./digests.ts";
+
+const drainMs = 6000;
+const concurrency = 20;
+
+/** Performs requests. `onDead` is called when the queue stalls. */
+export async function startWorker(on: Services, onDead: (why: string) => void): Promise<void> {
+  const { config, log, key, redis, store, queues, delivery, opened } = on;
+  const { policy, policyVersion } = config;
+  const { timing } = policy;
+  const workerId = `w-${randomBytes(6).toString("hex")}`;
+  const ledgers = path.join(config.dataDir, "ledger");
+  const ledger = opened(await openLedger(ledgers, workerId), (it) => it.close());
+  const removed = await removeOldLedgers(ledgers, Math.min(Date.now(), await store.now()));
+  if (removed.length > 0) log.info("ledger.old-removed", { count: removed.length });
+  for (const line of ledger.torn) {
+    log.warn("ledger.torn-line", { ...line });
+    await store.note({ what: "ledger-torn", ...line });
+  }
+  // Before the first request is seen: what it may cancel depends on it
+  await notePolicy(redis, key, policyVersion);
+  const check = () => checkLedger(ledger, store, log);
+  await check();
+  // Redis may come back with older data: compare with the ledger again
+  redis.on("ready", () => {
+    check().catch((error: unknown) => log.warn("ledger.unchecked", { error }));
+  });
+  const heartbeat = opened(
+    await startHeartbeat({ redis, key, workerId, beatMs: timing.heartbeatMs, log }),
+    (it) => it.close(),
+  );
+  const durability = createDurability({
+    redis: opened(await connectRedis(config.redisUrl, "waits", log, key), (it) => it.quit()),
+    key,
+    replicas: config.redisReplicas,
+    waitMs: Math.round(0.75 * timing.claimWindowMs),
+    log,
+  });
+  const workerContext: WorkerContext = {
+    store,
+    ledger,
+    compute: on.compute,
+    commands: requestable(commands),
+    policy,
+    policyVersion,
+    get ourTeamId() {
+      return on.identity.known().teamId;
+    },
+    person: (id, teamId) => on.people.person(id, teamId),
+    workerId,
+    isAlive: observeAlive(heartbeat.isAlive, timing.heartbeatMs),
+    wake: queues.wake,
+    watch: queues.watch,
+    mine: new Set(),
+    calling: new Set(),
+    shares: createShares(concurrency),
+    sendingSince: new Map(),
+    unsent: new Set(),
+    durable: durability.keep,
+    log,
+    at: on.at,
+  };
+  const queueProbe = opened(
+    startQueueProbe({ workerId, everyMs: timing.canaryMs, send: queues.queueProbe, onDead }),
+    (it) => it.close(),
+  );
+  const connection = opened(await connectRedis(config.redisUrl, "worker", log, key), (it) =>
+    it.quit(),
+  );
+  const jobs = opened(
+    startWorkers({
+      connection,
+      prefix: key.prefix,
+      concurrency,
+      lockMs: Math.max(5000, 2 * timing.httpTimeoutMs),
+      async advance(id) {
+        const next = await advance(id, workerContext);
+        delivery.nudge();
+        return next;
+      },
+      async watch(pollKey, polls) {
+        const next = await watch(pollKey, polls, workerContext);
+        delivery.nudge();
+        return next;
+      },
+      heard: queueProbe.heard,
+      log,
+    }),
+    (it) => it.close(drainMs),
+  );
+  await heartbeat.addHeartbeatIds(jobs.ids);
+  jobs.begin();
+  const requeueOrphans = async () => {
+    const requeued = await queues.requeueOrphans(heartbeat.isAlive);
+    if (requeued > 0) log.warn("queue.rescued", { requeued });
+  };
+  const tellOf = async ({ record, delivered }: StoredRequest, message: Message) => {
+    const { channelId, ts } = delivered.card ?? {};
+    const place = channelId && ts ? { channelId, threadTs: ts } : { channelId: record.channelId };
+    await on.announce({ id: `late-effect:${record.id}`, ...place, message });
+  };
+  const rolling: RolloutContext = {
+    rollouts: on.rollouts,
+    workerContext,
+    known: new Map(),
+    at: on.at,
+  };
+  const rounds = [
+    startRounds("rescue", timing.heartbeatMs, requeueOrphans, log),
+    startRounds("sweep", timing.sweepMs, () => sweep(workerContext), log),
+    // Redis may be emptied without a reconnect
+    startRounds("ledger", timing.sweepMs, () => checkLedger(ledger, store, log, 200), log),
+    startRounds("rolls", timing.pollFirstMs, () => advanceRollouts(rolling), log),
+    startRounds("resend", timing.stableGapMs, () => resendOwn(workerContext), log),
+    startRounds(
+      "late-effects",
+      timing.stableGapMs,
+      () => lookForLateEffects(workerContext, tellOf),
+      log,
+    ),
+  ];
+  for (const round of rounds) opened(round, (it) => it.close());
+  startDigests(on);
+}

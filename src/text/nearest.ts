@@ -1,0 +1,67 @@
+/** The known word that was probably meant: within a third of its length in edits, or the only one with this prefix. */
+export function nearest(word: string, known: readonly string[]): string | undefined {
+  return allNearest(word, known)[0];
+}
+
+/** All that are equally near: `rstart` is `start` as much as `restart`. */
+export function allNearest(word: string, known: readonly string[]): string[] {
+  const typed = word.toLowerCase().slice(0, 60);
+  if (typed === "") return [];
+  let best: string[] = [];
+  let fewest = Infinity;
+  for (const candidate of known) {
+    const allowed = Math.max(1, Math.floor(Math.max(typed.length, candidate.length) / 3));
+    const most = Math.min(allowed, fewest);
+    const edits = editDistance(typed, candidate.toLowerCase(), most);
+    if (edits > most) continue;
+    best = edits < fewest ? [candidate] : [...best, candidate];
+    fewest = edits;
+  }
+  if (best.length > 0 || typed.length < 2) return best;
+  const beginning = known.filter((candidate) => candidate.toLowerCase().startsWith(typed));
+  return beginning.length === 1 ? beginning : [];
+}
+
+/** Damerau-Levenshtein distance (optimal string alignment); `most + 1` as soon as it must exceed `most`. */
+export function editDistance(one: string, other: string, most: number): number {
+  if (Math.abs(one.length - other.length) > most) return most + 1;
+  // Equal heads and tails cost nothing, and are most of similar names
+  const shorter = Math.min(one.length, other.length);
+  let head = 0;
+  while (head < shorter && one.charCodeAt(head) === other.charCodeAt(head)) head += 1;
+  let tail = 0;
+  const left = shorter - head;
+  while (
+    tail < left &&
+    one.charCodeAt(one.length - 1 - tail) === other.charCodeAt(other.length - 1 - tail)
+  )
+    tail += 1;
+  const a = one.slice(head, one.length - tail);
+  const b = other.slice(head, other.length - tail);
+  let older: number[] = [];
+  let above = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i];
+    let least = i;
+    for (let j = 1; j <= b.length; j++) {
+      const isSame = a.charCodeAt(i - 1) === b.charCodeAt(j - 1);
+      let cost = Math.min(
+        (above[j] ?? 0) + 1,
+        (row[j - 1] ?? 0) + 1,
+        (above[j - 1] ?? 0) + (isSame ? 0 : 1),
+      );
+      const isSwap =
+        i > 1 &&
+        j > 1 &&
+        a.charCodeAt(i - 1) === b.charCodeAt(j - 2) &&
+        a.charCodeAt(i - 2) === b.charCodeAt(j - 1);
+      if (isSwap) cost = Math.min(cost, (older[j - 2] ?? 0) + 1);
+      row.push(cost);
+      if (cost < least) least = cost;
+    }
+    if (least > most) return most + 1;
+    older = above;
+    above = row;
+  }
+  return Math.min(above[b.length] ?? Infinity, most + 1);
+}

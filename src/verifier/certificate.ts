@@ -1,0 +1,182 @@
+import {
+  bitsOf,
+  type Der,
+  integerOf,
+  isTrue,
+  numberOf,
+  octetsOf,
+  oidOf,
+  partsOf,
+  readValue,
+  tagged,
+  tags,
+  timeOf,
+} from "./der.ts";
+import { isSignedByPss, isSignedInDer, readKey } from "./signature.ts";
+
+/** What is read of an X.509 certificate of version 3. Names are their bytes: equal bytes are equal names. */
+export interface Certificate {
+  der: Buffer;
+  tbs: Buffer;
+  /** The AlgorithmIdentifier, the same inside and outside. */
+  algorithm: Buffer;
+  signature: Buffer;
+  serial: Buffer;
+  issuer: Buffer;
+  subject: Buffer;
+  commonName: string;
+  /** Milliseconds since the epoch, both ends included. */
+  notBefore: number;
+  notAfter: number;
+  /** SubjectPublicKeyInfo. */
+  publicKey: Buffer;
+  /** By OID, the bytes in the OCTET STRING. */
+  extensions: ReadonlyMap<string, Buffer>;
+  /** Undefined without basicConstraints; `pathLength` is how many CAs may follow. */
+  basic?: { isCa: boolean; pathLength: number };
+  usage?: { maySignCertificates: boolean; maySignLists: boolean };
+}
+
+const basicConstraints = "2.5.29.19";
+const keyUsage = "2.5.29.15";
+
+/** Undefined for what is not strict DER of that form, or has a critical extension that nobody here understands. */
+export function parseCertificate(der: Buffer): Certificate | undefined {
+  const [tbs, algorithm, signature, ...more] = partsOf(readValue(der, tags.sequence)) ?? [];
+  const [version, serial, inner, issuer, validity, subject, publicKey, extensions, ...rest] =
+    partsOf(tbs) ?? [];
+  const [notBefore, notAfter, ...others] = (partsOf(validity) ?? []).map((time) => timeOf(time));
+  const [number, ...numbers] = partsOf(version, tagged(0)) ?? [];
+  const bits = bitsOf(signature);
+  const serialBytes = integerOf(serial);
+  const commonName = commonNameOf(subject);
+  const read = readExtensions(extensions);
+  if (more.length + rest.length + others.length + numbers.length > 0 || numberOf(number) !== 2)
+    return undefined;
+  if (!tbs || !algorithm || !bits || !serialBytes || !issuer || !subject || !publicKey)
+    return undefined;
+  if (inner?.tag !== tags.sequence || !inner.whole.equals(algorithm.whole)) return undefined;
+  if (notBefore === undefined || notAfter === undefined || !read || commonName === undefined)
+    return undefined;
+  return {
+    der,
+    tbs: tbs.whole,
+    algorithm: algorithm.whole,
+    signature: bits,
+    serial: serialBytes,
+    issuer: issuer.whole,
+    subject: subject.whole,
+    commonName,
+    notBefore,
+    notAfter,
+    publicKey: publicKey.whole,
+    ...read,
+  };
+}
+
+/** The one commonName of a name. */
+function commonNameOf(name: Der | undefined): string | undefined {
+  const found: string[] = [];
+  for (const set of partsOf(name) ?? []) {
+    for (const attribute of partsOf(set, tags.set) ?? []) {
+      const [type, value, ...more] = partsOf(attribute) ?? [];
+      if (!type || !value || more.length > 0) return undefined;
+      // UTF8String or PrintableString
+      if (oidOf(type) === "2.5.4.3" && (value.tag === 0x0c || value.tag === 0x13))
+        found.push(value.content.toString("latin1"));
+    }
+  }
+  return found.length === 1 ? found[0] : undefined;
+}
+
+function readExtensions(
+  field: Der | undefined,
+): Pick<Certificate, "extensions" | "basic" | "usage"> | undefined {
+  const [list, ...more] = partsOf(field, tagged(3)) ?? [];
+  const all = partsOf(list);
+  if (!all || more.length > 0) return undefined;
+  const extensions = new Map<string, Buffer>();
+  for (const each of all) {
+    const parts = partsOf(each) ?? [];
+    const isCritical = parts.length === 3 && isTrue(parts[1]);
+    const oid = oidOf(parts[0]);
+    const value = octetsOf(parts.at(-1));
+    const isForm = parts.length === 2 || isCritical;
+    if (!isForm || oid === undefined || value === undefined || extensions.has(oid))
+      return undefined;
+    if (isCritical && oid !== basicConstraints && oid !== keyUsage) return undefined;
+    extensions.set(oid, value);
+  }
+  const basic = readBasic(extensions.get(basicConstraints));
+  const usage = readUsage(extensions.get(keyUsage));
+  if (basic === "malformed" || usage === "malformed") return undefined;
+  return { extensions, ...(basic ? { basic } : {}), ...(usage ? { usage } : {}) };
+}
+
+function readBasic(value: Buffer | undefined): Certificate["basic"] | "malformed" {
+  if (value === undefined) return undefined;
+  const parts = partsOf(readValue(value, tags.sequence));
+  if (!parts || parts.length > 2) return "malformed";
+  const isCa = isTrue(parts[0]);
+  if (!isCa) return parts.length === 0 ? { isCa, pathLength: 0 } : "malformed";
+  const pathLength = parts.length === 1 ? Infinity : numberOf(parts[1]);
+  return pathLength === undefined ? "malformed" : { isCa, pathLength };
+}
+
+function readUsage(value: Buffer | undefined): Certificate["usage"] | "malformed" {
+  if (value === undefined) return undefined;
+  const content = readValue(value, tags.bits)?.content;
+  const first = content?.[1];
+  if (first === undefined) return "malformed";
+  return { maySignCertificates: (first & 0x04) !== 0, maySignLists: (first & 0x02) !== 0 };
+}
+
+/** How a vendor signs certificates and lists. */
+export interface Scheme {
+  isAlgorithm(algorithm: Buffer): boolean;
+  isSigned(signed: Buffer, issuer: Pick<Certificate, "publicKey">, signature: Buffer): boolean;
+}
+
+const ecdsaWithSha256 = Buffer.from("300a06082a8648ce3d040302", "hex");
+
+/** Intel: ecdsa-with-SHA256 on P-256. */
+export const intelScheme: Scheme = {
+  isAlgorithm: (algorithm) => algorithm.equals(ecdsaWithSha256),
+  isSigned(signed, issuer, signature) {
+    const key = readKey(issuer.publicKey, "P-256");
+    return key !== undefined && isSignedInDer("sha256", signed, key, signature);
+  },
+};
+
+/** RSASSA-PSS, SHA-384, MGF1 with SHA-384, salt 48; trailer field 1, which AMD sometimes writes and sometimes omits. */
+const pss = [
+  "304106092a864886f70d01010a3034a00f300d06096086480165030402020500a11c301a06092a864886f70d010108300d06096086480165030402020500a203020130",
+  "304606092a864886f70d01010a3039a00f300d06096086480165030402020500a11c301a06092a864886f70d010108300d06096086480165030402020500a203020130a303020101",
+].map((hex) => Buffer.from(hex, "hex"));
+
+/** AMD: PSS by an RSA key of 4,096 bits. */
+export const amdScheme: Scheme = {
+  isAlgorithm: (algorithm) => pss.some((one) => one.equals(algorithm)),
+  isSigned(signed, issuer, signature) {
+    const key = readKey(issuer.publicKey, "RSA-4096");
+    return key !== undefined && isSignedByPss(signed, key, signature);
+  },
+};
+
+export type LinkProblem = "chain-name" | "chain-not-ca" | "chain-algorithm" | "chain-signature";
+
+/** What is wrong between a certificate and the one above it, dates aside. `below`: how many CAs stand below the issuer. */
+export function linkProblem(
+  certificate: Certificate,
+  issuer: Certificate,
+  scheme: Scheme,
+  below: number,
+): LinkProblem | undefined {
+  if (!certificate.issuer.equals(issuer.subject)) return "chain-name";
+  if (!issuer.basic?.isCa || !issuer.usage?.maySignCertificates) return "chain-not-ca";
+  if (issuer.basic.pathLength < below) return "chain-not-ca";
+  if (!scheme.isAlgorithm(certificate.algorithm)) return "chain-algorithm";
+  return scheme.isSigned(certificate.tbs, issuer, certificate.signature)
+    ? undefined
+    : "chain-signature";
+}

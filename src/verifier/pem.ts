@@ -1,0 +1,21 @@
+const block =
+  /^-----BEGIN CERTIFICATE-----\r?\n([A-Za-z0-9+/=\r\n]+?)\r?\n-----END CERTIFICATE-----(?:\r?\n)?/;
+
+/**
+ * The certificates of a PEM text, in their order: nothing before, between, or behind them, but line ends and the zero byte
+ * that Intel's library puts at the end. Undefined for anything else. `Buffer.from` would skip what it doesn't know.
+ */
+export function readPem(text: string, most = 4): readonly Buffer[] | undefined {
+  const found: Buffer[] = [];
+  let rest = text.replace(/\0$/, "");
+  while (rest !== "") {
+    const [whole, inner = ""] = block.exec(rest) ?? [];
+    if (whole === undefined || found.length === most) return undefined;
+    const base64 = inner.replaceAll(/[\r\n]/g, "");
+    const der = Buffer.from(base64, "base64");
+    if (der.toString("base64") !== base64) return undefined;
+    found.push(der);
+    rest = rest.slice(whole.length).replace(/^[\r\n]+/, "");
+  }
+  return found.length === 0 ? undefined : found;
+}

@@ -1,0 +1,88 @@
+import type { Certificate, Scheme } from "./certificate.ts";
+import {
+  bitsOf,
+  type Der,
+  integerOf,
+  isTrue,
+  numberOf,
+  oidOf,
+  partsOf,
+  readValue,
+  tagged,
+  tags,
+  timeOf,
+} from "./der.ts";
+
+/** A list of revoked certificates (RFC 5280, section 5) that its issuer has signed. */
+export interface RevocationList {
+  thisUpdate: number;
+  nextUpdate: number;
+  /** Hex of the serial numbers. */
+  revoked: ReadonlySet<string>;
+  /** Grows with each list, where the list names it; hex. */
+  number?: string;
+}
+
+export type ListProblem = "crl-malformed" | "crl-issuer" | "crl-signature";
+
+/** The list, or why it is none of that issuer's. Its dates are for the caller to judge. */
+export function readRevocationList(
+  der: Buffer,
+  issuer: Certificate,
+  scheme: Scheme,
+): RevocationList | ListProblem {
+  const [tbs, algorithm, signature, ...more] = partsOf(readValue(der, tags.sequence)) ?? [];
+  const bits = bitsOf(signature);
+  const fields = [...(partsOf(tbs) ?? [])];
+  if (!tbs || !algorithm || !bits || more.length > 0) return "crl-malformed";
+  // Version 2 is written as 1; version 1 has no such field
+  if (fields[0]?.tag === tags.integer && numberOf(fields.shift()) !== 1) return "crl-malformed";
+  const [inner, name, from, until, ...rest] = fields;
+  if (!inner?.whole.equals(algorithm.whole) || !name) return "crl-malformed";
+  const [thisUpdate, nextUpdate] = [timeOf(from), timeOf(until)];
+  if (thisUpdate === undefined || nextUpdate === undefined) return "crl-malformed";
+  const entries = rest[0]?.tag === tags.sequence ? readEntries(rest.shift()) : new Set<string>();
+  const number = readListExtensions(rest.shift());
+  if (!entries || number === false || rest.length > 0) return "crl-malformed";
+  if (!name.whole.equals(issuer.subject) || !issuer.usage?.maySignLists) return "crl-issuer";
+  if (!scheme.isAlgorithm(algorithm.whole) || !scheme.isSigned(tbs.whole, issuer, bits))
+    return "crl-signature";
+  return {
+    thisUpdate,
+    nextUpdate,
+    revoked: entries,
+    ...(number === undefined ? {} : { number }),
+  };
+}
+
+function readEntries(list: Der | undefined): Set<string> | undefined {
+  const revoked = new Set<string>();
+  const entries = partsOf(list);
+  if (entries === undefined) return undefined;
+  for (const entry of entries) {
+    const parts = partsOf(entry) ?? [];
+    const serial = integerOf(parts[0]);
+    // Since when doesn't matter
+    if (!serial || parts.length < 2 || parts.length > 3) return undefined;
+    if (parts.length === 3 && !areHarmless(partsOf(parts[2]))) return undefined;
+    revoked.add(serial.toString("hex"));
+  }
+  return revoked;
+}
+
+/** A critical extension may say that the list covers only some certificates, or only what changed. */
+function areHarmless(extensions: readonly Der[] | undefined): boolean {
+  return extensions?.every((each) => !isTrue(partsOf(each)?.[1])) ?? false;
+}
+
+/** The list's number, where it has one; false for what can't be read or may not be passed over. */
+function readListExtensions(field: Der | undefined): string | undefined | false {
+  if (field === undefined) return undefined;
+  const [list, ...more] = partsOf(field, tagged(0)) ?? [];
+  const all = partsOf(list);
+  if (!all || more.length > 0 || !areHarmless(all)) return false;
+  const its = all.map((each) => partsOf(each) ?? []).find(([oid]) => oidOf(oid) === "2.5.29.20");
+  if (its === undefined) return undefined;
+  const number = integerOf(readValue(its.at(-1)?.content ?? Buffer.alloc(0), tags.integer));
+  return number?.toString("hex") ?? false;
+}

@@ -1,0 +1,81 @@
+import { createHash, createPublicKey, constants, type KeyObject, verify } from "node:crypto";
+
+/**
+ * Keys and signatures. `node:crypto` throws for keys and signatures that are none; a forged one is no surprise in here, so
+ * this file, and no other of the room, turns that into "no".
+ */
+function orUndefined<T>(act: () => T): T | undefined {
+  try {
+    return act();
+  } catch {
+    return undefined;
+  }
+}
+
+/** DER of a public key up to the point: algorithm, curve, uncompressed. */
+const p256 = Buffer.from("3059301306072a8648ce3d020106082a8648ce3d03010703420004", "hex");
+const p384 = Buffer.from("3076301006072a8648ce3d020106052b8104002203620004", "hex");
+const curves = { "P-256": { start: p256, size: 64 }, "P-384": { start: p384, size: 96 } } as const;
+
+export type KeyKind = keyof typeof curves | "RSA-4096";
+
+/** The SubjectPublicKeyInfo when it holds a key of that kind: RSA with 65537, a curve by its name and uncompressed. */
+export function readKey(info: Buffer, kind: KeyKind): KeyObject | undefined {
+  if (kind !== "RSA-4096") {
+    const { start, size } = curves[kind];
+    const isKind =
+      info.length === start.length + size && info.subarray(0, start.length).equals(start);
+    return isKind ? importKey(info) : undefined;
+  }
+  const name = info.toString("latin1");
+  const key = vendorKeys.get(name) ?? importKey(info);
+  const { modulusLength, publicExponent } = key?.asymmetricKeyDetails ?? {};
+  const isKind =
+    key?.asymmetricKeyType === "rsa" && modulusLength === 4096 && publicExponent === 65_537n;
+  if (!isKind) return undefined;
+  if (vendorKeys.size >= mostKeys) vendorKeys.clear();
+  vendorKeys.set(name, key);
+  return key;
+}
+
+/** RSA keys are AMD's alone: few, and slow to import. */
+const vendorKeys = new Map<string, KeyObject>();
+const mostKeys = 32;
+
+const importKey = (info: Buffer): KeyObject | undefined =>
+  orUndefined(() => createPublicKey({ key: info, format: "der", type: "spki" }));
+
+/** The attestation key of a quote: x and y. */
+export function pointKey(point: Buffer): KeyObject | undefined {
+  return readKey(Buffer.concat([p256, point]), "P-256");
+}
+
+/** ECDSA as certificates carry it: a sequence of two integers. */
+export function isSignedInDer(
+  hash: "sha256",
+  signed: Buffer,
+  key: KeyObject,
+  signature: Buffer,
+): boolean {
+  return orUndefined(() => verify(hash, signed, { key, dsaEncoding: "der" }, signature)) ?? false;
+}
+
+/** ECDSA as quotes, reports, and Intel's JSON carry it: r and s, big-endian, one behind the other. */
+export function isSignedRaw(
+  hash: "sha256" | "sha384",
+  signed: Buffer,
+  key: KeyObject,
+  signature: Buffer,
+): boolean {
+  const options = { key, dsaEncoding: "ieee-p1363" } as const;
+  return orUndefined(() => verify(hash, signed, options, signature)) ?? false;
+}
+
+/** RSA-PSS as AMD signs: SHA-384 in both places, a salt of 48 bytes. */
+export function isSignedByPss(signed: Buffer, key: KeyObject, signature: Buffer): boolean {
+  const options = { key, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 48 };
+  return orUndefined(() => verify("sha384", signed, options, signature)) ?? false;
+}
+
+export const sha256 = (...parts: readonly Buffer[]): Buffer =>
+  createHash("sha256").update(Buffer.concat(parts)).digest();

@@ -1,0 +1,146 @@
+import type { Problem } from "../reasons.ts";
+import type { Product } from "../roots.ts";
+
+/** ATTESTATION_REPORT, https://docs.amd.com/v/u/en-US/56860: what it says, numbers little-endian, the rest hex. */
+export interface SnpFacts {
+  tee: "snp";
+  version: number;
+  guestSvn: number;
+  policy: bigint;
+  vmpl: number;
+  signer: "VCEK" | "VLEK";
+  platformInfo: bigint;
+  /** Eight bytes each; which byte is what depends on the product (`tcbParts`). */
+  currentTcb: string;
+  reportedTcb: string;
+  committedTcb: string;
+  launchTcb: string;
+  /** From version 3. */
+  cpuid?: { family: number; model: number; stepping: number };
+  firmware: string;
+  committedFirmware: string;
+  /** All zero where it is masked. */
+  chipId: string;
+  reportId: string;
+  measurement: string;
+  hostData: string;
+  idKeyDigest: string;
+  authorKeyDigest: string;
+  reportData: string;
+}
+
+export interface SnpReport {
+  facts: SnpFacts;
+  /** What the signature is over. */
+  signed: Buffer;
+  /** r and s, big-endian. */
+  signature: Buffer;
+  /** What speaks against it although it can be read. */
+  problems: readonly Problem[];
+  /** Bytes behind the report: padding, or a table of certificates. */
+  rest: Buffer;
+}
+
+export const reportBytes = 1184;
+const signedBytes = 0x2a0;
+const maskedSigner = 7;
+
+export function readReport(bytes: Buffer): SnpReport | Problem {
+  if (bytes.length < reportBytes)
+    return { reason: "report-truncated", about: `${bytes.length} of ${reportBytes} bytes` };
+  const [version, algorithm] = [bytes.readUInt32LE(0), bytes.readUInt32LE(0x34)];
+  if (version < 2 || version > 5) return { reason: "report-version", about: String(version) };
+  if (algorithm !== 1) return { reason: "report-algorithm", about: String(algorithm) };
+  const key = (bytes.readUInt32LE(0x48) >> 2) & 7;
+  if (key > 1 && key !== maskedSigner) return { reason: "report-signer", about: String(key) };
+  const policy = bytes.readBigUInt64LE(0x08);
+  const problems: Problem[] = [];
+  if ((policy & (1n << 17n)) === 0n) problems.push({ reason: "report-policy", about: "" });
+  if (key === maskedSigner) problems.push({ reason: "report-unsigned", about: "" });
+  // Not under the signature: what could stand here would let one report have many forms
+  for (const [from, to] of [
+    [0x2a0 + 48, 0x2e8],
+    [0x2e8 + 48, 0x330],
+    [0x330, reportBytes],
+  ] as const) {
+    const at = bytes.subarray(from, to).findIndex((byte) => byte !== 0);
+    if (at >= 0)
+      problems.push({ reason: "report-reserved", about: `0x${(from + at).toString(16)}` });
+  }
+  return {
+    facts: factsOf(bytes, version, policy, key === 1 ? "VLEK" : "VCEK"),
+    signed: bytes.subarray(0, signedBytes),
+    signature: Buffer.concat([
+      bytes.subarray(0x2a0, 0x2a0 + 48).toReversed(),
+      bytes.subarray(0x2e8, 0x2e8 + 48).toReversed(),
+    ]),
+    problems,
+    rest: bytes.subarray(reportBytes),
+  };
+}
+
+function factsOf(
+  bytes: Buffer,
+  version: number,
+  policy: bigint,
+  signer: SnpFacts["signer"],
+): SnpFacts {
+  const hex = (from: number, length: number) => bytes.toString("hex", from, from + length);
+  const build = (at: number) => [bytes[at + 2], bytes[at + 1], bytes[at]].join(".");
+  const [family = 0, model = 0, stepping = 0] = bytes.subarray(0x188, 0x18b);
+  return {
+    tee: "snp",
+    version,
+    guestSvn: bytes.readUInt32LE(0x04),
+    policy,
+    vmpl: bytes.readUInt32LE(0x30),
+    signer,
+    platformInfo: bytes.readBigUInt64LE(0x40),
+    currentTcb: hex(0x38, 8),
+    reportedTcb: hex(0x180, 8),
+    committedTcb: hex(0x1e0, 8),
+    launchTcb: hex(0x1f0, 8),
+    ...(version >= 3 ? { cpuid: { family, model, stepping } } : {}),
+    firmware: build(0x1e8),
+    committedFirmware: build(0x1ec),
+    chipId: hex(0x1a0, 64),
+    reportId: hex(0x140, 32),
+    measurement: hex(0x90, 48),
+    hostData: hex(0xc0, 32),
+    idKeyDigest: hex(0xe0, 48),
+    authorKeyDigest: hex(0x110, 48),
+    reportData: hex(0x50, 64),
+  };
+}
+
+/** Undefined for a processor that this code doesn't know. */
+export function productOf({ family, model }: NonNullable<SnpFacts["cpuid"]>): Product | undefined {
+  if (family === 0x19 && model <= 0x0f) return "Milan";
+  // The second range is Bergamo's and Siena's
+  if (family === 0x19 && ((model >= 0x10 && model <= 0x1f) || (model >= 0xa0 && model <= 0xaf)))
+    return "Genoa";
+  return family === 0x1a && model <= 0x11 ? "Turin" : undefined;
+}
+
+export const tcbPartNames = ["fmc", "bootloader", "tee", "snp", "microcode"] as const;
+export type TcbParts = Partial<Record<(typeof tcbPartNames)[number], number>>;
+
+const places: Record<Product, TcbParts> = {
+  Milan: { bootloader: 0, tee: 1, snp: 6, microcode: 7 },
+  Genoa: { bootloader: 0, tee: 1, snp: 6, microcode: 7 },
+  Turin: { fmc: 0, bootloader: 1, tee: 2, snp: 3, microcode: 7 },
+};
+
+/** What the eight bytes of a TCB version mean on that product. */
+export function tcbParts(hex: string, product: Product): TcbParts {
+  const bytes = Buffer.from(hex, "hex");
+  const entries = Object.entries(places[product]).map(([part, at]) => [part, bytes[at] ?? 0]);
+  return Object.fromEntries(entries);
+}
+
+/** Where a part of `low` is higher than in `high`. */
+export function partsBelow(low: TcbParts, high: TcbParts): readonly string[] {
+  return tcbPartNames
+    .filter((part) => (low[part] ?? 0) < (high[part] ?? 0))
+    .map((part) => `${part} ${low[part] ?? 0} is below ${high[part]}`);
+}

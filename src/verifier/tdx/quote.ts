@@ -1,0 +1,157 @@
+import type { Problem } from "../reasons.ts";
+
+/**
+ * What a TDX quote says: numbers little-endian, the rest hex.
+ * https://download.01.org/intel-sgx/latest/dcap-latest/linux/docs/Intel_TDX_DCAP_Quoting_Library_API.pdf (appendix 3)
+ */
+export interface TdxFacts {
+  tee: "tdx";
+  version: number;
+  body: "TD 1.0" | "TD 1.5";
+  /** As it was when the VM started. */
+  teeTcbSvn: string;
+  mrSeam: string;
+  mrSignerSeam: string;
+  seamAttributes: string;
+  tdAttributes: string;
+  xfam: string;
+  mrTd: string;
+  mrConfigId: string;
+  mrOwner: string;
+  mrOwnerConfig: string;
+  rtmr: readonly [string, string, string, string];
+  reportData: string;
+  /** TD 1.5: as it is now, after updates of the module while the VM ran. */
+  teeTcbSvn2?: string;
+  mrServiceTd?: string;
+}
+
+export interface QuotingEnclaveReport {
+  /** The 384 bytes that the PCK key signs. */
+  signed: Buffer;
+  miscSelect: Buffer;
+  attributes: Buffer;
+  mrSigner: string;
+  productId: number;
+  svn: number;
+  reportData: Buffer;
+}
+
+export interface TdxQuote {
+  facts: TdxFacts;
+  /** Header and body. */
+  signed: Buffer;
+  signature: Buffer;
+  /** The attestation key's x and y. */
+  point: Buffer;
+  enclave: QuotingEnclaveReport;
+  enclaveSignature: Buffer;
+  authData: Buffer;
+  /** PCK, its CA, root. */
+  pem: string;
+}
+
+const headerBytes = 48;
+const bodyBytes = { "TD 1.0": 584, "TD 1.5": 648 } as const;
+const intelVendor = "939a7233f79c4ca9940a0db3957f0607";
+
+/** Reads a quote of version 4 or 5. Bytes behind its end are padding. */
+export function readQuote(bytes: Buffer): TdxQuote | Problem {
+  if (bytes.length < headerBytes + 6) return truncated(bytes, headerBytes + 6);
+  const [version, keyType] = [bytes.readUInt16LE(0), bytes.readUInt16LE(2)];
+  const vendor = bytes.toString("hex", 12, 28);
+  if (version !== 4 && version !== 5) return { reason: "quote-version", about: String(version) };
+  if (keyType !== 2) return { reason: "quote-key-type", about: String(keyType) };
+  if (bytes.readUInt32LE(4) !== 0x81)
+    return { reason: "quote-tee", about: `0x${bytes.readUInt32LE(4).toString(16)}` };
+  if (vendor !== intelVendor) return { reason: "quote-vendor", about: vendor };
+  const body = bodyOf(bytes, version);
+  if ("reason" in body) return body;
+  const { kind, from, end } = body;
+  if (bytes.length < end + 4) return truncated(bytes, end + 4);
+  const signedEnd = end + 4 + bytes.readUInt32LE(end);
+  if (bytes.length < signedEnd) return truncated(bytes, signedEnd);
+  const parts = readParts(bytes.subarray(end + 4, signedEnd));
+  if ("reason" in parts) return parts;
+  return {
+    facts: factsOf(bytes.subarray(from, end), version, kind),
+    signed: bytes.subarray(0, end),
+    ...parts,
+  };
+}
+
+const truncated = (bytes: Buffer, needed: number): Problem => ({
+  reason: "quote-truncated",
+  about: `${bytes.length} of ${needed} bytes`,
+});
+const misfit = (about: string): Problem => ({ reason: "quote-layout", about });
+
+interface Body {
+  kind: TdxFacts["body"];
+  from: number;
+  end: number;
+}
+
+function bodyOf(bytes: Buffer, version: number): Body | Problem {
+  if (version === 4)
+    return { kind: "TD 1.0", from: headerBytes, end: headerBytes + bodyBytes["TD 1.0"] };
+  const [type, size] = [bytes.readUInt16LE(headerBytes), bytes.readUInt32LE(headerBytes + 2)];
+  const kind = type === 2 ? "TD 1.0" : type === 3 ? "TD 1.5" : undefined;
+  if (kind === undefined || size !== bodyBytes[kind])
+    return { reason: "quote-body", about: `type ${type}, ${size} bytes` };
+  return { kind, from: headerBytes + 6, end: headerBytes + 6 + size };
+}
+
+/** Signature, attestation key, and what vouches for the key; the lengths inside must add up to the whole. */
+function readParts(data: Buffer): Omit<TdxQuote, "facts" | "signed"> | Problem {
+  const certification = data.subarray(134);
+  if (data.length < 134 + 450) return misfit(`${data.length} bytes of signature`);
+  if (data.readUInt16LE(128) !== 6) return misfit("no report of a quoting enclave");
+  if (data.readUInt32LE(130) !== certification.length) return misfit("the certification's size");
+  const authSize = certification.readUInt16LE(448);
+  const chain = certification.subarray(450 + authSize);
+  if (chain.length < 6 || chain.readUInt16LE(0) !== 5) return misfit("no certificates");
+  if (chain.readUInt32LE(2) !== chain.length - 6) return misfit("the certificates' size");
+  return {
+    signature: data.subarray(0, 64),
+    point: data.subarray(64, 128),
+    enclave: enclaveOf(certification.subarray(0, 384)),
+    enclaveSignature: certification.subarray(384, 448),
+    authData: certification.subarray(450, 450 + authSize),
+    pem: chain.toString("latin1", 6),
+  };
+}
+
+function enclaveOf(report: Buffer): QuotingEnclaveReport {
+  return {
+    signed: report,
+    miscSelect: report.subarray(16, 20),
+    attributes: report.subarray(48, 64),
+    mrSigner: report.toString("hex", 128, 160),
+    productId: report.readUInt16LE(256),
+    svn: report.readUInt16LE(258),
+    reportData: report.subarray(320, 384),
+  };
+}
+
+function factsOf(body: Buffer, version: number, kind: TdxFacts["body"]): TdxFacts {
+  const hex = (from: number, length: number) => body.toString("hex", from, from + length);
+  return {
+    tee: "tdx",
+    version,
+    body: kind,
+    teeTcbSvn: hex(0, 16),
+    mrSeam: hex(16, 48),
+    mrSignerSeam: hex(64, 48),
+    seamAttributes: hex(112, 8),
+    tdAttributes: hex(120, 8),
+    xfam: hex(128, 8),
+    mrTd: hex(136, 48),
+    mrConfigId: hex(184, 48),
+    mrOwner: hex(232, 48),
+    mrOwnerConfig: hex(280, 48),
+    rtmr: [hex(328, 48), hex(376, 48), hex(424, 48), hex(472, 48)],
+    reportData: hex(520, 64),
+    ...(kind === "TD 1.5" ? { teeTcbSvn2: hex(584, 16), mrServiceTd: hex(600, 48) } : {}),
+  };
+}

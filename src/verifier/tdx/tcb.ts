@@ -1,0 +1,138 @@
+import type { Problem } from "../reasons.ts";
+import type { Level, QeIdentity, TcbInfo } from "./collateral-values.ts";
+import type { PckFacts } from "./pck.ts";
+import type { TdxFacts } from "./quote.ts";
+
+/** Intel's words, from the best to the worst of those that are not plainly refused. */
+export const tcbStatuses = [
+  "UpToDate",
+  "SWHardeningNeeded",
+  "ConfigurationNeeded",
+  "ConfigurationAndSWHardeningNeeded",
+  "TDRelaunchAdvised",
+  "TDRelaunchAdvisedConfigurationNeeded",
+  "OutOfDate",
+  "OutOfDateConfigurationNeeded",
+] as const;
+export type TcbStatus = (typeof tcbStatuses)[number];
+
+/** Where platform, TDX module, and quoting enclave stand together. */
+export interface TcbStanding {
+  status: TcbStatus;
+  /** Every advisory of the levels that were met, each once. */
+  advisories: readonly string[];
+  /** The date of the platform's level: older is worse. */
+  date: string;
+  /** Which of Intel's TCB recoveries this is measured by. */
+  evaluation: number;
+}
+
+/** Of a platform. The two of a relaunch follow from two levels, they stand in no level. */
+const platformStatuses: readonly string[] = tcbStatuses.filter((word) => !word.startsWith("TD"));
+
+/**
+ * The level of Intel's TCB info that the platform meets, merged with those of the TDX module and of the quoting enclave.
+ * A TD 1.5 has two: as it was when the VM started, and as it is now. Where only the start is out of date the host is
+ * patched, and the VM should be started again.
+ */
+export function standing(
+  facts: TdxFacts,
+  pck: PckFacts,
+  enclaveSvn: number,
+  { tcbInfo, qeIdentity }: { tcbInfo: TcbInfo; qeIdentity: QeIdentity },
+): TcbStanding | Problem {
+  const enclave = firstOf(qeIdentity.levels, ({ svn }) => svn <= enclaveSvn, "the quoting enclave");
+  if ("reason" in enclave) return enclave;
+  const launch = levelAt(facts, Buffer.from(facts.teeTcbSvn, "hex"), pck, tcbInfo, enclave);
+  if ("reason" in launch || facts.teeTcbSvn2 === undefined) return launch;
+  const current = levelAt(facts, Buffer.from(facts.teeTcbSvn2, "hex"), pck, tcbInfo, enclave);
+  if ("reason" in current) return current;
+  const wasOutOfDate = launch.status.startsWith("OutOfDate");
+  if (!wasOutOfDate || current.status.startsWith("OutOfDate"))
+    return { ...worse(launch, current), advisories: union(launch, current) };
+  const status = current.status.startsWith("Configuration")
+    ? "TDRelaunchAdvisedConfigurationNeeded"
+    : "TDRelaunchAdvised";
+  return { ...launch, status, advisories: union(launch, current) };
+}
+
+const union = (...levels: readonly { advisories: readonly string[] }[]) => [
+  ...new Set(levels.flatMap(({ advisories }) => advisories)),
+];
+
+const worse = (a: TcbStanding, b: TcbStanding) =>
+  tcbStatuses.indexOf(b.status) > tcbStatuses.indexOf(a.status) ? b : a;
+
+/** Levels stand from the best to the worst; the first one that is met counts. */
+function firstOf<T extends Level>(
+  levels: readonly T[],
+  isMet: (level: T) => boolean,
+  what: string,
+): T | Problem {
+  const level = levels.find((one) => isMet(one));
+  if (!level) return { reason: "tcb-not-supported", about: what };
+  if (level.status === "Revoked") return { reason: "tcb-revoked", about: what };
+  return level;
+}
+
+function levelAt(
+  facts: TdxFacts,
+  svns: Buffer,
+  pck: PckFacts,
+  info: TcbInfo,
+  enclave: Level,
+): TcbStanding | Problem {
+  const module = moduleLevel(facts, svns, info);
+  if ("reason" in module) return module;
+  const version = svns[1] ?? 0;
+  const platform = firstOf(
+    info.levels,
+    ({ sgx, pceSvn, tdx }) =>
+      sgx.every((svn, at) => (pck.svns[at] ?? -1) >= svn) &&
+      pck.pceSvn >= pceSvn &&
+      // The first two are the module's, which has levels of its own since there are several versions of it
+      tdx.every((svn, at) => (version > 0 && at < 2) || (svns[at] ?? -1) >= svn),
+    "the platform",
+  );
+  if ("reason" in platform) return platform;
+  const status = merged(platform.status, [module.status, enclave.status]);
+  if (status === undefined) {
+    const words = [platform.status, module.status, enclave.status].join(", ");
+    return { reason: "tcb-status-unknown", about: words.slice(0, 200) };
+  }
+  return {
+    status,
+    advisories: union(platform, module, enclave),
+    date: platform.date,
+    evaluation: info.evaluation,
+  };
+}
+
+const noBits = "0".repeat(16);
+
+/** The module must be signed by Intel, whichever version of it is loaded. Version 0 has no levels of its own. */
+function moduleLevel(
+  { mrSignerSeam, seamAttributes }: TdxFacts,
+  svns: Buffer,
+  { tdxModule, moduleIdentities }: TcbInfo,
+): Level | Problem {
+  const [svn = 0, version = 0] = svns;
+  const id = `TDX_${version.toString(16).padStart(2, "0").toUpperCase()}`;
+  const found = version === 0 ? undefined : moduleIdentities.find((one) => one.id === id);
+  if (version !== 0 && !found) return { reason: "tdx-module", about: `version ${id}` };
+  const { mrSigner, attributes } = found ?? tdxModule;
+  if (mrSignerSeam !== mrSigner) return { reason: "tdx-module", about: "its signer" };
+  if (seamAttributes !== noBits || attributes !== noBits)
+    return { reason: "tdx-module", about: "its attributes" };
+  if (!found) return { status: "UpToDate", date: "", advisories: [] };
+  return firstOf(found.levels, (level) => level.svn <= svn, "the TDX module");
+}
+
+/** Undefined where one of the words is unknown. */
+function merged(platform: string, others: readonly string[]): TcbStatus | undefined {
+  const status = tcbStatuses.find((word) => word === platform);
+  const areKnown = others.every((word) => word === "UpToDate" || word === "OutOfDate");
+  if (status === undefined || !platformStatuses.includes(platform) || !areKnown) return undefined;
+  if (!others.includes("OutOfDate") || status.startsWith("OutOfDate")) return status;
+  return status.startsWith("Configuration") ? "OutOfDateConfigurationNeeded" : "OutOfDate";
+}

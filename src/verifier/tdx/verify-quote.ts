@@ -1,0 +1,168 @@
+import { type Certificate, intelScheme, linkProblem, parseCertificate } from "../certificate.ts";
+import { type Examination, startExamination } from "../examination.ts";
+import { readPem } from "../pem.ts";
+import { readRevocationList } from "../revocation.ts";
+import type { TrustedRoots } from "../roots.ts";
+import { isSignedRaw, pointKey, readKey, sha256 } from "../signature.ts";
+import { notReadable, type Verification, verificationOf } from "../verification.ts";
+import { checkCollateral, type IntelEndorsements } from "./collateral.ts";
+import type { QeIdentity } from "./collateral-values.ts";
+import { type PckFacts, readPck } from "./pck.ts";
+import { type QuotingEnclaveReport, readQuote, type TdxQuote } from "./quote.ts";
+import { standing, type TcbStanding } from "./tcb.ts";
+
+/** Whether a quote is a genuine TDX machine's, that nobody has revoked what vouches for it, and where its firmware stands. */
+export function verifyQuote(
+  bytes: Buffer,
+  endorsements: IntelEndorsements,
+  { now, roots }: { now: number; roots: TrustedRoots },
+): Verification {
+  const quote = readQuote(bytes);
+  if ("reason" in quote) return notReadable(quote);
+  const exam = startExamination(now);
+  const chain = readChain(quote.pem, roots, exam);
+  checkSignatures(quote, chain?.leaf, exam);
+  const tcb = chain && checkPlatform(quote, chain, endorsements, roots, exam);
+  // Each way to no level is a problem already; should one ever not be, it still is no level
+  if (!tcb && exam.problems.length === 0) exam.add("collateral-missing", "Intel's word on it");
+  return verificationOf(exam, { facts: quote.facts, signed: quote.signed, tcb });
+}
+
+interface Chain {
+  leaf: Certificate;
+  ca: Certificate;
+  root: Certificate;
+}
+
+const caNames = {
+  "Intel SGX PCK Platform CA": "platform",
+  "Intel SGX PCK Processor CA": "processor",
+} as const;
+
+/** Which of Intel's two CAs for platforms it is, by name. */
+export function pckCaOf({ commonName }: Certificate): "platform" | "processor" | undefined {
+  return Object.hasOwn(caNames, commonName)
+    ? caNames[commonName as keyof typeof caNames]
+    : undefined;
+}
+
+/** The certificates in a quote, as far as they can be read. */
+export function certificatesOf(pem: string): readonly Certificate[] | undefined {
+  const all = readPem(pem)?.map((der) => parseCertificate(der));
+  const known = all?.filter((one) => one !== undefined);
+  return known?.length === all?.length ? known : undefined;
+}
+
+/** PCK under its CA under the pinned root; undefined where that can't even be read. */
+function readChain(pem: string, roots: TrustedRoots, exam: Examination): Chain | undefined {
+  const all = certificatesOf(pem);
+  const [leaf, ca, root] = all ?? [];
+  if (all === undefined) return exam.add("chain-malformed", "part of the quote's chain");
+  if (!leaf || !ca || !root || all.length !== 3)
+    return exam.add("chain-length", String(all.length));
+  if (!root.der.equals(roots.intel)) exam.add("chain-root", "the PCK certificate");
+  for (const [{ commonName }, isRight] of [
+    [leaf, leaf.commonName === "Intel SGX PCK Certificate"],
+    [ca, pckCaOf(ca) !== undefined],
+    [root, root.commonName === "Intel SGX Root CA"],
+  ] as const)
+    if (!isRight) exam.add("chain-name", commonName);
+  for (const [certificate, issuer, below] of [
+    [root, root, 0],
+    [ca, root, 1],
+    [leaf, ca, 0],
+  ] as const) {
+    const { commonName, notBefore, notAfter } = certificate;
+    const problem = linkProblem(certificate, issuer, intelScheme, below);
+    if (problem) exam.add(problem, commonName);
+    exam.lasts("cert", commonName, { from: notBefore, until: notAfter });
+  }
+  if (leaf.basic?.isCa || leaf.usage?.maySignCertificates)
+    exam.add("chain-leaf", "the PCK certificate");
+  return { leaf, ca, root };
+}
+
+/** The PCK key vouches for the quoting enclave, the enclave for the attestation key, and that for the quote. */
+function checkSignatures(
+  { signed, signature, point, enclave, enclaveSignature, authData }: TdxQuote,
+  leaf: Certificate | undefined,
+  exam: Examination,
+): void {
+  const pckKey = leaf && readKey(leaf.publicKey, "P-256");
+  if (!pckKey || !isSignedRaw("sha256", enclave.signed, pckKey, enclaveSignature))
+    exam.add("qe-report-signature");
+  const vouched = Buffer.concat([sha256(point, authData), Buffer.alloc(32)]);
+  if (!enclave.reportData.equals(vouched)) exam.add("qe-report-data");
+  const key = pointKey(point);
+  if (!key || !isSignedRaw("sha256", signed, key, signature)) exam.add("quote-signature");
+}
+
+/** What needs more than the quote itself: revocation, Intel's word on the platform, the quoting enclave's identity. */
+function checkPlatform(
+  { facts, enclave }: TdxQuote,
+  { leaf, ca, root }: Chain,
+  endorsements: IntelEndorsements,
+  roots: TrustedRoots,
+  exam: Examination,
+): TcbStanding | undefined {
+  const { rootCrl, pckCrl } = endorsements;
+  const revoked = listOf("Intel's revocation list of CAs", rootCrl, root, exam);
+  const revokedPcks = listOf("Intel's revocation list of PCK certificates", pckCrl, ca, exam);
+  if (revoked.has(ca.serial.toString("hex"))) exam.add("revoked", ca.commonName);
+  if (revokedPcks.has(leaf.serial.toString("hex"))) exam.add("revoked", leaf.commonName);
+  const { tcbInfo, qeIdentity } = checkCollateral(endorsements, roots, revoked, exam);
+  if ((enclave.attributes[0] ?? 0) & 2) exam.add("qe-debug");
+  if (qeIdentity) checkEnclave(enclave, qeIdentity, exam);
+  const pck = readPck(leaf);
+  if ("lacks" in pck) return exam.add("pck-extension", pck.lacks);
+  if (!tcbInfo || !isOfPlatform(pck, tcbInfo, exam) || !qeIdentity) return undefined;
+  const found = standing(facts, pck, enclave.svn, { tcbInfo, qeIdentity });
+  if (!("reason" in found)) return found;
+  return exam.add(found.reason, found.about);
+}
+
+/** Serial numbers on a list that its issuer has signed; none where there is no such list, which is noted. */
+function listOf(
+  what: string,
+  der: Buffer | undefined,
+  issuer: Certificate,
+  exam: Examination,
+): ReadonlySet<string> {
+  const none = new Set<string>();
+  if (!der) {
+    exam.add("crl-missing", what);
+    return none;
+  }
+  const list = readRevocationList(der, issuer, intelScheme);
+  if (typeof list === "string") {
+    exam.add(list, what);
+    return none;
+  }
+  exam.lasts("crl", what, { from: list.thisUpdate, until: list.nextUpdate });
+  return list.revoked;
+}
+
+function isOfPlatform(
+  { fmspc, pceId }: PckFacts,
+  info: { fmspc: string; pceId: string },
+  exam: Examination,
+): boolean {
+  if (fmspc !== info.fmspc) exam.add("fmspc", `${info.fmspc}, not ${fmspc}`);
+  if (pceId !== info.pceId) exam.add("pceid", `${info.pceId}, not ${pceId}`);
+  return fmspc === info.fmspc && pceId === info.pceId;
+}
+
+function checkEnclave(
+  { miscSelect, attributes, mrSigner, productId }: QuotingEnclaveReport,
+  identity: QeIdentity,
+  exam: Examination,
+): void {
+  const isMasked = (value: Buffer, mask: Buffer, expected: Buffer) =>
+    value.every((byte, at) => (byte & (mask[at] ?? 0)) === (expected[at] ?? 0));
+  if (mrSigner !== identity.mrSigner) exam.add("qe-identity", "its signer");
+  if (productId !== identity.productId) exam.add("qe-identity", "its product");
+  if (!isMasked(miscSelect, identity.miscSelectMask, identity.miscSelect))
+    exam.add("qe-identity", "its MISCSELECT");
+  if (!isMasked(attributes, identity.attributesMask, identity.attributes))
+    exam.add("qe-identity", "its attributes");
+}

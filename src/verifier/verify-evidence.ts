@@ -1,0 +1,85 @@
+import { isClock } from "./examination.ts";
+import type { Problem } from "./reasons.ts";
+import { type TrustedRoots, vendorRoots, type Product } from "./roots.ts";
+import { productOf, readReport } from "./snp/report.ts";
+import { type AmdEndorsements, verifyReport } from "./snp/verify-report.ts";
+import type { IntelEndorsements } from "./tdx/collateral.ts";
+import { readPck } from "./tdx/pck.ts";
+import { readQuote } from "./tdx/quote.ts";
+import { certificatesOf, pckCaOf, verifyQuote } from "./tdx/verify-quote.ts";
+import { notReadable, type Verification } from "./verification.ts";
+
+export interface Endorsements {
+  intel?: IntelEndorsements;
+  amd?: AmdEndorsements;
+}
+
+const mostBytes = 64 * 1024;
+
+/** A quote names its key type where a report has the zeros of its version. */
+function teeOf(bytes: Buffer): "tdx" | "snp" | Problem {
+  if (bytes.length > mostBytes)
+    return { reason: "evidence-too-long", about: `${bytes.length} bytes` };
+  if (bytes.length < 4) return { reason: "evidence-unknown", about: "" };
+  return bytes.readUInt16LE(2) === 0 ? "snp" : "tdx";
+}
+
+/**
+ * Checks the raw report of a VM: pure, offline, and never by exceptions. `now` is our clock in milliseconds since the epoch,
+ * never a time that the report names.
+ */
+export function verifyEvidence(
+  bytes: Buffer,
+  endorsements: Endorsements,
+  { now, roots = vendorRoots }: { now: number; roots?: TrustedRoots },
+): Verification {
+  const tee = teeOf(bytes);
+  if (typeof tee !== "string") return notReadable(tee);
+  if (!isClock(now)) return notReadable({ reason: "clock", about: "" });
+  return tee === "snp"
+    ? verifyReport(bytes, endorsements.amd ?? {}, { now, roots })
+    : verifyQuote(bytes, endorsements.intel ?? {}, { now, roots });
+}
+
+/** The same for a report as the compute service gives it: base64, or nothing at all. */
+export function verifyEncoded(
+  report: string | undefined,
+  endorsements: Endorsements,
+  options: { now: number; roots?: TrustedRoots },
+): Verification {
+  if (report === undefined || report.trim() === "")
+    return notReadable({ reason: "evidence-missing", about: "" });
+  const bytes = decodeEvidence(report);
+  if (bytes === undefined) return notReadable({ reason: "evidence-encoding", about: "" });
+  return verifyEvidence(bytes, endorsements, options);
+}
+
+/** Which endorsements a piece of evidence needs: names to look them up by, believed for nothing else. */
+export type Needed =
+  | { tee: "tdx"; fmspc: string; ca: "platform" | "processor" }
+  | { tee: "snp"; product?: Product; signer: "VCEK" | "VLEK"; chipId: string; reportedTcb: string };
+
+export function endorsementsNeeded(bytes: Buffer): Needed | undefined {
+  const tee = teeOf(bytes);
+  if (tee === "snp") {
+    const report = readReport(bytes);
+    if ("reason" in report) return undefined;
+    const { cpuid, signer, chipId, reportedTcb } = report.facts;
+    const product = cpuid && productOf(cpuid);
+    return { tee, ...(product ? { product } : {}), signer, chipId, reportedTcb };
+  }
+  if (tee !== "tdx") return undefined;
+  const quote = readQuote(bytes);
+  const [leaf, issuer] = "reason" in quote ? [] : (certificatesOf(quote.pem) ?? []);
+  const pck = leaf && readPck(leaf);
+  const ca = issuer && pckCaOf(issuer);
+  return pck && !("lacks" in pck) && ca ? { tee, fmspc: pck.fmspc, ca } : undefined;
+}
+
+/** Base64 as the compute service gives it (also with the two letters of URLs, spaces, and no padding), or undefined. */
+export function decodeEvidence(text: string): Buffer | undefined {
+  const bare = text.replaceAll(/\s/g, "").replace(/={0,2}$/, "");
+  if (bare === "" || bare.length % 4 === 1) return undefined;
+  if (!/^[A-Za-z0-9+/]*$|^[A-Za-z0-9_-]*$/.test(bare)) return undefined;
+  return Buffer.from(bare, "base64");
+}

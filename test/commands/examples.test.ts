@@ -1,0 +1,40 @@
+import { describe, expect, it } from "vitest";
+import { examplesHere } from "../../src/commands/examples.ts";
+import { commands } from "../../src/commands/index.ts";
+import { parseCommand } from "../../src/registry/parse.ts";
+import { targetArgument } from "../../src/registry/arguments.ts";
+import { targetWords } from "../../src/registry/invocation.ts";
+import { resolveTarget } from "../../src/requests/submit/resolve.ts";
+import { usual } from "../policy/sample.ts";
+import { startReading } from "./reading.ts";
+
+describe("the examples in help", () => {
+  it("name what is there, exactly, in a state in which it works, and nothing protected", async () => {
+    await using at = await startReading();
+    const policy = { ...usual, protect: ["db-*", "web-2"] };
+    const exampleOf = await examplesHere({ commands, inventory: at.inventory, policy });
+    const said = Object.fromEntries(commands.map((one) => [one.name, exampleOf(one)]));
+    for (const [name, example] of Object.entries(said)) {
+      const parsed = parseCommand(example.slice(1), commands);
+      if ("refusal" in parsed) throw new Error(`${example}: ${parsed.refusal.text}`);
+      expect(parsed.command.name).toBe(name);
+      const kind = targetArgument(parsed.command)?.target ?? "vm";
+      for (const words of targetWords(parsed)) await resolveTarget(kind, words, at.inventory);
+    }
+    expect(said).toMatchObject({
+      "vm start": "/vm start gpu-1",
+      "vm stop": "/vm stop payments/web-1",
+      "vm restore": "/vm restore payments/web-1",
+      "vm resize": "/vm resize payments/web-1 --cpu 4 --memory 8",
+      "gatehouse can-i": "/gatehouse can-i vm restore payments/web-1",
+      "gatehouse help": "/gatehouse help vm restart",
+    });
+    expect(said["project delete"]).not.toMatch(/payments|vault/);
+  });
+
+  it("stay as they are where nothing is known", async () => {
+    await using at = await startReading({ world: "empty" });
+    const exampleOf = await examplesHere({ commands, inventory: at.inventory, policy: usual });
+    for (const command of commands) expect(exampleOf(command)).toBe(command.example);
+  });
+});

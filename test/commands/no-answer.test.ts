@@ -1,0 +1,134 @@
+import { describe, expect, it } from "vitest";
+import { commands } from "../../src/commands/index.ts";
+import { createCompute } from "../../src/compute/create-compute.ts";
+import { ComputeError } from "../../src/compute/errors.ts";
+import { isChange } from "../../src/registry/define.ts";
+import { readTarget } from "../../src/requests/perform/gate.ts";
+import { answering, says } from "../compute/answering.ts";
+import { project, vm } from "../policy/sample.ts";
+
+const inputs: Record<string, object> = {
+  "vm resize": { cpu: 2, memory: 4 },
+  "vm restore": { snapshot: "snap-1" },
+  "project create": { name: "shop", type: "CONTAINER", region: "eu" },
+  "project update": { rename: "stage", name: "stage", cpu: 2 },
+};
+const page = "<!doctype html><html><body>Sign in</body></html>";
+const statuses = [200, 201, 202, 400, 401, 403, 404, 405, 409, 422, 429, 500, 502];
+
+/** A page of a proxy in the way, with this status. */
+const html =
+  (status: number, type = "text/html; charset=utf-8") =>
+  (_: unknown, response: import("node:http").ServerResponse) =>
+    void response.writeHead(status, { "content-type": type }).end(page);
+
+const clientOf = (baseUrl: string) =>
+  createCompute({ baseUrl, apiKey: "key", timeoutMs: 5000, retryDelays: { baseMs: 1, maxMs: 2 } });
+
+async function failure(work: Promise<unknown>): Promise<string> {
+  try {
+    await work;
+  } catch (error) {
+    if (error instanceof ComputeError) return error.kind;
+    throw error;
+  }
+  return "none";
+}
+
+const changes = commands.filter(isChange);
+
+describe.each(changes.map((command) => [command.name, command] as const))("%s", (name, command) => {
+  const target =
+    command.on === "vm" ? vm("web-1") : project(command.on === "new-project" ? "shop" : "web");
+
+  it.each(statuses)(
+    "is unclear when a page answers it with %i: nothing is proved",
+    async (status) => {
+      for (const type of ["text/html", "application/json"]) {
+        await using server = await answering(html(status, type));
+        const compute = clientOf(server.url);
+        const args = (inputs[name] ?? {}) as never;
+        const call = Promise.try(() => command.perform(target, args, { compute }));
+        expect(await failure(call), type).toBe("unclear");
+        expect(server.asked).toHaveLength(1);
+        await compute.close();
+      }
+    },
+  );
+});
+
+describe("a read that a page or another record answers", () => {
+  const targets = [vm("web-1"), project("web"), { ...project("shop"), id: "" }];
+
+  it.each(statuses)("with %i proves nothing: no absence, no refusal, no state", async (status) => {
+    for (const target of targets) {
+      await using server = await answering(html(status));
+      const compute = clientOf(server.url);
+      const kind = await failure(readTarget(target, { compute }));
+      expect(["unreachable", "unexpected", "busy"], target.id).toContain(kind);
+      await compute.close();
+    }
+  });
+
+  it("proves no absence when the record alone is a page with 404, and the control read succeeds", async () => {
+    for (const target of targets.slice(0, 2)) {
+      await using server = await answering((request, response) =>
+        /\/v1\/projects\?/.test(request.url ?? "")
+          ? says([])(request, response)
+          : html(404)(request, response),
+      );
+      const compute = clientOf(server.url);
+      expect(await failure(readTarget(target, { compute }))).toBe("unreachable");
+      await compute.close();
+    }
+  });
+
+  it("proves nothing with JSON of another kind, nor with the record of something else", async () => {
+    const other = {
+      id: "another",
+      project_id: "prj-1",
+      type: "TEE_VM",
+      name: "web-1",
+      status: "RUNNING",
+    };
+    for (const body of [{ ok: true }, [], "OK", { error: "none" }, other])
+      for (const target of targets.slice(0, 2)) {
+        await using server = await answering(says(body));
+        const compute = clientOf(server.url);
+        expect(await failure(readTarget(target, { compute }))).toBe("unexpected");
+        await compute.close();
+      }
+  });
+});
+
+describe("a snapshot's ID", () => {
+  it.each([
+    [{ id: "req-1", ok: true }],
+    [{ id: "u-1", email: "a@example.com" }],
+    [{ id: "s-1", message: "sign in" }],
+  ])("is none in JSON of another kind: %j", async (body) => {
+    await using server = await answering(says(body, 201));
+    const compute = clientOf(server.url);
+    expect((await compute.vms.snapshot("vm-1", "nightly")).snapshotId).toBeUndefined();
+    await compute.close();
+  });
+});
+
+describe("a console", () => {
+  it.each([[{ ok: true }], [{ url: "https://proxy.example/login" }], ["OK"]])(
+    "is none in JSON of another kind: %j",
+    async (body) => {
+      await using server = await answering(says(body));
+      const compute = clientOf(server.url);
+      expect(await failure(compute.vms.console("vm-1"))).toBe("unexpected");
+      await compute.close();
+    },
+  );
+
+  it.each(statuses)("is none on a page with %i", async (status) => {
+    await using server = await answering(html(status));
+    const compute = clientOf(server.url);
+    expect(await failure(compute.vms.console("vm-1"))).toBe("unclear");
+    await compute.close();
+  });
+});

@@ -1,0 +1,289 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import {
+  ConfigError,
+  loadConfig,
+  loadEndorsementsFolder,
+  type Config,
+  type Role,
+} from "../../src/config/config.ts";
+import { addressProblem } from "../../src/config/environment.ts";
+
+const complete = {
+  SLACK_BOT_TOKEN: "xoxb-1",
+  SLACK_APP_TOKEN: "xapp-1",
+  COMPUTE_API_URL: "https://compute.example",
+  COMPUTE_API_KEY: "key-of-compute",
+  REDIS_URL: "redis://localhost:6379",
+};
+
+type Env = Record<string, string | undefined>;
+
+/** A folder of its own, because a gatehouse.yml lying about would be read. */
+function folder() {
+  const path = mkdtempSync(join(tmpdir(), "gatehouse-config-"));
+  const write = (name: string, text: string) => {
+    writeFileSync(join(path, name), text);
+    return join(path, name);
+  };
+  return { path, write, [Symbol.dispose]: () => rmSync(path, { recursive: true }) };
+}
+
+function load(
+  env: Env,
+  { role = "all", cwd = "/nowhere" }: { role?: Role; cwd?: string } = {},
+): Config {
+  return loadConfig({ env, role, cwd, operations: [] });
+}
+
+function problems(env: Env, options?: { role?: Role; cwd?: string }): readonly string[] {
+  try {
+    load(env, options);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
+  return [];
+}
+
+describe("a complete environment", () => {
+  it("needs five variables and has defaults for the rest", () => {
+    const { policy, policyVersion, ...config } = load(complete);
+    expect(config).toEqual({
+      role: "all",
+      slack: {
+        botToken: "xoxb-1",
+        apiUrl: "https://slack.com/api/",
+        receive: { mode: "socket", appToken: "xapp-1" },
+      },
+      compute: { url: "https://compute.example", apiKey: "key-of-compute" },
+      redisUrl: "redis://localhost:6379",
+      redisReplicas: undefined,
+      port: 3000,
+      ops: { port: 3000, host: "127.0.0.1" },
+      dataDir: "/nowhere/.gatehouse",
+      logLevel: "info",
+      allowVolatileRedis: false,
+      secrets: ["xoxb-1", "xapp-1", "key-of-compute"],
+    });
+    expect(policy.access.operate).toEqual([]);
+    expect(policyVersion).toMatch(/^[0-9a-f]{12}$/);
+  });
+
+  it("takes every other variable as README says", () => {
+    const config = load({
+      ...complete,
+      SLACK_API_URL: "http://127.0.0.1:4010/api",
+      COMPUTE_API_URL: "http://localhost:4020/base/v1/",
+      REDIS_URL: "rediss://:pw-of-redis@a:1,b:2",
+      REDIS_REPLICAS: "2",
+      PORT: "0",
+      DATA_DIR: "/var/lib/gatehouse",
+      LOG_LEVEL: "DEBUG",
+      GATEHOUSE_ALLOW_VOLATILE_REDIS: "1",
+    });
+    expect(config).toMatchObject({
+      slack: { apiUrl: "http://127.0.0.1:4010/api/" },
+      compute: { url: "http://localhost:4020/base" },
+      redisReplicas: 2,
+      port: 0,
+      dataDir: "/var/lib/gatehouse",
+      logLevel: "debug",
+      allowVolatileRedis: true,
+    });
+    expect(config.secrets).toContain("pw-of-redis");
+  });
+
+  it("listens over HTTP with a signing secret alone, and over Socket Mode with both", () => {
+    const http = { ...complete, SLACK_APP_TOKEN: "", SLACK_SIGNING_SECRET: "s3cret" };
+    expect(load(http).slack.receive).toEqual({ mode: "http", signingSecret: "s3cret" });
+    const both = { ...complete, SLACK_SIGNING_SECRET: "s3cret" };
+    expect(load(both).slack.receive).toEqual({ mode: "socket", appToken: "xapp-1" });
+  });
+
+  it("keeps probes off the port that Slack reaches; where it reaches none, PORT is theirs as before", () => {
+    const http = { ...complete, SLACK_APP_TOKEN: "", SLACK_SIGNING_SECRET: "s3cret" };
+    const ops = (env: Record<string, string>, role: "all" | "worker" = "all") =>
+      load(env, { role }).ops;
+    expect(ops(http)).toEqual({ port: 3001, host: "127.0.0.1" });
+    expect(ops({ ...http, PORT: "80" })).toEqual({ port: 3001, host: "127.0.0.1" });
+    expect(ops({ ...http, OPS_PORT: "9000", OPS_HOST: "0.0.0.0" })).toEqual({
+      port: 9000,
+      host: "0.0.0.0",
+    });
+    for (const env of [complete, http]) {
+      expect(ops(env, "worker")).toEqual({ port: 3000, host: "127.0.0.1" });
+      expect(ops({ ...env, PORT: "8080" }, "worker")).toEqual({ port: 8080, host: undefined });
+      const moved = { ...env, PORT: "8080", OPS_PORT: "9000" };
+      expect(ops(moved, "worker")).toEqual({ port: 9000, host: "127.0.0.1" });
+    }
+    expect(problems({ ...http, PORT: "3001" })).toEqual([
+      "OPS_PORT: must not be 3001, which is PORT: the world reaches that one",
+    ]);
+    expect(problems({ ...http, OPS_HOST: "my host" })).toEqual([
+      "OPS_HOST: must be an IP address of this machine, or 0.0.0.0 for all of them",
+    ]);
+  });
+
+  it("asks a worker for neither, because it only speaks", () => {
+    const { SLACK_APP_TOKEN: _none, ...env } = complete;
+    expect(load(env, { role: "worker" }).slack.receive).toBeUndefined();
+    expect(problems(env, { role: "gateway" })).toEqual([
+      "SLACK_APP_TOKEN: is missing: set it for Socket Mode (xapp-…), or SLACK_SIGNING_SECRET for HTTP",
+    ]);
+  });
+});
+
+describe("a secret in a file", () => {
+  it.each([
+    "SLACK_BOT_TOKEN",
+    "SLACK_APP_TOKEN",
+    "COMPUTE_API_KEY",
+    "REDIS_URL",
+    "SLACK_SIGNING_SECRET",
+  ])("is read for %s, without the line's end", (name) => {
+    using dir = folder();
+    const base: Env = {
+      ...complete,
+      SLACK_SIGNING_SECRET: "s3cret",
+      ...(name === "SLACK_SIGNING_SECRET" && { SLACK_APP_TOKEN: "" }),
+    };
+    const value = base[name] ?? "";
+    dir.write("secret", `${value}\n`);
+    const env = { ...base, [name]: undefined, [`${name}_FILE`]: "secret" };
+    expect(load(env, { cwd: dir.path })).toEqual(load(base, { cwd: dir.path }));
+  });
+
+  it("is refused when the variable is set as well, the file is missing or empty", () => {
+    using dir = folder();
+    const empty = dir.write("empty", "\n");
+    const env = {
+      ...complete,
+      SLACK_BOT_TOKEN_FILE: empty,
+      REDIS_URL: "",
+      REDIS_URL_FILE: "/no/such",
+      COMPUTE_API_KEY: "",
+      COMPUTE_API_KEY_FILE: empty,
+    };
+    expect(problems(env)).toEqual([
+      "SLACK_BOT_TOKEN: is set, and so is SLACK_BOT_TOKEN_FILE: keep one of them",
+      "COMPUTE_API_KEY_FILE: names an empty file",
+      "REDIS_URL_FILE: names a file that can't be read (ENOENT)",
+    ]);
+  });
+
+  it("that can't be read isn't reported as a missing receiver too", () => {
+    const env = { ...complete, SLACK_APP_TOKEN: "", SLACK_APP_TOKEN_FILE: "/no/such" };
+    expect(problems(env)).toEqual([
+      "SLACK_APP_TOKEN_FILE: names a file that can't be read (ENOENT)",
+    ]);
+  });
+});
+
+describe("a wrong environment", () => {
+  it("is told whole, in one message", () => {
+    expect(problems({})).toEqual([
+      expect.stringMatching(/^SLACK_BOT_TOKEN: is missing: set it to the bot token/),
+      expect.stringMatching(/^SLACK_APP_TOKEN: is missing/),
+      expect.stringMatching(/^COMPUTE_API_URL: is missing/),
+      expect.stringMatching(/^COMPUTE_API_KEY: is missing/),
+      expect.stringMatching(/^REDIS_URL: is missing/),
+    ]);
+    expect(() => load({})).toThrow(
+      /can't start with this configuration:\n {2}SLACK_BOT_TOKEN: is missing.*\n {2}SLACK_APP_TOKEN/s,
+    );
+  });
+
+  it.each([
+    ["SLACK_BOT_TOKEN", "xoxp-hunter22", "must begin with xoxb-"],
+    ["SLACK_APP_TOKEN", "xoxb-hunter22", "must begin with xapp-"],
+    ["COMPUTE_API_KEY", "hunter22 two", "must be one word of ASCII characters"],
+    ["COMPUTE_API_KEY", "hünter22", "must be one word of ASCII characters"],
+    ["COMPUTE_API_URL", "hunter22", "must be an address like https://host/path"],
+    ["COMPUTE_API_URL", "ftp://hunter22", "must begin with https://"],
+    [
+      "COMPUTE_API_URL",
+      "http://hunter22.example",
+      "must begin with https://, because secrets are sent there",
+    ],
+    ["SLACK_API_URL", "https://u:hunter22@h/api", "must contain no user or password"],
+    ["SLACK_API_URL", "https://h/api?hunter22", "must contain no ? or #"],
+    ["REDIS_URL", "http://hunter22", "isn't an address of Redis; write redis://host:6379"],
+    ["PORT", "70000", "must be a whole number from 0 to 65535"],
+    ["PORT", "1e3", "must be a whole number from 0 to 65535"],
+    ["LOG_LEVEL", "verbos", "must be one of debug, info, warn, error"],
+    ["LOG_LEVEL", "eror", "did you mean error?"],
+    ["GATEHOUSE_ALLOW_VOLATILE_REDIS", "maybe", "must be 1 or 0"],
+    ["GATEHOUSE_CONFIG", "other.yml", "other.yml can't be read (ENOENT)"],
+  ])("says of %s=%s what is wrong, without repeating it", (name, value, sentence) => {
+    const found = problems({ ...complete, [name]: value });
+    expect(found).toHaveLength(1);
+    expect(found[0]).toContain(`${name}: `);
+    expect(found[0]).toContain(sentence);
+    expect(found[0]).not.toContain("hunter22");
+  });
+
+  it("includes every problem of the policy file, with its line", () => {
+    using dir = folder();
+    dir.write("gatehouse.yml", "access:\n  operate: [bob]\nnope: 1\n");
+    expect(problems({ ...complete, PORT: "x" }, { cwd: dir.path })).toEqual([
+      "PORT: must be a whole number from 0 to 65535",
+      expect.stringContaining(
+        "GATEHOUSE_CONFIG: gatehouse.yml line 2: access.operate[1] must be a user ID",
+      ),
+      expect.stringContaining("GATEHOUSE_CONFIG: gatehouse.yml line 3: nope isn't known"),
+    ]);
+  });
+});
+
+describe("the policy file", () => {
+  it("may be missing at its usual place, and is read from where GATEHOUSE_CONFIG says", () => {
+    using dir = folder();
+    expect(load(complete, { cwd: dir.path }).policy.access.view).toEqual(["*"]);
+    dir.write("rules.yml", "access: { operate: [S01ABC] }");
+    const named = load({ ...complete, GATEHOUSE_CONFIG: "rules.yml" }, { cwd: dir.path });
+    expect(named.policy.access.operate).toEqual(["S01ABC"]);
+  });
+});
+
+describe("an address that gets secrets", () => {
+  it.each([
+    "https://a",
+    "http://localhost:1",
+    "http://127.9.0.1",
+    "http://[::1]:80",
+    "http://api.localhost/x",
+  ])("may be %s", (text) => {
+    expect(addressProblem(text)).toBeUndefined();
+  });
+
+  it.each([
+    "http://10.0.0.1",
+    "http://localhost.evil.example",
+    "http://127.0.0.1.example",
+    "http://169.254.169.254",
+  ])("may not be %s in the open", (text) => {
+    expect(addressProblem(text)).toContain("must begin with https://");
+  });
+});
+
+describe("the folder of endorsements", () => {
+  it("stands beside gatehouse.yml, unless its path is absolute", () => {
+    using at = folder();
+    const env = {
+      GATEHOUSE_CONFIG: at.write("gatehouse.yml", "attestation: { endorsements: signed }"),
+    };
+    expect(loadEndorsementsFolder({ env, cwd: "/nowhere", operations: [] })).toBe(
+      join(at.path, "signed"),
+    );
+    at.write("gatehouse.yml", "attestation: { endorsements: /srv/signed }");
+    expect(loadEndorsementsFolder({ env, cwd: "/nowhere", operations: [] })).toBe("/srv/signed");
+    expect(loadEndorsementsFolder({ env: {}, cwd: "/nowhere", operations: [] })).toBeUndefined();
+    at.write("gatehouse.yml", "attestation: { endorsement: signed }");
+    expect(() => loadEndorsementsFolder({ env, operations: [] })).toThrow(
+      "did you mean endorsements?",
+    );
+  });
+});

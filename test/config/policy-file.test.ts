@@ -1,0 +1,286 @@
+import { readFileSync } from "node:fs";
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { commands } from "../../src/commands/index.ts";
+import { operationsOf } from "../../src/policy/approval-rule.ts";
+import {
+  emptyPolicy,
+  parseDuration,
+  parsePolicy,
+  policyVersion,
+  type Policy,
+} from "../../src/config/policy-file.ts";
+
+const operations = operationsOf(commands);
+
+function policy(text: string): Policy {
+  const result = parsePolicy(text, "gatehouse.yml", operations);
+  if ("problems" in result) throw new Error(result.problems.join("\n"));
+  return result.policy;
+}
+
+function problems(text: string): readonly string[] {
+  const result = parsePolicy(text, "gatehouse.yml", operations);
+  return "problems" in result ? result.problems : [];
+}
+
+function version(text: string): string {
+  return policyVersion(policy(text));
+}
+
+function approvals(more: string): string {
+  return `access: { approve: ["S02LEADS"] }\napprovals: [{ operations: ["vm.*"], required: 1${more} }]`;
+}
+
+describe("gatehouse.yml", () => {
+  it("holds everything that the example shows", () => {
+    const example = readFileSync(new URL("../../gatehouse.example.yml", import.meta.url), "utf8");
+    const read = policy(example);
+    expect(read.access).toEqual({
+      view: ["*"],
+      operate: ["S01ONCALL"],
+      approve: ["S02LEADS"],
+      administer: ["U09ADMIN"],
+      breakGlass: [],
+    });
+    expect(read.approvals[0]).toEqual({
+      operations: ["vm.restore", "project.delete"],
+      targets: ["prod-*"],
+      required: 2,
+      expiresMs: 900_000,
+    });
+    expect(read.digests).toEqual([
+      {
+        channel: "C02STATUS",
+        at: "09:00",
+        timezone: "Europe/Paris",
+        days: ["mon", "tue", "wed", "thu", "fri"],
+      },
+    ]);
+    expect(read).toMatchObject({
+      protect: ["vault-*"],
+      audit: { channel: "C03AUDIT" },
+      alerts: { channel: "C02STATUS" },
+    });
+    expect(read.timing).toEqual(emptyPolicy().timing); // the example shows the defaults
+  });
+
+  it("lets everyone view and nobody change anything when it is empty", () => {
+    for (const text of ["", "# nothing\n", "access:\n", "access:\n  operate:\n", "access: {}"]) {
+      expect(policy(text)).toEqual(emptyPolicy());
+    }
+    expect(emptyPolicy()).toMatchObject({
+      access: { view: ["*"], operate: [], approve: [], administer: [], breakGlass: [] },
+      approvals: [],
+      protect: [],
+      digests: [],
+      limits: {
+        requestsPerMinute: 30,
+        draftsPerPerson: 10,
+        destructivePerHour: 5,
+        breakGlassPerHour: 5,
+      },
+    });
+    expect(emptyPolicy().channels).toBeUndefined();
+  });
+
+  it("has timing in milliseconds, each value with its default", () => {
+    const { timing } = policy(
+      "timing: { httpTimeout: 500ms, claimWindow: 500ms, quiesce: 1.5s, heartbeat: 1s, reminders: [1s, 2m] }",
+    );
+    expect(timing).toMatchObject({
+      httpTimeoutMs: 500,
+      quiesceMs: 1_500,
+      settleDeadlineMs: 900_000,
+      staleAfterMs: 600_000,
+    });
+    expect(timing.remindersMs).toEqual([1_000, 120_000]);
+    expect(emptyPolicy().timing).toEqual({
+      httpTimeoutMs: 15_000,
+      quiesceMs: 60_000,
+      settleDeadlineMs: 900_000,
+      staleAfterMs: 600_000,
+      approvalExpiresMs: 900_000,
+      restartMarkMs: 120_000,
+      pollFirstMs: 1_000,
+      pollMostMs: 10_000,
+      stableGapMs: 2_000,
+      claimWindowMs: 2_000,
+      heartbeatMs: 3_000,
+      sweepMs: 10_000,
+      canaryMs: 60_000,
+      outageMs: 30_000,
+      peopleCacheMs: 60_000,
+      inventoryRefreshMs: 60_000,
+      driftWatchMs: 900_000,
+      remindersMs: [900_000, 3_600_000, 14_400_000],
+    });
+  });
+
+  it("lets an approval rule expire as timing says, unless it says so itself", () => {
+    expect(
+      policy(`${approvals("")}\ntiming: { approvalExpires: 1h }`).approvals[0]?.expiresMs,
+    ).toBe(3_600_000);
+    expect(policy(approvals(", expires: 5m")).approvals[0]?.expiresMs).toBe(300_000);
+  });
+
+  it.each([
+    ["daily", "mon tue wed thu fri sat sun"],
+    ["mon-fri", "mon tue wed thu fri"],
+    ["Mon, wed", "mon wed"],
+    ["sat-mon,wed", "mon wed sat sun"],
+  ])("understands the days %s", (text, days) => {
+    const read = policy(`digests: [{ channel: C1A, at: "09:00", days: "${text}" }]`);
+    expect(read.digests[0]?.days.join(" ")).toBe(days);
+    expect(read.digests[0]?.timezone).toBe("UTC");
+  });
+
+  it("reads measurements in any case, with or without 0x", () => {
+    const read = policy(
+      'attestation: { maxSnapshotAge: 7d, pins: [{ targets: ["a"], measurements: ["0xAB12", "cd34"] }] }',
+    );
+    expect(read.attestation).toEqual({
+      maxSnapshotAgeMs: 604_800_000,
+      pins: [{ targets: ["a"], measurements: ["ab12", "cd34"] }],
+    });
+  });
+});
+
+describe("a mistake in gatehouse.yml", () => {
+  it("is told with its line, all of them at once, in the order of the file", () => {
+    const text = [
+      "access:",
+      "  oprate: [S01ABC]",
+      "  approve: [alice]",
+      "digests:",
+      '  - { channel: "#ops", at: "9:00", timezone: Mars/Base, days: fryday }',
+      "approvals:",
+      "  - operations: [restore it]",
+      "timing: { quiesce: 15 }",
+      "protect: vault",
+      "colour: blue",
+    ].join("\n");
+    expect(problems(text)).toEqual([
+      "gatehouse.yml line 2: access.oprate isn't known; did you mean operate?",
+      expect.stringMatching(
+        /^gatehouse\.yml line 3: access\.approve\[1\] must be a user ID \(U…\).* not a name/,
+      ),
+      expect.stringMatching(/^gatehouse\.yml line 5: digests\[1\]\.channel must be a channel ID/),
+      expect.stringMatching(
+        /^gatehouse\.yml line 5: digests\[1\]\.at must be a time of day like "09:00"/,
+      ),
+      expect.stringMatching(/^gatehouse\.yml line 5: digests\[1\]\.timezone must be a time zone/),
+      expect.stringMatching(/^gatehouse\.yml line 5: digests\[1\]\.days must be days like/),
+      "gatehouse.yml line 7: approvals[1].required is missing",
+      expect.stringMatching(
+        /^gatehouse\.yml line 7: approvals\[1\]\.operations\[1\] must be a command with a dot/,
+      ),
+      expect.stringMatching(
+        /^gatehouse\.yml line 8: timing\.quiesce must be a length of time like/,
+      ),
+      "gatehouse.yml line 9: protect must be a list, like [a, b]",
+      expect.stringMatching(
+        /^gatehouse\.yml line 10: colour isn't known; known are access, approvals/,
+      ),
+    ]);
+  });
+
+  it.each([
+    ["a: [1\nb: 2", "line 2"],
+    ["access:\n  view: []\n  view: []", "line 3: Map keys must be unique"],
+    ["[1, 2]", "the file must contain `name: value` lines"],
+    ["__proto__: { x: 1 }", "__proto__ isn't known"],
+    ["access: { view: [*nobody] }", "one without its anchor"],
+    ["--- {}\n--- {}", "line 2"],
+    ["channels: []", "must name at least one channel"],
+    ["approvals: [{ operations: [], required: 1 }]", "must name at least one command"],
+    ['approvals: [{ operations: ["*"], required: -1 }]', "must be a whole number from 0 to 20"],
+    ["attestation: { pins: [{ targets: [a], measurements: [1234] }] }", 'put it in quotes ("…")'],
+    ["digests: [null]", "digests[1] must contain `name: value` lines"],
+    ["timing: { sweep: 25d }", "24 days at most"],
+    ["timing: { sweep: 0s }", "24 days at most"],
+    ["limits: { requestsPerMinute: many }", "must be a whole number from 1"],
+    ["x".repeat(1_000_001), "is larger than"],
+  ])("is refused: %s", (text, sentence) => {
+    expect(problems(text).join("\n")).toContain(sentence);
+  });
+
+  it("can't be a bomb of aliases", () => {
+    const levels = Array.from(
+      { length: 9 },
+      (_, level) => `k${level + 1}: &k${level + 1} [${`*k${level},`.repeat(9)}]`,
+    );
+    expect(problems(["k0: &k0 [x,x,x,x,x,x,x,x,x]", ...levels].join("\n")).join()).toContain(
+      "has too many aliases",
+    );
+  });
+
+  it("never throws, whatever the text", () => {
+    const piece = fc.constantFrom(
+      "access",
+      "timing",
+      ":",
+      "\n",
+      "  ",
+      "- ",
+      "[",
+      "]",
+      "{",
+      "}",
+      "&a",
+      "*a",
+      "!!x",
+      '"',
+      "|",
+      "1",
+      "?",
+      ",",
+    );
+    const text = fc.oneof(
+      fc.string(),
+      fc.array(piece, { maxLength: 30 }).map((parts) => parts.join("")),
+    );
+    fc.assert(
+      fc.property(text, (value) => typeof parsePolicy(value, "p", operations) === "object"),
+      { numRuns: 500 },
+    );
+  });
+});
+
+describe("the version of the policy", () => {
+  it("stays when the folder of endorsements is another one", () => {
+    const pins = 'pins: [{ targets: ["a"], measurements: ["ab12"] }]';
+    expect(version(`attestation: { ${pins}, endorsements: /srv/endorsements }`)).toBe(
+      version(`attestation: { ${pins} }`),
+    );
+  });
+
+  it("changes with a rule, and not with the order of keys, comments or timing", () => {
+    const base = version("protect: [a]\naccess: { operate: [S01ABC], approve: [U01ABC] }");
+    expect(base).toMatch(/^[0-9a-f]{12}$/);
+    expect(
+      version(
+        "access: { approve: [U01ABC], operate: [S01ABC] } # same\nprotect: [a]\ntiming: { sweep: 3s }",
+      ),
+    ).toBe(base);
+    expect(version("protect: [b]\naccess: { operate: [S01ABC], approve: [U01ABC] }")).not.toBe(
+      base,
+    );
+    expect(
+      version("protect: [a]\naccess: { operate: [S01ABC, U1A2], approve: [U01ABC] }"),
+    ).not.toBe(base);
+  });
+});
+
+describe("a length of time", () => {
+  it("is a number with a unit", () => {
+    expect(["500ms", "15s", "2m", "1h", "7d", "1.5s"].map((text) => parseDuration(text))).toEqual([
+      500, 15_000, 120_000, 3_600_000, 604_800_000, 1_500,
+    ]);
+    expect(
+      ["", "15", "s", "-1s", "1e3s", "0x1s", "1w", "١s", "1,5s", "0ms"].map((text) =>
+        parseDuration(text),
+      ),
+    ).toEqual(Array.from({ length: 10 }, () => undefined));
+  });
+});

@@ -1,0 +1,103 @@
+import { describe, expect, it } from "vitest";
+import { commands } from "../../src/commands/index.ts";
+import { parsePolicy } from "../../src/config/policy-file.ts";
+import { operationsOf } from "../../src/policy/approval-rule.ts";
+
+/** The problems of a file whose first line names approvers and operators. */
+function problems(text: string, access = `approve: ["S02LEADS"], operate: ["*"]`) {
+  const whole = `access: { ${access} }\n${text}`;
+  const read = parsePolicy(whole, "gatehouse.yml", operationsOf(commands));
+  return "problems" in read ? read.problems : [];
+}
+
+const rule = (operation: string, required = 1) =>
+  `approvals:\n  - { operations: ["vm.restart"], required: 0 }\n  - { operations: ["${operation}"], required: ${required} }`;
+
+describe("a rule that names a command which isn't there", () => {
+  it.each([
+    ["restore", "did you mean vm.restore?"],
+    ["vm.restor", "did you mean vm.restore?"],
+    ["vm.reboot", "known are vm.start, vm.stop, vm.restart,"],
+    ["vms.*", "known are"],
+  ])("%s is refused with its line: %s", (operation, rest) => {
+    expect(problems(rule(operation))).toEqual([
+      expect.stringContaining(
+        `gatehouse.yml line 4: approvals[2].operations[1] (${operation}) is no command; ${rest}`,
+      ),
+    ]);
+  });
+
+  it.each(["vm.list", "gatehouse.freeze", "gatehouse.digest", "gatehouse.*", "vm.sh*"])(
+    "%s is refused, because nothing of it waits",
+    (operation) => {
+      expect(problems(rule(operation))).toEqual([
+        `gatehouse.yml line 4: approvals[2].operations[1] (${operation}) changes nothing that could wait for approval`,
+      ]);
+    },
+  );
+
+  it.each(["*", "vm.*", "vm.re*", "*.delete", "vm.console", "project.create"])(
+    "%s holds for what waits",
+    (operation) => {
+      expect(problems(rule(operation))).toEqual([]);
+    },
+  );
+});
+
+describe("a rule that nobody could fulfill", () => {
+  it("is refused when all approvers are known and too few", () => {
+    expect(problems(rule("vm.restore", 3), `approve: [U0AMIR, U0BEA], operate: ["*"]`)).toEqual([
+      "gatehouse.yml line 4: approvals[2].required is 3, but access.approve names 2 people: nobody could ever approve enough",
+    ]);
+    expect(problems(rule("vm.restore", 1), `operate: ["*"]`)).toHaveLength(1);
+  });
+
+  it("is refused when everybody who may ask is one of those who are needed", () => {
+    expect(
+      problems(rule("vm.restore", 2), `approve: [U0AMIR, U0BEA], operate: [U0BEA, U0BEA]`),
+    ).toEqual([
+      "gatehouse.yml line 4: approvals[2].required is 2, but access.approve names 2 people, and the requester doesn't count: nobody could ever approve enough",
+    ]);
+  });
+
+  it.each([
+    [`approve: [U0AMIR, S02LEADS], operate: ["*"]`, 5],
+    [`approve: ["*"], operate: ["*"]`, 20],
+    [`approve: [U0AMIR, U0BEA], operate: [S01ONCALL]`, 2],
+    [`approve: [U0AMIR, U0BEA], operate: [U0OLIVIA, U0BEA]`, 2],
+    [`approve: [], operate: []`, 0],
+  ])("isn't when groups may help or a requester is left: %s, %i", (access, required) => {
+    expect(problems(rule("vm.restore", required), access)).toEqual([]);
+  });
+});
+
+describe("timing under which reads would prove nothing", () => {
+  it.each([
+    ["quiesce: 31s", "timing.quiesce must be at least claimWindow + 2 × httpTimeout (32s)"],
+    ["httpTimeout: 30s", "timing.quiesce must be at least claimWindow + 2 × httpTimeout (62s)"],
+    ["claimWindow: 40s", "timing.quiesce must be at least claimWindow + 2 × httpTimeout (70s)"],
+    ["heartbeat: 18s", "timing.heartbeat must be at most claimWindow + httpTimeout (17s)"],
+    [
+      "settleDeadline: 64s",
+      "timing.settleDeadline must be more than quiesce + 2 × stableGap (64s)",
+    ],
+    ["peopleCache: 1h", "timing.peopleCache must be at most 60s"],
+    ["pollFirst: 11s", "timing.pollMost must be at least pollFirst"],
+  ])("%s is refused: %s", (timing, problem) => {
+    expect(problems(`protect: []\ntiming: { ${timing} }`)).toEqual([
+      expect.stringContaining(`gatehouse.yml line 3: ${problem}`),
+    ]);
+  });
+
+  it("names the line of the value itself, where there is one", () => {
+    expect(problems(`timing:\n  httpTimeout: 15s\n  quiesce: 20s`)[0]).toMatch(
+      /^gatehouse\.yml line 4: timing\.quiesce/,
+    );
+  });
+
+  it("isn't what just fits", () => {
+    expect(
+      problems(`timing: { httpTimeout: 1s, claimWindow: 500ms, quiesce: 2500ms, heartbeat: 1s }`),
+    ).toEqual([]);
+  });
+});

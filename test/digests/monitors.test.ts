@@ -1,0 +1,215 @@
+import { describe, expect, it } from "vitest";
+import { createCompute } from "../../src/compute/create-compute.ts";
+import { createDriftRecords, monitorDrift } from "../../src/digests/drift-monitor.ts";
+import { createStatusRecords, monitorStatuses } from "../../src/digests/status-monitor.ts";
+import type { InventoryState, KnownVm } from "../../src/inventory/inventory.ts";
+import { silentLog } from "../../src/log/log.ts";
+import type { Message } from "../../src/messages/message.ts";
+import { startSandboxCompute } from "../../sandbox/compute/start-sandbox-compute.ts";
+import { testRedis } from "../support/with-redis.ts";
+import { running } from "./digest-processes.ts";
+
+/** What was told, once per id, as the announcer does it. */
+function teller() {
+  const said = new Map<string, Message>();
+  return {
+    said,
+    texts: () => [...said.values()].map(({ text }) => text),
+    tell: async (id: string, message: Message) => void (said.has(id) || said.set(id, message)),
+  };
+}
+
+async function startDrift() {
+  const redis = await testRedis();
+  const service = await startSandboxCompute();
+  const log = silentLog();
+  const compute = createCompute({ baseUrl: service.url, apiKey: service.apiKey, timeoutMs: 2000 });
+  const records = createDriftRecords(redis.redis, redis.key);
+  const { said, texts, tell } = teller();
+  const { attestation } = await compute.vms.get("vm-payments-web-2");
+  const web2: KnownVm = { ...running("web-2", "RUNNING", "payments"), id: "vm-payments-web-2" };
+  const dead = { ...records, set: () => Promise.reject(new Error("killed")) };
+  const round = async (vms: readonly KnownVm[] = [web2], processes = 1, dies = false) => {
+    await redis.redis.del(redis.key("turn", "drift-watch")); // the next interval
+    await Promise.all(
+      Array.from({ length: processes }, () =>
+        monitorDrift({
+          redis: redis.redis,
+          key: redis.key,
+          compute,
+          log,
+          tell,
+          inventory: { vms: async () => vms },
+          pins: [
+            {
+              targets: ["payments/*"],
+              measurements: [attestation?.measurement ?? ""],
+            },
+          ],
+          records: dies ? dead : records,
+          everyMs: 400,
+          now: Date.now,
+        }),
+      ),
+    );
+  };
+  return {
+    service,
+    records,
+    round,
+    said,
+    texts,
+    web2,
+    redis,
+    [Symbol.asyncDispose]: async () => {
+      await compute.close();
+      await service.close();
+      await redis[Symbol.asyncDispose]();
+    },
+  };
+}
+
+describe("watching pinned VMs for drift", () => {
+  it("tells a mismatch once, again when it changes, and once that it is over", async () => {
+    await using at = await startDrift();
+    await at.round();
+    expect(at.texts()).toEqual([]);
+    at.service.edit.setMeasurement({ vm: "vm-payments-web-2", measurement: "ab".repeat(48) });
+    await at.round();
+    await at.round();
+    expect(at.texts()).toEqual([
+      "Attestation of web-2 in payments failed: its measurement matches no pin",
+    ]);
+    at.service.edit.setVerified({ vm: "vm-payments-web-2", verified: false });
+    await at.round();
+    await at.round();
+    expect(at.texts()[1]).toMatch(/failed: the compute service says the report is not verified/);
+    expect(at.said.size).toBe(2);
+  });
+
+  it("tells that it is over once, and the same failure anew after that", async () => {
+    await using at = await startDrift();
+    await at.round();
+    at.service.edit.setVerified({ vm: "vm-payments-web-2", verified: false });
+    await at.round();
+    at.service.edit.setVerified({ vm: "vm-payments-web-2", verified: true });
+    await at.round();
+    await at.round();
+    expect(at.texts()[1]).toBe("🟢 web-2 in payments: attestation is verified again.");
+    at.service.edit.setVerified({ vm: "vm-payments-web-2", verified: false });
+    await at.round();
+    expect(at.said.size).toBe(3);
+  });
+
+  it("is done by one of several processes, and told once when one dies before it has remembered", async () => {
+    await using at = await startDrift();
+    at.service.edit.setVerified({ vm: "vm-payments-web-2", verified: false });
+    at.service.forget();
+    await at.round([at.web2], 3);
+    const reads = at.service.calls().filter(({ path }) => path.endsWith("/attestation"));
+    expect(reads).toHaveLength(1);
+    expect(at.said.size).toBe(1);
+    await at.records.keepOnly(new Set());
+    await at.round([at.web2], 1, true);
+    await at.round();
+    expect(at.said.size).toBe(1);
+  });
+
+  it("takes what can't be verified neither for a failure nor for its end", async () => {
+    await using at = await startDrift();
+    at.service.edit.setVerified({ vm: "vm-payments-web-2", verified: false });
+    await at.round();
+    at.service.edit.setStatus({ vm: "vm-payments-web-2", status: "STOPPED" });
+    await at.round();
+    expect(at.said.size).toBe(1);
+    expect((await at.records.all())[0]?.verdict).toBe("failed");
+    await at.round([]);
+    expect(await at.records.all()).toEqual([]);
+  });
+});
+
+async function startStatuses(touched: (id: string) => boolean = () => false) {
+  const redis = await testRedis();
+  const records = createStatusRecords(redis.redis, redis.key);
+  const { said, texts, tell } = teller();
+  let looks = 0;
+  const look = async (vms: readonly KnownVm[], state: Partial<InventoryState> = {}) => {
+    await redis.redis.del(redis.key("turn", "status-watch"));
+    const options = {
+      redis: redis.redis,
+      key: redis.key,
+      tell,
+      records,
+      everyMs: 60_000,
+      now: Date.now,
+      requests: { touched: async ({ id }: { id: string }) => touched(id) },
+      inventory: {
+        vms: async () => vms,
+        state: async () => ({
+          refreshedAt: Date.now() + looks++,
+          stale: false,
+          vms: 0,
+          projects: 0,
+          unread: [],
+          ...state,
+        }),
+      },
+    };
+    await Promise.all([
+      monitorStatuses(options),
+      monitorStatuses(options),
+      monitorStatuses(options),
+    ]);
+  };
+  return {
+    look,
+    said,
+    texts,
+    records,
+    redis,
+    [Symbol.asyncDispose]: () => redis[Symbol.asyncDispose](),
+  };
+}
+
+describe("VMs that change without being asked to", () => {
+  it("are told once when they go to ERROR or stop, whatever the number of processes", async () => {
+    await using at = await startStatuses();
+    await at.look([running("web-1"), running("old", "ERROR")]);
+    expect(at.texts()).toEqual([]); // as it was found
+    await at.look([running("web-1", "ERROR"), running("old", "ERROR")]);
+    await at.look([running("web-1", "ERROR"), running("old", "ERROR")]);
+    expect(at.texts()).toEqual(["🔴 web-1 in shop went to ERROR, was RUNNING."]);
+    await at.look([running("web-1"), running("old", "STOPPED")]);
+    expect(at.texts()[1]).toBe("⚪ old in shop stopped, was ERROR.");
+    await at.look([running("web-1", "ERROR"), running("old", "STOPPED")]);
+    expect(at.said.size).toBe(3);
+  });
+
+  it("are not told when a request of ours did it, is new, or the service is away", async () => {
+    await using at = await startStatuses((id) => id === "vm-asked");
+    await at.look([running("asked"), running("web-1")]);
+    await at.look([running("asked", "STOPPED"), running("web-1"), running("new", "STOPPED")]);
+    await at.look([running("web-1", "ERROR")], { stale: true });
+    expect(at.texts()).toEqual([]);
+  });
+
+  it("are told together, in one message, when there are many", async () => {
+    await using at = await startStatuses();
+    const many = Array.from({ length: 40 }, (_, n) => `web-${n}`);
+    await at.look(many.map((name) => running(name)));
+    await at.look(many.map((name) => running(name, "ERROR")));
+    expect(at.texts()).toEqual(["40 VMs changed without a request to Gatehouse:"]);
+    const [told] = [...at.said.values()];
+    expect(told?.blocks.length).toBeLessThanOrEqual(50);
+    expect(JSON.stringify(told)).toContain("and 30 more");
+  });
+
+  it("are remembered with the time, and forgotten with their project", async () => {
+    await using at = await startStatuses();
+    await at.look([running("web-1", "ERROR")]);
+    const since = await at.records.since([running("web-1", "ERROR"), running("web-2")]);
+    expect([...since.keys()]).toEqual(["vm-web-1"]);
+    await at.look([running("db-1", "RUNNING", "other")]);
+    expect(await at.records.since([running("web-1", "ERROR")])).toEqual(new Map());
+  });
+});

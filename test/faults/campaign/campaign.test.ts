@@ -1,0 +1,23 @@
+import { describe, expect, it } from "vitest";
+import { runCampaign } from "./campaign.ts";
+import { lineOf, tooUnknown } from "../check/checker.ts";
+import { shares } from "../people/plan.ts";
+
+describe("sixty requests while workers die", () => {
+  it("does nothing twice, loses nothing and misreports nothing", { timeout: 200_000 }, async () => {
+    const { verdict, crashes, frozen } = await runCampaign({ operations: 60, seed: 4 });
+    expect(lineOf({ ...verdict, unknown: 0, faults: 0 }), verdict.findings.join("\n")).toBe(
+      "60 operations, 0 faults | twice 0 | lost 0 | false success 0 | false failure 0 | unknown 0 | silent 0 | audit gaps 0",
+    );
+    expect(crashes).toEqual([]);
+    expect(frozen).toBeUndefined();
+    expect(verdict.faults).toBeGreaterThan(1);
+    const ends = Object.keys(verdict.ends);
+    expect(tooUnknown(verdict, "no trace")).toEqual([]);
+    for (const [command] of shares)
+      expect(
+        ends.some((end) => end.startsWith(`${command} `)),
+        command,
+      ).toBe(true);
+  });
+});

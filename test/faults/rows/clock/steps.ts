@@ -1,0 +1,161 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { pendingApprovals, press, tryPress, voting } from "../../people/approvals.ts";
+import { changesOfClocks, overTheChange, zone } from "./summer-time.ts";
+import { digestPolicy, minute, status } from "../digests/digest-stage.ts";
+import { askEach, type Expectation, fresh, judged, onStage, type Row } from "../row.ts";
+import { sendWhileStepping } from "./signed-volley.ts";
+import { steppedClock } from "./step-clock.ts";
+
+export const clockStepRows: Row[] = [
+  {
+    id: "C2",
+    fault: "the clock of Redis' host jumps 10 min ahead, with everything under way",
+    must: "the approval is too late by then, and what is asked for afterwards is done",
+    // The jump passes the deadline of everything in progress: what has not settled by then is left to a person
+    unknown: "any",
+    async run({ seed }) {
+      const folder = await mkdtemp(path.join(tmpdir(), "gatehouse-clock-"));
+      try {
+        const clock = await steppedClock(folder);
+        if (typeof clock === "string") return { wrong: [], notes: [], notRun: clock };
+        return await onStage(
+          {
+            seed,
+            workers: 2,
+            vms: 40,
+            policy: voting,
+            redisEnv: clock.env,
+            transitionMs: [400, 900],
+          },
+          async (stage) => {
+            const take = fresh(stage);
+            const others = ["vm start", "vm restart"];
+            const [waits] = await askEach(stage, take, ["vm stop"]);
+            const [pending] = await pendingApprovals(stage, 1);
+            for (let n = 0; n < 4; n++) await askEach(stage, take, others);
+            await stage.until(({ state }) => state === "accepted" || state === "sending");
+            const [before] = await stage.redis.time();
+            await clock.set(10 * minute);
+            stage.faults += 1;
+            const [after] = await stage.redis.time();
+            const isThere = await tryPress(stage, "amir", pending);
+            for (let n = 0; n < 2; n++) await askEach(stage, take, others);
+            const [asked] = await askEach(stage, take, ["vm stop"]);
+            await stage.until(
+              ({ target, fields }) => target === asked?.target && fields["card"] !== undefined,
+            );
+            const later = (await pendingApprovals(stage, 1)).find(
+              ({ target }) => target === asked?.target,
+            );
+            await press(stage, "amir", later);
+            const journal = await stage.quiet(45_000);
+            const stateOf = (target?: string) =>
+              journal.find((one) => one.target === target)?.state;
+            const verdict = await stage.check();
+            return judged(
+              verdict,
+              [
+                [
+                  `Redis is 10 min further (${Number(after) - Number(before)} s)`,
+                  Number(after) - Number(before) >= 600,
+                ],
+                [
+                  `the approval came too late by then (${stateOf(waits?.target)})`,
+                  stateOf(waits?.target) === "expired",
+                ],
+                [
+                  `one that was asked for after it is done (${stateOf(asked?.target)})`,
+                  stateOf(asked?.target) === "done",
+                ],
+              ],
+              {
+                // A worker may have taken the buttons away before; C3b makes sure that none does
+                notes: [
+                  `the button was ${isThere ? "" : "not "}there`,
+                  JSON.stringify(verdict.ends),
+                ],
+              },
+            );
+          },
+        );
+      } finally {
+        await rm(folder, { recursive: true, force: true });
+      }
+    },
+  },
+  {
+    id: "C4",
+    fault:
+      "a digest at 02:30 on the two days the clocks change, two workers, who makes it is killed",
+    must: "one digest a day, on the short day and on the long one",
+    unknown: "none",
+    asksNothing: true,
+    run: ({ seed }) =>
+      onStage(
+        {
+          seed,
+          workers: 0,
+          policy: digestPolicy([{ channel: status, at: "02:30", timezone: zone }]),
+        },
+        async (stage) => {
+          const expectations: Expectation[] = [];
+          const changes = changesOfClocks();
+          for (const change of changes.toSorted((a, b) => a.at - b.at))
+            expectations.push(...(await overTheChange(stage, change)));
+          const springs = changes.filter(({ isSpring }) => isSpring).length;
+          return judged(
+            await stage.check(),
+            [
+              ...expectations,
+              ["both kinds of days were seen", changes.length === 2 && springs === 1],
+            ],
+            { notes: [`${changes.map(({ date }) => date.toString()).join(" and ")} in ${zone}`] },
+          );
+        },
+      ),
+  },
+  {
+    id: "C5",
+    fault: "the clock steps by 2 s, back and forth, while deliveries of 297 to 303 s arrive",
+    must: "each is taken or refused as its age says, and what is taken is one request",
+    unknown: "none",
+    run: ({ seed }) =>
+      onStage({ seed, workers: 0, gateways: 0, receive: "http" }, async (stage) => {
+        const gateway = await stage.addBot("gateway", { clockOffMs: 0 });
+        const [sample] = await askEach(stage, fresh(stage), ["vm restart"]);
+        const sent = await sendWhileStepping(stage, gateway, sample?.deliveryId ?? "");
+        await stage.addBot("worker");
+        await stage.quiet();
+        const journal = await stage.journal();
+        const wrong = sent.filter(({ must, status: got }) =>
+          must ? got !== must : got !== 200 && got !== 401,
+        );
+        const targets = [...new Set(sent.map(({ vm }) => vm))];
+        const requests = targets.map((vm) => journal.filter(({ target }) => target === vm).length);
+        const wanted = targets.map((vm) =>
+          sent.some((one) => one.vm === vm && one.status === 200) ? 1 : 0,
+        );
+        const count = (must?: number) => sent.filter((one) => one.must === must).length;
+        return judged(
+          await stage.check(),
+          [
+            [`refused and taken as their age says: ${JSON.stringify(wrong)}`, wrong.length === 0],
+            [
+              "some on either side, some in between",
+              [200, 401, undefined].every((must) => count(must) > 0),
+            ],
+            [
+              `one request for what was taken, none else: ${requests.join("")}`,
+              requests.join() === wanted.join(),
+            ],
+            ["the gateway lives", !gateway.isGone()],
+          ],
+          {
+            notes: [`${count(200)} surely young, ${count(401)} surely old, ${count()} in between`],
+          },
+        );
+      }),
+  },
+];

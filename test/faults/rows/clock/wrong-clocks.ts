@@ -1,0 +1,90 @@
+import { askEach, fresh, judged, kinds, onStage, type Row } from "../row.ts";
+import { pendingApprovals, press, voting } from "../../people/approvals.ts";
+import { clockStepRows } from "./steps.ts";
+
+export const clockRows: Row[] = [
+  {
+    id: "C1",
+    fault: "wall clocks of two workers an hour ahead and behind",
+    must: "nothing expires",
+    unknown: "none",
+    run: ({ seed }) =>
+      onStage({ seed, workers: 0, vms: 40 }, async (stage) => {
+        const take = fresh(stage);
+        await Promise.all([
+          stage.addBot("worker", { slot: "ahead", clockOffMs: 3_600_000 }),
+          stage.addBot("worker", { slot: "behind", clockOffMs: -3_600_000 }),
+        ]);
+        stage.faults += 2;
+        for (let n = 0; n < 4; n++) await askEach(stage, take);
+        const journal = await stage.quiet();
+        return judged(await stage.check(), [
+          [
+            `none expired (${journal.map(({ state }) => state).join(" ")})`,
+            journal.every(({ state }) => state !== "expired"),
+          ],
+        ]);
+      }),
+  },
+  {
+    id: "C3",
+    fault: "the worker's clock is 10 min behind between approval and execution",
+    must: "what is too old stays too old",
+    unknown: "none",
+    run: ({ seed }) =>
+      onStage(
+        {
+          seed,
+          workers: 0,
+          policy: voting,
+          timing: { staleAfter: 1500, approvalExpires: 1500 },
+        },
+        async (stage) => {
+          const take = fresh(stage);
+          await askEach(
+            stage,
+            take,
+            kinds.filter((kind) => kind !== "vm stop"),
+          );
+          await new Promise((resolve) => setTimeout(resolve, 2000));
+          await stage.addBot("worker", { clockOffMs: -600_000 });
+          stage.faults += 1;
+          const journal = await stage.quiet();
+          return judged(await stage.check(), [
+            [
+              `what is too old stays too old (${journal.map(({ state }) => state).join(" ")})`,
+              journal.every(({ state }) => state === "expired"),
+            ],
+          ]);
+        },
+      ),
+  },
+  {
+    id: "C3b",
+    fault: "an approval that comes too late by Redis' clock, with the gateway's 10 min behind",
+    must: "the request expires",
+    unknown: "none",
+    run: ({ seed }) =>
+      onStage(
+        { seed, workers: 0, gateways: 0, policy: voting.replace("60s", "1500ms") },
+        async (stage) => {
+          await stage.addBot("gateway", { clockOffMs: -600_000 });
+          await stage.connected(1);
+          const vm = await fresh(stage)("vm stop");
+          await stage.request("vm stop", vm);
+          const [pending] = await pendingApprovals(stage, 1);
+          await new Promise((resolve) => setTimeout(resolve, 2000));
+          stage.faults += 1;
+          // No worker has taken the button away yet
+          await press(stage, "amir", pending);
+          await stage.addBot("worker");
+          await stage.until(({ state }) => state !== "draft");
+          const [request] = await stage.quiet();
+          return judged(await stage.check(), [
+            [`expired, not ${request?.state}`, request?.state === "expired"],
+          ]);
+        },
+      ),
+  },
+  ...clockStepRows,
+];

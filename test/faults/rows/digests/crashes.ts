@@ -1,0 +1,155 @@
+import {
+  allSaid,
+  day,
+  digestOf,
+  digestPolicy,
+  digestsIn,
+  hour,
+  knowSchedules,
+  loadedWorker,
+  minute,
+  ops,
+  setTo,
+  slotEnded,
+  slotName,
+  startAt,
+  status,
+  today,
+  toldOnce,
+  workerAt,
+} from "./digest-stage.ts";
+import { looking } from "../../../support/looking.ts";
+import { askEach, fresh, judged, onStage, type Row } from "../row.ts";
+import type { Stage } from "../../stage/stage.ts";
+import type { Bot } from "../../stage/start-bot.ts";
+
+const nine = 9 * hour;
+
+/** Two workers that are started anew whenever they die, which they do of this one digest, each time. */
+function superviseDying(
+  stage: Stage,
+  poison: string,
+  at: number,
+  afterDeath: () => Promise<unknown>,
+) {
+  const over = Promise.withResolvers<void>();
+  let isOver = false;
+  let deaths = 0;
+  async function keepUp(slot: string): Promise<Bot> {
+    for (;;) {
+      const bot = await loadedWorker(stage, slot);
+      await bot.arm({ point: "digest", what: poison, do: "kill" });
+      await startAt(bot, at);
+      await Promise.race([bot.exited, over.promise]);
+      if (isOver) return bot;
+      deaths += 1;
+      stage.faults += 1;
+      await afterDeath();
+    }
+  }
+  const kept = ["p19-0", "p19-1"].map(keepUp);
+  for (const bot of kept) bot.catch(() => undefined); // the row has failed by then, and says why
+  return {
+    async end() {
+      isOver = true;
+      over.resolve();
+      return { bots: await Promise.all(kept), deaths };
+    },
+  };
+}
+
+/** Digests whose post, or whose maker, comes to grief. */
+export const digestCrashRows: Row[] = [
+  {
+    id: "G4",
+    fault: "Slack takes the digest and its answer is lost; or hangs, and who posted it is killed",
+    must: "each digest is posted once: Gatehouse looks before it posts again",
+    unknown: "none",
+    asksNothing: true,
+    run: ({ seed }) =>
+      onStage(
+        { seed, workers: 0, policy: digestPolicy([{ channel: status, at: "09:00" }]) },
+        async (stage) => {
+          const due = today(nine);
+          const storm = (kind: "lost-after" | "hang") =>
+            stage.slack.question("addWeather", {
+              method: "chat.postMessage",
+              kind,
+              ...(kind === "hang" ? { applied: true } : {}),
+              times: 1,
+              where: { channel: status },
+            });
+          // Nobody else delivers: who posts is who dies
+          for (const gateway of stage.gateways()) await gateway.stop();
+          await knowSchedules(stage, due - hour, 1);
+          await storm("lost-after");
+          stage.faults += 1;
+          const posting = await workerAt(stage, due - 200);
+          await digestOf(stage, slotName(status, due));
+          await allSaid(stage);
+          const first = (await digestsIn(stage)).length;
+          await storm("hang");
+          stage.faults += 1;
+          await setTo(posting, due + day);
+          await digestOf(stage, slotName(status, due + day));
+          await posting.kill();
+          stage.faults += 1;
+          await workerAt(stage, due + day + minute);
+          const looksUp = async () =>
+            (await stage.slack.calls("conversations.history")).length +
+            (await stage.slack.calls("conversations.replies")).length;
+          const once = await toldOnce(stage, [slotName(status, due), slotName(status, due + day)]);
+          const lookUps = await looksUp();
+          return judged(await stage.check(), [
+            [`one after the lost answer (${first})`, first === 1],
+            once,
+            [`looked for before it is posted again (${lookUps})`, lookUps >= 2],
+          ]);
+        },
+      ),
+  },
+  {
+    id: "P19",
+    fault: "a digest ends every worker that makes it",
+    must: "it is given up after three starts, with an alarm; other digests and requests go on",
+    unknown: "no trace",
+    run: ({ seed }) =>
+      onStage(
+        {
+          seed,
+          workers: 0,
+          policy: digestPolicy([
+            { channel: status, at: "09:00" },
+            { channel: ops, at: "09:00" },
+          ]),
+        },
+        async (stage) => {
+          const due = today(nine);
+          const poison = slotName(status, due);
+          const take = fresh(stage);
+          await knowSchedules(stage, due - hour, 2);
+          const supervisor = superviseDying(stage, poison, due, () => askEach(stage, take));
+          const ended = await slotEnded(stage, poison);
+          await digestOf(stage, slotName(ops, due));
+          const alarm = await looking(
+            async () =>
+              (await stage.slack.messages()).find(({ text }) => text.includes("begun three times")),
+            15_000,
+            async () => "nobody is told",
+          );
+          const { bots, deaths } = await supervisor.end();
+          for (const bot of bots) await setTo(bot, due + day);
+          const slots = [slotName(ops, due), slotName(ops, due + day), slotName(status, due + day)];
+          for (const slot of slots) await digestOf(stage, slot);
+          const journal = await stage.quiet(45_000);
+          return judged(await stage.check(), [
+            [`three starts (${deaths})`, deaths === 3],
+            [`given up (${ended})`, ended === "failed"],
+            [`an alarm in the alerts channel: ${alarm.text}`, alarm.channelId === "C03AUDIT"],
+            await toldOnce(stage, slots),
+            [`other jobs went on (${journal.length})`, journal.length >= 9],
+          ]);
+        },
+      ),
+  },
+];

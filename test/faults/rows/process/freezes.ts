@@ -1,0 +1,203 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { runCampaign } from "../../campaign/campaign.ts";
+import { askEach, fresh, type How, judged, kinds, onStage, type Story, type Row } from "../row.ts";
+import type { Timing } from "../../stage/timing.ts";
+
+export const processRows: Row[] = [
+  {
+    id: "P10",
+    fault: "random kill -9 and freezes, 3 workers: the campaign in small",
+    must: "no process ends by itself",
+    unknown: "no trace",
+    alone: "it keeps both cores busy",
+    async run({ seed }) {
+      const campaign = await runCampaign({ operations: 100, seed });
+      return judged(
+        campaign.verdict,
+        [["no process ended by itself", campaign.crashes.length === 0]],
+        { notes: [`${campaign.kills} kills, ${campaign.freezes} freezes`] },
+      );
+    },
+  },
+  {
+    id: "P11",
+    fault: "SIGSTOP 2.5 s at random, every fault a freeze",
+    must: "every request ends",
+    unknown: "no trace",
+    alone: "it keeps both cores busy",
+    async run({ seed }) {
+      const campaign = await runCampaign({ operations: 60, seed, freezes: 1 });
+      return judged(campaign.verdict, [], {
+        notes: [`${campaign.freezes} freezes`],
+      });
+    },
+  },
+  {
+    id: "P12",
+    fault: "frozen for 7 s between claim and window check",
+    must: "a successor looks at what happened, and nothing is sent twice",
+    unknown: "no trace",
+    run: (how) => freezeAt(how, "claim", { quiesce: 12_000, settleDeadline: 25_000 }),
+  },
+  {
+    id: "P13",
+    fault: "frozen for 7 s between check and write",
+    must: "a successor only looks, and nothing is sent twice",
+    unknown: "no trace",
+    run: (how) => freezeAt(how, "send", { quiesce: 12_000, settleDeadline: 25_000 }),
+  },
+  {
+    id: "P13b",
+    fault: "the same, frozen for longer than the quiet period",
+    must: "nothing is sent any more",
+    unknown: "no trace",
+    run: (how) => freezeAt(how, "send", {}),
+  },
+  {
+    id: "P14",
+    fault: "SIGTERM with 60 requests in flight",
+    must: "both drain within 10 s and end with 0",
+    unknown: "no trace",
+    alone: "how long the drain takes",
+    run: (how) =>
+      onStage({ seed: how.seed, vms: 100, workers: 2, transitionMs: [300, 900] }, async (stage) => {
+        const take = fresh(stage);
+        for (let n = 0; n < 60; n++)
+          await stage.request(
+            kinds[n % kinds.length] ?? "",
+            await take(kinds[n % kinds.length] ?? ""),
+          );
+        const began = performance.now();
+        const old = stage.workers();
+        const [, how1, how2] = await Promise.all([
+          stage.addBot("worker", { slot: "next" }),
+          ...old.map(async (bot) => {
+            await bot.stop();
+            return bot.exited;
+          }),
+        ]);
+        const drainedIn = performance.now() - began;
+        stage.faults += old.length;
+        await stage.quiet();
+        return judged(
+          await stage.check(),
+          [
+            ["both ended by themselves, with 0", how1 === 0 && how2 === 0],
+            ["drained within 10 s", drainedIn < 10_000],
+          ],
+          { notes: [`drained in ${Math.round(drainedIn)} ms`] },
+        );
+      }),
+  },
+  {
+    id: "P15",
+    fault: "three workers are woken for the same request at once, seven times",
+    must: "one of them gets it",
+    unknown: "none",
+    run: (how) =>
+      onStage({ seed: how.seed, vms: 160, workers: 3 }, async (stage) => {
+        const take = fresh(stage);
+        const ids: string[] = [];
+        for (let n = 0; n < Math.min(143, how.times * 3); n++) {
+          const command = kinds[n % kinds.length] ?? "";
+          const asked = stage.request(command, await take(command));
+          // Rung for again and again under other job ids, so that every worker takes it at once
+          await asked;
+          const { Queue } = await import("bullmq");
+          const queue = new Queue("requests", {
+            connection: stage.redis,
+            prefix: `{${stage.namespace}}`,
+          });
+          const newest =
+            (await stage.redis.zrevrange(`{${stage.namespace}}:requests:recent`, 0, 0))[0] ?? "";
+          ids.push(newest);
+          await queue.addBulk(
+            Array.from({ length: 6 }, (_, k) => ({
+              name: "advance",
+              data: { request: newest },
+              opts: { jobId: `double-${newest}-${k}`, removeOnComplete: true, removeOnFail: true },
+            })),
+          );
+          stage.faults += 6;
+        }
+        await stage.quiet();
+        return judged(await stage.check(), [], {
+          notes: [`${new Set(ids).size} requests, each rung for 7 times`],
+        });
+      }),
+  },
+  {
+    id: "P16",
+    fault: "unhandled rejection and process.exit in the middle",
+    must: "each process ends, and another takes over",
+    unknown: "no trace",
+    run: (how) =>
+      onStage({ seed: how.seed, workers: 0, vms: 40 }, async (stage) => {
+        const take = fresh(stage);
+        for (const point of ["claim", "send", "answer", "move"]) {
+          for (const end of ["exit", "reject"] as const) {
+            const bot = await stage.addBot("worker", { slot: "ends" });
+            await bot.arm({ point, do: end });
+            await askEach(stage, take);
+            await Promise.race([bot.exited, sleep(5000)]);
+            stage.faults += bot.isGone() ? 1 : 0;
+            await bot.kill();
+          }
+        }
+        await stage.addBot("worker", { slot: "next" });
+        await stage.quiet(45_000);
+        return judged(await stage.check(), [["each process ended", stage.faults === 8]], {});
+      }),
+  },
+  {
+    id: "P17",
+    fault: "a step that always throws",
+    must: "its request ends, and the others are done",
+    unknown: "none",
+    run: (how) =>
+      onStage({ seed: how.seed, workers: 1 }, async (stage) => {
+        const take = fresh(stage);
+        const [worker] = stage.workers();
+        const poison = await stage.request("vm stop", await take("vm stop"));
+        for (let n = 1; n <= 30; n++) await worker?.arm({ point: "gate", do: "throw" });
+        const other = await stage.request("vm restart", await take("vm restart"));
+        stage.faults += 5;
+        const journal = await stage.quiet();
+        const ends = journal.map(({ target, state }) => `${target} ${state}`);
+        return judged(
+          await stage.check(),
+          [
+            [
+              `the poisoned ones ended (${ends.join(", ")})`,
+              journal.every(({ isFinal }) => isFinal),
+            ],
+          ],
+          { notes: [`${poison.target}, ${other.target}`] },
+        );
+      }),
+  },
+];
+
+async function freezeAt(how: How, point: string, timing: Partial<Timing>): Promise<Story> {
+  return onStage({ seed: how.seed, vms: 60, workers: 0, timing }, async (stage) => {
+    const take = fresh(stage);
+    const frozen = await Promise.all(
+      Array.from({ length: 7 }, (_, n) => stage.addBot("worker", { slot: `frozen-${n}` })),
+    );
+    for (const bot of frozen) await bot.arm({ point, do: "stop" });
+    for (let n = 0; n < frozen.length; n++) {
+      const command = kinds[n % kinds.length] ?? "";
+      await stage.request(command, await take(command));
+    }
+    // Seven workers take seven requests, but one may take two: then another one stays without
+    const hits = await Promise.allSettled(frozen.map((bot) => bot.hit(point, 3000)));
+    const reached = hits.filter(({ status }) => status === "fulfilled").length;
+    stage.faults += reached;
+    await stage.addBot("worker", { slot: "successor" });
+    await sleep(7000);
+    for (const bot of frozen) bot.thaw();
+    await sleep(1500);
+    await stage.quiet(60_000);
+    return judged(await stage.check(), [[`frozen there: ${reached} of 7`, reached >= 5]]);
+  });
+}

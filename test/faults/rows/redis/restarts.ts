@@ -1,0 +1,195 @@
+import { cp, mkdir } from "node:fs/promises";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { startRedis } from "../../../../sandbox/ensure-redis.ts";
+import { revive } from "./revive.ts";
+import {
+  askEach,
+  type Expectation,
+  expected,
+  fresh,
+  judged,
+  kinds,
+  onStage,
+  type Row,
+} from "../row.ts";
+import { type Stage, startStage } from "../../stage/stage.ts";
+
+const freezeOf = (stage: Stage) => stage.redis.get(`{${stage.namespace}}:freeze`);
+
+/** Resolves with their number once there are so many, or with what there is after 10 s. */
+async function untilNamed(stage: Stage, count: number): Promise<number> {
+  const deadline = performance.now() + 10_000;
+  let named = await sendsNamed(stage);
+  while (named < count && performance.now() < deadline) {
+    await sleep(100);
+    named = await sendsNamed(stage);
+  }
+  return named;
+}
+
+/** How many sends that the journal forgot were written into the audit trail. */
+async function sendsNamed(stage: Stage): Promise<number> {
+  const trail = await stage.redis.xrange(`{${stage.namespace}}:audit`, "-", "+");
+  const records = trail.map(([, fields]) => fields[fields.indexOf("record") + 1] ?? "");
+  const ahead = records.find((record) => record.includes("ledger-ahead"));
+  return ahead ? (JSON.parse(ahead) as { sends: unknown[] }).sends.length : 0;
+}
+
+export const redisRows: Row[] = [
+  {
+    id: "R1",
+    fault: "Redis killed and started again, over and over during 500 requests",
+    must: "every request ends, and changes do not freeze",
+    unknown: "no trace",
+    run: ({ seed, times }) => {
+      const operations = Math.min(500, times * 10);
+      return onStage(
+        { seed, workers: 3, vms: operations + 20, redisArgs: ["--appendfsync", "always"] },
+        async (stage) => {
+          const take = fresh(stage);
+          let isOver = false;
+          const killing = (async () => {
+            while (!isOver) {
+              await sleep(700);
+              await stage.redisServer.kill();
+              await sleep(150);
+              await revive(stage, ["--appendfsync", "always"]);
+              stage.faults += 1;
+            }
+          })();
+          for (let n = 0; n < operations; n++) {
+            const command = kinds[n % kinds.length] ?? "";
+            await stage.request(command, await take(command), {
+              channel: n % 2 ? "ops" : "status",
+            });
+            await sleep(60);
+          }
+          isOver = true;
+          await killing;
+          await stage.quiet(60_000);
+          const frozen = await freezeOf(stage);
+          return judged(await stage.check(), [[`not frozen: ${frozen}`, frozen === null]], {
+            notes: [`${stage.faults} restarts of Redis`],
+          });
+        },
+      );
+    },
+  },
+  {
+    id: "R2",
+    fault: "Redis without an append-only file, or with an evicting policy",
+    must: "a worker refuses to start and says why",
+    unknown: "not judged",
+    async run({ seed }) {
+      const expectations: Expectation[] = [];
+      for (const args of [
+        ["--appendonly", "no"],
+        ["--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"],
+      ]) {
+        await using stage = await startStage({ seed, redisArgs: args, workers: 0, gateways: 0 });
+        const bot = await stage.addBot("worker");
+        expectations.push([
+          `a worker refuses and says why (${bot.refused ?? "started"})`,
+          /appendonly|maxmemory-policy/.test(bot.refused ?? ""),
+        ]);
+      }
+      return expected(expectations);
+    },
+  },
+  {
+    id: "R3",
+    fault: "Redis restored from a copy taken before the sends",
+    must: "changes freeze, the audit trail names every send that the journal forgot, and no VM sees two effects",
+    unknown: "not judged",
+    run: ({ seed }) =>
+      onStage(
+        { seed, workers: 0, vms: 60, redisArgs: ["--appendfsync", "always"] },
+        async (stage) => {
+          const take = fresh(stage);
+          const asked = [...(await askEach(stage, take)), ...(await askEach(stage, take))];
+          await stage.until(() => true);
+          const copy = path.join(stage.folder, "copy");
+          await mkdir(copy);
+          await cp(path.join(stage.folder, "appendonlydir"), path.join(copy, "appendonlydir"), {
+            recursive: true,
+          });
+          const before = await stage.addBot("worker", { slot: "w" });
+          await stage.quiet();
+          await before.kill();
+          await stage.redisServer.kill();
+          stage.faults += 1;
+          const { port } = stage.redisServer;
+          stage.redisServer = await startRedis({
+            dir: copy,
+            port,
+            args: ["--appendfsync", "always"],
+          });
+          await stage.addBot("worker", { slot: "w" });
+          const named = await untilNamed(stage, asked.length);
+          const frozen = await freezeOf(stage);
+          await stage.quiet();
+          // A journal that forgot can't be judged: what really happened can
+          const targets = new Set(asked.map(({ target }) => target));
+          const vms = (await stage.service.vms()).filter(({ id }) => targets.has(id));
+          const worst = Math.max(...vms.map((vm) => vm.starts + vm.stops + vm.restarts));
+          return expected(
+            [
+              [`frozen (${frozen})`, frozen !== null],
+              [`what was sent stands in the audit trail (${named})`, named === asked.length],
+              [
+                `at most one effect on each of ${vms.length} VMs (${worst})`,
+                worst === 1 && vms.length === asked.length,
+              ],
+            ],
+            [`freeze: ${frozen}`],
+          );
+        },
+      ),
+  },
+  {
+    id: "R4",
+    fault: "FLUSHALL",
+    must: "changes freeze, the audit trail names every send, and nothing is sent afterwards",
+    unknown: "not judged",
+    run: ({ seed }) =>
+      onStage({ seed, workers: 0 }, async (stage) => {
+        const take = fresh(stage);
+        await askEach(stage, take);
+        const first = await stage.addBot("worker", { slot: "w" });
+        await stage.quiet();
+        await first.kill();
+        await stage.redis.flushall();
+        stage.faults += 1;
+        await stage.addBot("worker", { slot: "w" });
+        const named = await untilNamed(stage, 3);
+        const frozen = (await freezeOf(stage)) ?? "";
+        const after = await stage.request("vm restart", await take("vm restart"));
+        await stage.quiet();
+        const [request] = (await stage.journal()).filter(({ target }) => target === after.target);
+        return expected([
+          [`frozen: ${frozen}`, frozen !== ""],
+          ["what was sent stands in the audit trail", named === 3],
+          [`nothing is sent (${request?.state})`, request?.state === "cancelled"],
+        ]);
+      }),
+  },
+  {
+    id: "R5",
+    fault: "Redis stopped for longer than the jobs' locks",
+    must: "work goes on afterwards",
+    unknown: "no trace",
+    run: ({ seed }) =>
+      onStage({ seed, workers: 2 }, async (stage) => {
+        const take = fresh(stage);
+        await askEach(stage, take);
+        process.kill(stage.redisServer.pid, "SIGSTOP");
+        stage.faults += 1;
+        await sleep(8000);
+        process.kill(stage.redisServer.pid, "SIGCONT");
+        await askEach(stage, take);
+        await stage.quiet(45_000);
+        return judged(await stage.check(), []);
+      }),
+  },
+];

@@ -1,0 +1,185 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { Queue } from "bullmq";
+import { answersTo } from "../../people/hearing.ts";
+import { askEach, fresh, judged, onStage, type Row } from "../row.ts";
+import { revive } from "./revive.ts";
+
+export const redisTroubleRows: Row[] = [
+  {
+    id: "R6",
+    fault: "Redis out of memory",
+    must: "people hear that nothing was done, and it is true",
+    unknown: "no trace",
+    run: ({ seed }) =>
+      onStage({ seed, workers: 1 }, async (stage) => {
+        const take = fresh(stage);
+        await stage.service.weather({ match: "writes", slowMs: 300 });
+        await askEach(stage, take);
+        await stage.redis.config("SET", "maxmemory", "1mb");
+        stage.faults += 1;
+        const refused = await stage.request("vm restart", await take("vm restart"));
+        await sleep(300);
+        const answers = await answersTo(stage, "olivia");
+        await stage.redis.config("SET", "maxmemory", "0");
+        await stage.quiet();
+        const made = (await stage.journal()).some(({ target }) => target === refused.target);
+        return judged(await stage.check(), [
+          [
+            `"nothing was done" is said (${answers.join(" / ")})`,
+            answers.some((text) => /Redis is full: nothing was done/.test(text)),
+          ],
+          ["and true", !made],
+        ]);
+      }),
+  },
+  {
+    id: "R8",
+    fault: "Redis away for 1, 4 and 15 s, idle and busy",
+    must: "no process ends, and work goes on each time",
+    unknown: "no trace",
+    run: ({ seed }) =>
+      onStage({ seed, workers: 2, vms: 60 }, async (stage) => {
+        const take = fresh(stage);
+        for (const seconds of [1, 4, 15]) {
+          await askEach(stage, take);
+          await stage.redisServer.kill();
+          stage.faults += 1;
+          await sleep(seconds * 1000);
+          await revive(stage);
+          await sleep(2500);
+          await askEach(stage, take);
+          await stage.quiet(45_000);
+        }
+        return judged(await stage.check(), [
+          ["no process ended", stage.bots.every((bot) => !bot.isGone())],
+        ]);
+      }),
+  },
+  {
+    id: "R9",
+    fault: "the queue is wiped by hand while requests are open",
+    must: "every request is done all the same",
+    unknown: "no trace",
+    run: ({ seed }) =>
+      onStage({ seed, workers: 1, transitionMs: [600, 900] }, async (stage) => {
+        const take = fresh(stage);
+        for (let n = 0; n < 3; n++) {
+          await askEach(stage, take);
+          await sleep(100);
+          for (const name of ["requests", "watches"]) {
+            const queue = new Queue(name, {
+              connection: stage.redis,
+              prefix: `{${stage.namespace}}`,
+            });
+            await queue.obliterate({ force: true });
+            stage.faults += 1;
+          }
+        }
+        const journal = await stage.quiet();
+        return judged(await stage.check(), [
+          [
+            `all done (${journal.map(({ state }) => state).join(" ")})`,
+            journal.every(({ state }) => state === "done" || state === "unknown"),
+          ],
+        ]);
+      }),
+  },
+  {
+    id: "R10",
+    fault: "the same job added again, also after it was removed",
+    must: "nothing is done again",
+    unknown: "none",
+    run: ({ seed }) =>
+      onStage({ seed, workers: 2 }, async (stage) => {
+        const take = fresh(stage);
+        await askEach(stage, take);
+        const queue = new Queue("requests", {
+          connection: stage.redis,
+          prefix: `{${stage.namespace}}`,
+        });
+        const ring = async () => {
+          for (const { id } of await stage.journal()) {
+            await queue.add(
+              "advance",
+              { request: id },
+              { jobId: `request-${id}`, removeOnComplete: true },
+            );
+            await queue.add("advance", { request: id }, { removeOnComplete: true });
+            stage.faults += 2;
+          }
+        };
+        await ring();
+        await stage.quiet();
+        await ring();
+        await sleep(500);
+        return judged(await stage.check(), []);
+      }),
+  },
+  {
+    id: "R11",
+    fault: "a worker's event loop is blocked for longer than its lock, between claim and send",
+    must: "what another worker took over is not sent twice",
+    unknown: "no trace",
+    run: ({ seed }) =>
+      onStage(
+        { seed, workers: 2, vms: 20, timing: { quiesce: 9000, settleDeadline: 20_000 } },
+        async (stage) => {
+          const take = fresh(stage);
+          for (const point of ["claim", "ledger", "send", "answer"]) {
+            const [first] = stage.workers();
+            await first?.arm({ point, do: "block", forMs: 7000 });
+            stage.faults += 1;
+            await askEach(stage, take);
+          }
+          await sleep(8000);
+          await stage.quiet(45_000);
+          return judged(await stage.check(), []);
+        },
+      ),
+  },
+  {
+    id: "R12",
+    fault: "Redis becomes a replica: READONLY",
+    must: "nothing is sent meanwhile, and people hear so",
+    unknown: "none",
+    run: ({ seed }) =>
+      onStage({ seed, workers: 1 }, async (stage) => {
+        const take = fresh(stage);
+        const vm = await take("vm restart");
+        await stage.redis.replicaof("127.0.0.1", "1");
+        stage.faults += 1;
+        await stage.request("vm restart", vm);
+        await sleep(1500);
+        const answers = await answersTo(stage, "olivia");
+        const writes = await stage.service.writes();
+        await stage.redis.replicaof("NO", "ONE");
+        await sleep(2500);
+        await askEach(stage, take);
+        await stage.quiet();
+        return judged(await stage.check(), [
+          ["nothing was sent meanwhile", writes.length === 0],
+          [
+            `and that was said (${answers.join(" / ")})`,
+            answers.some((text) => /nothing was done/i.test(text)),
+          ],
+        ]);
+      }),
+  },
+  {
+    id: "R13",
+    fault: "scripts forgotten after a restart",
+    must: "they are loaded again, and every request ends",
+    unknown: "none",
+    run: ({ seed }) =>
+      onStage({ seed, workers: 1 }, async (stage) => {
+        const take = fresh(stage);
+        for (let n = 0; n < 3; n++) {
+          await stage.redis.script("FLUSH");
+          stage.faults += 1;
+          await askEach(stage, take);
+        }
+        await stage.quiet();
+        return judged(await stage.check(), []);
+      }),
+  },
+];

@@ -1,0 +1,62 @@
+/**
+ * The durations of the fault suite (ms): production's, scaled down, in the same order. The quiet period (`quiesce`) stays
+ * longer than a freeze and a call together, as in production: sooner, reads would prove nothing.
+ */
+export interface Timing {
+  httpTimeout: number;
+  quiesce: number;
+  settleDeadline: number;
+  restartMark: number;
+  claimWindow: number;
+  heartbeat: number;
+  staleAfter: number;
+  canary: number;
+  approvalExpires: number;
+  outage: number;
+}
+
+/** For single rows: one fault at a time, none freezes for longer than 300 ms unless it says so (ms). */
+export const rowTiming: Timing = {
+  httpTimeout: 500,
+  quiesce: 1300,
+  settleDeadline: 4000,
+  restartMark: 1200,
+  claimWindow: 300,
+  heartbeat: 200,
+  staleAfter: 60_000,
+  canary: 60_000,
+  approvalExpires: 60_000,
+  outage: 30_000,
+};
+
+/** For the campaign: freezes last up to `longestFreezeMs`. */
+export const longestFreezeMs = 2500;
+export const campaignTiming: Timing = {
+  ...rowTiming,
+  httpTimeout: 800,
+  quiesce: longestFreezeMs + 1500,
+  settleDeadline: 15_000,
+  restartMark: 2500,
+  claimWindow: 600,
+  staleAfter: 60_000,
+  approvalExpires: 20_000,
+};
+
+/** Slack's limits, scaled: one message per 60 ms and channel instead of one per second, edits likewise. */
+export const fastSlack = {
+  posts: { interval: 60, burst: 20 },
+  edits: { interval: 25, burst: 40, reserve: 8 },
+};
+
+export function policyText(timing: Timing, more = ""): string {
+  const scaled = Object.entries(timing).map(([name, ms]) => `${name}: ${ms}ms`);
+  return `access:
+  view: ["*"]
+  operate: ["S01ONCALL"]
+  approve: ["S02LEADS"]
+  administer: ["U0ADA"]
+protect: ["vault-*"]
+limits: { requestsPerMinute: 10000, draftsPerPerson: 10000, destructivePerHour: 10000 }
+timing: { ${scaled.join(", ")}, pollFirst: 25ms, pollMost: 200ms, stableGap: 50ms, sweep: 250ms, inventoryRefresh: 5s, peopleCache: 1s, reminders: [1h] }
+${more}`;
+}

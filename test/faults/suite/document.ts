@@ -1,0 +1,42 @@
+import { families, familyOf, rows } from "../rows/index.ts";
+import { cell } from "./report.ts";
+
+export const documentFile = "docs/faults.md";
+
+/** The parts of docs/faults.md that programs write; the rest is written by hand. */
+type Part = "the rows" | "the last run";
+
+const begins = (part: Part) => `<!-- ${part}: written by npm run faults -->`;
+const ends = (part: Part) => `<!-- end of ${part} -->`;
+
+/** What stands there now. */
+export function readPart(document: string, part: Part): string {
+  const [from, to] = [document.indexOf(begins(part)), document.indexOf(ends(part))];
+  if (from < 0 || to < from) throw new Error(`${documentFile} has no place for ${part}`);
+  return document.slice(from + begins(part).length, to);
+}
+
+export function replacePart(document: string, part: Part, text: string): string {
+  const was = readPart(document, part);
+  return document.replace(`${begins(part)}${was}`, () => `${begins(part)}\n\n${text.trim()}\n\n`);
+}
+
+/** What each row is: its fault, what must hold, and which outcomes may be left to a person. */
+export function explainRows(): string {
+  return families.map(explainFamily).join("\n\n");
+}
+
+function explainFamily({ letter, name, about }: (typeof families)[number]): string {
+  const lines = rows
+    .filter(({ id }) => familyOf(id) === letter)
+    .map((row) => `| ${row.id} | ${cell(row.fault)} | ${cell(row.must)} | ${row.unknown} |`);
+  return [
+    `### ${letter}: ${name}`,
+    "",
+    about,
+    "",
+    "| row | fault | what must hold | unknown |",
+    "| --- | --- | --- | --- |",
+    ...lines,
+  ].join("\n");
+}

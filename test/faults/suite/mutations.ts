@@ -1,0 +1,130 @@
+import type { Patch } from "../stage/patch.ts";
+
+/** One safeguard taken away. */
+export interface Mutation extends Patch {
+  name: string;
+  /** Rows that must notice. */
+  rows: string;
+}
+
+export const mutations: readonly Mutation[] = [
+  {
+    name: "the ledger is not compared with the journal",
+    file: "src/requests/journal/ledger.ts",
+    was: "if (missing.length > 0) {",
+    is: "if (missing.length > 1e9) {",
+    rows: "R3",
+  },
+  {
+    name: "the ledger does not stand in the way of a send",
+    file: "src/requests/journal/ledger.ts",
+    was: "if (ids.has(idOf(entry))) return false;",
+    is: "",
+    rows: "M5",
+  },
+  {
+    name: "the ledger's nonce is not compared",
+    file: "src/requests/journal/ledger.ts",
+    was: "return nonce !== undefined && claim.nonce !== nonce;",
+    is: "return false;",
+    rows: "R15",
+  },
+  {
+    name: "a claim is sent without being durable",
+    file: "src/requests/perform/send.ts",
+    was: "if (forgettable !== undefined) return returnUnsent(claimed, forgettable, by);",
+    is: "",
+    rows: "R14",
+  },
+  {
+    name: "the claim compares no revision",
+    file: "src/requests/journal/scripts.ts",
+    was: "if revision ~= ARGV[2] then return {'changed'} end",
+    is: "",
+    rows: "M1",
+  },
+  {
+    name: "the claim takes no lock",
+    file: "src/requests/journal/scripts.ts",
+    was: "if holder and holder ~= ARGV[1] then return {'locked', holder} end",
+    is: "",
+    rows: "M2",
+  },
+  {
+    name: "the claim doesn't look for a freeze",
+    file: "src/requests/journal/scripts.ts",
+    was: "if freeze then return {'frozen', freeze} end",
+    is: "",
+    rows: "M3",
+  },
+  {
+    name: "the gate doesn't count the votes again",
+    file: "src/requests/perform/gate.ts",
+    was: "if (unapproved) return unapproved;",
+    is: "",
+    rows: "X2,X14",
+  },
+  {
+    name: "the gate doesn't compare the target with what was seen",
+    file: "src/requests/perform/gate.ts",
+    was: "if (changed) return",
+    is: 'if (changed === "never") return',
+    rows: "A19,I4",
+  },
+  {
+    name: "a new name is not judged",
+    file: "src/policy/judged.ts",
+    was: 'return typeof name === "string" && name.trim() !== "" ? name.trim() : undefined;',
+    is: "return void name;",
+    rows: "X15",
+  },
+  {
+    name: "the VMs inside a project are not judged",
+    file: "src/policy/judged.ts",
+    was: "const { command, targets, vmNames = [] } = judged;",
+    is: "const { command, targets } = judged; const vmNames: string[] = [];",
+    rows: "X15",
+  },
+  {
+    name: "a lost post is not looked up",
+    file: "src/slack/deliver/post-once.ts",
+    was: "const found = await lookUp(subject, key, place);",
+    is: 'const found = await lookUp({ ...subject, id: "nobody" }, key, place);',
+    rows: "S8",
+  },
+  {
+    name: "no time of quiet",
+    file: "src/requests/perform/reconcile.ts",
+    was: "const quietAt = leftBy + timing.quiesceMs;",
+    is: "const quietAt = leftBy;",
+    rows: "A6,M4",
+  },
+  {
+    name: "a call begins however late it is",
+    file: "src/requests/perform/send.ts",
+    was: "const isLate = elapsedMs() > longestMs || at - claim.at > longestMs;",
+    is: "const isLate = false && at;",
+    rows: "P13b",
+  },
+  {
+    name: "the first call of what was sent twice is forgotten",
+    file: "src/requests/perform/sweep.ts",
+    was: "await by.store.expectLate(id);",
+    is: "",
+    rows: "A7b",
+  },
+  {
+    name: "one node's address is taken for the primary's",
+    file: "src/redis/primary.ts",
+    was: 'if (mode === "single" && only)',
+    is: "if (only)",
+    rows: "R23",
+  },
+  {
+    name: "a slow Redis ends the handling of what it took",
+    file: "src/slack/receive/handling.ts",
+    was: "await patiently(() => work(reply));",
+    is: "await work(reply);",
+    rows: "R25",
+  },
+];

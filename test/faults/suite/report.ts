@@ -1,0 +1,88 @@
+import type { Campaign } from "../campaign/campaign.ts";
+import { faultyShare } from "../campaign/weather.ts";
+import { isKept, lineOf, tooUnknown } from "../check/checker.ts";
+import { quantile } from "../check/recovery.ts";
+import type { Outcome } from "../rows/row.ts";
+import type { Done } from "./jobs.ts";
+
+export type Result = "holds" | "BROKEN" | "not run";
+
+/** A line of the published table. */
+export interface Line {
+  id: string;
+  result: Result;
+  seen: string;
+  seconds: number;
+}
+
+/** After kill -9, requests in hand must have moved on within (ms, 95th percentile). */
+export const mostRecoveryMs = 15_000;
+
+function resultOf(outcome: Outcome): Result {
+  if (outcome.notRun !== undefined) return "not run";
+  return outcome.holds ? "holds" : "BROKEN";
+}
+
+export function rowLine({ row, outcome, seconds: took }: Done): Line {
+  const { verdict, notRun, notes } = outcome;
+  const seen = verdict ? lineOf(verdict) : (notRun ?? notes[0] ?? "");
+  return { id: row.id, result: resultOf(outcome), seen, seconds: took };
+}
+
+/** What was wrong with a campaign; nothing when it holds. */
+export function complaintsOf({ verdict, crashes, frozen }: Campaign): string[] {
+  return [
+    ...(isKept(verdict, "no trace") ? [] : verdict.findings.slice(0, 20)),
+    ...tooUnknown(verdict, "no trace"),
+    ...crashes,
+    ...(frozen === undefined ? [] : [`frozen: ${frozen}`]),
+  ];
+}
+
+/** What a campaign did, line by line. */
+export function tellCampaign(campaign: Campaign): string[] {
+  const { verdict, calls, answers } = campaign;
+  const share = Math.round((100 * calls.struck) / Math.max(1, calls.changes));
+  return [
+    `${campaign.kills} kills, ${campaign.freezes} freezes; ${calls.struck} of ${calls.changes} changing calls struck (${share} %)`,
+    `${answers.approvals} approved, ${answers.denials} denied, ${answers.unanswered} left without an answer, ${campaign.refused} refused by their dialog`,
+    ...Object.entries(verdict.ends)
+      .toSorted(([a], [b]) => a.localeCompare(b))
+      .map(([end, count]) => `${end}: ${count}`),
+  ];
+}
+
+export function campaignLine(campaign: Campaign): Line {
+  const { verdict, seconds: took } = campaign;
+  const what = `requests of all commands, ${Math.round(faultyShare() * 100)} % of calls faulty`;
+  return {
+    id: "campaign",
+    result: complaintsOf(campaign).length === 0 ? "holds" : "BROKEN",
+    seen: `${what}: ${lineOf(verdict)}`,
+    seconds: took,
+  };
+}
+
+export function recoveryLine(recoveries: readonly number[]): Line {
+  const [half, most] = [quantile(recoveries, 0.5), quantile(recoveries, 0.95)];
+  const what = "after kill -9 until another process moved the request on, its start included";
+  return {
+    id: "recovery",
+    result: most < mostRecoveryMs ? "holds" : "BROKEN",
+    seen: `${what}: ${recoveries.length} requests, p50 ${seconds(half)}, p95 ${seconds(most)}`,
+    seconds: 0,
+  };
+}
+
+const seconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`;
+
+/** As Markdown. */
+export function renderTable(lines: readonly Line[]): string {
+  const rows = lines.map(
+    ({ id, result, seen, seconds: took }) =>
+      `| ${id} | ${result} | ${cell(seen).slice(0, 280)} | ${took.toFixed(0)} s |`,
+  );
+  return ["| row | result | seen | took |", "| --- | --- | --- | --- |", ...rows].join("\n");
+}
+
+export const cell = (text: string) => text.replaceAll("|", "·").replaceAll("\n", " ");

@@ -1,0 +1,29 @@
+import { expect, it } from "vitest";
+import { outageTimingFor, type OutageStore, type Sighting } from "../../src/outages/outages.ts";
+import { createDependencyMonitor } from "../../src/outages/dependency-monitor.ts";
+
+/** What Redis hears of Slack, after all this was seen. */
+async function heardOf(...seen: ("answer" | "silence")[]): Promise<readonly Sighting[]> {
+  const watch = createDependencyMonitor(outageTimingFor(300), async () => undefined);
+  for (const what of seen) {
+    watch.saw("slack", what);
+    await new Promise((resolve) => setTimeout(resolve, 30));
+  }
+  let heard: readonly Sighting[] = [];
+  const report: OutageStore["report"] = async (sightings) => void (heard = sightings);
+  await watch.report({ report } as OutageStore);
+  return heard.filter(({ part }) => part === "slack");
+}
+
+it("the first failure is told before the last, so that an outage begins when it began", async () => {
+  const [first, last, ...more] = await heardOf("silence", "silence", "silence");
+  expect(more).toEqual([]);
+  expect(first?.failedAgo).toBeGreaterThan((last?.failedAgo ?? 0) + 40);
+  expect(first?.answeredAgo).toBeUndefined();
+});
+
+it("failures before an answer don't count as its beginning", async () => {
+  const [only, ...more] = await heardOf("silence", "answer", "silence");
+  expect(more).toEqual([]);
+  expect(only?.answeredAgo).toBeGreaterThan(only?.failedAgo ?? Infinity);
+});

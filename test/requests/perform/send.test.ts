@@ -1,0 +1,105 @@
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { restart } from "../../../src/commands/vm/restart.ts";
+import { claimAndSend } from "../../../src/requests/perform/send.ts";
+import { sweep } from "../../../src/requests/perform/sweep.ts";
+import type { StoredRequest } from "../../../src/requests/journal/record.ts";
+import { claimedBy, failover, interaction, restartOf } from "../asking.ts";
+import { asChange, type WorkerHere, workerHere } from "./worker-here.ts";
+
+async function asked(here: WorkerHere): Promise<StoredRequest> {
+  const { approval: _none, ...plain } = restartOf(await here.vm("web-2"));
+  return interaction(here.by.store, plain);
+}
+
+const send = (request: StoredRequest, here: WorkerHere) =>
+  claimAndSend(
+    request,
+    asChange(restart, { vms: [request.record.target.id] }),
+    { before: undefined, vmIds: [] },
+    here.by,
+  );
+
+/** Something happens to this worker at a point between claim and send. */
+function when(here: WorkerHere, point: string, happens: () => Promise<unknown>): void {
+  here.by.at = async (reached) => {
+    if (reached === point) await happens();
+  };
+}
+
+describe("between claim and send", () => {
+  afterEach(() => vi.restoreAllMocks());
+
+  it.each(["claim", "send"])(
+    "a machine suspended for minutes at the %s sends nothing: only its monotonic clock stood still",
+    async (point) => {
+      await using here = await workerHere();
+      const request = await asked(here);
+      const now = Date.now.bind(Date);
+      when(here, point, async () => {
+        vi.spyOn(Date, "now").mockImplementation(() => now() + 300_000);
+      });
+      await send(request, here);
+      expect(here.compute.writes()).toEqual([]);
+      expect(await here.by.store.get(request.record.id)).toMatchObject({
+        state: "authorized",
+        progress: { why: "too long between claim and send; nothing was sent" },
+      });
+    },
+  );
+
+  it("nothing is sent on a claim that Redis lost to another worker, whose claim stays", async () => {
+    await using here = await workerHere();
+    const request = await asked(here);
+    const failOver = await failover({ ...here, store: here.by.store }, request);
+    when(here, "send", async () => {
+      await failOver();
+      await claimedBy("w-2", request, here.by.store);
+    });
+    await send(request, here);
+    expect(here.compute.writes()).toEqual([]);
+    expect(await here.by.store.get(request.record.id)).toMatchObject({
+      state: "sending",
+      owner: "w-2",
+    });
+  });
+
+  it("a claim that isn't durable is given back, and is made again when it can be", async () => {
+    await using here = await workerHere();
+    const request = await asked(here);
+    here.by.durable = async () => "no replica has it; nothing was sent";
+    await send(request, here);
+    const returned = await here.by.store.get(request.record.id);
+    expect(returned).toMatchObject({
+      state: "authorized",
+      progress: { why: "no replica has it; nothing was sent", returned: 1 },
+    });
+    expect(here.by.ledger.entries()).toEqual([]);
+    here.by.durable = async () => undefined;
+    if (returned) await send(returned, here);
+    expect(here.compute.writes()).toHaveLength(1);
+  });
+
+  it.each(["claim", "ledger", "send"])(
+    "what failed at the %s was provably not sent: its worker gives it back, it is never unknown",
+    async (point) => {
+      await using here = await workerHere();
+      const request = await asked(here);
+      when(here, point, () => Promise.reject(new Error("Command timed out")));
+      await expect(send(request, here)).rejects.toThrow("timed out");
+      expect((await here.by.store.get(request.record.id))?.state).toBe("sending");
+      await sweep(here.by);
+      expect((await here.by.store.get(request.record.id))?.state).toBe("authorized");
+      expect(here.compute.writes()).toEqual([]);
+    },
+  );
+
+  it("what failed after the answer is looked at, because it may have happened", async () => {
+    await using here = await workerHere();
+    const request = await asked(here);
+    when(here, "answer", () => Promise.reject(new Error("Command timed out")));
+    await expect(send(request, here)).rejects.toThrow("timed out");
+    await sweep(here.by);
+    expect((await here.by.store.get(request.record.id))?.state).toBe("sending");
+    expect(here.compute.writes()).toHaveLength(1);
+  });
+});

@@ -1,0 +1,220 @@
+import { describe, expect, it } from "vitest";
+import { deleteProject } from "../../../src/commands/project/delete.ts";
+import { restart } from "../../../src/commands/vm/restart.ts";
+import { restore } from "../../../src/commands/vm/restore.ts";
+import { snapshot } from "../../../src/commands/vm/snapshot.ts";
+import type { Vote } from "../../../src/approvals/votes.ts";
+import type { RequestRecord, StoredRequest } from "../../../src/requests/journal/record.ts";
+import { renderCard } from "../../../src/requests/render/render-card.ts";
+import { renderResult } from "../../../src/requests/render/render-result.ts";
+import { vmTarget } from "../asking.ts";
+
+const digest = "0123456789abcdef".repeat(4);
+const at = Date.parse("2026-11-20T12:00:00Z");
+
+const record: RequestRecord = {
+  v: 1,
+  id: "r-7fk3m9q2xw",
+  command: "vm restore",
+  input: { vm: "vm-payments-db-1", snapshot: "snap-42" },
+  target: vmTarget("db-1"),
+  requester: { id: "U0OLIVIA", teamId: "T0OURS", name: "olivia" },
+  channelId: "C01OPS",
+  via: "modal",
+  reason: "corrupt index",
+  policyVersion: "v1",
+  approval: {
+    required: 2,
+    expiresAt: at + 900_000,
+    digest,
+    why: "approvals[1] in gatehouse.yml",
+    evidence: [
+      ["Current status", "RUNNING"],
+      ["Snapshot", "nightly, 2 h old"],
+    ],
+  },
+  createdAt: at,
+  runsUntil: at + 1_500_000,
+};
+
+const vote = (name: string, how: Vote["vote"] = "approve"): Vote => ({
+  voterId: `U0${name.toUpperCase()}`,
+  name,
+  vote: how,
+  at,
+  digest,
+});
+
+const stored = (over: Partial<StoredRequest> = {}): StoredRequest => ({
+  record,
+  state: "draft",
+  final: false,
+  attempt: 0,
+  owner: undefined,
+  revision: 1,
+  changedAt: at,
+  progress: {},
+  votes: [],
+  delivered: { said: {} },
+  ...over,
+});
+
+const words = (message: unknown) => JSON.stringify(message);
+
+describe("the card of a request that waits for approval", () => {
+  it("shows who asks for what and why, the evidence, the digest, how many are missing, and who may decide", () => {
+    const card = words(
+      renderCard(stored({ votes: [vote("amir")] }), restore, ["S02LEADS", "U0ADA", "*", "x"]),
+    );
+    for (const part of [
+      "olivia",
+      "`db-1` in payments",
+      "corrupt index",
+      "snap-42",
+      "nightly, 2 h old",
+      "RUNNING",
+      "1 of 2",
+      "Approved by amir.",
+      digest.slice(0, 16),
+      "<!subteam^S02LEADS> <@U0ADA>",
+    ]) {
+      expect(card).toContain(part);
+    }
+    expect(card).not.toContain(digest.slice(0, 17));
+  });
+
+  it("has buttons that name the request and what was seen of it, nothing else", () => {
+    const card = renderCard(stored(), restore);
+    const actions = card.blocks.find(({ type }) => type === "actions") as unknown as {
+      elements: { action_id: string; value: string }[];
+    };
+    expect(actions.elements.map(({ action_id, value }) => [action_id, JSON.parse(value)])).toEqual([
+      ["vote:approve", { request: record.id, digest: digest.slice(0, 16) }],
+      ["vote:deny", { request: record.id, digest: digest.slice(0, 16) }],
+      ["request:cancel", { request: record.id }],
+    ]);
+  });
+
+  it("reads differently when anything that is approved differs", () => {
+    const base = words(renderCard(stored(), restore));
+    const others: RequestRecord[] = [
+      { ...record, target: { ...record.target, name: "db-2" } },
+      { ...record, input: { ...record.input, snapshot: "snap-43" } },
+      { ...record, reason: "else" },
+      { ...record, requester: { ...record.requester, name: "ada" } },
+      {
+        ...record,
+        approval: { ...record.approval, required: 1 } as NonNullable<RequestRecord["approval"]>,
+      },
+      {
+        ...record,
+        approval: { ...record.approval, digest: "f".repeat(64) } as NonNullable<
+          RequestRecord["approval"]
+        >,
+      },
+    ];
+    for (const other of others)
+      expect(words(renderCard(stored({ record: other }), restore))).not.toBe(base);
+  });
+});
+
+describe("the card and the result of a request that was decided", () => {
+  it("say who denied it, and offer no way to run it", () => {
+    const denied = stored({
+      state: "denied",
+      final: true,
+      votes: [vote("amir"), vote("ada", "deny")],
+    });
+    expect(words(renderCard(denied, restore))).toContain("Denied by ada.");
+    expect(words(renderCard(denied, restore))).not.toContain('"actions"');
+    expect(words(renderResult(denied, restore))).toContain("Denied by ada.");
+    expect(words(renderResult(denied, restore))).toContain("<@U0OLIVIA>");
+  });
+
+  it("offer to ask again when it expired", () => {
+    const expired = stored({
+      state: "expired",
+      final: true,
+      progress: { why: "no one approved it in time" },
+    });
+    const card = words(renderCard(expired, restore));
+    expect(card).toContain("no one approved it in time");
+    expect(card).toContain('"Try again"');
+    expect(card).not.toContain("vote:approve");
+  });
+
+  it("say who approved it when it was done", () => {
+    const done = stored({
+      state: "done",
+      final: true,
+      votes: [vote("amir"), vote("ada")],
+      progress: { sentAt: at, before: undefined, after: undefined } as never,
+    });
+    expect(words(renderResult(done, restore))).toContain("Approved by amir, ada.");
+  });
+});
+
+describe("a result that sent nothing, or can't be confirmed", () => {
+  const stopped = { id: "vm-1", name: "db-1", projectId: "p", status: "STOPPED" };
+  const already = (progress: StoredRequest["progress"]) =>
+    words(
+      renderResult(
+        stored({
+          state: "done",
+          final: true,
+          progress: { after: stopped, already: true, ...progress },
+        }),
+        restart,
+      ),
+    );
+
+  it("says that nothing was sent only where no call left", () => {
+    expect(already({})).toContain("is already STOPPED; nothing was sent.");
+    expect(already({ answer: { class: "conflict", status: 409 } })).toContain(
+      "is already STOPPED; the compute service refused the call (409).",
+    );
+    expect(already({ resent: 1 })).toContain("is already STOPPED; nothing was resent.");
+    expect(already({ throttled: 1 })).toContain("the earlier call was not applied.");
+  });
+
+  it("marks a snapshot without an ID as unconfirmed, and one with an ID as done", () => {
+    const taken = (answer: { class: string; snapshotId?: string }) =>
+      words(renderCard(stored({ state: "done", final: true, progress: { answer } }), snapshot));
+    expect(taken({ class: "accepted" })).toMatch(/⚠️ .*nothing more can be confirmed/);
+    expect(taken({ class: "accepted" })).not.toContain("✅");
+    expect(taken({ class: "accepted", snapshotId: "snap-1" })).toContain("✅");
+  });
+});
+
+describe("a card with hostile words in it", () => {
+  it("shows them as words: they mention nobody, link nowhere and close nothing", () => {
+    const evil = "<!channel> <@U0ADA> <https://evil.example|console> `x` *b*";
+    const hostile: RequestRecord = {
+      ...record,
+      command: "project delete",
+      target: { ...vmTarget(evil), projectName: evil },
+      reason: evil,
+      requester: { ...record.requester, name: evil },
+      input: { vm: evil, snapshot: evil },
+      approval: { ...record.approval, why: evil, evidence: [[evil, evil]] } as NonNullable<
+        RequestRecord["approval"]
+      >,
+    };
+    const shown = stored({
+      record: hostile,
+      votes: [{ ...vote("amir"), name: evil }],
+      progress: { why: evil, hint: evil },
+    });
+    const states = ["draft", "authorized", "unknown", "denied", "expired", "rejected"] as const;
+    for (const state of states) {
+      const final = !["draft", "authorized", "unknown"].includes(state);
+      for (const command of [restart, restore, deleteProject]) {
+        const all = words([
+          renderCard({ ...shown, state, final }, command),
+          renderResult({ ...shown, state, final }, command),
+        ]);
+        expect(all).not.toMatch(/<!channel|<https|<@U0ADA/);
+      }
+    }
+  });
+});

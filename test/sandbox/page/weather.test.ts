@@ -1,0 +1,114 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { demoGuide } from "../../../sandbox/demo-guide.ts";
+import { type Killable, killableRedis, startKillableWorker } from "../../../sandbox/killable.ts";
+import { type Page, startPage } from "../../../sandbox/page/page.ts";
+import { createPageWeather, type PageWeather } from "../../../sandbox/page/weather.ts";
+import { startWorld, type World } from "../../../sandbox/world.ts";
+import { commands } from "../../../src/commands/index.ts";
+import { parseCommand } from "../../../src/registry/parse.ts";
+import { testPolicy } from "../../support/start-world.ts";
+
+/** A process starts in a second, and on a busy machine in ten. */
+const patienceMs = 60_000;
+
+/** Processes as the demo has them: a Redis and a worker that can be killed, and a gateway. */
+describe("the weather of the page", () => {
+  let world: World;
+  let redis: Killable;
+  let worker: Killable;
+  let weather: PageWeather;
+  let page: Page;
+  beforeAll(async () => {
+    world = await startWorld({
+      policy: testPolicy,
+      roles: ["gateway"],
+      // Long enough to be seen rebooting
+      compute: { transitionMs: { restart: 1200, stop: 60 } },
+      slack: { rateLimits: "off" },
+    });
+    if (!world.redis) throw new Error("no Redis of its own");
+    redis = killableRedis(world.redis);
+    worker = await startKillableWorker(world.env, () => undefined);
+    weather = createPageWeather({ ...world, redis, worker });
+    page = await startPage({ slack: world.slack, weather, guide: demoGuide });
+  }, patienceMs);
+  afterAll(async () => {
+    for (const open of [page, worker, world, redis]) await open?.close();
+  });
+
+  const turn = (id: string, on: boolean) => weather.turn({ switch: id, on });
+  const said = (words: string) =>
+    world.slack.until(() => JSON.stringify(world.slack.seenBy("olivia").channels).includes(words));
+  const doneTo = (name: string) =>
+    weather.now().vms.find((vm) => vm.name === name && vm.project === "payments")?.done;
+
+  it(
+    "keeps a request while the worker is dead, and a new one carries it out once",
+    async () => {
+      await turn("worker", true);
+      expect(worker.isUp()).toBe(false);
+      await world.slack.person("olivia").types("ops", "/vm restart web-2");
+      await said("Restarting");
+      expect(doneTo("web-2")).toBe("");
+      await turn("worker", false);
+      await said("Restarted `web-2`");
+      expect(doneTo("web-2")).toBe("1 restart");
+    },
+    patienceMs,
+  );
+
+  it("loses an answer, and what was done is found out", async () => {
+    await turn("lost", true);
+    await world.slack.person("olivia").types("ops", "/vm restart db-1");
+    await said("Restarted `db-1`");
+    expect(doneTo("db-1")).toBe("1 restart");
+    await turn("lost", false);
+    expect(world.compute.forecast()).toEqual([]);
+  });
+
+  it("kills Redis, which refuses a change, and goes on once it is back", async () => {
+    const olivia = world.slack.person("olivia");
+    await turn("redis", true);
+    await olivia.types("ops", "/vm stop db-1");
+    await said("nothing was done");
+    expect(doneTo("db-1")).toBe("1 restart");
+    await turn("redis", false);
+    expect(redis.isUp()).toBe(true);
+    const stopped = async () => {
+      await olivia.types("ops", "/vm stop db-1");
+      return doneTo("db-1");
+    };
+    await expect.poll(stopped, { timeout: 10_000, interval: 500 }).toBe("1 stop, 1 restart");
+  });
+
+  it("stands beside a guide whose people and commands there are", () => {
+    const people = new Set([...world.slack.workspace.people.values()].map(({ name }) => name));
+    const tries = [...demoGuide.tries, ...demoGuide.story.filter((step) => "text" in step)];
+    const named = [...demoGuide.people.map(({ who }) => who), ...tries.map((one) => one.as)];
+    expect(named.filter((name) => !people.has(name))).toEqual([]);
+    for (const { text } of tries)
+      expect(parseCommand(text.slice(1), commands)).not.toHaveProperty("refusal");
+  });
+
+  it("can all be turned on and off, each with a command to try, from the page alone", async () => {
+    const post = (body: unknown, origin = page.url.slice(0, -1)) =>
+      fetch(`${page.url}weather`, {
+        method: "POST",
+        headers: { origin, "content-type": "application/json" },
+        body: JSON.stringify(body),
+      });
+    for (const { id, text } of weather.now().switches.filter(({ on }) => !on)) {
+      expect(parseCommand(text.slice(1), commands)).not.toHaveProperty("refusal");
+      if (id === "redis" || id === "worker") continue;
+      expect((await post({ switch: id, on: true })).status).toBe(200);
+      expect(weather.now().switches.find((one) => one.id === id)?.on).toBe(true);
+      await post({ switch: id, on: false });
+    }
+    expect(weather.now().switches.filter(({ on }) => on)).toEqual([]);
+    expect((await post({ switch: "nothing", on: true })).status).toBe(409);
+    expect((await post({ vm: "vm-payments-web-2", does: "explode" })).status).toBe(400);
+    expect((await post({ switch: "lost", on: true }, "http://evil.example")).status).toBe(403);
+    await post({ vm: "vm-payments-web-2", does: "replace" });
+    expect(() => world.compute.vm("vm-payments-web-2")).toThrow("no VM");
+  });
+});

@@ -1,0 +1,149 @@
+import { describe, expect, it } from "vitest";
+import { commands } from "../../../src/commands/index.ts";
+import { silentLog } from "../../../src/log/log.ts";
+import { createJournal } from "../../../src/requests/journal/journal.ts";
+import { startDelivery } from "../../../src/slack/deliver/deliver.ts";
+import { requestSource } from "../../../src/slack/deliver/requests.ts";
+import { textAt, type Web } from "../../../src/slack/web.ts";
+import { isChange } from "../../../src/registry/define.ts";
+import { interaction, restartOf, vmTarget } from "../../requests/asking.ts";
+import { testRedis } from "../../support/with-redis.ts";
+
+const longMs = 60_000;
+
+/** A delivery to a Slack that takes everything at once, but for cards that a test holds back. */
+async function deliveringWith(held: (name: string) => Promise<void> | undefined) {
+  const { redis, key, [Symbol.asyncDispose]: close } = await testRedis();
+  const store = createJournal(redis, key);
+  const begun: string[] = [];
+  const told: string[] = [];
+  const notices: string[] = [];
+  const waiting = new Set<() => void>();
+  const web: Web = {
+    async call(_method, args = {}) {
+      const ok = { ok: true as const, data: { ts: "1763600000.000200", channel: "C01OPS" } };
+      const said = textAt(args, "metadata", "event_payload", "said");
+      if (said !== "" && said !== "card") {
+        notices.push(said);
+        return ok;
+      }
+      const name = /([\w-]+)\W* in payments/.exec(textAt(args, "text"))?.[1] ?? "";
+      begun.push(name);
+      await held(name);
+      told.push(name);
+      for (const look of waiting) look();
+      return ok;
+    },
+  };
+  const source = requestSource({
+    store,
+    commands: commands.filter(isChange),
+    approvers: [],
+    recordResults: async () => undefined,
+    attestationNote: async () => undefined,
+    visibilityTimeoutMs: longMs,
+    botToken: "xoxb-1",
+    apiUrl: "https://slack.com/api/",
+    at: async () => undefined,
+  });
+  const delivery = startDelivery([source], {
+    web,
+    rateLimiter: { post: async () => 0, edit: async () => 0, pause: async () => undefined },
+    log: silentLog(),
+    us: () => ({ botId: "B0GATEHOUSE", botUserId: "U0GATEHOUSE" }),
+    now: store.now,
+    everyMs: 20,
+  });
+  return {
+    store,
+    begun,
+    told,
+    notices,
+    delivery,
+    async tells(name: string): Promise<void> {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const look = () => told.includes(name) && resolve();
+      waiting.add(look);
+      look();
+      await promise;
+    },
+    async [Symbol.asyncDispose]() {
+      await delivery.close(2000);
+      await close();
+    },
+  };
+}
+
+const named = (name: string) => restartOf(vmTarget(name));
+
+describe("the delivery of messages", () => {
+  it("goes on with others while one of them takes long", async () => {
+    const slow = Promise.withResolvers<void>();
+    await using here = await deliveringWith((name) => (name === "slow" ? slow.promise : undefined));
+    await interaction(here.store, named("slow"));
+    await interaction(here.store, named("with-it"));
+    await here.tells("with-it");
+    await interaction(here.store, named("after-it"));
+    here.delivery.nudge();
+    await here.tells("after-it");
+    expect(here.told).not.toContain("slow");
+    slow.resolve();
+    await here.tells("slow");
+  });
+
+  it("has at most eight under way, and takes the ninth when one has ended", async () => {
+    const gates = Array.from({ length: 10 }, () => Promise.withResolvers<void>());
+    await using here = await deliveringWith((name) => gates[Number(name)]?.promise);
+    for (const n of gates.keys()) await interaction(here.store, named(String(n)));
+    here.delivery.nudge();
+    await expect.poll(() => here.begun.length).toBe(8);
+    gates[3]?.resolve();
+    await here.tells("3");
+    await expect.poll(() => here.begun.length).toBe(9);
+    expect(here.told).toEqual(["3"]);
+    for (const gate of gates) gate.resolve();
+    await here.tells("9");
+  });
+
+  it("never has two of one request under way, and tells at once what moved meanwhile", async () => {
+    const slow = Promise.withResolvers<void>();
+    await using here = await deliveringWith(() => slow.promise);
+    const request = await interaction(here.store, named("moved"));
+    await expect.poll(() => here.begun).toEqual(["moved"]);
+    await here.store.move(request, { state: "cancelled", progress: {}, why: "cancelled" });
+    // As another deliverer would, had this one taken longer than it may
+    await here.store.outbox.later(request.record.id, 0);
+    here.delivery.nudge();
+    await interaction(here.store, named("other"));
+    here.delivery.nudge();
+    await expect.poll(() => here.begun.length).toBe(2);
+    expect(here.begun).toEqual(["moved", "other"]);
+    slow.resolve();
+    await expect.poll(() => here.begun.filter((name) => name === "moved").length).toBe(2);
+    await expect.poll(() => here.store.outbox.depth()).toBe(0);
+  });
+
+  it("says no result that another process said while the card took long", async () => {
+    const slow = Promise.withResolvers<void>();
+    await using here = await deliveringWith(() => slow.promise);
+    const request = await interaction(here.store, named("told"));
+    await here.store.move(request, { state: "cancelled", progress: {}, why: "cancelled" });
+    await expect.poll(() => here.begun.length).toBeGreaterThan(0);
+    await here.store.outbox.remember(request.record.id, { "said:result": "1763600000.000100" });
+    slow.resolve();
+    await expect.poll(() => here.store.outbox.depth()).toBe(0);
+    expect(here.notices).not.toContain("result");
+  });
+
+  it("waits at its close for what is under way", async () => {
+    const slow = Promise.withResolvers<void>();
+    await using here = await deliveringWith(() => slow.promise);
+    await interaction(here.store, named("slow"));
+    await expect.poll(() => here.begun).toEqual(["slow"]);
+    const closed = here.delivery.close(longMs);
+    slow.resolve();
+    await closed;
+    expect(here.told).toEqual(["slow"]);
+    expect(await here.store.outbox.depth()).toBe(0);
+  });
+});

@@ -1,0 +1,70 @@
+import { expect, it } from "vitest";
+import { startSandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
+import { postMessage } from "../../../sandbox/slack/state/messages.ts";
+import { silentLog } from "../../../src/log/log.ts";
+import { createLookUp, metadataOf } from "../../../src/slack/deliver/look-up.ts";
+import { CannotTell } from "../../../src/slack/people/people.ts";
+import { createWeb } from "../../../src/slack/web.ts";
+
+const channelId = "C01OPS";
+
+async function looking(us = () => ({ botId: "B0GATEHOUSE", botUserId: "U0GATEHOUSE" })) {
+  const slack = await startSandboxSlack({ rateLimits: "off" });
+  const web = createWeb({ token: slack.app.botToken, apiUrl: slack.apiUrl, log: silentLog() });
+  const lookUp = createLookUp({ web, us, log: silentLog() });
+  const createdAt = Date.now();
+  const post = (
+    by: { userId: string; botId?: string },
+    more: { threadTs?: string; id?: string } = {},
+  ) =>
+    postMessage(slack.workspace, {
+      channelId,
+      ...by,
+      text: "Restarted web-1",
+      ...(more.threadTs ? { threadTs: more.threadTs } : {}),
+      ...(more.id ? { metadata: metadataOf(more.id, "result") } : {}),
+    }).ts;
+  return {
+    slack,
+    post,
+    seek: (threadTs?: string) =>
+      lookUp({ kind: "request", id: "r-1", createdAt }, "result", { channelId, threadTs }),
+    [Symbol.asyncDispose]: () => slack.close(),
+  };
+}
+
+const ours = { userId: "U0GATEHOUSE", botId: "B0GATEHOUSE" };
+const olivia = { userId: "U0OLIVIA" };
+
+it("a message whose answer was lost is found behind 450 others, in a channel and in a thread", async () => {
+  await using here = await looking();
+  const root = here.post(olivia);
+  const inThread = { threadTs: root };
+  for (let n = 0; n < 450; n += 1) here.post(olivia, inThread);
+  expect(await here.seek(root)).toBeUndefined();
+  const reply = here.post(ours, { ...inThread, id: "r-1" });
+  expect(await here.seek(root)).toBe(reply);
+  expect(await here.seek()).toBeUndefined();
+  const post = here.post(ours, { id: "r-1" });
+  for (let n = 0; n < 450; n += 1) here.post(olivia);
+  expect(await here.seek()).toBe(post);
+});
+
+it("what another app wrote under its name doesn't count, or a result would never be said", async () => {
+  await using here = await looking();
+  here.post({ userId: "U0DEPLOYBOT", botId: "B0DEPLOYBOT" }, { id: "r-1" });
+  expect(await here.seek()).toBeUndefined();
+  const own = here.post(ours, { id: "r-1" });
+  here.post({ userId: "U0DEPLOYBOT", botId: "B0DEPLOYBOT" }, { id: "r-1" });
+  expect(await here.seek()).toBe(own);
+});
+
+it("nothing is proven while Slack hasn't said who the bot is, or doesn't answer", async () => {
+  await using here = await looking(() => {
+    throw new CannotTell("Slack can't be reached");
+  });
+  expect(await here.seek()).toBe("unsure");
+  await using other = await looking();
+  other.slack.weather.add({ method: "conversations.history", kind: "lost-before", times: 1 });
+  expect(await other.seek()).toBe("unsure");
+});

@@ -1,0 +1,107 @@
+import { expect, it } from "vitest";
+import { silentLog } from "../../../src/log/log.ts";
+import { sentence } from "../../../src/messages/message.ts";
+import { md } from "../../../src/messages/text.ts";
+import { createPostOnce, type Owed, type OwedPost } from "../../../src/slack/deliver/post-once.ts";
+
+const said = sentence(md`Restarted web-2`);
+
+/** Says what is owed with what was read of its marks; `redis` holds them as they are by now. */
+async function says(owed: Owed, redis: Record<string, string>) {
+  const marks = new Map(Object.entries(redis));
+  const calls: string[] = [];
+  const postOnce = createPostOnce({
+    web: {
+      async call(method) {
+        calls.push(method);
+        return { ok: true, data: { ts: "2.2", channel: "C1" } };
+      },
+    },
+    rateLimiter: {
+      post: async () => 0,
+      edit: async () => 0,
+      pause: async () => undefined,
+    },
+    log: silentLog(),
+    us: () => ({ botId: "B0GATEHOUSE", botUserId: "U0GATEHOUSE" }),
+    now: async () => Date.now(),
+  });
+  const outbox = {
+    async remember(_id: string, fields: Record<string, string>) {
+      for (const [field, value] of Object.entries(fields)) marks.set(field, value);
+    },
+    async mark(_id: string, field: string, before: string, mark: string) {
+      if ((marks.get(field) ?? "") !== before) return false;
+      marks.set(field, mark);
+      return true;
+    },
+  };
+  const subject = { kind: "request", id: "r-1", createdAt: Date.now(), outbox };
+  const waitMs = await postOnce(subject, owed);
+  return { isSaid: waitMs === 0, calls, marks: Object.fromEntries(marks) };
+}
+
+const post = (over: Partial<OwedPost>): OwedPost => ({
+  key: "card",
+  mark: "",
+  place: { channelId: "C1" },
+  render: () => said,
+  ...over,
+});
+const shows = { field: "face", now: "ended", isLast: true };
+
+it("a message is posted and marked with where it stands", async () => {
+  expect(await says(post({ key: "result" }), {})).toEqual({
+    isSaid: true,
+    calls: ["chat.postMessage"],
+    marks: { "said:result": "2.2" },
+  });
+  const card = await says(post({ shows: { ...shows, before: "", standsAt: undefined } }), {});
+  expect(card.marks).toEqual({ "said:card": "2.2", card: "C1 2.2", face: "ended" });
+});
+
+it("one that was said meanwhile is not posted over it", async () => {
+  expect(await says(post({ key: "result" }), { "said:result": "1.1" })).toEqual({
+    isSaid: false,
+    calls: [],
+    marks: { "said:result": "1.1" },
+  });
+});
+
+it("one that stands there is edited, unless another process edited it or is at it", async () => {
+  const standsAt = { channelId: "C1", ts: "1.1" };
+  const edit = (before: string, face: string) =>
+    says(post({ mark: "1.1", shows: { ...shows, before, standsAt } }), { face });
+  const edited = { isSaid: true, calls: ["chat.update"], marks: { face: "ended" } };
+  expect(await edit("running", "running")).toEqual(edited);
+  expect(await edit("editing 0", "editing 0")).toEqual(edited);
+  const another = `editing ${Date.now()}`;
+  for (const [before, face] of [
+    ["running", "waiting"],
+    ["running", another],
+    [another, another],
+  ] as const) {
+    expect(await edit(before, face)).toEqual({ isSaid: false, calls: [], marks: { face } });
+  }
+});
+
+it("what can't be looked for is marked before it is sent, and sent at most once", async () => {
+  const sent: string[] = [];
+  const send = (mark: string, redis: string, problem?: string) => {
+    const prepare = async () => async () => {
+      sent.push(mark);
+      return problem;
+    };
+    const owed = { key: "file", mark, sentMark: "1", prepare, closed: async () => 0 };
+    return says(owed, { "said:file": redis });
+  };
+  expect(await send("", "")).toMatchObject({ isSaid: true, marks: { "said:file": "1" } });
+  expect(await send("", "", "expired")).toMatchObject({ marks: { "said:file": "" } });
+  expect(sent.splice(0)).toEqual(["", ""]);
+  const under = `posting ${Date.now()}`;
+  expect(await send("", under)).toMatchObject({ isSaid: false, marks: { "said:file": under } });
+  expect(await send(under, under)).toMatchObject({ isSaid: false, marks: { "said:file": under } });
+  const left = `posting ${Date.now() - 60_000}`;
+  expect(await send(left, left)).toMatchObject({ isSaid: true, marks: { "said:file": "1" } });
+  expect(sent).toEqual([]);
+});

@@ -1,0 +1,205 @@
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { startSandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
+import { commands } from "../../../src/commands/index.ts";
+import { silentLog } from "../../../src/log/log.ts";
+import { newRolloutId, type RolloutState, rolloutVersion } from "../../../src/rollouts/rollout.ts";
+import { createRollouts } from "../../../src/rollouts/rollouts.ts";
+import { isChange } from "../../../src/registry/define.ts";
+import { createRateLimiter, type RateLimiter } from "../../../src/slack/deliver/rate-limiter.ts";
+import { startDelivery } from "../../../src/slack/deliver/deliver.ts";
+import { rolloutSource } from "../../../src/slack/deliver/rollouts.ts";
+import { createWeb } from "../../../src/slack/web.ts";
+import { vmTarget } from "../../requests/asking.ts";
+import { testRedis } from "../../support/with-redis.ts";
+
+const fast = {
+  posts: { interval: 1, burst: 100 },
+  edits: { interval: 1, burst: 100, reserve: 0 },
+};
+
+/** A rollout of three VMs, and processes that tell of it, each with a rate limiter of its own. */
+async function rollingOut() {
+  const slack = await startSandboxSlack({ rateLimits: "off" });
+  const { redis, key, [Symbol.asyncDispose]: disconnect } = await testRedis();
+  const log = silentLog();
+  const rollouts = createRollouts(redis, key);
+  const id = newRolloutId();
+  const outbox = key("rolls", "outbox");
+  const started: { close(): Promise<void> }[] = [];
+  const targets = ["web-1", "web-2", "web-3"].map((name) => vmTarget(name));
+  await rollouts.plan(
+    {
+      v: rolloutVersion,
+      id,
+      command: "vm restart",
+      input: {},
+      words: "web-*",
+      options: { maxUnavailable: 1, canary: false, stopOnFailure: 1 },
+      total: targets.length,
+      requester: { id: "U0OLIVIA", teamId: "T01CONF", name: "olivia" },
+      channelId: "C01OPS",
+      policyVersion: "v1",
+      leftOut: [],
+      createdAt: 0,
+    },
+    targets,
+  );
+  return {
+    slack,
+    redis,
+    key,
+    outbox,
+    rollouts,
+    id,
+    start(rateLimiter: (usual: RateLimiter) => RateLimiter = (usual) => usual) {
+      const web = createWeb({ token: slack.app.botToken, apiUrl: slack.apiUrl, log });
+      const usual = createRateLimiter(redis, key, fast);
+      const { apiUrl } = slack;
+      const changes = commands.filter(isChange);
+      const source = rolloutSource({ rollouts, commands: changes, web, apiUrl, log, editMs: 50 });
+      const delivery = startDelivery([source], {
+        us: () => ({ botId: "B0GATEHOUSE", botUserId: "U0GATEHOUSE" }),
+        web,
+        rateLimiter: rateLimiter(usual),
+        log,
+        now: rollouts.now,
+        everyMs: 10,
+      });
+      const one = { close: () => delivery.close(5000) };
+      started.push(one);
+      return one;
+    },
+    /** As its worker would. */
+    async goes(state: RolloutState, ok: number): Promise<void> {
+      const rollout = await rollouts.get(id);
+      if (!rollout) throw new Error("it is gone");
+      const progress = { ...rollout.progress, next: ok, ok };
+      await rollouts.move(rollout, { state, progress, tell: "soon" });
+    },
+    /** It is taken out of sight for half a minute: as if that had passed. */
+    async isDueAgain(): Promise<void> {
+      await redis.zadd(outbox, 0, id);
+    },
+    async empty(): Promise<void> {
+      await expect.poll(() => redis.zcard(outbox), { timeout: 5000 }).toBe(0);
+    },
+    cards: () =>
+      slack
+        .person("vera")
+        .seesChannel("ops")
+        .messages.filter(({ blocks }) => JSON.stringify(blocks).includes(id)),
+    edits: () => slack.calls("chat.update").map(({ args }) => String(args["text"])),
+    async [Symbol.asyncDispose]() {
+      for (const one of started) await one.close();
+      await disconnect();
+      await slack.close();
+    },
+  };
+}
+
+/** Holds one call of a rate limiter until the test wakes it: a process that was stopped there. */
+function asleepAt(what: "post" | "edit") {
+  const [asleep, awake] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const hold = async () => {
+    asleep.resolve();
+    await awake.promise;
+  };
+  return {
+    asleep: asleep.promise,
+    wakes: awake.resolve,
+    rateLimiter: (usual: RateLimiter): RateLimiter => ({
+      ...usual,
+      async post(channelId) {
+        if (what === "post") await hold();
+        return usual.post(channelId);
+      },
+      async edit(isLast) {
+        if (what === "edit") await hold();
+        return usual.edit(isLast);
+      },
+    }),
+  };
+}
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe("the message of a rollout", () => {
+  it("is posted once, though one process slept between reading it and posting it", async () => {
+    await using here = await rollingOut();
+    const held = asleepAt("post");
+    const sleeper = here.start(held.rateLimiter);
+    await here.goes("running", 0);
+    await held.asleep;
+    // It takes nothing more
+    const closed = sleeper.close();
+    here.start();
+    await here.isDueAgain();
+    await here.empty();
+    expect(here.cards()).toHaveLength(1);
+    held.wakes();
+    await closed;
+    await here.empty();
+    expect(here.cards()).toHaveLength(1);
+  });
+
+  it("is not set back by a process that slept before its edit", async () => {
+    await using here = await rollingOut();
+    const held = asleepAt("edit");
+    const sleeper = here.start(held.rateLimiter);
+    await here.goes("running", 0);
+    await here.empty();
+    await here.goes("running", 1);
+    await held.asleep;
+    // It takes nothing more
+    const closed = sleeper.close();
+    here.start();
+    await here.goes("done", 3);
+    await here.isDueAgain();
+    await here.empty();
+    expect(here.edits().at(-1)).toContain("3/3");
+    held.wakes();
+    await closed;
+    await here.empty();
+    expect(here.edits().filter((text) => text.includes("1/3"))).toEqual([]);
+  });
+
+  it("shows progress in time, though the process before had a clock that is an hour ahead", async () => {
+    await using here = await rollingOut();
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 3_600_000 });
+    const ahead = here.start();
+    await here.goes("running", 0);
+    await here.empty();
+    await ahead.close();
+    vi.useRealTimers();
+    here.start();
+    await here.goes("running", 1);
+    await here.slack.until(() => here.edits().length === 1, 2000);
+    expect(here.edits()).toEqual([expect.stringContaining("1/3")]);
+  });
+
+  it("goes on in direct messages when its channel is closed to us, its end too", async () => {
+    await using here = await rollingOut();
+    here.start();
+    await here.goes("running", 0);
+    await here.empty();
+    here.slack.edit.removeBot("ops");
+    await here.goes("done", 3);
+    await here.empty();
+    const posts = here.slack.calls("chat.postMessage").filter(({ ok }) => ok);
+    expect(posts.map(({ args }) => args["channel"])).toEqual(["C01OPS", "U0OLIVIA"]);
+  });
+
+  it("that a newer version wrote is left to that version", async () => {
+    await using here = await rollingOut();
+    await here.goes("running", 0);
+    const record = { v: rolloutVersion + 1, command: "vm restart" };
+    await here.redis.hset(here.key("roll", here.id), { record: JSON.stringify(record) });
+    here.start();
+    const due = async () => Number(await here.redis.zscore(here.outbox, here.id));
+    const [seconds] = await here.redis.time();
+    await expect.poll(due).toBeGreaterThan(Number(seconds) * 1000 + 500);
+    expect(here.cards()).toEqual([]);
+  });
+});

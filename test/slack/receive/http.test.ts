@@ -1,0 +1,245 @@
+import { createHmac } from "node:crypto";
+import { once } from "node:events";
+import { request as httpRequest } from "node:http";
+import { connect, type Socket } from "node:net";
+import { describe, expect, it } from "vitest";
+import { silentLog } from "../../../src/log/log.ts";
+import { createSlackHttp, type SlackHttpOptions } from "../../../src/slack/receive/http.ts";
+import { CountingApp } from "./counting-app.ts";
+import { listenLocally } from "./local-server.ts";
+
+const secret = "a-signing-secret";
+const sign = (timestamp: string, body: string | Buffer, with_ = secret) =>
+  `v0=${createHmac("sha256", with_).update(`v0:${timestamp}:`).update(body).digest("hex")}`;
+
+type Headers = Record<string, string | string[]>;
+
+/** Our HTTP side with an app that only counts what gets through to it. */
+async function startHttp(options: Partial<SlackHttpOptions> = {}) {
+  const refused: string[] = [];
+  const http = createSlackHttp({
+    signingSecret: secret,
+    log: silentLog(),
+    onRefused: (reason) => void refused.push(reason),
+    ...options,
+  });
+  const accepted = new CountingApp(http.receiver).bodies;
+  const server = await listenLocally(
+    (req, res) => void (http.route(req, res) || res.writeHead(404).end()),
+  );
+  const { port } = server;
+
+  function send(
+    body: string | Buffer,
+    headers: Headers,
+    { method = "POST", path = "/slack/events" } = {},
+  ): Promise<number> {
+    const { promise, resolve, reject } = Promise.withResolvers<number>();
+    const sending = httpRequest(
+      { port, host: "127.0.0.1", method, path, headers, agent: false },
+      (response) => {
+        response.resume();
+        resolve(response.statusCode ?? 0);
+      },
+    );
+    sending.on("error", reject);
+    sending.end(body);
+    return promise;
+  }
+  function sendSigned(
+    body: string | Buffer,
+    headers: Headers = {},
+    timestamp = String(Math.floor(Date.now() / 1000)),
+  ) {
+    return send(body, {
+      "content-type": "application/x-www-form-urlencoded",
+      "x-slack-request-timestamp": timestamp,
+      "x-slack-signature": sign(timestamp, body),
+      ...headers,
+    });
+  }
+  return {
+    http,
+    port,
+    refused,
+    accepted,
+    send,
+    sendSigned,
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  };
+}
+
+const body = "command=%2Fvm&text=restart+web-1&user_id=U0OLIVIA&team_id=T01&trigger_id=1.2.3";
+
+const flipBit = (text: string, index: number) => {
+  const bytes = Buffer.from(text);
+  bytes[index] = (bytes[index] ?? 0) ^ 0x01;
+  return bytes.toString("latin1");
+};
+
+describe("what anybody on the internet may post to us", () => {
+  it("gets through when Slack signed it, as a form or as JSON, with a charset or without", async () => {
+    await using slack = await startHttp();
+    for (const type of [
+      "application/x-www-form-urlencoded",
+      "application/x-www-form-urlencoded; charset=utf-8",
+      "Application/X-WWW-Form-URLencoded;charset=UTF-8",
+    ]) {
+      expect(await slack.sendSigned(body, { "content-type": type })).toBe(200);
+    }
+    expect(
+      await slack.sendSigned('{"type":"event_callback"}', {
+        "content-type": "application/json; charset=utf-8",
+      }),
+    ).toBe(200);
+    expect(slack.accepted).toHaveLength(4);
+    expect(slack.accepted[1]).toMatchObject({ command: "/vm", text: "restart web-1" });
+  });
+
+  it("is refused with another secret, without a header, or with two of one (S4)", async () => {
+    await using slack = await startHttp();
+    const timestamp = String(Math.floor(Date.now() / 1000));
+    const good = sign(timestamp, body);
+    const type = { "content-type": "application/x-www-form-urlencoded" };
+    const attempts: Headers[] = [
+      {
+        "x-slack-request-timestamp": timestamp,
+        "x-slack-signature": sign(timestamp, body, "another-secret"),
+      },
+      { "x-slack-request-timestamp": timestamp },
+      { "x-slack-signature": good },
+      { "x-slack-request-timestamp": timestamp, "x-slack-signature": [good, good] },
+      {
+        "x-slack-request-timestamp": timestamp,
+        "x-slack-signature": [`v0=${"0".repeat(64)}`, good],
+      },
+      { "x-slack-request-timestamp": [timestamp, timestamp], "x-slack-signature": good },
+      { "x-slack-request-timestamp": timestamp, "x-slack-signature": `${good}, ${good}` },
+      { "x-slack-request-timestamp": timestamp, "x-slack-signature": good.toUpperCase() },
+      { "x-slack-request-timestamp": timestamp, "x-slack-signature": `${good}=x` },
+      { "x-slack-request-timestamp": `${timestamp}.0`, "x-slack-signature": good },
+      { "x-slack-request-timestamp": "NaN", "x-slack-signature": sign("NaN", body) },
+    ];
+    for (const headers of attempts)
+      expect(await slack.send(body, { ...type, ...headers })).toBe(401);
+    expect(slack.accepted).toEqual([]);
+    expect(slack.refused).toHaveLength(attempts.length);
+    // An SSL check, which Bolt lets in unsigned, is nothing special here.
+    expect(await slack.send("ssl_check=1", type)).toBe(401);
+  });
+
+  it("is refused when dated more than 300 s before or after now, to the second", async () => {
+    const now = 1_800_000_000_000;
+    await using slack = await startHttp({ now: () => now });
+    const at = (seconds: number) => slack.sendSigned(body, {}, String(now / 1000 + seconds));
+    expect(await at(-301)).toBe(401);
+    expect(await at(301)).toBe(401);
+    expect(await at(3600)).toBe(401);
+    expect(slack.refused).toEqual(["timestamp", "timestamp", "timestamp"]);
+    expect(slack.accepted).toEqual([]);
+    await using current = await startHttp();
+    const seconds = Math.floor(Date.now() / 1000);
+    expect(await current.sendSigned(body, {}, String(seconds - 298))).toBe(200);
+    expect(await current.sendSigned(body, {}, String(seconds + 298))).toBe(200);
+  });
+
+  it("is refused with any one byte of it changed: 0 accepted", async () => {
+    await using slack = await startHttp();
+    const timestamp = String(Math.floor(Date.now() / 1000));
+    const signed = { timestamp, signature: sign(timestamp, body), body };
+    let sent = 0;
+    for (const part of ["timestamp", "signature", "body"] as const) {
+      for (let index = 0; index < signed[part].length; index += 1) {
+        const forged = { ...signed, [part]: flipBit(signed[part], index) };
+        const status = await slack.send(Buffer.from(forged.body, "latin1"), {
+          "content-type": "application/x-www-form-urlencoded",
+          "x-slack-request-timestamp": forged.timestamp,
+          "x-slack-signature": forged.signature,
+        });
+        expect(status).toBe(401);
+        sent += 1;
+      }
+    }
+    expect(sent).toBe(10 + 67 + body.length);
+    expect(slack.accepted).toEqual([]);
+    expect(slack.refused).toHaveLength(sent);
+  });
+
+  it("is refused with one byte changed even where both are no UTF-8 and read the same", async () => {
+    await using slack = await startHttp();
+    const timestamp = String(Math.floor(Date.now() / 1000));
+    const original = Buffer.from([...Buffer.from("text="), 0xff]);
+    const forged = Buffer.from([...Buffer.from("text="), 0xfe]);
+    expect(forged.toString()).toBe(original.toString());
+    const headers = {
+      "content-type": "application/x-www-form-urlencoded",
+      "x-slack-request-timestamp": timestamp,
+    };
+    expect(
+      await slack.send(forged, { ...headers, "x-slack-signature": sign(timestamp, original) }),
+    ).toBe(401);
+  });
+
+  it("is refused when it isn't a POST, too long, too slow, or of a type Slack never sends", async () => {
+    await using slack = await startHttp({ bodyWithinMs: 100 });
+    expect(await slack.send("", {}, { method: "GET" })).toBe(405);
+    expect(await slack.sendSigned(Buffer.alloc(1024 * 1024 + 1, "a"))).toBe(413);
+    expect(await slack.sendSigned(body, { "content-type": "text/plain" })).toBe(400);
+    expect(await slack.sendSigned(body, { "content-type": "application/json" })).toBe(400);
+    const timestamp = String(Math.floor(Date.now() / 1000));
+    const socket = connect(slack.port, "127.0.0.1");
+    socket.write(
+      `POST /slack/events HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\nX-Slack-Request-Timestamp: ${timestamp}\r\nX-Slack-Signature: ${sign(timestamp, body)}\r\n\r\ncommand`,
+    );
+    const [answer]: unknown[] = await once(socket, "data");
+    expect(String(answer)).toContain("408");
+    expect(slack.accepted).toEqual([]);
+    expect(slack.refused).toEqual(["method", "too-large", "content-type", "body", "slow"]);
+  });
+
+  it("is taken in the middle of 500 big bodies that come slowly and are signed by nobody", async () => {
+    await using slack = await startHttp();
+    const timestamp = String(Math.floor(Date.now() / 1000));
+    const flood: Socket[] = [];
+    const answers: string[] = [];
+    try {
+      for (let n = 0; n < 500; n += 1) {
+        if (n === 250) expect(await slack.sendSigned(body)).toBe(200);
+        const socket = connect(slack.port, "127.0.0.1");
+        flood.push(socket);
+        socket.on("error", () => undefined);
+        socket.on("data", (chunk: Buffer) => answers.push(chunk.toString()));
+        await once(socket, "connect");
+        socket.write(
+          `POST /slack/events HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\nX-Slack-Request-Timestamp: ${timestamp}\r\nX-Slack-Signature: v0=${"0".repeat(64)}\r\n\r\n`,
+        );
+        socket.write(Buffer.alloc(64 * 1024, "a"));
+      }
+      expect(await slack.sendSigned(body)).toBe(200);
+    } finally {
+      for (const socket of flood) socket.destroy();
+    }
+    // 8 MB hold 128 of them
+    expect(slack.refused.filter((reason) => reason === "crowded").length).toBeGreaterThanOrEqual(
+      372,
+    );
+    expect(answers[0]).toMatch(/^HTTP\/1.1 503 .*retry-after: 1\r\n/is);
+    expect(slack.accepted).toHaveLength(2);
+  });
+
+  it("leaves every other path alone, and answers 503 once it is closing", async () => {
+    await using slack = await startHttp();
+    expect(await slack.send(body, {}, { path: "/metrics" })).toBe(404);
+    slack.http.close();
+    expect(await slack.sendSigned(body)).toBe(503);
+  });
+
+  it("answers Slack's check of the address", async () => {
+    await using slack = await startHttp();
+    expect(
+      await slack.sendSigned('{"type":"url_verification","challenge":"abc"}', {
+        "content-type": "application/json",
+      }),
+    ).toBe(200);
+  });
+});

@@ -1,0 +1,291 @@
+import type { View } from "@slack/types";
+import { describe, expect, it } from "vitest";
+import { button, buttons, message, section } from "../../../src/messages/message.ts";
+import { Markdown } from "../../../src/messages/text.ts";
+import { UserError } from "../../../src/errors.ts";
+import type { Handlers } from "../../../src/slack/receive/interaction.ts";
+import { startGateway } from "./start-slack.ts";
+
+const card = message(
+  "A card",
+  section(new Markdown("A card")),
+  buttons([{ label: "Restart", action: "some.unknown.action", value: "r-1" }]),
+);
+
+const plain = (text: string) => ({ type: "plain_text" as const, text });
+const modal: View = {
+  type: "modal",
+  callback_id: "reason",
+  private_metadata: "r-1",
+  title: plain("Why?"),
+  submit: plain("Send"),
+  blocks: [
+    {
+      type: "input",
+      block_id: "why",
+      label: plain("Reason"),
+      element: { type: "plain_text_input", action_id: "text" },
+    },
+    {
+      type: "input",
+      block_id: "vm",
+      optional: true,
+      label: plain("VM"),
+      element: { type: "external_select", action_id: "pick-vm", min_query_length: 1 },
+    },
+  ],
+};
+
+/** `/vm card` shows an ephemeral card, `/vm ask` opens the modal. */
+const show: Handlers["handle"] = async (interaction, reply) => {
+  if (interaction.kind === "command" && interaction.text === "vm card") await reply.privately(card);
+  if (interaction.kind === "command" && interaction.text === "vm ask") await reply.open(modal);
+};
+
+describe("a button", () => {
+  it("is acked whatever its name, and says where it was pressed", async () => {
+    await using gateway = await startGateway({ handlers: { handle: show } });
+    const olivia = gateway.slack.person("olivia");
+    await olivia.types("ops", "/vm card");
+    await olivia.until(() => olivia.seesChannel("ops").messages.some(({ ephemeral }) => ephemeral));
+    expect(await olivia.presses("Restart")).toMatchObject({ acked: true });
+    const [, interaction] = await gateway.handles(2);
+    expect(interaction).toMatchObject({
+      kind: "button",
+      action: "some.unknown.action",
+      value: "r-1",
+      ephemeral: true,
+      channelId: "C01OPS",
+    });
+  });
+
+  it("may replace or remove the ephemeral message it is in", async () => {
+    await using gateway = await startGateway({
+      handlers: {
+        handle: async (interaction, reply) => {
+          if (interaction.kind === "command") return reply.privately(card);
+          await reply.instead(
+            message("Sure?", section(new Markdown("Sure?")), [
+              { type: "actions", elements: [button({ label: "No", action: "no", value: "" })] },
+            ]),
+          );
+        },
+      },
+    });
+    const olivia = gateway.slack.person("olivia");
+    const shown = () => olivia.seesChannel("ops").messages.filter(({ ephemeral }) => ephemeral);
+    await olivia.types("ops", "/vm card");
+    await olivia.until(() => shown().length === 1);
+    await olivia.presses("Restart");
+    await olivia.until(() => shown()[0]?.text === "Sure?");
+    expect(shown()).toHaveLength(1);
+  });
+
+  it("in a message for everybody never replaces that message", async () => {
+    await using gateway = await startGateway({
+      handlers: { handle: (_ask, reply) => reply.instead(card) },
+    });
+    const { slack } = gateway;
+    const posted = await gateway.web.call("chat.postMessage", {
+      channel: "C01OPS",
+      text: "For all",
+      blocks: card.blocks,
+    });
+    expect(posted.ok).toBe(true);
+    const olivia = slack.person("olivia");
+    await olivia.presses("Restart");
+    await olivia.until(() => olivia.seesChannel("ops").messages.some(({ ephemeral }) => ephemeral));
+    expect(olivia.seesChannel("ops").messages.find(({ ephemeral }) => !ephemeral)?.text).toBe(
+      "For all",
+    );
+  });
+});
+
+describe("a modal", () => {
+  it("is opened with the trigger, submitted once, and its values are read by block", async () => {
+    await using gateway = await startGateway({ handlers: { handle: show } });
+    const olivia = gateway.slack.person("olivia");
+    await olivia.types("ops", "/vm ask");
+    await olivia.until((seen) => seen.modals.length === 1);
+    const outcome = await olivia.submits({ Reason: "because" });
+    expect(outcome).toMatchObject({ acked: true });
+    const [, interaction] = await gateway.handles(2);
+    expect(interaction).toMatchObject({
+      kind: "submission",
+      callback: "reason",
+      privateMetadata: "r-1",
+      values: { why: "because" },
+    });
+    await gateway.slack.redeliver(outcome.deliveryId ?? "");
+    await expect.poll(() => gateway.repeated.length).toBe(1);
+    expect(gateway.handled).toHaveLength(2);
+    expect(olivia.sees().modals).toEqual([]);
+  });
+
+  it("shows what is wrong on the field, isn't handled, and can be corrected and sent again", async () => {
+    await using gateway = await startGateway({
+      handlers: {
+        handle: show,
+        submit: async (interaction) =>
+          interaction.values["why"] === "x" ? { errors: { why: "Too short." } } : undefined,
+      },
+    });
+    const olivia = gateway.slack.person("olivia");
+    await olivia.types("ops", "/vm ask");
+    await olivia.until((seen) => seen.modals.length === 1);
+    expect(await olivia.submits({ Reason: "x" })).toMatchObject({ errors: { why: "Too short." } });
+    expect(gateway.handled).toHaveLength(1);
+    expect((await olivia.submits({ Reason: "because it hangs" })).errors).toBeUndefined();
+    await gateway.handles(2);
+    expect(gateway.repeated).toEqual([]);
+  });
+
+  it("stays open with a sentence when checking it fails, or takes longer than Slack waits", async () => {
+    let isAway = true;
+    await using gateway = await startGateway({
+      handlers: {
+        handle: show,
+        submit: () =>
+          isAway
+            ? Promise.reject(new UserError("The service is away.", "Try again."))
+            : new Promise(() => undefined),
+      },
+    });
+    const olivia = gateway.slack.person("olivia");
+    await olivia.types("ops", "/vm ask");
+    await olivia.until((seen) => seen.modals.length === 1);
+    expect((await olivia.submits({ Reason: "a" })).errors).toEqual({
+      why: "The service is away. Try again.",
+    });
+    isAway = false;
+    const late = await olivia.submits({ Reason: "a" });
+    expect(late.acked).toBe(true);
+    expect(late.errors?.["why"]).toContain("takes too long");
+    expect(late.ackMs).toBeLessThan(2_900);
+    expect(gateway.handled).toHaveLength(1);
+  });
+
+  it("loads options while somebody types; what fails offers none", async () => {
+    await using gateway = await startGateway({
+      handlers: {
+        handle: show,
+        suggest: async ({ typed, action }) => {
+          if (typed === "crash") throw new Error("no");
+          return [{ label: `${typed}-1 ${action}`, value: "vm-1", description: "RUNNING" }];
+        },
+      },
+    });
+    const olivia = gateway.slack.person("olivia");
+    await olivia.types("ops", "/vm ask");
+    await olivia.until((seen) => seen.modals.length === 1);
+    const found = await olivia.suggests("VM", "web");
+    expect(found).toMatchObject({
+      acked: true,
+      options: [{ text: { text: "web-1 pick-vm" }, value: "vm-1" }],
+    });
+    expect(await olivia.suggests("VM", "crash")).toMatchObject({ acked: true, options: [] });
+  });
+
+  it("that is closed is acked and asks for nothing", async () => {
+    await using gateway = await startGateway({
+      handlers: {
+        handle: async (_ask, reply) => void (await reply.open({ ...modal, notify_on_close: true })),
+      },
+    });
+    const olivia = gateway.slack.person("olivia");
+    await olivia.types("ops", "/vm ask");
+    await olivia.until((seen) => seen.modals.length === 1);
+    expect(await olivia.closes()).toMatchObject({ acked: true });
+    expect(gateway.handled).toHaveLength(1);
+  });
+});
+
+describe("a mention", () => {
+  it("is a command in its thread, without the mention", async () => {
+    await using gateway = await startGateway();
+    const { slack } = gateway;
+    const olivia = slack.person("olivia");
+    const { ts } = await olivia.types("ops", "it hangs");
+    await olivia.types("ops", "@gatehouse vm restart web-1", { threadTs: ts ?? "" });
+    const [interaction] = await gateway.handles(1);
+    expect(interaction).toMatchObject({
+      kind: "mention",
+      text: "vm restart web-1",
+      threadTs: ts,
+      channelId: "C01OPS",
+      userId: "U0OLIVIA",
+    });
+    await olivia.types("ops", "@gatehouse vm list");
+    const [, second] = await gateway.handles(2);
+    // Outside a thread it is answered in the channel: a thread without replies shows nobody anything
+    expect(second).not.toHaveProperty("threadTs");
+    expect(slack.deliveries("event").every(({ attempts }) => attempts.length === 1)).toBe(true);
+  });
+
+  it("delivered again is not run again", async () => {
+    await using gateway = await startGateway();
+    await gateway.slack.person("olivia").types("ops", "@gatehouse vm list");
+    await gateway.handles(1);
+    const [delivery] = gateway.slack.deliveries("event");
+    if (delivery) await gateway.slack.redeliver(delivery);
+    await expect.poll(() => gateway.repeated.length).toBe(1);
+    expect(gateway.handled).toHaveLength(1);
+  });
+});
+
+describe("what else Slack sends", () => {
+  it("is acked: shortcuts, the Home tab, groups that changed, events nobody listens to", async () => {
+    let changes = 0;
+    await using gateway = await startGateway({
+      handlers: { peopleChanged: () => void (changes += 1) },
+    });
+    const olivia = gateway.slack.person("olivia");
+    expect(await olivia.picksShortcut("restart-vm")).toMatchObject({ acked: true });
+    await olivia.opensHome();
+    const interactions = await gateway.handles(2);
+    expect(interactions).toMatchObject([
+      { kind: "shortcut", callback: "restart-vm", channelId: "" },
+      { kind: "home", channelId: "" },
+    ]);
+    const { ts } = await olivia.types("ops", "db-1 and web-2 look odd");
+    await olivia.picksMessageShortcut("show-vms", ts ?? "");
+    const [, , named] = await gateway.handles(3);
+    expect(named).toMatchObject({
+      callback: "show-vms",
+      messageText: "db-1 and web-2 look odd",
+      messageTs: ts,
+      channelId: "C01OPS",
+    });
+    expect(changes).toBe(0);
+    const event = gateway.slack.deliveries("event").at(-1)?.payload ?? {};
+    for (const type of ["subteam_members_changed", "channel_rename"]) {
+      const body = JSON.stringify({ ...event, event_id: `Ev${type}`, event: { type } });
+      const timestamp = Math.floor(Date.now() / 1000);
+      const answer = await gateway.slack.sendRaw(body, {
+        "content-type": "application/json",
+        "x-slack-request-timestamp": String(timestamp),
+        "x-slack-signature": gateway.slack.sign(timestamp, body),
+      });
+      expect(answer.status).toBe(200);
+    }
+    expect(changes).toBe(1);
+  });
+
+  it("is acked even when Bolt can't tell what it is", async () => {
+    await using gateway = await startGateway();
+    const { slack } = gateway;
+    const odd = {
+      type: "something_new",
+      team: { id: slack.workspace.team.id },
+      api_app_id: slack.app.appId,
+    };
+    const body = new URLSearchParams({ payload: JSON.stringify(odd) }).toString();
+    const timestamp = Math.floor(Date.now() / 1000);
+    const answer = await slack.sendRaw(body, {
+      "content-type": "application/x-www-form-urlencoded",
+      "x-slack-request-timestamp": String(timestamp),
+      "x-slack-signature": slack.sign(timestamp, body),
+    });
+    expect(answer.status).toBe(200);
+  });
+});

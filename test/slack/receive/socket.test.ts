@@ -1,0 +1,124 @@
+import { describe, expect, it, onTestFinished } from "vitest";
+import { silentLog } from "../../../src/log/log.ts";
+import { createSlackSocket, isKnownSocketRejection } from "../../../src/slack/receive/socket.ts";
+import { CountingApp } from "./counting-app.ts";
+import { listenLocally } from "./local-server.ts";
+import { startGateway } from "./start-slack.ts";
+
+function noUnhandledRejections(): unknown[] {
+  const seen: unknown[] = [];
+  const note = (reason: unknown) => void seen.push(reason);
+  process.on("unhandledRejection", note);
+  onTestFinished(() => void process.off("unhandledRejection", note));
+  return seen;
+}
+
+const frame = (payload: unknown) =>
+  JSON.stringify({
+    envelope_id: "e-1",
+    type: "events_api",
+    accepts_response_payload: false,
+    payload,
+  });
+
+describe("Socket Mode", () => {
+  it("carries commands, and answers within the ack", async () => {
+    await using gateway = await startGateway({ mode: "socket" });
+    expect(gateway.app.connected()).toBe(true);
+    expect(await gateway.slack.person("olivia").types("ops", "/vm list")).toMatchObject({
+      acked: true,
+    });
+    expect(await gateway.handles(1)).toMatchObject([{ kind: "command", text: "vm list" }]);
+  });
+
+  it("connects again at once when Slack refreshes the connection; the envelope delivered again is one ask (S7)", async () => {
+    const rejections = noUnhandledRejections();
+    await using gateway = await startGateway({ mode: "socket" });
+    const { slack } = gateway;
+    const olivia = slack.person("olivia");
+    const first = await olivia.types("ops", "/vm restart web-1");
+    for (const reason of ["warning", "refresh_requested", "cut"] as const) {
+      const opened = slack.calls("apps.connections.open").length;
+      const began = performance.now();
+      slack.socketMode.disconnect(reason);
+      await slack.until(() => slack.calls("apps.connections.open").length > opened);
+      await expect.poll(() => gateway.app.connected(), { interval: 5 }).toBe(true);
+      expect(performance.now() - began).toBeLessThan(5_000);
+      await slack.connected(1);
+      expect(await slack.redeliver(first.deliveryId ?? "")).toMatchObject({ acked: true });
+    }
+    await expect.poll(() => gateway.repeated.length).toBe(3);
+    expect(gateway.handled).toHaveLength(1);
+    expect(rejections).toEqual([]);
+  });
+
+  it("survives what would end the process: an event envelope without an event, and nonsense", async () => {
+    const rejections = noUnhandledRejections();
+    await using gateway = await startGateway({ mode: "socket" });
+    const { slack } = gateway;
+    slack.socketMode.sendFrame(
+      frame({ type: "app_rate_limited", team_id: slack.workspace.team.id, minute_rate_limited: 1 }),
+    );
+    slack.socketMode.sendFrame(frame(null));
+    slack.socketMode.sendFrame("no JSON at all");
+    slack.socketMode.sendFrame('{"type":"interactive","envelope_id":"e-2"}');
+    expect(await slack.person("olivia").types("ops", "/vm list")).toMatchObject({ acked: true });
+    await gateway.handles(1);
+    expect(rejections).toEqual([]);
+    expect(gateway.lines.some((line) => line.includes("app_rate_limited"))).toBe(true);
+  });
+
+  it("goes on trying while Slack is away, says so, and can be closed in the middle of it", async () => {
+    const rejections = noUnhandledRejections();
+    await using gateway = await startGateway({ mode: "socket" });
+    const { slack } = gateway;
+    const endStorm = slack.weather.add({
+      method: "apps.connections.open",
+      kind: "server-error",
+      status: 503,
+    });
+    slack.socketMode.disconnect("cut");
+    await expect.poll(() => gateway.app.connected(), { interval: 5 }).toBe(false);
+    await expect.poll(() => gateway.app.problem()).toMatch(/503/);
+    endStorm();
+    await slack.connected(1);
+    await expect.poll(() => gateway.app.connected()).toBe(true);
+    slack.weather.add({ method: "apps.connections.open", kind: "hang" });
+    slack.socketMode.disconnect("cut");
+    await expect.poll(() => gateway.app.connected(), { interval: 5 }).toBe(false);
+    const began = performance.now();
+    await gateway.app.close(6_000);
+    expect(performance.now() - began).toBeLessThan(5_000);
+    expect(rejections).toEqual([]);
+  });
+
+  it("says that the app token is refused, and tries no faster for it", async () => {
+    const calls: number[] = [];
+    await using server = await listenLocally((_request, response) => {
+      calls.push(performance.now());
+      response
+        .writeHead(200, { "content-type": "application/json" })
+        .end('{"ok":false,"error":"invalid_auth"}');
+    });
+    const apiUrl = `${server.url}/api/`;
+    const socket = createSlackSocket({ appToken: "xapp-1-A1-x", apiUrl, log: silentLog() });
+    const app = new CountingApp(socket.receiver);
+    const started = socket.receiver.start();
+    await expect.poll(() => socket.problem()).toContain("invalid_auth");
+    expect(socket.connected()).toBe(false);
+    await socket.close();
+    await started;
+    expect(calls.length).toBeLessThan(4);
+    expect(app.bodies).toEqual([]);
+  });
+
+  it("knows the rejections that its client leaves behind from bugs of ours", () => {
+    expect(isKnownSocketRejection(undefined)).toBe(true);
+    expect(
+      isKnownSocketRejection(
+        Object.assign(new Error("x"), { code: "slack_socket_mode_send_while_not_ready_error" }),
+      ),
+    ).toBe(true);
+    expect(isKnownSocketRejection(new TypeError("ours"))).toBe(false);
+  });
+});

@@ -1,0 +1,141 @@
+import { createLog, type Log } from "../../../src/log/log.ts";
+import { createKeys, connectRedis } from "../../../src/redis/redis.ts";
+import { startSandboxSlack, type SandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
+import { createSlackApp } from "../../../src/slack/receive/app.ts";
+import type { Interaction, Handlers } from "../../../src/slack/receive/interaction.ts";
+import { readIdentity } from "../../../src/slack/people/identity.ts";
+import { createIntake } from "../../../src/slack/receive/intake.ts";
+import { createWeb, type Web } from "../../../src/slack/web.ts";
+import { listenLocally } from "./local-server.ts";
+import { testRedis } from "../../support/with-redis.ts";
+
+export interface GatewayOptions {
+  mode?: "http" | "socket";
+  handlers?: Partial<Handlers>;
+  /** Another gateway on the same Slack and Redis. */
+  beside?: TestGateway;
+  /** Instead of the shared Redis. */
+  redisUrl?: string;
+}
+
+export interface TestGateway extends AsyncDisposable {
+  slack: SandboxSlack;
+  app: ReturnType<typeof createSlackApp>;
+  web: Web;
+  namespace: string;
+  redisUrl: string;
+  /** What was handed to the handlers, in order. */
+  handled: Interaction[];
+  repeated: Interaction[];
+  refused: string[];
+  acks: { kind: string; ms: number }[];
+  /** Log lines as printed. */
+  lines: string[];
+  /** Resolves when so many asks were handled. */
+  handles(count: number): Promise<Interaction[]>;
+  close(): Promise<void>;
+}
+
+/** The sandbox Slack and our gateway on it, with handlers that only take note. */
+export async function startGateway(options: GatewayOptions = {}): Promise<TestGateway> {
+  const { mode = "http", beside } = options;
+  const shared = await testRedis();
+  const [namespace, redisUrl] = [
+    beside?.namespace ?? shared.key.namespace,
+    options.redisUrl ?? shared.url,
+  ];
+  const [handled, repeated, refused, acks, lines]: [
+    Interaction[],
+    Interaction[],
+    string[],
+    { kind: string; ms: number }[],
+    string[],
+  ] = [[], [], [], [], []];
+  const log: Log = createLog({ level: "debug", write: (line) => void lines.push(line) });
+  const redis = await connectRedis(redisUrl, "commands", log);
+  const slack = beside?.slack ?? (await startSandboxSlack({ rateLimits: "off" }));
+
+  const route: { is?: ReturnType<typeof createSlackApp>["route"] } = {};
+  const server = await listenLocally((request, response) => {
+    if (!route.is?.(request, response)) response.writeHead(404).end();
+  });
+  if (mode === "http") slack.app.requestUrl = `${server.url}/slack/events`;
+
+  const web = createWeb({ token: slack.app.botToken, apiUrl: slack.apiUrl, log });
+  const identity = await readIdentity(web);
+  if ("problem" in identity) throw new Error(identity.problem);
+  const waiting: { count: number; resolve: (interactions: Interaction[]) => void }[] = [];
+  const app = createSlackApp({
+    settings: {
+      botToken: slack.app.botToken,
+      apiUrl: slack.apiUrl,
+      ...(mode === "http"
+        ? { signingSecret: slack.app.signingSecret }
+        : { appToken: slack.app.appToken }),
+    },
+    identity: { ...identity, appId: slack.app.appId },
+    web,
+    intake: createIntake({
+      redis,
+      key: createKeys(namespace),
+      log,
+      beatMs: 50,
+      acceptWithinMs: 500,
+    }),
+    takeOverAfterMs: 150,
+    handlers: {
+      repeated: async (interaction) => void repeated.push(interaction),
+      submit: async () => undefined,
+      tooLate: async () => undefined,
+      peopleChanged: () => undefined,
+      ...options.handlers,
+      ...wrapHandle(options.handlers?.handle),
+    },
+    log,
+    onAck: (kind, ms) => void acks.push({ kind, ms }),
+    onRefused: (reason) => void refused.push(reason),
+  });
+  route.is = app.route;
+  await app.start();
+
+  function wrapHandle(
+    handle: Handlers["handle"] = async () => undefined,
+  ): Pick<Handlers, "handle"> {
+    return {
+      async handle(interaction, reply) {
+        handled.push(interaction);
+        for (const one of waiting) if (handled.length >= one.count) one.resolve(handled);
+        await handle(interaction, reply);
+      },
+    };
+  }
+
+  async function close(): Promise<void> {
+    await app.close(1_000);
+    await server[Symbol.asyncDispose]();
+    redis.disconnect();
+    shared.redis.disconnect();
+    if (beside === undefined) await slack.close();
+  }
+
+  return {
+    slack,
+    app,
+    web,
+    namespace,
+    redisUrl,
+    handled,
+    repeated,
+    refused,
+    acks,
+    lines,
+    handles(count) {
+      const { promise, resolve } = Promise.withResolvers<Interaction[]>();
+      if (handled.length >= count) resolve(handled);
+      else waiting.push({ count, resolve });
+      return promise;
+    },
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}

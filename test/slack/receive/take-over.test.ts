@@ -1,0 +1,221 @@
+import { describe, expect, it } from "vitest";
+import { createKeys, connectRedis, defineScript } from "../../../src/redis/redis.ts";
+import { silentLog } from "../../../src/log/log.ts";
+import { message, section } from "../../../src/messages/message.ts";
+import { Markdown } from "../../../src/messages/text.ts";
+import type { Interaction } from "../../../src/slack/receive/interaction.ts";
+import { createIntake, IntakeDown } from "../../../src/slack/receive/intake.ts";
+import * as scripts from "../../../src/slack/receive/intake-scripts.ts";
+import { sealResponseUrl } from "../../../src/slack/deliver/response-url.ts";
+import { privateRedis, testRedis } from "../../support/with-redis.ts";
+import { startGateway } from "./start-slack.ts";
+
+const interaction = (
+  id: string,
+  more: Partial<Extract<Interaction, { kind: "command" | "mention" }>> = {},
+): Interaction => ({
+  id,
+  at: Date.now(),
+  userId: "U0OLIVIA",
+  teamId: "T01CONF",
+  channelId: "C01OPS",
+  kind: "command",
+  text: "vm list",
+  ...more,
+});
+
+async function intakes(...gateways: string[]) {
+  const shared = await testRedis();
+  const all = gateways.map((gateway) =>
+    createIntake({
+      redis: shared.redis,
+      key: shared.key,
+      log: silentLog(),
+      gateway,
+      beatMs: 20,
+      staleAfterMs: 400,
+    }),
+  );
+  return { shared, all };
+}
+
+async function dump(
+  redis: Awaited<ReturnType<typeof testRedis>>["redis"],
+  prefix: string,
+): Promise<string> {
+  const keys = await redis.keys(`${prefix}*`);
+  const parts = await Promise.all(
+    keys.map(async (key) => {
+      const type = await redis.type(key);
+      return `${key} ${type === "hash" ? JSON.stringify(await redis.hgetall(key)) : type === "string" ? await redis.get(key) : ""}`;
+    }),
+  );
+  return parts.join("\n");
+}
+
+describe("what was acked", () => {
+  it("is written down before, once, without trigger and without a usable response URL", async () => {
+    await using shared = await testRedis();
+    const intake = createIntake({ redis: shared.redis, key: shared.key, log: silentLog() });
+    const url = "https://hooks.slack.com/commands/T01/123/verysecret";
+    const asked = interaction("command:1.2.3", { triggerId: "1.2.3.trigger", responseUrl: url });
+    const sealedResponseUrl = sealResponseUrl(url, "xoxb-secret");
+    expect(await intake.accept(asked, { sealedResponseUrl })).toBe("new");
+    expect(await intake.accept(asked, { sealedResponseUrl })).toBe("seen");
+    const stored = await dump(shared.redis, shared.key.prefix);
+    expect(stored).toContain("vm list");
+    expect(stored).not.toMatch(/verysecret|hooks\.slack|1\.2\.3\.trigger/);
+    await intake.finish(asked.id);
+    expect(await dump(shared.redis, shared.key.prefix)).not.toContain("vm list");
+    expect(await intake.accept(asked)).toBe("seen");
+  });
+
+  it("goes to exactly one other gateway when its own dies, and to none while it lives", async () => {
+    const { shared, all } = await intakes("gw-a", "gw-b", "gw-c", "gw-d");
+    await using _ = shared;
+    const [dead, ...others] = all;
+    for (let count = 0; count < 30; count += 1)
+      await dead?.accept(interaction(`command:${count}`), { sealedResponseUrl: `1.${count}` });
+    await dead?.start();
+    expect(await others[0]?.recover(0)).toEqual([]);
+    // Showing no more life, as after SIGKILL.
+    await dead?.close();
+    await expect
+      .poll(
+        async () => {
+          const left = (await Promise.all(others.map((other) => other.recover(0)))).flat();
+          return left.map((one) => one.interaction.id).toSorted();
+        },
+        { interval: 20 },
+      )
+      .toHaveLength(30);
+    expect((await Promise.all(others.map((other) => other.recover(0)))).flat()).toEqual([]);
+  });
+
+  it("comes as too late once it is too old to be done, or when gateways keep dying over it", async () => {
+    const { shared, all } = await intakes("gw-a", "gw-b");
+    await using _ = shared;
+    const [dead, other] = all;
+    await dead?.accept(interaction("command:old"));
+    await dead?.close();
+    await new Promise((resolve) => setTimeout(resolve, 450));
+    const left = await other?.recover(0);
+    expect(left).toMatchObject([{ tooLate: true, interaction: { id: "command:old" } }]);
+    expect(await other?.recover(0)).toEqual([]);
+    const deadly = interaction("command:deadly");
+    await dead?.accept(deadly);
+    const seen: boolean[] = [];
+    for (let life = 0; life < 5; life += 1) {
+      const next = createIntake({
+        redis: shared.redis,
+        key: shared.key,
+        log: silentLog(),
+        gateway: `gw-${life}`,
+        beatMs: 5,
+      });
+      await shared.redis.del(shared.key("intake", "gateways"));
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      seen.push(...(await next.recover(0)).map(({ tooLate }) => tooLate));
+    }
+    expect(seen).toEqual([false, false, false, true]);
+  });
+
+  it("comes to its own gateway once more when Redis forgot that it was finished, but not while that has it in hand", async () => {
+    const { shared, all } = await intakes("gw-a");
+    await using _ = shared;
+    const { redis, key } = shared;
+    const [own] = all;
+    const names = [key("intake", "records"), key("intake", "holders")] as const;
+    await own?.accept(interaction("command:1"));
+    await own?.accept(interaction("command:2"));
+    await own?.start();
+    const before = await Promise.all(names.map((name) => redis.hgetall(name)));
+    await own?.finish("command:1");
+    // As a Redis that lost its last second, or that was put back to a copy
+    for (const [at, name] of names.entries()) await redis.hset(name, before[at] ?? {});
+    const ids: (string | undefined)[] = [];
+    await expect
+      .poll(
+        async () => {
+          const both = await Promise.all([own?.recover(0), own?.recover(0)]);
+          ids.push(...both.flat().map((left) => left?.interaction.id));
+          return ids.length;
+        },
+        { interval: 20 },
+      )
+      .toBe(1);
+    expect(await own?.recover(0)).toEqual([]);
+    expect(ids).toEqual(["command:1"]);
+    await own?.close();
+  });
+
+  it("is not done after all when Redis took it too late to say so", async () => {
+    await using server = await privateRedis();
+    const redis = await connectRedis(server.url, "commands", silentLog());
+    const other = await connectRedis(server.url, "commands", silentLog());
+    const key = createKeys("late");
+    const intake = createIntake({ redis, key, log: silentLog(), acceptWithinMs: 100, beatMs: 20 });
+    await intake.start();
+    await other.call("CLIENT", "PAUSE", "400", "ALL");
+    await expect(intake.accept(interaction("command:late"))).rejects.toThrow(IntakeDown);
+    await expect.poll(() => other.hlen(key("intake", "records"))).toBe(0);
+    expect(await intake.accept(interaction("command:late"))).toBe("new");
+    await intake.close();
+    redis.disconnect();
+    other.disconnect();
+  });
+
+  it("is not done after all when a frozen Redis takes it after it was undone, from a line long gone", async () => {
+    await using world = await testRedis();
+    const { redis, key } = world;
+    const accept = defineScript(redis, "accept", scripts.accept);
+    const disown = defineScript(redis, "disown", scripts.disown);
+    const [seen, records, holders, gateways, undone] = ["s", "r", "h", "g", "u"].map((k) => key(k));
+    const keys = [seen, records, holders, gateways, undone].map(String);
+    await disown([keys[0], keys[1], keys[2], keys[4]].map(String), ["gw/1", "id", 60_000]);
+    expect(await accept(keys, ["gw/1", 60_000, "id", "{}", "gw", 10])).toBe("late");
+    expect(await redis.exists(...keys.slice(0, 4))).toBe(0);
+  });
+
+  it("fails within a second when Redis is gone, and is refused when too long", async () => {
+    await using server = await privateRedis();
+    const redis = await connectRedis(server.url, "commands", silentLog());
+    const intake = createIntake({ redis, key: createKeys("gone"), log: silentLog() });
+    await expect(
+      intake.accept(interaction("command:long", { text: "x".repeat(200_000) })),
+    ).rejects.toThrow("That message is too long");
+    await server.kill();
+    const began = performance.now();
+    await expect(intake.accept(interaction("command:1"))).rejects.toThrow(
+      "Redis is down: nothing was done.",
+    );
+    expect(performance.now() - began).toBeLessThan(2_500);
+    await expect(intake.finish("command:1")).resolves.toBeUndefined();
+    redis.disconnect();
+  });
+
+  it("is finished by the next gateway, which can still answer the person", async () => {
+    await using gateway = await startGateway({
+      handlers: { handle: () => new Promise(() => undefined) },
+    });
+    const olivia = gateway.slack.person("olivia");
+    await olivia.types("secret", "/vm list");
+    await gateway.handles(1);
+    await gateway.app.close(0);
+    await using next = await startGateway({
+      beside: gateway,
+      handlers: {
+        handle: (_ask, reply) => reply.privately(message("Here", section(new Markdown("Here")))),
+      },
+    });
+    const [taken] = await next.handles(1);
+    expect(taken).toMatchObject({ kind: "command", text: "vm list", id: gateway.handled[0]?.id });
+    expect(taken?.triggerId).toBeUndefined();
+    await olivia.until(() =>
+      olivia
+        .seesChannel("secret")
+        .messages.some(({ ephemeral, text }) => ephemeral && text === "Here"),
+    );
+    expect(gateway.slack.calls("chat.postEphemeral")).toEqual([]);
+  });
+});

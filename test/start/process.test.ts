@@ -1,0 +1,189 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { createServer } from "node:net";
+import { describe, expect, it } from "vitest";
+import { startWorld } from "../support/start-world.ts";
+import { privateRedis } from "../support/with-redis.ts";
+import { compileCache } from "../support/compile-cache.ts";
+
+interface Started extends AsyncDisposable {
+  child: ChildProcess;
+  output(): string;
+  /** Resolves with the first match in what the process prints. */
+  prints(words: RegExp): Promise<RegExpExecArray>;
+  ended: Promise<number | null>;
+}
+
+function startMain(words: readonly string[], env: Record<string, string>): Started {
+  const child = spawn(process.execPath, ["src/main.ts", ...words], {
+    env: { ...compileCache, PATH: process.env["PATH"] ?? "", ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let said = "";
+  const listeners = new Set<() => void>();
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on("data", (chunk: Buffer) => {
+      said += chunk.toString();
+      for (const listener of listeners) listener();
+    });
+  }
+  const ended = once(child, "exit").then(([code]) => code as number | null);
+  return {
+    child,
+    ended,
+    output: () => said,
+    prints: (wanted) =>
+      new Promise((resolve, reject) => {
+        const look = () => {
+          const found = wanted.exec(said);
+          if (found) resolve(found);
+        };
+        listeners.add(look);
+        look();
+        void ended.then(() =>
+          reject(new Error(`ended without ${String(wanted)}: ${said.slice(-2000)}`)),
+        );
+      }),
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGKILL");
+      await ended;
+    },
+  };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  await once(server, "close");
+  return typeof address === "object" && address !== null ? address.port : 0;
+}
+
+describe("a process of Gatehouse", () => {
+  it("names every problem of its configuration at once, and exits with 78", async () => {
+    await using main = startMain([], { COMPUTE_API_URL: "ftp://nowhere", PORT: "many" });
+    expect(await main.ended).toBe(78);
+    for (const name of [
+      "SLACK_BOT_TOKEN",
+      "SLACK_APP_TOKEN",
+      "COMPUTE_API_URL",
+      "COMPUTE_API_KEY",
+      "REDIS_URL",
+      "PORT",
+    ]) {
+      expect(main.output()).toContain(`${name}: `);
+    }
+  });
+
+  it("refuses a database that Redis hasn't, which only Redis knows", async () => {
+    await using world = await startWorld({ roles: [] });
+    const env = { ...world.env, REDIS_URL: `${world.redisUrl}/99` };
+    await using main = startMain([], env);
+    expect(await main.ended).toBe(78);
+    expect(main.output()).toMatch(/REDIS_URL: Redis at \S+ has no database 99/);
+  });
+
+  it("refuses words it doesn't know", async () => {
+    await using main = startMain(["gatway"], {});
+    expect(await main.ended).toBe(64);
+    expect(main.output()).toContain("usage:");
+  });
+
+  it("answers probes, gives figures, and ends with 0 on SIGTERM", async () => {
+    await using redis = await privateRedis();
+    await using world = await startWorld({ roles: [], redisUrl: redis.url });
+    await using main = startMain([], world.env);
+    const [, port] = await main.prints(/"event":"process.started","?.*?"port":(\d+)/);
+    const at = (path: string) => fetch(`http://127.0.0.1:${port}${path}`);
+    await world.slack.connected();
+    expect((await at("/healthz")).status).toBe(200);
+    expect((await at("/readyz")).status).toBe(200);
+    expect(await (await at("/metrics")).text()).toContain("gatehouse_frozen 0");
+    main.child.kill("SIGTERM");
+    expect(await main.ended).toBe(0);
+    expect(main.output()).not.toContain(world.env["SLACK_BOT_TOKEN"] ?? "none");
+    expect(main.output()).toContain('"how":"closed"');
+  });
+
+  it("runs as gateway and workers apart, and loses nothing when a worker is replaced", async () => {
+    await using redis = await privateRedis();
+    await using world = await startWorld({
+      roles: [],
+      redisUrl: redis.url,
+      compute: { transitionMs: 400 },
+    });
+    const env = {
+      ...world.env,
+      DATA_DIR: `${world.env["DATA_DIR"] ?? ""}-${randomBytes(3).toString("hex")}`,
+    };
+    await using gateway = startMain(["gateway"], { ...env, DATA_DIR: `${env.DATA_DIR}-gateway` });
+    await using first = startMain(["worker"], env);
+    await Promise.all([gateway.prints(/process.started/), first.prints(/process.started/)]);
+    await world.slack.connected();
+    await world.olivia.types("ops", "/vm restart web-2");
+    await world.compute.called("POST /v1/vms/:id/restart");
+    first.child.kill("SIGTERM");
+    expect(await first.ended).toBe(0);
+    await using second = startMain(["worker"], env);
+    await second.prints(/process.started/);
+    await world.olivia.until((seen) => JSON.stringify(seen).includes("Restarted `web-2`"), 15_000);
+    expect(world.compute.writes()).toHaveLength(1);
+  });
+
+  it("answers probes and ends on SIGTERM while Slack can't be reached; a worker begins, and needs it for nothing yet", async () => {
+    await using redis = await privateRedis();
+    await using world = await startWorld({ roles: [], redisUrl: redis.url });
+    const port = await freePort();
+    const env = {
+      ...world.env,
+      SLACK_API_URL: "http://127.0.0.1:9/api/", // the discard port: nobody listens
+      OPS_PORT: String(port),
+    };
+    const probe = (path: string) =>
+      fetch(`http://127.0.0.1:${port}${path}`).then(
+        async (answer) => `${answer.status} ${await answer.text()}`,
+        () => "nothing",
+      );
+    {
+      await using gateway = startMain(["gateway"], env);
+      await expect.poll(() => probe("/healthz"), { timeout: 10_000 }).toContain("200 ");
+      await expect.poll(() => probe("/readyz"), { timeout: 10_000 }).toMatch(/503 .*Slack/);
+      gateway.child.kill("SIGTERM");
+      expect(await gateway.ended).toBe(0);
+    }
+    await using worker = startMain(["worker"], env);
+    await worker.prints(/process.started/);
+    expect(await probe("/readyz")).toMatch(/503 .*Slack/);
+    worker.child.kill("SIGTERM");
+    expect(await worker.ended).toBe(0);
+  });
+
+  it("lives on after SIGHUP, and opens no debugger on SIGUSR1", async () => {
+    await using redis = await privateRedis();
+    await using world = await startWorld({ roles: [], redisUrl: redis.url });
+    await using main = startMain(["worker"], world.env);
+    await main.prints(/process.started/);
+    for (const signal of ["SIGHUP", "SIGUSR1"] as const) {
+      main.child.kill(signal);
+      await main.prints(new RegExp(`process.signal-ignored.*${signal}`));
+    }
+    expect(main.output()).not.toMatch(/debugger listening/i);
+    main.child.kill("SIGTERM");
+    expect(await main.ended).toBe(0);
+  });
+
+  it("refuses a directory that it can't write, or that another process has, before it says anything to anybody", async () => {
+    await using redis = await privateRedis();
+    await using world = await startWorld({ roles: [], redisUrl: redis.url });
+    await using first = startMain(["worker"], world.env);
+    await using barred = startMain(["gateway"], { ...world.env, DATA_DIR: "/dev/null/data" });
+    expect(await barred.ended).toBe(78);
+    expect(barred.output()).toMatch(/\n {2}DATA_DIR: \/dev\/null\/data can't be written/);
+    await first.prints(/process.started/);
+    await using second = startMain(["gateway"], world.env);
+    expect(await second.ended).toBe(78);
+    expect(second.output()).toMatch(/DATA_DIR: .* is in use by another process/);
+  });
+});

@@ -1,0 +1,21 @@
+import { expect, it } from "vitest";
+import { startWorld } from "../support/start-world.ts";
+
+it("200 probes at once cost at most one call of Slack", async () => {
+  await using world = await startWorld();
+  const port = world.processes[0]?.opsPort;
+  world.slack.forgetCalls();
+  const probe = async () => (await fetch(`http://127.0.0.1:${port}/readyz`)).status;
+  const answers = await Promise.all(Array.from({ length: 200 }, probe));
+  expect(new Set(answers)).toEqual(new Set([200]));
+  expect(world.slack.calls("auth.test").length).toBeLessThanOrEqual(1);
+});
+
+it("a Slack that limits calls makes no process unready", async () => {
+  await using world = await startWorld();
+  const port = world.processes[0]?.opsPort;
+  world.slack.weather.add({ method: "auth.test", kind: "rate-limited", retryAfter: 30 });
+  const limited = await fetch(`http://127.0.0.1:${port}/readyz`);
+  expect([limited.status, await limited.text()]).toEqual([200, '{"ok":true}\n']);
+  expect(world.slack.calls("auth.test").length).toBeGreaterThan(0);
+});

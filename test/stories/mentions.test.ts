@@ -1,0 +1,80 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { SeenMessage } from "../../sandbox/slack/seen.ts";
+import { everyMessage } from "../../sandbox/slack/state/messages.ts";
+import { commands } from "../../src/commands/index.ts";
+import { auditOf } from "../requests/asking.ts";
+import { startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";
+import { hears, wordsOf } from "./words.ts";
+
+/** Every command as its own example has it, and what has more than one effect in each of its forms. */
+const words = new Map<string, string>([
+  ...commands.map(({ name, example }): [string, string] => [example.slice(1), name]),
+  ["gatehouse digest now", "gatehouse digest"],
+  ["gatehouse digest off", "gatehouse digest"],
+  ["gatehouse digest handover", "gatehouse digest"],
+  ["gatehouse audit export", "gatehouse audit"],
+  ["gatehouse audit verify", "gatehouse audit"],
+  ["vm restart web-2 web-1 --at-once 2", "vm restart"],
+  ['vm restart web-2 --break-glass "the pager rings"', "vm restart"],
+]);
+
+describe("a message that mentions Gatehouse", () => {
+  let world: TestWorld;
+  let thread = "";
+  beforeAll(async () => {
+    const policy = testPolicy.replace('["S01ONCALL"]', '["S01ONCALL", "U0ADA"]');
+    world = await startWorld({ policy });
+    const { edit } = world.compute;
+    edit.addProject({ id: "prj-staging", name: "staging", type: "CONTAINER" });
+    for (const name of ["web-1", "gpu-1"]) edit.addVm({ project: "payments", name });
+    await world.compute.called("GET /v1/projects/prj-staging/vms");
+    thread = (await world.vera.types("ops", "what is wrong here?")).ts ?? "";
+  });
+  afterAll(() => world.close());
+
+  async function answersTo(text: string): Promise<SeenMessage[]> {
+    const { ts = "" } = await world.ada.types("ops", `@gatehouse ${text}`, { threadTs: thread });
+    const answers = () =>
+      world.ada.seesChannel("ops").messages.filter((said) => said.ephemeral && said.ts > ts);
+    await world.ada.until(() => answers().length > 0);
+    return answers();
+  }
+
+  it.each([...words])(
+    "does nothing but answer when it says “%s” (decision 005)",
+    async (text, of) => {
+      const command = commands.find(({ name }) => name === of);
+      const before = await kept(world);
+      const said = (await answersTo(text)).map(wordsOf).join("\n");
+      if (command?.kind === "read" && command.class !== "read")
+        expect(said).toContain("Press the button");
+      expect(await kept(world)).toEqual(before);
+    },
+  );
+
+  it("thaws and posts only once its button is pressed", async () => {
+    await world.store.freeze({ by: "a test", reason: "storage is failing" });
+    for (const [text, button, done] of [
+      ["gatehouse thaw", "Run /gatehouse thaw", /Changes are allowed again/],
+      ["gatehouse digest now", "Run /gatehouse digest", /The digest is in/],
+    ] as const) {
+      const proposal = await answersTo(text);
+      await world.ada.presses(button, { in: proposal[0]?.ts ?? "" });
+      await hears(world.ada, "ops", done);
+    }
+    expect(await world.store.freezeState()).toBeUndefined();
+  });
+});
+
+/** All that anything but a read would change. */
+async function kept(world: TestWorld) {
+  const trail = await auditOf(world.client, world.key("audit"));
+  return {
+    writes: world.compute.writes(),
+    requests: await world.store.recentIds({}, 1000),
+    freeze: await world.store.freezeState(),
+    schedules: await world.client.hgetall(world.key("digest-schedules")),
+    noted: trail.filter(({ what }) => what !== "refusal"),
+    posted: everyMessage(world.slack.workspace).filter(({ botId }) => botId),
+  };
+}
