@@ -56,7 +56,7 @@ export interface Inventory {
   findProject(words: string, options?: { onlyKnown?: boolean }): Promise<Found<KnownProject>>;
   /**
    * Waits until what was there at the call is known, for 1.5 s at most unless `patience` (ms) says otherwise. A large fleet is
-   * only read anew with `evenLarge`.
+   * only read again with `evenLarge`.
    */
   upToDate(options?: { patience?: number; evenLarge?: boolean }): Promise<void>;
   /** VMs whose name, or `project/name` when the glob holds a slash, matches; `*` and `?` only. */

@@ -10,7 +10,7 @@ import type { Known } from "./known.ts";
 const patienceMs = 1_500;
 /** Between the starts of two refreshes for people, however many ask: a second, where the usual ones are a minute apart. */
 const longestAgainMs = 1_000;
-/** A larger fleet isn't read anew for one name: the answer says how old the list is. */
+/** A larger fleet isn't read whole for one name: the answer says how old the list is. */
 const maxProjects = 50;
 
 interface SeekOptions {

@@ -51,8 +51,7 @@ const wentOn = {
   stops: 4,
 };
 
-// Once in five runs on a busy machine a stop was sent again and refused (decision 017, "Open"): tried twice until that is mended
-describe("a Redis that fails over while requests run", { retry: 1 }, () => {
+describe("a Redis that fails over while requests run", () => {
   it("is a Cluster whose primary is killed: work goes on within 10 s, and nothing is done twice", async () => {
     await using cluster = await startCluster();
     const { awayMs, calls, told, ...seen } = await primaryKilled(cluster);

@@ -4,7 +4,7 @@ import type { Keys, RedisClient } from "../../src/redis/redis.ts";
 import type { Person } from "../../src/registry/person.ts";
 import type { Target } from "../../src/registry/target.ts";
 import type { StoredRequest } from "../../src/requests/journal/record.ts";
-import type { Journal } from "../../src/requests/journal/journal.ts";
+import { type Journal, newNonce } from "../../src/requests/journal/journal.ts";
 import { submit, type Submission } from "../../src/requests/submit/submit.ts";
 import { policyOf } from "../policy/sample.ts";
 
@@ -96,7 +96,7 @@ export async function claimedBy(
     owner,
     progress: {},
     why: "claimed",
-    claim: { vmIds: [] },
+    claim: { vmIds: [], nonce: newNonce() },
   });
   if (claimed.is !== "moved") throw new Error(claimed.is);
   return claimed.request;

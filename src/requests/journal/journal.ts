@@ -31,8 +31,8 @@ export interface Move {
   why?: string;
   /** The person who did it, if one did. */
   actor?: string;
-  /** VMs of a claimed project: no other request may hold one of them. */
-  claim?: { vmIds: readonly string[] };
+  /** VMs of a claimed project: no other request may hold one of them. The nonce (`newNonce`) is this claim's alone. */
+  claim?: { vmIds: readonly string[]; nonce: string };
 }
 
 export type Moved =
@@ -56,6 +56,10 @@ export type Journal = ReturnType<typeof createJournal>;
 export function newRequestId(): string {
   const alphabet = "23456789bcdfghjkmnpqrstvwxz";
   return `r-${Array.from({ length: 10 }, () => alphabet[randomInt(alphabet.length)]).join("")}`;
+}
+
+export function newNonce(): string {
+  return randomBytes(12).toString("base64url");
 }
 
 export function createJournal(redis: RedisClient, key: Keys) {
@@ -133,7 +137,7 @@ export function createJournal(redis: RedisClient, key: Keys) {
     const final = isFinal(to.state, to.progress);
     const locks = locksOf(record, to.claim?.vmIds);
     const watched = ["sending", "accepted", "unclear"].includes(to.state);
-    const nonce = to.claim ? randomBytes(12).toString("base64url") : request.nonce;
+    const nonce = to.claim?.nonce ?? request.nonce;
     const audit = to.why
       ? auditRecord(
           record,

@@ -133,10 +133,10 @@ async function untilOpened(request: StoredRequest, now: number, by: WorkerContex
 /** Waits while the owner may still be sending; then the outcome is unclear. */
 async function checkSender(request: StoredRequest, by: WorkerContext): Promise<Next> {
   const { timing } = by.policy;
-  const { record, owner } = request;
-  if (owner === by.workerId && by.calling.has(record.id)) return waitFor(timing.heartbeatMs);
+  const { owner } = request;
+  const claim = claimId(request);
+  if (owner === by.workerId && by.calling.has(claim)) return waitFor(timing.heartbeatMs);
   // By this process's own clock: that of Redis may be stepped
-  const claim = claimId(record.id, request.attempt);
   const since = by.sendingSince.get(claim) ?? performance.now();
   by.sendingSince.set(claim, since);
   const leftMs = timing.httpTimeoutMs + 2 * timing.claimWindowMs - (performance.now() - since);

@@ -18,6 +18,7 @@ import {
   claimId,
 } from "./worker-context.ts";
 import { type StoredRequest, pollKeyOf, type Progress } from "../journal/record.ts";
+import { newNonce } from "../journal/journal.ts";
 import type { Freeze } from "../journal/switches.ts";
 import { keyRefused, readTarget } from "./gate.ts";
 
@@ -33,17 +34,17 @@ export async function claimAndSend(
   open: { before: Seen | undefined; vmIds: readonly string[] },
   by: WorkerContext,
 ): Promise<Sent> {
-  const { id } = request.record;
-  const call = { mayHaveLeft: false };
-  by.calling.add(id);
+  const call = { nonce: newNonce(), mayHaveLeft: false };
+  const claim = claimId({ ...request, attempt: request.attempt + 1, nonce: call.nonce });
+  by.calling.add(claim);
   try {
     return await claimOnce(request, change, open, call, by);
   } catch (error) {
     // Redis may have the claim all the same: the sweep returns it
-    if (!call.mayHaveLeft) by.unsent.add(claimId(id, request.attempt + 1));
+    if (!call.mayHaveLeft) by.unsent.add(claim);
     throw error;
   } finally {
-    by.calling.delete(id);
+    by.calling.delete(claim);
   }
 }
 
@@ -51,7 +52,7 @@ async function claimOnce(
   request: StoredRequest,
   change: Change,
   open: { before: Seen | undefined; vmIds: readonly string[] },
-  call: { mayHaveLeft: boolean },
+  call: { nonce: string; mayHaveLeft: boolean },
   by: WorkerContext,
 ): Promise<Sent> {
   const { store } = by;
@@ -69,7 +70,7 @@ async function claimOnce(
       sentAt: await store.now(),
     },
     why: request.attempt === 0 ? "claimed" : `claimed again, attempt ${request.attempt + 1}`,
-    claim: { vmIds: open.vmIds },
+    claim: { vmIds: open.vmIds, nonce: call.nonce },
   });
   if (claim.is === "frozen" || claim.is === "locked") return claim;
   if (claim.is !== "moved") return claim.is === "changed" ? waitFor(50) : ended;
@@ -150,10 +151,10 @@ export async function returnLeftBehind(
   request: StoredRequest,
   by: WorkerContext,
 ): Promise<boolean> {
-  const id = claimId(request.record.id, request.attempt);
-  if (request.owner !== by.workerId || !by.unsent.has(id)) return false;
+  const claim = claimId(request);
+  if (!by.unsent.has(claim)) return false;
   await returnUnsent(request, "Redis did not confirm the claim; nothing was sent", by);
-  by.unsent.delete(id);
+  by.unsent.delete(claim);
   return true;
 }
 

@@ -18,7 +18,7 @@ export async function sweep(by: WorkerContext): Promise<{ open: number }> {
   const sending = new Set<string>();
   for (let start = 0; start < ids.length; start += page) {
     for (const request of await by.store.getMany(ids.slice(start, start + page))) {
-      if (request.state === "sending") sending.add(claimId(request.record.id, request.attempt));
+      if (request.state === "sending") sending.add(claimId(request));
       // One that throws must not keep the others from being found
       await sweepOne(request, pollKeys, by).catch((error: unknown) =>
         by.log.error("request.sweep-failed", { request: request.record.id, error }),
@@ -66,7 +66,7 @@ async function sweepOne(
 async function giveUpResend(request: StoredRequest, by: WorkerContext): Promise<void> {
   const { id } = request.record;
   if (request.owner === by.workerId) {
-    if (by.mine.has(id) || by.calling.has(id)) return;
+    if (by.mine.has(id) || by.calling.has(claimId(request))) return;
   } else if (request.owner && (await by.isAlive(request.owner))) return;
   const { mayResend: _over, ...kept } = request.progress;
   const progress = { ...kept, hint: "It was not resent: the worker that sent it is gone." };

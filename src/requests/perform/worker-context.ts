@@ -32,11 +32,11 @@ export interface WorkerContext {
   shares: Shares;
   /** Requests whose call this process saw end without a clear answer: only it may resend them. */
   mine: Set<string>;
-  /** Requests with a claim under way in this process; undecided until it ends. */
+  /** Claims (`claimId`) under way in this process; undecided until they end. */
   calling: Set<string>;
-  /** Claims of any worker seen under way (`claimId`), since when by this process's monotonic clock. */
+  /** Claims (`claimId`) of any worker seen under way, since when by this process's monotonic clock. */
   sendingSince: Map<string, number>;
-  /** Claims of this process (`claimId`) whose call never left, and that could not be returned. */
+  /** Claims (`claimId`) of this process whose call never left, and that could not be returned. */
   unsent: Set<string>;
   /** Undefined once no single failure of Redis can lose this claim; otherwise why that isn't known, in words. */
   durable(claimed: StoredRequest): Promise<string | undefined>;
@@ -118,7 +118,13 @@ export async function moveOwn(
   return { is: "gone" };
 }
 
-export const claimId = (request: string, attempt: number): string => `${request} ${attempt}`;
+/** Not the attempt's number alone: a claim that Redis never had is made again under the same number. */
+export const claimId = ({
+  record,
+  attempt,
+  nonce,
+}: Pick<StoredRequest, "record" | "attempt" | "nonce">): string =>
+  `${record.id} ${attempt} ${nonce ?? ""}`;
 
 /** After a call that provably never left or had no effect: it may be claimed again after `inMs`. */
 export async function returnToAuthorized(

@@ -16,7 +16,7 @@ import { runButton } from "./run.ts";
 import type { GatewayContext } from "./gateway-context.ts";
 
 const maxOfEach = 8;
-/** Of the open requests only the newest are read: the page is made anew each time that somebody looks. */
+/** Of the open requests only the newest are read: the page is built each time somebody looks. */
 const maxRead = 200;
 
 export async function showHome(interaction: Interaction, gateway: GatewayContext): Promise<void> {

@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import type { VoteOutcome } from "../../../src/approvals/votes.ts";
 import { connectRedis, type RedisClient } from "../../../src/redis/redis.ts";
 import { silentLog } from "../../../src/log/log.ts";
-import { createJournal, type Journal } from "../../../src/requests/journal/journal.ts";
+import { createJournal, type Journal, newNonce } from "../../../src/requests/journal/journal.ts";
 import { testRedis } from "../../support/with-redis.ts";
 import { interaction, auditOf, member, restartOf, vmTarget } from "../asking.ts";
 
@@ -196,7 +196,7 @@ describe("one vote", () => {
       state: "sending",
       progress: authorized.progress,
       why: "claimed",
-      claim: { vmIds: [] },
+      claim: { vmIds: [], nonce: newNonce() },
     });
     expect(claim.is).toBe("changed");
     expect(await store.lockHolder(request.record)).toBeNull();
@@ -214,7 +214,7 @@ describe("one vote", () => {
       progress: {},
       why: "claimed",
       owner: "w-1",
-      claim: { vmIds: [] },
+      claim: { vmIds: [], nonce: newNonce() },
     } as const;
     expect((await store.move(authorized, claim)).is).toBe("moved");
     for (const vote of ["approve", "deny"] as const) {

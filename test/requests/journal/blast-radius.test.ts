@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { deleteProject } from "../../../src/commands/project/delete.ts";
 import type { Target } from "../../../src/registry/target.ts";
-import { createJournal, type Move } from "../../../src/requests/journal/journal.ts";
+import { createJournal, type Move, newNonce } from "../../../src/requests/journal/journal.ts";
 import { testRedis } from "../../support/with-redis.ts";
 import { interaction, restartOf, vmTarget } from "../asking.ts";
 
@@ -20,7 +20,7 @@ const claim = (vmIds: readonly string[] = []): Move => ({
   progress: {},
   why: "claimed",
   owner: "w-1",
-  claim: { vmIds },
+  claim: { vmIds, nonce: newNonce() },
 });
 
 async function asked() {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { notePolicy } from "../../../src/audit/policies.ts";
-import { createJournal, type Move } from "../../../src/requests/journal/journal.ts";
+import { createJournal, type Move, newNonce } from "../../../src/requests/journal/journal.ts";
 import { sweep } from "../../../src/requests/perform/sweep.ts";
 import { testRedis } from "../../support/with-redis.ts";
 import { interaction, auditOf, claimedTwice, member, restartOf, vmTarget } from "../asking.ts";
@@ -21,7 +21,7 @@ const claim: Move = {
   progress: {},
   why: "claimed",
   owner: "w-1",
-  claim: { vmIds: [] },
+  claim: { vmIds: [], nonce: newNonce() },
 };
 
 describe("writing a request down", () => {

@@ -93,6 +93,29 @@ describe("between claim and send", () => {
     },
   );
 
+  it.each(["sending", "unclear"] as const)(
+    "a claim that failed and that Redis never had says nothing of the next one, which is %s",
+    async (state) => {
+      await using here = await workerHere();
+      const request = await asked(here);
+      const { store } = here.by;
+      const broken = { ...store, move: () => Promise.reject(new Error("Connection is closed.")) };
+      await expect(send(request, { ...here, by: { ...here.by, store: broken } })).rejects.toThrow();
+      when(here, "answer", async () => {
+        const claimed = await store.get(request.record.id);
+        if (state === "unclear" && claimed)
+          await store.move(claimed, { state, progress: claimed.progress, why: "no clear answer" });
+        await sweep(here.by);
+        expect((await store.get(request.record.id))?.state).toBe(state);
+        throw new Error("Connection is closed.");
+      });
+      await expect(send(request, here)).rejects.toThrow("closed");
+      await sweep(here.by);
+      expect((await store.get(request.record.id))?.state).toBe(state);
+      expect(here.compute.writes()).toHaveLength(1);
+    },
+  );
+
   it("what failed after the answer is looked at, because it may have happened", async () => {
     await using here = await workerHere();
     const request = await asked(here);
