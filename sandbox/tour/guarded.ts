@@ -39,7 +39,7 @@ export const guardedSteps: readonly ((tour: Tour) => Promise<void>)[] = [
       "Type db-1 to confirm": "db-1",
       Reason: "corrupt index after the upgrade",
     });
-    await tour.sees(amir, "ops", /Waiting for approval: 0 of 1[\s\S]*Approve/);
+    await tour.sees(amir, "ops", /One other person must approve[\s\S]*Approve/);
     await tour.presses(olivia, "Approve");
     await tour.sees(olivia, "ops", /You requested this; someone else/);
     tour.holds("nothing was restored yet", sent(tour, "/restore") === 0);
@@ -72,7 +72,7 @@ export const guardedSteps: readonly ((tour: Tour) => Promise<void>)[] = [
       "Type staging to confirm": "staging",
       Reason: "we don't use it any more",
     });
-    await tour.sees(amir, "ops", /Delete staging[\s\S]*0 of 2/);
+    await tour.sees(amir, "ops", /Delete staging[\s\S]*Two other people must approve/);
     await tour.presses(amir, "Deny");
     await tour.sees(olivia, "ops", /@olivia Delete of staging was denied[\s\S]*Denied by amir/);
     tour.holds("nothing was deleted", sent(tour, "DELETE /v1/projects/prj-staging") === 0);

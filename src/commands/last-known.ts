@@ -56,6 +56,11 @@ export function specsWords(specs: Specs | undefined): string {
   return [specs?.cpu, specs?.memory, specs?.disk].map((n) => n ?? "?").join(" · ");
 }
 
+/** Known people by their names: people don't read user IDs. */
+export function withNames(text: string, nameOf: (id: string) => string | undefined): string {
+  return text.replaceAll(/\b[UW][A-Z0-9]{2,}\b/g, (id) => nameOf(id) ?? id);
+}
+
 /** `1 VM`, `2 VMs`. */
 export function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;

@@ -121,6 +121,21 @@ export function message(
   };
 }
 
+/** As much as a locked phone shows. */
+const maxNews = 150;
+
+/** For a message that notifies people: one line of plain words, without mentions, cut between words. */
+export function news(text: Markdown): Markdown {
+  const line = readable(text)
+    .value.replaceAll(/<[@#!][^>]*>/g, "")
+    .replaceAll(/\s+/g, " ")
+    .trim();
+  if (line.length <= maxNews) return new Markdown(line);
+  const room = line.slice(0, maxNews - 1);
+  const end = room.lastIndexOf(" ");
+  return new Markdown(`${end > maxNews / 2 ? room.slice(0, end) : room.replace(/&\w*$/, "")}…`);
+}
+
 /** A single paragraph. */
 export function sentence(text: Markdown): Message {
   return message(readable(text), section(text));

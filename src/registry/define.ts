@@ -77,7 +77,13 @@ interface ChangeBase<Schema extends ArgsSchema> extends Words<Schema> {
     doing: string;
     /** "Restarted". */
     done: string;
+    /** What it waits for once it was sent: "it runs". */
+    until?: string;
+    /** Ends the sentence "Restore db-1": "from nightly". */
+    detail?(input: Record<string, unknown>, labels: Labels): string | undefined;
   };
+  /** What is lost or interrupted: said in the form, and to approvers in the same words. */
+  risk?(what: Risked): readonly Markdown[];
   /** Opened before the request; destructive commands always have one. */
   dialog?: Dialog;
   /** Fills in defaults at the request, for the journal. */
@@ -132,6 +138,16 @@ export interface CreateCommand<Schema extends ArgsSchema = ArgsSchema> extends C
     after: readonly Project[] | undefined,
     args: z.output<Schema>,
   ): Markdown | undefined;
+}
+
+/** Names of what arguments name by ID, by the argument's key: `{ snapshot: "nightly" }`. */
+export type Labels = Readonly<Record<string, string>>;
+
+interface Risked {
+  target: Target;
+  input: Record<string, unknown>;
+  /** The VMs of a project. */
+  vms: readonly { name: string; status: string }[];
 }
 
 interface PerformContext {

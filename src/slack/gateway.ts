@@ -18,7 +18,8 @@ import type { Announce } from "./deliver/announce.ts";
 import { createSlackApp } from "./receive/app.ts";
 import { createConversation } from "./conversation/conversation.ts";
 import type { Delivery } from "./deliver/deliver.ts";
-import { createGroupNames, type People } from "./people/people.ts";
+import { createNames } from "./people/names.ts";
+import { type People } from "./people/people.ts";
 import { type BotIdentity } from "./people/identity.ts";
 import { createIntake } from "./receive/intake.ts";
 import { sealResponseUrl } from "./deliver/response-url.ts";
@@ -77,7 +78,12 @@ export async function startGateway(options: {
       await at("enqueue", id);
     },
     nudge: options.delivery.nudge,
-    nameOf: createGroupNames(options.web, log),
+    ...createNames({
+      web: options.web,
+      log,
+      person: (id) => people.person(id, identity.teamId),
+      usual: Object.values(policy.access).flat(),
+    }),
     trail: { redis, key, dataDir: config.dataDir },
     digests: createDigests({
       ...options,

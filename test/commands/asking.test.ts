@@ -112,7 +112,7 @@ describe("/gatehouse approvals", () => {
     );
     await asked(at.journal, restartOf(vm("web-2")));
     expect(shownText(await at.reads("gatehouse approvals"))).toMatch(
-      /^1 waiting for approval, 1 for you\..*\n👉 \*vm restart\* `web-2`, requested by olivia\. 0 of 1, until /,
+      /^1 waiting for approval, 1 for you\.\n👉 \*Restart web-2 \(shop\)\*, requested by olivia\n⚠️ This interrupts[^]*One other person must approve: every full member can\.\nFingerprint[^]*\[Approve\] \[Deny\] \[Why\?\]/,
     );
   });
 
@@ -120,7 +120,7 @@ describe("/gatehouse approvals", () => {
     await using at = await startReading();
     await asked(at.journal, restartOf(vm("web-2")));
     expect(shownText(await at.reads("gatehouse approvals"))).toMatch(
-      /^1 waiting for approval, 0 for you\..*\n\*vm restart\*/,
+      /^1 waiting for approval, 0 for you\.\n\*Restart web-2[^]*\n\[Why\?\]$/,
     );
   });
 });

@@ -142,8 +142,8 @@ describe("/vm snapshots", () => {
       [
         "*2 snapshots* of `db-1`, newest first",
         "Name | ID | Taken | By | CPU · memory · disk | Measurement",
-        "lost | no ID: can't be restored | 1 min ago | U0OLA | ? · ? · ? | unknown",
-        "nightly | snap-1 | 2 h ago | U0OLA | 4 · 16 · ? | abababababab…",
+        "lost | no ID: can't be restored | 1 min ago | ola | ? · ? · ? | unknown",
+        "nightly | snap-1 | 2 h ago | ola | 4 · 16 · ? | abababababab…",
         "The compute service can't list snapshots: these were taken with Gatehouse or restored by an ID typed here. Their sizes are unknown.",
       ].join("\n"),
     );
@@ -163,9 +163,9 @@ describe("/gatehouse jobs", () => {
     expect(shownText(shown)).toBe(
       [
         "*2 open*, 1 of them yours",
-        "Command | Target | State | Age | Request",
-        "vm stop | web-2 | outcome unknown | 1 min 35 s | r-mine000000",
-        "vm restart | web-2 | running | 1 min 35 s | r-newest0000",
+        "*Stop web-2 (shop)*: outcome unknown, requested by U0VERA 1 min 35 s ago (`r-mine000000`)",
+        "[It happened] [It did not happen] [Check again]",
+        "*Restart web-2 (shop)*: running, requested by U0OLA 1 min 35 s ago (`r-newest0000`)",
       ].join("\n"),
     );
     expect(complaintsOf(shown)).toEqual([]);

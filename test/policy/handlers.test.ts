@@ -27,7 +27,7 @@ share                 yes  yes     yes     yes        -     -        -   -
 request:open          -    yes     -       -          -     -        -   -
 request:cancel        -    yes     -       -          -     -        -   -
 request:retry         -    yes     -       -          -     -        -   -
-request:undo          -    yes     -       -          -     -        -   -
+request:undo          -    yes     yes     yes        -     -        -   -
 request:look          -    yes     -       -          -     -        -   -
 request:happened      -    yes     -       -          -     -        -   -
 request:not-happened  -    yes     -       -          -     -        -   -
@@ -38,6 +38,7 @@ roll:stop             -    yes     -       -          -     -        -   -
 dialog:refresh        -    yes     -       -          -     -        -   -
 form dialog           -    yes     -       -          -     -        -   -
 form roll             -    yes     -       -          -     -        -   -
+form denial           -    -       -       -          -     -        -   -
 form verdict          -    yes     -       -          -     -        -   -
 form pick-target      -    yes     -       -          -     -        -   -
 `;
@@ -102,6 +103,7 @@ describe("who gets past authority with what can be pressed and submitted", () =>
     metadata.set("form roll", planned);
     await olivia.closes({ all: true });
     const { request } = JSON.parse(value) as { request: string };
+    metadata.set("form denial", value);
     metadata.set("form verdict", JSON.stringify({ request, happened: true }));
     metadata.set(
       "form pick-target",

@@ -38,13 +38,13 @@ describe.skipIf((await browserForTests()) === undefined)("in a browser", () => {
     await window.sees("Type db-1 exactly as shown.");
     await window.fill("Type db-1 to confirm", "db-1");
     await window.press("Request approval");
-    await window.sees("Waiting for approval: 0 of 1");
+    await window.sees("One other person must approve");
     await window.as("amir");
     await window.press("Approve");
     expect((await world.ended("vm restore")).state).toBe("done");
     await window.sees("Approved by amir");
     await window.openThread("Restore db-1");
-    await window.sees("From snapshot");
+    await window.sees("The snapshot's ID is");
     expect(window.errors).toEqual([]);
   });
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { describeSeen } from "../../sandbox/slack/describe-seen.ts";
 import { startWorld } from "../support/start-world.ts";
 import { auditOf } from "../requests/asking.ts";
-import { hears } from "./words.ts";
+import { hears, wordsOf } from "./words.ts";
 
 const policy = (more: string) => `access:
   view: ["*"]
@@ -193,5 +193,32 @@ describe("restoring with a way back", () => {
       seen.modals.some(({ submit }) => submit === "Request approval"),
     );
     expect(JSON.stringify(dialog.modals)).toContain(restored.progress.safety?.snapshotId);
+    await world.olivia.closes();
+    // Who may approve a restore may ask for its undo, without operating; another approver decides, from the list
+    await world.amir.presses("Undo");
+    const undo = await world.amir.until((seen) =>
+      seen.modals.some(({ submit }) => submit === "Request approval"),
+    );
+    expect(undo.modals[0]?.title).toBe("Undo: Restore");
+    expect(describeSeen(undo)).toMatch(
+      /\*This undoes\* the vm restore of `db-1` that olivia requested.*safety snapshot/,
+    );
+    expect(describeSeen(undo)).toContain("One other person must approve: ada can.");
+    await world.amir.submits({ "Type db-1 to confirm": "db-1", Reason: "it was the wrong one" });
+    await hears(world.ada, "ops", /Undo: Restore db-1 in payments from before-r-/);
+    await world.ada.types("random", "/gatehouse approvals");
+    const list = await hears(world.ada, "random", /1 waiting for approval, 1 for you/);
+    expect(wordsOf(list)).toMatch(
+      /All data of db-1 is replaced[^]*Status when requested: RUNNING[^]*One other person must approve: ada can/,
+    );
+    expect(JSON.stringify(list.blocks)).toMatch(/<https:[^>|]*archives[^>|]*\|Open its message>/);
+    await world.ada.presses("Approve", { in: list.ts });
+    await expect
+      .poll(async () => (await world.ended("vm restore")).record.undoes, { timeout: 8000 })
+      .toBe(restored.record.id);
+    expect(await world.ended("vm restore")).toMatchObject({
+      state: "done",
+      record: { requester: { id: "U0AMIR" }, labels: { snapshot: `before-${restored.record.id}` } },
+    });
   });
 });

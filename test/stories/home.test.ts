@@ -45,8 +45,8 @@ describe("the Home tab", () => {
     await world.olivia.types("ops", "/vm restart web-2");
     await hears(world.olivia, "ops", /Restart web-2[^]*Waiting for approval/);
     const [waiting] = await world.store.getMany(await world.store.openIds());
-    const amir = await opens(world.amir, /vm restart web-2, requested by olivia/);
-    expect(amir).toContain("Current status: RUNNING");
+    const amir = await opens(world.amir, /Restart web-2 \(payments\), requested by olivia/);
+    expect(amir).toContain("Status when requested: RUNNING");
     expect(amir).toContain(`Fingerprint ${waiting?.record.approval?.digest.slice(0, 16)}`);
     expect(await opens(world.olivia, /Waiting for you/)).toContain(
       "Nothing is waiting for your approval.",
@@ -95,7 +95,7 @@ describe("people who may not look", () => {
     expect(vera).not.toMatch(/train-7|VMs in/);
     await closed.olivia.types("ops", "/vm restart web-2");
     await hears(closed.olivia, "ops", /Waiting for approval/);
-    expect(await opens(closed.amir, /vm restart web-2, requested by olivia/)).toContain(
+    expect(await opens(closed.amir, /Restart web-2 \(payments\), requested by olivia/)).toContain(
       "can't see more",
     );
     await closed.vera.picksShortcut("restart-vm");

@@ -83,7 +83,9 @@ describe("looking around as somebody who may only view", () => {
     expect(await told(world, "/gatehouse jobs", /No requests are running/)).toMatch(/or waiting/);
     await world.olivia.types("ops", "/vm restart web-2");
     await hears(world.olivia, "ops", /Restarting/);
-    expect(await told(world, "/gatehouse jobs", /1 open/)).toMatch(/vm restart \| web-2 \|/);
+    expect(await told(world, "/gatehouse jobs", /1 open/)).toMatch(
+      /Restart web-2 \(payments\): (being sent|running)/,
+    );
     const status = await told(world, "/gatehouse status", /Slack: answers/);
     expect(status).toMatch(/✅ Redis: answers[\s\S]*✅ Compute service: 8 VMs in 6 projects/);
     const help = await told(world, "/gatehouse help", /What you can run/);

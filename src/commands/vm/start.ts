@@ -15,7 +15,7 @@ export const start = defineCommand({
   protect: false,
   attestAfter: true,
   args: z.object({ vms: targets("vm").describe("the VMs to start"), ...rollingArgs }),
-  say: { verb: "Start", doing: "Starting", done: "Started" },
+  say: { verb: "Start", doing: "Starting", done: "Started", until: "it runs" },
   offeredIn: ["STOPPED"],
   effect: {
     already: (vm) => vm.status === "RUNNING",

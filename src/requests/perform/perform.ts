@@ -292,6 +292,7 @@ async function submitSnapshot(
       person: { id, teamId, name, kind: "member", groups: [] },
       channelId: record.channelId,
       via: "safety",
+      ...(record.undoes ? { undoes: record.undoes } : {}),
       interactionId: `safety-${record.id}`,
       // An emergency's snapshot runs with the emergency's right
       ...(record.breakGlass ? { breakGlass: true } : {}),

@@ -24,7 +24,7 @@ export function gatherApprovalFacts(facts: {
   const vm = seen !== undefined && !Array.isArray(seen) && "projectId" in seen ? seen : undefined;
   const measurement = vm?.attestation?.measurement;
   const rows: (readonly [string, string] | undefined)[] = [
-    ["Current status", seen === undefined ? "not read" : statusOf(seen)],
+    ["Status when requested", seen === undefined ? "not read" : statusOf(seen)],
     facts.vms.length > 0
       ? [
           "VMs in the project",

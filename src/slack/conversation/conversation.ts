@@ -19,7 +19,7 @@ import { runWords } from "./run-words.ts";
 import { shortcut } from "./shortcuts.ts";
 import { suggest } from "./suggest.ts";
 import type { GatewayContext } from "./gateway-context.ts";
-import { outcomeCallback, recordOutcome } from "./vote.ts";
+import { denialCallback, giveReason, outcomeCallback, recordOutcome } from "./vote.ts";
 import { parseJson, textAt } from "../web.ts";
 
 export function createConversation(
@@ -51,6 +51,7 @@ export function createConversation(
 
     async submit(interaction: Submission): Promise<{ errors: Record<string, string> } | undefined> {
       if (interaction.callback === outcomeCallback) return recordOutcome(interaction, gateway);
+      if (interaction.callback === denialCallback) return giveReason(interaction, gateway);
       if (interaction.callback === dialogCallback) return checkDialog(interaction, gateway);
       if (interaction.callback === rolloutCallback) return checkRollout(interaction, gateway);
       return undefined;

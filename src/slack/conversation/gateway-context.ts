@@ -36,8 +36,9 @@ export interface GatewayContext {
   membersOf(
     entries: readonly string[],
   ): Promise<(groupId: string) => readonly string[] | undefined>;
-  /** The handle of a user group, for messages only. */
+  /** Of a person or a user group, for messages only. */
   nameOf(id: string): string | undefined;
+  learnNames(ids: readonly string[]): Promise<void>;
   status(): Promise<readonly StatusLine[]>;
   wake(id: string): Promise<void>;
   /** Wakes the dispatcher of messages to Slack. */

@@ -2,18 +2,17 @@ import type { KnownBlock } from "@slack/types";
 import { restart } from "../../commands/vm/restart.ts";
 import { show } from "../../commands/vm/show.ts";
 import { buttons, context, divider, header, section } from "../../messages/message.ts";
-import { duration, lines, md, name, when } from "../../messages/text.ts";
+import { duration, lines, md, name } from "../../messages/text.ts";
 import { mayRun } from "../../policy/refusal.ts";
 import { voteRefusal } from "../../policy/vote.ts";
 import type { Person } from "../../registry/person.ts";
-import { shortFingerprint } from "../../approvals/fingerprint.ts";
 import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
-import { parametersOf } from "../../requests/render/card-view.ts";
+import { askingRow } from "../../requests/render/asking.ts";
 import type { Interaction } from "../receive/interaction.ts";
 import { maySeeNames } from "./authorize.ts";
 import { targetOf } from "../../requests/submit/resolve.ts";
 import { runButton } from "./run.ts";
-import type { GatewayContext } from "./gateway-context.ts";
+import { changeNamed, type GatewayContext } from "./gateway-context.ts";
 
 const maxOfEach = 8;
 /** Of the open requests only the newest are read: the page is built each time somebody looks. */
@@ -47,7 +46,7 @@ async function homeBlocks(person: Person, gateway: GatewayContext): Promise<Know
   const askingRows =
     waiting.length === 0
       ? [section(md`Nothing is waiting for your approval.`)]
-      : waiting.slice(0, maxOfEach).flatMap(askingRow);
+      : waiting.slice(0, maxOfEach).flatMap((request) => rowOfAsking(request, gateway));
   if (openCount > maxRead)
     askingRows.push(
       context(
@@ -105,26 +104,9 @@ function waitsFor(
 }
 
 /** The same facts as on the card in the channel: a vote from here counts as much. */
-function askingRow({ record, votes }: StoredRequest): KnownBlock[] {
-  const { approval } = record;
-  if (!approval) return [];
-  const value = JSON.stringify({ request: record.id, digest: shortFingerprint(approval.digest) });
-  const yes = votes.filter(({ vote }) => vote === "approve").length;
-  const facts = approval.evidence.slice(0, 10).map(([label, text]) => md`${label}: ${text}`);
-  return [
-    section(
-      lines(
-        md`*${record.command}* ${name(record.target.name)}, requested by ${record.requester.name}${record.reason ? md`: “${record.reason}”` : ""}. ${yes} of ${approval.required}, until ${when(approval.expiresAt, "{time}")}.`,
-        ...parametersOf(record),
-        ...facts,
-        md`Fingerprint ${name(shortFingerprint(approval.digest))}`,
-      ),
-    ),
-    ...buttons([
-      { label: "Approve", action: "vote:approve", value, style: "primary" },
-      { label: "Deny", action: "vote:deny", value, style: "danger" },
-    ]),
-  ];
+function rowOfAsking(request: StoredRequest, gateway: GatewayContext): KnownBlock[] {
+  const command = changeNamed(request.record.command, gateway);
+  return command ? askingRow(request, command, { mayVote: true }) : [];
 }
 
 function row({ record, state, changedAt }: StoredRequest, now: number) {

@@ -6,6 +6,7 @@ import { md } from "../../messages/text.ts";
 import { type Command, dottedName } from "../../registry/define.ts";
 import { asksForChange, type Input } from "../../registry/invocation.ts";
 import { parseInvocation } from "../../registry/parse.ts";
+import type { Person } from "../../registry/person.ts";
 import type { StoredRequest } from "../../requests/journal/record.ts";
 import { readTarget } from "../../requests/perform/gate.ts";
 import { lookAt } from "../../requests/perform/reconcile.ts";
@@ -18,7 +19,7 @@ import { authorize } from "./authorize.ts";
 import { signReview } from "./break-glass.ts";
 import { offerApproved, openConsole } from "./console.ts";
 import { runNamed } from "./choose-target.ts";
-import { refreshDialog } from "./dialog.ts";
+import { openDialog, refreshDialog } from "./dialog.ts";
 import { byDottedName, changeNamed, type GatewayContext } from "./gateway-context.ts";
 import { pressOnRollout } from "./rollout-submit.ts";
 import { run } from "./run.ts";
@@ -74,10 +75,12 @@ async function pressOnRequest(
   const command = changeNamed(request?.record.command, gateway);
   if (!request || !command) throw outdated();
   const { card } = request.delivered;
-  if (card && interaction.channelId !== "" && card.channelId !== interaction.channelId)
-    throw outdated();
+  const isElsewhere = card && interaction.channelId !== "" && !interaction.ephemeral;
+  if (isElsewhere && card.channelId !== interaction.channelId) throw outdated();
   if (interaction.action === "request:retry") {
     if (!mayRetry(request)) throw outdated();
+    const undone = request.record.undoes && (await gateway.store.get(request.record.undoes));
+    if (undone) return undo(undone, interaction, reply, gateway);
     const typed = commandNamed(dottedName(command), gateway);
     const invocation = parseInvocation(typed, request.record.input);
     return run(invocation, interaction, reply, gateway);
@@ -89,7 +92,7 @@ async function pressOnRequest(
     case "request:open":
       return offerApproved(request, person, interaction, reply, gateway);
     case "request:cancel":
-      return cancel(request, person.id, gateway);
+      return cancel(request, person, gateway);
     case "request:look":
       return lookAgain(request, reply, gateway);
     case "request:happened":
@@ -104,7 +107,7 @@ async function pressOnRequest(
   }
 }
 
-/** Restores the safety snapshot, with the dialog and approvals of any restore. */
+/** Restores the safety snapshot, with the dialog and approvals of any restore; who may approve one may request this. */
 async function undo(
   request: StoredRequest,
   interaction: Press,
@@ -118,11 +121,21 @@ async function undo(
       `\`/vm snapshots ${request.record.target.name}\` lists what can be restored.`,
     );
   }
-  const invocation = parseInvocation(restore, { vm: request.record.target.id, snapshot });
-  await run(invocation, interaction, reply, gateway);
+  const { target, id } = request.record;
+  const person = await gateway.person(interaction.userId, interaction.teamId);
+  const { channelId } = interaction;
+  const input = { vm: target.id, snapshot };
+  const asked = { command: restore, input, targets: [target], person, channelId, isUndo: true };
+  await authorize(asked, gateway);
+  if (!(await openDialog(restore, target, input, interaction, reply, gateway, id)))
+    throw new UserError("That took too long to open.", "Press the button again.");
 }
 
-async function cancel(request: StoredRequest, by: string, gateway: GatewayContext): Promise<void> {
+async function cancel(
+  request: StoredRequest,
+  { id, name }: Person,
+  gateway: GatewayContext,
+): Promise<void> {
   if (request.state !== "authorized" && request.state !== "draft") {
     throw new UserError(
       "It is too late to cancel: it was already sent.",
@@ -131,9 +144,9 @@ async function cancel(request: StoredRequest, by: string, gateway: GatewayContex
   }
   const moved = await gateway.store.move(request, {
     state: "cancelled",
-    progress: { ...request.progress, why: "canceled before it was sent", decidedBy: { id: by } },
+    progress: { ...request.progress, why: "nothing was sent", decidedBy: { id, name } },
     why: "cancelled",
-    actor: by,
+    actor: id,
   });
   if (moved.is === "changed")
     throw new UserError("Its state just changed.", "Check the message again.");

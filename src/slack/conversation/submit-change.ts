@@ -4,7 +4,6 @@ import type { KnownSnapshot } from "../../inventory/snapshots.ts";
 import type { Message } from "../../messages/message.ts";
 import { md, name } from "../../messages/text.ts";
 import { approvalRule, type NeededApprovals, rollbackReason } from "../../policy/approval-rule.ts";
-import { approversRefusal } from "../../policy/vote.ts";
 import type {
   ChangeCommand,
   Command,
@@ -23,6 +22,7 @@ import { stateWords } from "../../requests/journal/record.ts";
 import { submit, type Submission } from "../../requests/submit/submit.ts";
 import { say } from "../error-reply.ts";
 import type { Interaction, Reply } from "../receive/interaction.ts";
+import { approversFor, tooFewApprovers } from "./approvers.ts";
 import { noteRefusal } from "./authorize.ts";
 import type { GatewayContext } from "./gateway-context.ts";
 import { targetOfVm } from "../../requests/submit/resolve.ts";
@@ -34,7 +34,8 @@ export async function submitChange(
   reply: Pick<Reply, "privately">,
   gateway: GatewayContext,
 ): Promise<void> {
-  const submission = await withApprovals({ ...asked, ...childrenOf(asked, facts) }, facts, gateway);
+  const whole = { ...asked, ...childrenOf(asked, facts), ...labelsOf(facts) };
+  const submission = await withApprovals(whole, facts, gateway);
   await takeTurn(submission, gateway);
   const submitted = await submitInTurn(submission, gateway);
   gateway.nudge();
@@ -62,17 +63,6 @@ function childrenOf(
   return { children: vms.map((vm) => targetOfVm(vm, target.name)) };
 }
 
-/** Why nobody could approve it, known before anything is typed. */
-export async function tooFewApprovers(
-  { required }: Pick<Needed, "required">,
-  requesterId: string,
-  { policy, membersOf, nameOf }: Pick<GatewayContext, "policy" | "membersOf" | "nameOf">,
-): Promise<Refusal | undefined> {
-  if (required === 0) return undefined;
-  const members = await membersOf(policy.access.approve);
-  return approversRefusal({ policy, requesterId, required, membersOf: members, nameOf });
-}
-
 async function withApprovals(
   submission: Submission,
   facts: DialogFacts,
@@ -98,7 +88,14 @@ async function withApprovals(
   });
   const { required, expiresMs, why } = needed;
   const channelId = channelForApproval(submission.channelId, gateway);
-  return { ...submission, channelId, approval: { required, expiresMs, why, evidence } };
+  const who = await approversFor(person.id, gateway);
+  return { ...submission, channelId, approval: { required, expiresMs, why, who, evidence } };
+}
+
+/** The name of the chosen snapshot, which is named by its ID. */
+function labelsOf(facts: DialogFacts): Pick<Submission, "labels"> {
+  const { name: called = "" } = chosenSnapshot(facts) ?? {};
+  return called === "" ? {} : { labels: { snapshot: called } };
 }
 
 /** What waits for approval takes one of its requester's places. */

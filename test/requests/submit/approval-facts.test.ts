@@ -62,7 +62,7 @@ describe("what an approver sees", () => {
       }),
     );
     expect(shown).toMatchObject({
-      "Current status": "RUNNING",
+      "Status when requested": "RUNNING",
       Snapshot: "nightly, 1 h 30 min old",
       "Current measurement": "aaaaaaaa…aaaaaaaa",
       "Measurement at snapshot": "bbbbbbbb…bbbbbbbb (differs)",
@@ -78,7 +78,7 @@ describe("what an approver sees", () => {
       gatherApprovalFacts({ seen: undefined, vms: [], last: [], command: "vm restore", now }),
     );
     expect(shown).toEqual({
-      "Current status": "not read",
+      "Status when requested": "not read",
       "Expected downtime": "not known: no earlier run on this target",
       "Recent requests": "none",
     });
