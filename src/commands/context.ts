@@ -42,6 +42,8 @@ export interface ReadContext {
   post(channelId: string, digest: Digest): Promise<string | undefined>;
   /** Posts to the audit or alerts channel once per ID, where the policy names one. */
   tell(where: "audit" | "alerts", id: string, message: Message): Promise<void>;
+  /** To the audit channel, and to each channel where something is open or was requested within the last hour. */
+  tellBusy(id: string, message: Message): Promise<void>;
   now(): number;
 }
 

@@ -30,6 +30,20 @@ export function matchingTarget(
   return undefined;
 }
 
+/** Whether it is confirmed once, typed or pressed: it interrupts what runs on a VM that `confirm` names, without a form. */
+export function needsConfirmation(
+  { confirm }: Pick<Policy, "confirm">,
+  command: Judged["command"],
+  target: Target,
+): boolean {
+  return (
+    command.class === "disrupt" &&
+    target.kind === "vm" &&
+    target.status !== "STOPPED" &&
+    matchingTarget(confirm, target) !== undefined
+  );
+}
+
 interface Protection {
   target: Target;
   /** The protected name in words, where it isn't the target's own. */

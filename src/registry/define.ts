@@ -82,6 +82,8 @@ interface ChangeBase<Schema extends ArgsSchema> extends Words<Schema> {
     /** Ends the sentence "Restore db-1": "from nightly". */
     detail?(input: Record<string, unknown>, labels: Labels): string | undefined;
   };
+  /** Offered once it is done, on the same target: commands with a dot. */
+  next?: readonly { label: string; command: string }[];
   /** What is lost or interrupted: said in the form, and to approvers in the same words. */
   risk?(what: Risked): readonly Markdown[];
   /** Opened before the request; destructive commands always have one. */

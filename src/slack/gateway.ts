@@ -56,6 +56,7 @@ export async function startGateway(options: {
   delivery: Pick<Delivery, "nudge">;
   status(): Promise<readonly StatusLine[]>;
   tell: GatewayContext["tell"];
+  tellBusy: GatewayContext["tellBusy"];
   announce: Announce;
   watch: Pick<Watch, "refused" | "taken">;
   telemetry: Telemetry;

@@ -12,6 +12,7 @@ import { md, name } from "../messages/text.ts";
 import { checkRedis, storageOf, storageProblems } from "../redis/check.ts";
 import { createKeys, connectRedis } from "../redis/redis.ts";
 import { recordResults, createAttestationNote } from "../requests/after-result.ts";
+import { busyChannels } from "../requests/busy-channels.ts";
 import { createJournal, type Journal } from "../requests/journal/journal.ts";
 import { createRollouts } from "../rollouts/rollouts.ts";
 import { outageTimingFor, createOutageStore, type OutageStore } from "../outages/outages.ts";
@@ -126,7 +127,14 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     const channelId = policy[where]?.channel;
     if (channelId) await notices.announce({ id, channelId, message });
   };
-  const store = announcingFreezes(createJournal(redis, key), tell);
+  const journal = createJournal(redis, key);
+  const tellBusy: GatewayContext["tellBusy"] = async (id, message) => {
+    await tell("audit", id, message);
+    for (const channelId of await busyChannels(journal))
+      if (channelId !== policy.audit?.channel)
+        await notices.announce({ id: `${id}-${channelId}`, channelId, message });
+  };
+  const store = announcingFreezes(journal, tellBusy);
   const rollouts = createRollouts(redis, key);
   const changes = requestable(commands);
   const requests = requestSource({
@@ -134,7 +142,12 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     commands: changes,
     approvers: policy.access.approve,
     attestationNote: createAttestationNote({ compute, policy, now: Date.now, log }),
-    recordResults: (request, command) => recordResults(request, command, { snapshots, inventory }),
+    recordResults: (request, command) =>
+      recordResults(request, command, {
+        snapshots,
+        inventory,
+        tellAudit: (id, message) => tell("audit", id, message),
+      }),
     visibilityTimeoutMs: 10 * timing.heartbeatMs,
     botToken,
     apiUrl,
@@ -173,6 +186,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     queues,
     delivery,
     tell,
+    tellBusy,
     announce: notices.announce,
     watch,
     at,
@@ -180,15 +194,15 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   };
 }
 
-/** Every freeze is announced. */
-function announcingFreezes(store: Journal, tell: GatewayContext["tell"]): Journal {
+/** Every freeze is announced, where people wait for something. */
+function announcingFreezes(store: Journal, tellBusy: GatewayContext["tellBusy"]): Journal {
   return {
     ...store,
     async freeze(freeze) {
       const isNew = await store.freeze(freeze);
       if (isNew) {
-        const text = md`🧊 ${freeze.by} froze all changes${freeze.reason ? md`: ${freeze.reason}` : ""}. ${name("/gatehouse thaw")} ends it.`;
-        await tell("audit", `freeze-${await store.now()}`, sentence(text));
+        const text = md`🧊 ${freeze.by} froze all changes${freeze.reason ? md`: ${freeze.reason}` : ""}. What was not sent yet won't run; reads still work. ${name("/gatehouse thaw")} ends it.`;
+        await tellBusy(`freeze-${await store.now()}`, sentence(text));
       }
       return isNew;
     },

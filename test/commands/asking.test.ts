@@ -155,7 +155,9 @@ describe("/gatehouse freeze and thaw", () => {
     expect(shownText(await at.reads("gatehouse thaw"))).toBe(
       "Changes are allowed again. What was requested during the freeze won't run on its own; request again.",
     );
-    expect(at.told).toEqual(["audit: Changes are allowed again: U0VERA ended the freeze."]);
+    expect(at.told).toEqual([
+      "busy: Changes are allowed again: U0VERA ended the freeze. What it turned away has Request again on its message.",
+    ]);
     expect(shownText(await at.reads("gatehouse thaw"))).toBe("Changes were not frozen.");
     expect(at.told).toHaveLength(1);
   });

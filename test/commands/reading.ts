@@ -110,6 +110,7 @@ export async function startReading(
     status: async () => [],
     post: async (channelId, { message }) => void told.push(`${channelId}: ${message.text}`),
     tell: async (where, _id, { text }) => void told.push(`${where}: ${text}`),
+    tellBusy: async (_id, { text }) => void told.push(`busy: ${text}`),
     now: Date.now,
     ...rest,
   };

@@ -20,13 +20,14 @@ const expected = `
 handler               view operate approve administer guest external bot deactivated
 vote:approve          -    -       yes     yes        -     -        -   -
 vote:deny             -    -       yes     yes        -     -        -   -
-review:sign           -    -       -       -          -     -        -   -
+review:sign           -    -       yes     -          -     -        -   -
 console:open          -    yes     -       -          -     -        -   -
 digest:snooze         -    yes     -       -          -     -        -   -
 share                 yes  yes     yes     yes        -     -        -   -
 request:open          -    yes     -       -          -     -        -   -
 request:cancel        -    yes     -       -          -     -        -   -
 request:retry         -    yes     -       -          -     -        -   -
+request:next          -    yes     -       -          -     -        -   -
 request:undo          -    yes     yes     yes        -     -        -   -
 request:look          -    yes     -       -          -     -        -   -
 request:happened      -    yes     -       -          -     -        -   -
@@ -112,6 +113,10 @@ describe("who gets past authority with what can be pressed and submitted", () =>
     await world.slack
       .person("ada")
       .types("ops", '/vm restart db-1 --break-glass "the site is down"');
+    await world.slack
+      .person("ada")
+      .until(({ modals }) => modals.some(({ submit }) => submit !== ""));
+    await world.slack.person("ada").submits({ "Type db-1 to confirm": "db-1" });
     const broken = await world.until(({ record, final }) => final && record.breakGlass === true);
     for (const { handler } of rows) {
       const [kind] = handler.split(":");

@@ -15,6 +15,11 @@ afterAll(() => world.close());
 /** The Home tab as one reads it, once it says this. */
 async function opens(person: PersonActions, says: RegExp): Promise<string> {
   await person.opensHome();
+  return reads(person, says);
+}
+
+/** The same of one that is open. */
+async function reads(person: PersonActions, says: RegExp): Promise<string> {
   const read = () =>
     wordsIn(person.sees().home?.blocks ?? [])
       .join("\n")
@@ -54,11 +59,17 @@ describe("the Home tab", () => {
     expect(await opens(world.vera, /Waiting for you/)).toContain(
       "Nothing is waiting for your approval.",
     );
+    const notified = world.slack.messages().length;
     await world.amir.presses("Approve", { in: "home" });
     expect((await world.ended("vm restart")).state).toBe("done");
-    expect(await opens(world.amir, /Nothing is waiting for your approval/)).not.toContain(
-      "[Approve]",
-    );
+    // It changes by itself, where the button was pressed
+    await reads(world.amir, /Restart web-2 \(payments\): done\nApproved by amir/);
+    const left = await reads(world.amir, /Nothing is waiting for your approval/);
+    expect(left).not.toContain("[Approve]");
+    await world.amir.presses("Show", { in: "home" });
+    await reads(world.amir, /train-7 is ERROR[^]*Waiting for you/);
+    const since = world.slack.messages().slice(notified);
+    expect(since.filter(({ channelId }) => channelId.startsWith("D"))).toEqual([]);
     expect(await opens(world.olivia, /vm restart web-2: done/)).toContain("Nothing is running.");
   });
 

@@ -17,6 +17,7 @@ export const restart = defineCommand({
   attestAfter: true,
   args: z.object({ vms: targets("vm").describe("the VMs to restart"), ...rollingArgs }),
   say: { verb: "Restart", doing: "Restarting", done: "Restarted", until: "it runs again" },
+  next: [{ label: "Show", command: "vm.show" }],
   risk: ({ target }) => [interrupts(target)],
   offeredIn: ["RUNNING", "ERROR"],
   effect: {

@@ -25,6 +25,7 @@ export const snapshot = defineCommand({
       .describe("its name; by default the VM's name and the time"),
     ...rollingArgs,
   }),
+  next: [{ label: "Snapshots", command: "vm.snapshots" }],
   say: {
     verb: "Snapshot",
     doing: "Taking a snapshot of",

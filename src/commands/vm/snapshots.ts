@@ -15,10 +15,7 @@ export const snapshots = defineCommand({
   example: "/vm snapshots db-1",
   class: "read",
   args: z.object({ vm: target("vm").describe("the VM") }),
-  async answer(
-    { vm: words },
-    { snapshots: known, resolve, now, nameOf, learnNames }: ReadContext,
-  ) {
+  async answer({ vm: words }, { snapshots: known, resolve, now, nameOf, learnNames }: ReadContext) {
     const vm = await resolve("vm", words);
     const all = await known.of(vm.id);
     await learnNames(all.slice(0, maxRows).map(({ by }) => by));

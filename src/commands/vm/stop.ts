@@ -20,6 +20,7 @@ export const stop = defineCommand({
   attestAfter: false,
   args: z.object({ vms: targets("vm").describe("the VMs to stop"), ...rollingArgs }),
   say: { verb: "Stop", doing: "Stopping", done: "Stopped", until: "it has stopped" },
+  next: [{ label: "Start", command: "vm.start" }],
   risk: ({ target }) => [interrupts(target)],
   offeredIn: ["RUNNING"],
   effect: {

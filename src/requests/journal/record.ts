@@ -99,6 +99,8 @@ export interface Progress {
   /** The reason for its state, for people. */
   why?: string;
   hint?: string;
+  /** A freeze turned it away. */
+  wasFrozen?: boolean;
   /** The target was already in the wanted state, found by the preflight check or after a 409. */
   already?: boolean;
   /** Its owner may resend it (state not-applied only). */

@@ -158,7 +158,8 @@ function stopFrozen(
   const reason = freeze.reason ? `: ${freeze.reason}` : "";
   const why = `all changes are frozen by ${freeze.by}${reason}`;
   const hint = `${promise(request.progress)} Request again after the thaw.`;
-  return end(request, "cancelled", why, by, hint);
+  const frozen = { ...request, progress: { ...request.progress, wasFrozen: true } };
+  return end(frozen, "cancelled", why, by, hint);
 }
 
 async function waitBehind(

@@ -83,7 +83,10 @@ export function askingLine({ record, votes }: StoredRequest): Markdown {
 }
 
 /** `Restore db-1 (payments) from nightly`, as plain words. */
-export function deedOf(record: RequestRecord, command: ChangeCommand): string {
+export function deedOf(
+  record: Pick<RequestRecord, "target" | "input" | "labels">,
+  command: ChangeCommand,
+): string {
   const { target, input, labels = {} } = record;
   const inProject =
     target.kind === "vm" && target.projectName && !target.sharesName

@@ -21,7 +21,7 @@ import {
   whyButton,
 } from "./asking.ts";
 import { cardViewOf, decidedLine, mentions } from "./card-view.ts";
-import { headline, symbolOf } from "./render-result.ts";
+import { headline, isRefusedInError, symbolOf } from "./render-result.ts";
 
 /** The one message of a request in the channel, edited in place. Mentions nobody but those who may approve, once. */
 export function renderCard(
@@ -152,6 +152,8 @@ export function cardButtons(request: StoredRequest, command: ChangeCommand): But
     case "ended":
       if (mayUndo(request, request.changedAt))
         return [{ label: "Undo", action: "request:undo", value }];
+      if (isRefusedInError(request)) return afterRefusal(request);
+      if (request.state === "done") return nextButtons(request, command);
       if (!mayRetry(request)) return [];
       return [{ label: retryWords(request), action: "request:retry", value }];
     default:
@@ -159,14 +161,33 @@ export function cardButtons(request: StoredRequest, command: ChangeCommand): But
   }
 }
 
+function nextButtons({ record }: StoredRequest, command: ChangeCommand): ButtonSpec[] {
+  return (command.next ?? []).map(({ label, command: next }) => ({
+    label,
+    action: "request:next",
+    value: JSON.stringify({ request: record.id, next }),
+  }));
+}
+
+/** Another try would be refused again: what else there is. */
+function afterRefusal({ record: { target } }: StoredRequest): ButtonSpec[] {
+  const value = JSON.stringify({ vm: target.id });
+  return [
+    { label: "Restore", action: "run:vm.restore", value },
+    { label: "Console", action: "run:vm.console", value },
+    { label: "Attest", action: "run:vm.attest", value },
+  ];
+}
+
 /** A retry is a new request with its own checks. */
-export function mayRetry({ state }: Pick<StoredRequest, "state">): boolean {
+export function mayRetry({ state, progress }: Pick<StoredRequest, "state" | "progress">): boolean {
+  if (state === "cancelled") return progress.wasFrozen === true;
   return ["failed", "rejected", "not-applied", "expired", "denied"].includes(state);
 }
 
 /** What was tried is tried again; what people or rules turned away is requested again. */
 function retryWords({ state }: StoredRequest): string {
-  return state === "denied" || state === "expired" ? "Request again" : "Try again";
+  return ["denied", "expired", "cancelled"].includes(state) ? "Request again" : "Try again";
 }
 
 const undoWithinMs = 24 * 3600_000;

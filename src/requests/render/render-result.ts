@@ -59,7 +59,14 @@ export function renderResult(
   return message(
     news(said),
     section(
-      lines(said, own, wayBack, decidedLine(request), attestationNote, hintOf(progress.hint)),
+      lines(
+        said,
+        own,
+        wayBack,
+        decidedLine(request),
+        attestationNote,
+        hintOf(progress.hint ?? (isRefusedInError(request) ? insteadInError : undefined)),
+      ),
     ),
     ...(facts.length > 0 && !progress.already ? [context(join(facts))] : []),
   );
@@ -112,6 +119,20 @@ export function headline(request: StoredRequest, command: ChangeCommand): Markdo
       return md`${verb} of ${whole} was canceled${canceledBy(request)}${why}.`;
   }
 }
+
+/** The compute service refuses this in ERROR, so it will refuse it again. */
+export function isRefusedInError({
+  state,
+  progress,
+  record,
+}: Pick<StoredRequest, "state" | "progress" | "record">): boolean {
+  const { answer, before } = progress;
+  if (state !== "rejected" || record.target.kind !== "vm" || answer?.status !== 409) return false;
+  return statusOf(before) === "ERROR";
+}
+
+export const insteadInError =
+  "The compute service refuses this while the VM is in ERROR. Next: restore a snapshot, open a console, check its attestation, or read the compute service's own logs.";
 
 function canceledBy({ progress }: StoredRequest): Markdown {
   return progress.decidedBy?.name === undefined ? md`` : md` by ${progress.decidedBy.name}`;

@@ -2,6 +2,7 @@ import { redisTrouble } from "../../redis/trouble.ts";
 import { md } from "../../messages/text.ts";
 import { errorReply, say } from "../error-reply.ts";
 import type { Interaction, Handlers, Reply, Submission } from "../receive/interaction.ts";
+import { runInEmergency } from "./break-glass.ts";
 import { checkDialog, submitDialog } from "./dialog.ts";
 import { dialogCallback } from "./dialog-view.ts";
 import { answerWithoutRedis } from "./answer.ts";
@@ -11,7 +12,7 @@ import { press } from "./press.ts";
 import type { Watch } from "../../outages/dependency-monitor.ts";
 import { asksForChange } from "../../registry/invocation.ts";
 import { parseCommand } from "../../registry/parse.ts";
-import { showHome } from "./home.ts";
+import { pressedAtHome, showHome } from "./home.ts";
 import { alreadyRequested } from "./submit-change.ts";
 import { checkRollout, submitRollout } from "./rollout-submit.ts";
 import { rolloutCallback } from "./rollout-view.ts";
@@ -34,9 +35,13 @@ export function createConversation(
         case "mention":
           return runWords(interaction.text, interaction, reply, gateway);
         case "button":
+          if (interaction.view?.type === "home")
+            return pressedAtHome(interaction, reply, gateway, (answer) =>
+              press(interaction, answer, gateway),
+            );
           return press(interaction, reply, gateway);
         case "home":
-          return showHome(interaction, gateway);
+          return void (await showHome(interaction, gateway));
         case "shortcut":
           return shortcut(interaction, reply, gateway);
         case "submission":
@@ -105,7 +110,10 @@ async function submitted(
 ): Promise<void> {
   try {
     if (interaction.callback === pickCallback) await targetChosen(interaction, reply, gateway);
-    if (interaction.callback === dialogCallback) await submitDialog(interaction, reply, gateway);
+    if (interaction.callback === dialogCallback) {
+      const isEmergency = textAt(parseJson(interaction.privateMetadata), "breakGlass") !== "";
+      await (isEmergency ? runInEmergency : submitDialog)(interaction, reply, gateway);
+    }
     if (interaction.callback === rolloutCallback) await submitRollout(interaction, reply, gateway);
   } catch (error) {
     if (redisTrouble(error) !== undefined) throw error;
@@ -113,12 +121,13 @@ async function submitted(
   }
 }
 
-/** A submission has no channel: answers privately where its dialog was opened, else by direct message. */
+/** A submission has no channel: answers privately where its dialog was opened, else on the Home tab. */
 function replyWhereOpened(interaction: Submission, reply: Reply, gateway: GatewayContext): Reply {
   return {
     ...reply,
     async privately(message) {
-      const channel = textAt(parseJson(interaction.privateMetadata), "channelId");
+      const chosen = String(interaction.values["channel"] ?? "");
+      const channel = textAt(parseJson(interaction.privateMetadata), "channelId") || chosen;
       if (channel !== "") {
         const { text, blocks } = message;
         const posted = await gateway.web.call("chat.postEphemeral", {
@@ -128,7 +137,7 @@ function replyWhereOpened(interaction: Submission, reply: Reply, gateway: Gatewa
           blocks,
         });
         if (posted.ok || posted.kind === "lost") return;
-      }
+      } else if (await showHome(interaction, gateway, { said: message })) return;
       await reply.privately(message);
     },
   };

@@ -20,6 +20,10 @@ export interface DialogMeta {
   sealedResponseUrl?: string;
   /** The request whose safety snapshot it restores. */
   undoes?: string;
+  /** Why it can't wait for approvals. */
+  breakGlass?: string;
+  /** Of the button that opened it, where that makes one request, however often it is pressed. */
+  once?: string;
 }
 
 export function modal(
@@ -70,10 +74,12 @@ export function dialogView(options: {
   now: number;
   /** The approvals needed; undefined when it runs immediately. */
   approvals?: Markdown | undefined;
+  /** That changes are frozen. */
+  frozen?: Markdown | undefined;
   /** The request that it undoes: then its arguments are set. */
   undone?: StoredRequest | undefined;
 }): ModalView {
-  const { command, facts, meta, approvals, undone } = options;
+  const { command, facts, meta, approvals, undone, frozen } = options;
   const { input, target } = facts;
   const warnings = [
     ...(command.risk?.({ target, input, vms: facts.vms }) ?? []),
@@ -83,25 +89,30 @@ export function dialogView(options: {
     (argument) => !undone && isShown(argument, command, input),
   );
   const filled = { ...command.dialog?.fill?.(facts), ...input };
-  const destroys = command.class === "destroy";
+  const asksName = command.class === "destroy" || meta.breakGlass !== undefined;
   const what = command.on === "new-project" ? undefined : whatLine(command, facts, options.now);
-  const said = lines(undone && undoLine(undone), what, ...warnings);
+  const emergency = meta.breakGlass !== undefined && breakGlassLine;
+  const said = lines(frozen, emergency, undone && undoLine(undone), what, ...warnings);
   const blocks = [
     ...(said.value === "" ? [] : [section(said)]),
     ...shown.map((argument) => inputBlock(argument, command, filled)),
-    ...(destroys ? destroyInputs(target.name) : []),
+    ...(asksName ? nameInputs(target.name, meta.breakGlass) : []),
     ...(approvals ? [section(approvals)] : []),
   ];
-  return modal(undone ? `Undo: ${command.say.verb}` : titleOf(command), blocks, {
+  const { verb } = command.say;
+  const kind = meta.breakGlass !== undefined ? "Break-glass" : undone ? "Undo" : undefined;
+  return modal(kind === undefined ? titleOf(command) : `${kind}: ${verb}`, blocks, {
     callback: dialogCallback,
     metadata: { ...meta, values: hidden(command, input, shown) },
-    submit: approvals ? "Request approval" : command.say.verb,
+    submit: approvals ? "Request approval" : verb,
   });
 }
 
 export function titleOf(command: ChangeCommand): string {
   return `${command.say.verb} ${command.on === "vm" ? "a VM" : "a project"}`;
 }
+
+const breakGlassLine = md`🚨 *This skips approval.* It runs at once. The audit channel is told who did it, why, and how it ended, and someone else must sign a review.`;
 
 function undoLine({ record, progress }: StoredRequest): Markdown {
   const { command, target, requester } = record;
@@ -218,14 +229,20 @@ export function textInput(
   };
 }
 
-export function reasonInput(hint: string): KnownBlock {
-  return textInput("reason", "Reason", { hint, multiline: true, min_length: 3, max_length: 500 });
+export function reasonInput(hint: string, initial?: string): KnownBlock {
+  const given = initial === undefined ? {} : { initial_value: initial };
+  const limits = { multiline: true, min_length: 3, max_length: 500 };
+  return textInput("reason", "Reason", { hint, ...limits, ...given });
 }
 
-function destroyInputs(targetName: string): KnownBlock[] {
+function nameInputs(targetName: string, emergency?: string): KnownBlock[] {
+  const hint =
+    emergency === undefined
+      ? "Shown to approvers and recorded in the audit trail."
+      : "Shown in the audit channel and to who signs the review.";
   return [
     textInput("confirm", `Type ${targetName} to confirm`, { max_length: 300 }),
-    reasonInput("Shown to approvers and recorded in the audit trail."),
+    reasonInput(hint, emergency),
   ];
 }
 

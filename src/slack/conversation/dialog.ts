@@ -16,6 +16,7 @@ import type { Reply, Submission, Interaction, Press } from "../receive/interacti
 import { approversFor, tooFewApprovers } from "./approvers.ts";
 import { authorize, type AskedFor, Refused } from "./authorize.ts";
 import { type DialogMeta, dialogView, inputOf, modal, openView, titleOf } from "./dialog-view.ts";
+import { frozenLine } from "./frozen.ts";
 import { changeNamed, type GatewayContext } from "./gateway-context.ts";
 import { resolveOne, withSnapshotId } from "../../requests/submit/resolve.ts";
 import {
@@ -35,15 +36,26 @@ export async function openDialog(
   interaction: Interaction,
   reply: Reply,
   gateway: GatewayContext,
-  undoes?: string,
+  more: Pick<DialogMeta, "undoes" | "breakGlass"> = {},
 ): Promise<boolean> {
   const place = placeOf(interaction, gateway);
-  const meta = { command: command.name, targetId: target.id, ...place, ...(undoes && { undoes }) };
+  const meta = {
+    command: command.name,
+    targetId: target.id,
+    ...place,
+    ...onceOf(interaction),
+    ...more,
+  };
   const make = async () => {
     const undone = await undoneBy(meta, gateway);
     return makeDialog({ command, target, input, meta, undone }, interaction.userId, gateway);
   };
   return openView(titleOf(command), make, reply, gateway.log);
+}
+
+/** A form that the button of a card opened makes one request. */
+function onceOf({ id }: Interaction): Pick<DialogMeta, "once"> {
+  return id.startsWith("after:") ? { once: id } : {};
 }
 
 async function makeDialog(
@@ -52,13 +64,17 @@ async function makeDialog(
   gateway: GatewayContext,
 ) {
   const facts = await gatherFacts(command, target, input, gateway);
-  const needed = neededApprovals(command, target, facts, gateway);
+  const needed =
+    meta.breakGlass === undefined
+      ? neededApprovals(command, target, facts, gateway)
+      : { ...neededApprovals(command, target, facts, gateway), required: 0 };
   // No form for what would be refused once it is filled in
   const refused = notNow(command, facts) ?? (await tooFewApprovers(needed, requesterId, gateway));
   if (refused)
     return modal(titleOf(command), [section(lines(md`${refused.text}`, hintOf(refused.hint)))]);
   const approvals = await approvalWords(needed, requesterId, gateway);
-  return dialogView({ command, facts, meta, approvals, undone, now: gateway.now() });
+  const frozen = await frozenLine(gateway);
+  return dialogView({ command, facts, meta, approvals, undone, frozen, now: gateway.now() });
 }
 
 async function approvalWords(
@@ -79,12 +95,14 @@ export async function checkDialog(
 ): Promise<{ errors: Record<string, string> } | undefined> {
   try {
     const form = await readDialog(interaction, gateway);
-    const errors = fieldErrors(form.command, form.target, form.input, interaction);
+    const errors = fieldErrors(form, interaction);
     if (Object.keys(errors).length > 0) return { errors };
     await authorize(askedIn(form, form.person), gateway);
     return undefined;
   } catch (error) {
     if (!(error instanceof UserError)) throw error;
+    // Nothing to show it on: the submission is refused for the same reason
+    if (Object.keys(interaction.values).length === 0) return undefined;
     const field = error instanceof Refused ? lastField(interaction) : firstField(interaction);
     return { errors: { [field]: error.message } };
   }
@@ -98,6 +116,7 @@ export async function submitDialog(
 ): Promise<void> {
   const form = await readDialog(interaction, gateway);
   const { command, meta, target, input, person } = form;
+  await authorize(askedIn(form, person), gateway);
   const facts = await gatherFacts(command, target, input, gateway);
   const refused = notNow(command, facts);
   if (refused) throw new UserError(refused.text, refused.hint);
@@ -110,7 +129,7 @@ export async function submitDialog(
       person,
       channelId: meta.channelId || person.id,
       via: "modal",
-      interactionId: interaction.id,
+      interactionId: meta.once ?? interaction.id,
       ...(reason === "" ? {} : { reason }),
       ...(form.undone ? { undoes: form.undone.record.id } : {}),
       ...(meta.threadTs ? { threadTs: meta.threadTs } : {}),
@@ -137,9 +156,13 @@ export async function refreshDialog(
   await reply.update(viewId, await makeDialog({ ...form, meta }, person.id, gateway), view.hash);
 }
 
+/** For `authorize`. */
+export const emergency = { breakGlass: true, notedAs: "break-glass: " } as const;
+
 function askedIn({ command, input, target, meta, undone }: Form, person: Person): AskedFor {
   const { channelId } = meta;
   const asked = { command, input, targets: [target], person, channelId };
+  if (meta.breakGlass !== undefined) return { ...asked, ...emergency };
   return undone ? { ...asked, isUndo: true } : asked;
 }
 
@@ -156,9 +179,11 @@ const metaSchema: z.ZodType<Meta> = z.object({
   sealedResponseUrl: z.string().exactOptional(),
   values: z.record(z.string(), z.unknown()).exactOptional(),
   undoes: z.string().max(40).exactOptional(),
+  once: z.string().max(80).exactOptional(),
+  breakGlass: z.string().max(300).exactOptional(),
 });
 
-interface Form {
+export interface Form {
   command: ChangeCommand;
   meta: Meta;
   target: Target;
@@ -177,7 +202,7 @@ async function undoneBy(
   throw new UserError("This can no longer be undone from here.");
 }
 
-async function readDialog(
+export async function readDialog(
   interaction: Submission,
   gateway: GatewayContext,
 ): Promise<Form & { person: Person }> {
@@ -207,9 +232,7 @@ async function readForm(
 }
 
 function fieldErrors(
-  command: ChangeCommand,
-  target: Target,
-  input: Input,
+  { command, target, input, meta }: Form,
   interaction: Submission,
 ): Record<string, string> {
   // Without a prototype: a block may be called "constructor"
@@ -222,7 +245,7 @@ function fieldErrors(
       field && `arg:${key}` in interaction.values ? `arg:${key}` : firstField(interaction);
     errors[block] ??= field ? onForm(field, text) : text;
   }
-  if (command.class !== "destroy") return errors;
+  if (command.class !== "destroy" && meta.breakGlass === undefined) return errors;
   // Compared as shown: invisible characters can't be typed
   const typed = plain(interaction.values["confirm"] ?? "", 300);
   if (typed === "" || typed !== plain(target.name, 300))
@@ -231,7 +254,7 @@ function fieldErrors(
   return errors;
 }
 
-function reasonIn({ values }: Submission): string {
+export function reasonIn({ values }: Submission): string {
   return String(values["reason"] ?? "").trim();
 }
 

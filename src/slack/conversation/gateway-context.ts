@@ -45,6 +45,8 @@ export interface GatewayContext {
   nudge(): void;
   /** Posts to the audit or alerts channel, once per id; nothing where policy names none. */
   tell(where: "audit" | "alerts", id: string, message: Message): Promise<void>;
+  /** To the audit channel, and to each channel where something is open or was requested within the last hour. */
+  tellBusy(id: string, message: Message): Promise<void>;
   trail: ReadContext["trail"];
   digests: Digests;
   seal(responseUrl: string): string;

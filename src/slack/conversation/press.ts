@@ -3,8 +3,8 @@ import { restore } from "../../commands/vm/restore.ts";
 import { snoozeAction } from "../../digests/line-buttons.ts";
 import { UserError } from "../../errors.ts";
 import { md } from "../../messages/text.ts";
-import { type Command, dottedName } from "../../registry/define.ts";
-import { asksForChange, type Input } from "../../registry/invocation.ts";
+import { type ChangeCommand, type Command, dottedName } from "../../registry/define.ts";
+import { asksForChange, type Input, withTarget } from "../../registry/invocation.ts";
 import { parseInvocation } from "../../registry/parse.ts";
 import type { Person } from "../../registry/person.ts";
 import type { StoredRequest } from "../../requests/journal/record.ts";
@@ -12,7 +12,7 @@ import { readTarget } from "../../requests/perform/gate.ts";
 import { lookAt } from "../../requests/perform/reconcile.ts";
 import { mayRetry, mayUndo } from "../../requests/render/render-card.ts";
 import { errorReply, say } from "../error-reply.ts";
-import { parseJson } from "../web.ts";
+import { parseJson, textAt } from "../web.ts";
 import type { Press, Reply } from "../receive/interaction.ts";
 import { share } from "./answer.ts";
 import { authorize } from "./authorize.ts";
@@ -23,6 +23,7 @@ import { openDialog, refreshDialog } from "./dialog.ts";
 import { byDottedName, changeNamed, type GatewayContext } from "./gateway-context.ts";
 import { pressOnRollout } from "./rollout-submit.ts";
 import { run } from "./run.ts";
+import { alreadyRequested } from "./submit-change.ts";
 import { snooze } from "./snooze.ts";
 import { alreadyResolved, askedFor, reasonModal, vote } from "./vote.ts";
 
@@ -77,15 +78,16 @@ async function pressOnRequest(
   const { card } = request.delivered;
   const isElsewhere = card && interaction.channelId !== "" && !interaction.ephemeral;
   if (isElsewhere && card.channelId !== interaction.channelId) throw outdated();
-  if (interaction.action === "request:retry") {
-    if (!mayRetry(request)) throw outdated();
-    const undone = request.record.undoes && (await gateway.store.get(request.record.undoes));
-    if (undone) return undo(undone, interaction, reply, gateway);
-    const typed = commandNamed(dottedName(command), gateway);
-    const invocation = parseInvocation(typed, request.record.input);
-    return run(invocation, interaction, reply, gateway);
+  if (follows.has(interaction.action)) {
+    const { action } = interaction;
+    const id = `after:${request.record.id}:${action.split(":")[1]}${textAt(value, "next")}`;
+    const first = await gateway.store.madeBy(id);
+    if (first)
+      return reply.privately(
+        await alreadyRequested(first.record.id, gateway, "This button was already used."),
+      );
+    return follow(request, command, { ...interaction, id }, value, reply, gateway);
   }
-  if (interaction.action === "request:undo") return undo(request, interaction, reply, gateway);
   const person = await gateway.person(interaction.userId, interaction.teamId);
   await authorize(askedFor(request, command, person), gateway);
   switch (interaction.action) {
@@ -105,6 +107,33 @@ async function pressOnRequest(
     default:
       throw outdated();
   }
+}
+
+/** What comes after a request. Each button makes one request, however often and by whomever it is pressed. */
+const follows = new Set(["request:retry", "request:undo", "request:next"]);
+
+async function follow(
+  request: StoredRequest,
+  command: ChangeCommand,
+  interaction: Press,
+  value: Input,
+  reply: Reply,
+  gateway: GatewayContext,
+): Promise<void> {
+  const { input, target, undoes } = request.record;
+  if (interaction.action === "request:undo") return undo(request, interaction, reply, gateway);
+  if (interaction.action === "request:next") {
+    const next = command.next?.find((one) => one.command === value["next"]);
+    if (!next) throw outdated();
+    const named = commandNamed(next.command, gateway);
+    const other = parseInvocation(named, withTarget(named, {}, target));
+    return run(other, interaction, reply, gateway);
+  }
+  if (!mayRetry(request)) throw outdated();
+  const undone = undoes && (await gateway.store.get(undoes));
+  if (undone) return undo(undone, interaction, reply, gateway);
+  const typed = commandNamed(dottedName(command), gateway);
+  return run(parseInvocation(typed, input), interaction, reply, gateway);
 }
 
 /** Restores the safety snapshot, with the dialog and approvals of any restore; who may approve one may request this. */
@@ -127,7 +156,7 @@ async function undo(
   const input = { vm: target.id, snapshot };
   const asked = { command: restore, input, targets: [target], person, channelId, isUndo: true };
   await authorize(asked, gateway);
-  if (!(await openDialog(restore, target, input, interaction, reply, gateway, id)))
+  if (!(await openDialog(restore, target, input, interaction, reply, gateway, { undoes: id })))
     throw new UserError("That took too long to open.", "Press the button again.");
 }
 

@@ -20,6 +20,7 @@ import {
 import { uploadFile } from "../deliver/upload.ts";
 import type { Interaction, Reply } from "../receive/interaction.ts";
 import { openView } from "./dialog-view.ts";
+import { frozenLine } from "./frozen.ts";
 import type { GatewayContext } from "./gateway-context.ts";
 import { type Several, targetOfVm, vmOf } from "../../requests/submit/resolve.ts";
 import { maxListed, rolloutView } from "./rollout-view.ts";
@@ -39,7 +40,7 @@ export async function proposeRollout(
   const make = async () => {
     const planned = await plan();
     const hasFile = await sendList(planned.targets, person, gateway);
-    return rolloutView({ command, ...planned, hasFile });
+    return rolloutView({ command, ...planned, hasFile, frozen: await frozenLine(gateway) });
   };
   const isOpen =
     interaction.kind !== "mention" && (await openView(title, make, reply, gateway.log));

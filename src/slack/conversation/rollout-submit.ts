@@ -13,6 +13,7 @@ import { parseJson, textAt } from "../web.ts";
 import type { Reply, Submission, Interaction, Press } from "../receive/interaction.ts";
 import { authorize } from "./authorize.ts";
 import { inputOf } from "./dialog-view.ts";
+import { frozenLine } from "./frozen.ts";
 import { changeNamed, type GatewayContext } from "./gateway-context.ts";
 import { needApproval } from "./rollout-plan.ts";
 import { asksNumber, rolloutView } from "./rollout-view.ts";
@@ -196,7 +197,9 @@ async function openPlanned(
   onlyRequester(planned, interaction);
   const targets = await authorizeRollout(planned, interaction, gateway);
   const { command, rollout } = planned;
-  const view = rolloutView({ command, record: rollout.record, targets, hasFile: false });
+  const { record } = rollout;
+  const frozen = await frozenLine(gateway);
+  const view = rolloutView({ command, record, targets, hasFile: false, frozen });
   if (!(await reply.open(view)))
     throw new UserError("That took too long to open.", "Press the button again.");
 }

@@ -27,14 +27,16 @@ export function rolloutView(options: {
   targets: readonly Target[];
   /** Whether the requester got the list as a file. */
   hasFile: boolean;
+  /** That changes are frozen. */
+  frozen?: Markdown | undefined;
 }): ModalView {
-  const { command, record, targets, hasFile } = options;
+  const { command, record, targets, hasFile, frozen } = options;
   const { verb } = command.say;
   const what = md`*${verb}* ${count(targets.length, "VM")} (${name(record.words)}).`;
   const everything = record.isEverything === true && md`⚠️ *This is every VM Gatehouse knows.*`;
   const needs = argumentsOf(command).filter((one) => one.target === undefined && !one.isRolling);
   const blocks = [
-    section(lines(what, everything, ...warnings(command, targets, record.input))),
+    section(lines(frozen, what, everything, ...warnings(command, targets, record.input))),
     ...(targets.length > maxListed ? [countsOf(targets, hasFile)] : listOf(targets)),
     ...skippedBlocks(record.leftOut),
     ...needs.map((argument) => inputBlock(argument, command, record.input)),

@@ -20,26 +20,28 @@ import { newRequestId } from "../../requests/journal/journal.ts";
 import { hourlyOf } from "../../requests/journal/limits.ts";
 import { stateWords } from "../../requests/journal/record.ts";
 import { submit, type Submission } from "../../requests/submit/submit.ts";
+import { deedOf } from "../../requests/render/asking.ts";
 import { say } from "../error-reply.ts";
 import type { Interaction, Reply } from "../receive/interaction.ts";
 import { approversFor, tooFewApprovers } from "./approvers.ts";
 import { noteRefusal } from "./authorize.ts";
-import type { GatewayContext } from "./gateway-context.ts";
+import { changeNamed, type GatewayContext } from "./gateway-context.ts";
 import { targetOfVm } from "../../requests/submit/resolve.ts";
 
-/** Stores the request with the approvals that policy requires; a duplicate is answered with its state. */
+/** Stores the request with the approvals that policy requires. False for a duplicate, which is answered with its state. */
 export async function submitChange(
   asked: Submission,
   facts: DialogFacts,
   reply: Pick<Reply, "privately">,
   gateway: GatewayContext,
-): Promise<void> {
+): Promise<boolean> {
   const whole = { ...asked, ...childrenOf(asked, facts), ...labelsOf(facts) };
   const submission = await withApprovals(whole, facts, gateway);
   await takeTurn(submission, gateway);
   const submitted = await submitInTurn(submission, gateway);
   gateway.nudge();
   if (!submitted.isNew) await reply.privately(await alreadyRequested(submitted.id, gateway));
+  return submitted.isNew;
 }
 
 /** Where messages about the request go. */
@@ -55,7 +57,7 @@ export function placeOf(
 }
 
 /** The VMs that are deleted with a project. */
-function childrenOf(
+export function childrenOf(
   { command, target }: Pick<Submission, "command" | "target">,
   { vms }: Pick<DialogFacts, "vms">,
 ): Pick<Submission, "children"> {
@@ -93,7 +95,7 @@ async function withApprovals(
 }
 
 /** The name of the chosen snapshot, which is named by its ID. */
-function labelsOf(facts: DialogFacts): Pick<Submission, "labels"> {
+export function labelsOf(facts: DialogFacts): Pick<Submission, "labels"> {
   const { name: called = "" } = chosenSnapshot(facts) ?? {};
   return called === "" ? {} : { labels: { snapshot: called } };
 }
@@ -153,17 +155,17 @@ function channelForApproval(askedIn: string, { policy }: Pick<GatewayContext, "p
   );
 }
 
-/** For a duplicate of a request. */
+/** For a duplicate of a request, or the second press of a button. */
 export async function alreadyRequested(
   id: string,
-  gateway: Pick<GatewayContext, "store">,
+  gateway: Pick<GatewayContext, "store" | "commands">,
+  first = "You already requested this.",
 ): Promise<Message> {
   const request = await gateway.store.get(id);
+  const command = changeNamed(request?.record.command, gateway);
+  const what = request && command ? deedOf(request.record, command) : "It";
   const state = request ? stateWords(request.state) : "on record";
-  return say(
-    md`You already requested this. It was not done a second time.`,
-    md`${name(id)}: ${state}.`,
-  );
+  return say(md`${first} It was not done a second time.`, md`${what}: ${state} (${name(id)}).`);
 }
 
 /** What a person should see before confirming, read now. */
