@@ -127,7 +127,7 @@ function count(number: number, noun: string): string {
 export function renderAnchor({ seq, hash }: Pick<Anchor, "seq" | "hash">): Message {
   const head = `${seq}:${hash}`;
   return message(
-    `Head of the audit trail: ${head}`,
+    `Head of the audit trail after ${count(seq, "record")}`,
     section(md`*Head of the audit trail* after ${count(seq, "record")}\n${name(head)}`),
     context(md`To compare: ${name(`node src/main.ts audit verify --anchor ${head}`)}`),
   );

@@ -8,6 +8,7 @@ import {
   header,
   message,
   type Message,
+  news,
   section,
 } from "../messages/message.ts";
 import { duration, lines, type Markdown, md, when, mention, name } from "../messages/text.ts";
@@ -49,7 +50,7 @@ export function renderDigest(facts: Facts, frame: DigestFrame): Digest {
     const more = lines(late, snoozedWords(snoozed));
     return {
       message: message(
-        md`${frame.title}: nothing new`,
+        news(md`${frame.title}: nothing new`),
         section(quiet),
         more.value === "" ? undefined : context(more),
       ),
@@ -64,7 +65,7 @@ export function renderDigest(facts: Facts, frame: DigestFrame): Digest {
   const picture = pictureOf(facts);
   return {
     message: message(
-      md`${frame.title}: ${summaryOf(heard) || "something could not be read"}`,
+      news(md`${frame.title}: ${summaryOf(heard) || "something could not be read"}`),
       header(frame.title),
       late && context(late),
       frame.intro && section(frame.intro),

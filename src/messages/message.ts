@@ -124,10 +124,11 @@ export function message(
 /** As much as a locked phone shows. */
 const maxNews = 150;
 
-/** For a message that notifies people: one line of plain words, without mentions, cut between words. */
+/** For a message that notifies people: one line of plain words, without mentions and IDs, cut between words. */
 export function news(text: Markdown): Markdown {
   const line = readable(text)
     .value.replaceAll(/<[@#!][^>]*>/g, "")
+    .replaceAll(/ \((?:r|roll)-[a-z0-9]+\)/g, "")
     .replaceAll(/\s+/g, " ")
     .trim();
   if (line.length <= maxNews) return new Markdown(line);
@@ -139,6 +140,11 @@ export function news(text: Markdown): Markdown {
 /** A single paragraph. */
 export function sentence(text: Markdown): Message {
   return message(readable(text), section(text));
+}
+
+/** The same for a message that notifies people. */
+export function notice(text: Markdown): Message {
+  return message(news(text), section(text));
 }
 
 /** Slack refuses empty cells. */

@@ -7,11 +7,10 @@ import { createInventory } from "../inventory/create-inventory.ts";
 import { createSnapshots } from "../inventory/snapshots.ts";
 import { createQueues } from "../jobs/queues.ts";
 import type { Log } from "../log/log.ts";
-import { sentence } from "../messages/message.ts";
-import { md, name } from "../messages/text.ts";
 import { checkRedis, storageOf, storageProblems } from "../redis/check.ts";
 import { createKeys, connectRedis } from "../redis/redis.ts";
 import { recordResults, createAttestationNote } from "../requests/after-result.ts";
+import { freezeNews } from "../requests/render/freeze-news.ts";
 import { busyChannels } from "../requests/busy-channels.ts";
 import { createJournal, type Journal } from "../requests/journal/journal.ts";
 import { createRollouts } from "../rollouts/rollouts.ts";
@@ -201,8 +200,7 @@ function announcingFreezes(store: Journal, tellBusy: GatewayContext["tellBusy"])
     async freeze(freeze) {
       const isNew = await store.freeze(freeze);
       if (isNew) {
-        const text = md`🧊 ${freeze.by} froze all changes${freeze.reason ? md`: ${freeze.reason}` : ""}. What was not sent yet won't run; reads still work. ${name("/gatehouse thaw")} ends it.`;
-        await tellBusy(`freeze-${await store.now()}`, sentence(text));
+        await tellBusy(`freeze-${await store.now()}`, freezeNews(freeze));
       }
       return isNew;
     },

@@ -35,6 +35,7 @@ request:not-happened  -    yes     -       -          -     -        -   -
 roll:open             -    yes     -       -          -     -        -   -
 roll:pause            -    yes     -       -          -     -        -   -
 roll:resume           -    yes     -       -          -     -        -   -
+roll:rest             -    yes     -       -          -     -        -   -
 roll:stop             -    yes     -       -          -     -        -   -
 dialog:refresh        -    yes     -       -          -     -        -   -
 form dialog           -    yes     -       -          -     -        -   -

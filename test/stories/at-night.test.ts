@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { describeSeen } from "../../sandbox/slack/describe-seen.ts";
-import type { SeenMessage } from "../../sandbox/slack/seen.ts";
 import { startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";
 import { hears, wordsOf } from "./words.ts";
 
@@ -13,16 +12,13 @@ afterAll(() => world.close());
 
 const writes = () => world.compute.writes().map(({ method, path }) => `${method} ${path}`);
 
-/** Waits until the newest request of this command on this VM is done, and its card says so. */
-async function done(words: RegExp): Promise<SeenMessage> {
-  const card = await hears(world.olivia, "ops", words);
-  await world.settled();
-  return card;
-}
+/** Each part has a channel of its own: Slack takes one message a second in each. */
+let channel = "ops";
+const hearing = (words: RegExp) => hears(world.olivia, channel, words);
 
 describe("what interrupts a VM that `confirm` names", () => {
   it("asks once, typed or pressed alike, and runs what was confirmed", async () => {
-    await world.olivia.types("ops", "/vm restart db-1");
+    await world.olivia.types(channel, "/vm restart db-1");
     const asked = await world.olivia.until(({ modals }) =>
       modals.some(({ submit }) => submit === "Restart"),
     );
@@ -30,40 +26,44 @@ describe("what interrupts a VM that `confirm` names", () => {
     expect(describeSeen(asked)).toContain("This interrupts what runs on db-1.");
     expect(writes()).toEqual([]);
     await world.olivia.closes();
-    await world.olivia.types("ops", "/vm show db-1");
-    const shown = await hears(world.olivia, "ops", /db-1 is RUNNING/);
+    await world.olivia.types(channel, "/vm show db-1");
+    const shown = await hearing(/db-1 is RUNNING/);
     await world.olivia.presses("Restart", { in: shown.ts });
     await world.olivia.until(({ modals }) => modals.some(({ submit }) => submit === "Restart"));
     expect(writes()).toEqual([]);
     await world.olivia.submits({});
-    await done(/Restarted db-1: RUNNING → RUNNING/);
+    await hearing(/Restarted db-1: RUNNING → RUNNING/);
     expect(writes()).toEqual(["POST /v1/vms/vm-payments-db-1/restart"]);
     world.compute.forget();
   });
 
   it("doesn't ask twice after a mention: its button is the confirmation, and says what it interrupts", async () => {
-    await world.olivia.types("ops", "@gatehouse vm stop db-1");
-    const offer = await hears(world.olivia, "ops", /Stop db-1\? Press the button/);
+    await world.olivia.types(channel, "@gatehouse vm stop db-1");
+    const offer = await hearing(/Stop db-1\? Press the button/);
     expect(wordsOf(offer)).toContain("This interrupts what runs on db-1.");
     await world.olivia.presses("Stop", { in: offer.ts });
-    await hears(world.olivia, "ops", /✓ Stop db-1: requested/);
-    await world.settled();
+    await hearing(/✓ Stop db-1: requested/);
+    await hearing(/Stopped db-1: RUNNING → STOPPED/);
     expect(writes()).toEqual(["POST /v1/vms/vm-payments-db-1/stop"]);
     world.compute.forget();
   });
 });
 
 describe("a button", () => {
+  beforeAll(() => {
+    channel = "status";
+  });
+
   it("stops what runs without a question where `confirm` doesn't name it, and the result offers Start, once", async () => {
-    await world.olivia.types("ops", "/vm stop web-2");
-    const card = await done(/Stopped web-2: RUNNING → STOPPED[^]*\[Start\]/);
+    await world.olivia.types(channel, "/vm stop web-2");
+    const card = await hearing(/Stopped web-2: RUNNING → STOPPED[^]*\[Start\]/);
     await world.olivia.presses("Start", { in: card.ts });
-    const started = await done(/Started web-2: STOPPED → RUNNING[^]*\[Stop\]/);
+    const started = await hearing(/Started web-2: STOPPED → RUNNING[^]*\[Stop\]/);
     expect(writes()).toHaveLength(2);
     // Minutes later, by somebody else of the team
     await world.slack.edit.setGroupMembers("oncall", ["olivia", "vera"]);
     await world.olivia.presses("Start", { in: card.ts });
-    const told = await hears(world.olivia, "ops", /This button was already used/);
+    const told = await hearing(/This button was already used/);
     expect(wordsOf(told)).toMatch(/Start web-2 \(payments\): done/);
     expect(started.ts).not.toBe(card.ts);
     expect(writes()).toHaveLength(2);
@@ -71,68 +71,76 @@ describe("a button", () => {
   });
 
   it("that only its reader saw is replaced by what became of it, and a copy of its press does nothing", async () => {
-    await world.olivia.types("ops", "/vm show web-2");
-    const shown = await hears(world.olivia, "ops", /web-2 is RUNNING/);
+    await world.olivia.types(channel, "/vm show web-2");
+    const shown = await hearing(/web-2 is RUNNING/);
     await Promise.all([
       world.olivia.presses("Restart", { in: shown.ts }),
       world.olivia.presses("Restart", { in: shown.ts }),
     ]);
-    await hears(world.olivia, "ops", /✓ Restart web-2: requested/);
-    await done(/Restarted web-2: RUNNING → RUNNING/);
+    await hearing(/✓ Restart web-2: requested/);
+    await hearing(/Restarted web-2: RUNNING → RUNNING/);
     expect(writes()).toHaveLength(1);
     world.compute.forget();
   });
 });
 
 describe("words about a VM", () => {
+  beforeAll(() => {
+    channel = "vendor";
+  });
+
   it("name its project wherever its name alone isn't unique, and nowhere else", async () => {
-    await world.olivia.types("ops", "/vm restart payments/web-1");
-    const card = await done(/Restarted payments\/web-1: RUNNING → RUNNING/);
+    await world.olivia.types(channel, "/vm restart payments/web-1");
+    const card = await hearing(/Restarted payments\/web-1: RUNNING → RUNNING/);
     expect(card.text).toMatch(/^Restart payments\/web-1: Restarted payments\/web-1/);
     world.compute.forget();
   });
 
   it("name the next step when the service refuses it for its ERROR, and don't offer it again", async () => {
-    await world.olivia.types("ops", "/vm restart train-7");
-    const card = await done(
+    await world.olivia.types(channel, "/vm restart train-7");
+    const card = await hearing(
       /Restart of train-7 was not done[^]*\[Restore\] \[Console\] \[Attest\]/,
     );
     expect(wordsOf(card)).not.toContain("[Try again]");
-    await hears(world.olivia, "ops", /Next: restore a snapshot, open a console/);
-    await world.olivia.types("ops", "/vm show train-7");
-    const shown = await hears(world.olivia, "ops", /train-7 is ERROR/);
+    await hearing(/Next: restore a snapshot, open a console/);
+    await world.olivia.types(channel, "/vm show train-7");
+    const shown = await hearing(/train-7 is ERROR/);
     expect(wordsOf(shown)).not.toContain("[Restart]");
   });
 
   it("name the snapshot that was taken and the one that is restored", async () => {
-    await world.olivia.types("ops", "/vm snapshot db-1 nightly");
-    await done(/Took a snapshot of db-1 as nightly/);
-    await world.olivia.types("ops", "/vm restore db-1 nightly");
+    await world.olivia.types(channel, "/vm snapshot db-1 nightly");
+    await hearing(/Took a snapshot of db-1 as nightly/);
+    await world.olivia.types(channel, "/vm restore db-1 nightly");
     await world.olivia.until(({ modals }) =>
       modals.some(({ submit }) => submit === "Request approval"),
     );
     await world.olivia.submits({ "Type db-1 to confirm": "db-1", Reason: "bad migration" });
-    const card = await hears(world.amir, "ops", /Restore db-1 in payments from nightly/);
+    const card = await hears(world.amir, channel, /Restore db-1 in payments from nightly/);
     expect(card.text).toBe(
       "olivia asks you to approve: restore db-1 (payments) from nightly: “bad migration”",
     );
     await world.amir.presses("Approve", { in: card.ts });
-    await hears(world.olivia, "ops", /Restored db-1 from nightly: STOPPED → [A-Z]+ in/);
-    await hears(world.olivia, "ops", /Undo restores the safety snapshot snap-/);
+    await hearing(/Restored db-1 from nightly: STOPPED → [A-Z]+ in/);
+    await hearing(/Undo restores the safety snapshot snap-/);
   });
 });
 
 describe("a freeze", () => {
+  beforeAll(() => {
+    channel = "ops";
+  });
+
   it("is told once where people wait for something, stands in forms, and what it turned away can be requested again", async () => {
     await world.ada.types("random", "/gatehouse freeze storage is failing");
     await hears(world.vera, "ops", /ada froze all changes: storage is failing/);
-    await world.olivia.types("ops", "/vm resize web-2 --cpu 8 --memory 32");
+    await world.olivia.types(channel, "/vm resize web-2 --cpu 8 --memory 32");
     const form = await world.olivia.until((seen) =>
       describeSeen(seen).includes("*All changes are frozen* by ada: storage is failing."),
     );
     expect(form.modals.map(({ submit }) => submit)).toEqual(["Resize"]);
     await world.olivia.closes();
-    await world.olivia.types("ops", "/vm start gpu-1");
+    await world.olivia.types(channel, "/vm start gpu-1");
     const card = await hears(
       world.olivia,
       "ops",
@@ -142,7 +150,7 @@ describe("a freeze", () => {
     await hears(world.vera, "ops", /Changes are allowed again: ada ended the freeze/);
     world.compute.forget();
     await world.olivia.presses("Request again", { in: card.ts });
-    await done(/Started gpu-1/);
+    await hearing(/Started gpu-1/);
     expect(writes()).toEqual(["POST /v1/vms/vm-ml-gpu-1/start"]);
     const news = world.vera
       .seesChannel("ops")

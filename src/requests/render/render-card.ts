@@ -38,7 +38,9 @@ export function renderCard(
   const now = stateLine(request, command);
   const asked = md`Requested by ${record.requester.name} at ${when(record.createdAt)} · ${name(record.id)}`;
   return message(
-    news(lines(md`${verbOf(request, command)} ${targetName(request)}: ${now}`)),
+    cardViewOf(request) === "running"
+      ? news(md`${command.say.doing} ${targetName(request)}…`)
+      : news(md`${verbOf(request, command)} ${targetName(request)}: ${now}`),
     section(lines(title, now, decidedLine(request))),
     ...emergency,
     context(record.reason ? md`${asked} · “${record.reason}”` : asked),

@@ -13,6 +13,7 @@ import type { ChangeCommand, Seen } from "../../registry/define.ts";
 import type { Args } from "../../registry/invocation.ts";
 import { checkInput } from "../../registry/parse.ts";
 import { calledName } from "../../registry/target.ts";
+import { deedOf } from "./asking.ts";
 import { cardViewOf, decidedLine, denialOf } from "./card-view.ts";
 import { type StoredRequest, sentWords, statusOf } from "../journal/record.ts";
 
@@ -34,7 +35,8 @@ export function renderNotice(
   const text = md`❓ ${mention(record.requester.id)} ${again}: did “${command.say.verb} ${name(calledName(record.target))}” happen?${
     progress.why ? md` (${progress.why})` : ""
   } The message above has the facts and the buttons. Nothing is resent automatically.`;
-  return message(news(text), section(text));
+  const short = md`❓ ${again}: did “${deedOf(record, command)}” happen? Check it, then record what happened.`;
+  return message(news(short), section(text));
 }
 
 /** How it ended, with what was read, and the one mention of the requester. */

@@ -1,6 +1,6 @@
 import { redisTrouble } from "../../redis/trouble.ts";
 import { UserError } from "../../errors.ts";
-import { buttons, context, message, news, section } from "../../messages/message.ts";
+import { buttons, context, message, type Message, news, section } from "../../messages/message.ts";
 import { md, mention, name } from "../../messages/text.ts";
 import { lists } from "../../policy/access.ts";
 import { type ChangeInvocation, targetWords } from "../../registry/invocation.ts";
@@ -110,7 +110,7 @@ export async function runInEmergency(
 type Review = { request: string; command: string; target: string; reason: string };
 
 /** What came of it follows when it has ended: `recordResults`. */
-function reviewNotice(review: Review, deed: string, who: string) {
+export function reviewNotice(review: Review, deed: string, who: string) {
   const value = JSON.stringify({ request: review.request });
   const text = md`🚨 *Break-glass:* ${who} started this without approval: *${deed}*, “${review.reason}”. How it ends is told here.`;
   return message(
@@ -144,9 +144,15 @@ export async function signReview(
   });
   if (!(await gateway.store.closeReview(review.request)))
     throw new UserError("This review is already signed.");
-  const done = say(
-    md`Review of ${name(review.request)} signed by ${person.name}. ${mention(review.by)}`,
-  );
-  await gateway.tell("audit", `review-signed-${review.request}`, done);
+  await gateway.tell("audit", `review-signed-${review.request}`, reviewSigned(review, person.name));
   await reply.privately(say(md`Signed and recorded in the audit trail.`));
+}
+
+export function reviewSigned(review: Review & { by: string }, who: string): Message {
+  const text = md`${who} signed the review of ${mention(review.by)}'s break-glass: ${review.command} of ${review.target}.`;
+  return message(
+    news(md`${who} signed the review of a break-glass: ${review.command} of ${review.target}`),
+    section(text),
+    context(name(review.request)),
+  );
 }
