@@ -17,7 +17,6 @@ import type { Telemetry } from "../log/telemetry.ts";
 import type { Announce } from "./deliver/announce.ts";
 import { createSlackApp } from "./receive/app.ts";
 import { createConversation } from "./conversation/conversation.ts";
-import type { Delivery } from "./deliver/deliver.ts";
 import { createNames } from "./people/names.ts";
 import { type People } from "./people/people.ts";
 import { type BotIdentity } from "./people/identity.ts";
@@ -53,7 +52,6 @@ export async function startGateway(options: {
   compute: Compute;
   commands: readonly Command[];
   queues: Pick<Queues, "wake">;
-  delivery: Pick<Delivery, "nudge">;
   status(): Promise<readonly StatusLine[]>;
   tell: GatewayContext["tell"];
   tellBusy: GatewayContext["tellBusy"];
@@ -78,7 +76,6 @@ export async function startGateway(options: {
       await options.queues.wake(id);
       await at("enqueue", id);
     },
-    nudge: options.delivery.nudge,
     ...createNames({
       web: options.web,
       log,

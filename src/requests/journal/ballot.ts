@@ -71,7 +71,7 @@ const maxPages = 50;
 const clockSlackMs = 1_000;
 
 /** Takes votes. Policy has decided beforehand whether the voter may vote at all. */
-export function createBallot(redis: RedisClient, key: Keys) {
+export function createBallot(redis: RedisClient, key: Keys, onVote: () => void) {
   const runVote = defineScript(redis, "gatehouseVote", voteScript);
 
   const runReason = defineScript(redis, "gatehouseReason", reasonScript);
@@ -109,7 +109,9 @@ export function createBallot(redis: RedisClient, key: Keys) {
       const keys = [key("request", record.id), key("audit"), key("outbox")];
       const audit = auditRecord(record, { vote: "deny", why: reason }, by);
       const args = [record.id, by, JSON.stringify({ by, reason }), audit];
-      return (await runReason(keys, args)) === 1;
+      const given = (await runReason(keys, args)) === 1;
+      onVote();
+      return given;
     },
 
     /** `seen`: the start of the fingerprint on the voter's button. */
@@ -143,6 +145,7 @@ export function createBallot(redis: RedisClient, key: Keys) {
           keepFinalMs,
         ],
       )) as [string, string | number | undefined];
+      onVote();
       if (is === "denied") return { is };
       if (is === "counted" || is === "authorized") return { is, approvals: Number(more) };
       return { is: "refused", why: more as VoteProblem };

@@ -40,6 +40,7 @@ function parseFields(fields: Record<string, string>): StoredRequest | undefined 
       said: Object.fromEntries(entriesOf(fields, "said:")),
       ...(channelId && ts ? { card: { channelId, ts } } : {}),
       ...(fields["face"] ? { cardView: fields["face"] } : {}),
+      ...(fields["alone"] ? { isAlone: true } : {}),
       ...(fields["fallback"]
         ? { fallback: fields["fallback"] as NonNullable<Delivered["fallback"]> }
         : {}),

@@ -139,6 +139,8 @@ export interface Delivered {
   said: Record<string, string>;
   /** Where messages go when the channel can't take them. */
   fallback?: "response-url" | "dm" | "none";
+  /** It has left a shared card, and joins none again. */
+  isAlone?: boolean;
 }
 
 /** Waiting requests with the same key share their polls. */

@@ -21,7 +21,7 @@ import {
   whyButton,
 } from "./asking.ts";
 import { cardViewOf, decidedLine, mentions } from "./card-view.ts";
-import { headline, isRefusedInError, symbolOf } from "./render-result.ts";
+import { headline, isRefusedInError, renderResult, symbolOf } from "./render-result.ts";
 
 /** The one message of a request in the channel, edited in place. Mentions nobody but those who may approve, once. */
 export function renderCard(
@@ -79,6 +79,17 @@ function askingCard(
 /** `Restore`, or that it is an undo. */
 function verbOf({ record }: Pick<StoredRequest, "record">, command: ChangeCommand): string {
   return record.undoes === undefined ? command.say.verb : `Undo: ${command.say.verb}`;
+}
+
+/** A request that ended before its card was posted: card, result, and mention in one message. */
+export function renderEnded(
+  request: StoredRequest,
+  command: ChangeCommand,
+  attestationNote?: Markdown,
+): Message {
+  const result = renderResult(request, command, attestationNote);
+  const [, ...below] = renderCard(request, command).blocks;
+  return { text: result.text, blocks: [...result.blocks, ...below] };
 }
 
 export function targetName({ record }: Pick<StoredRequest, "record">): Markdown {

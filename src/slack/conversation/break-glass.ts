@@ -103,7 +103,6 @@ export async function runInEmergency(
   const deed = deedOf({ input, target, ...labelsOf(facts) }, command);
   const notice = reviewNotice(review, deed, person.name);
   await gateway.tell("audit", `break-glass-${submitted.id}`, notice);
-  gateway.nudge();
   if (!submitted.isNew) await reply.privately(await alreadyRequested(submitted.id, gateway));
 }
 

@@ -41,8 +41,6 @@ export interface GatewayContext {
   learnNames(ids: readonly string[]): Promise<void>;
   status(): Promise<readonly StatusLine[]>;
   wake(id: string): Promise<void>;
-  /** Wakes the dispatcher of messages to Slack. */
-  nudge(): void;
   /** Posts to the audit or alerts channel, once per id; nothing where policy names none. */
   tell(where: "audit" | "alerts", id: string, message: Message): Promise<void>;
   /** To the audit channel, and to each channel where something is open or was requested within the last hour. */

@@ -50,7 +50,6 @@ export async function vote(
     return refuse(outcome.why, new UserError(voteProblemText(outcome.why)), request);
   }
   if (outcome.is === "authorized") await gateway.wake(request.record.id).catch(() => undefined);
-  gateway.nudge();
   const command = changeNamed(request.record.command, gateway);
   if (outcome.is === "denied" && command) await reply.open(denialModal(request, command));
 
@@ -96,7 +95,6 @@ export async function giveReason(
   const request = await gateway.store.get(id);
   const given = request && (await gateway.store.giveReason(request, interaction.userId, reason));
   if (!given) return field("This has a reason already, or you didn't deny it.");
-  gateway.nudge();
   return undefined;
 }
 
@@ -183,7 +181,6 @@ export async function recordOutcome(
       actor: person.id,
     });
     if (moved.is !== "moved") return field("Its state just changed. Check the message again.");
-    gateway.nudge();
     return undefined;
   } catch (error) {
     if (error instanceof UserError) return field(error.message);
