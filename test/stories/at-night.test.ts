@@ -92,7 +92,7 @@ describe("words about a VM", () => {
   it("name its project wherever its name alone isn't unique, and nowhere else", async () => {
     await world.olivia.types(channel, "/vm restart payments/web-1");
     const card = await hearing(/Restarted payments\/web-1: RUNNING → RUNNING/);
-    expect(card.text).toMatch(/^Restart payments\/web-1: Restarted payments\/web-1/);
+    expect(card.text).toMatch(/Restarted payments\/web-1: RUNNING → RUNNING/);
     world.compute.forget();
   });
 

@@ -81,11 +81,11 @@ describe("several VMs in one command", () => {
     ]);
     expect(touched(world)).toEqual(numbered(0, 2));
     // One press goes on with the rest, once
-    const card = cardOf(world.olivia);
-    await world.olivia.presses("Continue with the other 3", { in: card?.ts ?? "" });
+    const card = await hears(world.olivia, "ops", /\[Continue with the other 3\]/);
+    await world.olivia.presses("Continue with the other 3", { in: card.ts });
     const rest = wordsOf(await hears(world.olivia, "ops", /Restart of 3 VMs has ended/));
     expect(rest).toContain("3 of 3");
-    await world.olivia.presses("Continue with the other 3", { in: card?.ts ?? "" });
+    await world.olivia.presses("Continue with the other 3", { in: card.ts });
     await hears(world.olivia, "ops", /The rest of this rollout was already started/);
     expect(touched(world)).toEqual(numbered(0, 5));
   });
