@@ -72,7 +72,7 @@ export function inventoryAge(
   now: number,
 ): Markdown {
   if (refreshedAt === undefined) return md`⚠️ The compute service has not been read yet.`;
-  const age = md`Names read ${duration(Math.max(1000, now - refreshedAt))} ago.`;
+  const age = md`Statuses read ${duration(Math.max(1000, now - refreshedAt))} ago.`;
   const old = stale ? md` ⚠️ Nothing newer could be read, so this may be outdated.` : md``;
   if (unread.length === 0) return md`${age}${old}`;
   const shown = unread.slice(0, 5).join(", ");

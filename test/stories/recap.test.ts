@@ -239,7 +239,7 @@ describe("after the service was away", () => {
     await world.olivia.types("ops", "/project show payments");
     await hears(world.olivia, "ops", /payments was ACTIVE when it was last read/);
     await world.olivia.types("ops", "/vm list");
-    await hears(world.olivia, "ops", /8 VMs[\s\S]*Names read/);
+    await hears(world.olivia, "ops", /8 VMs[\s\S]*Statuses read/);
     await world.olivia.types("ops", "/gatehouse status");
     await hears(world.olivia, "ops", /Outages: The compute service has been away for/);
     await hears(

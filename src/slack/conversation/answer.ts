@@ -11,7 +11,9 @@ import { Markdown, md, name } from "../../messages/text.ts";
 import { type Answer, dottedName } from "../../registry/define.ts";
 import type { ReadInvocation } from "../../registry/invocation.ts";
 import type { Person } from "../../registry/person.ts";
-import { postChart } from "../deliver/post-chart.ts";
+import type { Chart } from "../../charts/chart.ts";
+import { chartBlock } from "../../charts/without-picture.ts";
+import { postChart, withSparkline } from "../deliver/post-chart.ts";
 import { uploadFile } from "../deliver/upload.ts";
 import { errorReply, say } from "../error-reply.ts";
 import { postMessage } from "../web.ts";
@@ -107,9 +109,35 @@ async function showAnswer(
     value: JSON.stringify({ command: dottedName(command), input }),
   };
   const { text, blocks } = said;
-  await reply.privately(
-    isSharable ? message(new Markdown(text), blocks, buttons([sharing])) : said,
-  );
+  const answer = isSharable ? message(new Markdown(text), blocks, buttons([sharing])) : said;
+  if (chart) return showChartPrivately(answer, chart.chart, interaction, reply, gateway);
+  await reply.privately(answer);
+}
+
+/**
+ * A picture can't be ephemeral: only the asker sees Slack's own chart, or text where Slack refuses that. Shared, it is a
+ * picture.
+ */
+async function showChartPrivately(
+  above: Message,
+  chart: Chart,
+  { channelId, userId, threadTs }: Interaction,
+  reply: Reply,
+  { web }: Pick<GatewayContext, "web">,
+): Promise<void> {
+  const block = chart.kind === "lines" ? chartBlock(chart) : undefined;
+  const [first, ...rest] = above.blocks;
+  if (block && first && channelId !== "") {
+    const shown = await web.call("chat.postEphemeral", {
+      channel: channelId,
+      user: userId,
+      ...(threadTs ? { thread_ts: threadTs } : {}),
+      text: above.text,
+      blocks: [first, block, ...rest],
+    });
+    if (shown.ok || shown.kind === "lost") return;
+  }
+  await reply.privately(withSparkline(above, chart));
 }
 
 async function showChart(
