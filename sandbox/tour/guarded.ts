@@ -53,8 +53,9 @@ export const guardedSteps: readonly ((tour: Tour) => Promise<void>)[] = [
     tour.scene(
       "It was the wrong snapshot. Undo restores the safety snapshot: a restore like any other.",
     );
+    await tour.sees(olivia, "ops", /Restored db-1[\s\S]*\[Undo\]/);
     await tour.presses(olivia, "Undo");
-    await tour.dialog(olivia, /All data of db-1 is replaced/);
+    await tour.dialog(olivia, /This undoes[\s\S]*All data of db-1 is replaced/);
     await tour.submits(olivia, {
       "Type db-1 to confirm": "db-1",
       Reason: "wrong snapshot, back to where we were",

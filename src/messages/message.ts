@@ -33,8 +33,10 @@ function mrkdwn(text: Markdown, most: number) {
   return { type: "mrkdwn" as const, text: cut(text.value, most) || " ", verbatim: true };
 }
 
-export function section(text: Markdown): KnownBlock {
-  return { type: "section", text: mrkdwn(text, limits.section) };
+/** With at most one button beside it. */
+export function section(text: Markdown, beside?: ButtonSpec): KnownBlock {
+  const said = { type: "section" as const, text: mrkdwn(text, limits.section) };
+  return beside ? { ...said, accessory: button(beside) } : said;
 }
 
 /** Label and value pairs in two columns; only the first 10 are shown. */

@@ -61,6 +61,8 @@ export interface Answer {
   message: Message;
   /** Shown under the message as a picture, else as Slack's own chart, else as text. */
   chart?: { chart: Chart; altText: string };
+  /** Offered to the channel, though the command isn't a plain read. */
+  isSharable?: boolean;
   /** Sent to the requester's direct messages: a file can't be ephemeral. */
   file?: { name: string; title: string; content: string };
 }

@@ -22,6 +22,8 @@ vote:approve          -    -       yes     yes        -     -        -   -
 vote:deny             -    -       yes     yes        -     -        -   -
 review:sign           -    -       yes     -          -     -        -   -
 console:open          -    yes     -       -          -     -        -   -
+digest:changes        yes  yes     yes     yes        -     -        -   -
+digest:unsnooze       -    yes     -       -          -     -        -   -
 digest:snooze         -    yes     -       -          -     -        -   -
 share                 yes  yes     yes     yes        -     -        -   -
 request:show          yes  yes     yes     yes        -     -        -   -
@@ -126,7 +128,7 @@ describe("who gets past authority with what can be pressed and submitted", () =>
         roll: planned,
         console: JSON.stringify({ vm: "vm-payments-web-2" }),
         review: JSON.stringify({ request: broken.record.id }),
-        digest: JSON.stringify({ line: "vm:vm-payments-web-2" }),
+        digest: JSON.stringify({ line: "error:0123456789abcdef", hours: 24 }),
       };
       values.set(handler, of[kind ?? ""] ?? value);
     }

@@ -31,10 +31,7 @@ export function gatherApprovalFacts(facts: {
           facts.vms.map(({ name, status }) => `${name} (${status})`).join(", "),
         ]
       : undefined,
-    snapshot && [
-      "Snapshot",
-      `${snapshot.name || snapshot.id}, ${duration(Math.max(0, now - snapshot.at))} old`,
-    ],
+    snapshot && ["Age of the snapshot", duration(Math.max(0, now - snapshot.at))],
     measurement ? ["Current measurement", short(measurement)] : undefined,
     snapshot && [
       "Measurement at snapshot",

@@ -92,7 +92,7 @@ function withContext({ text, blocks }: Message, note: Markdown): Message {
 }
 
 async function showAnswer(
-  { message: said, chart, file }: Answer,
+  { message: said, chart, file, isSharable: mayShare = false }: Answer,
   { command, input, toChannel }: Pick<ReadInvocation, "command" | "input"> & { toChannel: boolean },
   interaction: Interaction,
   reply: Reply,
@@ -102,7 +102,8 @@ async function showAnswer(
   if (toChannel && chart) return showChart(said, chart, interaction, reply, gateway);
   if (toChannel) return postToChannel(said, interaction, reply, gateway);
   const isSharable =
-    interaction.channelId !== "" && command.class === "read" && command.audience !== "asker";
+    interaction.channelId !== "" &&
+    (mayShare || (command.class === "read" && command.audience !== "asker"));
   const sharing: ButtonSpec = {
     label: "Share in channel",
     action: "share",

@@ -1,7 +1,6 @@
 import { redisTrouble } from "../../redis/trouble.ts";
 import { why } from "../../commands/gatehouse/why.ts";
 import { restore } from "../../commands/vm/restore.ts";
-import { snoozeAction } from "../../digests/line-buttons.ts";
 import { UserError } from "../../errors.ts";
 import { md } from "../../messages/text.ts";
 import { type ChangeCommand, type Command, dottedName } from "../../registry/define.ts";
@@ -25,7 +24,7 @@ import { byDottedName, changeNamed, type GatewayContext } from "./gateway-contex
 import { pressOnRollout } from "./rollout-submit.ts";
 import { run } from "./run.ts";
 import { alreadyRequested } from "./submit-change.ts";
-import { snooze } from "./snooze.ts";
+import { pressOnDigest } from "./snooze.ts";
 import { alreadyResolved, askedFor, reasonModal, vote } from "./vote.ts";
 
 /** A pressed button. Its value only names things; what is allowed is decided now. */
@@ -50,8 +49,7 @@ export async function press(
       return await signReview(interaction, value, reply, gateway);
     if (interaction.action === "console:open")
       return await openConsole(interaction, value, reply, gateway);
-    if (interaction.action === snoozeAction)
-      return await snooze(interaction, value, reply, gateway);
+    if (kind === "digest") return await pressOnDigest(interaction, value, reply, gateway);
     if (interaction.action === "share") {
       const command = commandNamed(String(value["command"]), gateway);
       const invocation = parseInvocation(command, readValue(value["input"] ?? {}));

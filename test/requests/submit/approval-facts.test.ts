@@ -63,7 +63,7 @@ describe("what an approver sees", () => {
     );
     expect(shown).toMatchObject({
       "Status when requested": "RUNNING",
-      Snapshot: "nightly, 1 h 30 min old",
+      "Age of the snapshot": "1 h 30 min",
       "Current measurement": "aaaaaaaa…aaaaaaaa",
       "Measurement at snapshot": "bbbbbbbb…bbbbbbbb (differs)",
       "Expected downtime": "about 50 s, as in earlier runs",
