@@ -154,6 +154,7 @@ describe("who gets past authority with what can be pressed and submitted", () =>
       "view { callback_id: any",
       "options any",
       'event "app_mention"',
+      'event "message"',
       'event "app_home_opened"',
       "event /^subteam_/",
     ]);

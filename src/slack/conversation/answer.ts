@@ -17,7 +17,7 @@ import { postChart, withSparkline } from "../deliver/post-chart.ts";
 import { uploadFile } from "../deliver/upload.ts";
 import { errorReply, say } from "../error-reply.ts";
 import { postMessage } from "../web.ts";
-import type { Interaction, Reply } from "../receive/interaction.ts";
+import { type Interaction, isDirect, type Reply } from "../receive/interaction.ts";
 import { authorize, refusalOf } from "./authorize.ts";
 import type { GatewayContext } from "./gateway-context.ts";
 import { answerOf } from "./read-context.ts";
@@ -34,7 +34,7 @@ export async function answer(
   const answered = await answerOf(command, args, person, interaction, gateway);
   const { message: own, ...rest } = "message" in answered ? answered : { message: answered };
   const said = isShared ? withContext(own, md`Shared by ${person.name}`) : own;
-  const toChannel = isShared || command.audience === "channel";
+  const toChannel = isShared || command.audience === "channel" || isDirect(interaction);
   const shown = { command, input, toChannel };
   await showAnswer({ ...rest, message: said }, shown, interaction, reply, gateway);
 }

@@ -1,7 +1,13 @@
 import { redisTrouble } from "../../redis/trouble.ts";
 import { md } from "../../messages/text.ts";
 import { errorReply, say } from "../error-reply.ts";
-import type { Interaction, Handlers, Reply, Submission } from "../receive/interaction.ts";
+import {
+  type Interaction,
+  type Handlers,
+  isDirect,
+  type Reply,
+  type Submission,
+} from "../receive/interaction.ts";
 import { runInEmergency } from "./break-glass.ts";
 import { checkDialog, submitDialog } from "./dialog.ts";
 import { dialogCallback } from "./dialog-view.ts";
@@ -91,7 +97,7 @@ function withoutRedis(
   const { text } = interaction;
   const parsed = parseCommand(text, gateway.commands);
   if ("refusal" in parsed) return undefined;
-  const sign = kind === "mention" ? "@gatehouse " : "/";
+  const sign = kind === "command" ? "/" : isDirect(interaction) ? "" : "@gatehouse ";
   if (asksForChange(parsed)) return remember({ words: `${sign}${text.trim()}` });
   if (parsed.command.class !== "read") return undefined;
   return (reply) =>
@@ -100,7 +106,8 @@ function withoutRedis(
 
 /** In a mention, hints are for mentions: slash commands don't work in threads. */
 function wordsFor(interaction: Interaction, reply: Reply, { commands }: GatewayContext): Reply {
-  return interaction.kind === "mention" ? inMentions(reply, commands) : reply;
+  const isMention = interaction.kind === "mention" && !isDirect(interaction);
+  return isMention ? inMentions(reply, commands) : reply;
 }
 
 async function submitted(

@@ -1,7 +1,7 @@
 import type { View } from "@slack/types";
 import type { Log } from "../../log/log.ts";
 import { message, type Message, news, section } from "../../messages/message.ts";
-import type { Interaction, Reply } from "./interaction.ts";
+import { type Interaction, isDirect, type Reply } from "./interaction.ts";
 import { textAt, postMessage, type Web, type WebAnswer } from "../web.ts";
 import { postResponse, type EphemeralPost } from "../deliver/response-url.ts";
 import { lines, type Markdown, md, name } from "../../messages/text.ts";
@@ -59,7 +59,10 @@ export function createReply(options: ReplyOptions): Reply {
     const { text, blocks } = message;
     const { channelId, threadTs, userId } = interaction;
     let answer: WebAnswer | undefined;
-    if (channelId !== "") {
+    if (isDirect(interaction)) {
+      answer = await postMessage(web, { channelId, threadTs }, message);
+      noteFailure("chat.postMessage", answer);
+    } else if (channelId !== "") {
       const place = { channel: channelId, user: userId, ...(threadTs && { thread_ts: threadTs }) };
       answer = await call("chat.postEphemeral", { ...place, text, blocks });
     }
