@@ -138,6 +138,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const rollouts = createRollouts(redis, key);
   const changes = requestable(commands);
   const attestationNote = createAttestationNote({ compute, policy, now: Date.now, log });
+  const visibilityTimeoutMs = 10 * timing.heartbeatMs;
   const requests = requestSource({
     store,
     commands: changes,
@@ -149,7 +150,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
         inventory,
         tellAudit: (id, message) => tell("audit", id, message),
       }),
-    visibilityTimeoutMs: 10 * timing.heartbeatMs,
+    visibilityTimeoutMs,
     botToken,
     apiUrl,
     at,
@@ -158,7 +159,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     startDelivery(
       [
         requests,
-        sharedCardSource({ store, commands: changes, attestationNote }),
+        sharedCardSource({ store, commands: changes, attestationNote, visibilityTimeoutMs, at }),
         rolloutSource({ rollouts, commands: changes, web, apiUrl, log }),
         notices.source,
       ],

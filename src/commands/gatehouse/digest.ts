@@ -32,8 +32,8 @@ export const digest = defineCommand({
     const { digests, channelId: here, policy, person, ourTeamId } = context;
     if (action === "handover") {
       if (here === "") throw new UserError("Run this in a channel.");
-      const note = { by: person.name, text: words.trim() };
-      return { message: await digests.handover(here, note), isSharable: true };
+      const left = { by: person.name, text: words.trim() };
+      return { message: await digests.handover(here, left), isSharable: true };
     }
     const read = readSchedule(words);
     const channel = read.channel ?? here;

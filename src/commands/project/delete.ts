@@ -19,8 +19,8 @@ export const deleteProject = defineCommand({
   deletes: true,
   args: z.object({ project: target("project").describe("the project to delete") }),
   say: { verb: "Delete", doing: "Deleting", done: "Deleted", until: "it is gone" },
-  risk: ({ target, vms }) => [
-    md`⚠️ *This can't be undone.* Everything in ${target.name} is lost${
+  risk: ({ target: project, vms }) => [
+    md`⚠️ *This can't be undone.* Everything in ${project.name} is lost${
       vms.length === 0
         ? "; it has no VMs"
         : `, with its ${counted(vms.length, "VM")}: ${vms

@@ -33,10 +33,10 @@ export const update = defineCommand({
   renames: true,
   args,
   say: { verb: "Update", doing: "Updating", done: "Updated" },
-  risk: ({ target, input }) =>
+  risk: ({ target: project, input }) =>
     input["cpu"] === undefined && input["memory"] === undefined
       ? []
-      : [md`⚠️ New specs may restart ${target.name}: what runs in it is interrupted.`],
+      : [md`⚠️ New specs may restart ${project.name}: what runs in it is interrupted.`],
   dialog: {
     warn: () => [md`Empty fields stay unchanged.`],
   },

@@ -40,8 +40,8 @@ export const restore = defineCommand({
     until: "it has settled with the snapshot's data",
     detail: ({ snapshot }, labels) => `from ${labels["snapshot"] ?? String(snapshot)}`,
   },
-  risk: ({ target, input }) => [
-    md`⚠️ *All data of ${target.name} is replaced* with the snapshot's. Later data is lost.`,
+  risk: ({ target: vm, input }) => [
+    md`⚠️ *All data of ${vm.name} is replaced* with the snapshot's. Later data is lost.`,
     input["noSafety"] === true
       ? md`🚨 *No safety snapshot is taken first: this can't be undone.*`
       : md`A safety snapshot is taken right before; Undo restores it.`,

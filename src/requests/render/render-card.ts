@@ -121,7 +121,7 @@ function stateLine(request: StoredRequest, command: ChangeCommand): Markdown {
       return headline(request, command);
     case "asking":
       return askingLine(request);
-    case "running":
+    default:
       // True before it is sent and after: a move within a view costs no edit
       return progress.sentAt === undefined
         ? md`${command.say.doing} ${target}…`

@@ -110,9 +110,9 @@ async function showAnswer(
     value: JSON.stringify({ command: dottedName(command), input }),
   };
   const { text, blocks } = said;
-  const answer = isSharable ? message(new Markdown(text), blocks, buttons([sharing])) : said;
-  if (chart) return showChartPrivately(answer, chart.chart, interaction, reply, gateway);
-  await reply.privately(answer);
+  const whole = isSharable ? message(new Markdown(text), blocks, buttons([sharing])) : said;
+  if (chart) return showChartPrivately(whole, chart.chart, interaction, reply, gateway);
+  await reply.privately(whole);
 }
 
 /**

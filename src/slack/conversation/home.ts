@@ -67,8 +67,8 @@ async function newsBlocks(
   if (!request || !command) return said ? [...said.blocks, divider] : [];
   const line = md`${symbolOf(request, command)} *${deedOf(request.record, command)}*: ${stateWords(request.state)}`;
   const by = decidedLine(request);
-  const row = section(lines(line, by, request.final && headline(request, command)));
-  return [...(said?.blocks ?? []), row, divider];
+  const ended = request.final && headline(request, command);
+  return [...(said?.blocks ?? []), section(lines(line, by, ended)), divider];
 }
 
 /** How long what a press there began is followed (ms), and how often it is looked at. */

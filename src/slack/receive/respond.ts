@@ -1,6 +1,6 @@
 import type { View } from "@slack/types";
 import type { Log } from "../../log/log.ts";
-import { message, type Message, news, section } from "../../messages/message.ts";
+import { message as makeMessage, type Message, news, section } from "../../messages/message.ts";
 import { type Interaction, isDirect, type Reply } from "./interaction.ts";
 import { textAt, postMessage, type Web, type WebAnswer } from "../web.ts";
 import { postResponse, type EphemeralPost } from "../deliver/response-url.ts";
@@ -122,7 +122,7 @@ export function lostReply(what: Markdown): Message {
     md`Slack was unavailable when Gatehouse answered ${what}.`,
     md`If no message about it is in the channel, nothing was done. Please try again.`,
   );
-  return message(
+  return makeMessage(
     news(md`Slack lost Gatehouse's answer to ${what}. Please try again.`),
     section(text),
   );
