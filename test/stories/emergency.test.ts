@@ -84,7 +84,7 @@ describe("breaking the glass", () => {
     await world.ada.until((seen) => describeSeen(seen).includes("someone else must sign"));
     expect(await world.store.openReviews()).toHaveLength(1);
     await world.amir.presses("Sign review");
-    await world.amir.until((seen) => describeSeen(seen).includes("signed by amir"));
+    await world.amir.until((seen) => describeSeen(seen).includes("amir signed the review"));
     expect(await world.store.openReviews()).toEqual([]);
   });
 

@@ -82,7 +82,7 @@ describe("a command without its VM", () => {
     await titleIs("Restart a VM");
     await world.olivia.suggests("VM", "web-1");
     await world.olivia.submits({ VM: "web-1 in payments" });
-    await hears(world.olivia, "ops", /Restarted web-1/);
+    await hears(world.olivia, "ops", /Restarted payments\/web-1/);
   });
 
   it("goes on with the form of its own: resize opens with today's numbers", async () => {
