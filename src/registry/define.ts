@@ -209,6 +209,8 @@ export interface DialogFacts {
   /** The other VM that the chosen snapshot is known to be of. */
   foreignSnapshotOf?: string | undefined;
   input: Record<string, unknown>;
+  /** Where projects and VMs are known to be, the most used first; for a new project. */
+  regions?: readonly string[];
 }
 
 /** Inside, `args` has the schema's type; outside, commands share one type: they only get arguments that their schema parsed. */

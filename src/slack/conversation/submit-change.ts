@@ -174,7 +174,8 @@ export async function gatherFacts(
   input: Input,
   gateway: GatewayContext,
 ): Promise<DialogFacts> {
-  if (command.on === "new-project") return unread(target, input);
+  if (command.on === "new-project")
+    return { ...unread(target, input), regions: await regionsKnown(gateway) };
   const { seen, vms } = await readTarget(target, gateway);
   const ofVms: readonly Pick<Vm, "id">[] = target.kind === "vm" ? [{ id: target.id }] : vms;
   const snapshots = (
@@ -192,6 +193,15 @@ export async function gatherFacts(
     snapshots,
     input,
   };
+}
+
+async function regionsKnown({
+  inventory,
+}: Pick<GatewayContext, "inventory">): Promise<readonly string[]> {
+  const all = [...(await inventory.projects()), ...(await inventory.vms())];
+  const counts = Map.groupBy(all, ({ region }) => region ?? "");
+  counts.delete("");
+  return [...counts.entries()].toSorted(([, a], [, b]) => b.length - a.length).map(([one]) => one);
 }
 
 /** Reads nothing for what needs no approval: the gate reads anyway. */
