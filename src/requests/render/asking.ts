@@ -1,6 +1,6 @@
 import type { KnownBlock } from "@slack/types";
 import { shortFingerprint } from "../../approvals/fingerprint.ts";
-import { type ButtonSpec, buttons, fields, section } from "../../messages/message.ts";
+import { type ButtonSpec, buttons, section } from "../../messages/message.ts";
 import { lines, Markdown, md, name, plainWords, when } from "../../messages/text.ts";
 import { argumentsOf } from "../../registry/arguments.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
@@ -8,16 +8,11 @@ import { calledName } from "../../registry/target.ts";
 import type { RequestRecord, StoredRequest } from "../journal/record.ts";
 
 /** What an approver reads before a vote: the same on the card, on the Home tab, and in lists. The fingerprint covers it. */
-export function askedBlocks(request: StoredRequest, command: ChangeCommand): KnownBlock[] {
-  const { evidence = [] } = request.record.approval ?? {};
-  const shown = evidence
-    .filter(([label]) => !isUrgent(label))
-    .map(([label, text]) => [label, md`${text}`] as const);
-  const parameters = parametersOf(request.record, command).map(
-    ([label, value]) => [label, md`${value}`] as const,
+export function factLines({ record }: StoredRequest, command: ChangeCommand): Markdown[] {
+  const facts = (record.approval?.evidence ?? []).filter(([label]) => !isUrgent(label));
+  return [...parametersOf(record, command), ...facts].map(
+    ([label, value]) => md`*${label}*: ${value}`,
   );
-  const all = [...parameters, ...shown];
-  return [all.slice(0, 10), all.slice(10, 20)].filter((half) => half.length > 0).map(fields);
 }
 
 /** What would happen, above the buttons: the loss, and facts that can't be overlooked. */
@@ -131,12 +126,11 @@ export function askingRow(
 ): KnownBlock[] {
   const { record } = request;
   const reason = record.reason ? md`: “${record.reason}”` : "";
-  const facts = (record.approval?.evidence ?? []).filter(([label]) => !isUrgent(label));
   const card = link === undefined ? "" : md` · <${new Markdown(link)}|Open its message>`;
   const said = lines(
     md`${mayVote ? "👉 " : ""}*${deedOf(record, command)}*, requested by ${record.requester.name}${reason}`,
     riskLines(request, command),
-    ...[...parametersOf(record, command), ...facts].map(([label, text]) => md`${label}: ${text}`),
+    ...factLines(request, command),
     askingLine(request),
     md`${fingerprintLine(request)}${card}`,
   );

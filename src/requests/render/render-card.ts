@@ -12,9 +12,9 @@ import type { ChangeCommand } from "../../registry/define.ts";
 import { calledName } from "../../registry/target.ts";
 import type { StoredRequest } from "../journal/record.ts";
 import {
-  askedBlocks,
   askingLine,
   askingNews,
+  factLines,
   fingerprintLine,
   riskLines,
   voteButtons,
@@ -68,7 +68,8 @@ function askingCard(
       { label: "Cancel", action: "request:cancel", value: JSON.stringify(cancel) },
       whyButton(request),
     ]),
-    askedBlocks(request, command),
+    // Small, so that a phone shows the whole card
+    context(lines(...factLines(request, command))),
     context(
       ...(called === "" ? [] : [new Markdown(`Approvers: ${called}`)]),
       md`${name(record.id)} · ${fingerprintLine(request)}`,

@@ -89,28 +89,35 @@ export async function pressedAtHome(
   await press({ ...reply, privately: onHome, instead: onHome });
   const named = textAt(parseJson(interaction.value), "request");
   const request = named || (await gateway.store.madeBy(interaction.id))?.record.id;
-  await showHome(interaction, gateway, { said, request });
-  if (request !== undefined) follow(interaction, { said, request }, gateway);
+  const news = { said, request };
+  const shown = request === undefined ? "" : await stateOf(request, gateway);
+  await showHome(interaction, gateway, news);
+  if (request !== undefined) follow(interaction, { said, request }, shown, gateway);
 }
 
+async function stateOf(id: string, { store }: Pick<GatewayContext, "store">): Promise<string> {
+  const request = await store.get(id);
+  return `${request?.state} ${request?.votes.length} ${request?.final ?? true}`;
+}
+
+/** `shown`: the state that stands there at least. */
 function follow(
   interaction: Press,
   news: { said: Message | undefined; request: string },
+  shown: string,
   gateway: GatewayContext,
 ): void {
   const mine = Symbol(interaction.userId);
   followed.set(interaction.userId, mine);
   const until = performance.now() + followedForMs;
-  let shown = "";
+  let last = shown;
   const look = async (): Promise<void> => {
     if (followed.get(interaction.userId) !== mine) return;
-    const request = await gateway.store.get(news.request);
-    const state = `${request?.state} ${request?.votes.length}`;
-    if (shown !== "" && state !== shown) await showHome(interaction, gateway, news);
-    shown = state;
-    if (!request || request.final || performance.now() > until)
-      return void followed.delete(interaction.userId);
-    again();
+    const state = await stateOf(news.request, gateway);
+    if (state !== last) await showHome(interaction, gateway, news);
+    last = state;
+    if (state.endsWith("true") || performance.now() > until) followed.delete(interaction.userId);
+    else again();
   };
   const again = () => setTimeout(() => void look().catch(() => undefined), followEveryMs).unref();
   void look().catch(() => undefined);
