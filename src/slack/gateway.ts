@@ -6,6 +6,7 @@ import { createDigests } from "../digests/create-digests.ts";
 import type { Inventory } from "../inventory/inventory.ts";
 import type { Snapshots } from "../inventory/snapshots.ts";
 import type { Queues } from "../jobs/queues.ts";
+import { during, workOnInteraction } from "../log/ids.ts";
 import type { Log } from "../log/log.ts";
 import type { Watch } from "../outages/dependency-monitor.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
@@ -119,7 +120,11 @@ export async function startGateway(options: {
     intake: {
       ...intake,
       async accept(interaction, how) {
-        const taken = await intake.accept(interaction, how);
+        const { kind, userId: person, channelId: channel } = interaction;
+        const work = workOnInteraction(interaction.id);
+        const taken = await during(work, () => intake.accept(interaction, how));
+        if (taken === "new" && kind !== "home")
+          log.info("interaction.taken", { ...work.ids, kind, person, channel });
         options.watch.taken(interaction.id);
         if (taken === "seen") telemetry.refusals.inc({ reason: "replay" });
         await at("intake", interaction.id);

@@ -13,6 +13,7 @@ import { checkRedis, storageOf, storageProblems } from "../redis/check.ts";
 import { createKeys, connectRedis } from "../redis/redis.ts";
 import { recordResults, createAttestationNote } from "../requests/after-result.ts";
 import { createJournal, type Journal } from "../requests/journal/journal.ts";
+import { observed } from "../requests/journal/observed.ts";
 import { createRollouts } from "../rollouts/rollouts.ts";
 import { outageTimingFor, createOutageStore, type OutageStore } from "../outages/outages.ts";
 import { createDependencyMonitor } from "../outages/dependency-monitor.ts";
@@ -20,14 +21,18 @@ import { createNotices } from "../slack/deliver/announce.ts";
 import { startDelivery } from "../slack/deliver/deliver.ts";
 import { learnIdentity } from "../slack/people/learn-identity.ts";
 import { createPeople } from "../slack/people/people.ts";
-import { createRateLimiter, type SlackLimits } from "../slack/deliver/rate-limiter.ts";
+import {
+  createRateLimiter,
+  type RateLimiter,
+  type SlackLimits,
+} from "../slack/deliver/rate-limiter.ts";
 import { sendPicture } from "../slack/deliver/picture.ts";
 import { requestSource } from "../slack/deliver/requests.ts";
 import { rolloutSource } from "../slack/deliver/rollouts.ts";
 import { requestable } from "../registry/define.ts";
 import type { GatewayContext } from "../slack/conversation/gateway-context.ts";
 import { createWeb, signOfSlack } from "../slack/web.ts";
-import type { Telemetry } from "../log/telemetry.ts";
+import type { LimitName, Telemetry } from "../log/telemetry.ts";
 import { startPostingRecaps } from "../outages/post-recaps.ts";
 
 export type Services = Awaited<ReturnType<typeof openServices>>;
@@ -126,7 +131,8 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     const channelId = policy[where]?.channel;
     if (channelId) await notices.announce({ id, channelId, message });
   };
-  const store = announcingFreezes(createJournal(redis, key), tell);
+  const journal = observed(createJournal(redis, key), { log, telemetry });
+  const store = announcingFreezes(journal, tell);
   const rollouts = createRollouts(redis, key);
   const changes = requestable(commands);
   const requests = requestSource({
@@ -135,6 +141,11 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     approvers: policy.access.approve,
     attestationNote: createAttestationNote({ compute, policy, now: Date.now, log }),
     recordResults: (request, command) => recordResults(request, command, { snapshots, inventory }),
+    onTold({ changedAt }) {
+      const seconds = Math.max(0, Date.now() - changedAt) / 1000;
+      telemetry.toldSeconds.observe(seconds);
+      log.info("request.told", { seconds });
+    },
     visibilityTimeoutMs: 10 * timing.heartbeatMs,
     botToken,
     apiUrl,
@@ -145,7 +156,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
       [requests, rolloutSource({ rollouts, commands: changes, web, apiUrl, log }), notices.source],
       {
         web,
-        rateLimiter: createRateLimiter(redis, key, options.slackLimits),
+        rateLimiter: measured(createRateLimiter(redis, key, options.slackLimits), telemetry),
         log,
         now: store.now,
         us: identity.known,
@@ -191,6 +202,22 @@ function announcingFreezes(store: Journal, tell: GatewayContext["tell"]): Journa
         await tell("audit", `freeze-${await store.now()}`, sentence(text));
       }
       return isNew;
+    },
+  };
+}
+
+/** Counts how long Slack's limits let messages wait. */
+function measured(limiter: RateLimiter, { limitWaits }: Telemetry): RateLimiter {
+  const told = (limit: LimitName, ms: number): number => {
+    if (ms > 0) limitWaits.observe({ limit }, ms / 1000);
+    return ms;
+  };
+  return {
+    post: async (channelId) => told("slack-posts", await limiter.post(channelId)),
+    edit: async (isLast) => told("slack-edits", await limiter.edit(isLast)),
+    pause: async (what, forMs) => {
+      told(what === "edit" ? "slack-edits" : "slack-posts", forMs);
+      await limiter.pause(what, forMs);
     },
   };
 }

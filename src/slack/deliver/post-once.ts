@@ -25,6 +25,8 @@ interface OwedBase {
   mark: string | undefined;
   /** The place is closed: how long until it is owed in another place (ms), or undefined when there is none. */
   closed?: ((error: string) => Promise<number | undefined>) | undefined;
+  /** Slack has it. Must not throw. */
+  onSaid?: (() => void) | undefined;
 }
 
 /** A message in a channel: posted once, and edited there when it can change. */
@@ -158,6 +160,7 @@ export function createPostOnce(options: {
     async function said(ts: string, channelId: string, more: Record<string, string>) {
       const card = key === "card" && ts !== "refused" ? { card: `${channelId} ${ts}` } : {};
       await subject.outbox.remember(id, { [`said:${key}`]: ts, ...card, ...more });
+      if (ts !== "refused") owed.onSaid?.();
       return 0;
     }
   }
@@ -197,6 +200,7 @@ export function createPostOnce(options: {
       }
     }
     await subject.outbox.remember(subject.id, { [`said:${key}`]: owed.sentMark });
+    if (owed.sentMark !== "") owed.onSaid?.();
     return 0;
   }
 

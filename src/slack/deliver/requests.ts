@@ -1,5 +1,6 @@
 import { context } from "../../messages/message.ts";
 import { md, type Markdown } from "../../messages/text.ts";
+import { workOnRequest } from "../../log/ids.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
 import type { Journal } from "../../requests/journal/journal.ts";
 import type { StoredRequest } from "../../requests/journal/record.ts";
@@ -27,6 +28,8 @@ export function requestSource(options: {
   /** Added to a result: whether the VM is attested again. */
   attestationNote(request: StoredRequest, command: ChangeCommand): Promise<Markdown | undefined>;
   visibilityTimeoutMs: number;
+  /** Slack has the result of this request. */
+  onTold(request: StoredRequest): void;
   /** Opens response URLs, and says which are Slack's. */
   botToken: string;
   apiUrl: string;
@@ -50,7 +53,7 @@ export function requestSource(options: {
     }
     const { revision, record } = request;
     const messages = hasNoCard(request) ? [] : owedOf(request, command);
-    return { createdAt: record.createdAt, revision, messages };
+    return { createdAt: record.createdAt, revision, messages, work: workOnRequest(record) };
   }
 
   function owedOf(request: StoredRequest, command: ChangeCommand): Owed[] {
@@ -81,7 +84,9 @@ export function requestSource(options: {
   ): Owed {
     const { record, delivered } = request;
     const { card, fallback, said } = delivered;
-    const base = { key, mark: said[key], closed: (error: string) => goElsewhere(request, error) };
+    const onSaid = key === "result" ? () => options.onTold(request) : undefined;
+    const closed = (error: string) => goElsewhere(request, error);
+    const base = { key, mark: said[key], closed, onSaid };
     if (fallback === "response-url")
       return { ...base, sentMark: "response", prepare: () => response(request, key, render) };
     if (fallback === "none")
