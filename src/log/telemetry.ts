@@ -36,12 +36,13 @@ export function createTelemetry(options: TelemetryOptions = {}) {
   let isSharedKnown = false;
   let registers = [registry];
 
-  const define = <Label extends string>(rest: string, help: string, labelNames: Label[]) => ({
-    name: `gatehouse_${rest}`,
-    help,
-    labelNames,
-    registers,
-  });
+  const catalog: { name: string; labels: readonly string[] }[] = [];
+
+  function define<Label extends string>(rest: string, help: string, labelNames: Label[]) {
+    const name = `gatehouse_${rest}`;
+    if (registers.length > 0) catalog.push({ name, labels: labelNames });
+    return { name, help, labelNames, registers };
+  }
   const counter = <Label extends string>(rest: string, help: string, labels: Label[] = []) =>
     new Counter(define(rest, help, labels));
   const gauge = <Label extends string>(rest: string, help: string, labels: Label[] = []) =>
@@ -177,11 +178,8 @@ export function createTelemetry(options: TelemetryOptions = {}) {
       const texts = [await registry.metrics(), isSharedKnown ? await sharedRegistry.metrics() : ""];
       return { type: registry.contentType, text: texts.join("\n").trimEnd() + "\n" };
     },
-    /** All metrics of ours, with their labels. */
-    catalog: () =>
-      [...registry.getMetricsAsArray(), ...sharedRegistry.getMetricsAsArray()].filter(({ name }) =>
-        name.startsWith("gatehouse_"),
-      ),
+    /** All metrics of ours. */
+    catalog,
   };
 }
 

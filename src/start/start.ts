@@ -14,7 +14,7 @@ import type { SlackLimits } from "../slack/deliver/rate-limiter.ts";
 import { startTrail } from "./trail.ts";
 import { startWorker } from "./worker.ts";
 import { createStatus, type Status } from "./status.ts";
-import { version } from "./version.ts";
+import { version } from "../config/version.ts";
 
 /** A started process. Closing it takes no new work, ends or hands back what runs, and releases everything. */
 export interface Running {

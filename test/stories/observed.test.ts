@@ -48,8 +48,7 @@ describe("a restart that needed an approval, seen from outside", () => {
     for (const [index, role] of (["gateway", "worker"] as const).entries()) {
       const samples = [...(await scrape(world, index)).keys()];
       const without = createTelemetry({ role })
-        .catalog()
-        .map(({ name }) => name)
+        .catalog.map(({ name }) => name)
         .filter((name) => !samples.some((sample) => sample.split("{")[0]?.startsWith(name)));
       expect(without, role).toEqual([]);
     }
