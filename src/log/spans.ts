@@ -24,14 +24,13 @@ export interface Spans {
   ended(span: Span | PlacedSpan): void;
 }
 
-/** Times an act and gives its span to `spans`, whichever way it ends. */
+/** Runs what ends a span, and gives the span to `spans`, whichever way it ends. */
 export async function spanned<T>(
   spans: Spans | undefined,
-  span: Omit<PlacedSpan, "startMs" | "endMs">,
+  span: Omit<Span, "endMs"> & Partial<SpanId>,
   act: () => Promise<T>,
 ): Promise<T> {
-  const startMs = Date.now();
-  const end = (failed?: string) => spans?.ended({ ...span, startMs, endMs: Date.now(), failed });
+  const end = (failed?: string) => spans?.ended({ ...span, endMs: Date.now(), failed });
   try {
     const outcome = await act();
     end();
@@ -43,7 +42,7 @@ export async function spanned<T>(
 }
 
 export function placed(span: Span | PlacedSpan): PlacedSpan[] {
-  if ("trace" in span) return [span];
+  if ("trace" in span && span.trace !== undefined) return [span];
   return (workNow()?.parents ?? []).map(({ trace, span: parent }) => ({
     ...span,
     trace,

@@ -14,6 +14,7 @@ import { type Command, requestable } from "../registry/define.ts";
 import { requestsForDigest } from "../requests/for-digest.ts";
 import type { Journal } from "../requests/journal/journal.ts";
 import type { Rollouts } from "../rollouts/rollouts.ts";
+import { spanned, type Spans } from "../log/spans.ts";
 import type { Telemetry } from "../log/telemetry.ts";
 import type { Announce } from "./deliver/announce.ts";
 import { createSlackApp } from "./receive/app.ts";
@@ -59,6 +60,7 @@ export async function startGateway(options: {
   announce: Announce;
   watch: Pick<Watch, "refused" | "taken">;
   telemetry: Telemetry;
+  spans: Spans | undefined;
   log: Log;
   /** Failpoints between an interaction and its request. */
   at(point: "intake" | "ack" | "journal" | "enqueue", what: string): Promise<void>;
@@ -135,7 +137,17 @@ export async function startGateway(options: {
       ...conversation,
       async handle(interaction, reply) {
         await at("ack", interaction.id);
-        await conversation.handle(interaction, reply);
+        const { id, kind, at: startMs, userId } = interaction;
+        const attributes = { "gatehouse.interaction": id, "gatehouse.person": userId };
+        const [root] = workOnInteraction(id).parents;
+        const span = {
+          ...root,
+          name: `slack ${kind}`,
+          kind: "server",
+          startMs,
+          attributes,
+        } as const;
+        await spanned(options.spans, span, () => conversation.handle(interaction, reply));
       },
       peopleChanged: () => people.forget(),
     },

@@ -32,6 +32,7 @@ import { rolloutSource } from "../slack/deliver/rollouts.ts";
 import { requestable } from "../registry/define.ts";
 import type { GatewayContext } from "../slack/conversation/gateway-context.ts";
 import { createWeb, signOfSlack } from "../slack/web.ts";
+import type { Span, Spans } from "../log/spans.ts";
 import type { LimitName, Telemetry } from "../log/telemetry.ts";
 import { startPostingRecaps } from "../outages/post-recaps.ts";
 
@@ -42,6 +43,8 @@ interface ServicesOptions {
   namespace?: string | undefined;
   slackLimits?: SlackLimits | undefined;
   telemetry: Telemetry;
+  /** Undefined unless traces are exported. */
+  spans: Spans | undefined;
   /** Failpoint for crash tests. */
   at(point: string, what: string): Promise<void>;
   /** What is opened first is closed last. */
@@ -51,7 +54,7 @@ interface ServicesOptions {
 export async function openServices(config: Config, log: Log, options: ServicesOptions) {
   const { policy } = config;
   const { timing } = policy;
-  const { opened, at, telemetry } = options;
+  const { opened, at, telemetry, spans } = options;
   const key = createKeys(options.namespace);
   const redis = opened(await connectRedis(config.redisUrl, "commands", log, key), (it) =>
     it.quit(),
@@ -74,6 +77,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     onCall: (method, outcome, ms) => {
       telemetry.slackCalls.inc({ method, outcome });
       telemetry.slackSeconds.observe({ method }, ms / 1000);
+      spans?.ended(callSpan(`slack ${method}`, { outcome, ms }));
       watch.saw("slack", signOfSlack(method, outcome));
     },
   });
@@ -97,9 +101,10 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
       apiKey: config.compute.apiKey,
       timeoutMs: timing.httpTimeoutMs,
       log,
-      onCall: ({ endpoint, kind, reason, durationMs }) => {
+      onCall: ({ endpoint, kind, reason, durationMs, status }) => {
         telemetry.computeCalls.inc({ endpoint, outcome: kind ?? "ok" });
         telemetry.computeSeconds.observe({ endpoint }, durationMs / 1000);
+        spans?.ended(callSpan(endpoint, { outcome: kind ?? "ok", ms: durationMs, status }));
         watch.saw("service", signOfService(endpoint, kind, reason));
       },
     }),
@@ -131,7 +136,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     const channelId = policy[where]?.channel;
     if (channelId) await notices.announce({ id, channelId, message });
   };
-  const journal = observed(createJournal(redis, key), { log, telemetry });
+  const journal = observed(createJournal(redis, key), { log, telemetry, spans });
   const store = announcingFreezes(journal, tell);
   const rollouts = createRollouts(redis, key);
   const changes = requestable(commands);
@@ -170,6 +175,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     log,
     key,
     telemetry,
+    spans,
     redis,
     redisCheck,
     storageProblemsNow,
@@ -204,6 +210,20 @@ function announcingFreezes(store: Journal, tell: GatewayContext["tell"]): Journa
       return isNew;
     },
   };
+}
+
+/** A call that just ended, named as its metrics are. */
+function callSpan(
+  name: string,
+  { outcome, ms, status }: { outcome: string; ms: number; status?: number | undefined },
+): Span {
+  const endMs = Date.now();
+  const attributes = {
+    "gatehouse.outcome": outcome,
+    ...(status === undefined ? {} : { "http.response.status_code": status }),
+  };
+  const failed = outcome === "ok" ? undefined : outcome;
+  return { name, kind: "client", startMs: endMs - ms, endMs, attributes, failed };
 }
 
 /** Counts how long Slack's limits let messages wait. */

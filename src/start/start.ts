@@ -1,3 +1,4 @@
+import { hostname } from "node:os";
 import { commands } from "../commands/index.ts";
 import type { Config } from "../config/config.ts";
 import { holdDirectory } from "./hold-directory.ts";
@@ -102,7 +103,9 @@ export async function start(
       }),
       (it) => it.close(),
     );
+    const spans = config.traces && opened(await exportTraces(config, log), (it) => it.close());
     const on = await openServices(config, log, {
+      spans,
       at: options.at ?? (async () => undefined),
       opened,
       telemetry,
@@ -155,4 +158,17 @@ export async function start(
   } finally {
     options.signal?.removeEventListener("abort", onAbort);
   }
+}
+
+/** Loaded only where traces are wanted. */
+async function exportTraces({ traces, role }: Config, log: Log) {
+  const { startExport } = await import("../log/export-spans.ts");
+  const { url = "", headers = {}, serviceName = "" } = traces ?? {};
+  const resource = {
+    "service.name": serviceName,
+    "service.version": version,
+    "service.instance.id": `${hostname()}-${process.pid}`,
+    "gatehouse.role": role,
+  };
+  return startExport({ url, headers, resource, log });
 }

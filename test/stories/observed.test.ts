@@ -1,3 +1,6 @@
+import { createServer, type IncomingHttpHeaders } from "node:http";
+import { once } from "node:events";
+import { json } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createTelemetry } from "../../src/log/telemetry.ts";
 import { startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";
@@ -16,6 +19,43 @@ interface Line {
 
 const linesOf = (world: TestWorld) => world.lines.map((line) => JSON.parse(line) as Line);
 
+interface OtlpSpan {
+  traceId: string;
+  spanId: string;
+  parentSpanId?: string;
+  name: string;
+  kind: number;
+  startTimeUnixNano: string;
+  endTimeUnixNano: string;
+}
+
+/** What takes OTLP over HTTP, as JSON. */
+async function startCollector() {
+  const taken: OtlpSpan[] = [];
+  let headers: IncomingHttpHeaders = {};
+  const server = createServer((request, response) => {
+    void (async () => {
+      const { resourceSpans } = (await json(request)) as {
+        resourceSpans: { scopeSpans: { spans: OtlpSpan[] }[] }[];
+      };
+      if (request.url === "/otel/v1/traces")
+        taken.push(...resourceSpans.flatMap((one) => one.scopeSpans.flatMap(({ spans }) => spans)));
+      ({ headers } = request);
+      response.end("{}");
+    })();
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  const port = typeof address === "object" ? address?.port : undefined;
+  return {
+    url: `http://127.0.0.1:${port}/otel`,
+    spans: () => taken,
+    headers: () => headers,
+    close: async () => void server.close(),
+  };
+}
+
 /** Samples by name and labels, as `gatehouse_frozen` or `gatehouse_requests_total{command="vm stop",end="done"}`. */
 async function scrape(world: TestWorld, index = 0): Promise<Map<string, number>> {
   const page = await fetch(`http://127.0.0.1:${world.processes[index]?.opsPort}/metrics`);
@@ -30,9 +70,15 @@ async function scrape(world: TestWorld, index = 0): Promise<Map<string, number>>
 
 describe("a restart that needed an approval, seen from outside", () => {
   let world: TestWorld;
+  let collector: Awaited<ReturnType<typeof startCollector>>;
   let request = "";
   beforeAll(async () => {
-    world = await startWorld({ policy, roles: ["gateway", "worker"] });
+    collector = await startCollector();
+    const env = {
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      OTEL_EXPORTER_OTLP_HEADERS: "x-team=ops%20eu",
+    };
+    world = await startWorld({ policy, env, roles: ["gateway", "worker"] });
     await world.olivia.types("ops", "/vm restart web-2");
     await hears(world.amir, "ops", /Waiting for approval/);
     const open = await scrape(world);
@@ -42,7 +88,10 @@ describe("a restart that needed an approval, seen from outside", () => {
     await world.ada.types("ops", "/gatehouse freeze inventory of disks");
     await hears(world.ada, "audit", /froze all changes/);
   });
-  afterAll(() => world.close());
+  afterAll(async () => {
+    await world.close();
+    await collector.close();
+  });
 
   it("leaves a sample for every metric of each role", async () => {
     for (const [index, role] of (["gateway", "worker"] as const).entries()) {
@@ -68,9 +117,14 @@ describe("a restart that needed an approval, seen from outside", () => {
       expect(samples.get("gatehouse_frozen")).toBe(1);
       expect(samples.get("gatehouse_redis_up")).toBe(1);
       expect(samples.get('gatehouse_open_requests{state="draft"}')).toBe(0);
-      expect(samples.get("gatehouse_audit_records_total")).toBeGreaterThan(3);
       expect(samples.get('gatehouse_queue_age_seconds{queue="requests"}')).toBeLessThan(60);
     }
+    // Sealed within a second
+    await expect
+      .poll(async () => (await scrape(world)).get("gatehouse_audit_records_total"), {
+        timeout: 10_000,
+      })
+      .toBeGreaterThan(3);
     expect(gateway.get("gatehouse_slack_connected")).toBe(1);
     expect(worker.has("gatehouse_slack_connected")).toBe(false);
   });
@@ -102,10 +156,53 @@ describe("a restart that needed an approval, seen from outside", () => {
     ]);
   });
 
+  it("is one trace from Slack's delivery to Slack's message, whole at the collector", async () => {
+    const move = linesOf(world).find(({ event }) => event === "request.moved");
+    const spans = () => collector.spans().filter(({ traceId }) => traceId === move?.trace);
+    const names = () => spans().map(({ name }) => name);
+    await expect.poll(names, { timeout: 10_000 }).toContain("vm restart");
+    const wanted = [
+      "slack command",
+      "request draft",
+      "request authorized",
+      "request sending",
+      "request accepted",
+      "POST /v1/vms/{vm_id}/restart",
+      "GET /v1/vms/{vm_id}",
+      "slack chat.postMessage",
+      "vm restart",
+    ];
+    await expect.poll(names, { timeout: 10_000 }).toEqual(expect.arrayContaining(wanted));
+    const known = new Map(spans().map((span) => [span.spanId, span]));
+    const parentOf = (name: string) =>
+      known.get(spans().find((span) => span.name === name)?.parentSpanId ?? "")?.name;
+    const roots = spans().filter(({ parentSpanId }) => parentSpanId === undefined);
+    expect(roots).toMatchObject([{ name: "slack command", kind: 2 }]);
+    expect(
+      spans().filter(({ parentSpanId = roots[0]?.spanId }) => !known.has(parentSpanId ?? "")),
+    ).toEqual([]);
+    expect(parentOf("vm restart")).toBe("slack command");
+    expect(parentOf("POST /v1/vms/{vm_id}/restart")).toBe("vm restart");
+    expect(parentOf("slack chat.postMessage")).toBe("vm restart");
+    for (const { traceId, spanId, startTimeUnixNano, endTimeUnixNano } of spans()) {
+      expect([traceId, spanId]).toEqual([
+        expect.stringMatching(/^[0-9a-f]{32}$/),
+        expect.stringMatching(/^[0-9a-f]{16}$/),
+      ]);
+      expect(BigInt(endTimeUnixNano)).toBeGreaterThanOrEqual(BigInt(startTimeUnixNano));
+    }
+    expect(collector.headers()).toMatchObject({
+      "content-type": "application/json",
+      "x-team": "ops eu",
+    });
+  });
+
   it("is followed by a warning for the freeze and one for the thaw, with who and why", async () => {
     await world.ada.types("ops", "/gatehouse thaw");
     await expect
-      .poll(() => linesOf(world).filter(({ event }) => event.startsWith("changes.")))
+      .poll(() => linesOf(world).filter(({ event }) => event.startsWith("changes.")), {
+        timeout: 10_000,
+      })
       .toMatchObject([
         { level: "warn", event: "changes.frozen", reason: "inventory of disks", person: "U0ADA" },
         { level: "warn", event: "changes.thawed", person: "U0ADA" },
@@ -119,7 +216,9 @@ describe("a compute service that rejects the key", () => {
       prepare: (compute) => compute.weather({ match: "reads", status: 401 }),
     });
     await expect
-      .poll(async () => (await scrape(world)).get("gatehouse_inventory_age_seconds"))
+      .poll(async () => (await scrape(world)).get("gatehouse_inventory_age_seconds"), {
+        timeout: 10_000,
+      })
       .toBeGreaterThan(0.2);
     const samples = await scrape(world);
     const refused = 'gatehouse_compute_calls_total{endpoint="GET /v1/projects",outcome="refused"}';
