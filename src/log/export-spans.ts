@@ -5,7 +5,6 @@ import { scrubText } from "./scrub.ts";
 import { placed, type PlacedSpan, type Spans } from "./spans.ts";
 
 const everyMs = 1_000;
-const afterFailureMs = 5_000;
 const callMs = 10_000;
 const farewellMs = 2_000;
 /** Spans that wait for a collector; the oldest are dropped first. */
@@ -18,6 +17,8 @@ interface ExportOptions {
   /** What these spans are of: `service.name` and the like. */
   resource: Readonly<Record<string, string>>;
   log: Log;
+  /** After a failure (ms); default 5 s. */
+  retryMs?: number;
 }
 
 /**
@@ -25,7 +26,7 @@ interface ExportOptions {
  * for it; without a collector spans are dropped, and the log says how many.
  */
 export function startExport(options: ExportOptions): Spans & { close(): Promise<void> } {
-  const { url, headers, log } = options;
+  const { url, headers, log, retryMs = 5_000 } = options;
   let waiting: PlacedSpan[] = [];
   let timer: NodeJS.Timeout | undefined;
   let sending: Promise<void> | undefined;
@@ -43,7 +44,7 @@ export function startExport(options: ExportOptions): Spans & { close(): Promise<
     timer = undefined;
     sending ??= sendAll().finally(() => {
       sending = undefined;
-      if (waiting.length > 0) sendSoon(isFailing ? afterFailureMs : everyMs);
+      if (waiting.length > 0) sendSoon(isFailing ? retryMs : everyMs);
     });
     return sending;
   }
@@ -92,7 +93,7 @@ export function startExport(options: ExportOptions): Spans & { close(): Promise<
         waiting.splice(0, tooMany);
         dropped += tooMany;
       }
-      sendSoon(isFailing ? afterFailureMs : everyMs);
+      sendSoon(isFailing ? retryMs : everyMs);
     },
     async close() {
       isClosing = true;
@@ -131,7 +132,8 @@ function spanOf(span: PlacedSpan) {
 const nanos = (ms: number) => `${Math.round(ms * 1000)}000`;
 
 function attributesOf(attributes: Readonly<Record<string, string | number | boolean>>) {
-  return Object.entries(attributes).map(([key, value]) => {
+  return Object.entries(attributes).map(([name, value]) => {
+    const key = name.includes(".") ? name : `gatehouse.${name}`;
     if (typeof value === "string") return { key, value: { stringValue: scrubText(value) } };
     if (typeof value === "boolean") return { key, value: { boolValue: value } };
     return { key, value: { intValue: `${Math.round(value)}` } };

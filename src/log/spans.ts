@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { type SpanId, workNow } from "./ids.ts";
 
-/** Something that took time. Attribute names with `gatehouse.` are ours. What leaves is scrubbed like the log. */
+/** Something that took time. What leaves is scrubbed like the log; attributes without a dot in their name are ours. */
 export interface Span {
   name: string;
   /** Milliseconds of the wall clock. */

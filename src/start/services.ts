@@ -219,7 +219,7 @@ function callSpan(
 ): Span {
   const endMs = Date.now();
   const attributes = {
-    "gatehouse.outcome": outcome,
+    outcome: outcome,
     ...(status === undefined ? {} : { "http.response.status_code": status }),
   };
   const failed = outcome === "ok" ? undefined : outcome;

@@ -168,7 +168,7 @@ async function exportTraces({ traces, role }: Config, log: Log) {
     "service.name": serviceName,
     "service.version": version,
     "service.instance.id": `${hostname()}-${process.pid}`,
-    "gatehouse.role": role,
+    role: role,
   };
   return startExport({ url, headers, resource, log });
 }

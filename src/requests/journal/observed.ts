@@ -44,7 +44,7 @@ export function observed(
       ...(worker ? { worker } : {}),
     });
     if (from === undefined || !spans) return;
-    const attributes = { "gatehouse.command": command, "gatehouse.to": to, "gatehouse.why": why };
+    const attributes = { command: command, "gatehouse.to": to, "gatehouse.why": why };
     during(work, () =>
       spans.ended({ name: `request ${from}`, startMs: since, endMs: at, attributes }),
     );
@@ -63,11 +63,11 @@ export function observed(
       startMs: record.createdAt,
       endMs: at,
       attributes: {
-        "gatehouse.request": record.id,
-        "gatehouse.command": command,
-        "gatehouse.target": record.target.id,
-        "gatehouse.person": record.requester.id,
-        "gatehouse.end": state,
+        request: record.id,
+        command: command,
+        target: record.target.id,
+        person: record.requester.id,
+        end: state,
       },
       failed: state === "failed" ? (progress.why ?? state) : undefined,
     });
