@@ -138,7 +138,7 @@ export async function startGateway(options: {
       async handle(interaction, reply) {
         await at("ack", interaction.id);
         const { id, kind, at: startMs, userId } = interaction;
-        const attributes = { interaction: id, "gatehouse.person": userId };
+        const attributes = { interaction: id, person: userId };
         const [root] = workOnInteraction(id).parents;
         const span = {
           ...root,

@@ -21,20 +21,17 @@ import { createNotices } from "../slack/deliver/announce.ts";
 import { startDelivery } from "../slack/deliver/deliver.ts";
 import { learnIdentity } from "../slack/people/learn-identity.ts";
 import { createPeople } from "../slack/people/people.ts";
-import {
-  createRateLimiter,
-  type RateLimiter,
-  type SlackLimits,
-} from "../slack/deliver/rate-limiter.ts";
+import { createRateLimiter, type SlackLimits } from "../slack/deliver/rate-limiter.ts";
 import { sendPicture } from "../slack/deliver/picture.ts";
 import { requestSource } from "../slack/deliver/requests.ts";
 import { rolloutSource } from "../slack/deliver/rollouts.ts";
 import { requestable } from "../registry/define.ts";
 import type { GatewayContext } from "../slack/conversation/gateway-context.ts";
 import { createWeb, signOfSlack } from "../slack/web.ts";
-import type { Span, Spans } from "../log/spans.ts";
-import type { LimitName, Telemetry } from "../log/telemetry.ts";
+import type { Spans } from "../log/spans.ts";
+import type { Telemetry } from "../log/telemetry.ts";
 import { startPostingRecaps } from "../outages/post-recaps.ts";
+import { observeCalls } from "./observe-calls.ts";
 
 export type Services = Awaited<ReturnType<typeof openServices>>;
 
@@ -55,6 +52,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const { policy } = config;
   const { timing } = policy;
   const { opened, at, telemetry, spans } = options;
+  const calls = observeCalls(options);
   const key = createKeys(options.namespace);
   const redis = opened(await connectRedis(config.redisUrl, "commands", log, key), (it) =>
     it.quit(),
@@ -75,9 +73,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     apiUrl: config.slack.apiUrl,
     log,
     onCall: (method, outcome, ms) => {
-      telemetry.slackCalls.inc({ method, outcome });
-      telemetry.slackSeconds.observe({ method }, ms / 1000);
-      spans?.ended(callSpan(`slack ${method}`, { outcome, ms }));
+      calls.slack(method, outcome, ms);
       watch.saw("slack", signOfSlack(method, outcome));
     },
   });
@@ -101,11 +97,9 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
       apiKey: config.compute.apiKey,
       timeoutMs: timing.httpTimeoutMs,
       log,
-      onCall: ({ endpoint, kind, reason, durationMs, status }) => {
-        telemetry.computeCalls.inc({ endpoint, outcome: kind ?? "ok" });
-        telemetry.computeSeconds.observe({ endpoint }, durationMs / 1000);
-        spans?.ended(callSpan(endpoint, { outcome: kind ?? "ok", ms: durationMs, status }));
-        watch.saw("service", signOfService(endpoint, kind, reason));
+      onCall: (call) => {
+        calls.compute(call);
+        watch.saw("service", signOfService(call.endpoint, call.kind, call.reason));
       },
     }),
     (it) => it.close(),
@@ -161,7 +155,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
       [requests, rolloutSource({ rollouts, commands: changes, web, apiUrl, log }), notices.source],
       {
         web,
-        rateLimiter: measured(createRateLimiter(redis, key, options.slackLimits), telemetry),
+        rateLimiter: calls.limiter(createRateLimiter(redis, key, options.slackLimits)),
         log,
         now: store.now,
         us: identity.known,
@@ -208,36 +202,6 @@ function announcingFreezes(store: Journal, tell: GatewayContext["tell"]): Journa
         await tell("audit", `freeze-${await store.now()}`, sentence(text));
       }
       return isNew;
-    },
-  };
-}
-
-/** A call that just ended, named as its metrics are. */
-function callSpan(
-  name: string,
-  { outcome, ms, status }: { outcome: string; ms: number; status?: number | undefined },
-): Span {
-  const endMs = Date.now();
-  const attributes = {
-    outcome: outcome,
-    ...(status === undefined ? {} : { "http.response.status_code": status }),
-  };
-  const failed = outcome === "ok" ? undefined : outcome;
-  return { name, kind: "client", startMs: endMs - ms, endMs, attributes, failed };
-}
-
-/** Counts how long Slack's limits let messages wait. */
-function measured(limiter: RateLimiter, { limitWaits }: Telemetry): RateLimiter {
-  const told = (limit: LimitName, ms: number): number => {
-    if (ms > 0) limitWaits.observe({ limit }, ms / 1000);
-    return ms;
-  };
-  return {
-    post: async (channelId) => told("slack-posts", await limiter.post(channelId)),
-    edit: async (isLast) => told("slack-edits", await limiter.edit(isLast)),
-    pause: async (what, forMs) => {
-      told(what === "edit" ? "slack-edits" : "slack-posts", forMs);
-      await limiter.pause(what, forMs);
     },
   };
 }

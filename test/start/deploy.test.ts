@@ -76,12 +76,10 @@ describe("deploy/kubernetes", () => {
         ...kustomization.resources,
         ...(kustomization.patches ?? []).map((p) => p.path),
       ];
-      const there = foldersFiles(`deploy/kubernetes/${folder}`).map((file) =>
-        file.split("/").at(-1),
+      const there = foldersFiles(`deploy/kubernetes/${folder}`).map(
+        (file) => file.split("/").at(-1) ?? "",
       );
-      const others = there.filter(
-        (name) => !/^(kustomization.yaml|gatehouse.yml)$/.test(name ?? ""),
-      );
+      const others = there.filter((name) => !/^(kustomization.yaml|gatehouse.yml)$/.test(name));
       expect(named.filter((name) => name !== "../base").toSorted()).toEqual(others.toSorted());
     }
     for (const { file, manifest } of manifests)
@@ -264,7 +262,7 @@ describe("metrics", () => {
     const rows = [...fileOf("docs/operate.md").matchAll(/^\| `(gatehouse_\w+)` +\| (.*?) *\|/gm)];
     const documented = rows.map(([, name, labels = ""]) => [
       name,
-      [...labels.matchAll(/`(\w+)`/g)].map(([, label]) => label).toSorted(),
+      [...labels.matchAll(/`(\w+)`/g)].map(([, label = ""]) => label).toSorted(),
     ]);
     const ours = catalog.map(({ name, labels }) => [name, [...labels].toSorted()]);
     const byName = (a: unknown[], b: unknown[]) => String(a[0]).localeCompare(String(b[0]));

@@ -44,7 +44,7 @@ export function observed(
       ...(worker ? { worker } : {}),
     });
     if (from === undefined || !spans) return;
-    const attributes = { command: command, "gatehouse.to": to, "gatehouse.why": why };
+    const attributes = { command, to, why };
     during(work, () =>
       spans.ended({ name: `request ${from}`, startMs: since, endMs: at, attributes }),
     );
@@ -64,7 +64,7 @@ export function observed(
       endMs: at,
       attributes: {
         request: record.id,
-        command: command,
+        command,
         target: record.target.id,
         person: record.requester.id,
         end: state,
