@@ -137,7 +137,10 @@ export function createTelemetry(options: TelemetryOptions = {}) {
       "Of the request that has been in this state the longest; 0 without one",
       ["state"],
     ),
-    outboxDepth: gauge("outbox_messages", "Requests and notices whose messages Slack lacks"),
+    outboxDepth: gauge(
+      "outbox_messages",
+      "Requests, shared cards, and notices whose messages Slack lacks",
+    ),
     outboxAge: gauge("outbox_age_seconds", "Since the oldest of them changed; 0 without one"),
     queueJobs: gauge("queue_jobs", "Jobs in the queue", ["queue", "state"]),
     queueAge: gauge(

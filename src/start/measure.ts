@@ -10,8 +10,8 @@ const maxOwed = 200;
 /**
  * What all processes share, in one read. Ages in milliseconds, -1 for none.
  *
- * KEYS open, freeze, records, seals, outbox, notices
- * ARGV prefix of requests, of notices, most open requests, most messages
+ * KEYS open, freeze, records, seals, and what is owed to Slack: requests, notices, shared cards
+ * ARGV their prefixes, most open requests, most messages
  * → frozen (0|1), messages owed, age of the oldest, number of the last seal, its record's age, age of the oldest unsealed
  *   record, open requests, then for each state: its name, how many, age of the oldest
  */
@@ -19,11 +19,13 @@ const census = `${redisTimeLua}
 local function old(at) return at and math.max(0, now - tonumber(at)) or -1 end
 local owed = 0
 local longest = -1
-for i, field in ipairs({'changedAt', 'at'}) do
+for i, field in ipairs({'changedAt', 'at', 'createdAt'}) do
   local list = KEYS[4 + i]
   owed = owed + redis.call('ZCARD', list)
-  for _, id in ipairs(redis.call('ZRANGE', list, 0, ARGV[4] - 1)) do
-    longest = math.max(longest, old(redis.call('HGET', ARGV[i] .. id, field)))
+  for _, id in ipairs(redis.call('ZRANGE', list, 0, ARGV[5] - 1)) do
+    -- a shared card that was posted is on its list for what changed since, which has no time
+    local isOld = i == 3 and redis.call('HGET', ARGV[i] .. id, 'card')
+    if not isOld then longest = math.max(longest, old(redis.call('HGET', ARGV[i] .. id, field))) end
   end
 end
 local seal = redis.call('XREVRANGE', KEYS[4], '+', '-', 'COUNT', 1)[1]
@@ -32,7 +34,7 @@ if seal then for i = 1, #seal[2], 2 do named[seal[2][i]] = seal[2][i + 1] end en
 local from = named.id and '(' .. named.id or '-'
 local unsealed = redis.call('XRANGE', KEYS[3], from, '+', 'COUNT', 1)[1]
 local counts, ages, states = {}, {}, {}
-for _, id in ipairs(redis.call('ZRANGE', KEYS[1], 0, ARGV[3] - 1)) do
+for _, id in ipairs(redis.call('ZRANGE', KEYS[1], 0, ARGV[4] - 1)) do
   local r = redis.call('HMGET', ARGV[1] .. id, 'state', 'changedAt', 'createdAt')
   local state, since = r[1], r[2]
   if state == 'draft' then since = r[3] end
@@ -87,8 +89,10 @@ export function createMeasure(on: {
       key("audit", "seals"),
       key("outbox"),
       key("notices"),
+      key("shared-cards"),
     ];
-    const args = [key("request", ""), key("notice", ""), maxCounted, maxOwed];
+    const prefixes = ["request", "notice", "shared"].map((kind) => key(kind, ""));
+    const args = [...prefixes, maxCounted, maxOwed];
     const [numbers, states] = split((await runCensus(names, args)) as (number | string)[]);
     const [frozen = 0, owed = 0, owedMs = 0, sealed = 0, headMs = 0, unsealedMs = 0, open = 0] =
       numbers;

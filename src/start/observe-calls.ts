@@ -41,8 +41,12 @@ export function observeCalls({
       called(endpoint, outcome, durationMs, status);
     },
     limiter: (limiter: RateLimiter): RateLimiter => ({
-      post: async (channelId) => told("slack-posts", await limiter.post(channelId)),
-      edit: async (isLast) => told("slack-edits", await limiter.edit(isLast)),
+      async post(channelId, turn) {
+        const ms = await limiter.post(channelId, turn);
+        // It doesn't wait, but joins others
+        return turn.isJoining ? ms : told("slack-posts", ms);
+      },
+      edit: async (turn) => told("slack-edits", await limiter.edit(turn)),
       async pause(what, forMs) {
         told(what === "edit" ? "slack-edits" : "slack-posts", forMs);
         await limiter.pause(what, forMs);

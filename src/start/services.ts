@@ -13,7 +13,7 @@ import { checkRedis, storageOf, storageProblems } from "../redis/check.ts";
 import { createKeys, connectRedis } from "../redis/redis.ts";
 import { recordResults, createAttestationNote } from "../requests/after-result.ts";
 import { createJournal, type Journal } from "../requests/journal/journal.ts";
-import { observed } from "../requests/journal/observed.ts";
+import { observed, observeTold } from "../requests/journal/observed.ts";
 import { createRollouts } from "../rollouts/rollouts.ts";
 import { outageTimingFor, createOutageStore, type OutageStore } from "../outages/outages.ts";
 import { createDependencyMonitor } from "../outages/dependency-monitor.ts";
@@ -21,6 +21,7 @@ import { createNotices } from "../slack/deliver/announce.ts";
 import { startDelivery } from "../slack/deliver/deliver.ts";
 import { learnIdentity } from "../slack/people/learn-identity.ts";
 import { createPeople } from "../slack/people/people.ts";
+import { sharedCardSource } from "../slack/deliver/shared-cards.ts";
 import { createRateLimiter, type SlackLimits } from "../slack/deliver/rate-limiter.ts";
 import { sendPicture } from "../slack/deliver/picture.ts";
 import { requestSource } from "../slack/deliver/requests.ts";
@@ -134,17 +135,15 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const store = announcingFreezes(journal, tell);
   const rollouts = createRollouts(redis, key);
   const changes = requestable(commands);
+  const attestationNote = createAttestationNote({ compute, policy, now: Date.now, log });
+  const onTold = observeTold({ log, telemetry });
   const requests = requestSource({
     store,
     commands: changes,
     approvers: policy.access.approve,
-    attestationNote: createAttestationNote({ compute, policy, now: Date.now, log }),
+    attestationNote,
     recordResults: (request, command) => recordResults(request, command, { snapshots, inventory }),
-    onTold({ changedAt }) {
-      const seconds = Math.max(0, Date.now() - changedAt) / 1000;
-      telemetry.toldSeconds.observe(seconds);
-      log.info("request.told", { seconds });
-    },
+    onTold,
     visibilityTimeoutMs: 10 * timing.heartbeatMs,
     botToken,
     apiUrl,
@@ -152,14 +151,20 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   });
   const delivery = opened(
     startDelivery(
-      [requests, rolloutSource({ rollouts, commands: changes, web, apiUrl, log }), notices.source],
+      [
+        requests,
+        sharedCardSource({ store, commands: changes, attestationNote, onTold }),
+        rolloutSource({ rollouts, commands: changes, web, apiUrl, log }),
+        notices.source,
+      ],
       {
+        redis,
         web,
         rateLimiter: calls.limiter(createRateLimiter(redis, key, options.slackLimits)),
         log,
         now: store.now,
         us: identity.known,
-        everyMs: Math.min(500, timing.pollFirstMs),
+        everyMs: Math.min(1000, timing.pollFirstMs),
       },
     ),
     (it) => it.close(3000),

@@ -151,3 +151,14 @@ export function observed(
     },
   };
 }
+
+/** What is told of a result that Slack has. */
+export function observeTold({ log, telemetry }: { log: Log; telemetry: Telemetry }) {
+  return (requests: readonly StoredRequest[]): void => {
+    for (const { record, changedAt } of requests) {
+      const seconds = Math.max(0, Date.now() - changedAt) / 1000;
+      telemetry.toldSeconds.observe(seconds);
+      log.info("request.told", { ...workOnRequest(record).ids, seconds });
+    }
+  };
+}
