@@ -105,7 +105,7 @@ export function startExport(options: ExportOptions): Spans & { close(): Promise<
 const kinds = { internal: 1, server: 2, client: 3 } as const;
 
 /** https://github.com/open-telemetry/opentelemetry-proto/blob/main/opentelemetry/proto/trace/v1/trace.proto */
-function toOtlp(spans: readonly PlacedSpan[], resource: Readonly<Record<string, string>>) {
+export function toOtlp(spans: readonly PlacedSpan[], resource: Readonly<Record<string, string>>) {
   const resourceSpan = {
     resource: { attributes: attributesOf(resource) },
     scopeSpans: [{ scope: { name: "gatehouse" }, spans: spans.map(spanOf) }],
