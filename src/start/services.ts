@@ -137,6 +137,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const changes = requestable(commands);
   const attestationNote = createAttestationNote({ compute, policy, now: Date.now, log });
   const onTold = observeTold({ log, telemetry });
+  const visibilityTimeoutMs = 10 * timing.heartbeatMs;
   const requests = requestSource({
     store,
     commands: changes,
@@ -144,7 +145,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     attestationNote,
     recordResults: (request, command) => recordResults(request, command, { snapshots, inventory }),
     onTold,
-    visibilityTimeoutMs: 10 * timing.heartbeatMs,
+    visibilityTimeoutMs,
     botToken,
     apiUrl,
     at,
@@ -153,7 +154,14 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     startDelivery(
       [
         requests,
-        sharedCardSource({ store, commands: changes, attestationNote, onTold }),
+        sharedCardSource({
+          store,
+          commands: changes,
+          attestationNote,
+          onTold,
+          visibilityTimeoutMs,
+          at,
+        }),
         rolloutSource({ rollouts, commands: changes, web, apiUrl, log }),
         notices.source,
       ],

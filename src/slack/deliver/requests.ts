@@ -35,7 +35,7 @@ export function requestSource(options: {
   /** Opens response URLs, and says which are Slack's. */
   botToken: string;
   apiUrl: string;
-  at(point: "post" | "posting" | "posted", request: string): Promise<void>;
+  at(point: "post" | "posting" | "posted" | "join", request: string): Promise<void>;
 }): Source {
   const { store } = options;
   const { outbox } = store;
@@ -89,7 +89,11 @@ export function requestSource(options: {
       covers: isWhole ? ["result"] : [],
       onSaid: isWhole ? onTold : undefined,
       join: mayShare(request, command)
-        ? () => store.sharedCards.join(record.id, placeOf(request))
+        ? async () => {
+            const isJoined = await store.sharedCards.join(record.id, placeOf(request));
+            await options.at("join", record.id);
+            return isJoined;
+          }
         : undefined,
     });
     const notices = noticesDue(request).map((notice) =>

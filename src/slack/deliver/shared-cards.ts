@@ -31,7 +31,9 @@ export function sharedCardSource(options: {
   attestationNote(request: StoredRequest, command: ChangeCommand): Promise<Markdown | undefined>;
   /** Slack has the results of these requests. */
   onTold(requests: readonly StoredRequest[]): void;
+  visibilityTimeoutMs: number;
   editMs?: number;
+  at?(point: "shared-posting" | "shared-posted", id: string): Promise<void>;
 }): Source {
   const { store, editMs = usualEditMs } = options;
   const { sharedCards } = store;
@@ -143,8 +145,9 @@ export function sharedCardSource(options: {
     kind: "shared-card",
     outbox: sharedCards.outbox,
     atOnce: 4,
-    visibilityTimeoutMs: 30_000,
+    visibilityTimeoutMs: options.visibilityTimeoutMs,
     read,
+    at: async (point, id) => options.at?.(`shared-${point}`, id),
   };
 }
 
