@@ -1,8 +1,11 @@
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import { once } from "node:events";
 import { json } from "node:stream/consumers";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { readFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import type { WorldOptions } from "../../sandbox/world.ts";
 import { createTelemetry } from "../../src/log/telemetry.ts";
+import { answering, says } from "../compute/answering.ts";
 import { startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";
 import { hears, wordsOf } from "./words.ts";
 
@@ -210,21 +213,42 @@ describe("a restart that needed an approval, seen from outside", () => {
   });
 });
 
-describe("a compute service that rejects the key", () => {
-  it("makes the age of the names grow from the start on, is counted, and /gatehouse status says why", async () => {
-    await using world = await startWorld({
-      prepare: (compute) => compute.weather({ match: "reads", status: 401 }),
-    });
-    await expect
-      .poll(async () => (await scrape(world)).get("gatehouse_inventory_age_seconds"), {
-        timeout: 10_000,
-      })
-      .toBeGreaterThan(0.2);
-    const samples = await scrape(world);
-    const refused = 'gatehouse_compute_calls_total{endpoint="GET /v1/projects",outcome="refused"}';
-    expect(samples.get(refused)).toBeGreaterThan(0);
-    await world.olivia.types("ops", "/gatehouse status");
-    const status = wordsOf(await hears(world.olivia, "ops", /Compute service:/));
-    expect(status).toMatch(/⚠️ Compute service: .*\(401\)\. Check COMPUTE_API_KEY\..*never read/);
-  });
+describe("a compute service that can't be read", () => {
+  const rejects: WorldOptions = {
+    prepare: (compute) => compute.weather({ match: "reads", status: 401 }),
+  };
+  const untrusted = async (): Promise<WorldOptions> => {
+    const pem = new URL("../compute/certificates/localhost.pem", import.meta.url);
+    const server = await answering(says([]), readFileSync(pem, "utf8"));
+    onTestFinished(() => server[Symbol.asyncDispose]());
+    return { env: { COMPUTE_API_URL: server.url } };
+  };
+
+  it.each([
+    ["it rejects the key", () => rejects, "refused", /\(401\)\. Check COMPUTE_API_KEY\./],
+    ["its certificate isn't trusted", untrusted, "unreachable", /its certificate or the TLS/],
+    [
+      "it isn't there",
+      () => ({ env: { COMPUTE_API_URL: "http://127.0.0.1:9" } }),
+      "unreachable",
+      /the connection was refused/,
+    ],
+  ] as const)(
+    "because %s: names grow old from the start on, calls are counted, /gatehouse status says why",
+    async (_why, options, outcome, words) => {
+      await using world = await startWorld(await options());
+      await expect
+        .poll(async () => (await scrape(world)).get("gatehouse_inventory_age_seconds"), {
+          timeout: 10_000,
+        })
+        .toBeGreaterThan(0.2);
+      const calls = `gatehouse_compute_calls_total{endpoint="GET /v1/projects",outcome="${outcome}"}`;
+      expect((await scrape(world)).get(calls)).toBeGreaterThan(0);
+      await world.olivia.types("ops", "/gatehouse status");
+      const status = wordsOf(await hears(world.olivia, "ops", /Compute service:/));
+      const line = status.split("\n").find((one) => one.includes("Compute service"));
+      expect(line).toMatch(/^⚠️ .*never read/);
+      expect(line).toMatch(words);
+    },
+  );
 });
