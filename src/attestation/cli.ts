@@ -18,6 +18,7 @@ import { tcbPartNames } from "../verifier/snp/report.ts";
 import { tcbStatuses } from "../verifier/tdx/tcb.ts";
 import { decodeEvidence, endorsementsNeeded, verifyEvidence } from "../verifier/verify-evidence.ts";
 import { findEndorsements } from "./endorsements.ts";
+import { jsonValue } from "./render-attestation.ts";
 import { resultLines } from "./render-result.ts";
 
 const usage = `usage: node src/main.ts attestation check <file>
@@ -104,9 +105,6 @@ const exitCodes: Record<AttestationResult["verdict"], AttestationExitCode> = {
   failed: 1,
   "could not verify": 2,
 };
-
-const jsonValue = (_key: string, value: unknown) =>
-  typeof value === "bigint" ? `0x${value.toString(16)}` : value;
 
 function parseWords(words: readonly string[]) {
   return parseArgs({

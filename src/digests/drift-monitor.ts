@@ -1,6 +1,7 @@
 import { setImmediate as breathe, setTimeout as pause } from "node:timers/promises";
-import { attest, type Attested, pinsFor, type Appraisal } from "../attestation/appraise.ts";
-import type { Compute } from "../compute/compute.ts";
+import { type Appraisal, gateRefusal } from "../attestation/appraise.ts";
+import type { Appraiser } from "../attestation/appraiser.ts";
+import { namesOf, pinsFor } from "../attestation/pins.ts";
 import { messageOf } from "../errors.ts";
 import type { Inventory, KnownVm } from "../inventory/inventory.ts";
 import type { Log } from "../log/log.ts";
@@ -20,7 +21,7 @@ interface DriftMonitorOptions {
   redis: RedisClient;
   key: Keys;
   inventory: Pick<Inventory, "vms">;
-  compute: Pick<Compute, "vms">;
+  appraiser: Appraiser;
   pins: readonly Pin[];
   records: DriftRecords;
   /** Posts to the alerts channel, once per ID. */
@@ -64,22 +65,12 @@ export async function monitorDrift(options: DriftMonitorOptions): Promise<void> 
 }
 
 async function check(vm: KnownVm, options: DriftMonitorOptions): Promise<void> {
-  const { compute, records, tell, now, signal } = options;
-  const read = await attest(vm.id, {
-    compute,
-    now,
-    pins: pinsFor(options.pins, namesOf(vm)),
-    ...(signal ? { signal } : {}),
-  });
-  const judged = judgeDrift(await records.get(vm.id), vm, read.appraisal, now());
+  const { appraiser, records, tell, now, signal } = options;
+  const { appraisal } = await appraiser.attest(vm, { signal });
+  const judged = judgeDrift(await records.get(vm.id), vm, appraisal, now());
   if (!judged) return;
-  if (judged.news) await tell(judged.news.id, renderNews(judged.news, vm, read));
+  if (judged.news) await tell(judged.news.id, renderNews(judged.news, vm, appraisal));
   await records.set(judged.record);
-}
-
-/** The names that a pin may match. */
-function namesOf(vm: KnownVm): string[] {
-  return [vm.name, vm.id, `${vm.projectName}/${vm.name}`];
 }
 
 async function pinnedAmong(vms: readonly KnownVm[], pins: readonly Pin[]): Promise<KnownVm[]> {
@@ -92,9 +83,9 @@ async function pinnedAmong(vms: readonly KnownVm[], pins: readonly Pin[]): Promi
   return pinned;
 }
 
-function renderNews(news: News, vm: KnownVm, { appraisal }: Attested): Message {
+function renderNews(news: News, vm: KnownVm, appraisal: Appraisal): Message {
   if (news.is === "recovered") {
-    const text = md`🟢 *${vm.name}* in ${vm.projectName}: attestation is verified again.`;
+    const text = md`🟢 *${vm.name}* in ${vm.projectName}: attestation ${appraisal.verdict === "verified" ? "is verified again" : "no longer fails"}.`;
     return message(readable(text), section(text), buttons([attestVm(vm.id)]));
   }
   const head = md`🔴 *Attestation of ${vm.name} in ${vm.projectName} failed.*`;
@@ -112,17 +103,18 @@ function renderNews(news: News, vm: KnownVm, { appraisal }: Attested): Message {
 type News = { is: "failed" | "recovered"; id: string };
 
 /**
- * News is a first or different failure, and a verification after a failure. "could not verify" is no news: it neither
- * ends a failure nor starts one. Pure.
+ * News is a first or different failure, and its end: verified, or as good as policy asks for. What could not be verified
+ * neither ends a failure nor starts one. Pure.
  */
 function judgeDrift(
   before: DriftRecord | undefined,
   vm: Pick<KnownVm, "id" | "name" | "projectName">,
-  appraisal: Pick<Appraisal, "verdict" | "reasons" | "measurement">,
+  appraisal: Pick<Appraisal, "verdict" | "reasons" | "measurement" | "isUnconfigured">,
   now: number,
 ): { record: DriftRecord; news?: News } | undefined {
-  const { verdict, reasons, measurement } = appraisal;
-  if (verdict === "could not verify") return undefined;
+  const { reasons, measurement } = appraisal;
+  if (appraisal.verdict !== "failed" && gateRefusal(appraisal) !== undefined) return undefined;
+  const verdict = appraisal.verdict === "failed" ? "failed" : "verified";
   const mark = verdict === "failed" ? markOf([...reasons, measurement.report ?? ""]) : "";
   const episode = before?.episode ?? 0;
   const shared = {
@@ -154,7 +146,7 @@ export interface DriftRecord {
   vmId: string;
   vmName: string;
   projectName: string;
-  /** "could not verify" doesn't change it. */
+  /** "could not verify" doesn't change it; without endorsements in gatehouse.yml, nothing contradicts is enough. */
   verdict: "verified" | "failed";
   /** Names a failure: equal marks are the same failure. Empty when verified. */
   mark: string;

@@ -91,7 +91,7 @@ function driftItems(facts: Facts): Item[] {
       ];
     }
     if (recoveredAt === undefined || recoveredAt <= facts.since) return [];
-    const text = md`🟢 *${vmName}* in ${projectName}: attestation had failed; verified again since ${atTime(recoveredAt)}.`;
+    const text = md`🟢 *${vmName}* in ${projectName}: attestation had failed; resolved at ${atTime(recoveredAt)}.`;
     return [
       { kind: "drift", key: `drift-over:${vmId}:${recoveredAt}`, draw: () => ({ text, button }) },
     ];

@@ -1,10 +1,10 @@
-import type { Vm, Compute } from "../compute/compute.ts";
+import type { Vm } from "../compute/compute.ts";
 import type { Inventory } from "../inventory/inventory.ts";
 import type { Snapshots } from "../inventory/snapshots.ts";
 import type { ChangeCommand } from "../registry/define.ts";
 import type { StoredRequest } from "./journal/record.ts";
 import { afterChange } from "../attestation/render-attestation.ts";
-import { attest, pinsFor } from "../attestation/appraise.ts";
+import type { Appraiser } from "../attestation/appraiser.ts";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../log/log.ts";
 import { lines, Markdown, md } from "../messages/text.ts";
@@ -81,9 +81,8 @@ export function isAttestedAfter(command: ChangeCommand): boolean {
 
 /** One check, right after the VM has settled: a report that isn't there yet is called missing, never assumed. */
 export function createAttestationNote(by: {
-  compute: Compute;
+  appraiser: Appraiser;
   policy: Policy;
-  now(): number;
   log: Log;
 }): (request: StoredRequest, command: ChangeCommand) => Promise<Markdown | undefined> {
   return async ({ record, progress, state }, command) => {
@@ -91,16 +90,8 @@ export function createAttestationNote(by: {
     const vm = (progress.after ?? progress.before) as Vm | undefined;
     if (vm?.attestation?.enabled !== true || vm.status !== "RUNNING") return undefined;
     const { target } = record;
-    const names = [
-      target.name,
-      target.id,
-      `${target.projectName ?? target.projectId}/${target.name}`,
-    ];
     try {
-      const attested = await attest(target.id, {
-        compute: by.compute,
-        pins: pinsFor(by.policy.attestation.pins, names),
-        now: by.now,
+      const attested = await by.appraiser.attest(target, {
         notBefore: progress.sentAt,
         signal: AbortSignal.timeout(by.policy.timing.httpTimeoutMs),
       });

@@ -5,7 +5,7 @@ import type { ChangeCommand } from "../registry/define.ts";
 import { withTarget } from "../registry/invocation.ts";
 import type { Target } from "../registry/target.ts";
 import { submit } from "../requests/submit/submit.ts";
-import { attest, pinsFor } from "../attestation/appraise.ts";
+import { gateRefusal } from "../attestation/appraise.ts";
 import type { Vm } from "../compute/compute.ts";
 import { messageOf } from "../errors.ts";
 import { isAttestedAfter } from "../requests/after-result.ts";
@@ -95,21 +95,17 @@ async function trustOf(
   const isEnabled = (after?.attestation ?? before?.attestation)?.enabled === true;
   const runs = (after ?? before)?.status === "RUNNING";
   if (!isAttestedAfter(command) || !isEnabled || !runs) return { is: "good" };
-  const { timing, attestation } = by.policy;
-  const place = `${target.projectName ?? target.projectId}/${target.name}`;
+  const { timing } = by.policy;
   let missing: string;
   try {
-    const { appraisal } = await attest(target.id, {
-      compute: by.compute,
-      pins: pinsFor(attestation.pins, [target.name, target.id, place]),
-      now: Date.now,
+    const { appraisal } = await by.appraiser.attest(target, {
       notBefore: progress.already ? undefined : progress.sentAt,
       signal: AbortSignal.timeout(timing.httpTimeoutMs),
     });
-    if (appraisal.verdict === "verified") return { is: "good" };
-    const reasons = appraisal.reasons.join("; ");
-    if (appraisal.verdict === "failed") return { is: "bad", why: `attestation failed: ${reasons}` };
-    missing = reasons;
+    const refusal = gateRefusal(appraisal);
+    if (refusal === undefined) return { is: "good" };
+    if (appraisal.verdict === "failed") return { is: "bad", why: `attestation failed: ${refusal}` };
+    missing = refusal;
   } catch (error) {
     missing = messageOf(error);
   }

@@ -1,4 +1,6 @@
 import { commands } from "../commands/index.ts";
+import { createAppraiser } from "../attestation/appraiser.ts";
+import { createEvidenceRegister } from "../attestation/register.ts";
 import { createCompute } from "../compute/create-compute.ts";
 import { signOfService } from "../compute/errors.ts";
 import type { Config } from "../config/config.ts";
@@ -27,6 +29,7 @@ import { rolloutSource } from "../slack/deliver/rollouts.ts";
 import { requestable } from "../registry/define.ts";
 import type { GatewayContext } from "../slack/conversation/gateway-context.ts";
 import { createWeb, signOfSlack } from "../slack/web.ts";
+import type { TrustedRoots } from "../verifier/roots.ts";
 import type { Telemetry } from "../log/telemetry.ts";
 import { startPostingRecaps } from "../outages/post-recaps.ts";
 
@@ -37,6 +40,8 @@ interface ServicesOptions {
   namespace?: string | undefined;
   slackLimits?: SlackLimits | undefined;
   telemetry: Telemetry;
+  /** Whose signatures on evidence count: the vendors' without it. */
+  roots?: TrustedRoots | undefined;
   /** Failpoint for crash tests. */
   at(point: string, what: string): Promise<void>;
   /** What is opened first is closed last. */
@@ -112,6 +117,13 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     (it) => it.close(),
   );
   inventory.start();
+  const appraiser = createAppraiser({
+    compute,
+    policy: policy.attestation,
+    register: createEvidenceRegister(redis, key),
+    roots: options.roots,
+    now: Date.now,
+  });
   const snapshots = createSnapshots(redis, key);
   const queues = opened(createQueues(redis, key.prefix), (it) => it.close());
   await queues.ready();
@@ -133,7 +145,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     store,
     commands: changes,
     approvers: policy.access.approve,
-    attestationNote: createAttestationNote({ compute, policy, now: Date.now, log }),
+    attestationNote: createAttestationNote({ appraiser, policy, log }),
     recordResults: (request, command) => recordResults(request, command, { snapshots, inventory }),
     visibilityTimeoutMs: 10 * timing.heartbeatMs,
     botToken,
@@ -168,6 +180,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     identity,
     people,
     compute,
+    appraiser,
     inventory,
     snapshots,
     queues,

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { emptyPolicy } from "../../src/config/policy-file.ts";
 import { createCompute } from "../../src/compute/create-compute.ts";
 import { createDriftRecords, monitorDrift } from "../../src/digests/drift-monitor.ts";
 import { createStatusRecords, monitorStatuses } from "../../src/digests/status-monitor.ts";
@@ -6,6 +7,7 @@ import type { InventoryState, KnownVm } from "../../src/inventory/inventory.ts";
 import { silentLog } from "../../src/log/log.ts";
 import type { Message } from "../../src/messages/message.ts";
 import { startSandboxCompute } from "../../sandbox/compute/start-sandbox-compute.ts";
+import { sandboxAppraiser } from "../support/appraiser.ts";
 import { testRedis } from "../support/with-redis.ts";
 import { running } from "./digest-processes.ts";
 
@@ -27,6 +29,9 @@ async function startDrift() {
   const records = createDriftRecords(redis.redis, redis.key);
   const { said, texts, tell } = teller();
   const { attestation } = await compute.vms.get("vm-payments-web-2");
+  const pins = [{ targets: ["payments/*"], measurements: [attestation?.measurement ?? ""] }];
+  const policy = emptyPolicy();
+  const judged = { ...policy, attestation: { ...policy.attestation, pins } };
   const web2: KnownVm = { ...running("web-2", "RUNNING", "payments"), id: "vm-payments-web-2" };
   const dead = { ...records, set: () => Promise.reject(new Error("killed")) };
   const round = async (vms: readonly KnownVm[] = [web2], processes = 1, dies = false) => {
@@ -36,16 +41,11 @@ async function startDrift() {
         monitorDrift({
           redis: redis.redis,
           key: redis.key,
-          compute,
+          appraiser: sandboxAppraiser({ compute, policy: judged, ...redis }),
           log,
           tell,
           inventory: { vms: async () => vms },
-          pins: [
-            {
-              targets: ["payments/*"],
-              measurements: [attestation?.measurement ?? ""],
-            },
-          ],
+          pins,
           records: dies ? dead : records,
           everyMs: 400,
           now: Date.now,
@@ -78,12 +78,12 @@ describe("watching pinned VMs for drift", () => {
     await at.round();
     await at.round();
     expect(at.texts()).toEqual([
-      "Attestation of web-2 in payments failed: its measurement matches no pin",
+      "Attestation of web-2 in payments failed: the measurement matches no pin",
     ]);
     at.service.edit.setVerified({ vm: "vm-payments-web-2", verified: false });
     await at.round();
     await at.round();
-    expect(at.texts()[1]).toMatch(/failed: the compute service says the report is not verified/);
+    expect(at.texts()[1]).toMatch(/failed: the measurement matches no pin/);
     expect(at.said.size).toBe(2);
   });
 
@@ -95,7 +95,7 @@ describe("watching pinned VMs for drift", () => {
     at.service.edit.setVerified({ vm: "vm-payments-web-2", verified: true });
     await at.round();
     await at.round();
-    expect(at.texts()[1]).toBe("🟢 web-2 in payments: attestation is verified again.");
+    expect(at.texts()[1]).toBe("🟢 web-2 in payments: attestation no longer fails.");
     at.service.edit.setVerified({ vm: "vm-payments-web-2", verified: false });
     await at.round();
     expect(at.said.size).toBe(3);

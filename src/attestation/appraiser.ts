@@ -1,0 +1,88 @@
+import type { AttestationReport, Compute, Vm } from "../compute/compute.ts";
+import type { Policy } from "../config/policy-file.ts";
+import { type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
+import type { Facts } from "../verifier/verification.ts";
+import {
+  decodeEvidence,
+  endorsementsNeeded,
+  verifyEncoded,
+} from "../verifier/verify-evidence.ts";
+import { type Appraisal, appraise } from "./appraise.ts";
+import { findEndorsements } from "./endorsements.ts";
+import { acceptedFor, namesOf, type NamedVm, pinsFor } from "./pins.ts";
+import type { EvidenceRegister } from "./register.ts";
+
+export interface Attested {
+  vm: Vm;
+  appraisal: Appraisal;
+  /** As the service gave it, when it did. */
+  report?: AttestationReport;
+}
+
+export interface Appraiser {
+  /**
+   * Reads a VM and its report and judges them. `notBefore` is when the VM was changed, in Redis's time: a report from before
+   * says nothing of what runs now. Rejects only when the VM itself can't be read; without a report the result is `could
+   * not verify`.
+   */
+  attest(
+    vm: NamedVm,
+    options?: { notBefore?: number | undefined; signal?: AbortSignal | undefined },
+  ): Promise<Attested>;
+}
+
+interface AppraiserOptions {
+  compute: Pick<Compute, "vms">;
+  policy: Policy["attestation"];
+  register: Pick<EvidenceRegister, "seen">;
+  /** Whose signatures count: the vendors'. */
+  roots?: TrustedRoots | undefined;
+  now(): number;
+}
+
+/** The one judge of evidence: commands, gates, cards, and monitors all ask it. */
+export function createAppraiser(by: AppraiserOptions): Appraiser {
+  const { compute, policy, register, now, roots = vendorRoots } = by;
+
+  async function verify(raw: string | undefined) {
+    const bytes = raw === undefined ? undefined : decodeEvidence(raw);
+    const needed = bytes && endorsementsNeeded(bytes);
+    const { endorsements, absent } =
+      needed && policy.endorsements !== undefined
+        ? await findEndorsements(policy.endorsements, needed)
+        : { endorsements: {}, absent: [] };
+    return { absent, verification: verifyEncoded(raw, endorsements, { now: now(), roots }) };
+  }
+
+  return {
+    async attest(named, { notBefore, signal } = {}) {
+      const [vm, report] = await Promise.all([
+        compute.vms.get(named.id, { signal }),
+        compute.vms.attestation(named.id, { signal }).catch((error: unknown) => ({ error })),
+      ]);
+      const found = "error" in report ? undefined : await verify(report.report);
+      const seen =
+        found?.verification.is === "authentic"
+          ? await register.seen(vm.id, marksOf(found.verification), notBefore)
+          : undefined;
+      const names = namesOf(named);
+      const appraisal = appraise({
+        vm,
+        report,
+        verification: found?.verification,
+        absent: found?.absent ?? [],
+        pins: pinsFor(policy.pins, names),
+        policy: acceptedFor(policy.appraisal, names),
+        hasEndorsements: policy.endorsements !== undefined,
+        ...(seen === undefined ? {} : { seen }),
+        now: now(),
+        notBefore,
+      });
+      return { vm, appraisal, ...("error" in report ? {} : { report }) };
+    },
+  };
+}
+
+function marksOf({ facts, digest }: { facts: Facts; digest: string }) {
+  return facts.tee === "snp" ? { digest, reportId: facts.reportId } : { digest };
+}
