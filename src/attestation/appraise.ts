@@ -60,6 +60,8 @@ export interface Appraisal {
   evidence?: string;
   /** Until when this result holds, unless a vendor says otherwise before (ms). */
   validUntil?: number;
+  /** What ends then: `AMD's revocation list of Genoa`. */
+  endsWith?: string;
   /** When the oldest of the vendors' lists was made (ms). */
   endorsedAt?: number;
   /** What the compute service says, which never counts for it. */
@@ -121,7 +123,7 @@ export function appraise(input: AppraisalInput): Appraisal {
     measurement,
     ...(diff === undefined ? {} : { difference: diff }),
     ...(verification?.facts ? { evidence: kindOf(verification.facts, verification.product) } : {}),
-    ...(validity ? { validUntil: validity.until } : {}),
+    ...(validity ? { validUntil: validity.until, endsWith: validity.endsWith } : {}),
     ...(verification?.endorsedAt === undefined ? {} : { endorsedAt: verification.endorsedAt }),
     service: {
       ...(report?.verified === undefined ? {} : { verified: report.verified }),

@@ -83,6 +83,25 @@ export function createAppraiser(by: AppraiserOptions): Appraiser {
   };
 }
 
+/**
+ * What is made of a VM's evidence now, in words for those who decide about it; undefined where attestation is off. Never
+ * rejects: that it can't be told is told.
+ */
+export async function attestationInWords(
+  appraiser: Appraiser,
+  vm: NamedVm,
+  timeoutMs: number,
+): Promise<string | undefined> {
+  try {
+    const read = await appraiser.attest(vm, { signal: AbortSignal.timeout(timeoutMs) });
+    const { verdict, reasons } = read.appraisal;
+    if (read.vm.attestation?.enabled !== true) return undefined;
+    return verdict === "verified" ? "verified by Gatehouse" : `${verdict}: ${reasons.join("; ")}`;
+  } catch {
+    return "could not verify: the compute service can't be asked right now";
+  }
+}
+
 function marksOf({ facts, digest }: { facts: Facts; digest: string }) {
   return facts.tee === "snp" ? { digest, reportId: facts.reportId } : { digest };
 }

@@ -9,6 +9,7 @@ import { buttons, message, type Message, readable, section } from "../messages/m
 import { lines, md } from "../messages/text.ts";
 import type { Pin } from "../config/policy-file.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
+import { type createEndorsementRecords, endorsementNews, endorsementsOf } from "./endorsement-watch.ts";
 import { attestVm, showVm } from "./line-buttons.ts";
 import { takeTurn } from "../redis/lease.ts";
 import { createHash } from "node:crypto";
@@ -24,6 +25,7 @@ interface DriftMonitorOptions {
   appraiser: Appraiser;
   pins: readonly Pin[];
   records: DriftRecords;
+  endorsements: ReturnType<typeof createEndorsementRecords>;
   /** Posts to the alerts channel, once per ID. */
   tell(id: string, message: Message): Promise<void>;
   everyMs: number;
@@ -34,7 +36,8 @@ interface DriftMonitorOptions {
 
 /**
  * Attests every pinned VM, a few at a time and spread over half of the interval. Reports a failure, a different failure,
- * and its end; reported before it is recorded, under an ID that is posted once.
+ * and its end; and once for all VMs what has ended that vouches for them. Reported before it is recorded, under an ID that
+ * is posted once.
  */
 export async function monitorDrift(options: DriftMonitorOptions): Promise<void> {
   const { redis, key, inventory, records, pins, everyMs, log, signal } = options;
@@ -44,6 +47,7 @@ export async function monitorDrift(options: DriftMonitorOptions): Promise<void> 
   const pinned = await pinnedAmong(vms, pins);
   const gapMs = Math.min(1000, everyMs / 2 / Math.max(1, pinned.length));
   const waiting = pinned.values();
+  const judged: { vm: KnownVm; appraisal: Appraisal }[] = [];
   const checked = Promise.all(
     Array.from({ length: atOnce }, async () => {
       let isFirst = true;
@@ -52,25 +56,39 @@ export async function monitorDrift(options: DriftMonitorOptions): Promise<void> 
           await pause(gapMs * atOnce, undefined, { ref: false, ...(signal ? { signal } : {}) });
         isFirst = false;
         if (signal?.aborted) return;
-        await check(vm, options).catch((error: unknown) =>
-          log.warn("drift.unread", { vm: vm.id, why: messageOf(error) }),
-        );
+        try {
+          judged.push({ vm, appraisal: await check(vm, options) });
+        } catch (error) {
+          log.warn("drift.unread", { vm: vm.id, why: messageOf(error) });
+        }
       }
     }),
   );
   await checked.catch((error: unknown) => {
     if (!signal?.aborted) throw error;
   });
-  if (!signal?.aborted) await records.keepOnly(new Set(pinned.map(({ id }) => id)));
+  if (signal?.aborted) return;
+  await records.keepOnly(new Set(pinned.map(({ id }) => id)));
+  await reportEndorsements(judged, options);
 }
 
-async function check(vm: KnownVm, options: DriftMonitorOptions): Promise<void> {
+async function reportEndorsements(
+  judged: readonly { vm: KnownVm; appraisal: Appraisal }[],
+  { endorsements, tell, now }: DriftMonitorOptions,
+): Promise<void> {
+  const before = await endorsements.all();
+  const after = endorsementsOf(judged, before, now());
+  for (const { id, message: text } of endorsementNews(before, after)) await tell(id, text);
+  await endorsements.keep(after);
+}
+
+async function check(vm: KnownVm, options: DriftMonitorOptions): Promise<Appraisal> {
   const { appraiser, records, tell, now, signal } = options;
   const { appraisal } = await appraiser.attest(vm, { signal });
   const judged = judgeDrift(await records.get(vm.id), vm, appraisal, now());
-  if (!judged) return;
-  if (judged.news) await tell(judged.news.id, renderNews(judged.news, vm, appraisal));
-  await records.set(judged.record);
+  if (judged?.news) await tell(judged.news.id, renderNews(judged.news, vm, appraisal));
+  if (judged) await records.set(judged.record);
+  return appraisal;
 }
 
 async function pinnedAmong(vms: readonly KnownVm[], pins: readonly Pin[]): Promise<KnownVm[]> {

@@ -5,6 +5,7 @@ import type { ChangeCommand } from "../registry/define.ts";
 import type { StoredRequest } from "./journal/record.ts";
 import { afterChange } from "../attestation/render-attestation.ts";
 import type { Appraiser } from "../attestation/appraiser.ts";
+import type { NamedVm } from "../attestation/pins.ts";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../log/log.ts";
 import { lines, Markdown, md } from "../messages/text.ts";
@@ -18,14 +19,19 @@ import { mentions } from "./render/card-view.ts";
 export async function recordResults(
   request: StoredRequest,
   command: ChangeCommand,
-  to: { snapshots: Snapshots; inventory: Inventory },
+  to: {
+    snapshots: Snapshots;
+    inventory: Inventory;
+    /** What is made of the VM's evidence now, in words. */
+    attestation(vm: NamedVm): Promise<string | undefined>;
+  },
 ): Promise<void> {
   const { record, progress, state } = request;
   if (state !== "done") return;
   const { after } = progress;
   if (command.on === "vm") {
     if (command.snapshot === "restores") await keepTyped(request, to.snapshots);
-    if (command.snapshot === "takes") await keepSnapshot(request, to.snapshots);
+    if (command.snapshot === "takes") await keepSnapshot(request, to);
   }
   if (after === undefined) {
     if (command.on === "project" && command.deletes)
@@ -39,10 +45,11 @@ export async function recordResults(
 
 async function keepSnapshot(
   { record, progress }: StoredRequest,
-  snapshots: Snapshots,
+  { snapshots, attestation: judge }: Pick<Parameters<typeof recordResults>[2], "snapshots" | "attestation">,
 ): Promise<void> {
   const before = progress.before as Vm | undefined;
   const measurement = before?.attestation?.measurement;
+  const attestation = measurement ? await judge(record.target) : undefined;
   const { input, target } = record;
   await snapshots.remember({
     id: progress.answer?.snapshotId ?? "",
@@ -53,6 +60,7 @@ async function keepSnapshot(
     by: record.requester.id,
     at: progress.sentAt ?? record.createdAt,
     ...(measurement ? { measurement } : {}),
+    ...(attestation ? { attestation } : {}),
     ...(before?.specs ? { specs: before.specs } : {}),
     ...(record.via === "safety" ? { isSafety: true } : {}),
   });

@@ -55,6 +55,32 @@ export async function submitTarget(
   return submitted.id;
 }
 
+/**
+ * Why these must not be touched, the first of them: what runs there isn't what should, so that somebody has to look before
+ * it is changed. A VM that doesn't run, or whose report can't be had right now, is judged once it has booted.
+ */
+export async function refusalBefore(
+  targets: readonly Target[],
+  command: ChangeCommand,
+  { appraiser, policy, log }: WorkerContext,
+): Promise<string | undefined> {
+  if (!isAttestedAfter(command)) return undefined;
+  const signal = AbortSignal.timeout(policy.timing.httpTimeoutMs);
+  const refusals = targets.map(async (target) => {
+    try {
+      const { vm, appraisal } = await appraiser.attest(target, { signal });
+      if (vm.attestation?.enabled !== true || vm.status !== "RUNNING") return undefined;
+      const refusal = appraisal.result && gateRefusal(appraisal);
+      const how = appraisal.verdict === "failed" ? "failed" : "could not be verified";
+      return refusal && `${target.name}: attestation ${how} before it was touched: ${refusal}`;
+    } catch (error) {
+      log.warn("attestation.unread", { vm: target.id, why: messageOf(error) });
+      return undefined;
+    }
+  });
+  return (await Promise.all(refusals)).find((refusal) => refusal !== undefined);
+}
+
 /** After this time without a current report, the VM counts as not attested. */
 const attestedWithinMs = 120_000;
 

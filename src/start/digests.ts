@@ -46,6 +46,7 @@ export function startDigests(on: Services): void {
     tell,
     pins: policy.attestation.pins,
     records: digests.drift,
+    endorsements: digests.endorsements,
     everyMs: timing.driftWatchMs,
     signal: stopping.signal,
   };

@@ -1,5 +1,5 @@
 import { commands } from "../commands/index.ts";
-import { createAppraiser } from "../attestation/appraiser.ts";
+import { attestationInWords, createAppraiser } from "../attestation/appraiser.ts";
 import { createEvidenceRegister } from "../attestation/register.ts";
 import { createCompute } from "../compute/create-compute.ts";
 import { signOfService } from "../compute/errors.ts";
@@ -146,7 +146,11 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     commands: changes,
     approvers: policy.access.approve,
     attestationNote: createAttestationNote({ appraiser, policy, log }),
-    recordResults: (request, command) => recordResults(request, command, { snapshots, inventory }),
+    recordResults: (request, command) => recordResults(request, command, {
+        snapshots,
+        inventory,
+        attestation: (vm) => attestationInWords(appraiser, vm, timing.httpTimeoutMs),
+      }),
     visibilityTimeoutMs: 10 * timing.heartbeatMs,
     botToken,
     apiUrl,

@@ -1,7 +1,12 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { describe, expect, it } from "vitest";
+import { writeEndorsements } from "../../sandbox/evidence/vendors.ts";
 import { emptyPolicy } from "../../src/config/policy-file.ts";
 import { createCompute } from "../../src/compute/create-compute.ts";
 import { createDriftRecords, monitorDrift } from "../../src/digests/drift-monitor.ts";
+import { createEndorsementRecords } from "../../src/digests/endorsement-watch.ts";
 import { createStatusRecords, monitorStatuses } from "../../src/digests/status-monitor.ts";
 import type { InventoryState, KnownVm } from "../../src/inventory/inventory.ts";
 import { silentLog } from "../../src/log/log.ts";
@@ -21,17 +26,18 @@ function teller() {
   };
 }
 
-async function startDrift() {
+async function startDrift({ folder }: { folder?: string } = {}) {
   const redis = await testRedis();
   const service = await startSandboxCompute();
   const log = silentLog();
   const compute = createCompute({ baseUrl: service.url, apiKey: service.apiKey, timeoutMs: 2000 });
   const records = createDriftRecords(redis.redis, redis.key);
+  const endorsements = createEndorsementRecords(redis.redis, redis.key);
   const { said, texts, tell } = teller();
   const { attestation } = await compute.vms.get("vm-payments-web-2");
   const pins = [{ targets: ["payments/*"], measurements: [attestation?.measurement ?? ""] }];
   const policy = emptyPolicy();
-  const judged = { ...policy, attestation: { ...policy.attestation, pins } };
+  const judged = { ...policy, attestation: { ...policy.attestation, pins, endorsements: folder } };
   const web2: KnownVm = { ...running("web-2", "RUNNING", "payments"), id: "vm-payments-web-2" };
   const dead = { ...records, set: () => Promise.reject(new Error("killed")) };
   const round = async (vms: readonly KnownVm[] = [web2], processes = 1, dies = false) => {
@@ -47,6 +53,7 @@ async function startDrift() {
           inventory: { vms: async () => vms },
           pins,
           records: dies ? dead : records,
+          endorsements,
           everyMs: 400,
           now: Date.now,
         }),
@@ -56,6 +63,7 @@ async function startDrift() {
   return {
     service,
     records,
+    endorsements,
     round,
     said,
     texts,
@@ -170,6 +178,36 @@ async function startStatuses(touched: (id: string) => boolean = () => false) {
     [Symbol.asyncDispose]: () => redis[Symbol.asyncDispose](),
   };
 }
+
+describe("a vendor's list that ran out", () => {
+  it("is one alarm for all VMs that hang on it, and one when it is over", async () => {
+    const folder = await mkdtemp(path.join(tmpdir(), "gatehouse-lists-"));
+    await writeEndorsements(folder, { ranOut: ["Turin"] });
+    await using at = await startDrift({ folder });
+    const names = ["a-1", "a-2", "a-3", "a-4"];
+    const vms = names.map((name): KnownVm => {
+      const id = at.service.edit.addVm({ project: "payments", name });
+      at.service.edit.setMachine({ vm: id, image: "web-2 v1", platform: "Turin" });
+      return { ...running(name, "RUNNING", "payments"), id };
+    });
+    await at.round([at.web2, ...vms]);
+    await at.round([at.web2, ...vms]);
+    expect(at.texts()).toEqual([
+      "❔ 4 pinned VMs can't be verified: AMD's revocation list of Turin has expired.",
+    ]);
+    // While nothing can be read, nothing is over
+    at.service.weather({ match: "GET /v1/vms/:id/attestation", status: 503 });
+    await at.round([at.web2, ...vms]);
+    at.service.clear();
+    await writeEndorsements(folder);
+    await at.round([at.web2, ...vms]);
+    expect(at.texts().slice(1)).toEqual([
+      "🟢 No pinned VM lacks this any longer: AMD's revocation list of Turin has expired.",
+    ]);
+    expect(await at.endorsements.all()).toEqual([]);
+    await rm(folder, { recursive: true });
+  });
+});
 
 describe("VMs that change without being asked to", () => {
   it("are told once when they go to ERROR or stop, whatever the number of processes", async () => {
