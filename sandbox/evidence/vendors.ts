@@ -4,6 +4,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import type { AmdRoots, Product, TrustedRoots } from "../../src/verifier/roots.ts";
 import { readReport } from "../../src/verifier/snp/report.ts";
+import { pem } from "./der-writer.ts";
 import type { Keys } from "./mint-certificates.ts";
 import { type AmdKeys, mintSnp } from "./mint-snp.ts";
 import { createIntelKeys, type IntelKeys, mintTdx } from "./mint-tdx.ts";
@@ -32,14 +33,14 @@ function once<T>(make: () => T): () => T {
 }
 
 const read = once(() => {
-  const text = readFileSync(path.join(import.meta.dirname, "minting-keys.pem"), "utf8");
-  const keys = [...text.matchAll(/-----BEGIN PRIVATE[^]*?-----END PRIVATE KEY-----/g)].map(
-    ([pem]): Keys => {
-      const privateKey = createPrivateKey(pem);
+  const file = readFileSync(path.join(import.meta.dirname, "minting-keys.pem"), "utf8");
+  const keys = [...file.matchAll(/-----BEGIN PRIVATE[^]*?-----END PRIVATE KEY-----/g)].map(
+    ([text]): Keys => {
+      const privateKey = createPrivateKey(text);
       return { privateKey, publicKey: createPublicKey(privateKey) };
     },
   );
-  const [, base64 = ""] = /BEGIN CERTIFICATE-----([^-]*)/.exec(text) ?? [];
+  const [, base64 = ""] = /BEGIN CERTIFICATE-----([^-]*)/.exec(file) ?? [];
   const [ark, ask, intelRoot] = keys;
   if (!ark || !ask || !intelRoot) throw new Error("minting-keys.pem has not three keys");
   return { ark, ask, intelRoot, intelRootCertificate: Buffer.from(base64, "base64") };
@@ -134,13 +135,14 @@ export async function writeEndorsements(
   };
   const now = mintedAt();
   const ended = { from: now - 40 * dayMs, until: now - 2 * dayMs };
-  const { endorsements: intel } = mintTdx(sandboxIntel(), now, {
+  const { endorsements: intel, certificates } = mintTdx(sandboxIntel(), now, {
     rootCertificate: read().intelRootCertificate,
     fmspc,
     ...(ranOut.includes("TDX") ? { pckCrl: ended } : {}),
   });
   await put("intel/root.crl", intel.rootCrl);
   await put("intel/pck-platform.crl", intel.pckCrl);
+  await put("intel/pck-platform.pem", pem(certificates.ca, certificates.root));
   await put("intel/tdx-qe.json", intel.qeIdentity?.body);
   await put("intel/tdx-qe.pem", intel.qeIdentity?.chain);
   await put(`intel/tcb/${fmspc}.json`, intel.tcbInfo?.body);

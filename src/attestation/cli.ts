@@ -18,6 +18,7 @@ import { tcbPartNames } from "../verifier/snp/report.ts";
 import { tcbStatuses } from "../verifier/tdx/tcb.ts";
 import { decodeEvidence, endorsementsNeeded, verifyEvidence } from "../verifier/verify-evidence.ts";
 import { findEndorsements } from "./endorsements.ts";
+import { importEndorsements, showStatus } from "./folder-cli.ts";
 import { jsonValue } from "./render-attestation.ts";
 import { resultLines } from "./render-result.ts";
 
@@ -33,7 +34,12 @@ const usage = `usage: node src/main.ts attestation check <file>
       --vmpl <number>           who in the VM may have asked; 0 without it
       --report-data <hex>       what the report must be bound to
       --json                    the whole result, for programs
-  ends with 0 verified, 1 failed, 2 could not verify`;
+  ends with 0 verified, 1 failed, 2 could not verify
+
+       node src/main.ts attestation status
+  what the folder of endorsements holds, and until when; ends with 1 when something in it doesn't hold
+       node src/main.ts attestation import <folder or file>…
+  takes endorsements over from elsewhere, laid out alike; never an older one over a newer`;
 
 /** 0 verified, 1 failed, 2 could not verify. */
 type AttestationExitCode = 0 | 1 | 2;
@@ -47,7 +53,7 @@ interface AttestationTerminal {
   roots?: TrustedRoots;
 }
 
-/** `attestation …` in a terminal, offline. Never throws: errors are written and exit with 2. */
+/** `attestation check`, `status`, and `import` in a terminal, offline. Never throws: errors are written and exit with 2. */
 export async function runAttestation(
   words: readonly string[],
   { write, endorsements: configured, now = Date.now, roots = vendorRoots }: AttestationTerminal,
@@ -55,14 +61,21 @@ export async function runAttestation(
   try {
     const { values, positionals } = parseWords(words);
     const [verb, file, ...more] = positionals;
+    const at = values.at === undefined ? now() : timeOf(values.at);
+    if (verb === "status" || verb === "import") {
+      const folder = values.endorsements ?? configured?.();
+      const terminal = { write, folder, now: at, roots };
+      if (verb === "status" && file === undefined) return await showStatus(terminal);
+      if (verb === "import" && file !== undefined)
+        return await importEndorsements([file, ...more], terminal);
+    }
     if (verb !== "check" || file === undefined || more.length > 0)
       throw new UserError(
         verb === undefined || verb === "check"
           ? "Name the file to check"
-          : `There is no "attestation ${verb}"`,
+          : `There is no "attestation ${words.join(" ")}"`,
         usage,
       );
-    const at = values.at === undefined ? now() : timeOf(values.at);
     const references = (values.pin ?? []).map((pin) => referenceOf(pin));
     const policy = policyOf(values);
     const bytes = evidenceIn(await readFile(file));

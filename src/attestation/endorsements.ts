@@ -1,11 +1,8 @@
-import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { products, type Product } from "../verifier/roots.ts";
 import type { Endorsements, Needed } from "../verifier/verify-evidence.ts";
 import type { SignedAnswer } from "../verifier/tdx/collateral.ts";
-
-/** Far more than any list or statement has; what is larger is none. */
-const mostBytes = 4 * 1024 * 1024;
+import { readSmall } from "./endorsement-folder.ts";
 
 export interface FoundEndorsements {
   endorsements: Endorsements;
@@ -18,6 +15,7 @@ export interface FoundEndorsements {
  *
  *     intel/root.crl  intel/pck-platform.crl  intel/pck-processor.crl  intel/tdx-qe.json  intel/tdx-qe.pem
  *     intel/tcb/<fmspc>.json  intel/tcb/<fmspc>.pem
+ *     intel/pck-<ca>.pem (the chain of its list, for `attestation status` and `import`)
  *     amd/<product>/vcek.crl  amd/<product>/vlek.crl  amd/<product>/vcek/<chip ID>-<reported TCB>.der
  *
  * Nothing in it is believed: each verification checks every signature and date up to the roots in the source, so that who
@@ -71,17 +69,4 @@ async function findVek(
     if (vek) return { product, vek };
   }
   return needed.product ? { product: needed.product } : {};
-}
-
-/** Undefined when there is no such file, or none that can be read or is of a reasonable size. */
-async function readSmall(path: string): Promise<Buffer | undefined> {
-  const file = await open(path).catch(() => undefined);
-  try {
-    const size = (await file?.stat())?.size ?? 0;
-    return size > 0 && size <= mostBytes ? await file?.readFile() : undefined;
-  } catch {
-    return undefined;
-  } finally {
-    await file?.close();
-  }
 }
