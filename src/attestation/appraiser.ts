@@ -10,6 +10,7 @@ import {
 import { type Appraisal, appraise } from "./appraise.ts";
 import { findEndorsements } from "./endorsements.ts";
 import { acceptedFor, namesOf, type NamedVm, pinsFor } from "./pins.ts";
+import type { Refresher } from "./refresher.ts";
 import type { EvidenceRegister } from "./register.ts";
 
 export interface Attested {
@@ -35,6 +36,8 @@ interface AppraiserOptions {
   compute: Pick<Compute, "vms">;
   policy: Policy["attestation"];
   register: Pick<EvidenceRegister, "seen">;
+  /** Fetches what the folder of endorsements lacks, where gatehouse.yml allows it. */
+  refresher?: Pick<Refresher, "ensure"> | undefined;
   /** Whose signatures count: the vendors'. */
   roots?: TrustedRoots | undefined;
   now(): number;
@@ -47,6 +50,7 @@ export function createAppraiser(by: AppraiserOptions): Appraiser {
   async function verify(raw: string | undefined) {
     const bytes = raw === undefined ? undefined : decodeEvidence(raw);
     const needed = bytes && endorsementsNeeded(bytes);
+    if (needed) await by.refresher?.ensure(needed);
     const { endorsements, absent } =
       needed && policy.endorsements !== undefined
         ? await findEndorsements(policy.endorsements, needed)

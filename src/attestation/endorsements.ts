@@ -49,6 +49,24 @@ export async function findEndorsements(folder: string, needed: Needed): Promise<
   return { endorsements: { amd: { ...(vek ? { vek } : {}), crl } }, absent };
 }
 
+/** The files that evidence needs and that a vendor gives to everybody, as they are named in the folder. */
+export function namesNeeded(needed: Needed): readonly string[] {
+  if (needed.tee === "tdx")
+    return [
+      `intel/tcb/${needed.fmspc}.json`,
+      "intel/tdx-qe.json",
+      `intel/pck-${needed.ca}.crl`,
+      "intel/root.crl",
+    ];
+  const { product, signer, chipId } = needed;
+  if (!product) return [];
+  const hasChip = signer === "VCEK" && !/^0*$/.test(chipId);
+  return [
+    `amd/${product}/${signer.toLowerCase()}.crl`,
+    ...(hasChip ? [vekFile(product, needed)] : []),
+  ];
+}
+
 type NeededOfAmd = Needed & { tee: "snp" };
 
 /** KDS names Turin's chips by eight bytes. */

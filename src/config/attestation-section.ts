@@ -71,6 +71,24 @@ const rule = section({
   }),
 );
 
+const addressSentence = "must be an address like https://kdsintf.amd.com";
+
+/** Without the slash at its end. */
+const address = (usual: string) =>
+  z
+    .string(addressSentence)
+    .refine((text) => /^https?:$/.test(URL.parse(text)?.protocol ?? ""), addressSentence)
+    .transform((text) => text.replace(/\/+$/, ""))
+    .prefault(usual);
+
+/** Where endorsements are fetched from. */
+const refresh = section({
+  /** Intel's PCS, or a PCCS. */
+  intel: address("https://api.trustedservices.intel.com"),
+  intelRoot: address("https://certificates.trustedservices.intel.com/IntelSGXRootCA.der"),
+  amd: address("https://kdsintf.amd.com"),
+});
+
 /** `attestation` in gatehouse.yml: what is expected of VMs, and what is accepted of the machines under them. */
 export const attestationSection = section({
   pins: z
@@ -87,6 +105,12 @@ export const attestationSection = section({
   maxSnapshotAge: duration.optional(),
   /** The folder of what Intel and AMD have signed; docs/attestation.md names its files. */
   endorsements: z.string().min(1, "must be a folder").optional(),
+  /** Fetches what that folder lacks from the vendors; undefined: an operator fills it. */
+  refresh: refresh.optional(),
 })
+  .refine(({ refresh: from, endorsements }) => !from || endorsements !== undefined, {
+    path: ["refresh"],
+    message: "needs attestation.endorsements: the folder that is filled",
+  })
   .prefault({})
   .transform(({ maxSnapshotAge: maxSnapshotAgeMs, ...rest }) => ({ ...rest, maxSnapshotAgeMs }));

@@ -155,7 +155,7 @@ export function lineOf(text: string, path: readonly PropertyKey[]): number | und
 /** 12 hex digits over everything that decides who may do what. Changing timing or digests cancels nothing, nor where files are. */
 export function policyVersion(policy: Policy): string {
   const { access, approvals, protect, channels, limits } = policy;
-  const { endorsements: _place, ...attestation } = policy.attestation;
+  const { endorsements: _place, refresh: _from, ...attestation } = policy.attestation;
   const deciding = { access, approvals, protect, channels, attestation, limits };
   return createHash("sha256").update(canonical(deciding)).digest("hex").slice(0, 12);
 }

@@ -1,5 +1,6 @@
 import { commands } from "../commands/index.ts";
 import { attestationInWords, createAppraiser } from "../attestation/appraiser.ts";
+import { createRefresher } from "../attestation/refresher.ts";
 import { createEvidenceRegister } from "../attestation/register.ts";
 import { createCompute } from "../compute/create-compute.ts";
 import { signOfService } from "../compute/errors.ts";
@@ -29,7 +30,7 @@ import { rolloutSource } from "../slack/deliver/rollouts.ts";
 import { requestable } from "../registry/define.ts";
 import type { GatewayContext } from "../slack/conversation/gateway-context.ts";
 import { createWeb, signOfSlack } from "../slack/web.ts";
-import type { TrustedRoots } from "../verifier/roots.ts";
+import { type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
 import type { Telemetry } from "../log/telemetry.ts";
 import { startPostingRecaps } from "../outages/post-recaps.ts";
 
@@ -117,11 +118,20 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     (it) => it.close(),
   );
   inventory.start();
+  const { refresh: addresses, endorsements: folder } = policy.attestation;
+  const roots = options.roots ?? vendorRoots;
+  const refresher =
+    addresses && folder !== undefined
+      ? opened(createRefresher({ folder, addresses, roots, log, now: Date.now }), (it) =>
+          it.close(),
+        )
+      : undefined;
   const appraiser = createAppraiser({
     compute,
     policy: policy.attestation,
     register: createEvidenceRegister(redis, key),
-    roots: options.roots,
+    roots,
+    refresher,
     now: Date.now,
   });
   const snapshots = createSnapshots(redis, key);

@@ -1,0 +1,105 @@
+import type { Readable } from "node:stream";
+import { type Dispatcher, request } from "undici";
+import type { EndorsementFiles, EndorsementKind } from "../verifier/inspect-endorsement.ts";
+import type { Product } from "../verifier/roots.ts";
+import { tcbParts } from "../verifier/snp/report.ts";
+import { mostBytes } from "./endorsement-folder.ts";
+
+/** Where endorsements come from; without a slash at the end. */
+export interface VendorAddresses {
+  /** Intel's PCS, or a PCCS. */
+  intel: string;
+  /** The list of Intel's root; a PCCS has it under `/sgx/certification/v4/rootcacrl`. */
+  intelRoot: string;
+  /** AMD's KDS. */
+  amd: string;
+}
+
+const parts = { fmc: "fmcSPL", bootloader: "blSPL", tee: "teeSPL", snp: "snpSPL", microcode: "ucodeSPL" };
+
+function vcekQuery(product: Product, tcb: string): string {
+  const versions = tcbParts(tcb, product);
+  return Object.entries(parts)
+    .flatMap(([part, name]) => {
+      const version = versions[part as keyof typeof parts];
+      return version === undefined ? [] : [`${name}=${String(version).padStart(2, "0")}`];
+    })
+    .join("&");
+}
+
+/** What leaves this machine: which platform, which chip, which firmware, and nothing of what runs on them. */
+export function addressOf(kind: EndorsementKind, at: VendorAddresses): string {
+  const [sgx, tdx] = [`${at.intel}/sgx/certification/v4`, `${at.intel}/tdx/certification/v4`];
+  switch (kind.is) {
+    case "intel-root-list":
+      return at.intelRoot;
+    case "intel-pck-list":
+      return `${sgx}/pckcrl?ca=${kind.ca}&encoding=der`;
+    case "intel-qe-identity":
+      return `${tdx}/qe/identity`;
+    case "intel-tcb-info":
+      return `${tdx}/tcb?fmspc=${kind.fmspc}`;
+    case "amd-list":
+      return `${at.amd}/${kind.signer}/v1/${kind.product}/crl`;
+    case "amd-vcek":
+      return `${at.amd}/vcek/v1/${kind.product}/${kind.hwid}?${vcekQuery(kind.product, kind.tcb)}`;
+  }
+}
+
+const chainHeaders = [
+  "tcb-info-issuer-chain",
+  "sgx-enclave-identity-issuer-chain",
+  "sgx-pck-crl-issuer-chain",
+] as const;
+
+export class FetchError extends Error {
+  override readonly name = "FetchError";
+  /** What the vendor asked to wait (ms). */
+  readonly retryAfterMs: number | undefined;
+
+  constructor(message: string, retryAfterMs?: number) {
+    super(message);
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
+/** Believed for nothing: whoever stores it checks it. Throws FetchError, or what the network threw. */
+export async function fetchEndorsement(
+  url: string,
+  { dispatcher, timeoutMs }: { dispatcher: Dispatcher; timeoutMs: number },
+): Promise<EndorsementFiles> {
+  const signal = AbortSignal.timeout(timeoutMs);
+  const { statusCode, headers, body } = await request(url, { dispatcher, signal });
+  if (statusCode !== 200) {
+    body.on("error", () => undefined).destroy();
+    const seconds = Number(headers["retry-after"]);
+    const wait = Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : undefined;
+    throw new FetchError(`${new URL(url).host} answered ${statusCode}`, wait);
+  }
+  const content = await readCapped(body);
+  const header = chainHeaders.map((name) => headers[name]).find((value) => value !== undefined);
+  const chain = typeof header === "string" ? decoded(header) : undefined;
+  return { content: isHexText(content) ? Buffer.from(content.toString(), "hex") : content, chain };
+}
+
+/** A PCCS gives lists as hex digits. */
+const isHexText = (content: Buffer) => /^([0-9a-fA-F]{2})+$/.test(content.toString("latin1"));
+
+function decoded(header: string): string | undefined {
+  try {
+    return decodeURIComponent(header);
+  } catch {
+    return undefined;
+  }
+}
+
+async function readCapped(body: Readable): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > mostBytes) throw new FetchError(`the answer is larger than ${mostBytes} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
