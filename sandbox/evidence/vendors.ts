@@ -90,13 +90,7 @@ const digest = (algorithm: "sha256" | "sha384" | "sha512", text: string) =>
   createHash(algorithm).update(text).digest();
 
 /** The raw report of a VM, as its processor signs it. */
-export function evidenceOf({
-  platform,
-  measurement,
-  hardware,
-  boot,
-  isDebug,
-}: Machine): Buffer {
+export function evidenceOf({ platform, measurement, hardware, boot, isDebug }: Machine): Buffer {
   if (platform === "TDX")
     return mintTdx(sandboxIntel(), mintedAt(), {
       rootCertificate: read().intelRootCertificate,
@@ -149,7 +143,10 @@ export async function writeEndorsements(
   await put(`intel/tcb/${fmspc}.pem`, intel.tcbInfo?.chain);
   for (const product of ["Genoa", "Turin", "Milan"] as const) {
     const crl = ranOut.includes(product) ? ended : undefined;
-    const { report, endorsements } = mintSnp(sandboxAmd(), now, { product, ...(crl ? { crl } : {}) });
+    const { report, endorsements } = mintSnp(sandboxAmd(), now, {
+      product,
+      ...(crl ? { crl } : {}),
+    });
     const its = readReport(report);
     if ("reason" in its) throw new Error(`no report: ${its.reason}`);
     const { chipId, reportedTcb } = its.facts;

@@ -3,7 +3,11 @@ import { ComputeError } from "../compute/errors.ts";
 import { plain } from "../messages/text.ts";
 import type { AppraisalPolicy } from "../verifier/appraisal-policy.ts";
 import { appraiseEvidence } from "../verifier/appraise-evidence.ts";
-import type { AppraisalReason, AttestationResult, Context } from "../verifier/attestation-result.ts";
+import type {
+  AppraisalReason,
+  AttestationResult,
+  Context,
+} from "../verifier/attestation-result.ts";
 import type { Facts, Verification } from "../verifier/verification.ts";
 import { difference, nearestOf, normalize, short } from "./measurements.ts";
 import { measuredDigits, pinOf, referencesOf } from "./pins.ts";
@@ -103,7 +107,8 @@ export function appraise(input: AppraisalInput): Appraisal {
   const lacks = lacksOf(input, report, result);
   const madeAt = timeOf(report?.timestamp);
   const diff = differenceOf(measurement);
-  const verdict = failures.length > 0 ? "failed" : lacks.length > 0 ? "could not verify" : "verified";
+  const verdict =
+    failures.length > 0 ? "failed" : lacks.length > 0 ? "could not verify" : "verified";
   const wayOut = verdict === "could not verify" ? wayOutOf(lacks, input, measurement) : undefined;
   const { validity } = verification?.is === "authentic" ? verification : {};
   return {
@@ -190,7 +195,14 @@ function arePinned(
 }
 
 /** Against the nearest pin where one of the two is none of them, else the report against the record. */
-function differenceOf({ report, vm, pins, matchesPin, matchesVm, evidence }: Appraisal["measurement"]) {
+function differenceOf({
+  report,
+  vm,
+  pins,
+  matchesPin,
+  matchesVm,
+  evidence,
+}: Appraisal["measurement"]) {
   if (matchesPin === false) {
     const allowed = pins.flatMap((pin) => pin.split(","));
     const all = [...(evidence?.split(",") ?? []), report, vm];
@@ -226,8 +238,7 @@ function contradictionsOf(
   { matchesVm, matchesPin }: Appraisal["measurement"],
 ): string[] {
   const found: string[] = [];
-  if (report?.verified === false)
-    found.push("the compute service says the report is not verified");
+  if (report?.verified === false) found.push("the compute service says the report is not verified");
   if (matchesPin === false) found.push("the measurement matches no pin");
   if (matchesVm === false) found.push("the report's measurement is not the VM's");
   const other = facts?.tee === "snp" ? /\bintel\b/i : /\bamd\b/i;
@@ -241,7 +252,9 @@ const clockSkewMs = 60_000;
 /** Less is allowed where the report from right before a change would pass for the one after it. */
 const changeSkewMs = 5_000;
 
-type Lack = Omit<AppraisalReason, "code"> & { code: AppraisalReason["code"] | "policy" | "service" };
+type Lack = Omit<AppraisalReason, "code"> & {
+  code: AppraisalReason["code"] | "policy" | "service";
+};
 
 /** Nobody asked for it in gatehouse.yml. */
 const isForPolicy = (code: Lack["code"]) => code === "policy" || code === "no-reference-value";
@@ -282,7 +295,9 @@ function agesOf(
 ): string[] {
   const madeAt = timeOf(report?.timestamp);
   if (madeAt === undefined)
-    return notBefore === undefined ? [] : ["the compute service doesn't say when the report was made"];
+    return notBefore === undefined
+      ? []
+      : ["the compute service doesn't say when the report was made"];
   const createdAt = timeOf(vm.createdAt);
   const ages: string[] = [];
   if (madeAt > now + clockSkewMs) ages.push("the report is dated in the future");

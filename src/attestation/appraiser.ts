@@ -2,11 +2,7 @@ import type { AttestationReport, Compute, Vm } from "../compute/compute.ts";
 import type { Policy } from "../config/policy-file.ts";
 import { type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
 import type { Facts } from "../verifier/verification.ts";
-import {
-  decodeEvidence,
-  endorsementsNeeded,
-  verifyEncoded,
-} from "../verifier/verify-evidence.ts";
+import { decodeEvidence, endorsementsNeeded, verifyEncoded } from "../verifier/verify-evidence.ts";
 import { type Appraisal, appraise } from "./appraise.ts";
 import { findEndorsements } from "./endorsements.ts";
 import { acceptedFor, namesOf, type NamedVm, pinsFor } from "./pins.ts";

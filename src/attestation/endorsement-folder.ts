@@ -54,9 +54,7 @@ export async function listEndorsements(
     if (!kind) continue;
     // oxlint-disable-next-line no-await-in-loop -- a few small files
     const files = await readEndorsement(folder, name);
-    const inspected = files
-      ? inspectEndorsement(kind, files, by)
-      : { problem: "it can't be read" };
+    const inspected = files ? inspectEndorsement(kind, files, by) : { problem: "it can't be read" };
     listed.push({ name, inspected });
   }
   return listed;

@@ -15,35 +15,44 @@ export interface VendorAddresses {
   amd: string;
 }
 
-const parts = { fmc: "fmcSPL", bootloader: "blSPL", tee: "teeSPL", snp: "snpSPL", microcode: "ucodeSPL" };
-
-function vcekQuery(product: Product, tcb: string): string {
-  const versions = tcbParts(tcb, product);
-  return Object.entries(parts)
-    .flatMap(([part, name]) => {
-      const version = versions[part as keyof typeof parts];
-      return version === undefined ? [] : [`${name}=${String(version).padStart(2, "0")}`];
-    })
-    .join("&");
-}
+/** Intel's and AMD's paths; what is put in are words of a list and hex digits (`EndorsementKind`). */
+const paths = {
+  "intel-root-list": "",
+  "intel-pck-list": "/sgx/certification/v4/pckcrl?ca={ca}&encoding=der",
+  "intel-qe-identity": "/tdx/certification/v4/qe/identity",
+  "intel-tcb-info": "/tdx/certification/v4/tcb?fmspc={fmspc}",
+  "amd-list": "/{signer}/v1/{product}/crl",
+  "amd-vcek": "/vcek/v1/{product}/{hwid}",
+} as const satisfies Record<EndorsementKind["is"], string>;
 
 /** What leaves this machine: which platform, which chip, which firmware, and nothing of what runs on them. */
 export function addressOf(kind: EndorsementKind, at: VendorAddresses): string {
-  const [sgx, tdx] = [`${at.intel}/sgx/certification/v4`, `${at.intel}/tdx/certification/v4`];
-  switch (kind.is) {
-    case "intel-root-list":
-      return at.intelRoot;
-    case "intel-pck-list":
-      return `${sgx}/pckcrl?ca=${kind.ca}&encoding=der`;
-    case "intel-qe-identity":
-      return `${tdx}/qe/identity`;
-    case "intel-tcb-info":
-      return `${tdx}/tcb?fmspc=${kind.fmspc}`;
-    case "amd-list":
-      return `${at.amd}/${kind.signer}/v1/${kind.product}/crl`;
-    case "amd-vcek":
-      return `${at.amd}/vcek/v1/${kind.product}/${kind.hwid}?${vcekQuery(kind.product, kind.tcb)}`;
-  }
+  if (kind.is === "intel-root-list") return at.intelRoot;
+  const base = kind.is.startsWith("intel-") ? at.intel : at.amd;
+  const values = new Map(Object.entries(kind));
+  const path = paths[kind.is].replaceAll(/\{(\w+)\}/g, (_, name: string) =>
+    encodeURIComponent(values.get(name) ?? ""),
+  );
+  const query = kind.is === "amd-vcek" ? `?${versionsIn(kind).toString()}` : "";
+  return `${base}${path}${query}`;
+}
+
+const versionNames = {
+  fmc: "fmcSPL",
+  bootloader: "blSPL",
+  tee: "teeSPL",
+  snp: "snpSPL",
+  microcode: "ucodeSPL",
+} as const;
+
+function versionsIn({ product, tcb }: { product: Product; tcb: string }): URLSearchParams {
+  const versions: Partial<Record<string, number>> = tcbParts(tcb, product);
+  return new URLSearchParams(
+    Object.entries(versionNames).flatMap(([part, name]) => {
+      const version = versions[part];
+      return version === undefined ? [] : [[name, String(version).padStart(2, "0")]];
+    }),
+  );
 }
 
 const chainHeaders = [

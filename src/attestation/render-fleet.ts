@@ -1,4 +1,11 @@
-import { context, message, type Message, readable, section, shownTable } from "../messages/message.ts";
+import {
+  context,
+  message,
+  type Message,
+  readable,
+  section,
+  shownTable,
+} from "../messages/message.ts";
 import { csv, md, plain } from "../messages/text.ts";
 import { type Appraisal, shortMeasurement } from "./appraise.ts";
 import type { NamedVm } from "./pins.ts";

@@ -9,7 +9,11 @@ import { buttons, message, type Message, readable, section } from "../messages/m
 import { lines, md } from "../messages/text.ts";
 import type { Pin } from "../config/policy-file.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
-import { type createEndorsementRecords, endorsementNews, endorsementsOf } from "./endorsement-watch.ts";
+import {
+  type createEndorsementRecords,
+  endorsementNews,
+  endorsementsOf,
+} from "./endorsement-watch.ts";
 import { attestVm, showVm } from "./line-buttons.ts";
 import { takeTurn } from "../redis/lease.ts";
 import { createHash } from "node:crypto";

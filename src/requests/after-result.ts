@@ -45,7 +45,10 @@ export async function recordResults(
 
 async function keepSnapshot(
   { record, progress }: StoredRequest,
-  { snapshots, attestation: judge }: Pick<Parameters<typeof recordResults>[2], "snapshots" | "attestation">,
+  {
+    snapshots,
+    attestation: judge,
+  }: Pick<Parameters<typeof recordResults>[2], "snapshots" | "attestation">,
 ): Promise<void> {
   const before = progress.before as Vm | undefined;
   const measurement = before?.attestation?.measurement;

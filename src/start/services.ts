@@ -156,7 +156,8 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     commands: changes,
     approvers: policy.access.approve,
     attestationNote: createAttestationNote({ appraiser, policy, log }),
-    recordResults: (request, command) => recordResults(request, command, {
+    recordResults: (request, command) =>
+      recordResults(request, command, {
         snapshots,
         inventory,
         attestation: (vm) => attestationInWords(appraiser, vm, timing.httpTimeoutMs),

@@ -36,8 +36,7 @@ export function inspectEndorsement(
 ): Inspected {
   if (kind.is === "intel-root-list") return inspectList(files.content, roots.intel, "intel");
   if (kind.is === "intel-pck-list") return inspectPckList(kind.ca, files, roots);
-  if (kind.is === "amd-list")
-    return inspectList(files.content, roots.amd[kind.product].ark, "amd");
+  if (kind.is === "amd-list") return inspectList(files.content, roots.amd[kind.product].ark, "amd");
   if (kind.is === "amd-vcek") return inspectVcek(kind, files.content, roots);
   return inspectCollateral(kind, files, roots, now);
 }

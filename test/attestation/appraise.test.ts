@@ -251,8 +251,7 @@ describe("a VM's attestation", () => {
 });
 
 describe("a gate", () => {
-  const refusalOf = (over: Parameters<typeof good>[0] = {}) =>
-    gateRefusal(appraise(good(over)));
+  const refusalOf = (over: Parameters<typeof good>[0] = {}) => gateRefusal(appraise(good(over)));
 
   it("opens for what is verified, and for VMs of which gatehouse.yml asks for no more", () => {
     expect(refusalOf()).toBeUndefined();

@@ -50,9 +50,9 @@ describe("a folder of endorsements", () => {
       await readFile(join(at.here, "intel/root.crl.meta.json"), "utf8"),
     );
     expect(meta).toMatchObject({ url: join(at.there, "intel/root.crl") });
-    expect((await readdir(at.here, { recursive: true })).filter((name) => /\.new$/.test(name))).toEqual(
-      [],
-    );
+    expect(
+      (await readdir(at.here, { recursive: true })).filter((name) => name.endsWith(".new")),
+    ).toEqual([]);
   });
 
   it("takes nothing that was changed, has ended, or is another's, and says which of what is there doesn't hold", async () => {
@@ -88,7 +88,9 @@ describe("a folder of endorsements", () => {
     expect(await storeEndorsement(at.here, name, older, on)).toBe("stored");
     expect(await storeEndorsement(at.here, name, newer, on)).toBe("stored");
     expect(await storeEndorsement(at.here, name, older, on)).toBe("kept");
-    expect(await storeEndorsement(at.here, name, newer, { ...on, now: on.now + 90 * dayMs })).toEqual({
+    expect(
+      await storeEndorsement(at.here, name, newer, { ...on, now: on.now + 90 * dayMs }),
+    ).toEqual({
       refused: expect.stringMatching(/^it ended on 2026-04-/),
     });
     expect(await storeEndorsement(at.here, "../x.json", newer, on)).toHaveProperty("refused");

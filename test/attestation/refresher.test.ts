@@ -26,7 +26,10 @@ const needs = (evidence: Buffer) => {
 /** Which file of a filled folder answers which address, and under which header its chain comes. */
 const routes: readonly [RegExp, (parts: RegExpExecArray) => [file: string, header?: string]][] = [
   [/^\/root\.der$/, () => ["intel/root.crl"]],
-  [/pckcrl\?ca=(\w+)&encoding=der$/, ([, ca]) => [`intel/pck-${ca}.crl`, "SGX-PCK-CRL-Issuer-Chain"]],
+  [
+    /pckcrl\?ca=(\w+)&encoding=der$/,
+    ([, ca]) => [`intel/pck-${ca}.crl`, "SGX-PCK-CRL-Issuer-Chain"],
+  ],
   [/\/qe\/identity$/, () => ["intel/tdx-qe.json", "SGX-Enclave-Identity-Issuer-Chain"]],
   [/\/tcb\?fmspc=(\w+)$/, ([, fmspc]) => [`intel/tcb/${fmspc}.json`, "TCB-Info-Issuer-Chain"]],
   [/^\/(v[cl]ek)\/v1\/(\w+)\/crl$/, ([, signer, product]) => [`amd/${product}/${signer}.crl`]],
@@ -60,7 +63,10 @@ async function vendors(options: { ranOut?: readonly ["Genoa"] } = {}) {
     if (weather.damages !== "" && file.includes(weather.damages)) body[90] = (body[90] ?? 0) ^ 1;
     return {
       body: weather.size > 0 ? Buffer.alloc(weather.size) : body,
-      headers: { ...weather.headers, ...(header ? { [header]: encodeURIComponent(chain ?? "") } : {}) },
+      headers: {
+        ...weather.headers,
+        ...(header ? { [header]: encodeURIComponent(chain ?? "") } : {}),
+      },
     };
   }
   const { url, close } = await listen(server, 0);

@@ -15,9 +15,7 @@ const debugged = () => snp((report) => (report[0x0a] = (report[0x0a] ?? 0) | 0x0
 describe("an attestation in Slack", () => {
   it("says the verdict first, then why, what was checked by whom and until when, and the service's word beside it", () => {
     const shown = renderAttestation({ name: "web-1" }, appraise(good()));
-    expect(shown.text).toBe(
-      "Verified: web-1. AMD's signature holds. The measurement is pinned.",
-    );
+    expect(shown.text).toBe("Verified: web-1. AMD's signature holds. The measurement is pinned.");
     expect(shown.blocks).toMatchObject([
       {
         text: {
@@ -104,10 +102,12 @@ describe("a fleet", () => {
     const { content } = renderFleet("prod-*", fleet, now);
     const rows = content.trimEnd().split(/\r?\n/);
     expect(rows).toHaveLength(7);
-    const good = rows.at(-1) ?? "";
-    expect(good).toMatch(/^"a-good","prod","vm-a-good","verified","AMD's signature holds; /);
-    expect(good).toContain(`,"30","${new Date(now + 30 * dayMs).toISOString()}","${measurement}","verified",`);
-    expect(good).toMatch(/,"AMD SEV-SNP report, version 5, Genoa","[0-9a-f]{64}"$/);
+    const last = rows.at(-1) ?? "";
+    expect(last).toMatch(/^"a-good","prod","vm-a-good","verified","AMD's signature holds; /);
+    expect(last).toContain(
+      `,"30","${new Date(now + 30 * dayMs).toISOString()}","${measurement}","verified",`,
+    );
+    expect(last).toMatch(/,"AMD SEV-SNP report, version 5, Genoa","[0-9a-f]{64}"$/);
   });
 });
 

@@ -34,7 +34,10 @@ export const verified = (
   at = now,
 ): Verification => verifyEncoded(report.report, endorsements, { now: at, roots });
 
-export function reportOf(evidence: Minted, over: Partial<AttestationReport> = {}): AttestationReport {
+export function reportOf(
+  evidence: Minted,
+  over: Partial<AttestationReport> = {},
+): AttestationReport {
   const isTdx = "intel" in evidence.endorsements;
   return {
     report: evidence.bytes.toString("base64"),

@@ -159,7 +159,9 @@ describe("attestation in gatehouse.yml", () => {
       ["aa", "bb", "cc", "dd"].map((byte) => byte.repeat(48)).join(","),
     ]);
     expect(
-      problems(`attestation: { pins: [{ targets: ["a"], measurements: ["${four.slice(0, 3).join(",")}"] }] }`),
+      problems(
+        `attestation: { pins: [{ targets: ["a"], measurements: ["${four.slice(0, 3).join(",")}"] }] }`,
+      ),
     ).toEqual([
       "gatehouse.yml line 1: attestation.pins[1].measurements[1] must be one value, or four with commas: MRTD,RTMR0,RTMR1,RTMR2",
     ]);
@@ -209,7 +211,9 @@ describe("attestation in gatehouse.yml", () => {
 `).map((problem) => problem.replace("gatehouse.yml ", "")),
     ).toEqual([
       "line 3: attestation.appraisal[1].allow[1] must be one of debug, migration-agent, migratable, service-td, chip-masked, known-broken-product",
-      expect.stringMatching(/^line 4: attestation.appraisal\[1\].accept\[1\].status must be one of UpToDate, /),
+      expect.stringMatching(
+        /^line 4: attestation.appraisal\[1\].accept\[1\].status must be one of UpToDate, /,
+      ),
       'line 4: attestation.appraisal[1].accept[1].until must be a day like "2026-12-31"',
       "line 5: attestation.appraisal[1].vmpl must be a whole number from 0 to 3",
     ]);

@@ -1,6 +1,6 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import path from "node:path";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { writeEndorsements } from "../../sandbox/evidence/vendors.ts";
 import { emptyPolicy } from "../../src/config/policy-file.ts";
@@ -181,7 +181,7 @@ async function startStatuses(touched: (id: string) => boolean = () => false) {
 
 describe("a vendor's list that ran out", () => {
   it("is one alarm for all VMs that hang on it, and one when it is over", async () => {
-    const folder = await mkdtemp(path.join(tmpdir(), "gatehouse-lists-"));
+    const folder = await mkdtemp(join(tmpdir(), "gatehouse-lists-"));
     await writeEndorsements(folder, { ranOut: ["Turin"] });
     await using at = await startDrift({ folder });
     const names = ["a-1", "a-2", "a-3", "a-4"];

@@ -226,7 +226,10 @@ describe("what vouches for VMs", () => {
 
   it("is told again at each stage where it was snoozed", () => {
     const keyAt = (days: number) =>
-      /endorsement:[^"\\]*/.exec(shown({ endorsements: [ending(now + days * day)] }))?.[0].split(":").at(-1);
+      /endorsement:[^"\\]*/
+        .exec(shown({ endorsements: [ending(now + days * day)] }))?.[0]
+        .split(":")
+        .at(-1);
     expect([13, 8, 6, 2, 0.5].map(keyAt)).toEqual(["1", "1", "2", "2", "3"]);
   });
 });

@@ -64,7 +64,10 @@ export interface Mints {
 
 /** The RSA keys are made beforehand, see there. */
 export function createMints(): Mints {
-  const text = readFileSync(join(import.meta.dirname, "../../sandbox/evidence/minting-keys.pem"), "utf8");
+  const text = readFileSync(
+    join(import.meta.dirname, "../../sandbox/evidence/minting-keys.pem"),
+    "utf8",
+  );
   const [ark, ask] = [...text.matchAll(/-----BEGIN[^]*?-----END PRIVATE KEY-----/g)].map(
     ([pem]) => {
       const privateKey = createPrivateKey(pem);

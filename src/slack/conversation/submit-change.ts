@@ -92,11 +92,7 @@ async function withApprovals(
     vms: facts.vms,
     attestation:
       target.kind === "vm"
-        ? await attestationInWords(
-            gateway.appraiser,
-            target,
-            gateway.policy.timing.httpTimeoutMs,
-          )
+        ? await attestationInWords(gateway.appraiser, target, gateway.policy.timing.httpTimeoutMs)
         : undefined,
     snapshot: chosenSnapshot(facts),
     last,

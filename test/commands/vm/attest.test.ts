@@ -104,6 +104,9 @@ describe("a console", () => {
     await rm(path.join(world.endorsements, "amd/Genoa/vcek.crl"));
     await world.olivia.types("ops", "/vm console ledger-1");
     await hears(world.olivia, "ops", /No console on ledger-1: it could not be verified/);
-    await says("/vm attest ledger-1", /Missing in the folder of endorsements: amd\/Genoa\/vcek.crl/);
+    await says(
+      "/vm attest ledger-1",
+      /Missing in the folder of endorsements: amd\/Genoa\/vcek.crl/,
+    );
   });
 });
