@@ -4,6 +4,7 @@ import { plain } from "../messages/text.ts";
 import type { AppraisalPolicy } from "../verifier/appraisal-policy.ts";
 import { appraiseEvidence } from "../verifier/appraise-evidence.ts";
 import type {
+  AppraisalOptions,
   AppraisalReason,
   AttestationResult,
   Context,
@@ -87,19 +88,9 @@ export interface Appraisal {
  */
 export function appraise(input: AppraisalInput): Appraisal {
   const report = "error" in input.report ? undefined : input.report;
-  const { verification, pins, policy, seen, now } = input;
+  const { verification, now } = input;
   const measurement = measurementsOf(input, report, verification?.facts);
-  const result =
-    verification &&
-    appraiseEvidence(verification, {
-      policy,
-      references: referencesOf(pins),
-      now,
-      context: {
-        service: { verified: report?.verified, measurement: comparable(measurement.report) },
-        ...(seen === undefined ? {} : { seen }),
-      },
-    });
+  const result = verification && appraiseEvidence(verification, appraisalOptions(input));
   const failures = distinct([
     ...(result?.verdict === "failed" ? result.reasons.map(({ says }) => says) : []),
     ...contradictionsOf(report, verification?.facts, measurement),
@@ -137,6 +128,20 @@ export function appraise(input: AppraisalInput): Appraisal {
     },
     ...(result ? { result } : {}),
   };
+}
+
+/** What the evidence is held against: policy, pins, and what is known beside it. */
+export function appraisalOptions({
+  report,
+  pins,
+  policy,
+  seen,
+  now,
+}: Pick<AppraisalInput, "report" | "pins" | "policy" | "seen" | "now">): AppraisalOptions {
+  const { verified, measurement } = "error" in report ? {} : report;
+  const service = { verified, measurement: comparable(known(measurement)) };
+  const context = { service, ...(seen === undefined ? {} : { seen }) };
+  return { policy, references: referencesOf(pins), now, context };
 }
 
 /**

@@ -1,9 +1,15 @@
 import type { AttestationReport, Compute, Vm } from "../compute/compute.ts";
 import type { Policy } from "../config/policy-file.ts";
+import type { AppraisalOptions } from "../verifier/attestation-result.ts";
 import { type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
 import type { Facts } from "../verifier/verification.ts";
-import { decodeEvidence, endorsementsNeeded, verifyEncoded } from "../verifier/verify-evidence.ts";
-import { type Appraisal, appraise } from "./appraise.ts";
+import {
+  decodeEvidence,
+  type Endorsements,
+  endorsementsNeeded,
+  verifyEncoded,
+} from "../verifier/verify-evidence.ts";
+import { type Appraisal, type AppraisalInput, appraisalOptions, appraise } from "./appraise.ts";
 import { findEndorsements } from "./endorsements.ts";
 import { acceptedFor, namesOf, type NamedVm, pinsFor } from "./pins.ts";
 import type { Refresher } from "./refresher.ts";
@@ -14,6 +20,8 @@ export interface Attested {
   appraisal: Appraisal;
   /** As the service gave it, when it did. */
   report?: AttestationReport;
+  /** What it was held against. */
+  by: { endorsements: Endorsements; options: AppraisalOptions };
 }
 
 export interface Appraiser {
@@ -51,7 +59,11 @@ export function createAppraiser(by: AppraiserOptions): Appraiser {
       needed && policy.endorsements !== undefined
         ? await findEndorsements(policy.endorsements, needed)
         : { endorsements: {}, absent: [] };
-    return { absent, verification: verifyEncoded(raw, endorsements, { now: now(), roots }) };
+    return {
+      absent,
+      endorsements,
+      verification: verifyEncoded(raw, endorsements, { now: now(), roots }),
+    };
   }
 
   return {
@@ -66,7 +78,7 @@ export function createAppraiser(by: AppraiserOptions): Appraiser {
           ? await register.seen(vm.id, marksOf(found.verification), notBefore)
           : undefined;
       const names = namesOf(named);
-      const appraisal = appraise({
+      const input: AppraisalInput = {
         vm,
         report,
         verification: found?.verification,
@@ -77,8 +89,13 @@ export function createAppraiser(by: AppraiserOptions): Appraiser {
         ...(seen === undefined ? {} : { seen }),
         now: now(),
         notBefore,
-      });
-      return { vm, appraisal, ...("error" in report ? {} : { report }) };
+      };
+      return {
+        vm,
+        appraisal: appraise(input),
+        ...("error" in report ? {} : { report }),
+        by: { endorsements: found?.endorsements ?? {}, options: appraisalOptions(input) },
+      };
     },
   };
 }

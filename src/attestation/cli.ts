@@ -17,13 +17,15 @@ import { products, type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
 import { tcbPartNames } from "../verifier/snp/report.ts";
 import { tcbStatuses } from "../verifier/tdx/tcb.ts";
 import { decodeEvidence, endorsementsNeeded, verifyEvidence } from "../verifier/verify-evidence.ts";
+import { judgeBundle, readBundle } from "./bundle.ts";
 import { findEndorsements } from "./endorsements.ts";
 import { importEndorsements, showStatus } from "./folder-cli.ts";
 import { jsonValue } from "./render-attestation.ts";
 import { resultLines } from "./render-result.ts";
 
 const usage = `usage: node src/main.ts attestation check <file>
-  a raw TDX quote or SNP report (binary, base64, or hex), or the file that vm attest attaches
+  a raw TDX quote or SNP report (binary, base64, or hex), or the file that vm attest attaches; a bundle of
+  vm attest --evidence is judged by its own clock, endorsements, pins, and policy, without these options
       --endorsements <folder>   what Intel and AMD have signed (docs/attestation.md); else attestation.endorsements
       --pin <hex>               the MEASUREMENT or MRTD expected; MRTD,RTMR0,RTMR1,RTMR2 for TDX; repeatable
       --at <time>               judge by this clock, like 2026-03-01T00:00:00Z; now without it
@@ -76,9 +78,16 @@ export async function runAttestation(
           : `There is no "attestation ${words.join(" ")}"`,
         usage,
       );
+    const content = await readFile(file);
+    const bundle = readBundle(content);
+    if (bundle) {
+      const judged = judgeBundle(bundle, roots);
+      write(`${judged.lines.join("\n")}\n`);
+      return exitCodes[judged.verdict];
+    }
     const references = (values.pin ?? []).map((pin) => referenceOf(pin));
     const policy = policyOf(values);
-    const bytes = evidenceIn(await readFile(file));
+    const bytes = evidenceIn(content);
     const needed = bytes && endorsementsNeeded(bytes);
     const folder = values.endorsements ?? configured?.();
     const { endorsements, absent } =

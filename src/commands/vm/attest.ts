@@ -2,8 +2,12 @@ import * as z from "zod";
 import { renderAttestation, reportFile } from "../../attestation/render-attestation.ts";
 import { type FleetRow, renderFleet } from "../../attestation/render-fleet.ts";
 import type { NamedVm } from "../../attestation/pins.ts";
+import type { Attested } from "../../attestation/appraiser.ts";
+import { bundleOf } from "../../attestation/bundle.ts";
+import { openSigningKey } from "../../audit/anchors.ts";
+import { createTrail } from "../../audit/trail.ts";
 import { messageOf, UserError } from "../../errors.ts";
-import { message, section } from "../../messages/message.ts";
+import { message, readable, section } from "../../messages/message.ts";
 import { md, name } from "../../messages/text.ts";
 import { targetOrSeveral } from "../../registry/arguments.ts";
 import { type Answer, defineCommand } from "../../registry/define.ts";
@@ -27,12 +31,17 @@ export const attest = defineCommand({
       .boolean()
       .optional()
       .meta({ flagOnly: true, description: "send the raw report as a file" }),
+    evidence: z.boolean().optional().meta({
+      flagOnly: true,
+      description: "send everything that the result follows from as a signed file",
+    }),
   }),
-  async answer({ vm: words, raw }, context: ReadContext) {
+  async answer({ vm: words, raw, evidence }, context: ReadContext) {
     if (isGlob(words) || words.includes(",")) return attestFleet(words, context);
     const vm = await context.resolve("vm", words);
     const read = await context.appraiser.attest(vm);
     const { appraisal, report } = read;
+    if (evidence === true) return bundleAnswer(vm, read, context);
     if (raw !== true) {
       const value = JSON.stringify({ vm: vm.id, raw: true });
       const offer = { label: "Raw report", action: "run:vm.attest:raw", value };
@@ -53,6 +62,30 @@ export const attest = defineCommand({
     };
   },
 });
+
+async function bundleAnswer(
+  vm: NamedVm,
+  read: Attested,
+  { trail: { redis, key, dataDir }, now }: ReadContext,
+): Promise<Answer> {
+  const head = await createTrail(redis, key).head();
+  const bundle = bundleOf(vm, read, {
+    signer: openSigningKey(dataDir),
+    auditHead: head && { seq: head.seq, hash: head.hash },
+  });
+  if (!bundle)
+    throw new UserError(
+      `The compute service returned no raw report of ${vm.name}.`,
+      read.appraisal.reasons[0],
+    );
+  const day = new Date(now()).toISOString().replaceAll(/[:]|\.\d+/g, "");
+  const content = `${JSON.stringify(bundle, undefined, 2)}\n`;
+  const text = md`The evidence of ${name(vm.name)} is a file in your direct messages. ${name("node src/main.ts attestation check <file>")} judges it again, without a network.`;
+  return {
+    message: message(readable(text), section(text)),
+    file: { name: `evidence-${day}.json`, title: `Evidence of ${vm.name}`, content },
+  };
+}
 
 async function attestFleet(words: string, context: ReadContext): Promise<Answer> {
   const vms = await named(words, context);

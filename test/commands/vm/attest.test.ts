@@ -1,8 +1,12 @@
-import { rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { launchMeasurement } from "../../../sandbox/compute/records.ts";
 import { ledgerImage, seedLedger } from "../../../sandbox/compute/seed-ledger.ts";
+import { sandboxRoots } from "../../../sandbox/evidence/vendors.ts";
+import { runAttestation } from "../../../src/attestation/cli.ts";
+import { vendorRoots } from "../../../src/verifier/roots.ts";
 import { hears, wordsOf } from "../../stories/words.ts";
 import { startWorld, testPolicy } from "../../support/start-world.ts";
 
@@ -82,6 +86,32 @@ describe("/vm attest", () => {
     expect(JSON.parse(file?.bytes?.toString() ?? "")).toMatchObject({
       appraisal: { verdict: "verified", result: { claims: { hardware: 2, executables: 3 } } },
     });
+  });
+
+  it("gives all that the result follows from, signed, and a terminal judges it again by that alone", async () => {
+    await says("/vm attest ledger-1 --evidence", /The evidence of ledger-1 is a file/);
+    const file = await world.slack.until(() =>
+      [...world.slack.workspace.files.values()].find(({ name }) => name.startsWith("evidence-")),
+    );
+    const folder = await mkdtemp(path.join(tmpdir(), "gatehouse-bundle-"));
+    const check = async (content: string, roots = sandboxRoots) => {
+      const bundle = path.join(folder, "bundle.json");
+      await writeFile(bundle, content);
+      let said = "";
+      const write = (text: string) => void (said += text);
+      return { code: await runAttestation(["check", bundle], { write, roots }), said };
+    };
+    const content = String(file.bytes);
+    const well = await check(content);
+    expect(well.said).toMatch(/^Verified: AMD's signature holds; the measurement is pinned\.\n/);
+    expect(well.said).toMatch(/as signed by the key [0-9a-f]{16} /);
+    expect(well.code).toBe(0);
+    // Pins that somebody put in later, and a reader who trusts the vendors alone
+    const changed = await check(content.replace('"vmpl": 0', '"vmpl": 1'));
+    expect(changed.said).toMatch(/^Failed: the bundle was changed after it was signed\./);
+    expect(changed.code).toBe(1);
+    expect((await check(content, vendorRoots)).code).toBe(1);
+    await rm(folder, { recursive: true });
   });
 
   it("finds one report under two VMs, and an old one after a restart, with the service's yes to both", async () => {
