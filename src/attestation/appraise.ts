@@ -46,6 +46,8 @@ export interface Appraisal {
   wayOut?: string;
   /** Nothing contradicts, and what is missing is that gatehouse.yml names no endorsements, or no pin for this VM. */
   isUnconfigured: boolean;
+  /** Attestation is switched off for the VM. */
+  isOff: boolean;
   /** What a vendor had signed was changed or forged. */
   isAlarm: boolean;
   measurement: {
@@ -115,6 +117,7 @@ export function appraise(input: AppraisalInput): Appraisal {
     notes: result?.notes ?? [],
     ...(wayOut === undefined ? {} : { wayOut }),
     isUnconfigured: verdict === "could not verify" && lacks.every(({ code }) => isForPolicy(code)),
+    isOff: isOff(input),
     isAlarm: result?.isAlarm ?? false,
     measurement,
     ...(diff === undefined ? {} : { difference: diff }),
@@ -261,6 +264,9 @@ type Lack = Omit<AppraisalReason, "code"> & {
   code: AppraisalReason["code"] | "policy" | "service";
 };
 
+const isOff = ({ vm, report }: Pick<AppraisalInput, "vm" | "report">): boolean =>
+  vm.attestation?.enabled === false || ("error" in report && vm.attestation?.enabled !== true);
+
 /** Nobody asked for it in gatehouse.yml. */
 const isForPolicy = (code: Lack["code"]) => code === "policy" || code === "no-reference-value";
 
@@ -273,10 +279,9 @@ function lacksOf(
   report: AttestationReport | undefined,
   result: AttestationResult | undefined,
 ): readonly Lack[] {
-  const { vm, hasEndorsements } = input;
+  const { hasEndorsements } = input;
   const service = (says: string): Lack => ({ code: "service", says });
-  if (vm.attestation?.enabled === false || (!report && vm.attestation?.enabled !== true))
-    return [service("attestation is not enabled for this VM")];
+  if (isOff(input)) return [service("attestation is not enabled for this VM")];
   if ("error" in input.report) return [service(whyNoReport(input.report.error))];
   if (!result) return [service("the compute service gave no raw report")];
   const lacks: readonly AppraisalReason[] =

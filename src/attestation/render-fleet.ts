@@ -14,8 +14,6 @@ import { verdictSigns } from "./render-attestation.ts";
 /** One VM of a fleet: judged, or why it could not even be read. */
 export interface FleetRow {
   vm: NamedVm;
-  /** Attestation is switched off at the compute service. */
-  isOff: boolean;
   appraisal: Appraisal | undefined;
   /** Why there is no appraisal. */
   unread?: string;
@@ -25,10 +23,10 @@ export interface FleetRow {
 const ranks = ["failed", "could not verify", "not read", "attestation off", "verified"] as const;
 type Rank = (typeof ranks)[number];
 
-const rankOf = ({ appraisal, isOff }: FleetRow): Rank =>
+const rankOf = ({ appraisal }: FleetRow): Rank =>
   appraisal === undefined
     ? "not read"
-    : appraisal.verdict === "could not verify" && isOff
+    : appraisal.verdict === "could not verify" && appraisal.isOff
       ? "attestation off"
       : appraisal.verdict;
 

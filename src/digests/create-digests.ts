@@ -4,7 +4,7 @@ import type { Snapshots } from "../inventory/snapshots.ts";
 import type { Log } from "../log/log.ts";
 import type { Policy } from "../config/policy-file.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
-import { createEndorsementRecords } from "./endorsement-watch.ts";
+import { createUnverifiedRecords } from "./unverified-watch.ts";
 import { createDriftRecords } from "./drift-monitor.ts";
 import type { Facts, RequestSource } from "./facts.ts";
 import { type Digest, renderDigest, renderHandover } from "./render-digest.ts";
@@ -44,7 +44,7 @@ export function createDigests(options: DigestsOptions) {
   const snoozes = createSnoozes(redis, key);
   const slots = createSlotRecords(redis, key, options.leaseMs ?? usualLeaseMs);
   const drift = createDriftRecords(redis, key);
-  const endorsements = createEndorsementRecords(redis, key);
+  const unverified = createUnverifiedRecords(redis, key);
   const statuses = createStatusRecords(redis, key);
 
   /** A part that can't be read is named; the others are still reported. */
@@ -68,7 +68,7 @@ export function createDigests(options: DigestsOptions) {
       read("how old the list of VMs is", inventory.state()),
       read("VMs", inventory.vms()),
       read("attestation", drift.all()),
-      read("what vouches for VMs", endorsements.all()),
+      read("what keeps VMs from being verified", unverified.all()),
       read("open requests", requests.open()),
       read("what changed", requests.endedSince(since)),
       read("break-glass reviews", requests.reviews()),
@@ -85,7 +85,7 @@ export function createDigests(options: DigestsOptions) {
       stale: state?.stale ?? true,
       unreadProjects: state?.unread ?? [],
       drift: failing,
-      endorsements: ending,
+      unverified: ending,
       open,
       ended,
       reviews,
@@ -101,7 +101,7 @@ export function createDigests(options: DigestsOptions) {
     snoozes,
     slots,
     drift,
-    endorsements,
+    unverified,
     statuses,
     /** Without a slot: a digest on request. */
     async build(channel: string, slot?: Slot): Promise<Digest> {

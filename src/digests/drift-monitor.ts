@@ -9,11 +9,7 @@ import { buttons, message, type Message, readable, section } from "../messages/m
 import { lines, md } from "../messages/text.ts";
 import type { Pin } from "../config/policy-file.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
-import {
-  type createEndorsementRecords,
-  endorsementNews,
-  endorsementsOf,
-} from "./endorsement-watch.ts";
+import { type createUnverifiedRecords, unverifiedNews, unverifiedIn } from "./unverified-watch.ts";
 import { attestVm, showVm } from "./line-buttons.ts";
 import { takeTurn } from "../redis/lease.ts";
 import { createHash } from "node:crypto";
@@ -29,7 +25,7 @@ interface DriftMonitorOptions {
   appraiser: Appraiser;
   pins: readonly Pin[];
   records: DriftRecords;
-  endorsements: ReturnType<typeof createEndorsementRecords>;
+  unverified: ReturnType<typeof createUnverifiedRecords>;
   /** Posts to the alerts channel, once per ID. */
   tell(id: string, message: Message): Promise<void>;
   everyMs: number;
@@ -45,7 +41,10 @@ interface DriftMonitorOptions {
  */
 export async function monitorDrift(options: DriftMonitorOptions): Promise<void> {
   const { redis, key, inventory, records, pins, everyMs, log, signal } = options;
-  if (pins.length === 0) return records.keepOnly(new Set());
+  if (pins.length === 0) {
+    await options.unverified.keep([]);
+    return records.keepOnly(new Set());
+  }
   const vms = await inventory.vms(); // before the turn is taken: without VMs it must not be used up
   if (!(await takeTurn(redis, key, "drift-watch", everyMs))) return;
   const pinned = await pinnedAmong(vms, pins);
@@ -72,18 +71,20 @@ export async function monitorDrift(options: DriftMonitorOptions): Promise<void> 
     if (!signal?.aborted) throw error;
   });
   if (signal?.aborted) return;
-  await records.keepOnly(new Set(pinned.map(({ id }) => id)));
-  await reportEndorsements(judged, options);
+  const ids = new Set(pinned.map(({ id }) => id));
+  await records.keepOnly(ids);
+  await reportUnverified(judged, ids, options);
 }
 
-async function reportEndorsements(
+async function reportUnverified(
   judged: readonly { vm: KnownVm; appraisal: Appraisal }[],
-  { endorsements, tell, now }: DriftMonitorOptions,
+  pinned: ReadonlySet<string>,
+  { unverified, tell, now }: DriftMonitorOptions,
 ): Promise<void> {
-  const before = await endorsements.all();
-  const after = endorsementsOf(judged, before, now());
-  for (const { id, message: text } of endorsementNews(before, after)) await tell(id, text);
-  await endorsements.keep(after);
+  const before = await unverified.all();
+  const after = unverifiedIn(judged, { before, pinned, now: now() });
+  for (const { id, message: text } of unverifiedNews(before, after)) await tell(id, text);
+  await unverified.keep(after);
 }
 
 async function check(vm: KnownVm, options: DriftMonitorOptions): Promise<Appraisal> {

@@ -2,7 +2,7 @@ import { isTransitional, isSettledVmStatus } from "../compute/compute.ts";
 import type { KnownVm } from "../inventory/inventory.ts";
 import type { ButtonSpec } from "../messages/message.ts";
 import { duration, type Markdown, md, name, when } from "../messages/text.ts";
-import { namesIn, vmsOf, warnDays } from "./endorsement-watch.ts";
+import { namesIn, vmsOf, warnDays } from "./unverified-watch.ts";
 import type { Facts, RequestFact } from "./facts.ts";
 import { attestVm, showRequest, showVm, signReview, showSnapshots } from "./line-buttons.ts";
 
@@ -11,7 +11,7 @@ export const kinds = {
   error: ["VM in ERROR", "VMs in ERROR"],
   stuck: ["VM stuck", "VMs stuck"],
   drift: ["failed attestation", "failed attestations"],
-  endorsement: ["end of what vouches for VMs", "ends of what vouches for VMs"],
+  unverified: ["reason why VMs can't be verified", "reasons why VMs can't be verified"],
   unknown: ["unknown outcome", "unknown outcomes"],
   review: ["review to sign", "reviews to sign"],
   approval: ["waiting for approval", "waiting for approval"],
@@ -35,7 +35,7 @@ export function itemsOf(facts: Facts): Item[] {
   return [
     ...vmItems(facts),
     ...driftItems(facts),
-    ...endorsementItems(facts),
+    ...unverifiedItems(facts),
     ...unknownItems(facts),
     ...reviewItems(facts),
     ...approvalItems(facts),
@@ -103,9 +103,9 @@ function driftItems(facts: Facts): Item[] {
 
 const dayMs = 24 * 3600_000;
 
-/** What has ended, and what will: each stage is a line of its own, so that one that was snoozed comes back. */
-function endorsementItems(facts: Facts): Item[] {
-  return (facts.endorsements ?? []).map((record) => {
+/** What is missing, and what will end: each stage is a line of its own, so that one that was snoozed comes back. */
+function unverifiedItems(facts: Facts): Item[] {
+  return (facts.unverified ?? []).map((record) => {
     const { what, endsAt, since, vmId } = record;
     const daysLeft = endsAt === undefined ? 0 : (endsAt - facts.now) / dayMs;
     const stage = warnDays.filter((days) => daysLeft <= days).length;
@@ -114,8 +114,8 @@ function endorsementItems(facts: Facts): Item[] {
         ? md`❔ ${vmsOf(record)} can't be verified since ${atTime(since)}: ${what}.`
         : md`⏳ ${what} ends ${when(endsAt, "{date_short_pretty} {time}")}, in ${duration(Math.max(1000, endsAt - facts.now))}: then ${vmsOf(record)} can't be verified (${namesIn(record)}).`;
     return {
-      kind: "endorsement",
-      key: `endorsement:${what}:${endsAt ?? since}:${stage}`,
+      kind: "unverified",
+      key: `unverified:${what}:${endsAt ?? since}:${stage}`,
       draw: () => ({ text, button: attestVm(vmId) }),
     };
   });

@@ -46,7 +46,7 @@ export function startDigests(on: Services): void {
     tell,
     pins: policy.attestation.pins,
     records: digests.drift,
-    endorsements: digests.endorsements,
+    unverified: digests.unverified,
     everyMs: timing.driftWatchMs,
     signal: stopping.signal,
   };

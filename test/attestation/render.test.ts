@@ -70,19 +70,17 @@ describe("an attestation in Slack", () => {
 
 describe("a fleet", () => {
   const named = (name: string) => ({ id: `vm-${name}`, name, projectId: "p", projectName: "prod" });
-  const rowOf = (name: string, input = good(), over: Partial<FleetRow> = {}): FleetRow => ({
+  const rowOf = (name: string, input = good()): FleetRow => ({
     vm: named(name),
-    isOff: false,
     appraisal: appraise(input),
-    ...over,
   });
   const fleet = [
     rowOf("a-good"),
-    rowOf("b-off", good({ vm: { attestation: { enabled: false } } }), { isOff: true }),
+    rowOf("b-off", good({ vm: { attestation: { enabled: false } } })),
     rowOf("c-unpinned", good({ pins: [] })),
     rowOf("e-debug", good({ evidence: debugged() })),
     rowOf("d-other", good({ pins: [otherMeasurement] })),
-    { vm: named("f-gone"), isOff: false, appraisal: undefined, unread: "not found" },
+    { vm: named("f-gone"), appraisal: undefined, unread: "not found" },
   ];
 
   it("is a table, the worst first, with the days that each result still holds", () => {

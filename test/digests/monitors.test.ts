@@ -6,7 +6,7 @@ import { writeEndorsements } from "../../sandbox/evidence/vendors.ts";
 import { emptyPolicy } from "../../src/config/policy-file.ts";
 import { createCompute } from "../../src/compute/create-compute.ts";
 import { createDriftRecords, monitorDrift } from "../../src/digests/drift-monitor.ts";
-import { createEndorsementRecords } from "../../src/digests/endorsement-watch.ts";
+import { createUnverifiedRecords } from "../../src/digests/unverified-watch.ts";
 import { createStatusRecords, monitorStatuses } from "../../src/digests/status-monitor.ts";
 import type { InventoryState, KnownVm } from "../../src/inventory/inventory.ts";
 import { silentLog } from "../../src/log/log.ts";
@@ -32,7 +32,7 @@ async function startDrift({ folder }: { folder?: string } = {}) {
   const log = silentLog();
   const compute = createCompute({ baseUrl: service.url, apiKey: service.apiKey, timeoutMs: 2000 });
   const records = createDriftRecords(redis.redis, redis.key);
-  const endorsements = createEndorsementRecords(redis.redis, redis.key);
+  const unverified = createUnverifiedRecords(redis.redis, redis.key);
   const { said, texts, tell } = teller();
   const { attestation } = await compute.vms.get("vm-payments-web-2");
   const pins = [{ targets: ["payments/*"], measurements: [attestation?.measurement ?? ""] }];
@@ -53,7 +53,7 @@ async function startDrift({ folder }: { folder?: string } = {}) {
           inventory: { vms: async () => vms },
           pins,
           records: dies ? dead : records,
-          endorsements,
+          unverified,
           everyMs: 400,
           now: Date.now,
         }),
@@ -63,7 +63,7 @@ async function startDrift({ folder }: { folder?: string } = {}) {
   return {
     service,
     records,
-    endorsements,
+    unverified,
     round,
     said,
     texts,
@@ -204,7 +204,7 @@ describe("a vendor's list that ran out", () => {
     expect(at.texts().slice(1)).toEqual([
       "🟢 No pinned VM lacks this any longer: AMD's revocation list of Turin has expired.",
     ]);
-    expect(await at.endorsements.all()).toEqual([]);
+    expect(await at.unverified.all()).toEqual([]);
     await rm(folder, { recursive: true });
   });
 });

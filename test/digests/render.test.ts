@@ -216,18 +216,18 @@ describe("what vouches for VMs", () => {
   });
 
   it("is told before it ends and when it has, with how many VMs hang on it", () => {
-    expect(shown({ endorsements: [ending(now + 6 * day)] })).toContain(
+    expect(shown({ unverified: [ending(now + 6 * day)] })).toContain(
       "⏳ AMD's list ends 08:00:00 UTC, in 6 d: then 22 pinned VMs can't be verified (`web-1`, `web-2`, `web-3` and 19 more).",
     );
-    expect(shown({ endorsements: [ending(undefined)] })).toContain(
+    expect(shown({ unverified: [ending(undefined)] })).toContain(
       "❔ 22 pinned VMs can't be verified since 07:00:00 UTC: AMD's list has expired.",
     );
   });
 
   it("is told again at each stage where it was snoozed", () => {
     const keyAt = (days: number) =>
-      /endorsement:[^"\\]*/
-        .exec(shown({ endorsements: [ending(now + days * day)] }))?.[0]
+      /unverified:[^"\\]*/
+        .exec(shown({ unverified: [ending(now + days * day)] }))?.[0]
         .split(":")
         .at(-1);
     expect([13, 8, 6, 2, 0.5].map(keyAt)).toEqual(["1", "1", "2", "2", "3"]);

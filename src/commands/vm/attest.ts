@@ -101,11 +101,9 @@ async function attestFleet(words: string, context: ReadContext): Promise<Answer>
 
 async function rowOf(vm: NamedVm, { appraiser }: ReadContext): Promise<FleetRow> {
   try {
-    const read = await appraiser.attest(vm);
-    const isOff = read.vm.attestation?.enabled === false;
-    return { vm, isOff, appraisal: read.appraisal };
+    return { vm, appraisal: (await appraiser.attest(vm)).appraisal };
   } catch (error) {
-    return { vm, isOff: false, appraisal: undefined, unread: messageOf(error) };
+    return { vm, appraisal: undefined, unread: messageOf(error) };
   }
 }
 

@@ -1,17 +1,17 @@
 import { createHash } from "node:crypto";
-import type { Appraisal } from "../attestation/appraise.ts";
+import { type Appraisal, gateRefusal } from "../attestation/appraise.ts";
 import { buttons, message, type Message, readable, section } from "../messages/message.ts";
 import { lines, type Markdown, md, name } from "../messages/text.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import { attestVm } from "./line-buttons.ts";
 
-/** What vouches for pinned VMs and has ended, or ends soon. One list of a vendor's stands behind many VMs. */
-export interface EndorsementRecord {
-  /** A sentence without full stop where it has ended; what ends, else. */
+/** What keeps pinned VMs from being verified, or soon will. One list of a vendor's stands behind many VMs. */
+export interface UnverifiedRecord {
+  /** A sentence without full stop where they can't be verified; what ends, else. */
   what: string;
-  /** When it ends (ms); undefined where it has. */
+  /** When it ends (ms); undefined where they can't be verified already. */
   endsAt?: number;
-  /** Since when it has ended, as far as was seen (ms). */
+  /** Since when it is so, as far as was seen (ms). */
   since: number;
   vms: number;
   /** A few of them. */
@@ -30,16 +30,16 @@ const dayMs = 86_400_000;
 export const warnDays = [14, 7, 1] as const;
 const fewNames = 3;
 
-/** What isn't a VM's own but a vendor's, or the folder's. */
-const ofVendors = /^(crl|collateral|cert|vek)-|^endorsement-age$|^fmspc$|^pceid$/;
-
-/** Grouped by what has ended, or will within the first stage. Pure. */
-export function endorsementsOf(
+/** Grouped by what is missing, or will end within the first stage. `pinned`: all that should have been judged. Pure. */
+export function unverifiedIn(
   judged: readonly Judged[],
-  before: readonly EndorsementRecord[],
-  now: number,
-): readonly EndorsementRecord[] {
-  const groups = new Map<string, EndorsementRecord>();
+  {
+    before,
+    pinned,
+    now,
+  }: { before: readonly UnverifiedRecord[]; pinned: ReadonlySet<string>; now: number },
+): readonly UnverifiedRecord[] {
+  const groups = new Map<string, UnverifiedRecord>();
   const add = (what: string, { id, name: vmName }: Judged["vm"], endsAt?: number) => {
     const key = `${what} ${endsAt ?? ""}`;
     const found = groups.get(key);
@@ -54,28 +54,33 @@ export function endorsementsOf(
     });
   };
   for (const { vm, appraisal } of judged) {
-    const { verdict, result, validUntil = Infinity, endsWith } = appraisal;
-    if (verdict === "could not verify" && !appraisal.isUnconfigured)
-      for (const { code, says } of result?.reasons ?? []) if (ofVendors.test(code)) add(says, vm);
+    const { verdict, validUntil = Infinity, endsWith } = appraisal;
+    if (wasJudged(appraisal) && gateRefusal(appraisal) !== undefined && verdict !== "failed")
+      for (const reason of appraisal.reasons) add(reason, vm);
     if (verdict === "verified" && endsWith !== undefined && validUntil - now <= warnDays[0] * dayMs)
       add(endsWith, vm, validUntil);
   }
   // What wasn't judged this time, since its report could not be read, is as it was
-  const seen = new Set(judged.flatMap(({ vm, appraisal }) => (appraisal.result ? vm.id : [])));
-  for (const record of before)
-    if (!seen.has(record.vmId) && !groups.has(`${record.what} ${record.endsAt ?? ""}`))
-      groups.set(`${record.what} ${record.endsAt ?? ""}`, record);
+  const seen = new Set(judged.flatMap(({ vm, appraisal }) => (wasJudged(appraisal) ? vm.id : [])));
+  for (const record of before) {
+    const key = `${record.what} ${record.endsAt ?? ""}`;
+    const isUnread = pinned.has(record.vmId) && !seen.has(record.vmId);
+    if (isUnread && !groups.has(key)) groups.set(key, record);
+  }
   return [...groups.values()];
 }
 
-/** One alarm for what has ended, however many VMs it is about, and one when that is over. */
-export function endorsementNews(
-  before: readonly EndorsementRecord[],
-  after: readonly EndorsementRecord[],
+/** Not where a report could not be had for the moment, or the VM doesn't run. */
+const wasJudged = ({ result, isOff }: Appraisal) => result !== undefined || isOff;
+
+/** One alarm for what is missing, however many VMs it is about, and one when that is over. */
+export function unverifiedNews(
+  before: readonly UnverifiedRecord[],
+  after: readonly UnverifiedRecord[],
 ): readonly { id: string; message: Message }[] {
-  const ended = (records: readonly EndorsementRecord[]) =>
+  const ended = (records: readonly UnverifiedRecord[]) =>
     records.filter(({ endsAt }) => endsAt === undefined);
-  const isIn = (records: readonly EndorsementRecord[], what: string) =>
+  const isIn = (records: readonly UnverifiedRecord[], what: string) =>
     ended(records).some((one) => one.what === what);
   return [
     ...ended(after)
@@ -88,46 +93,46 @@ export function endorsementNews(
 }
 
 /** By the day: whoever dies between post and record says it once all the same. */
-function idOf({ what, since }: EndorsementRecord): string {
+function idOf({ what, since }: UnverifiedRecord): string {
   const mark = createHash("sha256").update(what).digest("hex").slice(0, 16);
-  return `endorsement-${mark}-${new Date(since).toISOString().slice(0, 10)}`;
+  return `unverified-${mark}-${new Date(since).toISOString().slice(0, 10)}`;
 }
 
-function alarm(record: EndorsementRecord): Message {
+function alarm(record: UnverifiedRecord): Message {
   const text = md`❔ *${vmsOf(record)} can't be verified*: ${record.what}.`;
   return message(
     readable(text),
     section(
       lines(
         text,
-        md`${namesIn(record)}. Renew it in the folder of endorsements (docs/attestation.md). Until then rollouts and consoles on pinned VMs stop.`,
+        md`${namesIn(record)}. ${name("/vm attest")} says what to do. Until then rollouts and consoles on them stop.`,
       ),
     ),
     buttons([attestVm(record.vmId)]),
   );
 }
 
-function allClear({ what }: EndorsementRecord): Message {
+function allClear({ what }: UnverifiedRecord): Message {
   const text = md`🟢 No pinned VM lacks this any longer: ${what}.`;
   return message(readable(text), section(text));
 }
 
-export const vmsOf = ({ vms }: EndorsementRecord): string =>
+export const vmsOf = ({ vms }: UnverifiedRecord): string =>
   vms === 1 ? "1 pinned VM" : `${vms.toLocaleString("en-US")} pinned VMs`;
 
-export function namesIn({ names, vms }: EndorsementRecord): Markdown {
+export function namesIn({ names, vms }: UnverifiedRecord): Markdown {
   const [first = md``, ...rest] = names.map((one) => name(one));
   const listed = rest.reduce((all, one) => md`${all}, ${one}`, first);
   return vms > names.length ? md`${listed} and ${vms - names.length} more` : listed;
 }
 
-export function createEndorsementRecords(redis: RedisClient, key: Keys) {
-  const named = key("endorsements");
+export function createUnverifiedRecords(redis: RedisClient, key: Keys) {
+  const named = key("unverified");
   return {
-    async all(): Promise<readonly EndorsementRecord[]> {
-      return JSON.parse((await redis.get(named)) ?? "[]") as EndorsementRecord[];
+    async all(): Promise<readonly UnverifiedRecord[]> {
+      return JSON.parse((await redis.get(named)) ?? "[]") as UnverifiedRecord[];
     },
-    async keep(records: readonly EndorsementRecord[]): Promise<void> {
+    async keep(records: readonly UnverifiedRecord[]): Promise<void> {
       if (records.length === 0) await redis.del(named);
       else await redis.set(named, JSON.stringify(records));
     },
