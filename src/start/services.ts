@@ -153,6 +153,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const rollouts = createRollouts(redis, key);
   const changes = requestable(commands);
   const attestationNote = createAttestationNote({ appraiser, policy, log });
+  const visibilityTimeoutMs = 10 * timing.heartbeatMs;
   const requests = requestSource({
     store,
     commands: changes,
@@ -164,7 +165,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
         inventory,
         attestation: (vm) => attestationInWords(appraiser, vm, timing.httpTimeoutMs),
       }),
-    visibilityTimeoutMs: 10 * timing.heartbeatMs,
+    visibilityTimeoutMs,
     botToken,
     apiUrl,
     at,
@@ -173,7 +174,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     startDelivery(
       [
         requests,
-        sharedCardSource({ store, commands: changes, attestationNote }),
+        sharedCardSource({ store, commands: changes, attestationNote, visibilityTimeoutMs, at }),
         rolloutSource({ rollouts, commands: changes, web, apiUrl, log }),
         notices.source,
       ],
