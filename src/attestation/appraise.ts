@@ -246,7 +246,6 @@ function contradictionsOf(
   { matchesVm, matchesPin }: Appraisal["measurement"],
 ): string[] {
   const found: string[] = [];
-  if (report?.verified === false) found.push("the compute service says the report is not verified");
   if (matchesPin === false) found.push("the measurement matches no pin");
   if (matchesVm === false) found.push("the report's measurement is not the VM's");
   const other = facts?.tee === "snp" ? /\bintel\b/i : /\bamd\b/i;

@@ -1,5 +1,6 @@
 import { createHash, createPublicKey, verify } from "node:crypto";
 import type { AttestationReport } from "../compute/compute.ts";
+import { UserError } from "../errors.ts";
 import { canonical } from "../text/canonical-json.ts";
 import { parseJson } from "../text/parse-json.ts";
 import { appraiseEvidence } from "../verifier/appraise-evidence.ts";
@@ -94,6 +95,10 @@ export function judgeBundle(
   roots: TrustedRoots,
 ): { lines: readonly string[]; verdict: AttestationResult["verdict"] } {
   const { at, report, options, signedBy, auditHead } = bundle;
+  const isWhole = [report, options, bundle.endorsements, bundle.vm].every(
+    (part) => typeof part === "object" && part !== null,
+  );
+  if (!isWhole || typeof at !== "number") throw new UserError("The bundle isn't whole");
   const verification = verifyEncoded(report.report, endorsementsIn(bundle), { now: at, roots });
   const result = appraiseEvidence(verification, { ...options, now: at });
   const signed = signatureIn(bundle);

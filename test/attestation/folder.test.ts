@@ -128,6 +128,48 @@ describe("a folder of endorsements", () => {
     expect(inspect({ ...kind, product: "Milan" }, vek)).toHaveProperty("problem");
   });
 
+  it("knows what nobody of a vendor's has signed", async () => {
+    await using at = await folders();
+    const { vek: forged = "" } = vectorOf("snp-forged-vcek");
+    const genuine = vectorOf("snp-milan-v3").parsed;
+    const chip = {
+      is: "amd-vcek",
+      product: "Milan",
+      hwid: String(genuine?.["chipId"]),
+      tcb: String(genuine?.["reportedTcb"]),
+    } as const;
+    const vendors = { roots: vendorRoots, now: Date.now() };
+    expect(inspectEndorsement(chip, { content: readVectorFile(forged) }, vendors)).toEqual({
+      problem: "the signature on the VCEK does not hold",
+    });
+    const sandbox = { roots: sandboxRoots, now: Date.now() };
+    const [name, ca] = ["intel/pck-platform.crl", "intel/pck-platform.pem"];
+    const other = await readFile(join(at.there, "intel/tdx-qe.pem"), "latin1");
+    const listed = { is: "intel-pck-list", ca: "platform" } as const;
+    const list = await readFile(join(at.there, name));
+    const chain = await readFile(join(at.there, ca), "latin1");
+    expect(inspectEndorsement(listed, { content: list, chain }, sandbox)).toHaveProperty("until");
+    expect(inspectEndorsement(listed, { content: list, chain: other }, sandbox)).toEqual({
+      problem: expect.stringContaining("is not who should have signed"),
+    });
+    const [first = "", ...rest] = chain.split("-----END");
+    const lines = first.trimEnd().split("\n");
+    const last = lines.at(-1) ?? "";
+    // In the signature, at the end of the CA's certificate
+    const broken = [...lines.slice(0, -1), `${last[0] === "A" ? "B" : "A"}${last.slice(1)}`];
+    const badChain = [`${broken.join("\n")}\n`, ...rest].join("-----END");
+    expect(inspectEndorsement(listed, { content: list, chain: badChain }, sandbox)).toEqual({
+      problem: "the signature on Intel SGX PCK Platform CA does not hold",
+    });
+    const body = await readFile(join(at.there, "intel/tdx-qe.json"), "utf8");
+    const changed = Buffer.from(body.replace('"isvprodid":2', '"isvprodid":3'));
+    expect(
+      inspectEndorsement({ is: "intel-qe-identity" }, { content: changed, chain: other }, sandbox),
+    ).toEqual({
+      problem: expect.stringContaining("identity of the quoting enclave does not hold"),
+    });
+  });
+
   it("has to be named", async () => {
     const said: string[] = [];
     const code = await runAttestation(["status"], { write: (text) => void said.push(text) });
