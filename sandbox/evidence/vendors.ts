@@ -116,11 +116,11 @@ export function evidenceOf({ platform, measurement, hardware, boot, isDebug }: M
 
 /**
  * Fills a folder of endorsements for the machines of this process, as an operator would with the vendors' (`docs/attestation.md`).
- * The lists of those in `ranOut` ended two days ago.
+ * The lists of those in `ranOut` ended two days ago; with `nextLevel` Intel will soon ask for more than its machines have.
  */
 export async function writeEndorsements(
   folder: string,
-  { ranOut = [] }: { ranOut?: readonly Platform[] } = {},
+  { ranOut = [], nextLevel = false }: { ranOut?: readonly Platform[]; nextLevel?: boolean } = {},
 ): Promise<void> {
   const put = async (name: string, content: Buffer | string | undefined) => {
     const file = path.join(folder, name);
@@ -141,6 +141,17 @@ export async function writeEndorsements(
   await put("intel/tdx-qe.pem", intel.qeIdentity?.chain);
   await put(`intel/tcb/${fmspc}.json`, intel.tcbInfo?.body);
   await put(`intel/tcb/${fmspc}.pem`, intel.tcbInfo?.chain);
+  if (nextLevel) {
+    const { endorsements: next } = mintTdx(sandboxIntel(), now, {
+      rootCertificate: read().intelRootCertificate,
+      tcbInfo(info) {
+        info.tcbEvaluationDataNumber = 19;
+        for (const level of info.tcbLevels) level.tcbStatus = "OutOfDate";
+      },
+    });
+    await put(`intel/tcb/${fmspc}.early.json`, next.tcbInfo?.body);
+    await put(`intel/tcb/${fmspc}.early.pem`, next.tcbInfo?.chain);
+  }
   for (const product of ["Genoa", "Turin", "Milan"] as const) {
     const crl = ranOut.includes(product) ? ended : undefined;
     const { report, endorsements } = mintSnp(sandboxAmd(), now, {

@@ -21,6 +21,8 @@ export interface AppraisalInput {
   report: AttestationReport | { error: unknown };
   /** Of the raw report, by the vendors' roots; undefined where there is none. */
   verification: Verification | undefined;
+  /** The same by what Intel will ask for next, where that is known. */
+  early?: Verification | undefined;
   /** What policy allows for this very VM (`pinsFor`), empty when it says nothing. */
   pins: readonly string[];
   policy: AppraisalPolicy;
@@ -79,6 +81,8 @@ export interface Appraisal {
     madeAt?: number;
     ageMs?: number;
   };
+  /** Why it will fail once Intel's next level counts, as sentences without full stop. */
+  soon?: string;
   /** The whole result by RFC 9334; undefined without a raw report. */
   result?: AttestationResult;
 }
@@ -129,8 +133,15 @@ export function appraise(input: AppraisalInput): Appraisal {
       ...platformOf(report),
       ...(madeAt === undefined ? {} : { madeAt, ageMs: now - madeAt }),
     },
+    ...(verdict === "verified" ? soonOf(input) : {}),
     ...(result ? { result } : {}),
   };
+}
+
+function soonOf(input: AppraisalInput): { soon?: string } {
+  const later = input.early && appraiseEvidence(input.early, appraisalOptions(input));
+  if (later?.verdict !== "failed") return {};
+  return { soon: distinct(later.reasons.map(({ says }) => says)).join("; ") };
 }
 
 /** What the evidence is held against: policy, pins, and what is known beside it. */

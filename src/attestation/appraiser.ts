@@ -10,7 +10,7 @@ import {
   verifyEncoded,
 } from "../verifier/verify-evidence.ts";
 import { type Appraisal, type AppraisalInput, appraisalOptions, appraise } from "./appraise.ts";
-import { findEndorsements } from "./endorsements.ts";
+import { findEndorsements, type FoundEndorsements } from "./endorsements.ts";
 import { acceptedFor, namesOf, type NamedVm, pinsFor } from "./pins.ts";
 import type { Refresher } from "./refresher.ts";
 import type { EvidenceRegister } from "./register.ts";
@@ -55,14 +55,18 @@ export function createAppraiser(by: AppraiserOptions): Appraiser {
     const bytes = raw === undefined ? undefined : decodeEvidence(raw);
     const needed = bytes && endorsementsNeeded(bytes);
     if (needed) await by.refresher?.ensure(needed);
-    const { endorsements, absent } =
+    const none: FoundEndorsements = { endorsements: {}, absent: [] };
+    const { endorsements, absent, early } =
       needed && policy.endorsements !== undefined
         ? await findEndorsements(policy.endorsements, needed)
-        : { endorsements: {}, absent: [] };
+        : none;
+    const verifiedBy = (these: Endorsements) => verifyEncoded(raw, these, { now: now(), roots });
+    const { intel } = endorsements;
     return {
       absent,
       endorsements,
-      verification: verifyEncoded(raw, endorsements, { now: now(), roots }),
+      verification: verifiedBy(endorsements),
+      early: early && intel && verifiedBy({ intel: { ...intel, tcbInfo: early } }),
     };
   }
 
@@ -82,6 +86,7 @@ export function createAppraiser(by: AppraiserOptions): Appraiser {
         vm,
         report,
         verification: found?.verification,
+        early: found?.early,
         absent: found?.absent ?? [],
         pins: pinsFor(policy.pins, names),
         policy: acceptedFor(policy.appraisal, names),

@@ -6,6 +6,8 @@ import { readSmall } from "./endorsement-folder.ts";
 
 export interface FoundEndorsements {
   endorsements: Endorsements;
+  /** What Intel will ask of this platform next, where the folder has it. */
+  early?: SignedAnswer;
   /** Files that are needed and not there, as they are named in the folder. */
   absent: readonly string[];
 }
@@ -14,7 +16,7 @@ export interface FoundEndorsements {
  * What vendors have signed, in files that an operator or a refresher put into a folder, byte for byte as they came:
  *
  *     intel/root.crl  intel/pck-platform.crl  intel/pck-processor.crl  intel/tdx-qe.json  intel/tdx-qe.pem
- *     intel/tcb/<fmspc>.json  intel/tcb/<fmspc>.pem
+ *     intel/tcb/<fmspc>.json  intel/tcb/<fmspc>.pem  intel/tcb/<fmspc>.early.json and .pem (what Intel will ask for next)
  *     intel/pck-<ca>.pem (the chain of its list, for `attestation status` and `import`)
  *     amd/<product>/vcek.crl  amd/<product>/vlek.crl  amd/<product>/vcek/<chip ID>-<reported TCB>.der
  *
@@ -34,13 +36,14 @@ export async function findEndorsements(folder: string, needed: Needed): Promise<
     return body && chain && { body: body.toString("utf8"), chain: chain.toString("latin1") };
   };
   if (needed.tee === "tdx") {
+    const early = await earlyAnswer(folder, needed.fmspc);
     const intel = {
       tcbInfo: await answer(`intel/tcb/${needed.fmspc}`),
       qeIdentity: await answer("intel/tdx-qe"),
       pckCrl: await read(`intel/pck-${needed.ca}.crl`),
       rootCrl: await read("intel/root.crl"),
     };
-    return { endorsements: { intel }, absent };
+    return { endorsements: { intel }, absent, ...(early ? { early } : {}) };
   }
   const { product, vek } = await findVek(folder, needed);
   // A VLEK comes with its report, and is on no one's disk
@@ -49,11 +52,19 @@ export async function findEndorsements(folder: string, needed: Needed): Promise<
   return { endorsements: { amd: { ...(vek ? { vek } : {}), crl } }, absent };
 }
 
+async function earlyAnswer(folder: string, fmspc: string): Promise<SignedAnswer | undefined> {
+  const [body, chain] = await Promise.all(
+    ["json", "pem"].map((end) => readSmall(join(folder, `intel/tcb/${fmspc}.early.${end}`))),
+  );
+  return body && chain && { body: body.toString("utf8"), chain: chain.toString("latin1") };
+}
+
 /** The files that evidence needs and that a vendor gives to everybody, as they are named in the folder. */
 export function namesNeeded(needed: Needed): readonly string[] {
   if (needed.tee === "tdx")
     return [
       `intel/tcb/${needed.fmspc}.json`,
+      `intel/tcb/${needed.fmspc}.early.json`,
       "intel/tdx-qe.json",
       `intel/pck-${needed.ca}.crl`,
       "intel/root.crl",

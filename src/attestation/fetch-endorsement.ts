@@ -31,8 +31,9 @@ export function addressOf(kind: EndorsementKind, at: VendorAddresses): string {
   const base = kind.is.startsWith("intel-") ? at.intel : at.amd;
   const values = new Map(Object.entries(kind));
   const path = paths[kind.is].replaceAll(/\{(\w+)\}/g, (_, name: string) =>
-    encodeURIComponent(values.get(name) ?? ""),
+    encodeURIComponent(String(values.get(name) ?? "")),
   );
+  if (kind.is === "intel-tcb-info" && kind.isEarly) return `${base}${path}&update=early`;
   const query = kind.is === "amd-vcek" ? `?${versionsIn(kind).toString()}` : "";
   return `${base}${path}${query}`;
 }

@@ -40,6 +40,9 @@ export function renderAttestation(
   return message(
     readable(md`${words[verdict]}: ${vm.name}. ${reasons.map(sentence).join(" ")}`),
     section(lines(headline, alarmLine(appraisal), ...why, hintOf(wayOut && `${wayOut}.`))),
+    appraisal.soon
+      ? section(md`⏳ *Fails once Intel's next level counts*: ${sentence(appraisal.soon)}`)
+      : undefined,
     appraisal.difference ? section(md`*Difference*: ${appraisal.difference}`) : undefined,
     fields([
       evidence === undefined ? undefined : ["Checked by Gatehouse", md`${evidence}`],

@@ -109,8 +109,9 @@ function unverifiedItems(facts: Facts): Item[] {
     const { what, endsAt, since, vmId } = record;
     const daysLeft = endsAt === undefined ? 0 : (endsAt - facts.now) / dayMs;
     const stage = warnDays.filter((days) => daysLeft <= days).length;
-    const text =
-      endsAt === undefined
+    const text = record.isNextLevel
+      ? md`⏳ Once Intel's next level counts, ${vmsOf(record)} will fail (${namesIn(record)}): ${what}.`
+      : endsAt === undefined
         ? md`❔ ${vmsOf(record)} can't be verified since ${atTime(since)}: ${what}.`
         : md`⏳ ${what} ends ${when(endsAt, "{date_short_pretty} {time}")}, in ${duration(Math.max(1000, endsAt - facts.now))}: then ${vmsOf(record)} can't be verified (${namesIn(record)}).`;
     return {

@@ -11,6 +11,8 @@ export interface UnverifiedRecord {
   what: string;
   /** When it ends (ms); undefined where they can't be verified already. */
   endsAt?: number;
+  /** They fail once Intel's next level counts, and are fine until then. */
+  isNextLevel?: boolean;
   /** Since when it is so, as far as was seen (ms). */
   since: number;
   vms: number;
@@ -30,6 +32,16 @@ const dayMs = 86_400_000;
 export const warnDays = [14, 7, 1] as const;
 const fewNames = 3;
 
+const keyOf = ({
+  what,
+  endsAt,
+  isNextLevel = false,
+}: {
+  what: string;
+  endsAt?: number | undefined;
+  isNextLevel?: boolean;
+}) => `${what} ${endsAt ?? ""} ${isNextLevel}`;
+
 /** Grouped by what is missing, or will end within the first stage. `pinned`: all that should have been judged. Pure. */
 export function unverifiedIn(
   judged: readonly Judged[],
@@ -40,13 +52,19 @@ export function unverifiedIn(
   }: { before: readonly UnverifiedRecord[]; pinned: ReadonlySet<string>; now: number },
 ): readonly UnverifiedRecord[] {
   const groups = new Map<string, UnverifiedRecord>();
-  const add = (what: string, { id, name: vmName }: Judged["vm"], endsAt?: number) => {
-    const key = `${what} ${endsAt ?? ""}`;
+  const add = (
+    what: string,
+    { id, name: vmName }: Judged["vm"],
+    endsAt?: number,
+    isNextLevel = false,
+  ) => {
+    const key = keyOf({ what, endsAt, isNextLevel });
     const found = groups.get(key);
-    const known = before.find((one) => one.what === what && one.endsAt === endsAt);
+    const known = before.find((one) => keyOf(one) === key);
     groups.set(key, {
       what,
       ...(endsAt === undefined ? {} : { endsAt }),
+      ...(isNextLevel ? { isNextLevel } : {}),
       since: known?.since ?? now,
       vms: (found?.vms ?? 0) + 1,
       names: [...(found?.names ?? []), vmName].slice(0, fewNames),
@@ -57,13 +75,14 @@ export function unverifiedIn(
     const { verdict, validUntil = Infinity, endsWith } = appraisal;
     if (wasJudged(appraisal) && gateRefusal(appraisal) !== undefined && verdict !== "failed")
       for (const reason of appraisal.reasons) add(reason, vm);
+    if (appraisal.soon !== undefined) add(appraisal.soon, vm, undefined, true);
     if (verdict === "verified" && endsWith !== undefined && validUntil - now <= warnDays[0] * dayMs)
       add(endsWith, vm, validUntil);
   }
   // What wasn't judged this time, since its report could not be read, is as it was
   const seen = new Set(judged.flatMap(({ vm, appraisal }) => (wasJudged(appraisal) ? vm.id : [])));
   for (const record of before) {
-    const key = `${record.what} ${record.endsAt ?? ""}`;
+    const key = keyOf(record);
     const isUnread = pinned.has(record.vmId) && !seen.has(record.vmId);
     if (isUnread && !groups.has(key)) groups.set(key, record);
   }
@@ -79,7 +98,7 @@ export function unverifiedNews(
   after: readonly UnverifiedRecord[],
 ): readonly { id: string; message: Message }[] {
   const ended = (records: readonly UnverifiedRecord[]) =>
-    records.filter(({ endsAt }) => endsAt === undefined);
+    records.filter(({ endsAt, isNextLevel }) => endsAt === undefined && !isNextLevel);
   const isIn = (records: readonly UnverifiedRecord[], what: string) =>
     ended(records).some((one) => one.what === what);
   return [

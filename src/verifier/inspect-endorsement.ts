@@ -14,7 +14,12 @@ export type EndorsementKind =
   | { is: "intel-root-list" }
   | { is: "intel-pck-list"; ca: "platform" | "processor" }
   | { is: "intel-qe-identity" }
-  | { is: "intel-tcb-info"; fmspc: string }
+  | {
+      is: "intel-tcb-info";
+      fmspc: string;
+      /** What Intel will ask for next: `update=early`. */
+      isEarly: boolean;
+    }
   | { is: "amd-list"; product: Product; signer: "vcek" | "vlek" }
   | { is: "amd-vcek"; product: Product; hwid: string; tcb: string };
 
@@ -126,8 +131,8 @@ const names: readonly [RegExp, (parts: readonly string[]) => EndorsementKind][] 
   ],
   [/^intel\/tdx-qe\.json$/, () => ({ is: "intel-qe-identity" })],
   [
-    new RegExp(`^intel/tcb/${hex("12")}\\.json$`),
-    ([fmspc = ""]) => ({ is: "intel-tcb-info", fmspc }),
+    new RegExp(`^intel/tcb/${hex("12")}(\\.early)?\\.json$`),
+    ([fmspc = "", early]) => ({ is: "intel-tcb-info", fmspc, isEarly: early !== undefined }),
   ],
   [
     new RegExp(`^amd/${ofProduct}/(vcek|vlek)\\.crl$`),

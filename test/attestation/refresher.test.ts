@@ -31,7 +31,10 @@ const routes: readonly [RegExp, (parts: RegExpExecArray) => [file: string, heade
     ([, ca]) => [`intel/pck-${ca}.crl`, "SGX-PCK-CRL-Issuer-Chain"],
   ],
   [/\/qe\/identity$/, () => ["intel/tdx-qe.json", "SGX-Enclave-Identity-Issuer-Chain"]],
-  [/\/tcb\?fmspc=(\w+)$/, ([, fmspc]) => [`intel/tcb/${fmspc}.json`, "TCB-Info-Issuer-Chain"]],
+  [
+    /\/tcb\?fmspc=(\w+)(?:&update=early)?$/,
+    ([, fmspc]) => [`intel/tcb/${fmspc}.json`, "TCB-Info-Issuer-Chain"],
+  ],
   [/^\/(v[cl]ek)\/v1\/(\w+)\/crl$/, ([, signer, product]) => [`amd/${product}/${signer}.crl`]],
 ];
 
@@ -114,10 +117,10 @@ describe("the refresher of endorsements", () => {
     expect(at.asked).toContain(
       `/vcek/v1/Turin/${"c1".repeat(8)}?fmcSPL=01&blSPL=01&teeSPL=01&snpSPL=04&ucodeSPL=81`,
     );
-    expect(new Set(at.asked).size).toBe(8);
-    expect(at.asked).toHaveLength(8);
+    expect(new Set(at.asked).size).toBe(9);
+    expect(at.asked).toHaveLength(9);
     await at.refresher.ensure(needs(snp));
-    expect(at.asked).toHaveLength(8);
+    expect(at.asked).toHaveLength(9);
   });
 
   it("renews lists from half of their life on, never certificates of chips, and takes no older one", async () => {
@@ -183,8 +186,8 @@ describe("where endorsements come from", () => {
       intelRoot: "https://certificates.trustedservices.intel.com/IntelSGXRootCA.der",
       amd: "https://kdsintf.amd.com",
     };
-    expect(addressOf({ is: "intel-tcb-info", fmspc: "90c06f000000" }, at)).toBe(
-      "https://api.trustedservices.intel.com/tdx/certification/v4/tcb?fmspc=90c06f000000",
+    expect(addressOf({ is: "intel-tcb-info", fmspc: "90c06f000000", isEarly: true }, at)).toBe(
+      "https://api.trustedservices.intel.com/tdx/certification/v4/tcb?fmspc=90c06f000000&update=early",
     );
     expect(addressOf({ is: "amd-list", product: "Genoa", signer: "vlek" }, at)).toBe(
       "https://kdsintf.amd.com/vlek/v1/Genoa/crl",

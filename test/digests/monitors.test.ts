@@ -209,6 +209,22 @@ describe("a vendor's list that ran out", () => {
   });
 });
 
+describe("Intel's next level", () => {
+  it("is known before it counts: which VMs will fail is for the digest, and no alarm", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "gatehouse-next-"));
+    await writeEndorsements(folder, { nextLevel: true });
+    await using at = await startDrift({ folder });
+    at.service.edit.setMachine({ vm: "vm-payments-web-2", platform: "TDX" });
+    await at.round();
+    expect(at.texts()).toEqual([]);
+    expect(await at.records.get("vm-payments-web-2")).toMatchObject({ verdict: "verified" });
+    const [next] = await at.unverified.all();
+    expect(next).toMatchObject({ isNextLevel: true, vms: 1, names: ["web-2"] });
+    expect(next?.what).toMatch(/^Intel calls the platform OutOfDate since 2024-11-13/);
+    await rm(folder, { recursive: true });
+  });
+});
+
 describe("VMs that change without being asked to", () => {
   it("are told once when they go to ERROR or stop, whatever the number of processes", async () => {
     await using at = await startStatuses();

@@ -224,6 +224,13 @@ describe("what vouches for VMs", () => {
     );
   });
 
+  it("may be a level of Intel's that doesn't count yet", () => {
+    const next = { ...ending(undefined), what: "Intel calls it OutOfDate", isNextLevel: true };
+    expect(shown({ unverified: [next] })).toContain(
+      "⏳ Once Intel's next level counts, 22 pinned VMs will fail (`web-1`, `web-2`, `web-3` and 19 more): Intel calls it OutOfDate.",
+    );
+  });
+
   it("is told again at each stage where it was snoozed", () => {
     const keyAt = (days: number) =>
       /unverified:[^"\\]*/
