@@ -9,7 +9,8 @@ import {
   endorsementsNeeded,
   verifyEncoded,
 } from "../verifier/verify-evidence.ts";
-import { type Appraisal, type AppraisalInput, appraisalOptions, appraise } from "./appraise.ts";
+import type { Appraisal, AppraisalInput } from "./appraisal.ts";
+import { appraisalOptions, appraise } from "./appraise.ts";
 import { findEndorsements, type FoundEndorsements } from "./endorsements.ts";
 import { acceptedFor, namesOf, type NamedVm, pinsFor } from "./pins.ts";
 import type { Refresher } from "./refresher.ts";

@@ -10,7 +10,8 @@ import {
   section,
 } from "../messages/message.ts";
 import { duration, hintOf, lines, type Markdown, md, name, plain, when } from "../messages/text.ts";
-import { type Appraisal, shortMeasurement, type Verdict } from "./appraise.ts";
+import type { Appraisal, Verdict } from "./appraisal.ts";
+import { shortMeasurement } from "./appraise.ts";
 import { short } from "./measurements.ts";
 
 export const verdictSigns: Readonly<Record<Verdict, string>> = {

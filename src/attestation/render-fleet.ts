@@ -7,7 +7,8 @@ import {
   shownTable,
 } from "../messages/message.ts";
 import { csv, md, plain } from "../messages/text.ts";
-import { type Appraisal, shortMeasurement } from "./appraise.ts";
+import type { Appraisal } from "./appraisal.ts";
+import { shortMeasurement } from "./appraise.ts";
 import type { NamedVm } from "./pins.ts";
 import { verdictSigns } from "./render-attestation.ts";
 

@@ -1,5 +1,6 @@
 import { setImmediate as breathe, setTimeout as pause } from "node:timers/promises";
-import { type Appraisal, gateRefusal } from "../attestation/appraise.ts";
+import type { Appraisal } from "../attestation/appraisal.ts";
+import { gateRefusal } from "../attestation/appraise.ts";
 import type { Appraiser } from "../attestation/appraiser.ts";
 import { namesOf, pinsFor } from "../attestation/pins.ts";
 import { messageOf } from "../errors.ts";

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
-import { type Appraisal, gateRefusal } from "../attestation/appraise.ts";
+import type { Appraisal } from "../attestation/appraisal.ts";
+import { gateRefusal } from "../attestation/appraise.ts";
 import { buttons, message, type Message, readable, section } from "../messages/message.ts";
 import { lines, type Markdown, md, name } from "../messages/text.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";

@@ -1,4 +1,4 @@
-import type { AppraisalInput } from "../../src/attestation/appraise.ts";
+import type { AppraisalInput } from "../../src/attestation/appraisal.ts";
 import { pinOf } from "../../src/attestation/pins.ts";
 import type { AttestationReport } from "../../src/compute/compute.ts";
 import { strictPolicy } from "../../src/verifier/appraisal-policy.ts";
