@@ -12,7 +12,7 @@ type Plan = { button: "Approve" | "Deny"; by: Set<string> };
  */
 export function startApprovers(stage: Stage, random: () => number, { denied, unanswered } = usual) {
   const plans = new Map<string, Plan>();
-  const pressed: { id: string; who: string; at: number }[] = [];
+  const pressed: { id: string; who: string }[] = [];
   const refusals = new Map<string, number>();
   const counts = { approvals: 0, denials: 0, unanswered: 0 };
   let isOver = false;
@@ -52,7 +52,7 @@ export function startApprovers(stage: Stage, random: () => number, { denied, una
         // The button may be gone: the other one's press was enough
         if (answer?.acked === false) continue;
         plan.by.delete(who);
-        pressed.push({ id, who, at: performance.now() });
+        pressed.push({ id, who });
       }
     }
     for (const who of ["amir", "ada"]) if (await wasRefused(who)) pressAgain(who);
@@ -70,9 +70,7 @@ export function startApprovers(stage: Stage, random: () => number, { denied, una
 
   /** Which press it was is not said: a second one changes nothing. */
   function pressAgain(who: string): void {
-    const since = performance.now() - 10_000;
-    for (const press of pressed)
-      if (press.who === who && press.at > since) plans.get(press.id)?.by.add(who);
+    for (const press of pressed) if (press.who === who) plans.get(press.id)?.by.add(who);
   }
 
   const running = (async () => {
