@@ -1,4 +1,8 @@
-import { readFile } from "node:fs/promises";
+import { execFile } from "node:child_process";
+import { mkdtemp, readFile, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { promisify } from "node:util";
 import { Redis } from "ioredis";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
@@ -8,16 +12,20 @@ import { hears } from "../stories/words.ts";
 
 const password = "not-a-real-password";
 
-/** What compose.yaml makes of Redis: its options, with a password put in. */
+/** What compose.yaml makes of Redis: its options, once its script has written its users, in a folder of ours. */
 async function composeArgs(): Promise<string[]> {
   const text = await readFile(new URL("../../compose.yaml", import.meta.url), "utf8");
-  const { services } = parse(text) as { services: { redis: { command: string } } };
-  const [program, ...args] = services.redis.command
-    .replaceAll(/\$\{REDIS_PASSWORD[^}]*\}/g, password)
-    .trim()
-    .split(/\s+/);
-  expect(program).toBe("redis-server");
-  return args;
+  const { services } = parse(text) as { services: { redis: { command: [string] } } };
+  const folder = await mkdtemp(path.join(tmpdir(), "gatehouse-acl-"));
+  await writeFile(path.join(folder, "redis-password"), password);
+  const script = services.redis.command[0]
+    .replaceAll("$$", "$")
+    .replaceAll("/run/secrets/", `${folder}/`)
+    .replaceAll("/tmp/users.acl", `${folder}/users.acl`)
+    .replace("--dir /data", "");
+  const [before = "", started = ""] = script.split("exec redis-server ");
+  await promisify(execFile)("sh", ["-c", before]);
+  return started.replaceAll("\\\n", " ").trim().split(/\s+/);
 }
 
 describe("the Redis of compose.yaml", () => {

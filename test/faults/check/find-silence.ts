@@ -39,7 +39,8 @@ export function findSilence(
       const shared = /^shared (.+)/.exec(request.fields["said:card"] ?? "")?.[1];
       const cards = said.get(`${shared ?? request.id} card`) ?? [];
       if (cards.length !== 1) findings.push(`silent: ${request.id}: ${cards.length} cards`);
-      const stale = cards.find(({ text }) => request.isFinal && text.trim().endsWith("…"));
+      // “Stopping web-1…”; a longer text is only cut
+      const stale = cards.find(({ text }) => request.isFinal && /^[^:]+…$/.test(text.trim()));
       if (stale)
         findings.push(`silent: ${request.id} is ${request.state}, its card says “${stale.text}”`);
     }

@@ -62,7 +62,9 @@ export function startApprovers(stage: Stage, random: () => number, { denied, una
     const { channels } = await stage.slack.seen(who);
     const count = channels
       .flatMap(({ messages }) => messages)
-      .filter(({ ephemeral, text }) => ephemeral && text.includes("nothing was done")).length;
+      .filter(
+        ({ ephemeral, text }) => ephemeral && /nothing was done|isn't known whether/.test(text),
+      ).length;
     const before = refusals.get(who) ?? 0;
     refusals.set(who, count);
     return count > before;
