@@ -95,9 +95,11 @@ export function createQueues(connection: RedisClient, prefix: string): Queues {
     },
     async requeueOrphans(isAlive) {
       let requeued = 0;
-      for (const queue of [requests, watches])
+      for (const queue of [requests, watches]) {
+        if ((await connection.llen(queue.toKey("active"))) === 0) continue;
         for (const job of await queue.getJobs(["active"], 0, maxOrphans - 1))
           if (job && (await requeueOne(queue, job, isAlive))) requeued += 1;
+      }
       return requeued;
     },
     async ready() {
@@ -129,6 +131,8 @@ export function startWorkers(options: {
   prefix: string;
   concurrency: number;
   lockMs: number;
+  /** A worker that is killed may take the sign of a job with it: the others look for themselves this often (ms). */
+  lookMs: number;
   advance(requestId: string): Promise<Next>;
   watch(pollKey: string, polls: number): Promise<Next>;
   /** Called with every job: the queue moves for this process. */
@@ -142,7 +146,7 @@ export function startWorkers(options: {
     lockDuration: options.lockMs,
     stalledInterval: options.lockMs,
     maxStalledCount: 5,
-    drainDelay: 1,
+    drainDelay: Math.max(1, options.lookMs / 1000),
     runRetryDelay: 1000,
     autorun: false,
   };

@@ -96,6 +96,7 @@ export async function startWorker(on: Services, onDead: (why: string) => void): 
       prefix: key.prefix,
       concurrency,
       lockMs: Math.max(5000, 2 * timing.httpTimeoutMs),
+      lookMs: timing.heartbeatMs,
       async advance(id) {
         const next = await advance(id, workerContext);
         delivery.nudge();

@@ -10,7 +10,10 @@ async function heardOf(...seen: ("answer" | "silence")[]): Promise<readonly Sigh
     await new Promise((resolve) => setTimeout(resolve, 30));
   }
   let heard: readonly Sighting[] = [];
-  const report: OutageStore["report"] = async (sightings) => void (heard = sightings);
+  const report: OutageStore["report"] = async (sightings) => {
+    heard = sightings;
+    return false;
+  };
   await watch.report({ report } as OutageStore);
   return heard.filter(({ part }) => part === "slack");
 }
