@@ -64,6 +64,7 @@ function onDisk<T>(act: () => T): T {
 }
 
 const batch = 500;
+const noRecord = "0-0";
 /** Rounds that only look at the trail's end, between two that look at everything. */
 const glances = 9;
 const anchorEveryRecords = 100;
@@ -93,7 +94,7 @@ export function startSealer(options: SealerOptions): Sealer {
   async function isIdle(): Promise<boolean> {
     if (mustCompare || isClosed || sealedTo === undefined || ++glanced > glances) return false;
     const [newest] = await trail.recordsBefore(undefined, 1);
-    return newest !== undefined && compareIds(newest.id, sealedTo) <= 0;
+    return newest ? compareIds(newest.id, sealedTo) <= 0 : sealedTo === noRecord;
   }
 
   /** → how long records have waited for another process to seal them (ms). */
@@ -126,7 +127,7 @@ export function startSealer(options: SealerOptions): Sealer {
         signed = await signDue(trail, signingKey, step.head, step.now, signed);
       }
       const waits = step.is === "sealed" ? step.isMore : step.is === "busy" && step.waits;
-      sealedTo = waits ? undefined : step.head?.id;
+      sealedTo = waits ? undefined : (step.head?.id ?? noRecord);
       isMore = (step.is === "sealed" && step.isMore && !isClosed) || (mustCompare && !isCompared);
     }
     anchorSometimes();

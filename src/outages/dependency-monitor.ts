@@ -37,7 +37,9 @@ export function createDependencyMonitor(
   function sightings(now: number): Sighting[] {
     const ago = (at: number | undefined) => (at === undefined ? undefined : now - at);
     return watched.flatMap((part) => {
-      const { firstFailedAt, failedAt, answeredAt } = seen.get(part) ?? {};
+      const was = seen.get(part);
+      if (!was) return [];
+      const { firstFailedAt, failedAt, answeredAt } = was;
       const last = { part, failedAgo: ago(failedAt), answeredAgo: ago(answeredAt) };
       // An outage begins with the first failure, however late it is reported
       return firstFailedAt === failedAt
