@@ -13,7 +13,8 @@ import {
 import { messageOf, UserError } from "../errors.ts";
 import { createLog, hideSecret, type Log } from "../log/log.ts";
 import { operationsOf } from "../policy/approval-rule.ts";
-import { isKnownSocketRejection } from "../slack/receive/socket.ts";
+import { isKnownSocketRejection } from "../slack/receive/socket-rejection.ts";
+import { collectGarbage } from "./collect-garbage.ts";
 import { runPolicy } from "./policy-cli.ts";
 import type { Signals } from "./signals.ts";
 import { type Running, start } from "./start.ts";
@@ -90,6 +91,7 @@ export async function runProcess(words: readonly string[], signals: Signals): Pr
     process.stderr.write(`Gatehouse can't start: ${messageOf(error)}.${hint}\n`);
     process.exit(1);
   }
+  collectGarbage();
   onAbort(stopping, () => void stop(running, log));
 }
 
