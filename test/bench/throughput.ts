@@ -72,7 +72,10 @@ async function startAnswers(apiUrl: string) {
     const chunks: Buffer[] = [];
     request.on("data", (chunk: Buffer) => chunks.push(chunk));
     request.on("end", () => {
-      if (!request.url?.startsWith("/api/")) return response.end("ok");
+      if (!request.url?.startsWith("/api/")) {
+        response.end("ok");
+        return;
+      }
       const { authorization = "", "content-type": type = "" } = request.headers;
       void fetch(new URL(request.url.slice("/api/".length), apiUrl), {
         method: "POST",

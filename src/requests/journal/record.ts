@@ -176,7 +176,7 @@ function parseFields(fields: Record<string, string>): StoredRequest | undefined 
     owner: fields["owner"] || undefined,
     revision: Number(fields["revision"]),
     changedAt: Number(fields["changedAt"]),
-    progress: JSON.parse(fields["progress"] ?? "{}") as Progress,
+    progress: unpackProgress(fields["progress"] ?? "{}"),
     votes: entriesOf(fields, "vote:")
       .map(([, value]) => JSON.parse(value) as Vote)
       .toSorted((a, b) => a.at - b.at),
@@ -189,6 +189,39 @@ function parseFields(fields: Record<string, string>): StoredRequest | undefined 
         : {}),
     },
   };
+}
+
+/** What only the next read would need. */
+const readsOfEnded = {
+  sameSince: undefined,
+  quietSince: undefined,
+  quietLooks: undefined,
+  blindSince: undefined,
+  looks: undefined,
+};
+/** Stands for an `after` that equals `before`. */
+const same = "same";
+
+/**
+ * As it is stored. What was read before and after is often the same, and a request that has ended is kept for long: of its reads,
+ * only what is shown.
+ */
+export function packProgress(progress: Progress, isFinal: boolean): string {
+  const { before, after, lastLook } = progress;
+  const isSame = after !== undefined && JSON.stringify(after) === JSON.stringify(before);
+  return JSON.stringify({
+    ...progress,
+    ...(isSame ? { after: same } : {}),
+    ...(isFinal ? readsOfEnded : {}),
+    ...(isFinal && lastLook ? { lastLook: { ...lastLook, print: "" } } : {}),
+  });
+}
+
+function unpackProgress(text: string): Progress {
+  const packed = JSON.parse(text) as Omit<Progress, "after"> & { after?: unknown };
+  const { after, ...progress } = packed;
+  if (after === undefined) return progress;
+  return { ...progress, after: (after === same ? progress.before : after) as Seen };
 }
 
 function entriesOf(fields: Record<string, string>, prefix: string): [string, string][] {
