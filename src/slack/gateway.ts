@@ -17,7 +17,6 @@ import type { Telemetry } from "../log/telemetry.ts";
 import type { Announce } from "./deliver/announce.ts";
 import { createSlackApp } from "./receive/app.ts";
 import { createConversation } from "./conversation/conversation.ts";
-import type { Delivery } from "./deliver/deliver.ts";
 import { createGroupNames, type People } from "./people/people.ts";
 import { type BotIdentity } from "./people/identity.ts";
 import { createIntake } from "./receive/intake.ts";
@@ -52,7 +51,6 @@ export async function startGateway(options: {
   compute: Compute;
   commands: readonly Command[];
   queues: Pick<Queues, "wake">;
-  delivery: Pick<Delivery, "nudge">;
   status(): Promise<readonly StatusLine[]>;
   tell: GatewayContext["tell"];
   announce: Announce;
@@ -76,7 +74,6 @@ export async function startGateway(options: {
       await options.queues.wake(id);
       await at("enqueue", id);
     },
-    nudge: options.delivery.nudge,
     nameOf: createGroupNames(options.web, log),
     trail: { redis, key, dataDir: config.dataDir },
     digests: createDigests({

@@ -18,6 +18,7 @@ import {
 import { createLimits } from "./limits.ts";
 import { createLates, createLists, createReviews } from "./lists.ts";
 import * as scripts from "./scripts.ts";
+import { createSharedCards } from "./shared-cards.ts";
 import { createSwitches, type Freeze } from "./switches.ts";
 
 /** An equal request of the same person within this time (ms) is the same one, even when it is already done. */
@@ -69,6 +70,7 @@ export function createJournal(redis: RedisClient, key: Keys) {
   const runHolds = defineScript(redis, "gatehouseHolds", scripts.holds);
   const now = () => redisNow(redis);
   const requestKey = (id: string) => key("request", id);
+  const outbox = createOutbox(redis, key("outbox"), requestKey);
 
   async function create(request: NewRequest): Promise<{ id: string; isNew: boolean }> {
     const { record } = request;
@@ -107,6 +109,7 @@ export function createJournal(redis: RedisClient, key: Keys) {
         keepFinalMs,
       ],
     )) as [string, string];
+    outbox.ring();
     return { id, isNew: outcome === "new" };
   }
 
@@ -180,6 +183,7 @@ export function createJournal(redis: RedisClient, key: Keys) {
     if (is === "locked") return { is, holder: String(value) };
     if (is === "gone") return { is };
     if (is !== "moved") return { is: "changed" };
+    if (to.why) outbox.ring();
     const at = Number(movedAt);
     return {
       is,
@@ -208,11 +212,12 @@ export function createJournal(redis: RedisClient, key: Keys) {
   return {
     ...createSwitches(redis, key),
     ...createLimits(redis, key),
-    ...createBallot(redis, key),
+    ...createBallot(redis, key, outbox.ring),
     ...createReviews(redis, key),
     ...createLists(redis, key, get),
     ...createLates(redis, key),
-    outbox: createOutbox(redis, key("outbox"), requestKey),
+    outbox,
+    sharedCards: createSharedCards(redis, key, { outbox, key: requestKey }),
     now,
     create,
     get,
