@@ -198,7 +198,9 @@ async function readBody(
   request.on("data", onData);
   request.once("end", () => resolve(Buffer.concat(chunks)));
   request.once("error", reject);
-  request.once("close", () => reject(new Error("the sender disconnected")));
+  // Comes after each request, and an error costs a stack
+  const onClose = () => reject(new Error("the sender disconnected"));
+  request.once("close", onClose);
   try {
     return await within(withinMs, Promise.race([promise, held.crowdedOut]), () => "slow");
   } catch (error) {
@@ -207,6 +209,7 @@ async function readBody(
   } finally {
     held.end();
     request.off("data", onData);
+    request.off("close", onClose);
   }
 }
 
