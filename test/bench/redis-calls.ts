@@ -1,4 +1,6 @@
-import { Redis } from "ioredis";
+import { once } from "node:events";
+import { connect } from "node:net";
+import { createInterface } from "node:readline";
 
 /** What clients ask of a Redis, from MONITOR: each command of a pipeline is one, a script is one, what it does within is none. */
 export interface RedisCalls extends Disposable {
@@ -8,21 +10,24 @@ export interface RedisCalls extends Disposable {
 }
 
 export async function watchRedis(url: string): Promise<RedisCalls> {
-  const redis = new Redis(url);
-  const monitor = await redis.monitor();
+  const { hostname, port } = new URL(url);
+  // Not with ioredis: its MONITOR fails when the first lines come together with the answer
+  const socket = connect(Number(port), hostname);
+  await once(socket, "connect");
   let counted = new Map<string, number>();
-  monitor.on("monitor", (_time: string, args: string[], source: string) => {
-    if (source === "lua") return;
-    const what = nameOf(args);
+  const lines = createInterface({ input: socket });
+  socket.write("MONITOR\r\n");
+  await once(lines, "line");
+  lines.on("line", (line) => {
+    const [, source = "", words = ""] = /^\+[\d.]+ \[\d+ (\S+)\] (.*)$/s.exec(line) ?? [];
+    if (source === "" || source === "lua") return;
+    const what = nameOf([...words.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(([, word = ""]) => word));
     counted.set(what, (counted.get(what) ?? 0) + 1);
   });
   return {
     counts: () => counted,
     forget: () => (counted = new Map()),
-    [Symbol.dispose]() {
-      monitor.disconnect();
-      redis.disconnect();
-    },
+    [Symbol.dispose]: () => socket.destroy(),
   };
 }
 
@@ -34,10 +39,6 @@ function nameOf([command = "", ...args]: readonly string[]): string {
   const first = (isScript ? args[2] : args[0]) ?? "";
   return `${verb}${script} ${first.replaceAll(/(?<=:)[^:]*\d[^:]*/g, "…")}`;
 }
-
-/** How many there are of what is counted. */
-export const total = (counts: ReadonlyMap<string, number>): number =>
-  [...counts.values()].reduce((sum, one) => sum + one, 0);
 
 /** What was asked beyond what is asked in that time anyway: `idle` was counted over `idleMs`. */
 export function beyond(
