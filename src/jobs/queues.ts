@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { type Job, Queue, DelayedError, Worker } from "bullmq";
+import { Job, Queue, DelayedError, Worker } from "bullmq";
 import type { RedisClient } from "../redis/redis.ts";
 import { createLeases } from "../redis/lease.ts";
 import { within } from "../deadline.ts";
@@ -79,12 +79,14 @@ export function createQueues(connection: RedisClient, prefix: string): Queues {
     },
     async watch(pollKey, soon) {
       const jobId = pollJobId(pollKey);
-      if (soon) {
-        const waiting = await watches.getJob(jobId);
-        // Promotion fails when the poll has just started
-        if (waiting && (await waiting.isDelayed())) await waiting.promote().catch(() => undefined);
-      }
-      await watches.add("poll", { key: pollKey }, { jobId });
+      // Fails when there is none, or when the poll has just started
+      const isPromoted =
+        soon &&
+        (await new Job(watches, "poll", { key: pollKey }, {}, jobId).promote().then(
+          () => true,
+          () => false,
+        ));
+      if (!isPromoted) await watches.add("poll", { key: pollKey }, { jobId });
     },
     async queueProbe(workerId) {
       const jobId = `canary-${workerId}`;

@@ -47,8 +47,6 @@ export function createLists(
     idsAskedBetween: (from: number, to: number, most: number): Promise<string[]> =>
       redis.zrevrangebyscore(key("requests", "recent"), to, from, "LIMIT", 0, most),
 
-    watchedIds: (pollKey: string): Promise<string[]> => redis.smembers(key("watch", pollKey)),
-
     /** The request that holds this target, if any. */
     lockHolder: (record: RequestRecord): Promise<string | null> =>
       redis.get(key("lock", locksOf(record).take)),

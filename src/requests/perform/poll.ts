@@ -18,12 +18,13 @@ import type { StoredRequest } from "../journal/record.ts";
  * costs neither worker time nor memory.
  */
 export async function watch(pollKey: string, polls: number, by: WorkerContext): Promise<Next> {
-  const waiting = (await by.store.getMany(await by.store.watchedIds(pollKey))).filter(
+  const { now, requests } = await by.store.watching(pollKey);
+  const waiting = requests.filter(
     ({ state, final }) =>
       !final && (state === "sending" || state === "accepted" || state === "unclear"),
   );
   if (waiting.length === 0) return ended;
-  const early = earlyMs(waiting, await by.store.now(), by.policy.timing.pollFirstMs);
+  const early = earlyMs(waiting, now, by.policy.timing.pollFirstMs);
   if (early > 0) return waitFor(early);
   let read: (request: StoredRequest) => { seen: Seen | undefined } | undefined;
   try {
