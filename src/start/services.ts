@@ -131,13 +131,14 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const rollouts = createRollouts(redis, key);
   const changes = requestable(commands);
   const attestationNote = createAttestationNote({ compute, policy, now: Date.now, log });
+  const visibilityTimeoutMs = 10 * timing.heartbeatMs;
   const requests = requestSource({
     store,
     commands: changes,
     approvers: policy.access.approve,
     attestationNote,
     recordResults: (request, command) => recordResults(request, command, { snapshots, inventory }),
-    visibilityTimeoutMs: 10 * timing.heartbeatMs,
+    visibilityTimeoutMs,
     botToken,
     apiUrl,
     at,
@@ -146,7 +147,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     startDelivery(
       [
         requests,
-        sharedCardSource({ store, commands: changes, attestationNote }),
+        sharedCardSource({ store, commands: changes, attestationNote, visibilityTimeoutMs, at }),
         rolloutSource({ rollouts, commands: changes, web, apiUrl, log }),
         notices.source,
       ],

@@ -32,7 +32,7 @@ export function requestSource(options: {
   /** Opens response URLs, and says which are Slack's. */
   botToken: string;
   apiUrl: string;
-  at(point: "post" | "posting" | "posted", request: string): Promise<void>;
+  at(point: "post" | "posting" | "posted" | "join", request: string): Promise<void>;
 }): Source {
   const { store } = options;
   const { outbox } = store;
@@ -84,7 +84,11 @@ export function requestSource(options: {
       urgency: isDecision ? "decision" : final ? "result" : "card",
       covers: isWhole ? ["result"] : [],
       join: mayShare(request, command)
-        ? () => store.sharedCards.join(record.id, placeOf(request))
+        ? async () => {
+            const isJoined = await store.sharedCards.join(record.id, placeOf(request));
+            await options.at("join", record.id);
+            return isJoined;
+          }
         : undefined,
     });
     const notices = noticesDue(request).map((notice) =>

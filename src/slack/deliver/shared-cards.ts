@@ -28,7 +28,9 @@ export function sharedCardSource(options: {
   commands: readonly ChangeCommand[];
   /** Added to a result: whether the VM is attested again. */
   attestationNote(request: StoredRequest, command: ChangeCommand): Promise<Markdown | undefined>;
+  visibilityTimeoutMs: number;
   editMs?: number;
+  at?(point: "shared-posting" | "shared-posted", id: string): Promise<void>;
 }): Source {
   const { store, editMs = usualEditMs } = options;
   const { sharedCards } = store;
@@ -134,8 +136,9 @@ export function sharedCardSource(options: {
     kind: "shared-card",
     outbox: sharedCards.outbox,
     atOnce: 4,
-    visibilityTimeoutMs: 30_000,
+    visibilityTimeoutMs: options.visibilityTimeoutMs,
     read,
+    at: async (point, id) => options.at?.(`shared-${point}`, id),
   };
 }
 

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, it } from "vitest";
 import { commands } from "../../../src/commands/index.ts";
 import { silentLog } from "../../../src/log/log.ts";
 import { isChange } from "../../../src/registry/define.ts";
@@ -230,7 +230,7 @@ describe.concurrent("a shared card", () => {
   });
 });
 
-it("a request that ended before its card was posted is told in one message", async () => {
+it("a request that ended before its card was posted is told in one message", async ({ expect }) => {
   await using at = await crowded();
   const ended = await at.asks("web-1");
   await at.ends(ended);
