@@ -15,7 +15,7 @@ async function heardOf(...seen: ("answer" | "silence")[]): Promise<readonly Sigh
     return false;
   };
   await watch.report({ report } as OutageStore);
-  return heard.filter(({ part }) => part === "slack");
+  return heard;
 }
 
 it("the first failure is told before the last, so that an outage begins when it began", async () => {
@@ -23,6 +23,10 @@ it("the first failure is told before the last, so that an outage begins when it 
   expect(more).toEqual([]);
   expect(first?.failedAgo).toBeGreaterThan((last?.failedAgo ?? 0) + 40);
   expect(first?.answeredAgo).toBeUndefined();
+});
+
+it("nothing is told of what was not called", async () => {
+  expect(await heardOf()).toEqual([]);
 });
 
 it("failures before an answer don't count as its beginning", async () => {
