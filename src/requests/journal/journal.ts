@@ -145,10 +145,10 @@ export function createJournal(redis: RedisClient, key: Keys) {
   }> {
     const keys = [requestKey(id), key("freeze"), key("throttled")];
     const answer = (await runOpening(keys, [])) as [number, string[], string, number];
-    const [now, fields, freeze, pauseMs] = answer;
+    const [at, fields, freeze, pauseMs] = answer;
     return {
       request: parseStored(fromPairs(fields)),
-      now,
+      now: at,
       frozen: freeze === "" ? undefined : (JSON.parse(freeze) as Freeze),
       throttledMs: Math.max(0, pauseMs),
     };
@@ -162,12 +162,12 @@ export function createJournal(redis: RedisClient, key: Keys) {
       string[],
       ...string[][],
     ];
-    const [now, ids, ...all] = answer;
+    const [at, ids, ...all] = answer;
     const requests =
       all.length < ids.length
         ? await getMany(ids)
         : all.map((fields) => parseStored(fromPairs(fields))).filter((one) => one !== undefined);
-    return { now, requests };
+    return { now: at, requests };
   }
 
   async function move(request: StoredRequest, to: Move): Promise<Moved> {
