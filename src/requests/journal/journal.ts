@@ -9,12 +9,12 @@ import {
   type RequestRecord,
   type StoredRequest,
   locksOf,
-  packProgress,
   pollKeyOf,
   parseStored,
   mayMove,
   type State,
 } from "./record.ts";
+import { packProgress } from "./pack-progress.ts";
 import { createLimits } from "./limits.ts";
 import { createLates, createLists, createReviews } from "./lists.ts";
 import * as scripts from "./scripts.ts";

@@ -1,6 +1,7 @@
 import type { Approvable } from "../../approvals/fingerprint.ts";
 import type { Vote } from "../../approvals/votes.ts";
 import type { Seen } from "../../registry/define.ts";
+import { unpackProgress } from "./pack-progress.ts";
 import type { Target } from "../../registry/target.ts";
 
 /** A process leaves records with another number alone. */
@@ -178,7 +179,7 @@ function parseFields(fields: Record<string, string>): StoredRequest | undefined 
     owner: fields["owner"] || undefined,
     revision: Number(fields["revision"]),
     changedAt: Number(fields["changedAt"]),
-    progress: unpackProgress(fields["progress"] ?? "{}"),
+    progress: unpackProgress(JSON.parse(fields["progress"] ?? "{}") as Progress),
     votes: entriesOf(fields, "vote:")
       .map(([, value]) => JSON.parse(value) as Vote)
       .toSorted((a, b) => a.at - b.at),
@@ -192,39 +193,6 @@ function parseFields(fields: Record<string, string>): StoredRequest | undefined 
         : {}),
     },
   };
-}
-
-/** What only the next read would need. */
-const readsOfEnded = {
-  sameSince: undefined,
-  quietSince: undefined,
-  quietLooks: undefined,
-  blindSince: undefined,
-  looks: undefined,
-};
-/** Stands for an `after` that equals `before`. */
-const same = "same";
-
-/**
- * As it is stored. What was read before and after is often the same, and a request that has ended is kept for long: of its reads,
- * only what is shown.
- */
-export function packProgress(progress: Progress, isFinal: boolean): string {
-  const { before, after, lastLook } = progress;
-  const isSame = after !== undefined && JSON.stringify(after) === JSON.stringify(before);
-  return JSON.stringify({
-    ...progress,
-    ...(isSame ? { after: same } : {}),
-    ...(isFinal ? readsOfEnded : {}),
-    ...(isFinal && lastLook ? { lastLook: { ...lastLook, print: "" } } : {}),
-  });
-}
-
-function unpackProgress(text: string): Progress {
-  const packed = JSON.parse(text) as Omit<Progress, "after"> & { after?: unknown };
-  const { after, ...progress } = packed;
-  if (after === undefined) return progress;
-  return { ...progress, after: (after === same ? progress.before : after) as Seen };
 }
 
 function entriesOf(fields: Record<string, string>, prefix: string): [string, string][] {

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { notePolicy } from "../../../src/audit/policies.ts";
 import { createJournal, type Move, newNonce } from "../../../src/requests/journal/journal.ts";
-import { packProgress, type Progress } from "../../../src/requests/journal/record.ts";
+import { packProgress } from "../../../src/requests/journal/pack-progress.ts";
+import type { Progress } from "../../../src/requests/journal/record.ts";
 import { sweep } from "../../../src/requests/perform/sweep.ts";
 import { testRedis } from "../../support/with-redis.ts";
 import { interaction, auditOf, claimedTwice, member, restartOf, vmTarget } from "../asking.ts";
