@@ -6,6 +6,7 @@ import { codeOf, Environment } from "./environment.ts";
 import { emptyPolicy, parsePolicy, policyVersion, type Policy } from "./policy-file.ts";
 import type { Operation } from "./policy-sense.ts";
 import { parseRedisUrl } from "./redis-address.ts";
+import { readTraces, type TracesConfig } from "./traces.ts";
 
 export type LogLevel = "debug" | "info" | "warn" | "error";
 
@@ -33,6 +34,7 @@ export interface Config {
   /** An absolute path. */
   readonly dataDir: string;
   readonly logLevel: LogLevel;
+  readonly traces: TracesConfig | undefined;
   readonly allowVolatileRedis: boolean;
   readonly policy: Policy;
   /** Changes with the rules: what is pending under another version is canceled. */
@@ -103,10 +105,14 @@ export function loadConfig({
   const logLevel = from.choice("LOG_LEVEL", ["debug", "info", "warn", "error"] as const, "info");
   const allowVolatileRedis = from.flag("GATEHOUSE_ALLOW_VOLATILE_REDIS");
   const dataDir = resolve(cwd, from.text("DATA_DIR") ?? ".gatehouse");
+  const traces = readTraces(from);
   const policy = readPolicy(from, cwd, operations);
   if (from.problems.length > 0) throw new ConfigError(from.problems);
   const received = receive?.mode === "socket" ? receive.appToken : receive?.signingSecret;
-  const secrets = [botToken, received, apiKey, redisPassword].filter((one) => one !== undefined);
+  const hidden = Object.values(traces?.headers ?? {});
+  const secrets = [botToken, received, apiKey, redisPassword, ...hidden].filter(
+    (one) => one !== undefined,
+  );
   return {
     role,
     slack: { botToken, apiUrl: `${apiUrl}/`, receive },
@@ -117,6 +123,7 @@ export function loadConfig({
     ops,
     dataDir,
     logLevel,
+    traces,
     allowVolatileRedis,
     policy,
     policyVersion: policyVersion(policy),

@@ -1,3 +1,4 @@
+import { during, workOnRequest } from "../../log/ids.ts";
 import { redisTrouble } from "../../redis/trouble.ts";
 import { gate, underNewPolicy } from "./gate.ts";
 import {
@@ -26,6 +27,10 @@ export async function advance(id: string, by: WorkerContext): Promise<Next> {
   const opening = await by.store.opening(id);
   const { request } = opening;
   if (!request || request.final) return ended;
+  return during(workOnRequest(request.record), () => step(request, opening, by));
+}
+
+async function step(request: StoredRequest, opening: Opening, by: WorkerContext): Promise<Next> {
   try {
     switch (request.state) {
       case "authorized":
