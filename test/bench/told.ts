@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { startWorld, type World } from "../../sandbox/world.ts";
+import { messageOf } from "../../src/errors.ts";
 import { type Figure, quantile } from "./figure.ts";
 import { startGatehouse } from "./process.ts";
 
@@ -18,6 +19,8 @@ interface Asked {
   channelId: string;
   typedAt: number;
   toldAt?: number;
+  /** Why it was not even taken. */
+  failure?: string;
 }
 
 /** From a typed command to a result that its requester can see, with Slack's own limits and its service settling quickly. */
@@ -140,7 +143,7 @@ function ask(
       const outcome = await person.types(channelId, `/vm restart ${vm}`);
       if (!outcome.acked) throw new Error(`not acknowledged: ${outcome.error}`);
     };
-    void type();
+    type().catch((error: unknown) => (asked.failure = messageOf(error)));
     return asked;
   });
 }
@@ -149,6 +152,8 @@ function ask(
 async function tell(world: World, asked: readonly Asked[]): Promise<readonly Asked[]> {
   const deadline = performance.now() + patienceMs;
   for (;;) {
+    const failed = asked.find(({ failure }) => failure !== undefined);
+    if (failed) throw new Error(`${failed.vm}: ${failed.failure}`);
     const waiting = asked.filter(({ toldAt }) => toldAt === undefined);
     if (waiting.length === 0 || performance.now() > deadline) return asked;
     const threads = readThreads(world);
