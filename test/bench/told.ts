@@ -122,7 +122,7 @@ async function play(where: readonly string[]): Promise<readonly Asked[]> {
   // Names are read, and code is warm
   await tell(world, ask(world, [vms.at(-1) ?? ""], ["C01OPS"], 0));
   await sleep(6_000); // the limits have forgotten it
-  return tell(world, ask(world, vms, where, 800));
+  return await tell(world, ask(world, vms, where, 800)); // the world must outlive it
 }
 
 /** Types them all over so many milliseconds. */
