@@ -13,6 +13,12 @@ export const demoGuide: Guide = {
     { as: "olivia", channel: "ops", text: "/vm list", why: "What runs, and where" },
     { as: "olivia", channel: "ops", text: "/vm restart web-2", why: "A change, told to its end" },
     { as: "vera", channel: "ops", text: "/vm stop web-2", why: "A refusal, and its reason" },
+    {
+      as: "olivia",
+      channel: "ops",
+      text: "/vm attest ledger-*",
+      why: "Evidence that Gatehouse checks itself: one of four is as it should be",
+    },
   ],
   story: [
     {

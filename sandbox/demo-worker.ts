@@ -2,6 +2,7 @@ import { commands } from "../src/commands/index.ts";
 import { loadConfig } from "../src/config/config.ts";
 import { createLog, hideSecret } from "../src/log/log.ts";
 import { operationsOf } from "../src/policy/approval-rule.ts";
+import { sandboxRoots } from "./evidence/vendors.ts";
 import { start } from "../src/start/start.ts";
 
 /**
@@ -13,5 +14,9 @@ for (const secret of config.secrets) hideSecret(secret);
 const log = createLog({ level: config.logLevel, base: { role: config.role } });
 process.on("SIGINT", () => undefined);
 process.stdin.resume().once("close", () => process.exit(0));
-const worker = await start(config, log, { host: "127.0.0.1", onWedged: () => process.exit(1) });
+const worker = await start(config, log, {
+  host: "127.0.0.1",
+  roots: sandboxRoots,
+  onWedged: () => process.exit(1),
+});
 process.once("SIGTERM", () => void worker.close().then(() => process.exit(0)));

@@ -1,3 +1,4 @@
+import { seedLedger } from "./compute/seed-ledger.ts";
 import { demoGuide } from "./demo-guide.ts";
 import { killableRedis, startKillableWorker } from "./killable.ts";
 import { startPage } from "./page/page.ts";
@@ -17,7 +18,12 @@ process.stdout.write(
 const onLog = (line: string) => {
   if (isVerbose) process.stderr.write(line);
 };
-const world = await startWorld({ roles: ["gateway"], onLog });
+const world = await startWorld({
+  roles: ["gateway"],
+  prepare: ({ edit }) => seedLedger(edit),
+  ranOut: ["Turin"],
+  onLog,
+});
 if (!world.redis) throw new Error("the demo has no Redis of its own");
 const redis = killableRedis(world.redis);
 const worker = await startKillableWorker(world.env, onLog);

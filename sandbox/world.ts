@@ -12,6 +12,9 @@ import {
   type SandboxComputeOptions,
   startSandboxCompute,
 } from "./compute/start-sandbox-compute.ts";
+import { type Platform, sandboxRoots, writeEndorsements } from "./evidence/vendors.ts";
+import { ledgerImage } from "./compute/seed-ledger.ts";
+import { launchMeasurement } from "./compute/records.ts";
 import { type RedisServer, startRedis } from "./ensure-redis.ts";
 import { fieldsOf, listOf, textOf } from "./slack/fields.ts";
 import {
@@ -30,6 +33,8 @@ export interface WorldOptions {
   /** A Redis that stands already; else a private one is started. */
   redisUrl?: string;
   namespace?: string;
+  /** Whose revocation lists have run out, in the folder of endorsements that the policy names. */
+  ranOut?: readonly Platform[];
   /** Which processes run, all within this one. Default: one that is gateway and worker. */
   roles?: readonly Role[];
   /** Arranges the service before Gatehouse first looks at it. */
@@ -49,6 +54,8 @@ export interface World extends AsyncDisposable {
   redis: RedisServer | undefined;
   /** The environment that Gatehouse was started with: a further process can be started with it too. */
   env: Record<string, string>;
+  /** The folder that a policy names by `endorsements: endorsements`; filled where it does. */
+  endorsements: string;
   processes: Running[];
   startProcess(role: Role): Promise<Running>;
   close(): Promise<void>;
@@ -65,9 +72,10 @@ approvals:
   - { operations: ["project.delete"], required: 2, expires: 15m }
 protect: ["vault-*"]
 attestation:
+  endorsements: endorsements
   pins:
-    - targets: ["payments/web-2"]
-      measurements: ["0a792b7369ad6c8a274abca6bb4eaf28e7551e7e78215418b295d65a6b7384d4d8f0a26a768fe3b0f820cd0937af436c"]
+    - { targets: ["payments/web-2"], measurements: ["${launchMeasurement("web-2 v1", 4)}"] }
+    - { targets: ["ledger-*"], measurements: ["${launchMeasurement(ledgerImage, 2)}"] }
 audit: { channel: C03AUDIT }
 alerts: { channel: C02STATUS }
 timing: { httpTimeout: 3s, claimWindow: 1s, quiesce: 8s, pollFirst: 200ms, pollMost: 2s, stableGap: 400ms, restartMark: 30s, heartbeat: 500ms, sweep: 1s }
@@ -112,7 +120,11 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     options.prepare?.(compute);
     const redisUrl = options.redisUrl ?? redis?.url ?? "";
     const policyPath = path.join(folder, "gatehouse.yml");
-    await writeFile(policyPath, options.policy ?? demoPolicy);
+    const policy = options.policy ?? demoPolicy;
+    await writeFile(policyPath, policy);
+    const endorsements = path.join(folder, "endorsements");
+    if (/\bendorsements:/.test(policy))
+      await writeEndorsements(endorsements, { ranOut: options.ranOut ?? [] });
     const env: Record<string, string> = {
       SLACK_BOT_TOKEN: slack.app.botToken,
       SLACK_API_URL: slack.apiUrl,
@@ -140,6 +152,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       for (const secret of config.secrets) hideSecret(secret);
       const started = await start(config, log.child({ role }), {
         host: "127.0.0.1",
+        roots: sandboxRoots,
         ...(options.namespace ? { namespace: options.namespace } : {}),
         ...(options.at ? { at: options.at } : {}),
       });
@@ -171,6 +184,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       redisUrl,
       redis,
       env,
+      endorsements,
       processes,
       startProcess,
       close,

@@ -1,4 +1,6 @@
+import type { Platform } from "../evidence/vendors.ts";
 import { fingerprintOf } from "../random.ts";
+import { reportOf } from "./attestation.ts";
 import {
   boot,
   measurementOf,
@@ -118,6 +120,27 @@ export function createEdits(world: World) {
       if (!reportOnly) found.measurement = value;
       found.reportMeasurement = reportOnly ? value : undefined;
       return value;
+    },
+
+    /** Another image, CPU vendor, or kind of VM, as if it had been started so. */
+    setMachine({
+      vm,
+      ...machine
+    }: {
+      vm: string;
+      image?: string;
+      platform?: Platform;
+      debug?: boolean;
+    }): string {
+      const found = findVm(vm);
+      Object.assign(found, machine);
+      boot(found);
+      return measurementOf(found);
+    },
+
+    /** From now on the service gives this VM's report for it, under a new time: another VM's, or its own as it is now. */
+    giveReportOf({ vm, of }: { vm: string; of: string }): void {
+      findVm(vm).replayed = reportOf(findVm(of));
     },
 
     setVerified({ vm, verified }: { vm: string; verified: boolean }): void {

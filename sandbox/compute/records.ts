@@ -1,3 +1,4 @@
+import type { Platform } from "../evidence/vendors.ts";
 import { fingerprintOf } from "../random.ts";
 
 export interface VmSpecs {
@@ -28,11 +29,19 @@ export interface SandboxVm {
   createdAt: number;
   updatedAt: number;
   attested: boolean;
-  /** Set when it isn't the one that follows from the name. */
+  /** What is started; what follows from the name where it isn't set. */
+  image?: string | undefined;
+  /** Set when it isn't the one that follows from image and CPUs. */
   measurement?: string | undefined;
   /** The report says something else than the record: drift. */
   reportMeasurement?: string | undefined;
   verified: boolean;
+  /** Base64: the report that is given whatever the VM is now. */
+  replayed?: string | undefined;
+  /** What it runs on; Genoa where it isn't set. */
+  platform?: Platform | undefined;
+  /** The host can read its memory, and its evidence says so. */
+  debug?: boolean | undefined;
   /** Stands for what is on the disk. */
   content: string;
   bootCount: number;
@@ -79,11 +88,16 @@ const usualMeasurements = new Map<string, string>();
 const maxRemembered = 100_000;
 
 export function measurementOf(vm: SandboxVm): string {
-  if (vm.measurement !== undefined) return vm.measurement;
-  const known = usualMeasurements.get(vm.name);
+  return vm.measurement ?? launchMeasurement(vm.image ?? `${vm.name} v1`, vm.specs.cpu);
+}
+
+/** Of image and CPUs, as processors measure a VM when it starts. */
+export function launchMeasurement(image: string, cpus: number): string {
+  const measured = `${image}, ${cpus} CPUs`;
+  const known = usualMeasurements.get(measured);
   if (known !== undefined) return known;
-  const measurement = fingerprintOf(`${vm.name} v1`);
-  if (usualMeasurements.size < maxRemembered) usualMeasurements.set(vm.name, measurement);
+  const measurement = fingerprintOf(measured);
+  if (usualMeasurements.size < maxRemembered) usualMeasurements.set(measured, measurement);
   return measurement;
 }
 

@@ -60,6 +60,8 @@ export interface QeIdentityJson {
 export interface TdxChanges {
   isTd15?: boolean;
   root?: Partial<CertificateFields>;
+  /** A root that was minted before, with the same keys. */
+  rootCertificate?: Buffer;
   ca?: Partial<CertificateFields>;
   pck?: Partial<CertificateFields>;
   signer?: Partial<CertificateFields>;
@@ -137,14 +139,16 @@ function mintChain(keys: IntelKeys, now: number, changes: TdxChanges): MintedTdx
     issuer: "Intel SGX Root CA",
   };
   return {
-    root: mintCertificate({
-      ...common,
-      subject: "Intel SGX Root CA",
-      keys: keys.root,
-      serial: 1,
-      ca: { pathLength: 1 },
-      ...changes.root,
-    }),
+    root:
+      changes.rootCertificate ??
+      mintCertificate({
+        ...common,
+        subject: "Intel SGX Root CA",
+        keys: keys.root,
+        serial: 1,
+        ca: { pathLength: 1 },
+        ...changes.root,
+      }),
     ca: mintCertificate({
       ...common,
       subject: "Intel SGX PCK Platform CA",

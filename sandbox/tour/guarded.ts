@@ -84,7 +84,7 @@ export const guardedSteps: readonly ((tour: Tour) => Promise<void>)[] = [
     await tour.types(olivia, "ops", "/vm metrics web-2 1h");
     await tour.sees(olivia, "ops", /CPU and memory of web-2/);
     await tour.types(olivia, "ops", "/vm attest web-2");
-    await tour.sees(olivia, "ops", /only you.*Reported as verified.*web-2/);
+    await tour.sees(olivia, "ops", /only you.*Verified.*web-2/);
     tour.world.compute.edit.setMeasurement({ vm: "payments/web-2", measurement: "00".repeat(48) });
     await tour.types(olivia, "ops", "/vm attest web-2");
     await tour.sees(olivia, "ops", /only you.*Failed.*web-2/);

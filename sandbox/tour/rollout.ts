@@ -9,13 +9,13 @@ const restarted = ({ world }: Tour) =>
 
 /** A worker as a process of its own, so that it can be killed like one. */
 function spawnWorker({ world, lines }: Tour, folder: string): ChildProcess {
-  const child = spawn(process.execPath, ["src/main.ts", "worker"], {
+  const child = spawn(process.execPath, ["sandbox/demo-worker.ts"], {
     env: {
       ...world.env,
       PATH: process.env["PATH"],
       DATA_DIR: `${world.env["DATA_DIR"] ?? ""}-${folder}`,
     },
-    stdio: ["ignore", "pipe", "inherit"],
+    stdio: ["pipe", "pipe", "inherit"],
   });
   child.stdout.on("data", (chunk: Buffer) => lines.push(chunk.toString()));
   return child;

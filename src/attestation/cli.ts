@@ -17,11 +17,15 @@ import { products, type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
 import { tcbPartNames } from "../verifier/snp/report.ts";
 import { tcbStatuses } from "../verifier/tdx/tcb.ts";
 import { decodeEvidence, endorsementsNeeded, verifyEvidence } from "../verifier/verify-evidence.ts";
+import { judgeBundle, readBundle } from "./bundle.ts";
 import { findEndorsements } from "./endorsements.ts";
+import { importEndorsements, showStatus } from "./folder-cli.ts";
+import { jsonValue } from "./render-attestation.ts";
 import { resultLines } from "./render-result.ts";
 
 const usage = `usage: node src/main.ts attestation check <file>
-  a raw TDX quote or SNP report (binary, base64, or hex), or the file that vm attest attaches
+  a raw TDX quote or SNP report (binary, base64, or hex), or the file that vm attest attaches; a bundle of
+  vm attest --evidence is judged by its own clock, endorsements, pins, and policy, without these options
       --endorsements <folder>   what Intel and AMD have signed (docs/attestation.md); else attestation.endorsements
       --pin <hex>               the MEASUREMENT or MRTD expected; MRTD,RTMR0,RTMR1,RTMR2 for TDX; repeatable
       --at <time>               judge by this clock, like 2026-03-01T00:00:00Z; now without it
@@ -32,7 +36,12 @@ const usage = `usage: node src/main.ts attestation check <file>
       --vmpl <number>           who in the VM may have asked; 0 without it
       --report-data <hex>       what the report must be bound to
       --json                    the whole result, for programs
-  ends with 0 verified, 1 failed, 2 could not verify`;
+  ends with 0 verified, 1 failed, 2 could not verify
+
+       node src/main.ts attestation status
+  what the folder of endorsements holds, and until when; ends with 1 when something in it doesn't hold
+       node src/main.ts attestation import <folder or file>…
+  takes endorsements over from elsewhere, laid out alike; never an older one over a newer`;
 
 /** 0 verified, 1 failed, 2 could not verify. */
 type AttestationExitCode = 0 | 1 | 2;
@@ -46,7 +55,7 @@ interface AttestationTerminal {
   roots?: TrustedRoots;
 }
 
-/** `attestation …` in a terminal, offline. Never throws: errors are written and exit with 2. */
+/** `attestation check`, `status`, and `import` in a terminal, offline. Never throws: errors are written and exit with 2. */
 export async function runAttestation(
   words: readonly string[],
   { write, endorsements: configured, now = Date.now, roots = vendorRoots }: AttestationTerminal,
@@ -54,17 +63,31 @@ export async function runAttestation(
   try {
     const { values, positionals } = parseWords(words);
     const [verb, file, ...more] = positionals;
+    const at = values.at === undefined ? now() : timeOf(values.at);
+    if (verb === "status" || verb === "import") {
+      const folder = values.endorsements ?? configured?.();
+      const terminal = { write, folder, now: at, roots };
+      if (verb === "status" && file === undefined) return await showStatus(terminal);
+      if (verb === "import" && file !== undefined)
+        return await importEndorsements([file, ...more], terminal);
+    }
     if (verb !== "check" || file === undefined || more.length > 0)
       throw new UserError(
         verb === undefined || verb === "check"
           ? "Name the file to check"
-          : `There is no "attestation ${verb}"`,
+          : `There is no "attestation ${words.join(" ")}"`,
         usage,
       );
-    const at = values.at === undefined ? now() : timeOf(values.at);
+    const content = await readFile(file);
+    const bundle = readBundle(content);
+    if (bundle) {
+      const judged = judgeBundle(bundle, roots);
+      write(`${judged.lines.join("\n")}\n`);
+      return exitCodes[judged.verdict];
+    }
     const references = (values.pin ?? []).map((pin) => referenceOf(pin));
     const policy = policyOf(values);
-    const bytes = evidenceIn(await readFile(file));
+    const bytes = evidenceIn(content);
     const needed = bytes && endorsementsNeeded(bytes);
     const folder = values.endorsements ?? configured?.();
     const { endorsements, absent } =
@@ -104,9 +127,6 @@ const exitCodes: Record<AttestationResult["verdict"], AttestationExitCode> = {
   failed: 1,
   "could not verify": 2,
 };
-
-const jsonValue = (_key: string, value: unknown) =>
-  typeof value === "bigint" ? `0x${value.toString(16)}` : value;
 
 function parseWords(words: readonly string[]) {
   return parseArgs({

@@ -1,14 +1,13 @@
-import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { products, type Product } from "../verifier/roots.ts";
 import type { Endorsements, Needed } from "../verifier/verify-evidence.ts";
 import type { SignedAnswer } from "../verifier/tdx/collateral.ts";
-
-/** Far more than any list or statement has; what is larger is none. */
-const mostBytes = 4 * 1024 * 1024;
+import { readSmall } from "./endorsement-folder.ts";
 
 export interface FoundEndorsements {
   endorsements: Endorsements;
+  /** What Intel will ask of this platform next, where the folder has it. */
+  early?: SignedAnswer;
   /** Files that are needed and not there, as they are named in the folder. */
   absent: readonly string[];
 }
@@ -17,7 +16,8 @@ export interface FoundEndorsements {
  * What vendors have signed, in files that an operator or a refresher put into a folder, byte for byte as they came:
  *
  *     intel/root.crl  intel/pck-platform.crl  intel/pck-processor.crl  intel/tdx-qe.json  intel/tdx-qe.pem
- *     intel/tcb/<fmspc>.json  intel/tcb/<fmspc>.pem
+ *     intel/tcb/<fmspc>.json  intel/tcb/<fmspc>.pem  intel/tcb/<fmspc>.early.json and .pem (what Intel will ask for next)
+ *     intel/pck-<ca>.pem (the chain of its list, for `attestation status` and `import`)
  *     amd/<product>/vcek.crl  amd/<product>/vlek.crl  amd/<product>/vcek/<chip ID>-<reported TCB>.der
  *
  * Nothing in it is believed: each verification checks every signature and date up to the roots in the source, so that who
@@ -36,19 +36,46 @@ export async function findEndorsements(folder: string, needed: Needed): Promise<
     return body && chain && { body: body.toString("utf8"), chain: chain.toString("latin1") };
   };
   if (needed.tee === "tdx") {
+    const early = await earlyAnswer(folder, needed.fmspc);
     const intel = {
       tcbInfo: await answer(`intel/tcb/${needed.fmspc}`),
       qeIdentity: await answer("intel/tdx-qe"),
       pckCrl: await read(`intel/pck-${needed.ca}.crl`),
       rootCrl: await read("intel/root.crl"),
     };
-    return { endorsements: { intel }, absent };
+    return { endorsements: { intel }, absent, ...(early ? { early } : {}) };
   }
   const { product, vek } = await findVek(folder, needed);
   // A VLEK comes with its report, and is on no one's disk
   if (!vek && needed.signer === "VCEK") absent.push(vekFile(product ?? "Milan", needed));
   const crl = product && (await read(`amd/${product}/${needed.signer.toLowerCase()}.crl`));
   return { endorsements: { amd: { ...(vek ? { vek } : {}), crl } }, absent };
+}
+
+async function earlyAnswer(folder: string, fmspc: string): Promise<SignedAnswer | undefined> {
+  const [body, chain] = await Promise.all(
+    ["json", "pem"].map((end) => readSmall(join(folder, `intel/tcb/${fmspc}.early.${end}`))),
+  );
+  return body && chain && { body: body.toString("utf8"), chain: chain.toString("latin1") };
+}
+
+/** The files that evidence needs and that a vendor gives to everybody, as they are named in the folder. */
+export function namesNeeded(needed: Needed): readonly string[] {
+  if (needed.tee === "tdx")
+    return [
+      `intel/tcb/${needed.fmspc}.json`,
+      `intel/tcb/${needed.fmspc}.early.json`,
+      "intel/tdx-qe.json",
+      `intel/pck-${needed.ca}.crl`,
+      "intel/root.crl",
+    ];
+  const { product, signer, chipId } = needed;
+  if (!product) return [];
+  const hasChip = signer === "VCEK" && !/^0*$/.test(chipId);
+  return [
+    `amd/${product}/${signer.toLowerCase()}.crl`,
+    ...(hasChip ? [vekFile(product, needed)] : []),
+  ];
 }
 
 type NeededOfAmd = Needed & { tee: "snp" };
@@ -71,17 +98,4 @@ async function findVek(
     if (vek) return { product, vek };
   }
   return needed.product ? { product: needed.product } : {};
-}
-
-/** Undefined when there is no such file, or none that can be read or is of a reasonable size. */
-async function readSmall(path: string): Promise<Buffer | undefined> {
-  const file = await open(path).catch(() => undefined);
-  try {
-    const size = (await file?.stat())?.size ?? 0;
-    return size > 0 && size <= mostBytes ? await file?.readFile() : undefined;
-  } catch {
-    return undefined;
-  } finally {
-    await file?.close();
-  }
 }

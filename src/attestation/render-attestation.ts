@@ -1,3 +1,4 @@
+import type { AttestationReport, Vm } from "../compute/compute.ts";
 import {
   type ButtonSpec,
   buttons,
@@ -8,82 +9,100 @@ import {
   readable,
   section,
 } from "../messages/message.ts";
-import { duration, lines, type Markdown, md, name, when, plain } from "../messages/text.ts";
-import { type Appraisal, shortMeasurement, type Verdict } from "./appraise.ts";
-import { short } from "./evidence.ts";
-import type { AttestationReport, Vm } from "../compute/compute.ts";
+import { duration, hintOf, lines, type Markdown, md, name, plain, when } from "../messages/text.ts";
+import type { Appraisal, Verdict } from "./appraisal.ts";
+import { shortMeasurement } from "./appraise.ts";
+import { short } from "./measurements.ts";
 
-const symbols: Readonly<Record<Verdict, string>> = {
+export const verdictSigns: Readonly<Record<Verdict, string>> = {
   verified: "✅",
   failed: "🔴",
   "could not verify": "❔",
 };
 
 const words: Readonly<Record<Verdict, string>> = {
-  verified: "Reported as verified",
+  verified: "Verified",
   failed: "Failed",
   "could not verify": "Could not verify",
 };
 
-/** The verdict first, then why, then what was compared. Made for a phone: measurements are short, the file has them whole. */
+/**
+ * Gatehouse's own verdict first, then why, then what was checked and until when it holds; what the compute service says
+ * stands beside it. Made for a phone: measurements are short, the file has them whole.
+ */
 export function renderAttestation(
   vm: { name: string },
   appraisal: Appraisal,
   actions: readonly ButtonSpec[] = [],
 ): Message {
-  const { verdict, reasons, notes, measurement } = appraisal;
-  const headline = md`${symbols[verdict]} *${words[verdict]}*: ${name(vm.name)}`;
+  const { verdict, reasons, notes, measurement, wayOut, evidence, validUntil } = appraisal;
+  const headline = md`${verdictSigns[verdict]} *${words[verdict]}*: ${name(vm.name)}`;
   const why = reasons.map((reason) => md`• ${sentence(reason)}`);
   return message(
     readable(md`${words[verdict]}: ${vm.name}. ${reasons.map(sentence).join(" ")}`),
-    section(lines(headline, ...why)),
+    section(lines(headline, alarmLine(appraisal), ...why, hintOf(wayOut && `${wayOut}.`))),
+    appraisal.soon
+      ? section(md`⏳ *Fails once Intel's next level counts*: ${sentence(appraisal.soon)}`)
+      : undefined,
     appraisal.difference ? section(md`*Difference*: ${appraisal.difference}`) : undefined,
     fields([
-      ["Measurement", measurementText(measurement.report, measurement.matchesVm)],
+      evidence === undefined ? undefined : ["Checked by Gatehouse", md`${evidence}`],
+      validUntil === undefined
+        ? undefined
+        : ["Holds until", md`${when(validUntil, "{date_short_pretty} {time}")}`],
+      ["Measurement", measurementText(appraisal)],
       ["Pins", pinText(measurement)],
-      appraisal.platform ? ["Platform", md`${appraisal.platform}`] : undefined,
-      appraisal.madeAt === undefined ? undefined : ["Report made", ageText(appraisal)],
+      ["The compute service says", serviceText(appraisal.service)],
     ]),
-    context(...notes.map((note) => md`${note}.`)),
+    notes.length > 0 ? context(...notes.map((note) => md`${note}.`)) : undefined,
     buttons(actions),
   );
 }
 
-/** One line: `✅ Attested: verified (measurement 4f2a…91bc)`. */
-function attestationLine(appraisal: Appraisal): Markdown {
-  const { verdict, reasons } = appraisal;
-  const measured = shortMeasurement(appraisal);
-  const [reason = ""] = reasons;
-  const detail = verdict === "verified" ? measured && `measurement ${measured}` : reason;
-  return md`${symbols[verdict]} ${verdict}${detail ? ` (${detail})` : ""}`;
+function alarmLine({ isAlarm }: Appraisal): Markdown | undefined {
+  return isAlarm
+    ? md`🚨 Something that the vendor had signed was changed or forged: look who can write the folder of endorsements.`
+    : undefined;
 }
 
-function measurementText(
-  measurement: string | undefined,
-  matchesVm: boolean | undefined,
-): Markdown {
-  if (measurement === undefined) return md`not reported`;
+/** One line: `✅ verified by Gatehouse (measurement 4f2a…91bc)`. */
+export function attestationLine(appraisal: Appraisal): Markdown {
+  const { verdict, reasons } = appraisal;
+  const measured = shortMeasurement(appraisal);
+  if (verdict === "verified")
+    return md`${verdictSigns[verdict]} verified by Gatehouse${measured ? ` (measurement ${measured})` : ""}`;
+  return md`${verdictSigns[verdict]} ${verdict} (${reasons[0] ?? ""})`;
+}
+
+function measurementText({ measurement }: Appraisal): Markdown {
+  const { evidence, report, matchesVm } = measurement;
+  const [first] = evidence?.split(",") ?? [report];
+  if (first === undefined) return md`not reported`;
   const compared =
     matchesVm === undefined
       ? "not on the VM's record"
       : matchesVm
         ? "as on the VM"
         : "not the VM's";
-  return md`${name(short(measurement))} ${compared}`;
+  return md`${name(short(first))} ${compared}`;
 }
 
 function pinText({ pins, matchesPin }: Appraisal["measurement"]): Markdown {
   if (pins.length === 0) return md`none set`;
-  const shown = pins.slice(0, 3).map((pin) => name(short(pin)));
+  const shown = pins.slice(0, 3).map((pin) => name(short(pin.split(",")[0] ?? "")));
   const listed = shown.reduce((all, pin) => md`${all} ${pin}`);
   const more = pins.length > 3 ? ` and ${pins.length - 3} more` : "";
   const compared = matchesPin === undefined ? "" : matchesPin ? ": matches" : ": no match";
   return md`${listed}${more}${compared}`;
 }
 
-function ageText({ madeAt = 0, ageMs = 0 }: Appraisal): Markdown {
-  const at = when(madeAt, "{date_short_pretty} {time}");
-  return ageMs > 0 ? md`${at}, ${duration(ageMs)} ago` : md`${at}`;
+/** Its word, beside ours and never above it. */
+function serviceText({ verified, platform, madeAt, ageMs = 0 }: Appraisal["service"]): Markdown {
+  const word =
+    verified === undefined ? "nothing of verification" : verified ? "verified" : "not verified";
+  const at = madeAt === undefined ? undefined : when(madeAt, "{date_short_pretty} {time}");
+  const made = at && (ageMs > 0 ? md`, made ${at}, ${duration(ageMs)} ago` : md`, made ${at}`);
+  return md`${word}${platform ? md` · ${platform}` : ""}${made ?? ""}`;
 }
 
 const sentence = (text: string) => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}.`;
@@ -117,24 +136,27 @@ export function afterChange(
   return { line: lines(what, md`${detail}`), isAlarm: true };
 }
 
-/** The raw report as a file, for somebody with a verifier: what the service gave, and what was made of it. */
+/** The raw report as a file, for `attestation check` and other verifiers: what the service gave, and what was made of it. */
 export function reportFile(
   vm: Pick<Vm, "id" | "name" | "attestation">,
   report: AttestationReport,
-  appraisal: Appraisal,
+  { service: _its, ...appraisal }: Appraisal,
   now: number,
 ): { name: string; content: string } {
   const day = new Date(now).toISOString().replaceAll(/[:]|\.\d+/g, "");
   const bare = plain(vm.name, 60).replaceAll(/[^\p{L}\p{N}._-]+/gu, "-");
-  const { verdict, reasons, notes, measurement, difference } = appraisal;
   const content = {
     vm: { id: vm.id, name: vm.name, attestation: vm.attestation },
     readAt: new Date(now).toISOString(),
     report,
-    appraisal: { verdict, reasons, notes, measurement, difference },
+    appraisal,
   };
   return {
     name: `attestation-${bare || "vm"}-${day}.json`,
-    content: `${JSON.stringify(content, undefined, 2)}\n`,
+    content: `${JSON.stringify(content, jsonValue, 2)}\n`,
   };
 }
+
+/** For `JSON.stringify`: flags of evidence are 64 bits. */
+export const jsonValue = (_key: string, value: unknown): unknown =>
+  typeof value === "bigint" ? `0x${value.toString(16)}` : value;

@@ -1,3 +1,4 @@
+import type { Appraiser } from "../attestation/appraiser.ts";
 import type { Compute } from "../compute/compute.ts";
 import type { Policy } from "../config/policy-file.ts";
 import type { Digests } from "../digests/create-digests.ts";
@@ -20,6 +21,7 @@ export interface ReadContext {
   commands: readonly Command[];
   policy: Policy;
   compute: Compute;
+  appraiser: Appraiser;
   inventory: Inventory;
   snapshots: Snapshots;
   journal: Journal;

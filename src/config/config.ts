@@ -197,12 +197,19 @@ function readPolicy(from: Environment, cwd: string, operations: readonly Operati
   if (named === undefined && !existsSync(path)) return emptyPolicy();
   try {
     const result = parsePolicy(readFileSync(path, "utf8"), shown, operations);
-    if ("policy" in result) return result.policy;
+    if ("policy" in result) return withFolder(result.policy, dirname(path));
     for (const problem of result.problems) from.problem("GATEHOUSE_CONFIG", problem);
   } catch (error) {
     from.problem("GATEHOUSE_CONFIG", `${shown} can't be read (${codeOf(error)})`);
   }
   return emptyPolicy();
+}
+
+/** The folder of endorsements stands beside the file, where it is no absolute path. */
+function withFolder(policy: Policy, beside: string): Policy {
+  const { endorsements, ...rest } = policy.attestation;
+  if (endorsements === undefined) return policy;
+  return { ...policy, attestation: { ...rest, endorsements: resolve(beside, endorsements) } };
 }
 
 /** For `audit …` in a terminal. Throws ConfigError. */
@@ -213,10 +220,7 @@ export function loadAuditConfig(): { redisUrl: string; dataDir: string } {
   return { redisUrl, dataDir: resolve(from.text("DATA_DIR") ?? ".gatehouse") };
 }
 
-/**
- * For `attestation …` in a terminal: the folder that gatehouse.yml names, beside that file where it is no absolute path.
- * Throws ConfigError.
- */
+/** For `attestation …` in a terminal: the folder that gatehouse.yml names. Throws ConfigError. */
 export function loadEndorsementsFolder({
   env = process.env,
   cwd = process.cwd(),
@@ -229,6 +233,5 @@ export function loadEndorsementsFolder({
   const from = new Environment(env, cwd);
   const { endorsements } = readPolicy(from, cwd, operations).attestation;
   if (from.problems.length > 0) throw new ConfigError(from.problems);
-  const file = resolve(cwd, from.text("GATEHOUSE_CONFIG") ?? "gatehouse.yml");
-  return endorsements === undefined ? undefined : resolve(dirname(file), endorsements);
+  return endorsements;
 }

@@ -10,6 +10,7 @@ import {
   type Node,
 } from "yaml";
 import * as z from "zod";
+import { attestationSection } from "./attestation-section.ts";
 import { canonical } from "../text/canonical-json.ts";
 import { nearest } from "../text/nearest.ts";
 import { nonsenseIn, type Operation } from "./policy-sense.ts";
@@ -20,7 +21,6 @@ import {
   days,
   duration,
   glob,
-  measurement,
   operation,
   section,
   timeOfDay,
@@ -81,20 +81,7 @@ const policySchema = section({
       }),
     )
     .default([]),
-  attestation: section({
-    pins: z
-      .array(
-        section({
-          targets: z.array(glob).min(1, "must name at least one VM"),
-          measurements: z.array(measurement).min(1, "must contain at least one measurement"),
-        }),
-      )
-      .default([]),
-    /** A restore from an older snapshot needs one more approval. */
-    maxSnapshotAge: duration.optional(),
-    /** The folder of what Intel and AMD have signed; docs/attestation.md names its files. */
-    endorsements: z.string().min(1, "must be a folder").optional(),
-  }).prefault({}),
+  attestation: attestationSection,
   limits: section({
     /** Of one person: changes, break-glass, and consoles. */
     requestsPerMinute: count(1, 10_000).default(30),
@@ -105,13 +92,12 @@ const policySchema = section({
     breakGlassPerHour: count(0, 10_000).default(5),
   }).prefault({}),
   timing: timing.prefault({}),
-}).transform(({ approvals, attestation, ...rest }) => {
-  const { maxSnapshotAge: maxSnapshotAgeMs, pins, endorsements } = attestation;
+}).transform(({ approvals, ...rest }) => {
   const rules = approvals.map(({ expires, ...rule }) => ({
     ...rule,
     expiresMs: expires ?? rest.timing.approvalExpiresMs,
   }));
-  return { ...rest, approvals: rules, attestation: { pins, maxSnapshotAgeMs, endorsements } };
+  return { ...rest, approvals: rules };
 });
 
 export { parseDuration, type Timing, type Weekday } from "./policy-values.ts";
@@ -171,8 +157,7 @@ export function lineOf(text: string, path: readonly PropertyKey[]): number | und
 /** 12 hex digits over everything that decides who may do what. Changing timing or digests cancels nothing, nor where files are. */
 export function policyVersion(policy: Policy): string {
   const { access, approvals, protect, channels, limits } = policy;
-  const { pins, maxSnapshotAgeMs } = policy.attestation;
-  const attestation = { pins, maxSnapshotAgeMs };
+  const { endorsements: _place, refresh: _from, ...attestation } = policy.attestation;
   const deciding = { access, approvals, protect, channels, attestation, limits };
   return createHash("sha256").update(canonical(deciding)).digest("hex").slice(0, 12);
 }

@@ -63,11 +63,16 @@ export const timeOfDay = matching(
   'must be a time of day like "09:00"',
 );
 
-/** Becomes lower case without `0x`. */
+/** One value, or MRTD,RTMR0,RTMR1,RTMR2 of a TDX VM. Becomes lower case without `0x` and spaces. */
 export const measurement = matching(
-  /^(0x)?[0-9a-fA-F]{2,256}$/,
-  'must be hex digits; put it in quotes ("…") so that YAML reads it as text',
-).transform((text) => text.toLowerCase().replace(/^0x/, ""));
+  /^\s*(0x)?[0-9a-fA-F]{2,256}(\s*,\s*(0x)?[0-9a-fA-F]{96}){0,3}\s*$/,
+  'must be hex digits, one value or four with commas (MRTD,RTMR0,RTMR1,RTMR2); put it in quotes ("…") so that YAML reads it as text',
+)
+  .refine(
+    (text) => [1, 4].includes(text.split(",").length),
+    "must be one value, or four with commas: MRTD,RTMR0,RTMR1,RTMR2",
+  )
+  .transform((text) => text.toLowerCase().replaceAll(/\s|0x/g, ""));
 
 export const timezone = z
   .string()

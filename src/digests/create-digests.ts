@@ -4,6 +4,7 @@ import type { Snapshots } from "../inventory/snapshots.ts";
 import type { Log } from "../log/log.ts";
 import type { Policy } from "../config/policy-file.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
+import { createUnverifiedRecords } from "./unverified-watch.ts";
 import { createDriftRecords } from "./drift-monitor.ts";
 import type { Facts, RequestSource } from "./facts.ts";
 import { type Digest, renderChanges, renderDigest, renderHandover } from "./render-digest.ts";
@@ -43,6 +44,7 @@ export function createDigests(options: DigestsOptions) {
   const snoozes = createSnoozes(redis, key);
   const slots = createSlotRecords(redis, key, options.leaseMs ?? usualLeaseMs);
   const drift = createDriftRecords(redis, key);
+  const unverified = createUnverifiedRecords(redis, key);
   const statuses = createStatusRecords(redis, key);
 
   /** A part that can't be read is named; the others are still reported. */
@@ -62,10 +64,11 @@ export function createDigests(options: DigestsOptions) {
       }
     }
 
-    const [state, vms, failing, open, ended, reviews, newestSnapshots] = await Promise.all([
+    const [state, vms, failing, ending, open, ended, reviews, newestSnapshots] = await Promise.all([
       read("how old the list of VMs is", inventory.state()),
       read("VMs", inventory.vms()),
       read("attestation", drift.all()),
+      read("what keeps VMs from being verified", unverified.all()),
       read("open requests", requests.open()),
       read("what changed", requests.endedSince(since)),
       read("break-glass reviews", requests.reviews()),
@@ -82,6 +85,7 @@ export function createDigests(options: DigestsOptions) {
       stale: state?.stale ?? true,
       unreadProjects: state?.unread ?? [],
       drift: failing,
+      unverified: ending,
       open,
       ended,
       reviews,
@@ -97,6 +101,7 @@ export function createDigests(options: DigestsOptions) {
     snoozes,
     slots,
     drift,
+    unverified,
     statuses,
     /** Without a slot: a digest on request. */
     async build(channel: string, slot?: Slot): Promise<Digest> {

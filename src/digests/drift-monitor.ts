@@ -1,6 +1,8 @@
 import { setImmediate as breathe, setTimeout as pause } from "node:timers/promises";
-import { attest, type Attested, pinsFor, type Appraisal } from "../attestation/appraise.ts";
-import type { Compute } from "../compute/compute.ts";
+import type { Appraisal } from "../attestation/appraisal.ts";
+import { gateRefusal } from "../attestation/appraise.ts";
+import type { Appraiser } from "../attestation/appraiser.ts";
+import { namesOf, pinsFor } from "../attestation/pins.ts";
 import { messageOf } from "../errors.ts";
 import type { Inventory, KnownVm } from "../inventory/inventory.ts";
 import type { Log } from "../log/log.ts";
@@ -8,6 +10,7 @@ import { buttons, message, type Message, news as short, section } from "../messa
 import { lines, md } from "../messages/text.ts";
 import type { Pin } from "../config/policy-file.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
+import { type createUnverifiedRecords, unverifiedNews, unverifiedIn } from "./unverified-watch.ts";
 import { attestVm, showVm } from "./line-buttons.ts";
 import { takeTurn } from "../redis/lease.ts";
 import { createHash } from "node:crypto";
@@ -20,9 +23,10 @@ interface DriftMonitorOptions {
   redis: RedisClient;
   key: Keys;
   inventory: Pick<Inventory, "vms">;
-  compute: Pick<Compute, "vms">;
+  appraiser: Appraiser;
   pins: readonly Pin[];
   records: DriftRecords;
+  unverified: ReturnType<typeof createUnverifiedRecords>;
   /** Posts to the alerts channel, once per ID. */
   tell(id: string, message: Message): Promise<void>;
   everyMs: number;
@@ -33,16 +37,21 @@ interface DriftMonitorOptions {
 
 /**
  * Attests every pinned VM, a few at a time and spread over half of the interval. Reports a failure, a different failure,
- * and its end; reported before it is recorded, under an ID that is posted once.
+ * and its end; and once for all VMs what has ended that vouches for them. Reported before it is recorded, under an ID that
+ * is posted once.
  */
 export async function monitorDrift(options: DriftMonitorOptions): Promise<void> {
   const { redis, key, inventory, records, pins, everyMs, log, signal } = options;
-  if (pins.length === 0) return records.keepOnly(new Set());
+  if (pins.length === 0) {
+    await options.unverified.keep([]);
+    return records.keepOnly(new Set());
+  }
   const vms = await inventory.vms(); // before the turn is taken: without VMs it must not be used up
   if (!(await takeTurn(redis, key, "drift-watch", everyMs))) return;
   const pinned = await pinnedAmong(vms, pins);
   const gapMs = Math.min(1000, everyMs / 2 / Math.max(1, pinned.length));
   const waiting = pinned.values();
+  const judged: { vm: KnownVm; appraisal: Appraisal }[] = [];
   const checked = Promise.all(
     Array.from({ length: atOnce }, async () => {
       let isFirst = true;
@@ -51,35 +60,41 @@ export async function monitorDrift(options: DriftMonitorOptions): Promise<void> 
           await pause(gapMs * atOnce, undefined, { ref: false, ...(signal ? { signal } : {}) });
         isFirst = false;
         if (signal?.aborted) return;
-        await check(vm, options).catch((error: unknown) =>
-          log.warn("drift.unread", { vm: vm.id, why: messageOf(error) }),
-        );
+        try {
+          judged.push({ vm, appraisal: await check(vm, options) });
+        } catch (error) {
+          log.warn("drift.unread", { vm: vm.id, why: messageOf(error) });
+        }
       }
     }),
   );
   await checked.catch((error: unknown) => {
     if (!signal?.aborted) throw error;
   });
-  if (!signal?.aborted) await records.keepOnly(new Set(pinned.map(({ id }) => id)));
+  if (signal?.aborted) return;
+  const ids = new Set(pinned.map(({ id }) => id));
+  await records.keepOnly(ids);
+  await reportUnverified(judged, ids, options);
 }
 
-async function check(vm: KnownVm, options: DriftMonitorOptions): Promise<void> {
-  const { compute, records, tell, now, signal } = options;
-  const read = await attest(vm.id, {
-    compute,
-    now,
-    pins: pinsFor(options.pins, namesOf(vm)),
-    ...(signal ? { signal } : {}),
-  });
-  const judged = judgeDrift(await records.get(vm.id), vm, read.appraisal, now());
-  if (!judged) return;
-  if (judged.news) await tell(judged.news.id, renderDrift(judged.news, vm, read));
-  await records.set(judged.record);
+async function reportUnverified(
+  judged: readonly { vm: KnownVm; appraisal: Appraisal }[],
+  pinned: ReadonlySet<string>,
+  { unverified, tell, now }: DriftMonitorOptions,
+): Promise<void> {
+  const before = await unverified.all();
+  const after = unverifiedIn(judged, { before, pinned, now: now() });
+  for (const { id, message: text } of unverifiedNews(before, after)) await tell(id, text);
+  await unverified.keep(after);
 }
 
-/** The names that a pin may match. */
-function namesOf(vm: KnownVm): string[] {
-  return [vm.name, vm.id, `${vm.projectName}/${vm.name}`];
+async function check(vm: KnownVm, options: DriftMonitorOptions): Promise<Appraisal> {
+  const { appraiser, records, tell, now, signal } = options;
+  const { appraisal } = await appraiser.attest(vm, { signal });
+  const judged = judgeDrift(await records.get(vm.id), vm, appraisal, now());
+  if (judged?.news) await tell(judged.news.id, renderDrift(judged.news, vm, appraisal));
+  if (judged) await records.set(judged.record);
+  return appraisal;
 }
 
 async function pinnedAmong(vms: readonly KnownVm[], pins: readonly Pin[]): Promise<KnownVm[]> {
@@ -92,9 +107,9 @@ async function pinnedAmong(vms: readonly KnownVm[], pins: readonly Pin[]): Promi
   return pinned;
 }
 
-export function renderDrift(news: News, vm: KnownVm, { appraisal }: Attested): Message {
+export function renderDrift(news: News, vm: KnownVm, appraisal: Appraisal): Message {
   if (news.is === "recovered") {
-    const text = md`🟢 *${vm.name}* in ${vm.projectName}: attestation is verified again.`;
+    const text = md`🟢 *${vm.name}* in ${vm.projectName}: attestation ${appraisal.verdict === "verified" ? "is verified again" : "no longer fails"}.`;
     return message(short(text), section(text), buttons([attestVm(vm.id)]));
   }
   const head = md`🔴 *Attestation of ${vm.name} in ${vm.projectName} failed.*`;
@@ -110,17 +125,18 @@ export function renderDrift(news: News, vm: KnownVm, { appraisal }: Attested): M
 type News = { is: "failed" | "recovered"; id: string };
 
 /**
- * News is a first or different failure, and a verification after a failure. "could not verify" is no news: it neither
- * ends a failure nor starts one. Pure.
+ * News is a first or different failure, and its end: verified, or as good as policy asks for. What could not be verified
+ * neither ends a failure nor starts one. Pure.
  */
 function judgeDrift(
   before: DriftRecord | undefined,
   vm: Pick<KnownVm, "id" | "name" | "projectName">,
-  appraisal: Pick<Appraisal, "verdict" | "reasons" | "measurement">,
+  appraisal: Pick<Appraisal, "verdict" | "reasons" | "measurement" | "isUnconfigured">,
   now: number,
 ): { record: DriftRecord; news?: News } | undefined {
-  const { verdict, reasons, measurement } = appraisal;
-  if (verdict === "could not verify") return undefined;
+  const { reasons, measurement } = appraisal;
+  if (appraisal.verdict !== "failed" && gateRefusal(appraisal) !== undefined) return undefined;
+  const verdict = appraisal.verdict === "failed" ? "failed" : "verified";
   const mark = verdict === "failed" ? markOf([...reasons, measurement.report ?? ""]) : "";
   const episode = before?.episode ?? 0;
   const shared = {
@@ -152,7 +168,7 @@ export interface DriftRecord {
   vmId: string;
   vmName: string;
   projectName: string;
-  /** "could not verify" doesn't change it. */
+  /** "could not verify" doesn't change it; without endorsements in gatehouse.yml, nothing contradicts is enough. */
   verdict: "verified" | "failed";
   /** Names a failure: equal marks are the same failure. Empty when verified. */
   mark: string;

@@ -2,6 +2,7 @@ import { isTransitional, isSettledVmStatus } from "../compute/compute.ts";
 import type { KnownVm } from "../inventory/inventory.ts";
 import type { ButtonSpec } from "../messages/message.ts";
 import { duration, type Markdown, md, name, when } from "../messages/text.ts";
+import { namesIn, vmsOf, warnDays } from "./unverified-watch.ts";
 import type { Facts, RequestFact } from "./facts.ts";
 import {
   attestVm,
@@ -17,6 +18,7 @@ export const kinds = {
   error: ["VM in ERROR", "VMs in ERROR"],
   stuck: ["VM stuck", "VMs stuck"],
   drift: ["failed attestation", "failed attestations"],
+  unverified: ["reason why VMs can't be verified", "reasons why VMs can't be verified"],
   unknown: ["unknown outcome", "unknown outcomes"],
   review: ["review to sign", "reviews to sign"],
   approval: ["waiting for approval", "waiting for approval"],
@@ -43,6 +45,7 @@ export function itemsOf(facts: Facts): Item[] {
   return [
     ...vmItems(facts),
     ...driftItems(facts),
+    ...unverifiedItems(facts),
     ...unknownItems(facts),
     ...reviewItems(facts),
     ...approvalItems(facts),
@@ -101,10 +104,31 @@ function driftItems(facts: Facts): Item[] {
       ];
     }
     if (recoveredAt === undefined || recoveredAt <= facts.since) return [];
-    const text = md`🟢 *${vmName}* in ${projectName}: attestation had failed; verified again since ${atTime(recoveredAt)}.`;
+    const text = md`🟢 *${vmName}* in ${projectName}: attestation had failed; resolved at ${atTime(recoveredAt)}.`;
     return [
       { kind: "drift", key: `drift-over:${vmId}:${recoveredAt}`, draw: () => ({ text, button }) },
     ];
+  });
+}
+
+const dayMs = 24 * 3600_000;
+
+/** What is missing, and what will end: each stage is a line of its own, so that one that was snoozed comes back. */
+function unverifiedItems(facts: Facts): Item[] {
+  return (facts.unverified ?? []).map((record) => {
+    const { what, endsAt, since, vmId } = record;
+    const daysLeft = endsAt === undefined ? 0 : (endsAt - facts.now) / dayMs;
+    const stage = warnDays.filter((days) => daysLeft <= days).length;
+    const text = record.isNextLevel
+      ? md`⏳ Once Intel's next level counts, ${vmsOf(record)} will fail (${namesIn(record)}): ${what}.`
+      : endsAt === undefined
+        ? md`❔ ${vmsOf(record)} can't be verified since ${atTime(since)}: ${what}.`
+        : md`⏳ ${what} ends ${when(endsAt, "{date_short_pretty} {time}")}, in ${duration(Math.max(1000, endsAt - facts.now))}: then ${vmsOf(record)} can't be verified (${namesIn(record)}).`;
+    return {
+      kind: "unverified",
+      key: `unverified:${what}:${endsAt ?? since}:${stage}`,
+      draw: () => ({ text, button: attestVm(vmId) }),
+    };
   });
 }
 

@@ -15,6 +15,8 @@ export interface KnownSnapshot {
   at: number;
   /** The VM's measurement when it was taken. */
   measurement?: string;
+  /** What Gatehouse made of the VM's evidence then, in words. */
+  attestation?: string;
   specs?: Specs;
   /** Taken by the bot right before a restore. */
   isSafety?: boolean;

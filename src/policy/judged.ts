@@ -1,4 +1,4 @@
-import { pinsFor } from "../attestation/appraise.ts";
+import { acceptedFor, pinsFor } from "../attestation/pins.ts";
 import type { Policy } from "../config/policy-file.ts";
 import type { Command } from "../registry/define.ts";
 import type { Target } from "../registry/target.ts";
@@ -52,22 +52,24 @@ function newNameOf({ command, input }: Judged): string | undefined {
   return typeof name === "string" && name.trim() !== "" ? name.trim() : undefined;
 }
 
-/** The VM that a new name would take out of its pin, or let run more measurements than before. */
+/** The pinned VM that a new name would take out of its pin, let run more than before, or put under another rule of appraisal. */
 export function looserPin(
   policy: Policy,
   judged: Judged,
 ): { target: Target; vmName: string | undefined } | undefined {
-  const { pins } = policy.attestation;
+  const { pins, appraisal } = policy.attestation;
   const newName = newNameOf(judged);
   if (newName === undefined || pins.length === 0) return undefined;
   const { vmNames } = judged;
   for (const target of judged.targets) {
     if (vmNames === undefined) return { target, vmName: undefined };
     for (const vmName of vmNames) {
-      const before = pinsFor(pins, [vmName, `${target.name}/${vmName}`]);
-      const after = pinsFor(pins, [vmName, `${newName}/${vmName}`]);
+      const names = [vmName, `${target.name}/${vmName}`];
+      const newNames = [vmName, `${newName}/${vmName}`];
+      const [before, after] = [pinsFor(pins, names), pinsFor(pins, newNames)];
       const isLooser = after.length === 0 || after.some((one) => !before.includes(one));
-      if (before.length > 0 && isLooser) return { target, vmName };
+      const isJudgedOtherwise = acceptedFor(appraisal, names) !== acceptedFor(appraisal, newNames);
+      if (before.length > 0 && (isLooser || isJudgedOtherwise)) return { target, vmName };
     }
   }
   return undefined;

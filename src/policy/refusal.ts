@@ -199,8 +199,8 @@ function pinRefusal(asked: Asked): PolicyRefusal | undefined {
   if (vmName === undefined) return unknownVms("attestation.pins", target, "pinned");
   return {
     rule: "attestation.pins",
-    text: `${target.name} can't get this name: ${vmName} in it is pinned, and its pin wouldn't hold under the new name.`,
-    hint: `Pin it under the new name too: \`attestation.pins\` in gatehouse.yml.${andTheyKnow(asked)}`,
+    text: `${target.name} can't get this name: ${vmName} in it is pinned, and its pin, or what is accepted of it, wouldn't be the same under the new name.`,
+    hint: `\`attestation.pins\` and \`attestation.appraisal\` in gatehouse.yml must say the same of the new name.${andTheyKnow(asked)}`,
   };
 }
 

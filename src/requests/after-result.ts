@@ -1,10 +1,11 @@
-import type { Vm, Compute } from "../compute/compute.ts";
+import type { Vm } from "../compute/compute.ts";
 import type { Inventory } from "../inventory/inventory.ts";
 import type { Snapshots } from "../inventory/snapshots.ts";
 import type { ChangeCommand } from "../registry/define.ts";
 import type { StoredRequest } from "./journal/record.ts";
 import { afterChange } from "../attestation/render-attestation.ts";
-import { attest, pinsFor } from "../attestation/appraise.ts";
+import type { Appraiser } from "../attestation/appraiser.ts";
+import type { NamedVm } from "../attestation/pins.ts";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../log/log.ts";
 import { context, type Message, message, news, section } from "../messages/message.ts";
@@ -25,6 +26,8 @@ export async function recordResults(
     inventory: Inventory;
     /** To the audit channel, once per ID. */
     tellAudit(id: string, message: Message): Promise<void>;
+    /** What is made of the VM's evidence now, in words. */
+    attestation(vm: NamedVm): Promise<string | undefined>;
   },
 ): Promise<void> {
   const { record, progress, state } = request;
@@ -34,7 +37,7 @@ export async function recordResults(
   const { after } = progress;
   if (command.on === "vm") {
     if (command.snapshot === "restores") await keepTyped(request, to.snapshots);
-    if (command.snapshot === "takes") await keepSnapshot(request, to.snapshots);
+    if (command.snapshot === "takes") await keepSnapshot(request, to);
   }
   if (after === undefined) {
     if (command.on === "project" && command.deletes)
@@ -59,10 +62,14 @@ function emergencyEnd(request: StoredRequest, command: ChangeCommand): Message {
 
 async function keepSnapshot(
   { record, progress }: StoredRequest,
-  snapshots: Snapshots,
+  {
+    snapshots,
+    attestation: judge,
+  }: Pick<Parameters<typeof recordResults>[2], "snapshots" | "attestation">,
 ): Promise<void> {
   const before = progress.before as Vm | undefined;
   const measurement = before?.attestation?.measurement;
+  const attestation = measurement ? await judge(record.target) : undefined;
   const { input, target } = record;
   await snapshots.remember({
     id: progress.answer?.snapshotId ?? "",
@@ -73,6 +80,7 @@ async function keepSnapshot(
     by: record.requester.id,
     at: progress.sentAt ?? record.createdAt,
     ...(measurement ? { measurement } : {}),
+    ...(attestation ? { attestation } : {}),
     ...(before?.specs ? { specs: before.specs } : {}),
     ...(record.via === "safety" ? { isSafety: true } : {}),
   });
@@ -101,9 +109,8 @@ export function isAttestedAfter(command: ChangeCommand): boolean {
 
 /** One check, right after the VM has settled: a report that isn't there yet is called missing, never assumed. */
 export function createAttestationNote(by: {
-  compute: Compute;
+  appraiser: Appraiser;
   policy: Policy;
-  now(): number;
   log: Log;
 }): (request: StoredRequest, command: ChangeCommand) => Promise<Markdown | undefined> {
   return async ({ record, progress, state }, command) => {
@@ -111,16 +118,8 @@ export function createAttestationNote(by: {
     const vm = (progress.after ?? progress.before) as Vm | undefined;
     if (vm?.attestation?.enabled !== true || vm.status !== "RUNNING") return undefined;
     const { target } = record;
-    const names = [
-      target.name,
-      target.id,
-      `${target.projectName ?? target.projectId}/${target.name}`,
-    ];
     try {
-      const attested = await attest(target.id, {
-        compute: by.compute,
-        pins: pinsFor(by.policy.attestation.pins, names),
-        now: by.now,
+      const attested = await by.appraiser.attest(target, {
         notBefore: progress.sentAt,
         signal: AbortSignal.timeout(by.policy.timing.httpTimeoutMs),
       });

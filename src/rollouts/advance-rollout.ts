@@ -2,7 +2,13 @@ import { duration } from "../messages/text.ts";
 import { calledName } from "../registry/target.ts";
 import type { ChangeCommand } from "../registry/define.ts";
 import type { StoredRequest } from "../requests/journal/record.ts";
-import { judgeTarget, type RolloutContext, submitTarget, cancelUnsent } from "./targets.ts";
+import {
+  judgeTarget,
+  refusalBefore,
+  type RolloutContext,
+  submitTarget,
+  cancelUnsent,
+} from "./targets.ts";
 import {
   nextStep,
   type OpenTarget,
@@ -62,12 +68,18 @@ async function step(id: string, by: RolloutContext): Promise<boolean> {
   const targets = by.known.get(id) ?? (await rollouts.targets(id));
   by.known.set(id, targets);
   const ended = await judgeOpen(rollout, targets, command, by);
-  const next = nextStep(
-    rollout,
-    ended,
-    (n, earlier) => requestIdOf(id, n, earlier),
-    (n) => (targets[n] ? calledName(targets[n]) : `number ${n + 1}`),
-  );
+  const nextUnless = (untrusted?: string) =>
+    nextStep(
+      rollout,
+      ended,
+      (n, earlier) => requestIdOf(id, n, earlier),
+      (n) => (targets[n] ? calledName(targets[n]) : `number ${n + 1}`),
+      untrusted,
+    );
+  const wanted = nextUnless();
+  const beginning = wanted.begins.flatMap(({ n }) => targets[n] ?? []);
+  const refusal = await refusalBefore(beginning, command, workerContext);
+  const next = refusal === undefined ? wanted : nextUnless(refusal);
   const isNews = next.state !== rollout.state;
   if (!isNews && ended.length === 0 && next.begins.length === 0) return false;
   const moved = await rollouts.move(rollout, {

@@ -162,17 +162,21 @@ interface Step {
   why?: string;
 }
 
-/** The rollout's next state after these outcomes, and the targets that begin. `idOf` takes how many requests the target had before. */
+/**
+ * The rollout's next state after these outcomes, and the targets that begin. `idOf` takes how many requests the target had
+ * before; `halt` is why none may begin.
+ */
 export function nextStep(
   rollout: Pick<StoredRollout, "record" | "state" | "progress">,
   ended: readonly Outcome[],
   idOf: (n: number, earlier: number) => string,
   nameOf: (n: number) => string,
+  halt?: string,
 ): Step {
   const counted = count(rollout.progress, ended);
   const { total } = rollout.record;
   if (rollout.state === "running" || rollout.state === "paused") {
-    const stop = reasonToStop(rollout, counted, ended, nameOf);
+    const stop = reasonToStop(rollout, counted, ended, nameOf) ?? halt;
     if (stop !== undefined) {
       const progress: RolloutProgress = { ...counted, endsAs: "failed", why: stop };
       const state = counted.open.length > 0 ? "ending" : "failed";

@@ -5,7 +5,7 @@ import type { ChangeCommand } from "../registry/define.ts";
 import { withTarget } from "../registry/invocation.ts";
 import type { Target } from "../registry/target.ts";
 import { submit } from "../requests/submit/submit.ts";
-import { attest, pinsFor } from "../attestation/appraise.ts";
+import { gateRefusal } from "../attestation/appraise.ts";
 import type { Vm } from "../compute/compute.ts";
 import { messageOf } from "../errors.ts";
 import { isAttestedAfter } from "../requests/after-result.ts";
@@ -55,6 +55,32 @@ export async function submitTarget(
   return submitted.id;
 }
 
+/**
+ * Why these must not be touched, the first of them: what runs there isn't what should, so that somebody has to look before
+ * it is changed. A VM that doesn't run, or whose report can't be had right now, is judged once it has booted.
+ */
+export async function refusalBefore(
+  targets: readonly Target[],
+  command: ChangeCommand,
+  { appraiser, policy, log }: WorkerContext,
+): Promise<string | undefined> {
+  if (!isAttestedAfter(command)) return undefined;
+  const signal = AbortSignal.timeout(policy.timing.httpTimeoutMs);
+  const refusals = targets.map(async (target) => {
+    try {
+      const { vm, appraisal } = await appraiser.attest(target, { signal });
+      if (vm.attestation?.enabled !== true || vm.status !== "RUNNING") return undefined;
+      const refusal = appraisal.result && gateRefusal(appraisal);
+      const how = appraisal.verdict === "failed" ? "failed" : "could not be verified";
+      return refusal && `${target.name}: attestation ${how} before it was touched: ${refusal}`;
+    } catch (error) {
+      log.warn("attestation.unread", { vm: target.id, why: messageOf(error) });
+      return undefined;
+    }
+  });
+  return (await Promise.all(refusals)).find((refusal) => refusal !== undefined);
+}
+
 /** After this time without a current report, the VM counts as not attested. */
 const attestedWithinMs = 120_000;
 
@@ -95,21 +121,17 @@ async function trustOf(
   const isEnabled = (after?.attestation ?? before?.attestation)?.enabled === true;
   const runs = (after ?? before)?.status === "RUNNING";
   if (!isAttestedAfter(command) || !isEnabled || !runs) return { is: "good" };
-  const { timing, attestation } = by.policy;
-  const place = `${target.projectName ?? target.projectId}/${target.name}`;
+  const { timing } = by.policy;
   let missing: string;
   try {
-    const { appraisal } = await attest(target.id, {
-      compute: by.compute,
-      pins: pinsFor(attestation.pins, [target.name, target.id, place]),
-      now: Date.now,
+    const { appraisal } = await by.appraiser.attest(target, {
       notBefore: progress.already ? undefined : progress.sentAt,
       signal: AbortSignal.timeout(timing.httpTimeoutMs),
     });
-    if (appraisal.verdict === "verified") return { is: "good" };
-    const reasons = appraisal.reasons.join("; ");
-    if (appraisal.verdict === "failed") return { is: "bad", why: `attestation failed: ${reasons}` };
-    missing = reasons;
+    const refusal = gateRefusal(appraisal);
+    if (refusal === undefined) return { is: "good" };
+    if (appraisal.verdict === "failed") return { is: "bad", why: `attestation failed: ${refusal}` };
+    missing = refusal;
   } catch (error) {
     missing = messageOf(error);
   }

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { StatusLine } from "../commands/context.ts";
+import type { Appraiser } from "../attestation/appraiser.ts";
 import type { Compute } from "../compute/compute.ts";
 import type { Config, SlackReceive } from "../config/config.ts";
 import { createDigests } from "../digests/create-digests.ts";
@@ -52,6 +53,7 @@ export async function startGateway(options: {
   inventory: Inventory;
   snapshots: Snapshots;
   compute: Compute;
+  appraiser: Appraiser;
   commands: readonly Command[];
   queues: Pick<Queues, "wake">;
   status(): Promise<readonly StatusLine[]>;

@@ -16,7 +16,7 @@ const leaseInCalls = 4;
 
 /** Digests, drift of pinned VMs, unrequested changes. Redis lets one process at a time; each ID is posted once. */
 export function startDigests(on: Services): void {
-  const { redis, key, log, config, inventory, snapshots, compute, opened, announce, at } = on;
+  const { redis, key, log, config, inventory, snapshots, opened, announce, at } = on;
   const { policy } = config;
   const { timing } = policy;
   const now = Date.now;
@@ -40,12 +40,13 @@ export function startDigests(on: Services): void {
     redis,
     key,
     inventory,
-    compute,
+    appraiser: on.appraiser,
     log,
     now,
     tell,
     pins: policy.attestation.pins,
     records: digests.drift,
+    unverified: digests.unverified,
     everyMs: timing.driftWatchMs,
     signal: stopping.signal,
   };

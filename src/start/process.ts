@@ -19,7 +19,7 @@ import { type Running, start } from "./start.ts";
 const usage = `usage: node src/main.ts [gateway|worker]
        node src/main.ts audit verify|export|head|erase
        node src/main.ts policy check|explain|test
-       node src/main.ts attestation check
+       node src/main.ts attestation check|status|import
   without an argument: gateway and worker in one process`;
 
 /** How long a process may take to end after SIGTERM. */

@@ -1,4 +1,7 @@
 import { commands } from "../commands/index.ts";
+import { attestationInWords, createAppraiser } from "../attestation/appraiser.ts";
+import { createRefresher } from "../attestation/refresher.ts";
+import { createEvidenceRegister } from "../attestation/register.ts";
 import { createCompute } from "../compute/create-compute.ts";
 import { signOfService } from "../compute/errors.ts";
 import type { Config } from "../config/config.ts";
@@ -29,6 +32,7 @@ import { rolloutSource } from "../slack/deliver/rollouts.ts";
 import { requestable } from "../registry/define.ts";
 import type { GatewayContext } from "../slack/conversation/gateway-context.ts";
 import { createWeb, signOfSlack } from "../slack/web.ts";
+import { type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
 import type { Spans } from "../log/spans.ts";
 import type { Telemetry } from "../log/telemetry.ts";
 import { startPostingRecaps } from "../outages/post-recaps.ts";
@@ -41,6 +45,8 @@ interface ServicesOptions {
   namespace?: string | undefined;
   slackLimits?: SlackLimits | undefined;
   telemetry: Telemetry;
+  /** Whose signatures on evidence count: the vendors' without it. */
+  roots?: TrustedRoots | undefined;
   /** Undefined unless traces are exported. */
   spans: Spans | undefined;
   /** Failpoint for crash tests. */
@@ -117,6 +123,22 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     (it) => it.close(),
   );
   inventory.start();
+  const { refresh: addresses, endorsements: folder } = policy.attestation;
+  const roots = options.roots ?? vendorRoots;
+  const refresher =
+    addresses && folder !== undefined
+      ? opened(createRefresher({ folder, addresses, roots, log, now: Date.now }), (it) =>
+          it.close(),
+        )
+      : undefined;
+  const appraiser = createAppraiser({
+    compute,
+    policy: policy.attestation,
+    register: createEvidenceRegister(redis, key),
+    roots,
+    refresher,
+    now: Date.now,
+  });
   const snapshots = createSnapshots(redis, key);
   const queues = opened(createQueues(redis, key.prefix), (it) => it.close());
   await queues.ready();
@@ -141,7 +163,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const store = announcingFreezes(journal, tellBusy);
   const rollouts = createRollouts(redis, key);
   const changes = requestable(commands);
-  const attestationNote = createAttestationNote({ compute, policy, now: Date.now, log });
+  const attestationNote = createAttestationNote({ appraiser, policy, log });
   const onTold = observeTold({ log, telemetry });
   const visibilityTimeoutMs = 10 * timing.heartbeatMs;
   const requests = requestSource({
@@ -154,6 +176,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
         snapshots,
         inventory,
         tellAudit: (id, message) => tell("audit", id, message),
+        attestation: (vm) => attestationInWords(appraiser, vm, timing.httpTimeoutMs),
       }),
     onTold,
     visibilityTimeoutMs,
@@ -203,6 +226,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     identity,
     people,
     compute,
+    appraiser,
     inventory,
     snapshots,
     queues,

@@ -12,6 +12,7 @@ import type { Gateway } from "../slack/gateway.ts";
 import { withoutFloods } from "../redis/outage-log.ts";
 import { requestable } from "../registry/define.ts";
 import type { SlackLimits } from "../slack/deliver/rate-limiter.ts";
+import type { TrustedRoots } from "../verifier/roots.ts";
 import { createStatus, type Status } from "./status.ts";
 import { version } from "../config/version.ts";
 
@@ -35,6 +36,8 @@ interface StartOptions {
   namespace?: string;
   /** Interface of Slack's port; all by default. */
   host?: string;
+  /** Whose signatures on evidence count, where they are others than the vendors': in a sandbox. */
+  roots?: TrustedRoots;
   /** Slack's limits, where they are others than Slack's own. */
   slackLimits?: SlackLimits;
 }
@@ -108,6 +111,7 @@ export async function start(
       opened,
       telemetry,
       namespace: options.namespace,
+      roots: options.roots,
       slackLimits: options.slackLimits,
     });
     const outages = startOutages(on);

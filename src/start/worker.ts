@@ -63,6 +63,7 @@ export async function startWorker(on: Services, onDead: (why: string) => void): 
     store,
     ledger,
     compute: on.compute,
+    appraiser: on.appraiser,
     commands: requestable(commands),
     policy,
     policyVersion,

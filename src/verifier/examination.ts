@@ -16,7 +16,8 @@ export interface Examination {
   add(reason: Reason, about?: string): undefined;
   /** Narrows the time; being outside of it is a problem. What is renewed says by its begin how old the view of it is. */
   lasts(kind: Kind, about: string, span: Span, isRenewed?: boolean): void;
-  span(): Span;
+  /** The time in which everything used is valid, and what ends it. */
+  span(): Span & { endsWith: string };
   /** When the oldest of the lists and other renewed endorsements was made. */
   endorsedAt(): number | undefined;
 }
@@ -24,6 +25,7 @@ export interface Examination {
 export function startExamination(now: number): Examination {
   const problems: Problem[] = [];
   let [from, until, oldest] = [-Infinity, Infinity, Infinity];
+  let endsWith = "";
   return {
     now,
     problems,
@@ -33,13 +35,14 @@ export function startExamination(now: number): Examination {
     },
     lasts(kind, about, span, isRenewed = kind !== "cert") {
       from = Math.max(from, span.from);
+      if (span.until < until) endsWith = about;
       until = Math.min(until, span.until);
       if (isRenewed) oldest = Math.min(oldest, span.from);
       // Not "now < from": a clock that is no number is in no span
       if (!(now >= span.from)) problems.push({ reason: `${kind}-not-yet-valid`, about });
       else if (!(now <= span.until)) problems.push({ reason: `${kind}-expired`, about });
     },
-    span: () => ({ from, until }),
+    span: () => ({ from, until, endsWith }),
     endorsedAt: () => (oldest === Infinity ? undefined : oldest),
   };
 }

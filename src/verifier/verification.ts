@@ -26,7 +26,7 @@ interface Seen {
  * missing. Problems stand in the order of the checks.
  */
 export type Verification =
-  | (Seen & { is: "authentic"; problems: readonly []; validity: Span })
+  | (Seen & { is: "authentic"; problems: readonly []; validity: Span & { endsWith: string } })
   | (Partial<Seen> & {
       is: "rejected" | "unverifiable";
       problems: readonly [Problem, ...Problem[]];

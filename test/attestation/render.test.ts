@@ -1,80 +1,120 @@
 import { describe, expect, it } from "vitest";
+import { appraise } from "../../src/attestation/appraise.ts";
 import {
   afterChange,
   renderAttestation,
   reportFile,
 } from "../../src/attestation/render-attestation.ts";
-import { appraise } from "../../src/attestation/appraise.ts";
-import { readEvidence } from "../../src/attestation/evidence.ts";
-import {
-  good,
-  measurement,
-  now,
-  otherMeasurement,
-  reportOf,
-  snpReport,
-  tdxQuote,
-} from "./reports.ts";
+import { type FleetRow, renderFleet } from "../../src/attestation/render-fleet.ts";
+import { good, measurement, now, otherMeasurement, reportOf, snp } from "./reports.ts";
 
 const enabled = { attestation: { enabled: true } };
+const dayMs = 86_400_000;
+const debugged = () => snp((report) => (report[0x0a] = (report[0x0a] ?? 0) | 0x08));
 
 describe("an attestation in Slack", () => {
-  it("says the verdict first, then why, and whose word it is", () => {
+  it("says the verdict first, then why, what was checked by whom and until when, and the service's word beside it", () => {
     const shown = renderAttestation({ name: "web-1" }, appraise(good()));
-    expect(shown.text).toBe(
-      "Reported as verified: web-1. The compute service says the report is verified. Its measurement is the VM's. It matches a pin.",
-    );
+    expect(shown.text).toBe("Verified: web-1. AMD's signature holds. The measurement is pinned.");
     expect(shown.blocks).toMatchObject([
       {
         text: {
-          text: expect.stringMatching(
-            /^✅ \*Reported as verified\*: `web-1`\n• The compute service says/,
-          ),
+          text: "✅ *Verified*: `web-1`\n• AMD's signature holds.\n• The measurement is pinned.",
         },
       },
       {
         fields: [
-          { text: "*Measurement*\n`a1b2…c3d4` as on the VM" },
-          { text: "*Pins*\n`a1b2…c3d4`: matches" },
-          { text: "*Platform*\nAMD · EPYC 9654 · firmware 1.55.37" },
-          { text: expect.stringMatching(/^\*Report made\*\n<!date.*, 1 min ago$/) },
+          { text: "*Checked by Gatehouse*\nAMD SEV-SNP report, version 5, Genoa" },
+          { text: expect.stringMatching(/^\*Holds until\*\n<!date/) },
+          { text: "*Measurement*\n`abab…abab` as on the VM" },
+          { text: "*Pins*\n`abab…abab`: matches" },
+          {
+            text: expect.stringMatching(
+              /^\*The compute service says\*\nverified · AMD · EPYC 9654 · firmware 1.55.37, made <!date.*, 1 min ago$/,
+            ),
+          },
         ],
       },
       { type: "context" },
     ]);
-    expect(JSON.stringify(shown)).toContain("provider's claim");
-    expect(JSON.stringify(shown)).toContain("MEASUREMENT of the raw AMD SEV-SNP report");
   });
 
-  it("shows the difference when it failed, and can't be tricked by the service's words", () => {
-    const report = reportOf(snpReport(), {
-      measurement: "<!channel> `x`",
-      platform: { vendor: "<!here|x>", model: "*bold*" },
-    });
-    const shown = renderAttestation({ name: "web-`1`" }, appraise(good({ report })), [
-      { label: "Raw report", action: "run:vm.attest:raw", value: "{}" },
-    ]);
-    const all = JSON.stringify(shown.blocks);
-    expect(all).toContain("🔴 *Failed*");
-    expect(all).toContain("*Difference*");
-    expect(all).not.toMatch(/<!(channel|here)/);
-    expect(all).toContain("Raw report");
-  });
-
-  it("says that it could not verify, and that no pin is set", () => {
-    const shown = renderAttestation(
-      { name: "web-1" },
-      appraise(good({ pins: [], report: { error: new Error("x") } })),
+  it("says no although the service says yes, and shows its word beside ours", () => {
+    const shown = JSON.stringify(
+      renderAttestation({ name: "web-1" }, appraise(good({ evidence: debugged() }))).blocks,
     );
-    expect(shown.text).toBe("Could not verify: web-1. The compute service gave no report.");
-    expect(JSON.stringify(shown.blocks)).toContain("No pin is set");
+    expect(shown).toContain("🔴 *Failed*: `web-1`");
+    expect(shown).toContain("Debugging is on: the host can read the VM's memory.");
+    expect(shown).toContain("*The compute service says*\\nverified");
+  });
+
+  it("says what is missing and what to do about it", () => {
+    const over = { endorsements: {}, absent: ["amd/Genoa/vcek.crl"] };
+    const shown = renderAttestation({ name: "web-1" }, appraise(good(over)));
+    expect(shown.text).toMatch(/^Could not verify: web-1\. The chip's certificate is missing/);
+    expect(JSON.stringify(shown.blocks)).toContain(
+      "Missing in the folder of endorsements: amd/Genoa/vcek.crl; docs/attestation.md says",
+    );
+  });
+
+  it("raises an alarm where somebody changed what a vendor had signed", () => {
+    const evidence = snp();
+    const crl = Buffer.from(evidence.endorsements.amd?.crl ?? "");
+    crl[crl.length - 5] = (crl[crl.length - 5] ?? 0) ^ 1;
+    const endorsements = { amd: { ...evidence.endorsements.amd, crl } };
+    const shown = renderAttestation({ name: "a" }, appraise(good({ evidence, endorsements })));
+    expect(shown.text).toMatch(/^Could not verify: a\./);
+    expect(JSON.stringify(shown.blocks)).toContain("🚨 Something that the vendor had signed");
+  });
+});
+
+describe("a fleet", () => {
+  const named = (name: string) => ({ id: `vm-${name}`, name, projectId: "p", projectName: "prod" });
+  const rowOf = (name: string, input = good()): FleetRow => ({
+    vm: named(name),
+    appraisal: appraise(input),
+  });
+  const fleet = [
+    rowOf("a-good"),
+    rowOf("b-off", good({ vm: { attestation: { enabled: false } } })),
+    rowOf("c-unpinned", good({ pins: [] })),
+    rowOf("e-debug", good({ evidence: debugged() })),
+    rowOf("d-other", good({ pins: [otherMeasurement] })),
+    { vm: named("f-gone"), appraisal: undefined, unread: "not found" },
+  ];
+
+  it("is a table, the worst first, with the days that each result still holds", () => {
+    const { message } = renderFleet("prod-*", fleet, now);
+    expect(message.text).toBe(
+      "Attestation of prod-∗: 🔴 2 failed, ❔ 1 could not verify, ❔ 1 not read, ⚪ 1 attestation off, ✅ 1 verified",
+    );
+    const text = JSON.stringify(message.blocks);
+    const names = ["d-other", "e-debug", "c-unpinned", "f-gone", "b-off", "a-good"];
+    const places = names.map((name) => text.indexOf(`"${name}"`));
+    expect(places).toEqual(places.toSorted((a, b) => a - b));
+    expect(places).not.toContain(-1);
+    expect(text).toContain("debugging is on: the host can read the VM's memory");
+  });
+
+  it("is a CSV with whole values", () => {
+    const { content } = renderFleet("prod-*", fleet, now);
+    const rows = content.trimEnd().split(/\r?\n/);
+    expect(rows).toHaveLength(7);
+    const last = rows.at(-1) ?? "";
+    expect(last).toMatch(/^"a-good","prod","vm-a-good","verified","AMD's signature holds; /);
+    expect(last).toContain(
+      `,"30","${new Date(now + 30 * dayMs).toISOString()}","${measurement}","verified",`,
+    );
+    expect(last).toMatch(/,"AMD SEV-SNP report, version 5, Genoa","[0-9a-f]{64}"$/);
   });
 });
 
 describe("the result of a change", () => {
-  it("says that the VM is attested again", () => {
+  it("says that the VM is attested again, and by whom", () => {
     const said = afterChange(enabled, appraise(good({ notBefore: now - 60_000 })));
-    expect(said?.line.value).toBe("Attested again: ✅ verified (measurement a1b2…c3d4)");
+    expect(said?.line.value).toBe(
+      "Attested again: ✅ verified by Gatehouse (measurement abab…abab)",
+    );
     expect(said?.isAlarm).toBe(false);
   });
 
@@ -82,9 +122,9 @@ describe("the result of a change", () => {
     const said = afterChange(enabled, appraise(good({ pins: [otherMeasurement] })));
     expect(said).toMatchObject({ isAlarm: true });
     expect(said?.line.value).toBe(
-      "🔴 *The measurement no longer matches its pin.*\na1b2…c3d4 instead of 0f0e…0d0c: 48 of 48 bytes differ, from byte 1",
+      "🔴 *The measurement no longer matches its pin.*\nabab…abab instead of 0f0e…0d0c: 48 of 48 bytes differ, from byte 1",
     );
-    const unverified = appraise(good({ report: reportOf(snpReport(), { verified: false }) }));
+    const unverified = appraise(good({ says: { verified: false } }));
     expect(afterChange(enabled, unverified)?.line.value).toBe(
       "🔴 *Attestation failed after this change.*\nthe compute service says the report is not verified",
     );
@@ -101,37 +141,11 @@ describe("the result of a change", () => {
 });
 
 describe("the raw report", () => {
-  it("is read as far as it can be without a network", () => {
-    const snp = readEvidence(snpReport().toString("base64"));
-    expect(snp).toMatchObject({
-      is: "read",
-      format: "AMD SEV-SNP report",
-      registers: [{ name: "MEASUREMENT", value: measurement }],
-      isDebug: false,
-      isBound: true,
-    });
-    for (const version of [4, 5] as const) {
-      const tdx = readEvidence(tdxQuote({}, version).toString("base64url"));
-      expect(tdx).toMatchObject({ format: "Intel TDX quote", isDebug: false, isBound: true });
-      expect(tdx.is === "read" && tdx.registers[0]).toEqual({ name: "MRTD", value: measurement });
-      expect(tdx.is === "read" && tdx.registers.map(({ name }) => name)).toEqual([
-        "MRTD",
-        "RTMR0",
-        "RTMR1",
-        "RTMR2",
-        "RTMR3",
-      ]);
-    }
-    expect(readEvidence(Buffer.alloc(500, 1).toString("base64"))).toEqual({ is: "unknown" });
-    expect(readEvidence(undefined)).toEqual({ is: "missing" });
-    expect(readEvidence("A".repeat(1_000_001))).toMatchObject({ is: "damaged" });
-  });
-
   it("comes as a file, with what was made of it", () => {
-    const report = reportOf();
+    const report = reportOf(snp());
     const vm = { id: "vm-1", name: "../web 1", attestation: { enabled: true, measurement } };
     const { name, content } = reportFile(vm, report, appraise(good()), now);
-    expect(name).toBe("attestation-..-web-1-2026-11-20T120000Z.json");
+    expect(name).toBe("attestation-..-web-1-2026-06-01T000000Z.json");
     expect(JSON.parse(content)).toMatchObject({ vm, report, appraisal: { verdict: "verified" } });
   });
 });

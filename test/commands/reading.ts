@@ -20,6 +20,7 @@ import { createJournal, type Journal } from "../../src/requests/journal/journal.
 import type { StoredRequest } from "../../src/requests/journal/record.ts";
 import { parseCommand } from "../../src/registry/parse.ts";
 import { resolveTarget } from "../../src/requests/submit/resolve.ts";
+import { sandboxAppraiser } from "../support/appraiser.ts";
 import { ourTeamId, person, usual } from "../policy/sample.ts";
 import { testRedis } from "../support/with-redis.ts";
 
@@ -88,6 +89,7 @@ export async function startReading(
     commands,
     policy,
     compute,
+    appraiser: sandboxAppraiser({ compute, policy, redis, key }),
     inventory,
     snapshots,
     journal,

@@ -10,6 +10,7 @@ import {
   policyVersion,
   type Policy,
 } from "../../src/config/policy-file.ts";
+import { strictPolicy } from "../../src/verifier/appraisal-policy.ts";
 
 const operations = operationsOf(commands);
 
@@ -140,9 +141,88 @@ describe("gatehouse.yml", () => {
       'attestation: { maxSnapshotAge: 7d, pins: [{ targets: ["a"], measurements: ["0xAB12", "cd34"] }] }',
     );
     expect(read.attestation).toEqual({
+      appraisal: [],
       maxSnapshotAgeMs: 604_800_000,
       pins: [{ targets: ["a"], measurements: ["ab12", "cd34"] }],
     });
+  });
+});
+
+describe("attestation in gatehouse.yml", () => {
+  const four = ["0xAA", "bb", "cc", "dd"].map((byte) => byte + byte.slice(-2).repeat(47));
+
+  it("takes a measurement as one value, or as the four of a TDX VM", () => {
+    const { attestation } = policy(
+      `attestation: { pins: [{ targets: ["a"], measurements: ["${four.join(", ")}"] }] }`,
+    );
+    expect(attestation.pins[0]?.measurements).toEqual([
+      ["aa", "bb", "cc", "dd"].map((byte) => byte.repeat(48)).join(","),
+    ]);
+    expect(
+      problems(
+        `attestation: { pins: [{ targets: ["a"], measurements: ["${four.slice(0, 3).join(",")}"] }] }`,
+      ),
+    ).toEqual([
+      "gatehouse.yml line 1: attestation.pins[1].measurements[1] must be one value, or four with commas: MRTD,RTMR0,RTMR1,RTMR2",
+    ]);
+  });
+
+  it("says what is accepted of which VMs; nothing is that isn't named", () => {
+    const { attestation } = policy(`attestation:
+  appraisal:
+    - targets: ["test-*"]
+      allow: [debug, migratable]
+      accept: [{ status: OutOfDate, advisories: [INTEL-SA-00837], until: 2026-12-31 }]
+      minimumTcb: [{ product: Genoa, models: [17], snp: 23, microcode: 84 }]
+      vmpl: 1
+      requireBinding: true
+      maxAge: 7d
+    - {}
+`);
+    expect(attestation.appraisal).toEqual([
+      {
+        targets: ["test-*"],
+        policy: {
+          allows: ["debug", "migratable"],
+          statuses: [
+            {
+              status: "OutOfDate",
+              advisories: ["INTEL-SA-00837"],
+              until: Date.parse("2026-12-31T23:59:59Z"),
+            },
+          ],
+          minimumTcb: [{ product: "Genoa", models: [17], tcb: { snp: 23, microcode: 84 } }],
+          vmpl: 1,
+          needsBinding: true,
+          maxEndorsementAgeMs: 604_800_000,
+        },
+      },
+      { targets: undefined, policy: strictPolicy },
+    ]);
+  });
+
+  it("is told what no rule can mean", () => {
+    expect(
+      problems(`attestation:
+  appraisal:
+    - allow: [everything]
+      accept: [{ status: Fine, until: soon }]
+      vmpl: 4
+`).map((problem) => problem.replace("gatehouse.yml ", "")),
+    ).toEqual([
+      "line 3: attestation.appraisal[1].allow[1] must be one of debug, migration-agent, migratable, service-td, chip-masked, known-broken-product",
+      expect.stringMatching(
+        /^line 4: attestation.appraisal\[1\].accept\[1\].status must be one of UpToDate, /,
+      ),
+      'line 4: attestation.appraisal[1].accept[1].until must be a day like "2026-12-31"',
+      "line 5: attestation.appraisal[1].vmpl must be a whole number from 0 to 3",
+    ]);
+  });
+
+  it("is part of the policy's version, but for the folder where endorsements are", () => {
+    const rules = "attestation: { appraisal: [{ allow: [debug] }] }";
+    expect(version(rules)).not.toBe(version(""));
+    expect(version("attestation: { endorsements: here }")).toBe(version(""));
   });
 });
 

@@ -1,11 +1,18 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { writeEndorsements } from "../../sandbox/evidence/vendors.ts";
+import { emptyPolicy } from "../../src/config/policy-file.ts";
 import { createCompute } from "../../src/compute/create-compute.ts";
 import { createDriftRecords, monitorDrift } from "../../src/digests/drift-monitor.ts";
+import { createUnverifiedRecords } from "../../src/digests/unverified-watch.ts";
 import { createStatusRecords, monitorStatuses } from "../../src/digests/status-monitor.ts";
 import type { InventoryState, KnownVm } from "../../src/inventory/inventory.ts";
 import { silentLog } from "../../src/log/log.ts";
 import type { Message } from "../../src/messages/message.ts";
 import { startSandboxCompute } from "../../sandbox/compute/start-sandbox-compute.ts";
+import { sandboxAppraiser } from "../support/appraiser.ts";
 import { testRedis } from "../support/with-redis.ts";
 import { running } from "./digest-processes.ts";
 
@@ -19,14 +26,18 @@ function teller() {
   };
 }
 
-async function startDrift() {
+async function startDrift({ folder }: { folder?: string } = {}) {
   const redis = await testRedis();
   const service = await startSandboxCompute();
   const log = silentLog();
   const compute = createCompute({ baseUrl: service.url, apiKey: service.apiKey, timeoutMs: 2000 });
   const records = createDriftRecords(redis.redis, redis.key);
+  const unverified = createUnverifiedRecords(redis.redis, redis.key);
   const { said, texts, tell } = teller();
   const { attestation } = await compute.vms.get("vm-payments-web-2");
+  const pins = [{ targets: ["payments/*"], measurements: [attestation?.measurement ?? ""] }];
+  const policy = emptyPolicy();
+  const judged = { ...policy, attestation: { ...policy.attestation, pins, endorsements: folder } };
   const web2: KnownVm = { ...running("web-2", "RUNNING", "payments"), id: "vm-payments-web-2" };
   const dead = { ...records, set: () => Promise.reject(new Error("killed")) };
   const round = async (vms: readonly KnownVm[] = [web2], processes = 1, dies = false) => {
@@ -36,17 +47,13 @@ async function startDrift() {
         monitorDrift({
           redis: redis.redis,
           key: redis.key,
-          compute,
+          appraiser: sandboxAppraiser({ compute, policy: judged, ...redis }),
           log,
           tell,
           inventory: { vms: async () => vms },
-          pins: [
-            {
-              targets: ["payments/*"],
-              measurements: [attestation?.measurement ?? ""],
-            },
-          ],
+          pins,
           records: dies ? dead : records,
+          unverified,
           everyMs: 400,
           now: Date.now,
         }),
@@ -56,6 +63,7 @@ async function startDrift() {
   return {
     service,
     records,
+    unverified,
     round,
     said,
     texts,
@@ -78,12 +86,12 @@ describe("watching pinned VMs for drift", () => {
     await at.round();
     await at.round();
     expect(at.texts()).toEqual([
-      "Attestation of web-2 in payments failed: its measurement matches no pin",
+      "Attestation of web-2 in payments failed: the measurement matches no pin",
     ]);
     at.service.edit.setVerified({ vm: "vm-payments-web-2", verified: false });
     await at.round();
     await at.round();
-    expect(at.texts()[1]).toMatch(/failed: the compute service says the report is not verified/);
+    expect(at.texts()[1]).toMatch(/failed: the measurement matches no pin/);
     expect(at.said.size).toBe(2);
   });
 
@@ -95,7 +103,7 @@ describe("watching pinned VMs for drift", () => {
     at.service.edit.setVerified({ vm: "vm-payments-web-2", verified: true });
     await at.round();
     await at.round();
-    expect(at.texts()[1]).toBe("🟢 web-2 in payments: attestation is verified again.");
+    expect(at.texts()[1]).toBe("🟢 web-2 in payments: attestation no longer fails.");
     at.service.edit.setVerified({ vm: "vm-payments-web-2", verified: false });
     await at.round();
     expect(at.said.size).toBe(3);
@@ -170,6 +178,52 @@ async function startStatuses(touched: (id: string) => boolean = () => false) {
     [Symbol.asyncDispose]: () => redis[Symbol.asyncDispose](),
   };
 }
+
+describe("a vendor's list that ran out", () => {
+  it("is one alarm for all VMs that hang on it, and one when it is over", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "gatehouse-lists-"));
+    await writeEndorsements(folder, { ranOut: ["Turin"] });
+    await using at = await startDrift({ folder });
+    const names = ["a-1", "a-2", "a-3", "a-4"];
+    const vms = names.map((name): KnownVm => {
+      const id = at.service.edit.addVm({ project: "payments", name });
+      at.service.edit.setMachine({ vm: id, image: "web-2 v1", platform: "Turin" });
+      return { ...running(name, "RUNNING", "payments"), id };
+    });
+    await at.round([at.web2, ...vms]);
+    await at.round([at.web2, ...vms]);
+    expect(at.texts()).toEqual([
+      "❔ 4 pinned VMs can't be verified: AMD's revocation list of Turin has expired.",
+    ]);
+    // While nothing can be read, nothing is over
+    at.service.weather({ match: "GET /v1/vms/:id/attestation", status: 503 });
+    await at.round([at.web2, ...vms]);
+    at.service.clear();
+    await writeEndorsements(folder);
+    await at.round([at.web2, ...vms]);
+    expect(at.texts().slice(1)).toEqual([
+      "🟢 No pinned VM lacks this any longer: AMD's revocation list of Turin has expired.",
+    ]);
+    expect(await at.unverified.all()).toEqual([]);
+    await rm(folder, { recursive: true });
+  });
+});
+
+describe("Intel's next level", () => {
+  it("is known before it counts: which VMs will fail is for the digest, and no alarm", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "gatehouse-next-"));
+    await writeEndorsements(folder, { nextLevel: true });
+    await using at = await startDrift({ folder });
+    at.service.edit.setMachine({ vm: "vm-payments-web-2", platform: "TDX" });
+    await at.round();
+    expect(at.texts()).toEqual([]);
+    expect(await at.records.get("vm-payments-web-2")).toMatchObject({ verdict: "verified" });
+    const [next] = await at.unverified.all();
+    expect(next).toMatchObject({ isNextLevel: true, vms: 1, names: ["web-2"] });
+    expect(next?.what).toMatch(/^Intel calls the platform OutOfDate since 2024-11-13/);
+    await rm(folder, { recursive: true });
+  });
+});
 
 describe("VMs that change without being asked to", () => {
   it("are told once when they go to ERROR or stop, whatever the number of processes", async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { itemsOf } from "../../src/digests/items.ts";
 import type { DriftRecord } from "../../src/digests/drift-monitor.ts";
 import type { Facts, RequestFact } from "../../src/digests/facts.ts";
 import { renderChanges, renderHandover, renderDigest } from "../../src/digests/render-digest.ts";
@@ -242,5 +243,42 @@ describe("a hand-over", () => {
     const message = renderHandover(rest, undefined);
     expect(words(message)).toContain("*Running:* could not be read.");
     expect(words(message)).toContain("*Consoles:* could not be read.");
+  });
+});
+
+describe("what vouches for VMs", () => {
+  const day = 24 * hour;
+  const ending = (endsAt: number | undefined) => ({
+    what: endsAt === undefined ? "AMD's list has expired" : "AMD's list",
+    ...(endsAt === undefined ? {} : { endsAt }),
+    since: now - hour,
+    vms: 22,
+    names: ["web-1", "web-2", "web-3"],
+    vmId: "vm-1",
+  });
+
+  it("is told before it ends and when it has, with how many VMs hang on it", () => {
+    expect(shown({ unverified: [ending(now + 6 * day)] })).toContain(
+      "⏳ AMD's list ends 08:00:00 UTC, in 6 d: then 22 pinned VMs can't be verified (`web-1`, `web-2`, `web-3` and 19 more).",
+    );
+    expect(shown({ unverified: [ending(undefined)] })).toContain(
+      "❔ 22 pinned VMs can't be verified since 07:00:00 UTC: AMD's list has expired.",
+    );
+  });
+
+  it("may be a level of Intel's that doesn't count yet", () => {
+    const next = { ...ending(undefined), what: "Intel calls it OutOfDate", isNextLevel: true };
+    expect(shown({ unverified: [next] })).toContain(
+      "⏳ Once Intel's next level counts, 22 pinned VMs will fail (`web-1`, `web-2`, `web-3` and 19 more): Intel calls it OutOfDate.",
+    );
+  });
+
+  it("is told again at each stage where it was snoozed", () => {
+    const keyAt = (days: number) =>
+      itemsOf(facts({ unverified: [ending(now + days * day)] }))
+        .find(({ kind }) => kind === "unverified")
+        ?.key.split(":")
+        .at(-1);
+    expect([13, 8, 6, 2, 0.5].map(keyAt)).toEqual(["1", "1", "2", "2", "3"]);
   });
 });

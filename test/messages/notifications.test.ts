@@ -174,7 +174,8 @@ const review = ({ vm, why }: About) => ({
 
 const drifted = (about: About, is: "failed" | "recovered") =>
   renderDrift({ is, id: "drift-1" }, running(about.vm), {
-    appraisal: { reasons: ["its measurement matches no pin"] },
+    verdict: is === "failed" ? "failed" : "verified",
+    reasons: ["the measurement matches no pin"],
   } as unknown as Parameters<typeof renderDrift>[2]);
 
 const recap = (about: About) => {
@@ -306,7 +307,7 @@ const kinds: readonly [
     "a failed attestation",
     "alerts channel",
     (about) => drifted(about, "failed"),
-    "Attestation of db-1 in shop failed: its measurement matches no pin",
+    "Attestation of db-1 in shop failed: the measurement matches no pin",
   ],
   [
     "its end",

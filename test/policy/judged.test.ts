@@ -77,6 +77,15 @@ describe("a project's new name", () => {
     expect(rule("pay", project("free"))).toBe("yes");
     expect(rule("elsewhere", project("pay"), [])).toBe("yes");
   });
+
+  it("puts no pinned VM under another rule of what is accepted", () => {
+    const rules = `attestation: { pins: [{ targets: ["db"], measurements: ["aa"] }], appraisal: [{ targets: ["test/*"], allow: [debug] }] }`;
+    const rule = (as: string, vmNames: string[]) =>
+      ruleOf(rules, { name: "project update", target: project("pay"), as, vmNames }).rule;
+    expect(rule("test", ["db"])).toBe("attestation.pins");
+    expect(rule("shop", ["db"])).toBe("yes");
+    expect(rule("test", ["web"])).toBe("yes");
+  });
 });
 
 describe("the neighbours of a new name", () => {

@@ -92,7 +92,9 @@ describe("several VMs in one command", () => {
 
   it("stop at one that is not attested any more, however many failures are allowed", async () => {
     await using world = await startWorld(fleetOf(5));
-    world.compute.edit.setVerified({ vm: "vm-0000-002", verified: false });
+    void world.compute
+      .called("POST /v1/vms/vm-0000-002/restart")
+      .then(() => world.compute.edit.setVerified({ vm: "vm-0000-002", verified: false }));
     await rollouts(world.olivia, "/vm restart vm-0000-* --stop-on-failure 4", {
       "roll:number": "5",
     });
@@ -102,6 +104,17 @@ describe("several VMs in one command", () => {
       "vm-0000-002: attestation failed: the compute service says the report is not verified.",
     );
     expect(touched(world)).toEqual(numbered(0, 3));
+  });
+
+  it("stop before one that Gatehouse wouldn't verify, and say why", async () => {
+    await using world = await startWorld(fleetOf(4));
+    world.compute.edit.setMachine({ vm: "vm-0000-002", debug: true });
+    await rollouts(world.olivia, "/vm restart vm-0000-*", { "roll:number": "4" });
+    const end = wordsOf(await hears(world.olivia, "ops", ended));
+    expect(end).toContain(
+      "vm-0000-002: attestation failed before it was touched: debugging is on: the host can read the VM's memory.",
+    );
+    expect(touched(world)).toEqual(numbered(0, 2));
   });
 
   it("go on past failures that were allowed, several at a time", async () => {

@@ -64,7 +64,10 @@ export interface Mints {
 
 /** The RSA keys are made beforehand, see there. */
 export function createMints(): Mints {
-  const text = readFileSync(join(import.meta.dirname, "minting-keys.pem"), "utf8");
+  const text = readFileSync(
+    join(import.meta.dirname, "../../sandbox/evidence/minting-keys.pem"),
+    "utf8",
+  );
   const [ark, ask] = [...text.matchAll(/-----BEGIN[^]*?-----END PRIVATE KEY-----/g)].map(
     ([pem]) => {
       const privateKey = createPrivateKey(pem);
@@ -100,6 +103,19 @@ export function createJudging(mints: Mints) {
     );
   };
   return {
+    /** Evidence alone, and all that vouches for it. */
+    minted: {
+      tdx(changes: TdxChanges) {
+        const { quote, endorsements: intel, roots } = mintTdx(mints.intel, mintedAt, changes);
+        const endorsements: verifying.Endorsements = { intel };
+        return { bytes: quote, endorsements, roots: roots(vendorRoots) };
+      },
+      snp(changes: SnpChanges) {
+        const { report, endorsements: amd, roots } = mintSnp(mints.amd, mintedAt, changes);
+        const endorsements: verifying.Endorsements = { amd };
+        return { bytes: report, endorsements, roots: roots(vendorRoots) };
+      },
+    },
     tdx:
       (changes: TdxChanges, otherwise: Otherwise & { intel?: (all: Intel) => Intel } = {}) =>
       (verifier: Verifier) => {

@@ -1,34 +1,47 @@
 import * as z from "zod";
-import { attest as readAttestation, pinsFor } from "../../attestation/appraise.ts";
 import { renderAttestation, reportFile } from "../../attestation/render-attestation.ts";
-import { UserError } from "../../errors.ts";
-import { message, section } from "../../messages/message.ts";
+import { type FleetRow, renderFleet } from "../../attestation/render-fleet.ts";
+import type { NamedVm } from "../../attestation/pins.ts";
+import type { Attested } from "../../attestation/appraiser.ts";
+import { bundleOf } from "../../attestation/bundle.ts";
+import { openSigningKey } from "../../audit/anchors.ts";
+import { createTrail } from "../../audit/trail.ts";
+import { messageOf, UserError } from "../../errors.ts";
+import { message, readable, section } from "../../messages/message.ts";
 import { md, name } from "../../messages/text.ts";
-import { target } from "../../registry/arguments.ts";
-import { defineCommand } from "../../registry/define.ts";
-import type { Target } from "../../registry/target.ts";
+import { targetOrSeveral } from "../../registry/arguments.ts";
+import { type Answer, defineCommand } from "../../registry/define.ts";
+import { isGlob } from "../../text/glob.ts";
 import type { ReadContext } from "../context.ts";
+
+const maxVms = 1000;
+/** As many as the compute client has connections. */
+const atOnce = 16;
 
 export const attest = defineCommand({
   kind: "read",
   name: "vm attest",
   aliases: ["verify"],
-  summary: "Check a VM's attestation against its record and its pins",
+  summary: "Verify a VM's attestation evidence by the vendors' roots and your pins",
   example: "/vm attest web-1",
   class: "read",
   args: z.object({
-    vm: target("vm").describe("the VM to check"),
+    vm: targetOrSeveral("vm").describe("the VM to check; several with commas or as a glob"),
     raw: z
       .boolean()
       .optional()
       .meta({ flagOnly: true, description: "send the raw report as a file" }),
+    evidence: z.boolean().optional().meta({
+      flagOnly: true,
+      description: "send everything that the result follows from as a signed file",
+    }),
   }),
-  async answer({ vm: words, raw }, context: ReadContext) {
+  async answer({ vm: words, raw, evidence }, context: ReadContext) {
+    if (isGlob(words) || words.includes(",")) return attestFleet(words, context);
     const vm = await context.resolve("vm", words);
-    const { compute, policy, now } = context;
-    const pins = pinsFor(policy.attestation.pins, namesOf(vm));
-    const read = await readAttestation(vm.id, { compute, now, pins });
+    const read = await context.appraiser.attest(vm);
     const { appraisal, report } = read;
+    if (evidence === true) return bundleAnswer(vm, read, context);
     if (raw !== true) {
       const value = JSON.stringify({ vm: vm.id, raw: true });
       const offer = { label: "Raw report", action: "run:vm.attest:raw", value };
@@ -39,7 +52,7 @@ export const attest = defineCommand({
         `The compute service returned no report of ${vm.name}.`,
         appraisal.reasons[0],
       );
-    const file = reportFile(read.vm, report, appraisal, now());
+    const file = reportFile(read.vm, report, appraisal, context.now());
     return {
       message: message(
         `The raw report of ${vm.name}`,
@@ -50,7 +63,65 @@ export const attest = defineCommand({
   },
 });
 
-/** The names by which a pin can match a VM. */
-export function namesOf(vm: Target): string[] {
-  return [vm.name, vm.id, `${vm.projectName ?? vm.projectId}/${vm.name}`];
+async function bundleAnswer(
+  vm: NamedVm,
+  read: Attested,
+  { trail: { redis, key, dataDir }, now }: ReadContext,
+): Promise<Answer> {
+  const head = await createTrail(redis, key).head();
+  const bundle = bundleOf(vm, read, {
+    signer: openSigningKey(dataDir),
+    auditHead: head && { seq: head.seq, hash: head.hash },
+  });
+  if (!bundle)
+    throw new UserError(
+      `The compute service returned no raw report of ${vm.name}.`,
+      read.appraisal.reasons[0],
+    );
+  const day = new Date(now()).toISOString().replaceAll(/[:]|\.\d+/g, "");
+  const content = `${JSON.stringify(bundle, undefined, 2)}\n`;
+  const text = md`The evidence of ${name(vm.name)} is a file in your direct messages. ${name("node src/main.ts attestation check <file>")} judges it again, without a network.`;
+  return {
+    message: message(readable(text), section(text)),
+    file: { name: `evidence-${day}.json`, title: `Evidence of ${vm.name}`, content },
+  };
+}
+
+async function attestFleet(words: string, context: ReadContext): Promise<Answer> {
+  const vms = await named(words, context);
+  const waiting = vms.values();
+  const rows: FleetRow[] = [];
+  const judge = async () => {
+    for (const vm of waiting) rows.push(await rowOf(vm, context));
+  };
+  await Promise.all(Array.from({ length: atOnce }, judge));
+  const { message: shown, content } = renderFleet(words, rows, context.now());
+  return { message: shown, file: { name: "attestation.csv", title: "Attestation", content } };
+}
+
+async function rowOf(vm: NamedVm, { appraiser }: ReadContext): Promise<FleetRow> {
+  try {
+    return { vm, appraisal: (await appraiser.attest(vm)).appraisal };
+  } catch (error) {
+    return { vm, appraisal: undefined, unread: messageOf(error) };
+  }
+}
+
+async function named(
+  words: string,
+  { inventory, resolve }: ReadContext,
+): Promise<readonly NamedVm[]> {
+  const found = new Map<string, NamedVm>();
+  for (const word of words.split(",").filter(Boolean)) {
+    const vms = isGlob(word) ? await inventory.matchVms(word) : [await resolve("vm", word)];
+    if (vms.length === 0)
+      throw new UserError(`${word} matches no VM that Gatehouse knows.`, "`/vm list` shows them.");
+    for (const vm of vms) found.set(vm.id, vm);
+  }
+  if (found.size > maxVms)
+    throw new UserError(
+      `That names ${found.size} VMs; ${maxVms} is the limit.`,
+      "Use a longer name or `project/name-*` to match fewer.",
+    );
+  return [...found.values()];
 }

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import * as z from "zod";
-import { attest, pinsFor } from "../../attestation/appraise.ts";
+import type { Appraisal } from "../../attestation/appraisal.ts";
+import { gateRefusal } from "../../attestation/appraise.ts";
 import { UserError } from "../../errors.ts";
 import { buttons, context, message, section } from "../../messages/message.ts";
 import { md, name } from "../../messages/text.ts";
@@ -8,7 +9,6 @@ import { lists } from "../../policy/access.ts";
 import { target } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
-import { namesOf } from "./attest.ts";
 
 /** How long the button works (ms): later the measurement or the policy could differ. */
 const offeredForMs = 60_000;
@@ -24,7 +24,7 @@ const words = {
     vm: target("vm").describe("the VM to open it on"),
     insist: z.string().min(3).max(300).optional().meta({
       flagOnly: true,
-      description: "for administrators: why to open it although the measurement doesn't match",
+      description: "for administrators: why to open it although the VM isn't verified",
     }),
   }),
 } as const;
@@ -48,19 +48,17 @@ export const console = defineCommand({
   asRequest,
   async answer(
     { vm: called, insist },
-    { compute, policy, ourTeamId, resolve, now, person, approved }: ReadContext,
+    { appraiser, policy, ourTeamId, resolve, now, person, approved }: ReadContext,
   ) {
     const vm = await resolve("vm", called);
-    const allowed = pinsFor(policy.attestation.pins, namesOf(vm));
-    const { appraisal } = await attest(vm.id, { compute, pins: allowed, now });
-    const isDrifted = allowed.length > 0 && appraisal.measurement.matchesPin !== true;
-    if (isDrifted && insist === undefined) {
+    const refusal = refusalOf((await appraiser.attest(vm)).appraisal);
+    if (refusal !== undefined && insist === undefined) {
       throw new UserError(
-        `No console on ${vm.name}: its measurement doesn't match its pin, so it may not run what you expect.`,
-        `\`/vm attest ${vm.name}\` shows the difference. An administrator can insist: \`/vm console ${vm.name} --insist "why"\`.`,
+        `No console on ${vm.name}: ${refusal}. It may not run what you expect.`,
+        `\`/vm attest ${vm.name}\` shows what was checked. An administrator can insist: \`/vm console ${vm.name} --insist "why"\`.`,
       );
     }
-    if (isDrifted && !lists(policy, person, ourTeamId).includes("administer")) {
+    if (refusal !== undefined && !lists(policy, person, ourTeamId).includes("administer")) {
       throw new UserError(
         "Only an administrator can insist.",
         "They are listed under `access.administer` in gatehouse.yml.",
@@ -72,16 +70,25 @@ export const console = defineCommand({
       until: now() + offeredForMs,
       once: randomBytes(9).toString("base64url"),
       ...(approved === undefined ? {} : { request: approved }),
-      ...(isDrifted ? { insist } : {}),
+      ...(refusal === undefined ? {} : { insist }),
     });
     const text = md`Anyone with the address of a console on ${name(vm.name)} controls the VM. It is shown only to you, once, for a short time, and the channel is told that you opened it.`;
     return message(
       `Open a console on ${vm.name}?`,
       section(text),
-      ...(isDrifted
-        ? [context(md`⚠️ Its measurement doesn't match its pin. Your reason will be recorded.`)]
-        : []),
+      ...(refusal === undefined
+        ? []
+        : [context(md`⚠️ It isn't verified: ${refusal}. Your reason will be recorded.`)]),
       buttons([{ label: "Open console", action: "console:open", value, style: "danger" }]),
     );
   },
 });
+
+/** A pinned VM must be verified; of any other, nothing may contradict. */
+function refusalOf(appraisal: Appraisal): string | undefined {
+  const isPinned = appraisal.measurement.pins.length > 0;
+  if (!isPinned && appraisal.verdict !== "failed") return undefined;
+  const refusal = gateRefusal(appraisal);
+  if (appraisal.verdict !== "failed") return refusal && `it could not be verified (${refusal})`;
+  return `its attestation failed (${refusal ?? ""})`;
+}

@@ -1,3 +1,4 @@
+import type { Appraiser } from "../../attestation/appraiser.ts";
 import type { Compute } from "../../compute/compute.ts";
 import type { Log } from "../../log/log.ts";
 import type { Policy } from "../../config/policy-file.ts";
@@ -15,6 +16,7 @@ export interface WorkerContext {
   store: Journal;
   ledger: Ledger;
   compute: Compute;
+  appraiser: Appraiser;
   commands: readonly ChangeCommand[];
   policy: Policy;
   policyVersion: string;

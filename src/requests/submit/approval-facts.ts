@@ -10,6 +10,8 @@ export type Evidence = readonly (readonly [label: string, text: string])[];
 export function gatherApprovalFacts(facts: {
   seen: Seen | undefined;
   vms: readonly Vm[];
+  /** What Gatehouse makes of the VM's evidence now, in words; undefined where attestation is off. */
+  attestation?: string | undefined;
   snapshot?: KnownSnapshot | undefined;
   /** Requests on the same target, newest first. */
   last: readonly StoredRequest[];
@@ -31,7 +33,12 @@ export function gatherApprovalFacts(facts: {
           facts.vms.map(({ name, status }) => `${name} (${status})`).join(", "),
         ]
       : undefined,
-    snapshot && ["Age of the snapshot", duration(Math.max(0, now - snapshot.at))],
+    snapshot && [
+      "Snapshot",
+      `${snapshot.name || snapshot.id}, ${duration(Math.max(0, now - snapshot.at))} old`,
+    ],
+    facts.attestation ? ["Current attestation", facts.attestation] : undefined,
+    snapshot?.attestation ? ["Attestation at snapshot", snapshot.attestation] : undefined,
     measurement ? ["Current measurement", short(measurement)] : undefined,
     snapshot && [
       "Measurement at snapshot",

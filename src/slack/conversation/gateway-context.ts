@@ -1,4 +1,5 @@
 import type { Digests } from "../../digests/create-digests.ts";
+import type { Appraiser } from "../../attestation/appraiser.ts";
 import type { Compute } from "../../compute/compute.ts";
 import type { Inventory } from "../../inventory/inventory.ts";
 import type { Snapshots } from "../../inventory/snapshots.ts";
@@ -27,6 +28,7 @@ export interface GatewayContext {
   inventory: Inventory;
   snapshots: Snapshots;
   compute: Compute;
+  appraiser: Appraiser;
   web: Web;
   /** Uploads go only to its hosts. */
   apiUrl: string;

@@ -15,6 +15,7 @@ import type {
 import type { Args, Input } from "../../registry/invocation.ts";
 import type { Target } from "../../registry/target.ts";
 import { readTarget } from "../../requests/perform/gate.ts";
+import { attestationInWords } from "../../attestation/appraiser.ts";
 import { gatherApprovalFacts } from "../../requests/submit/approval-facts.ts";
 import { newRequestId } from "../../requests/journal/journal.ts";
 import { hourlyOf } from "../../requests/journal/limits.ts";
@@ -80,6 +81,10 @@ async function withApprovals(
   const evidence = gatherApprovalFacts({
     seen: facts.seen,
     vms: facts.vms,
+    attestation:
+      target.kind === "vm"
+        ? await attestationInWords(gateway.appraiser, target, gateway.policy.timing.httpTimeoutMs)
+        : undefined,
     snapshot: chosenSnapshot(facts),
     last,
     command: command.name,

@@ -1,9 +1,7 @@
 import { afterAll, describe, expect, it } from "vitest";
 import { closeCharts } from "../../../src/charts/charts.ts";
-import { hears, wordsOf } from "../../stories/words.ts";
-import { startWorld, testPolicy, type TestWorld } from "../../support/start-world.ts";
-
-const vmId = "vm-payments-web-2";
+import { hears } from "../../stories/words.ts";
+import { startWorld, type TestWorld } from "../../support/start-world.ts";
 
 afterAll(() => closeCharts());
 
@@ -74,46 +72,5 @@ describe("/vm metrics", () => {
     });
     const text = await interactions(world, "/vm metrics web-2 6h", /last 6h[^]*▁/);
     expect(text.blocks.map(({ type }) => type)).not.toContain("data_visualization");
-  });
-});
-
-describe("/vm attest", () => {
-  it("verifies, fails on drift, and says when it can't know", async () => {
-    await using world = await startWorld();
-    const verified = await interactions(world, "/vm attest web-2", /Reported as verified: web-2/);
-    expect(verified.ephemeral).toBe(true);
-    expect(wordsOf(verified)).toContain("provider's claim");
-    world.compute.edit.setMeasurement({ vm: vmId, reportOnly: true });
-    const drifted = await interactions(world, "/vm attest web-2", /Failed: web-2/);
-    expect(wordsOf(drifted)).toMatch(/The report's measurement is not the VM's.*bytes differ/s);
-    await interactions(world, "/vm attest worker-1", /Could not verify: worker-1/);
-  });
-
-  it("compares with the pins of policy", async () => {
-    const measurements = ["00".repeat(32)];
-    await using world = await startWorld({
-      policy: `${testPolicy}attestation: { pins: [{ targets: ["payments/*"], measurements: ${JSON.stringify(measurements)} }] }\n`,
-    });
-    const shown = await interactions(world, "/vm attest web-2", /Failed: web-2/);
-    expect(wordsOf(shown)).toMatch(/matches no pin.*instead of 0000…0000/s);
-  });
-
-  it("gives the raw report as a file to whoever presses for it", async () => {
-    await using world = await startWorld();
-    await interactions(world, "/vm attest web-2", /Reported as verified: web-2/);
-    await world.vera.presses("Raw report");
-    await hears(world.vera, "ops", /is a file in your direct messages/);
-    const [file] = await world.slack.until(() => {
-      const files = [...world.slack.workspace.files.values()].filter(
-        (one) => one.shares.length > 0,
-      );
-      return files.length > 0 && files;
-    });
-    expect(file?.name).toMatch(/^attestation-web-2-.*\.json$/);
-    expect(JSON.parse(String(file?.bytes))).toMatchObject({
-      vm: { id: vmId },
-      report: { verified: true },
-      appraisal: { verdict: "verified" },
-    });
   });
 });

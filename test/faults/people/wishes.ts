@@ -67,7 +67,11 @@ async function wasRefused(
   const messages = channels.find(({ name }) => name === channel)?.messages ?? [];
   return messages.some(
     ({ ephemeral, ts, text }) =>
-      ephemeral && Number(ts) * 1000 >= since && !text.includes("Press the button"),
+      ephemeral &&
+      Number(ts) * 1000 >= since &&
+      !text.includes("Press the button") &&
+      // In place of the button that was pressed
+      !text.startsWith("✓"),
   );
 }
 

@@ -19,6 +19,7 @@ import {
   startSandboxCompute,
 } from "../../../sandbox/compute/start-sandbox-compute.ts";
 import { targetOfVm } from "../../../src/requests/submit/resolve.ts";
+import { sandboxAppraiser } from "../../support/appraiser.ts";
 import { type TestRedis, testRedis } from "../../support/with-redis.ts";
 import { auditOf, member, ourTeamId, policy } from "../asking.ts";
 
@@ -66,6 +67,7 @@ export async function workerHere(
     store: createJournal(redis, key),
     ledger,
     compute: client,
+    appraiser: sandboxAppraiser({ compute: client, policy, redis, key }),
     commands: [restart, deleteProject],
     policy,
     policyVersion: "v1",

@@ -42,6 +42,7 @@ describe("what an approver sees", () => {
       at: now - 90 * minute,
       by: "olivia",
       measurement: "b".repeat(64),
+      attestation: "verified by Gatehouse",
     };
     const last = [
       past({ agoMs: 10 * minute, tookMs: 40_000 }),
@@ -55,6 +56,7 @@ describe("what an approver sees", () => {
       gatherApprovalFacts({
         seen: vm,
         vms: [],
+        attestation: "failed: the measurement matches no pin",
         snapshot,
         last,
         command: "vm restore",
@@ -63,7 +65,9 @@ describe("what an approver sees", () => {
     );
     expect(shown).toMatchObject({
       "Status when requested": "RUNNING",
-      "Age of the snapshot": "1 h 30 min",
+      Snapshot: "nightly, 1 h 30 min old",
+      "Current attestation": "failed: the measurement matches no pin",
+      "Attestation at snapshot": "verified by Gatehouse",
       "Current measurement": "aaaaaaaa…aaaaaaaa",
       "Measurement at snapshot": "bbbbbbbb…bbbbbbbb (differs)",
       "Expected downtime": "about 50 s, as in earlier runs",

@@ -173,7 +173,7 @@ export async function endsRight(
     ],
     [
       `the parent message ends right: ${card}`,
-      card.includes(`${ok + failed}/${vms.length}`) &&
+      card.includes(`${ok + failed} of ${vms.length}`) &&
         /^(Ended|Stopped) after/m.test(card) &&
         !/^(Pause|Resume|Stop)$/m.test(card),
     ],

@@ -1,0 +1,78 @@
+import type { AttestationReport, Vm } from "../compute/compute.ts";
+import type { AppraisalPolicy } from "../verifier/appraisal-policy.ts";
+import type { AttestationResult, Context } from "../verifier/attestation-result.ts";
+import type { Verification } from "../verifier/verification.ts";
+
+/** Three results, never two: that something could not be checked is neither good nor bad news. */
+export type Verdict = AttestationResult["verdict"];
+
+export interface AppraisalInput {
+  vm: Pick<Vm, "createdAt" | "attestation">;
+  report: AttestationReport | { error: unknown };
+  /** Of the raw report, by the vendors' roots; undefined where there is none. */
+  verification: Verification | undefined;
+  /** The same by what Intel will ask for next, where that is known. */
+  early?: Verification | undefined;
+  /** What policy allows for this very VM (`pinsFor`), empty when it says nothing. */
+  pins: readonly string[];
+  policy: AppraisalPolicy;
+  /** Whether gatehouse.yml names a folder of endorsements; without one Gatehouse can check no signature. */
+  hasEndorsements: boolean;
+  /** Files that are needed and not in that folder. */
+  absent?: readonly string[];
+  /** What the register of evidence knows. */
+  seen?: Context["seen"];
+  /** Milliseconds since the epoch. */
+  now: number;
+  /** Reports from before this moment are not enough: when the VM was changed, in milliseconds since the epoch. */
+  notBefore?: number | undefined;
+}
+
+export interface Appraisal {
+  verdict: Verdict;
+  /** Why, as sentences without full stop: what contradicts, what is missing, or what supports it. Never empty. */
+  reasons: readonly string[];
+  /** What a reader should know beside the verdict. */
+  notes: readonly string[];
+  /** What to do where it could not be verified. */
+  wayOut?: string;
+  /** Nothing contradicts, and what is missing is that gatehouse.yml names no endorsements, or no pin for this VM. */
+  isUnconfigured: boolean;
+  /** Attestation is switched off for the VM. */
+  isOff: boolean;
+  /** What a vendor had signed was changed or forged. */
+  isAlarm: boolean;
+  measurement: {
+    report?: string;
+    vm?: string;
+    pins: readonly string[];
+    /** Undefined where one of the two isn't known. */
+    matchesVm?: boolean;
+    /** Undefined without pins, or without anything to hold against them. */
+    matchesPin?: boolean;
+    /** What the evidence measures, as a pin would name it. */
+    evidence?: string;
+  };
+  /** How the measurement differs from the one expected, in words. */
+  difference?: string;
+  /** `AMD SEV-SNP report, version 5, Genoa`. */
+  evidence?: string;
+  /** Until when this result holds, unless a vendor says otherwise before (ms). */
+  validUntil?: number;
+  /** What ends then: `AMD's revocation list of Genoa`. */
+  endsWith?: string;
+  /** When the oldest of the vendors' lists was made (ms). */
+  endorsedAt?: number;
+  /** What the compute service says, which never counts for it. */
+  service: {
+    verified?: boolean;
+    platform?: string;
+    /** When it says the report was made, and how long ago that was (ms). */
+    madeAt?: number;
+    ageMs?: number;
+  };
+  /** Why it will fail once Intel's next level counts, as sentences without full stop. */
+  soon?: string;
+  /** The whole result by RFC 9334; undefined without a raw report. */
+  result?: AttestationResult;
+}

@@ -1,0 +1,130 @@
+import type { AttestationReport, Compute, Vm } from "../compute/compute.ts";
+import type { Policy } from "../config/policy-file.ts";
+import type { AppraisalOptions } from "../verifier/attestation-result.ts";
+import { type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
+import type { Facts } from "../verifier/verification.ts";
+import {
+  decodeEvidence,
+  type Endorsements,
+  endorsementsNeeded,
+  verifyEncoded,
+} from "../verifier/verify-evidence.ts";
+import type { Appraisal, AppraisalInput } from "./appraisal.ts";
+import { appraisalOptions, appraise } from "./appraise.ts";
+import { findEndorsements, type FoundEndorsements } from "./endorsements.ts";
+import { acceptedFor, namesOf, type NamedVm, pinsFor } from "./pins.ts";
+import type { Refresher } from "./refresher.ts";
+import type { EvidenceRegister } from "./register.ts";
+
+export interface Attested {
+  vm: Vm;
+  appraisal: Appraisal;
+  /** As the service gave it, when it did. */
+  report?: AttestationReport;
+  /** What it was held against. */
+  by: { endorsements: Endorsements; options: AppraisalOptions };
+}
+
+export interface Appraiser {
+  /**
+   * Reads a VM and its report and judges them. `notBefore` is when the VM was changed, in Redis's time: a report from before
+   * says nothing of what runs now. Rejects only when the VM itself can't be read; without a report the result is `could
+   * not verify`.
+   */
+  attest(
+    vm: NamedVm,
+    options?: { notBefore?: number | undefined; signal?: AbortSignal | undefined },
+  ): Promise<Attested>;
+}
+
+interface AppraiserOptions {
+  compute: Pick<Compute, "vms">;
+  policy: Policy["attestation"];
+  register: Pick<EvidenceRegister, "seen">;
+  /** Fetches what the folder of endorsements lacks, where gatehouse.yml allows it. */
+  refresher?: Pick<Refresher, "ensure"> | undefined;
+  /** Whose signatures count: the vendors'. */
+  roots?: TrustedRoots | undefined;
+  now(): number;
+}
+
+/** The one judge of evidence: commands, gates, cards, and monitors all ask it. */
+export function createAppraiser(by: AppraiserOptions): Appraiser {
+  const { compute, policy, register, now, roots = vendorRoots } = by;
+
+  async function verify(raw: string | undefined) {
+    const bytes = raw === undefined ? undefined : decodeEvidence(raw);
+    const needed = bytes && endorsementsNeeded(bytes);
+    if (needed) await by.refresher?.ensure(needed);
+    const none: FoundEndorsements = { endorsements: {}, absent: [] };
+    const { endorsements, absent, early } =
+      needed && policy.endorsements !== undefined
+        ? await findEndorsements(policy.endorsements, needed)
+        : none;
+    const verifiedBy = (these: Endorsements) => verifyEncoded(raw, these, { now: now(), roots });
+    const { intel } = endorsements;
+    return {
+      absent,
+      endorsements,
+      verification: verifiedBy(endorsements),
+      early: early && intel && verifiedBy({ intel: { ...intel, tcbInfo: early } }),
+    };
+  }
+
+  return {
+    async attest(named, { notBefore, signal } = {}) {
+      const [vm, report] = await Promise.all([
+        compute.vms.get(named.id, { signal }),
+        compute.vms.attestation(named.id, { signal }).catch((error: unknown) => ({ error })),
+      ]);
+      const found = "error" in report ? undefined : await verify(report.report);
+      const seen =
+        found?.verification.is === "authentic"
+          ? await register.seen(vm.id, marksOf(found.verification), notBefore)
+          : undefined;
+      const names = namesOf(named);
+      const input: AppraisalInput = {
+        vm,
+        report,
+        verification: found?.verification,
+        early: found?.early,
+        absent: found?.absent ?? [],
+        pins: pinsFor(policy.pins, names),
+        policy: acceptedFor(policy.appraisal, names),
+        hasEndorsements: policy.endorsements !== undefined,
+        ...(seen === undefined ? {} : { seen }),
+        now: now(),
+        notBefore,
+      };
+      return {
+        vm,
+        appraisal: appraise(input),
+        ...("error" in report ? {} : { report }),
+        by: { endorsements: found?.endorsements ?? {}, options: appraisalOptions(input) },
+      };
+    },
+  };
+}
+
+/**
+ * What is made of a VM's evidence now, in words for those who decide about it; undefined where attestation is off. Never
+ * rejects: that it can't be told is told.
+ */
+export async function attestationInWords(
+  appraiser: Appraiser,
+  vm: NamedVm,
+  timeoutMs: number,
+): Promise<string | undefined> {
+  try {
+    const read = await appraiser.attest(vm, { signal: AbortSignal.timeout(timeoutMs) });
+    const { verdict, reasons } = read.appraisal;
+    if (read.vm.attestation?.enabled !== true) return undefined;
+    return verdict === "verified" ? "verified by Gatehouse" : `${verdict}: ${reasons.join("; ")}`;
+  } catch {
+    return "could not verify: the compute service can't be asked right now";
+  }
+}
+
+function marksOf({ facts, digest }: { facts: Facts; digest: string }) {
+  return facts.tee === "snp" ? { digest, reportId: facts.reportId } : { digest };
+}

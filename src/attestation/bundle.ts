@@ -1,0 +1,160 @@
+import { createHash, createPublicKey, verify } from "node:crypto";
+import type { AttestationReport } from "../compute/compute.ts";
+import { UserError } from "../errors.ts";
+import { canonical } from "../text/canonical-json.ts";
+import { parseJson } from "../text/parse-json.ts";
+import { appraiseEvidence } from "../verifier/appraise-evidence.ts";
+import type { AppraisalOptions, AttestationResult } from "../verifier/attestation-result.ts";
+import type { TrustedRoots } from "../verifier/roots.ts";
+import { type Endorsements, verifyEncoded } from "../verifier/verify-evidence.ts";
+import type { Attested } from "./appraiser.ts";
+import type { NamedVm } from "./pins.ts";
+import { resultLines } from "./render-result.ts";
+
+const format = "gatehouse-evidence-1";
+
+/** Everything that a result follows from, for whoever wants to judge it again without Gatehouse or a network. */
+export interface EvidenceBundle {
+  format: typeof format;
+  vm: NamedVm;
+  /** Our clock when it was judged (ms); the result is of then. */
+  at: number;
+  report: AttestationReport;
+  /** Bytes as base64. */
+  endorsements: {
+    intel?: Record<"tcbInfo" | "qeIdentity", { body: string; chain: string } | undefined> &
+      Record<"pckCrl" | "rootCrl", string | undefined>;
+    amd?: Record<"vek" | "crl", string | undefined>;
+  };
+  options: AppraisalOptions;
+  verdict: AttestationResult["verdict"];
+  /** The head of the audit trail then: the bundle was made after it. */
+  auditHead?: { seq: number; hash: string };
+  /** Ed25519, SPKI, base64: the key of the audit trail. */
+  signedBy?: string;
+  /** Over `signedText`, base64. */
+  signature?: string;
+}
+
+interface Signer {
+  publicKey: string;
+  sign(text: string): string;
+}
+
+/** Of a VM whose report was read; undefined without a raw report. */
+export function bundleOf(
+  vm: NamedVm,
+  { report, appraisal, by }: Attested,
+  { signer, auditHead }: { signer: Signer | undefined; auditHead: EvidenceBundle["auditHead"] },
+): EvidenceBundle | undefined {
+  if (!report || !appraisal.result) return undefined;
+  const { id, name, projectId, projectName } = vm;
+  const { intel, amd } = by.endorsements;
+  const base64 = (bytes: Buffer | undefined) => bytes?.toString("base64");
+  const unsigned: EvidenceBundle = {
+    format,
+    vm: { id, name, projectId, ...(projectName === undefined ? {} : { projectName }) },
+    at: by.options.now,
+    report,
+    endorsements: {
+      ...(intel
+        ? {
+            intel: {
+              tcbInfo: intel.tcbInfo,
+              qeIdentity: intel.qeIdentity,
+              pckCrl: base64(intel.pckCrl),
+              rootCrl: base64(intel.rootCrl),
+            },
+          }
+        : {}),
+      ...(amd ? { amd: { vek: base64(amd.vek), crl: base64(amd.crl) } } : {}),
+    },
+    options: by.options,
+    verdict: appraisal.result.verdict,
+    ...(auditHead ? { auditHead } : {}),
+    ...(signer ? { signedBy: signer.publicKey } : {}),
+  };
+  return signer ? { ...unsigned, signature: signer.sign(signedText(unsigned)) } : unsigned;
+}
+
+/** Everything but the signature, in its one spelling. */
+function signedText({ signature: _its, ...rest }: EvidenceBundle): string {
+  return `gatehouse evidence bundle\n${canonical(rest)}`;
+}
+
+/** Undefined for any other file. What stands in it is believed for nothing that isn't checked. */
+export function readBundle(file: Buffer): EvidenceBundle | undefined {
+  const json = file[0] === 0x7b ? parseJson(file.toString("utf8")) : undefined;
+  const isBundle = typeof json === "object" && json !== null && "format" in json;
+  return isBundle && json.format === format ? (json as EvidenceBundle) : undefined;
+}
+
+/** Judges a bundle again, by its own clock, endorsements, pins, and policy. Throws for one that isn't whole. */
+export function judgeBundle(
+  bundle: EvidenceBundle,
+  roots: TrustedRoots,
+): { lines: readonly string[]; verdict: AttestationResult["verdict"] } {
+  const { at, report, options, signedBy, auditHead } = bundle;
+  const isWhole = [report, options, bundle.endorsements, bundle.vm].every(
+    (part) => typeof part === "object" && part !== null,
+  );
+  if (!isWhole || typeof at !== "number") throw new UserError("The bundle isn't whole");
+  const verification = verifyEncoded(report.report, endorsementsIn(bundle), { now: at, roots });
+  const result = appraiseEvidence(verification, { ...options, now: at });
+  const signed = signatureIn(bundle);
+  const isSame = result.verdict === bundle.verdict;
+  const verdict = signed === "broken" ? "failed" : result.verdict;
+  return {
+    verdict,
+    lines: [
+      ...(signed === "broken" ? ["Failed: the bundle was changed after it was signed."] : []),
+      ...resultLines(result, { at, absent: [] }),
+      `  VM                 ${bundle.vm.name} (${bundle.vm.id})`,
+      signed === "unsigned"
+        ? "Note: nobody signed the bundle; clock, pins, and policy are as whoever made it wrote them"
+        : `Note: clock, pins, and policy are as signed by the key ${fingerprintOf(signedBy ?? "")} (\`audit head\` shows Gatehouse's)`,
+      ...(auditHead
+        ? [`Note: made after record ${auditHead.seq} of the audit trail, ${auditHead.hash}`]
+        : []),
+      ...(isSame ? [] : [`Note: the bundle says ${bundle.verdict}`]),
+    ],
+  };
+}
+
+function endorsementsIn({ endorsements: { intel, amd } }: EvidenceBundle): Endorsements {
+  const bytes = (base64: string | undefined) =>
+    base64 === undefined ? undefined : Buffer.from(base64, "base64");
+  return {
+    ...(intel
+      ? {
+          intel: {
+            tcbInfo: intel.tcbInfo,
+            qeIdentity: intel.qeIdentity,
+            pckCrl: bytes(intel.pckCrl),
+            rootCrl: bytes(intel.rootCrl),
+          },
+        }
+      : {}),
+    ...(amd ? { amd: { vek: bytes(amd.vek), crl: bytes(amd.crl) } } : {}),
+  };
+}
+
+function signatureIn(bundle: EvidenceBundle): "holds" | "broken" | "unsigned" {
+  const { signedBy, signature } = bundle;
+  if (signedBy === undefined && signature === undefined) return "unsigned";
+  try {
+    const key = createPublicKey({
+      key: Buffer.from(signedBy ?? "", "base64"),
+      type: "spki",
+      format: "der",
+    });
+    const bytes = Buffer.from(signature ?? "", "base64");
+    return verify(null, Buffer.from(signedText(bundle)), key, bytes) ? "holds" : "broken";
+  } catch {
+    return "broken";
+  }
+}
+
+/** As people compare keys of the audit trail. */
+const fingerprintOf = (publicKey: string) =>
+  createHash("sha256").update(Buffer.from(publicKey, "base64")).digest("hex").slice(0, 16);

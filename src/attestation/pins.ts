@@ -1,0 +1,63 @@
+import type { AppraisalRule } from "../config/attestation-section.ts";
+import type { Pin } from "../config/policy-file.ts";
+import { matchesGlob } from "../text/glob.ts";
+import {
+  type AppraisalPolicy,
+  type ReferenceValue,
+  strictPolicy,
+} from "../verifier/appraisal-policy.ts";
+import type { Facts } from "../verifier/verification.ts";
+
+/** A VM by everything that a rule may know it by. */
+export interface NamedVm {
+  id: string;
+  name: string;
+  projectId: string;
+  projectName?: string | undefined;
+}
+
+/** The names by which a pin or a rule can match a VM: name, id, `project/name`. */
+export function namesOf(vm: NamedVm): string[] {
+  return [vm.name, vm.id, `${vm.projectName ?? vm.projectId}/${vm.name}`];
+}
+
+/**
+ * The measurements that policy allows for a target, by any of its names; empty when no pin speaks of it. Several pins that
+ * match add up.
+ */
+export function pinsFor(pins: readonly Pin[], names: readonly string[]): readonly string[] {
+  const matching = pins.filter(({ targets }) => isNamed(targets, names));
+  return [...new Set(matching.flatMap(({ measurements }) => measurements))];
+}
+
+/** What is accepted of a VM: the first rule that speaks of it, else nothing that isn't current. */
+export function acceptedFor(
+  rules: readonly AppraisalRule[],
+  names: readonly string[],
+): AppraisalPolicy {
+  const rule = rules.find(({ targets }) => targets === undefined || isNamed(targets, names));
+  return rule?.policy ?? strictPolicy;
+}
+
+const isNamed = (globs: readonly string[], names: readonly string[]) =>
+  globs.some((glob) => names.some((name) => matchesGlob(glob, name)));
+
+/** Hex digits of the 48 bytes that TDX and SNP measure. */
+export const measuredDigits = 96;
+
+/** Pins that evidence can be held against. One of another length is compared with the compute service's word alone. */
+export function referencesOf(pins: readonly string[]): readonly ReferenceValue[] {
+  return pins.flatMap((pin): ReferenceValue[] => {
+    const [first = "", a, b, c] = pin.split(",");
+    if (first.length !== measuredDigits) return [];
+    if (a === undefined || b === undefined || c === undefined) return [{ measurement: first }];
+    return [{ mrTd: first, rtmr: [a, b, c] }];
+  });
+}
+
+/** What evidence measures, written as a pin: MEASUREMENT, or MRTD,RTMR0,RTMR1,RTMR2. */
+export function pinOf(facts: Facts): string {
+  return facts.tee === "snp"
+    ? facts.measurement
+    : [facts.mrTd, ...facts.rtmr.slice(0, 3)].join(",");
+}

@@ -1,0 +1,168 @@
+import { amdScheme, intelScheme, linkProblem, parseCertificate } from "./certificate.ts";
+import { startExamination } from "./examination.ts";
+import { readPem } from "./pem.ts";
+import { sentenceOf } from "./reasons.ts";
+import { readRevocationList } from "./revocation.ts";
+import { type Product, products, type TrustedRoots } from "./roots.ts";
+import { type TcbParts, tcbParts } from "./snp/report.ts";
+import { issuersOf, readVek } from "./snp/vek.ts";
+import { checkCollateral } from "./tdx/collateral.ts";
+import { pckCaOf } from "./tdx/verify-quote.ts";
+
+/** What a folder of endorsements holds, by what it is of. */
+export type EndorsementKind =
+  | { is: "intel-root-list" }
+  | { is: "intel-pck-list"; ca: "platform" | "processor" }
+  | { is: "intel-qe-identity" }
+  | {
+      is: "intel-tcb-info";
+      fmspc: string;
+      /** What Intel will ask for next: `update=early`. */
+      isEarly: boolean;
+    }
+  | { is: "amd-list"; product: Product; signer: "vcek" | "vlek" }
+  | { is: "amd-vcek"; product: Product; hwid: string; tcb: string };
+
+/** One endorsement, and the chain of whoever signed it where it isn't signed by a root. */
+export interface EndorsementFiles {
+  content: Buffer;
+  /** PEM. */
+  chain?: string | undefined;
+}
+
+/** Signed by whom it must be, and from when until when it holds (ms); or why it is worth nothing. */
+export type Inspected = { from: number; until: number } | { problem: string };
+
+/** Checks one endorsement alone, up to the roots; its dates are for the caller to judge. */
+export function inspectEndorsement(
+  kind: EndorsementKind,
+  files: EndorsementFiles,
+  { roots, now }: { roots: TrustedRoots; now: number },
+): Inspected {
+  if (kind.is === "intel-root-list") return inspectList(files.content, roots.intel, "intel");
+  if (kind.is === "intel-pck-list") return inspectPckList(kind.ca, files, roots);
+  if (kind.is === "amd-list") return inspectList(files.content, roots.amd[kind.product].ark, "amd");
+  if (kind.is === "amd-vcek") return inspectVcek(kind, files.content, roots);
+  return inspectCollateral(kind, files, roots, now);
+}
+
+function inspectList(list: Buffer, issuerDer: Buffer, vendor: "intel" | "amd"): Inspected {
+  const issuer = parseCertificate(issuerDer);
+  if (!issuer) return { problem: "its issuer can't be read" };
+  const read = readRevocationList(list, issuer, vendor === "intel" ? intelScheme : amdScheme);
+  if (typeof read === "string") return problemOf(read, "the revocation list");
+  return { from: read.thisUpdate, until: read.nextUpdate };
+}
+
+/** The CA stands in each quote; alone, the list needs it beside itself. */
+function inspectPckList(
+  ca: "platform" | "processor",
+  { content, chain }: EndorsementFiles,
+  { intel }: TrustedRoots,
+): Inspected {
+  if (chain === undefined)
+    return { problem: `its chain is missing: the answer's header SGX-PCK-CRL-Issuer-Chain` };
+  const [issuerDer, rootDer] = readPem(chain) ?? [];
+  const issuer = issuerDer && parseCertificate(issuerDer);
+  const root = parseCertificate(intel);
+  if (!issuerDer || !issuer || !root || !rootDer?.equals(intel))
+    return { problem: "its chain ends at no root that is trusted" };
+  const problem = linkProblem(issuer, root, intelScheme, 0);
+  if (problem) return problemOf(problem, issuer.commonName);
+  if (pckCaOf(issuer) !== ca) return problemOf("chain-name", issuer.commonName);
+  return inspectList(content, issuerDer, "intel");
+}
+
+function inspectCollateral(
+  kind: { is: "intel-qe-identity" } | { is: "intel-tcb-info"; fmspc: string },
+  { content, chain = "" }: EndorsementFiles,
+  roots: TrustedRoots,
+  now: number,
+): Inspected {
+  const answer = { body: content.toString("utf8"), chain };
+  const isInfo = kind.is === "intel-tcb-info";
+  const exam = startExamination(now);
+  const read = checkCollateral(
+    isInfo ? { tcbInfo: answer } : { qeIdentity: answer },
+    roots,
+    new Set(),
+    exam,
+  );
+  const problem = exam.problems.find(
+    ({ reason }) => reason !== "collateral-missing" && !/-(expired|not-yet-valid)$/.test(reason),
+  );
+  if (problem) return { problem: sentenceOf(problem) };
+  if (isInfo && read.tcbInfo && read.tcbInfo.fmspc !== kind.fmspc)
+    return problemOf("fmspc", read.tcbInfo.fmspc);
+  const { from, until } = exam.span();
+  return { from, until };
+}
+
+function inspectVcek(
+  { product, hwid, tcb }: { product: Product; hwid: string; tcb: string },
+  der: Buffer,
+  roots: TrustedRoots,
+): Inspected {
+  const certificate = parseCertificate(der);
+  const issuers = certificate && issuersOf(certificate, roots);
+  if (!certificate || issuers?.product !== product || issuers.kind !== "VCEK")
+    return { problem: `it is no VCEK of ${product}'s` };
+  const problem = linkProblem(certificate, issuers.issuer, amdScheme, 0);
+  if (problem) return problemOf(problem, "the VCEK");
+  const vek = readVek(certificate);
+  if ("lacks" in vek) return problemOf("vek-extension", vek.lacks);
+  if (vek.hwid !== hwid) return problemOf("vcek-hwid", "");
+  const named = Object.entries(tcbParts(tcb, product)) as [keyof TcbParts, number][];
+  if (named.some(([part, value]) => vek.tcb[part] !== value)) return problemOf("vcek-tcb", tcb);
+  return { from: certificate.notBefore, until: certificate.notAfter };
+}
+
+const problemOf = (reason: Parameters<typeof sentenceOf>[0]["reason"], about: string) => ({
+  problem: sentenceOf({ reason, about }),
+});
+
+const hex = (digits: string) => `([0-9a-f]{${digits}})`;
+const ofProduct = `(${products.join("|")})`;
+const names: readonly [RegExp, (parts: readonly string[]) => EndorsementKind][] = [
+  [/^intel\/root\.crl$/, () => ({ is: "intel-root-list" })],
+  [
+    /^intel\/pck-(platform|processor)\.crl$/,
+    ([ca]) => ({ is: "intel-pck-list", ca: ca === "platform" ? ca : "processor" }),
+  ],
+  [/^intel\/tdx-qe\.json$/, () => ({ is: "intel-qe-identity" })],
+  [
+    new RegExp(`^intel/tcb/${hex("12")}(\\.early)?\\.json$`),
+    ([fmspc = "", early]) => ({ is: "intel-tcb-info", fmspc, isEarly: early !== undefined }),
+  ],
+  [
+    new RegExp(`^amd/${ofProduct}/(vcek|vlek)\\.crl$`),
+    ([product, signer]) => ({
+      is: "amd-list",
+      product: product as Product,
+      signer: signer === "vlek" ? signer : "vcek",
+    }),
+  ],
+  [
+    new RegExp(`^amd/${ofProduct}/vcek/(${hex("128")}|${hex("16")})-${hex("16")}\\.der$`),
+    ([product, hwid = "", , , tcb = ""]) => ({
+      is: "amd-vcek",
+      product: product as Product,
+      hwid,
+      tcb,
+    }),
+  ],
+];
+
+/** What a file of the folder is by its name, relative to the folder; undefined for any other file. */
+export function endorsementNamed(name: string): EndorsementKind | undefined {
+  for (const [pattern, kindOf] of names) {
+    const found = pattern.exec(name);
+    if (found) return kindOf(found.slice(1));
+  }
+  return undefined;
+}
+
+/** The chain stands beside it under this name; undefined where a root signed it. */
+export function chainNameOf(name: string): string | undefined {
+  return /^intel\/(pck-|tdx-qe|tcb\/)/.test(name) ? name.replace(/\.\w+$/, ".pem") : undefined;
+}

@@ -1,0 +1,142 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import { launchMeasurement } from "../../../sandbox/compute/records.ts";
+import { ledgerImage, seedLedger } from "../../../sandbox/compute/seed-ledger.ts";
+import { sandboxRoots } from "../../../sandbox/evidence/vendors.ts";
+import { runAttestation } from "../../../src/attestation/cli.ts";
+import { vendorRoots } from "../../../src/verifier/roots.ts";
+import { hears, wordsOf } from "../../stories/words.ts";
+import { startWorld, testPolicy } from "../../support/start-world.ts";
+
+const web2 = launchMeasurement("web-2 v1", 4);
+const policy = `${testPolicy}attestation:
+  endorsements: endorsements
+  pins:
+    - { targets: ["ledger-*"], measurements: ["${launchMeasurement(ledgerImage, 2)}"] }
+    - { targets: ["payments/web-2"], measurements: ["${web2}"] }
+`;
+const world = await startWorld({
+  policy,
+  ranOut: ["Turin"],
+  prepare: ({ edit }) => seedLedger(edit),
+});
+afterAll(() => world.close());
+
+async function says(text: string, words: RegExp) {
+  await world.vera.types("ops", text);
+  return wordsOf(await hears(world.vera, "ops", words));
+}
+
+describe("/vm attest", () => {
+  it("verifies by the vendor's roots: what was checked, by whom, until when; the service's word beside it", async () => {
+    const said = await says("/vm attest ledger-1", /Verified: ledger-1/);
+    expect(said).toContain("AMD's signature holds");
+    expect(said).toContain("The measurement is pinned");
+    expect(said).toMatch(/Checked by Gatehouse\nAMD SEV-SNP report, version 5, Genoa/);
+    expect(said).toMatch(/Holds until\n/);
+    expect(said).toMatch(/The compute service says\nverified · AMD/);
+    expect(said).toContain("it doesn't count");
+  });
+
+  it("fails a VM with another image or with debugging on, although the service says verified", async () => {
+    const changed = await says("/vm attest ledger-2", /Failed: ledger-2/);
+    expect(changed).toMatch(/The measurement matches no pin.*bytes differ/s);
+    expect(changed).toMatch(/The compute service says\nverified/);
+    const debugged = await says("/vm attest ledger-3", /Failed: ledger-3/);
+    expect(debugged).toContain("Debugging is on: the host can read the VM's memory.");
+    expect(debugged).toMatch(/Checked by Gatehouse\nIntel TDX quote, version 4/);
+  });
+
+  it("says what it couldn't judge, why, and what to do", async () => {
+    const ranOut = await says("/vm attest ledger-4", /Could not verify: ledger-4/);
+    expect(ranOut).toContain("AMD's revocation list of Turin has expired");
+    expect(ranOut).toContain("Renew the vendor's lists");
+    const unpinned = await says("/vm attest vault-1", /Could not verify: vault-1/);
+    expect(unpinned).toContain("No measurement is pinned for this VM");
+    expect(unpinned).toContain(launchMeasurement("vault-1 v1", 2));
+    await says("/vm attest worker-1", /Could not verify: worker-1/);
+  });
+
+  it("shows a fleet in a table, the worst first, with a file of whole values", async () => {
+    const said = await says("/vm attest ledger-*,web-2", /Attestation of ledger/);
+    expect(said).toMatch(/🔴 2 failed, ❔ 1 could not verify, ✅ 2 verified/);
+    const names = [...said.matchAll(/^(ledger-\d|web-2) \|/gm)].map(([, name]) => name);
+    expect(names).toEqual(["ledger-2", "ledger-3", "ledger-4", "ledger-1", "web-2"]);
+    expect(said).toMatch(/ledger-1 \| ✅ verified \| .* \| (29|30) \| /);
+    const [file] = await world.slack.until(() => {
+      const files = [...world.slack.workspace.files.values()];
+      return files.some(({ name }) => name === "attestation.csv") ? files : undefined;
+    });
+    expect(file?.bytes?.toString()).toContain(web2);
+    await says("/vm attest nothing-*", /matches no VM that Gatehouse knows/);
+  });
+
+  it("gives the raw report as a file to whoever presses for it", async () => {
+    await says("/vm attest web-2", /Verified: web-2/);
+    await world.vera.presses("Raw report");
+    await hears(world.vera, "ops", /is a file in your direct messages/);
+    const [file] = await world.slack.until(() => {
+      const files = [...world.slack.workspace.files.values()].filter(({ name }) =>
+        name.startsWith("attestation-web-2-"),
+      );
+      return files.length > 0 ? files : undefined;
+    });
+    expect(JSON.parse(file?.bytes?.toString() ?? "")).toMatchObject({
+      appraisal: { verdict: "verified", result: { claims: { hardware: 2, executables: 3 } } },
+    });
+  });
+
+  it("gives all that the result follows from, signed, and a terminal judges it again by that alone", async () => {
+    await says("/vm attest ledger-1 --evidence", /The evidence of ledger-1 is a file/);
+    const file = await world.slack.until(() =>
+      [...world.slack.workspace.files.values()].find(({ name }) => name.startsWith("evidence-")),
+    );
+    const folder = await mkdtemp(path.join(tmpdir(), "gatehouse-bundle-"));
+    const check = async (content: string, roots = sandboxRoots) => {
+      const bundle = path.join(folder, "bundle.json");
+      await writeFile(bundle, content);
+      let said = "";
+      const write = (text: string) => void (said += text);
+      return { code: await runAttestation(["check", bundle], { write, roots }), said };
+    };
+    const content = String(file.bytes);
+    const well = await check(content);
+    expect(well.said).toMatch(/^Verified: AMD's signature holds; the measurement is pinned\.\n/);
+    expect(well.said).toMatch(/as signed by the key [0-9a-f]{16} /);
+    expect(well.code).toBe(0);
+    // Pins that somebody put in later, and a reader who trusts the vendors alone
+    const changed = await check(content.replace('"vmpl": 0', '"vmpl": 1'));
+    expect(changed.said).toMatch(/^Failed: the bundle was changed after it was signed\./);
+    expect(changed.code).toBe(1);
+    expect((await check(content, vendorRoots)).code).toBe(1);
+    await rm(folder, { recursive: true });
+  });
+
+  it("finds one report under two VMs, and an old one after a restart, with the service's yes to both", async () => {
+    world.compute.edit.giveReportOf({ vm: "ledger-4", of: "ledger-1" });
+    const other = await says("/vm attest ledger-4", /Failed: ledger-4/);
+    expect(other).toContain("The report is another VM's");
+    world.compute.edit.giveReportOf({ vm: "payments/web-2", of: "payments/web-2" });
+    await world.olivia.types("ops", "/vm restart web-2");
+    await hears(world.olivia, "ops", /Restarted.*still the one from before the change/s);
+  });
+});
+
+describe("a console", () => {
+  it("is refused where the VM isn't verified, and opens where it is", async () => {
+    await world.olivia.types("ops", "/vm console ledger-3");
+    await hears(world.olivia, "ops", /No console on ledger-3: its attestation failed \(debugging/);
+    await world.olivia.types("ops", "/vm console ledger-1");
+    await hears(world.olivia, "ops", /shown only to you/);
+    // Lists that are gone: nothing says that the VM is bad, and nothing that it is good
+    await rm(path.join(world.endorsements, "amd/Genoa/vcek.crl"));
+    await world.olivia.types("ops", "/vm console ledger-1");
+    await hears(world.olivia, "ops", /No console on ledger-1: it could not be verified/);
+    await says(
+      "/vm attest ledger-1",
+      /Missing in the folder of endorsements: amd\/Genoa\/vcek.crl/,
+    );
+  });
+});

@@ -1,0 +1,21 @@
+import { type Appraiser, createAppraiser } from "../../src/attestation/appraiser.ts";
+import { createEvidenceRegister } from "../../src/attestation/register.ts";
+import type { Compute } from "../../src/compute/compute.ts";
+import type { Policy } from "../../src/config/policy-file.ts";
+import type { Keys, RedisClient } from "../../src/redis/redis.ts";
+import { sandboxRoots } from "../../sandbox/evidence/vendors.ts";
+
+/** The judge of the sandbox's evidence. */
+export const sandboxAppraiser = (by: {
+  compute: Pick<Compute, "vms">;
+  policy: Policy;
+  redis: RedisClient;
+  key: Keys;
+}): Appraiser =>
+  createAppraiser({
+    compute: by.compute,
+    policy: by.policy.attestation,
+    register: createEvidenceRegister(by.redis, by.key),
+    roots: sandboxRoots,
+    now: Date.now,
+  });
