@@ -17,7 +17,7 @@ import {
 } from "./chain.ts";
 import { type Anchor, openAnchors, openSigningKey, type SigningKey } from "./anchors.ts";
 import * as scripts from "./scripts.ts";
-import { signDue } from "./sign-due.ts";
+import { type Signed, signDue } from "./sign-due.ts";
 import { createTrail, parseEntry, parseSeal, type Trail } from "./trail.ts";
 
 /** Seals the audit trail, one process at a time; the others stand by and take over when it dies. */
@@ -64,6 +64,9 @@ function onDisk<T>(act: () => T): T {
 }
 
 const batch = 500;
+const noRecord = "0-0";
+/** Rounds that only look at the trail's end, between two that look at everything. */
+const glances = 9;
 const anchorEveryRecords = 100;
 
 export function startSealer(options: SealerOptions): Sealer {
@@ -75,16 +78,33 @@ export function startSealer(options: SealerOptions): Sealer {
   const sealing = createSealing(trail, token, leaseMs);
   const anchors = openAnchors(dataDir, key.namespace);
   let signingKey: SigningKey | undefined;
+  let signed: Signed | undefined;
   let seen: { head: Seal | undefined; now: number } | undefined;
   let floor = 0;
   let mustCompare = true;
+  /** The newest record when all were sealed. */
+  let sealedTo: string | undefined;
+  let glanced = glances;
   let failingSince: number | undefined;
   let isStuck = false;
   let diskFailure: string | undefined;
   let isClosed = false;
 
+  /** One command says that nothing was appended since all was sealed. Someone may cut seals, so not for long. */
+  async function isIdle(): Promise<boolean> {
+    if (mustCompare || isClosed || sealedTo === undefined || ++glanced > glances) return false;
+    const [newest] = await trail.recordsBefore(undefined, 1);
+    return newest ? compareIds(newest.id, sealedTo) <= 0 : sealedTo === noRecord;
+  }
+
   /** → how long records have waited for another process to seal them (ms). */
   async function round(): Promise<number> {
+    if (await isIdle()) {
+      anchorSometimes();
+      return 0;
+    }
+    glanced = 0;
+    sealedTo = undefined;
     let lagMs = 0;
     let isCompared = false;
     for (let isMore = true; isMore;) {
@@ -104,8 +124,10 @@ export function startSealer(options: SealerOptions): Sealer {
       if (step.is === "busy") lagMs = step.lagMs;
       if (step.is === "sealed") {
         signingKey ??= onDisk(() => openSigningKey(dataDir));
-        await signDue(trail, signingKey, step.head, step.now);
+        signed = await signDue(trail, signingKey, step.head, step.now, signed);
       }
+      const waits = step.is === "sealed" ? step.isMore : step.is === "busy" && step.waits;
+      sealedTo = waits ? undefined : (step.head?.id ?? noRecord);
       isMore = (step.is === "sealed" && step.isMore && !isClosed) || (mustCompare && !isCompared);
     }
     anchorSometimes();
@@ -118,6 +140,7 @@ export function startSealer(options: SealerOptions): Sealer {
     if (gap?.found === "cut") floor = Math.max(floor, gap.next - 1);
     report(gap);
     mustCompare = false;
+    signed = undefined;
   }
 
   function report(gap: Awaited<ReturnType<typeof findGap>>): void {
@@ -244,7 +267,7 @@ type SealStep =
   | { is: "sealed"; head: Seal; count: number; isMore: boolean; lagMs: number; now: number }
   | { is: "idle"; head: Seal | undefined; now: number }
   /** Another process seals. */
-  | { is: "busy"; head: Seal | undefined; lagMs: number; now: number }
+  | { is: "busy"; head: Seal | undefined; waits: boolean; lagMs: number; now: number }
   /** Someone sealed in between: the next step begins at the new head. */
   | { is: "lost" }
   /** Seals are missing at the end: numbers up to this one were given before. */
@@ -274,7 +297,7 @@ export function createSealing(trail: Trail, token: string, leaseMs: number) {
     const entries = rows.map(parseEntry);
     const [oldest] = entries;
     const lagMs = oldest ? Math.max(0, now - Number(oldest.at)) : 0;
-    if (whose === "busy") return { is: "busy", head, lagMs, now };
+    if (whose === "busy") return { is: "busy", head, waits: oldest !== undefined, lagMs, now };
     if (!oldest) return { is: "idle", head, now };
     const links = link(head, Math.max(head?.seq ?? 0, floor) + 1, entries);
     const outcome = await append(head, links);

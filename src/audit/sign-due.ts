@@ -8,15 +8,29 @@ const everyMs = 3600_000;
 /** A crash leaves a batch unsigned. Older seals stay unsigned: this process can't vouch for them. */
 const signBack = 1000;
 
+/** The last checkpoint, as far as this process knows. */
+export interface Signed {
+  seq: number;
+  /** Redis time (ms). */
+  at: number;
+}
+
 /**
  * Signs each hundredth seal, and the head an hour after the last signature, including what a dead sealer left unsigned.
+ * Resolves with the last checkpoint, to be given again: others only add to it.
  */
 export async function signDue(
   trail: Trail,
   key: SigningKey,
   head: Seal,
   now: number,
-): Promise<void> {
+  known?: Signed,
+): Promise<Signed | undefined> {
+  const isCurrent =
+    known !== undefined &&
+    Math.floor(known.seq / everyRecords) === Math.floor(head.seq / everyRecords) &&
+    now - known.at < everyMs;
+  if (isCurrent) return known;
   const last = await trail.lastCheckpoint();
   const signedTo = last?.seq ?? 0;
   const due: Seal[] = [];
@@ -29,6 +43,8 @@ export async function signDue(
   const isHourly = head.seq > signedTo && now - (last?.at ?? 0) >= everyMs;
   if (isHourly && due.at(-1)?.seq !== head.seq) due.push(head);
   for (const seal of due) await sign(trail, key, seal, now);
+  const newest = due.at(-1);
+  return newest ? { seq: newest.seq, at: now } : last;
 }
 
 async function sign(trail: Trail, key: SigningKey, seal: Seal, at: number): Promise<void> {

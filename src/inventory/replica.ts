@@ -37,6 +37,7 @@ export function createReplica({
   const queues = new Map<string, { edits: Edit[]; written: Promise<void> }>();
 
   async function takeOver(): Promise<void> {
+    if (await store.isCurrent(head)) return;
     const { changed, gone, full, ...next } = await store.changesSince(head.version, head.epoch);
     const isNew = next.epoch !== head.epoch;
     if (isNew) unpublish(() => true);

@@ -92,6 +92,13 @@ export function createInventoryStore(redis: RedisClient, key: (...parts: string[
       return version === -1 ? "changed" : version === -2 ? "lease lost" : { version, epoch };
     },
 
+    /** Whether a reader that knows this much has nothing to take over. One command, where `changesSince` is several. */
+    async isCurrent(known: Head): Promise<boolean> {
+      const now = await redis.hmget(head, "epoch", "version", "refreshedAt", "failed");
+      const mine = [known.epoch, known.version, known.refreshedAt, known.failed ? 1 : 0];
+      return known.epoch !== undefined && mine.every((one, at) => String(one) === now[at]);
+    },
+
     async changesSince(version: number, epoch: string | undefined): Promise<Changes> {
       const answer = await changesSince([head, changes, gone], [version, epoch ?? ""]);
       const [nowEpoch, nowVersion, refreshedAt, failed, unread, full, changed, removed] =

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { type Job, Queue, DelayedError, Worker } from "bullmq";
+import { Job, Queue, DelayedError, Worker } from "bullmq";
 import type { RedisClient } from "../redis/redis.ts";
 import { createLeases } from "../redis/lease.ts";
 import { within } from "../deadline.ts";
@@ -90,12 +90,14 @@ export function createQueues(connection: RedisClient, prefix: string): Queues {
     },
     async watch(pollKey, soon) {
       const jobId = pollJobId(pollKey);
-      if (soon) {
-        const waiting = await watches.getJob(jobId);
-        // Promotion fails when the poll has just started
-        if (waiting && (await waiting.isDelayed())) await waiting.promote().catch(() => undefined);
-      }
-      await watches.add("poll", { key: pollKey }, { jobId });
+      // Fails when there is none, or when the poll has just started
+      const isPromoted =
+        soon &&
+        (await new Job(watches, "poll", { key: pollKey }, {}, jobId).promote().then(
+          () => true,
+          () => false,
+        ));
+      if (!isPromoted) await watches.add("poll", { key: pollKey }, { jobId });
     },
     async queueProbe(workerId) {
       const jobId = `canary-${workerId}`;
@@ -106,9 +108,11 @@ export function createQueues(connection: RedisClient, prefix: string): Queues {
     },
     async requeueOrphans(isAlive) {
       let requeued = 0;
-      for (const queue of [requests, watches])
+      for (const queue of [requests, watches]) {
+        if ((await connection.llen(queue.toKey("active"))) === 0) continue;
         for (const job of await queue.getJobs(["active"], 0, maxOrphans - 1))
           if (job && (await requeueOne(queue, job, isAlive))) requeued += 1;
+      }
       return requeued;
     },
     async ready() {
@@ -152,6 +156,8 @@ export function startWorkers(options: {
   prefix: string;
   concurrency: number;
   lockMs: number;
+  /** A worker that is killed may take the sign of a job with it: the others look for themselves this often (ms). */
+  lookMs: number;
   advance(requestId: string): Promise<Next>;
   watch(pollKey: string, polls: number): Promise<Next>;
   /** Called with every job: the queue moves for this process. */
@@ -165,7 +171,7 @@ export function startWorkers(options: {
     lockDuration: options.lockMs,
     stalledInterval: options.lockMs,
     maxStalledCount: 5,
-    drainDelay: 1,
+    drainDelay: Math.max(1, options.lookMs / 1000),
     runRetryDelay: 1000,
     autorun: false,
   };

@@ -21,8 +21,8 @@ export interface Watch {
   taken(interactionId: string): void;
   /** How long Redis has been unavailable to this process, if it is. */
   redisAwayMs(): number | undefined;
-  /** Saves it in Redis. Rejects while that is unavailable; nothing is lost then. */
-  report(store: OutageStore): Promise<void>;
+  /** Saves it in Redis; resolves with whether recaps are pending. Rejects while Redis is unavailable; nothing is lost then. */
+  report(store: OutageStore): Promise<boolean>;
 }
 
 export function createDependencyMonitor(
@@ -37,7 +37,9 @@ export function createDependencyMonitor(
   function sightings(now: number): Sighting[] {
     const ago = (at: number | undefined) => (at === undefined ? undefined : now - at);
     return watched.flatMap((part) => {
-      const { firstFailedAt, failedAt, answeredAt } = seen.get(part) ?? {};
+      const was = seen.get(part);
+      if (!was) return [];
+      const { firstFailedAt, failedAt, answeredAt } = was;
       const last = { part, failedAgo: ago(failedAt), answeredAgo: ago(answeredAt) };
       // An outage begins with the first failure, however late it is reported
       return firstFailedAt === failedAt
@@ -83,8 +85,9 @@ export function createDependencyMonitor(
     async report(store) {
       const began = performance.now();
       const reported = new Map(seen);
+      let isPending: boolean;
       try {
-        await store.report(sightings(began), patience);
+        isPending = await store.report(sightings(began), patience);
       } catch (error) {
         const last = performance.now();
         redisAway = { since: redisAway?.since ?? began, last };
@@ -94,9 +97,10 @@ export function createDependencyMonitor(
       if (redisAway) {
         await handOver(redisAway, store);
         redisAway = undefined;
-      } else {
-        for (const [id, { at }] of refused) if (at < began) refused.delete(id);
+        return true;
       }
+      for (const [id, { at }] of refused) if (at < began) refused.delete(id);
+      return isPending;
     },
   };
 }

@@ -74,16 +74,19 @@ export function createOutageStore(redis: RedisClient, key: Keys) {
   const refusedKey = (id: string) => key("outages", "refused", id);
 
   return {
+    /** Resolves with whether recaps are pending, due or not. Without sightings it costs one command. */
     async report(
       sightings: readonly Sighting[],
       { outageMs, quietMs }: { outageMs: number; quietMs: number },
-    ): Promise<void> {
+    ): Promise<boolean> {
+      if (sightings.length === 0) return (await redis.exists(due)) === 1;
       const seen = sightings.flatMap(({ part, failedAgo, answeredAgo }) => [
         part,
         failedAgo === undefined ? "" : Math.round(failedAgo),
         answeredAgo === undefined ? "" : Math.round(answeredAgo),
       ]);
-      await runReport([watch, records, due], [outageMs, Math.round(quietMs), gapMs, ...seen]);
+      const limits = [outageMs, Math.round(quietMs), gapMs];
+      return (await runReport([watch, records, due], [...limits, ...seen])) === 1;
     },
 
     /** Redis was unavailable to this process. Returns the outage's ID; undefined for a hiccup. */

@@ -36,7 +36,7 @@ export function startPostingRecaps(options: {
 
   async function round(): Promise<void> {
     try {
-      await watch.report(outages);
+      if (!(await watch.report(outages))) return;
       for (const id of await outages.takeDue(4, visibilityTimeoutMs)) {
         await tell(id);
       }

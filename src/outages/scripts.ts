@@ -24,6 +24,7 @@ end
  *
  * KEYS watch, records, due   ARGV long enough (ms), quiet for (ms), longest between two failures that belong together (ms),
  *      then for each part: its name, how long ago a call failed ('' when none did), how long ago one was answered
+ * → 1 when recaps are pending, due or not
  */
 export const report = `${begin}
 local enough, quiet, gap = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -54,7 +55,7 @@ for i = 4, #ARGV, 3 do
     end
   end
 end
-return 1
+return redis.call('EXISTS', KEYS[3])
 `;
 
 /**

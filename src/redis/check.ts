@@ -55,25 +55,24 @@ export interface Storage {
 export async function storageOf(redis: RedisClient): Promise<Storage> {
   const answers = await redis
     .pipeline()
-    .info("persistence")
-    .info("replication")
+    .info()
     .config("GET", "appendfsync")
     .config("GET", "min-replicas-to-write")
     .call("COMMAND", "INFO", "WAITAOF")
     .exec();
   if (!answers) throw new Error("no answer");
-  const [persistence, replication, fsync, minReplicas, waitAof] = await Promise.all(
+  const [all, fsync, minReplicas, waitAof] = await Promise.all(
     answers.map(([error, answer]) =>
       ask(() => (error ? Promise.reject(error) : Promise.resolve(answer))),
     ),
   );
-  const replicas = parseInfo(replication);
+  const info = parseInfo(all);
   const least = Number(valueIn(minReplicas) ?? Number.NaN);
-  const aof = parseInfo(persistence).get("aof_enabled");
+  const aof = info.get("aof_enabled");
   return {
     appendOnly: aof === undefined ? undefined : aof === "1",
     fsync: valueIn(fsync),
-    replicas: replicas.size === 0 ? undefined : onlineIn(replicas),
+    replicas: info.has("role") ? onlineIn(info) : undefined,
     minReplicas: Number.isNaN(least) ? undefined : least,
     waitAof: Array.isArray(waitAof) ? Array.isArray(waitAof[0]) : undefined,
   };

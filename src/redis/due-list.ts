@@ -5,10 +5,14 @@ const take = `${redisTimeLua}
 local taken, next = {''}, nil
 for n, list in ipairs(KEYS) do
   local most = tonumber(ARGV[2 * n - 1])
-  local ids = most > 0 and redis.call('ZRANGEBYSCORE', list, '-inf', now, 'LIMIT', 0, most) or {}
-  for _, id in ipairs(ids) do redis.call('ZADD', list, now + ARGV[2 * n], id) end
-  taken[n + 1] = ids
   local first = most > 0 and redis.call('ZRANGE', list, 0, 0, 'WITHSCORES') or {}
+  local ids = {}
+  if first[2] and tonumber(first[2]) <= now then
+    ids = redis.call('ZRANGEBYSCORE', list, '-inf', now, 'LIMIT', 0, most)
+    for _, id in ipairs(ids) do redis.call('ZADD', list, now + ARGV[2 * n], id) end
+    first = redis.call('ZRANGE', list, 0, 0, 'WITHSCORES')
+  end
+  taken[n + 1] = ids
   if first[2] and (not next or tonumber(first[2]) < next) then next = tonumber(first[2]) end
 end
 if next then taken[1] = tostring(math.max(0, math.ceil(next - now))) end

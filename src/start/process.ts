@@ -1,5 +1,3 @@
-import { runAttestation } from "../attestation/cli.ts";
-import { runAudit } from "../audit/cli.ts";
 import { commands } from "../commands/index.ts";
 import {
   ConfigError,
@@ -13,8 +11,8 @@ import {
 import { messageOf, UserError } from "../errors.ts";
 import { createLog, hideSecret, type Log } from "../log/log.ts";
 import { operationsOf } from "../policy/approval-rule.ts";
-import { isKnownSocketRejection } from "../slack/receive/socket.ts";
-import { runPolicy } from "./policy-cli.ts";
+import { isKnownSocketRejection } from "../slack/receive/socket-rejection.ts";
+import { collectGarbage } from "./collect-garbage.ts";
 import type { Signals } from "./signals.ts";
 import { type Running, start } from "./start.ts";
 
@@ -33,6 +31,7 @@ export async function runProcess(words: readonly string[], signals: Signals): Pr
   if (words[0] === "audit") {
     const { redisUrl, dataDir } = orExit(() => loadAuditConfig());
     onAbort(stopping, () => process.exit(1));
+    const { runAudit } = await import("../audit/cli.ts");
     // Set, not called: an export that goes through a pipe must not be cut
     process.exitCode = await runAudit(words.slice(1), {
       redisUrl,
@@ -44,11 +43,13 @@ export async function runProcess(words: readonly string[], signals: Signals): Pr
   if (words[0] === "policy") {
     const file = policyPath();
     const write = (text: string) => void process.stdout.write(text);
+    const { runPolicy } = await import("./policy-cli.ts");
     process.exitCode = runPolicy(words.slice(1), { file, write });
     return;
   }
   if (words[0] === "attestation") {
     const write = (text: string) => void process.stdout.write(text);
+    const { runAttestation } = await import("../attestation/cli.ts");
     process.exitCode = await runAttestation(words.slice(1), {
       write,
       endorsements: () => loadEndorsementsFolder({ operations: operationsOf(commands) }),
@@ -90,6 +91,7 @@ export async function runProcess(words: readonly string[], signals: Signals): Pr
     process.stderr.write(`Gatehouse can't start: ${messageOf(error)}.${hint}\n`);
     process.exit(1);
   }
+  collectGarbage();
   onAbort(stopping, () => void stop(running, log));
 }
 

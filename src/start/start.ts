@@ -8,13 +8,11 @@ import { startHealth } from "./health.ts";
 import { startSlackDoor } from "./slack-door.ts";
 import type { Log } from "../log/log.ts";
 import { createTelemetry } from "../log/telemetry.ts";
-import { type Gateway, startGateway } from "../slack/gateway.ts";
+import type { Gateway } from "../slack/gateway.ts";
 import { withoutFloods } from "../redis/outage-log.ts";
 import { requestable } from "../registry/define.ts";
 import type { SlackLimits } from "../slack/deliver/rate-limiter.ts";
 import type { TrustedRoots } from "../verifier/roots.ts";
-import { startTrail } from "./trail.ts";
-import { startWorker } from "./worker.ts";
 import { createStatus, type Status } from "./status.ts";
 import { version } from "../config/version.ts";
 
@@ -120,13 +118,21 @@ export async function start(
     const reading = createStatus({ ...on, outages });
     status = reading;
     // It goes on with what was asked for; whatever needs Slack waits
-    if (config.role !== "gateway") await startWorker(on, wedge);
+    // A role loads what it needs: without Bolt, a worker is a quarter smaller
+    if (config.role !== "gateway") {
+      const { startWorker } = await import("./worker.ts");
+      await startWorker(on, wedge);
+    }
     if (config.role === "worker")
       on.identity.learned.catch((error: unknown) => wedge(messageOf(error)));
     let port = health.port;
-    if (config.role !== "worker") startTrail(on, wedge);
+    if (config.role !== "worker") {
+      const { startTrail } = await import("./trail.ts");
+      startTrail(on, wedge);
+    }
     if (config.role !== "worker" && config.slack.receive) {
       const { receive } = config.slack;
+      const { startGateway } = await import("../slack/gateway.ts");
       const identity = await on.identity.learned;
       gateway = opened(
         await startGateway({ ...on, identity, receive, commands, status: reading.lines }),

@@ -97,6 +97,8 @@ export async function startWorker(on: Services, onDead: (why: string) => void): 
       prefix: key.prefix,
       concurrency,
       lockMs: Math.max(5000, 2 * timing.httpTimeoutMs),
+      // Its death is noticed later than that
+      lookMs: 2 * timing.heartbeatMs,
       advance: (id) => advance(id, workerContext),
       watch: (pollKey, polls) => watch(pollKey, polls, workerContext),
       heard: queueProbe.heard,

@@ -154,6 +154,32 @@ describe("the sealer", () => {
     await second.close();
   });
 
+  it("looks at the trail's end alone while nothing comes, and notices all the same that seals were cut", async () => {
+    await using server = await privateRedis();
+    await using folder = await testFolder();
+    const redis = await connectRedis(server.url, "commands", log);
+    const key = createKeys();
+    const stuck: string[] = [];
+    const onStuck = (why: string) => void stuck.push(why);
+    const sealer = startSealer({ redis, key, log, dataDir: folder.path, everyMs: 2, onStuck });
+    await append({ redis, key }, 3);
+    await sealer.idle();
+    const countsOf = async (command: string) =>
+      Number(
+        new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(await redis.info("commandstats"))?.[1] ??
+          0,
+      );
+    const [scripts, ends] = [await countsOf("evalsha"), await countsOf("xrevrange")];
+    await expect.poll(() => countsOf("xrevrange")).toBeGreaterThan(ends + 40);
+    const more = (await countsOf("xrevrange")) - ends;
+    // One of ten is a round of its own, and it reads the end of the seals
+    expect((await countsOf("evalsha")) - scripts).toBeLessThan(more / 5);
+    await redis.xtrim(key("audit", "seals"), "MAXLEN", 0);
+    await expect.poll(() => stuck).toEqual([expect.stringMatching(/have disappeared/)]);
+    await sealer.close();
+    redis.disconnect();
+  });
+
   it("makes a key that only its owner can read", async () => {
     await using world = await testRedis();
     await using folder = await testFolder();

@@ -4,11 +4,14 @@ export interface Figure {
   value: number;
   unit: string;
   bound?: number;
-  /** Against a peer in the same run: how many times its figure. */
-  ratio?: { to: string; times: number };
+  /** Against a peer in the same run: how many times its figure, at most `bound` or at least `least` times. */
+  ratio?: { to: string; times: number; bound?: number; least?: number };
 }
 
-export const holds = ({ value, bound }: Figure): boolean => bound === undefined || value <= bound;
+export const holds = ({ value, bound = Infinity, ratio }: Figure): boolean =>
+  value <= bound &&
+  (ratio?.times ?? 0) <= (ratio?.bound ?? Infinity) &&
+  (ratio?.times ?? Infinity) >= (ratio?.least ?? 0);
 
 /** The value below which this part (0 to 1) of them lies. */
 export function quantile(values: readonly number[], part: number): number {
@@ -21,9 +24,13 @@ export function renderFigures(figures: readonly Figure[]): string {
   const rows = figures.map((figure) => {
     const { name, value, unit, bound, ratio } = figure;
     const against = ratio === undefined ? "" : `; ${short(ratio.times)} × ${ratio.to}`;
-    const most = bound === undefined ? "" : `≤ ${short(bound)} ${unit}`;
-    const verdict = bound === undefined ? "" : holds(figure) ? "holds" : "**does not hold**";
-    return `| ${name} | ${short(value)} ${unit}${against} | ${most} | ${verdict} |`.replaceAll(
+    const most = [
+      bound !== undefined && `≤ ${short(bound)} ${unit}`,
+      ratio?.bound !== undefined && `≤ ${short(ratio.bound)} ×`,
+      ratio?.least !== undefined && `≥ ${short(ratio.least)} ×`,
+    ].filter((one) => one !== false);
+    const verdict = most.length === 0 ? "" : holds(figure) ? "holds" : "**does not hold**";
+    return `| ${name} | ${short(value)} ${unit}${against} | ${most.join(", ")} | ${verdict} |`.replaceAll(
       / +\|/g,
       " |",
     );

@@ -1,18 +1,36 @@
-import { startWorld } from "../../sandbox/world.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Redis } from "ioredis";
+import { startWorld, type World } from "../../sandbox/world.ts";
 import type { Figure } from "./figure.ts";
+import { startGatehouse } from "./process.ts";
+import { beyond, watchRedis } from "./redis-calls.ts";
 
-/** What one restart costs the service and Slack, counted from the command to its result. */
+const policy = `access: { operate: ["S01ONCALL"] }
+limits: { requestsPerMinute: 10000 }
+`;
+const settleMs = 300;
+const idleMs = 10_000;
+const counted = 3;
+const kept = 15;
+
+/** What one restart costs the service, Slack and Redis, counted from the command to its result. */
 export async function measureRestart(): Promise<readonly Figure[]> {
-  await using world = await startWorld({ slack: { rateLimits: "off" } });
-  const olivia = world.slack.person("olivia");
-  await olivia.types("ops", "/vm list");
-  await olivia.until(({ channels }) => channels.some(({ messages }) => messages.length > 0));
+  await using world = await startWorld({
+    roles: [],
+    policy,
+    compute: { world: { projects: 4, vmsPerProject: 20 }, transitionMs: settleMs },
+    slack: { rateLimits: "off" },
+  });
+  await using programs = new AsyncDisposableStack();
+  programs.use(await startGatehouse(world));
+  const restart = restarter(world);
+  await restart(1); // names are read, and code is warm
+  await sleep(3_000);
   world.compute.forget();
   world.slack.forgetCalls();
-  await olivia.types("ops", "/vm restart db-1");
-  await olivia.until(() => olivia.mentions().length > 0, 30_000);
+  await restart(1);
   const calls = world.compute.calls();
-  const polls = calls.filter(({ method, path }) => method === "GET" && !path.endsWith("/projects"));
+  const reads = calls.filter(({ method, path }) => method === "GET" && !path.endsWith("/projects"));
   const slack = world.slack.callCounts();
   const said = (slack["chat.postMessage"] ?? 0) + (slack["chat.update"] ?? 0);
   return [
@@ -22,7 +40,80 @@ export async function measureRestart(): Promise<readonly Figure[]> {
       unit: "",
       bound: 1,
     },
-    { name: "one restart: reads of the service", value: polls.length, unit: "" },
+    { name: "one restart: reads of the service", value: reads.length, unit: "" },
     { name: "one restart: messages and edits in Slack", value: said, unit: "", bound: 3 },
+    {
+      name: `one restart: scripts and commands asked of Redis, beyond those of idleness, mean of ${counted}`,
+      value: await redisCalls(world, restart),
+      unit: "",
+      bound: 30,
+    },
+    {
+      name: `a finished restart: what Redis keeps of it for longer than a day, mean of ${kept}`,
+      value: (await bytesKept(world, restart)) / 1000,
+      unit: "kB",
+      bound: 4,
+    },
   ];
+}
+
+/** Restarts the next so many VMs, one when the other was told: together they would share a card. */
+function restarter(world: World) {
+  const olivia = world.slack.person("olivia");
+  const vms = Object.values(world.compute.truth().vms)
+    .filter(({ status }) => status === "RUNNING")
+    .map(({ name }) => name)
+    .values();
+  const results = () =>
+    world.slack.messages().filter(({ text }) => text.includes(`<@${olivia.id}>`)).length;
+  return async (count: number) => {
+    for (let n = 0; n < count; n += 1) {
+      const told = results() + 1;
+      await olivia.types("ops", `/vm restart ${vms.next().value}`);
+      await world.slack.until(() => results() >= told, 60_000);
+    }
+  };
+}
+
+type Restarter = ReturnType<typeof restarter>;
+
+async function redisCalls(world: World, restart: Restarter): Promise<number> {
+  using calls = await watchRedis(world.redisUrl);
+  await sleep(idleMs);
+  const idle = new Map(calls.counts());
+  let sum = 0;
+  for (let n = 0; n < counted; n += 1) {
+    calls.forget();
+    const began = performance.now();
+    await restart(1);
+    await sleep(1_000); // the card's last edit, the seal
+    sum += beyond(calls.counts(), performance.now() - began, idle, idleMs);
+  }
+  return sum / counted;
+}
+
+/** Of all keys and streams, but not of those that expire within a day. */
+async function bytesKept(world: World, restart: Restarter): Promise<number> {
+  const redis = new Redis(world.redisUrl);
+  try {
+    await sleep(1_000);
+    const before = await keptBytes(redis);
+    await restart(kept);
+    await sleep(5_000); // edits, seals
+    return ((await keptBytes(redis)) - before) / kept;
+  } finally {
+    redis.disconnect();
+  }
+}
+
+const dayMs = 24 * 3600_000;
+
+async function keptBytes(redis: Redis): Promise<number> {
+  let bytes = 0;
+  for (const key of await redis.keys("*")) {
+    const expiresInMs = await redis.pttl(key);
+    if (expiresInMs >= 0 && expiresInMs <= dayMs) continue;
+    bytes += Number(await redis.memory("USAGE", key, "SAMPLES", 0));
+  }
+  return bytes;
 }

@@ -6,15 +6,22 @@ import { measureFleet, measureWaiting } from "./fleet.ts";
 import { measureInventory } from "./inventory-figures.ts";
 import { measureRefreshAndDigest } from "./refresh.ts";
 import { measureRestart } from "./restart.ts";
+import { measureIdle } from "./idle.ts";
 import { measureRollouts } from "./rollouts.ts";
+import { measureThroughput } from "./throughput.ts";
+import { measureAfterBurst, measureTold } from "./told.ts";
 import { measureVerifying } from "./verify.ts";
 
 // npm run bench: measures what design and issues bound, prints the table of README, ends with 1 when a bound doesn't hold.
 const parts: Record<string, () => Promise<readonly Figure[]>> = {
   restart: measureRestart,
+  told: measureTold,
+  burst: measureAfterBurst,
+  idle: measureIdle,
   demo: measureDemo,
   socket: () => measureAcks("socket", 10),
   http: () => measureAcks("http", 10),
+  throughput: measureThroughput,
   fleet: measureFleet,
   waiting: measureWaiting,
   rollouts: measureRollouts,

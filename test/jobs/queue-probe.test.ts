@@ -95,6 +95,7 @@ it("tells a probe that waits from one that another worker took", async () => {
     prefix: at.key.prefix,
     concurrency: 1,
     lockMs: 60_000,
+    lookMs: 1_000,
     heard: took.resolve,
     advance: async () => ({ is: "ended" }),
     watch: async () => ({ is: "ended" }),

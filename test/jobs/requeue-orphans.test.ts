@@ -20,7 +20,7 @@ async function stuckWorker() {
     const [one, two] = connections;
     const connection = at === 0 ? one : two;
     if (!connection) throw new Error("no connection");
-    const options = { concurrency: 1, lockMs: 60_000, heard: () => undefined, log };
+    const options = { concurrency: 1, lockMs: 60_000, lookMs: 1_000, heard: () => undefined, log };
     const jobs = startWorkers({
       ...options,
       connection,

@@ -25,6 +25,7 @@ async function keeping() {
         if (/:(since|last|answered|until)$/.test(field))
           await redis.hset(watch, field, String(Number(value) - ms));
     },
+    silent: () => store.report([], patience),
     open: async () => (await store.state()).open.map(({ part }) => part),
     ids: () => redis.zrange(key("outages", "due"), 0, "-1"),
     [Symbol.asyncDispose]: close,
@@ -41,6 +42,19 @@ describe("an outage", () => {
     await here.pass(11_000);
     await here.saw(0);
     expect(await here.open()).toEqual(["slack"]);
+  });
+
+  it("is asked for by whoever saw nothing: pending once it is over, until it is told", async () => {
+    await using here = await keeping();
+    await here.saw(0);
+    await here.pass(31_000);
+    expect(await here.saw(0)).toBe(false);
+    expect(await here.silent()).toBe(false);
+    await here.pass(20_000);
+    expect(await here.saw(undefined, 0)).toBe(true);
+    expect(await here.silent()).toBe(true);
+    for (const id of await here.ids()) await here.store.forget(id);
+    expect(await here.silent()).toBe(false);
   });
 
   it("is none when anybody was answered in between, nor when two failures lie far apart", async () => {

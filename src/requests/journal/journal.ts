@@ -13,6 +13,7 @@ import {
   mayMove,
   type State,
 } from "./record.ts";
+import { packProgress } from "./pack-progress.ts";
 import { parseStored } from "./parse-stored.ts";
 import { createLimits } from "./limits.ts";
 import { createLates, createLists, createReviews } from "./lists.ts";
@@ -22,6 +23,9 @@ import { createSwitches, type Freeze } from "./switches.ts";
 
 /** An equal request of the same person within this time (ms) is the same one, even when it is already done. */
 const sameWithinMs = 10_000;
+
+/** In one script: few enough that Redis doesn't stand still. */
+const maxReadAtOnce = 100;
 
 /** `why` goes into the history and the audit trail; without it, only progress is saved. */
 export interface Move {
@@ -66,6 +70,8 @@ export function newNonce(): string {
 export function createJournal(redis: RedisClient, key: Keys) {
   const runCreate = defineScript(redis, "gatehouseCreate", scripts.create);
   const runMove = defineScript(redis, "gatehouseMove", scripts.move);
+  const runOpening = defineScript(redis, "gatehouseOpening", scripts.opening);
+  const runWatching = defineScript(redis, "gatehouseWatching", scripts.watching);
   const runHolds = defineScript(redis, "gatehouseHolds", scripts.holds);
   const now = () => redisNow(redis);
   const requestKey = (id: string) => key("request", id);
@@ -130,6 +136,40 @@ export function createJournal(redis: RedisClient, key: Keys) {
       .filter((stored) => stored !== undefined);
   }
 
+  /** What a step begins with: the request, Redis time, and what may stop it. */
+  async function opening(id: string): Promise<{
+    request: StoredRequest | undefined;
+    now: number;
+    frozen: Freeze | undefined;
+    throttledMs: number;
+  }> {
+    const keys = [requestKey(id), key("freeze"), key("throttled")];
+    const answer = (await runOpening(keys, [])) as [number, string[], string, number];
+    const [at, fields, freeze, pauseMs] = answer;
+    return {
+      request: parseStored(fromPairs(fields)),
+      now: at,
+      frozen: freeze === "" ? undefined : (JSON.parse(freeze) as Freeze),
+      throttledMs: Math.max(0, pauseMs),
+    };
+  }
+
+  /** What waits for the polls of a key, and Redis time. */
+  async function watching(pollKey: string): Promise<{ now: number; requests: StoredRequest[] }> {
+    const args = [requestKey(""), maxReadAtOnce];
+    const answer = (await runWatching([key("watch", pollKey)], args)) as [
+      number,
+      string[],
+      ...string[][],
+    ];
+    const [at, ids, ...all] = answer;
+    const requests =
+      all.length < ids.length
+        ? await getMany(ids)
+        : all.map((fields) => parseStored(fromPairs(fields))).filter((one) => one !== undefined);
+    return { now: at, requests };
+  }
+
   async function move(request: StoredRequest, to: Move): Promise<Moved> {
     const { record } = request;
     if (!mayMove(request.state, to.state)) {
@@ -167,7 +207,7 @@ export function createJournal(redis: RedisClient, key: Keys) {
         final ? 1 : 0,
         attempt,
         owner,
-        JSON.stringify(to.progress),
+        packProgress(to.progress, final),
         to.why ? JSON.stringify({ state: to.state, why: to.why, actor: to.actor }) : "",
         audit,
         to.why ? 1 : 0,
@@ -221,9 +261,18 @@ export function createJournal(redis: RedisClient, key: Keys) {
     create,
     get,
     getMany,
+    opening,
+    watching,
     move,
     holds,
   };
+}
+
+/** As scripts answer with a hash. */
+function fromPairs(flat: readonly string[]): Record<string, string> {
+  const fields: Record<string, string> = {};
+  for (let at = 0; at + 1 < flat.length; at += 2) fields[flat[at] ?? ""] = flat[at + 1] ?? "";
+  return fields;
 }
 
 /** `not-applied` is final unless its owner may still resend it. */

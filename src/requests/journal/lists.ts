@@ -47,8 +47,6 @@ export function createLists(
     idsAskedBetween: (from: number, to: number, most: number): Promise<string[]> =>
       redis.zrevrangebyscore(key("requests", "recent"), to, from, "LIMIT", 0, most),
 
-    watchedIds: (pollKey: string): Promise<string[]> => redis.smembers(key("watch", pollKey)),
-
     /** The request that holds this target, if any. */
     lockHolder: (record: RequestRecord): Promise<string | null> =>
       redis.get(key("lock", locksOf(record).take)),
@@ -100,7 +98,9 @@ export function createLates(redis: RedisClient, key: Keys) {
   const due = createDueList(redis, key("lates"));
   return {
     expectLate: (id: string) => due.later(id, 0),
-    takeLates: (visibilityTimeoutMs: number) => due.take(20, visibilityTimeoutMs),
+    /** Asked for all the time, and hardly ever there: one command says so. */
+    takeLates: async (visibilityTimeoutMs: number) =>
+      (await due.depth()) === 0 ? [] : due.take(20, visibilityTimeoutMs),
     lateOver: (id: string) => due.remove(id),
   };
 }

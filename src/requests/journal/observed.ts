@@ -144,10 +144,10 @@ export function observed(
       log.info("audit.noted", entry);
     },
 
-    async throttledMs() {
-      const ms = await journal.throttledMs();
-      waits("compute", ms);
-      return ms;
+    async opening(id) {
+      const opening = await journal.opening(id);
+      if (opening.request?.state === "authorized") waits("compute", opening.throttledMs);
+      return opening;
     },
   };
 }

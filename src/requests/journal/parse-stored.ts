@@ -7,6 +7,7 @@ import {
   type RequestRecord,
   type StoredRequest,
 } from "./record.ts";
+import { unpackProgress } from "./pack-progress.ts";
 
 /** Undefined for a record that is gone, can't be read, or was written by a newer version. */
 export function parseStored(fields: Record<string, string>): StoredRequest | undefined {
@@ -32,7 +33,7 @@ function parseFields(fields: Record<string, string>): StoredRequest | undefined 
     owner: fields["owner"] || undefined,
     revision: Number(fields["revision"]),
     changedAt: Number(fields["changedAt"]),
-    progress: JSON.parse(fields["progress"] ?? "{}") as Progress,
+    progress: unpackProgress(JSON.parse(fields["progress"] ?? "{}") as Progress),
     votes: entriesOf(fields, "vote:")
       .map(([, value]) => withReason(JSON.parse(value) as Vote, fields["denial"]))
       .toSorted((a, b) => a.at - b.at),

@@ -88,6 +88,30 @@ return {'moved', nextRevision, now}
 `;
 
 /**
+ * What a step begins with, in one go.
+ *
+ * KEYS request, freeze, throttled → now, the request's fields, the freeze ('' for none), for how long calls pause (ms, below 0: they don't)
+ */
+export const opening = `${redisTimeLua}
+return {now, redis.call('HGETALL', KEYS[1]), redis.call('GET', KEYS[2]) or '', redis.call('PTTL', KEYS[3])}
+`;
+
+/**
+ * What a poll begins with, in one go.
+ *
+ * KEYS watched   ARGV key prefix of requests, most requests to read at once
+ * → now, ids, then the fields of each, or none when there are more
+ */
+export const watching = `${redisTimeLua}
+local ids = redis.call('SMEMBERS', KEYS[1])
+local found = {now, ids}
+if #ids <= tonumber(ARGV[2]) then
+  for i, id in ipairs(ids) do found[i + 2] = redis.call('HGETALL', ARGV[1] .. id) end
+end
+return found
+`;
+
+/**
  * What the journal knows of claims, at the very end before their call leaves, or when they must be durable. The write makes a
  * WAIT or WAITAOF that follows on this connection cover everything written before it, by any connection.
  *

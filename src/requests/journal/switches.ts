@@ -82,8 +82,5 @@ export function createSwitches(redis: RedisClient, key: Keys) {
     async throttle(forMs: number): Promise<void> {
       await redis.set(key("throttled"), "1", "PX", Math.max(1, Math.ceil(forMs)));
     },
-    async throttledMs(): Promise<number> {
-      return Math.max(0, await redis.pttl(key("throttled")));
-    },
   };
 }

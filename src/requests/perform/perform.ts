@@ -24,16 +24,17 @@ const turnMs = 200;
 
 /** Advances a request by a step; idempotent, because every step is a compare-and-set. */
 export async function advance(id: string, by: WorkerContext): Promise<Next> {
-  const request = await by.store.get(id);
+  const opening = await by.store.opening(id);
+  const { request } = opening;
   if (!request || request.final) return ended;
-  return during(workOnRequest(request.record), () => step(request, by));
+  return during(workOnRequest(request.record), () => step(request, opening, by));
 }
 
-async function step(request: StoredRequest, by: WorkerContext): Promise<Next> {
+async function step(request: StoredRequest, opening: Opening, by: WorkerContext): Promise<Next> {
   try {
     switch (request.state) {
       case "authorized":
-        return await beginInTurn(request, by);
+        return await beginInTurn(request, opening, by);
       case "sending":
         return await checkSender(request, by);
       case "accepted":
@@ -48,23 +49,32 @@ async function step(request: StoredRequest, by: WorkerContext): Promise<Next> {
   }
 }
 
+type Opening = Awaited<ReturnType<WorkerContext["store"]["opening"]>>;
+
 /** A project whose calls hang must not take every slot of the worker. */
-async function beginInTurn(request: StoredRequest, by: WorkerContext): Promise<Next> {
+async function beginInTurn(
+  request: StoredRequest,
+  opening: Opening,
+  by: WorkerContext,
+): Promise<Next> {
   const { projectId, id, name } = request.record.target;
   const leave = by.shares.take(projectId || id || name);
   if (!leave) return waitFor(turnMs + jitter(turnMs));
   try {
-    return await begin(request, by);
+    return await begin(request, opening, by);
   } finally {
     leave();
   }
 }
 
-async function begin(request: StoredRequest, by: WorkerContext): Promise<Next> {
+async function begin(
+  request: StoredRequest,
+  { now, frozen, throttledMs }: Opening,
+  by: WorkerContext,
+): Promise<Next> {
   const { store } = by;
   const { timing } = by.policy;
   const { record, progress } = request;
-  const now = await store.now();
   if (progress.notBefore && progress.notBefore > now) return waitFor(progress.notBefore - now);
   if (record.runsUntil < now) {
     const why = `it did not start in time${progress.why ? `: ${progress.why}` : ""}`;
@@ -80,9 +90,7 @@ async function begin(request: StoredRequest, by: WorkerContext): Promise<Next> {
       by,
     );
   }
-  const frozen = await store.freezeState();
   if (frozen) return stopFrozen(request, frozen, by);
-  const throttledMs = await store.throttledMs();
   if (throttledMs > 0) return hold(request, throttledWhy, throttledMs + jitter(1000), by);
 
   const change = changeOf(record, by.commands);

@@ -3,7 +3,7 @@ import { nextPollDelay } from "../../compute/compute.ts";
 import { during, workOnRequests } from "../../log/ids.ts";
 import type { Seen } from "../../registry/define.ts";
 import { readTarget } from "./gate.ts";
-import { judge } from "./reconcile.ts";
+import { isUnsettled, judge, lookAt } from "./reconcile.ts";
 import {
   changeOf,
   ended,
@@ -19,12 +19,13 @@ import type { StoredRequest } from "../journal/record.ts";
  * costs neither worker time nor memory.
  */
 export async function watch(pollKey: string, polls: number, by: WorkerContext): Promise<Next> {
-  const waiting = (await by.store.getMany(await by.store.watchedIds(pollKey))).filter(
+  const { now, requests } = await by.store.watching(pollKey);
+  const waiting = requests.filter(
     ({ state, final }) =>
       !final && (state === "sending" || state === "accepted" || state === "unclear"),
   );
   if (waiting.length === 0) return ended;
-  const early = earlyMs(waiting, await by.store.now(), by.policy.timing.pollFirstMs);
+  const early = earlyMs(waiting, now, by.policy.timing.pollFirstMs);
   if (early > 0) return waitFor(early);
   let read: (request: StoredRequest) => { seen: Seen | undefined } | undefined;
   try {
@@ -39,18 +40,39 @@ export async function watch(pollKey: string, polls: number, by: WorkerContext): 
   }
   const at = await by.store.now();
   let youngest = 0;
-  let left = 0;
+  const left: StoredRequest[] = [];
   for (const request of waiting) {
     const found = read(request);
     if (found && (await judgeAlone(request, found.seen, at, by))) continue;
-    left++;
+    left.push(request);
     youngest = Math.max(youngest, request.progress.sentAt ?? at);
   }
   await by.at("watch", pollKey);
-  if (left === 0) return ended;
+  const [first] = left;
+  if (!first) return ended;
   const { pollFirstMs, pollMostMs } = by.policy.timing;
   const sinceStartMs = Math.max(0, at - youngest);
-  return waitFor(nextPollDelay({ firstMs: pollFirstMs, maxMs: pollMostMs, sinceStartMs, polls }));
+  const delay = nextPollDelay({ firstMs: pollFirstMs, maxMs: pollMostMs, sinceStartMs, polls });
+  const found = left.length === 1 ? read(first) : undefined;
+  return waitFor(found ? Math.min(delay, soonest(first, found.seen, at, by.policy.timing)) : delay);
+}
+
+/**
+ * In how many milliseconds a poll may decide about a request that waits alone, if that is foreseeable: when its settled target has
+ * stood for long enough, and, right after the send, soon, because some services need less than the first poll's time.
+ * Several in a project share polls at the usual pace.
+ */
+export function soonest(
+  { state, progress, changedAt }: Pick<StoredRequest, "state" | "progress" | "changedAt">,
+  seen: Seen | undefined,
+  at: number,
+  { pollFirstMs, stableGapMs }: { pollFirstMs: number; stableGapMs: number },
+): number {
+  const isSettled = state === "accepted" && !isUnsettled(seen);
+  const isSame = progress.lastLook?.print === lookAt(seen, at).print;
+  const stableInMs = (isSame ? (progress.sameSince ?? at) : at) + stableGapMs - at;
+  if (isSettled && progress.mark && stableInMs > 0) return stableInMs;
+  return at - (progress.sentAt ?? changedAt) < pollFirstMs ? Math.round(pollFirstMs / 3) : Infinity;
 }
 
 /** From this many requests on, polls are as far apart as the first polls of one. */

@@ -9,8 +9,14 @@ import { at, parseJson } from "../web.ts";
 
 const version = "1";
 
+const keys = new Map<string, Buffer>();
+
+/** Derived once: it takes longer than sealing. */
 function keyOf(secret: string): Buffer {
-  return Buffer.from(hkdfSync("sha256", secret, "", "gatehouse response url", 32));
+  const key =
+    keys.get(secret) ?? Buffer.from(hkdfSync("sha256", secret, "", "gatehouse response url", 32));
+  keys.set(secret, key);
+  return key;
 }
 
 /** `secret` is the bot token. */

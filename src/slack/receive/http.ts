@@ -1,9 +1,10 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import querystring from "node:querystring";
-import { HTTPReceiver } from "@slack/bolt";
+import type { App, Receiver } from "@slack/bolt";
 import { within } from "../../deadline.ts";
 import { messageOf } from "../../errors.ts";
-import { type Log, slackLogger } from "../../log/log.ts";
+import type { Log } from "../../log/log.ts";
+import { parseJson, payloadOf, textAt } from "../web.ts";
 import { ForeignDelivery } from "./guarded-app.ts";
 import { CrowdedOut, createUnverified, type Unverified } from "./unverified.ts";
 import { createHmac, timingSafeEqual } from "node:crypto";
@@ -44,28 +45,24 @@ const statusOf: Record<HttpRefusal, number> = {
   crowded: 503,
 };
 
+/**
+ * Takes what Slack sends over HTTP, in place of Bolt's own receiver: that one checks a weaker signature and parses the body
+ * once more, which together cost as much as the rest of an ack.
+ */
 export function createSlackHttp(options: SlackHttpOptions) {
   const { signingSecret, log, now = Date.now, bodyWithinMs = 5_000 } = options;
   const unverified = createUnverified(options.unverified);
   let closed = false;
 
-  const receiver = new HTTPReceiver({
-    signingSecret,
-    endpoints: path,
-    logger: slackLogger(log),
-    bodyLimit: maxBytes,
-    // Bolt's own handlers answer twice, or log an error when an answer was already sent.
-    processEventErrorHandler: async ({ error, response }) => {
-      if (!(error instanceof ForeignDelivery)) log.error("slack.delivery-failed", { error });
-      if (!response.headersSent) answer(response, error instanceof ForeignDelivery ? 403 : 500);
-      return true;
+  let app: App | undefined;
+  /** For Bolt's App. Never started: Gatehouse has its own server. */
+  const receiver: Receiver = {
+    init(given) {
+      app = given;
     },
-    unhandledRequestHandler: ({ response }) => {
-      if (response.headersSent) return;
-      log.error("slack.not-acked");
-      answer(response, 500);
-    },
-  });
+    start: () => Promise.resolve(),
+    stop: () => Promise.resolve(),
+  };
 
   function refuse(request: IncomingMessage, response: ServerResponse, reason: HttpRefusal): void {
     options.onRefused?.(reason);
@@ -86,19 +83,40 @@ export function createSlackHttp(options: SlackHttpOptions) {
     if (!isSignedBy(signingSecret, signed, body)) return refuse(request, response, "signature");
     const type = contentTypeOf(request);
     if (type === undefined) return refuse(request, response, "content-type");
-    if (!holdsObject(type, body.toString())) return refuse(request, response, "body");
-    // Bolt compares the whole header, so `; charset=utf-8` would make it parse a form as JSON.
-    request.headers["content-type"] = type;
-    receiver.requestListener(Object.assign(request, { rawBody: body }), response);
+    const delivery = parseDelivery(type, body.toString());
+    if (delivery === undefined) return refuse(request, response, "body");
+    await deliver(delivery, request, response);
+  }
+
+  async function deliver(
+    body: Record<string, unknown>,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
+    if (textAt(body, "ssl_check") === "1") return acknowledge(response, undefined);
+    if (textAt(body, "type") === "url_verification")
+      return acknowledge(response, { challenge: textAt(body, "challenge") });
+    const retryNum = Number(request.headers["x-slack-retry-num"] ?? Number.NaN);
+    const retryReason = request.headers["x-slack-retry-reason"];
+    try {
+      if (app === undefined) throw new Error("the receiver has no app");
+      await app.processEvent({
+        body,
+        ack: async (said: unknown) => acknowledge(response, said),
+        ...(Number.isNaN(retryNum) ? {} : { retryNum }),
+        ...(typeof retryReason === "string" ? { retryReason } : {}),
+      });
+    } catch (error) {
+      if (!(error instanceof ForeignDelivery)) log.error("slack.delivery-failed", { error });
+      if (!response.headersSent) answer(response, error instanceof ForeignDelivery ? 403 : 500);
+    }
   }
 
   return {
-    /** For Bolt's App. Never started: Gatehouse has its own server. */
     receiver,
     /** Answers requests to Slack's path; false for all others, which stay untouched. */
     route(request: IncomingMessage, response: ServerResponse): boolean {
-      if (!URL.canParse(request.url ?? "", "http://gatehouse")) return false;
-      if (new URL(request.url ?? "", "http://gatehouse").pathname !== path) return false;
+      if (request.url !== path && !isOurPath(request.url ?? "")) return false;
       take(request, response).catch((error: unknown) => {
         log.warn("slack.delivery-broken", { error: messageOf(error) });
         if (!response.headersSent) answer(response, 400);
@@ -110,6 +128,26 @@ export function createSlackHttp(options: SlackHttpOptions) {
       closed = true;
     },
   };
+}
+
+function isOurPath(url: string): boolean {
+  return (
+    URL.canParse(url, "http://gatehouse") && new URL(url, "http://gatehouse").pathname === path
+  );
+}
+
+/** Slack takes an empty body, text, or JSON. */
+function acknowledge(response: ServerResponse, said: unknown): void {
+  if (said === undefined || said === "") {
+    response.writeHead(200);
+    response.end();
+  } else if (typeof said === "string") {
+    response.writeHead(200);
+    response.end(said);
+  } else {
+    response.writeHead(200, { "content-type": "application/json" });
+    response.end(JSON.stringify(said));
+  }
 }
 
 function answer(response: ServerResponse, status: number): void {
@@ -129,10 +167,17 @@ function contentTypeOf(request: IncomingMessage): string | undefined {
     : undefined;
 }
 
-/** Bolt reads fields of whatever it parsed: of `null` that would be an unhandled rejection. */
-function holdsObject(type: string, body: string): boolean {
-  const json = type === "application/json" ? body : querystring.parse(body)["payload"];
-  return typeof json !== "string" || json.trimStart().startsWith("{");
+/** JSON, or a form that is the delivery or has it as JSON in `payload`; undefined for anything but an object. */
+function parseDelivery(type: string, body: string): Record<string, unknown> | undefined {
+  const form = type === "application/json" ? undefined : querystring.parse(body);
+  const json = form === undefined ? body : form["payload"];
+  if (typeof json !== "string") return form;
+  return json.trimStart().startsWith("{") ? objectIn(json) : undefined;
+}
+
+function objectIn(json: string): Record<string, unknown> | undefined {
+  const parsed = parseJson(json);
+  return parsed === undefined ? undefined : { ...payloadOf(parsed) };
 }
 
 /** The whole body, at most 1 MB, in time. Throws when the sender disconnects. */
@@ -153,7 +198,9 @@ async function readBody(
   request.on("data", onData);
   request.once("end", () => resolve(Buffer.concat(chunks)));
   request.once("error", reject);
-  request.once("close", () => reject(new Error("the sender disconnected")));
+  // Comes after each request, and an error costs a stack
+  const onClose = () => reject(new Error("the sender disconnected"));
+  request.once("close", onClose);
   try {
     return await within(withinMs, Promise.race([promise, held.crowdedOut]), () => "slow");
   } catch (error) {
@@ -162,6 +209,7 @@ async function readBody(
   } finally {
     held.end();
     request.off("data", onData);
+    request.off("close", onClose);
   }
 }
 

@@ -106,16 +106,6 @@ function reasonOf(error: unknown): string {
     : `Slack rejected the app token: ${code}`;
 }
 
-/**
- * Rejections that @slack/socket-mode can leave unhandled when Slack disconnects. None are expected; main logs them
- * instead of ending the process.
- */
-export function isKnownSocketRejection(error: unknown): boolean {
-  if (error === undefined) return true; // its start(), when disconnect() comes first
-  if (textAt(error, "code").startsWith("slack_socket_mode_")) return true;
-  return /@slack[/\\]socket-mode/.test(textAt(error, "stack"));
-}
-
 const goodbyeMs = 2_000;
 
 function openSession(options: SlackSocketOptions, app: App) {

@@ -129,7 +129,7 @@ const { createLog, hideSecret } = await import("../../../src/log/log.ts");
 const { start } = await import("../../../src/start/start.ts");
 const { commands } = await import("../../../src/commands/index.ts");
 const { operationsOf } = await import("../../../src/policy/approval-rule.ts");
-const { isKnownSocketRejection } = await import("../../../src/slack/receive/socket.ts");
+const { isKnownSocketRejection } = await import("../../../src/slack/receive/socket-rejection.ts");
 
 const changing = commands.filter(({ kind }) => kind === "change").map(({ name }) => name);
 tell({ loaded: true, commands: changing });

@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { notePolicy } from "../../../src/audit/policies.ts";
 import { createJournal, type Move, newNonce } from "../../../src/requests/journal/journal.ts";
+import { packProgress } from "../../../src/requests/journal/pack-progress.ts";
+import type { Progress } from "../../../src/requests/journal/record.ts";
 import { sweep } from "../../../src/requests/perform/sweep.ts";
 import { testRedis } from "../../support/with-redis.ts";
 import { interaction, auditOf, claimedTwice, member, restartOf, vmTarget } from "../asking.ts";
@@ -157,6 +159,55 @@ describe("moving a request", () => {
       /can't move/,
     );
     expect((await here.store.get(request.record.id))?.revision).toBe(1);
+  });
+});
+
+describe("what a poll reads", () => {
+  it("is all that waits, a few in one answer or hundreds", async () => {
+    await using here = await journal();
+    const ids: string[] = [];
+    for (const more of [1, 2, 150]) {
+      const names = Array.from({ length: more }, (_, n) => `vm-${ids.length + n}`);
+      const made = await Promise.all(names.map((name) => interaction(here.store, atOnce(name))));
+      ids.push(...made.map(({ record }) => record.id));
+      await here.redis.sadd(here.key("watch", "vms/p"), ...made.map(({ record }) => record.id));
+      const { now, requests } = await here.store.watching("vms/p");
+      expect(requests.map(({ record }) => record.id).toSorted()).toEqual(ids.toSorted());
+      expect(now).toBeGreaterThanOrEqual(requests[0]?.record.createdAt ?? Infinity);
+    }
+  });
+});
+
+describe("the progress of a request that has ended", () => {
+  const vm = { id: "vm-1", name: "a", status: "RUNNING", projectId: "p" };
+  const progress: Progress = {
+    before: vm,
+    after: { ...vm },
+    lastLook: { at: 9, status: "RUNNING", print: "[a long one]" },
+    sameSince: 7,
+    looks: 4,
+    sentAt: 5,
+  };
+
+  it("keeps what is shown, and what was read twice once", async () => {
+    await using here = await journal();
+    const { record } = await interaction(here.store, atOnce("a"));
+    const id = record.id;
+    const open = await here.store.get(id);
+    if (!open) throw new Error("not written down");
+    await here.store.move(open, { state: "done", progress, why: "read RUNNING" });
+    expect((await here.store.get(id))?.progress).toEqual({
+      before: vm,
+      after: vm,
+      lastLook: { at: 9, status: "RUNNING", print: "" },
+      sentAt: 5,
+    });
+    const kept = (await here.redis.hget(here.key("request", id), "progress")) ?? "";
+    expect(kept.split("vm-1")).toHaveLength(2);
+  });
+
+  it("is whole while it is open", () => {
+    expect(JSON.parse(packProgress(progress, false))).toEqual({ ...progress, after: "same" });
   });
 });
 

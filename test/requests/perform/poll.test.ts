@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { watch } from "../../../src/requests/perform/poll.ts";
+import { soonest, watch } from "../../../src/requests/perform/poll.ts";
+import { lookAt } from "../../../src/requests/perform/reconcile.ts";
 import type { StoredRequest } from "../../../src/requests/journal/record.ts";
 import { interaction, restartOf, vmTarget } from "../asking.ts";
 import { type WorkerHere, workerHere } from "./worker-here.ts";
@@ -98,5 +99,39 @@ describe("the poll that requests of a project share", () => {
       await watch(pollKey, rings, here.by);
       expect(reads(here)).toBe(rings);
     }
+  });
+});
+
+describe("the next poll of a request that waits alone", () => {
+  const timing = { pollFirstMs: 1_000, stableGapMs: 2_000 };
+  const vm = { id: "vm-1", name: "web-1", projectId: "p", status: "RUNNING" };
+  const rebooting = { ...vm, status: "REBOOTING" };
+  const mark = { status: "REBOOTING", at: 10_050 };
+  const sent = { sentAt: 10_000, mark };
+
+  it.each([
+    ["soon, right after the send", "sending", sent, vm, 10_010, 333],
+    ["soon, while it is young and not settled", "accepted", sent, rebooting, 10_400, 333],
+    ["when it will have stood for long enough", "accepted", sent, vm, 10_400, 2_000],
+    [
+      "counted from the first of equal reads",
+      "accepted",
+      { ...sent, lastLook: lookAt(vm, 11_000), sameSince: 10_400 },
+      vm,
+      11_000,
+      1_400,
+    ],
+    [
+      "at the usual pace without a sign that it began",
+      "accepted",
+      { sentAt: 10_000 },
+      vm,
+      12_000,
+      Infinity,
+    ],
+    ["at the usual pace once it is old", "accepted", sent, rebooting, 12_000, Infinity],
+    ["at the usual pace where the outcome is unclear", "unclear", sent, vm, 12_000, Infinity],
+  ] as const)("comes %s", (_when, state, progress, seen, at, inMs) => {
+    expect(soonest({ state, progress, changedAt: 10_000 }, seen, at, timing)).toBe(inMs);
   });
 });

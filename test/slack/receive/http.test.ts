@@ -96,6 +96,18 @@ describe("what anybody on the internet may post to us", () => {
     expect(slack.accepted[1]).toMatchObject({ command: "/vm", text: "restart web-1" });
   });
 
+  it("is answered here when Slack only asks whether somebody is there, and refused when it is no object", async () => {
+    await using slack = await startHttp();
+    const json = { "content-type": "application/json" };
+    expect(await slack.sendSigned('{"type":"url_verification","challenge":"c"}', json)).toBe(200);
+    expect(await slack.sendSigned("ssl_check=1")).toBe(200);
+    for (const broken of ["{", "[]", "null", '"text"'])
+      expect(await slack.sendSigned(broken, json)).toBe(400);
+    expect(await slack.sendSigned("payload=%7B")).toBe(400);
+    expect(slack.accepted).toEqual([]);
+    expect(slack.refused).toEqual(Array.from({ length: 5 }, () => "body"));
+  });
+
   it("is refused with another secret, without a header, or with two of one (S4)", async () => {
     await using slack = await startHttp();
     const timestamp = String(Math.floor(Date.now() / 1000));

@@ -1,0 +1,93 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { Redis } from "ioredis";
+import { startWorld } from "../../sandbox/world.ts";
+import type { Figure } from "./figure.ts";
+import { introduce, type Program, startGatehouse, startProgram } from "./process.ts";
+
+const policy = `access: { operate: ["S01ONCALL"] }\n`;
+/** Starting is over, and what it left was collected. */
+const quietMs = 15_000;
+const countedMs = 20_000;
+
+interface Idle {
+  /** Commands that Redis ran in a second, those within scripts too. */
+  perSecond: number;
+  mb: number;
+}
+
+type Role = "gateway" | "worker" | undefined;
+
+/** What processes cost that have nothing to do: each alone with a Redis, beside the least that Bolt and BullMQ can be. */
+export async function measureIdle(): Promise<readonly Figure[]> {
+  const [bolt, queue] = await Promise.all([idle(startBolt), idle(startQueue)]);
+  const [gateway, worker] = await Promise.all([
+    idle(gatehouse("gateway")),
+    idle(gatehouse("worker")),
+  ]);
+  const both = await idle(gatehouse(undefined));
+  return [
+    commands("an idle gateway", gateway, 15),
+    { ...commands("an idle worker", worker, 15), ratio: ratio(worker, queue, "perSecond") },
+    commands("one idle process that is both", both),
+    memory("an idle gateway", gateway, bolt, 1.5),
+    memory("an idle worker", worker, bolt, 1.3),
+    memory("one idle process that is both", both, bolt),
+    memory("a bare BullMQ worker", queue, bolt),
+  ];
+}
+
+const commands = (who: string, { perSecond }: Idle, bound?: number): Figure => ({
+  name: `${who}: Redis commands a second, those within scripts too`,
+  value: perSecond,
+  unit: "",
+  ...(bound === undefined ? {} : { bound }),
+});
+
+const ratio = (one: Idle, peer: Idle, what: keyof Idle) => ({
+  to: "a BullMQ worker with two queues",
+  times: one[what] / peer[what],
+});
+
+/** `bound`: how many times a bare Bolt app's. */
+const memory = (who: string, { mb }: Idle, bolt: Idle, bound?: number): Figure => ({
+  name: `${who}: memory`,
+  value: mb,
+  unit: "MB",
+  ratio: { to: "an idle Bolt app", times: mb / bolt.mb, ...(bound === undefined ? {} : { bound }) },
+});
+
+type Start = (world: Awaited<ReturnType<typeof startWorld>>) => Promise<Program>;
+
+async function idle(start: Start): Promise<Idle> {
+  await using world = await startWorld({ roles: [], policy });
+  await using program = await start(world);
+  const redis = new Redis(world.redisUrl);
+  try {
+    await sleep(quietMs);
+    const before = await processed(redis);
+    await sleep(countedMs);
+    const perSecond = ((await processed(redis)) - before - 1) / (countedMs / 1000);
+    return { perSecond, mb: program.rssMb() };
+  } finally {
+    redis.disconnect();
+  }
+}
+
+const gatehouse = (role: Role): Start => {
+  return (world) => startGatehouse(world, role);
+};
+
+const isReady = (line: string) => (line.startsWith("ready ") ? Number(line.slice(6)) : undefined);
+
+const startBolt: Start = async (world) => {
+  const bare = await startProgram(["test/bench/bare-bolt.ts"], world.env, isReady);
+  await introduce(world, bare.told);
+  return bare;
+};
+
+const startQueue: Start = (world) => startProgram(["test/bench/bare-queue.ts"], world.env, isReady);
+
+/** All that Redis ran since its start. */
+async function processed(redis: Redis): Promise<number> {
+  return Number(/total_commands_processed:(\d+)/.exec(await redis.info("stats"))?.[1]);
+}

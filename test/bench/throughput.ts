@@ -1,0 +1,114 @@
+import { createServer } from "node:http";
+import { listen } from "../../sandbox/listen.ts";
+import { startWorld, type World } from "../../sandbox/world.ts";
+import { type Figure, quantile } from "./figure.ts";
+import type { Load, Loaded } from "./load.ts";
+import { startGatehouse, startProgram } from "./process.ts";
+
+const policy = `access: { view: ["*"] }\n`;
+const rounds = 3;
+
+/** How fast deliveries over HTTP are acknowledged, beside a Bolt app that only acknowledges. */
+export async function measureThroughput(): Promise<readonly Figure[]> {
+  await using world = await startWorld({
+    roles: [],
+    receive: "http",
+    policy,
+    slack: { rateLimits: "off" },
+  });
+  await using bare = await startProgram(["test/bench/bare-bolt.ts"], world.env, (line) =>
+    line.startsWith("ready ") ? Number(line.slice(6)) : undefined,
+  );
+  await using answers = await startAnswers(world.slack.apiUrl);
+  const env = { ...world.env, SLACK_API_URL: answers.apiUrl };
+  await using programs = new AsyncDisposableStack();
+  programs.use(await startGatehouse({ ...world, env }));
+  const port = Number(new URL(world.slack.app.requestUrl ?? "").port);
+  const ours: Loaded[] = [];
+  const peers: Loaded[] = [];
+  // In turn, so that whatever else this machine does strikes both
+  for (let round = 0; round <= rounds; round += 1) {
+    const one = await load(world, port, answers.responseUrl);
+    const other = await load(world, bare.told, answers.responseUrl);
+    if (round === 0) continue; // code is warm
+    ours.push(one);
+    peers.push(other);
+  }
+  const middle = (all: readonly Loaded[], of: (one: Loaded) => number) =>
+    quantile(all.map(of), 0.5);
+  const beside = (of: (one: Loaded) => number) => ({
+    value: middle(ours, of),
+    times: middle(ours, of) / middle(peers, of),
+  });
+  const to = "a Bolt app that only acks";
+  const p50 = beside(({ oneMs }) => quantile(oneMs, 0.5));
+  const p99 = beside(({ oneMs }) => quantile(oneMs, 0.99));
+  const many = beside(({ perSecond }) => perSecond);
+  return [
+    {
+      name: "ack over HTTP, one client, a hundred commands a second: p50",
+      value: p50.value,
+      unit: "ms",
+      ratio: { to, times: p50.times, bound: 1.7 },
+    },
+    {
+      name: "… p99",
+      value: p99.value,
+      unit: "ms",
+      ratio: { to, times: p99.times, bound: 1.5 },
+    },
+    {
+      name: "acks over HTTP a second, 32 clients that each deliver the same again and again",
+      value: many.value,
+      unit: "",
+      ratio: { to, times: many.times, least: 0.6 },
+    },
+  ];
+}
+
+/** Takes what is answered after acks and forgets it: here its cost is the answerer's alone. All else is the sandbox Slack's. */
+async function startAnswers(apiUrl: string) {
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on("data", (chunk: Buffer) => chunks.push(chunk));
+    request.on("end", () => {
+      if (!request.url?.startsWith("/api/")) {
+        response.end("ok");
+        return;
+      }
+      const { authorization = "", "content-type": type = "" } = request.headers;
+      void fetch(new URL(request.url.slice("/api/".length), apiUrl), {
+        method: "POST",
+        headers: { authorization, "content-type": type },
+        body: Buffer.concat(chunks),
+      })
+        .then((answer) => answer.text())
+        .then((text) => response.setHeader("content-type", "application/json").end(text));
+    });
+  });
+  const listening = await listen(server, 0);
+  return {
+    apiUrl: `${listening.url}/api/`,
+    responseUrl: `${listening.url}/answers`,
+    [Symbol.asyncDispose]: () => listening.close(),
+  };
+}
+
+async function load(world: World, port: number, responseUrl: string): Promise<Loaded> {
+  const what: Load = {
+    url: `http://127.0.0.1:${port}/slack/events`,
+    signingSecret: world.slack.app.signingSecret,
+    teamId: world.slack.workspace.team.id,
+    appId: world.slack.app.appId,
+    responseUrl,
+    oneForMs: 4_000,
+    clients: 32,
+    manyForMs: 3_000,
+  };
+  await using program = await startProgram(
+    ["test/bench/load.ts"],
+    { BENCH: JSON.stringify(what) },
+    (line): Loaded | undefined => (line.startsWith("{") ? (JSON.parse(line) as Loaded) : undefined),
+  );
+  return program.told;
+}
