@@ -20,7 +20,7 @@ import { decodeEvidence, endorsementsNeeded, verifyEvidence } from "../verifier/
 import { findEndorsements } from "./endorsements.ts";
 import { resultLines } from "./render-result.ts";
 
-const usage = `usage: node src/main.ts attestation check <file>
+export const attestationUsage = `usage: node gatehouse.mjs attestation check <file>
   a raw TDX quote or SNP report (binary, base64, or hex), or the file that vm attest attaches
       --endorsements <folder>   what Intel and AMD have signed (docs/attestation.md); else attestation.endorsements
       --pin <hex>               the MEASUREMENT or MRTD expected; MRTD,RTMR0,RTMR1,RTMR2 for TDX; repeatable
@@ -34,8 +34,8 @@ const usage = `usage: node src/main.ts attestation check <file>
       --json                    the whole result, for programs
   ends with 0 verified, 1 failed, 2 could not verify`;
 
-/** 0 verified, 1 failed, 2 could not verify. */
-type AttestationExitCode = 0 | 1 | 2;
+/** 0 verified, 1 failed, 2 could not verify, 64 unknown words. */
+type AttestationExitCode = 0 | 1 | 2 | 64;
 
 interface AttestationTerminal {
   /** Gets text that ends with a line break. */
@@ -59,7 +59,7 @@ export async function runAttestation(
         verb === undefined || verb === "check"
           ? "Name the file to check"
           : `There is no "attestation ${verb}"`,
-        usage,
+        attestationUsage,
       );
     const at = values.at === undefined ? now() : timeOf(values.at);
     const references = (values.pin ?? []).map((pin) => referenceOf(pin));
@@ -95,7 +95,7 @@ export async function runAttestation(
   } catch (error) {
     const hint = error instanceof UserError && error.hint ? `\n${error.hint}` : "";
     write(`${messageOf(error)}${hint}\n`);
-    return 2;
+    return error instanceof UserError && error.hint === attestationUsage ? 64 : 2;
   }
 }
 
@@ -109,22 +109,25 @@ const jsonValue = (_key: string, value: unknown) =>
   typeof value === "bigint" ? `0x${value.toString(16)}` : value;
 
 function parseWords(words: readonly string[]) {
-  return parseArgs({
-    args: [...words],
-    allowPositionals: true,
-    options: {
-      endorsements: { type: "string" },
-      pin: { type: "string", multiple: true },
-      at: { type: "string" },
-      vek: { type: "string" },
-      accept: { type: "string", multiple: true },
-      minimum: { type: "string", multiple: true },
-      allow: { type: "string", multiple: true },
-      vmpl: { type: "string" },
-      "report-data": { type: "string" },
-      json: { type: "boolean" },
-    },
-  });
+  const one = { type: "string" } as const;
+  const several = { type: "string", multiple: true } as const;
+  const options = {
+    endorsements: one,
+    pin: several,
+    at: one,
+    vek: one,
+    accept: several,
+    minimum: several,
+    allow: several,
+    vmpl: one,
+    "report-data": one,
+    json: { type: "boolean" },
+  } as const;
+  try {
+    return parseArgs({ args: [...words], allowPositionals: true, options });
+  } catch (error) {
+    throw new UserError(messageOf(error), attestationUsage);
+  }
 }
 
 /** Raw bytes, or the text of them: hex, base64, or JSON with the report as the compute service gave it. */

@@ -1,0 +1,63 @@
+import { attestationUsage, runAttestation } from "../attestation/cli.ts";
+import { auditUsage, runAudit } from "../audit/cli.ts";
+import { commands } from "../commands/index.ts";
+import {
+  ConfigError,
+  configExitCode,
+  loadAuditConfig,
+  loadEndorsementsFolder,
+  policyPath,
+} from "../config/config.ts";
+import { operationsOf } from "../policy/approval-rule.ts";
+import type { Programs } from "./command-line.ts";
+import { policyUsage, runPolicy } from "./policy-cli.ts";
+
+const operations = operationsOf(commands);
+
+/** What runs in a terminal beside Gatehouse itself. */
+export const programs: Programs = {
+  audit: {
+    what: "verifies or exports the audit trail, or erases records: verify, export, head, erase",
+    usage: auditUsage,
+    run: (words, write) =>
+      runAudit(words, {
+        // Only when it is needed: an exported file is verified without Redis
+        get redisUrl() {
+          return orExit(loadAuditConfig).redisUrl;
+        },
+        get dataDir() {
+          return orExit(loadAuditConfig).dataDir;
+        },
+        write,
+      }),
+  },
+  policy: {
+    what: "shows what gatehouse.yml decides, without Slack and Redis: check, explain, test",
+    usage: policyUsage,
+    run: (words, write) => runPolicy(words, { file: policyPath(), write }),
+  },
+  attestation: {
+    what: "verifies Intel TDX and AMD SEV-SNP evidence, offline: check",
+    usage: attestationUsage,
+    run: (words, write) =>
+      runAttestation(words, {
+        write,
+        endorsements: () => loadEndorsementsFolder({ operations }),
+      }),
+  },
+};
+
+/** What `load` returns. Where the configuration is wrong, the process ends and says how. */
+export function orExit<T>(load: () => T): T {
+  try {
+    return load();
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return exitConfig(error);
+  }
+}
+
+export function exitConfig(error: ConfigError): never {
+  process.stderr.write(`${error.message}\n`);
+  return process.exit(configExitCode);
+}
