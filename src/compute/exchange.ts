@@ -103,6 +103,7 @@ function first(header: string | string[] | undefined): string | undefined {
 function reasonOf(error: unknown): ComputeErrorReason {
   const code = codeOf(error);
   if (code === "FORBIDDEN_ADDRESS") return "forbidden-address";
+  if (code === "PROXY_REFUSED") return "proxy";
   if (/^(ENOTFOUND|EAI_|ENODATA|ESERVFAIL|ETIMEOUT)/.test(code)) return "dns";
   if (/^(ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|EHOSTDOWN|ENETDOWN)$/.test(code))
     return "connect";

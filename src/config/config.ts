@@ -1,17 +1,22 @@
 import { existsSync, readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { dirname, resolve } from "node:path";
-import { messageOf, UserError } from "../errors.ts";
-import { codeOf, Environment } from "./environment.ts";
+import { codeOf, messageOf, UserError } from "../errors.ts";
+import type { ChangingFile } from "./changing-file.ts";
+import { type ComputeTls, computeTls } from "./compute-tls.ts";
+import { Environment } from "./environment.ts";
 import { emptyPolicy, parsePolicy, policyVersion, type Policy } from "./policy-file.ts";
 import type { Operation } from "./policy-sense.ts";
+import { passwordsIn, type Proxies, readProxies } from "./proxy.ts";
 import { parseRedisUrl } from "./redis-address.ts";
+import { signingSecretProblem, tokenProblem } from "./slack-secrets.ts";
 
 export type LogLevel = "debug" | "info" | "warn" | "error";
 
 /** `all` is gateway and worker in one process. */
 export type Role = "all" | "gateway" | "worker";
 
+/** What comes from a file is read at each use: it may have changed (`files`). */
 export interface Config {
   readonly role: Role;
   readonly slack: {
@@ -22,7 +27,14 @@ export interface Config {
     readonly receive: SlackReceive | undefined;
   };
   /** `url` ends with neither a slash nor `/v1`. */
-  readonly compute: { readonly url: string; readonly apiKey: string };
+  readonly compute: {
+    readonly url: string;
+    readonly apiKey: string;
+    /** Whether its name may lead to private addresses, or to which. */
+    readonly allowPrivate: boolean | readonly string[];
+    readonly tls: ComputeTls;
+  };
+  readonly proxies: Proxies | undefined;
   readonly redisUrl: string;
   /** How many replicas of Redis must have a claim before its call leaves; undefined: one, while any is connected. */
   readonly redisReplicas: number | undefined;
@@ -39,11 +51,13 @@ export interface Config {
   readonly policyVersion: string;
   /** Everything above that must never be printed, for `hideSecret`. */
   readonly secrets: readonly string[];
+  /** The files behind what is above, by the name of the variable. */
+  readonly files: ReadonlyMap<string, ChangingFile>;
 }
 
 export type SlackReceive =
-  | { mode: "socket"; appToken: string }
-  | { mode: "http"; signingSecret: string };
+  | { mode: "socket"; readonly appToken: string }
+  | { mode: "http"; readonly signingSecret: string };
 
 /** Exit code of a process whose configuration is wrong: EX_CONFIG of sysexits.h. */
 export const configExitCode = 78;
@@ -77,7 +91,7 @@ export function loadConfig({
     "SLACK_BOT_TOKEN",
     "the bot token (xoxb-…) from OAuth & Permissions in your Slack app",
   );
-  from.check("SLACK_BOT_TOKEN", botToken, /^(xoxe\.)?xoxb-\S+$/, "must begin with xoxb-");
+  from.holdTo("SLACK_BOT_TOKEN", botToken, (text) => tokenProblem(text, "xoxb-"));
   const receive = role === "worker" ? undefined : slackReceive(from);
   const apiUrl = from.address("SLACK_API_URL", "https://slack.com/api/");
   const computeUrl = from.address(
@@ -92,6 +106,9 @@ export function loadConfig({
     /^[\u0021-\u007e]+$/,
     "must be one word of ASCII characters",
   );
+  const tls = computeTls(from);
+  const allowPrivate = from.ranges("COMPUTE_ALLOW_PRIVATE");
+  const proxies = readProxies(from);
   const redisUrl = from.required("REDIS_URL", "the address of Redis, like redis://localhost:6379");
   const redisPassword = checkRedisUrl(redisUrl, from);
   const redisReplicas =
@@ -106,12 +123,28 @@ export function loadConfig({
   const policy = readPolicy(from, cwd, operations);
   if (from.problems.length > 0) throw new ConfigError(from.problems);
   const received = receive?.mode === "socket" ? receive.appToken : receive?.signingSecret;
-  const secrets = [botToken, received, apiKey, redisPassword].filter((one) => one !== undefined);
+  const secrets = [botToken, received, apiKey, redisPassword, ...passwordsIn(proxies)];
   return {
     role,
-    slack: { botToken, apiUrl: `${apiUrl}/`, receive },
-    compute: { url: computeUrl.replace(/\/v1$/, ""), apiKey },
-    redisUrl,
+    slack: {
+      get botToken() {
+        return from.now("SLACK_BOT_TOKEN", botToken);
+      },
+      apiUrl: `${apiUrl}/`,
+      receive,
+    },
+    compute: {
+      url: computeUrl.replace(/\/v1$/, ""),
+      get apiKey() {
+        return from.now("COMPUTE_API_KEY", apiKey);
+      },
+      allowPrivate,
+      tls,
+    },
+    proxies,
+    get redisUrl() {
+      return from.now("REDIS_URL", redisUrl);
+    },
     redisReplicas,
     port,
     ops,
@@ -120,7 +153,8 @@ export function loadConfig({
     allowVolatileRedis,
     policy,
     policyVersion: policyVersion(policy),
-    secrets,
+    secrets: secrets.filter((one) => one !== undefined),
+    files: from.files,
   };
 }
 
@@ -129,17 +163,22 @@ function slackReceive(from: Environment): SlackReceive | undefined {
   const appToken = from.secret("SLACK_APP_TOKEN");
   const signingSecret = from.secret("SLACK_SIGNING_SECRET");
   if (appToken !== undefined) {
-    from.check("SLACK_APP_TOKEN", appToken, /^xapp-\S+$/, "must begin with xapp-");
-    return { mode: "socket", appToken };
+    from.holdTo("SLACK_APP_TOKEN", appToken, (text) => tokenProblem(text, "xapp-"));
+    return {
+      mode: "socket",
+      get appToken() {
+        return from.now("SLACK_APP_TOKEN", appToken);
+      },
+    };
   }
   if (signingSecret !== undefined) {
-    from.check(
-      "SLACK_SIGNING_SECRET",
-      signingSecret,
-      /^[\u0021-\u007e]+$/,
-      "must be one word, from Basic Information in your Slack app",
-    );
-    return { mode: "http", signingSecret };
+    from.holdTo("SLACK_SIGNING_SECRET", signingSecret, signingSecretProblem);
+    return {
+      mode: "http",
+      get signingSecret() {
+        return from.now("SLACK_SIGNING_SECRET", signingSecret);
+      },
+    };
   }
   if (!from.mentions("SLACK_APP_TOKEN") && !from.mentions("SLACK_SIGNING_SECRET")) {
     from.problem(
@@ -167,14 +206,17 @@ function opsAddress(from: Environment, slackPort: number, isSlackOutside: boolea
 
 /** Returns the password, which must not be printed. */
 function checkRedisUrl(url: string, from: Environment): string | undefined {
-  if (url === "") return undefined;
-  try {
-    return parseRedisUrl(url).password;
-  } catch (error) {
-    const hint = error instanceof UserError && error.hint !== undefined ? `; ${error.hint}` : "";
-    from.problem("REDIS_URL", messageOf(error) + hint);
-    return undefined;
-  }
+  let password: string | undefined;
+  from.holdTo("REDIS_URL", url, (text) => {
+    try {
+      ({ password } = parseRedisUrl(text));
+      return undefined;
+    } catch (error) {
+      const hint = error instanceof UserError && error.hint !== undefined ? `; ${error.hint}` : "";
+      return messageOf(error) + hint;
+    }
+  });
+  return password;
 }
 
 /** As the variable names it, or the default; it may not exist. */

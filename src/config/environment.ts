@@ -1,7 +1,8 @@
-import { readFileSync } from "node:fs";
-import { isIP } from "node:net";
+import { BlockList, isIP } from "node:net";
 import { resolve } from "node:path";
+import { codeOf } from "../errors.ts";
 import { nearest } from "../text/nearest.ts";
+import { ChangingFile } from "./changing-file.ts";
 
 /** Secrets that may come from a file named by `NAME_FILE`, as Docker and Kubernetes hand them over. */
 const secretNames = new Set([
@@ -15,6 +16,8 @@ const secretNames = new Set([
 /** Reads variables and collects all problems. An empty variable counts as not set. */
 export class Environment {
   readonly problems: string[] = [];
+  /** What was read from files that may change, by the variable that it stands for: COMPUTE_API_KEY, COMPUTE_CA_FILE. */
+  readonly files = new Map<string, ChangingFile>();
   readonly #env: Readonly<Record<string, string | undefined>>;
   readonly #cwd: string;
 
@@ -45,18 +48,30 @@ export class Environment {
       this.problem(name, `is set, and so is ${name}_FILE: keep one of them`);
       return undefined;
     }
-    return this.#fromFile(`${name}_FILE`, file);
+    return this.#fromFile(name, `${name}_FILE`, file);
   }
 
-  #fromFile(name: string, file: string): string | undefined {
+  /** The content of the file that `NAME` names. */
+  content(name: string): string | undefined {
+    const file = this.text(name);
+    return file === undefined ? undefined : this.#fromFile(name, name, file);
+  }
+
+  #fromFile(name: string, variable: string, path: string): string | undefined {
     try {
-      const content = readFileSync(resolve(this.#cwd, file), "utf8").trim();
-      if (content !== "") return content;
-      this.problem(name, "names an empty file");
+      const file = new ChangingFile(resolve(this.#cwd, path));
+      this.files.set(name, file);
+      if (file.text !== "") return file.text;
+      this.problem(variable, "names an empty file");
     } catch (error) {
-      this.problem(name, `names a file that can't be read (${codeOf(error)})`);
+      this.problem(variable, `names a file that can't be read (${codeOf(error)})`);
     }
     return undefined;
+  }
+
+  /** What `NAME` is now: its file may have changed since `first` was read. */
+  now(name: string, first: string): string {
+    return this.files.get(name)?.text ?? first;
   }
 
   /** Empty when it is missing, which is reported. */
@@ -68,8 +83,17 @@ export class Environment {
     return value ?? "";
   }
 
+  /** The sentence must not repeat the value. A file's new content is held to it, too. */
   check(name: string, value: string, pattern: RegExp, sentence: string): void {
-    if (value !== "" && !pattern.test(value)) this.problem(name, sentence);
+    this.holdTo(name, value, (text) => (pattern.test(text) ? undefined : sentence));
+  }
+
+  /** As `check`, with any rule: a sentence, or undefined. */
+  holdTo(name: string, value: string, problemOf: (text: string) => string | undefined): void {
+    const file = this.files.get(name);
+    if (file) file.problemOf = problemOf;
+    const sentence = value === "" ? undefined : problemOf(value);
+    if (sentence !== undefined) this.problem(name, sentence);
   }
 
   /** An http(s) address without a final slash; required without `fallback`. */
@@ -102,11 +126,37 @@ export class Environment {
     return fallback;
   }
 
+  /** Yes, no, or the ranges of addresses for which it is yes, like `10.20.0.0/16,fd00::/8`. */
+  ranges(name: string): boolean | readonly string[] {
+    const text = this.text(name);
+    if (text === undefined || isYesOrNo(text)) return this.flag(name);
+    const ranges = text.split(",").map((range) => range.trim());
+    const wrong = ranges.find((range) => !isRange(range));
+    if (wrong === undefined) return ranges;
+    this.problem(
+      name,
+      `must be 1, 0, or ranges of addresses like 10.20.0.0/16,fd00::/8; ${wrong.slice(0, 50)} is none`,
+    );
+    return false;
+  }
+
   flag(name: string): boolean {
     const text = this.text(name)?.toLowerCase();
-    if (text !== undefined && !/^(1|0|true|false|yes|no)$/.test(text))
-      this.problem(name, "must be 1 or 0");
+    if (text !== undefined && !isYesOrNo(text)) this.problem(name, "must be 1 or 0");
     return text !== undefined && /^(1|true|yes)$/.test(text);
+  }
+}
+
+const isYesOrNo = (text: string) => /^(1|0|true|false|yes|no)$/i.test(text);
+
+function isRange(text: string): boolean {
+  const [net = "", bits = "", ...rest] = text.split("/");
+  if (rest.length > 0 || !/^\d{1,3}$/.test(bits)) return false;
+  try {
+    new BlockList().addSubnet(net, Number(bits), isIP(net) === 6 ? "ipv6" : "ipv4");
+    return true;
+  } catch {
+    return false;
   }
 }
 
@@ -121,11 +171,6 @@ export function addressProblem(text: string): string | undefined {
     return "must begin with https://, because secrets are sent there (http:// is only for this machine: localhost, 127.0.0.1)";
   }
   return undefined;
-}
-
-/** The code of a file system error, such as ENOENT. */
-export function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error ? String(error.code) : "unknown";
 }
 
 function isLoopback(host: string): boolean {

@@ -1,7 +1,9 @@
 import { commands } from "../commands/index.ts";
-import { createCompute } from "../compute/create-compute.ts";
+import type { Compute } from "../compute/compute.ts";
+import { type ComputeOptions, createCompute } from "../compute/create-compute.ts";
 import { signOfService } from "../compute/errors.ts";
 import type { Config } from "../config/config.ts";
+import { proxyFor } from "../config/proxy.ts";
 import { UserError } from "../errors.ts";
 import { createInventory } from "../inventory/create-inventory.ts";
 import { createSnapshots } from "../inventory/snapshots.ts";
@@ -63,7 +65,9 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     async ({ userId, teamId }) => (await people.person(userId, teamId)).name,
   );
   const web = createWeb({
-    token: config.slack.botToken,
+    get token() {
+      return config.slack.botToken;
+    },
     apiUrl: config.slack.apiUrl,
     log,
     onCall: (method, outcome, ms) => {
@@ -87,10 +91,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     cacheMs: timing.peopleCacheMs,
   });
   const compute = opened(
-    createCompute({
-      baseUrl: config.compute.url,
-      apiKey: config.compute.apiKey,
-      timeoutMs: timing.httpTimeoutMs,
+    connectCompute(config, {
       log,
       onCall: ({ endpoint, kind, reason, durationMs }) => {
         telemetry.computeCalls.inc({ endpoint, outcome: kind ?? "ok" });
@@ -178,6 +179,25 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     at,
     opened,
   };
+}
+
+/** A client of the compute service as the configuration says. */
+export function connectCompute(
+  { compute, proxies, files, policy }: Config,
+  options: Pick<ComputeOptions, "log" | "onCall">,
+): Compute {
+  return createCompute({
+    ...options,
+    baseUrl: compute.url,
+    get apiKey() {
+      return compute.apiKey;
+    },
+    refreshKey: () => files.get("COMPUTE_API_KEY")?.reread() ?? false,
+    timeoutMs: policy.timing.httpTimeoutMs,
+    allowPrivate: compute.allowPrivate,
+    tls: compute.tls,
+    proxy: proxyFor(compute.url, proxies),
+  });
 }
 
 /** Every freeze is announced. */
