@@ -1,5 +1,6 @@
 import type { LookupFunction } from "node:net";
 import { UserError } from "../errors.ts";
+import { type Live, valueOf } from "../config/changing-file.ts";
 import type { ComputeTls } from "../config/compute-tls.ts";
 import { type Log, silentLog } from "../log/log.ts";
 import {
@@ -51,8 +52,8 @@ import type * as z from "zod";
 export interface ComputeOptions {
   /** `https://host[/prefix]`; http only for hosts that are loopback or private by name. */
   baseUrl: string;
-  /** Read for each call: it may be replaced while the process runs. */
-  apiKey: string;
+  /** It may be replaced while the process runs. */
+  apiKey: Live;
   /** After a 401: looks for a newer key now, and is true when there is one. */
   refreshKey?: () => boolean;
   /** For one try: connecting, sending, and the whole answer. */
@@ -79,14 +80,12 @@ export interface ComputeOptions {
 export function createCompute(options: ComputeOptions): Compute {
   const { timeoutMs, log = silentLog() } = options;
   // What HTTP allows in a header value, without spaces (RFC 6750 allows less).
-  if (!/^[\x21-\x7e]+$/.test(options.apiKey))
+  if (!/^[\x21-\x7e]+$/.test(valueOf(options.apiKey)))
     throw new UserError("The compute service's key is empty or has characters no key has");
   const base = parseBaseUrl(options.baseUrl, options.allowPrivate ?? false);
   const http = createHttp({
     base,
-    get apiKey() {
-      return options.apiKey;
-    },
+    apiKey: () => valueOf(options.apiKey),
     refreshKey: options.refreshKey ?? (() => false),
     timeoutMs,
     connections: options.connections ?? 32,

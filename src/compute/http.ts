@@ -48,8 +48,7 @@ export interface CallReport {
 
 interface HttpSettings {
   base: BaseAddress;
-  /** Read for each call. */
-  readonly apiKey: string;
+  apiKey: () => string;
   refreshKey: () => boolean;
   timeoutMs: number;
   connections: number;
@@ -150,7 +149,7 @@ export function createHttp(settings: HttpSettings): Http {
       path: base.prefix.concat(fillPath(call.endpoint, call.ids ?? {}), renderQuery(call.query)),
       method: methodOf(call.endpoint),
       headers: {
-        authorization: `Bearer ${settings.apiKey}`,
+        authorization: `Bearer ${settings.apiKey()}`,
         accept: "application/json",
         "user-agent": "gatehouse",
         ...(body === undefined ? {} : { "content-type": "application/json" }),
@@ -186,7 +185,7 @@ export function createHttp(settings: HttpSettings): Http {
         reason,
         status: answer?.status,
         serviceMessage:
-          answer && answer.status >= 400 ? serviceMessage(answer, settings.apiKey) : undefined,
+          answer && answer.status >= 400 ? serviceMessage(answer, settings.apiKey()) : undefined,
         retryAfterMs: parseRetryAfter(answer?.retryAfter),
         hasNewKey,
       },

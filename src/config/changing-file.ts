@@ -1,6 +1,13 @@
 import { readFileSync } from "node:fs";
 import { codeOf } from "../errors.ts";
 
+/** A text, or what returns it as it is at that moment. */
+export type Live = string | (() => string);
+
+export function valueOf(live: Live): string {
+  return typeof live === "function" ? live() : live;
+}
+
 /** What a look at the file brought: its new text, or why the former one still counts. Never a secret but in `text`. */
 export type FileNews = { is: "changed"; text: string } | { is: "kept"; why: string };
 

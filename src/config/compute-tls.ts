@@ -1,3 +1,4 @@
+import { X509Certificate } from "node:crypto";
 import { createSecureContext, type SecureContextOptions } from "node:tls";
 import type { Environment } from "./environment.ts";
 
@@ -49,21 +50,38 @@ export function computeTls(from: Environment): ComputeTls {
 
 /** The variable, and what TLS would not take of it. */
 function tlsProblem({ ca, cert, key }: ComputeTls): readonly [string, string] | undefined {
-  const takes = (options: SecureContextOptions) => {
-    try {
-      createSecureContext(options);
-      return true;
-    } catch {
-      return false;
-    }
-  };
-  if (ca !== undefined && !takes({ ca }))
-    return ["COMPUTE_CA_FILE", "has no certificate that can be read"];
-  if (cert !== undefined && !takes({ cert }))
-    return ["COMPUTE_CLIENT_CERT_FILE", "has no certificate that can be read"];
-  if (key !== undefined && !takes({ key }))
+  const unreadable = "has a certificate that can't be read, or none";
+  if (ca !== undefined && !isAll(certificatesIn(ca))) return ["COMPUTE_CA_FILE", unreadable];
+  if (cert !== undefined && !isAll(certificatesIn(cert)))
+    return ["COMPUTE_CLIENT_CERT_FILE", unreadable];
+  if (key !== undefined && !isTaken({ key }))
     return ["COMPUTE_CLIENT_KEY_FILE", "has no private key that can be read without a passphrase"];
-  if (cert !== undefined && key !== undefined && !takes({ cert, key }))
+  if (cert !== undefined && key !== undefined && !isTaken({ cert, key }))
     return ["COMPUTE_CLIENT_KEY_FILE", "is not the key of COMPUTE_CLIENT_CERT_FILE"];
   return undefined;
+}
+
+/** Each certificate of a text in PEM; undefined for what is none. TLS itself passes over those that it can't read. */
+export function certificatesIn(pem: string): readonly (X509Certificate | undefined)[] {
+  const blocks = pem.match(/-----BEGIN ([A-Z ]*CERTIFICATE)-----[^]*?-----END \1-----/g) ?? [];
+  return blocks.map((block) => {
+    try {
+      return new X509Certificate(block);
+    } catch {
+      return undefined;
+    }
+  });
+}
+
+function isAll(certificates: readonly unknown[]): boolean {
+  return certificates.length > 0 && certificates.every((one) => one !== undefined);
+}
+
+function isTaken(options: SecureContextOptions): boolean {
+  try {
+    createSecureContext(options);
+    return true;
+  } catch {
+    return false;
+  }
 }

@@ -4,7 +4,7 @@ import { dirname, resolve } from "node:path";
 import { codeOf, messageOf, UserError } from "../errors.ts";
 import type { ChangingFile } from "./changing-file.ts";
 import { type ComputeTls, computeTls } from "./compute-tls.ts";
-import { Environment } from "./environment.ts";
+import { Environment, shown } from "./environment.ts";
 import { emptyPolicy, parsePolicy, policyVersion, type Policy } from "./policy-file.ts";
 import type { Operation } from "./policy-sense.ts";
 import { passwordsIn, type Proxies, readProxies } from "./proxy.ts";
@@ -104,7 +104,7 @@ export function loadConfig({
     "COMPUTE_API_KEY",
     apiKey,
     /^[\u0021-\u007e]+$/,
-    "must be one word of ASCII characters",
+    "has white space or other characters in it that no key has: it must be one word of ASCII characters",
   );
   const tls = computeTls(from);
   const allowPrivate = from.ranges("COMPUTE_ALLOW_PRIVATE");
@@ -200,7 +200,10 @@ function opsAddress(from: Environment, slackPort: number, isSlackOutside: boolea
   const isOldPort = !isSlackOutside && from.text("OPS_PORT") === undefined;
   const host = from.text("OPS_HOST");
   if (host !== undefined && isIP(host) === 0)
-    from.problem("OPS_HOST", "must be an IP address of this machine, or 0.0.0.0 for all of them");
+    from.problem(
+      "OPS_HOST",
+      `must be an IP address of this machine, or 0.0.0.0 for all of them, and is ${shown(host)}`,
+    );
   return { port, host: host ?? (isOldPort && from.text("PORT") ? undefined : "127.0.0.1") };
 }
 

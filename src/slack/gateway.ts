@@ -111,8 +111,8 @@ export async function startGateway(options: {
       botToken,
       apiUrl,
       ...(receive.mode === "socket"
-        ? { appToken: receive.appToken }
-        : { signingSecret: receive.signingSecret }),
+        ? { appToken: () => receive.appToken }
+        : { signingSecret: () => receive.signingSecret }),
     },
     identity,
     web: options.web,

@@ -6,6 +6,7 @@ import { createLog, hideSecret, type Log } from "../log/log.ts";
 import { operationsOf } from "../policy/approval-rule.ts";
 import { isKnownSocketRejection } from "../slack/receive/socket.ts";
 import { exitConfig, orExit } from "./programs.ts";
+import { useProxies } from "./use-proxies.ts";
 import type { Signals } from "./signals.ts";
 import { type Running, start } from "./start.ts";
 
@@ -17,6 +18,7 @@ export async function runProcess(role: Role, signals: Signals): Promise<void> {
   const { stopping } = signals;
   const config = orExit(() => loadConfig({ role, operations: operationsOf(commands) }));
   for (const secret of config.secrets) hideSecret(secret);
+  if (config.proxies) useProxies(config.proxies);
   const log = createLog({ level: config.logLevel, base: { role: config.role, pid: process.pid } });
   log.info("process.starting", { version, node: process.version });
   catchTheUncaught(log);

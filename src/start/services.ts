@@ -50,7 +50,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const { timing } = policy;
   const { opened, at, telemetry } = options;
   const key = createKeys(options.namespace);
-  const redis = opened(await connectRedis(config.redisUrl, "commands", log, key), (it) =>
+  const redis = opened(await connectRedis(() => config.redisUrl, "commands", log, key), (it) =>
     it.quit(),
   );
   const redisCheck = await checkRedis(redis, { allowVolatile: config.allowVolatileRedis });
@@ -65,9 +65,8 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     async ({ userId, teamId }) => (await people.person(userId, teamId)).name,
   );
   const web = createWeb({
-    get token() {
-      return config.slack.botToken;
-    },
+    token: () => config.slack.botToken,
+    refreshToken: () => config.files.get("SLACK_BOT_TOKEN")?.reread() ?? false,
     apiUrl: config.slack.apiUrl,
     log,
     onCall: (method, outcome, ms) => {
@@ -189,9 +188,7 @@ export function connectCompute(
   return createCompute({
     ...options,
     baseUrl: compute.url,
-    get apiKey() {
-      return compute.apiKey;
-    },
+    apiKey: () => compute.apiKey,
     refreshKey: () => files.get("COMPUTE_API_KEY")?.reread() ?? false,
     timeoutMs: policy.timing.httpTimeoutMs,
     allowPrivate: compute.allowPrivate,

@@ -1,7 +1,7 @@
 import { commands } from "../commands/index.ts";
 import type { Config } from "../config/config.ts";
 import { holdDirectory } from "./hold-directory.ts";
-import { messageOf } from "../errors.ts";
+import { codeOf, messageOf, UserError } from "../errors.ts";
 import { type Services, openServices, startOutages } from "./services.ts";
 import { startHealth } from "./health.ts";
 import { startSlackDoor } from "./slack-door.ts";
@@ -10,6 +10,7 @@ import { createTelemetry } from "../log/telemetry.ts";
 import { type Gateway, startGateway } from "../slack/gateway.ts";
 import type { SlackLimits } from "../slack/deliver/rate-limiter.ts";
 import { startTrail } from "./trail.ts";
+import { watchFiles } from "./watch-files.ts";
 import { startWorker } from "./worker.ts";
 import { createStatus, type Status } from "./status.ts";
 
@@ -78,22 +79,26 @@ export async function start(
   }
 
   async function begin(): Promise<Running> {
+    watchFiles(config.files, log);
     opened(await holdDirectory(config.dataDir), (it) => it.close());
     // Before everything that may wait: a process that can't go on must be able to say why
     const health = opened(
-      await startHealth({
-        ...config.ops,
-        log,
-        telemetry: {
-          ...telemetry,
-          async render() {
-            await status?.measure(telemetry);
-            return telemetry.render();
+      await listening(
+        "OPS_PORT",
+        startHealth({
+          ...config.ops,
+          log,
+          telemetry: {
+            ...telemetry,
+            async render() {
+              await status?.measure(telemetry);
+              return telemetry.render();
+            },
           },
-        },
-        alive: () => wedged,
-        ready,
-      }),
+          alive: () => wedged,
+          ready,
+        }),
+      ),
       (it) => it.close(),
     );
     const on = await openServices(config, log, {
@@ -121,7 +126,7 @@ export async function start(
       );
       if (receive.mode === "http") {
         const door = { port: config.port, host: options.host, log, route: gateway.route };
-        port = opened(await startSlackDoor(door), (it) => it.close()).port;
+        port = opened(await listening("PORT", startSlackDoor(door)), (it) => it.close()).port;
       }
     }
     isStarted = true;
@@ -142,5 +147,25 @@ export async function start(
     throw error;
   } finally {
     options.signal?.removeEventListener("abort", onAbort);
+  }
+}
+
+/** A port that can't be had is named by its variable. Another process may give it back: that is worth another try. */
+async function listening<T>(variable: string, server: Promise<T>): Promise<T> {
+  try {
+    return await server;
+  } catch (error) {
+    const code = codeOf(error);
+    if (!["EADDRINUSE", "EACCES", "EADDRNOTAVAIL"].includes(code)) throw error;
+    const found =
+      code === "EADDRINUSE"
+        ? "another process has it"
+        : code === "EACCES"
+          ? "this user may not have it (below 1024)"
+          : "this machine hasn't that address";
+    throw new UserError(
+      `${variable}: the port can't be opened: ${found}`,
+      `Set ${variable} to another one, or end the other process`,
+    );
   }
 }

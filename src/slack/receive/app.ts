@@ -1,6 +1,7 @@
 import type { Interaction, Handlers } from "./interaction.ts";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
+import type { Live } from "../../config/changing-file.ts";
 import { messageOf } from "../../errors.ts";
 import { type Log, slackLogger } from "../../log/log.ts";
 import { type DeliveryKind, GuardedApp } from "./guarded-app.ts";
@@ -18,9 +19,9 @@ interface SlackAppOptions {
   settings: {
     botToken: string;
     /** With it: Socket Mode. */
-    appToken?: string | undefined;
+    appToken?: Live | undefined;
     /** Without an app token: HTTP. */
-    signingSecret?: string | undefined;
+    signingSecret?: Live | undefined;
     apiUrl: string;
   };
   identity: BotIdentity;

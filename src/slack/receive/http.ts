@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import querystring from "node:querystring";
 import { HTTPReceiver } from "@slack/bolt";
 import { within } from "../../deadline.ts";
+import { type Live, valueOf } from "../../config/changing-file.ts";
 import { messageOf } from "../../errors.ts";
 import { type Log, slackLogger } from "../../log/log.ts";
 import { ForeignDelivery } from "./guarded-app.ts";
@@ -19,7 +20,8 @@ export type HttpRefusal =
   | "crowded";
 
 export interface SlackHttpOptions {
-  signingSecret: string;
+  /** It may be replaced while the process runs. */
+  signingSecret: Live;
   log: Log;
   onRefused?: (reason: HttpRefusal) => void;
   now?: () => number;
@@ -45,12 +47,13 @@ const statusOf: Record<HttpRefusal, number> = {
 };
 
 export function createSlackHttp(options: SlackHttpOptions) {
-  const { signingSecret, log, now = Date.now, bodyWithinMs = 5_000 } = options;
+  const { log, now = Date.now, bodyWithinMs = 5_000 } = options;
+  const signingSecret = () => valueOf(options.signingSecret);
   const unverified = createUnverified(options.unverified);
   let closed = false;
 
   const receiver = new HTTPReceiver({
-    signingSecret,
+    signingSecret: signingSecret(),
     endpoints: path,
     logger: slackLogger(log),
     bodyLimit: maxBytes,
@@ -66,6 +69,9 @@ export function createSlackHttp(options: SlackHttpOptions) {
       answer(response, 500);
     },
   });
+
+  // Bolt checks again, with what it was given for life
+  Object.defineProperty(receiver, "signingSecret", { get: signingSecret });
 
   function refuse(request: IncomingMessage, response: ServerResponse, reason: HttpRefusal): void {
     options.onRefused?.(reason);
@@ -83,7 +89,7 @@ export function createSlackHttp(options: SlackHttpOptions) {
       return refuse(request, response, "too-large");
     const body = await readBody(request, bodyWithinMs, unverified.begin(request));
     if (typeof body === "string") return refuse(request, response, body);
-    if (!isSignedBy(signingSecret, signed, body)) return refuse(request, response, "signature");
+    if (!isSignedBy(signingSecret(), signed, body)) return refuse(request, response, "signature");
     const type = contentTypeOf(request);
     if (type === undefined) return refuse(request, response, "content-type");
     if (!holdsObject(type, body.toString())) return refuse(request, response, "body");

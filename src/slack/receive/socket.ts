@@ -1,12 +1,14 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { type App, type Receiver, SocketModeReceiver } from "@slack/bolt";
+import { type Live, valueOf } from "../../config/changing-file.ts";
 import { within } from "../../deadline.ts";
 import { messageOf } from "../../errors.ts";
 import { type Log, slackLogger } from "../../log/log.ts";
 import { textAt, parseJson, at, clientOptions } from "../web.ts";
 
 interface SlackSocketOptions {
-  appToken: string;
+  /** Each connection uses the one of its time. */
+  appToken: Live;
   apiUrl: string;
   log: Log;
 }
@@ -121,7 +123,7 @@ const goodbyeMs = 2_000;
 function openSession(options: SlackSocketOptions, app: App) {
   const { log } = options;
   const receiver = new SocketModeReceiver({
-    appToken: options.appToken,
+    appToken: valueOf(options.appToken),
     autoReconnectEnabled: false,
     logger: slackLogger(log),
     installerOptions: { clientOptions: clientOptions(options) },
