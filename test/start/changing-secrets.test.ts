@@ -36,7 +36,6 @@ it("secrets in files are replaced while it runs: Redis, Slack, and the compute s
     );
   await setPassword("word-1");
   write("REDIS_URL", login("word-1"));
-  write("COMPUTE_API_KEY", "key-of-last-year");
 
   const lines: string[] = [];
   const log = createLog({ level: "info", write: (line) => void lines.push(line) });
@@ -46,11 +45,16 @@ it("secrets in files are replaced while it runs: Redis, Slack, and the compute s
     world.olivia.until((seen) => JSON.stringify(seen).includes(words), 15_000);
   try {
     await world.slack.connected();
+    await world.compute.called("GET /v1/projects/:id/vms", 4);
     // Somebody put a wrong key there, and then the right one
     write("COMPUTE_API_KEY", "key-of-last-year");
     config.files.get("COMPUTE_API_KEY")?.reread();
-    await world.olivia.types("ops", "/vm show web-2");
-    await sees("rejected Gatehouse's API key");
+    await expect
+      .poll(async () => {
+        await world.olivia.types("ops", "/vm show web-2");
+        return JSON.stringify(world.slack.seenBy("olivia"));
+      })
+      .toContain("rejected Gatehouse's API key");
     write("COMPUTE_API_KEY", world.compute.apiKey);
     await world.olivia.types("ops", "/vm restart web-2");
     await sees("Restarted `web-2`");
