@@ -68,6 +68,7 @@ export function exchange(dispatcher: Dispatcher, request: Request): Promise<Exch
         status,
         contentType: (first(received["content-type"]) ?? "").split(";")[0]!.trim().toLowerCase(),
         retryAfter: first(received["retry-after"]),
+        date: first(received["date"]),
       };
     },
     onResponseData(_, chunk) {

@@ -41,6 +41,8 @@ export interface CallReport {
   /** 1 for the first; only reads have more. */
   attempt: number;
   status?: number;
+  /** The `Date` of the answer. */
+  date?: string | undefined;
   durationMs: number;
   kind?: ComputeErrorKind;
   reason?: ComputeErrorReason;
@@ -166,7 +168,7 @@ export function createHttp(settings: HttpSettings): Http {
       endpoint,
       attempt,
       durationMs,
-      ...(verdict.answer ? { status: verdict.answer.status } : {}),
+      ...(verdict.answer ? { status: verdict.answer.status, date: verdict.answer.date } : {}),
       ...("kind" in verdict ? { kind: verdict.kind, reason: verdict.reason } : {}),
     });
   }

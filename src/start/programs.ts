@@ -10,12 +10,18 @@ import {
 } from "../config/config.ts";
 import { operationsOf } from "../policy/approval-rule.ts";
 import type { Programs } from "./command-line.ts";
+import { doctorUsage, runDoctor } from "./doctor/doctor.ts";
 import { policyUsage, runPolicy } from "./policy-cli.ts";
 
 const operations = operationsOf(commands);
 
 /** What runs in a terminal beside Gatehouse itself. */
 export const programs: Programs = {
+  doctor: {
+    what: "checks Slack, Redis, the compute service, the policy, and the data directory",
+    usage: doctorUsage,
+    run: (words, write) => runDoctor(words, { env: process.env, write }),
+  },
   audit: {
     what: "verifies or exports the audit trail, or erases records: verify, export, head, erase",
     usage: auditUsage,

@@ -1,9 +1,7 @@
 import { commands } from "../commands/index.ts";
-import type { Compute } from "../compute/compute.ts";
-import { type ComputeOptions, createCompute } from "../compute/create-compute.ts";
 import { signOfService } from "../compute/errors.ts";
 import type { Config } from "../config/config.ts";
-import { proxyFor } from "../config/proxy.ts";
+import { connectCompute } from "./connect-compute.ts";
 import { UserError } from "../errors.ts";
 import { createInventory } from "../inventory/create-inventory.ts";
 import { createSnapshots } from "../inventory/snapshots.ts";
@@ -178,23 +176,6 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     at,
     opened,
   };
-}
-
-/** A client of the compute service as the configuration says. */
-export function connectCompute(
-  { compute, proxies, files, policy }: Config,
-  options: Pick<ComputeOptions, "log" | "onCall">,
-): Compute {
-  return createCompute({
-    ...options,
-    baseUrl: compute.url,
-    apiKey: () => compute.apiKey,
-    refreshKey: () => files.get("COMPUTE_API_KEY")?.reread() ?? false,
-    timeoutMs: policy.timing.httpTimeoutMs,
-    allowPrivate: compute.allowPrivate,
-    tls: compute.tls,
-    proxy: proxyFor(compute.url, proxies),
-  });
 }
 
 /** Every freeze is announced. */
