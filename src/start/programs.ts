@@ -12,6 +12,7 @@ import { operationsOf } from "../policy/approval-rule.ts";
 import type { Programs } from "./command-line.ts";
 import { doctorUsage, runDoctor } from "./doctor/doctor.ts";
 import { policyUsage, runPolicy } from "./policy-cli.ts";
+import { retentionUsage, runRetention } from "./retention.ts";
 
 const operations = operationsOf(commands);
 
@@ -36,6 +37,12 @@ export const programs: Programs = {
         },
         write,
       }),
+  },
+  retention: {
+    what: "lists what stands in Redis, how large, for how long, and what may go",
+    usage: retentionUsage,
+    run: (words, write) =>
+      runRetention(words, { redisUrl: () => orExit(loadAuditConfig).redisUrl, write }),
   },
   policy: {
     what: "shows what gatehouse.yml decides, without Slack and Redis: check, explain, test",

@@ -66,7 +66,7 @@ describe("doctor, beside a running Gatehouse", () => {
         env: {
           SLACK_BOT_TOKEN: "xoxb-hunter22-revoked",
           COMPUTE_API_KEY: "hunter22-wrong",
-          REDIS_URL: redis.url.replace("redis://", "redis://:hunter22@"),
+          REDIS_URL: redis.url.replace("redis://", "redis://nobody:hunter22@"),
           DATA_DIR: "/dev/null/data",
         },
       }),
