@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { getGlobalDispatcher } from "undici";
 import type { StatusLine } from "../commands/context.ts";
 import type { Compute } from "../compute/compute.ts";
 import type { Config, SlackReceive } from "../config/config.ts";
@@ -113,6 +114,7 @@ export async function startGateway(options: {
       ...(receive.mode === "socket"
         ? { appToken: () => receive.appToken }
         : { signingSecret: () => receive.signingSecret }),
+      dispatcher: config.proxies && getGlobalDispatcher(),
     },
     identity,
     web: options.web,

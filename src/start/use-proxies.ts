@@ -2,8 +2,8 @@ import { EnvHttpProxyAgent, setGlobalDispatcher } from "undici";
 import type { Proxies } from "../config/proxy.ts";
 
 /**
- * From now on everything that speaks to Slack goes through the proxies: its Web API, its WebSocket, and uploads all use the
- * dispatcher of this process. The client of the compute service has connections of its own (`proxyFor`).
+ * From now on what speaks to Slack goes through the proxies: its Web API and uploads use the dispatcher of this process by
+ * themselves, the gateway hands it to the WebSocket. The client of the compute service has its own connections (`proxyFor`).
  */
 export function useProxies({ https, http, no }: Proxies): void {
   setGlobalDispatcher(

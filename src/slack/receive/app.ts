@@ -1,3 +1,4 @@
+import type { Dispatcher } from "undici";
 import type { Interaction, Handlers } from "./interaction.ts";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
@@ -23,6 +24,8 @@ interface SlackAppOptions {
     /** Without an app token: HTTP. */
     signingSecret?: Live | undefined;
     apiUrl: string;
+    /** For Socket Mode through a proxy. */
+    dispatcher?: Dispatcher | undefined;
   };
   identity: BotIdentity;
   web: Web;
@@ -45,9 +48,11 @@ const recoverEveryMs = 5_000;
 export function createSlackApp(options: SlackAppOptions) {
   const { settings, identity, web, intake, handlers, log } = options;
   const { takeOverAfterMs = 15_000 } = options;
-  const { botToken, appToken, signingSecret, apiUrl } = settings;
+  const { botToken, appToken, signingSecret, apiUrl, dispatcher } = settings;
   const socket =
-    appToken === undefined ? undefined : createSlackSocket({ ...options, appToken, apiUrl });
+    appToken === undefined
+      ? undefined
+      : createSlackSocket({ ...options, appToken, apiUrl, dispatcher });
   const http =
     socket === undefined
       ? createSlackHttp({ ...options, signingSecret: signingSecret ?? "" })

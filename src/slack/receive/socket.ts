@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import type { Dispatcher } from "undici";
 import { type App, type Receiver, SocketModeReceiver } from "@slack/bolt";
 import { type Live, valueOf } from "../../config/changing-file.ts";
 import { within } from "../../deadline.ts";
@@ -10,6 +11,8 @@ interface SlackSocketOptions {
   /** Each connection uses the one of its time. */
   appToken: Live;
   apiUrl: string;
+  /** For the WebSocket, where it goes through a proxy: the client uses the process' own only for the Web API. */
+  dispatcher?: Dispatcher | undefined;
   log: Log;
 }
 
@@ -125,6 +128,7 @@ function openSession(options: SlackSocketOptions, app: App) {
   const receiver = new SocketModeReceiver({
     appToken: valueOf(options.appToken),
     autoReconnectEnabled: false,
+    ...(options.dispatcher && { dispatcher: options.dispatcher }),
     logger: slackLogger(log),
     installerOptions: { clientOptions: clientOptions(options) },
     // Foreign deliveries are acked, or Slack would redeliver them.
