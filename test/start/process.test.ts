@@ -185,5 +185,19 @@ describe("a process of Gatehouse", () => {
     await using second = startMain(["gateway"], world.env);
     expect(await second.ended).toBe(78);
     expect(second.output()).toMatch(/DATA_DIR: .* is in use by another process/);
+    const other = createServer().listen(0, "127.0.0.1");
+    await once(other, "listening");
+    const taken = other.address();
+    const OPS_PORT = String(typeof taken === "object" ? taken?.port : "");
+    await using third = startMain(["worker"], {
+      ...world.env,
+      DATA_DIR: `${world.env["DATA_DIR"]}-3`,
+      OPS_PORT,
+    });
+    expect(await third.ended).toBe(1);
+    expect(third.output()).toContain(
+      "OPS_PORT: the port can't be opened: another process has it. Set OPS_PORT to another one",
+    );
+    other.close();
   });
 });
