@@ -1,3 +1,4 @@
+import { burstSteps } from "./burst.ts";
 import { digestSteps } from "./digest.ts";
 import { guardedSteps, secretStep } from "./guarded.ts";
 import { rolloutSteps } from "./rollout.ts";
@@ -63,6 +64,7 @@ export const steps: readonly ((tour: Tour) => Promise<void>)[] = [
     await tour.sees(olivia, "ops", /@olivia Restarted db-1/, 30_000);
     tour.holds("it was sent once, and not again", restarts(tour) === 2);
   },
+  ...burstSteps,
   ...rolloutSteps,
   ...guardedSteps,
   ...digestSteps,

@@ -71,6 +71,8 @@ export function createTour(world: World, lines: string[]): Tour {
         throw new Error(`not acknowledged: ${error ?? "no reason"}`);
     },
     async presses(who, label) {
+      // A card gets its buttons after the result
+      await who.until((seen) => JSON.stringify(seen).includes(`"text":"${label}"`), 20_000);
       print(`  ${who.name} presses [${label}]`);
       const { acked, error } = await who.presses(label);
       if (!acked) throw new Error(`[${label}] was not acknowledged: ${error ?? "no reason"}`);

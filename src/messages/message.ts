@@ -106,6 +106,22 @@ export function buttons(specs: readonly ButtonSpec[]): KnownBlock[] {
   return [{ type: "actions", elements: specs.slice(0, limits.actions).map(button) }];
 }
 
+/** A menu; what is chosen arrives like a pressed button. At most 100 options are shown. */
+export function menu(spec: {
+  label: string;
+  action: string;
+  options: readonly (readonly [label: string, value: string])[];
+}): KnownBlock {
+  const options = spec.options
+    .slice(0, 100)
+    .map(([label, value]) => ({ text: plainText(label, limits.buttonText), value }));
+  const placeholder = plainText(spec.label);
+  return {
+    type: "actions",
+    elements: [{ type: "static_select", action_id: spec.action, placeholder, options }],
+  };
+}
+
 /** Joins blocks into a message, and counts those beyond the limit. A string as `text` is untrusted and made inert. */
 export function message(
   text: string | Markdown,

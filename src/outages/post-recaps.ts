@@ -8,6 +8,7 @@ import { startRounds } from "../redis/rounds.ts";
 import type { Past, OutageTiming, RefusedByName, OutageStore } from "./outages.ts";
 import { renderRecap } from "./render-recap.ts";
 import type { Watch } from "./dependency-monitor.ts";
+import { sharedCardOf } from "../requests/journal/shared-cards.ts";
 import { hasNoCard } from "../requests/render/card-view.ts";
 
 /** Undelivered results hold the recap back for at most this time. */
@@ -51,7 +52,11 @@ export function startPostingRecaps(options: {
     const ids = touched.get(span) ?? (await touchedBy(outage, store));
     touched.set(span, ids);
     const places = await gather(outage, ids);
-    const undelivered = await store.outbox.among(ids);
+    const sharing = [...places.values()].flatMap(({ requests }) => requests.flatMap(sharedCards));
+    const undelivered = new Set([
+      ...(await store.outbox.among(ids)),
+      ...(await store.sharedCards.outbox.among(sharing)),
+    ]);
     const ageMs = (await store.now()) - outage.until;
     let isWaiting = false;
     for (const [channelId, { requests, refused }] of places) {
@@ -96,10 +101,17 @@ export function startPostingRecaps(options: {
     const isEnded = ({ final, state }: StoredRequest) =>
       final || state === "unknown" || state === "draft";
     if (ageMs <= patience.endsMs && !requests.every(isEnded)) return false;
-    return !requests.some(({ record }) => undelivered.has(record.id));
+    return !requests.some((request) =>
+      [request.record.id, ...sharedCards(request)].some((id) => undelivered.has(id)),
+    );
   }
 
   return startRounds("outages", everyMs, round, log);
+}
+
+function sharedCards(request: StoredRequest): string[] {
+  const id = sharedCardOf(request);
+  return id === undefined ? [] : [id];
 }
 
 /** Older requests ended before the outage, or have reminders. */

@@ -1,11 +1,38 @@
 import { redisTimeLua, defineScript, type RedisClient } from "./redis.ts";
 
-/** KEYS list   ARGV most, visibility timeout (ms) → ids */
+/** KEYS ...lists   ARGV most, visibility timeout (ms), for each list → when the next is due (ms, '' for none), then ids of each */
 const take = `${redisTimeLua}
-local ids = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, ARGV[1])
-for _, id in ipairs(ids) do redis.call('ZADD', KEYS[1], now + ARGV[2], id) end
-return ids
+local taken, next = {''}, nil
+for n, list in ipairs(KEYS) do
+  local most = tonumber(ARGV[2 * n - 1])
+  local ids = most > 0 and redis.call('ZRANGEBYSCORE', list, '-inf', now, 'LIMIT', 0, most) or {}
+  for _, id in ipairs(ids) do redis.call('ZADD', list, now + ARGV[2 * n], id) end
+  taken[n + 1] = ids
+  local first = most > 0 and redis.call('ZRANGE', list, 0, 0, 'WITHSCORES') or {}
+  if first[2] and (not next or tonumber(first[2]) < next) then next = tonumber(first[2]) end
+end
+if next then taken[1] = tostring(math.max(0, math.ceil(next - now))) end
+return taken
 `;
+
+export interface Wanted {
+  /** As `createDueList` has it. */
+  list: string;
+  most: number;
+  visibilityTimeoutMs: number;
+}
+
+/** Takes what is due from several lists at once, the longest due first, and says when the next of them is due (ms). */
+export function createTakeDue(redis: RedisClient) {
+  const run = defineScript(redis, "gatehouseTakeDue", take);
+  return async (wanted: readonly Wanted[]): Promise<{ ids: string[][]; nextMs?: number }> => {
+    const [nextMs, ...ids] = (await run(
+      wanted.map(({ list }) => list),
+      wanted.flatMap(({ most, visibilityTimeoutMs }) => [most, visibilityTimeoutMs]),
+    )) as [string, ...string[][]];
+    return { ids, ...(nextMs === "" ? {} : { nextMs: Number(nextMs) }) };
+  };
+}
 
 /** KEYS list, hash   ARGV id, revision → 1 when done, 0 when the hash has another revision */
 const done = `${redisTimeLua}
@@ -30,13 +57,16 @@ return 1
  * idempotent.
  */
 export function createDueList(redis: RedisClient, list: string) {
-  const runTake = defineScript(redis, "gatehouseTakeDue", take);
+  const takeDue = createTakeDue(redis);
   const runDone = defineScript(redis, "gatehouseDueDone", done);
   const runLater = defineScript(redis, "gatehouseDueLater", later);
   return {
+    list,
     /** The longest due first. */
-    take: async (most: number, visibilityTimeoutMs: number): Promise<string[]> =>
-      (await runTake([list], [most, visibilityTimeoutMs])) as string[],
+    async take(most: number, visibilityTimeoutMs: number): Promise<string[]> {
+      const { ids } = await takeDue([{ list, most, visibilityTimeoutMs }]);
+      return ids[0] ?? [];
+    },
     async later(id: string, inMs: number): Promise<void> {
       await runLater([list], [id, Math.ceil(inMs)]);
     },
@@ -72,8 +102,12 @@ export type Outbox = ReturnType<typeof createOutbox>;
 export function createOutbox(redis: RedisClient, list: string, hashOf: (id: string) => string) {
   const due = createDueList(redis, list);
   const runMark = defineScript(redis, "gatehouseMark", mark);
+  const listeners = new Set<() => void>();
   return {
     ...due,
+    /** This process has put something on the list. */
+    ring: () => listeners.forEach((hear) => hear()),
+    onRing: (hear: () => void) => void listeners.add(hear),
     done: (id: string, revision: number) => due.doneIfUnchanged(id, hashOf(id), revision),
     /** Compare-and-set of one field ("" for none). */
     mark: async (id: string, field: string, before: string, value: string): Promise<boolean> =>

@@ -37,10 +37,10 @@ export function createRollouts(redis: RedisClient, key: Keys) {
   const runMove = defineScript(redis, "gatehouseRollMove", scripts.move);
   const leases = createLeases(redis);
   const rolloutKey = (id: string) => key("roll", id);
-  const outboxKey = key("rolls", "outbox");
+  const outbox = createOutbox(redis, key("rolls", "outbox"), rolloutKey);
 
   return {
-    outbox: createOutbox(redis, outboxKey, rolloutKey),
+    outbox,
     now: () => redisNow(redis),
 
     /** Saves what a dialog shows, so that exactly that runs once confirmed. */
@@ -78,7 +78,7 @@ export function createRollouts(redis: RedisClient, key: Keys) {
           key("roll", id, "outcomes"),
           key("rolls", "open"),
           key("audit"),
-          outboxKey,
+          outbox.list,
         ],
         [
           id,
@@ -94,6 +94,7 @@ export function createRollouts(redis: RedisClient, key: Keys) {
         ],
       )) as [string, number?, number?];
       if (answer[0] !== "moved") return undefined;
+      outbox.ring();
       const { state, progress, record = rollout.record } = to;
       return { ...rollout, record, state, progress, final, revision: Number(answer[1]) };
     },

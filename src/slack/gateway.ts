@@ -18,7 +18,6 @@ import type { Telemetry } from "../log/telemetry.ts";
 import type { Announce } from "./deliver/announce.ts";
 import { createSlackApp } from "./receive/app.ts";
 import { createConversation } from "./conversation/conversation.ts";
-import type { Delivery } from "./deliver/deliver.ts";
 import { createGroupNames, type People } from "./people/people.ts";
 import { type BotIdentity } from "./people/identity.ts";
 import { createIntake } from "./receive/intake.ts";
@@ -53,7 +52,6 @@ export async function startGateway(options: {
   compute: Compute;
   commands: readonly Command[];
   queues: Pick<Queues, "wake">;
-  delivery: Pick<Delivery, "nudge">;
   status(): Promise<readonly StatusLine[]>;
   tell: GatewayContext["tell"];
   announce: Announce;
@@ -77,7 +75,6 @@ export async function startGateway(options: {
       await options.queues.wake(id);
       await at("enqueue", id);
     },
-    nudge: options.delivery.nudge,
     nameOf: createGroupNames(options.web, log),
     trail: { redis, key, dataDir: config.dataDir },
     digests: createDigests({

@@ -20,6 +20,7 @@ import { createNotices } from "../slack/deliver/announce.ts";
 import { startDelivery } from "../slack/deliver/deliver.ts";
 import { learnIdentity } from "../slack/people/learn-identity.ts";
 import { createPeople } from "../slack/people/people.ts";
+import { sharedCardSource } from "../slack/deliver/shared-cards.ts";
 import { createRateLimiter, type SlackLimits } from "../slack/deliver/rate-limiter.ts";
 import { sendPicture } from "../slack/deliver/picture.ts";
 import { requestSource } from "../slack/deliver/requests.ts";
@@ -127,27 +128,35 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const store = announcingFreezes(createJournal(redis, key), tell);
   const rollouts = createRollouts(redis, key);
   const changes = requestable(commands);
+  const attestationNote = createAttestationNote({ compute, policy, now: Date.now, log });
+  const visibilityTimeoutMs = 10 * timing.heartbeatMs;
   const requests = requestSource({
     store,
     commands: changes,
     approvers: policy.access.approve,
-    attestationNote: createAttestationNote({ compute, policy, now: Date.now, log }),
+    attestationNote,
     recordResults: (request, command) => recordResults(request, command, { snapshots, inventory }),
-    visibilityTimeoutMs: 10 * timing.heartbeatMs,
+    visibilityTimeoutMs,
     botToken,
     apiUrl,
     at,
   });
   const delivery = opened(
     startDelivery(
-      [requests, rolloutSource({ rollouts, commands: changes, web, apiUrl, log }), notices.source],
+      [
+        requests,
+        sharedCardSource({ store, commands: changes, attestationNote, visibilityTimeoutMs, at }),
+        rolloutSource({ rollouts, commands: changes, web, apiUrl, log }),
+        notices.source,
+      ],
       {
+        redis,
         web,
         rateLimiter: createRateLimiter(redis, key, options.slackLimits),
         log,
         now: store.now,
         us: identity.known,
-        everyMs: Math.min(500, timing.pollFirstMs),
+        everyMs: Math.min(1000, timing.pollFirstMs),
       },
     ),
     (it) => it.close(3000),

@@ -28,7 +28,7 @@ const concurrency = 20;
 
 /** Performs requests. `onDead` is called when the queue stalls. */
 export async function startWorker(on: Services, onDead: (why: string) => void): Promise<void> {
-  const { config, log, key, redis, store, queues, delivery, opened } = on;
+  const { config, log, key, redis, store, queues, opened } = on;
   const { policy, policyVersion } = config;
   const { timing } = policy;
   const workerId = `w-${randomBytes(6).toString("hex")}`;
@@ -96,16 +96,8 @@ export async function startWorker(on: Services, onDead: (why: string) => void): 
       prefix: key.prefix,
       concurrency,
       lockMs: Math.max(5000, 2 * timing.httpTimeoutMs),
-      async advance(id) {
-        const next = await advance(id, workerContext);
-        delivery.nudge();
-        return next;
-      },
-      async watch(pollKey, polls) {
-        const next = await watch(pollKey, polls, workerContext);
-        delivery.nudge();
-        return next;
-      },
+      advance: (id) => advance(id, workerContext),
+      watch: (pollKey, polls) => watch(pollKey, polls, workerContext),
       heard: queueProbe.heard,
       log,
     }),

@@ -40,7 +40,7 @@ export const noRequests: RequestSource = {
 };
 
 const fast = {
-  posts: { interval: 1, burst: 100 },
+  posts: { interval: 1, burst: 100, reserve: 0 },
   edits: { interval: 1, burst: 100, reserve: 0 },
 };
 
@@ -89,6 +89,7 @@ export async function startScene(scene: Partial<Scene> = {}) {
       sendPicture: (picture) => sendPicture(picture, { web, apiUrl: slack.apiUrl, log }),
     });
     const delivery = startDelivery([notices.source], {
+      redis: own,
       us: () => ({ botId: "B0GATEHOUSE", botUserId: "U0GATEHOUSE" }),
       web,
       rateLimiter,

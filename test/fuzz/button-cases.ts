@@ -27,6 +27,7 @@ const everyAction = [
   "request:retry",
   "request:undo",
   "request:look",
+  "request:show",
   "request:happened",
   "request:not-happened",
   "request:__proto__",

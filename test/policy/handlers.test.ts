@@ -24,6 +24,7 @@ review:sign           -    -       -       -          -     -        -   -
 console:open          -    yes     -       -          -     -        -   -
 digest:snooze         -    yes     -       -          -     -        -   -
 share                 yes  yes     yes     yes        -     -        -   -
+request:show          yes  yes     yes     yes        -     -        -   -
 request:open          -    yes     -       -          -     -        -   -
 request:cancel        -    yes     -       -          -     -        -   -
 request:retry         -    yes     -       -          -     -        -   -

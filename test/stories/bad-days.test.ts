@@ -107,11 +107,16 @@ describe("a day on which something else is down", () => {
     await pause(50);
     await other.call("CLIENT", "PAUSE", "1600", "ALL");
     await Promise.all(asking);
+    const texts = () => world.olivia.seesChannel("ops").messages.map(({ text }) => text);
+    const refusals = () =>
+      texts().filter((text) => text.startsWith("Redis answers slowly: nothing was done."));
+    await expect
+      .poll(async () => (await world.store.recentIds({}, 20)).length + refusals().length, {
+        timeout: 10_000,
+      })
+      .toBe(vms.length);
     const settled = await world.settled();
-    const said = world.olivia.seesChannel("ops").messages.map(({ text }) => text);
-    const refused = said.filter((text) =>
-      text.startsWith("Redis answers slowly: nothing was done."),
-    );
+    const [said, refused] = [texts(), refusals()];
     expect(refused.length).toBeLessThan(4);
     expect(said.filter((text) => /went wrong|isn't known/.test(text))).toEqual([]);
     expect(settled.map(({ state }) => state)).toEqual(

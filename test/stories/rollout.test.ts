@@ -42,15 +42,16 @@ describe("several VMs in one command", () => {
       expect(attested, name).toBeGreaterThan(-1);
       expect(attested, name).toBeLessThan(next);
     }
+    // The result comes first, then the edit of the card
+    const card = await hears(world.olivia, "ops", /12\/12\nEnded after/);
+    expect(end.threadTs).toBe(card.ts);
+    expect(wordsOf(card)).toMatch(
+      /12\/12\nEnded after \d+ s\.\nRequested by .* · 1 at a time · canary first · stops after the first failure$/,
+    );
     const counts = world.slack.callCounts();
     expect(counts["chat.postMessage"]).toBe(2);
     expect(counts["chat.update"] ?? 0).toBeLessThanOrEqual(2);
     expect(world.olivia.mentions()).toHaveLength(1);
-    const card = cardOf(world.olivia);
-    expect(end.threadTs).toBe(card?.ts);
-    expect(card && wordsOf(card)).toMatch(
-      /12\/12\nEnded after \d+ s\.\nRequested by .* · 1 at a time · canary first · stops after the first failure$/,
-    );
   });
 
   it("stop at the first that fails; the table begins with it and names those that were not begun", async () => {

@@ -134,7 +134,9 @@ export async function startWorld(options: WorldOptions = {}): Promise<TestWorld>
           const areSettled = requests.every(
             ({ final, state }) => final || state === "unknown" || state === "draft",
           );
-          return areSettled && (await store.outbox.depth()) === 0 ? requests : undefined;
+          const { outbox, sharedCards } = store;
+          const owed = (await outbox.depth()) + (await sharedCards.outbox.depth());
+          return areSettled && owed === 0 ? requests : undefined;
         },
         timeoutMs,
         describe,

@@ -56,7 +56,7 @@ const maxPages = 50;
 const clockSlackMs = 1_000;
 
 /** Takes votes. Policy has decided beforehand whether the voter may vote at all. */
-export function createBallot(redis: RedisClient, key: Keys) {
+export function createBallot(redis: RedisClient, key: Keys, onVote: () => void) {
   const runVote = defineScript(redis, "gatehouseVote", voteScript);
 
   async function isInTrail(request: StoredRequest, vote: Vote): Promise<boolean> {
@@ -118,6 +118,7 @@ export function createBallot(redis: RedisClient, key: Keys) {
           keepFinalMs,
         ],
       )) as [string, string | number | undefined];
+      onVote();
       if (is === "denied") return { is };
       if (is === "counted" || is === "authorized") return { is, approvals: Number(more) };
       return { is: "refused", why: more as VoteProblem };

@@ -17,6 +17,7 @@ import {
 import { createLimits } from "./limits.ts";
 import { createLates, createLists, createReviews } from "./lists.ts";
 import * as scripts from "./scripts.ts";
+import { createSharedCards } from "./shared-cards.ts";
 import { createSwitches, type Freeze } from "./switches.ts";
 
 /** An equal request of the same person within this time (ms) is the same one, even when it is already done. */
@@ -68,6 +69,7 @@ export function createJournal(redis: RedisClient, key: Keys) {
   const runHolds = defineScript(redis, "gatehouseHolds", scripts.holds);
   const now = () => redisNow(redis);
   const requestKey = (id: string) => key("request", id);
+  const outbox = createOutbox(redis, key("outbox"), requestKey);
 
   async function create(request: NewRequest): Promise<{ id: string; isNew: boolean }> {
     const { record } = request;
@@ -106,6 +108,7 @@ export function createJournal(redis: RedisClient, key: Keys) {
         keepFinalMs,
       ],
     )) as [string, string];
+    outbox.ring();
     return { id, isNew: outcome === "new" };
   }
 
@@ -179,6 +182,7 @@ export function createJournal(redis: RedisClient, key: Keys) {
     if (is === "locked") return { is, holder: String(value) };
     if (is === "gone") return { is };
     if (is !== "moved") return { is: "changed" };
+    if (to.why) outbox.ring();
     const at = Number(movedAt);
     return {
       is,
@@ -207,11 +211,12 @@ export function createJournal(redis: RedisClient, key: Keys) {
   return {
     ...createSwitches(redis, key),
     ...createLimits(redis, key),
-    ...createBallot(redis, key),
+    ...createBallot(redis, key, outbox.ring),
     ...createReviews(redis, key),
     ...createLists(redis, key, get),
     ...createLates(redis, key),
-    outbox: createOutbox(redis, key("outbox"), requestKey),
+    outbox,
+    sharedCards: createSharedCards(redis, key, { outbox, key: requestKey }),
     now,
     create,
     get,

@@ -131,6 +131,8 @@ export interface Delivered {
   said: Record<string, string>;
   /** Where messages go when the channel can't take them. */
   fallback?: "response-url" | "dm" | "none";
+  /** It has left a shared card, and joins none again. */
+  isAlone?: boolean;
 }
 
 /** Waiting requests with the same key share their polls. */
@@ -184,6 +186,7 @@ function parseFields(fields: Record<string, string>): StoredRequest | undefined 
       said: Object.fromEntries(entriesOf(fields, "said:")),
       ...(channelId && ts ? { card: { channelId, ts } } : {}),
       ...(fields["face"] ? { cardView: fields["face"] } : {}),
+      ...(fields["alone"] ? { isAlone: true } : {}),
       ...(fields["fallback"]
         ? { fallback: fields["fallback"] as NonNullable<Delivered["fallback"]> }
         : {}),

@@ -11,7 +11,7 @@ import { lines, type Markdown, md, name, when } from "../../messages/text.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
 import { cardViewOf, askingBlocks, askingLine, decidedLine } from "./card-view.ts";
 import type { StoredRequest } from "../journal/record.ts";
-import { headline, symbolOf } from "./render-result.ts";
+import { headline, renderResult, symbolOf } from "./render-result.ts";
 
 /** The one message of a request in the channel, edited in place, without mentions. */
 export function renderCard(
@@ -32,6 +32,17 @@ export function renderCard(
       ? askingBlocks(request, approvers)
       : buttons(cardButtons(request, command)),
   );
+}
+
+/** A request that ended before its card was posted: card, result, and mention in one message. */
+export function renderEnded(
+  request: StoredRequest,
+  command: ChangeCommand,
+  attestationNote?: Markdown,
+): Message {
+  const result = renderResult(request, command, attestationNote);
+  const [, ...below] = renderCard(request, command).blocks;
+  return { text: result.text, blocks: [...result.blocks, ...below] };
 }
 
 export function targetName({ record }: Pick<StoredRequest, "record">): Markdown {

@@ -69,7 +69,6 @@ export async function runInEmergency(
     };
     await gateway.store.openReview(review);
     await gateway.tell("audit", `break-glass-${submitted.id}`, reviewNotice(review, person.name));
-    gateway.nudge();
     if (!submitted.isNew) await reply.privately(await alreadyRequested(submitted.id, gateway));
   } catch (error) {
     if (error instanceof PickOne) {

@@ -224,7 +224,6 @@ async function openOnce(
     const after = progress.before ? { after: progress.before } : {};
     const to = { state, progress: { ...progress, ...(state === "done" ? after : {}), why }, why };
     await store.move(claimed.request, { ...to, actor });
-    gateway.nudge();
   };
   try {
     const session = await gateway.compute.vms.console(vm.id);

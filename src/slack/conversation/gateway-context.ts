@@ -40,8 +40,6 @@ export interface GatewayContext {
   nameOf(id: string): string | undefined;
   status(): Promise<readonly StatusLine[]>;
   wake(id: string): Promise<void>;
-  /** Wakes the dispatcher of messages to Slack. */
-  nudge(): void;
   /** Posts to the audit or alerts channel, once per id; nothing where policy names none. */
   tell(where: "audit" | "alerts", id: string, message: Message): Promise<void>;
   trail: ReadContext["trail"];

@@ -1,4 +1,5 @@
 import { redisTrouble } from "../../redis/trouble.ts";
+import { why } from "../../commands/gatehouse/why.ts";
 import { restore } from "../../commands/vm/restore.ts";
 import { snoozeAction } from "../../digests/line-buttons.ts";
 import { UserError } from "../../errors.ts";
@@ -9,7 +10,7 @@ import { parseInvocation } from "../../registry/parse.ts";
 import type { StoredRequest } from "../../requests/journal/record.ts";
 import { readTarget } from "../../requests/perform/gate.ts";
 import { lookAt } from "../../requests/perform/reconcile.ts";
-import { mayRetry, mayUndo } from "../../requests/render/render-card.ts";
+import { mayRetry, mayUndo, renderCard } from "../../requests/render/render-card.ts";
 import { errorReply, say } from "../error-reply.ts";
 import { parseJson } from "../web.ts";
 import type { Press, Reply } from "../receive/interaction.ts";
@@ -84,6 +85,13 @@ async function pressOnRequest(
   }
   if (interaction.action === "request:undo") return undo(request, interaction, reply, gateway);
   const person = await gateway.person(interaction.userId, interaction.teamId);
+  if (interaction.action === "request:show") {
+    await authorize(
+      { command: why, person, channelId: interaction.channelId, targets: [] },
+      gateway,
+    );
+    return reply.privately(renderCard(request, command));
+  }
   await authorize(askedFor(request, command, person), gateway);
   switch (interaction.action) {
     case "request:open":
@@ -137,7 +145,6 @@ async function cancel(request: StoredRequest, by: string, gateway: GatewayContex
   });
   if (moved.is === "changed")
     throw new UserError("Its state just changed.", "Check the message again.");
-  gateway.nudge();
 }
 
 /** Reads the target again and shows it; only a person resolves an unknown outcome. */
@@ -154,7 +161,6 @@ async function lookAgain(
     progress: { ...request.progress, lastLook },
     why: `looked again: ${lastLook.status}`,
   });
-  gateway.nudge();
   await reply.privately(
     say(
       md`${request.record.target.name} is ${lastLook.status} now. Only a person can tell whether this request did it.`,

@@ -37,7 +37,6 @@ export async function submitChange(
   const submission = await withApprovals({ ...asked, ...childrenOf(asked, facts) }, facts, gateway);
   await takeTurn(submission, gateway);
   const submitted = await submitInTurn(submission, gateway);
-  gateway.nudge();
   if (!submitted.isNew) await reply.privately(await alreadyRequested(submitted.id, gateway));
 }
 

@@ -52,7 +52,6 @@ export async function vote(
     return refuse(outcome.why, new UserError(voteProblemText(outcome.why)), request);
   }
   if (outcome.is === "authorized") await gateway.wake(request.record.id).catch(() => undefined);
-  gateway.nudge();
 
   async function refuse(
     why: string,
@@ -153,7 +152,6 @@ export async function recordOutcome(
       actor: person.id,
     });
     if (moved.is !== "moved") return field("Its state just changed. Check the message again.");
-    gateway.nudge();
     return undefined;
   } catch (error) {
     if (error instanceof UserError) return field(error.message);

@@ -82,7 +82,9 @@ export function createNotices(options: {
   return {
     async announce(notice) {
       const args = [JSON.stringify(notice), notice.id, keptMs];
-      return (await runAnnounce([noticeKey(notice.id), key("notices")], args)) === 1;
+      const isNew = (await runAnnounce([noticeKey(notice.id), outbox.list], args)) === 1;
+      outbox.ring();
+      return isNew;
     },
     source: { kind: "notice", outbox, atOnce: 1, visibilityTimeoutMs: 30_000, read },
   };

@@ -1,5 +1,6 @@
 import { within } from "../../deadline.ts";
-import type { Outbox } from "../../redis/due-list.ts";
+import { createTakeDue, type Outbox } from "../../redis/due-list.ts";
+import type { RedisClient } from "../../redis/redis.ts";
 import { createPostOnce, isSaid, type Owed, type Subject } from "./post-once.ts";
 
 /**
@@ -15,13 +16,11 @@ import { createPostOnce, isSaid, type Owed, type Subject } from "./post-once.ts"
  * So two processes may work on one id, and any may stop anywhere: the marks of `createPostOnce` keep them apart.
  */
 export interface Delivery {
-  /** Something changed in this process: look now. */
-  nudge(): void;
   /** Claims nothing more, and waits for what is in flight. */
   close(deadlineMs: number): Promise<void>;
 }
 
-/** What messages are about: requests, rollouts or notices. */
+/** What messages are about: requests, shared cards, rollouts or notices. */
 export interface Source extends Pick<Subject, "kind" | "at"> {
   outbox: Outbox;
   /** How many at a time. */
@@ -46,22 +45,71 @@ export interface Owes {
 const notOursMs = 1000;
 
 type Options = Parameters<typeof createPostOnce>[0] & {
-  /** How often an outbox is polled (ms). */
+  redis: RedisClient;
+  /** How often it looks for what other processes left (ms). What this one puts on an outbox, it is told of. */
   everyMs: number;
 };
 
 export function startDelivery(sources: readonly Source[], options: Options): Delivery {
+  const { log, everyMs } = options;
   const postOnce = createPostOnce(options);
-  const dispatchers = sources.map((source) =>
-    startDispatcher(source, (id) => deliver(source, id), options),
-  );
+  const takeDue = createTakeDue(options.redis);
+  const closing = new AbortController();
+  let woken = Promise.withResolvers<void>();
+  const wake = () => woken.resolve();
+  const posts = sources.map((source) => ({ source, inFlight: new Map<string, Promise<void>>() }));
+  for (const { outbox } of sources) outbox.onRing(wake);
+  const running = loop();
   return {
-    nudge: () => dispatchers.forEach(({ nudge }) => nudge()),
     async close(deadlineMs) {
-      const all = Promise.all(dispatchers.map((one) => one.close()));
-      await within(deadlineMs, all, () => undefined);
+      closing.abort();
+      wake();
+      await within(deadlineMs, running, () => undefined);
     },
   };
+
+  /** Claims what is due; this process never delivers one id concurrently. */
+  async function loop(): Promise<void> {
+    while (!closing.signal.aborted) {
+      let pauseMs = everyMs;
+      try {
+        const { ids, nextMs = everyMs } = await takeDue(
+          posts.map(({ source: { outbox, atOnce, visibilityTimeoutMs }, inFlight }) => ({
+            list: outbox.list,
+            most: atOnce - inFlight.size,
+            visibilityTimeoutMs,
+          })),
+        );
+        for (const [n, { source, inFlight }] of posts.entries())
+          for (const id of ids[n] ?? []) begin(source, id, inFlight);
+        pauseMs = Math.min(nextMs, everyMs);
+      } catch {
+        // Redis is unavailable: its connection reports it, and the outboxes persist
+      }
+      if (pauseMs > 0 && !closing.signal.aborted) await pause(pauseMs);
+    }
+    await Promise.all(posts.flatMap(({ inFlight }) => [...inFlight.values()]));
+  }
+
+  function begin(source: Source, id: string, inFlight: Map<string, Promise<void>>): void {
+    const before = inFlight.get(id) ?? Promise.resolve();
+    const mine = before
+      .then(() => deliver(source, id))
+      .catch((error: unknown) => log.error("delivery.failed", { [source.kind]: id, error }))
+      .finally(() => {
+        // There is room again, and this id may be due again
+        if (inFlight.get(id) === mine) inFlight.delete(id);
+        wake();
+      });
+    inFlight.set(id, mine);
+  }
+
+  async function pause(ms: number): Promise<void> {
+    const timer = setTimeout(wake, ms);
+    await woken.promise;
+    clearTimeout(timer);
+    woken = Promise.withResolvers<void>();
+  }
 
   async function deliver({ outbox, read, ...source }: Source, id: string): Promise<void> {
     for (;;) {
@@ -71,7 +119,9 @@ export function startDelivery(sources: readonly Source[], options: Options): Del
         return;
       }
       const { createdAt, revision } = owes;
-      const owed = owes.messages.find(isOwed);
+      // What is said first comes before what is shown: an edit that waits must not hold up a result
+      const owed =
+        owes.messages.find(({ mark }) => !isSaid(mark)) ?? owes.messages.find(isOutdated);
       const waitMs = owed
         ? await postOnce({ ...source, id, createdAt, outbox }, owed)
         : (owes.waitMs ?? 0);
@@ -81,65 +131,7 @@ export function startDelivery(sources: readonly Source[], options: Options): Del
   }
 }
 
-/** Not posted yet, or out of date. */
-function isOwed(owed: Owed): boolean {
-  if (!isSaid(owed.mark)) return true;
+function isOutdated(owed: Owed): boolean {
   const shows = "shows" in owed ? owed.shows : undefined;
   return shows?.standsAt !== undefined && shows.before !== shows.now;
-}
-
-/** Claims what is due; this process never delivers one id concurrently. */
-function startDispatcher(
-  { kind, outbox, atOnce, visibilityTimeoutMs }: Source,
-  deliver: (id: string) => Promise<void>,
-  { log, everyMs }: Options,
-) {
-  const closing = new AbortController();
-  let nudged = Promise.withResolvers<void>();
-  const inFlight = new Map<string, Promise<void>>();
-
-  async function loop(): Promise<void> {
-    while (!closing.signal.aborted) {
-      let ids: string[] = [];
-      const room = atOnce - inFlight.size;
-      try {
-        if (room > 0) ids = await outbox.take(room, visibilityTimeoutMs);
-      } catch {
-        // Redis is unavailable: its connection reports it, and the outbox persists
-      }
-      for (const id of ids) begin(id);
-      if (ids.length === 0 && !closing.signal.aborted) await pause();
-    }
-    await Promise.all(inFlight.values());
-  }
-
-  function begin(id: string): void {
-    const before = inFlight.get(id) ?? Promise.resolve();
-    const mine = before
-      .then(() => deliver(id))
-      .catch((error: unknown) => log.error("delivery.failed", { [kind]: id, error }))
-      .finally(() => {
-        // There is room again, and this id may be due again
-        if (inFlight.get(id) === mine) inFlight.delete(id);
-        nudged.resolve();
-      });
-    inFlight.set(id, mine);
-  }
-
-  async function pause(): Promise<void> {
-    const timer = setTimeout(() => nudged.resolve(), everyMs);
-    await nudged.promise;
-    clearTimeout(timer);
-    nudged = Promise.withResolvers<void>();
-  }
-
-  const running = loop();
-  return {
-    nudge: () => nudged.resolve(),
-    async close() {
-      closing.abort();
-      nudged.resolve();
-      await running;
-    },
-  };
 }

@@ -6,10 +6,29 @@ import { listAt, type Place, textAt, type Web } from "../web.ts";
 /** Identifies a message after a lost answer. */
 const metadataType = "gatehouse_request";
 
-export const metadataOf = (id: string, key: string) => ({
+interface Says {
+  key: string;
+  /** Other messages of the same subject that it says too. */
+  covers?: readonly string[] | undefined;
+  /** IDs of requests whose result it tells. */
+  tells?: readonly string[] | undefined;
+}
+
+export const metadataOf = (id: string, { key, covers = [], tells = [] }: Says) => ({
   event_type: metadataType,
-  event_payload: { request: id, said: key },
+  event_payload: {
+    request: id,
+    said: key,
+    ...(covers.length > 0 ? { covers: covers.join(" ") } : {}),
+    ...(tells.length > 0 ? { tells: tells.join(" ") } : {}),
+  },
 });
+
+export interface Found {
+  ts: string;
+  /** Keys of the messages that it said too. */
+  covers: readonly string[];
+}
 
 interface Sought {
   /** For the log. */
@@ -38,12 +57,12 @@ export function createLookUp(options: {
 }) {
   const { web, log } = options;
 
-  /** The ts of the message, or `unsure`; undefined when it provably isn't there. */
+  /** The message, or `unsure`; undefined when it provably isn't there. */
   return async function lookUp(
     { kind, id, createdAt }: Sought,
     key: string,
     { channelId: channel, threadTs }: Place,
-  ): Promise<string | undefined> {
+  ): Promise<Found | "unsure" | undefined> {
     let us: ReturnType<typeof options.us>;
     try {
       us = options.us();
@@ -70,7 +89,10 @@ export function createLookUp(options: {
         return undefined;
       }
       const found = listAt(answer.data, "messages").find(isSought);
-      if (found !== undefined) return textAt(found, "ts") || undefined;
+      if (found !== undefined) {
+        const covers = textAt(found, "metadata", "event_payload", "covers");
+        return { ts: textAt(found, "ts"), covers: covers.split(" ").filter((one) => one !== "") };
+      }
       cursor = textAt(answer.data, "response_metadata", "next_cursor");
       if (cursor === "") return undefined;
     }

@@ -3,9 +3,9 @@ import type { Message } from "../../messages/message.ts";
 import type { Outbox } from "../../redis/due-list.ts";
 import { textAt, type Place, postMessage, type Web, type WebAnswer } from "../web.ts";
 import { createLookUp, metadataOf } from "./look-up.ts";
-import type { RateLimiter } from "./rate-limiter.ts";
+import type { RateLimiter, Urgency } from "./rate-limiter.ts";
 
-/** What messages belong to: a request, a rollout, or a notice. */
+/** What messages belong to: a request, a shared card, a rollout, or a notice. */
 export interface Subject {
   /** For the log. */
   kind: string;
@@ -32,6 +32,16 @@ export interface OwedPost extends OwedBase {
   place: Place;
   render(): Message | Promise<Message>;
   shows?: Shows | undefined;
+  /** By default a result's. */
+  urgency?: Urgency | undefined;
+  /** Keys of other messages that this one says too: they are settled with it. */
+  covers?: readonly string[] | undefined;
+  /** IDs of requests whose result it tells, for whoever looks in Slack. */
+  tells?: readonly string[] | undefined;
+  /** Where it can't go at once: has it said with others. False when it must wait for its turn. */
+  join?: (() => Promise<boolean>) | undefined;
+  /** Any refusal is one of its place. */
+  isFragile?: boolean | undefined;
 }
 
 /** The content of a message that changes, in a field of its own: as read, and as it should be. */
@@ -82,8 +92,8 @@ const unsureMs = 3000;
 const callMs = 10_000;
 /** From the mark to the call (ms). A process suspended for longer must assume that others went on. */
 const windowMs = 2000;
-/** Another process set the mark first: read again. */
-const lostRaceMs = 1;
+/** Another process set the mark first, or others say it too: read again. */
+const readAgainMs = 1;
 
 /**
  * Posts one message that is owed, by at most one call, and returns when to retry (ms), or 0 when it is posted. Before each
@@ -122,25 +132,29 @@ export function createPostOnce(options: {
 
   async function post(subject: Subject, owed: OwedPost, place: Place): Promise<number> {
     const { kind, id } = subject;
-    const { key, mark = "", shows } = owed;
+    const { key, mark = "", shows, covers = [], join } = owed;
     const shown: Record<string, string> = shows ? { [shows.field]: shows.now } : {};
     if (mark !== "") {
       const found = await lookUp(subject, key, place);
       if (found === "unsure") return unsureMs;
       // Not what it shows, which may have changed since it was posted
-      if (found) return said(found, place.channelId, {});
+      if (found) return said(found.ts, place.channelId, {}, found.covers);
     }
+    const turn = { id: `${kind} ${id} ${key}`, urgency: owed.urgency };
+    const waitMs = await rateLimiter.post(place.channelId, {
+      ...turn,
+      isJoining: join && mark === "",
+    });
+    if (waitMs > 0) return join && mark === "" && (await join()) ? readAgainMs : waitMs;
     const message = await owed.render();
-    const waitMs = await rateLimiter.post(place.channelId);
-    if (waitMs > 0) return waitMs;
     const mine = await setMark(subject, `said:${key}`, mark, "posting");
-    if (!mine) return lostRaceMs;
+    if (!mine) return readAgainMs;
     await subject.at?.("posting", id);
-    const answer = await postMessage(web, place, message, metadataOf(id, key));
+    const answer = await postMessage(web, place, message, metadataOf(id, owed));
     await subject.at?.("posted", id);
     if (answer.ok) {
       const channelId = textAt(answer.data, "channel") || place.channelId;
-      return said(textAt(answer.data, "ts"), channelId, shown);
+      return said(textAt(answer.data, "ts"), channelId, shown, covers);
     }
     // The call has ended: the next attempt need not wait for it, nor look it up where nothing was posted
     await mine.becomes(answer.kind === "lost" ? "posting 0" : "");
@@ -148,16 +162,23 @@ export function createPostOnce(options: {
     const { error, detail } = answer;
     // Slack may still be processing the picture: `closed` decides what is next
     const isUnready = error === unreadyPicture && hasPicture(message);
-    if (isUnready || closedChannel.has(error)) return closed(subject, owed, error);
+    if (isUnready || owed.isFragile || closedChannel.has(error))
+      return closed(subject, owed, error);
     // Its thread was deleted: post in the channel
     if (place.threadTs && goneThread.has(error))
       return post(subject, { ...owed, mark: "" }, { channelId: place.channelId });
     log.error("slack.refused-message", { [kind]: id, what: key, error, detail });
-    return said("refused", place.channelId, shown);
+    return said("refused", place.channelId, shown, covers);
 
-    async function said(ts: string, channelId: string, more: Record<string, string>) {
+    async function said(
+      ts: string,
+      channelId: string,
+      more: Record<string, string>,
+      also: readonly string[],
+    ) {
       const card = key === "card" && ts !== "refused" ? { card: `${channelId} ${ts}` } : {};
-      await subject.outbox.remember(id, { [`said:${key}`]: ts, ...card, ...more });
+      const marks = Object.fromEntries([key, ...also].map((one) => [`said:${one}`, ts]));
+      await subject.outbox.remember(id, { ...marks, ...card, ...more });
       return 0;
     }
   }
@@ -168,11 +189,11 @@ export function createPostOnce(options: {
     { field, before, now, isLast }: Shows,
     { channelId: channel, ts }: NonNullable<Shows["standsAt"]>,
   ): Promise<number> {
-    const waitMs = await rateLimiter.edit(isLast);
+    const waitMs = await rateLimiter.edit({ id: `${subject.kind} ${subject.id}`, isLast });
     if (waitMs > 0) return waitMs;
     const { text, blocks } = await owed.render();
     const mine = await setMark(subject, field, before, "editing");
-    if (!mine) return lostRaceMs;
+    if (!mine) return readAgainMs;
     const answer = await web.call("chat.update", { channel, ts, text, blocks });
     if (!answer.ok && answer.kind !== "refused") {
       await mine.becomes("editing 0");
@@ -189,7 +210,7 @@ export function createPostOnce(options: {
     if (mark === "") {
       const sendNow = await owed.prepare();
       const mine = await setMark(subject, `said:${key}`, mark, "posting");
-      if (!mine) return lostRaceMs;
+      if (!mine) return readAgainMs;
       const error = await sendNow();
       if (error !== undefined) {
         await mine.becomes("");

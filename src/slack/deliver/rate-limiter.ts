@@ -5,27 +5,68 @@ import { type Keys, defineScript, type RedisClient, redisTimeLua } from "../../r
  * workspace (https://docs.slack.dev/apis/web-api/rate-limits).
  */
 export interface RateLimiter {
-  /** 0 when a message may be posted in that channel now, else how long to wait (ms). */
-  post(channelId: string): Promise<number>;
+  /** 0 when this message may be posted in that channel now, else how long until its turn (ms). */
+  post(channelId: string, turn: Turn): Promise<number>;
   /** The same for an edit. Edits that are not the last of their message leave room for those that are. */
-  edit(isLast: boolean): Promise<number>;
+  edit(turn: Turn & { isLast: boolean }): Promise<number>;
   /** Slack said to wait. */
   pause(what: { post: string } | "edit", forMs: number): Promise<void>;
 }
 
+/** What goes first when Slack takes less than is due: what a person must decide, then results, then cards of what still runs. */
+export const urgencies = ["decision", "result", "card"] as const;
+export type Urgency = (typeof urgencies)[number];
+
+export interface Turn {
+  /** Names the message while it waits. */
+  id: string;
+  urgency?: Urgency | undefined;
+  /** It does not wait in line: where it can't go now, it joins others. */
+  isJoining?: boolean | undefined;
+}
+
+/** One that did not come so long after its turn is struck off the line (ms). */
+const missedMs = 5000;
+/** Turns that are further off are told later: those who went before may have left (ms). */
+const longestMs = 10_000;
+
 /**
- * One leaky bucket: a theoretical arrival time per key (GCRA).
- * KEYS bucket   ARGV interval (ms), burst, reserve → 0, or how long to wait (ms)
+ * One leaky bucket (GCRA: a theoretical arrival time) and the line of those who wait for it, the most urgent first. Each
+ * is told when its turn comes, so a long line costs no more calls than a short one.
+ *
+ * KEYS bucket, line, times   ARGV interval (ms), burst, reserve, urgency (0 first), id, joins (0|1)
+ * → 0, or how long to wait (ms)
  */
 const take = `${redisTimeLua}
-local interval = tonumber(ARGV[1])
+local interval, id = tonumber(ARGV[1]), ARGV[5]
 local due = tonumber(redis.call('GET', KEYS[1]) or now)
 if due < now then due = now end
 local room = interval * (tonumber(ARGV[2]) - tonumber(ARGV[3]))
 local wait = due + interval - room - now
-if wait > 0 then return math.ceil(wait) end
-redis.call('SET', KEYS[1], due + interval, 'PX', math.ceil(due + interval - now) + 1000)
-return 0
+for _, first in ipairs(redis.call('ZRANGE', KEYS[2], 0, 7)) do
+  local time = tonumber(redis.call('HGET', KEYS[3], first) or 0)
+  if time > now - ${missedMs} or first == id then break end
+  redis.call('ZREM', KEYS[2], first)
+  redis.call('HDEL', KEYS[3], first)
+end
+redis.call('ZADD', KEYS[2], 'NX', tonumber(ARGV[4]) * 1e14 + now, id)
+local rank = redis.call('ZRANK', KEYS[2], id)
+local leave = ARGV[6] == '1'
+if wait + rank * interval <= 0 then
+  redis.call('SET', KEYS[1], due + interval, 'PX', math.ceil(due + interval - now) + 1000)
+  wait, leave = 0, true
+else
+  wait = math.min(wait + rank * interval, ${longestMs})
+end
+if leave then
+  redis.call('ZREM', KEYS[2], id)
+  redis.call('HDEL', KEYS[3], id)
+else
+  redis.call('HSET', KEYS[3], id, now + wait)
+  redis.call('PEXPIRE', KEYS[2], 60000)
+  redis.call('PEXPIRE', KEYS[3], 60000)
+end
+return math.ceil(wait)
 `;
 
 /** KEYS bucket   ARGV wait (ms), interval, burst */
@@ -35,14 +76,14 @@ redis.call('SET', KEYS[1], due, 'PX', math.ceil(due - now) + 1000)
 return 1
 `;
 
-/** Intervals in ms; `reserve` of the burst is for last edits only. */
+/** Intervals in ms. `reserve` of the burst is for what is more urgent: results before cards, last edits before others. */
 export interface SlackLimits {
-  posts: { interval: number; burst: number };
+  posts: { interval: number; burst: number; reserve: number };
   edits: { interval: number; burst: number; reserve: number };
 }
 
 const slackLimits: SlackLimits = {
-  posts: { interval: 1000, burst: 4 },
+  posts: { interval: 1000, burst: 4, reserve: 2 },
   edits: { interval: 60_000 / 50, burst: 20, reserve: 8 },
 };
 
@@ -53,16 +94,28 @@ export function createRateLimiter(
 ): RateLimiter {
   const runTake = defineScript(redis, "gatehousePaceTake", take);
   const runPause = defineScript(redis, "gatehousePacePause", pause);
-  return {
-    post: async (channelId) =>
-      Number(await runTake([key("pace", "post", channelId)], [posts.interval, posts.burst, 0])),
-    edit: async (isLast) =>
-      Number(
-        await runTake(
-          [key("pace", "edit")],
-          [edits.interval, edits.burst, isLast ? 0 : edits.reserve],
-        ),
+  const takeOf = async (
+    place: readonly string[],
+    limits: { interval: number; burst: number; reserve: number },
+    { id, urgency = "result", isJoining = false }: Turn,
+  ) =>
+    Number(
+      await runTake(
+        ["pace", "line", "turns"].map((kind) => key(kind, ...place)),
+        [
+          limits.interval,
+          limits.burst,
+          urgency === "card" ? limits.reserve : 0,
+          urgencies.indexOf(urgency),
+          id,
+          isJoining ? 1 : 0,
+        ],
       ),
+    );
+  return {
+    post: (channelId, turn) => takeOf(["post", channelId], posts, turn),
+    edit: ({ isLast, ...turn }) =>
+      takeOf(["edit"], edits, { ...turn, urgency: isLast ? "result" : "card" }),
     async pause(what, forMs) {
       if (what === "edit")
         await runPause([key("pace", "edit")], [forMs, edits.interval, edits.burst]);

@@ -3,19 +3,21 @@ import { md, type Markdown } from "../../messages/text.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
 import type { Journal } from "../../requests/journal/journal.ts";
 import type { StoredRequest } from "../../requests/journal/record.ts";
+import { sharedCardOf } from "../../requests/journal/shared-cards.ts";
 import { cardVersion, cardViewOf, hasNoCard, noticesDue } from "../../requests/render/card-view.ts";
-import { renderCard } from "../../requests/render/render-card.ts";
+import { renderCard, renderEnded } from "../../requests/render/render-card.ts";
 import { renderNotice } from "../../requests/render/render-result.ts";
 import type { Owes, Source } from "./deliver.ts";
-import { isSaid, type Owed, type OwedPost, type Shows } from "./post-once.ts";
+import { isSaid, type Owed, type OwedPost } from "./post-once.ts";
 import { openResponseUrl, postResponse } from "./response-url.ts";
 
 /** A response URL works for half an hour; a minute is kept in reserve. */
 const responseUrlMs = 29 * 60_000;
 
 /**
- * The messages of requests: a card that is edited, and in its thread the notices, in order. Where the channel is closed to
- * the bot: the response URL, else a direct message, else nothing.
+ * The messages of requests: a card that is edited, and in its thread the notices, in order. One that ended before its card was
+ * posted has one message for all; and where the channel takes no card now, the request joins a shared one, unless a person must
+ * decide about it. Where the channel is closed to the bot: the response URL, else a direct message, else nothing.
  */
 export function requestSource(options: {
   store: Journal;
@@ -30,7 +32,7 @@ export function requestSource(options: {
   /** Opens response URLs, and says which are Slack's. */
   botToken: string;
   apiUrl: string;
-  at(point: "post" | "posting" | "posted", request: string): Promise<void>;
+  at(point: "post" | "posting" | "posted" | "join", request: string): Promise<void>;
 }): Source {
   const { store } = options;
   const { outbox } = store;
@@ -49,25 +51,59 @@ export function requestSource(options: {
       return read(id);
     }
     const { revision, record } = request;
-    const messages = hasNoCard(request) ? [] : owedOf(request, command);
+    const sharedId = sharedCardOf(request);
+    if (sharedId !== undefined && request.state === "unknown") {
+      await store.sharedCards.leave(id, sharedId);
+      return read(id);
+    }
+    if (sharedId !== undefined) await store.sharedCards.touch(sharedId);
+    const isSaidElsewhere = sharedId !== undefined || hasNoCard(request);
+    const messages = isSaidElsewhere ? [] : owedOf(request, command);
     return { createdAt: record.createdAt, revision, messages };
   }
 
   function owedOf(request: StoredRequest, command: ChangeCommand): Owed[] {
-    const { delivered } = request;
-    const card = owed(request, "card", () => renderCard(request, command, options.approvers), {
-      field: "face",
-      before: delivered.cardView ?? "",
-      now: cardVersion(request),
-      standsAt: delivered.card,
-      isLast: cardViewOf(request) === "ended",
+    const { delivered, record, state, final } = request;
+    const note = () => options.attestationNote(request, command);
+    const isDecision = state === "draft" || state === "unknown";
+    // A response URL takes five messages, and shows none twice
+    const isWhole = final && delivered.fallback !== "response-url";
+    const card = owed(request, {
+      key: "card",
+      render: async () =>
+        isWhole && !isSaid(delivered.said["card"])
+          ? renderEnded(request, command, await note())
+          : renderCard(request, command, options.approvers),
+      shows: {
+        field: "face",
+        before: delivered.cardView ?? "",
+        now: cardVersion(request),
+        standsAt: delivered.card,
+        isLast: cardViewOf(request) === "ended",
+      },
+      urgency: isDecision ? "decision" : final ? "result" : "card",
+      covers: isWhole ? ["result"] : [],
+      join: mayShare(request, command)
+        ? async () => {
+            const isJoined = await store.sharedCards.join(record.id, placeOf(request));
+            await options.at("join", record.id);
+            return isJoined;
+          }
+        : undefined,
     });
     const notices = noticesDue(request).map((notice) =>
-      owed(request, notice, async () => {
-        await options.at("post", request.record.id);
-        const note =
-          notice === "result" ? await options.attestationNote(request, command) : undefined;
-        return renderNotice(notice, request, command, note);
+      owed(request, {
+        key: notice,
+        async render() {
+          await options.at("post", record.id);
+          return renderNotice(
+            notice,
+            request,
+            command,
+            notice === "result" ? await note() : undefined,
+          );
+        },
+        urgency: notice === "result" ? "result" : "decision",
       }),
     );
     return [card, ...notices];
@@ -75,22 +111,23 @@ export function requestSource(options: {
 
   function owed(
     request: StoredRequest,
-    key: string,
-    render: OwedPost["render"],
-    shows?: Shows,
+    { shows, ...post }: Omit<OwedPost, "mark" | "place" | "closed">,
   ): Owed {
     const { record, delivered } = request;
-    const { card, fallback, said } = delivered;
-    const base = { key, mark: said[key], closed: (error: string) => goElsewhere(request, error) };
+    const { fallback, said } = delivered;
+    const { key, render } = post;
+    const base = {
+      ...post,
+      mark: said[key],
+      closed: (error: string) => goElsewhere(request, error),
+    };
     if (fallback === "response-url")
       return { ...base, sentMark: "response", prepare: () => response(request, key, render) };
     if (fallback === "none")
       return { ...base, sentMark: "", prepare: async () => async () => "closed" };
     // Posted once, never edited; the result follows
-    if (fallback === "dm") return { ...base, place: { channelId: record.requester.id }, render };
-    const threadTs = record.threadTs ?? card?.ts;
-    const channelId = card?.channelId ?? record.channelId;
-    return { ...base, place: { channelId, ...(threadTs ? { threadTs } : {}) }, render, shows };
+    if (fallback === "dm") return { ...base, place: { channelId: record.requester.id } };
+    return { ...base, place: placeOf(request), shows };
   }
 
   async function response({ record }: StoredRequest, key: string, render: OwedPost["render"]) {
@@ -131,4 +168,18 @@ export function requestSource(options: {
 
   const { visibilityTimeoutMs, at } = options;
   return { kind: "request", outbox, atOnce: 8, visibilityTimeoutMs, read, at };
+}
+
+function placeOf({ record, delivered }: StoredRequest): { channelId: string; threadTs?: string } {
+  const { card } = delivered;
+  const threadTs = record.threadTs ?? card?.ts;
+  const channelId = card?.channelId ?? record.channelId;
+  return { channelId, ...(threadTs ? { threadTs } : {}) };
+}
+
+/** Not where a person must decide or open something, nor what must stand out. */
+function mayShare({ record, state, delivered }: StoredRequest, command: ChangeCommand): boolean {
+  const { fallback, isAlone } = delivered;
+  if (fallback !== undefined || isAlone || record.breakGlass) return false;
+  return state !== "draft" && state !== "unknown" && command.class !== "secret";
 }

@@ -10,18 +10,21 @@ export interface SlackMessage {
 
 /**
  * A request that ended (or waits for a person) without having said so exactly once, and cards that tell an older story.
- * Messages are known by their metadata; what went to a response URL is known by the mark the bot left.
+ * Messages are known by their metadata, which also says what else they say and whose results they tell; what went to a
+ * response URL, or stands on a shared card, is known by the mark the bot left.
  */
 export function findSilence(
   journal: readonly Journalled[],
   messages: readonly SlackMessage[],
 ): string[] {
   const said = new Map<string, SlackMessage[]>();
-  for (const message of messages) {
-    const { request, said: what } = message.metadata?.event_payload ?? {};
-    if (typeof request !== "string") continue;
-    const key = `${request} ${String(what)}`;
+  const note = (key: string, message: SlackMessage) =>
     said.set(key, [...(said.get(key) ?? []), message]);
+  for (const message of messages) {
+    const { request, said: what, covers, tells } = message.metadata?.event_payload ?? {};
+    if (typeof request !== "string") continue;
+    for (const key of [what, ...wordsOf(covers)]) note(`${request} ${String(key)}`, message);
+    for (const told of wordsOf(tells)) note(`${told} result`, message);
   }
   const findings: string[] = [];
   for (const request of journal) {
@@ -33,7 +36,8 @@ export function findSilence(
         findings.push(
           `silent: ${request.id} ${request.command} ${request.state}: its ${wanted} was said ${found} times`,
         );
-      const cards = said.get(`${request.id} card`) ?? [];
+      const shared = /^shared (.+)/.exec(request.fields["said:card"] ?? "")?.[1];
+      const cards = said.get(`${shared ?? request.id} card`) ?? [];
       if (cards.length !== 1) findings.push(`silent: ${request.id}: ${cards.length} cards`);
       const stale = cards.find(({ text }) => request.isFinal && text.trim().endsWith("…"));
       if (stale)
@@ -49,6 +53,8 @@ export function findSilence(
   }
   return findings;
 }
+
+const wordsOf = (words: unknown) => (typeof words === "string" ? words.split(" ") : []);
 
 /** What serves another request is told by that one's message, unless its outcome is unknown: then a person is asked. */
 function hasNoCard({ id, via, state }: Journalled, said: ReadonlyMap<string, unknown>): boolean {

@@ -29,6 +29,7 @@ import { serviceLateRows } from "./service/late.ts";
 import { serviceStateRows } from "./service/states.ts";
 import { shapeRows } from "./input/shapes.ts";
 import { slackRows } from "./slack/deliveries.ts";
+import { sharedCardRows } from "./slack/shared-cards.ts";
 import { slackOutageRows } from "./slack/outages.ts";
 import { versionRows } from "./process/versions.ts";
 
@@ -36,6 +37,7 @@ import { versionRows } from "./process/versions.ts";
 export const rows: readonly Row[] = [
   ...slackRows,
   ...slackOutageRows,
+  ...sharedCardRows,
   ...redisRows,
   ...redisTroubleRows,
   ...failoverRows,

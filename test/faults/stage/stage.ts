@@ -229,14 +229,14 @@ export async function startStage(options: StageOptions = {}): Promise<Stage> {
       quiet: (timeoutMs = 30_000) =>
         looking(
           async () => {
-            if ((await redis.zcard(`{${namespace}}:outbox`)) > 0) return undefined;
+            if ((await owed(redis, namespace)) > 0) return undefined;
             const journal = await stage.journal();
             const isSettled = journal.every(
               ({ isFinal, state }) => isFinal || state === "unknown" || state === "draft",
             );
             if (!isSettled || (await redis.hlen(`{${namespace}}:intake:records`)) > 0)
               return undefined;
-            return (await redis.zcard(`{${namespace}}:outbox`)) === 0 ? journal : undefined;
+            return (await owed(redis, namespace)) === 0 ? journal : undefined;
           },
           timeoutMs,
           () => describe(stage),
@@ -269,6 +269,12 @@ export async function startStage(options: StageOptions = {}): Promise<Stage> {
   }
 }
 
+/** How many requests, and cards that several share, may still have to be said. */
+async function owed(redis: Stage["redis"], namespace: string): Promise<number> {
+  const lists = ["outbox", "shared-cards"].map((list) => redis.zcard(`{${namespace}}:${list}`));
+  return (await Promise.all(lists)).reduce((sum, count) => sum + count, 0);
+}
+
 async function describe(stage: Stage): Promise<string> {
   const open = (await stage.journal())
     .filter(({ isFinal }) => !isFinal)
@@ -276,6 +282,6 @@ async function describe(stage: Stage): Promise<string> {
       ({ id, command, target, state, history, progress }) =>
         `${id} ${command} ${target} ${state} [${history.join(" ")}] ${progress.why ?? ""}`,
     );
-  const due = await stage.redis.zcard(`{${stage.namespace}}:outbox`);
+  const due = await owed(stage.redis, stage.namespace);
   return `Open: ${open.join("; ") || "none"}. ${due} wait to be said.`;
 }

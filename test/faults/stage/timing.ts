@@ -44,7 +44,7 @@ export const campaignTiming: Timing = {
 
 /** Slack's limits, scaled: one message per 60 ms and channel instead of one per second, edits likewise. */
 export const fastSlack = {
-  posts: { interval: 60, burst: 20 },
+  posts: { interval: 60, burst: 20, reserve: 2 },
   edits: { interval: 25, burst: 40, reserve: 8 },
 };
 

@@ -93,6 +93,13 @@ export const mutations: readonly Mutation[] = [
     rows: "S8",
   },
   {
+    name: "a request joins a shared card though its own is posted",
+    file: "src/requests/journal/shared-cards.ts",
+    was: "if not r[1] or (r[2] or '') ~= '' or r[3] then return '' end",
+    is: "if not r[1] then return '' end",
+    rows: "S15",
+  },
+  {
     name: "no time of quiet",
     file: "src/requests/perform/reconcile.ts",
     was: "const quietAt = leftBy + timing.quiesceMs;",

@@ -11,7 +11,7 @@ import { createWeb } from "../../../src/slack/web.ts";
 import { testRedis } from "../../support/with-redis.ts";
 
 const fast = {
-  posts: { interval: 1, burst: 100 },
+  posts: { interval: 1, burst: 100, reserve: 0 },
   edits: { interval: 1, burst: 100, reserve: 0 },
 };
 const notice = { id: "n-1", channelId: "C01OPS", message: sentence(md`All changes are frozen`) };
@@ -36,6 +36,7 @@ async function announcing() {
       const usual = createRateLimiter(redis, key, fast);
       const { announce, source } = createNotices({ redis, key });
       const delivery = startDelivery([source], {
+        redis,
         us: () => ({ botId: "B0GATEHOUSE", botUserId: "U0GATEHOUSE" }),
         web,
         rateLimiter: rateLimiter(usual),
@@ -74,10 +75,10 @@ describe("a notice", () => {
     const asleep = Promise.withResolvers<void>();
     const sleeper = here.start((rateLimiter) => ({
       ...rateLimiter,
-      async post(channelId) {
+      async post(channelId, turn) {
         asleep.resolve();
         await awake.promise;
-        return rateLimiter.post(channelId);
+        return rateLimiter.post(channelId, turn);
       },
     }));
     await sleeper.announce(notice);

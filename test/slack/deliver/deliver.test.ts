@@ -47,6 +47,7 @@ async function deliveringWith(held: (name: string) => Promise<void> | undefined)
     at: async () => undefined,
   });
   const delivery = startDelivery([source], {
+    redis,
     web,
     rateLimiter: { post: async () => 0, edit: async () => 0, pause: async () => undefined },
     log: silentLog(),
@@ -84,7 +85,6 @@ describe("the delivery of messages", () => {
     await interaction(here.store, named("with-it"));
     await here.tells("with-it");
     await interaction(here.store, named("after-it"));
-    here.delivery.nudge();
     await here.tells("after-it");
     expect(here.told).not.toContain("slow");
     slow.resolve();
@@ -95,7 +95,6 @@ describe("the delivery of messages", () => {
     const gates = Array.from({ length: 10 }, () => Promise.withResolvers<void>());
     await using here = await deliveringWith((name) => gates[Number(name)]?.promise);
     for (const n of gates.keys()) await interaction(here.store, named(String(n)));
-    here.delivery.nudge();
     await expect.poll(() => here.begun.length).toBe(8);
     gates[3]?.resolve();
     await here.tells("3");
@@ -113,9 +112,7 @@ describe("the delivery of messages", () => {
     await here.store.move(request, { state: "cancelled", progress: {}, why: "cancelled" });
     // As another deliverer would, had this one taken longer than it may
     await here.store.outbox.later(request.record.id, 0);
-    here.delivery.nudge();
     await interaction(here.store, named("other"));
-    here.delivery.nudge();
     await expect.poll(() => here.begun.length).toBe(2);
     expect(here.begun).toEqual(["moved", "other"]);
     slow.resolve();

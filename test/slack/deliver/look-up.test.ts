@@ -22,13 +22,16 @@ async function looking(us = () => ({ botId: "B0GATEHOUSE", botUserId: "U0GATEHOU
       ...by,
       text: "Restarted web-1",
       ...(more.threadTs ? { threadTs: more.threadTs } : {}),
-      ...(more.id ? { metadata: metadataOf(more.id, "result") } : {}),
+      ...(more.id ? { metadata: metadataOf(more.id, { key: "result" }) } : {}),
     }).ts;
   return {
     slack,
     post,
-    seek: (threadTs?: string) =>
-      lookUp({ kind: "request", id: "r-1", createdAt }, "result", { channelId, threadTs }),
+    async seek(threadTs?: string) {
+      const subject = { kind: "request", id: "r-1", createdAt };
+      const found = await lookUp(subject, "result", { channelId, threadTs });
+      return typeof found === "object" ? found.ts : found;
+    },
     [Symbol.asyncDispose]: () => slack.close(),
   };
 }

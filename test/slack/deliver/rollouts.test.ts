@@ -13,7 +13,7 @@ import { vmTarget } from "../../requests/asking.ts";
 import { testRedis } from "../../support/with-redis.ts";
 
 const fast = {
-  posts: { interval: 1, burst: 100 },
+  posts: { interval: 1, burst: 100, reserve: 0 },
   edits: { interval: 1, burst: 100, reserve: 0 },
 };
 
@@ -58,6 +58,7 @@ async function rollingOut() {
       const changes = commands.filter(isChange);
       const source = rolloutSource({ rollouts, commands: changes, web, apiUrl, log, editMs: 50 });
       const delivery = startDelivery([source], {
+        redis,
         us: () => ({ botId: "B0GATEHOUSE", botUserId: "U0GATEHOUSE" }),
         web,
         rateLimiter: rateLimiter(usual),
@@ -109,13 +110,13 @@ function asleepAt(what: "post" | "edit") {
     wakes: awake.resolve,
     rateLimiter: (usual: RateLimiter): RateLimiter => ({
       ...usual,
-      async post(channelId) {
+      async post(channelId, turn) {
         if (what === "post") await hold();
-        return usual.post(channelId);
+        return usual.post(channelId, turn);
       },
-      async edit(isLast) {
+      async edit(turn) {
         if (what === "edit") await hold();
-        return usual.edit(isLast);
+        return usual.edit(turn);
       },
     }),
   };

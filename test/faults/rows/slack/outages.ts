@@ -220,12 +220,12 @@ async function saidTooEarly(stage: Stage): Promise<string[]> {
   const order = new Map<string, string[]>();
   const messages = (await stage.slack.messages()).toSorted((a, b) => Number(a.ts) - Number(b.ts));
   for (const { metadata } of messages) {
-    const { request, said } = (metadata?.event_payload ?? {}) as Record<string, string>;
+    const { request, said, covers } = (metadata?.event_payload ?? {}) as Record<string, string>;
     // What belongs to no request has no order among its messages
     if (request && said && said !== "notice")
-      order.set(request, [...(order.get(request) ?? []), said]);
+      order.set(request, [...(order.get(request) ?? []), said, ...(covers?.split(" ") ?? [])]);
   }
   return [...order]
-    .filter(([, said]) => said.indexOf("result") < said.indexOf("card") || said[0] !== "card")
+    .filter(([id, said]) => said[0] !== "card" || (id.startsWith("r-") && said[1] !== "result"))
     .map(([request, said]) => `${request}: ${said.join(" ")}`);
 }

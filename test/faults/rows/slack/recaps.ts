@@ -132,7 +132,7 @@ async function oneRecapEach(
     messages.every(
       (message) =>
         message.channelId !== channel ||
-        !idOf(message).startsWith("r-") ||
+        !/^[rs]-/.test(idOf(message)) ||
         Number(message.ts) < Number(ts),
     ),
   );

@@ -1,0 +1,172 @@
+import { hash } from "node:crypto";
+import type { Markdown } from "../../messages/text.ts";
+import type { ChangeCommand } from "../../registry/define.ts";
+import type { Journal } from "../../requests/journal/journal.ts";
+import type { StoredRequest } from "../../requests/journal/record.ts";
+import { type SharedCard, sharedCardOf } from "../../requests/journal/shared-cards.ts";
+import {
+  type Member,
+  renderSharedCard,
+  renderSharedResult,
+} from "../../requests/render/render-shared.ts";
+import type { Owes, Source } from "./deliver.ts";
+import { isSaid, type Owed } from "./post-once.ts";
+
+/** The minimum between edits that only show progress. */
+const usualEditMs = 3000;
+type Shown = NonNullable<SharedCard["delivered"]["card"]>;
+
+/** Notes that are asked for at a time. */
+const notesAtOnce = 8;
+
+/**
+ * The messages of shared cards: a card that is edited, and in its thread one result for each requester, once all of theirs
+ * have ended. A card with one request, or in a closed place, dissolves: its requests get messages of their own.
+ */
+export function sharedCardSource(options: {
+  store: Journal;
+  commands: readonly ChangeCommand[];
+  /** Added to a result: whether the VM is attested again. */
+  attestationNote(request: StoredRequest, command: ChangeCommand): Promise<Markdown | undefined>;
+  visibilityTimeoutMs: number;
+  editMs?: number;
+  at?(point: "shared-posting" | "shared-posted", id: string): Promise<void>;
+}): Source {
+  const { store, editMs = usualEditMs } = options;
+  const { sharedCards } = store;
+
+  async function read(id: string): Promise<Owes | undefined> {
+    const shared = await sharedCards.get(id);
+    if (!shared) return undefined;
+    const { createdAt, revision, delivered } = shared;
+    const members = (await store.getMany(shared.memberIds)).flatMap(memberOf);
+    const staying = members.filter(({ request }) => sharedCardOf(request) === id);
+    if (shared.isDissolved) {
+      const told = resultsOf(staying, delivered.said).filter(({ key }) =>
+        isSaid(delivered.said[key]),
+      );
+      const stays = new Set(told.flatMap(({ theirs }) => theirs));
+      for (const one of staying) if (!stays.has(one)) await sharedCards.leave(idOf(one), id);
+      return { createdAt, revision, messages: [] };
+    }
+    const mark = delivered.said["card"] ?? "";
+    if (mark === "" && shared.memberIds.length === 1 && (await sharedCards.dissolve(shared, 1)))
+      return read(id);
+    if (delivered.card) await linkTo(delivered.card, staying);
+    return { createdAt, revision, ...owedOf(shared, members, staying, await store.now()) };
+  }
+
+  /** Links to a request, and its thread, lead to the shared card. */
+  async function linkTo({ channelId, ts }: Shown, staying: readonly Member[]): Promise<void> {
+    for (const { request } of staying)
+      if (request.delivered.card === undefined)
+        await store.outbox.remember(request.record.id, { card: `${channelId} ${ts}` });
+  }
+
+  const memberOf = (request: StoredRequest): Member[] => {
+    const command = options.commands.find(({ name }) => name === request.record.command);
+    return command ? [{ request, command }] : [];
+  };
+
+  function owedOf(
+    shared: SharedCard,
+    members: readonly Member[],
+    staying: readonly Member[],
+    now: number,
+  ): Pick<Owes, "messages" | "waitMs"> {
+    const { place, delivered } = shared;
+    const { card: standsAt, said, face } = delivered;
+    const results = resultsOf(staying, said);
+    const isWhole = staying.length > 0 && staying.every(({ request }) => request.final);
+    const closed = async () => ((await sharedCards.dissolve(shared)) ? 1 : undefined);
+    const shown = renderSharedCard(members);
+    const print = hash("sha256", JSON.stringify(shown)).slice(0, 16);
+    const [shownPrint, shownAt] = face.split(" ");
+    const isSame = shownPrint === print;
+    const sinceMs = now - Number(shownAt);
+    const waitMs = standsAt && !isSame && !isWhole && sinceMs >= 0 ? editMs - sinceMs : 0;
+    const threadTs = place.threadTs ?? standsAt?.ts;
+    const card: Owed = {
+      key: "card",
+      mark: said["card"],
+      place,
+      render: async () =>
+        isWhole && !isSaid(said["card"])
+          ? renderSharedCard(members, await Promise.all(results.map(({ theirs }) => noted(theirs))))
+          : shown,
+      shows: {
+        field: "face",
+        before: face,
+        now: isSame || waitMs > 0 ? face : `${print} ${now}`,
+        standsAt,
+        isLast: isWhole,
+      },
+      urgency: isWhole ? "result" : "card",
+      covers: isWhole ? results.map(({ key }) => key) : [],
+      tells: isWhole ? results.flatMap(({ theirs }) => theirs.map(idOf)) : [],
+      closed,
+      isFragile: true,
+    };
+    const told = results.map(({ key, theirs }): Owed => ({
+      key,
+      mark: said[key],
+      place: { channelId: standsAt?.channelId ?? place.channelId, threadTs },
+      render: async () => renderSharedResult(await noted(theirs)),
+      tells: theirs.map(idOf),
+      closed,
+    }));
+    return { messages: [card, ...told], waitMs };
+  }
+
+  async function noted(theirs: readonly Member[]): Promise<Member[]> {
+    const all: Member[] = [];
+    for (let from = 0; from < theirs.length; from += notesAtOnce)
+      all.push(
+        ...(await Promise.all(
+          theirs.slice(from, from + notesAtOnce).map(async (one) => ({
+            ...one,
+            note: await options.attestationNote(one.request, one.command),
+          })),
+        )),
+      );
+    return all;
+  }
+
+  return {
+    kind: "shared-card",
+    outbox: sharedCards.outbox,
+    atOnce: 4,
+    visibilityTimeoutMs: options.visibilityTimeoutMs,
+    read,
+    at: async (point, id) => options.at?.(`shared-${point}`, id),
+  };
+}
+
+const idOf = ({ request }: Member) => request.record.id;
+
+/**
+ * What is told to each requester whose requests have all ended: those that were told already, and those that came since.
+ * The key names the last of them, so that it is the same whoever looks.
+ */
+function resultsOf(
+  staying: readonly Member[],
+  said: Readonly<Record<string, string>>,
+): { key: string; theirs: Member[] }[] {
+  const byRequester = Map.groupBy(staying, ({ request }) => request.record.requester.id);
+  return [...byRequester].flatMap(([requesterId, all]) => {
+    const results: { key: string; theirs: Member[] }[] = [];
+    let theirs: Member[] = [];
+    for (const [n, member] of all.entries()) {
+      theirs.push(member);
+      const key = `ended:${requesterId}:${n + 1}`;
+      const isTold = isSaid(said[key]);
+      const isUnderWay = said[key] !== undefined && said[key] !== "";
+      const isLast = n === all.length - 1;
+      if (isTold || isUnderWay || (isLast && all.every(({ request }) => request.final))) {
+        results.push({ key, theirs });
+        theirs = [];
+      }
+    }
+    return results;
+  });
+}

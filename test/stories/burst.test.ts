@@ -1,0 +1,51 @@
+import { expect, it } from "vitest";
+import { startWorld, testPolicy } from "../support/start-world.ts";
+import { hears, wordsOf } from "./words.ts";
+
+const vms = Array.from({ length: 12 }, (_, n) => `node-${n}`);
+
+it("twelve requests of two people at once share a card, within Slack's limits, and each is told once", async () => {
+  await using world = await startWorld({
+    policy: `${testPolicy.replace('["S01ONCALL"]', '["S01ONCALL", "U0ADA"]')}limits: { requestsPerMinute: 100 }\n`,
+    slack: { rateLimits: "slack" },
+    prepare(compute) {
+      for (const name of vms) compute.edit.addVm({ project: "payments", name });
+    },
+  });
+  await Promise.all(
+    vms.map((name, n) => (n % 2 ? world.ada : world.olivia).types("ops", `/vm restart ${name}`)),
+  );
+  await expect
+    .poll(async () => (await world.store.recentIds({}, 100)).length, { timeout: 10_000 })
+    .toBe(vms.length);
+  const requests = await world.settled(20_000);
+  expect(requests.map(({ state }) => state)).toEqual(vms.map(() => "done"));
+  const shared = await hears(world.vera, "ops", /\[Open one: details, buttons\]/);
+  // Two cards go at once; the others find no room
+  const members = requests.filter(({ delivered }) => delivered.said["card"]?.startsWith("shared"));
+  expect(members.length).toBeGreaterThanOrEqual(8);
+  for (const { record } of members)
+    expect(wordsOf(shared)).toMatch(
+      new RegExp(`✅ Restarted ${record.target.name}: .* \\(${record.requester.name}\\)`),
+    );
+  // In the card itself when all had ended before it was posted, else in its thread
+  const told = world.vera
+    .seesChannel("ops")
+    .messages.filter(({ ts, threadTs }) => [ts, threadTs].includes(shared.ts))
+    .map(({ text }) => text)
+    .join("\n");
+  for (const id of ["U0ADA", "U0OLIVIA"]) {
+    expect(told.match(new RegExp(`<@${id}>`, "g"))).toHaveLength(1);
+    expect(told).toMatch(new RegExp(`✅ <@${id}> All \\d are done\\.`));
+  }
+  expect(world.slack.calls().filter(({ status }) => status === 429)).toEqual([]);
+
+  // Details and buttons are a press away, for the asker and for who looks on
+  const { id = "", target } = members[0]?.record ?? {};
+  await world.vera.chooses("Open one: details, buttons", JSON.stringify({ request: id }), {
+    in: shared.ts,
+  });
+  const details = await hears(world.vera, "ops", new RegExp(`Restart ${target?.name}`));
+  expect(details.ephemeral).toBe(true);
+  expect(wordsOf(details)).toContain(id);
+});
