@@ -4,7 +4,7 @@ import { dirname, resolve } from "node:path";
 import { codeOf, messageOf, UserError } from "../errors.ts";
 import type { ChangingFile } from "./changing-file.ts";
 import { type ComputeTls, computeTls } from "./compute-tls.ts";
-import { Environment, shown } from "./environment.ts";
+import { asFound, Environment } from "./environment.ts";
 import { emptyPolicy, parsePolicy, policyVersion, type Policy } from "./policy-file.ts";
 import type { Operation } from "./policy-sense.ts";
 import { passwordsIn, type Proxies, readProxies } from "./proxy.ts";
@@ -202,7 +202,7 @@ function opsAddress(from: Environment, slackPort: number, isSlackOutside: boolea
   if (host !== undefined && isIP(host) === 0)
     from.problem(
       "OPS_HOST",
-      `must be an IP address of this machine, or 0.0.0.0 for all of them, and is ${shown(host)}`,
+      `must be an IP address of this machine, or 0.0.0.0 for all of them, and is ${asFound(host)}`,
     );
   return { port, host: host ?? (isOldPort && from.text("PORT") ? undefined : "127.0.0.1") };
 }

@@ -110,7 +110,7 @@ export class Environment {
     const text = this.text(name);
     if (text === undefined) return fallback;
     if (/^\d{1,6}$/.test(text) && Number(text) <= most) return Number(text);
-    this.problem(name, `must be a whole number from 0 to ${most}, and is ${shown(text)}`);
+    this.problem(name, `must be a whole number from 0 to ${most}, and is ${asFound(text)}`);
     return fallback;
   }
 
@@ -121,7 +121,7 @@ export class Environment {
     const meant = nearest(text ?? "", known);
     this.problem(
       name,
-      `must be one of ${known.join(", ")}, and is ${shown(text ?? "")}${meant === undefined ? "" : `; did you mean ${meant}?`}`,
+      `must be one of ${known.join(", ")}, and is ${asFound(text ?? "")}${meant === undefined ? "" : `; did you mean ${meant}?`}`,
     );
     return fallback;
   }
@@ -135,7 +135,7 @@ export class Environment {
     if (wrong === undefined) return ranges;
     this.problem(
       name,
-      `must be 1, 0, or ranges of addresses like 10.20.0.0/16,fd00::/8, and has ${shown(wrong)}`,
+      `must be 1, 0, or ranges of addresses like 10.20.0.0/16,fd00::/8, and has ${asFound(wrong)}`,
     );
     return false;
   }
@@ -143,13 +143,13 @@ export class Environment {
   flag(name: string): boolean {
     const text = this.text(name)?.toLowerCase();
     if (text !== undefined && !isYesOrNo(text))
-      this.problem(name, `must be 1 or 0, and is ${shown(text)}`);
+      this.problem(name, `must be 1 or 0, and is ${asFound(text)}`);
     return text !== undefined && /^(1|true|yes)$/.test(text);
   }
 }
 
 /** What stands where something else is expected. Long ones may be a secret in the wrong place. */
-export function shown(text: string): string {
+export function asFound(text: string): string {
   return text.length <= 20 && !text.startsWith("xox") ? `"${text}"` : `${text.length} characters`;
 }
 
@@ -171,7 +171,7 @@ export function addressProblem(text: string): string | undefined {
   if (!URL.canParse(text)) return "is no address: it must be like https://host/path";
   const url = new URL(text);
   if (url.protocol !== "https:" && url.protocol !== "http:")
-    return `must begin with https://, and begins with ${shown(url.protocol)}`;
+    return `begins with ${asFound(url.protocol)} and must begin with https://`;
   if (url.username !== "" || url.password !== "")
     return "has a user or password in it and must have none";
   if (url.search !== "" || url.hash !== "") return "has a ? or # in it and must have none";

@@ -59,9 +59,9 @@ export async function connectRedis(
 ): Promise<RedisClient> {
   const address = parseRedisUrl(valueOf(url));
   const { username, password, db, tls } = address;
-  const renewLogin = (options: object) => {
+  const renewLogin = (ofClient: object) => {
     const now = parseRedisUrl(valueOf(url));
-    for (const login of [address, options])
+    for (const login of [address, ofClient])
       Object.assign(login, { username: now.username, password: now.password });
   };
   const redis = new Redis({

@@ -91,23 +91,19 @@ export async function runCommandLine(
   { write, complain }: { write: (text: string) => void; complain: (text: string) => void },
 ): Promise<{ role: Role } | { exitCode: number }> {
   const order = readWords(words, programs);
-  switch (order.is) {
-    case "role":
-      return { role: order.role };
-    case "version":
-      write(`gatehouse ${version}, Node.js ${process.version}\n`);
-      return { exitCode: 0 };
-    case "usage": {
-      const program = order.of === undefined ? undefined : programs[order.of];
-      write(program === undefined ? usageOf(programs) : `${program.usage}\n`);
-      return { exitCode: 0 };
-    }
-    case "unknown":
-      complain(`${order.sentence}\n${usageOf(programs)}`);
-      return { exitCode: usageExitCode };
-    case "program": {
-      const exitCode = await programs[order.name]?.run(order.words, write);
-      return { exitCode: exitCode ?? usageExitCode };
-    }
+  if (order.is === "role") return { role: order.role };
+  if (order.is === "unknown") {
+    complain(`${order.sentence}\n${usageOf(programs)}`);
+    return { exitCode: usageExitCode };
   }
+  if (order.is === "program") {
+    const exitCode = await programs[order.name]?.run(order.words, write);
+    return { exitCode: exitCode ?? usageExitCode };
+  }
+  if (order.is === "version") write(`gatehouse ${version}, Node.js ${process.version}\n`);
+  else {
+    const program = order.of === undefined ? undefined : programs[order.of];
+    write(program === undefined ? usageOf(programs) : `${program.usage}\n`);
+  }
+  return { exitCode: 0 };
 }

@@ -21,7 +21,7 @@ export const programs: Programs = {
   doctor: {
     what: "checks Slack, Redis, the compute service, the policy, and the data directory",
     usage: doctorUsage,
-    run: (words, write) => runDoctor(words, { env: process.env, write }),
+    run: (words, write) => runDoctor(words, { write }),
   },
   audit: {
     what: "verifies or exports the audit trail, or erases records: verify, export, head, erase",

@@ -58,7 +58,7 @@ const mistakes: [variable: string, env: Env, sentence: string][] = [
   ],
   [
     "SLACK_BOT_TOKEN",
-    { SLACK_BOT_TOKEN: "xoxb-hunter22 " + "x" },
+    { SLACK_BOT_TOKEN: "xoxb-hunter22 x" },
     "has white space in it: the bot token",
   ],
   [
@@ -119,7 +119,7 @@ const mistakes: [variable: string, env: Env, sentence: string][] = [
   [
     "COMPUTE_API_URL",
     { COMPUTE_API_URL: "ftp://hunter22" },
-    'must begin with https://, and begins with "ftp:"',
+    'begins with "ftp:" and must begin with https://',
   ],
   [
     "COMPUTE_API_URL",

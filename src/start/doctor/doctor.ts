@@ -23,7 +23,7 @@ type Env = Readonly<Record<string, string | undefined>>;
 /** `doctor` in a terminal. Prints no secret. */
 export async function runDoctor(
   words: readonly string[],
-  { env, write }: { env: Env; write: (text: string) => void },
+  { env, write }: { env?: Env; write: (text: string) => void },
 ): Promise<0 | 1 | 64> {
   const [word = "all", ...more] = words;
   const role = (["all", "gateway", "worker"] as const).find((one) => one === word);
@@ -39,12 +39,12 @@ export async function runDoctor(
 
 async function examine(
   role: Role,
-  env: Env,
+  env: Env | undefined,
 ): Promise<{ sections: readonly Section[]; secrets: readonly string[] }> {
   const operations = operationsOf(commands);
   let config: Config;
   try {
-    config = loadConfig({ role, env, operations });
+    config = loadConfig({ role, operations, ...(env && { env }) });
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     const mend = 'README, "The variables", and .env.example say what belongs there.';

@@ -146,7 +146,7 @@ function readFinding({ host, proxy, read }: ServiceFacts): Finding {
     );
   if (status === 404)
     return ill(
-      `${where}: /v1/projects isn't there (404)`,
+      `${where}: the list of projects isn't there (404)`,
       "COMPUTE_API_URL names another path or another service: Gatehouse appends /v1/….",
     );
   const mend = reason === undefined ? undefined : mends[reason];

@@ -109,7 +109,7 @@ describe("doctor, beside a running Gatehouse", () => {
         "scopes: files:write, usergroups:read missing",
         "SLACK_APP_TOKEN: Slack refuses it (invalid_auth)",
         "Redis may evict Gatehouse's records",
-        "/v1/projects isn't there (404)",
+        "the list of projects isn't there (404)",
       ],
     ],
     [

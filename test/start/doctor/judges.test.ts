@@ -182,7 +182,12 @@ const faults: [mark: "✗" | "!", findings: readonly Finding[], what: string, me
     "COMPUTE_API_KEY may not read projects (403)",
     "right",
   ],
-  ["✗", judged.service(failed("status", 404)), "/v1/projects isn't there (404)", "COMPUTE_API_URL"],
+  [
+    "✗",
+    judged.service(failed("status", 404)),
+    "the list of projects isn't there (404)",
+    "COMPUTE_API_URL",
+  ],
   ["✗", judged.service(failed("status", 503)), "GET /v1/projects: failed", "trouble"],
   ["✗", judged.service(failed("dns")), "GET /v1/projects: failed", "DNS"],
   ["✗", judged.service(failed("connect")), "GET /v1/projects: failed", "firewall"],
