@@ -27,6 +27,11 @@ export const kinds: readonly Kind[] = [
     pattern: /^(request|requests:(person|target)):/,
     kept: "90 days after their end",
   },
+  {
+    what: "cards of several requests",
+    pattern: /^(shared|sharing|shared-cards)(:|$)/,
+    kept: "7 days after their last change",
+  },
   { what: "same words again", pattern: /^(same|ask):/, kept: "a day" },
   { what: "rollouts", pattern: /^rolls?:/, kept: "90 days after their end" },
   {
