@@ -2,6 +2,8 @@ import { readFile } from "node:fs/promises";
 import { Redis } from "ioredis";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
+import { runDoctor } from "../../src/start/doctor/doctor.ts";
+import { runRetention } from "../../src/start/retention.ts";
 import { startWorld, testPolicy } from "../support/start-world.ts";
 import { privateRedis } from "../support/with-redis.ts";
 import { hears } from "../stories/words.ts";
@@ -35,6 +37,14 @@ describe("the Redis of compose.yaml", () => {
     await hears(world.olivia, "ops", /<@U0OLIVIA> Restarted web-2/);
     await world.olivia.types("ops", "/vm snapshot db-1 nightly");
     expect(await world.ended("vm snapshot")).toMatchObject({ state: "done" });
+
+    // Who looks after it works with the same user
+    let said = "";
+    const write = (text: string) => void (said += text);
+    expect(await runDoctor([], { env: world.env, write }), said).toBe(0);
+    expect(said).toContain("✓ its user may write Gatehouse's keys");
+    expect(await runRetention([], { redisUrl: () => redisUrl, write })).toBe(0);
+    expect(said).toMatch(/^audit trail +\d+ +\d+ KiB {2}forever$/m);
 
     const forbidden: [string, ...string[]][] = [
       ["flushall"],
