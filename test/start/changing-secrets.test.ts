@@ -89,3 +89,31 @@ it("secrets in files are replaced while it runs: Redis, Slack, and the compute s
   for (const secret of ["next-year", "word-1", "word-2", world.compute.apiKey])
     expect(said).not.toContain(secret);
 });
+
+it("a new signing secret counts from the next delivery on, and the former one no longer", async () => {
+  await using world = await startWorld({ roles: [], receive: "http" });
+  const file = path.join(path.dirname(world.env["GATEHOUSE_CONFIG"] ?? ""), "signing-secret");
+  writeFileSync(file, world.slack.app.signingSecret);
+  const { SLACK_SIGNING_SECRET: _, ...rest } = world.env;
+  const env = { ...rest, SLACK_SIGNING_SECRET_FILE: file };
+  const log = createLog({ level: "info", write: () => undefined });
+  const config = loadConfig({ env, role: "all", operations: operationsOf(commands) });
+  const { namespace } = world.key;
+  const running = await start(config, log, { host: "127.0.0.1", namespace });
+  try {
+    const { app } = world.slack;
+    app.requestUrl = `http://127.0.0.1:${running.port}/slack/events`;
+    const former = app.signingSecret;
+    writeFileSync(file, "a-new-signing-secret");
+    config.files.get("SLACK_SIGNING_SECRET")?.reread();
+    const heard = () => JSON.stringify(world.slack.seenBy("vera"));
+    await world.vera.types("ops", "/gatehouse help").catch(() => undefined);
+    expect(app.signingSecret).toBe(former);
+    expect(heard()).not.toContain("What you can run");
+    app.signingSecret = "a-new-signing-secret";
+    await world.vera.types("ops", "/gatehouse help");
+    await world.vera.until((seen) => JSON.stringify(seen).includes("What you can run"));
+  } finally {
+    await running.close();
+  }
+});
