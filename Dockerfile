@@ -1,6 +1,6 @@
 # Node 26 runs the TypeScript as it is, so there is nothing to build and no second stage. "slim" is Debian: glibc, for
 # which the native parts of npm packages are built, and without compilers and package managers for other languages.
-FROM node:26-slim
+FROM node:26.10.0-slim
 
 ENV NODE_ENV=production
 WORKDIR /app
@@ -18,7 +18,8 @@ RUN mkdir /data && chown node:node /data
 ENV DATA_DIR=/data
 VOLUME /data
 
-USER node
+# By number: Kubernetes can't tell that a name is not root
+USER 1000:1000
 # Slack's, over HTTP. The probes' port is no part of the image's outside: OPS_PORT and OPS_HOST say where they are read.
 EXPOSE 3000
 

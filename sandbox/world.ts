@@ -34,6 +34,8 @@ export interface WorldOptions {
   roles?: readonly Role[];
   /** Arranges the service before Gatehouse first looks at it. */
   prepare?: (compute: SandboxCompute) => void;
+  /** Further variables. */
+  env?: Readonly<Record<string, string>>;
   /** Every log line; by default nobody reads them. */
   onLog?: (line: string) => void;
   at?: (point: string, what: string) => Promise<void>;
@@ -125,6 +127,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       GATEHOUSE_CONFIG: policyPath,
       DATA_DIR: path.join(folder, "data"),
       LOG_LEVEL: "debug",
+      ...options.env,
     };
     const processes: Running[] = [];
     const taken = new Set<number>();

@@ -10,6 +10,7 @@ import type { Operation } from "./policy-sense.ts";
 import { passwordsIn, type Proxies, readProxies } from "./proxy.ts";
 import { parseRedisUrl } from "./redis-address.ts";
 import { signingSecretProblem, tokenProblem } from "./slack-secrets.ts";
+import { readTraces, type TracesConfig } from "./traces.ts";
 
 export type LogLevel = "debug" | "info" | "warn" | "error";
 
@@ -45,6 +46,7 @@ export interface Config {
   /** An absolute path. */
   readonly dataDir: string;
   readonly logLevel: LogLevel;
+  readonly traces: TracesConfig | undefined;
   readonly allowVolatileRedis: boolean;
   readonly policy: Policy;
   /** Changes with the rules: what is pending under another version is canceled. */
@@ -120,10 +122,12 @@ export function loadConfig({
   const logLevel = from.choice("LOG_LEVEL", ["debug", "info", "warn", "error"] as const, "info");
   const allowVolatileRedis = from.flag("GATEHOUSE_ALLOW_VOLATILE_REDIS");
   const dataDir = resolve(cwd, from.text("DATA_DIR") ?? ".gatehouse");
+  const traces = readTraces(from);
   const policy = readPolicy(from, cwd, operations);
   if (from.problems.length > 0) throw new ConfigError(from.problems);
   const received = receive?.mode === "socket" ? receive.appToken : receive?.signingSecret;
-  const secrets = [botToken, received, apiKey, redisPassword, ...passwordsIn(proxies)];
+  const hidden = [...passwordsIn(proxies), ...Object.values(traces?.headers ?? {})];
+  const secrets = [botToken, received, apiKey, redisPassword, ...hidden];
   return {
     role,
     slack: {
@@ -150,6 +154,7 @@ export function loadConfig({
     ops,
     dataDir,
     logLevel,
+    traces,
     allowVolatileRedis,
     policy,
     policyVersion: policyVersion(policy),

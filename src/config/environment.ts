@@ -11,6 +11,7 @@ const secretNames = new Set([
   "SLACK_SIGNING_SECRET",
   "COMPUTE_API_KEY",
   "REDIS_URL",
+  "OTEL_EXPORTER_OTLP_HEADERS",
 ]);
 
 /** Reads variables and collects all problems. An empty variable counts as not set. */

@@ -50,6 +50,7 @@ export function createInventory(options: InventoryOptions): Inventory {
   let lookedAt = -Infinity;
   const closing = new AbortController();
   let refreshing: Promise<boolean> | undefined;
+  let failing: string | undefined;
 
   const isReady = () => replica.head().refreshedAt !== undefined;
 
@@ -86,6 +87,14 @@ export function createInventory(options: InventoryOptions): Inventory {
     );
   }
 
+  /** It is tried every ten seconds: one line when it fails, for another reason, or works again. */
+  function tellOnce(reason: string | undefined): void {
+    if (reason === failing) return;
+    failing = reason;
+    if (reason === undefined) log.info("inventory.list-read-again");
+    else log.warn("inventory.list-failed", { reason });
+  }
+
   async function refresh(force: boolean): Promise<boolean> {
     const token = randomUUID();
     if (!(await store.claim(token, leaseMs, force))) return false;
@@ -107,6 +116,7 @@ export function createInventory(options: InventoryOptions): Inventory {
         isLate: () => performance.now() > late,
       });
       if (result) {
+        tellOnce(result.reason);
         // A round starts after three quarters of its interval at the earliest: it must not find the last one recent
         const recentMs = (result.failed ? Math.min(refreshMs, retryAfterMs) : refreshMs) * 0.75;
         ended = { ...result, refreshedAt: Date.now(), recentMs };

@@ -30,6 +30,8 @@ interface RefreshOptions {
 interface Refreshed {
   /** The list of projects could not be read, or no project could. */
   failed: boolean;
+  /** Why the list could not be read. */
+  reason?: string | undefined;
   /** Names of projects that keep what was known of them. */
   unread: readonly string[];
 }
@@ -46,6 +48,7 @@ export async function readEverything(options: RefreshOptions): Promise<Refreshed
   let failuresInARow = 0;
   let leaseLost = false;
   let listFailed = false;
+  let reason: string | undefined;
   const isOver = () =>
     leaseLost || listFailed || failuresInARow >= hopeless || options.isLate() || signal.aborted;
 
@@ -120,7 +123,7 @@ export async function readEverything(options: RefreshOptions): Promise<Refreshed
     } catch (error) {
       listFailed = true; // also stops the reads in progress
       if (!(error instanceof ComputeError)) throw error;
-      if (!signal.aborted) log.warn("inventory.list-failed", { reason: error.message });
+      reason = error.message;
       return [];
     }
   }
@@ -140,7 +143,7 @@ export async function readEverything(options: RefreshOptions): Promise<Refreshed
   queue(listed);
   await pool.drained();
   if (leaseLost || signal.aborted) return undefined;
-  if (listFailed) return { failed: true, unread: [] };
+  if (listFailed) return { failed: true, unread: [], reason };
 
   const inList = new Set(listed.map((project) => project.id));
   const vanished =

@@ -23,7 +23,18 @@ export interface Queues {
   requeueOrphans(isAlive: (queueWorkerId: string) => Promise<boolean>): Promise<number>;
   ready(): Promise<void>;
   counts(): Promise<Record<string, number>>;
+  /** For metrics: how many jobs wait, run, and are put off. */
+  depths(): Promise<readonly QueueDepth[]>;
   close(): Promise<void>;
+}
+
+interface QueueDepth {
+  queue: string;
+  waiting: number;
+  active: number;
+  delayed: number;
+  /** When the job that waits the longest was added or last begun (ms); undefined when none waits. */
+  oldestAt: number | undefined;
 }
 
 const requestQueue = "requests";
@@ -106,6 +117,18 @@ export function createQueues(connection: RedisClient, prefix: string): Queues {
     async counts() {
       return requests.getJobCounts("waiting", "active", "delayed");
     },
+    depths: () =>
+      Promise.all(
+        [requests, watches].map(async (queue): Promise<QueueDepth> => {
+          const [counts, [oldest]] = await Promise.all([
+            queue.getJobCounts("waiting", "active", "delayed"),
+            queue.getJobs(["waiting"], 0, 0, true),
+          ]);
+          const { waiting = 0, active = 0, delayed = 0 } = counts;
+          const oldestAt = oldest && Math.max(oldest.timestamp, oldest.processedOn ?? 0);
+          return { queue: queue.name, waiting, active, delayed, oldestAt };
+        }),
+      ),
     async close() {
       await Promise.all([requests.close(), watches.close()]);
     },

@@ -1,5 +1,6 @@
 import type { Logger as SlackLogger, LogLevel as SlackLogLevel } from "@slack/web-api";
 import type { LogLevel } from "../config/config.ts";
+import { workNow } from "./ids.ts";
 import { scrub, scrubText } from "./scrub.ts";
 
 export { hideSecret, scrub } from "./scrub.ts";
@@ -9,6 +10,7 @@ export type Fields = Readonly<Record<string, unknown>>;
 /**
  * One JSON object per line: `at`, `level`, `event`, then the fields. The event is a fixed name with dots
  * (`request.moved`), never a sentence with values in it. Secrets are removed; stacks appear at level `error` only.
+ * `interaction`, `request` and `trace` are those of the work during which it was logged (ids.ts).
  */
 export interface Log {
   debug(event: string, fields?: Fields): void;
@@ -34,7 +36,7 @@ export function createLog(options: {
   function say(at: LogLevel): (event: string, fields?: Fields) => void {
     if (order.indexOf(at) < least) return () => {};
     return (event, fields = {}) => {
-      const body = scrub({ ...base, ...fields }, { stacks: at === "error" });
+      const body = scrub({ ...base, ...workNow()?.ids, ...fields }, { stacks: at === "error" });
       const head = { at: new Date().toISOString(), level: at, event: scrubText(event) };
       write(`${JSON.stringify(Object.assign({ ...head }, body, head))}\n`);
     };

@@ -1,35 +1,86 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
 
 /**
- * The figures behind `/metrics`. Labels take few, fixed values: never an id, a name or a text from outside.
+ * The figures behind `/metrics`. Labels take few, fixed values: never an id, a name or a text from outside. Whatever can
+ * have a sample from the start has one, so that an alert on its growth sees the first event too.
  * The registry is our own, so that several worlds can live in one process.
  */
 export type Telemetry = ReturnType<typeof createTelemetry>;
 
-export function createTelemetry() {
+export interface TelemetryOptions {
+  role?: string;
+  version?: string;
+  /** Names of the commands that make requests. */
+  commands?: readonly string[];
+}
+
+const ends = ["done", "failed", "rejected", "not-applied", "denied", "expired", "cancelled"];
+const limits = ["slack-posts", "slack-edits", "compute", "target"] as const;
+/** As `src/slack/receive` names them. */
+const deliveryKinds = "command event button submission closed options shortcut other".split(" ");
+const refusalReasons =
+  "method header timestamp signature content-type body too-large slow crowded app team replay".split(
+    " ",
+  );
+
+const calls = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15];
+const acks = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 3];
+/** From a tenth of a second to a working day: a person may have to approve. */
+const lives = [0.1, 0.5, 1, 5, 15, 60, 300, 900, 3600, 14_400, 28_800];
+
+export function createTelemetry(options: TelemetryOptions = {}) {
+  const { role = "all", version = "unknown", commands = [] } = options;
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
-  const registers = [registry];
+  const sharedRegistry = new Registry();
+  let isSharedKnown = false;
+  let registers = [registry];
 
-  const counter = <Label extends string>(rest: string, help: string, labelNames: Label[]) =>
-    new Counter({ name: `gatehouse_${rest}`, help, labelNames, registers });
-  const gauge = <Label extends string>(rest: string, help: string, labelNames: Label[]) =>
-    new Gauge({ name: `gatehouse_${rest}`, help, labelNames, registers });
+  const catalog: { name: string; labels: readonly string[] }[] = [];
+
+  function define<Label extends string>(rest: string, help: string, labelNames: Label[]) {
+    const name = `gatehouse_${rest}`;
+    if (registers.length > 0) catalog.push({ name, labels: labelNames });
+    return { name, help, labelNames, registers };
+  }
+  const counter = <Label extends string>(rest: string, help: string, labels: Label[] = []) =>
+    new Counter(define(rest, help, labels));
+  const gauge = <Label extends string>(rest: string, help: string, labels: Label[] = []) =>
+    new Gauge(define(rest, help, labels));
   const histogram = <Label extends string>(
     rest: string,
     help: string,
-    labelNames: Label[],
+    labels: Label[],
     buckets: number[],
-  ) => new Histogram({ name: `gatehouse_${rest}`, help, labelNames, buckets, registers });
+  ) => new Histogram({ ...define(rest, help, labels), buckets });
 
-  const calls = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15];
-  return {
-    /** Seconds from a command's, button's or modal's arrival to its acknowledgement. Slack allows 3. */
-    acked: histogram(
-      "ack_seconds",
-      "From arrival to acknowledgement",
+  const build = gauge("build_info", "1; which version runs here, and as what", [
+    "version",
+    "node",
+    "role",
+  ]);
+  build.set({ version, node: process.version, role }, 1);
+
+  const own = {
+    /** Ends that this process wrote down: `done`, or another final state of a request. */
+    requests: counter("requests_total", "Requests that ended", ["command", "end"]),
+    sentSeconds: histogram(
+      "request_sent_seconds",
+      "From the request to its first send, with the wait for approvals",
       ["command"],
-      [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 3],
+      lives,
+    ),
+    settledSeconds: histogram(
+      "request_settled_seconds",
+      "From the send to a known end, but for ends that a person recorded",
+      ["command"],
+      lives,
+    ),
+    toldSeconds: histogram(
+      "request_told_seconds",
+      "From a request's end to Slack having its result",
+      [],
+      lives,
     ),
     slackCalls: counter("slack_calls_total", "Calls to Slack", ["method", "outcome"]),
     slackSeconds: histogram(
@@ -49,14 +100,90 @@ export function createTelemetry() {
       ["endpoint"],
       calls,
     ),
-    /** Messages that are written down but not yet with Slack. */
-    outboxDepth: gauge("outbox_messages", "Messages waiting to reach Slack", []),
+    /** `target`: another request holds it. The others are rate limits. */
+    limitWaits: histogram(
+      "limit_wait_seconds",
+      "How long something was told to wait, each time that it was",
+      ["limit"],
+      lives,
+    ),
+    inventoryAge: gauge(
+      "inventory_age_seconds",
+      "Since all names were last read from the compute service, or since the start",
+    ),
+    inventoryUnread: gauge(
+      "inventory_unread_projects",
+      "Projects that the last refresh could not read",
+    ),
+    redisUp: gauge("redis_up", "1 while Redis answers this process"),
+  };
+  // A worker receives nothing: there they are no metrics
+  registers = role === "worker" ? [] : [registry];
+  const gateway = {
+    /** Seconds from a command's, button's or modal's arrival to its acknowledgement. Slack allows 3. */
+    acked: histogram("ack_seconds", "From arrival to acknowledgement", ["command"], acks),
     /** Deliveries that were turned away: `signature`, `timestamp`, `replay`, `team`, … */
     refusals: counter("refused_deliveries_total", "Deliveries turned away", ["reason"]),
+    slackConnected: gauge("slack_connected", "1 while Slack can deliver to this process"),
+  };
+
+  registers = [sharedRegistry];
+  /** What all processes share, read from Redis at a scrape. */
+  const shared = {
+    /** `uncounted`: too many are open to look at each. */
+    openRequests: gauge("open_requests", "Requests that have not ended", ["state"]),
+    openRequestAge: gauge(
+      "open_request_age_seconds",
+      "Of the request that has been in this state the longest; 0 without one",
+      ["state"],
+    ),
+    outboxDepth: gauge(
+      "outbox_messages",
+      "Requests, shared cards, and notices whose messages Slack lacks",
+    ),
+    outboxAge: gauge("outbox_age_seconds", "Since the oldest of them changed; 0 without one"),
+    queueJobs: gauge("queue_jobs", "Jobs in the queue", ["queue", "state"]),
+    queueAge: gauge(
+      "queue_age_seconds",
+      "Since the job that waits the longest was added or last begun; 0 without one",
+      ["queue"],
+    ),
     /** 1 while nothing that changes anything may run. */
-    frozen: gauge("frozen", "1 while changes are frozen", []),
-    inventoryAge: gauge("inventory_age_seconds", "Since names were last read", []),
+    frozen: gauge("frozen", "1 while changes are frozen"),
+    auditRecords: counter("audit_records_total", "Sealed records of the audit trail"),
+    auditHeadAge: gauge("audit_head_age_seconds", "Since the newest sealed record was written"),
+    auditUnsealedAge: gauge(
+      "audit_unsealed_age_seconds",
+      "Since the oldest record that is not sealed was written; 0 without one",
+    ),
+    redisRoundTrip: gauge("redis_round_trip_seconds", "How long a PING took at this scrape"),
+  };
+
+  for (const command of commands) {
+    for (const end of ends) own.requests.inc({ command, end }, 0);
+    own.sentSeconds.zero({ command });
+    own.settledSeconds.zero({ command });
+  }
+  for (const limit of limits) own.limitWaits.zero({ limit });
+  for (const command of deliveryKinds) gateway.acked.zero({ command });
+  for (const reason of refusalReasons) gateway.refusals.inc({ reason }, 0);
+
+  return {
+    ...own,
+    ...gateway,
+    shared,
+    /** Whether what is shared was just read. Otherwise it is left out: old figures would be taken for true. */
+    knowShared(isKnown: boolean): void {
+      isSharedKnown = isKnown;
+    },
     /** Prometheus text and its content type. */
-    render: async () => ({ type: registry.contentType, text: await registry.metrics() }),
+    async render(): Promise<{ type: string; text: string }> {
+      const texts = [await registry.metrics(), isSharedKnown ? await sharedRegistry.metrics() : ""];
+      return { type: registry.contentType, text: texts.join("\n").trimEnd() + "\n" };
+    },
+    /** All metrics of ours. */
+    catalog,
   };
 }
+
+export type LimitName = (typeof limits)[number];

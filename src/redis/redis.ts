@@ -98,7 +98,7 @@ function reportErrors(redis: RedisClient, purpose: RedisPurpose, log: Log): void
   });
   redis.on("ready", () => {
     quietUntil = 0;
-    if (lost) log.info("redis.back", { purpose });
+    if (lost) log.debug("redis.reconnected", { purpose });
     lost = false;
   });
 }

@@ -7,6 +7,7 @@ import { createDigests } from "../digests/create-digests.ts";
 import type { Inventory } from "../inventory/inventory.ts";
 import type { Snapshots } from "../inventory/snapshots.ts";
 import type { Queues } from "../jobs/queues.ts";
+import { during, workOnInteraction } from "../log/ids.ts";
 import type { Log } from "../log/log.ts";
 import type { Watch } from "../outages/dependency-monitor.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
@@ -14,6 +15,7 @@ import { type Command, requestable } from "../registry/define.ts";
 import { requestsForDigest } from "../requests/for-digest.ts";
 import type { Journal } from "../requests/journal/journal.ts";
 import type { Rollouts } from "../rollouts/rollouts.ts";
+import { spanned, type Spans } from "../log/spans.ts";
 import type { Telemetry } from "../log/telemetry.ts";
 import type { Announce } from "./deliver/announce.ts";
 import { createSlackApp } from "./receive/app.ts";
@@ -57,6 +59,7 @@ export async function startGateway(options: {
   announce: Announce;
   watch: Pick<Watch, "refused" | "taken">;
   telemetry: Telemetry;
+  spans: Spans | undefined;
   log: Log;
   /** Failpoints between an interaction and its request. */
   at(point: "intake" | "ack" | "journal" | "enqueue", what: string): Promise<void>;
@@ -118,7 +121,11 @@ export async function startGateway(options: {
     intake: {
       ...intake,
       async accept(interaction, how) {
-        const taken = await intake.accept(interaction, how);
+        const { kind, userId: person, channelId: channel } = interaction;
+        const work = workOnInteraction(interaction.id);
+        const taken = await during(work, () => intake.accept(interaction, how));
+        if (taken === "new" && kind !== "home")
+          log.info("interaction.taken", { ...work.ids, kind, person, channel });
         options.watch.taken(interaction.id);
         if (taken === "seen") telemetry.refusals.inc({ reason: "replay" });
         await at("intake", interaction.id);
@@ -129,7 +136,17 @@ export async function startGateway(options: {
       ...conversation,
       async handle(interaction, reply) {
         await at("ack", interaction.id);
-        await conversation.handle(interaction, reply);
+        const { id, kind, at: startMs, userId } = interaction;
+        const attributes = { interaction: id, person: userId };
+        const [root] = workOnInteraction(id).parents;
+        const span = {
+          ...root,
+          name: `slack ${kind}`,
+          kind: "server",
+          startMs,
+          attributes,
+        } as const;
+        await spanned(options.spans, span, () => conversation.handle(interaction, reply));
       },
       peopleChanged: () => people.forget(),
     },

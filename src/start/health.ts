@@ -2,7 +2,6 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { within } from "../deadline.ts";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../log/log.ts";
-import type { Telemetry } from "../log/telemetry.ts";
 import { startWebServer } from "./web-server.ts";
 
 export interface HealthOptions {
@@ -10,7 +9,8 @@ export interface HealthOptions {
   /** Default: all interfaces. */
   host?: string | undefined;
   log: Log;
-  telemetry: Telemetry;
+  /** The page of `/metrics`, and its content type. */
+  figures(): Promise<{ type: string; text: string }>;
   /** Why this process should be restarted, or undefined. */
   alive(): string | undefined;
   /** Why this process shouldn't get work now, or undefined. Slower than 2 s counts as a no. */
@@ -24,7 +24,11 @@ const mostIdle = 256;
 /** The probes and figures of this process: `/healthz`, `/readyz`, `/metrics`. Throws when the port is taken. */
 export function startHealth(options: HealthOptions) {
   const { log } = options;
-  const asked = { ...options, ready: shared(() => readiness(() => options.ready())) };
+  const asked = {
+    ...options,
+    ready: shared(() => readiness(() => options.ready())),
+    figures: shared(() => options.figures()),
+  };
   return startWebServer({ ...options, mostIdle }, (request, response) => {
     answer(request, response, asked).catch((error: unknown) => {
       log.error("health.failed", { error });
@@ -34,7 +38,7 @@ export function startHealth(options: HealthOptions) {
   });
 }
 
-/** Whoever asks while an answer is on its way gets that one: many probes at once are one check. */
+/** Whoever asks while an answer is on its way gets that one: many probes or scrapes at once cost one. */
 function shared<T>(ask: () => Promise<T>): () => Promise<T> {
   let asking: Promise<T> | undefined;
   return () =>
@@ -56,7 +60,7 @@ async function answer(
     return reply(response, 405, { problem: "only GET" });
   }
   if (path === "/metrics") {
-    const { type, text } = await options.telemetry.render();
+    const { type, text } = await options.figures();
     return send(response, 200, type, text);
   }
   const problem = path === "/healthz" ? options.alive() : await options.ready();

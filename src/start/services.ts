@@ -13,6 +13,7 @@ import { checkRedis, storageOf, storageProblems } from "../redis/check.ts";
 import { createKeys, connectRedis } from "../redis/redis.ts";
 import { recordResults, createAttestationNote } from "../requests/after-result.ts";
 import { createJournal, type Journal } from "../requests/journal/journal.ts";
+import { observed, observeTold } from "../requests/journal/observed.ts";
 import { createRollouts } from "../rollouts/rollouts.ts";
 import { outageTimingFor, createOutageStore, type OutageStore } from "../outages/outages.ts";
 import { createDependencyMonitor } from "../outages/dependency-monitor.ts";
@@ -28,8 +29,10 @@ import { rolloutSource } from "../slack/deliver/rollouts.ts";
 import { requestable } from "../registry/define.ts";
 import type { GatewayContext } from "../slack/conversation/gateway-context.ts";
 import { createWeb, signOfSlack } from "../slack/web.ts";
+import type { Spans } from "../log/spans.ts";
 import type { Telemetry } from "../log/telemetry.ts";
 import { startPostingRecaps } from "../outages/post-recaps.ts";
+import { observeCalls } from "./observe-calls.ts";
 
 export type Services = Awaited<ReturnType<typeof openServices>>;
 
@@ -38,6 +41,8 @@ interface ServicesOptions {
   namespace?: string | undefined;
   slackLimits?: SlackLimits | undefined;
   telemetry: Telemetry;
+  /** Undefined unless traces are exported. */
+  spans: Spans | undefined;
   /** Failpoint for crash tests. */
   at(point: string, what: string): Promise<void>;
   /** What is opened first is closed last. */
@@ -47,7 +52,8 @@ interface ServicesOptions {
 export async function openServices(config: Config, log: Log, options: ServicesOptions) {
   const { policy } = config;
   const { timing } = policy;
-  const { opened, at, telemetry } = options;
+  const { opened, at, telemetry, spans } = options;
+  const calls = observeCalls(options);
   const key = createKeys(options.namespace);
   const redis = opened(await connectRedis(() => config.redisUrl, "commands", log, key), (it) =>
     it.quit(),
@@ -69,8 +75,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     apiUrl: config.slack.apiUrl,
     log,
     onCall: (method, outcome, ms) => {
-      telemetry.slackCalls.inc({ method, outcome });
-      telemetry.slackSeconds.observe({ method }, ms / 1000);
+      calls.slack(method, outcome, ms);
       watch.saw("slack", signOfSlack(method, outcome));
     },
   });
@@ -91,10 +96,9 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const compute = opened(
     connectCompute(config, {
       log,
-      onCall: ({ endpoint, kind, reason, durationMs }) => {
-        telemetry.computeCalls.inc({ endpoint, outcome: kind ?? "ok" });
-        telemetry.computeSeconds.observe({ endpoint }, durationMs / 1000);
-        watch.saw("service", signOfService(endpoint, kind, reason));
+      onCall: (call) => {
+        calls.compute(call);
+        watch.saw("service", signOfService(call.endpoint, call.kind, call.reason));
       },
     }),
     (it) => it.close(),
@@ -125,10 +129,12 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     const channelId = policy[where]?.channel;
     if (channelId) await notices.announce({ id, channelId, message });
   };
-  const store = announcingFreezes(createJournal(redis, key), tell);
+  const journal = observed(createJournal(redis, key), { log, telemetry, spans });
+  const store = announcingFreezes(journal, tell);
   const rollouts = createRollouts(redis, key);
   const changes = requestable(commands);
   const attestationNote = createAttestationNote({ compute, policy, now: Date.now, log });
+  const onTold = observeTold({ log, telemetry });
   const visibilityTimeoutMs = 10 * timing.heartbeatMs;
   const requests = requestSource({
     store,
@@ -136,6 +142,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     approvers: policy.access.approve,
     attestationNote,
     recordResults: (request, command) => recordResults(request, command, { snapshots, inventory }),
+    onTold,
     visibilityTimeoutMs,
     botToken,
     apiUrl,
@@ -145,14 +152,21 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     startDelivery(
       [
         requests,
-        sharedCardSource({ store, commands: changes, attestationNote, visibilityTimeoutMs, at }),
+        sharedCardSource({
+          store,
+          commands: changes,
+          attestationNote,
+          onTold,
+          visibilityTimeoutMs,
+          at,
+        }),
         rolloutSource({ rollouts, commands: changes, web, apiUrl, log }),
         notices.source,
       ],
       {
         redis,
         web,
-        rateLimiter: createRateLimiter(redis, key, options.slackLimits),
+        rateLimiter: calls.limiter(createRateLimiter(redis, key, options.slackLimits)),
         log,
         now: store.now,
         us: identity.known,
@@ -166,6 +180,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     log,
     key,
     telemetry,
+    spans,
     redis,
     redisCheck,
     storageProblemsNow,

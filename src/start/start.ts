@@ -1,3 +1,4 @@
+import { hostname } from "node:os";
 import { commands } from "../commands/index.ts";
 import type { Config } from "../config/config.ts";
 import { holdDirectory } from "./hold-directory.ts";
@@ -8,11 +9,14 @@ import { startSlackDoor } from "./slack-door.ts";
 import type { Log } from "../log/log.ts";
 import { createTelemetry } from "../log/telemetry.ts";
 import { type Gateway, startGateway } from "../slack/gateway.ts";
+import { withoutFloods } from "../redis/outage-log.ts";
+import { requestable } from "../registry/define.ts";
 import type { SlackLimits } from "../slack/deliver/rate-limiter.ts";
 import { startTrail } from "./trail.ts";
 import { watchFiles } from "./watch-files.ts";
 import { startWorker } from "./worker.ts";
 import { createStatus, type Status } from "./status.ts";
+import { version } from "../config/version.ts";
 
 /** A started process. Closing it takes no new work, ends or hands back what runs, and releases everything. */
 export interface Running {
@@ -41,10 +45,11 @@ interface StartOptions {
 /** Connects everything to the left with everything to the right, for one role, and stops it in reverse. */
 export async function start(
   config: Config,
-  log: Log,
+  fullLog: Log,
   options: StartOptions = {},
 ): Promise<Running> {
-  const closers: (() => Promise<unknown>)[] = [];
+  const log = withoutFloods(fullLog);
+  const closers: (() => Promise<unknown>)[] = [async () => log.close()];
   let isClosing = false;
   const close = async () => {
     isClosing = true;
@@ -60,7 +65,11 @@ export async function start(
     closers.push(() => stop(thing));
     return thing;
   };
-  const telemetry = createTelemetry();
+  const telemetry = createTelemetry({
+    role: config.role,
+    version,
+    commands: requestable(commands).map(({ name }) => name),
+  });
   let status: Status | undefined;
   let gateway: Gateway | undefined;
   let isStarted = false;
@@ -88,12 +97,10 @@ export async function start(
         startHealth({
           ...config.ops,
           log,
-          telemetry: {
-            ...telemetry,
-            async render() {
-              await status?.measure(telemetry);
-              return telemetry.render();
-            },
+          async figures() {
+            telemetry.slackConnected.set(gateway && gateway.problem() === undefined ? 1 : 0);
+            await status?.measure(telemetry);
+            return telemetry.render();
           },
           alive: () => wedged,
           ready,
@@ -101,7 +108,9 @@ export async function start(
       ),
       (it) => it.close(),
     );
+    const spans = config.traces && opened(await exportTraces(config, log), (it) => it.close());
     const on = await openServices(config, log, {
+      spans,
       at: options.at ?? (async () => undefined),
       opened,
       telemetry,
@@ -132,7 +141,13 @@ export async function start(
     isStarted = true;
     const { policyVersion } = config;
     const { port: opsPort } = health;
-    log.info("process.started", { port, opsPort, policyVersion, redis: on.redisCheck.kind });
+    log.info("process.started", {
+      version,
+      port,
+      opsPort,
+      policyVersion,
+      redis: on.redisCheck.kind,
+    });
     return { port, opsPort, close };
   }
 
@@ -168,4 +183,17 @@ async function listening<T>(variable: string, server: Promise<T>): Promise<T> {
       `Set ${variable} to another one, or end the other process`,
     );
   }
+}
+
+/** Loaded only where traces are wanted. */
+async function exportTraces({ traces, role }: Config, log: Log) {
+  const { startExport } = await import("../log/export-spans.ts");
+  const { url = "", headers = {}, serviceName = "" } = traces ?? {};
+  const resource = {
+    "service.name": serviceName,
+    "service.version": version,
+    "service.instance.id": `${hostname()}-${process.pid}`,
+    role: role,
+  };
+  return startExport({ url, headers, resource, log });
 }

@@ -1,7 +1,10 @@
 import type { Inventory } from "../inventory/inventory.ts";
 import type { Queues } from "../jobs/queues.ts";
 import { version } from "../config/version.ts";
+import type { Compute } from "../compute/compute.ts";
+import { ComputeError } from "../compute/errors.ts";
 import { messageOf } from "../errors.ts";
+import { createMeasure } from "./measure.ts";
 import { partNames, type OutageStore } from "../outages/outages.ts";
 import type { Watch } from "../outages/dependency-monitor.ts";
 import type { RedisCheck, StorageProblem } from "../redis/check.ts";
@@ -12,8 +15,21 @@ import { duration } from "../messages/text.ts";
 import type { Web } from "../slack/web.ts";
 import type { Telemetry } from "../log/telemetry.ts";
 
-/** How long a check of Slack is reused (ms). */
-const slackCheckMs = 15_000;
+/** How long a check of Slack or of the compute service is reused (ms). */
+const checkMs = 15_000;
+
+/** One call for all who ask within `checkMs`, also while its answer is on its way. */
+function reused(check: () => Promise<string | undefined>): () => Promise<string | undefined> {
+  let last: { until: number; problem: Promise<string | undefined> } | undefined;
+  return () => {
+    if (!last || performance.now() >= last.until)
+      last = { until: performance.now() + checkMs, problem: check() };
+    return last.problem;
+  };
+}
+
+/** Retries and all: a person waits. */
+const computeWithinMs = 5_000;
 
 type Reading = Omit<StatusLine, "name">;
 
@@ -32,15 +48,13 @@ export function createStatus(on: {
   queues: Queues;
   outages: Pick<OutageStore, "state">;
   watch: Pick<Watch, "redisAwayMs">;
+  compute: Compute;
+  telemetry: Telemetry;
 }) {
-  let slack: { until: number; problem: Promise<string | undefined> } | undefined;
-
-  /** One call for all who ask within `slackCheckMs`, also while its answer is on its way. */
-  function slackProblem(): Promise<string | undefined> {
-    if (!slack || performance.now() >= slack.until)
-      slack = { until: performance.now() + slackCheckMs, problem: checkSlack() };
-    return slack.problem;
-  }
+  const measureShared = createMeasure(on);
+  const startedAt = Date.now();
+  const slackProblem = reused(checkSlack);
+  const computeProblem = reused(checkCompute);
 
   async function checkSlack(): Promise<string | undefined> {
     const answer = await on.web.call("auth.test");
@@ -75,15 +89,27 @@ export function createStatus(on: {
     return { ok: !problems.some(({ stops }) => stops), detail };
   }
 
+  /** Why nothing can be read from here, whichever process refreshes. */
+  async function checkCompute(): Promise<string | undefined> {
+    try {
+      await on.compute.projects.listAll(1, { signal: AbortSignal.timeout(computeWithinMs) });
+      return undefined;
+    } catch (error) {
+      const isKey = error instanceof ComputeError && [401, 403].includes(error.status ?? 0);
+      return messageOf(error) + (isKey ? ". Check COMPUTE_API_KEY." : "");
+    }
+  }
+
   async function inventoryReading(): Promise<Reading> {
     const { refreshedAt, stale, vms, projects, unread } = await on.inventory.state();
     const read =
       refreshedAt === undefined ? "never read" : `read ${duration(Date.now() - refreshedAt)} ago`;
     const missing = unread.length > 0 ? `; not readable: ${unread.slice(0, 5).join(", ")}` : "";
-    return {
-      ok: !stale && refreshedAt !== undefined && unread.length === 0,
-      detail: `${vms} VMs in ${projects} projects, ${read}${missing}`,
-    };
+    const known = `${vms} VMs in ${projects} projects, ${read}${missing}`;
+    if (!stale && refreshedAt !== undefined && unread.length === 0)
+      return { ok: true, detail: known };
+    const problem = await computeProblem();
+    return { ok: false, detail: problem === undefined ? known : `${problem} (${known})` };
   }
 
   async function changesReading(): Promise<Reading> {
@@ -158,16 +184,18 @@ export function createStatus(on: {
       }
       return slackProblem();
     },
+    /** Brings the figures up to date that aren't counted where they change. Never rejects. */
     async measure(telemetry: Telemetry): Promise<void> {
-      try {
-        telemetry.outboxDepth.set(await on.store.outbox.depth());
-        telemetry.frozen.set((await on.store.freezeState()) ? 1 : 0);
-        const { refreshedAt } = await on.inventory.state();
-        if (refreshedAt !== undefined)
-          telemetry.inventoryAge.set((Date.now() - refreshedAt) / 1000);
-      } catch {
-        // Redis is unavailable: this process's own figures remain
-      }
+      const isKnown = await measureShared().then(
+        () => true,
+        () => false, // this process's own figures remain
+      );
+      telemetry.redisUp.set(isKnown ? 1 : 0);
+      telemetry.knowShared(isKnown);
+      // From memory without Redis: then, too, names grow old
+      const { refreshedAt = startedAt, unread } = await on.inventory.state();
+      telemetry.inventoryAge.set(Math.max(0, Date.now() - refreshedAt) / 1000);
+      telemetry.inventoryUnread.set(unread.length);
     },
   };
 }

@@ -259,6 +259,19 @@ const mistakes: [variable: string, env: Env, sentence: string][] = [
     'must be one of debug, info, warn, error, and is "eror"; did you mean error?',
   ],
   [
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
+    { OTEL_EXPORTER_OTLP_ENDPOINT: "collector:4318" },
+    "must be an address like http://collector:4318",
+  ],
+  [
+    "OTEL_EXPORTER_OTLP_HEADERS",
+    {
+      OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4318",
+      OTEL_EXPORTER_OTLP_HEADERS: "hunter22",
+    },
+    "must be name=value, with commas between several, and values URL-encoded",
+  ],
+  [
     "GATEHOUSE_ALLOW_VOLATILE_REDIS",
     { GATEHOUSE_ALLOW_VOLATILE_REDIS: "maybe" },
     'must be 1 or 0, and is "maybe"',
@@ -289,7 +302,7 @@ it("every variable of README has its mistakes here, and stands in .env.example",
   expect(named.length).toBeGreaterThan(15);
   const told = new Set(mistakes.map(([variable]) => variable));
   // Any text is right for these; that the directory can't be used is tried with processes (test/start)
-  const free = new Set(["DATA_DIR", "NO_PROXY"]);
+  const free = new Set(["DATA_DIR", "NO_PROXY", "OTEL_SERVICE_NAME"]);
   expect(named.filter((name) => !told.has(name) && !free.has(name))).toEqual([]);
   for (const name of named) expect(example).toMatch(new RegExp(`^(# )?${name}=`, "m"));
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { UserError } from "../../src/errors.ts";
 import { createInventory, type InventoryOptions } from "../../src/inventory/create-inventory.ts";
-import { silentLog } from "../../src/log/log.ts";
+import { createLog, silentLog } from "../../src/log/log.ts";
 import { connectRedis } from "../../src/redis/redis.ts";
 import { privateRedis, testRedis } from "../support/with-redis.ts";
 import {
@@ -178,6 +178,25 @@ describe("a bad day of the service", () => {
     expect(await one.findVm("web-1")).toMatchObject({ found: { name: "web-1" } });
     expect(await one.state()).toMatchObject({ stale: true, vms: 1 });
     await soon(() => other.state()).toMatchObject({ stale: true, vms: 1 });
+  });
+
+  it("is one line of the log for each reason, and one for its end", async () => {
+    const service = smallService({ shop: ["web-1"] });
+    await using fleet = await processes(service);
+    const lines: string[] = [];
+    const log = createLog({ level: "info", write: (line) => void lines.push(line) });
+    const inventory = fleet.opens({ log });
+    for (const kind of ["unreachable", "unreachable", "refused", "refused", undefined] as const) {
+      service.before = () => kind && failing(kind);
+      await inventory.refresh();
+    }
+    const said = lines.map((line) => JSON.parse(line) as { event: string; reason?: string });
+    expect(said).toMatchObject([
+      { event: "inventory.list-failed", reason: expect.stringContaining("unreachable") },
+      { event: "inventory.list-failed", reason: expect.stringContaining("refused") },
+      { event: "inventory.list-read-again" },
+    ]);
+    expect(said).toHaveLength(3);
   });
 
   it("names projects that can't be read and keeps their VMs", async () => {

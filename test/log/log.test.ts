@@ -83,6 +83,14 @@ describe("secrets", () => {
     }
   });
 
+  it("leave Slack's reason for rejecting a token, and no other word in its place", () => {
+    expect(scrub("Slack rejected the app token: invalid_auth")).toBe(
+      "Slack rejected the app token: invalid_auth",
+    );
+    for (const word of ["invalid_auth_x", "correct_horse", "xinvalid_auth"])
+      expect(scrub(`token: ${word}`)).toBe("token: [removed]");
+  });
+
   it("leave ordinary words alone", () => {
     const text =
       "vm restart web-1: RUNNING, took 34 s; see https://docs.slack.dev/reference/methods/chat.postMessage";

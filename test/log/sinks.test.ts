@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { renderAudit } from "../../src/audit/render.ts";
+import { toOtlp } from "../../src/log/export-spans.ts";
 import { createLog, type Log, slackLogger } from "../../src/log/log.ts";
 import { errorReply } from "../../src/slack/error-reply.ts";
 import { secretShapes } from "./secret-shapes.ts";
@@ -66,6 +67,13 @@ const sinks: readonly (readonly [string, (text: string) => string])[] = [
       JSON.stringify(
         errorReply(nested(text), createLog({ level: "error", write: () => undefined })),
       ),
+  ],
+  [
+    "a trace",
+    (text) => {
+      const span = { trace: "a", span: "b", startMs: 0, endMs: 1, name: text, failed: text };
+      return JSON.stringify(toOtlp([{ ...span, attributes: { why: text } }], { name: text }));
+    },
   ],
   [
     "the audit trail in Slack",

@@ -11,7 +11,7 @@ async function server(options: Partial<HealthOptions> = {}) {
     port: 0,
     host: "127.0.0.1",
     log: silentLog(),
-    telemetry,
+    figures: telemetry.render,
     alive: () => undefined,
     ready: async () => undefined,
     ...options,
@@ -96,7 +96,9 @@ describe("/metrics", () => {
     await using other = await server();
     web.telemetry.acked.observe({ command: "vm restart" }, 0.004);
     web.telemetry.computeCalls.inc({ endpoint: "GET /v1/vms/{vm_id}", outcome: "ok" });
-    web.telemetry.frozen.set(1);
+    web.telemetry.shared.frozen.set(1);
+    expect((await web.get("/metrics")).text).not.toContain("gatehouse_frozen");
+    web.telemetry.knowShared(true);
     const page = await web.get("/metrics");
     expect(page.type).toContain("text/plain");
     expect(page.text).toContain('gatehouse_ack_seconds_bucket{le="0.005",command="vm restart"} 1');

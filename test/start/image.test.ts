@@ -5,7 +5,6 @@ import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
 import { parse } from "yaml";
 import { silentLog } from "../../src/log/log.ts";
-import { createTelemetry } from "../../src/log/telemetry.ts";
 import { startHealth } from "../../src/start/health.ts";
 import { startSlackDoor } from "../../src/start/slack-door.ts";
 
@@ -24,9 +23,9 @@ it("the image's health check finds the probes where they are, and takes nothing 
   const log = silentLog();
   let problem: string | undefined;
   const host = "127.0.0.1";
-  const telemetry = createTelemetry();
   const ready = async () => undefined;
-  const ops = await startHealth({ port: 0, host, log, telemetry, alive: () => problem, ready });
+  const figures = async () => ({ type: "text/plain", text: "" });
+  const ops = await startHealth({ port: 0, host, log, figures, alive: () => problem, ready });
   const door = await startSlackDoor({ port: 0, host, log, route: () => false });
   try {
     const [opsPort, slackPort] = [String(ops.port), String(door.port)];

@@ -159,6 +159,10 @@ describe("a day on which something else is down", () => {
     world.compute.clear();
     await world.olivia.types("ops", "/vm restart db-1");
     await hears(world.olivia, "ops", /db-1 was canceled: all changes are frozen by Gatehouse/);
+    const warnings = world.lines.filter((line) => line.includes('"event":"changes.frozen"'));
+    expect(warnings.map((line) => JSON.parse(line) as object)).toMatchObject([
+      { level: "warn", by: "Gatehouse", reason: expect.stringContaining("(401)") },
+    ]);
     expect(paths(world)).toEqual([restartOf("web-2")]);
     await world.ada.types("ops", "/gatehouse thaw");
     await hears(world.ada, "ops", /Changes are allowed again/);

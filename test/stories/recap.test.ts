@@ -214,6 +214,17 @@ describe("after Redis was away", () => {
         { timeout: waitMs, interval: 300 },
       )
       .toMatch(/Outages: Redis has been away for [2-9] s/);
+    // Not a line for each that complained: one of each process
+    const complaints = world.lines.filter((line) => /"level":"(warn|error)"/.test(line));
+    const about = complaints.map((line) => (JSON.parse(line) as { event: string }).event);
+    expect(about.filter((event) => event !== "redis.storage")).toEqual([
+      "redis.lost",
+      "redis.lost",
+    ]);
+    const port = world.processes[0]?.opsPort;
+    const page = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+    expect(page).toMatch(/^gatehouse_redis_up 0$/m);
+    expect(page).not.toMatch(/^gatehouse_(frozen|open_requests)/m);
     await redis.start();
     const recap = await hears(world.vera, "ops", /Redis was unavailable/, waitMs);
     expect(wordsOf(recap)).toMatch(/Affected here: 1 did not\./);

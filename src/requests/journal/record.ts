@@ -1,13 +1,14 @@
 import type { Approvable } from "../../approvals/fingerprint.ts";
 import type { Vote } from "../../approvals/votes.ts";
+import type { Origin } from "../../log/ids.ts";
 import type { Seen } from "../../registry/define.ts";
 import type { Target } from "../../registry/target.ts";
 
 /** A process leaves records with another number alone. */
 export const recordVersion = 1;
 
-/** The part of a request that never changes. Anything different is another request. */
-export interface RequestRecord {
+/** The part of a request that never changes. Anything different is another request. Of its origin nothing is decided by. */
+export interface RequestRecord extends Origin {
   v: typeof recordVersion;
   id: string;
   command: string;

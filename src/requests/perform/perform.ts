@@ -1,3 +1,4 @@
+import { during, workOnRequest } from "../../log/ids.ts";
 import { redisTrouble } from "../../redis/trouble.ts";
 import { gate, underNewPolicy } from "./gate.ts";
 import {
@@ -25,6 +26,10 @@ const turnMs = 200;
 export async function advance(id: string, by: WorkerContext): Promise<Next> {
   const request = await by.store.get(id);
   if (!request || request.final) return ended;
+  return during(workOnRequest(request.record), () => step(request, by));
+}
+
+async function step(request: StoredRequest, by: WorkerContext): Promise<Next> {
   try {
     switch (request.state) {
       case "authorized":

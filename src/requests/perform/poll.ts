@@ -1,5 +1,6 @@
 import { ComputeError } from "../../compute/errors.ts";
 import { nextPollDelay } from "../../compute/compute.ts";
+import { during, workOnRequests } from "../../log/ids.ts";
 import type { Seen } from "../../registry/define.ts";
 import { readTarget } from "./gate.ts";
 import { judge } from "./reconcile.ts";
@@ -27,7 +28,8 @@ export async function watch(pollKey: string, polls: number, by: WorkerContext): 
   if (early > 0) return waitFor(early);
   let read: (request: StoredRequest) => { seen: Seen | undefined } | undefined;
   try {
-    read = await readFor(pollKey, waiting, by);
+    const work = workOnRequests(waiting.map(({ record }) => record));
+    read = await during(work, () => readFor(pollKey, waiting, by));
   } catch (error) {
     const isKnown = error instanceof ComputeError;
     if (!isKnown) by.log.error("poll.failed", { pollKey, error });

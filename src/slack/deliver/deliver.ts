@@ -1,4 +1,5 @@
 import { within } from "../../deadline.ts";
+import { during, type Work, workOnRequests } from "../../log/ids.ts";
 import { createTakeDue, type Outbox } from "../../redis/due-list.ts";
 import type { RedisClient } from "../../redis/redis.ts";
 import { createPostOnce, isSaid, type Owed, type Subject } from "./post-once.ts";
@@ -37,6 +38,8 @@ export interface Owes {
   revision: number;
   /** All its messages, posted or not, in order. */
   messages: readonly Owed[];
+  /** What they are about, for the log and traces. */
+  work?: Work;
   /** When to read again once all are posted (ms); 0 for never. */
   waitMs?: number;
 }
@@ -118,12 +121,12 @@ export function startDelivery(sources: readonly Source[], options: Options): Del
         if (!(await outbox.done(id, -1))) await outbox.later(id, notOursMs);
         return;
       }
-      const { createdAt, revision } = owes;
+      const { createdAt, revision, work = workOnRequests([]) } = owes;
       // What is said first comes before what is shown: an edit that waits must not hold up a result
       const owed =
         owes.messages.find(({ mark }) => !isSaid(mark)) ?? owes.messages.find(isOutdated);
       const waitMs = owed
-        ? await postOnce({ ...source, id, createdAt, outbox }, owed)
+        ? await during(work, () => postOnce({ ...source, id, createdAt, outbox }, owed))
         : (owes.waitMs ?? 0);
       if (waitMs > 0) return outbox.later(id, waitMs);
       if (!owed) return void (await outbox.done(id, revision));

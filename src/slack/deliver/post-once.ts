@@ -25,6 +25,8 @@ interface OwedBase {
   mark: string | undefined;
   /** The place is closed: how long until it is owed in another place (ms), or undefined when there is none. */
   closed?: ((error: string) => Promise<number | undefined>) | undefined;
+  /** Slack has it. Must not throw. */
+  onSaid?: (() => void) | undefined;
 }
 
 /** A message in a channel: posted once, and edited there when it can change. */
@@ -179,6 +181,7 @@ export function createPostOnce(options: {
       const card = key === "card" && ts !== "refused" ? { card: `${channelId} ${ts}` } : {};
       const marks = Object.fromEntries([key, ...also].map((one) => [`said:${one}`, ts]));
       await subject.outbox.remember(id, { ...marks, ...card, ...more });
+      if (ts !== "refused") owed.onSaid?.();
       return 0;
     }
   }
@@ -218,6 +221,7 @@ export function createPostOnce(options: {
       }
     }
     await subject.outbox.remember(subject.id, { [`said:${key}`]: owed.sentMark });
+    if (owed.sentMark !== "") owed.onSaid?.();
     return 0;
   }
 

@@ -1,5 +1,6 @@
 import { context } from "../../messages/message.ts";
 import { md, type Markdown } from "../../messages/text.ts";
+import { workOnRequest } from "../../log/ids.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
 import type { Journal } from "../../requests/journal/journal.ts";
 import type { StoredRequest } from "../../requests/journal/record.ts";
@@ -29,6 +30,8 @@ export function requestSource(options: {
   /** Added to a result: whether the VM is attested again. */
   attestationNote(request: StoredRequest, command: ChangeCommand): Promise<Markdown | undefined>;
   visibilityTimeoutMs: number;
+  /** Slack has the results of these requests. */
+  onTold(requests: readonly StoredRequest[]): void;
   /** Opens response URLs, and says which are Slack's. */
   botToken: string;
   apiUrl: string;
@@ -59,12 +62,13 @@ export function requestSource(options: {
     if (sharedId !== undefined) await store.sharedCards.touch(sharedId);
     const isSaidElsewhere = sharedId !== undefined || hasNoCard(request);
     const messages = isSaidElsewhere ? [] : owedOf(request, command);
-    return { createdAt: record.createdAt, revision, messages };
+    return { createdAt: record.createdAt, revision, messages, work: workOnRequest(record) };
   }
 
   function owedOf(request: StoredRequest, command: ChangeCommand): Owed[] {
     const { delivered, record, state, final } = request;
     const note = () => options.attestationNote(request, command);
+    const onTold = () => options.onTold([request]);
     const isDecision = state === "draft" || state === "unknown";
     // A response URL takes five messages, and shows none twice
     const isWhole = final && delivered.fallback !== "response-url";
@@ -83,6 +87,7 @@ export function requestSource(options: {
       },
       urgency: isDecision ? "decision" : final ? "result" : "card",
       covers: isWhole ? ["result"] : [],
+      onSaid: isWhole ? onTold : undefined,
       join: mayShare(request, command)
         ? async () => {
             const isJoined = await store.sharedCards.join(record.id, placeOf(request));
@@ -104,6 +109,7 @@ export function requestSource(options: {
           );
         },
         urgency: notice === "result" ? "result" : "decision",
+        onSaid: notice === "result" ? onTold : undefined,
       }),
     );
     return [card, ...notices];

@@ -1,4 +1,5 @@
 import { hash } from "node:crypto";
+import { workOnRequests } from "../../log/ids.ts";
 import type { Markdown } from "../../messages/text.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
 import type { Journal } from "../../requests/journal/journal.ts";
@@ -28,6 +29,8 @@ export function sharedCardSource(options: {
   commands: readonly ChangeCommand[];
   /** Added to a result: whether the VM is attested again. */
   attestationNote(request: StoredRequest, command: ChangeCommand): Promise<Markdown | undefined>;
+  /** Slack has the results of these requests. */
+  onTold(requests: readonly StoredRequest[]): void;
   visibilityTimeoutMs: number;
   editMs?: number;
   at?(point: "shared-posting" | "shared-posted", id: string): Promise<void>;
@@ -53,7 +56,8 @@ export function sharedCardSource(options: {
     if (mark === "" && shared.memberIds.length === 1 && (await sharedCards.dissolve(shared, 1)))
       return read(id);
     if (delivered.card) await linkTo(delivered.card, staying);
-    return { createdAt, revision, ...owedOf(shared, members, staying, await store.now()) };
+    const work = workOnRequests(staying.map(({ request }) => request.record));
+    return { createdAt, revision, work, ...owedOf(shared, members, staying, await store.now()) };
   }
 
   /** Links to a request, and its thread, lead to the shared card. */
@@ -62,6 +66,9 @@ export function sharedCardSource(options: {
       if (request.delivered.card === undefined)
         await store.outbox.remember(request.record.id, { card: `${channelId} ${ts}` });
   }
+
+  const onTold = (members: readonly Member[]) =>
+    options.onTold(members.map(({ request }) => request));
 
   const memberOf = (request: StoredRequest): Member[] => {
     const command = options.commands.find(({ name }) => name === request.record.command);
@@ -104,6 +111,7 @@ export function sharedCardSource(options: {
       urgency: isWhole ? "result" : "card",
       covers: isWhole ? results.map(({ key }) => key) : [],
       tells: isWhole ? results.flatMap(({ theirs }) => theirs.map(idOf)) : [],
+      onSaid: isWhole ? () => onTold(results.flatMap(({ theirs }) => theirs)) : undefined,
       closed,
       isFragile: true,
     };
@@ -113,6 +121,7 @@ export function sharedCardSource(options: {
       place: { channelId: standsAt?.channelId ?? place.channelId, threadTs },
       render: async () => renderSharedResult(await noted(theirs)),
       tells: theirs.map(idOf),
+      onSaid: () => onTold(theirs),
       closed,
     }));
     return { messages: [card, ...told], waitMs };

@@ -1,5 +1,6 @@
 import { within } from "../../deadline.ts";
 import { messageOf } from "../../errors.ts";
+import { during, workOnInteraction } from "../../log/ids.ts";
 import type { Log } from "../../log/log.ts";
 import { patiently } from "../../redis/trouble.ts";
 import type { Message } from "../../messages/message.ts";
@@ -22,8 +23,8 @@ export function createHandling(options: {
   const { handlers, intake, log, replyTo } = options;
   const running = new Set<Promise<void>>();
 
-  function track(work: () => Promise<void>): void {
-    const task = Promise.try(work)
+  function track({ id }: Interaction, work: () => Promise<void>): void {
+    const task = during(workOnInteraction(id), () => Promise.try(work))
       .catch((error: unknown) => log.error("slack.handling-failed", { error }))
       .finally(() => running.delete(task));
     running.add(task);
@@ -73,21 +74,27 @@ export function createHandling(options: {
 
   return {
     handle: (interaction: Interaction) =>
-      track(() => finishing(interaction, (reply) => handlers.handle(interaction, reply))),
+      track(interaction, () =>
+        finishing(interaction, (reply) => handlers.handle(interaction, reply)),
+      ),
     repeated: (interaction: Interaction) =>
-      track(() => attempt(interaction, (reply) => handlers.repeated(interaction, reply))),
+      track(interaction, () =>
+        attempt(interaction, (reply) => handlers.repeated(interaction, reply)),
+      ),
     tell: (interaction: Interaction, message: Message) =>
-      track(() => attempt(interaction, (reply) => reply.privately(message))),
+      track(interaction, () => attempt(interaction, (reply) => reply.privately(message))),
     /** A read-only answer while Redis is unavailable. */
     read: (interaction: Interaction, answer: (reply: Reply) => Promise<void>) =>
-      track(() => attempt(interaction, answer)),
+      track(interaction, () => attempt(interaction, answer)),
     /** An interaction of a dead gateway. */
     takeOver(left: LeftInteraction): void {
       const url =
         left.sealedResponseUrl === undefined ? undefined : options.openUrl(left.sealedResponseUrl);
       const interaction =
         url === undefined ? left.interaction : { ...left.interaction, responseUrl: url };
-      track(() => finishing(interaction, (reply) => takeOver({ ...left, interaction }, reply)));
+      track(interaction, () =>
+        finishing(interaction, (reply) => takeOver({ ...left, interaction }, reply)),
+      );
     },
     running: () => running.size,
     /** Waits until nothing runs, at most `deadlineMs`; resolves with how many still run. */

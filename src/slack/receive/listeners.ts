@@ -1,5 +1,6 @@
 import type { App } from "@slack/bolt";
 import { within } from "../../deadline.ts";
+import { during, workOnInteraction } from "../../log/ids.ts";
 import type { Log } from "../../log/log.ts";
 import { type Message, plainText, section } from "../../messages/message.ts";
 import type {
@@ -108,7 +109,8 @@ export function addListeners(app: App, take: Take, options: ListenerOptions): vo
       return goOn(taken);
     }
     const leftMs = answerWithinMs - (performance.now() - began);
-    const refusal = await refusalAck(handlers.submit(interaction), view, leftMs, log);
+    const submitted = during(workOnInteraction(interaction.id), () => handlers.submit(interaction));
+    const refusal = await refusalAck(submitted, view, leftMs, log);
     // Started before the ack: the corrected submission has the same id and must not count as a redelivery.
     const forgotten = refusal && intake.finish(interaction.id, { forget: true });
     await (refusal ? ack(refusal) : ack());

@@ -6,9 +6,14 @@ const usual = { denied: 0.1, unanswered: 0.06 };
 
 type Plan = { button: "Approve" | "Deny"; by: Set<string> };
 
-/** Two people who answer whatever waits for approval, and press again when Slack says that it failed. */
+/**
+ * Two people who answer whatever waits for approval, and press again when Slack says that it failed, or Gatehouse that nothing
+ * was done.
+ */
 export function startApprovers(stage: Stage, random: () => number, { denied, unanswered } = usual) {
   const plans = new Map<string, Plan>();
+  const pressed: { id: string; who: string }[] = [];
+  const refusals = new Map<string, number>();
   const counts = { approvals: 0, denials: 0, unanswered: 0 };
   let isOver = false;
 
@@ -41,13 +46,31 @@ export function startApprovers(stage: Stage, random: () => number, { denied, una
       plans.set(id, plan);
       const [channel = "", ts = ""] = card.split(" ");
       for (const who of plan.by) {
-        const pressed = await stage.slack
+        const answer = await stage.slack
           .act(who, "presses", plan.button, { in: ts, channel })
           .catch(() => undefined);
         // The button may be gone: the other one's press was enough
-        if (pressed?.acked !== false) plan.by.delete(who);
+        if (answer?.acked === false) continue;
+        plan.by.delete(who);
+        pressed.push({ id, who });
       }
     }
+    for (const who of ["amir", "ada"]) if (await wasRefused(who)) pressAgain(who);
+  }
+
+  async function wasRefused(who: string): Promise<boolean> {
+    const { channels } = await stage.slack.seen(who);
+    const count = channels
+      .flatMap(({ messages }) => messages)
+      .filter(({ ephemeral, text }) => ephemeral && text.includes("nothing was done")).length;
+    const before = refusals.get(who) ?? 0;
+    refusals.set(who, count);
+    return count > before;
+  }
+
+  /** Which press it was is not said: a second one changes nothing. */
+  function pressAgain(who: string): void {
+    for (const press of pressed) if (press.who === who) plans.get(press.id)?.by.add(who);
   }
 
   const running = (async () => {

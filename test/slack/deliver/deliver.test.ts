@@ -36,6 +36,7 @@ async function deliveringWith(held: (name: string) => Promise<void> | undefined)
     },
   };
   const source = requestSource({
+    onTold: () => undefined,
     store,
     commands: commands.filter(isChange),
     approvers: [],

@@ -54,9 +54,12 @@ async function crowded(over: { answer?(posted: Posted): WebAnswer | undefined } 
       return answer ?? { ok: true, data: { ts: one.ts, channel: one.channel } };
     },
   };
+  const told: string[] = [];
   const options = {
     store,
     commands: commands.filter(isChange),
+    onTold: (requests: readonly StoredRequest[]) =>
+      void told.push(...requests.map(({ record }) => record.id)),
     attestationNote: async () => undefined,
     visibilityTimeoutMs: 60_000,
   };
@@ -94,6 +97,7 @@ async function crowded(over: { answer?(posted: Posted): WebAnswer | undefined } 
     key,
     posted,
     edits,
+    told,
     start: (isRoomy?: boolean) => void started.push(start(isRoomy)),
     async asks(vm: string, who = "U0OLIVIA"): Promise<StoredRequest> {
       const { approval: _none, ...plain } = restartOf(vmTarget(vm), { person: member(who) });
@@ -131,6 +135,7 @@ describe.concurrent("a shared card", () => {
     ]);
     expect(at.posted[1]?.tells).toBe(mine.map(({ record }) => record.id).join(" "));
     await expect.poll(() => at.edits.at(-1), within).toBe("3 requests: 3 canceled");
+    expect(at.told).toEqual([...mine, hers].map(({ record }) => record.id));
     const [stored] = await at.store.getMany([hers.record.id]);
     expect(stored?.delivered.card).toEqual({ channelId: "C01OPS", ts: at.posted[0]?.ts });
   });
@@ -143,6 +148,7 @@ describe.concurrent("a shared card", () => {
     at.start();
     await expect.poll(() => at.said(), within).toEqual(["card (ended:U0OLIVIA:2)"]);
     expect(at.posted[0]?.text).toBe("🚫 <@U0OLIVIA> None of 2 is done.");
+    await expect.poll(() => at.told.length, within).toBe(2);
   });
 
   it("with one request dissolves: it gets a card of its own", async ({ expect }) => {
@@ -153,6 +159,7 @@ describe.concurrent("a shared card", () => {
     expect(at.posted[0]?.text).toMatch(/^Restart web-1/);
     await at.ends(alone);
     await expect.poll(() => at.said(), within).toEqual(["card", "result"]);
+    await expect.poll(() => at.told, within).toEqual([alone.record.id]);
   });
 
   it("lets go who needs a person: an unknown outcome gets its own card, with its buttons", async ({

@@ -1,0 +1,72 @@
+import type { Fields, Log } from "../log/log.ts";
+import { messageOf } from "../errors.ts";
+import { redisTrouble } from "./trouble.ts";
+
+/** Without a complaint for so long, the trouble is over. */
+const quietMs = 5_000;
+
+/**
+ * Without Redis everything complains, many times a second. The first complaint becomes `redis.lost`; the others are
+ * counted, and told in one line, `redis.back`, when none has come for five seconds. Only warnings and errors are counted,
+ * and only those that say nothing else.
+ */
+export function withoutFloods(log: Log): Log & { close(): void } {
+  let outage: { since: number; last: number; events: Map<string, number> } | undefined;
+  let timer: NodeJS.Timeout | undefined;
+
+  function complain(event: string, fields: Fields | undefined, why: string): void {
+    const now = performance.now();
+    if (!outage) {
+      outage = { since: now, last: now, events: new Map() };
+      log.warn("redis.lost", { ...fields, first: event, why });
+      timer = setInterval(look, quietMs / 5).unref();
+    }
+    outage.last = now;
+    outage.events.set(event, (outage.events.get(event) ?? 0) + 1);
+  }
+
+  function look(): void {
+    if (outage && performance.now() - outage.last >= quietMs) tell("redis.back");
+  }
+
+  function tell(event: "redis.back" | "redis.still-lost"): void {
+    clearInterval(timer);
+    if (!outage) return;
+    const { since, last, events } = outage;
+    outage = undefined;
+    const complaints = [...events.values()].reduce((sum, count) => sum + count, 0);
+    const seconds = Math.round((last - since) / 100) / 10;
+    log.warn(event, { seconds, complaints, of: Object.fromEntries(events) });
+  }
+
+  function quiet(to: Log): Log {
+    const unless =
+      (write: Log["warn"]): Log["warn"] =>
+      (event, fields) => {
+        const why = troubleIn(event, fields);
+        if (why === undefined) write(event, fields);
+        else complain(event, fields, why);
+      };
+    return {
+      ...to,
+      warn: unless(to.warn),
+      error: unless(to.error),
+      child: (fields) => quiet(to.child(fields)),
+    };
+  }
+
+  return { ...quiet(log), close: () => tell("redis.still-lost") };
+}
+
+/** What is wrong with Redis, if that is all that a line says. */
+function troubleIn(event: string, fields: Fields | undefined): string | undefined {
+  const said = fields?.["error"] ?? fields?.["why"];
+  if (said === undefined) return undefined;
+  const isConnection = event === "redis.error" || (event === "queue.error" && isBroken(said));
+  return isConnection ? messageOf(said) : redisTrouble(said);
+}
+
+function isBroken(error: unknown): boolean {
+  if (!(error instanceof Error) || !("code" in error)) return false;
+  return /^E(CONN|PIPE|TIMEDOUT|NOTFOUND|AI_AGAIN|HOSTUNREACH|NETUNREACH)/.test(String(error.code));
+}

@@ -1,0 +1,58 @@
+import type { CallReport } from "../compute/http.ts";
+import type { Spans } from "../log/spans.ts";
+import type { LimitName, Telemetry } from "../log/telemetry.ts";
+import type { RateLimiter } from "../slack/deliver/rate-limiter.ts";
+
+/** What is counted, and traced, of calls to Slack and to the compute service, and of waits for Slack's limits. */
+export function observeCalls({
+  telemetry,
+  spans,
+}: {
+  telemetry: Telemetry;
+  spans: Spans | undefined;
+}) {
+  /** A call that just ended, named as its metrics are. */
+  function called(name: string, outcome: string, ms: number, status?: number): void {
+    if (!spans) return;
+    const endMs = Date.now();
+    const attributes = {
+      outcome,
+      ...(status === undefined ? {} : { "http.response.status_code": status }),
+    };
+    const failed = outcome === "ok" ? undefined : outcome;
+    spans.ended({ name, kind: "client", startMs: endMs - ms, endMs, attributes, failed });
+  }
+
+  function told(limit: LimitName, ms: number): number {
+    if (ms > 0) telemetry.limitWaits.observe({ limit }, ms / 1000);
+    return ms;
+  }
+
+  return {
+    slack(method: string, outcome: string, ms: number): void {
+      telemetry.slackCalls.inc({ method, outcome });
+      telemetry.slackSeconds.observe({ method }, ms / 1000);
+      called(`slack ${method}`, outcome, ms);
+    },
+    compute({ endpoint, kind, durationMs, status }: SeenCall): void {
+      const outcome = kind ?? "ok";
+      telemetry.computeCalls.inc({ endpoint, outcome });
+      telemetry.computeSeconds.observe({ endpoint }, durationMs / 1000);
+      called(endpoint, outcome, durationMs, status);
+    },
+    limiter: (limiter: RateLimiter): RateLimiter => ({
+      async post(channelId, turn) {
+        const ms = await limiter.post(channelId, turn);
+        // It doesn't wait, but joins others
+        return turn.isJoining ? ms : told("slack-posts", ms);
+      },
+      edit: async (turn) => told("slack-edits", await limiter.edit(turn)),
+      async pause(what, forMs) {
+        told(what === "edit" ? "slack-edits" : "slack-posts", forMs);
+        await limiter.pause(what, forMs);
+      },
+    }),
+  };
+}
+
+type SeenCall = Pick<CallReport, "endpoint" | "kind" | "durationMs" | "status">;

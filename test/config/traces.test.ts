@@ -1,0 +1,45 @@
+import { describe, expect, it } from "vitest";
+import { Environment } from "../../src/config/environment.ts";
+import { readTraces } from "../../src/config/traces.ts";
+
+function read(env: Record<string, string>) {
+  const from = new Environment(env, "/nowhere");
+  return { traces: readTraces(from), problems: from.problems };
+}
+
+describe("the variables of traces", () => {
+  it("are OpenTelemetry's own, and without an endpoint there are no traces", () => {
+    expect(read({ OTEL_SERVICE_NAME: "x" })).toEqual({ traces: undefined, problems: [] });
+    const env = {
+      OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4318",
+      OTEL_EXPORTER_OTLP_HEADERS: "authorization=Bearer%20abc, x-team=ops",
+    };
+    expect(read(env).traces).toEqual({
+      url: "http://collector:4318/v1/traces",
+      headers: { authorization: "Bearer abc", "x-team": "ops" },
+      serviceName: "gatehouse",
+    });
+    const deeper = { OTEL_EXPORTER_OTLP_ENDPOINT: "https://host/otlp/", OTEL_SERVICE_NAME: "bot" };
+    expect(read(deeper).traces).toMatchObject({
+      url: "https://host/otlp/v1/traces",
+      serviceName: "bot",
+    });
+  });
+
+  it.each([
+    [{ OTEL_EXPORTER_OTLP_ENDPOINT: "collector:4318" }, "OTEL_EXPORTER_OTLP_ENDPOINT: must be"],
+    [
+      { OTEL_EXPORTER_OTLP_ENDPOINT: "http://c:1", OTEL_EXPORTER_OTLP_HEADERS: "Bearer s3cret" },
+      "OTEL_EXPORTER_OTLP_HEADERS: must be name=value",
+    ],
+    [
+      { OTEL_EXPORTER_OTLP_ENDPOINT: "http://c:1", OTEL_EXPORTER_OTLP_HEADERS: "a=%E0%A4%A" },
+      "OTEL_EXPORTER_OTLP_HEADERS: must be name=value",
+    ],
+  ])("are refused by name, without their value: %j", (env, sentence) => {
+    const { problems } = read(env);
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toContain(sentence);
+    expect(problems[0]).not.toContain("s3cret");
+  });
+});

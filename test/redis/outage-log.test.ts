@@ -1,0 +1,70 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { createLog } from "../../src/log/log.ts";
+import { withoutFloods } from "../../src/redis/outage-log.ts";
+
+interface Line {
+  level: string;
+  event: string;
+  why?: string;
+  complaints?: number;
+  seconds?: number;
+  of?: Record<string, number>;
+}
+
+function listening() {
+  const lines: Line[] = [];
+  const write = (line: string) => void lines.push(JSON.parse(line) as Line);
+  return { lines, log: withoutFloods(createLog({ level: "info", write })) };
+}
+
+const refused = () =>
+  Object.assign(new Error("connect ECONNREFUSED 127.0.0.1:6379"), { code: "ECONNREFUSED" });
+
+describe("eight seconds without Redis", () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  it("are one line at the start, and one at the end that counts", () => {
+    const { lines, log } = listening();
+    const worker = log.child({ role: "worker" });
+    for (let second = 0; second < 8; second += 1) {
+      log.warn("redis.error", { purpose: "commands", error: refused() });
+      log.warn("round.failed", { name: "sweep", why: "Stream isn't writeable and …" });
+      worker.warn("queue.error", { queue: "requests", error: refused() });
+      worker.error("delivery.failed", { error: new Error("Connection is closed.") });
+      vi.advanceTimersByTime(1_000);
+    }
+    expect(lines).toMatchObject([
+      { level: "warn", event: "redis.lost", why: "connect ECONNREFUSED 127.0.0.1:6379" },
+    ]);
+    vi.advanceTimersByTime(10_000);
+    expect(lines.slice(1)).toMatchObject([
+      {
+        level: "warn",
+        event: "redis.back",
+        seconds: 7,
+        complaints: 32,
+        of: { "redis.error": 8, "round.failed": 8, "queue.error": 8, "delivery.failed": 8 },
+      },
+    ]);
+    log.warn("round.failed", { name: "sweep", why: "Command timed out" });
+    log.close();
+    expect(lines.slice(2).map(({ event }) => event)).toEqual(["redis.lost", "redis.still-lost"]);
+  });
+
+  it("hide nothing that has another reason", () => {
+    const { lines, log } = listening();
+    log.warn("redis.error", { error: refused() });
+    log.error("queue.error", { error: new Error("Missing key for job 7") });
+    log.warn("round.failed", { name: "digests", why: "boom" });
+    log.warn("changes.frozen", { by: "Gatehouse", reason: "Redis lost requests" });
+    log.info("request.moved", { why: "Connection is closed." });
+    expect(lines.map(({ event }) => event)).toEqual([
+      "redis.lost",
+      "queue.error",
+      "round.failed",
+      "changes.frozen",
+      "request.moved",
+    ]);
+  });
+});
