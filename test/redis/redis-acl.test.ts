@@ -13,12 +13,24 @@ const password = "not-a-real-password";
 /** What compose.yaml makes of Redis: its options, with a password put in. */
 async function composeArgs(): Promise<string[]> {
   const text = await readFile(new URL("../../compose.yaml", import.meta.url), "utf8");
-  const { services } = parse(text) as { services: { redis: { command: string } } };
-  const [program, ...args] = services.redis.command
-    .replaceAll(/\$\{REDIS_PASSWORD[^}]*\}/g, password)
-    .trim()
-    .split(/\s+/);
-  expect(program).toBe("redis-server");
+  const { services } = parse(text, { merge: true }) as {
+    services: { redis: { command: string[] } };
+  };
+  const script = services.redis.command.join("\n");
+  const users = [...script.matchAll(/echo "(user .*)"/g)].map(([, user = ""]) =>
+    `--${user.replace(/\$\$\(cat [^)]*\)/, password)}`.split(" "),
+  );
+  expect(users).toHaveLength(2);
+  const [, options = ""] = /exec redis-server ([^]*)$/.exec(script) ?? [];
+  const args = [
+    ...options
+      .replaceAll("\\\n", " ")
+      .replace(/--dir \S+ --aclfile \S+/, "")
+      .trim()
+      .split(/\s+/),
+    ...users.flat(),
+  ];
+  expect(args).toContain("--appendonly");
   return args;
 }
 

@@ -46,11 +46,11 @@ export function startApprovers(stage: Stage, random: () => number, { denied, una
       plans.set(id, plan);
       const [channel = "", ts = ""] = card.split(" ");
       for (const who of plan.by) {
-        const answer = await stage.slack
+        const press = await stage.slack
           .act(who, "presses", plan.button, { in: ts, channel })
           .catch(() => undefined);
         // The button may be gone: the other one's press was enough
-        if (answer?.acked === false) continue;
+        if (press?.acked === false) continue;
         plan.by.delete(who);
         pressed.push({ id, who });
       }
