@@ -39,7 +39,7 @@ export const guardedSteps: readonly ((tour: Tour) => Promise<void>)[] = [
       "Type db-1 to confirm": "db-1",
       Reason: "corrupt index after the upgrade",
     });
-    await tour.sees(amir, "ops", /Waiting for approval: 0 of 1[\s\S]*Approve/);
+    await tour.sees(amir, "ops", /One other person must approve[\s\S]*Approve/);
     await tour.presses(olivia, "Approve");
     await tour.sees(olivia, "ops", /You requested this; someone else/);
     tour.holds("nothing was restored yet", sent(tour, "/restore") === 0);
@@ -53,8 +53,9 @@ export const guardedSteps: readonly ((tour: Tour) => Promise<void>)[] = [
     tour.scene(
       "It was the wrong snapshot. Undo restores the safety snapshot: a restore like any other.",
     );
+    await tour.sees(olivia, "ops", /Restored db-1[\s\S]*\[Undo\]/);
     await tour.presses(olivia, "Undo");
-    await tour.dialog(olivia, /All data of db-1 is replaced/);
+    await tour.dialog(olivia, /This undoes[\s\S]*All data of db-1 is replaced/);
     await tour.submits(olivia, {
       "Type db-1 to confirm": "db-1",
       Reason: "wrong snapshot, back to where we were",
@@ -72,7 +73,7 @@ export const guardedSteps: readonly ((tour: Tour) => Promise<void>)[] = [
       "Type staging to confirm": "staging",
       Reason: "we don't use it any more",
     });
-    await tour.sees(amir, "ops", /Delete staging[\s\S]*0 of 2/);
+    await tour.sees(amir, "ops", /Delete staging[\s\S]*Two other people must approve/);
     await tour.presses(amir, "Deny");
     await tour.sees(olivia, "ops", /@olivia Delete of staging was denied[\s\S]*Denied by amir/);
     tour.holds("nothing was deleted", sent(tour, "DELETE /v1/projects/prj-staging") === 0);
@@ -83,7 +84,7 @@ export const guardedSteps: readonly ((tour: Tour) => Promise<void>)[] = [
     await tour.types(olivia, "ops", "/vm metrics web-2 1h");
     await tour.sees(olivia, "ops", /CPU and memory of web-2/);
     await tour.types(olivia, "ops", "/vm attest web-2");
-    await tour.sees(olivia, "ops", /only you.*Verified.*web-2/);
+    await tour.sees(olivia, "ops", /only you.*Reported as verified.*web-2/);
     tour.world.compute.edit.setMeasurement({ vm: "payments/web-2", measurement: "00".repeat(48) });
     await tour.types(olivia, "ops", "/vm attest web-2");
     await tour.sees(olivia, "ops", /only you.*Failed.*web-2/);

@@ -10,6 +10,10 @@ export interface Approvable {
   target: Target;
   /** Deleted with the target: the VMs of a project. */
   children?: readonly Target[];
+  /** The names that were shown of what the input names by ID. */
+  labels?: Readonly<Record<string, string>>;
+  /** The request that it undoes. */
+  undoes?: string;
   requesterId: string;
   teamId: string;
   channelId: string;

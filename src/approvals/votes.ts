@@ -6,6 +6,8 @@ export interface Vote {
   /** Milliseconds, Redis time. */
   at: number;
   digest: string;
+  /** Why they denied it. */
+  reason?: string;
 }
 
 /** The result of a vote, from the script in `requests/journal/vote-script.ts`. */

@@ -122,7 +122,7 @@ function notesOf(
 ): string[] {
   const notes: string[] = [];
   if (isThere) {
-    notes.push("“Verified” is the provider's claim: Gatehouse checks no signature");
+    notes.push("Verified is the provider's claim: Gatehouse checked no signature");
     notes.push("Not fresh: the compute service takes no nonce, so a stored report looks the same");
   }
   if (evidence.is === "unknown") notes.push("The raw report's format is unknown");

@@ -20,7 +20,7 @@ const symbols: Readonly<Record<Verdict, string>> = {
 };
 
 const words: Readonly<Record<Verdict, string>> = {
-  verified: "Verified",
+  verified: "Reported as verified",
   failed: "Failed",
   "could not verify": "Could not verify",
 };

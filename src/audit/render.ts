@@ -15,8 +15,12 @@ import type { Verdict } from "./walk.ts";
 
 const most = 50;
 
-/** Newest first. People are shown by ID, as the trail keeps them. `about`: the filter in words. */
-export function renderAudit(page: AuditPage, about?: string): Message {
+/** Newest first. The trail keeps people by ID: `named` puts names in their place. `about`: the filter in words. */
+export function renderAudit(
+  page: AuditPage,
+  about?: string,
+  named: (text: string) => string = (text) => text,
+): Message {
   const shown = page.entries.slice(0, most);
   const of = about ? md` about ${name(about)}` : md``;
   if (shown.length === 0) {
@@ -27,7 +31,7 @@ export function renderAudit(page: AuditPage, about?: string): Message {
     );
   }
   const title = md`*Audit trail*${of}: the last ${shown.length}`;
-  const rows = shown.map(describeEntry);
+  const rows = shown.map((entry) => describeEntry(entry).map(named));
   const isMore = page.before !== undefined || page.entries.length > shown.length;
   return message(
     readable(
@@ -123,7 +127,7 @@ function count(number: number, noun: string): string {
 export function renderAnchor({ seq, hash }: Pick<Anchor, "seq" | "hash">): Message {
   const head = `${seq}:${hash}`;
   return message(
-    `Head of the audit trail: ${head}`,
+    `Head of the audit trail after ${count(seq, "record")}`,
     section(md`*Head of the audit trail* after ${count(seq, "record")}\n${name(head)}`),
     context(md`To compare: ${name(`node gatehouse.mjs audit verify --anchor ${head}`)}`),
   );

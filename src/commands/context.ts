@@ -33,11 +33,17 @@ export interface ReadContext {
   approved?: string;
   /** The name of a person or group, only for display. */
   nameOf(id: string): string | undefined;
+  /** Looks up people by their user IDs, so that `nameOf` knows them. */
+  learnNames(ids: readonly string[]): Promise<void>;
+  /** The address of a message in Slack, where Slack says it. */
+  linkTo(message: { channelId: string; ts: string } | undefined): Promise<string | undefined>;
   status(): Promise<readonly StatusLine[]>;
   /** Posts a digest in a channel, or returns why it can't. */
   post(channelId: string, digest: Digest): Promise<string | undefined>;
   /** Posts to the audit or alerts channel once per ID, where the policy names one. */
   tell(where: "audit" | "alerts", id: string, message: Message): Promise<void>;
+  /** To the audit channel, and to each channel where something is open or was requested within the last hour. */
+  tellBusy(id: string, message: Message): Promise<void>;
   now(): number;
 }
 

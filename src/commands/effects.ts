@@ -5,7 +5,15 @@ import {
   isSettledVmStatus,
   isSettledProjectStatus,
 } from "../compute/compute.ts";
+import { type Markdown, md } from "../messages/text.ts";
 import type { Refusal } from "../registry/define.ts";
+
+/** What a restart or a stop does to a VM, for those who confirm or approve it. */
+export function interrupts({ name, status }: Pick<Vm, "name" | "status">): Markdown {
+  return status === "STOPPED"
+    ? md`${name} is stopped: nothing on it is interrupted.`
+    : md`⚠️ This interrupts what runs on ${name}.`;
+}
 
 type Timed = { updatedAt?: string } | undefined;
 

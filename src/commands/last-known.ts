@@ -56,6 +56,11 @@ export function specsWords(specs: Specs | undefined): string {
   return [specs?.cpu, specs?.memory, specs?.disk].map((n) => n ?? "?").join(" · ");
 }
 
+/** Known people by their names: people don't read user IDs. */
+export function withNames(text: string, nameOf: (id: string) => string | undefined): string {
+  return text.replaceAll(/\b[UW][A-Z0-9]{2,}\b/g, (id) => nameOf(id) ?? id);
+}
+
 /** `1 VM`, `2 VMs`. */
 export function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;
@@ -67,7 +72,7 @@ export function inventoryAge(
   now: number,
 ): Markdown {
   if (refreshedAt === undefined) return md`⚠️ The compute service has not been read yet.`;
-  const age = md`Names read ${duration(Math.max(1000, now - refreshedAt))} ago.`;
+  const age = md`Statuses read ${duration(Math.max(1000, now - refreshedAt))} ago.`;
   const old = stale ? md` ⚠️ Nothing newer could be read, so this may be outdated.` : md``;
   if (unread.length === 0) return md`${age}${old}`;
   const shown = unread.slice(0, 5).join(", ");

@@ -62,6 +62,8 @@ const policySchema = section({
       }),
     )
     .default([]),
+  /** Globs over VM and project names: what interrupts one of them while it runs is confirmed once. */
+  confirm: z.array(glob).default([]),
   /** Globs over VM and project names: never restored, deleted, stopped, resized, or renamed from Slack. */
   protect: z.array(glob).default([]),
   /** Where changing commands are accepted; undefined: everywhere. */

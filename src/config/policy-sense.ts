@@ -4,7 +4,7 @@ import type { Timing } from "./policy-values.ts";
 
 /** The parts that must fit together. */
 interface Rules {
-  access: { approve: readonly string[]; operate: readonly string[] };
+  access: Record<"approve" | "operate" | "administer" | "breakGlass", readonly string[]>;
   approvals: readonly { operations: readonly string[]; required: number }[];
   timing: Timing;
 }
@@ -25,7 +25,12 @@ interface Nonsense {
 
 /** What no rule could enforce, and timings under which reads prove nothing, although each value is fine by itself. */
 export function nonsenseIn(rules: Rules, operations: readonly Operation[]): readonly Nonsense[] {
-  return [...unknownOperations(rules, operations), ...tooMany(rules), ...unsound(rules.timing)];
+  return [
+    ...unknownOperations(rules, operations),
+    ...tooMany(rules),
+    ...unsigned(rules),
+    ...unsound(rules.timing),
+  ];
 }
 
 function unknownOperations({ approvals }: Rules, operations: readonly Operation[]): Nonsense[] {
@@ -60,6 +65,22 @@ function tooMany({ access, approvals }: Rules): Nonsense[] {
           {
             path: ["approvals", index, "required"],
             message: `is ${required}, but access.approve names ${names}${isSpared ? ", and the requester doesn't count" : ""}: nobody could ever approve enough`,
+          },
+        ],
+  );
+}
+
+/** A review is signed by an administrator or an approver other than who broke the glass. */
+function unsigned({ access }: Rules): Nonsense[] {
+  const reviewers = [...access.administer, ...access.approve];
+  if (reviewers.some((entry) => !isUser(entry))) return [];
+  return access.breakGlass.flatMap((entry, index) =>
+    reviewers.some((other) => other !== entry)
+      ? []
+      : [
+          {
+            path: ["access", "breakGlass", index],
+            message: `(${entry}) could never get a review signed: add someone else to access.administer or access.approve`,
           },
         ],
   );

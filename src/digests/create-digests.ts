@@ -6,7 +6,7 @@ import type { Policy } from "../config/policy-file.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import { createDriftRecords } from "./drift-monitor.ts";
 import type { Facts, RequestSource } from "./facts.ts";
-import { type Digest, renderDigest, renderHandover } from "./render-digest.ts";
+import { type Digest, renderChanges, renderDigest, renderHandover } from "./render-digest.ts";
 import { createSchedules } from "./schedules.ts";
 import { createSlotRecords, localWords, type Slot } from "./slots.ts";
 import { createStatusRecords } from "./status-monitor.ts";
@@ -111,29 +111,43 @@ export function createDigests(options: DigestsOptions) {
         ...(lateMs > onTimeMs ? { lateMs, dueAt } : {}),
       });
     },
-    async handover(channel: string): Promise<Digest["message"]> {
+    /** Everything that ended since then (ms). */
+    async changes(since: number): Promise<Digest["message"]> {
+      return renderChanges(await requests.endedSince(since));
+    },
+    /** `note`: of who leaves. */
+    async handover(
+      channel: string,
+      note?: { by: string; text: string },
+    ): Promise<Digest["message"]> {
       const consoles = requests.consoles(now()).catch((error: unknown) => {
         log.warn("digest.unread", { part: "consoles", why: messageOf(error) });
         return undefined;
       });
-      return renderHandover(await facts(channel), await consoles);
+      return renderHandover(await facts(channel), await consoles, note);
     },
   };
 }
 
-const snoozedMs = 24 * 3600_000;
+const longestMs = 8 * dayMs;
 
-/** Lines that a channel doesn't show for a day. */
+/** Lines that a channel doesn't show for a while. */
 function createSnoozes(redis: RedisClient, key: Keys) {
   const named = (channel: string) => key("digest-snoozes", channel);
   return {
-    async snooze(channel: string, line: string, now: number): Promise<void> {
+    /** Until a time (ms). */
+    async snooze(channel: string, line: string, until: number, now: number): Promise<void> {
       await redis
         .pipeline()
         .zremrangebyscore(named(channel), "-inf", now)
-        .zadd(named(channel), now + snoozedMs, line)
-        .pexpire(named(channel), 2 * snoozedMs)
+        .zadd(named(channel), until, line)
+        .pexpire(named(channel), longestMs)
         .exec();
+    },
+    /** One line, or all of the channel. */
+    async unsnooze(channel: string, line?: string): Promise<void> {
+      if (line === undefined) await redis.del(named(channel));
+      else await redis.zrem(named(channel), line);
     },
     /** Keys of the lines that are snoozed now. */
     async quiet(channel: string, now: number): Promise<ReadonlySet<string>> {

@@ -4,7 +4,7 @@ import type { Compute } from "../compute/compute.ts";
 import { messageOf } from "../errors.ts";
 import type { Inventory, KnownVm } from "../inventory/inventory.ts";
 import type { Log } from "../log/log.ts";
-import { buttons, message, type Message, readable, section } from "../messages/message.ts";
+import { buttons, message, type Message, news as short, section } from "../messages/message.ts";
 import { lines, md } from "../messages/text.ts";
 import type { Pin } from "../config/policy-file.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
@@ -73,7 +73,7 @@ async function check(vm: KnownVm, options: DriftMonitorOptions): Promise<void> {
   });
   const judged = judgeDrift(await records.get(vm.id), vm, read.appraisal, now());
   if (!judged) return;
-  if (judged.news) await tell(judged.news.id, renderNews(judged.news, vm, read));
+  if (judged.news) await tell(judged.news.id, renderDrift(judged.news, vm, read));
   await records.set(judged.record);
 }
 
@@ -92,17 +92,15 @@ async function pinnedAmong(vms: readonly KnownVm[], pins: readonly Pin[]): Promi
   return pinned;
 }
 
-function renderNews(news: News, vm: KnownVm, { appraisal }: Attested): Message {
+export function renderDrift(news: News, vm: KnownVm, { appraisal }: Attested): Message {
   if (news.is === "recovered") {
     const text = md`🟢 *${vm.name}* in ${vm.projectName}: attestation is verified again.`;
-    return message(readable(text), section(text), buttons([attestVm(vm.id)]));
+    return message(short(text), section(text), buttons([attestVm(vm.id)]));
   }
   const head = md`🔴 *Attestation of ${vm.name} in ${vm.projectName} failed.*`;
   const why = appraisal.reasons.map((reason) => md`• ${reason}`);
   return message(
-    readable(
-      md`Attestation of ${vm.name} in ${vm.projectName} failed: ${appraisal.reasons[0] ?? ""}`,
-    ),
+    short(md`Attestation of ${vm.name} in ${vm.projectName} failed: ${appraisal.reasons[0] ?? ""}`),
     section(lines(head, ...why, appraisal.difference ? md`${appraisal.difference}` : undefined)),
     buttons([attestVm(vm.id), showVm(vm.id)]),
   );

@@ -11,6 +11,8 @@ export interface RequestFact {
   /** A name: a digest mentions no one. */
   requester: string;
   state: string;
+  /** The state as people read it. */
+  stateWords: string;
   createdAt: number;
   changedAt: number;
   why?: string;

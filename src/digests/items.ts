@@ -3,7 +3,14 @@ import type { KnownVm } from "../inventory/inventory.ts";
 import type { ButtonSpec } from "../messages/message.ts";
 import { duration, type Markdown, md, name, when } from "../messages/text.ts";
 import type { Facts, RequestFact } from "./facts.ts";
-import { attestVm, showRequest, showVm, signReview, showSnapshots } from "./line-buttons.ts";
+import {
+  attestVm,
+  showChanges,
+  showRequest,
+  showVm,
+  signReview,
+  showSnapshots,
+} from "./line-buttons.ts";
 
 /** The most urgent first; singular and plural. */
 export const kinds = {
@@ -24,8 +31,11 @@ export interface Item {
   kind: Kind;
   /** Identifies the line for snoozing. */
   key: string;
+  /** `button`: the one that stands beside it. */
   draw(): { text: Markdown; button: ButtonSpec };
-  /** Can't be snoozed. */
+  /** How many of its kind it stands for; default one. */
+  count?: number;
+  /** Can't be snoozed: it stays until somebody acts, or it is past. */
   isLasting?: boolean;
 }
 
@@ -116,7 +126,7 @@ function reviewItems(facts: Facts): Item[] {
     key: `review:${review.request}`,
     isLasting: true,
     draw: () => ({
-      text: md`🚨 *${review.command}* ${name(review.target)} ran without approval ${ago(facts, review.at)} ago. Another administrator signs the review.`,
+      text: md`🚨 *${review.command}* ${name(review.target)} ran without approval ${ago(facts, review.at)} ago. Another administrator or approver signs the review.`,
       button: signReview(review.request),
     }),
   }));
@@ -144,17 +154,12 @@ function oldestFirst(requests: readonly RequestFact[]): RequestFact[] {
 /** Names in one line; the rest is counted. */
 const maxNames = 6;
 
-/** Failures one by one; successes grouped by command and person, the newest first. */
+/** Failures one by one; successes in one line. Past, so nothing of it is snoozed. */
 function changeItems(facts: Facts): Item[] {
   const ended = facts.ended ?? [];
   const failed = ended.filter(({ state }) => state === "failed");
-  const groups = new Map<string, RequestFact[]>();
-  for (const request of ended) {
-    if (request.state !== "done") continue;
-    const key = `${request.command} ${request.done} ${request.requester}`;
-    groups.set(key, [...(groups.get(key) ?? []), request]);
-  }
-  return [...failed.map(failedItem), ...[...groups.values()].map(doneItem)];
+  const done = ended.filter(({ state }) => state === "done");
+  return [...failed.map(failedItem), ...(done.length > 0 ? [doneItem(done, facts.since)] : [])];
 }
 
 function failedItem(request: RequestFact): Item {
@@ -162,6 +167,7 @@ function failedItem(request: RequestFact): Item {
   return {
     kind: "change",
     key: `change:${id}`,
+    isLasting: true,
     draw: () => ({
       text: md`✖️ *${command}* ${name(target.name)} failed at ${atTime(changedAt)}, requested by ${requester}${why ? md`: ${why}` : ""}.`,
       button: showRequest(id),
@@ -169,20 +175,38 @@ function failedItem(request: RequestFact): Item {
   };
 }
 
-function doneItem(requests: readonly RequestFact[]): Item {
-  const [newest] = requests;
-  if (!newest) throw new Error("a group has at least one");
-  const times =
-    requests.length === 1 ? "" : requests.length === 2 ? ", twice" : `, ${requests.length} times`;
-  const names = [...new Set(requests.map(({ target }) => target.name))];
+/** Groups by command and person that one line names. */
+const maxGroups = 3;
+
+function doneItem(requests: readonly RequestFact[], since: number): Item {
+  const groups = [
+    ...Map.groupBy(requests, ({ done, requester }) => `${done} ${requester}`).values(),
+  ];
+  const more = groups.length - maxGroups;
   return {
     kind: "change",
-    key: `change:${newest.id}`,
-    draw: () => ({
-      text: md`✏️ ${newest.done} ${listed(names)} · ${newest.requester}${names.length === requests.length ? "" : times}, ${requests.length === 1 ? "" : "last "}${atTime(newest.changedAt)}`,
-      button: showRequest(newest.id),
-    }),
+    key: "changes",
+    count: requests.length,
+    isLasting: true,
+    draw: () => {
+      const shown = groups.slice(0, maxGroups).map(groupWords);
+      const all = shown.reduce((said, one) => md`${said}; ${one}`);
+      return {
+        text: md`✏️ ${all}${more > 0 ? ` and ${more} more` : ""}`,
+        button: showChanges(since),
+      };
+    },
   };
+}
+
+/** `Restarted web-1, web-3 · olivia, 07:00`. */
+function groupWords(group: readonly RequestFact[]): Markdown {
+  const [newest] = group;
+  if (!newest) return md``;
+  const names = [...new Set(group.map(({ target }) => target.name))];
+  const times = group.length === 2 ? ", twice" : `, ${group.length} times`;
+  const last = group.length === 1 ? "" : "last ";
+  return md`${newest.done} ${listed(names)} · ${newest.requester}${names.length === group.length ? "" : times}, ${last}${atTime(newest.changedAt)}`;
 }
 
 /** `a`, `b` and 3 more. */

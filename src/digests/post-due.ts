@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../log/log.ts";
-import { type Message, sentence } from "../messages/message.ts";
+import { type Message, notice } from "../messages/message.ts";
 import { channelLink, md } from "../messages/text.ts";
 import type { Digests } from "./create-digests.ts";
 import type { Digest } from "./render-digest.ts";
@@ -55,7 +55,7 @@ export function createPostDue(options: PostDueOptions): () => Promise<void> {
     const due = localWords(at, rule.timezone);
     log.error("digest.failed", { slot: id });
     const text = md`⚠️ The digest for ${channelLink(rule.channel)}, due ${due}, could not be made: three attempts failed. See the log. The next digest is due as usual.`;
-    await options.alarm(`${id}-failed`, sentence(text));
+    await options.alarm(`${id}-failed`, notice(text));
     await slots.end(id, "failed");
   }
 

@@ -8,12 +8,25 @@ import {
   header,
   message,
   type Message,
+  news,
+  readable,
   section,
+  sentence,
+  shownTable,
 } from "../messages/message.ts";
-import { duration, lines, type Markdown, md, when, mention, name } from "../messages/text.ts";
+import {
+  duration,
+  lines,
+  type Markdown,
+  md,
+  plainWords,
+  when,
+  mention,
+  name,
+} from "../messages/text.ts";
 import type { Facts, ConsoleFact, RequestFact } from "./facts.ts";
 import { type Item, itemsOf, type Kind, kinds, listed } from "./items.ts";
-import { snoozeLine } from "./line-buttons.ts";
+import { snoozeKeyOf, snoozeMenu, unsnoozeAll } from "./line-buttons.ts";
 
 export interface Digest {
   message: Message;
@@ -32,14 +45,14 @@ interface DigestFrame {
   intro?: Markdown;
 }
 
-/** Two blocks for each, of the 50 that a message may have. */
+/** More are counted: a digest is short. */
 const maxLines = 19;
 const maxOfKind = 6;
 
 /** The most urgent first; what doesn't fit is counted; no news is one short line. Pure. */
 export function renderDigest(facts: Facts, frame: DigestFrame): Digest {
   const all = itemsOf(facts);
-  const heard = all.filter(({ key, isLasting }) => isLasting === true || !frame.snoozed.has(key));
+  const heard = all.filter((item) => item.isLasting || !frame.snoozed.has(snoozeKeyOf(item)));
   const snoozed = all.length - heard.length;
   const missing = missingWords(facts);
   const late = lateWords(frame);
@@ -49,30 +62,35 @@ export function renderDigest(facts: Facts, frame: DigestFrame): Digest {
     const more = lines(late, snoozedWords(snoozed));
     return {
       message: message(
-        md`${frame.title}: nothing new`,
+        news(md`${frame.title}: nothing new`),
         section(quiet),
         more.value === "" ? undefined : context(more),
+        snoozed > 0 ? buttons([unsnoozeAll]) : undefined,
       ),
     };
   }
-  const shown = chosen(heard);
-  const rows = shown.flatMap((item) => {
-    const { text, button } = item.draw();
-    const snooze = frame.isPrivate || item.isLasting ? [] : [snoozeLine(item.key)];
-    return [section(text), ...buttons([button, ...snooze])];
-  });
+  const shown = chosen(heard).map((item) => ({ item, ...item.draw() }));
+  const rows = shown.map(({ text, button }) => section(text, button));
+  const snoozable = shown.flatMap(({ item: { kind, key, isLasting }, text }) =>
+    isLasting ? [] : [{ kind, key, words: plainWords(text) }],
+  );
   const picture = pictureOf(facts);
   return {
     message: message(
-      md`${frame.title}: ${summaryOf(heard) || "something could not be read"}`,
+      news(md`${frame.title}: ${summaryOf(heard) || "something could not be read"}`),
       header(frame.title),
       late && context(late),
       frame.intro && section(frame.intro),
       heard.length === 0 ? section(md`☀️ Nothing else new since ${sinceWords(facts)}.`) : rows,
-      notShown(heard, shown),
+      notShown(
+        heard,
+        shown.map(({ item }) => item),
+      ),
       divider,
       missing && section(missing),
       context(lines(counts, snoozedWords(snoozed), ageWords(facts))),
+      frame.isPrivate ? [] : snoozeMenu(snoozable),
+      snoozed > 0 ? buttons([unsnoozeAll]) : [],
     ),
     ...(picture ? { picture } : {}),
   };
@@ -95,7 +113,8 @@ function chosen(items: readonly Item[]): Item[] {
 function summaryOf(items: readonly Item[]): string {
   const counts = Map.groupBy(items, ({ kind }) => kind);
   return [...counts]
-    .map(([kind, some]) => `${count(some.length)} ${nameOf(kind, some.length)}`)
+    .map(([kind, some]) => [kind, some.reduce((sum, item) => sum + (item.count ?? 1), 0)] as const)
+    .map(([kind, many]) => `${count(many)} ${nameOf(kind, many)}`)
     .join(", ");
 }
 
@@ -171,13 +190,15 @@ const most = 8;
 /** Approvals and unknown outcomes have lines of their own. */
 const underWay = new Set(["authorized", "sending", "accepted", "unclear", "not-applied"]);
 
-/** For the person who takes the shift: what runs now, then the digest with nothing snoozed. Only that person sees it. */
+/** For who takes the shift: a note of who leaves, what runs now, then the digest with nothing snoozed. Shown to one person, who may share it. */
 export function renderHandover(
   facts: Facts,
   consoles: readonly ConsoleFact[] | undefined,
+  note?: { by: string; text: string },
 ): Message {
   const running = (facts.open ?? []).filter(({ state }) => underWay.has(state));
   const intro = lines(
+    note && note.text !== "" && md`📝 *From ${note.by}:* “${note.text}”`,
     runningWords(facts.open && running),
     ...running.slice(0, most).map((request) => row(request, facts.now)),
     running.length > most &&
@@ -198,8 +219,11 @@ function runningWords(running: readonly RequestFact[] | undefined): Markdown {
   return running.length === 0 ? md`*Running:* nothing.` : md`*Running:*`;
 }
 
-function row({ command, target, requester, state, createdAt }: RequestFact, now: number): Markdown {
-  return md`• ${command} ${name(target.name)}: ${state} for ${duration(Math.max(1000, now - createdAt))}, requested by ${requester}`;
+function row(
+  { command, target, requester, stateWords, createdAt }: RequestFact,
+  now: number,
+): Markdown {
+  return md`• ${command} ${name(target.name)}: ${stateWords} for ${duration(Math.max(1000, now - createdAt))}, requested by ${requester}`;
 }
 
 function consolesWords(consoles: readonly ConsoleFact[] | undefined): Markdown {
@@ -207,4 +231,30 @@ function consolesWords(consoles: readonly ConsoleFact[] | undefined): Markdown {
   return consoles.length === 0
     ? md`*Consoles open:* none that Gatehouse opened.`
     : md`*Consoles open:*`;
+}
+
+const maxChanges = 99;
+
+/** Everything that was done, for who wants the details. */
+export function renderChanges(ended: readonly RequestFact[]): Message {
+  const done = ended.filter(({ state }) => state === "done" || state === "failed");
+  if (done.length === 0) return sentence(md`No change is on record for that time.`);
+  const { block, shown } = shownTable(
+    ["Target", "What", "By", "Time (UTC)", "Request"],
+    done
+      .slice(0, maxChanges)
+      .map(({ target, done: words, state, command, requester, changedAt, id }) => [
+        target.name,
+        state === "failed" ? `✖️ ${command} failed` : words,
+        requester,
+        new Date(changedAt).toISOString().slice(5, 16).replace("T", " "),
+        id,
+      ]),
+  );
+  const head = md`*${count(done.length)} ${done.length === 1 ? "change" : "changes"}*, newest first`;
+  return message(
+    readable(head),
+    section(shown < done.length ? md`${head}. The first ${shown} are shown.` : head),
+    block,
+  );
 }

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { statusSign } from "../inventory/status-words.ts";
 import type { Inventory, KnownVm } from "../inventory/inventory.ts";
-import { buttons, context, message, type Message, readable, section } from "../messages/message.ts";
+import { buttons, context, message, type Message, news, section } from "../messages/message.ts";
 import { duration, lines, md } from "../messages/text.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import type { RequestSource } from "./facts.ts";
@@ -66,7 +66,7 @@ function idOf(changes: readonly StatusChange[]): string {
   return `vm-states-${createHash("sha256").update(all.join("\n")).digest("hex").slice(0, 24)}`;
 }
 
-function renderUnasked(changes: readonly StatusChange[], everyMs: number): Message {
+export function renderUnasked(changes: readonly StatusChange[], everyMs: number): Message {
   const shown = changes.slice(0, maxNamed);
   const more = changes.length - shown.length;
   const rows = shown.flatMap(({ vm, from }) => [
@@ -80,7 +80,7 @@ function renderUnasked(changes: readonly StatusChange[], everyMs: number): Messa
   const [first] = changes;
   const summary = head ?? (first ? sentenceOf(first.vm, first.from) : md``);
   return message(
-    readable(summary),
+    news(summary),
     head && section(head),
     ...rows,
     context(

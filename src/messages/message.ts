@@ -33,8 +33,10 @@ function mrkdwn(text: Markdown, most: number) {
   return { type: "mrkdwn" as const, text: cut(text.value, most) || " ", verbatim: true };
 }
 
-export function section(text: Markdown): KnownBlock {
-  return { type: "section", text: mrkdwn(text, limits.section) };
+/** With at most one button beside it. */
+export function section(text: Markdown, beside?: ButtonSpec): KnownBlock {
+  const said = { type: "section" as const, text: mrkdwn(text, limits.section) };
+  return beside ? { ...said, accessory: button(beside) } : said;
 }
 
 /** Label and value pairs in two columns; only the first 10 are shown. */
@@ -137,9 +139,30 @@ export function message(
   };
 }
 
+/** As much as a locked phone shows. */
+const maxNews = 150;
+
+/** For a message that notifies people: one line of plain words, without mentions and IDs, cut between words. */
+export function news(text: Markdown): Markdown {
+  const line = readable(text)
+    .value.replaceAll(/<[@#!][^>]*>/g, "")
+    .replaceAll(/ \((?:r|roll)-[a-z0-9]+\)/g, "")
+    .replaceAll(/\s+/g, " ")
+    .trim();
+  if (line.length <= maxNews) return new Markdown(line);
+  const room = line.slice(0, maxNews - 1);
+  const end = room.lastIndexOf(" ");
+  return new Markdown(`${end > maxNews / 2 ? room.slice(0, end) : room.replace(/&\w*$/, "")}…`);
+}
+
 /** A single paragraph. */
 export function sentence(text: Markdown): Message {
   return message(readable(text), section(text));
+}
+
+/** The same for a message that notifies people. */
+export function notice(text: Markdown): Message {
+  return message(news(text), section(text));
 }
 
 /** Slack refuses empty cells. */

@@ -87,6 +87,16 @@ export function lines(...rows: readonly (Markdown | undefined | false)[]): Markd
   return new Markdown(texts.filter((text) => text !== "").join("\n"));
 }
 
+/** Mrkdwn without mentions as plain words, for what Slack shows without markup. */
+export function plainWords(text: Markdown): string {
+  return text.value
+    .replaceAll(/<!date\^\d+\^[^|>]*\|([^>]*)>/g, "$1")
+    .replaceAll(/[*`\u2060]/g, "")
+    .replaceAll("&lt;", "<")
+    .replaceAll("&gt;", ">")
+    .replaceAll("&amp;", "&");
+}
+
 /** `name` as inline code, inside md``. */
 export function name(value: unknown): Markdown {
   return new Markdown(code(value));
@@ -119,12 +129,17 @@ export function duration(milliseconds: number): string {
   return `${Math.floor(hours / 24)} d`;
 }
 
+/** In a hint: a channel as a link, everything else as code. */
+function coded(part: string): Markdown {
+  return /^C[A-Z0-9]{5,}$/.test(part) ? channelLink(part) : name(part);
+}
+
 /** Hints may contain code spans; everything outside them is escaped. */
 export function hintOf(hint: string | undefined): Markdown | undefined {
   if (hint === undefined) return undefined;
   const parts = hint.split("`");
   return parts.reduce(
-    (all, part, index) => (index % 2 === 1 ? md`${all}${name(part)}` : md`${all}${part}`),
+    (all, part, index) => (index % 2 === 1 ? md`${all}${coded(part)}` : md`${all}${part}`),
     new Markdown(""),
   );
 }

@@ -1,4 +1,4 @@
-import { context, type Message, message, readable, section } from "../messages/message.ts";
+import { context, type Message, message, news, section } from "../messages/message.ts";
 import { duration, lines, type Markdown, md, name, when } from "../messages/text.ts";
 import type { ChangeCommand, Command } from "../registry/define.ts";
 import { type StoredRequest, type RequestRecord, stateWords } from "../requests/journal/record.ts";
@@ -33,13 +33,14 @@ export function renderRecap(
   ].toSorted((a, b) => outcomes.indexOf(a.is) - outcomes.indexOf(b.is));
   const counts = countsOf(requests, refused.length);
   const head = md`*${partNames[outage.part]} was unavailable* ${span(outage)} (${duration(outage.until - outage.since)}). ${outage.part === "slack" ? "Meanwhile" : "Affected here"}: ${counts}.`;
+  const short = md`${partNames[outage.part]} was unavailable for ${duration(outage.until - outage.since)}: ${counts}`;
   const shown = told.slice(0, maxLines).map(({ line }) => line);
   const sections = [];
   for (let from = 0; from < shown.length; from += linesPerSection)
     sections.push(section(lines(...shown.slice(from, from + linesPerSection))));
   const more = told.length - shown.length;
   return message(
-    readable(head),
+    news(short),
     section(head),
     sections,
     more > 0

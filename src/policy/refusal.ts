@@ -30,6 +30,20 @@ export function matchingTarget(
   return undefined;
 }
 
+/** Whether it is confirmed once, typed or pressed: it interrupts what runs on a VM that `confirm` names, without a form. */
+export function needsConfirmation(
+  { confirm }: Pick<Policy, "confirm">,
+  command: Judged["command"],
+  target: Target,
+): boolean {
+  return (
+    command.class === "disrupt" &&
+    target.kind === "vm" &&
+    target.status !== "STOPPED" &&
+    matchingTarget(confirm, target) !== undefined
+  );
+}
+
 interface Protection {
   target: Target;
   /** The protected name in words, where it isn't the target's own. */
@@ -64,6 +78,8 @@ export interface Asked extends Judged {
   channelId: string;
   /** Skips approvals and `access.operate`. */
   breakGlass?: boolean;
+  /** It restores what another request saved right before itself: approvers may request that too. */
+  isUndo?: boolean;
   /** Made by Gatehouse right before what was asked for: the same right covers it. */
   isSafety?: boolean;
   /** Names of people and groups by ID, for the hint. */
@@ -94,9 +110,10 @@ export function accessRefusal(asked: Asked): PolicyRefusal | undefined {
 
 /** Whether this person may run the command in some channel, on some target: what help shows. */
 export function mayRun(asked: Omit<Asked, "targets" | "channelId">): boolean {
-  const { policy, person, ourTeamId, command } = asked;
+  const { policy, person, ourTeamId, command, isUndo } = asked;
   const inLists = lists(policy, person, ourTeamId);
-  return listsFor(command).some((list) => inLists.includes(list));
+  const enough = isUndo ? [...listsFor(command), "approve" as const] : listsFor(command);
+  return enough.some((list) => inLists.includes(list));
 }
 
 /** Break-glass works in any channel; `protect` holds even then. */

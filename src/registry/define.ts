@@ -61,6 +61,8 @@ export interface Answer {
   message: Message;
   /** Shown under the message as a picture, else as Slack's own chart, else as text. */
   chart?: { chart: Chart; altText: string };
+  /** Offered to the channel, though the command isn't a plain read. */
+  isSharable?: boolean;
   /** Sent to the requester's direct messages: a file can't be ephemeral. */
   file?: { name: string; title: string; content: string };
 }
@@ -77,7 +79,15 @@ interface ChangeBase<Schema extends ArgsSchema> extends Words<Schema> {
     doing: string;
     /** "Restarted". */
     done: string;
+    /** What it waits for once it was sent: "it runs". */
+    until?: string;
+    /** Ends the sentence "Restore db-1": "from nightly". */
+    detail?(input: Record<string, unknown>, labels: Labels): string | undefined;
   };
+  /** Offered once it is done, on the same target: commands with a dot. */
+  next?: readonly { label: string; command: string }[];
+  /** What is lost or interrupted: said in the form, and to approvers in the same words. */
+  risk?(what: Risked): readonly Markdown[];
   /** Opened before the request; destructive commands always have one. */
   dialog?: Dialog;
   /** Fills in defaults at the request, for the journal. */
@@ -132,6 +142,16 @@ export interface CreateCommand<Schema extends ArgsSchema = ArgsSchema> extends C
     after: readonly Project[] | undefined,
     args: z.output<Schema>,
   ): Markdown | undefined;
+}
+
+/** Names of what arguments name by ID, by the argument's key: `{ snapshot: "nightly" }`. */
+export type Labels = Readonly<Record<string, string>>;
+
+interface Risked {
+  target: Target;
+  input: Record<string, unknown>;
+  /** The VMs of a project. */
+  vms: readonly { name: string; status: string }[];
 }
 
 interface PerformContext {
@@ -189,6 +209,8 @@ export interface DialogFacts {
   /** The other VM that the chosen snapshot is known to be of. */
   foreignSnapshotOf?: string | undefined;
   input: Record<string, unknown>;
+  /** Where projects and VMs are known to be, the most used first; for a new project. */
+  regions?: readonly string[];
 }
 
 /** Inside, `args` has the schema's type; outside, commands share one type: they only get arguments that their schema parsed. */

@@ -34,13 +34,14 @@ export function renderHelp(
   commands: readonly Command[],
   topic = "",
   exampleOf: ExampleOf = ({ example }) => example,
+  hasBreakGlass = false,
 ): Message {
   const wanted = topic.trim().replace(/^\/+/, "").toLowerCase();
   const one = commands.find((command) => namesOf(command).includes(wanted));
   if (one) return renderOne(one, exampleOf(one));
   const help = commands.find((command) => command.kind === "read" && command.isHelp);
   const isFirst = wanted === "" && help !== undefined && commands.length > everydayCount;
-  if (isFirst) return renderEveryday(commands, help, exampleOf);
+  if (isFirst) return renderEveryday(commands, help, exampleOf, hasBreakGlass);
   const shown =
     wanted === "" || wanted === all
       ? commands
@@ -59,9 +60,12 @@ export function renderHelp(
         long.map((command, index) => helpButton(help, `/${command.name} …`, command.name, index)),
       ),
     divider,
-    section(namingLine(commands, exampleOf)),
+    section(lines(namingLine(commands, exampleOf), hasBreakGlass && breakGlassLine)),
   );
 }
+
+/** For those whom `access.breakGlass` lists. */
+const breakGlassLine = md`🚨 In an emergency you can skip approval: add ${name('--break-glass "why"')} to what interrupts or destroys. A form asks for the name; the audit channel is told, and someone else signs a review.`;
 
 type ExampleOf = (command: Command) => string;
 
@@ -76,6 +80,7 @@ function renderEveryday(
   commands: readonly Command[],
   help: Command,
   exampleOf: ExampleOf,
+  hasBreakGlass: boolean,
 ): Message {
   const usual = commands.toSorted((a, b) => Number(b.everyday ?? 0) - Number(a.everyday ?? 0));
   const chosen = new Set(usual.slice(0, everydayCount));
@@ -87,7 +92,7 @@ function renderEveryday(
     header("What you can run"),
     section(lines(...rows)),
     buttons([helpButton(help, `All ${commands.length} commands`, all)]),
-    section(namingLine(commands, exampleOf)),
+    section(lines(namingLine(commands, exampleOf), hasBreakGlass && breakGlassLine)),
   );
 }
 

@@ -37,6 +37,7 @@ export const botScopes = [
 export const botEvents = [
   "app_home_opened",
   "app_mention",
+  "message.im",
   "subteam_members_changed",
   "subteam_updated",
 ] as const;
@@ -61,7 +62,7 @@ export function manifestOf(commands: readonly Command[]): Record<string, unknown
       app_home: {
         home_tab_enabled: true,
         messages_tab_enabled: true,
-        messages_tab_read_only_enabled: true,
+        messages_tab_read_only_enabled: false,
       },
       bot_user: { display_name: "gatehouse", always_online: true },
       shortcuts: shortcuts.map((shortcut) => ({ ...shortcut })),

@@ -32,9 +32,6 @@ export const rollingArgs = {
     .meta({ ...flags, description: "stop after this many failures; by default after the first" }),
 };
 
-/** More VMs than this are interrupted one by one, unless the requester says otherwise. */
-const fewAtOnce = 3;
-
 /** The options for `count` targets, from arguments or a form; invalid ones get their default. */
 export function rollingOf(
   command: { class: CommandClass },
@@ -48,10 +45,9 @@ export function rollingOf(
   };
 }
 
-/** A percentage is rounded down, to at least one. */
+/** What interrupts goes one by one unless the requester says otherwise. A percentage is rounded down, to at least one. */
 function maxAtOnce(command: { class: CommandClass }, wanted: unknown, count: number): number {
-  if (typeof wanted !== "string")
-    return command.class === "disrupt" && count > fewAtOnce ? 1 : count;
+  if (typeof wanted !== "string") return command.class === "disrupt" ? 1 : count;
   const number = Number.parseInt(wanted, 10);
   const most = wanted.endsWith("%") ? Math.floor((count * number) / 100) : number;
   return Math.min(Math.max(1, most), count);

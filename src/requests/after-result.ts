@@ -7,9 +7,11 @@ import { afterChange } from "../attestation/render-attestation.ts";
 import { attest, pinsFor } from "../attestation/appraise.ts";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../log/log.ts";
-import { lines, Markdown, md } from "../messages/text.ts";
+import { context, type Message, message, news, section } from "../messages/message.ts";
+import { lines, Markdown, md, name, when } from "../messages/text.ts";
 import type { Policy } from "../config/policy-file.ts";
 import { mentions } from "./render/card-view.ts";
+import { headline, symbolOf } from "./render/render-result.ts";
 
 /**
  * Keeps what outlives a finished request: snapshots, which the compute service can't list, and news for the inventory.
@@ -18,9 +20,16 @@ import { mentions } from "./render/card-view.ts";
 export async function recordResults(
   request: StoredRequest,
   command: ChangeCommand,
-  to: { snapshots: Snapshots; inventory: Inventory },
+  to: {
+    snapshots: Snapshots;
+    inventory: Inventory;
+    /** To the audit channel, once per ID. */
+    tellAudit(id: string, message: Message): Promise<void>;
+  },
 ): Promise<void> {
   const { record, progress, state } = request;
+  if (record.breakGlass && record.via !== "safety")
+    await to.tellAudit(`break-glass-end-${record.id}`, emergencyEnd(request, command));
   if (state !== "done") return;
   const { after } = progress;
   if (command.on === "vm") {
@@ -35,6 +44,17 @@ export async function recordResults(
   for (const seen of Array.isArray(after) ? after : [after]) {
     await to.inventory.note("projectId" in seen ? { vm: seen } : { project: seen });
   }
+}
+
+/** What really happened: what was told at the start was only begun. */
+function emergencyEnd(request: StoredRequest, command: ChangeCommand): Message {
+  const { record, changedAt } = request;
+  const end = md`Break-glass by ${record.requester.name}: ${headline(request, command)}`;
+  return message(
+    news(end),
+    section(md`${symbolOf(request, command)} ${end}`),
+    context(md`Ended at ${when(changedAt)} · ${name(record.id)}`),
+  );
 }
 
 async function keepSnapshot(

@@ -2,7 +2,7 @@ import { readAudit } from "../audit/read.ts";
 import type { ConsoleFact, RequestFact, RequestSource } from "../digests/facts.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import type { ChangeCommand } from "../registry/define.ts";
-import type { StoredRequest } from "./journal/record.ts";
+import { type StoredRequest, stateWords } from "./journal/record.ts";
 import type { Journal } from "./journal/journal.ts";
 
 const maxOpen = 500;
@@ -94,6 +94,7 @@ function factOf(
     target,
     requester: requester.name,
     state,
+    stateWords: stateWords(state),
     createdAt,
     changedAt: (state === "unknown" ? progress.unknownSince : undefined) ?? changedAt,
     ...(progress.why ? { why: progress.why } : {}),

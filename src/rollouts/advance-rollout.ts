@@ -1,4 +1,5 @@
 import { duration } from "../messages/text.ts";
+import { calledName } from "../registry/target.ts";
 import type { ChangeCommand } from "../registry/define.ts";
 import type { StoredRequest } from "../requests/journal/record.ts";
 import { judgeTarget, type RolloutContext, submitTarget, cancelUnsent } from "./targets.ts";
@@ -65,7 +66,7 @@ async function step(id: string, by: RolloutContext): Promise<boolean> {
     rollout,
     ended,
     (n, earlier) => requestIdOf(id, n, earlier),
-    (n) => targets[n]?.name ?? `number ${n + 1}`,
+    (n) => (targets[n] ? calledName(targets[n]) : `number ${n + 1}`),
   );
   const isNews = next.state !== rollout.state;
   if (!isNews && ended.length === 0 && next.begins.length === 0) return false;
@@ -173,7 +174,7 @@ async function begin(
     await by.at("roll-submitted", rollout.record.id);
     if (request === wanted) continue;
     // An equal request of the same person serves both
-    const open = standing.progress.open.map((one) => (one.n === n ? { n, request } : one));
+    const open = standing.progress.open.map((one) => (one.n === n ? { ...one, request } : one));
     const { state, progress } = standing;
     const moved = await by.rollouts.move(standing, { state, progress: { ...progress, open } });
     if (!moved) return;

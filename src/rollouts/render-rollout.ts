@@ -4,11 +4,12 @@ import {
   context,
   message,
   type Message,
-  readable,
+  news,
   section,
   table,
 } from "../messages/message.ts";
 import { duration, lines, type Markdown, md, name, when, csv, mention } from "../messages/text.ts";
+import { calledName } from "../registry/target.ts";
 import type { Rolling } from "../registry/rolling.ts";
 import type { ChangeCommand } from "../registry/define.ts";
 import {
@@ -25,8 +26,8 @@ export function renderRollout(rollout: StoredRollout, command: ChangeCommand): M
   const title = md`${signOf(rollout)} *${command.say.verb}* ${count(record.total, "VM")} (${name(record.words)})`;
   const progress = progressLine(rollout);
   return message(
-    readable(md`${command.say.verb} ${count(record.total, "VM")}: ${progress}`),
-    section(lines(title, progress, stateLine(rollout))),
+    news(md`${command.say.verb} ${count(record.total, "VM")}: ${progressWords(rollout)}`),
+    section(lines(title, progress, atWork(rollout), stateLine(rollout))),
     context(
       md`Requested by ${record.requester.name} at ${when(record.createdAt)} · ${name(record.id)} · ${optionWords(record.options, record.total)}`,
     ),
@@ -36,22 +37,36 @@ export function renderRollout(rollout: StoredRollout, command: ChangeCommand): M
 
 const maxCells = 20;
 
-/** `▓▓▓░░ 5/12 · 1 failed · 2 in progress`. Failed and unknown ones count as ended. */
-function progressLine({ record, progress }: Pick<StoredRollout, "record" | "progress">): Markdown {
-  const ended = progress.ok + progress.failed;
+/** `▓▓▓░░ 5 of 12 · 1 failed · 2 in progress`. */
+function progressLine(rollout: Pick<StoredRollout, "record" | "progress">): Markdown {
+  const { record, progress } = rollout;
+  const cells = Math.min(maxCells, record.total);
+  const full = Math.floor(((progress.ok + progress.failed) / Math.max(1, record.total)) * cells);
+  return md`${"▓".repeat(full) + "░".repeat(cells - full)} ${progressWords(rollout)}`;
+}
+
+/** Without the bar, which is nothing to read aloud. Failed and unknown ones count as ended. */
+function progressWords({ record, progress }: Pick<StoredRollout, "record" | "progress">): string {
   const { unknown = 0 } = progress;
   const failed = progress.failed - unknown;
-  const cells = Math.min(maxCells, record.total);
-  const full = Math.floor((ended / Math.max(1, record.total)) * cells);
-  const bar = "▓".repeat(full) + "░".repeat(cells - full);
   const parts = [
-    `${bar} ${ended}/${record.total}`,
+    `${progress.ok + progress.failed} of ${record.total}`,
     failed > 0 ? `${failed} failed` : "",
     unknown > 0 ? `${unknown} unknown` : "",
     progress.already > 0 ? `${progress.already} already done` : "",
     progress.open.length > 0 ? `${progress.open.length} in progress` : "",
   ];
-  return md`${parts.filter(Boolean).join(" · ")}`;
+  return parts.filter(Boolean).join(" · ");
+}
+
+const maxAtWork = 5;
+
+/** The VMs in progress, by name. */
+function atWork({ progress }: Pick<StoredRollout, "progress">): Markdown | undefined {
+  const names = progress.open.flatMap(({ name: called }) => called ?? []);
+  if (names.length === 0) return undefined;
+  const more = names.length - maxAtWork;
+  return md`At work: ${names.slice(0, maxAtWork).join(", ")}${more > 0 ? ` and ${more} more` : ""}.`;
 }
 
 function stateLine(rollout: StoredRollout): Markdown | undefined {
@@ -78,12 +93,15 @@ export function took({ progress, changedAt }: StoredRollout): string {
     : ` after ${duration(changedAt - progress.startedAt)}`;
 }
 
-function steeringButtons({ state, record }: StoredRollout): ButtonSpec[] {
+function steeringButtons({ state, record, progress }: StoredRollout): ButtonSpec[] {
   const value = JSON.stringify({ roll: record.id });
   const stop: ButtonSpec = { label: "Stop", action: "roll:stop", value, style: "danger" };
   if (state === "running") return [{ label: "Pause", action: "roll:pause", value }, stop];
   if (state === "paused")
     return [{ label: "Resume", action: "roll:resume", value, style: "primary" }, stop];
+  const left = record.total - progress.ok - progress.failed;
+  if ((state === "stopped" || state === "failed") && left > 0)
+    return [{ label: `Continue with the other ${left}`, action: "roll:rest", value }];
   return [];
 }
 
@@ -126,7 +144,7 @@ export function renderRolloutEnd(
   const { leftOut: skipped } = record;
   const names = skipped.slice(0, 20).map((one) => `${one.name} (${one.why})`);
   return message(
-    readable(lines(said, progressLine(rollout))),
+    news(md`${what} ${how}${took(rollout)}${why}: ${progressWords(rollout)}`),
     section(lines(said, progressLine(rollout))),
     table(columns, rows.slice(0, maxRows)),
     rows.length > maxRows
@@ -163,7 +181,7 @@ function rowsOf(
   const rows = targets.map((target, n) => {
     const outcome = outcomes.get(n);
     const row = [
-      target.name,
+      calledName(target),
       resultOf(outcome, n < progress.next, command),
       target.projectName ?? target.projectId,
       outcome?.tookMs === undefined ? "" : duration(outcome.tookMs),

@@ -60,6 +60,8 @@ export interface OpenTarget {
   /** Its place among the targets, from 0. */
   n: number;
   request: string;
+  /** For people. */
+  name?: string;
 }
 
 export interface RolloutProgress {
@@ -131,6 +133,20 @@ export function requestIdOf(rolloutId: string, n: number, earlier = 0): string {
   return `r-${letters.slice(0, 10).join("")}`;
 }
 
+/** The rollout that goes on with what another one left: one, however often it is asked for. */
+export function restIdOf(rolloutId: string): string {
+  const hash = createHash("sha256").update(`rest of ${rolloutId}`).digest();
+  return `roll-${Array.from(hash.subarray(0, 8), (byte) => alphabet[byte % alphabet.length]).join("")}`;
+}
+
+/** What did not begin, or was canceled before anything was sent. */
+export function restOf(
+  targets: RolloutTargets,
+  outcomes: ReadonlyMap<number, Outcome>,
+): RolloutTargets {
+  return targets.filter((_, n) => (outcomes.get(n)?.is ?? "cancelled") === "cancelled");
+}
+
 export const isFinalState = (state: RolloutState): boolean =>
   state === "done" || state === "stopped" || state === "failed";
 
@@ -174,7 +190,11 @@ export function nextStep(
   if (rollout.state !== "running") return { state: rollout.state, progress: counted, begins: [] };
   const room = Math.max(0, roomFor(rollout, counted) - counted.open.length);
   const places = leftOf(counted, total, room);
-  const begins = places.map((n) => ({ n, request: idOf(n, counted.anew?.[n] ?? 0) }));
+  const begins = places.map((n) => ({
+    n,
+    request: idOf(n, counted.anew?.[n] ?? 0),
+    name: nameOf(n),
+  }));
   const { again = [], ...rest } = counted;
   const waiting = again.filter((n) => !places.includes(n));
   const progress: RolloutProgress = {

@@ -20,7 +20,8 @@ import type { Telemetry } from "../log/telemetry.ts";
 import type { Announce } from "./deliver/announce.ts";
 import { createSlackApp } from "./receive/app.ts";
 import { createConversation } from "./conversation/conversation.ts";
-import { createGroupNames, type People } from "./people/people.ts";
+import { createNames } from "./people/names.ts";
+import { type People } from "./people/people.ts";
 import { type BotIdentity } from "./people/identity.ts";
 import { createIntake } from "./receive/intake.ts";
 import { sealResponseUrl } from "./deliver/response-url.ts";
@@ -56,6 +57,7 @@ export async function startGateway(options: {
   queues: Pick<Queues, "wake">;
   status(): Promise<readonly StatusLine[]>;
   tell: GatewayContext["tell"];
+  tellBusy: GatewayContext["tellBusy"];
   announce: Announce;
   watch: Pick<Watch, "refused" | "taken">;
   telemetry: Telemetry;
@@ -78,7 +80,12 @@ export async function startGateway(options: {
       await options.queues.wake(id);
       await at("enqueue", id);
     },
-    nameOf: createGroupNames(options.web, log),
+    ...createNames({
+      web: options.web,
+      log,
+      person: (id) => people.person(id, identity.teamId),
+      usual: Object.values(policy.access).flat(),
+    }),
     trail: { redis, key, dataDir: config.dataDir },
     digests: createDigests({
       ...options,

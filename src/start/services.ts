@@ -7,11 +7,11 @@ import { createInventory } from "../inventory/create-inventory.ts";
 import { createSnapshots } from "../inventory/snapshots.ts";
 import { createQueues } from "../jobs/queues.ts";
 import type { Log } from "../log/log.ts";
-import { sentence } from "../messages/message.ts";
-import { md, name } from "../messages/text.ts";
 import { checkRedis, storageOf, storageProblems } from "../redis/check.ts";
 import { createKeys, connectRedis } from "../redis/redis.ts";
 import { recordResults, createAttestationNote } from "../requests/after-result.ts";
+import { freezeNews } from "../requests/render/freeze-news.ts";
+import { busyChannels } from "../requests/busy-channels.ts";
 import { createJournal, type Journal } from "../requests/journal/journal.ts";
 import { observed, observeTold } from "../requests/journal/observed.ts";
 import { createRollouts } from "../rollouts/rollouts.ts";
@@ -130,7 +130,13 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     if (channelId) await notices.announce({ id, channelId, message });
   };
   const journal = observed(createJournal(redis, key), { log, telemetry, spans });
-  const store = announcingFreezes(journal, tell);
+  const tellBusy: GatewayContext["tellBusy"] = async (id, message) => {
+    await tell("audit", id, message);
+    for (const channelId of await busyChannels(journal))
+      if (channelId !== policy.audit?.channel)
+        await notices.announce({ id: `${id}-${channelId}`, channelId, message });
+  };
+  const store = announcingFreezes(journal, tellBusy);
   const rollouts = createRollouts(redis, key);
   const changes = requestable(commands);
   const attestationNote = createAttestationNote({ compute, policy, now: Date.now, log });
@@ -141,7 +147,12 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     commands: changes,
     approvers: policy.access.approve,
     attestationNote,
-    recordResults: (request, command) => recordResults(request, command, { snapshots, inventory }),
+    recordResults: (request, command) =>
+      recordResults(request, command, {
+        snapshots,
+        inventory,
+        tellAudit: (id, message) => tell("audit", id, message),
+      }),
     onTold,
     visibilityTimeoutMs,
     botToken,
@@ -195,6 +206,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     queues,
     delivery,
     tell,
+    tellBusy,
     announce: notices.announce,
     watch,
     at,
@@ -202,15 +214,14 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   };
 }
 
-/** Every freeze is announced. */
-function announcingFreezes(store: Journal, tell: GatewayContext["tell"]): Journal {
+/** Every freeze is announced, where people wait for something. */
+function announcingFreezes(store: Journal, tellBusy: GatewayContext["tellBusy"]): Journal {
   return {
     ...store,
     async freeze(freeze) {
       const isNew = await store.freeze(freeze);
       if (isNew) {
-        const text = md`🧊 ${freeze.by} froze all changes${freeze.reason ? md`: ${freeze.reason}` : ""}. ${name("/gatehouse thaw")} ends it.`;
-        await tell("audit", `freeze-${await store.now()}`, sentence(text));
+        await tellBusy(`freeze-${await store.now()}`, freezeNews(freeze));
       }
       return isNew;
     },

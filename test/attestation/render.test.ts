@@ -22,12 +22,14 @@ describe("an attestation in Slack", () => {
   it("says the verdict first, then why, and whose word it is", () => {
     const shown = renderAttestation({ name: "web-1" }, appraise(good()));
     expect(shown.text).toBe(
-      "Verified: web-1. The compute service says the report is verified. Its measurement is the VM's. It matches a pin.",
+      "Reported as verified: web-1. The compute service says the report is verified. Its measurement is the VM's. It matches a pin.",
     );
     expect(shown.blocks).toMatchObject([
       {
         text: {
-          text: expect.stringMatching(/^✅ \*Verified\*: `web-1`\n• The compute service says/),
+          text: expect.stringMatching(
+            /^✅ \*Reported as verified\*: `web-1`\n• The compute service says/,
+          ),
         },
       },
       {

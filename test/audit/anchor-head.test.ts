@@ -46,7 +46,8 @@ describe("the head of the audit trail", () => {
     const asked = await Promise.all([1, 2, 3].map(() => anchorDaily(options)));
     expect(asked.filter(Boolean)).toHaveLength(1);
     expect(posted).toHaveLength(1);
-    expect(posted[0]?.text).toMatch(/^Head of the audit trail: 3:[0-9a-f]{64}$/);
+    expect(posted[0]?.text).toBe("Head of the audit trail after 3 records");
+    expect(JSON.stringify(posted[0]?.blocks)).toMatch(/`3:[0-9a-f]{64}`/);
   });
 
   it("is posted by the next who asks, when posting fails", async () => {

@@ -138,7 +138,7 @@ describe("the verdict in words", () => {
 describe("the daily head", () => {
   it("can be copied into the command that compares it", () => {
     const { text, blocks } = renderAnchor({ seq: 12, hash });
-    expect(text).toBe(`Head of the audit trail: 12:${hash}`);
+    expect(text).toBe("Head of the audit trail after 12 records");
     expect(JSON.stringify(blocks)).toContain(`audit verify --anchor 12:${hash}`);
   });
 });

@@ -112,7 +112,7 @@ describe("/gatehouse approvals", () => {
     );
     await asked(at.journal, restartOf(vm("web-2")));
     expect(shownText(await at.reads("gatehouse approvals"))).toMatch(
-      /^1 waiting for approval, 1 for you\..*\n👉 \*vm restart\* `web-2`, requested by olivia\. 0 of 1, until /,
+      /^1 waiting for approval, 1 for you\.\n👉 \*Restart web-2 \(shop\)\*, requested by olivia\n⚠️ This interrupts[^]*One other person must approve: every full member can\.\nFingerprint[^]*\[Approve\] \[Deny\] \[Why\?\]/,
     );
   });
 
@@ -120,7 +120,7 @@ describe("/gatehouse approvals", () => {
     await using at = await startReading();
     await asked(at.journal, restartOf(vm("web-2")));
     expect(shownText(await at.reads("gatehouse approvals"))).toMatch(
-      /^1 waiting for approval, 0 for you\..*\n\*vm restart\*/,
+      /^1 waiting for approval, 0 for you\.\n\*Restart web-2[^]*\n\[Why\?\]$/,
     );
   });
 });
@@ -155,7 +155,9 @@ describe("/gatehouse freeze and thaw", () => {
     expect(shownText(await at.reads("gatehouse thaw"))).toBe(
       "Changes are allowed again. What was requested during the freeze won't run on its own; request again.",
     );
-    expect(at.told).toEqual(["audit: Changes are allowed again: U0VERA ended the freeze."]);
+    expect(at.told).toEqual([
+      "busy: Changes are allowed again: U0VERA ended the freeze. What it turned away has Request again on its message.",
+    ]);
     expect(shownText(await at.reads("gatehouse thaw"))).toBe("Changes were not frozen.");
     expect(at.told).toHaveLength(1);
   });

@@ -1,11 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { commands } from "../../src/commands/index.ts";
 import { vmCard } from "../../src/commands/vm/vm-card.ts";
-import { resize } from "../../src/commands/vm/resize.ts";
-import { restart } from "../../src/commands/vm/restart.ts";
-import { restore } from "../../src/commands/vm/restore.ts";
-import { snapshot } from "../../src/commands/vm/snapshot.ts";
-import { start } from "../../src/commands/vm/start.ts";
-import { stop } from "../../src/commands/vm/stop.ts";
 import { person, vm as target } from "../policy/sample.ts";
 import { listed, startReading } from "./reading.ts";
 import { buttonsOf, complaintsOf, shownText } from "./shown-text.ts";
@@ -31,7 +26,7 @@ const card = (over: Partial<Parameters<typeof vmCard>[0]> = {}) =>
     },
     projectName: "shop",
     open: [],
-    commands: [start, stop, restart, resize, snapshot, restore],
+    commands,
     mayRun: () => true,
     now,
     ...over,
@@ -50,8 +45,9 @@ describe("/vm show", () => {
         "*Attestation*\nenabled",
         "*Created*\n2026-11-01 08:00 UTC",
         `Measurement \`${"ab".repeat(24)}\``,
-        "ID `vm-1`",
-        "[Stop] [Restart] [Resize] [Snapshot] [Restore] [Refresh]",
+        "Read at <!date^1795176000^{time_secs}|12:00:00 UTC> · ID `vm-1`",
+        "[Metrics] [Attest] [Snapshots] [Console] [Refresh]",
+        "[Snapshot] [Stop] [Restart] [Resize] [Restore]",
       ].join("\n"),
     );
     expect(shown.text).toBe("web-1 in shop is RUNNING");
@@ -61,35 +57,53 @@ describe("/vm show", () => {
   it("does without what the service leaves out", () => {
     const shown = card({ vm: { id: "vm-1", projectId: "p-1", name: "web-1", status: "RUNNING" } });
     expect(shownText(shown)).toContain("*Region*\nnot reported\n*CPU · memory · disk*\n? · ? · ?");
-    expect(shownText(shown)).toContain(
-      "*IP address*\nnone\n*Attestation*\nnot reported\nID `vm-1`",
-    );
+    expect(shownText(shown)).toContain("*IP address*\nnone\n*Attestation*\nnot reported\nRead at");
     expect(complaintsOf(shown)).toEqual([]);
   });
 
   it.each([
-    ["STOPPED", ["Start", "Resize", "Snapshot", "Restore", "Refresh"]],
-    ["ERROR", ["Restart", "Restore", "Refresh"]],
-    ["REBOOTING", ["Refresh"]],
-    ["DELETING", ["Refresh"]],
-    ["MIGRATING", ["Refresh"]],
+    ["STOPPED", ["Start", "Snapshot", "Resize", "Restore"]],
+    ["ERROR", ["Restart", "Restore"]],
+    ["REBOOTING", []],
+    ["DELETING", []],
+    ["MIGRATING", []],
   ])("has the buttons that make sense when it is %s", (status, labels) => {
     const shown = card({ vm: { id: "vm-1", projectId: "p-1", name: "web-1", status } });
-    expect(buttonsOf(shown).map(({ label }) => label)).toEqual(labels);
+    const looks = ["Metrics", "Attest", "Snapshots", "Console", "Refresh"];
+    expect(buttonsOf(shown).map(({ label }) => label)).toEqual([...looks, ...labels]);
+  });
+
+  it("no longer offers what the service refused for its ERROR, and names what is left", () => {
+    const vm = { id: "vm-1", projectId: "p-1", name: "web-1", status: "ERROR" };
+    const refused = {
+      ...request(),
+      state: "rejected",
+      progress: { before: vm, answer: { class: "conflict", status: 409 } },
+    } as ReturnType<typeof request>;
+    const labels = (over: Parameters<typeof card>[0]) =>
+      buttonsOf(card(over)).map(({ label }) => label);
+    expect(labels({ vm, last: [refused] })).not.toContain("Restart");
+    expect(labels({ vm, last: [refused] })).toContain("Restore");
+    expect(shownText(card({ vm, last: [refused] }))).toContain(
+      "Next: restore a snapshot, open a console, check its attestation",
+    );
+    // A newer try that wasn't refused, or another status, offers it again
+    expect(labels({ vm, last: [request(), refused] })).toContain("Restart");
+    expect(labels({ vm: { ...vm, status: "RUNNING" }, last: [refused] })).toContain("Restart");
   });
 
   it("has no buttons for what the person may not do", () => {
     const shown = card({ mayRun: (command) => command.class === "read" });
-    expect(buttonsOf(shown).map(({ label }) => label)).toEqual(["Refresh"]);
+    const looks = ["Metrics", "Attest", "Snapshots", "Refresh"];
+    expect(buttonsOf(shown).map(({ label }) => label)).toEqual(looks);
   });
 
-  it("asks once more before a button interrupts something, and carries ids only", () => {
+  it("marks what interrupts, last and apart, and carries ids only: what asks is decided at the press", () => {
     const buttons = buttonsOf(card());
     expect(buttons).toContainEqual({
       label: "Restart",
       action: "run:vm.restart",
       value: '{"vms":["vm-1"]}',
-      asks: "Restart web-1? web-1 is RUNNING now. What runs on it is interrupted.",
     });
     expect(buttons).toContainEqual({
       label: "Snapshot",
@@ -101,8 +115,6 @@ describe("/vm show", () => {
       action: "run:vm.show",
       value: '{"vm":"vm-1"}',
     });
-    // Resize opens a dialog of its own
-    expect(buttons.find(({ label }) => label === "Resize")).not.toHaveProperty("asks");
   });
 
   it("says what is under way on it", () => {
@@ -122,7 +134,8 @@ describe("/vm show", () => {
 
 describe("/vm snapshots", () => {
   it("lists those we know, and says why there may be more", async () => {
-    await using at = await startReading({ now: () => now });
+    const nameOf = (id: string) => (id === "U0OLA" ? "ola" : undefined);
+    await using at = await startReading({ now: () => now, nameOf });
     expect(shownText(await at.reads("vm snapshots db-1"))).toBe(
       "Gatehouse knows no snapshot of `db-1`. `/vm snapshot db-1` takes one.\nThe compute service can't list snapshots: these were taken with Gatehouse or restored by an ID typed here. Their sizes are unknown.",
     );
@@ -142,8 +155,8 @@ describe("/vm snapshots", () => {
       [
         "*2 snapshots* of `db-1`, newest first",
         "Name | ID | Taken | By | CPU · memory · disk | Measurement",
-        "lost | no ID: can't be restored | 1 min ago | U0OLA | ? · ? · ? | unknown",
-        "nightly | snap-1 | 2 h ago | U0OLA | 4 · 16 · ? | abababababab…",
+        "lost | no ID: can't be restored | 1 min ago | ola | ? · ? · ? | unknown",
+        "nightly | snap-1 | 2 h ago | ola | 4 · 16 · ? | abababababab…",
         "The compute service can't list snapshots: these were taken with Gatehouse or restored by an ID typed here. Their sizes are unknown.",
       ].join("\n"),
     );
@@ -163,9 +176,9 @@ describe("/gatehouse jobs", () => {
     expect(shownText(shown)).toBe(
       [
         "*2 open*, 1 of them yours",
-        "Command | Target | State | Age | Request",
-        "vm stop | web-2 | outcome unknown | 1 min 35 s | r-mine000000",
-        "vm restart | web-2 | running | 1 min 35 s | r-newest0000",
+        "*Stop web-2 (shop)*: outcome unknown, requested by U0VERA 1 min 35 s ago (`r-mine000000`)",
+        "[It happened] [It did not happen] [Check again]",
+        "*Restart web-2 (shop)*: running, requested by U0OLA 1 min 35 s ago (`r-newest0000`)",
       ].join("\n"),
     );
     expect(complaintsOf(shown)).toEqual([]);

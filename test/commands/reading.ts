@@ -45,8 +45,9 @@ export function listed(
   const { id = "r-7fk3m9q2xw", command = "vm restart", requesterId = "U0OLA" } = some;
   const { target, createdAt, state = "accepted" } = some;
   const requester = { id: requesterId, teamId: ourTeamId, name: requesterId };
-  const record = { id, command, target, createdAt, requester };
-  return { record, state, final: state === "done" } as unknown as StoredRequest;
+  const record = { id, command, target, createdAt, requester, input: {} };
+  const rest = { progress: {}, votes: [], delivered: { said: {} }, final: state === "done" };
+  return { record, state, ...rest } as unknown as StoredRequest;
 }
 
 /** The journal's lists, as if it held these. */
@@ -104,9 +105,12 @@ export async function startReading(
     resolve: (kind, words) => resolveTarget(kind, words, inventory),
     mayRun: () => true,
     nameOf: () => undefined,
+    learnNames: async () => undefined,
+    linkTo: async () => undefined,
     status: async () => [],
     post: async (channelId, { message }) => void told.push(`${channelId}: ${message.text}`),
     tell: async (where, _id, { text }) => void told.push(`${where}: ${text}`),
+    tellBusy: async (_id, { text }) => void told.push(`busy: ${text}`),
     now: Date.now,
     ...rest,
   };

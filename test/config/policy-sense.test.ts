@@ -101,3 +101,20 @@ describe("timing under which reads would prove nothing", () => {
     ).toEqual([]);
   });
 });
+
+describe("break-glass whose review nobody else could sign", () => {
+  it("is refused with its line and with what to do", () => {
+    const alone = `breakGlass: ["U0ADA"], administer: ["U0ADA"], approve: []`;
+    expect(problems("", alone)).toEqual([
+      "gatehouse.yml line 1: access.breakGlass[1] (U0ADA) could never get a review signed: add someone else to access.administer or access.approve",
+    ]);
+  });
+
+  it.each([
+    ["another administrator", `breakGlass: ["U0ADA"], administer: ["U0ADA", "U0BEA"]`],
+    ["an approver", `breakGlass: ["U0ADA"], administer: ["U0ADA"], approve: ["U0AMIR"]`],
+    ["a group, whose members only Slack knows", `breakGlass: ["U0ADA"], approve: ["S02LEADS"]`],
+  ])("is fine where %s could", (_who, access) => {
+    expect(problems("", access)).toEqual([]);
+  });
+});

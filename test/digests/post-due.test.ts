@@ -1,3 +1,4 @@
+import { snoozeKeyOf } from "../../src/digests/line-buttons.ts";
 import { describe, expect, it } from "vitest";
 import { closeCharts } from "../../src/charts/charts.ts";
 import { wordsOf } from "../stories/words.ts";
@@ -191,20 +192,26 @@ describe("the picture of a digest", () => {
 });
 
 describe("snoozing a line", () => {
-  it("keeps it out of the digests of that channel for a day", async () => {
+  it("keeps it out of the digests of that channel for its time, or until it is un-snoozed", async () => {
     await using scene = await startScene({
       now: ms("2026-11-20T08:00Z"),
       vms: [running("db-1", "ERROR"), running("db-2", "ERROR")],
       requests: { ...noRequests },
     });
     const { digests } = await scene.start();
-    await digests.snoozes.snooze("C02STATUS", "error:vm-db-1:", scene.set.now);
+    const line = snoozeKeyOf({ kind: "error", key: "error:vm-db-1:" });
+    const until = scene.set.now + 24 * hour;
+    await digests.snoozes.snooze("C02STATUS", line, until, scene.set.now);
     const words = async (channel: string) => JSON.stringify((await digests.build(channel)).message);
     expect(await words("C02STATUS")).toContain("db-2");
     expect(await words("C02STATUS")).not.toContain("db-1");
     expect(await words("C02STATUS")).toContain("1 line is snoozed here");
     expect(await words("C01OPS")).toContain("db-1");
     scene.set.now += 24 * hour + 1;
+    expect(await words("C02STATUS")).toContain("db-1");
+    await digests.snoozes.snooze("C02STATUS", line, scene.set.now + hour, scene.set.now);
+    expect(await words("C02STATUS")).not.toContain("db-1");
+    await digests.snoozes.unsnooze("C02STATUS");
     expect(await words("C02STATUS")).toContain("db-1");
   });
 });

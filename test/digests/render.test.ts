@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
 import type { DriftRecord } from "../../src/digests/drift-monitor.ts";
 import type { Facts, RequestFact } from "../../src/digests/facts.ts";
-import { renderHandover, renderDigest } from "../../src/digests/render-digest.ts";
+import { renderChanges, renderHandover, renderDigest } from "../../src/digests/render-digest.ts";
 import type { KnownVm } from "../../src/inventory/inventory.ts";
 import type { Message } from "../../src/messages/message.ts";
+import { shownText } from "../commands/shown-text.ts";
 import { running } from "./digest-processes.ts";
 
 const now = Date.parse("2026-11-20T08:00:00Z");
@@ -39,6 +40,7 @@ const request = (id: string, some: Partial<RequestFact> = {}): RequestFact => ({
   target: { kind: "vm", id: "vm-web-1", name: "web-1", projectId: "p-shop", status: "RUNNING" },
   requester: "olivia",
   state: "done",
+  stateWords: some.state === "accepted" ? "running" : (some.state ?? "done"),
   createdAt: now - 2 * hour,
   changedAt: now - hour,
   ...some,
@@ -113,25 +115,56 @@ describe("a digest", () => {
       "🟡 *web-2* in shop has been REBOOTING for 40 min.",
       "🔴 *db-1* in shop: attestation has failed since 07:00:00 UTC: its measurement matches no pin.",
       "❓ *vm restart* `web-1`, requested by olivia: outcome unknown for 1 h. Someone must record it.",
-      "🚨 *project delete* `staging` ran without approval 1 h ago. Another administrator signs the review.",
+      "🚨 *project delete* `staging` ran without approval 1 h ago. Another administrator or approver signs the review.",
       "✋ *vm restore* `web-1`, requested by olivia, has 1 of 2 approvals, until 09:00:00 UTC.",
       "✖️ *vm restart* `web-1` failed at 07:00:00 UTC, requested by olivia: the VM is in ERROR.",
-      "✏️ Restarted `web-1`, `web-3` · olivia, last 07:00:00 UTC",
-      "✏️ Resized `web-1` · amir, 07:00:00 UTC",
+      "✏️ Restarted `web-1`, `web-3` · olivia, last 07:00:00 UTC; Resized `web-1` · amir, 07:00:00 UTC",
       "💾 The newest snapshot of `shop/db-1` is 12 d old.",
     ]);
     expect(message.text).toBe(
-      "Digest: 1 VM in ERROR, 1 VM stuck, 1 failed attestation, 1 unknown outcome, 1 review to sign, 1 waiting for approval, 3 changes, 1 about snapshots",
+      "Digest: 1 VM in ERROR, 1 VM stuck, 1 failed attestation, 1 unknown outcome, 1 review to sign, 1 waiting for approval, 4 changes, 1 about snapshots",
     );
-    const rows = message.blocks.flatMap((block) =>
-      block.type === "actions"
-        ? [block.elements.map((one) => "action_id" in one && one.action_id)]
+    // One row for each line, with one button beside it
+    const beside = message.blocks.flatMap((block) =>
+      block.type === "section" && block.accessory?.type === "button"
+        ? [block.accessory.action_id]
         : [],
     );
-    expect(rows).toHaveLength(10);
-    expect(rows[0]).toEqual(["run:vm.show", "digest:snooze"]);
-    expect(rows[4]).toEqual(["review:sign"]); // stays until it is signed
+    expect(beside).toEqual([
+      "run:vm.show",
+      "run:vm.show",
+      "run:vm.attest",
+      "run:gatehouse.why",
+      "review:sign",
+      "run:gatehouse.why",
+      "run:gatehouse.why",
+      "digest:changes",
+      "run:vm.snapshots",
+    ]);
+    // What is past, or waits for a signature, can't be snoozed
+    const menus = message.blocks.flatMap((block) =>
+      block.type === "actions" ? block.elements : [],
+    );
+    expect(menus).toMatchObject([{ type: "static_select", action_id: "digest:snooze" }]);
+    expect(JSON.stringify(menus)).toContain("web-1 in shop is in ERROR");
+    expect(JSON.stringify(menus)).not.toMatch(/without approval|failed at|Restarted/);
     expect(picture?.altText).toBe("VMs by status: 1 ERROR, 1 REBOOTING, 1 RUNNING");
+  });
+
+  it("shows all changes behind one line", () => {
+    const ended = [
+      request("r-dddddddddd"),
+      request("r-gggggggggg", { state: "failed", why: "it broke" }),
+      request("r-hhhhhhhhhh", { state: "cancelled" }),
+    ];
+    expect(shownText(renderChanges(ended))).toBe(
+      [
+        "*2 changes*, newest first",
+        "Target | What | By | Time (UTC) | Request",
+        "web-1 | Restarted | olivia | 11-20 07:00 | r-dddddddddd",
+        "web-1 | ✖️ vm restart failed | olivia | 11-20 07:00 | r-gggggggggg",
+      ].join("\n"),
+    );
   });
 
   it("stays within Slack's limits, counts the rest, and hides no kind behind another", () => {
@@ -175,9 +208,15 @@ describe("a digest", () => {
   it("keeps text from the service inert", () => {
     const evil = "<!channel> `x`";
     const vm = { ...running("x", "ERROR"), name: evil, projectName: evil };
-    expect(shown({ vms: [vm], unreadProjects: [evil], unread: [evil] })).not.toContain(
-      "<!channel>",
+    const { blocks } = renderDigest(
+      facts({ vms: [vm], unreadProjects: [evil], unread: [evil] }),
+      frame,
+    ).message;
+    // Slack shows plain text as it is written
+    const markup = JSON.stringify(blocks, (_key, value) =>
+      value?.type === "plain_text" ? undefined : value,
     );
+    expect(markup).not.toContain("<!channel>");
   });
 });
 
@@ -189,8 +228,10 @@ describe("a hand-over", () => {
         open: [request("r-aaaaaaaaaa", { state: "accepted" })],
       }),
       [{ vm: "db-1", by: "U0OLIVIA", until: now + minute }],
+      { by: "olivia", text: "db-1 migrates until noon" },
     );
-    expect(words(message)).toContain("• vm restart `web-1`: accepted for 2 h, requested by olivia");
+    expect(words(message)).toContain("📝 *From olivia:* “db-1 migrates until noon”");
+    expect(words(message)).toContain("• vm restart `web-1`: running for 2 h, requested by olivia");
     expect(words(message)).toContain("• `db-1`: <@U0OLIVIA>, until 08:01:00 UTC");
     expect(words(message)).toContain("is in ERROR");
     expect(words(message)).not.toContain("Snooze");

@@ -20,25 +20,30 @@ const expected = `
 handler               view operate approve administer guest external bot deactivated
 vote:approve          -    -       yes     yes        -     -        -   -
 vote:deny             -    -       yes     yes        -     -        -   -
-review:sign           -    -       -       -          -     -        -   -
+review:sign           -    -       yes     -          -     -        -   -
 console:open          -    yes     -       -          -     -        -   -
+digest:changes        yes  yes     yes     yes        -     -        -   -
+digest:unsnooze       -    yes     -       -          -     -        -   -
 digest:snooze         -    yes     -       -          -     -        -   -
 share                 yes  yes     yes     yes        -     -        -   -
 request:show          yes  yes     yes     yes        -     -        -   -
 request:open          -    yes     -       -          -     -        -   -
 request:cancel        -    yes     -       -          -     -        -   -
 request:retry         -    yes     -       -          -     -        -   -
-request:undo          -    yes     -       -          -     -        -   -
+request:next          -    yes     -       -          -     -        -   -
+request:undo          -    yes     yes     yes        -     -        -   -
 request:look          -    yes     -       -          -     -        -   -
 request:happened      -    yes     -       -          -     -        -   -
 request:not-happened  -    yes     -       -          -     -        -   -
 roll:open             -    yes     -       -          -     -        -   -
 roll:pause            -    yes     -       -          -     -        -   -
 roll:resume           -    yes     -       -          -     -        -   -
+roll:rest             -    yes     -       -          -     -        -   -
 roll:stop             -    yes     -       -          -     -        -   -
 dialog:refresh        -    yes     -       -          -     -        -   -
 form dialog           -    yes     -       -          -     -        -   -
 form roll             -    yes     -       -          -     -        -   -
+form denial           -    -       -       -          -     -        -   -
 form verdict          -    yes     -       -          -     -        -   -
 form pick-target      -    yes     -       -          -     -        -   -
 `;
@@ -103,6 +108,7 @@ describe("who gets past authority with what can be pressed and submitted", () =>
     metadata.set("form roll", planned);
     await olivia.closes({ all: true });
     const { request } = JSON.parse(value) as { request: string };
+    metadata.set("form denial", value);
     metadata.set("form verdict", JSON.stringify({ request, happened: true }));
     metadata.set(
       "form pick-target",
@@ -111,6 +117,10 @@ describe("who gets past authority with what can be pressed and submitted", () =>
     await world.slack
       .person("ada")
       .types("ops", '/vm restart db-1 --break-glass "the site is down"');
+    await world.slack
+      .person("ada")
+      .until(({ modals }) => modals.some(({ submit }) => submit !== ""));
+    await world.slack.person("ada").submits({ "Type db-1 to confirm": "db-1" });
     const broken = await world.until(({ record, final }) => final && record.breakGlass === true);
     for (const { handler } of rows) {
       const [kind] = handler.split(":");
@@ -118,7 +128,7 @@ describe("who gets past authority with what can be pressed and submitted", () =>
         roll: planned,
         console: JSON.stringify({ vm: "vm-payments-web-2" }),
         review: JSON.stringify({ request: broken.record.id }),
-        digest: JSON.stringify({ line: "vm:vm-payments-web-2" }),
+        digest: JSON.stringify({ line: "error:0123456789abcdef", hours: 24 }),
       };
       values.set(handler, of[kind ?? ""] ?? value);
     }
@@ -144,6 +154,7 @@ describe("who gets past authority with what can be pressed and submitted", () =>
       "view { callback_id: any",
       "options any",
       'event "app_mention"',
+      'event "message"',
       'event "app_home_opened"',
       "event /^subteam_/",
     ]);

@@ -48,6 +48,13 @@ describe("/gatehouse help", () => {
     expect(complaintsOf(help)).toEqual([]);
   });
 
+  it("names break-glass for those who have it, and for nobody else", () => {
+    const line = '🚨 In an emergency you can skip approval: add `--break-glass "why"`';
+    expect(shownText(renderHelp(commands, "", undefined, true))).toContain(line);
+    expect(shownText(renderHelp(commands, "all", undefined, true))).toContain(line);
+    expect(shownText(renderHelp(commands))).not.toContain("break-glass");
+  });
+
   it("fills them up for somebody who may only look", () => {
     const reads = commands.filter((one) => one.kind === "read" && one.class === "read");
     const shown = shownText(renderHelp(reads));

@@ -70,6 +70,7 @@ describe("the manifest of the Slack app", () => {
     expect(botEvents).toEqual([
       "app_home_opened",
       "app_mention",
+      "message.im",
       "subteam_members_changed",
       "subteam_updated",
     ]);

@@ -47,7 +47,7 @@ describe("how to go over many", () => {
       canary: false,
       stopOnFailure: 1,
     });
-    expect(rollingOf(disrupt, {}, 3).maxUnavailable).toBe(3);
+    expect(rollingOf(disrupt, {}, 2).maxUnavailable).toBe(1);
     expect(rollingOf(change, {}, 40).maxUnavailable).toBe(40);
     expect(rollingOf(disrupt, { maxUnavailable: "10%" }, 25).maxUnavailable).toBe(2);
     expect(rollingOf(disrupt, { maxUnavailable: "10%" }, 5).maxUnavailable).toBe(1);

@@ -16,7 +16,11 @@ const trail = (world: TestWorld) => auditOf(world.client, world.key("audit"));
 async function waits(world: TestWorld, vm: string, channel = "ops") {
   const name = vm.split("/").at(-1) ?? vm;
   await world.olivia.types(channel, `/vm restart ${vm}`);
-  return hears(world.olivia, channel, new RegExp(`Restart ${name}[^]*Waiting for approval`));
+  return hears(
+    world.olivia,
+    channel,
+    new RegExp(`Restart (?:\\w+/)?${name}[^]*Waiting for approval`),
+  );
 }
 
 const waiting = async (world: TestWorld) => {
@@ -305,8 +309,20 @@ describe("a request that waits for approval", () => {
     const card = await waits(world, "web-2");
     await world.ada.presses("Deny", { in: card.ts });
     expect((await world.ended()).state).toBe("denied");
-    await hears(world.olivia, "ops", /Restart web-2[^]*Denied by ada/);
+    // It counts at once; why comes after it, and only from who denied it
+    const asked = await world.ada.until(({ modals }) => modals.length > 0);
+    expect(describeSeen(asked)).toContain("Denied: *Restart web-2 (payments)*. Nothing was sent.");
+    await world.ada.submits({ "Why? olivia reads it in the thread.": "a deploy is running" });
+    const thread = await hears(world.olivia, "ops", /ada denied it: “a deploy is running”/);
+    expect(thread.threadTs).toBe(card.ts);
+    const denied = await hears(world.olivia, "ops", /Restart web-2[^]*Denied by ada: “a deploy/);
     expect(world.olivia.mentions()).toHaveLength(1);
+    expect(await trail(world)).toContainEqual(
+      expect.objectContaining({ vote: "deny", who: "U0ADA", why: "a deploy is running" }),
+    );
+    // Asking again is a request of its own
+    await world.olivia.presses("Request again", { in: denied.ts });
+    await hears(world.amir, "ops", /Restart web-2[^]*Waiting for approval/);
     expect(writes(world)).toEqual([]);
   });
 
@@ -335,9 +351,9 @@ describe("a request that waits for approval", () => {
     await interactions();
     const first = await world.ended("project delete");
     expect(first.state).toBe("expired");
-    const card = await hears(world.olivia, "ops", /Delete ml[^]*Try again/);
+    const card = await hears(world.olivia, "ops", /Delete ml[^]*Request again/);
     expect(JSON.stringify(card.blocks)).not.toContain("vote:");
-    await world.olivia.presses("Try again", { in: card.ts });
+    await world.olivia.presses("Request again", { in: card.ts });
     await interactions();
     const again = await hears(world.amir, "ops", /Delete ml[^]*Waiting for approval/);
     expect(again.ts).not.toBe(card.ts);

@@ -32,7 +32,7 @@ it("twelve requests of two people at once share a card, within Slack's limits, a
   const told = world.vera
     .seesChannel("ops")
     .messages.filter(({ ts, threadTs }) => [ts, threadTs].includes(shared.ts))
-    .map(({ text }) => text)
+    .map(wordsOf)
     .join("\n");
   for (const id of ["U0ADA", "U0OLIVIA"]) {
     expect(told.match(new RegExp(`<@${id}>`, "g"))).toHaveLength(1);

@@ -13,7 +13,7 @@ const opened = (world: TestWorld) =>
 /** Olivia asks, Amir approves; resolves with the card that waits for her. */
 async function approved(world: TestWorld) {
   await world.olivia.types("ops", "/vm console web-2");
-  await hears(world.amir, "ops", /Console web-2[^]*Waiting for approval: 0 of 1/);
+  await hears(world.amir, "ops", /Console web-2[^]*One other person must approve/);
   await world.amir.presses("Approve");
   return hears(world.olivia, "ops", /Console web-2[^]*requester has not opened it yet/);
 }

@@ -13,7 +13,6 @@ describe("/gatehouse digest", () => {
     await world.olivia.types("ops", "/gatehouse digest now");
     const digest = await hears(world.vera, "ops", /train-7 in ml is in ERROR/);
     expect(wordsOf(digest)).toMatch(/Restarted web-2 · olivia/);
-    expect(wordsOf(digest)).toMatch(/\[Show\] \[Snooze\]/);
     expect(digest.blocks.find(({ type }) => type === "image")).toMatchObject({
       alt_text: "VMs by status: 1 ERROR, 2 STOPPED, 5 RUNNING",
     });
@@ -22,18 +21,20 @@ describe("/gatehouse digest", () => {
       value: JSON.stringify({ vm: "vm-ml-train-7" }),
     });
     await hears(world.vera, "ops", /train-7 is ERROR/);
-    const snooze = digest.blocks
-      .flatMap((block) =>
-        block.type === "actions" ? (block["elements"] as { value: string }[]) : [],
-      )
-      .find(({ value }) => value.includes("error:vm-ml-train-7"));
-    await world.vera.presses("Snooze", { in: digest.ts, value: snooze?.value ?? "" });
+    const line = "🔴 train-7 in ml is in ERROR.";
+    await world.vera.chooses("Snooze a line…", line, { in: digest.ts });
     await hears(world.vera, "ops", /You can't run/);
-    await world.olivia.presses("Snooze", { in: digest.ts, value: snooze?.value ?? "" });
-    await hears(world.olivia, "ops", /omit that line for 24 hours/);
+    await world.olivia.chooses("Snooze a line…", line, { in: digest.ts });
+    const asked = await hears(world.olivia, "ops", /for everyone[^]*For how long\?/);
+    await world.olivia.presses("4 h", { in: asked.ts });
+    await hears(world.olivia, "ops", /Snoozed for 4 h: digests in this channel omit that line/);
     await world.olivia.types("ops", "/gatehouse digest now");
     const next = await hears(world.vera, "ops", /1 line is snoozed here/);
     expect(wordsOf(next)).not.toContain("train-7");
+    await world.olivia.presses("Un-snooze all", { in: next.ts });
+    await hears(world.olivia, "ops", /shows every line again/);
+    await world.vera.presses("Details", { in: next.ts });
+    await hears(world.vera, "ops", /1 change, newest first[^]*web-2 \| Restarted \| olivia/);
   });
 
   it("doesn't claim a snapshot that the service accepted without an ID", async () => {
@@ -62,15 +63,22 @@ describe("/gatehouse digest", () => {
     await hears(world.vera, "ops", /You can't run \/gatehouse digest/);
   });
 
-  it("hands the shift over to one person alone", async () => {
+  it("hands the shift over with a note, to one person until it is shared", async () => {
     await using world = await startWorld();
-    await world.olivia.types("ops", "/gatehouse digest handover");
+    await world.olivia.types("ops", "/gatehouse digest handover web-2 is being migrated, leave it");
     const told = await hears(world.olivia, "ops", /Handover/);
     expect(told.ephemeral).toBe(true);
     expect(wordsOf(told)).toMatch(
       /Running: nothing\.\nConsoles open: none that Gatehouse opened\./,
     );
     expect(wordsOf(told)).toContain("train-7 in ml is in ERROR");
+    await world.olivia.presses("Share in channel", { in: told.ts });
+    const shared = await hears(
+      world.vera,
+      "ops",
+      /From olivia: “web-2 is being migrated, leave it”/,
+    );
+    expect(shared.ephemeral).toBe(false);
   });
 
   it("says which part of the service could not be read", async () => {

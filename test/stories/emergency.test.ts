@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { describeSeen } from "../../sandbox/slack/describe-seen.ts";
-import { startWorld } from "../support/start-world.ts";
+import { startWorld, type TestWorld } from "../support/start-world.ts";
 import { auditOf } from "../requests/asking.ts";
-import { hears } from "./words.ts";
+import { hears, wordsOf } from "./words.ts";
 
 const policy = (more: string) => `access:
   view: ["*"]
@@ -44,20 +44,47 @@ describe("freezing all changes", () => {
   });
 });
 
+/** Ada fills in the form that `--break-glass` opens, and confirms it. */
+async function breaksGlass(world: TestWorld, words: string, target: string) {
+  await world.ada.types("ops", words);
+  await world.ada.until(({ modals }) =>
+    modals.some(({ title }) => title.startsWith("Break-glass")),
+  );
+  const form = describeSeen(world.ada.sees());
+  const said = await world.ada.submits({ [`Type ${target} to confirm`]: target });
+  expect(said.errors).toBeUndefined();
+  return form;
+}
+
 describe("breaking the glass", () => {
   it("runs without waiting, tells the audit channel, and stays open until somebody else signs", async () => {
     await using world = await startWorld({ policy: policy("") });
     await world.ada.types("ops", '/project delete staging --break-glass "it leaks data right now"');
+    await world.ada.until(({ modals }) => modals.some(({ submit }) => submit === "Delete"));
+    const wrong = await world.ada.submits({ "Type staging to confirm": "stagin" });
+    expect(wrong.errors).toEqual({ confirm: "Type staging exactly as shown." });
+    expect(world.compute.writes()).toEqual([]);
+    await world.ada.closes();
+    const form = await breaksGlass(
+      world,
+      '/project delete staging --break-glass "it leaks data right now"',
+      "staging",
+    );
+    expect(form).toMatch(/This can't be undone\.\* Everything in staging is lost/);
+    expect(form).toContain("🚨 *This skips approval.* It runs at once.");
     const request = await world.ended("project delete");
-    expect(request.state).toBe("done");
+    expect(request).toMatchObject({ state: "done", record: { reason: "it leaks data right now" } });
     expect(world.compute.writes()).toMatchObject([{ method: "DELETE" }]);
+    // What was begun, and then how it really ended
+    await hears(world.ada, "audit", /ada started this without approval: Delete staging, “it leaks/);
+    await hears(world.ada, "audit", /✅ Break-glass by ada: Deleted staging/);
     const told = await world.amir.until((seen) => describeSeen(seen).includes("[Sign review]"));
     expect(describeSeen(told)).toContain("it leaks data right now");
     await world.ada.presses("Sign review");
     await world.ada.until((seen) => describeSeen(seen).includes("someone else must sign"));
     expect(await world.store.openReviews()).toHaveLength(1);
     await world.amir.presses("Sign review");
-    await world.amir.until((seen) => describeSeen(seen).includes("signed by amir"));
+    await world.amir.until((seen) => describeSeen(seen).includes("amir signed the review"));
     expect(await world.store.openReviews()).toEqual([]);
   });
 
@@ -65,7 +92,7 @@ describe("breaking the glass", () => {
     await using world = await startWorld({ policy: policy("") });
     await world.olivia.types("ops", "/vm snapshot db-1 nightly");
     const id = (await world.ended("vm snapshot")).progress.answer?.snapshotId ?? "";
-    await world.ada.types("ops", `/vm restore db-1 ${id} --break-glass "the index is corrupt"`);
+    await breaksGlass(world, `/vm restore db-1 ${id} --break-glass "the index is corrupt"`, "db-1");
     const restored = await world.ended("vm restore");
     expect(restored).toMatchObject({ state: "done", record: { requester: { id: "U0ADA" } } });
     expect(restored.progress.safety?.snapshotId).toBeTruthy();
@@ -86,9 +113,9 @@ describe("a limit an hour", () => {
   it("of break-glass is its own: a full hour of deletes doesn't stop it, and it takes none of their places", async () => {
     const limits = "limits: { destructivePerHour: 0, breakGlassPerHour: 1 }";
     await using world = await startWorld({ policy: policy(limits) });
-    await world.ada.types("ops", '/project delete staging --break-glass "it leaks data right now"');
+    await breaksGlass(world, '/project delete staging --break-glass "it leaks"', "staging");
     expect(await world.ended("project delete")).toMatchObject({ state: "done" });
-    await world.ada.types("ops", '/project delete ml --break-glass "this one too"');
+    await breaksGlass(world, '/project delete ml --break-glass "this one too"', "ml");
     await hears(world.ada, "ops", /Limit reached: 1 use of break-glass an hour in total/);
     expect(world.compute.writes()).toHaveLength(1);
     const noted = await auditOf(world.client, world.key("audit"));
@@ -193,5 +220,32 @@ describe("restoring with a way back", () => {
       seen.modals.some(({ submit }) => submit === "Request approval"),
     );
     expect(JSON.stringify(dialog.modals)).toContain(restored.progress.safety?.snapshotId);
+    await world.olivia.closes();
+    // Who may approve a restore may ask for its undo, without operating; another approver decides, from the list
+    await world.amir.presses("Undo");
+    const undo = await world.amir.until((seen) =>
+      seen.modals.some(({ submit }) => submit === "Request approval"),
+    );
+    expect(undo.modals[0]?.title).toBe("Undo: Restore");
+    expect(describeSeen(undo)).toMatch(
+      /\*This undoes\* the vm restore of `db-1` that olivia requested.*safety snapshot/,
+    );
+    expect(describeSeen(undo)).toContain("One other person must approve: ada can.");
+    await world.amir.submits({ "Type db-1 to confirm": "db-1", Reason: "it was the wrong one" });
+    await hears(world.ada, "ops", /Undo: Restore db-1 in payments from before-r-/);
+    await world.ada.types("random", "/gatehouse approvals");
+    const list = await hears(world.ada, "random", /1 waiting for approval, 1 for you/);
+    expect(wordsOf(list)).toMatch(
+      /All data of db-1 is replaced[^]*Status when requested: RUNNING[^]*One other person must approve: ada can/,
+    );
+    expect(JSON.stringify(list.blocks)).toMatch(/<https:[^>|]*archives[^>|]*\|Open its message>/);
+    await world.ada.presses("Approve", { in: list.ts });
+    await expect
+      .poll(async () => (await world.ended("vm restore")).record.undoes, { timeout: 8000 })
+      .toBe(restored.record.id);
+    expect(await world.ended("vm restore")).toMatchObject({
+      state: "done",
+      record: { requester: { id: "U0AMIR" }, labels: { snapshot: `before-${restored.record.id}` } },
+    });
   });
 });

@@ -15,6 +15,11 @@ afterAll(() => world.close());
 /** The Home tab as one reads it, once it says this. */
 async function opens(person: PersonActions, says: RegExp): Promise<string> {
   await person.opensHome();
+  return reads(person, says);
+}
+
+/** The same of one that is open. */
+async function reads(person: PersonActions, says: RegExp): Promise<string> {
   const read = () =>
     wordsIn(person.sees().home?.blocks ?? [])
       .join("\n")
@@ -45,8 +50,8 @@ describe("the Home tab", () => {
     await world.olivia.types("ops", "/vm restart web-2");
     await hears(world.olivia, "ops", /Restart web-2[^]*Waiting for approval/);
     const [waiting] = await world.store.getMany(await world.store.openIds());
-    const amir = await opens(world.amir, /vm restart web-2, requested by olivia/);
-    expect(amir).toContain("Current status: RUNNING");
+    const amir = await opens(world.amir, /Restart web-2 \(payments\), requested by olivia/);
+    expect(amir).toContain("Status when requested: RUNNING");
     expect(amir).toContain(`Fingerprint ${waiting?.record.approval?.digest.slice(0, 16)}`);
     expect(await opens(world.olivia, /Waiting for you/)).toContain(
       "Nothing is waiting for your approval.",
@@ -54,11 +59,17 @@ describe("the Home tab", () => {
     expect(await opens(world.vera, /Waiting for you/)).toContain(
       "Nothing is waiting for your approval.",
     );
+    const notified = world.slack.messages().length;
     await world.amir.presses("Approve", { in: "home" });
     expect((await world.ended("vm restart")).state).toBe("done");
-    expect(await opens(world.amir, /Nothing is waiting for your approval/)).not.toContain(
-      "[Approve]",
-    );
+    // It changes by itself, where the button was pressed
+    await reads(world.amir, /Restart web-2 \(payments\): done\nApproved by amir/);
+    const left = await reads(world.amir, /Nothing is waiting for your approval/);
+    expect(left).not.toContain("[Approve]");
+    await world.amir.presses("Show", { in: "home" });
+    await reads(world.amir, /train-7 is ERROR[^]*Waiting for you/);
+    const since = world.slack.messages().slice(notified);
+    expect(since.filter(({ channelId }) => channelId.startsWith("D"))).toEqual([]);
     expect(await opens(world.olivia, /vm restart web-2: done/)).toContain("Nothing is running.");
   });
 
@@ -95,7 +106,7 @@ describe("people who may not look", () => {
     expect(vera).not.toMatch(/train-7|VMs in/);
     await closed.olivia.types("ops", "/vm restart web-2");
     await hears(closed.olivia, "ops", /Waiting for approval/);
-    expect(await opens(closed.amir, /vm restart web-2, requested by olivia/)).toContain(
+    expect(await opens(closed.amir, /Restart web-2 \(payments\), requested by olivia/)).toContain(
       "can't see more",
     );
     await closed.vera.picksShortcut("restart-vm");

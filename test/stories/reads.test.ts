@@ -15,9 +15,9 @@ describe("looking around as somebody who may only view", () => {
     await using world = await startWorld();
     const vms = (await told(world, "/vm list", /8 VMs/)).split("\n");
     expect(vms[0]).toBe("8 VMs: 1 ERROR, 2 STOPPED, 5 RUNNING");
-    expect(vms[1]).toMatch(/^Name \| Status \| Project \| Region/);
-    expect(vms[2]).toMatch(/^train-7 \| 🔴 ERROR \| ml \| us-east-1/);
-    expect(vms.filter((line) => line.startsWith("web-1 |"))).toHaveLength(2);
+    expect(vms[1]).toMatch(/^Project \| Name \| Status \| Region/);
+    expect(vms[2]).toMatch(/^ml \| train-7 \| 🔴 ERROR \| us-east-1/);
+    expect(vms.filter((line) => line.includes("| web-1 |"))).toHaveLength(2);
     const few = await told(world, "/vm list staging --status stopped", /in staging/);
     expect(few).toContain("worker-1");
     expect(few).not.toContain("train-7");
@@ -54,14 +54,19 @@ describe("looking around as somebody who may only view", () => {
     expect(wordsOf(card)).toContain("vm-staging-web-1");
   });
 
-  it("shows metrics as a picture that is also told in words", async () => {
+  it("shows metrics to the asker, in words too, and as a picture once they are shared", async () => {
     await using world = await startWorld();
     await world.vera.types("ops", "/vm metrics web-2");
     const chart = await hears(world.vera, "ops", /CPU and memory of web-2/);
-    expect(wordsOf(chart)).toMatch(
-      /\[image: CPU: minimum [\d.]+, maximum [\d.]+, last [\d.]+.*Memory: minimum/,
-    );
-    expect(chart.ephemeral).toBe(false);
+    expect(chart.text).toMatch(/CPU: minimum [\d.]+, maximum [\d.]+, last [\d.]+.*Memory: minimum/);
+    expect(chart.ephemeral).toBe(true);
+    expect(chart.blocks.map(({ type }) => type)).toContain("data_visualization");
+    expect(wordsOf(chart)).toMatch(/names no units[^]*\[1h again\] \[6h\] \[24h\] \[7d\]/);
+    // Shared, it is a picture
+    await world.vera.presses("Share in channel", { in: chart.ts });
+    const shared = await hears(world.olivia, "ops", /CPU and memory of web-2/);
+    expect(shared.ephemeral).toBe(false);
+    expect(wordsOf(shared)).toMatch(/\[image: CPU: minimum [\d.]+.*Memory: minimum/);
     expect(world.compute.calls().at(-1)).toMatchObject({
       path: "/v1/vms/vm-payments-web-2/metrics",
       query: "period=1h",
@@ -70,12 +75,12 @@ describe("looking around as somebody who may only view", () => {
 
   it("says of an attestation what was compared, and what nobody has checked", async () => {
     await using world = await startWorld();
-    const well = await told(world, "/vm attest web-2", /Verified: web-2/);
+    const well = await told(world, "/vm attest web-2", /Reported as verified: web-2/);
     expect(well).toMatch(/as on the VM/);
-    expect(well).toMatch(/Gatehouse checks no signature/);
+    expect(well).toMatch(/Gatehouse checked no signature/);
     world.compute.edit.setMeasurement({ vm: "db-1", reportOnly: true });
     const drifted = await told(world, "/vm attest db-1", /db-1/);
-    expect(drifted).not.toMatch(/Verified: db-1/);
+    expect(drifted).not.toMatch(/Reported as verified: db-1/);
   });
 
   it("tells what runs, how Gatehouse is, and what this person may run", async () => {
@@ -83,7 +88,9 @@ describe("looking around as somebody who may only view", () => {
     expect(await told(world, "/gatehouse jobs", /No requests are running/)).toMatch(/or waiting/);
     await world.olivia.types("ops", "/vm restart web-2");
     await hears(world.olivia, "ops", /Restarting/);
-    expect(await told(world, "/gatehouse jobs", /1 open/)).toMatch(/vm restart \| web-2 \|/);
+    expect(await told(world, "/gatehouse jobs", /1 open/)).toMatch(
+      /Restart web-2 \(payments\): (waiting to start|being sent|running)/,
+    );
     const status = await told(world, "/gatehouse status", /Slack: answers/);
     expect(status).toMatch(/✅ Redis: answers[\s\S]*✅ Compute service: 8 VMs in 6 projects/);
     const help = await told(world, "/gatehouse help", /What you can run/);

@@ -112,7 +112,7 @@ describe("after Slack was away", () => {
       ),
       `❓ Snapshot of web-1: outcome unknown. Check the target, then record what happened on its message · ${ids.get("payments web-1")}`,
       expect.stringMatching(
-        /^🚫 Restart of web-1 expired before it started: .*\. Again: \/vm restart staging\/web-1 · r-\w+$/,
+        /^🚫 Restart of staging\/web-1 expired before it started: .*\. Again: \/vm restart staging\/web-1 · r-\w+$/,
       ),
       expect.stringMatching(/^✅ Restarted (web-2|db-1): RUNNING → RUNNING in .* · r-\w+$/),
       expect.stringMatching(/^✅ Restarted (web-2|db-1): RUNNING → RUNNING in .* · r-\w+$/),
@@ -261,7 +261,7 @@ describe("after the service was away", () => {
     await world.olivia.types("ops", "/project show payments");
     await hears(world.olivia, "ops", /payments was ACTIVE when it was last read/);
     await world.olivia.types("ops", "/vm list");
-    await hears(world.olivia, "ops", /8 VMs[\s\S]*Names read/);
+    await hears(world.olivia, "ops", /8 VMs[\s\S]*Statuses read/);
     await world.olivia.types("ops", "/gatehouse status");
     await hears(world.olivia, "ops", /Outages: The compute service has been away for/);
     await hears(

@@ -19,7 +19,9 @@ describe("several VMs in one command", () => {
     world.slack.forgetCalls();
     await world.olivia.types("ops", "/vm restart vm-0000-* --canary");
     const dialog = await dialogOf(world.olivia);
-    expect(dialog).toContain("Restart 12 VMs (vm-0000-).\n⚠️ This is every VM Gatehouse knows.");
+    expect(dialog).toContain(
+      "Restart 12 VMs (vm-0000-).\n⚠️ This is every VM Gatehouse knows.\n⚠️ This interrupts what runs on 12 VMs, 1 at a time.",
+    );
     for (const name of numbered(0, 12)) expect(dialog).toContain(`• ${name} in team-0000, RUNNING`);
     expect(world.compute.writes()).toEqual([]);
     const refused = await world.olivia.submits({ "roll:number": "11", "roll:most": "0" });
@@ -30,7 +32,7 @@ describe("several VMs in one command", () => {
     await world.olivia.submits({ "roll:number": "12", "roll:most": "1" });
     const end = await hears(world.olivia, "ops", ended);
     expect(wordsOf(end)).toMatch(
-      /^✅ <@U0OLIVIA> Restart of 12 VMs has ended after \d+ s\.\n▓{12} 12\/12\n/,
+      /^✅ <@U0OLIVIA> Restart of 12 VMs has ended after \d+ s\.\n▓{12} 12 of 12\n/,
     );
     expect(wordsOf(end)).toMatch(/vm-0000-011 \| ✅ Restarted \| team-0000 \| 1 s/);
     expect(touched(world)).toEqual(numbered(0, 12));
@@ -43,10 +45,10 @@ describe("several VMs in one command", () => {
       expect(attested, name).toBeLessThan(next);
     }
     // The result comes first, then the edit of the card
-    const card = await hears(world.olivia, "ops", /12\/12\nEnded after/);
+    const card = await hears(world.olivia, "ops", /12 of 12\nEnded after/);
     expect(end.threadTs).toBe(card.ts);
     expect(wordsOf(card)).toMatch(
-      /12\/12\nEnded after \d+ s\.\nRequested by .* · 1 at a time · canary first · stops after the first failure$/,
+      /12 of 12\nEnded after \d+ s\.\nRequested by .* · 1 at a time · canary first · stops after the first failure$/,
     );
     const counts = world.slack.callCounts();
     expect(counts["chat.postMessage"]).toBe(2);
@@ -62,7 +64,7 @@ describe("several VMs in one command", () => {
     expect(rows[0]).toMatch(
       /^❌ <@U0OLIVIA> Restart of 5 VMs was stopped after \d+ s: vm-0000-001: the compute service reports ERROR\.$/,
     );
-    expect(rows[1]).toBe("▓▓░░░ 2/5 · 1 failed");
+    expect(rows[1]).toBe("▓▓░░░ 2 of 5 · 1 failed");
     expect(
       rows.slice(3).map((row) =>
         row
@@ -78,6 +80,14 @@ describe("several VMs in one command", () => {
       "vm-0000-000 ✅ Restarted",
     ]);
     expect(touched(world)).toEqual(numbered(0, 2));
+    // One press goes on with the rest, once
+    const card = await hears(world.olivia, "ops", /\[Continue with the other 3\]/);
+    await world.olivia.presses("Continue with the other 3", { in: card.ts });
+    const rest = wordsOf(await hears(world.olivia, "ops", /Restart of 3 VMs has ended/));
+    expect(rest).toContain("3 of 3");
+    await world.olivia.presses("Continue with the other 3", { in: card.ts });
+    await hears(world.olivia, "ops", /The rest of this rollout was already started/);
+    expect(touched(world)).toEqual(numbered(0, 5));
   });
 
   it("stop at one that is not attested any more, however many failures are allowed", async () => {
@@ -106,7 +116,7 @@ describe("several VMs in one command", () => {
     });
     const end = wordsOf(await hears(world.olivia, "ops", ended));
     expect(end).toMatch(/^⚠️ <@U0OLIVIA> Stop of 8 VMs has ended/);
-    expect(end).toContain("8/8 · 1 failed");
+    expect(end).toContain("8 of 8 · 1 failed");
     expect(new Set(touched(world))).toEqual(new Set(numbered(0, 8)));
     expect(
       Object.values(world.compute.truth().vms).filter(({ status }) => status === "STOPPED"),
@@ -122,7 +132,7 @@ describe("several VMs in one command", () => {
     const end = wordsOf(await hears(world.olivia, "ops", ended));
     expect(end).toContain("vm-0000-000 | ❓ Unknown | team-0000");
     // Nobody knows yet, so nobody says that it failed
-    expect(end).toContain("1/3 · 1 unknown");
+    expect(end).toContain("1 of 3 · 1 unknown");
     expect(end).not.toContain("1 failed");
     const asking = await hears(world.olivia, "ops", /Outcome unknown[^]*\[It happened\]/);
     expect(asking.threadTs).toBe(cardOf(world.olivia)?.ts);
@@ -194,7 +204,7 @@ describe("a roll of many", () => {
     expect(dialog).toContain("Type 120 to confirm");
     await world.olivia.submits({ "roll:number": "120" });
     const end = await hears(world.olivia, "ops", ended, 20_000);
-    expect(wordsOf(end)).toContain("120/120");
+    expect(wordsOf(end)).toContain("120 of 120");
     expect(wordsOf(end)).toContain("21 more: the file has all of them.");
     await world.olivia.until(() =>
       world.olivia.seesChannel("ops").messages.some(({ files }) => files.length > 0),
@@ -280,7 +290,7 @@ describe("a crash in the middle of a roll", () => {
     await world.compute.called("POST /v1/vms/:id/restart", 3);
     await world.processes[1]?.close();
     const end = wordsOf(await hears(world.olivia, "ops", ended));
-    expect(end).toContain("8/8");
+    expect(end).toContain("8 of 8");
     expect(touched(world)).toEqual(numbered(0, 8));
     const { truth } = world.compute;
     expect(Object.values(truth().vms).map(({ restarts }) => restarts)).toEqual(Array(8).fill(1));
@@ -318,7 +328,7 @@ describe("a crash in the middle of a roll", () => {
     await world.ada.types("ops", "/gatehouse thaw");
     await hears(world.ada, "ops", /[Tt]haw/);
     await world.olivia.presses("Resume", { channel: "ops" });
-    expect(wordsOf(await hears(world.olivia, "ops", ended))).toContain("6/6\n");
+    expect(wordsOf(await hears(world.olivia, "ops", ended))).toContain("6 of 6\n");
     expect(touched(world)).toEqual(numbered(0, 6));
   });
 });

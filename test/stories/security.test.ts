@@ -69,6 +69,7 @@ describe("hostile words, 200 of them, in every place of every message about a ch
           command,
           facts: factsOf(command, text),
           meta: { command: command.name, targetId: "vm-1", channelId: "C01OPS" },
+          now: 0,
         });
         const fields = JSON.parse(JSON.stringify(view)) as Record<string, unknown>;
         expect(complaintsAboutView(workspace, fields, "modal")).toEqual([]);
@@ -343,7 +344,7 @@ describe("a signed press", () => {
     await sendSigned(world, connected);
     const pressed = await world.amir.presses("Approve", { in: card.ts });
     for (let n = 0; n < 10; n += 1) await world.slack.redeliver(pressed.deliveryId ?? "");
-    await hears(world.amir, "ops", /1 of 2/);
+    await hears(world.amir, "ops", /One more person must approve/);
     const [request] = await allRequests(world);
     expect(request).toMatchObject({ state: "draft", votes: [{ voterId: "U0AMIR" }] });
     const audit = await trail(world);

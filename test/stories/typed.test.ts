@@ -82,7 +82,7 @@ describe("a command without its VM", () => {
     await titleIs("Restart a VM");
     await world.olivia.suggests("VM", "web-1");
     await world.olivia.submits({ VM: "web-1 in payments" });
-    await hears(world.olivia, "ops", /Restarted web-1/);
+    await hears(world.olivia, "ops", /Restarted payments\/web-1/);
   });
 
   it("goes on with the form of its own: resize opens with today's numbers", async () => {
@@ -115,6 +115,13 @@ describe("a command without its VM", () => {
     const [form] = world.olivia.sees().modals;
     const optional = form?.blocks.filter((block) => "optional" in block && block.optional);
     expect(optional).toEqual([]);
+    expect(JSON.stringify(form)).toContain("Regions in use: eu-west-1, ");
+    await world.olivia.closes({ all: true });
+    await world.olivia.types("ops", "/project create --region eu-wets-1");
+    await world.olivia.until(({ modals }) =>
+      JSON.stringify(modals).includes("*Is the region eu-wets-1 right?*"),
+    );
+    await world.olivia.closes({ all: true });
   });
 
   it("asks for a project as well, and what destroys still has its dialog", async () => {

@@ -1,11 +1,13 @@
 import * as z from "zod";
-import { message, readable, section, sentence } from "../../messages/message.ts";
-import { md, name, when } from "../../messages/text.ts";
+import { context, message, news, section, sentence } from "../../messages/message.ts";
+import { md } from "../../messages/text.ts";
 import { voteRefusal } from "../../policy/vote.ts";
-import { defineCommand } from "../../registry/define.ts";
+import { defineCommand, requestable } from "../../registry/define.ts";
 import type { StoredRequest } from "../../requests/journal/record.ts";
+import { askingRow } from "../../requests/render/asking.ts";
 import type { ReadContext } from "../context.ts";
 
+/** Two blocks for each. */
 const maxShown = 15;
 
 export const approvals = defineCommand({
@@ -14,8 +16,10 @@ export const approvals = defineCommand({
   summary: "Show requests that wait for approval, yours to decide first",
   example: "/gatehouse approvals",
   class: "read",
+  // Its buttons are for the asker, who sees all that the cards say
+  audience: "asker",
   args: z.object({}),
-  async answer(_args, { person, policy, ourTeamId, journal }: ReadContext) {
+  async answer(_args, { person, policy, ourTeamId, journal, commands, linkTo }: ReadContext) {
     const open = await journal.getMany(await journal.openIds());
     const drafts = open.filter(({ state, record }) => state === "draft" && record.approval);
     if (drafts.length === 0) return sentence(md`No requests are waiting for approval.`);
@@ -24,16 +28,22 @@ export const approvals = defineCommand({
       !votes.some(({ voterId }) => voterId === person.id);
     const sorted = drafts.toSorted((a, b) => Number(isMine(b)) - Number(isMine(a)));
     const mine = sorted.filter(isMine).length;
-    const title = md`${drafts.length} waiting for approval, ${mine} for you. The buttons are on each request's message, with the facts.`;
+    const title = md`${drafts.length} waiting for approval, ${mine} for you.`;
+    const known = requestable(commands);
+    const rows = await Promise.all(
+      sorted.slice(0, maxShown).map(async (request) => {
+        const command = known.find(({ name }) => name === request.record.command);
+        if (!command) return [];
+        const link = await linkTo(request.delivered.card);
+        return askingRow(request, command, { mayVote: isMine(request), link });
+      }),
+    );
+    const more = drafts.length - maxShown;
     return message(
-      readable(title),
+      news(title),
       section(title),
-      ...sorted.slice(0, maxShown).map((request) => section(row(request, isMine(request)))),
+      ...rows,
+      more > 0 ? context(md`${more} more are not shown: decide these first.`) : undefined,
     );
   },
 });
-
-function row({ record, votes }: StoredRequest, isMine: boolean) {
-  const yes = votes.filter(({ vote }) => vote === "approve").length;
-  return md`${isMine ? "👉 " : ""}*${record.command}* ${name(record.target.name)}, requested by ${record.requester.name}${record.reason ? md`: “${record.reason}”` : ""}. ${yes} of ${record.approval?.required ?? 1}, until ${when(record.approval?.expiresAt ?? 0, "{time}")}.`;
-}

@@ -8,6 +8,7 @@ import { sentence } from "../../messages/message.ts";
 import { md } from "../../messages/text.ts";
 import { type Answer, defineCommand } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
+import { withNames } from "../last-known.ts";
 
 const most = 30;
 
@@ -38,11 +39,16 @@ export const audit = defineCommand({
       return renderVerdict(await verifyAudit({ ...trail, anchors }));
     }
     if (wanted === "export") return exported(trail);
-    if (wanted === "") return renderAudit(await readAudit({ ...trail, most }));
-    const filter = await filterOf(wanted, context);
-    return renderAudit(await readAudit({ ...trail, most, ...filter }), wanted);
+    const filter = wanted === "" ? {} : await filterOf(wanted, context);
+    const page = await readAudit({ ...trail, most, ...filter });
+    await context.learnNames(page.entries.flatMap(({ record }) => peopleIn(record)));
+    return renderAudit(page, wanted, (text) => withNames(text, context.nameOf));
   },
 });
+
+function peopleIn({ who, requester }: Readonly<Record<string, unknown>>): string[] {
+  return [who, requester].filter((id) => typeof id === "string");
+}
 
 async function exported(trail: ReadContext["trail"]): Promise<Answer> {
   const file = await exportAudit({ ...trail, signingKey: findSigningKey(trail.dataDir) });

@@ -19,16 +19,22 @@ export const digest = defineCommand({
   class: "change",
   args: z.object({
     action: z.enum(["on", "off", "now", "handover"]).optional().meta({
-      description: "`handover` is shown only to you, with running requests and open consoles",
+      description:
+        "`handover` is shown only to you, with running requests and open consoles, until you share it",
     }),
-    when: z
-      .string()
-      .max(200)
-      .optional()
-      .meta({ rest: true, description: "for `on`: a time, a time zone, and days, in any order" }),
+    when: z.string().max(200).optional().meta({
+      rest: true,
+      description:
+        "for `on`: a time, a time zone, and days, in any order; for `handover`: a note to the next shift",
+    }),
   }),
   async answer({ action, when: words = "" }, context: ReadContext) {
     const { digests, channelId: here, policy, person, ourTeamId } = context;
+    if (action === "handover") {
+      if (here === "") throw new UserError("Run this in a channel.");
+      const left = { by: person.name, text: words.trim() };
+      return { message: await digests.handover(here, left), isSharable: true };
+    }
     const read = readSchedule(words);
     const channel = read.channel ?? here;
     if (channel === "") throw new UserError("Run this in a channel.");
@@ -55,8 +61,6 @@ export const digest = defineCommand({
         );
       case "now":
         return postNow(channel, context);
-      case "handover":
-        return digests.handover(channel);
       default:
         return showSchedule(channel, context);
     }

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { defineCommand } from "../../registry/define.ts";
+import { lists } from "../../policy/access.ts";
 import { renderHelp } from "../../registry/help.ts";
 import type { ReadContext } from "../context.ts";
 import { examplesHere } from "../examples.ts";
@@ -21,7 +22,9 @@ export const help = defineCommand({
       .meta({ rest: true, description: "a command, for its details; `all` for all of them" }),
   }),
   answer: async ({ command }, context: ReadContext) => {
-    const { commands, mayRun } = context;
-    return renderHelp(commands.filter(mayRun), command, await examplesHere(context));
+    const { commands, mayRun, policy, person, ourTeamId } = context;
+    const shown = await examplesHere(context);
+    const hasBreakGlass = lists(policy, person, ourTeamId).includes("breakGlass");
+    return renderHelp(commands.filter(mayRun), command, shown, hasBreakGlass);
   },
 });

@@ -1,12 +1,26 @@
 import * as z from "zod";
-import { message, readable, section, sentence, shownTable } from "../../messages/message.ts";
-import { duration, md } from "../../messages/text.ts";
-import { defineCommand } from "../../registry/define.ts";
+import type { KnownBlock } from "@slack/types";
+import {
+  buttons,
+  message,
+  readable,
+  section,
+  sentence,
+  shownTable,
+} from "../../messages/message.ts";
+import { duration, Markdown, md, name } from "../../messages/text.ts";
+import { voteRefusal } from "../../policy/vote.ts";
+import { defineCommand, requestable } from "../../registry/define.ts";
+import { calledName } from "../../registry/target.ts";
 import { recentRequests } from "../../requests/recent-requests.ts";
-import { stateWords } from "../../requests/journal/record.ts";
+import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
+import { askingRow, deedOf } from "../../requests/render/asking.ts";
+import { cardButtons } from "../../requests/render/render-card.ts";
 import type { ReadContext } from "../context.ts";
 
 const most = 60;
+/** Two blocks for each of the 50 that a message may have. */
+const maxWithButtons = 10;
 
 export const jobs = defineCommand({
   kind: "read",
@@ -17,7 +31,8 @@ export const jobs = defineCommand({
   example: "/gatehouse jobs",
   class: "read",
   args: z.object({}),
-  async answer(_args, { person, journal, now }: ReadContext) {
+  async answer(_args, context: ReadContext) {
+    const { person, journal, now } = context;
     const [mine, newest] = await Promise.all([
       recentRequests({ open: true, requesterId: person.id, most }, journal),
       recentRequests({ open: true, most }, journal),
@@ -25,11 +40,14 @@ export const jobs = defineCommand({
     const others = newest.filter(({ record }) => record.requester.id !== person.id);
     const open = [...mine, ...others];
     if (open.length === 0) return sentence(md`No requests are running or waiting.`);
+    const first = open.slice(0, maxWithButtons);
+    const rows = await Promise.all(first.map((request) => rowOf(request, context)));
+    const rest = open.slice(maxWithButtons);
     const { block, shown } = shownTable(
-      ["Command", "Target", "State", "Age", "Request"],
-      open.map(({ record, state }) => [
+      ["Target", "Command", "State", "Age", "Request"],
+      rest.map(({ record, state }) => [
+        calledName(record.target),
         record.command,
-        record.target.name,
         stateWords(state),
         duration(Math.max(1000, now() - record.createdAt)),
         record.id,
@@ -37,10 +55,31 @@ export const jobs = defineCommand({
     );
     const isMore = mine.length === most || newest.length === most;
     const head = md`*${open.length}${isMore ? " or more" : ""} open*, ${mine.length} of them yours`;
+    const all = first.length + shown;
     return message(
       readable(head),
-      section(shown < open.length ? md`${head}. The first ${shown} are shown.` : head),
-      block,
+      section(all < open.length ? md`${head}. The first ${all} are shown.` : head),
+      ...rows,
+      rest.length > 0 ? block : undefined,
     );
   },
 });
+
+/** With a link to its message, and the buttons that stand there. */
+async function rowOf(request: StoredRequest, context: ReadContext): Promise<KnownBlock[]> {
+  const { commands, linkTo, person, policy, ourTeamId, mayRun, now } = context;
+  const { record, state, delivered } = request;
+  const link = await linkTo(delivered.card);
+  const command = requestable(commands).find(({ name: called }) => called === record.command);
+  const what = command ? deedOf(record, command) : `${record.command} of ${record.target.name}`;
+  const age = duration(Math.max(1000, now() - record.createdAt));
+  const card = link === undefined ? "" : md` · <${new Markdown(link)}|Open its message>`;
+  const said = section(
+    md`*${what}*: ${stateWords(state)}, requested by ${record.requester.name} ${age} ago (${name(record.id)})${card}`,
+  );
+  if (!command) return [said];
+  const { requester } = record;
+  if (state === "draft" && !voteRefusal({ policy, voter: person, ourTeamId, requester }))
+    return askingRow(request, command, { mayVote: true, link });
+  return [said, ...(mayRun(command) ? buttons(cardButtons(request, command)) : [])];
+}

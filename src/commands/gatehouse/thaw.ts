@@ -2,6 +2,7 @@ import * as z from "zod";
 import { sentence } from "../../messages/message.ts";
 import { md } from "../../messages/text.ts";
 import { defineCommand } from "../../registry/define.ts";
+import { thawNews } from "../../requests/render/freeze-news.ts";
 import type { ReadContext } from "../context.ts";
 
 export const thaw = defineCommand({
@@ -11,10 +12,9 @@ export const thaw = defineCommand({
   example: "/gatehouse thaw",
   class: "administer",
   args: z.object({}),
-  async answer(_args, { journal, person, tell }: ReadContext) {
+  async answer(_args, { journal, person, tellBusy }: ReadContext) {
     if (!(await journal.thaw(person.id))) return sentence(md`Changes were not frozen.`);
-    const told = md`Changes are allowed again: ${person.name} ended the freeze.`;
-    await tell("audit", `thaw-${Date.now()}`, sentence(told));
+    await tellBusy(`thaw-${await journal.now()}`, thawNews(person.name));
     return sentence(
       md`Changes are allowed again. What was requested during the freeze won't run on its own; request again.`,
     );

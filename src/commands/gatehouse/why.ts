@@ -5,7 +5,8 @@ import { context, message, readable, section } from "../../messages/message.ts";
 import { lines, type Markdown, md, name, when } from "../../messages/text.ts";
 import { target } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
-import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
+import { stateWords } from "../../requests/journal/record.ts";
+import { withNames } from "../last-known.ts";
 import { recentRequests } from "../../requests/recent-requests.ts";
 import type { ReadContext } from "../context.ts";
 
@@ -23,12 +24,15 @@ export const why = defineCommand({
       .describe("its ID, or a VM or project for the last request on it; by default your last one"),
   }),
   async answer({ request: words }, reading: ReadContext) {
-    const { journal } = reading;
+    const { journal, nameOf, learnNames } = reading;
     const request = await requestMeant(words, reading);
     const { record, votes, state, progress } = request;
     const { approval, target: of, requester } = record;
-    const steps = (await journal.history(record.id)).map(
-      (step) => md`• ${when(step.at)} ${stateWords(step.state)}${because(step, votes)}`,
+    const history = await journal.history(record.id);
+    await learnNames(history.flatMap(({ actor }) => actor ?? []));
+    const called = (id: string) => votes.find(({ voterId }) => voterId === id)?.name ?? nameOf(id);
+    const steps = history.map(
+      (step) => md`• ${when(step.at)} ${stateWords(step.state)}${because(step, called)}`,
     );
     const voteLines = votes.map(
       ({ at, name: voter, vote }) =>
@@ -46,13 +50,13 @@ export const why = defineCommand({
   },
 });
 
-/** Why a step was taken, where that isn't just the state again, with the names of those who voted. */
+/** Why a step was taken, where that isn't just the state again, with the names of people. */
 function because(
   { state, why: reason }: { state: string; why: string },
-  votes: StoredRequest["votes"],
+  nameOf: (id: string) => string | undefined,
 ): Markdown {
   if (reason === "" || reason === state) return md``;
-  return md`: ${votes.reduce((all, one) => all.replaceAll(one.voterId, one.name), reason)}`;
+  return md`: ${withNames(reason, nameOf)}`;
 }
 
 /** By ID, the last on a VM or project, or the person's last. Throws UserError. */

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { NewProject } from "../../compute/compute.ts";
-import { md } from "../../messages/text.ts";
+import { type Markdown, md } from "../../messages/text.ts";
 import { wholeNumber } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
 
@@ -57,8 +57,10 @@ export const create = defineCommand({
   args,
   say: { verb: "Create", doing: "Creating", done: "Created" },
   dialog: {
-    warn: ({ input }) =>
-      input["type"] === undefined ? [md`The type decides what else is needed.`] : [],
+    warn: ({ input, regions = [] }) => [
+      ...(input["type"] === undefined ? [md`The type decides what else is needed.`] : []),
+      ...regionWords(input["region"], regions),
+    ],
     needed: ["cpu", "memory", "disk", "gitUrl"],
     showWhen: Object.fromEntries(
       Object.entries(typeOf).map(([key, type]) => [key, ["type", type] as const]),
@@ -83,6 +85,20 @@ export const create = defineCommand({
 });
 
 type Given = z.output<typeof args>;
+
+const maxRegions = 8;
+
+/** Where others are; and a doubt about a region where nothing is. */
+function regionWords(wanted: unknown, regions: readonly string[]): Markdown[] {
+  if (regions.length === 0) return [];
+  const known = regions.slice(0, maxRegions).join(", ");
+  const isNew = typeof wanted === "string" && !regions.includes(wanted);
+  return isNew
+    ? [
+        md`⚠️ *Is the region ${wanted} right?* Nothing that Gatehouse knows is there. In use: ${known}.`,
+      ]
+    : [md`Regions in use: ${known}.`];
+}
 
 /** Problems by argument: what a type needs, and what it doesn't have. */
 export function missing(given: Pick<Given, "type"> & Partial<Given>): Record<string, string> {

@@ -1,8 +1,9 @@
 import * as z from "zod";
-import { lines, md, name } from "../../messages/text.ts";
+import { md } from "../../messages/text.ts";
 import { target } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
 import { notChangeable } from "../effects.ts";
+import { counted } from "../last-known.ts";
 
 const maxNamed = 30;
 
@@ -17,16 +18,19 @@ export const deleteProject = defineCommand({
   protect: true,
   deletes: true,
   args: z.object({ project: target("project").describe("the project to delete") }),
-  say: { verb: "Delete", doing: "Deleting", done: "Deleted" },
-  dialog: {
-    warn: ({ vms, snapshots }) => [
-      md`⚠️ This can't be undone. Everything in the project is lost:`,
+  say: { verb: "Delete", doing: "Deleting", done: "Deleted", until: "it is gone" },
+  risk: ({ target: project, vms }) => [
+    md`⚠️ *This can't be undone.* Everything in ${project.name} is lost${
       vms.length === 0
-        ? md`• It has no VMs.`
-        : lines(
-            ...vms.slice(0, maxNamed).map((vm) => md`• ${name(vm.name)}, ${vm.status}`),
-            vms.length > maxNamed && md`• and ${vms.length - maxNamed} more VMs`,
-          ),
+        ? "; it has no VMs"
+        : `, with its ${counted(vms.length, "VM")}: ${vms
+            .slice(0, maxNamed)
+            .map((vm) => `${vm.name} (${vm.status})`)
+            .join(", ")}${vms.length > maxNamed ? ` and ${vms.length - maxNamed} more` : ""}`
+    }.`,
+  ],
+  dialog: {
+    warn: ({ snapshots }) => [
       snapshots.length === 0
         ? md`There are no known snapshots of them.`
         : md`Known snapshots: ${snapshots

@@ -1,9 +1,19 @@
 import * as z from "zod";
 import { UserError } from "../../errors.ts";
-import { context, fields, message, readable, section, shownTable } from "../../messages/message.ts";
-import { md, name, plain } from "../../messages/text.ts";
+import type { Project } from "../../compute/compute.ts";
+import {
+  buttons,
+  type ButtonSpec,
+  context,
+  fields,
+  message,
+  readable,
+  section,
+  shownTable,
+} from "../../messages/message.ts";
+import { md, name, plain, when } from "../../messages/text.ts";
 import { target } from "../../registry/arguments.ts";
-import { defineCommand } from "../../registry/define.ts";
+import { defineCommand, dottedName, isChange } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
 import { counted, lastKnown, unlessUnreachable } from "../last-known.ts";
 import { byTrouble, countByStatus, firstOf, statusSign } from "../../inventory/status-words.ts";
@@ -19,7 +29,8 @@ export const show = defineCommand({
   example: "/project show payments",
   class: "read",
   args: z.object({ project: target("project").describe("the project to show") }),
-  async answer({ project: words }, { compute, inventory, resolve, now }: ReadContext) {
+  async answer({ project: words }, context_: ReadContext) {
+    const { compute, inventory, resolve, now } = context_;
     const found = await resolve("project", words);
     const project = await unlessUnreachable(compute.projects.get(found.id));
     const vms =
@@ -66,8 +77,31 @@ export const show = defineCommand({
       context(
         vms.length > shown
           ? md`The first ${shown} of ${vms.length} are shown; ${name(`/vm list ${plain(project.name, 60)} --status ERROR`)} shows fewer. ID ${name(project.id)}`
-          : md`ID ${name(project.id)}`,
+          : md`Read at ${when(now())} · ID ${name(project.id)}`,
       ),
+      buttons(lookButtons(project)),
+      buttons(changeButtons(project, context_)),
     );
   },
 });
+
+function lookButtons({ id, type }: Project): ButtonSpec[] {
+  const value = JSON.stringify({ project: id });
+  const vms = { label: "List VMs", action: "run:vm.list", value };
+  const refresh = { label: "Refresh", action: "run:project.show", value };
+  return type === "TEE_VM" ? [vms, refresh] : [refresh];
+}
+
+/** What this person may do with it, apart, and what destroys last. */
+function changeButtons(
+  { id, status }: Project,
+  { commands, mayRun }: Pick<ReadContext, "commands" | "mayRun">,
+): ButtonSpec[] {
+  if (status === "DELETING") return [];
+  const value = JSON.stringify({ project: id });
+  return commands.flatMap((command): ButtonSpec[] => {
+    if (!isChange(command) || command.on !== "project" || !mayRun(command)) return [];
+    const base = { label: command.say.verb, action: `run:${dottedName(command)}`, value };
+    return [command.class === "destroy" ? { ...base, style: "danger" } : base];
+  });
+}

@@ -33,13 +33,12 @@ export const update = defineCommand({
   renames: true,
   args,
   say: { verb: "Update", doing: "Updating", done: "Updated" },
+  risk: ({ target: project, input }) =>
+    input["cpu"] === undefined && input["memory"] === undefined
+      ? []
+      : [md`⚠️ New specs may restart ${project.name}: what runs in it is interrupted.`],
   dialog: {
-    warn: ({ input }) => [
-      md`Empty fields stay unchanged.`,
-      ...(input["cpu"] !== undefined || input["memory"] !== undefined
-        ? [md`⚠️ New specs may restart the project: what runs in it is interrupted.`]
-        : []),
-    ],
+    warn: () => [md`Empty fields stay unchanged.`],
   },
   effect: {
     already: (project, given) => hasFields(project, given),

@@ -87,11 +87,12 @@ export const list = defineCommand({
     }
     if (asFile) return asCsv(vms, sort);
     const from = (page - 1) * maxRows;
+    const some = firstOf(vms, page * maxRows, vmOrders[sort]).slice(from);
+    // A phone shows the first columns
+    const repeats = new Set(some.map((vm) => vm.name)).size < some.length;
     const { block, shown } = shownTable(
-      columns,
-      firstOf(vms, page * maxRows, vmOrders[sort])
-        .slice(from)
-        .map(row),
+      repeats ? projectFirst(columns) : columns,
+      some.map((vm) => (repeats ? projectFirst(row(vm)) : row(vm))),
     );
     const head = md`*${counted(vms.length, "VM")}*${where}${only}: ${countByStatus(vms)}`;
     return message(
@@ -119,6 +120,16 @@ export const list = defineCommand({
 });
 
 const columns = ["Name", "Status", "Project", "Region", "CPU", "Memory"];
+
+/** Where names repeat, only the project tells which is which. */
+function projectFirst([
+  called = "",
+  status = "",
+  project = "",
+  ...rest
+]: readonly string[]): string[] {
+  return [project, called, status, ...rest];
+}
 
 /** A file can't be ephemeral, so it comes as a direct message. */
 function asCsv(vms: readonly KnownVm[], sort: VmOrder): Answer {

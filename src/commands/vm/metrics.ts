@@ -1,10 +1,25 @@
 import * as z from "zod";
 import { altText, chartOf, shortNumber } from "../../charts/chart.ts";
-import { message, readable, section } from "../../messages/message.ts";
+import {
+  buttons,
+  type ButtonSpec,
+  context,
+  message,
+  readable,
+  section,
+} from "../../messages/message.ts";
 import { md, name } from "../../messages/text.ts";
 import { target } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
+
+/** Offered as buttons; the compute service documents the first only, and takes or refuses others. */
+const periods = ["1h", "6h", "24h", "7d"];
+
+function periodButton(vm: string, period: string, shown: string): ButtonSpec {
+  const label = period === shown ? `${period} again` : period;
+  return { label, action: `run:vm.metrics:${period}`, value: JSON.stringify({ vm, period }) };
+}
 
 export const metrics = defineCommand({
   kind: "read",
@@ -14,8 +29,6 @@ export const metrics = defineCommand({
   summary: "Show CPU, memory and disk use of a VM as a chart",
   example: "/vm metrics web-1 1h",
   class: "read",
-  // An uploaded image can't be ephemeral
-  audience: "channel",
   args: z.object({
     vm: target("vm").describe("the VM to measure"),
     period: z
@@ -25,9 +38,9 @@ export const metrics = defineCommand({
       .default("1h")
       .describe("how far back, as the compute service takes it: 1h"),
   }),
-  async answer({ vm: words, period }, context: ReadContext) {
-    const vm = await context.resolve("vm", words);
-    const usage = await context.compute.vms.metrics(vm.id, period);
+  async answer({ vm: words, period }, { resolve, compute }: ReadContext) {
+    const vm = await resolve("vm", words);
+    const usage = await compute.vms.metrics(vm.id, period);
     const disk =
       usage.diskUsage === undefined ? md`` : md` Disk: *${shortNumber(usage.diskUsage)}*.`;
     const isEmpty = usage.cpuUsage.length === 0 && usage.memoryUsage.length === 0;
@@ -35,7 +48,12 @@ export const metrics = defineCommand({
       ? md`${name(vm.name)} has no samples of CPU or memory for ${name(period)}; it is ${vm.status}.`
       : md`CPU and memory of ${name(vm.name)}, last ${name(period)}.`;
     const text = md`${what}${disk}`;
-    const shown = message(readable(md`${text} ${altText(usage)}`), section(text));
+    const shown = message(
+      readable(md`${text} ${altText(usage)}`),
+      section(text),
+      context(md`The compute service names no units: values are as it counts them.`),
+      buttons(periods.map((one) => periodButton(vm.id, one, period))),
+    );
     if (isEmpty) return shown;
     return {
       message: shown,

@@ -22,7 +22,8 @@ export const resize = defineCommand({
     memory: wholeNumber().meta({ flagOnly: true }),
     ...rollingArgs,
   }),
-  say: { verb: "Resize", doing: "Resizing", done: "Resized" },
+  say: { verb: "Resize", doing: "Resizing", done: "Resized", until: "it has the new size" },
+  risk: () => [md`⚠️ Resizing restarts the VM: what runs on it is interrupted.`],
   offeredIn: ["RUNNING", "STOPPED"],
   dialog: {
     fill: (what) => written(specsNow(what)),
@@ -33,7 +34,6 @@ export const resize = defineCommand({
         md`CPU ${step(now?.cpu, cpu)}, memory ${step(now?.memory, memory)} (in the compute service's units).`,
         ...doubt("CPU", now?.cpu, cpu),
         ...doubt("memory", now?.memory, memory),
-        md`⚠️ Resizing restarts the VM: what runs on it is interrupted.`,
       ];
     },
   },

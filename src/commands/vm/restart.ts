@@ -2,7 +2,7 @@ import * as z from "zod";
 import { targets } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
 import { rollingArgs } from "../../registry/rolling.ts";
-import { hasMoved, isUnmoved, onlyIn } from "../effects.ts";
+import { hasMoved, interrupts, isUnmoved, onlyIn } from "../effects.ts";
 
 export const restart = defineCommand({
   kind: "change",
@@ -16,7 +16,9 @@ export const restart = defineCommand({
   protect: false,
   attestAfter: true,
   args: z.object({ vms: targets("vm").describe("the VMs to restart"), ...rollingArgs }),
-  say: { verb: "Restart", doing: "Restarting", done: "Restarted" },
+  say: { verb: "Restart", doing: "Restarting", done: "Restarted", until: "it runs again" },
+  next: [{ label: "Show", command: "vm.show" }],
+  risk: ({ target }) => [interrupts(target)],
   offeredIn: ["RUNNING", "ERROR"],
   effect: {
     notNow: (vm) =>

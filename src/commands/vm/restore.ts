@@ -33,21 +33,31 @@ export const restore = defineCommand({
       description: "Don't take a safety snapshot first (then there is no Undo)",
     }),
   }),
-  say: { verb: "Restore", doing: "Restoring", done: "Restored" },
+  say: {
+    verb: "Restore",
+    doing: "Restoring",
+    done: "Restored",
+    until: "it has settled with the snapshot's data",
+    detail: ({ snapshot }, labels) => `from ${labels["snapshot"] ?? String(snapshot)}`,
+  },
+  risk: ({ target: vm, input }) => [
+    md`⚠️ *All data of ${vm.name} is replaced* with the snapshot's. Later data is lost.`,
+    input["noSafety"] === true
+      ? md`🚨 *No safety snapshot is taken first: this can't be undone.*`
+      : md`A safety snapshot is taken right before; Undo restores it.`,
+  ],
   offeredIn: ["RUNNING", "STOPPED", "ERROR"],
   safetyFirst: ({ noSafety }) => noSafety !== true,
   dialog: {
-    warn: ({ target: vm, snapshots, foreignSnapshotOf }) => [
+    warn: ({ snapshots, foreignSnapshotOf }) => [
       ...(foreignSnapshotOf === undefined
         ? []
         : [
             md`🚨 This is a snapshot of ${name(foreignSnapshotOf)}, another VM. What the compute service would do with it is unknown.`,
           ]),
-      md`⚠️ All data of ${name(vm.name)} is replaced with the snapshot's. Later data is lost.`,
       snapshots.length === 0
         ? md`Gatehouse knows no snapshot of it. You can type an ID from elsewhere, but Gatehouse can't check that it is of this VM.`
         : md`Gatehouse knows ${counted(snapshots.length, "snapshot")} of it.`,
-      md`A safety snapshot is taken right before, unless you turn it off; Undo restores that snapshot.`,
     ],
   },
   effect: {
@@ -63,5 +73,5 @@ export const restore = defineCommand({
     again: "never",
   },
   perform: (vm, { snapshot }, { compute }) => compute.vms.restore(vm.id, snapshot),
-  tell: (_before, _after, args) => md`From snapshot ${name(args.snapshot)}.`,
+  tell: (_before, _after, args) => md`The snapshot's ID is ${name(args.snapshot)}.`,
 });

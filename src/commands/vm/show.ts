@@ -21,10 +21,11 @@ export const show = defineCommand({
     { compute, inventory, resolve, journal, commands, mayRun, now }: ReadContext,
   ) {
     const found = await resolve("vm", words);
-    const [vm, open] = await Promise.all([
+    const [vm, open, last] = await Promise.all([
       unlessUnreachable(compute.vms.get(found.id)),
       // Without Redis the card lacks only the running requests
       recentRequests({ targetId: found.id, open: true, most: 3 }, journal).catch(() => []),
+      recentRequests({ targetId: found.id, most: 10 }, journal).catch(() => []),
     ]);
     if (!vm) {
       const known = await inventory.findVm(found.id, { onlyKnown: true });
@@ -38,6 +39,7 @@ export const show = defineCommand({
       vm,
       projectName: found.projectName ?? found.projectId,
       open,
+      last,
       commands,
       mayRun,
       now: now(),

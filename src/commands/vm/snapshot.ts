@@ -25,7 +25,13 @@ export const snapshot = defineCommand({
       .describe("its name; by default the VM's name and the time"),
     ...rollingArgs,
   }),
-  say: { verb: "Snapshot", doing: "Taking a snapshot of", done: "Took a snapshot of" },
+  next: [{ label: "Snapshots", command: "vm.snapshots" }],
+  say: {
+    verb: "Snapshot",
+    doing: "Taking a snapshot of",
+    done: "Took a snapshot of",
+    detail: ({ name }) => (typeof name === "string" ? `as ${name}` : undefined),
+  },
   offeredIn: ["RUNNING", "STOPPED"],
   effect: {
     notNow: (vm) => unknownStatus(vm),

@@ -4,7 +4,7 @@ import { duration, md, name } from "../../messages/text.ts";
 import { target } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
-import { counted, specsWords } from "../last-known.ts";
+import { counted, specsWords, withNames } from "../last-known.ts";
 
 const maxRows = 50;
 
@@ -15,9 +15,10 @@ export const snapshots = defineCommand({
   example: "/vm snapshots db-1",
   class: "read",
   args: z.object({ vm: target("vm").describe("the VM") }),
-  async answer({ vm: words }, { snapshots: known, resolve, now }: ReadContext) {
+  async answer({ vm: words }, { snapshots: known, resolve, now, nameOf, learnNames }: ReadContext) {
     const vm = await resolve("vm", words);
     const all = await known.of(vm.id);
+    await learnNames(all.slice(0, maxRows).map(({ by }) => by));
     const note = context(
       md`The compute service can't list snapshots: these were taken with Gatehouse or restored by an ID typed here. Their sizes are unknown.`,
     );
@@ -31,7 +32,7 @@ export const snapshots = defineCommand({
         one.name || "–",
         one.id || "no ID: can't be restored",
         `${duration(Math.max(1000, now() - one.at))} ago`,
-        one.isSafety ? "safety snapshot" : one.by,
+        one.isSafety ? "safety snapshot" : withNames(one.by, nameOf),
         specsWords(one.specs),
         one.measurement ? `${one.measurement.slice(0, 12)}…` : "unknown",
       ]);

@@ -15,7 +15,8 @@ export const start = defineCommand({
   protect: false,
   attestAfter: true,
   args: z.object({ vms: targets("vm").describe("the VMs to start"), ...rollingArgs }),
-  say: { verb: "Start", doing: "Starting", done: "Started" },
+  next: [{ label: "Stop", command: "vm.stop" }],
+  say: { verb: "Start", doing: "Starting", done: "Started", until: "it runs" },
   offeredIn: ["STOPPED"],
   effect: {
     already: (vm) => vm.status === "RUNNING",

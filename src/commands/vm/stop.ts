@@ -2,7 +2,7 @@ import * as z from "zod";
 import { targets } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
 import { rollingArgs } from "../../registry/rolling.ts";
-import { onlyIn } from "../effects.ts";
+import { interrupts, onlyIn } from "../effects.ts";
 
 /** The compute service has no call for it. */
 const lost = "a VM is deleted only with its project";
@@ -19,7 +19,9 @@ export const stop = defineCommand({
   protect: true,
   attestAfter: false,
   args: z.object({ vms: targets("vm").describe("the VMs to stop"), ...rollingArgs }),
-  say: { verb: "Stop", doing: "Stopping", done: "Stopped" },
+  say: { verb: "Stop", doing: "Stopping", done: "Stopped", until: "it has stopped" },
+  next: [{ label: "Start", command: "vm.start" }],
+  risk: ({ target }) => [interrupts(target)],
   offeredIn: ["RUNNING"],
   effect: {
     already: (vm) => vm.status === "STOPPED",

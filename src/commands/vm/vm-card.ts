@@ -9,10 +9,11 @@ import {
   readable,
   section,
 } from "../../messages/message.ts";
-import { duration, type Markdown, md, name, plain } from "../../messages/text.ts";
+import { duration, type Markdown, md, name, plain, when } from "../../messages/text.ts";
 import { type Command, dottedName, type VmCommand } from "../../registry/define.ts";
 import { targetArgument } from "../../registry/arguments.ts";
 import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
+import { insteadInError, isRefusedInError } from "../../requests/render/render-result.ts";
 import { statusSign } from "../../inventory/status-words.ts";
 import { specsWords } from "../last-known.ts";
 
@@ -21,6 +22,8 @@ export function vmCard(card: {
   vm: Vm;
   projectName: string;
   open: readonly StoredRequest[];
+  /** The newest requests on it, newest first. */
+  last?: readonly StoredRequest[];
   commands: readonly Command[];
   mayRun: (command: Command) => boolean;
   now: number;
@@ -43,8 +46,10 @@ export function vmCard(card: {
     ]),
     ...(measurement ? [section(md`Measurement ${name(measurement)}`)] : []),
     ...open.slice(0, 3).map((request) => context(runningWords(request, now))),
-    context(md`ID ${name(vm.id)}`),
-    buttons(cardButtons(card)),
+    refusedInError(card).size > 0 ? context(md`⚠️ ${insteadInError}`) : undefined,
+    context(md`Read at ${when(now)} · ID ${name(vm.id)}`),
+    buttons(lookButtons(card)),
+    buttons(changeButtons(card)),
   );
 }
 
@@ -62,33 +67,56 @@ function runningWords({ record, state }: StoredRequest, now: number): Markdown {
   return md`⏳ ${record.command} (${stateWords(state)}), for ${duration(Math.max(1000, now - record.createdAt))} (${name(record.id)})`;
 }
 
-function cardButtons(card: Parameters<typeof vmCard>[0]): ButtonSpec[] {
+/** What the compute service refused for its ERROR, and would refuse again while it lasts. */
+export function refusedInError({
+  vm,
+  last = [],
+}: {
+  vm: { status: string };
+  last?: readonly StoredRequest[] | undefined;
+}): ReadonlySet<string> {
+  if (vm.status !== "ERROR") return new Set();
+  const newest = new Map(last.toReversed().map((request) => [request.record.command, request]));
+  return new Set([...newest].flatMap(([command, one]) => (isRefusedInError(one) ? [command] : [])));
+}
+
+const looks = [
+  { command: "vm metrics", label: "Metrics" },
+  { command: "vm attest", label: "Attest" },
+  { command: "vm snapshots", label: "Snapshots" },
+  { command: "vm console", label: "Console" },
+];
+
+function lookButtons({ vm, commands, mayRun }: Parameters<typeof vmCard>[0]): ButtonSpec[] {
+  const value = JSON.stringify({ vm: vm.id });
+  const offered = looks.flatMap(({ command: called, label }) => {
+    const command = commands.find((one) => one.name === called);
+    return command && mayRun(command)
+      ? [{ label, action: `run:${dottedName(command)}`, value }]
+      : [];
+  });
+  return [...offered, { label: "Refresh", action: "run:vm.show", value }];
+}
+
+/** What changes it stands apart, and what interrupts or destroys is last. */
+function changeButtons(card: Parameters<typeof vmCard>[0]): ButtonSpec[] {
   const { vm, commands, mayRun } = card;
+  const refused = refusedInError(card);
   const offered = commands.filter(
     (command): command is VmCommand =>
       command.kind === "change" &&
       command.on === "vm" &&
       command.offeredIn?.includes(vm.status) === true &&
+      !refused.has(command.name) &&
       mayRun(command),
   );
-  const specs = offered.map((command): ButtonSpec => {
-    const { verb } = command.say;
-    const { key = "vm", isList } = targetArgument(command) ?? {};
-    const value = JSON.stringify({ [key]: isList ? [vm.id] : vm.id });
-    const base: ButtonSpec = { label: verb, action: `run:${dottedName(command)}`, value };
-    if (command.class !== "disrupt" || command.dialog) return base;
-    return {
-      ...base,
-      confirm: {
-        title: `${verb} ${plain(vm.name, 80)}?`,
-        text: `${plain(vm.name, 80)} is ${plain(vm.status, 40)} now. What runs on it is interrupted.`,
-        confirm: verb,
-        style: "danger",
-      },
-    };
-  });
-  return [
-    ...specs,
-    { label: "Refresh", action: "run:vm.show", value: JSON.stringify({ vm: vm.id }) },
-  ];
+  const gentleFirst = ["change", "disrupt", "destroy"];
+  return offered
+    .toSorted((a, b) => gentleFirst.indexOf(a.class) - gentleFirst.indexOf(b.class))
+    .map((command): ButtonSpec => {
+      const { key = "vm", isList } = targetArgument(command) ?? {};
+      const value = JSON.stringify({ [key]: isList ? [vm.id] : vm.id });
+      const base = { label: command.say.verb, action: `run:${dottedName(command)}`, value };
+      return command.class === "change" ? base : { ...base, style: "danger" };
+    });
 }

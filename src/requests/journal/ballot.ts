@@ -49,6 +49,21 @@ redis.call('RPUSH', KEYS[2], now .. ' ' .. ARGV[7])
 return {'authorized', approvals}
 `;
 
+/**
+ * Why somebody denied it, once, from them alone.
+ *
+ * KEYS request, audit, outbox   ARGV id, voter, denial, audit record → 1 when it is written down
+ */
+const reasonScript = `${redisTimeLua}
+local vote = redis.call('HGET', KEYS[1], 'vote:' .. ARGV[2])
+if not vote or not string.find(vote, '"vote":"deny"', 1, true) then return 0 end
+if redis.call('HSETNX', KEYS[1], 'denial', ARGV[3]) == 0 then return 0 end
+redis.call('HINCRBY', KEYS[1], 'revision', 1)
+redis.call('XADD', KEYS[2], '*', 'at', now, 'record', ARGV[4])
+redis.call('ZADD', KEYS[3], 'NX', now, ARGV[1])
+return 1
+`;
+
 const page = 200;
 /** The trail grows by far less between a vote and its record, which one script writes. */
 const maxPages = 50;
@@ -58,6 +73,8 @@ const clockSlackMs = 1_000;
 /** Takes votes. Policy has decided beforehand whether the voter may vote at all. */
 export function createBallot(redis: RedisClient, key: Keys, onVote: () => void) {
   const runVote = defineScript(redis, "gatehouseVote", voteScript);
+
+  const runReason = defineScript(redis, "gatehouseReason", reasonScript);
 
   async function isInTrail(request: StoredRequest, vote: Vote): Promise<boolean> {
     const { id, createdAt, approval } = request.record;
@@ -85,6 +102,16 @@ export function createBallot(redis: RedisClient, key: Keys, onVote: () => void) 
       const approvals = request.votes.filter(({ vote }) => vote === "approve");
       const found = await Promise.all(approvals.map((vote) => isInTrail(request, vote)));
       return approvals.filter((_, index) => !found[index]);
+    },
+
+    /** False when this person didn't deny it, or gave a reason before. */
+    async giveReason({ record }: StoredRequest, by: string, reason: string): Promise<boolean> {
+      const keys = [key("request", record.id), key("audit"), key("outbox")];
+      const audit = auditRecord(record, { vote: "deny", why: reason }, by);
+      const args = [record.id, by, JSON.stringify({ by, reason }), audit];
+      const given = (await runReason(keys, args)) === 1;
+      onVote();
+      return given;
     },
 
     /** `seen`: the start of the fingerprint on the voter's button. */

@@ -10,10 +10,10 @@ import {
   type StoredRequest,
   locksOf,
   pollKeyOf,
-  parseStored,
   mayMove,
   type State,
 } from "./record.ts";
+import { parseStored } from "./parse-stored.ts";
 import { createLimits } from "./limits.ts";
 import { createLates, createLists, createReviews } from "./lists.ts";
 import * as scripts from "./scripts.ts";

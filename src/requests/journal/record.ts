@@ -1,7 +1,7 @@
 import type { Approvable } from "../../approvals/fingerprint.ts";
 import type { Vote } from "../../approvals/votes.ts";
 import type { Origin } from "../../log/ids.ts";
-import type { Seen } from "../../registry/define.ts";
+import type { Labels, Seen } from "../../registry/define.ts";
 import type { Target } from "../../registry/target.ts";
 
 /** A process leaves records with another number alone. */
@@ -22,10 +22,14 @@ export interface RequestRecord extends Origin {
   via: "command" | "button" | "modal" | "mention" | "safety" | "roll";
   /** ID of its rollout. */
   roll?: string;
+  /** ID of the request whose safety snapshot it restores. */
+  undoes?: string;
   reason?: string;
   policyVersion: string;
   /** The VMs of a project to delete. */
   children?: readonly Target[];
+  /** Approvers read these names, so approvals cover them. */
+  labels?: Labels;
   approval?: Approval;
   /** Skipped approval in an emergency; reviewed afterwards. */
   breakGlass?: boolean;
@@ -45,6 +49,8 @@ interface Approval {
   digest: string;
   /** The rule that requires them, in words. */
   why: string;
+  /** Who could, as of the request; undefined for every full member. */
+  who?: readonly { id: string; name: string }[];
   /** Facts for approvers, as of the request. */
   evidence: readonly (readonly [label: string, text: string])[];
 }
@@ -94,6 +100,8 @@ export interface Progress {
   /** The reason for its state, for people. */
   why?: string;
   hint?: string;
+  /** A freeze turned it away. */
+  wasFrozen?: boolean;
   /** The target was already in the wanted state, found by the preflight check or after a 409. */
   already?: boolean;
   /** Its owner may resend it (state not-applied only). */
@@ -155,52 +163,6 @@ export function locksOf(
   return { take: `project:${target.id}`, free: vmIds.map((id) => `vm:${id}`) };
 }
 
-/** Undefined for a record that is gone, can't be read, or was written by a newer version. */
-export function parseStored(fields: Record<string, string>): StoredRequest | undefined {
-  try {
-    return parseFields(fields);
-  } catch {
-    // A broken record must not hide those that are read with it
-    return undefined;
-  }
-}
-
-function parseFields(fields: Record<string, string>): StoredRequest | undefined {
-  if (!fields["record"] || !fields["state"]) return undefined;
-  const record = JSON.parse(fields["record"]) as RequestRecord;
-  if (record.v !== recordVersion || !isKnownState(fields["state"])) return undefined;
-  const [channelId, ts] = (fields["card"] ?? "").split(" ");
-  return {
-    record: { ...record, createdAt: Number(fields["createdAt"]) },
-    state: fields["state"],
-    final: fields["final"] === "1",
-    attempt: Number(fields["attempt"]),
-    nonce: fields[`claim:${fields["attempt"]}`],
-    owner: fields["owner"] || undefined,
-    revision: Number(fields["revision"]),
-    changedAt: Number(fields["changedAt"]),
-    progress: JSON.parse(fields["progress"] ?? "{}") as Progress,
-    votes: entriesOf(fields, "vote:")
-      .map(([, value]) => JSON.parse(value) as Vote)
-      .toSorted((a, b) => a.at - b.at),
-    delivered: {
-      said: Object.fromEntries(entriesOf(fields, "said:")),
-      ...(channelId && ts ? { card: { channelId, ts } } : {}),
-      ...(fields["face"] ? { cardView: fields["face"] } : {}),
-      ...(fields["alone"] ? { isAlone: true } : {}),
-      ...(fields["fallback"]
-        ? { fallback: fields["fallback"] as NonNullable<Delivered["fallback"]> }
-        : {}),
-    },
-  };
-}
-
-function entriesOf(fields: Record<string, string>, prefix: string): [string, string][] {
-  return Object.entries(fields)
-    .filter(([field]) => field.startsWith(prefix))
-    .map(([field, value]) => [field.slice(prefix.length), value]);
-}
-
 /** A read in words: a status, "gone", or how many share a name. */
 export function statusOf(seen: Seen | undefined): string {
   if (seen === undefined) return "gone";
@@ -239,6 +201,8 @@ export function approvableOf(
     input: record.input,
     target: record.target,
     ...(record.children ? { children: record.children } : {}),
+    ...(record.labels ? { labels: record.labels } : {}),
+    ...(record.undoes ? { undoes: record.undoes } : {}),
     requesterId: record.requester.id,
     teamId: record.requester.teamId,
     channelId: record.channelId,
@@ -303,7 +267,7 @@ export function mayMove(from: State, to: State): boolean {
   return from === to || moves[from].includes(to);
 }
 
-function isKnownState(state: string): state is State {
+export function isKnownState(state: string): state is State {
   return Object.hasOwn(moves, state);
 }
 

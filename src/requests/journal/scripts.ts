@@ -21,7 +21,7 @@ older = redis.call('GET', KEYS[3])
 if older then
   local found = redis.call('HMGET', ARGV[7] .. older, 'final', 'createdAt', 'state')
   if found[1] == '0' or (found[3] == 'done' and now - tonumber(found[2]) < tonumber(ARGV[6])) then
-    redis.call('SET', KEYS[2], older, 'PX', 600000)
+    redis.call('SET', KEYS[2], older, 'PX', 86400000)
     return {older, 'same'}
   end
 end
@@ -30,7 +30,7 @@ redis.call('HSET', KEYS[1], 'record', ARGV[2], 'state', ARGV[3], 'final', '0', '
 if ARGV[8] ~= '' then
   redis.call('HSET', KEYS[1], 'digest', ARGV[8], 'expiresAt', ARGV[9], 'required', ARGV[10])
 end
-redis.call('SET', KEYS[2], ARGV[1], 'PX', 600000)
+redis.call('SET', KEYS[2], ARGV[1], 'PX', 86400000)
 redis.call('SET', KEYS[3], ARGV[1], 'PX', 86400000)
 redis.call('ZADD', KEYS[4], now, ARGV[1])
 for i = 5, 7 do redis.call('ZADD', KEYS[i], now, ARGV[1]) end

@@ -71,6 +71,7 @@ export async function gate(
     vmNames: vms.map(({ name }) => name),
     breakGlass: record.breakGlass === true && !record.approval,
     isSafety: record.via === "safety",
+    isUndo: await isUndo(record, by.store),
   });
   if (refused) return { is: "closed", why: refused.text, hint: refused.hint };
   const unapproved = await approvalProblem(request, command, vms, by);
@@ -98,6 +99,18 @@ function refusedNow(notNow: Refusal | undefined): GateDecision | undefined {
   if (!notNow) return undefined;
   const { text: why, hint } = notNow;
   return { is: "closed", why, ...(hint ? { hint } : {}) };
+}
+
+/** Whether it restores what the named request saved of this target, or is the safety snapshot right before that. */
+async function isUndo(
+  { undoes, target, input, via }: RequestRecord,
+  store: Pick<WorkerContext["store"], "get">,
+): Promise<boolean> {
+  if (undoes === undefined) return false;
+  const undone = await store.get(undoes);
+  const saved = undone?.progress.safety?.snapshotId;
+  if (saved === undefined || undone?.record.target.id !== target.id) return false;
+  return via === "safety" || input["snapshot"] === saved;
 }
 
 /** A target that hangs must not hold a worker's slot for a call's whole timeout, several times. */

@@ -163,7 +163,8 @@ function stopFrozen(
   const reason = freeze.reason ? `: ${freeze.reason}` : "";
   const why = `all changes are frozen by ${freeze.by}${reason}`;
   const hint = `${promise(request.progress)} Request again after the thaw.`;
-  return end(request, "cancelled", why, by, hint);
+  const frozen = { ...request, progress: { ...request.progress, wasFrozen: true } };
+  return end(frozen, "cancelled", why, by, hint);
 }
 
 async function waitBehind(
@@ -297,6 +298,7 @@ async function submitSnapshot(
       person: { id, teamId, name, kind: "member", groups: [] },
       channelId: record.channelId,
       via: "safety",
+      ...(record.undoes ? { undoes: record.undoes } : {}),
       interactionId: `safety-${record.id}`,
       // An emergency's snapshot runs with the emergency's right
       ...(record.breakGlass ? { breakGlass: true } : {}),

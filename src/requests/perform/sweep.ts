@@ -4,7 +4,7 @@ import { underNewPolicy, readTarget } from "./gate.ts";
 import { advance } from "./perform.ts";
 import { returnLeftBehind } from "./send.ts";
 import { ComputeError } from "../../compute/errors.ts";
-import { message, type Message, readable, section } from "../../messages/message.ts";
+import { message, type Message, news, section } from "../../messages/message.ts";
 import { lines, md, name } from "../../messages/text.ts";
 import type { Seen } from "../../registry/define.ts";
 import { isUnsettled } from "./reconcile.ts";
@@ -195,11 +195,11 @@ async function read({ record }: StoredRequest, by: WorkerContext): Promise<Seen 
   }
 }
 
-function renderLateEffect({ record, state }: StoredRequest, seen: Seen): Message {
+export function renderLateEffect({ record, state }: StoredRequest, seen: Seen): Message {
   const said = md`🚨 *${record.target.name}* is ${statusOf(seen)}, and no request explains it.`;
   const second = state === "done" ? md`, after the resend was done` : md``;
   return message(
-    readable(said),
+    news(said),
     section(
       lines(
         said,

@@ -1,8 +1,6 @@
-import type { StoredRequest, RequestRecord } from "../journal/record.ts";
-import { shortFingerprint } from "../../approvals/fingerprint.ts";
-import { type ButtonSpec, buttons, context, fields } from "../../messages/message.ts";
-import { lines, Markdown, md, name, when } from "../../messages/text.ts";
-import type { KnownBlock } from "@slack/types";
+import type { StoredRequest } from "../journal/record.ts";
+import type { Vote } from "../../approvals/votes.ts";
+import { type Markdown, md } from "../../messages/text.ts";
 
 /** Which view the card shows. A move within a view costs no edit of the message. */
 type CardView = "asking" | "running" | "waiting" | "looking" | "unknown" | "ended";
@@ -38,7 +36,7 @@ export function cardVersion(request: StoredRequest): string {
     case "waiting":
       return `waiting ${progress.waitsFor?.request ?? ""} ${progress.why ?? ""}`;
     case "ended":
-      return `ended ${state} ${progress.decidedBy?.id ?? ""}`;
+      return `ended ${state} ${progress.decidedBy?.id ?? ""}${denialOf(request)?.reason ? " why" : ""}`;
     case "unknown":
       return `unknown ${progress.lastLook?.status ?? ""}`;
     default:
@@ -55,6 +53,7 @@ export function noticesDue(request: StoredRequest): string[] {
     for (let n = 1; n <= (request.progress.reminders ?? 0); n++) due.push(`reminder-${n}`);
   }
   if (request.final) due.push("result");
+  if (denialOf(request)?.reason) due.push("denial");
   return due;
 }
 
@@ -71,56 +70,6 @@ export function hasNoCard({
   return hasParent && state !== "unknown" && delivered.said["card"] === undefined;
 }
 
-export function askingLine({ record, votes }: StoredRequest): Markdown {
-  const { approval } = record;
-  if (!approval) return md`Waiting for a decision.`;
-  const yes = votes.filter(({ vote }) => vote === "approve");
-  const said = yes.length > 0 ? md` Approved by ${yes.map((vote) => vote.name).join(", ")}.` : md``;
-  return md`Waiting for approval: ${yes.length} of ${approval.required}, until ${when(approval.expiresAt, "{time}")}.${said}`;
-}
-
-/** What an approver reads, and the buttons. The fingerprint covers all of it. */
-export function askingBlocks(request: StoredRequest, approvers: readonly string[]): KnownBlock[] {
-  const { record } = request;
-  const { approval } = record;
-  if (!approval) return [];
-  const value = JSON.stringify({ request: record.id, digest: shortFingerprint(approval.digest) });
-  const own = JSON.stringify({ request: record.id });
-  const specs: ButtonSpec[] = [
-    { label: "Approve", action: "vote:approve", value, style: "primary" },
-    { label: "Deny", action: "vote:deny", value, style: "danger" },
-    { label: "Cancel", action: "request:cancel", value: own },
-  ];
-  const shown = approval.evidence.map(([label, text]) => [label, md`${text}`] as const);
-  const halves = [shown.slice(0, 10), shown.slice(10, 20)].filter((half) => half.length > 0);
-  const parameters = parametersOf(record);
-  return [
-    ...(parameters.length > 0 ? [context(lines(...parameters))] : []),
-    ...halves.map((half) => fields(half)),
-    context(
-      md`${approval.why} · fingerprint ${name(shortFingerprint(approval.digest))}`,
-      callOut(approvers),
-    ),
-    ...buttons(specs),
-  ];
-}
-
-/** Every argument but the target, which is in the title: approvals cover only what was shown. */
-export function parametersOf({
-  input,
-  target,
-}: Pick<RequestRecord, "input" | "target">): Markdown[] {
-  return Object.entries(input)
-    .filter(([, given]) => [given].flat().some((one) => one !== target.id))
-    .map(([key, given]) => md`${key}: ${name(given === true ? "yes" : [given].flat().join(", "))}`);
-}
-
-/** Slack notifies them once, when the card is posted. */
-function callOut(approvers: readonly string[]): Markdown {
-  const called = mentions(approvers);
-  return called ? new Markdown(`Approvers: ${called}`) : md`Every full member can approve.`;
-}
-
 /** Mentions of the user and group IDs among these. */
 export function mentions(ids: readonly string[]): string {
   const called = ids.flatMap((id) => {
@@ -130,10 +79,14 @@ export function mentions(ids: readonly string[]): string {
   return called.join(" ");
 }
 
+export function denialOf({ votes }: Pick<StoredRequest, "votes">): Vote | undefined {
+  return votes.find(({ vote }) => vote === "deny");
+}
+
 export function decidedLine({ record, votes, state }: StoredRequest): Markdown | undefined {
   if (!record.approval) return undefined;
-  const no = votes.find(({ vote }) => vote === "deny");
-  if (no) return md`Denied by ${no.name}.`;
+  const no = denialOf({ votes });
+  if (no) return md`Denied by ${no.name}${no.reason ? md`: “${no.reason}”` : ""}.`;
   const yes = votes.filter(({ vote }) => vote === "approve").map((vote) => vote.name);
   if (yes.length === 0 || state === "draft") return undefined;
   return md`Approved by ${yes.join(", ")}.`;

@@ -1,37 +1,85 @@
 import {
-  type ButtonSpec,
   buttons,
+  type ButtonSpec,
   context,
   message,
   type Message,
-  readable,
+  news,
   section,
 } from "../../messages/message.ts";
-import { lines, type Markdown, md, name, when } from "../../messages/text.ts";
+import { lines, Markdown, md, name, when } from "../../messages/text.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
-import { cardViewOf, askingBlocks, askingLine, decidedLine } from "./card-view.ts";
+import { calledName } from "../../registry/target.ts";
 import type { StoredRequest } from "../journal/record.ts";
-import { headline, renderResult, symbolOf } from "./render-result.ts";
+import {
+  askingLine,
+  askingNews,
+  factLines,
+  fingerprintLine,
+  riskLines,
+  voteButtons,
+  whyButton,
+} from "./asking.ts";
+import { cardViewOf, decidedLine, mentions } from "./card-view.ts";
+import { headline, isRefusedInError, renderResult, symbolOf } from "./render-result.ts";
 
-/** The one message of a request in the channel, edited in place, without mentions. */
+/** The one message of a request in the channel, edited in place. Mentions nobody but those who may approve, once. */
 export function renderCard(
   request: StoredRequest,
   command: ChangeCommand,
   approvers: readonly string[] = [],
 ): Message {
   const { record } = request;
-  const title = md`${symbolOf(request, command)} *${command.say.verb}* ${targetName(request)}`;
+  const title = md`${symbolOf(request, command)} *${verbOf(request, command)}* ${targetName(request)}${detailOf(request, command)}`;
+  const emergency = record.breakGlass
+    ? [context(md`🚨 Break-glass: approval skipped; review pending.`)]
+    : [];
+  if (cardViewOf(request) === "asking") return askingCard(title, request, command, approvers);
   const now = stateLine(request, command);
   const asked = md`Requested by ${record.requester.name} at ${when(record.createdAt)} · ${name(record.id)}`;
   return message(
-    readable(md`${command.say.verb} ${targetName(request)}: ${now}`),
+    cardViewOf(request) === "running"
+      ? news(md`${command.say.doing} ${targetName(request)}…`)
+      : news(md`${verbOf(request, command)} ${targetName(request)}: ${now}`),
     section(lines(title, now, decidedLine(request))),
-    ...(record.breakGlass ? [context(md`🚨 Break-glass: approval skipped; review pending.`)] : []),
+    ...emergency,
     context(record.reason ? md`${asked} · “${record.reason}”` : asked),
-    cardViewOf(request) === "asking"
-      ? askingBlocks(request, approvers)
-      : buttons(cardButtons(request, command)),
+    buttons(cardButtons(request, command)),
   );
+}
+
+/** What, where, why, and what is lost fit on a phone's first screen, above the buttons; facts and the rule are below. */
+function askingCard(
+  title: Markdown,
+  request: StoredRequest,
+  command: ChangeCommand,
+  approvers: readonly string[],
+): Message {
+  const { record } = request;
+  const reason = record.reason ? md`: “${record.reason}”` : "";
+  const asked = md`Requested by ${record.requester.name} at ${when(record.createdAt)}${reason}`;
+  const called = mentions(approvers);
+  const cancel = { request: record.id };
+  return message(
+    news(askingNews(request, command)),
+    section(lines(title, asked, riskLines(request, command), askingLine(request))),
+    buttons([
+      ...voteButtons(request, command),
+      { label: "Cancel", action: "request:cancel", value: JSON.stringify(cancel) },
+      whyButton(request),
+    ]),
+    // Small, so that a phone shows the whole card
+    context(lines(...factLines(request, command))),
+    context(
+      ...(called === "" ? [] : [new Markdown(`Approvers: ${called}`)]),
+      md`${name(record.id)} · ${fingerprintLine(request)}`,
+    ),
+  );
+}
+
+/** `Restore`, or that it is an undo. */
+function verbOf({ record }: Pick<StoredRequest, "record">, command: ChangeCommand): string {
+  return record.undoes === undefined ? command.say.verb : `Undo: ${command.say.verb}`;
 }
 
 /** A request that ended before its card was posted: card, result, and mention in one message. */
@@ -47,16 +95,20 @@ export function renderEnded(
 
 export function targetName({ record }: Pick<StoredRequest, "record">): Markdown {
   const { target } = record;
-  return target.kind === "vm" && target.projectName
+  return target.kind === "vm" && target.projectName && !target.sharesName
     ? md`${name(target.name)} in ${target.projectName}`
-    : name(target.name);
+    : name(calledName(target));
+}
+
+function detailOf({ record }: StoredRequest, command: ChangeCommand): Markdown {
+  const detail = command.say.detail?.(record.input, record.labels ?? {});
+  return detail === undefined ? md`` : md` ${detail}`;
 }
 
 function stateLine(request: StoredRequest, command: ChangeCommand): Markdown {
-  const { progress, state } = request;
+  const { progress, record } = request;
+  const target = name(calledName(record.target));
   switch (cardViewOf(request)) {
-    case "asking":
-      return askingLine(request);
     case "waiting": {
       if (!progress.waitsFor) return md`Waiting: ${progress.why}.`;
       const { requesterName, command: other = "request", request: id } = progress.waitsFor;
@@ -68,10 +120,13 @@ function stateLine(request: StoredRequest, command: ChangeCommand): Markdown {
       return unknownLines(request);
     case "ended":
       return headline(request, command);
+    case "asking":
+      return askingLine(request);
     default:
-      return state === "sending" || state === "accepted"
-        ? md`${command.say.doing} ${name(request.record.target.name)}…`
-        : md`${command.say.doing} ${name(request.record.target.name)} soon…`;
+      // True before it is sent and after: a move within a view costs no edit
+      return progress.sentAt === undefined
+        ? md`${command.say.doing} ${target}…`
+        : md`${command.say.doing} ${target}… sent at ${when(progress.sentAt)}, waiting until ${command.say.until ?? "it has settled"}.`;
   }
 }
 
@@ -86,13 +141,15 @@ function unknownLines({ progress, record }: StoredRequest): Markdown {
     sentAt !== undefined && md`• Sent at ${when(sentAt)}. The compute service answered: ${said}.`,
     progress.why !== undefined && md`• Why: ${progress.why}.`,
     lastLook && md`• Last read: ${lastLook.status}, at ${when(lastLook.at)}.`,
-    md`• It is not sent again, and ${name(record.target.name)} stays locked for changes until someone records it.`,
+    md`• It is not sent again, and ${name(calledName(record.target))} stays locked for changes until someone records it.`,
   );
 }
 
-function cardButtons(request: StoredRequest, command: ChangeCommand): ButtonSpec[] {
+export function cardButtons(request: StoredRequest, command: ChangeCommand): ButtonSpec[] {
   const value = JSON.stringify({ request: request.record.id });
   switch (cardViewOf(request)) {
+    case "asking":
+      return [{ label: "Cancel", action: "request:cancel", value }, whyButton(request)];
     case "waiting":
       return [
         ...(command.class === "secret"
@@ -109,15 +166,42 @@ function cardButtons(request: StoredRequest, command: ChangeCommand): ButtonSpec
     case "ended":
       if (mayUndo(request, request.changedAt))
         return [{ label: "Undo", action: "request:undo", value }];
-      return mayRetry(request) ? [{ label: "Try again", action: "request:retry", value }] : [];
+      if (isRefusedInError(request)) return afterRefusal(request);
+      if (request.state === "done") return nextButtons(request, command);
+      if (!mayRetry(request)) return [];
+      return [{ label: retryWords(request), action: "request:retry", value }];
     default:
       return [];
   }
 }
 
+function nextButtons({ record }: StoredRequest, command: ChangeCommand): ButtonSpec[] {
+  return (command.next ?? []).map(({ label, command: next }) => ({
+    label,
+    action: "request:next",
+    value: JSON.stringify({ request: record.id, next }),
+  }));
+}
+
+/** Another try would be refused again: what else there is. */
+function afterRefusal({ record: { target } }: StoredRequest): ButtonSpec[] {
+  const value = JSON.stringify({ vm: target.id });
+  return [
+    { label: "Restore", action: "run:vm.restore", value },
+    { label: "Console", action: "run:vm.console", value },
+    { label: "Attest", action: "run:vm.attest", value },
+  ];
+}
+
 /** A retry is a new request with its own checks. */
-export function mayRetry({ state }: Pick<StoredRequest, "state">): boolean {
-  return ["failed", "rejected", "not-applied", "expired"].includes(state);
+export function mayRetry({ state, progress }: Pick<StoredRequest, "state" | "progress">): boolean {
+  if (state === "cancelled") return progress.wasFrozen === true;
+  return ["failed", "rejected", "not-applied", "expired", "denied"].includes(state);
+}
+
+/** What was tried is tried again; what people or rules turned away is requested again. */
+function retryWords({ state }: StoredRequest): string {
+  return ["denied", "expired", "cancelled"].includes(state) ? "Request again" : "Try again";
 }
 
 const undoWithinMs = 24 * 3600_000;

@@ -1,4 +1,4 @@
-import { context, message, type Message, readable, section } from "../../messages/message.ts";
+import { context, message, type Message, news, section } from "../../messages/message.ts";
 import {
   hintOf,
   duration,
@@ -12,7 +12,9 @@ import {
 import type { ChangeCommand, Seen } from "../../registry/define.ts";
 import type { Args } from "../../registry/invocation.ts";
 import { checkInput } from "../../registry/parse.ts";
-import { cardViewOf, decidedLine } from "./card-view.ts";
+import { calledName } from "../../registry/target.ts";
+import { deedOf } from "./asking.ts";
+import { cardViewOf, decidedLine, denialOf } from "./card-view.ts";
 import { type StoredRequest, sentWords, statusOf } from "../journal/record.ts";
 
 /** A message of the request's thread. `notice` is one of `noticesDue`. */
@@ -23,12 +25,18 @@ export function renderNotice(
   attestationNote?: Markdown,
 ): Message {
   if (notice === "result") return renderResult(request, command, attestationNote);
+  if (notice === "denial") {
+    const { name: who = "", reason = "" } = denialOf(request) ?? {};
+    const why = md`${who} denied it: “${reason}”`;
+    return message(news(why), section(why));
+  }
   const { record, progress } = request;
   const again = notice.startsWith("reminder") ? "Still unknown" : "Outcome unknown";
-  const text = md`❓ ${mention(record.requester.id)} ${again}: did “${command.say.verb} ${name(record.target.name)}” happen?${
+  const text = md`❓ ${mention(record.requester.id)} ${again}: did “${command.say.verb} ${name(calledName(record.target))}” happen?${
     progress.why ? md` (${progress.why})` : ""
   } The message above has the facts and the buttons. Nothing is resent automatically.`;
-  return message(readable(text), section(text));
+  const short = md`❓ ${again}: did “${deedOf(record, command)}” happen? Check it, then record what happened.`;
+  return message(news(short), section(text));
 }
 
 /** How it ended, with what was read, and the one mention of the requester. */
@@ -46,9 +54,22 @@ export function renderResult(
     request.attempt > 1 && md`attempt ${request.attempt}`,
   ].filter((fact) => fact !== false && fact !== undefined);
   const own = request.state === "done" ? ownLine(request, command) : undefined;
+  const safety = request.state === "done" ? progress.safety?.snapshotId : undefined;
+  const wayBack =
+    safety !== undefined &&
+    md`Undo restores the safety snapshot ${name(safety)}, taken right before.`;
   return message(
-    readable(said),
-    section(lines(said, own, decidedLine(request), attestationNote, hintOf(progress.hint))),
+    news(said),
+    section(
+      lines(
+        said,
+        own,
+        wayBack,
+        decidedLine(request),
+        attestationNote,
+        hintOf(progress.hint ?? (isRefusedInError(request) ? insteadInError : undefined)),
+      ),
+    ),
     ...(facts.length > 0 && !progress.already ? [context(join(facts))] : []),
   );
 }
@@ -70,33 +91,53 @@ function ownLine(
 /** The outcome in one sentence. */
 export function headline(request: StoredRequest, command: ChangeCommand): Markdown {
   const { record, progress, state, changedAt } = request;
-  const target = name(record.target.name);
+  const target = name(calledName(record.target));
   const { verb, done } = command.say;
+  const detail = command.say.detail?.(record.input, record.labels ?? {});
+  const whole = detail === undefined ? target : md`${target} ${detail}`;
   const why = progress.why ? md`: ${progress.why.replace(/\.$/, "")}` : md``;
   switch (state) {
     case "done":
       if (progress.decidedBy)
-        return md`${done} ${target}, says ${whoDecided(progress.decidedBy)}${reasonOf(request)}.`;
+        return md`${done} ${whole}, says ${whoDecided(progress.decidedBy)}${reasonOf(request)}.`;
       if (progress.already)
         return md`${target} is already ${statusOf(progress.after)}; ${alreadyWords(progress)}.`;
       if (isUnconfirmed(request, command))
-        return md`${verb} of ${target} was accepted by the compute service; nothing more can be confirmed.`;
-      return md`${done} ${target}${command.effect.provenBy ? "" : md`: ${arrow(progress.before, progress.after)}`} in ${duration(changedAt - (progress.sentAt ?? record.createdAt))}.`;
+        return md`${verb} of ${whole} was accepted by the compute service; nothing more can be confirmed.`;
+      return md`${done} ${whole}${command.effect.provenBy ? "" : md`: ${arrow(progress.before, progress.after)}`} in ${duration(changedAt - (progress.sentAt ?? record.createdAt))}.`;
     case "failed":
-      return md`${verb} of ${target} failed: the compute service reports ${statusOf(progress.after)}.`;
+      return md`${verb} of ${whole} failed: the compute service reports ${statusOf(progress.after)}.`;
     case "rejected":
-      return md`${verb} of ${target} was not done${why}.`;
+      return md`${verb} of ${whole} was not done${why}.`;
     case "not-applied":
       if (progress.decidedBy)
-        return md`${verb} of ${target} did not happen, says ${whoDecided(progress.decidedBy)}${reasonOf(request)}.`;
-      return md`${verb} of ${target} did not happen${why}.`;
+        return md`${verb} of ${whole} did not happen, says ${whoDecided(progress.decidedBy)}${reasonOf(request)}.`;
+      return md`${verb} of ${whole} did not happen${why}.`;
     case "denied":
-      return md`${verb} of ${target} was denied${why}.`;
+      return md`${verb} of ${whole} was denied${why}.`;
     case "expired":
-      return md`${verb} of ${target} expired before it started${why}.`;
+      return md`${verb} of ${whole} expired before it started${why}.`;
     default:
-      return md`${verb} of ${target} was canceled${why}.`;
+      return md`${verb} of ${whole} was canceled${canceledBy(request)}${why}.`;
   }
+}
+
+/** The compute service refuses this in ERROR, so it will refuse it again. */
+export function isRefusedInError({
+  state,
+  progress,
+  record,
+}: Pick<StoredRequest, "state" | "progress" | "record">): boolean {
+  const { answer, before } = progress;
+  if (state !== "rejected" || record.target.kind !== "vm" || answer?.status !== 409) return false;
+  return statusOf(before) === "ERROR";
+}
+
+export const insteadInError =
+  "The compute service refuses this while the VM is in ERROR. Next: restore a snapshot, open a console, check its attestation, or read the compute service's own logs.";
+
+function canceledBy({ progress }: StoredRequest): Markdown {
+  return progress.decidedBy?.name === undefined ? md`` : md` by ${progress.decidedBy.name}`;
 }
 
 /** After a 409 the call was sent; `already` says only that the target was in the wanted state. */

@@ -1,4 +1,4 @@
-import { context, menu, message, type Message, readable, section } from "../../messages/message.ts";
+import { context, menu, message, type Message, news, section } from "../../messages/message.ts";
 import { lines, Markdown, md, mention, name, when } from "../../messages/text.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
 import { stateWords, type StoredRequest } from "../journal/record.ts";
@@ -40,7 +40,7 @@ export function renderSharedCard(
     JSON.stringify({ request: request.record.id }),
   ]);
   return message(
-    readable(title),
+    news(title),
     section(title),
     ...blocks,
     notes.length > 0 ? section(lines(...notes)) : undefined,
@@ -56,7 +56,7 @@ export function renderSharedResult(theirs: readonly Member[]): Message {
   const notDone = theirs.filter(({ request }) => request.state !== "done");
   const more = notDone.length - mostNamed;
   return message(
-    readable(sum),
+    news(sum),
     section(
       lines(
         sum,

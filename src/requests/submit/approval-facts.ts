@@ -24,17 +24,14 @@ export function gatherApprovalFacts(facts: {
   const vm = seen !== undefined && !Array.isArray(seen) && "projectId" in seen ? seen : undefined;
   const measurement = vm?.attestation?.measurement;
   const rows: (readonly [string, string] | undefined)[] = [
-    ["Current status", seen === undefined ? "not read" : statusOf(seen)],
+    ["Status when requested", seen === undefined ? "not read" : statusOf(seen)],
     facts.vms.length > 0
       ? [
           "VMs in the project",
           facts.vms.map(({ name, status }) => `${name} (${status})`).join(", "),
         ]
       : undefined,
-    snapshot && [
-      "Snapshot",
-      `${snapshot.name || snapshot.id}, ${duration(Math.max(0, now - snapshot.at))} old`,
-    ],
+    snapshot && ["Age of the snapshot", duration(Math.max(0, now - snapshot.at))],
     measurement ? ["Current measurement", short(measurement)] : undefined,
     snapshot && [
       "Measurement at snapshot",

@@ -35,7 +35,7 @@ export async function resolveTarget(
   inventory: Inventory,
 ): Promise<Target> {
   const found = kind === "vm" ? await inventory.findVm(words) : await inventory.findProject(words);
-  if ("found" in found) return targetOf(found.found);
+  if ("found" in found) return withSharedName(targetOf(found.found), inventory);
   const what = kind === "vm" ? "VM" : "project";
   if ("ambiguous" in found) {
     const candidates = found.ambiguous.map(targetOf);
@@ -52,6 +52,13 @@ export async function resolveTarget(
   if (found.unknown.length > 0)
     throw new PickOne(`${none} Did you mean…`, found.unknown.map(targetOf), false);
   throw new UserError(none, `\`/${kind} list\` shows every ${what} Gatehouse knows.`);
+}
+
+/** Whether another VM that is known has its name. */
+async function withSharedName(target: Target, inventory: Inventory): Promise<Target> {
+  if (target.kind !== "vm") return target;
+  const same = await inventory.findVm(target.name, { onlyKnown: true });
+  return "ambiguous" in same ? { ...target, sharesName: true } : target;
 }
 
 /** The single target of a change. A project to create has no ID yet. */
@@ -124,7 +131,8 @@ async function targetsNamed(word: string, inventory: Inventory): Promise<readonl
     }
   }
   const matching = await inventory.matchVms(word);
-  if (matching.length > 0) return matching.map(targetOf);
+  if (matching.length > 0)
+    return Promise.all(matching.map((vm) => withSharedName(targetOf(vm), inventory)));
   const { vms, stale } = await inventory.state();
   throw new UserError(
     `${word} matches none of the ${vms} VMs Gatehouse knows. Nothing was done.`,

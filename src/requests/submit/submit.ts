@@ -1,5 +1,5 @@
 import { fingerprintOf } from "../../approvals/fingerprint.ts";
-import type { ChangeCommand } from "../../registry/define.ts";
+import type { ChangeCommand, Labels } from "../../registry/define.ts";
 import type { Person } from "../../registry/person.ts";
 import type { Target } from "../../registry/target.ts";
 import type { Evidence } from "./approval-facts.ts";
@@ -25,8 +25,16 @@ export interface Submission {
   sealedResponseUrl?: string;
   /** The VMs of a project to delete. */
   children?: readonly Target[];
+  labels?: Labels;
+  undoes?: string;
   /** Without it, the request runs at once. */
-  approval?: { required: number; expiresMs: number; why: string; evidence: Evidence };
+  approval?: {
+    required: number;
+    expiresMs: number;
+    why: string;
+    who?: readonly { id: string; name: string }[] | undefined;
+    evidence: Evidence;
+  };
   breakGlass?: boolean;
 }
 
@@ -60,6 +68,8 @@ export async function submit(
     ...(submission.sealedResponseUrl ? { sealedResponseUrl: submission.sealedResponseUrl } : {}),
     ...(submission.breakGlass ? { breakGlass: true } : {}),
     ...(submission.rollout ? { roll: submission.rollout } : {}),
+    ...(submission.labels ? { labels: submission.labels } : {}),
+    ...(submission.undoes ? { undoes: submission.undoes } : {}),
   };
   const record = approval ? withApproval(asked, approval, now) : asked;
   const state = record.approval ? "draft" : "authorized";
@@ -74,8 +84,9 @@ function withApproval(
   approval: NonNullable<Submission["approval"]>,
   now: number,
 ): RequestRecord {
-  const { required, why, evidence } = approval;
+  const { required, why, who, evidence } = approval;
   const expiresAt = now + approval.expiresMs;
   const digest = fingerprintOf(approvableOf(record, { required, expiresAt, evidence }));
-  return { ...record, approval: { required, expiresAt, digest, why, evidence } };
+  const shown = { required, expiresAt, digest, why, evidence };
+  return { ...record, approval: { ...shown, ...(who ? { who } : {}) } };
 }

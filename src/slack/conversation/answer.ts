@@ -11,11 +11,13 @@ import { Markdown, md, name } from "../../messages/text.ts";
 import { type Answer, dottedName } from "../../registry/define.ts";
 import type { ReadInvocation } from "../../registry/invocation.ts";
 import type { Person } from "../../registry/person.ts";
-import { postChart } from "../deliver/post-chart.ts";
+import type { Chart } from "../../charts/chart.ts";
+import { chartBlock } from "../../charts/without-picture.ts";
+import { postChart, withSparkline } from "../deliver/post-chart.ts";
 import { uploadFile } from "../deliver/upload.ts";
 import { errorReply, say } from "../error-reply.ts";
 import { postMessage } from "../web.ts";
-import type { Interaction, Reply } from "../receive/interaction.ts";
+import { type Interaction, isDirect, type Reply } from "../receive/interaction.ts";
 import { authorize, refusalOf } from "./authorize.ts";
 import type { GatewayContext } from "./gateway-context.ts";
 import { answerOf } from "./read-context.ts";
@@ -32,7 +34,7 @@ export async function answer(
   const answered = await answerOf(command, args, person, interaction, gateway);
   const { message: own, ...rest } = "message" in answered ? answered : { message: answered };
   const said = isShared ? withContext(own, md`Shared by ${person.name}`) : own;
-  const toChannel = isShared || command.audience === "channel";
+  const toChannel = isShared || command.audience === "channel" || isDirect(interaction);
   const shown = { command, input, toChannel };
   await showAnswer({ ...rest, message: said }, shown, interaction, reply, gateway);
 }
@@ -90,7 +92,7 @@ function withContext({ text, blocks }: Message, note: Markdown): Message {
 }
 
 async function showAnswer(
-  { message: said, chart, file }: Answer,
+  { message: said, chart, file, isSharable: mayShare = false }: Answer,
   { command, input, toChannel }: Pick<ReadInvocation, "command" | "input"> & { toChannel: boolean },
   interaction: Interaction,
   reply: Reply,
@@ -100,16 +102,43 @@ async function showAnswer(
   if (toChannel && chart) return showChart(said, chart, interaction, reply, gateway);
   if (toChannel) return postToChannel(said, interaction, reply, gateway);
   const isSharable =
-    interaction.channelId !== "" && command.class === "read" && command.audience !== "asker";
+    interaction.channelId !== "" &&
+    (mayShare || (command.class === "read" && command.audience !== "asker"));
   const sharing: ButtonSpec = {
     label: "Share in channel",
     action: "share",
     value: JSON.stringify({ command: dottedName(command), input }),
   };
   const { text, blocks } = said;
-  await reply.privately(
-    isSharable ? message(new Markdown(text), blocks, buttons([sharing])) : said,
-  );
+  const whole = isSharable ? message(new Markdown(text), blocks, buttons([sharing])) : said;
+  if (chart) return showChartPrivately(whole, chart.chart, interaction, reply, gateway);
+  await reply.privately(whole);
+}
+
+/**
+ * A picture can't be ephemeral: only the asker sees Slack's own chart, or text where Slack refuses that. Shared, it is a
+ * picture.
+ */
+async function showChartPrivately(
+  above: Message,
+  chart: Chart,
+  { channelId, userId, threadTs }: Interaction,
+  reply: Reply,
+  { web }: Pick<GatewayContext, "web">,
+): Promise<void> {
+  const block = chart.kind === "lines" ? chartBlock(chart) : undefined;
+  const [first, ...rest] = above.blocks;
+  if (block && first && channelId !== "") {
+    const shown = await web.call("chat.postEphemeral", {
+      channel: channelId,
+      user: userId,
+      ...(threadTs ? { thread_ts: threadTs } : {}),
+      text: above.text,
+      blocks: [first, block, ...rest],
+    });
+    if (shown.ok || shown.kind === "lost") return;
+  }
+  await reply.privately(withSparkline(above, chart));
 }
 
 async function showChart(

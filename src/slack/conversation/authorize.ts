@@ -25,6 +25,7 @@ export interface AskedFor {
   /** The names of a project's VMs, unless those known now are meant. */
   vmNames?: readonly string[];
   breakGlass?: boolean;
+  isUndo?: boolean;
   /** Prefix of the rule in the audit trail. */
   notedAs?: string;
 }

@@ -2,7 +2,7 @@ import type { KnownBlock, ModalView } from "@slack/types";
 import * as z from "zod";
 import { UserError } from "../../errors.ts";
 import { buttons, message, plainText, readable, section } from "../../messages/message.ts";
-import { lines, md, name } from "../../messages/text.ts";
+import { lines, type Markdown, md, name } from "../../messages/text.ts";
 import { type Argument, targetArgument } from "../../registry/arguments.ts";
 import { dottedName, isChange } from "../../registry/define.ts";
 import type { Input } from "../../registry/invocation.ts";
@@ -11,6 +11,7 @@ import { parseJson } from "../web.ts";
 import type { Interaction, Reply, Submission } from "../receive/interaction.ts";
 import { authorize } from "./authorize.ts";
 import { modal, titleOf } from "./dialog-view.ts";
+import { frozenLine } from "./frozen.ts";
 import type { GatewayContext } from "./gateway-context.ts";
 import { run } from "./run.ts";
 
@@ -43,7 +44,8 @@ export async function chooseTarget(
   const { userId, teamId, channelId } = interaction;
   const person = await gateway.person(userId, teamId);
   await authorize({ command, targets: [], person, channelId }, gateway);
-  const view = pickerFor(lacks.named, interaction);
+  const frozen = isChange(command) ? await frozenLine(gateway) : undefined;
+  const view = pickerFor(lacks.named, interaction, frozen);
   if (view && (await reply.open(view))) return;
   const text = lines(
     md`${lacks.message}`,
@@ -62,6 +64,7 @@ const maxMetadata = 2900;
 export function pickerFor(
   { command, input }: Named,
   { channelId, threadTs }: Pick<Interaction, "channelId" | "threadTs">,
+  frozen?: Markdown,
 ): ModalView | undefined {
   const { kind, label } = words(targetArgument(command));
   const metadata: PickMeta = {
@@ -73,7 +76,7 @@ export function pickerFor(
   if (JSON.stringify(metadata).length > maxMetadata) return undefined;
   const interrupts =
     command.class === "disrupt" ? md`This interrupts what runs on the ${label}.` : undefined;
-  const what = lines(md`${command.summary}.`, interrupts);
+  const what = lines(frozen, md`${command.summary}.`, interrupts);
   const picker: KnownBlock = {
     type: "input",
     block_id: kind,

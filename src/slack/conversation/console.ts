@@ -2,7 +2,7 @@ import { console } from "../../commands/vm/console.ts";
 import type { ConsoleSession } from "../../compute/compute.ts";
 import { ComputeError } from "../../compute/errors.ts";
 import { UserError } from "../../errors.ts";
-import { context, message, type Message, section } from "../../messages/message.ts";
+import { context, message, type Message, news, section } from "../../messages/message.ts";
 import { duration, Markdown, md, name, when } from "../../messages/text.ts";
 import { approvalRule } from "../../policy/approval-rule.ts";
 import { type ReadInvocation, withTarget } from "../../registry/invocation.ts";
@@ -87,7 +87,7 @@ export async function openConsole(
   });
   const show = () => reply.replace(addressMessage(vm.name, session.url, until, gateway.now()));
   const isShown = await show();
-  const open = say(md`🖥️ Console on ${name(vm.name)} open by ${person.name} until ${when(until)}.`);
+  const open = consoleOpened(vm.name, person.name, until);
   await postToChannel(open, interaction, { ...reply, privately: async () => undefined }, gateway);
   const gone = say(
     md`The console on ${name(vm.name)} has expired. ${name("/vm console")} opens another.`,
@@ -251,6 +251,13 @@ function refusalOfOffer(
     return { rule: "console.time", text: "This button works for one minute only." };
   }
   return undefined;
+}
+
+export function consoleOpened(vmName: string, by: string, until: number): Message {
+  return message(
+    news(md`${by} opened a console on ${vmName}`),
+    section(md`🖥️ Console on ${name(vmName)} open by ${by} until ${when(until)}.`),
+  );
 }
 
 function later(ms: number, show: () => Promise<unknown>): void {

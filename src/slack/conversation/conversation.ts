@@ -1,7 +1,14 @@
 import { redisTrouble } from "../../redis/trouble.ts";
 import { md } from "../../messages/text.ts";
 import { errorReply, say } from "../error-reply.ts";
-import type { Interaction, Handlers, Reply, Submission } from "../receive/interaction.ts";
+import {
+  type Interaction,
+  type Handlers,
+  isDirect,
+  type Reply,
+  type Submission,
+} from "../receive/interaction.ts";
+import { runInEmergency } from "./break-glass.ts";
 import { checkDialog, submitDialog } from "./dialog.ts";
 import { dialogCallback } from "./dialog-view.ts";
 import { answerWithoutRedis } from "./answer.ts";
@@ -11,7 +18,7 @@ import { press } from "./press.ts";
 import type { Watch } from "../../outages/dependency-monitor.ts";
 import { asksForChange } from "../../registry/invocation.ts";
 import { parseCommand } from "../../registry/parse.ts";
-import { showHome } from "./home.ts";
+import { pressedAtHome, showHome } from "./home.ts";
 import { alreadyRequested } from "./submit-change.ts";
 import { checkRollout, submitRollout } from "./rollout-submit.ts";
 import { rolloutCallback } from "./rollout-view.ts";
@@ -19,7 +26,7 @@ import { runWords } from "./run-words.ts";
 import { shortcut } from "./shortcuts.ts";
 import { suggest } from "./suggest.ts";
 import type { GatewayContext } from "./gateway-context.ts";
-import { outcomeCallback, recordOutcome } from "./vote.ts";
+import { denialCallback, giveReason, outcomeCallback, recordOutcome } from "./vote.ts";
 import { parseJson, textAt } from "../web.ts";
 
 export function createConversation(
@@ -34,9 +41,13 @@ export function createConversation(
         case "mention":
           return runWords(interaction.text, interaction, reply, gateway);
         case "button":
+          if (interaction.view?.type === "home")
+            return pressedAtHome(interaction, reply, gateway, (answer) =>
+              press(interaction, answer, gateway),
+            );
           return press(interaction, reply, gateway);
         case "home":
-          return showHome(interaction, gateway);
+          return void (await showHome(interaction, gateway));
         case "shortcut":
           return shortcut(interaction, reply, gateway);
         case "submission":
@@ -51,6 +62,7 @@ export function createConversation(
 
     async submit(interaction: Submission): Promise<{ errors: Record<string, string> } | undefined> {
       if (interaction.callback === outcomeCallback) return recordOutcome(interaction, gateway);
+      if (interaction.callback === denialCallback) return giveReason(interaction, gateway);
       if (interaction.callback === dialogCallback) return checkDialog(interaction, gateway);
       if (interaction.callback === rolloutCallback) return checkRollout(interaction, gateway);
       return undefined;
@@ -85,7 +97,7 @@ function withoutRedis(
   const { text } = interaction;
   const parsed = parseCommand(text, gateway.commands);
   if ("refusal" in parsed) return undefined;
-  const sign = kind === "mention" ? "@gatehouse " : "/";
+  const sign = kind === "command" ? "/" : isDirect(interaction) ? "" : "@gatehouse ";
   if (asksForChange(parsed)) return remember({ words: `${sign}${text.trim()}` });
   if (parsed.command.class !== "read") return undefined;
   return (reply) =>
@@ -94,7 +106,8 @@ function withoutRedis(
 
 /** In a mention, hints are for mentions: slash commands don't work in threads. */
 function wordsFor(interaction: Interaction, reply: Reply, { commands }: GatewayContext): Reply {
-  return interaction.kind === "mention" ? inMentions(reply, commands) : reply;
+  const isMention = interaction.kind === "mention" && !isDirect(interaction);
+  return isMention ? inMentions(reply, commands) : reply;
 }
 
 async function submitted(
@@ -104,7 +117,10 @@ async function submitted(
 ): Promise<void> {
   try {
     if (interaction.callback === pickCallback) await targetChosen(interaction, reply, gateway);
-    if (interaction.callback === dialogCallback) await submitDialog(interaction, reply, gateway);
+    if (interaction.callback === dialogCallback) {
+      const isEmergency = textAt(parseJson(interaction.privateMetadata), "breakGlass") !== "";
+      await (isEmergency ? runInEmergency : submitDialog)(interaction, reply, gateway);
+    }
     if (interaction.callback === rolloutCallback) await submitRollout(interaction, reply, gateway);
   } catch (error) {
     if (redisTrouble(error) !== undefined) throw error;
@@ -112,12 +128,13 @@ async function submitted(
   }
 }
 
-/** A submission has no channel: answers privately where its dialog was opened, else by direct message. */
+/** A submission has no channel: answers privately where its dialog was opened, else on the Home tab. */
 function replyWhereOpened(interaction: Submission, reply: Reply, gateway: GatewayContext): Reply {
   return {
     ...reply,
     async privately(message) {
-      const channel = textAt(parseJson(interaction.privateMetadata), "channelId");
+      const chosen = String(interaction.values["channel"] ?? "");
+      const channel = textAt(parseJson(interaction.privateMetadata), "channelId") || chosen;
       if (channel !== "") {
         const { text, blocks } = message;
         const posted = await gateway.web.call("chat.postEphemeral", {
@@ -127,7 +144,7 @@ function replyWhereOpened(interaction: Submission, reply: Reply, gateway: Gatewa
           blocks,
         });
         if (posted.ok || posted.kind === "lost") return;
-      }
+      } else if (await showHome(interaction, gateway, { said: message })) return;
       await reply.privately(message);
     },
   };

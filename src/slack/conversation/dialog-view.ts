@@ -1,9 +1,11 @@
 import type { Checkboxes, InputBlock, KnownBlock, ModalView, PlainTextInput } from "@slack/types";
 import type { Log } from "../../log/log.ts";
 import { plainText, section } from "../../messages/message.ts";
-import { lines, type Markdown, md, name } from "../../messages/text.ts";
+import { lines, type Markdown, md, name, when } from "../../messages/text.ts";
 import type { ChangeCommand, DialogFacts } from "../../registry/define.ts";
 import { type Argument, argumentsOf } from "../../registry/arguments.ts";
+import { calledName } from "../../registry/target.ts";
+import type { StoredRequest } from "../../requests/journal/record.ts";
 import { errorReply } from "../error-reply.ts";
 import type { Reply } from "../receive/interaction.ts";
 
@@ -16,6 +18,12 @@ export interface DialogMeta {
   channelId: string;
   threadTs?: string;
   sealedResponseUrl?: string;
+  /** The request whose safety snapshot it restores. */
+  undoes?: string;
+  /** Why it can't wait for approvals. */
+  breakGlass?: string;
+  /** Of the button that opened it, where that makes one request, however often it is pressed. */
+  once?: string;
 }
 
 export function modal(
@@ -62,27 +70,41 @@ export function dialogView(options: {
   command: ChangeCommand;
   facts: DialogFacts;
   meta: DialogMeta;
+  /** When the facts were read (ms). */
+  now: number;
   /** The approvals needed; undefined when it runs immediately. */
   approvals?: Markdown | undefined;
+  /** That changes are frozen. */
+  frozen?: Markdown | undefined;
+  /** The request that it undoes: then its arguments are set. */
+  undone?: StoredRequest | undefined;
 }): ModalView {
-  const { command, facts, meta, approvals } = options;
+  const { command, facts, meta, approvals, undone, frozen } = options;
   const { input, target } = facts;
-  const warnings = command.dialog?.warn?.(facts) ?? [];
-  const shown = argumentsOf(command).filter((argument) => isShown(argument, command, input));
+  const warnings = [
+    ...(command.risk?.({ target, input, vms: facts.vms }) ?? []),
+    ...(command.dialog?.warn?.(facts) ?? []),
+  ];
+  const shown = argumentsOf(command).filter(
+    (argument) => !undone && isShown(argument, command, input),
+  );
   const filled = { ...command.dialog?.fill?.(facts), ...input };
-  const destroys = command.class === "destroy";
-  const what = command.on === "new-project" ? undefined : whatLine(command, facts);
-  const said = lines(what, ...warnings);
+  const asksName = command.class === "destroy" || meta.breakGlass !== undefined;
+  const what = command.on === "new-project" ? undefined : whatLine(command, facts, options.now);
+  const emergency = meta.breakGlass !== undefined && breakGlassLine;
+  const said = lines(frozen, emergency, undone && undoLine(undone), what, ...warnings);
   const blocks = [
     ...(said.value === "" ? [] : [section(said)]),
     ...shown.map((argument) => inputBlock(argument, command, filled)),
-    ...(destroys ? destroyInputs(target.name) : []),
+    ...(asksName ? nameInputs(target.name, meta.breakGlass) : []),
     ...(approvals ? [section(approvals)] : []),
   ];
-  return modal(titleOf(command), blocks, {
+  const { verb } = command.say;
+  const kind = meta.breakGlass !== undefined ? "Break-glass" : undone ? "Undo" : undefined;
+  return modal(kind === undefined ? titleOf(command) : `${kind}: ${verb}`, blocks, {
     callback: dialogCallback,
     metadata: { ...meta, values: hidden(command, input, shown) },
-    submit: approvals ? "Request approval" : command.say.verb,
+    submit: approvals ? "Request approval" : verb,
   });
 }
 
@@ -90,9 +112,18 @@ export function titleOf(command: ChangeCommand): string {
   return `${command.say.verb} ${command.on === "vm" ? "a VM" : "a project"}`;
 }
 
-function whatLine(command: ChangeCommand, { target, seen }: DialogFacts): Markdown {
-  const where = target.kind === "vm" && target.projectName ? md` in ${target.projectName}` : md``;
-  return md`*${command.say.verb}* ${name(target.name)}${where} (${name(target.id)}), ${seen?.status ?? target.status} now.`;
+const breakGlassLine = md`🚨 *This skips approval.* It runs at once. The audit channel is told who did it, why, and how it ended, and someone else must sign a review.`;
+
+function undoLine({ record, progress }: StoredRequest): Markdown {
+  const { command, target, requester } = record;
+  const at = progress.sentAt ?? record.createdAt;
+  return md`*This undoes* the ${command} of ${name(calledName(target))} that ${requester.name} requested. It goes back to the safety snapshot ${name(progress.safety?.snapshotId)}, taken right before that, at ${when(at, "{date_short_pretty} {time}")}.`;
+}
+
+function whatLine(command: ChangeCommand, { target, seen }: DialogFacts, now: number): Markdown {
+  const isPlain = target.kind === "vm" && target.projectName && !target.sharesName;
+  const where = isPlain ? md` in ${target.projectName}` : md``;
+  return md`*${command.say.verb}* ${name(calledName(target))}${where}, ${seen?.status ?? target.status} at ${when(now)}.`;
 }
 
 /** Whether the form shows this argument: never the target, and some only while another has a value. */
@@ -188,7 +219,7 @@ export function textInput(
   id: string,
   label: string,
   { hint, ...limits }: Omit<PlainTextInput, "type" | "action_id"> & { hint?: string },
-): KnownBlock {
+): InputBlock {
   return {
     type: "input",
     block_id: id,
@@ -198,14 +229,20 @@ export function textInput(
   };
 }
 
-export function reasonInput(hint: string): KnownBlock {
-  return textInput("reason", "Reason", { hint, multiline: true, min_length: 3, max_length: 500 });
+export function reasonInput(hint: string, initial?: string): KnownBlock {
+  const given = initial === undefined ? {} : { initial_value: initial };
+  const limits = { multiline: true, min_length: 3, max_length: 500 };
+  return textInput("reason", "Reason", { hint, ...limits, ...given });
 }
 
-function destroyInputs(targetName: string): KnownBlock[] {
+function nameInputs(targetName: string, emergency?: string): KnownBlock[] {
+  const hint =
+    emergency === undefined
+      ? "Shown to approvers and recorded in the audit trail."
+      : "Shown in the audit channel and to who signs the review.";
   return [
     textInput("confirm", `Type ${targetName} to confirm`, { max_length: 300 }),
-    reasonInput("Shown to approvers and recorded in the audit trail."),
+    reasonInput(hint, emergency),
   ];
 }
 

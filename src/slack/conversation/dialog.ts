@@ -8,10 +8,15 @@ import { checkInput } from "../../registry/parse.ts";
 import type { Person } from "../../registry/person.ts";
 import type { Target } from "../../registry/target.ts";
 import { type Argument, argumentsOf, flagName } from "../../registry/arguments.ts";
+import type { StoredRequest } from "../../requests/journal/record.ts";
+import { mayUndo } from "../../requests/render/render-card.ts";
+import { mustApprove } from "../../requests/render/asking.ts";
 import { parseJson } from "../web.ts";
 import type { Reply, Submission, Interaction, Press } from "../receive/interaction.ts";
-import { authorize, Refused } from "./authorize.ts";
+import { approversFor, tooFewApprovers } from "./approvers.ts";
+import { authorize, type AskedFor, Refused } from "./authorize.ts";
 import { type DialogMeta, dialogView, inputOf, modal, openView, titleOf } from "./dialog-view.ts";
+import { frozenLine } from "./frozen.ts";
 import { changeNamed, type GatewayContext } from "./gateway-context.ts";
 import { resolveOne, withSnapshotId } from "../../requests/submit/resolve.ts";
 import {
@@ -21,7 +26,6 @@ import {
   notNow,
   placeOf,
   submitChange,
-  tooFewApprovers,
 } from "./submit-change.ts";
 
 /** False when Slack didn't open it. */
@@ -32,34 +36,56 @@ export async function openDialog(
   interaction: Interaction,
   reply: Reply,
   gateway: GatewayContext,
+  more: Pick<DialogMeta, "undoes" | "breakGlass"> = {},
 ): Promise<boolean> {
-  const meta = { command: command.name, targetId: target.id, ...placeOf(interaction, gateway) };
-  const make = () => makeDialog(command, target, input, meta, interaction.userId, gateway);
+  const place = placeOf(interaction, gateway);
+  const meta = {
+    command: command.name,
+    targetId: target.id,
+    ...place,
+    ...onceOf(interaction),
+    ...more,
+  };
+  const make = async () => {
+    const undone = await undoneBy(meta, gateway);
+    return makeDialog({ command, target, input, meta, undone }, interaction.userId, gateway);
+  };
   return openView(titleOf(command), make, reply, gateway.log);
 }
 
+/** A form that the button of a card opened makes one request. */
+function onceOf({ id }: Interaction): Pick<DialogMeta, "once"> {
+  return id.startsWith("after:") ? { once: id } : {};
+}
+
 async function makeDialog(
-  command: ChangeCommand,
-  target: Target,
-  input: Input,
-  meta: DialogMeta,
+  { command, target, input, meta, undone }: Form,
   requesterId: string,
   gateway: GatewayContext,
 ) {
   const facts = await gatherFacts(command, target, input, gateway);
-  const needed = neededApprovals(command, target, facts, gateway);
+  const needed =
+    meta.breakGlass === undefined
+      ? neededApprovals(command, target, facts, gateway)
+      : { ...neededApprovals(command, target, facts, gateway), required: 0 };
   // No form for what would be refused once it is filled in
   const refused = notNow(command, facts) ?? (await tooFewApprovers(needed, requesterId, gateway));
   if (refused)
     return modal(titleOf(command), [section(lines(md`${refused.text}`, hintOf(refused.hint)))]);
-  return dialogView({ command, facts, meta, approvals: approvalWords(needed) });
+  const approvals = await approvalWords(needed, requesterId, gateway);
+  const frozen = await frozenLine(gateway);
+  return dialogView({ command, facts, meta, approvals, undone, frozen, now: gateway.now() });
 }
 
-function approvalWords(needed: Needed): Markdown | undefined {
-  if (needed.required === 0) return undefined;
-  const people = needed.required === 1 ? "one other person" : `${needed.required} other people`;
-  const raised = needed.raised ? md` One more than usual: ${needed.raised}.` : md``;
-  return md`This needs approval by ${people}: ${needed.why}.${raised}`;
+async function approvalWords(
+  { required, raised }: Needed,
+  requesterId: string,
+  gateway: GatewayContext,
+): Promise<Markdown | undefined> {
+  if (required === 0) return undefined;
+  const who = await approversFor(requesterId, gateway);
+  const names = who?.map((one) => one.name);
+  return md`${mustApprove(required, names)}${raised ? ` One more than usual: ${raised}.` : ""}`;
 }
 
 /** The errors of a submitted dialog by field; undefined when there are none. Changes nothing. */
@@ -68,14 +94,15 @@ export async function checkDialog(
   gateway: GatewayContext,
 ): Promise<{ errors: Record<string, string> } | undefined> {
   try {
-    const { command, target, input, meta, person } = await readDialog(interaction, gateway);
-    const errors = fieldErrors(command, target, input, interaction);
+    const form = await readDialog(interaction, gateway);
+    const errors = fieldErrors(form, interaction);
     if (Object.keys(errors).length > 0) return { errors };
-    const { channelId } = meta;
-    await authorize({ command, input, targets: [target], person, channelId }, gateway);
+    await authorize(askedIn(form, form.person), gateway);
     return undefined;
   } catch (error) {
     if (!(error instanceof UserError)) throw error;
+    // Nothing to show it on: the submission is refused for the same reason
+    if (Object.keys(interaction.values).length === 0) return undefined;
     const field = error instanceof Refused ? lastField(interaction) : firstField(interaction);
     return { errors: { [field]: error.message } };
   }
@@ -87,7 +114,9 @@ export async function submitDialog(
   reply: Reply,
   gateway: GatewayContext,
 ): Promise<void> {
-  const { command, meta, target, input, person } = await readDialog(interaction, gateway);
+  const form = await readDialog(interaction, gateway);
+  const { command, meta, target, input, person } = form;
+  await authorize(askedIn(form, person), gateway);
   const facts = await gatherFacts(command, target, input, gateway);
   const refused = notNow(command, facts);
   if (refused) throw new UserError(refused.text, refused.hint);
@@ -100,8 +129,9 @@ export async function submitDialog(
       person,
       channelId: meta.channelId || person.id,
       via: "modal",
-      interactionId: interaction.id,
+      interactionId: meta.once ?? interaction.id,
       ...(reason === "" ? {} : { reason }),
+      ...(form.undone ? { undoes: form.undone.record.id } : {}),
       ...(meta.threadTs ? { threadTs: meta.threadTs } : {}),
       ...(meta.sealedResponseUrl ? { sealedResponseUrl: meta.sealedResponseUrl } : {}),
     },
@@ -119,20 +149,21 @@ export async function refreshDialog(
 ): Promise<void> {
   const { view, viewId } = interaction;
   if (!view || viewId === undefined) return;
-  const { command, target, input, meta } = await readForm(
-    view.privateMetadata,
-    view.values,
-    gateway,
-  );
+  const form = await readForm(view.privateMetadata, view.values, gateway);
   const person = await gateway.person(interaction.userId, interaction.teamId);
+  await authorize(askedIn(form, person), gateway);
+  const { values: _carried, ...meta } = form.meta;
+  await reply.update(viewId, await makeDialog({ ...form, meta }, person.id, gateway), view.hash);
+}
+
+/** For `authorize`. */
+export const emergency = { breakGlass: true, notedAs: "break-glass: " } as const;
+
+function askedIn({ command, input, target, meta, undone }: Form, person: Person): AskedFor {
   const { channelId } = meta;
-  await authorize({ command, input, targets: [target], person, channelId }, gateway);
-  const { values: _carried, ...kept } = meta;
-  await reply.update(
-    viewId,
-    await makeDialog(command, target, input, kept, person.id, gateway),
-    view.hash,
-  );
+  const asked = { command, input, targets: [target], person, channelId };
+  if (meta.breakGlass !== undefined) return { ...asked, ...emergency };
+  return undone ? { ...asked, isUndo: true } : asked;
 }
 
 type Meta = DialogMeta & { values?: Input };
@@ -147,16 +178,31 @@ const metaSchema: z.ZodType<Meta> = z.object({
     .exactOptional(),
   sealedResponseUrl: z.string().exactOptional(),
   values: z.record(z.string(), z.unknown()).exactOptional(),
+  undoes: z.string().max(40).exactOptional(),
+  once: z.string().max(80).exactOptional(),
+  breakGlass: z.string().max(300).exactOptional(),
 });
 
-interface Form {
+export interface Form {
   command: ChangeCommand;
   meta: Meta;
   target: Target;
   input: Input;
+  undone?: StoredRequest | undefined;
 }
 
-async function readDialog(
+/** The request that a form undoes, while that is offered. Throws UserError. */
+async function undoneBy(
+  { undoes, targetId }: DialogMeta,
+  { store }: Pick<GatewayContext, "store">,
+): Promise<StoredRequest | undefined> {
+  if (undoes === undefined) return undefined;
+  const undone = await store.get(undoes);
+  if (undone?.record.target.id === targetId && mayUndo(undone, await store.now())) return undone;
+  throw new UserError("This can no longer be undone from here.");
+}
+
+export async function readDialog(
   interaction: Submission,
   gateway: GatewayContext,
 ): Promise<Form & { person: Person }> {
@@ -177,15 +223,16 @@ async function readForm(
   if (!read.success || !command)
     throw new UserError("This dialog no longer works. Please run the command again.");
   const meta = read.data;
-  const input = inputOf(command, meta.values ?? {}, values);
+  const undone = await undoneBy(meta, gateway);
+  const written = inputOf(command, meta.values ?? {}, values);
+  const input = undone ? { snapshot: undone.progress.safety?.snapshotId } : written;
   const named = withTarget(command, input, { id: meta.targetId });
-  return { command, meta, target: await resolveOne({ command, input: named }, gateway), input };
+  const target = await resolveOne({ command, input: named }, gateway);
+  return { command, meta, target, input, undone };
 }
 
 function fieldErrors(
-  command: ChangeCommand,
-  target: Target,
-  input: Input,
+  { command, target, input, meta }: Form,
   interaction: Submission,
 ): Record<string, string> {
   // Without a prototype: a block may be called "constructor"
@@ -198,7 +245,7 @@ function fieldErrors(
       field && `arg:${key}` in interaction.values ? `arg:${key}` : firstField(interaction);
     errors[block] ??= field ? onForm(field, text) : text;
   }
-  if (command.class !== "destroy") return errors;
+  if (command.class !== "destroy" && meta.breakGlass === undefined) return errors;
   // Compared as shown: invisible characters can't be typed
   const typed = plain(interaction.values["confirm"] ?? "", 300);
   if (typed === "" || typed !== plain(target.name, 300))
@@ -207,7 +254,7 @@ function fieldErrors(
   return errors;
 }
 
-function reasonIn({ values }: Submission): string {
+export function reasonIn({ values }: Submission): string {
   return String(values["reason"] ?? "").trim();
 }
 

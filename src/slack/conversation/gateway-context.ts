@@ -36,12 +36,15 @@ export interface GatewayContext {
   membersOf(
     entries: readonly string[],
   ): Promise<(groupId: string) => readonly string[] | undefined>;
-  /** The handle of a user group, for messages only. */
+  /** Of a person or a user group, for messages only. */
   nameOf(id: string): string | undefined;
+  learnNames(ids: readonly string[]): Promise<void>;
   status(): Promise<readonly StatusLine[]>;
   wake(id: string): Promise<void>;
   /** Posts to the audit or alerts channel, once per id; nothing where policy names none. */
   tell(where: "audit" | "alerts", id: string, message: Message): Promise<void>;
+  /** To the audit channel, and to each channel where something is open or was requested within the last hour. */
+  tellBusy(id: string, message: Message): Promise<void>;
   trail: ReadContext["trail"];
   digests: Digests;
   seal(responseUrl: string): string;

@@ -1,35 +1,126 @@
 import type { KnownBlock } from "@slack/types";
 import { restart } from "../../commands/vm/restart.ts";
 import { show } from "../../commands/vm/show.ts";
-import { buttons, context, divider, header, section } from "../../messages/message.ts";
-import { duration, lines, md, name, when } from "../../messages/text.ts";
+import { refusedInError } from "../../commands/vm/vm-card.ts";
+import type { KnownVm } from "../../inventory/inventory.ts";
+import { recentRequests } from "../../requests/recent-requests.ts";
+import { headline, insteadInError, symbolOf } from "../../requests/render/render-result.ts";
+import {
+  buttons,
+  context,
+  divider,
+  header,
+  type Message,
+  section,
+} from "../../messages/message.ts";
+import { duration, lines, md, name } from "../../messages/text.ts";
 import { mayRun } from "../../policy/refusal.ts";
 import { voteRefusal } from "../../policy/vote.ts";
 import type { Person } from "../../registry/person.ts";
-import { shortFingerprint } from "../../approvals/fingerprint.ts";
 import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
-import { parametersOf } from "../../requests/render/card-view.ts";
-import type { Interaction } from "../receive/interaction.ts";
+import { askingRow, deedOf } from "../../requests/render/asking.ts";
+import { decidedLine } from "../../requests/render/card-view.ts";
+import type { Interaction, Press, Reply } from "../receive/interaction.ts";
+import { parseJson, textAt } from "../web.ts";
 import { maySeeNames } from "./authorize.ts";
 import { targetOf } from "../../requests/submit/resolve.ts";
 import { runButton } from "./run.ts";
-import type { GatewayContext } from "./gateway-context.ts";
+import { changeNamed, type GatewayContext } from "./gateway-context.ts";
 
 const maxOfEach = 8;
 /** Of the open requests only the newest are read: the page is built each time somebody looks. */
 const maxRead = 200;
 
-export async function showHome(interaction: Interaction, gateway: GatewayContext): Promise<void> {
-  const person = await gateway.person(interaction.userId, interaction.teamId);
+/** What stands above the rest after a press there. */
+interface News {
+  /** Gatehouse's answer. */
+  said?: Message | undefined;
+  /** The request that the press was about. */
+  request?: string | undefined;
+}
+
+/** False when Slack doesn't show it. */
+export async function showHome(
+  { userId, teamId }: Pick<Interaction, "userId" | "teamId">,
+  gateway: GatewayContext,
+  news: News = {},
+): Promise<boolean> {
+  const person = await gateway.person(userId, teamId);
   const blocks =
     person.kind === "member"
-      ? await homeBlocks(person, gateway)
+      ? [...(await newsBlocks(news, gateway)), ...(await homeBlocks(person, gateway))]
       : [section(md`Only full members of the workspace can use this.`)];
   const answer = await gateway.web.call("views.publish", {
-    user_id: interaction.userId,
+    user_id: userId,
     view: { type: "home", blocks: blocks.slice(0, 100) },
   });
   if (!answer.ok) gateway.log.warn("slack.home-failed", { ...answer });
+  return answer.ok;
+}
+
+async function newsBlocks(
+  { said, request: id }: News,
+  gateway: GatewayContext,
+): Promise<KnownBlock[]> {
+  const request = id === undefined ? undefined : await gateway.store.get(id);
+  const command = changeNamed(request?.record.command, gateway);
+  if (!request || !command) return said ? [...said.blocks, divider] : [];
+  const line = md`${symbolOf(request, command)} *${deedOf(request.record, command)}*: ${stateWords(request.state)}`;
+  const by = decidedLine(request);
+  const ended = request.final && headline(request, command);
+  return [...(said?.blocks ?? []), section(lines(line, by, ended)), divider];
+}
+
+/** How long what a press there began is followed (ms), and how often it is looked at. */
+const followedForMs = 120_000;
+const followEveryMs = 500;
+/** The newest press of each person. */
+const followed = new Map<string, symbol>();
+
+/** A press on the Home tab is answered there, at once, and again when what it began moves on. */
+export async function pressedAtHome(
+  interaction: Press,
+  reply: Reply,
+  gateway: GatewayContext,
+  press: (reply: Reply) => Promise<void>,
+): Promise<void> {
+  let said: Message | undefined;
+  const onHome = async (message: Message) => void (said = message);
+  await press({ ...reply, privately: onHome, instead: onHome });
+  const named = textAt(parseJson(interaction.value), "request");
+  const request = named || (await gateway.store.madeBy(interaction.id))?.record.id;
+  const news = { said, request };
+  const shown = request === undefined ? "" : await stateOf(request, gateway);
+  await showHome(interaction, gateway, news);
+  if (request !== undefined) follow(interaction, { said, request }, shown, gateway);
+}
+
+async function stateOf(id: string, { store }: Pick<GatewayContext, "store">): Promise<string> {
+  const request = await store.get(id);
+  return `${request?.state} ${request?.votes.length} ${request?.final ?? true}`;
+}
+
+/** `shown`: the state that stands there at least. */
+function follow(
+  interaction: Press,
+  news: { said: Message | undefined; request: string },
+  shown: string,
+  gateway: GatewayContext,
+): void {
+  const mine = Symbol(interaction.userId);
+  followed.set(interaction.userId, mine);
+  const until = performance.now() + followedForMs;
+  let last = shown;
+  const look = async (): Promise<void> => {
+    if (followed.get(interaction.userId) !== mine) return;
+    const state = await stateOf(news.request, gateway);
+    if (state !== last) await showHome(interaction, gateway, news);
+    last = state;
+    if (state.endsWith("true") || performance.now() > until) followed.delete(interaction.userId);
+    else again();
+  };
+  const again = () => setTimeout(() => void look().catch(() => undefined), followEveryMs).unref();
+  void look().catch(() => undefined);
 }
 
 async function homeBlocks(person: Person, gateway: GatewayContext): Promise<KnownBlock[]> {
@@ -47,7 +138,7 @@ async function homeBlocks(person: Person, gateway: GatewayContext): Promise<Know
   const askingRows =
     waiting.length === 0
       ? [section(md`Nothing is waiting for your approval.`)]
-      : waiting.slice(0, maxOfEach).flatMap(askingRow);
+      : waiting.slice(0, maxOfEach).flatMap((request) => rowOfAsking(request, gateway));
   if (openCount > maxRead)
     askingRows.push(
       context(
@@ -75,14 +166,7 @@ async function homeBlocks(person: Person, gateway: GatewayContext): Promise<Know
     header("Problems"),
     ...(trouble.length === 0
       ? [section(md`No VM is in ERROR.`)]
-      : trouble.flatMap((vm) => {
-          const offered = [show, restart].filter((command) =>
-            mayRun({ policy: gateway.policy, person, ourTeamId: gateway.ourTeamId, command }),
-          );
-          const offers = buttons(offered.map((command) => runButton(command, {}, targetOf(vm))));
-          const what = md`🔴 ${name(vm.name)} in ${vm.projectName} is ${vm.status}.`;
-          return [section(what), ...offers];
-        })),
+      : (await Promise.all(trouble.map((vm) => troubleRow(vm, person, gateway)))).flat()),
     header("Your recent requests"),
     mine.length === 0
       ? section(md`You have no requests yet. ${name("/gatehouse help")} shows what you can run.`)
@@ -90,6 +174,24 @@ async function homeBlocks(person: Person, gateway: GatewayContext): Promise<Know
     context(
       md`${state.vms} VMs in ${state.projects} projects, ${age}${state.stale ? ", may be old" : ""}.`,
     ),
+  ];
+}
+
+/** Without what the compute service refused for its ERROR. */
+async function troubleRow(
+  vm: KnownVm,
+  person: Person,
+  { policy, ourTeamId, store }: GatewayContext,
+): Promise<KnownBlock[]> {
+  const last = await recentRequests({ targetId: vm.id, most: 10 }, store);
+  const refused = refusedInError({ vm, last });
+  const offered = [show, restart].filter(
+    (command) => !refused.has(command.name) && mayRun({ policy, person, ourTeamId, command }),
+  );
+  const instead = refused.size > 0 ? md` ${insteadInError}` : "";
+  return [
+    section(md`🔴 ${name(vm.name)} in ${vm.projectName} is ${vm.status}.${instead}`),
+    ...buttons(offered.map((command) => runButton(command, {}, targetOf(vm)))),
   ];
 }
 
@@ -105,26 +207,9 @@ function waitsFor(
 }
 
 /** The same facts as on the card in the channel: a vote from here counts as much. */
-function askingRow({ record, votes }: StoredRequest): KnownBlock[] {
-  const { approval } = record;
-  if (!approval) return [];
-  const value = JSON.stringify({ request: record.id, digest: shortFingerprint(approval.digest) });
-  const yes = votes.filter(({ vote }) => vote === "approve").length;
-  const facts = approval.evidence.slice(0, 10).map(([label, text]) => md`${label}: ${text}`);
-  return [
-    section(
-      lines(
-        md`*${record.command}* ${name(record.target.name)}, requested by ${record.requester.name}${record.reason ? md`: “${record.reason}”` : ""}. ${yes} of ${approval.required}, until ${when(approval.expiresAt, "{time}")}.`,
-        ...parametersOf(record),
-        ...facts,
-        md`Fingerprint ${name(shortFingerprint(approval.digest))}`,
-      ),
-    ),
-    ...buttons([
-      { label: "Approve", action: "vote:approve", value, style: "primary" },
-      { label: "Deny", action: "vote:deny", value, style: "danger" },
-    ]),
-  ];
+function rowOfAsking(request: StoredRequest, gateway: GatewayContext): KnownBlock[] {
+  const command = changeNamed(request.record.command, gateway);
+  return command ? askingRow(request, command, { mayVote: true }) : [];
 }
 
 function row({ record, state, changedAt }: StoredRequest, now: number) {

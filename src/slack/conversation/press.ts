@@ -1,29 +1,30 @@
 import { redisTrouble } from "../../redis/trouble.ts";
 import { why } from "../../commands/gatehouse/why.ts";
 import { restore } from "../../commands/vm/restore.ts";
-import { snoozeAction } from "../../digests/line-buttons.ts";
 import { UserError } from "../../errors.ts";
 import { md } from "../../messages/text.ts";
-import { type Command, dottedName } from "../../registry/define.ts";
-import { asksForChange, type Input } from "../../registry/invocation.ts";
+import { type ChangeCommand, type Command, dottedName } from "../../registry/define.ts";
+import { asksForChange, type Input, withTarget } from "../../registry/invocation.ts";
 import { parseInvocation } from "../../registry/parse.ts";
+import type { Person } from "../../registry/person.ts";
 import type { StoredRequest } from "../../requests/journal/record.ts";
 import { readTarget } from "../../requests/perform/gate.ts";
 import { lookAt } from "../../requests/perform/reconcile.ts";
 import { mayRetry, mayUndo, renderCard } from "../../requests/render/render-card.ts";
 import { errorReply, say } from "../error-reply.ts";
-import { parseJson } from "../web.ts";
+import { parseJson, textAt } from "../web.ts";
 import type { Press, Reply } from "../receive/interaction.ts";
 import { share } from "./answer.ts";
 import { authorize } from "./authorize.ts";
 import { signReview } from "./break-glass.ts";
 import { offerApproved, openConsole } from "./console.ts";
 import { runNamed } from "./choose-target.ts";
-import { refreshDialog } from "./dialog.ts";
+import { openDialog, refreshDialog } from "./dialog.ts";
 import { byDottedName, changeNamed, type GatewayContext } from "./gateway-context.ts";
 import { pressOnRollout } from "./rollout-submit.ts";
 import { run } from "./run.ts";
-import { snooze } from "./snooze.ts";
+import { alreadyRequested } from "./submit-change.ts";
+import { pressOnDigest } from "./snooze.ts";
 import { alreadyResolved, askedFor, reasonModal, vote } from "./vote.ts";
 
 /** A pressed button. Its value only names things; what is allowed is decided now. */
@@ -48,8 +49,7 @@ export async function press(
       return await signReview(interaction, value, reply, gateway);
     if (interaction.action === "console:open")
       return await openConsole(interaction, value, reply, gateway);
-    if (interaction.action === snoozeAction)
-      return await snooze(interaction, value, reply, gateway);
+    if (kind === "digest") return await pressOnDigest(interaction, value, reply, gateway);
     if (interaction.action === "share") {
       const command = commandNamed(String(value["command"]), gateway);
       const invocation = parseInvocation(command, readValue(value["input"] ?? {}));
@@ -75,15 +75,18 @@ async function pressOnRequest(
   const command = changeNamed(request?.record.command, gateway);
   if (!request || !command) throw outdated();
   const { card } = request.delivered;
-  if (card && interaction.channelId !== "" && card.channelId !== interaction.channelId)
-    throw outdated();
-  if (interaction.action === "request:retry") {
-    if (!mayRetry(request)) throw outdated();
-    const typed = commandNamed(dottedName(command), gateway);
-    const invocation = parseInvocation(typed, request.record.input);
-    return run(invocation, interaction, reply, gateway);
+  const isElsewhere = card && interaction.channelId !== "" && !interaction.ephemeral;
+  if (isElsewhere && card.channelId !== interaction.channelId) throw outdated();
+  if (follows.has(interaction.action)) {
+    const { action } = interaction;
+    const id = `after:${request.record.id}:${action.split(":")[1]}${textAt(value, "next")}`;
+    const first = await gateway.store.madeBy(id);
+    if (first)
+      return reply.privately(
+        await alreadyRequested(first.record.id, gateway, "This button was already used."),
+      );
+    return follow(request, command, { ...interaction, id }, value, reply, gateway);
   }
-  if (interaction.action === "request:undo") return undo(request, interaction, reply, gateway);
   const person = await gateway.person(interaction.userId, interaction.teamId);
   if (interaction.action === "request:show") {
     await authorize(
@@ -97,7 +100,7 @@ async function pressOnRequest(
     case "request:open":
       return offerApproved(request, person, interaction, reply, gateway);
     case "request:cancel":
-      return cancel(request, person.id, gateway);
+      return cancel(request, person, gateway);
     case "request:look":
       return lookAgain(request, reply, gateway);
     case "request:happened":
@@ -112,7 +115,34 @@ async function pressOnRequest(
   }
 }
 
-/** Restores the safety snapshot, with the dialog and approvals of any restore. */
+/** What comes after a request. Each button makes one request, however often and by whomever it is pressed. */
+const follows = new Set(["request:retry", "request:undo", "request:next"]);
+
+async function follow(
+  request: StoredRequest,
+  command: ChangeCommand,
+  interaction: Press,
+  value: Input,
+  reply: Reply,
+  gateway: GatewayContext,
+): Promise<void> {
+  const { input, target, undoes } = request.record;
+  if (interaction.action === "request:undo") return undo(request, interaction, reply, gateway);
+  if (interaction.action === "request:next") {
+    const next = command.next?.find((one) => one.command === value["next"]);
+    if (!next) throw outdated();
+    const named = commandNamed(next.command, gateway);
+    const other = parseInvocation(named, withTarget(named, {}, target));
+    return run(other, interaction, reply, gateway);
+  }
+  if (!mayRetry(request)) throw outdated();
+  const undone = undoes && (await gateway.store.get(undoes));
+  if (undone) return undo(undone, interaction, reply, gateway);
+  const typed = commandNamed(dottedName(command), gateway);
+  return run(parseInvocation(typed, input), interaction, reply, gateway);
+}
+
+/** Restores the safety snapshot, with the dialog and approvals of any restore; who may approve one may request this. */
 async function undo(
   request: StoredRequest,
   interaction: Press,
@@ -126,11 +156,21 @@ async function undo(
       `\`/vm snapshots ${request.record.target.name}\` lists what can be restored.`,
     );
   }
-  const invocation = parseInvocation(restore, { vm: request.record.target.id, snapshot });
-  await run(invocation, interaction, reply, gateway);
+  const { target, id } = request.record;
+  const person = await gateway.person(interaction.userId, interaction.teamId);
+  const { channelId } = interaction;
+  const input = { vm: target.id, snapshot };
+  const asked = { command: restore, input, targets: [target], person, channelId, isUndo: true };
+  await authorize(asked, gateway);
+  if (!(await openDialog(restore, target, input, interaction, reply, gateway, { undoes: id })))
+    throw new UserError("That took too long to open.", "Press the button again.");
 }
 
-async function cancel(request: StoredRequest, by: string, gateway: GatewayContext): Promise<void> {
+async function cancel(
+  request: StoredRequest,
+  { id, name }: Person,
+  gateway: GatewayContext,
+): Promise<void> {
   if (request.state !== "authorized" && request.state !== "draft") {
     throw new UserError(
       "It is too late to cancel: it was already sent.",
@@ -139,9 +179,9 @@ async function cancel(request: StoredRequest, by: string, gateway: GatewayContex
   }
   const moved = await gateway.store.move(request, {
     state: "cancelled",
-    progress: { ...request.progress, why: "canceled before it was sent", decidedBy: { id: by } },
+    progress: { ...request.progress, why: "nothing was sent", decidedBy: { id, name } },
     why: "cancelled",
-    actor: by,
+    actor: id,
   });
   if (moved.is === "changed")
     throw new UserError("Its state just changed.", "Check the message again.");

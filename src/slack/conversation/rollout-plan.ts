@@ -9,7 +9,7 @@ import { type Args, type ChangeInvocation } from "../../registry/invocation.ts";
 import { targetArgument } from "../../registry/arguments.ts";
 import type { Person } from "../../registry/person.ts";
 import { rollingOf, withoutRolling } from "../../registry/rolling.ts";
-import type { Target } from "../../registry/target.ts";
+import { calledName, type Target } from "../../registry/target.ts";
 import { count } from "../../rollouts/render-rollout.ts";
 import {
   newRolloutId,
@@ -20,6 +20,7 @@ import {
 import { uploadFile } from "../deliver/upload.ts";
 import type { Interaction, Reply } from "../receive/interaction.ts";
 import { openView } from "./dialog-view.ts";
+import { frozenLine } from "./frozen.ts";
 import type { GatewayContext } from "./gateway-context.ts";
 import { type Several, targetOfVm, vmOf } from "../../requests/submit/resolve.ts";
 import { maxListed, rolloutView } from "./rollout-view.ts";
@@ -39,7 +40,7 @@ export async function proposeRollout(
   const make = async () => {
     const planned = await plan();
     const hasFile = await sendList(planned.targets, person, gateway);
-    return rolloutView({ command, ...planned, hasFile });
+    return rolloutView({ command, ...planned, hasFile, frozen: await frozenLine(gateway) });
   };
   const isOpen =
     interaction.kind !== "mention" && (await openView(title, make, reply, gateway.log));
@@ -68,7 +69,7 @@ async function planRollout(
   }
   const needing = needApproval(command, targets, gateway);
   if (needing) {
-    const names = needing.targets.slice(0, 5).map((target) => target.name);
+    const names = needing.targets.slice(0, 5).map(calledName);
     const more = needing.targets.length - names.length;
     throw new UserError(
       `${names.join(", ")}${more > 0 ? ` and ${more} more` : ""} can't be part of a rollout: ${needing.why}.`,
@@ -162,10 +163,13 @@ async function readNow(
     const vms = read.get(target.projectId);
     const vm = vms?.get(target.id);
     if (vms !== undefined && vm === undefined) {
-      skipped.push({ name: target.name, why: "gone" });
+      skipped.push({ name: calledName(target), why: "gone" });
       return [];
     }
-    return [vm ? targetOfVm(vm, target.projectName ?? target.projectId) : target];
+    const { sharesName, projectName = target.projectId } = target;
+    return [
+      vm ? { ...targetOfVm(vm, projectName), ...(sharesName ? { sharesName } : {}) } : target,
+    ];
   });
   return { targets: now, skipped };
 }
@@ -186,7 +190,7 @@ function splitEligible(
       : args && effect.already?.(seen, args)
         ? `${target.status}, nothing to change`
         : effect.notNow?.(seen) && target.status;
-    if (why) skipped.push({ name: target.name, why });
+    if (why) skipped.push({ name: calledName(target), why });
     return !why;
   });
   return { targets: kept, skipped };

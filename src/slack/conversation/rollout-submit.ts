@@ -6,13 +6,14 @@ import { checkInput } from "../../registry/parse.ts";
 import { type Rolling, rollingArgs, rollingOf, withoutRolling } from "../../registry/rolling.ts";
 import type { Target } from "../../registry/target.ts";
 import { type RolloutControl, controlRollout } from "../../rollouts/control-rollout.ts";
-import type { StoredRollout } from "../../rollouts/rollout.ts";
+import { restIdOf, restOf, type StoredRollout } from "../../rollouts/rollout.ts";
 import { cancelUnsentOpen } from "../../rollouts/targets.ts";
 import { say } from "../error-reply.ts";
 import { parseJson, textAt } from "../web.ts";
 import type { Reply, Submission, Interaction, Press } from "../receive/interaction.ts";
 import { authorize } from "./authorize.ts";
 import { inputOf } from "./dialog-view.ts";
+import { frozenLine } from "./frozen.ts";
 import { changeNamed, type GatewayContext } from "./gateway-context.ts";
 import { needApproval } from "./rollout-plan.ts";
 import { asksNumber, rolloutView } from "./rollout-view.ts";
@@ -165,6 +166,7 @@ export async function pressOnRollout(
   const id = String(value["roll"]);
   const found = await find(id, gateway);
   if (interaction.action === "roll:open") return openPlanned(found, interaction, reply, gateway);
+  if (interaction.action === "roll:rest") return goOnWithRest(found, interaction, reply, gateway);
   const control = controls[interaction.action];
   if (!control || !found)
     throw new UserError("This button no longer works.", "Its rollout no longer exists.");
@@ -181,6 +183,55 @@ export async function pressOnRollout(
   if (control === "stop") await cancelUnsentOpen(changed, gateway.store);
 }
 
+/** Starts what a stopped rollout left, once, with the rights of who presses. Its VMs and options were confirmed before. */
+async function goOnWithRest(
+  planned: Planned | undefined,
+  interaction: Press,
+  reply: Reply,
+  gateway: GatewayContext,
+): Promise<void> {
+  if (!planned || !["stopped", "failed"].includes(planned.rollout.state))
+    throw new UserError("This rollout doesn't wait to be continued.");
+  const { rollouts, store, policy, policyVersion } = gateway;
+  const { record } = planned.rollout;
+  const all = await authorizeRollout(planned, interaction, gateway, "It stays stopped.");
+  const targets = restOf(all, await rollouts.outcomes(record.id));
+  const id = restIdOf(record.id);
+  if (targets.length === 0) throw new UserError("No VM of this rollout is left.");
+  const turn = { personId: interaction.userId, interactionId: id, limits: policy.limits };
+  await store.takeTurn(turn);
+  if (!(await store.useOnce(`rest:${record.id}`, keptMs)))
+    return reply.privately(say(md`The rest of this rollout was already started: ${name(id)}.`));
+  const {
+    id: personId,
+    teamId,
+    name: called,
+  } = await gateway.person(interaction.userId, interaction.teamId);
+  const rest = {
+    ...record,
+    id,
+    total: targets.length,
+    requester: { id: personId, teamId, name: called },
+    policyVersion,
+    leftOut: [],
+    createdAt: gateway.now(),
+  };
+  await rollouts.plan(rest, targets);
+  const made = await rollouts.get(id);
+  if (made)
+    await rollouts.move(made, {
+      state: "running",
+      progress: { ...made.progress, startedAt: await rollouts.now() },
+      record: rest,
+      why: `the rest of ${record.id}`,
+      actor: personId,
+      tell: "now",
+    });
+}
+
+/** As long as a rollout that has ended is kept. */
+const keptMs = 90 * 24 * 3600_000;
+
 /** The dialog from a button: for mentions, and triggers that were too old. */
 async function openPlanned(
   planned: Planned | undefined,
@@ -196,7 +247,9 @@ async function openPlanned(
   onlyRequester(planned, interaction);
   const targets = await authorizeRollout(planned, interaction, gateway);
   const { command, rollout } = planned;
-  const view = rolloutView({ command, record: rollout.record, targets, hasFile: false });
+  const { record } = rollout;
+  const frozen = await frozenLine(gateway);
+  const view = rolloutView({ command, record, targets, hasFile: false, frozen });
   if (!(await reply.open(view)))
     throw new UserError("That took too long to open.", "Press the button again.");
 }

@@ -27,14 +27,24 @@ export function rolloutView(options: {
   targets: readonly Target[];
   /** Whether the requester got the list as a file. */
   hasFile: boolean;
+  /** That changes are frozen. */
+  frozen?: Markdown | undefined;
 }): ModalView {
-  const { command, record, targets, hasFile } = options;
+  const { command, record, targets, hasFile, frozen } = options;
   const { verb } = command.say;
   const what = md`*${verb}* ${count(targets.length, "VM")} (${name(record.words)}).`;
   const everything = record.isEverything === true && md`⚠️ *This is every VM Gatehouse knows.*`;
   const needs = argumentsOf(command).filter((one) => one.target === undefined && !one.isRolling);
   const blocks = [
-    section(lines(what, everything, ...warnings(command, targets, record.input))),
+    section(
+      lines(
+        frozen,
+        what,
+        everything,
+        interruption(command, targets, record),
+        ...warnings(command, targets, record.input),
+      ),
+    ),
     ...(targets.length > maxListed ? [countsOf(targets, hasFile)] : listOf(targets)),
     ...skippedBlocks(record.leftOut),
     ...needs.map((argument) => inputBlock(argument, command, record.input)),
@@ -44,6 +54,18 @@ export function rolloutView(options: {
   const metadata = { roll: record.id };
   const form = { callback: rolloutCallback, metadata, submit: verb };
   return modal(`${verb} ${count(targets.length, "VM")}`, blocks, form);
+}
+
+/** How many VMs it interrupts, and how many at a time. */
+function interruption(
+  { class: of }: ChangeCommand,
+  targets: readonly Target[],
+  { options }: RolloutRecord,
+): Markdown | undefined {
+  if (of !== "disrupt") return undefined;
+  const running = targets.filter(({ status }) => status !== "STOPPED").length;
+  if (running === 0) return undefined;
+  return md`⚠️ *This interrupts what runs on ${count(running, "VM")}*, ${options.maxUnavailable} at a time.`;
 }
 
 /** The warnings of the command's dialog for each VM, equal ones once. */

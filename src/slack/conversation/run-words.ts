@@ -5,7 +5,7 @@ import { asksForChange, hasForm } from "../../registry/invocation.ts";
 import { parseCommand, type WordsRefusal } from "../../registry/parse.ts";
 import { errorReply, say } from "../error-reply.ts";
 import type { Interaction, Reply } from "../receive/interaction.ts";
-import { runInEmergency } from "./break-glass.ts";
+import { offerEmergency } from "./break-glass.ts";
 import { chooseTarget } from "./choose-target.ts";
 import type { GatewayContext } from "./gateway-context.ts";
 import { run } from "./run.ts";
@@ -20,7 +20,7 @@ export async function runWords(
   const parsed = parseCommand(text, gateway.commands);
   if ("refusal" in parsed) return refuse(parsed.refusal, interaction, reply, gateway);
   if (parsed.breakGlass !== undefined && asksForChange(parsed)) {
-    return runInEmergency(parsed, parsed.breakGlass, interaction, reply, gateway);
+    return offerEmergency(parsed, parsed.breakGlass, interaction, reply, gateway);
   }
   await run(parsed, interaction, reply, gateway);
 }
@@ -55,5 +55,5 @@ function guessButton(
   const verb = isChange(command) ? command.say.verb : "Show";
   if (command.class !== "disrupt" || hasForm(command)) return [base];
   const confirm = { title: `${verb}?`, text: words, confirm: verb, style: "danger" as const };
-  return [{ ...base, confirm }];
+  return [{ ...base, action: `${base.action}:asked`, confirm }];
 }

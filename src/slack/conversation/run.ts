@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import { redisTrouble } from "../../redis/trouble.ts";
 import {
   buttons,
@@ -7,8 +8,9 @@ import {
   readable,
   section,
 } from "../../messages/message.ts";
-import { md, name } from "../../messages/text.ts";
-import { type Command, isChange, dottedName } from "../../registry/define.ts";
+import { lines, md, name } from "../../messages/text.ts";
+import { needsConfirmation } from "../../policy/refusal.ts";
+import { type ChangeCommand, type Command, isChange, dottedName } from "../../registry/define.ts";
 import {
   asksForChange,
   type ChangeInvocation,
@@ -18,9 +20,9 @@ import {
   withTarget,
 } from "../../registry/invocation.ts";
 import type { Person } from "../../registry/person.ts";
-import type { Target } from "../../registry/target.ts";
+import { calledName, type Target } from "../../registry/target.ts";
 import type { RequestRecord } from "../../requests/journal/record.ts";
-import { errorReply } from "../error-reply.ts";
+import { errorReply, say } from "../error-reply.ts";
 import type { Interaction, Reply } from "../receive/interaction.ts";
 import { answer } from "./answer.ts";
 import { authorize, authorizeTargets } from "./authorize.ts";
@@ -75,13 +77,14 @@ async function change(
   const place = placeOf(interaction, gateway);
   await authorizeTargets({ command, input, targets: [target], person, ...place }, gateway);
   if (interaction.kind === "mention") return reply.privately(pressToGoOn(command, input, target));
-  if (hasForm(command)) {
+  const asksOnce = needsConfirmation(gateway.policy, command, target) && !isConfirmed(interaction);
+  if (hasForm(command) || asksOnce) {
     const exact = await withSnapshotId(command, input, target, gateway);
     if (await openDialog(command, target, exact, interaction, reply, gateway)) return;
     return reply.privately(pressToGoOn(command, input, target));
   }
   const facts = await gatherIfNeeded(command, target, input, gateway);
-  await submitChange(
+  const isNew = await submitChange(
     {
       command,
       input: withTarget(command, input, target),
@@ -89,40 +92,57 @@ async function change(
       person,
       ...place,
       via: viaOf(interaction),
-      interactionId: interaction.id,
+      interactionId: onceOf(interaction),
     },
     facts,
     reply,
     gateway,
   );
+  if (isNew && interaction.kind === "button") await reply.replace(requested(command, target));
+}
+
+/** A second press of one button in one message, however late, is the first again. */
+function onceOf(interaction: Interaction): string {
+  if (interaction.kind !== "button" || interaction.messageTs === undefined) return interaction.id;
+  if (interaction.id.startsWith("after:")) return interaction.id;
+  const { channelId, messageTs, action, value } = interaction;
+  return `press:${hash("sha256", JSON.stringify([channelId, messageTs, action, value]))}`;
+}
+
+/** In place of the message that only its reader saw: its buttons are used. */
+function requested({ say: { verb } }: ChangeCommand, target: Target): Message {
+  return say(
+    md`✓ ${verb} ${name(calledName(target))}: requested. Its message says what becomes of it.`,
+  );
+}
+
+/** What a press has confirmed: a button that asks by itself says so in its action. */
+const asked = ":asked";
+
+function isConfirmed(interaction: Interaction): boolean {
+  if (interaction.kind === "submission") return true;
+  return interaction.kind === "button" && interaction.action.endsWith(asked);
 }
 
 function viaOf({ kind }: Interaction): RequestRecord["via"] {
   return kind === "button" ? "button" : kind === "submission" ? "modal" : "command";
 }
 
-/** A button that runs a command on a target. Disruptive commands are confirmed, unless they have a dialog. */
+/** A button that runs a command on a target, which asks like typed words do. */
 export function runButton(command: Command, input: Input, target: Target): ButtonSpec {
-  const verb = isChange(command) ? command.say.verb : "Show";
+  const label = isChange(command) ? command.say.verb : "Show";
   const value = JSON.stringify(withTarget(command, input, target));
-  const base: ButtonSpec = { label: verb, action: `run:${dottedName(command)}`, value };
-  if (!isChange(command) || command.class === "change" || hasForm(command)) return base;
-  return {
-    ...base,
-    confirm: {
-      title: `${verb} ${target.name}?`,
-      text: `${target.name} is ${target.status}.`,
-      confirm: verb,
-      style: "danger",
-    },
-  };
+  return { label, action: `run:${dottedName(command)}`, value };
 }
 
-/** For mentions, and triggers that were too old. */
-function pressToGoOn(command: ChangeInvocation["command"], input: Input, target: Target): Message {
-  const what = target.name === "" ? md`a new project` : md`${name(target.name)}`;
-  const text = md`${command.say.verb} ${what}? Press the button: a message alone changes nothing.`;
-  return message(readable(text), section(text), buttons([runButton(command, input, target)]));
+/** For mentions, and triggers that were too old. The press is the confirmation. */
+function pressToGoOn(command: ChangeCommand, input: Input, target: Target): Message {
+  const what = target.name === "" ? md`a new project` : md`${name(calledName(target))}`;
+  const ask = md`${command.say.verb} ${what}? Press the button: a message alone changes nothing.`;
+  const text = lines(ask, ...(command.risk?.({ target, input, vms: [] }) ?? []));
+  const button = runButton(command, input, target);
+  const once = hasForm(command) ? button : { ...button, action: `${button.action}${asked}` };
+  return message(readable(text), section(text), buttons([once]));
 }
 
 /** The same, for commands that have no target: thaw, digest now. */

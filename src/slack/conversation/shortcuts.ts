@@ -7,6 +7,7 @@ import { say } from "../error-reply.ts";
 import type { Reply, Interaction } from "../receive/interaction.ts";
 import { authorize } from "./authorize.ts";
 import { pickerFor } from "./choose-target.ts";
+import { frozenLine } from "./frozen.ts";
 import { type GatewayContext } from "./gateway-context.ts";
 
 const restartShortcut = "restart-vm";
@@ -18,7 +19,7 @@ export async function shortcut(
 ): Promise<void> {
   if (interaction.callback === "show-vms") return showNamed(interaction, reply, gateway);
   if (interaction.callback !== restartShortcut) return;
-  const picker = pickerFor({ command: restart, input: {} }, interaction);
+  const picker = pickerFor({ command: restart, input: {} }, interaction, await frozenLine(gateway));
   if (picker) await reply.open(picker);
 }
 

@@ -4,7 +4,6 @@ import type { KnownSnapshot } from "../../inventory/snapshots.ts";
 import type { Message } from "../../messages/message.ts";
 import { md, name } from "../../messages/text.ts";
 import { approvalRule, type NeededApprovals, rollbackReason } from "../../policy/approval-rule.ts";
-import { approversRefusal } from "../../policy/vote.ts";
 import type {
   ChangeCommand,
   Command,
@@ -21,23 +20,27 @@ import { newRequestId } from "../../requests/journal/journal.ts";
 import { hourlyOf } from "../../requests/journal/limits.ts";
 import { stateWords } from "../../requests/journal/record.ts";
 import { submit, type Submission } from "../../requests/submit/submit.ts";
+import { deedOf } from "../../requests/render/asking.ts";
 import { say } from "../error-reply.ts";
 import type { Interaction, Reply } from "../receive/interaction.ts";
+import { approversFor, tooFewApprovers } from "./approvers.ts";
 import { noteRefusal } from "./authorize.ts";
-import type { GatewayContext } from "./gateway-context.ts";
+import { changeNamed, type GatewayContext } from "./gateway-context.ts";
 import { targetOfVm } from "../../requests/submit/resolve.ts";
 
-/** Stores the request with the approvals that policy requires; a duplicate is answered with its state. */
+/** Stores the request with the approvals that policy requires. False for a duplicate, which is answered with its state. */
 export async function submitChange(
   asked: Submission,
   facts: DialogFacts,
   reply: Pick<Reply, "privately">,
   gateway: GatewayContext,
-): Promise<void> {
-  const submission = await withApprovals({ ...asked, ...childrenOf(asked, facts) }, facts, gateway);
+): Promise<boolean> {
+  const whole = { ...asked, ...childrenOf(asked, facts), ...labelsOf(facts) };
+  const submission = await withApprovals(whole, facts, gateway);
   await takeTurn(submission, gateway);
   const submitted = await submitInTurn(submission, gateway);
   if (!submitted.isNew) await reply.privately(await alreadyRequested(submitted.id, gateway));
+  return submitted.isNew;
 }
 
 /** Where messages about the request go. */
@@ -53,23 +56,12 @@ export function placeOf(
 }
 
 /** The VMs that are deleted with a project. */
-function childrenOf(
+export function childrenOf(
   { command, target }: Pick<Submission, "command" | "target">,
   { vms }: Pick<DialogFacts, "vms">,
 ): Pick<Submission, "children"> {
   if (command.on !== "project" || !command.deletes || vms.length === 0) return {};
   return { children: vms.map((vm) => targetOfVm(vm, target.name)) };
-}
-
-/** Why nobody could approve it, known before anything is typed. */
-export async function tooFewApprovers(
-  { required }: Pick<Needed, "required">,
-  requesterId: string,
-  { policy, membersOf, nameOf }: Pick<GatewayContext, "policy" | "membersOf" | "nameOf">,
-): Promise<Refusal | undefined> {
-  if (required === 0) return undefined;
-  const members = await membersOf(policy.access.approve);
-  return approversRefusal({ policy, requesterId, required, membersOf: members, nameOf });
 }
 
 async function withApprovals(
@@ -97,7 +89,14 @@ async function withApprovals(
   });
   const { required, expiresMs, why } = needed;
   const channelId = channelForApproval(submission.channelId, gateway);
-  return { ...submission, channelId, approval: { required, expiresMs, why, evidence } };
+  const who = await approversFor(person.id, gateway);
+  return { ...submission, channelId, approval: { required, expiresMs, why, who, evidence } };
+}
+
+/** The name of the chosen snapshot, which is named by its ID. */
+export function labelsOf(facts: DialogFacts): Pick<Submission, "labels"> {
+  const { name: called = "" } = chosenSnapshot(facts) ?? {};
+  return called === "" ? {} : { labels: { snapshot: called } };
 }
 
 /** What waits for approval takes one of its requester's places. */
@@ -155,17 +154,17 @@ function channelForApproval(askedIn: string, { policy }: Pick<GatewayContext, "p
   );
 }
 
-/** For a duplicate of a request. */
+/** For a duplicate of a request, or the second press of a button. */
 export async function alreadyRequested(
   id: string,
-  gateway: Pick<GatewayContext, "store">,
+  gateway: Pick<GatewayContext, "store" | "commands">,
+  first = "You already requested this.",
 ): Promise<Message> {
   const request = await gateway.store.get(id);
+  const command = changeNamed(request?.record.command, gateway);
+  const what = request && command ? deedOf(request.record, command) : "It";
   const state = request ? stateWords(request.state) : "on record";
-  return say(
-    md`You already requested this. It was not done a second time.`,
-    md`${name(id)}: ${state}.`,
-  );
+  return say(md`${first} It was not done a second time.`, md`${what}: ${state} (${name(id)}).`);
 }
 
 /** What a person should see before confirming, read now. */
@@ -175,7 +174,8 @@ export async function gatherFacts(
   input: Input,
   gateway: GatewayContext,
 ): Promise<DialogFacts> {
-  if (command.on === "new-project") return unread(target, input);
+  if (command.on === "new-project")
+    return { ...unread(target, input), regions: await regionsKnown(gateway) };
   const { seen, vms } = await readTarget(target, gateway);
   const ofVms: readonly Pick<Vm, "id">[] = target.kind === "vm" ? [{ id: target.id }] : vms;
   const snapshots = (
@@ -193,6 +193,15 @@ export async function gatherFacts(
     snapshots,
     input,
   };
+}
+
+async function regionsKnown({
+  inventory,
+}: Pick<GatewayContext, "inventory">): Promise<readonly string[]> {
+  const all = [...(await inventory.projects()), ...(await inventory.vms())];
+  const counts = Map.groupBy(all, ({ region }) => region ?? "");
+  counts.delete("");
+  return [...counts.entries()].toSorted(([, a], [, b]) => b.length - a.length).map(([one]) => one);
 }
 
 /** Reads nothing for what needs no approval: the gate reads anyway. */

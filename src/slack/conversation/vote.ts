@@ -1,23 +1,24 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { UserError } from "../../errors.ts";
-import { md, name } from "../../messages/text.ts";
+import { md, name, plain } from "../../messages/text.ts";
 import { voteProblemText } from "../../approvals/votes.ts";
 import { voteRefusal, voteRefusalText } from "../../policy/vote.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
 import type { Person } from "../../registry/person.ts";
 import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
 import { say } from "../error-reply.ts";
+import { deedOf } from "../../requests/render/asking.ts";
 import type { Reply, Submission, Press } from "../receive/interaction.ts";
 import { type AskedFor, authorize } from "./authorize.ts";
 import { changeNamed, type GatewayContext } from "./gateway-context.ts";
 import type { ModalView } from "@slack/types";
 import { section } from "../../messages/message.ts";
-import { modal, reasonInput } from "./dialog-view.ts";
+import { modal, reasonInput, textInput } from "./dialog-view.ts";
 import { at, parseJson, textAt } from "../web.ts";
 
 /**
  * A pressed *Approve* or *Deny*. The button names a request and the fingerprint that the voter saw; the voter is looked up
- * now, and one script decides the rest.
+ * now, and one script decides the rest. A no counts at once; its reason is asked for afterwards.
  */
 export async function vote(
   interaction: Press,
@@ -31,9 +32,10 @@ export async function vote(
   );
   if (!request?.record.approval) return refuse("unknown-request", forged, undefined);
   const { card } = request.delivered;
-  // A button copied into another message isn't the card that shows the facts
+  // A button copied into another message isn't the card that shows the facts; Home and what only the voter sees show them too
   const isItsCard =
     interaction.viewId !== undefined ||
+    interaction.ephemeral ||
     (card?.channelId === interaction.channelId && card.ts === interaction.messageTs);
   if (!isItsCard) return refuse("another-message", forged, request);
   const voter = await gateway.person(interaction.userId, interaction.teamId, { fresh: true });
@@ -42,16 +44,14 @@ export async function vote(
   const no = voteRefusal({ policy, voter, ourTeamId, ...accounts });
   if (no) return refuse(no, new UserError(voteRefusalText(no)), request);
   const choice = interaction.action === "vote:deny" ? "deny" : "approve";
-  const outcome = await gateway.store.vote(
-    request,
-    voter,
-    choice,
-    typeof value["digest"] === "string" ? value["digest"] : "",
-  );
+  const seen = textAt(value, "digest");
+  const outcome = await gateway.store.vote(request, voter, choice, seen);
   if (outcome.is === "refused") {
     return refuse(outcome.why, new UserError(voteProblemText(outcome.why)), request);
   }
   if (outcome.is === "authorized") await gateway.wake(request.record.id).catch(() => undefined);
+  const command = changeNamed(request.record.command, gateway);
+  if (outcome.is === "denied" && command) await reply.open(denialModal(request, command));
 
   async function refuse(
     why: string,
@@ -67,6 +67,35 @@ export async function vote(
     });
     await reply.privately(say(md`${error.message}`));
   }
+}
+
+export const denialCallback = "denial";
+
+function denialModal({ record }: StoredRequest, command: ChangeCommand): ModalView {
+  const { requester, id } = record;
+  const what = md`Denied: *${deedOf(record, command)}*. Nothing was sent.`;
+  const label = `Why? ${requester.name} reads it in the thread.`;
+  const reason = textInput("reason", label, { multiline: true, max_length: 500 });
+  return modal("Denied", [section(what), { ...reason, optional: true }], {
+    callback: denialCallback,
+    metadata: { request: id },
+    submit: "Give the reason",
+    close: "No reason",
+  });
+}
+
+/** Of whoever denied it, once. */
+export async function giveReason(
+  interaction: Submission,
+  gateway: GatewayContext,
+): Promise<{ errors: Record<string, string> } | undefined> {
+  const reason = plain(interaction.values["reason"] ?? "", 500);
+  if (reason === "") return undefined;
+  const id = textAt(parseJson(interaction.privateMetadata), "request");
+  const request = await gateway.store.get(id);
+  const given = request && (await gateway.store.giveReason(request, interaction.userId, reason));
+  if (!given) return field("This has a reason already, or you didn't deny it.");
+  return undefined;
 }
 
 /** The requester and those who approved so far, with their e-mail addresses where the voter's is known. */

@@ -84,7 +84,7 @@ export async function postChart(spec: ChartSpec): Promise<ChartPosted> {
 }
 
 /** The message with its chart as text. */
-function withSparkline(above: Message, chart: Chart): Message {
+export function withSparkline(above: Message, chart: Chart): Message {
   const rows =
     chart.kind === "lines"
       ? chart.series.map(({ name, points }) => {

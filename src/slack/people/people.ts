@@ -1,7 +1,6 @@
 import { UserError } from "../../errors.ts";
 import type { Person } from "../../registry/person.ts";
 import { at, textAt, textsAt, listAt, type Web, type WebAnswer } from "../web.ts";
-import type { Log } from "../../log/log.ts";
 
 /** The person can't be verified right now, so the answer is no. */
 export class CannotTell extends UserError {
@@ -244,37 +243,4 @@ function emailOfUser(user: unknown): string {
     .trim()
     .toLowerCase()
     .replace(/\+[^@]*@/, "@");
-}
-
-const goodForMs = 600_000;
-
-/**
- * Handles of user groups, `@oncall` for `S01ONCALL`, for messages only, never for decisions. Read in the background, at
- * most every ten minutes.
- */
-export function createGroupNames(web: Web, log: Log): (id: string) => string | undefined {
-  let names = new Map<string, string>();
-  let askedAt = -Infinity;
-
-  async function readNames(): Promise<void> {
-    const answer = await web.call("usergroups.list");
-    if (!answer.ok) return log.debug("slack.groups-unnamed", { kind: answer.kind });
-    names = new Map(
-      listAt(answer.data, "usergroups").map((group) => [
-        textAt(group, "id"),
-        `@${textAt(group, "handle") || textAt(group, "name")}`,
-      ]),
-    );
-  }
-
-  function refresh(): void {
-    if (performance.now() - askedAt < goodForMs) return;
-    askedAt = performance.now();
-    readNames().catch((error: unknown) => log.debug("slack.groups-unnamed", { error }));
-  }
-  refresh();
-  return (id) => {
-    refresh();
-    return names.get(id);
-  };
 }

@@ -22,6 +22,11 @@ export interface InteractionBase {
   responseUrl?: string;
 }
 
+/** Whether only this person and Gatehouse read there. */
+export function isDirect({ channelId }: Pick<InteractionBase, "channelId">): boolean {
+  return channelId.startsWith("D");
+}
+
 /** The view of a pressed button. `values` is block id → value. */
 export interface InteractionView {
   type: "modal" | "home";

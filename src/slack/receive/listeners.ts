@@ -143,6 +143,7 @@ export function addListeners(app: App, take: Take, options: ListenerOptions): vo
 
   // Already acked, after `take` (GuardedApp's `beforeEventAck`).
   app.event("app_mention", async ({ body }) => goOn(await take(body)));
+  app.event("message", async ({ body }) => goOn(await take(body)));
   app.event("app_home_opened", async ({ body }) => goOn(await take(body)));
   app.event(/^subteam_/, async () => handlers.peopleChanged());
 }

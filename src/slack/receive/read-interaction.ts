@@ -104,8 +104,11 @@ function readEvent(body: unknown, us: { botUserId: string }, now: number): Inter
   if (type === "app_home_opened" && textAt(event, "tab") !== "messages" && user !== us.botUserId) {
     return { ...base("home", body, now, { user, team }), channelId: "", kind: "home" };
   }
-  const said = type === "app_mention" ? readMention(event, us.botUserId) : undefined;
-  if (said === undefined) return undefined;
+  // In a direct message with the app, words need no mention
+  const isDirect = type === "message" && textAt(event, "channel_type") === "im";
+  const isForUs = type === "app_mention" || isDirect;
+  const said = isForUs ? readMention(event, us.botUserId) : undefined;
+  if (said === undefined || (isDirect && said === "")) return undefined;
   const [channelId, ts] = [textAt(event, "channel"), textAt(event, "ts")];
   const threadTs = textAt(event, "thread_ts");
   return {

@@ -1,11 +1,10 @@
 import type { View } from "@slack/types";
 import type { Log } from "../../log/log.ts";
-import type { Message } from "../../messages/message.ts";
-import type { Interaction, Reply } from "./interaction.ts";
+import { message as makeMessage, type Message, news, section } from "../../messages/message.ts";
+import { type Interaction, isDirect, type Reply } from "./interaction.ts";
 import { textAt, postMessage, type Web, type WebAnswer } from "../web.ts";
 import { postResponse, type EphemeralPost } from "../deliver/response-url.ts";
-import { md, name } from "../../messages/text.ts";
-import { say } from "../error-reply.ts";
+import { lines, type Markdown, md, name } from "../../messages/text.ts";
 import type { Announce } from "../deliver/announce.ts";
 
 interface ReplyOptions {
@@ -60,7 +59,10 @@ export function createReply(options: ReplyOptions): Reply {
     const { text, blocks } = message;
     const { channelId, threadTs, userId } = interaction;
     let answer: WebAnswer | undefined;
-    if (channelId !== "") {
+    if (isDirect(interaction)) {
+      answer = await postMessage(web, { channelId, threadTs }, message);
+      noteFailure("chat.postMessage", answer);
+    } else if (channelId !== "") {
       const place = { channel: channelId, user: userId, ...(threadTs && { thread_ts: threadTs }) };
       answer = await call("chat.postEphemeral", { ...place, text, blocks });
     }
@@ -115,6 +117,17 @@ export function createReply(options: ReplyOptions): Reply {
   };
 }
 
+export function lostReply(what: Markdown): Message {
+  const text = lines(
+    md`Slack was unavailable when Gatehouse answered ${what}.`,
+    md`If no message about it is in the channel, nothing was done. Please try again.`,
+  );
+  return makeMessage(
+    news(md`Slack lost Gatehouse's answer to ${what}. Please try again.`),
+    section(text),
+  );
+}
+
 /**
  * Tells people later, by direct message, that Slack lost an answer. Never the answer itself: it may be short-lived (a
  * console's address), and the command can be repeated.
@@ -124,10 +137,7 @@ export function createLostReplies(announce: Announce): (interaction: Interaction
     // The Home tab is simply opened again
     if (interaction.kind === "home") return;
     const what = interaction.kind === "command" ? name(`/${interaction.text}`) : md`you`;
-    const message = say(
-      md`Slack was unavailable when Gatehouse answered ${what}.`,
-      md`If no message about it is in the channel, nothing was done. Please try again.`,
-    );
+    const message = lostReply(what);
     const { id, userId: channelId } = interaction;
     await announce({ id: `unheard:${id}`, channelId, message });
   };

@@ -14,17 +14,20 @@ async function interactions(world: TestWorld, text: string, words: RegExp) {
 }
 
 describe("/vm metrics", () => {
-  it("answers everybody with a picture and the same in words", async () => {
+  it("answers the asker, and everybody with a picture and the same in words once it is shared", async () => {
     await using world = await startWorld();
     const shown = await interactions(
       world,
       "/vm metrics web-2",
       /CPU and memory of web-2, last 1h/,
     );
-    expect(shown.ephemeral).toBe(false);
+    expect(shown.ephemeral).toBe(true);
     expect(shown.text).toMatch(/^CPU and memory of web-2, last 1h\. Disk: [\d.]+\. CPU: minimum/);
-    expect(shown.blocks.map(({ type }) => type)).toEqual(["section", "image"]);
-    expect(shown.blocks[1]).toMatchObject({
+    await world.vera.presses("Share in channel", { in: shown.ts });
+    await world.vera.until(() => world.slack.workspace.files.size > 0);
+    const shared = await hears(world.vera, "ops", /Shared by vera/);
+    const picture = shared.blocks.find(({ type }) => type === "image");
+    expect(picture).toMatchObject({
       alt_text: expect.stringMatching(/^CPU: minimum .* Memory: minimum .* Disk: [\d.]+\.$/),
       title: { text: "web-2" },
     });
@@ -52,25 +55,32 @@ describe("/vm metrics", () => {
       "/vm metrics worker-1",
       /has no samples of CPU or memory for 1h/,
     );
-    expect(shown.blocks.map(({ type }) => type)).toEqual(["section"]);
+    expect(shown.blocks.map(({ type }) => type)).toEqual([
+      "section",
+      "context",
+      "actions",
+      "actions",
+    ]);
   });
 
-  it("shows Slack's own chart where uploads are refused", async () => {
+  it("shows Slack's own chart to the asker, and text where Slack refuses that", async () => {
     await using world = await startWorld();
-    world.slack.weather.add({
-      method: "files.getUploadURLExternal",
-      kind: "error",
-      error: "missing_scope",
-    });
     const shown = await interactions(world, "/vm metrics web-2", /CPU and memory of web-2/);
-    expect(shown.blocks.map(({ type }) => type)).toEqual(["section", "data_visualization"]);
+    expect(shown.blocks.map(({ type }) => type)).toContain("data_visualization");
+    world.slack.weather.add({
+      method: "chat.postEphemeral",
+      kind: "error",
+      error: "invalid_blocks",
+    });
+    const text = await interactions(world, "/vm metrics web-2 6h", /last 6h[^]*▁/);
+    expect(text.blocks.map(({ type }) => type)).not.toContain("data_visualization");
   });
 });
 
 describe("/vm attest", () => {
   it("verifies, fails on drift, and says when it can't know", async () => {
     await using world = await startWorld();
-    const verified = await interactions(world, "/vm attest web-2", /Verified: web-2/);
+    const verified = await interactions(world, "/vm attest web-2", /Reported as verified: web-2/);
     expect(verified.ephemeral).toBe(true);
     expect(wordsOf(verified)).toContain("provider's claim");
     world.compute.edit.setMeasurement({ vm: vmId, reportOnly: true });
@@ -90,7 +100,7 @@ describe("/vm attest", () => {
 
   it("gives the raw report as a file to whoever presses for it", async () => {
     await using world = await startWorld();
-    await interactions(world, "/vm attest web-2", /Verified: web-2/);
+    await interactions(world, "/vm attest web-2", /Reported as verified: web-2/);
     await world.vera.presses("Raw report");
     await hears(world.vera, "ops", /is a file in your direct messages/);
     const [file] = await world.slack.until(() => {

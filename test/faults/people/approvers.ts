@@ -46,11 +46,11 @@ export function startApprovers(stage: Stage, random: () => number, { denied, una
       plans.set(id, plan);
       const [channel = "", ts = ""] = card.split(" ");
       for (const who of plan.by) {
-        const press = await stage.slack
+        const outcome = await stage.slack
           .act(who, "presses", plan.button, { in: ts, channel })
           .catch(() => undefined);
         // The button may be gone: the other one's press was enough
-        if (press?.acked === false) continue;
+        if (outcome?.acked === false) continue;
         plan.by.delete(who);
         pressed.push({ id, who });
       }

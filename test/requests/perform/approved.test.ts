@@ -214,3 +214,34 @@ describe("the digest of a request", () => {
     }
   });
 });
+
+describe("an undo, which an approver may request", () => {
+  it("is one only of what was saved of the same VM: what merely says so in Redis is refused", async () => {
+    await using here = await workerHere();
+    const { store } = here.by;
+    const [web, db] = [await here.vm("web-2"), await here.vm("db-1")];
+    const { approval: _, ...unapproved } = restartOf(web);
+    const undone = await interaction(store, unapproved);
+    await store.move(undone, {
+      state: "authorized",
+      progress: { safety: { request: "r-safety0000", snapshotId: "snap-1" } },
+    });
+    const asked = async (target: typeof web, undoes: string, snapshot: string) => {
+      const { approval: __, ...submission } = restartOf(target, { person: member("U0AMIR") });
+      const request = await interaction(store, submission);
+      const { input } = request.record;
+      const record = { ...request.record, undoes, input: { ...input, snapshot } };
+      return gate({ ...request, record }, asChange(restart, { vms: [target.id] }), here.by);
+    };
+    expect((await asked(web, undone.record.id, "snap-1")).is).toBe("open");
+    for (const [target, undoes, snapshot] of [
+      [db, undone.record.id, "snap-1"],
+      [web, "r-2222222222", "snap-1"],
+      [web, undone.record.id, "snap-2"],
+    ] as const)
+      expect(await asked(target, undoes, snapshot)).toMatchObject({
+        is: "closed",
+        why: expect.stringContaining("access.operate"),
+      });
+  });
+});

@@ -7,6 +7,7 @@ import type { Vote } from "../../../src/approvals/votes.ts";
 import type { RequestRecord, StoredRequest } from "../../../src/requests/journal/record.ts";
 import { renderCard } from "../../../src/requests/render/render-card.ts";
 import { renderResult } from "../../../src/requests/render/render-result.ts";
+import { buttonsOf, shownText } from "../../commands/shown-text.ts";
 import { vmTarget } from "../asking.ts";
 
 const digest = "0123456789abcdef".repeat(4);
@@ -60,6 +61,9 @@ const stored = (over: Partial<StoredRequest> = {}): StoredRequest => ({
 });
 
 const words = (message: unknown) => JSON.stringify(message);
+/** Without what Slack shows as it is written. */
+const markupOf = (message: unknown) =>
+  JSON.stringify(message, (_key, value) => (value?.type === "plain_text" ? undefined : value));
 
 describe("the card of a request that waits for approval", () => {
   it("shows who asks for what and why, the evidence, the digest, how many are missing, and who may decide", () => {
@@ -73,7 +77,7 @@ describe("the card of a request that waits for approval", () => {
       "snap-42",
       "nightly, 2 h old",
       "RUNNING",
-      "1 of 2",
+      "One more person must approve: every full member can.",
       "Approved by amir.",
       digest.slice(0, 16),
       "<!subteam^S02LEADS> <@U0ADA>",
@@ -92,7 +96,70 @@ describe("the card of a request that waits for approval", () => {
       ["vote:approve", { request: record.id, digest: digest.slice(0, 16) }],
       ["vote:deny", { request: record.id, digest: digest.slice(0, 16) }],
       ["request:cancel", { request: record.id }],
+      ["run:gatehouse.why", { request: record.id }],
     ]);
+  });
+
+  it("says what, where, why, and what is lost above the buttons, as strongly as the requester's form", () => {
+    const card = renderCard(stored(), restore);
+    const [top, actions] = card.blocks;
+    expect(actions?.type).toBe("actions");
+    expect(shownText({ text: "", blocks: top ? [top] : [] })).toBe(
+      [
+        "⏳ *Restore* `db-1` in payments from snap-42",
+        "Requested by olivia at <!date^1795176000^{time_secs}|12:00:00 UTC>: “corrupt index”",
+        "⚠️ *All data of db-1 is replaced* with the snapshot's. Later data is lost.",
+        "A safety snapshot is taken right before; Undo restores it.",
+        "Waiting for approval until <!date^1795176900^{time}|12:15:00 UTC>. Two other people must approve: every full member can.",
+      ].join("\n"),
+    );
+  });
+
+  it("can't be overlooked to have no way back, nor to restore another VM's snapshot", () => {
+    const risky = {
+      ...record,
+      input: { ...record.input, noSafety: true },
+      labels: { snapshot: "nightly" },
+      approval: {
+        ...record.approval,
+        evidence: [["🚨 Another VM's snapshot", "taken of db-9"]],
+        who: [
+          { id: "U0AMIR", name: "amir" },
+          { id: "U0ADA", name: "ada" },
+        ],
+      } as NonNullable<RequestRecord["approval"]>,
+    };
+    const [top] = renderCard(stored({ record: risky, votes: [vote("amir")] }), restore).blocks;
+    const shown = shownText({ text: "", blocks: top ? [top] : [] });
+    expect(shown).toContain("in payments from nightly");
+    expect(shown).toContain("🚨 *No safety snapshot is taken first: this can't be undone.*");
+    expect(shown).toContain("*🚨 Another VM's snapshot*: taken of db-9");
+    expect(shown).toContain("One more person must approve: ada can. Approved by amir.");
+    expect(words(renderCard(stored({ record: risky }), restore))).toContain("nightly (snap-42)");
+  });
+
+  it("names the VMs of a project, and asks the approver of what destroys once more", () => {
+    const project: RequestRecord = {
+      ...record,
+      command: "project delete",
+      input: { project: "prj-staging" },
+      target: {
+        kind: "project",
+        id: "prj-staging",
+        name: "staging",
+        projectId: "",
+        status: "ACTIVE",
+      },
+      children: [vmTarget("stage-1"), vmTarget("stage-2", { status: "STOPPED" })],
+    };
+    const [approve] = buttonsOf(renderCard(stored({ record: project }), deleteProject));
+    const lost =
+      "This can't be undone. Everything in staging is lost, with its 2 VMs: stage-1 (RUNNING), stage-2 (STOPPED).";
+    expect(approve?.asks).toBe(`Delete staging? Delete staging. ⚠️ ${lost}`);
+    const [restoreButton] = buttonsOf(renderCard(stored(), restore));
+    expect(restoreButton?.asks).toContain("Restore db-1 (payments) from snap-42.");
+    const [plain] = buttonsOf(renderCard(stored(), restart));
+    expect(plain).not.toHaveProperty("asks");
   });
 
   it("reads differently when anything that is approved differs", () => {
@@ -119,15 +186,16 @@ describe("the card of a request that waits for approval", () => {
 });
 
 describe("the card and the result of a request that was decided", () => {
-  it("say who denied it, and offer no way to run it", () => {
+  it("say who denied it and why, and offer only to request it again", () => {
     const denied = stored({
       state: "denied",
       final: true,
-      votes: [vote("amir"), vote("ada", "deny")],
+      votes: [vote("amir"), { ...vote("ada", "deny"), reason: "not tonight" }],
     });
-    expect(words(renderCard(denied, restore))).toContain("Denied by ada.");
-    expect(words(renderCard(denied, restore))).not.toContain('"actions"');
-    expect(words(renderResult(denied, restore))).toContain("Denied by ada.");
+    const card = renderCard(denied, restore);
+    expect(words(card)).toContain("Denied by ada: “not tonight”.");
+    expect(buttonsOf(card).map(({ label }) => label)).toEqual(["Request again"]);
+    expect(words(renderResult(denied, restore))).toContain("Denied by ada: “not tonight”.");
     expect(words(renderResult(denied, restore))).toContain("<@U0OLIVIA>");
   });
 
@@ -139,7 +207,7 @@ describe("the card and the result of a request that was decided", () => {
     });
     const card = words(renderCard(expired, restore));
     expect(card).toContain("no one approved it in time");
-    expect(card).toContain('"Try again"');
+    expect(card).toContain('"Request again"');
     expect(card).not.toContain("vote:approve");
   });
 
@@ -209,7 +277,7 @@ describe("a card with hostile words in it", () => {
     for (const state of states) {
       const final = !["draft", "authorized", "unknown"].includes(state);
       for (const command of [restart, restore, deleteProject]) {
-        const all = words([
+        const all = markupOf([
           renderCard({ ...shown, state, final }, command),
           renderResult({ ...shown, state, final }, command),
         ]);

@@ -62,8 +62,8 @@ describe("what an approver sees", () => {
       }),
     );
     expect(shown).toMatchObject({
-      "Current status": "RUNNING",
-      Snapshot: "nightly, 1 h 30 min old",
+      "Status when requested": "RUNNING",
+      "Age of the snapshot": "1 h 30 min",
       "Current measurement": "aaaaaaaa…aaaaaaaa",
       "Measurement at snapshot": "bbbbbbbb…bbbbbbbb (differs)",
       "Expected downtime": "about 50 s, as in earlier runs",
@@ -78,7 +78,7 @@ describe("what an approver sees", () => {
       gatherApprovalFacts({ seen: undefined, vms: [], last: [], command: "vm restore", now }),
     );
     expect(shown).toEqual({
-      "Current status": "not read",
+      "Status when requested": "not read",
       "Expected downtime": "not known: no earlier run on this target",
       "Recent requests": "none",
     });

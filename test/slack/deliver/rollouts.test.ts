@@ -159,11 +159,11 @@ describe("the message of a rollout", () => {
     await here.goes("done", 3);
     await here.isDueAgain();
     await here.empty();
-    expect(here.edits().at(-1)).toContain("3/3");
+    expect(here.edits().at(-1)).toContain("3 of 3");
     held.wakes();
     await closed;
     await here.empty();
-    expect(here.edits().filter((text) => text.includes("1/3"))).toEqual([]);
+    expect(here.edits().filter((text) => text.includes("1 of 3"))).toEqual([]);
   });
 
   it("shows progress in time, though the process before had a clock that is an hour ahead", async () => {
@@ -177,7 +177,7 @@ describe("the message of a rollout", () => {
     here.start();
     await here.goes("running", 1);
     await here.slack.until(() => here.edits().length === 1, 2000);
-    expect(here.edits()).toEqual([expect.stringContaining("1/3")]);
+    expect(here.edits()).toEqual([expect.stringContaining("1 of 3")]);
   });
 
   it("goes on in direct messages when its channel is closed to us, its end too", async () => {

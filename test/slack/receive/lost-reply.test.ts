@@ -22,9 +22,7 @@ async function toldOf(interaction: Interaction): Promise<Notice[]> {
 it("an answer that was lost is told to whoever asked, by their words, never by what it said", async () => {
   const [notice] = await toldOf({ ...base, kind: "command", text: "vm console <!channel>" });
   expect(notice).toMatchObject({ id: "unheard:command:1", channelId: "U1" });
-  expect(notice?.message.text).toMatch(
-    /^Slack was unavailable when Gatehouse answered .*\/vm console/,
-  );
+  expect(notice?.message.text).toMatch(/^Slack lost Gatehouse's answer to \/vm console/);
   expect(notice?.message.text).not.toContain("<!channel>");
   expect(JSON.stringify(notice?.message.blocks)).toContain("nothing was done");
 });
@@ -38,7 +36,7 @@ it("of a button too; the Home tab is just opened again", async () => {
     ephemeral: false,
   };
   const [notice] = await toldOf(press);
-  expect(notice?.message.text).toContain("when Gatehouse answered you");
+  expect(notice?.message.text).toContain("Gatehouse's answer to you");
   expect(JSON.stringify(notice)).not.toContain("secret");
   expect(await toldOf({ ...base, kind: "home" })).toEqual([]);
 });

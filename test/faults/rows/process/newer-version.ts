@@ -17,7 +17,7 @@ export const newerVersion: readonly Patch[] = [
     is: "export const recordVersion = 2;",
   },
   {
-    file: `${requests}/journal/record.ts`,
+    file: `${requests}/journal/parse-stored.ts`,
     was: "record.v !== recordVersion",
     is: "record.v > recordVersion",
   },

@@ -222,7 +222,7 @@ export const rolloutRows: Row[] = [
         await storm({ kind: "hang", applied: true });
         const id = await beginRollout(stage, twelve, { most: 2, failures: 12 });
         rememberAsked(stage, twelve);
-        await cardWith(stage, id, /0\/12/);
+        await cardWith(stage, id, /0 of 12/);
         await Promise.all([...stage.gateways(), ...stage.workers()].map((bot) => bot.kill()));
         stage.faults += 3;
         await stage.addBot("gateway");

@@ -1,0 +1,61 @@
+import type { Vote } from "../../approvals/votes.ts";
+import {
+  type Delivered,
+  isKnownState,
+  type Progress,
+  recordVersion,
+  type RequestRecord,
+  type StoredRequest,
+} from "./record.ts";
+
+/** Undefined for a record that is gone, can't be read, or was written by a newer version. */
+export function parseStored(fields: Record<string, string>): StoredRequest | undefined {
+  try {
+    return parseFields(fields);
+  } catch {
+    // A broken record must not hide those that are read with it
+    return undefined;
+  }
+}
+
+function parseFields(fields: Record<string, string>): StoredRequest | undefined {
+  if (!fields["record"] || !fields["state"]) return undefined;
+  const record = JSON.parse(fields["record"]) as RequestRecord;
+  if (record.v !== recordVersion || !isKnownState(fields["state"])) return undefined;
+  const [channelId, ts] = (fields["card"] ?? "").split(" ");
+  return {
+    record: { ...record, createdAt: Number(fields["createdAt"]) },
+    state: fields["state"],
+    final: fields["final"] === "1",
+    attempt: Number(fields["attempt"]),
+    nonce: fields[`claim:${fields["attempt"]}`],
+    owner: fields["owner"] || undefined,
+    revision: Number(fields["revision"]),
+    changedAt: Number(fields["changedAt"]),
+    progress: JSON.parse(fields["progress"] ?? "{}") as Progress,
+    votes: entriesOf(fields, "vote:")
+      .map(([, value]) => withReason(JSON.parse(value) as Vote, fields["denial"]))
+      .toSorted((a, b) => a.at - b.at),
+    delivered: {
+      said: Object.fromEntries(entriesOf(fields, "said:")),
+      ...(channelId && ts ? { card: { channelId, ts } } : {}),
+      ...(fields["face"] ? { cardView: fields["face"] } : {}),
+      ...(fields["alone"] ? { isAlone: true } : {}),
+      ...(fields["fallback"]
+        ? { fallback: fields["fallback"] as NonNullable<Delivered["fallback"]> }
+        : {}),
+    },
+  };
+}
+
+function withReason(vote: Vote, denial: string | undefined): Vote {
+  if (denial === undefined) return vote;
+  const { by, reason } = JSON.parse(denial) as { by: string; reason: string };
+  return by === vote.voterId && vote.vote === "deny" ? { ...vote, reason } : vote;
+}
+
+function entriesOf(fields: Record<string, string>, prefix: string): [string, string][] {
+  return Object.entries(fields)
+    .filter(([field]) => field.startsWith(prefix))
+    .map(([field, value]) => [field.slice(prefix.length), value]);
+}

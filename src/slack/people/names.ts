@@ -1,0 +1,70 @@
+import type { Log } from "../../log/log.ts";
+import { listAt, textAt, type Web } from "../web.ts";
+import type { People } from "./people.ts";
+
+const goodForMs = 600_000;
+const maxKept = 10_000;
+
+/** For messages only, never for decisions. */
+export interface Names {
+  /** `@oncall` for a group, `olivia` for a person; undefined while it isn't known. */
+  nameOf(id: string): string | undefined;
+  /** Resolves once the people among these IDs are known, or Slack didn't say. */
+  learnNames(ids: readonly string[]): Promise<void>;
+}
+
+/**
+ * Names of people and handles of groups. Groups, and the people that policy lists (`usual`), are read in the background, at
+ * most every ten minutes.
+ */
+export function createNames(options: {
+  web: Web;
+  log: Log;
+  person: (id: string) => ReturnType<People["person"]>;
+  usual: readonly string[];
+}): Names {
+  const { web, log, person, usual } = options;
+  let groups = new Map<string, string>();
+  const people = new Map<string, string>();
+  let askedAt = -Infinity;
+
+  async function readGroups(): Promise<void> {
+    const answer = await web.call("usergroups.list");
+    if (!answer.ok) return log.debug("slack.groups-unnamed", { kind: answer.kind });
+    groups = new Map(
+      listAt(answer.data, "usergroups").map((group) => [
+        textAt(group, "id"),
+        `@${textAt(group, "handle") || textAt(group, "name")}`,
+      ]),
+    );
+  }
+
+  async function learn(id: string): Promise<void> {
+    const found = await person(id).catch(() => undefined);
+    if (!found || found.name === id) return;
+    if (people.size >= maxKept) people.clear();
+    people.set(id, found.name);
+  }
+
+  const unknown = (ids: readonly string[]) =>
+    [...new Set(ids)].filter((id) => /^[UW][A-Z0-9]+$/.test(id) && !people.has(id));
+
+  async function learnNames(ids: readonly string[]): Promise<void> {
+    await Promise.all(unknown(ids).map(learn));
+  }
+
+  function refresh(): void {
+    if (performance.now() - askedAt < goodForMs) return;
+    askedAt = performance.now();
+    readGroups().catch((error: unknown) => log.debug("slack.groups-unnamed", { error }));
+    void learnNames(usual);
+  }
+  refresh();
+  return {
+    nameOf(id) {
+      refresh();
+      return groups.get(id) ?? people.get(id);
+    },
+    learnNames,
+  };
+}

@@ -1,0 +1,361 @@
+import { describe, expect, it } from "vitest";
+import { renderAnchor } from "../../src/audit/render.ts";
+import { commands } from "../../src/commands/index.ts";
+import { restart } from "../../src/commands/vm/restart.ts";
+import { restore } from "../../src/commands/vm/restore.ts";
+import { snapshot } from "../../src/commands/vm/snapshot.ts";
+import { renderDrift } from "../../src/digests/drift-monitor.ts";
+import { renderDigest } from "../../src/digests/render-digest.ts";
+import { renderUnasked } from "../../src/digests/status-monitor.ts";
+import type { Message } from "../../src/messages/message.ts";
+import { news } from "../../src/messages/message.ts";
+import { md, mention, name } from "../../src/messages/text.ts";
+import { renderRecap } from "../../src/outages/render-recap.ts";
+import { isChange } from "../../src/registry/define.ts";
+import { recordResults } from "../../src/requests/after-result.ts";
+import type { RequestRecord, StoredRequest } from "../../src/requests/journal/record.ts";
+import { renderLateEffect } from "../../src/requests/perform/sweep.ts";
+import { freezeNews, thawNews } from "../../src/requests/render/freeze-news.ts";
+import { renderCard } from "../../src/requests/render/render-card.ts";
+import { renderNotice } from "../../src/requests/render/render-result.ts";
+import { renderRollout, renderRolloutEnd } from "../../src/rollouts/render-rollout.ts";
+import type { StoredRollout } from "../../src/rollouts/rollout.ts";
+import { reviewNotice, reviewSigned } from "../../src/slack/conversation/break-glass.ts";
+import { consoleOpened } from "../../src/slack/conversation/console.ts";
+import { lostReply } from "../../src/slack/receive/respond.ts";
+import { running } from "../digests/digest-processes.ts";
+import { vmTarget } from "../requests/asking.ts";
+import { shownText } from "../commands/shown-text.ts";
+
+const at = Date.parse("2026-11-20T03:12:00Z");
+
+/** Who and what a message is about. Each kind is also drawn with names and reasons as long as they come. */
+interface About {
+  who: string;
+  vm: string;
+  why: string;
+}
+const usual: About = { who: "olivia", vm: "db-1", why: "bad migration" };
+const endless: About = {
+  who: "Olivia Maria van der Hoeven-Castellanos (on call, EMEA)",
+  vm: `db-${"x".repeat(120)}`,
+  why: "the migration of last night left half of the orders without their customers ".repeat(4),
+};
+
+function recordOf({ who, vm, why }: About, over: Partial<RequestRecord> = {}): RequestRecord {
+  return {
+    v: 1,
+    id: "r-7fk3m9q2xw",
+    command: "vm restore",
+    input: { vm: `vm-payments-${vm}`, snapshot: "snap-42" },
+    labels: { snapshot: "nightly" },
+    target: vmTarget(vm),
+    requester: { id: "U0OLIVIA", teamId: "T0OURS", name: who },
+    channelId: "C01OPS",
+    via: "modal",
+    reason: why,
+    policyVersion: "v1",
+    approval: { required: 1, expiresAt: at, digest: "0".repeat(64), why: "a rule", evidence: [] },
+    createdAt: at,
+    runsUntil: at,
+    ...over,
+  };
+}
+
+const stored = (about: About, over: Partial<StoredRequest> = {}): StoredRequest => ({
+  record: recordOf(about),
+  state: "draft",
+  final: false,
+  attempt: 1,
+  owner: undefined,
+  revision: 1,
+  changedAt: at + 34_000,
+  progress: {},
+  votes: [],
+  delivered: { said: {} },
+  ...over,
+});
+
+const seen = (vm: string, status: string) =>
+  ({ id: `vm-payments-${vm}`, name: vm, projectId: "prj-payments", status }) as const;
+
+const done = (about: About): StoredRequest =>
+  stored(about, {
+    state: "done",
+    final: true,
+    progress: { sentAt: at, before: seen(about.vm, "RUNNING"), after: seen(about.vm, "RUNNING") },
+  });
+
+const unknown = (about: About): StoredRequest =>
+  stored(about, { state: "unknown", progress: { why: "no clear answer came", sentAt: at } });
+
+const denied = (about: About): StoredRequest =>
+  stored(about, {
+    state: "denied",
+    final: true,
+    votes: [{ voterId: "U0AMIR", name: "amir", vote: "deny", at, digest: "0", reason: about.why }],
+  });
+
+const rolled = (about: About, over: Partial<StoredRollout> = {}): StoredRollout => ({
+  record: {
+    v: 1,
+    id: "roll-7fk3m9q2",
+    command: "vm restart",
+    input: {},
+    words: "web-*",
+    options: { maxUnavailable: 1, canary: false, stopOnFailure: 1 },
+    total: 12,
+    requester: { id: "U0OLIVIA", teamId: "T0OURS", name: about.who },
+    channelId: "C01OPS",
+    policyVersion: "v1",
+    leftOut: [],
+    createdAt: at,
+  },
+  state: "running",
+  final: false,
+  revision: 1,
+  changedAt: at + 60_000,
+  seenAt: at,
+  progress: {
+    next: 6,
+    open: [{ n: 5, request: "r-7fk3m9q2xw", name: about.vm }],
+    ok: 4,
+    already: 0,
+    failed: 1,
+    startedAt: at,
+  },
+  delivered: { said: {}, isElsewhere: false },
+  ...over,
+});
+
+const emergencyEnd = async (about: About): Promise<Message> => {
+  const told: Message[] = [];
+  const request = { ...done(about), record: recordOf(about, { breakGlass: true }) };
+  const nothing = { note: async () => undefined, remember: async () => undefined };
+  const kept = { snapshots: { ...nothing, ownerOf: async () => "vm" }, inventory: nothing };
+  await recordResults(request, restore, {
+    ...(kept as unknown as Parameters<typeof recordResults>[2]),
+    tellAudit: async (_id, message) => void told.push(message),
+  });
+  const [message] = told;
+  if (!message) throw new Error("nothing was told");
+  return message;
+};
+
+const digestOf = (about: About) =>
+  renderDigest(
+    {
+      now: at,
+      since: at - 3_600_000,
+      vms: [running(about.vm, "ERROR"), running("web-1")],
+      statusSince: new Map(),
+      refreshedAt: at,
+      stale: false,
+      unreadProjects: [],
+      drift: [],
+      open: [],
+      ended: [],
+      reviews: [],
+      newestSnapshots: new Map(),
+      unread: [],
+      stuckAfterMs: 1,
+      snapshotOldMs: 1,
+    },
+    { title: "Digest, Fri 20 Nov, 09:00", snoozed: new Set() },
+  ).message;
+
+const review = ({ vm, why }: About) => ({
+  request: "r-7fk3m9q2xw",
+  command: "vm restore",
+  target: vm,
+  by: "U0ADA",
+  reason: why,
+});
+
+const drifted = (about: About, is: "failed" | "recovered") =>
+  renderDrift({ is, id: "drift-1" }, running(about.vm), {
+    appraisal: { reasons: ["its measurement matches no pin"] },
+  } as unknown as Parameters<typeof renderDrift>[2]);
+
+const recap = (about: About) => {
+  const outage = { id: "slack-1", part: "slack", since: at, until: at + 300_000 } as const;
+  const told = renderRecap(outage, [done(about)], [], commands.filter(isChange));
+  if (!told) throw new Error("nothing to tell");
+  return told;
+};
+
+/** Every kind of message that notifies somebody: who reads it, and what the locked phone shows. */
+const kinds: readonly [
+  kind: string,
+  reader: string,
+  (about: About) => Message | Promise<Message>,
+  shown: string,
+][] = [
+  [
+    "a request for approval",
+    "approver",
+    (about) => renderCard(stored(about), restore),
+    "olivia asks you to approve: restore db-1 (payments) from nightly: “bad migration”",
+  ],
+  [
+    "a card",
+    "channel",
+    (about) => renderCard({ ...done(about), state: "accepted", final: false }, restart),
+    "Restarting db-1 in payments…",
+  ],
+  [
+    "a result",
+    "requester",
+    (about) => renderNotice("result", done(about), restore),
+    "✅ Restored db-1 from nightly: RUNNING → RUNNING in 34 s.",
+  ],
+  [
+    "a result that can't be confirmed",
+    "requester",
+    (about) =>
+      renderNotice(
+        "result",
+        { ...done(about), record: recordOf(about, { input: { name: "nightly" } }) },
+        snapshot,
+      ),
+    "⚠️ Snapshot of db-1 as nightly was accepted by the compute service; nothing more can be confirmed.",
+  ],
+  [
+    "an unknown outcome",
+    "requester",
+    (about) => renderNotice("unknown", unknown(about), restore),
+    "❓ Outcome unknown: did “Restore db-1 (payments) from nightly” happen? Check it, then record what happened.",
+  ],
+  [
+    "a reminder of it",
+    "requester",
+    (about) => renderNotice("reminder-1", unknown(about), restore),
+    "❓ Still unknown: did “Restore db-1 (payments) from nightly” happen? Check it, then record what happened.",
+  ],
+  [
+    "a no",
+    "requester",
+    (about) => renderNotice("result", denied(about), restore),
+    "🚫 Restore of db-1 from nightly was denied.",
+  ],
+  [
+    "its reason",
+    "requester",
+    (about) => renderNotice("denial", denied(about), restore),
+    "amir denied it: “bad migration”",
+  ],
+  [
+    "an effect that came late",
+    "requester",
+    (about) => renderLateEffect(done(about), seen(about.vm, "REBOOTING")),
+    "🚨 db-1 is REBOOTING, and no request explains it.",
+  ],
+  [
+    "a rollout",
+    "channel",
+    (about) => renderRollout(rolled(about), restart),
+    "Restart 12 VMs: 5 of 12 · 1 failed · 1 in progress",
+  ],
+  [
+    "the end of a rollout",
+    "requester",
+    (about) => {
+      const progress = { ...rolled(about).progress, open: [], why: `${about.vm}: it broke` };
+      const ended = rolled(about, { state: "failed", final: true, progress });
+      return renderRolloutEnd(ended, [vmTarget(about.vm)], new Map(), restart);
+    },
+    "Restart of 12 VMs was stopped after 1 min: db-1: it broke: 5 of 12 · 1 failed",
+  ],
+  [
+    "a freeze",
+    "channels that wait",
+    ({ who, why }) => freezeNews({ by: who, reason: why }),
+    "🧊 olivia froze all changes: bad migration. What was not sent yet won't run; reads still work. /gatehouse thaw ends it.",
+  ],
+  [
+    "a thaw",
+    "channels that wait",
+    ({ who }) => thawNews(who),
+    "Changes are allowed again: olivia ended the freeze. What it turned away has Request again on its message.",
+  ],
+  [
+    "a broken glass",
+    "administrator",
+    (about) => reviewNotice(review(about), `Restore ${about.vm} (payments)`, about.who),
+    "Break-glass by olivia, without approval: Restore db-1 (payments): “bad migration”",
+  ],
+  [
+    "what came of it",
+    "administrator",
+    emergencyEnd,
+    "Break-glass by olivia: Restored db-1 from nightly: RUNNING → RUNNING in 34 s.",
+  ],
+  [
+    "its signed review",
+    "who broke the glass",
+    (about) => reviewSigned(review(about), about.who),
+    "olivia signed the review of a break-glass: vm restore of db-1",
+  ],
+  [
+    "a console",
+    "channel",
+    ({ vm, who }) => consoleOpened(vm, who, at),
+    "olivia opened a console on db-1",
+  ],
+  [
+    "a failed attestation",
+    "alerts channel",
+    (about) => drifted(about, "failed"),
+    "Attestation of db-1 in shop failed: its measurement matches no pin",
+  ],
+  [
+    "its end",
+    "alerts channel",
+    (about) => drifted(about, "recovered"),
+    "🟢 db-1 in shop: attestation is verified again.",
+  ],
+  [
+    "a change that nobody requested",
+    "alerts channel",
+    ({ vm }) => renderUnasked([{ vm: running(vm, "ERROR"), from: "RUNNING", key: "k" }], 60_000),
+    "🔴 db-1 in shop went to ERROR, was RUNNING.",
+  ],
+  ["a digest", "channel", digestOf, "Digest, Fri 20 Nov, 09:00: 1 VM in ERROR, 1 about snapshots"],
+  ["a recap", "channel", recap, "Slack was unavailable for 5 min: 1 ran"],
+  [
+    "the head of the audit trail",
+    "audit channel",
+    () => renderAnchor({ seq: 1234, hash: "ab".repeat(32) }),
+    "Head of the audit trail after 1,234 records",
+  ],
+  [
+    "an answer that Slack lost",
+    "requester",
+    ({ vm }) => lostReply(name(`/vm restart ${vm}`)),
+    "Slack lost Gatehouse's answer to /vm restart db-1. Please try again.",
+  ],
+];
+
+/** What no locked phone can show: IDs of people, requests, and VMs, and Slack's markup. */
+const unreadable = /<[@#!]|[*`]|\b(r|roll)-[a-z0-9]{8,}\b|\b[UCT]0[A-Z0-9]+\b|vm-payments-|_/;
+
+describe("what a locked phone shows", () => {
+  it.each(kinds)("of %s, to the %s", async (_kind, _reader, make, shown) => {
+    const { text } = await make(usual);
+    expect(text).toBe(shown);
+    expect(text).not.toMatch(unreadable);
+    const long = await make(endless);
+    expect(long.text.length).toBeLessThanOrEqual(150);
+    expect(long.text).not.toMatch(unreadable);
+  });
+
+  it("is cut between words, and never inside of an escaped sign", () => {
+    expect(news(md`${"word ".repeat(60)}`).value).toMatch(/^(word ){28}word…$/);
+    expect(news(md`${"&".repeat(80)}`).value).toMatch(/^(&amp;)+…$/);
+    expect(news(md`${mention("U0ADA")} *done* ${name("x")} (r-7fk3m9q2xw)`).value).toBe("done x");
+  });
+
+  it("of a rollout goes with the names of the VMs at work", () => {
+    expect(shownText(renderRollout(rolled(usual), restart))).toContain("At work: db-1.");
+  });
+});

@@ -1,0 +1,160 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describeSeen } from "../../sandbox/slack/describe-seen.ts";
+import { startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";
+import { hears, wordsOf } from "./words.ts";
+
+/** What the requester sees of one change, from the question to the button under its result. */
+let world: TestWorld;
+beforeAll(async () => {
+  world = await startWorld({ policy: `${testPolicy}confirm: ["db-*"]\n` });
+});
+afterAll(() => world.close());
+
+const writes = () => world.compute.writes().map(({ method, path }) => `${method} ${path}`);
+
+/** Each part has a channel of its own: Slack takes one message a second in each. */
+let channel = "ops";
+const hearing = (words: RegExp) => hears(world.olivia, channel, words);
+
+describe("what interrupts a VM that `confirm` names", () => {
+  it("asks once, typed or pressed alike, and runs what was confirmed", async () => {
+    await world.olivia.types(channel, "/vm restart db-1");
+    const asked = await world.olivia.until(({ modals }) =>
+      modals.some(({ submit }) => submit === "Restart"),
+    );
+    expect(describeSeen(asked)).toMatch(/Restart\* `db-1` in payments, RUNNING at/);
+    expect(describeSeen(asked)).toContain("This interrupts what runs on db-1.");
+    expect(writes()).toEqual([]);
+    await world.olivia.closes();
+    await world.olivia.types(channel, "/vm show db-1");
+    const shown = await hearing(/db-1 is RUNNING/);
+    await world.olivia.presses("Restart", { in: shown.ts });
+    await world.olivia.until(({ modals }) => modals.some(({ submit }) => submit === "Restart"));
+    expect(writes()).toEqual([]);
+    await world.olivia.submits({});
+    await hearing(/Restarted db-1: RUNNING → RUNNING/);
+    expect(writes()).toEqual(["POST /v1/vms/vm-payments-db-1/restart"]);
+    world.compute.forget();
+  });
+
+  it("doesn't ask twice after a mention: its button is the confirmation, and says what it interrupts", async () => {
+    await world.olivia.types(channel, "@gatehouse vm stop db-1");
+    const offer = await hearing(/Stop db-1\? Press the button/);
+    expect(wordsOf(offer)).toContain("This interrupts what runs on db-1.");
+    await world.olivia.presses("Stop", { in: offer.ts });
+    await hearing(/✓ Stop db-1: requested/);
+    await hearing(/Stopped db-1: RUNNING → STOPPED/);
+    expect(writes()).toEqual(["POST /v1/vms/vm-payments-db-1/stop"]);
+    world.compute.forget();
+  });
+});
+
+describe("a button", () => {
+  beforeAll(() => {
+    channel = "status";
+  });
+
+  it("stops what runs without a question where `confirm` doesn't name it, and the result offers Start, once", async () => {
+    await world.olivia.types(channel, "/vm stop web-2");
+    const card = await hearing(/Stopped web-2: RUNNING → STOPPED[^]*\[Start\]/);
+    await world.olivia.presses("Start", { in: card.ts });
+    const started = await hearing(/Started web-2: STOPPED → RUNNING[^]*\[Stop\]/);
+    expect(writes()).toHaveLength(2);
+    // Minutes later, by somebody else of the team
+    await world.slack.edit.setGroupMembers("oncall", ["olivia", "vera"]);
+    await world.olivia.presses("Start", { in: card.ts });
+    const told = await hearing(/This button was already used/);
+    expect(wordsOf(told)).toMatch(/Start web-2 \(payments\): done/);
+    expect(started.ts).not.toBe(card.ts);
+    expect(writes()).toHaveLength(2);
+    world.compute.forget();
+  });
+
+  it("that only its reader saw is replaced by what became of it, and a copy of its press does nothing", async () => {
+    await world.olivia.types(channel, "/vm show web-2");
+    const shown = await hearing(/web-2 is RUNNING/);
+    await Promise.all([
+      world.olivia.presses("Restart", { in: shown.ts }),
+      world.olivia.presses("Restart", { in: shown.ts }),
+    ]);
+    await hearing(/✓ Restart web-2: requested/);
+    await hearing(/Restarted web-2: RUNNING → RUNNING/);
+    expect(writes()).toHaveLength(1);
+    world.compute.forget();
+  });
+});
+
+describe("words about a VM", () => {
+  beforeAll(() => {
+    channel = "vendor";
+  });
+
+  it("name its project wherever its name alone isn't unique, and nowhere else", async () => {
+    await world.olivia.types(channel, "/vm restart payments/web-1");
+    const card = await hearing(/Restarted payments\/web-1: RUNNING → RUNNING/);
+    expect(card.text).toMatch(/Restarted payments\/web-1: RUNNING → RUNNING/);
+    world.compute.forget();
+  });
+
+  it("name the next step when the service refuses it for its ERROR, and don't offer it again", async () => {
+    await world.olivia.types(channel, "/vm restart train-7");
+    const card = await hearing(
+      /Restart of train-7 was not done[^]*\[Restore\] \[Console\] \[Attest\]/,
+    );
+    expect(wordsOf(card)).not.toContain("[Try again]");
+    await hearing(/Next: restore a snapshot, open a console/);
+    await world.olivia.types(channel, "/vm show train-7");
+    const shown = await hearing(/train-7 is ERROR/);
+    expect(wordsOf(shown)).not.toContain("[Restart]");
+  });
+
+  it("name the snapshot that was taken and the one that is restored", async () => {
+    await world.olivia.types(channel, "/vm snapshot db-1 nightly");
+    await hearing(/Took a snapshot of db-1 as nightly/);
+    await world.olivia.types(channel, "/vm restore db-1 nightly");
+    await world.olivia.until(({ modals }) =>
+      modals.some(({ submit }) => submit === "Request approval"),
+    );
+    await world.olivia.submits({ "Type db-1 to confirm": "db-1", Reason: "bad migration" });
+    const card = await hears(world.amir, channel, /Restore db-1 in payments from nightly/);
+    expect(card.text).toBe(
+      "olivia asks you to approve: restore db-1 (payments) from nightly: “bad migration”",
+    );
+    await world.amir.presses("Approve", { in: card.ts });
+    await hearing(/Restored db-1 from nightly: STOPPED → [A-Z]+ in/);
+    await hearing(/Undo restores the safety snapshot snap-/);
+  });
+});
+
+describe("a freeze", () => {
+  beforeAll(() => {
+    channel = "ops";
+  });
+
+  it("is told once where people wait for something, stands in forms, and what it turned away can be requested again", async () => {
+    await world.ada.types("random", "/gatehouse freeze storage is failing");
+    await hears(world.vera, "ops", /ada froze all changes: storage is failing/);
+    await world.olivia.types(channel, "/vm resize web-2 --cpu 8 --memory 32");
+    const form = await world.olivia.until((seen) =>
+      describeSeen(seen).includes("*All changes are frozen* by ada: storage is failing."),
+    );
+    expect(form.modals.map(({ submit }) => submit)).toEqual(["Resize"]);
+    await world.olivia.closes();
+    await world.olivia.types(channel, "/vm start gpu-1");
+    const card = await hears(
+      world.olivia,
+      "ops",
+      /Start of gpu-1 was canceled[^]*\[Request again\]/,
+    );
+    await world.ada.types("random", "/gatehouse thaw");
+    await hears(world.vera, "ops", /Changes are allowed again: ada ended the freeze/);
+    world.compute.forget();
+    await world.olivia.presses("Request again", { in: card.ts });
+    await hearing(/Started gpu-1/);
+    expect(writes()).toEqual(["POST /v1/vms/vm-ml-gpu-1/start"]);
+    const news = world.vera
+      .seesChannel("ops")
+      .messages.filter(({ text }) => /froze all changes|allowed again/.test(text));
+    expect(news).toHaveLength(2);
+  });
+});
