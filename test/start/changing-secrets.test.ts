@@ -88,7 +88,11 @@ it(
       await sees("Restarted `web-1`");
       expect(await world.store.freezeState()).toBeUndefined();
       const changed = () =>
-        names.filter((name) => lines.join("").includes(`file-changed","variable":"${name}"`));
+        names.filter((name) =>
+          lines.some(
+            (line) => line.includes("file-changed") && line.includes(`"variable":"${name}"`),
+          ),
+        );
       await expect.poll(changed, { timeout: 15_000 }).toEqual([...names]);
     } finally {
       await running.close();
