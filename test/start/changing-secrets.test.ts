@@ -45,8 +45,13 @@ it(
     const log = createLog({ level: "info", write: (line) => void lines.push(line) });
     const config = loadConfig({ env, role: "all", operations: operationsOf(commands) });
     const running = await start(config, log, { host: "127.0.0.1", namespace: world.key.namespace });
-    const sees = (words: string) =>
-      world.olivia.until((seen) => JSON.stringify(seen).includes(words), 15_000);
+    const restarted = async (vm: string, writes: number) => {
+      const restart = async () => {
+        await world.olivia.types("ops", `/vm restart ${vm}`).catch(() => undefined);
+        return world.compute.writes().length;
+      };
+      await expect.poll(restart, { timeout: 15_000, interval: 500 }).toBe(writes);
+    };
     try {
       await world.slack.connected();
       await world.compute.called("GET /v1/projects/:id/vms", 4);
@@ -76,16 +81,7 @@ it(
       write("REDIS_URL", login("word-2"));
       await world.client.call("CLIENT", "KILL", "USER", "gatehouse");
       world.slack.socketMode.disconnect("cut");
-      await expect
-        .poll(
-          async () => {
-            await world.olivia.types("ops", "/vm restart payments/web-1").catch(() => undefined);
-            return world.compute.writes().length;
-          },
-          { timeout: 15_000, interval: 500 },
-        )
-        .toBe(2);
-      await sees("Restarted `web-1`");
+      await restarted("payments/web-1", 2);
       expect(await world.store.freezeState()).toBeUndefined();
       const changed = () =>
         names.filter((name) =>
