@@ -68,7 +68,7 @@ it(
         )
         .toContain("rejected Gatehouse's API key");
       write("COMPUTE_API_KEY", world.compute.apiKey);
-      await world.olivia.types("ops", "/vm restart web-2");
+      await restarted("web-2", 1);
 
       // Slack's tokens: the former ones are refused, and the connection breaks
       const { app } = world.slack;
