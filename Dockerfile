@@ -11,7 +11,7 @@ RUN npm ci --omit=dev --ignore-scripts && npm cache clean --force
 
 # .dockerignore leaves tests and the sandbox out.
 COPY src ./src
-COPY LICENSE ./
+COPY LICENSE gatehouse.mjs ./
 
 # Each process keeps a ledger of what it sent: give every gateway and worker a volume of its own here.
 RUN mkdir /data && chown node:node /data
@@ -28,4 +28,4 @@ HEALTHCHECK --interval=15s --timeout=5s --start-period=20s --retries=3 \
   CMD ["node", "-e", "const { OPS_PORT, OPS_HOST, PORT = '3000' } = process.env; const host = OPS_HOST && OPS_HOST !== '0.0.0.0' ? OPS_HOST : '127.0.0.1'; Promise.any((OPS_PORT ? [OPS_PORT] : ['3001', PORT]).map(async (port) => { if (!(await fetch(`http://${host.includes(':') ? `[${host}]` : host}:${port}/healthz`)).ok) throw 0; })).then(() => process.exit(0), () => process.exit(1))"]
 
 # Add "gateway" or "worker" to run one role alone. Node itself is process 1 and stops in order on SIGTERM.
-CMD ["node", "--disable-sigusr1", "src/main.ts"]
+CMD ["node", "--disable-sigusr1", "gatehouse.mjs"]

@@ -14,3 +14,8 @@ export function messageOf(error: unknown): string {
   const text = error instanceof Error ? error.message || error.name : String(error);
   return text.replaceAll(/\s+/g, " ").slice(0, 500);
 }
+
+/** The code of a system error, such as ENOENT. */
+export function codeOf(error: unknown): string {
+  return error instanceof Error && "code" in error ? String(error.code) : "unknown";
+}

@@ -1,14 +1,25 @@
-import { runtimeProblem } from "./start/runtime.ts";
 import { catchSignals } from "./start/signals.ts";
 
+// Before anything else is loaded: a signal may come at once
 const signals = catchSignals();
 
-// Before anything else is loaded: an older Node would fail on the first file that needs a newer one
-const problem = runtimeProblem(process.version);
-if (problem !== undefined) {
-  process.stderr.write(`${problem}\n`);
-  process.exit(78);
-}
+const { isRoleAlone, runCommandLine } = await import("./start/command-line.ts");
+const words = process.argv.slice(2);
+// A role needs none of the programs of a terminal in its memory
+const programs = isRoleAlone(words) ? {} : (await import("./start/programs.ts")).programs;
 
-const { runProcess } = await import("./start/process.ts");
-await runProcess(process.argv.slice(2), signals);
+// Whoever only looks at something ends at once
+const endAtOnce = () => process.exit(1);
+signals.stopping.addEventListener("abort", endAtOnce);
+const answered = await runCommandLine(words, programs, {
+  write: (text) => void process.stdout.write(text),
+  complain: (text) => void process.stderr.write(text),
+});
+if ("role" in answered) {
+  signals.stopping.removeEventListener("abort", endAtOnce);
+  const { runProcess } = await import("./start/process.ts");
+  await runProcess(answered.role, signals);
+} else {
+  // Set, not called: an export that goes through a pipe must not be cut
+  process.exitCode = answered.exitCode;
+}

@@ -23,7 +23,7 @@ import { importEndorsements, showStatus } from "./folder-cli.ts";
 import { jsonValue } from "./render-attestation.ts";
 import { resultLines } from "./render-result.ts";
 
-const usage = `usage: node src/main.ts attestation check <file>
+export const attestationUsage = `usage: node gatehouse.mjs attestation check <file>
   a raw TDX quote or SNP report (binary, base64, or hex), or the file that vm attest attaches; a bundle of
   vm attest --evidence is judged by its own clock, endorsements, pins, and policy, without these options
       --endorsements <folder>   what Intel and AMD have signed (docs/attestation.md); else attestation.endorsements
@@ -38,13 +38,13 @@ const usage = `usage: node src/main.ts attestation check <file>
       --json                    the whole result, for programs
   ends with 0 verified, 1 failed, 2 could not verify
 
-       node src/main.ts attestation status
+       node gatehouse.mjs attestation status
   what the folder of endorsements holds, and until when; ends with 1 when something in it doesn't hold
-       node src/main.ts attestation import <folder or file>…
+       node gatehouse.mjs attestation import <folder or file>…
   takes endorsements over from elsewhere, laid out alike; never an older one over a newer`;
 
-/** 0 verified, 1 failed, 2 could not verify. */
-type AttestationExitCode = 0 | 1 | 2;
+/** 0 verified, 1 failed, 2 could not verify, 64 unknown words. */
+type AttestationExitCode = 0 | 1 | 2 | 64;
 
 interface AttestationTerminal {
   /** Gets text that ends with a line break. */
@@ -76,7 +76,7 @@ export async function runAttestation(
         verb === undefined || verb === "check"
           ? "Name the file to check"
           : `There is no "attestation ${words.join(" ")}"`,
-        usage,
+        attestationUsage,
       );
     const content = await readFile(file);
     const bundle = readBundle(content);
@@ -118,7 +118,7 @@ export async function runAttestation(
   } catch (error) {
     const hint = error instanceof UserError && error.hint ? `\n${error.hint}` : "";
     write(`${messageOf(error)}${hint}\n`);
-    return 2;
+    return error instanceof UserError && error.hint === attestationUsage ? 64 : 2;
   }
 }
 
@@ -129,22 +129,25 @@ const exitCodes: Record<AttestationResult["verdict"], AttestationExitCode> = {
 };
 
 function parseWords(words: readonly string[]) {
-  return parseArgs({
-    args: [...words],
-    allowPositionals: true,
-    options: {
-      endorsements: { type: "string" },
-      pin: { type: "string", multiple: true },
-      at: { type: "string" },
-      vek: { type: "string" },
-      accept: { type: "string", multiple: true },
-      minimum: { type: "string", multiple: true },
-      allow: { type: "string", multiple: true },
-      vmpl: { type: "string" },
-      "report-data": { type: "string" },
-      json: { type: "boolean" },
-    },
-  });
+  const one = { type: "string" } as const;
+  const several = { type: "string", multiple: true } as const;
+  const options = {
+    endorsements: one,
+    pin: several,
+    at: one,
+    vek: one,
+    accept: several,
+    minimum: several,
+    allow: several,
+    vmpl: one,
+    "report-data": one,
+    json: { type: "boolean" },
+  } as const;
+  try {
+    return parseArgs({ args: [...words], allowPositionals: true, options });
+  } catch (error) {
+    throw new UserError(messageOf(error), attestationUsage);
+  }
 }
 
 /** Raw bytes, or the text of them: hex, base64, or JSON with the report as the compute service gave it. */

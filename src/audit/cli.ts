@@ -11,7 +11,7 @@ import { createTrail, type Trail } from "./trail.ts";
 import type { Verdict } from "./walk.ts";
 import { verifyExport, verifyAudit } from "./verify.ts";
 
-const auditUsage = `usage: node src/main.ts audit <what>
+export const auditUsage = `usage: node gatehouse.mjs audit <what>
   verify [file]                 check that the trail (or an export) is as sealed; names the first bad record
       --anchor <seq:hash>       a posted or logged head to compare with; repeatable
       --from <seq>              begin here and trust what is before
@@ -20,8 +20,8 @@ const auditUsage = `usage: node src/main.ts audit <what>
   erase <id…> --who <you> --why <reason>
                                 permanently erases their contents; the chain still verifies`;
 
-/** 0 intact, 1 broken, 2 can't tell. */
-type AuditExitCode = 0 | 1 | 2;
+/** 0 intact, 1 broken, 2 can't tell, 64 unknown words. */
+type AuditExitCode = 0 | 1 | 2 | 64;
 
 interface AuditTerminal {
   /** Not needed to verify a file. */
@@ -33,7 +33,7 @@ interface AuditTerminal {
   write: (text: string) => void;
 }
 
-/** `audit …` in a terminal. Never throws: errors are written and exit with 2. */
+/** `audit …` in a terminal. Never throws: errors are written. */
 export async function runAudit(
   words: readonly string[],
   terminal: AuditTerminal,
@@ -66,21 +66,18 @@ export async function runAudit(
   } catch (error) {
     const hint = error instanceof UserError && error.hint ? `\n${error.hint}` : "";
     terminal.write(`${messageOf(error)}${hint}\n`);
-    return 2;
+    return error instanceof UserError && error.hint === auditUsage ? 64 : 2;
   }
 }
 
 function parseWords(words: readonly string[]) {
-  return parseArgs({
-    args: [...words],
-    allowPositionals: true,
-    options: {
-      anchor: { type: "string", multiple: true },
-      from: { type: "string" },
-      who: { type: "string" },
-      why: { type: "string" },
-    },
-  });
+  const one = { type: "string" } as const;
+  const options = { anchor: { ...one, multiple: true }, from: one, who: one, why: one } as const;
+  try {
+    return parseArgs({ args: [...words], allowPositionals: true, options });
+  } catch (error) {
+    throw new UserError(messageOf(error), auditUsage);
+  }
 }
 
 function anchorOf(text: string): Anchor {

@@ -129,6 +129,6 @@ export function renderAnchor({ seq, hash }: Pick<Anchor, "seq" | "hash">): Messa
   return message(
     `Head of the audit trail after ${count(seq, "record")}`,
     section(md`*Head of the audit trail* after ${count(seq, "record")}\n${name(head)}`),
-    context(md`To compare: ${name(`node src/main.ts audit verify --anchor ${head}`)}`),
+    context(md`To compare: ${name(`node gatehouse.mjs audit verify --anchor ${head}`)}`),
   );
 }

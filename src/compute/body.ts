@@ -9,6 +9,8 @@ export interface Answer {
   /** Lower case, without parameters; empty when there is none. */
   contentType: string;
   retryAfter: string | undefined;
+  /** The service's clock, as it says. */
+  date?: string | undefined;
   text: string;
   /** The status arrived, the body did not arrive whole. */
   flaw?: ComputeErrorReason | undefined;

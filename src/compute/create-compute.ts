@@ -1,5 +1,7 @@
 import type { LookupFunction } from "node:net";
 import { UserError } from "../errors.ts";
+import { type Live, valueOf } from "../config/changing-file.ts";
+import type { ComputeTls } from "../config/compute-tls.ts";
 import { type Log, silentLog } from "../log/log.ts";
 import {
   type Compute,
@@ -50,17 +52,22 @@ import type * as z from "zod";
 export interface ComputeOptions {
   /** `https://host[/prefix]`; http only for hosts that are loopback or private by name. */
   baseUrl: string;
-  apiKey: string;
+  /** It may be replaced while the process runs. */
+  apiKey: Live;
+  /** After a 401: looks for a newer key now, and is true when there is one. */
+  refreshKey?: () => boolean;
   /** For one try: connecting, sending, and the whole answer. */
   timeoutMs: number;
   /** Concurrent reads; default 32. Each change has its own connection. */
   connections?: number;
   /** Of a record; default 1 MiB. Lists may have 16 times as much. */
   maxResponseBytes?: number;
-  /** Lets a public host name resolve to private addresses; never to link-local ones (metadata services). */
-  allowPrivate?: boolean;
-  /** PEM of a private authority. */
-  ca?: string;
+  /** Lets a public host name resolve to private addresses, or to these ranges; never to link-local ones (metadata services). */
+  allowPrivate?: boolean | readonly string[];
+  /** Read for each connection. */
+  tls?: ComputeTls;
+  /** The address of a proxy that tunnels (CONNECT). */
+  proxy?: string | undefined;
   log?: Log;
   /** Called after each try. */
   onCall?: (call: CallReport) => void;
@@ -71,21 +78,23 @@ export interface ComputeOptions {
 
 /** Throws UserError for a base URL or key that can't be used. */
 export function createCompute(options: ComputeOptions): Compute {
-  const { apiKey, timeoutMs, log = silentLog() } = options;
+  const { timeoutMs, log = silentLog() } = options;
   // What HTTP allows in a header value, without spaces (RFC 6750 allows less).
-  if (!/^[\x21-\x7e]+$/.test(apiKey))
+  if (!/^[\x21-\x7e]+$/.test(valueOf(options.apiKey)))
     throw new UserError("The compute service's key is empty or has characters no key has");
   const base = parseBaseUrl(options.baseUrl, options.allowPrivate ?? false);
   const http = createHttp({
     base,
-    apiKey,
+    apiKey: () => valueOf(options.apiKey),
+    refreshKey: options.refreshKey ?? (() => false),
     timeoutMs,
     connections: options.connections ?? 32,
     maxResponseBytes: options.maxResponseBytes ?? 1024 * 1024,
     connect: createConnector({
-      reach: base.reach,
+      base,
       timeoutMs,
-      ca: options.ca,
+      tls: options.tls,
+      proxy: options.proxy,
       lookup: options.lookup,
     }),
     delays: { ...defaultDelays, ...options.retryDelays },

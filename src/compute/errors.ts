@@ -17,6 +17,7 @@ const sights = {
   redirect: "it answered with a redirect, which is never followed",
   dns: "its name could not be resolved",
   connect: "the connection was refused or there is no route to it",
+  proxy: "the proxy opened no connection to it",
   tls: "its certificate or the TLS handshake failed",
   "forbidden-address": "its name leads to an address that is not allowed",
   timeout: "no complete answer in time",
@@ -43,6 +44,8 @@ export class ComputeError extends Error {
   /** From `Retry-After` (429 and 503). */
   readonly retryAfterMs: number | undefined;
   readonly reason: ComputeErrorReason | undefined;
+  /** The key was refused (401), and meanwhile there is another one. */
+  readonly hasNewKey: boolean;
 
   constructor(
     kind: ComputeErrorKind,
@@ -53,6 +56,7 @@ export class ComputeError extends Error {
       serviceMessage?: string | undefined;
       retryAfterMs?: number | undefined;
       reason?: ComputeErrorReason | undefined;
+      hasNewKey?: boolean;
       cause?: unknown;
     } = {},
   ) {
@@ -63,6 +67,7 @@ export class ComputeError extends Error {
     this.serviceMessage = detail.serviceMessage;
     this.retryAfterMs = detail.retryAfterMs;
     this.reason = detail.reason;
+    this.hasNewKey = detail.hasNewKey ?? false;
   }
 }
 

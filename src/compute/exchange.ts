@@ -68,6 +68,7 @@ export function exchange(dispatcher: Dispatcher, request: Request): Promise<Exch
         status,
         contentType: (first(received["content-type"]) ?? "").split(";")[0]!.trim().toLowerCase(),
         retryAfter: first(received["retry-after"]),
+        date: first(received["date"]),
       };
     },
     onResponseData(_, chunk) {
@@ -103,6 +104,7 @@ function first(header: string | string[] | undefined): string | undefined {
 function reasonOf(error: unknown): ComputeErrorReason {
   const code = codeOf(error);
   if (code === "FORBIDDEN_ADDRESS") return "forbidden-address";
+  if (code === "PROXY_REFUSED") return "proxy";
   if (/^(ENOTFOUND|EAI_|ENODATA|ESERVFAIL|ETIMEOUT)/.test(code)) return "dns";
   if (/^(ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|EHOSTDOWN|ENETDOWN)$/.test(code))
     return "connect";

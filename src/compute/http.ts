@@ -41,6 +41,8 @@ export interface CallReport {
   /** 1 for the first; only reads have more. */
   attempt: number;
   status?: number;
+  /** The `Date` of the answer. */
+  date?: string | undefined;
   durationMs: number;
   kind?: ComputeErrorKind;
   reason?: ComputeErrorReason;
@@ -48,7 +50,8 @@ export interface CallReport {
 
 interface HttpSettings {
   base: BaseAddress;
-  apiKey: string;
+  apiKey: () => string;
+  refreshKey: () => boolean;
   timeoutMs: number;
   connections: number;
   maxResponseBytes: number;
@@ -86,7 +89,8 @@ export function createHttp(settings: HttpSettings): Http {
   const budget = createRetryBudget();
 
   async function read(call: Call): Promise<Good> {
-    const request = prepare(call);
+    let request = prepare(call);
+    let isKeyOld = true;
     budget.earn();
     for (let attempt = 1; ; attempt += 1) {
       const seen = await slots
@@ -102,6 +106,11 @@ export function createHttp(settings: HttpSettings): Http {
       const verdict = judgeRead(seen.came, call.isSame);
       report(call.endpoint, attempt, seen.durationMs, verdict);
       if ("body" in verdict) return verdict;
+      if (verdict.answer?.status === 401 && isKeyOld && settings.refreshKey()) {
+        isKeyOld = false;
+        request = prepare(call);
+        continue;
+      }
       const retryAfterMs = parseRetryAfter(verdict.answer?.retryAfter);
       const waitMs = retryWaitMs({ again: verdict.again, tries: attempt, retryAfterMs }, delays);
       if (waitMs === undefined || !budget.spend()) throw toError(call.endpoint, verdict);
@@ -114,6 +123,7 @@ export function createHttp(settings: HttpSettings): Http {
   }
 
   async function change(call: Call): Promise<Good> {
+    settings.refreshKey();
     const request = prepare(call);
     const wire = { connected: false };
     const client = new Client(base.origin, {
@@ -125,7 +135,9 @@ export function createHttp(settings: HttpSettings): Http {
       const verdict = judgeChange(came, wire.connected);
       report(call.endpoint, 1, durationMs, verdict);
       if ("body" in verdict) return verdict;
-      throw toError(call.endpoint, verdict);
+      // Not sent again, though a 401 says that nothing happened: one attempt is one send
+      const hasNewKey = verdict.answer?.status === 401 && settings.refreshKey();
+      throw toError(call.endpoint, verdict, hasNewKey);
     } finally {
       // Not awaited: that would wait for a connection that is still being opened.
       client.destroy().catch(() => {});
@@ -139,7 +151,7 @@ export function createHttp(settings: HttpSettings): Http {
       path: base.prefix.concat(fillPath(call.endpoint, call.ids ?? {}), renderQuery(call.query)),
       method: methodOf(call.endpoint),
       headers: {
-        authorization: `Bearer ${settings.apiKey}`,
+        authorization: `Bearer ${settings.apiKey()}`,
         accept: "application/json",
         "user-agent": "gatehouse",
         ...(body === undefined ? {} : { "content-type": "application/json" }),
@@ -156,12 +168,16 @@ export function createHttp(settings: HttpSettings): Http {
       endpoint,
       attempt,
       durationMs,
-      ...(verdict.answer ? { status: verdict.answer.status } : {}),
+      ...(verdict.answer ? { status: verdict.answer.status, date: verdict.answer.date } : {}),
       ...("kind" in verdict ? { kind: verdict.kind, reason: verdict.reason } : {}),
     });
   }
 
-  function toError(endpoint: Endpoint, verdict: Exclude<Verdict, Good>): ComputeError {
+  function toError(
+    endpoint: Endpoint,
+    verdict: Exclude<Verdict, Good>,
+    hasNewKey = false,
+  ): ComputeError {
     const { kind, reason, answer } = verdict;
     return new ComputeError(
       kind,
@@ -171,8 +187,9 @@ export function createHttp(settings: HttpSettings): Http {
         reason,
         status: answer?.status,
         serviceMessage:
-          answer && answer.status >= 400 ? serviceMessage(answer, settings.apiKey) : undefined,
+          answer && answer.status >= 400 ? serviceMessage(answer, settings.apiKey()) : undefined,
         retryAfterMs: parseRetryAfter(answer?.retryAfter),
+        hasNewKey,
       },
     );
   }

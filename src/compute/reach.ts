@@ -1,7 +1,10 @@
 import { lookup as systemLookup, type LookupAddress } from "node:dns";
 import { BlockList, isIP, type LookupFunction, type Socket } from "node:net";
+import { createSecureContext, type SecureContext } from "node:tls";
 import { buildConnector } from "undici";
+import type { ComputeTls } from "../config/compute-tls.ts";
 import { UserError } from "../errors.ts";
+import { throughProxy } from "./proxy.ts";
 
 /** By the host's own name. A public name that resolves into the inner network is SSRF: checked before connecting. */
 type Reach = "public" | "private" | "loopback";
@@ -36,8 +39,11 @@ const around4: readonly (readonly [list: BlockList, firstByte: number])[] = [
 ];
 
 function blockList(v4: readonly string[], v6: readonly string[]): BlockList {
-  const list = new BlockList();
-  for (const range of [...v4, ...v6]) {
+  return addRanges(new BlockList(), [...v4, ...v6]);
+}
+
+function addRanges(list: BlockList, ranges: readonly string[]): BlockList {
+  for (const range of ranges) {
     const [net = "", bits = "0"] = range.split("/");
     list.addSubnet(net, Number(bits), range.includes(":") ? "ipv6" : "ipv4");
   }
@@ -94,13 +100,18 @@ export interface BaseAddress {
   /** Path of the base URL without a trailing slash; `/v1/…` is appended to it. */
   prefix: string;
   reach: Reach;
+  /** Private addresses that a public name may lead to all the same. */
+  allowed: BlockList;
 }
 
 /**
  * Plain http is only for hosts that are loopback or private by name, because the key would travel in clear text. Throws
  * UserError, whose text never repeats the URL: it may contain a password.
  */
-export function parseBaseUrl(baseUrl: string, allowPrivate: boolean): BaseAddress {
+export function parseBaseUrl(
+  baseUrl: string,
+  allowPrivate: boolean | readonly string[],
+): BaseAddress {
   const url = URL.parse(baseUrl);
   if (!url || (url.protocol !== "https:" && url.protocol !== "http:")) {
     throw new UserError(
@@ -126,7 +137,7 @@ export function parseBaseUrl(baseUrl: string, allowPrivate: boolean): BaseAddres
   }
   const reach: Reach = isLoopbackHost(host)
     ? "loopback"
-    : allowPrivate || isPrivateHost(host)
+    : allowPrivate === true || isPrivateHost(host)
       ? "private"
       : "public";
   if (url.protocol === "http:" && reach === "public") {
@@ -135,14 +146,19 @@ export function parseBaseUrl(baseUrl: string, allowPrivate: boolean): BaseAddres
       "Plain http would show the key to the network",
     );
   }
-  return { origin: url.origin, prefix: url.pathname.replace(/\/+$/, ""), reach };
+  const ranges = typeof allowPrivate === "boolean" ? [] : allowPrivate;
+  const allowed = addRanges(new BlockList(), ranges);
+  return { origin: url.origin, prefix: url.pathname.replace(/\/+$/, ""), reach, allowed };
 }
 
 /** Whether a host of this reach may resolve to this address. */
-export function mayReach(address: string, reach: Reach): boolean {
+export function mayReach(
+  address: string,
+  { reach, allowed }: Pick<BaseAddress, "reach" | "allowed">,
+): boolean {
   if (isIP(address) === 0 || isIn(never, address)) return false;
   if (isIn(loopback, address)) return reach === "loopback";
-  return reach !== "public" || !isIn(inner, address);
+  return reach !== "public" || !isIn(inner, address) || isIn(allowed, address);
 }
 
 /** Nothing was sent. */
@@ -152,7 +168,10 @@ class ForbiddenAddressError extends Error {
 }
 
 /** Fails when any of the name's addresses is not allowed. */
-function createGuardedLookup(reach: Reach, lookup: LookupFunction = systemLookup): LookupFunction {
+function createGuardedLookup(
+  base: BaseAddress,
+  lookup: LookupFunction = systemLookup,
+): LookupFunction {
   return (hostname, options, callback) => {
     lookup(hostname, { ...options, all: true }, (error, found) => {
       if (error) return callback(error, "");
@@ -160,7 +179,7 @@ function createGuardedLookup(reach: Reach, lookup: LookupFunction = systemLookup
         ? found
         : [{ address: found, family: isIP(found) }];
       const first = addresses[0];
-      if (!first || addresses.some((each) => !mayReach(each.address, reach))) {
+      if (!first || addresses.some((each) => !mayReach(each.address, base))) {
         return callback(
           new ForbiddenAddressError("the name leads to an address that is not allowed"),
           "",
@@ -172,22 +191,47 @@ function createGuardedLookup(reach: Reach, lookup: LookupFunction = systemLookup
   };
 }
 
-/** Checks addresses, always verifies certificates, TLS 1.2 at least. */
+/**
+ * Checks addresses, always verifies certificates, TLS 1.2 at least. `tls` is read for each connection: a certificate may be
+ * replaced while the process runs. Texts that don't fit together leave the former ones. Through a proxy it is the proxy that
+ * looks names up.
+ */
 export function createConnector(options: {
-  reach: Reach;
+  base: BaseAddress;
   timeoutMs: number;
-  /** PEM of a private authority to trust instead of the system's. */
-  ca?: string | undefined;
+  tls?: ComputeTls | undefined;
+  /** Its address. */
+  proxy?: string | undefined;
   lookup?: LookupFunction | undefined;
 }): buildConnector.connector {
-  return buildConnector({
-    allowH2: false,
-    timeout: options.timeoutMs,
-    rejectUnauthorized: true,
-    minVersion: "TLSv1.2",
-    lookup: createGuardedLookup(options.reach, options.lookup),
-    ...(options.ca === undefined ? {} : { ca: options.ca }),
-  });
+  const { base, timeoutMs, tls, proxy } = options;
+  const lookup = createGuardedLookup(base, options.lookup);
+  const build = (secureContext: SecureContext) => {
+    const connect = buildConnector({
+      allowH2: false,
+      timeout: timeoutMs,
+      rejectUnauthorized: true,
+      minVersion: "TLSv1.2",
+      lookup,
+      secureContext,
+    });
+    return proxy === undefined ? connect : throughProxy(new URL(proxy), timeoutMs, connect);
+  };
+  let read = "";
+  let connect: buildConnector.connector | undefined;
+  return (to, callback) => {
+    const texts = { ca: tls?.ca, cert: tls?.cert, key: tls?.key };
+    const now = JSON.stringify(texts);
+    if (connect === undefined || now !== read) {
+      try {
+        connect = build(createSecureContext({ ...texts, minVersion: "TLSv1.2" }));
+        read = now;
+      } catch (error) {
+        if (connect === undefined) throw error;
+      }
+    }
+    connect(to, callback);
+  };
 }
 
 /**

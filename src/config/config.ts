@@ -1,11 +1,15 @@
 import { existsSync, readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { dirname, resolve } from "node:path";
-import { messageOf, UserError } from "../errors.ts";
-import { codeOf, Environment } from "./environment.ts";
+import { codeOf, messageOf, UserError } from "../errors.ts";
+import type { ChangingFile } from "./changing-file.ts";
+import { type ComputeTls, computeTls } from "./compute-tls.ts";
+import { asFound, Environment } from "./environment.ts";
 import { emptyPolicy, parsePolicy, policyVersion, type Policy } from "./policy-file.ts";
 import type { Operation } from "./policy-sense.ts";
+import { passwordsIn, type Proxies, readProxies } from "./proxy.ts";
 import { parseRedisUrl } from "./redis-address.ts";
+import { signingSecretProblem, tokenProblem } from "./slack-secrets.ts";
 import { readTraces, type TracesConfig } from "./traces.ts";
 
 export type LogLevel = "debug" | "info" | "warn" | "error";
@@ -13,6 +17,7 @@ export type LogLevel = "debug" | "info" | "warn" | "error";
 /** `all` is gateway and worker in one process. */
 export type Role = "all" | "gateway" | "worker";
 
+/** What comes from a file is read at each use: it may have changed (`files`). */
 export interface Config {
   readonly role: Role;
   readonly slack: {
@@ -23,7 +28,14 @@ export interface Config {
     readonly receive: SlackReceive | undefined;
   };
   /** `url` ends with neither a slash nor `/v1`. */
-  readonly compute: { readonly url: string; readonly apiKey: string };
+  readonly compute: {
+    readonly url: string;
+    readonly apiKey: string;
+    /** Whether its name may lead to private addresses, or to which. */
+    readonly allowPrivate: boolean | readonly string[];
+    readonly tls: ComputeTls;
+  };
+  readonly proxies: Proxies | undefined;
   readonly redisUrl: string;
   /** How many replicas of Redis must have a claim before its call leaves; undefined: one, while any is connected. */
   readonly redisReplicas: number | undefined;
@@ -41,11 +53,13 @@ export interface Config {
   readonly policyVersion: string;
   /** Everything above that must never be printed, for `hideSecret`. */
   readonly secrets: readonly string[];
+  /** The files behind what is above, by the name of the variable. */
+  readonly files: ReadonlyMap<string, ChangingFile>;
 }
 
 export type SlackReceive =
-  | { mode: "socket"; appToken: string }
-  | { mode: "http"; signingSecret: string };
+  | { mode: "socket"; readonly appToken: string }
+  | { mode: "http"; readonly signingSecret: string };
 
 /** Exit code of a process whose configuration is wrong: EX_CONFIG of sysexits.h. */
 export const configExitCode = 78;
@@ -79,7 +93,7 @@ export function loadConfig({
     "SLACK_BOT_TOKEN",
     "the bot token (xoxb-…) from OAuth & Permissions in your Slack app",
   );
-  from.check("SLACK_BOT_TOKEN", botToken, /^(xoxe\.)?xoxb-\S+$/, "must begin with xoxb-");
+  from.holdTo("SLACK_BOT_TOKEN", botToken, (text) => tokenProblem(text, "xoxb-"));
   const receive = role === "worker" ? undefined : slackReceive(from);
   const apiUrl = from.address("SLACK_API_URL", "https://slack.com/api/");
   const computeUrl = from.address(
@@ -92,8 +106,11 @@ export function loadConfig({
     "COMPUTE_API_KEY",
     apiKey,
     /^[\u0021-\u007e]+$/,
-    "must be one word of ASCII characters",
+    "has white space or other characters in it that no key has: it must be one word of ASCII characters",
   );
+  const tls = computeTls(from);
+  const allowPrivate = from.ranges("COMPUTE_ALLOW_PRIVATE");
+  const proxies = readProxies(from);
   const redisUrl = from.required("REDIS_URL", "the address of Redis, like redis://localhost:6379");
   const redisPassword = checkRedisUrl(redisUrl, from);
   const redisReplicas =
@@ -109,15 +126,29 @@ export function loadConfig({
   const policy = readPolicy(from, cwd, operations);
   if (from.problems.length > 0) throw new ConfigError(from.problems);
   const received = receive?.mode === "socket" ? receive.appToken : receive?.signingSecret;
-  const hidden = Object.values(traces?.headers ?? {});
-  const secrets = [botToken, received, apiKey, redisPassword, ...hidden].filter(
-    (one) => one !== undefined,
-  );
+  const hidden = [...passwordsIn(proxies), ...Object.values(traces?.headers ?? {})];
+  const secrets = [botToken, received, apiKey, redisPassword, ...hidden];
   return {
     role,
-    slack: { botToken, apiUrl: `${apiUrl}/`, receive },
-    compute: { url: computeUrl.replace(/\/v1$/, ""), apiKey },
-    redisUrl,
+    slack: {
+      get botToken() {
+        return from.now("SLACK_BOT_TOKEN", botToken);
+      },
+      apiUrl: `${apiUrl}/`,
+      receive,
+    },
+    compute: {
+      url: computeUrl.replace(/\/v1$/, ""),
+      get apiKey() {
+        return from.now("COMPUTE_API_KEY", apiKey);
+      },
+      allowPrivate,
+      tls,
+    },
+    proxies,
+    get redisUrl() {
+      return from.now("REDIS_URL", redisUrl);
+    },
     redisReplicas,
     port,
     ops,
@@ -127,7 +158,8 @@ export function loadConfig({
     allowVolatileRedis,
     policy,
     policyVersion: policyVersion(policy),
-    secrets,
+    secrets: secrets.filter((one) => one !== undefined),
+    files: from.files,
   };
 }
 
@@ -136,17 +168,22 @@ function slackReceive(from: Environment): SlackReceive | undefined {
   const appToken = from.secret("SLACK_APP_TOKEN");
   const signingSecret = from.secret("SLACK_SIGNING_SECRET");
   if (appToken !== undefined) {
-    from.check("SLACK_APP_TOKEN", appToken, /^xapp-\S+$/, "must begin with xapp-");
-    return { mode: "socket", appToken };
+    from.holdTo("SLACK_APP_TOKEN", appToken, (text) => tokenProblem(text, "xapp-"));
+    return {
+      mode: "socket",
+      get appToken() {
+        return from.now("SLACK_APP_TOKEN", appToken);
+      },
+    };
   }
   if (signingSecret !== undefined) {
-    from.check(
-      "SLACK_SIGNING_SECRET",
-      signingSecret,
-      /^[\u0021-\u007e]+$/,
-      "must be one word, from Basic Information in your Slack app",
-    );
-    return { mode: "http", signingSecret };
+    from.holdTo("SLACK_SIGNING_SECRET", signingSecret, signingSecretProblem);
+    return {
+      mode: "http",
+      get signingSecret() {
+        return from.now("SLACK_SIGNING_SECRET", signingSecret);
+      },
+    };
   }
   if (!from.mentions("SLACK_APP_TOKEN") && !from.mentions("SLACK_SIGNING_SECRET")) {
     from.problem(
@@ -168,20 +205,26 @@ function opsAddress(from: Environment, slackPort: number, isSlackOutside: boolea
   const isOldPort = !isSlackOutside && from.text("OPS_PORT") === undefined;
   const host = from.text("OPS_HOST");
   if (host !== undefined && isIP(host) === 0)
-    from.problem("OPS_HOST", "must be an IP address of this machine, or 0.0.0.0 for all of them");
+    from.problem(
+      "OPS_HOST",
+      `must be an IP address of this machine, or 0.0.0.0 for all of them, and is ${asFound(host)}`,
+    );
   return { port, host: host ?? (isOldPort && from.text("PORT") ? undefined : "127.0.0.1") };
 }
 
 /** Returns the password, which must not be printed. */
 function checkRedisUrl(url: string, from: Environment): string | undefined {
-  if (url === "") return undefined;
-  try {
-    return parseRedisUrl(url).password;
-  } catch (error) {
-    const hint = error instanceof UserError && error.hint !== undefined ? `; ${error.hint}` : "";
-    from.problem("REDIS_URL", messageOf(error) + hint);
-    return undefined;
-  }
+  let password: string | undefined;
+  from.holdTo("REDIS_URL", url, (text) => {
+    try {
+      ({ password } = parseRedisUrl(text));
+      return undefined;
+    } catch (error) {
+      const hint = error instanceof UserError && error.hint !== undefined ? `; ${error.hint}` : "";
+      return messageOf(error) + hint;
+    }
+  });
+  return password;
 }
 
 /** As the variable names it, or the default; it may not exist. */

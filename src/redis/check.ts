@@ -156,7 +156,8 @@ async function ask(question: () => Promise<unknown>): Promise<unknown> {
   }
 }
 
-function parseInfo(text: unknown): ReadonlyMap<string, string> {
+/** The lines of INFO, by name. */
+export function parseInfo(text: unknown): ReadonlyMap<string, string> {
   if (typeof text !== "string") return new Map();
   const pairs = text.split(/\r?\n/).flatMap((line) => {
     const colon = line.indexOf(":");

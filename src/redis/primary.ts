@@ -25,9 +25,14 @@ type Connector = new (options: unknown) => AbstractConnector;
 /**
  * Connects to the primary that takes our writes, whoever that is now. All keys carry one hash tag, so in a Cluster, too, that
  * is one server (decision 017). The other nodes, or the sentinels, are asked who it is before each connection and once a second
- * while it lasts: a primary that is frozen closes nothing.
+ * while it lasts: a primary that is frozen closes nothing. After each connection `renewLogin` may put another user and password
+ * into the client's options, those of its duplicates included.
  */
-export function primaryConnector(address: RedisAddress, hashTag: string): Connector {
+export function primaryConnector(
+  address: RedisAddress,
+  hashTag: string,
+  renewLogin: (options: object) => void,
+): Connector {
   const finder = createFinder(address, hashTag);
   const open = new Map<PrimaryConnector, Place>();
   let watching: NodeJS.Timeout | undefined;
@@ -53,8 +58,11 @@ export function primaryConnector(address: RedisAddress, hashTag: string): Connec
   }
 
   class PrimaryConnector extends AbstractConnector {
-    constructor() {
+    readonly #options: object;
+
+    constructor(options: unknown) {
       super(/* until an unanswered farewell is cut (ms) */ 500);
+      this.#options = Object(options);
     }
 
     /** Tries until there is a primary: a rejection would end the client for good. */
@@ -89,7 +97,10 @@ export function primaryConnector(address: RedisAddress, hashTag: string): Connec
       this.stream.once("error", (error) => {
         this.firstError = error;
       });
-      this.stream.once("close", () => closed(this));
+      this.stream.once("close", () => {
+        closed(this);
+        renewLogin(this.#options);
+      });
       open.set(this, place);
       watch();
       return this.stream;

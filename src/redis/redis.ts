@@ -1,4 +1,5 @@
 import { Redis } from "ioredis";
+import { type Live, valueOf } from "../config/changing-file.ts";
 import { ConfigError } from "../config/config.ts";
 import { parseRedisUrl, type RedisAddress } from "../config/redis-address.ts";
 import { within } from "../deadline.ts";
@@ -44,10 +45,11 @@ function reconnectDelay(times: number): number {
 /**
  * Opens one connection to the primary and waits until it answers. After an outage or a failover it reconnects by itself;
  * errors are logged at most every 10 s. Throws a UserError when Redis can't be reached within `patienceMs`, and a ConfigError
- * at once when it refuses the password or hasn't the database.
+ * at once when it refuses the password or hasn't the database. Each reconnect logs in as the address says by then; where
+ * Redis is doesn't change.
  */
 export async function connectRedis(
-  url: string,
+  url: Live,
   purpose: RedisPurpose,
   log: Log,
   {
@@ -55,15 +57,20 @@ export async function connectRedis(
     namespace = "gatehouse",
   }: { patienceMs?: number; namespace?: string } = {},
 ): Promise<RedisClient> {
-  const address = parseRedisUrl(url);
+  const address = parseRedisUrl(valueOf(url));
   const { username, password, db, tls } = address;
+  const renewLogin = (ofClient: object) => {
+    const now = parseRedisUrl(valueOf(url));
+    for (const login of [address, ofClient])
+      Object.assign(login, { username: now.username, password: now.password });
+  };
   const redis = new Redis({
     ...options(purpose),
     ...(username !== undefined && { username }),
     ...(password !== undefined && { password }),
     ...(tls && { tls: {} }),
     db,
-    Connector: primaryConnector(address, namespace),
+    Connector: primaryConnector(address, namespace, renewLogin),
   });
   reportErrors(redis, purpose, log);
   try {

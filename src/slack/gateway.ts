@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { getGlobalDispatcher } from "undici";
 import type { StatusLine } from "../commands/context.ts";
 import type { Appraiser } from "../attestation/appraiser.ts";
 import type { Compute } from "../compute/compute.ts";
@@ -120,8 +121,9 @@ export async function startGateway(options: {
       botToken,
       apiUrl,
       ...(receive.mode === "socket"
-        ? { appToken: receive.appToken }
-        : { signingSecret: receive.signingSecret }),
+        ? { appToken: () => receive.appToken }
+        : { signingSecret: () => receive.signingSecret }),
+      dispatcher: config.proxies && getGlobalDispatcher(),
     },
     identity,
     web: options.web,

@@ -4,6 +4,7 @@ import {
   WebAPIRateLimitedError,
   WebClient,
 } from "@slack/web-api";
+import { type Live, valueOf } from "../config/changing-file.ts";
 import { messageOf } from "../errors.ts";
 import { type Log, slackLogger } from "../log/log.ts";
 
@@ -107,7 +108,10 @@ export function whyOf(answer: Extract<WebAnswer, { ok: false }>): string {
 }
 
 interface WebOptions {
-  token: string;
+  /** It may be replaced while the process runs. */
+  token: Live;
+  /** After Slack refused the token: looks for a newer one now, and is true when there is one. */
+  refreshToken?: (() => boolean) | undefined;
   /** Base address, `https://slack.com/api/` in production. */
   apiUrl: string;
   log: Log;
@@ -162,18 +166,38 @@ export function clientOptions(options: {
 }
 
 export function createWeb(options: WebOptions): Web {
-  const client = new WebClient(options.token, clientOptions(options));
-  return {
-    async call(method, args = {}) {
-      const began = performance.now();
-      const answer = await client.apiCall(method, args).then(
+  let client = new WebClient(valueOf(options.token), clientOptions(options));
+
+  /** A client has one token for life. */
+  function current(): WebClient {
+    const token = valueOf(options.token);
+    if (token !== client.token) client = new WebClient(token, clientOptions(options));
+    return client;
+  }
+
+  const send = (method: string, args: WebData): Promise<WebAnswer> =>
+    current()
+      .apiCall(method, args)
+      .then(
         (data): WebAnswer => ({ ok: true, data: { ...data } }),
         (error: unknown) => classify(error),
       );
+
+  return {
+    async call(method, args = {}) {
+      const began = performance.now();
+      let answer = await send(method, args);
+      // Slack did nothing, so the same call may be made with another token
+      if (isTokenRefused(answer) && options.refreshToken?.()) answer = await send(method, args);
       options.onCall?.(method, answer.ok ? "ok" : answer.kind, performance.now() - began);
       return answer;
     },
   };
+}
+
+function isTokenRefused(answer: WebAnswer): boolean {
+  if (answer.ok || answer.kind !== "refused") return false;
+  return ["invalid_auth", "token_revoked", "token_expired"].includes(answer.error);
 }
 
 function classify(error: unknown): WebAnswer {

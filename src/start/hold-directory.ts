@@ -4,8 +4,8 @@ import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:
 import { connect, createServer } from "node:net";
 import path from "node:path";
 import { ConfigError } from "../config/config.ts";
-import { codeOf } from "../config/environment.ts";
 import { within } from "../deadline.ts";
+import { codeOf } from "../errors.ts";
 
 const lockName = /^lock-[0-9a-f]{16}\.sock$/;
 /** What fits into the address of a socket on every system (macOS: 104 with the end). */

@@ -12,7 +12,7 @@ import { dottedName } from "../registry/define.ts";
 import type { Target } from "../registry/target.ts";
 import { nearest } from "../text/nearest.ts";
 
-const policyUsage = `usage: node src/main.ts policy <what>
+export const policyUsage = `usage: node gatehouse.mjs policy <what>
   check [file]                  every problem of the file, with its line
   explain --as <user> [--groups <S1,S2>] [--in <channel>] <command> [<target>]
                                 whether that person may run it there, who must approve, and which lines decide;
@@ -53,6 +53,7 @@ export function runPolicy(words: readonly string[], terminal: Terminal): PolicyE
   try {
     const { values, positionals } = parseWords(words);
     const [verb, ...rest] = positionals;
+    if (!["check", "explain", "test"].includes(verb ?? "")) throw new UserError(policyUsage);
     const file = values.file ?? (verb === "check" ? rest[0] : undefined) ?? terminal.file;
     const read = readPolicy(file);
     if (verb === "check") return check(read, terminal);

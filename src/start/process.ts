@@ -1,71 +1,27 @@
 import { commands } from "../commands/index.ts";
-import {
-  ConfigError,
-  configExitCode,
-  loadAuditConfig,
-  loadConfig,
-  policyPath,
-  loadEndorsementsFolder,
-  type Role,
-} from "../config/config.ts";
+import { ConfigError, loadConfig, type Role } from "../config/config.ts";
+import { version } from "../config/version.ts";
 import { messageOf, UserError } from "../errors.ts";
 import { createLog, hideSecret, type Log } from "../log/log.ts";
 import { operationsOf } from "../policy/approval-rule.ts";
 import { isKnownSocketRejection } from "../slack/receive/socket-rejection.ts";
 import { collectGarbage } from "./collect-garbage.ts";
+import { exitConfig, orExit } from "./exit-config.ts";
+import { useProxies } from "./use-proxies.ts";
 import type { Signals } from "./signals.ts";
 import { type Running, start } from "./start.ts";
-
-const usage = `usage: node src/main.ts [gateway|worker]
-       node src/main.ts audit verify|export|head|erase
-       node src/main.ts policy check|explain|test
-       node src/main.ts attestation check|status|import
-  without an argument: gateway and worker in one process`;
 
 /** How long a process may take to end after SIGTERM. */
 const stopWithinMs = 10_000;
 
 /** Starts the process, stops it on a signal, and ends it when it can't continue. */
-export async function runProcess(words: readonly string[], signals: Signals): Promise<void> {
+export async function runProcess(role: Role, signals: Signals): Promise<void> {
   const { stopping } = signals;
-  if (words[0] === "audit") {
-    const { redisUrl, dataDir } = orExit(() => loadAuditConfig());
-    onAbort(stopping, () => process.exit(1));
-    const { runAudit } = await import("../audit/cli.ts");
-    // Set, not called: an export that goes through a pipe must not be cut
-    process.exitCode = await runAudit(words.slice(1), {
-      redisUrl,
-      dataDir,
-      write: (text) => void process.stdout.write(text),
-    });
-    return;
-  }
-  if (words[0] === "policy") {
-    const file = policyPath();
-    const write = (text: string) => void process.stdout.write(text);
-    const { runPolicy } = await import("./policy-cli.ts");
-    process.exitCode = runPolicy(words.slice(1), { file, write });
-    return;
-  }
-  if (words[0] === "attestation") {
-    const write = (text: string) => void process.stdout.write(text);
-    const { runAttestation } = await import("../attestation/cli.ts");
-    process.exitCode = await runAttestation(words.slice(1), {
-      write,
-      endorsements: () => loadEndorsementsFolder({ operations: operationsOf(commands) }),
-    });
-    return;
-  }
-  const [word = "all"] = words;
-  if (words.length > 1 || !["all", "gateway", "worker"].includes(word)) {
-    process.stderr.write(`${usage}\n`);
-    process.exit(64);
-  }
-  const config = orExit(() =>
-    loadConfig({ role: word as Role, operations: operationsOf(commands) }),
-  );
+  const config = orExit(() => loadConfig({ role, operations: operationsOf(commands) }));
   for (const secret of config.secrets) hideSecret(secret);
+  if (config.proxies) useProxies(config.proxies);
   const log = createLog({ level: config.logLevel, base: { role: config.role, pid: process.pid } });
+  log.info("process.starting", { version, node: process.version });
   catchTheUncaught(log);
   signals.onIgnored((signal) =>
     log.info("process.signal-ignored", {
@@ -99,20 +55,6 @@ export async function runProcess(words: readonly string[], signals: Signals): Pr
 function onAbort(signal: AbortSignal, act: () => void): void {
   if (signal.aborted) act();
   else signal.addEventListener("abort", act, { once: true });
-}
-
-function orExit<T>(load: () => T): T {
-  try {
-    return load();
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    return exitConfig(error);
-  }
-}
-
-function exitConfig(error: ConfigError): never {
-  process.stderr.write(`${error.message}\n`);
-  return process.exit(configExitCode);
 }
 
 async function stop(running: Running, log: Log): Promise<void> {

@@ -2,9 +2,9 @@ import { commands } from "../commands/index.ts";
 import { attestationInWords, createAppraiser } from "../attestation/appraiser.ts";
 import { createRefresher } from "../attestation/refresher.ts";
 import { createEvidenceRegister } from "../attestation/register.ts";
-import { createCompute } from "../compute/create-compute.ts";
 import { signOfService } from "../compute/errors.ts";
 import type { Config } from "../config/config.ts";
+import { connectCompute } from "./connect-compute.ts";
 import { UserError } from "../errors.ts";
 import { createInventory } from "../inventory/create-inventory.ts";
 import { createSnapshots } from "../inventory/snapshots.ts";
@@ -61,7 +61,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const { opened, at, telemetry, spans } = options;
   const calls = observeCalls(options);
   const key = createKeys(options.namespace);
-  const redis = opened(await connectRedis(config.redisUrl, "commands", log, key), (it) =>
+  const redis = opened(await connectRedis(() => config.redisUrl, "commands", log, key), (it) =>
     it.quit(),
   );
   const redisCheck = await checkRedis(redis, { allowVolatile: config.allowVolatileRedis });
@@ -76,7 +76,8 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     async ({ userId, teamId }) => (await people.person(userId, teamId)).name,
   );
   const web = createWeb({
-    token: config.slack.botToken,
+    token: () => config.slack.botToken,
+    refreshToken: () => config.files.get("SLACK_BOT_TOKEN")?.reread() ?? false,
     apiUrl: config.slack.apiUrl,
     log,
     onCall: (method, outcome, ms) => {
@@ -99,10 +100,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     cacheMs: timing.peopleCacheMs,
   });
   const compute = opened(
-    createCompute({
-      baseUrl: config.compute.url,
-      apiKey: config.compute.apiKey,
-      timeoutMs: timing.httpTimeoutMs,
+    connectCompute(config, {
       log,
       onCall: (call) => {
         calls.compute(call);

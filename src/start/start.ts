@@ -2,7 +2,7 @@ import { hostname } from "node:os";
 import { commands } from "../commands/index.ts";
 import type { Config } from "../config/config.ts";
 import { holdDirectory } from "./hold-directory.ts";
-import { messageOf } from "../errors.ts";
+import { codeOf, messageOf, UserError } from "../errors.ts";
 import { type Services, openServices, startOutages } from "./services.ts";
 import { startHealth } from "./health.ts";
 import { startSlackDoor } from "./slack-door.ts";
@@ -13,6 +13,7 @@ import { withoutFloods } from "../redis/outage-log.ts";
 import { requestable } from "../registry/define.ts";
 import type { SlackLimits } from "../slack/deliver/rate-limiter.ts";
 import type { TrustedRoots } from "../verifier/roots.ts";
+import { watchFiles } from "./watch-files.ts";
 import { createStatus, type Status } from "./status.ts";
 import { version } from "../config/version.ts";
 
@@ -88,20 +89,24 @@ export async function start(
   }
 
   async function begin(): Promise<Running> {
+    watchFiles(config.files, log);
     opened(await holdDirectory(config.dataDir), (it) => it.close());
     // Before everything that may wait: a process that can't go on must be able to say why
     const health = opened(
-      await startHealth({
-        ...config.ops,
-        log,
-        async figures() {
-          telemetry.slackConnected.set(gateway && gateway.problem() === undefined ? 1 : 0);
-          await status?.measure(telemetry);
-          return telemetry.render();
-        },
-        alive: () => wedged,
-        ready,
-      }),
+      await listening(
+        "OPS_PORT",
+        startHealth({
+          ...config.ops,
+          log,
+          async figures() {
+            telemetry.slackConnected.set(gateway && gateway.problem() === undefined ? 1 : 0);
+            await status?.measure(telemetry);
+            return telemetry.render();
+          },
+          alive: () => wedged,
+          ready,
+        }),
+      ),
       (it) => it.close(),
     );
     const spans = config.traces && opened(await exportTraces(config, log), (it) => it.close());
@@ -140,7 +145,7 @@ export async function start(
       );
       if (receive.mode === "http") {
         const door = { port: config.port, host: options.host, log, route: gateway.route };
-        port = opened(await startSlackDoor(door), (it) => it.close()).port;
+        port = opened(await listening("PORT", startSlackDoor(door)), (it) => it.close()).port;
       }
     }
     isStarted = true;
@@ -167,6 +172,26 @@ export async function start(
     throw error;
   } finally {
     options.signal?.removeEventListener("abort", onAbort);
+  }
+}
+
+/** A port that can't be had is named by its variable. Another process may give it back: that is worth another try. */
+async function listening<T>(variable: string, server: Promise<T>): Promise<T> {
+  try {
+    return await server;
+  } catch (error) {
+    const code = codeOf(error);
+    if (!["EADDRINUSE", "EACCES", "EADDRNOTAVAIL"].includes(code)) throw error;
+    const found =
+      code === "EADDRINUSE"
+        ? "another process has it"
+        : code === "EACCES"
+          ? "this user may not have it (below 1024)"
+          : "this machine hasn't that address";
+    throw new UserError(
+      `${variable}: the port can't be opened: ${found}`,
+      `Set ${variable} to another one, or end the other process`,
+    );
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Inventory } from "../inventory/inventory.ts";
 import type { Queues } from "../jobs/queues.ts";
+import { version } from "../config/version.ts";
 import type { Compute } from "../compute/compute.ts";
 import { ComputeError } from "../compute/errors.ts";
 import { messageOf } from "../errors.ts";
@@ -151,6 +152,11 @@ export function createStatus(on: {
     return { ok: true, detail };
   }
 
+  async function versionReading(): Promise<Reading> {
+    const started = duration(performance.now());
+    return { ok: true, detail: `${version}, Node.js ${process.version}; started ${started} ago` };
+  }
+
   const readings: Record<string, () => Promise<Reading>> = {
     Slack: slackReading,
     Redis: redisReading,
@@ -158,6 +164,7 @@ export function createStatus(on: {
     Changes: changesReading,
     Work: workReading,
     Outages: outagesReading,
+    Version: versionReading,
   };
 
   return {

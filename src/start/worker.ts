@@ -53,7 +53,7 @@ export async function startWorker(on: Services, onDead: (why: string) => void): 
     (it) => it.close(),
   );
   const durability = createDurability({
-    redis: opened(await connectRedis(config.redisUrl, "waits", log, key), (it) => it.quit()),
+    redis: opened(await connectRedis(() => config.redisUrl, "waits", log, key), (it) => it.quit()),
     key,
     replicas: config.redisReplicas,
     waitMs: Math.round(0.75 * timing.claimWindowMs),
@@ -88,7 +88,7 @@ export async function startWorker(on: Services, onDead: (why: string) => void): 
     startQueueProbe({ workerId, everyMs: timing.canaryMs, send: queues.queueProbe, onDead }),
     (it) => it.close(),
   );
-  const connection = opened(await connectRedis(config.redisUrl, "worker", log, key), (it) =>
+  const connection = opened(await connectRedis(() => config.redisUrl, "worker", log, key), (it) =>
     it.quit(),
   );
   const jobs = opened(

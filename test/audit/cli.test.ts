@@ -106,8 +106,8 @@ describe("audit in a terminal", () => {
     expect((await at.audit("verify", "--from", "1e3")).said).toBe(
       "1e3 is not the number of a record\n",
     );
-    expect((await at.audit("verify", "--what")).code).toBe(2);
-    expect((await at.audit()).said).toContain("usage: node src/main.ts audit");
+    expect((await at.audit("verify", "--what")).code).toBe(64);
+    expect((await at.audit()).said).toContain("usage: node gatehouse.mjs audit");
     const noRedis = { redisUrl: undefined, write: () => {} };
     expect(await runAudit(["verify"], noRedis)).toBe(2);
   });

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { BlockList } from "node:net";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { Compute } from "../../src/compute/compute.ts";
@@ -8,6 +9,8 @@ import { answering, clientOf, failureOf, key, says, vmRecord } from "./answering
 
 const pem = (name: string) =>
   readFileSync(join(import.meta.dirname, "certificates", `${name}.pem`), "utf8");
+
+const trusting = (name: string) => ({ ca: pem(name), cert: undefined, key: undefined });
 
 describe("an id", () => {
   const hostile = [
@@ -164,7 +167,7 @@ describe("a name that leads elsewhere", () => {
     ];
     for (const [address, ...reaches] of table) {
       const may = (["public", "private", "loopback"] as const).filter((reach) =>
-        mayReach(address, reach),
+        mayReach(address, { reach, allowed: new BlockList() }),
       );
       expect(may, address).toEqual(reaches);
     }
@@ -191,6 +194,23 @@ describe("a name that leads elsewhere", () => {
     expect(server.connections()).toBe(0);
   });
 
+  it.each<[allowPrivate: boolean | readonly string[], address: string, may: boolean]>([
+    [true, "10.0.0.7", true],
+    [true, "fd00::7", true],
+    [true, "127.0.0.1", false],
+    [true, "169.254.169.254", false],
+    [["10.20.0.0/16", "fd00:1::/32"], "10.20.3.4", true],
+    [["10.20.0.0/16", "fd00:1::/32"], "fd00:1::9", true],
+    [["10.20.0.0/16", "fd00:1::/32"], "10.21.0.1", false],
+    [["10.20.0.0/16"], "93.184.216.34", true],
+    [["0.0.0.0/0", "::/0"], "127.0.0.1", false],
+    [["0.0.0.0/0", "::/0"], "169.254.169.254", false],
+    [["0.0.0.0/0"], "::ffff:10.0.0.7", true],
+  ])("with COMPUTE_ALLOW_PRIVATE=%s it may lead to %s: %s", (allowPrivate, address, may) => {
+    const base = parseBaseUrl("https://compute.example.com", allowPrivate);
+    expect(mayReach(address, base)).toBe(may);
+  });
+
   it("is refused when only one of its addresses is forbidden", async () => {
     await using compute = clientOf("https://compute.example.com", {
       lookup: (_, __, callback) =>
@@ -208,7 +228,7 @@ describe("a name that leads elsewhere", () => {
 describe("TLS", () => {
   it("works with a private authority that is named", async () => {
     await using server = await answering(says(vmRecord), pem("localhost"));
-    await using compute = clientOf(server.url, { ca: pem("localhost") });
+    await using compute = clientOf(server.url, { tls: trusting("localhost") });
     expect((await compute.vms.get("vm-1")).name).toBe("web-1");
     expect((await compute.vms.restart("vm-1")).vm?.name).toBe("web-1");
   });
@@ -222,7 +242,7 @@ describe("TLS", () => {
 
   it.each(bad)("ends before anything is sent with %s", async (_, certificate, ca, version) => {
     await using server = await answering(says(vmRecord), pem(certificate), version);
-    await using compute = clientOf(server.url, ca === undefined ? {} : { ca: pem(ca) });
+    await using compute = clientOf(server.url, ca === undefined ? {} : { tls: trusting(ca) });
     expect(await failureOf(compute.vms.restart("vm-1"))).toMatchObject({
       kind: "unreachable",
       reason: "tls",

@@ -1,11 +1,9 @@
-import { execFile } from "node:child_process";
-import { mkdtemp, readFile, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import path from "node:path";
-import { promisify } from "node:util";
+import { readFile } from "node:fs/promises";
 import { Redis } from "ioredis";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
+import { runDoctor } from "../../src/start/doctor/doctor.ts";
+import { runRetention } from "../../src/start/retention.ts";
 import { startWorld, testPolicy } from "../support/start-world.ts";
 import { privateRedis } from "../support/with-redis.ts";
 import { hears } from "../stories/words.ts";
@@ -15,17 +13,25 @@ const password = "not-a-real-password";
 /** What compose.yaml makes of Redis: its options, once its script has written its users, in a folder of ours. */
 async function composeArgs(): Promise<string[]> {
   const text = await readFile(new URL("../../compose.yaml", import.meta.url), "utf8");
-  const { services } = parse(text) as { services: { redis: { command: [string] } } };
-  const folder = await mkdtemp(path.join(tmpdir(), "gatehouse-acl-"));
-  await writeFile(path.join(folder, "redis-password"), password);
-  const script = services.redis.command[0]
-    .replaceAll("$$", "$")
-    .replaceAll("/run/secrets/", `${folder}/`)
-    .replaceAll("/tmp/users.acl", `${folder}/users.acl`)
-    .replace("--dir /data", "");
-  const [before = "", started = ""] = script.split("exec redis-server ");
-  await promisify(execFile)("sh", ["-c", before]);
-  return started.replaceAll("\\\n", " ").trim().split(/\s+/);
+  const { services } = parse(text, { merge: true }) as {
+    services: { redis: { command: string[] } };
+  };
+  const script = services.redis.command.join("\n");
+  const users = [...script.matchAll(/echo "(user .*)"/g)].map(([, user = ""]) =>
+    `--${user.replace(/\$\$\(cat [^)]*\)/, password)}`.split(" "),
+  );
+  expect(users).toHaveLength(2);
+  const [, options = ""] = /exec redis-server ([^]*)$/.exec(script) ?? [];
+  const args = [
+    ...options
+      .replaceAll("\\\n", " ")
+      .replace(/--dir \S+ --aclfile \S+/, "")
+      .trim()
+      .split(/\s+/),
+    ...users.flat(),
+  ];
+  expect(args).toContain("--appendonly");
+  return args;
 }
 
 describe("the Redis of compose.yaml", () => {
@@ -43,6 +49,14 @@ describe("the Redis of compose.yaml", () => {
     await hears(world.olivia, "ops", /<@U0OLIVIA> Restarted web-2/);
     await world.olivia.types("ops", "/vm snapshot db-1 nightly");
     expect(await world.ended("vm snapshot")).toMatchObject({ state: "done" });
+
+    // Who looks after it works with the same user
+    let said = "";
+    const write = (text: string) => void (said += text);
+    expect(await runDoctor([], { env: world.env, write }), said).toBe(0);
+    expect(said).toContain("✓ its user may write Gatehouse's keys");
+    expect(await runRetention([], { redisUrl: () => redisUrl, write })).toBe(0);
+    expect(said).toMatch(/^audit trail +\d+ +\d+ KiB {2}forever$/m);
 
     const forbidden: [string, ...string[]][] = [
       ["flushall"],

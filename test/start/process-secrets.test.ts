@@ -8,7 +8,7 @@ import { compileCache } from "../support/compile-cache.ts";
 
 /** A process of its own, as whoever runs Gatehouse starts it. Resolves when it is ready, or has ended. */
 async function startMain(role: string, env: Record<string, string>) {
-  const child: ChildProcess = spawn(process.execPath, ["src/main.ts", role], {
+  const child: ChildProcess = spawn(process.execPath, ["gatehouse.mjs", role], {
     env: { ...compileCache, PATH: process.env["PATH"] ?? "", ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });

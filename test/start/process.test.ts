@@ -16,7 +16,7 @@ interface Started extends AsyncDisposable {
 }
 
 function startMain(words: readonly string[], env: Record<string, string>): Started {
-  const child = spawn(process.execPath, ["src/main.ts", ...words], {
+  const child = spawn(process.execPath, ["gatehouse.mjs", ...words], {
     env: { ...compileCache, PATH: process.env["PATH"] ?? "", ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
@@ -85,12 +85,6 @@ describe("a process of Gatehouse", () => {
     expect(main.output()).toMatch(/REDIS_URL: Redis at \S+ has no database 99/);
   });
 
-  it("refuses words it doesn't know", async () => {
-    await using main = startMain(["gatway"], {});
-    expect(await main.ended).toBe(64);
-    expect(main.output()).toContain("usage:");
-  });
-
   it("answers probes, gives figures, and ends with 0 on SIGTERM", async () => {
     await using redis = await privateRedis();
     await using world = await startWorld({ roles: [], redisUrl: redis.url });
@@ -105,6 +99,12 @@ describe("a process of Gatehouse", () => {
     expect(await main.ended).toBe(0);
     expect(main.output()).not.toContain(world.env["SLACK_BOT_TOKEN"] ?? "none");
     expect(main.output()).toContain('"how":"closed"');
+    const [first = ""] = main.output().split("\n");
+    expect(JSON.parse(first)).toMatchObject({
+      event: "process.starting",
+      version: expect.stringMatching(/^\d+\.\d+\.\d+/),
+      node: process.version,
+    });
   });
 
   it("runs as gateway and workers apart, and loses nothing when a worker is replaced", async () => {
@@ -185,5 +185,19 @@ describe("a process of Gatehouse", () => {
     await using second = startMain(["gateway"], world.env);
     expect(await second.ended).toBe(78);
     expect(second.output()).toMatch(/DATA_DIR: .* is in use by another process/);
+    const other = createServer().listen(0, "127.0.0.1");
+    await once(other, "listening");
+    const taken = other.address();
+    const OPS_PORT = String(typeof taken === "object" ? taken?.port : "");
+    await using third = startMain(["worker"], {
+      ...world.env,
+      DATA_DIR: `${world.env["DATA_DIR"]}-3`,
+      OPS_PORT,
+    });
+    expect(await third.ended).toBe(1);
+    expect(third.output()).toContain(
+      "OPS_PORT: the port can't be opened: another process has it. Set OPS_PORT to another one",
+    );
+    other.close();
   });
 });

@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { version } from "../../src/config/version.ts";
 import { startWorld } from "../support/start-world.ts";
 
 it("200 probes at once cost at most one call of Slack", async () => {
@@ -9,6 +10,9 @@ it("200 probes at once cost at most one call of Slack", async () => {
   const answers = await Promise.all(Array.from({ length: 200 }, probe));
   expect(new Set(answers)).toEqual(new Set([200]));
   expect(world.slack.calls("auth.test").length).toBeLessThanOrEqual(1);
+  await world.vera.types("ops", "/gatehouse status");
+  const said = `*Version*: ${version}, Node.js ${process.version}; started `;
+  await world.vera.until((seen) => JSON.stringify(seen).includes(said));
 });
 
 it("a Slack that limits calls makes no process unready", async () => {

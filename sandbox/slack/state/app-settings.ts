@@ -49,6 +49,8 @@ export function defaultAppSettings(): AppSettings {
       "im:history",
       "im:read",
       "im:write",
+      "metadata.message:read",
+      "mpim:history",
       "reactions:write",
       "usergroups:read",
       "users:read",

@@ -32,6 +32,8 @@ export async function answerCall(
     given === undefined
       ? { ok: false, error: "invalid_json" }
       : outcomeOf(parts, name, token, args);
+  const { app } = parts.workspace;
+  if (token === app.botToken) response.setHeader("x-oauth-scopes", app.scopes.join(","));
   await inWeather(parts, name, args, response, carryOut);
 }
 

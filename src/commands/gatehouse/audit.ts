@@ -52,7 +52,7 @@ function peopleIn({ who, requester }: Readonly<Record<string, unknown>>): string
 
 async function exported(trail: ReadContext["trail"]): Promise<Answer> {
   const file = await exportAudit({ ...trail, signingKey: findSigningKey(trail.dataDir) });
-  const text = md`The file in your direct messages contains ${file.records.length} records. It explains how to verify it; ${"node src/main.ts audit verify FILE"} does so too.`;
+  const text = md`The file in your direct messages contains ${file.records.length} records. It explains how to verify it; ${"node gatehouse.mjs audit verify FILE"} does so too.`;
   const name = `gatehouse-audit-${new Date().toISOString().slice(0, 10)}.json`;
   return {
     message: sentence(text),

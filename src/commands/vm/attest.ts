@@ -80,7 +80,7 @@ async function bundleAnswer(
     );
   const day = new Date(now()).toISOString().replaceAll(/[:]|\.\d+/g, "");
   const content = `${JSON.stringify(bundle, undefined, 2)}\n`;
-  const text = md`The evidence of ${name(vm.name)} is a file in your direct messages. ${name("node src/main.ts attestation check <file>")} judges it again, without a network.`;
+  const text = md`The evidence of ${name(vm.name)} is a file in your direct messages. ${name("node gatehouse.mjs attestation check <file>")} judges it again, without a network.`;
   return {
     message: message(readable(text), section(text)),
     file: { name: `evidence-${day}.json`, title: `Evidence of ${vm.name}`, content },

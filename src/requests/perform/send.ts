@@ -267,7 +267,7 @@ async function refused(
   answer: ComputeError,
   by: WorkerContext,
 ): Promise<Next> {
-  if (answer.status === 401 || answer.status === 403) {
+  if ((answer.status === 401 && !answer.hasNewKey) || answer.status === 403) {
     await by.store.freeze({
       by: "Gatehouse",
       reason: keyRefused(answer.status),

@@ -1,6 +1,8 @@
+import type { Dispatcher } from "undici";
 import type { Interaction, Handlers } from "./interaction.ts";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
+import type { Live } from "../../config/changing-file.ts";
 import { messageOf } from "../../errors.ts";
 import { type Log, slackLogger } from "../../log/log.ts";
 import { type DeliveryKind, GuardedApp } from "./guarded-app.ts";
@@ -18,10 +20,12 @@ interface SlackAppOptions {
   settings: {
     botToken: string;
     /** With it: Socket Mode. */
-    appToken?: string | undefined;
+    appToken?: Live | undefined;
     /** Without an app token: HTTP. */
-    signingSecret?: string | undefined;
+    signingSecret?: Live | undefined;
     apiUrl: string;
+    /** For Socket Mode through a proxy. */
+    dispatcher?: Dispatcher | undefined;
   };
   identity: BotIdentity;
   web: Web;
@@ -44,9 +48,11 @@ const recoverEveryMs = 5_000;
 export function createSlackApp(options: SlackAppOptions) {
   const { settings, identity, web, intake, handlers, log } = options;
   const { takeOverAfterMs = 15_000 } = options;
-  const { botToken, appToken, signingSecret, apiUrl } = settings;
+  const { botToken, appToken, signingSecret, apiUrl, dispatcher } = settings;
   const socket =
-    appToken === undefined ? undefined : createSlackSocket({ ...options, appToken, apiUrl });
+    appToken === undefined
+      ? undefined
+      : createSlackSocket({ ...options, appToken, apiUrl, dispatcher });
   const http =
     socket === undefined
       ? createSlackHttp({ ...options, signingSecret: signingSecret ?? "" })

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import querystring from "node:querystring";
 import type { App, Receiver } from "@slack/bolt";
 import { within } from "../../deadline.ts";
+import { type Live, valueOf } from "../../config/changing-file.ts";
 import { messageOf } from "../../errors.ts";
 import type { Log } from "../../log/log.ts";
 import { parseJson, payloadOf, textAt } from "../web.ts";
@@ -20,7 +21,8 @@ export type HttpRefusal =
   | "crowded";
 
 export interface SlackHttpOptions {
-  signingSecret: string;
+  /** It may be replaced while the process runs. */
+  signingSecret: Live;
   log: Log;
   onRefused?: (reason: HttpRefusal) => void;
   now?: () => number;
@@ -50,7 +52,8 @@ const statusOf: Record<HttpRefusal, number> = {
  * once more, which together cost as much as the rest of an ack.
  */
 export function createSlackHttp(options: SlackHttpOptions) {
-  const { signingSecret, log, now = Date.now, bodyWithinMs = 5_000 } = options;
+  const { log, now = Date.now, bodyWithinMs = 5_000 } = options;
+  const signingSecret = () => valueOf(options.signingSecret);
   const unverified = createUnverified(options.unverified);
   let closed = false;
 
@@ -80,7 +83,7 @@ export function createSlackHttp(options: SlackHttpOptions) {
       return refuse(request, response, "too-large");
     const body = await readBody(request, bodyWithinMs, unverified.begin(request));
     if (typeof body === "string") return refuse(request, response, body);
-    if (!isSignedBy(signingSecret, signed, body)) return refuse(request, response, "signature");
+    if (!isSignedBy(signingSecret(), signed, body)) return refuse(request, response, "signature");
     const type = contentTypeOf(request);
     if (type === undefined) return refuse(request, response, "content-type");
     const delivery = parseDelivery(type, body.toString());

@@ -1,13 +1,18 @@
 import { setTimeout as delay } from "node:timers/promises";
+import type { Dispatcher } from "undici";
 import { type App, type Receiver, SocketModeReceiver } from "@slack/bolt";
+import { type Live, valueOf } from "../../config/changing-file.ts";
 import { within } from "../../deadline.ts";
 import { messageOf } from "../../errors.ts";
 import { type Log, slackLogger } from "../../log/log.ts";
 import { textAt, parseJson, at, clientOptions } from "../web.ts";
 
 interface SlackSocketOptions {
-  appToken: string;
+  /** Each connection uses the one of its time. */
+  appToken: Live;
   apiUrl: string;
+  /** For the WebSocket, where it goes through a proxy: the client uses the process' own only for the Web API. */
+  dispatcher?: Dispatcher | undefined;
   log: Log;
 }
 
@@ -111,8 +116,9 @@ const goodbyeMs = 2_000;
 function openSession(options: SlackSocketOptions, app: App) {
   const { log } = options;
   const receiver = new SocketModeReceiver({
-    appToken: options.appToken,
+    appToken: valueOf(options.appToken),
     autoReconnectEnabled: false,
+    ...(options.dispatcher && { dispatcher: options.dispatcher }),
     logger: slackLogger(log),
     installerOptions: { clientOptions: clientOptions(options) },
     // Foreign deliveries are acked, or Slack would redeliver them.

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { createCompute } from "../../../src/compute/create-compute.ts";
 import { restart } from "../../../src/commands/vm/restart.ts";
 import { claimAndSend } from "../../../src/requests/perform/send.ts";
 import { sweep } from "../../../src/requests/perform/sweep.ts";
@@ -124,5 +125,28 @@ describe("between claim and send", () => {
     await sweep(here.by);
     expect((await here.by.store.get(request.record.id))?.state).toBe("sending");
     expect(here.compute.writes()).toHaveLength(1);
+  });
+});
+
+describe("a key that the compute service refuses", () => {
+  it.each([
+    [false, "rejected Gatehouse's API key (401)"],
+    [true, undefined],
+  ])("freezes changes, unless there is a newer one: %s", async (hasNewKey, reason) => {
+    await using here = await workerHere();
+    const request = await asked(here);
+    let looks = 0;
+    const compute = createCompute({
+      baseUrl: here.compute.url,
+      apiKey: "key-of-last-year",
+      // Once before the call, once after it was refused
+      refreshKey: () => (looks += 1) > 1 && hasNewKey,
+      timeoutMs: 2_000,
+    });
+    await send(request, { ...here, by: { ...here.by, compute } });
+    await compute.close();
+    expect(await here.by.store.get(request.record.id)).toMatchObject({ state: "rejected" });
+    const freeze = await here.by.store.freezeState();
+    expect(freeze?.reason).toEqual(reason && expect.stringContaining(reason));
   });
 });

@@ -18,7 +18,7 @@ async function verify(stage: Stage): Promise<{ code: number; said: string }> {
   };
   execFile(
     process.execPath,
-    [path.join(root, "src/main.ts"), "audit", "verify"],
+    [path.join(root, "gatehouse.mjs"), "audit", "verify"],
     { env, cwd: stage.folder },
     (error, stdout, stderr) => {
       const code = typeof error?.code === "number" ? error.code : 0;

@@ -1,0 +1,4 @@
+// Gatehouse's command line: node gatehouse.mjs --help
+import { begin } from "./src/start/runtime.mjs";
+
+void begin(new URL("src/main.ts", import.meta.url));

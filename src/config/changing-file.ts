@@ -1,0 +1,72 @@
+import { readFileSync } from "node:fs";
+import { codeOf } from "../errors.ts";
+
+/** A text, or what returns it as it is at that moment. */
+export type Live = string | (() => string);
+
+export function valueOf(live: Live): string {
+  return typeof live === "function" ? live() : live;
+}
+
+/** What a look at the file brought: its new text, or why the former one still counts. Never a secret but in `text`. */
+export type FileNews = { is: "changed"; text: string } | { is: "kept"; why: string };
+
+const lookEveryMs = 2_000;
+
+/**
+ * The text of a file that may be replaced while the process runs, as Kubernetes replaces a mounted secret. It is compared by
+ * content when it is used, because a watch sees nothing of a swapped link. What can't be read, or can't be right, leaves the
+ * former text.
+ */
+export class ChangingFile {
+  /** Told once for each change, and once for each reason to keep the former text. */
+  onNews: (news: FileNews) => void = () => undefined;
+  /** What the text must look like; a problem in words, or undefined. */
+  problemOf: (text: string) => string | undefined = () => undefined;
+  readonly #path: string;
+  #text: string;
+  #lookedAt = performance.now();
+  #told = "";
+
+  /** Throws what `readFileSync` throws. */
+  constructor(path: string) {
+    this.#path = path;
+    this.#text = this.#read();
+  }
+
+  /** As it was at most two seconds ago, without white space around it. */
+  get text(): string {
+    if (performance.now() - this.#lookedAt >= lookEveryMs) this.reread();
+    return this.#text;
+  }
+
+  /** Looks at it now. True when there is a new text. */
+  reread(): boolean {
+    this.#lookedAt = performance.now();
+    const news = this.#look();
+    if (news === undefined) {
+      this.#told = "";
+      return false;
+    }
+    if (news.is === "changed") this.#text = news.text;
+    else if (news.why === this.#told) return false;
+    this.#told = news.is === "kept" ? news.why : "";
+    this.onNews(news);
+    return news.is === "changed";
+  }
+
+  #look(): FileNews | undefined {
+    try {
+      const text = this.#read();
+      if (text === this.#text) return undefined;
+      const why = text === "" ? "it is empty" : this.problemOf(text);
+      return why === undefined ? { is: "changed", text } : { is: "kept", why };
+    } catch (error) {
+      return { is: "kept", why: `it can't be read (${codeOf(error)})` };
+    }
+  }
+
+  #read(): string {
+    return readFileSync(this.#path, "utf8").trim();
+  }
+}

@@ -1,0 +1,62 @@
+import type { Environment } from "./environment.ts";
+
+/** How this machine reaches others, as `HTTPS_PROXY`, `HTTP_PROXY`, and `NO_PROXY` say. */
+export interface Proxies {
+  /** Addresses like `http://user:password@proxy.example:3128`. */
+  readonly https: string | undefined;
+  readonly http: string | undefined;
+  readonly no: string;
+}
+
+/** Undefined where no proxy is named. As everywhere, the variables may be written small, which then counts. */
+export function readProxies(from: Environment): Proxies | undefined {
+  const proxy = (name: string): string | undefined => {
+    const [small, large] = [name.toLowerCase(), name];
+    const chosen = from.text(small) === undefined ? large : small;
+    const text = from.text(chosen);
+    if (text === undefined) return undefined;
+    const url = URL.parse(text);
+    if (url && /^https?:$/.test(url.protocol) && url.hostname !== "") return text;
+    from.problem(chosen, "must be the address of a proxy, like http://proxy.example:3128");
+    return undefined;
+  };
+  const [https, http] = [proxy("HTTPS_PROXY"), proxy("HTTP_PROXY")];
+  if (https === undefined && http === undefined) return undefined;
+  return { https, http, no: from.text("no_proxy") ?? from.text("NO_PROXY") ?? "" };
+}
+
+/** The passwords in it, which must not be printed. */
+export function passwordsIn(proxies: Proxies | undefined): readonly string[] {
+  return [proxies?.https, proxies?.http].flatMap((address) => {
+    const password = address === undefined ? "" : new URL(address).password;
+    return password === "" ? [] : [decodeURIComponent(password)];
+  });
+}
+
+/**
+ * The proxy for an https address, or undefined: as undici's EnvHttpProxyAgent decides, which Slack's clients use. `NO_PROXY`
+ * has hosts with commas or spaces between them; `example.com` and `.example.com` mean those below it, too, `*.example.com`
+ * only those, `host:port` that port alone, and `*` all.
+ */
+export function proxyFor(address: string, proxies: Proxies | undefined): string | undefined {
+  const proxy = proxies?.https ?? proxies?.http;
+  const url = URL.parse(address);
+  if (proxy === undefined || !url || url.protocol !== "https:") return undefined;
+  const host = url.hostname
+    .replace(/^\[(.+)\]$/, "$1")
+    .replace(/\.$/, "")
+    .toLowerCase();
+  const port = url.port === "" ? "443" : url.port;
+  const isDirect = (proxies?.no ?? "")
+    .toLowerCase()
+    .split(/[\s,]+/)
+    .some((entry) => {
+      const parts = /^\[([^\]]+)\](?::(\d+))?$/.exec(entry) ?? /^([^:]+)(?::(\d+))?$/.exec(entry);
+      const [, name = entry, only] = parts ?? [];
+      if (name === "" || (only !== undefined && only !== port)) return false;
+      const base = name.replace(/^\*?\./, "").replace(/\.$/, "");
+      if (name === "*" || host.endsWith(`.${base}`)) return true;
+      return host === base && !name.startsWith("*");
+    });
+  return isDirect ? undefined : proxy;
+}

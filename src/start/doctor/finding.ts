@@ -1,0 +1,56 @@
+/** One line of the doctor's: `well`, `note` (works, and could be better), or `ill`. */
+export interface Finding {
+  is: "well" | "note" | "ill";
+  /** What was looked at, and what was found: `bot token: gatehouse in Acme`. */
+  what: string;
+  /** What to do about it, as a sentence. */
+  mend?: string;
+}
+
+export interface Section {
+  name: string;
+  findings: readonly Finding[];
+}
+
+export const well = (what: string): Finding => ({ is: "well", what });
+export const note = (what: string, mend: string): Finding => ({ is: "note", what, mend });
+export const ill = (what: string, mend: string): Finding => ({ is: "ill", what, mend });
+
+const marks = { well: "✓", note: "!", ill: "✗" } as const;
+
+/** The sections as they are printed, and how many of each there are at the end. */
+export function render(sections: readonly Section[]): string {
+  const blocks = sections.map(({ name, findings }) => {
+    const lines = findings.map(({ is, what, mend }) =>
+      [`  ${marks[is]} ${what}`, ...(mend === undefined ? [] : [`    ${mend}`])].join("\n"),
+    );
+    return [name, ...lines].join("\n");
+  });
+  const all = sections.flatMap(({ findings }) => findings);
+  const count = (is: Finding["is"]) => all.filter((one) => one.is === is).length;
+  const total = `${count("well")} ✓, ${count("note")} !, ${count("ill")} ✗`;
+  return `${[...blocks, total].join("\n\n")}\n`;
+}
+
+/** 1 when anything is ill. */
+export function exitCodeOf(sections: readonly Section[]): 0 | 1 {
+  return sections.some(({ findings }) => findings.some(({ is }) => is === "ill")) ? 1 : 0;
+}
+
+/** The most that this machine's clock may differ from another's. Slack's signatures hold for five minutes. */
+const mostSkewMs = 60_000;
+
+/** About this machine's clock, against a `Date` header that came just now. */
+export function clockFinding(date: string | null | undefined, now: number): readonly Finding[] {
+  const theirs = Date.parse(date ?? "");
+  if (Number.isNaN(theirs)) return [];
+  const offMs = now - theirs;
+  if (Math.abs(offMs) < mostSkewMs) return [well("clock: within a minute of this machine's")];
+  const seconds = Math.round(Math.abs(offMs) / 1000);
+  return [
+    ill(
+      `clock: this machine's is ${seconds} s ${offMs > 0 ? "ahead" : "behind"}`,
+      "Let NTP set the clock of this machine.",
+    ),
+  ];
+}

@@ -1,0 +1,180 @@
+import type { Config } from "../../config/config.ts";
+import type { Policy } from "../../config/policy-file.ts";
+import { whoMay } from "../../policy/access.ts";
+import { kindOfUser } from "../../slack/people/people.ts";
+import { at, listAt, textAt, textsAt } from "../../slack/web.ts";
+import { type Finding, ill, note, well } from "./finding.ts";
+import { askSlack, type SlackAnswer, wordOf } from "./slack.ts";
+
+export interface PolicyFacts {
+  policy: Policy;
+  /** Whether Slack takes the bot token; without it the rest is empty. */
+  isAsked: boolean;
+  /** By user ID: the kind of person, Slack's error, or undefined for silence. */
+  people: ReadonlyMap<string, string | undefined>;
+  /** By group ID: its members, or Slack's error; undefined for silence. */
+  groups: ReadonlyMap<string, readonly string[] | string | undefined>;
+  /** By channel ID: `ok`, Slack's error, or undefined for silence. */
+  channels: ReadonlyMap<string, string | undefined>;
+}
+
+/** Most people that are looked at one by one: Slack allows some fifty such calls a minute. */
+const mostPeople = 40;
+
+/** Where the policy sends messages, and where it takes commands. */
+function channelsOf(policy: Policy): readonly string[] {
+  const { channels = [], audit, alerts, digests } = policy;
+  const named = [audit?.channel, alerts?.channel, ...digests.map(({ channel }) => channel)];
+  return [...new Set([...channels, ...named.filter((one) => one !== undefined)])];
+}
+
+/** Each ID of the policy is looked up in Slack, with reads alone. */
+export async function lookAtPolicy(config: Config): Promise<PolicyFacts> {
+  const { slack, policy } = config;
+  const ask = (method: string, args: Readonly<Record<string, string>> = {}) =>
+    askSlack({ apiUrl: slack.apiUrl, token: slack.botToken }, method, args);
+  const us = await ask("auth.test");
+  if (wordOf(us) !== "ok")
+    return { policy, isAsked: false, people: new Map(), groups: new Map(), channels: new Map() };
+  const home = { teamId: "data" in us ? textAt(us.data, "team_id") : "" };
+  const entries = [...new Set(Object.values(policy.access).flat())];
+  const read = async <T>(ids: readonly string[], one: (id: string) => Promise<T>) =>
+    new Map(await Promise.all(ids.map(async (id) => [id, await one(id)] as const)));
+  const groups = await read(
+    entries.filter((id) => id.startsWith("S")),
+    async (id) => membersIn(await ask("usergroups.users.list", { usergroup: id })),
+  );
+  const approvers = whoMay(policy, "approve").groups.flatMap((id) => groups.get(id) ?? []);
+  const users = entries.filter((id) => /^[UW]/.test(id));
+  const people = [...new Set([...users, ...approvers])].filter((id) => /^[UW][A-Z0-9]+$/.test(id));
+  return {
+    policy,
+    isAsked: true,
+    groups,
+    people: await read(people.slice(0, mostPeople), async (id) => {
+      const answer = await ask("users.info", { user: id });
+      const word = wordOf(answer);
+      if (word !== "ok" || !("data" in answer)) return word;
+      return kindOfUser(at(answer.data, "user"), "", home);
+    }),
+    channels: await read(channelsOf(policy), async (channel) =>
+      wordOf(await ask("conversations.history", { channel, limit: "1" })),
+    ),
+  };
+}
+
+function membersIn(answer: SlackAnswer): readonly string[] | string | undefined {
+  const word = wordOf(answer);
+  if (word !== "ok" || !("data" in answer)) return word;
+  return listAt(answer.data, "users").length === 0 ? [] : textsAt(answer.data, "users");
+}
+
+export function judgePolicy(facts: PolicyFacts): readonly Finding[] {
+  const { operate } = facts.policy.access;
+  const operators =
+    operate.length === 0
+      ? ill(
+          "access.operate names no one: nobody can change anything",
+          "Add user groups or people to gatehouse.yml.",
+        )
+      : well(`access.operate: ${operate.join(", ")}`);
+  if (!facts.isAsked) {
+    const mend = "They are looked up in Slack, which must take the bot token first.";
+    return [operators, note("groups, people, and channels: not checked", mend)];
+  }
+  return [
+    operators,
+    ...groupFindings(facts),
+    ...peopleFindings(facts),
+    ...channelFindings(facts),
+    approverFinding(facts),
+  ];
+}
+
+const seeSlack = "Mend what stands under Slack first.";
+
+function groupFindings({ groups }: PolicyFacts): readonly Finding[] {
+  const found = [...groups].map(([id, members]) => {
+    if (members === "no_such_subteam")
+      return ill(
+        `group ${id}: isn't in this workspace, or is disabled`,
+        "Correct the ID in gatehouse.yml: a group that Slack doesn't know lets nobody in.",
+      );
+    if (members === undefined || typeof members === "string")
+      return note(`group ${id}: Slack says ${members ?? "nothing"}`, seeSlack);
+    if (members.length === 0)
+      return ill(`group ${id}: has no members`, "Add people to it in Slack.");
+    return undefined;
+  });
+  const wrong = found.filter((one) => one !== undefined);
+  if (wrong.length > 0 || groups.size === 0) return wrong;
+  return [well(`groups: all ${groups.size} exist and have members`)];
+}
+
+const kinds: Readonly<Record<string, string>> = {
+  user_not_found: "isn't in this workspace",
+  user_not_visible: "isn't in this workspace",
+  deactivated: "has been deactivated",
+  bot: "is a bot",
+  guest: "is a guest, who may only view",
+  external: "is of another workspace",
+};
+
+function peopleFindings({ policy, people }: PolicyFacts): readonly Finding[] {
+  const named = new Set(Object.values(policy.access).flat());
+  const checked = [...people].filter(([id]) => named.has(id));
+  const wrong = checked
+    .filter(([, kind]) => kind !== "member")
+    .map(([id, kind]) => {
+      const words = kinds[kind ?? ""];
+      return words === undefined
+        ? note(`${id}: Slack says ${kind ?? "nothing"}`, seeSlack)
+        : ill(`${id} ${words}`, "Correct or remove the ID in gatehouse.yml.");
+    });
+  if (wrong.length > 0 || checked.length === 0) return wrong;
+  return [well(`people: all ${checked.length} named are members`)];
+}
+
+function channelFindings({ channels }: PolicyFacts): readonly Finding[] {
+  const wrong = [...channels].flatMap(([id, word]) => {
+    if (word === "ok") return [];
+    if (word === "not_in_channel")
+      return [ill(`channel ${id}: Gatehouse isn't in it`, "Type /invite @gatehouse there.")];
+    if (word === "channel_not_found")
+      return [
+        ill(
+          `channel ${id}: isn't there, or is private and Gatehouse isn't in it`,
+          "Correct the ID in gatehouse.yml, or type /invite @gatehouse there.",
+        ),
+      ];
+    return [note(`channel ${id}: Slack says ${word ?? "nothing"}`, seeSlack)];
+  });
+  if (wrong.length > 0 || channels.size === 0) return wrong;
+  return [well(`channels: Gatehouse is in all ${channels.size}`)];
+}
+
+/** Whether the most approvals that a rule asks for can come together without the requester. */
+function approverFinding({ policy, people, groups }: PolicyFacts): Finding {
+  const { everyone, users, groups: ids } = whoMay(policy, "approve");
+  if (everyone) return well("approvers: every member but the requester");
+  if (ids.some((id) => !Array.isArray(groups.get(id)) && groups.get(id) !== "no_such_subteam"))
+    return note("approvers: can't be counted", seeSlack);
+  const members = ids.flatMap((id) => groups.get(id) ?? []).filter((id) => /^[UW]/.test(id));
+  // Who wasn't looked at counts as a member
+  const able = [...new Set([...users, ...members])].filter((id) =>
+    people.has(id) ? people.get(id) === "member" : true,
+  );
+  const most = Math.max(1, ...policy.approvals.map(({ required }) => required));
+  const what = `approvers: ${able.length} (${able.slice(0, 5).join(", ")}${able.length > 5 ? ", …" : ""})`;
+  if (able.length < most)
+    return ill(
+      `${able.length === 0 ? "approvers: nobody" : what}, and a rule needs ${most}`,
+      "Add people or groups to access.approve, or destructive commands can't run.",
+    );
+  return able.length === most
+    ? note(
+        what,
+        "Nobody may approve a request of their own: with one away, some requests can't be approved.",
+      )
+    : well(what);
+}

@@ -1,0 +1,195 @@
+import { once } from "node:events";
+import { connect as connectTls } from "node:tls";
+import { ComputeError } from "../../compute/errors.ts";
+import type { CallReport } from "../../compute/http.ts";
+import type { Config } from "../../config/config.ts";
+import { certificatesIn } from "../../config/compute-tls.ts";
+import { proxyFor } from "../../config/proxy.ts";
+import { within } from "../../deadline.ts";
+import { messageOf, UserError } from "../../errors.ts";
+import { silentLog } from "../../log/log.ts";
+import { connectCompute } from "../connect-compute.ts";
+import { clockFinding, type Finding, ill, note, well } from "./finding.ts";
+
+/** What the service shows before it is trusted. */
+interface ShownCertificate {
+  subject: string;
+  issuer: string;
+  validTo: number;
+  /** Why it isn't trusted; undefined when it is. */
+  problem: string | undefined;
+}
+
+export interface ServiceFacts {
+  host: string;
+  proxy: string | undefined;
+  /** Of one read with the key: how many projects, or why there was no answer to use. */
+  read:
+    | { projects: number; ms: number }
+    | { reason: ComputeError["reason"]; status: number | undefined; message: string };
+  /** Over https, without a proxy, where a handshake came to an end. */
+  certificate: ShownCertificate | undefined;
+  /** When the certificate that Gatehouse shows ends. */
+  ownValidTo: number | undefined;
+  date: string | undefined;
+  now: number;
+}
+
+const handshakeMs = 5_000;
+
+/** Reads the list of projects, as Gatehouse does all the time. */
+export async function lookAtService(config: Config, now: number): Promise<ServiceFacts> {
+  const { url, tls } = config.compute;
+  const proxy = proxyFor(url, config.proxies);
+  let date: string | undefined;
+  const compute = connectCompute(config, {
+    log: silentLog(),
+    onCall: (call: CallReport) => (date ??= call.date),
+  });
+  const began = performance.now();
+  try {
+    const read = await compute.projects.listAll(1).then(
+      ({ length }) => ({ projects: length, ms: performance.now() - began }),
+      (error: unknown) => ({
+        reason: error instanceof ComputeError ? error.reason : undefined,
+        status: error instanceof ComputeError ? error.status : undefined,
+        message:
+          error instanceof UserError && error.hint
+            ? `${messageOf(error)}. ${error.hint}`
+            : messageOf(error),
+      }),
+    );
+    const isForbidden = "reason" in read && read.reason === "forbidden-address";
+    const ends = certificatesIn(tls.cert ?? "").map((one) => Date.parse(one?.validTo ?? ""));
+    return {
+      host: new URL(url).host,
+      proxy: proxy === undefined ? undefined : new URL(proxy).host,
+      read,
+      certificate:
+        proxy !== undefined || isForbidden ? undefined : await lookAtCertificate(url, tls.ca),
+      ownValidTo: ends.length === 0 ? undefined : Math.min(...ends),
+      date,
+      now,
+    };
+  } finally {
+    await compute.close();
+  }
+}
+
+/** A handshake that trusts anyone, to see whom; nothing is sent in it. */
+async function lookAtCertificate(
+  url: string,
+  ca: string | undefined,
+): Promise<ShownCertificate | undefined> {
+  const { protocol, hostname, port } = new URL(url);
+  if (protocol !== "https:") return undefined;
+  const host = hostname.replace(/^\[|\]$/g, "");
+  const socket = connectTls({
+    host,
+    port: Number(port || 443),
+    ...(/^[\d.:]+$/.test(host) ? {} : { servername: host }),
+    ...(ca === undefined ? {} : { ca }),
+    rejectUnauthorized: false,
+  });
+  try {
+    await within(handshakeMs, once(socket, "secureConnect"), () => {
+      throw new Error("no handshake in time");
+    });
+    const { subject, issuer, valid_to } = socket.getPeerCertificate();
+    const name = (of: typeof subject | undefined) =>
+      [of?.CN ?? of?.O ?? "no name"].flat().join(", ");
+    const { authorized, authorizationError } = socket;
+    return {
+      subject: name(subject),
+      issuer: name(issuer),
+      validTo: Date.parse(valid_to),
+      problem: authorized ? undefined : messageOf(authorizationError),
+    };
+  } catch {
+    return undefined;
+  } finally {
+    socket.on("error", () => undefined);
+    socket.destroy();
+  }
+}
+
+const fewDays = 14;
+const daysUntil = (end: number, now: number) => Math.floor((end - now) / 86_400_000);
+
+export function judgeService(facts: ServiceFacts): readonly Finding[] {
+  return [
+    readFinding(facts),
+    ...certificateFindings(facts),
+    ...ownCertificateFindings(facts),
+    ...clockFinding(facts.date, facts.now),
+  ];
+}
+
+function readFinding({ host, proxy, read }: ServiceFacts): Finding {
+  const where = proxy === undefined ? host : `${host}, through the proxy ${proxy}`;
+  if ("projects" in read) {
+    const found = `${where}: the key may read projects (${read.ms.toFixed(0)} ms)`;
+    return read.projects > 0
+      ? well(found)
+      : note(`${found}, and there is none`, "Is the key that of the right team?");
+  }
+  const { status, reason, message } = read;
+  if (status === 401)
+    return ill(
+      `${where}: COMPUTE_API_KEY is refused (401)`,
+      "Put a valid key there: it may have expired or been revoked.",
+    );
+  if (status === 403)
+    return ill(
+      `${where}: COMPUTE_API_KEY may not read projects (403)`,
+      "Give the key the right to read projects.",
+    );
+  if (status === 404)
+    return ill(
+      `${where}: the list of projects isn't there (404)`,
+      "COMPUTE_API_URL names another path or another service: Gatehouse appends /v1/….",
+    );
+  const mend = reason === undefined ? undefined : mends[reason];
+  return ill(`${where}: ${message}`, mend ?? "Check COMPUTE_API_URL, and the service itself.");
+}
+
+const viaProxy =
+  "Check HTTPS_PROXY with its user and password, and whether the proxy allows that host; NO_PROXY goes around it.";
+const mends: Partial<Record<NonNullable<ComputeError["reason"]>, string>> = {
+  dns: "Check the name in COMPUTE_API_URL, and the DNS of this machine.",
+  connect:
+    "Nothing listens there, or a firewall is between: check COMPUTE_API_URL, and whether HTTPS_PROXY is needed.",
+  timeout: "Nothing answers there: a firewall, or HTTPS_PROXY is needed.",
+  reset: "Something between closes the connection: a firewall, or HTTPS_PROXY is needed.",
+  proxy: viaProxy,
+  tls: "The certificate isn't trusted; see the next line. A private authority belongs in COMPUTE_CA_FILE.",
+  "forbidden-address":
+    "The name leads to a private address. If that is right, set COMPUTE_ALLOW_PRIVATE=1, or its range.",
+  redirect: "Put the address that it redirects to into COMPUTE_API_URL.",
+  answer: "Something else answers there (a login page, a proxy): check COMPUTE_API_URL.",
+  status: "The service has trouble: look at it there.",
+};
+
+function certificateFindings({ certificate, now }: ServiceFacts): readonly Finding[] {
+  if (certificate === undefined) return [];
+  const { subject, issuer, validTo, problem } = certificate;
+  const days = daysUntil(validTo, now);
+  const what = `certificate: ${subject}, from ${issuer}, ${days < 0 ? `ended ${-days} days ago` : `${days} days left`}`;
+  if (days < 0) return [ill(what, "The service needs a new certificate.")];
+  if (problem !== undefined)
+    return [
+      ill(
+        `${what}; not trusted (${problem})`,
+        "Put its authority into COMPUTE_CA_FILE, or name the host as the certificate does in COMPUTE_API_URL.",
+      ),
+    ];
+  if (days < fewDays) return [ill(what, "Have it renewed: once it has ended, all changes freeze.")];
+  return [well(what)];
+}
+
+function ownCertificateFindings({ ownValidTo, now }: ServiceFacts): readonly Finding[] {
+  if (ownValidTo === undefined) return [];
+  const days = daysUntil(ownValidTo, now);
+  const what = `COMPUTE_CLIENT_CERT_FILE: ${days < 0 ? "has ended" : `${days} days left`}`;
+  return [days < fewDays ? ill(what, "Put a new certificate and its key there.") : well(what)];
+}

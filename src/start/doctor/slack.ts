@@ -1,0 +1,160 @@
+import type { Config } from "../../config/config.ts";
+import { messageOf } from "../../errors.ts";
+import { botScopes } from "../../registry/manifest.ts";
+import { parseJson, textAt } from "../../slack/web.ts";
+import { clockFinding, type Finding, ill, note, well } from "./finding.ts";
+
+/** One answer of Slack, or why there was none. */
+export type SlackAnswer =
+  | { data: unknown; scopes: readonly string[] | undefined; date: string | null }
+  | { silence: string };
+
+export interface SlackFacts {
+  /** `auth.test` with the bot token. */
+  bot: SlackAnswer;
+  /** `bots.info` of that bot. */
+  info: SlackAnswer | undefined;
+  /** `apps.connections.open`; undefined without an app token. */
+  app: SlackAnswer | undefined;
+  /** `A…` as the app token says it. */
+  appIdOfToken: string | undefined;
+  mode: "socket" | "http" | undefined;
+  now: number;
+}
+
+const withinMs = 8_000;
+
+/** A call that shows headers, too; Slack's client hides them. */
+export async function askSlack(
+  { apiUrl, token }: { apiUrl: string; token: string },
+  method: string,
+  args: Readonly<Record<string, string>> = {},
+): Promise<SlackAnswer> {
+  try {
+    const answer = await fetch(new URL(method, apiUrl), {
+      method: "POST",
+      headers: { authorization: `Bearer ${token}` },
+      body: new URLSearchParams(args),
+      redirect: "error",
+      signal: AbortSignal.timeout(withinMs),
+    });
+    const data = parseJson(await answer.text());
+    if (typeof data !== "object" || data === null)
+      return { silence: `the answer is no JSON (status ${answer.status})` };
+    const scopes = answer.headers
+      .get("x-oauth-scopes")
+      ?.split(",")
+      .map((one) => one.trim());
+    return { data, scopes, date: answer.headers.get("date") };
+  } catch (error) {
+    const cause = error instanceof Error && error.cause ? `: ${messageOf(error.cause)}` : "";
+    return { silence: messageOf(error) + cause };
+  }
+}
+
+/** `ok`, Slack's error, or undefined for silence. */
+export function wordOf(answer: SlackAnswer): string | undefined {
+  if ("silence" in answer) return undefined;
+  return textAt(answer.data, "error") || "ok";
+}
+
+export async function lookAtSlack({ slack }: Config, now: number): Promise<SlackFacts> {
+  const { apiUrl, botToken, receive } = slack;
+  const appToken = receive?.mode === "socket" ? receive.appToken : undefined;
+  const as = { apiUrl, token: botToken };
+  const [bot, app] = await Promise.all([
+    askSlack(as, "auth.test"),
+    appToken === undefined
+      ? undefined
+      : askSlack({ apiUrl, token: appToken }, "apps.connections.open"),
+  ]);
+  const botId = "data" in bot ? textAt(bot.data, "bot_id") : "";
+  return {
+    bot,
+    info: botId === "" ? undefined : await askSlack(as, "bots.info", { bot: botId }),
+    app,
+    appIdOfToken: /^xapp-\d+-(A[A-Z0-9]+)-/.exec(appToken ?? "")?.[1],
+    mode: receive?.mode,
+    now,
+  };
+}
+
+const tokenMends: Readonly<Record<string, string>> = {
+  invalid_auth: "Copy it again from OAuth & Permissions; it may have been revoked.",
+  token_revoked: "Install the app in Slack again, and copy the new token.",
+  token_expired: "Copy the new token, and switch token rotation off as in manifest.yml.",
+  account_inactive: "The app was removed from the workspace: install it again.",
+  not_allowed_token_type: "This is another kind of token: OAuth & Permissions has the bot token.",
+};
+
+const appTokenMends: Readonly<Record<string, string>> = {
+  invalid_auth: "Copy it again from Basic Information, App-Level Tokens.",
+  missing_scope: "It needs the scope connections:write: make a new one in Basic Information.",
+  not_allowed_token_type: "This is another kind of token: Basic Information has app-level tokens.",
+};
+
+export function judgeSlack(facts: SlackFacts): readonly Finding[] {
+  const { bot } = facts;
+  if ("silence" in bot) {
+    const mend =
+      "Check SLACK_API_URL, DNS, and whether this machine reaches Slack directly or needs HTTPS_PROXY.";
+    return [ill(`Slack can't be reached: ${bot.silence}`, mend)];
+  }
+  return [...botFindings(facts), ...appFindings(facts), ...clockFinding(bot.date, facts.now)];
+}
+
+function botFindings({ bot }: SlackFacts): readonly Finding[] {
+  if ("silence" in bot) return [];
+  const word = wordOf(bot) ?? "";
+  if (word !== "ok") {
+    const mend = tokenMends[word] ?? "Copy it again from OAuth & Permissions.";
+    return [ill(`SLACK_BOT_TOKEN: Slack refuses it (${word})`, mend)];
+  }
+  if (textAt(bot.data, "bot_id") === "") {
+    const mend = "OAuth & Permissions has the bot token, which begins with xoxb-.";
+    return [ill("SLACK_BOT_TOKEN: it is a person's token, not the bot's", mend)];
+  }
+  const [user, team] = [textAt(bot.data, "user"), textAt(bot.data, "team")];
+  const found = well(`bot token: @${user} in ${team} (${textAt(bot.data, "team_id")})`);
+  if (bot.scopes === undefined)
+    return [
+      found,
+      note("scopes: Slack doesn't say which the token has", "Compare with manifest.yml."),
+    ];
+  const missing = botScopes.filter((scope) => !bot.scopes?.includes(scope));
+  return missing.length === 0
+    ? [found, well("scopes: all that manifest.yml asks for")]
+    : [
+        found,
+        ill(
+          `scopes: ${missing.join(", ")} missing`,
+          "Paste manifest.yml into the app's settings (App Manifest), and install it again.",
+        ),
+      ];
+}
+
+function appFindings(facts: SlackFacts): readonly Finding[] {
+  const { app, info, appIdOfToken, mode } = facts;
+  if (app === undefined)
+    return mode === "http"
+      ? [
+          note(
+            "HTTP: whether SLACK_SIGNING_SECRET is right shows with the first delivery",
+            "After the start, gatehouse_refused_deliveries_total must not grow.",
+          ),
+        ]
+      : [];
+  const word = wordOf(app);
+  if (word === undefined)
+    return [ill("SLACK_APP_TOKEN: Slack didn't answer", "Try again in a minute.")];
+  if (word !== "ok") {
+    const mend = appTokenMends[word] ?? "Is Socket Mode switched on in the app's settings?";
+    return [ill(`SLACK_APP_TOKEN: Slack refuses it (${word})`, mend)];
+  }
+  const appId = info !== undefined && "data" in info ? textAt(info.data, "bot", "app_id") : "";
+  if (appIdOfToken !== undefined && appId !== "" && appId !== appIdOfToken) {
+    const mend = "Take both tokens from one app.";
+    return [ill(`SLACK_APP_TOKEN: it is of app ${appIdOfToken}, the bot token of ${appId}`, mend)];
+  }
+  return [well("app token: Socket Mode opens")];
+}

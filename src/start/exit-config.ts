@@ -1,0 +1,16 @@
+import { ConfigError, configExitCode } from "../config/config.ts";
+
+/** What `load` returns. Where the configuration is wrong, the process ends and says how. */
+export function orExit<T>(load: () => T): T {
+  try {
+    return load();
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return exitConfig(error);
+  }
+}
+
+export function exitConfig(error: ConfigError): never {
+  process.stderr.write(`${error.message}\n`);
+  return process.exit(configExitCode);
+}

@@ -1,0 +1,308 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, expect, it } from "vitest";
+import { ConfigError, loadConfig } from "../../src/config/config.ts";
+import { root } from "../house/sources.ts";
+
+const complete = {
+  SLACK_BOT_TOKEN: "xoxb-1",
+  SLACK_APP_TOKEN: "xapp-1",
+  COMPUTE_API_URL: "https://compute.example",
+  COMPUTE_API_KEY: "key-of-compute",
+  REDIS_URL: "redis://localhost:6379",
+};
+const http = { SLACK_APP_TOKEN: "", SLACK_SIGNING_SECRET: "s3cret" };
+
+const folder = mkdtempSync(path.join(tmpdir(), "gatehouse-mistakes-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function file(name: string, text: string): string {
+  writeFileSync(path.join(folder, name), text);
+  return path.join(folder, name);
+}
+
+const certificate = (name: string) => path.join(root, "test/compute/certificates", `${name}.pem`);
+const emptyFile = file("empty", "\n");
+const prose = file("prose", "hunter22 is no PEM\n");
+const broken = file("broken", "-----BEGIN CERTIFICATE-----\nhunter22\n-----END CERTIFICATE-----\n");
+const certAlone = file(
+  "cert.pem",
+  readFileSync(certificate("localhost"), "utf8").replace(
+    /-----BEGIN PRIVATE KEY[^]*?END PRIVATE KEY-----/,
+    "",
+  ),
+);
+
+type Env = Record<string, string>;
+
+/**
+ * Each mistake alone, in an environment that is right otherwise: what stands there, and the whole sentence. A secret is
+ * "hunter22" here, and no sentence repeats it.
+ */
+const mistakes: [variable: string, env: Env, sentence: string][] = [
+  [
+    "SLACK_BOT_TOKEN",
+    { SLACK_BOT_TOKEN: "" },
+    "is missing: set it to the bot token (xoxb-…) from OAuth & Permissions in your Slack app",
+  ],
+  [
+    "SLACK_BOT_TOKEN",
+    { SLACK_BOT_TOKEN: "xapp-hunter22" },
+    "is an app-level token (xapp-): the bot token from OAuth & Permissions must stand here, which begins with xoxb-",
+  ],
+  [
+    "SLACK_BOT_TOKEN",
+    { SLACK_BOT_TOKEN: "xoxp-hunter22" },
+    "is a user token (xoxp-): the bot token",
+  ],
+  [
+    "SLACK_BOT_TOKEN",
+    { SLACK_BOT_TOKEN: "xoxb-hunter22 x" },
+    "has white space in it: the bot token",
+  ],
+  [
+    "SLACK_BOT_TOKEN",
+    { SLACK_BOT_TOKEN: "hunter22hunter22hunter22" },
+    "is no Slack token: the bot token",
+  ],
+  [
+    "SLACK_BOT_TOKEN",
+    { SLACK_BOT_TOKEN_FILE: emptyFile },
+    "is set, and so is SLACK_BOT_TOKEN_FILE: keep one of them",
+  ],
+  [
+    "SLACK_APP_TOKEN",
+    { SLACK_APP_TOKEN: "xoxb-hunter22" },
+    "is a bot token (xoxb-): the app-level token from Basic Information must stand here, which begins with xapp-",
+  ],
+  [
+    "SLACK_APP_TOKEN",
+    { SLACK_APP_TOKEN: "0123456789abcdef0123456789abcdef" },
+    "looks like the signing secret: the app-level token",
+  ],
+  [
+    "SLACK_APP_TOKEN",
+    { SLACK_APP_TOKEN: "" },
+    "is missing: set it for Socket Mode (xapp-…), or SLACK_SIGNING_SECRET for HTTP",
+  ],
+  [
+    "SLACK_SIGNING_SECRET",
+    { ...http, SLACK_SIGNING_SECRET: "xoxb-hunter22" },
+    "is a bot token (xoxb-): the signing secret from Basic Information must stand here, one word",
+  ],
+  [
+    "SLACK_SIGNING_SECRET",
+    { ...http, SLACK_SIGNING_SECRET: "hunter22 two" },
+    "is no single word: the signing secret",
+  ],
+  [
+    "SLACK_API_URL",
+    { SLACK_API_URL: "https://u:hunter22@h/api" },
+    "has a user or password in it and must have none",
+  ],
+  [
+    "SLACK_API_URL",
+    { SLACK_API_URL: "https://h/api?hunter22" },
+    "has a ? or # in it and must have none",
+  ],
+  [
+    "COMPUTE_API_URL",
+    { COMPUTE_API_URL: "" },
+    "is missing: set it to the address of the compute service",
+  ],
+  [
+    "COMPUTE_API_URL",
+    { COMPUTE_API_URL: "hunter22" },
+    "is no address: it must be like https://host/path",
+  ],
+  [
+    "COMPUTE_API_URL",
+    { COMPUTE_API_URL: "ftp://hunter22" },
+    'begins with "ftp:" and must begin with https://',
+  ],
+  [
+    "COMPUTE_API_URL",
+    { COMPUTE_API_URL: "http://hunter22.example" },
+    "begins with http:// and must begin with https://, because secrets are sent there",
+  ],
+  [
+    "COMPUTE_API_KEY",
+    { COMPUTE_API_KEY: "" },
+    "is missing: set it to the API key of the compute service",
+  ],
+  [
+    "COMPUTE_API_KEY",
+    { COMPUTE_API_KEY: "hunter22 two" },
+    "has white space or other characters in it that no key has: it must be one word of ASCII characters",
+  ],
+  [
+    "COMPUTE_API_KEY",
+    { COMPUTE_API_KEY: "hünter22" },
+    "has white space or other characters in it that no key has",
+  ],
+  [
+    "COMPUTE_API_KEY_FILE",
+    { COMPUTE_API_KEY: "", COMPUTE_API_KEY_FILE: "/no/such" },
+    "names a file that can't be read (ENOENT)",
+  ],
+  [
+    "COMPUTE_API_KEY_FILE",
+    { COMPUTE_API_KEY: "", COMPUTE_API_KEY_FILE: folder },
+    "names a file that can't be read (EISDIR)",
+  ],
+  [
+    "COMPUTE_API_KEY_FILE",
+    { COMPUTE_API_KEY: "", COMPUTE_API_KEY_FILE: emptyFile },
+    "names an empty file",
+  ],
+  ["COMPUTE_CA_FILE", { COMPUTE_CA_FILE: "/no/such" }, "names a file that can't be read (ENOENT)"],
+  [
+    "COMPUTE_CA_FILE",
+    { COMPUTE_CA_FILE: prose },
+    "must name a file with the certificates of authorities in PEM (-----BEGIN …)",
+  ],
+  ["COMPUTE_CA_FILE", { COMPUTE_CA_FILE: broken }, "has a certificate that can't be read, or none"],
+  [
+    "COMPUTE_CLIENT_CERT_FILE",
+    { COMPUTE_CLIENT_KEY_FILE: certificate("localhost") },
+    "is missing, and COMPUTE_CLIENT_KEY_FILE is set",
+  ],
+  [
+    "COMPUTE_CLIENT_KEY_FILE",
+    { COMPUTE_CLIENT_CERT_FILE: certificate("localhost") },
+    "is missing, and COMPUTE_CLIENT_CERT_FILE is set",
+  ],
+  [
+    "COMPUTE_CLIENT_CERT_FILE",
+    { COMPUTE_CLIENT_CERT_FILE: broken, COMPUTE_CLIENT_KEY_FILE: certificate("localhost") },
+    "has a certificate that can't be read, or none",
+  ],
+  [
+    "COMPUTE_CLIENT_KEY_FILE",
+    { COMPUTE_CLIENT_CERT_FILE: certAlone, COMPUTE_CLIENT_KEY_FILE: certAlone },
+    "has no private key that can be read without a passphrase",
+  ],
+  [
+    "COMPUTE_CLIENT_KEY_FILE",
+    {
+      COMPUTE_CLIENT_CERT_FILE: certificate("localhost"),
+      COMPUTE_CLIENT_KEY_FILE: certificate("other-host"),
+    },
+    "is not the key of COMPUTE_CLIENT_CERT_FILE",
+  ],
+  [
+    "COMPUTE_ALLOW_PRIVATE",
+    { COMPUTE_ALLOW_PRIVATE: "10.0.0.0/16, 10.1.0.0" },
+    'must be 1, 0, or ranges of addresses like 10.20.0.0/16,fd00::/8, and has "10.1.0.0"',
+  ],
+  ["COMPUTE_ALLOW_PRIVATE", { COMPUTE_ALLOW_PRIVATE: "10.0.0.0/33" }, 'and has "10.0.0.0/33"'],
+  [
+    "HTTPS_PROXY",
+    { HTTPS_PROXY: "proxy.example:3128" },
+    "must be the address of a proxy, like http://proxy.example:3128",
+  ],
+  [
+    "https_proxy",
+    { https_proxy: "socks5://u:hunter22@proxy.example" },
+    "must be the address of a proxy, like http://proxy.example:3128",
+  ],
+  [
+    "HTTP_PROXY",
+    { HTTP_PROXY: "hunter22" },
+    "must be the address of a proxy, like http://proxy.example:3128",
+  ],
+  [
+    "REDIS_URL",
+    { REDIS_URL: "" },
+    "is missing: set it to the address of Redis, like redis://localhost:6379",
+  ],
+  [
+    "REDIS_URL",
+    { REDIS_URL: "http://hunter22" },
+    "isn't an address of Redis; write redis://host:6379",
+  ],
+  [
+    "REDIS_URL",
+    { REDIS_URL: "redis://:hunter22%@h" },
+    "the password contains a % without two hex digits after it; write % as %25",
+  ],
+  [
+    "REDIS_URL",
+    { REDIS_URL: "redis://a,redis://b/3" },
+    "a Cluster has only database 0; omit the number at the end",
+  ],
+  ["REDIS_REPLICAS", { REDIS_REPLICAS: "all" }, 'must be a whole number from 0 to 5, and is "all"'],
+  ["PORT", { PORT: "70000" }, 'must be a whole number from 0 to 65535, and is "70000"'],
+  ["PORT", { PORT: "1e3" }, 'and is "1e3"'],
+  ["PORT", { PORT: "https://u:hunter22@compute.example" }, "and is 34 characters"],
+  [
+    "OPS_PORT",
+    { ...http, OPS_PORT: "3000" },
+    "must not be 3000, which is PORT: the world reaches that one",
+  ],
+  [
+    "OPS_HOST",
+    { OPS_HOST: "localhost" },
+    'must be an IP address of this machine, or 0.0.0.0 for all of them, and is "localhost"',
+  ],
+  ["GATEHOUSE_CONFIG", { GATEHOUSE_CONFIG: "other.yml" }, "other.yml can't be read (ENOENT)"],
+  ["GATEHOUSE_CONFIG", { GATEHOUSE_CONFIG: folder }, "can't be read (EISDIR)"],
+  [
+    "GATEHOUSE_CONFIG",
+    { GATEHOUSE_CONFIG: file("bad.yml", "acess: {}\n") },
+    "bad.yml line 1: acess isn't known; did you mean access?",
+  ],
+  [
+    "LOG_LEVEL",
+    { LOG_LEVEL: "eror" },
+    'must be one of debug, info, warn, error, and is "eror"; did you mean error?',
+  ],
+  [
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
+    { OTEL_EXPORTER_OTLP_ENDPOINT: "collector:4318" },
+    "must be an address like http://collector:4318",
+  ],
+  [
+    "OTEL_EXPORTER_OTLP_HEADERS",
+    {
+      OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4318",
+      OTEL_EXPORTER_OTLP_HEADERS: "hunter22",
+    },
+    "must be name=value, with commas between several, and values URL-encoded",
+  ],
+  [
+    "GATEHOUSE_ALLOW_VOLATILE_REDIS",
+    { GATEHOUSE_ALLOW_VOLATILE_REDIS: "maybe" },
+    'must be 1 or 0, and is "maybe"',
+  ],
+];
+
+it.each(mistakes)("%s: %o", (variable, env, sentence) => {
+  const load = () =>
+    loadConfig({ env: { ...complete, ...env }, role: "all", cwd: folder, operations: [] });
+  expect(load).toThrow(ConfigError);
+  try {
+    load();
+  } catch (error) {
+    const { problems } = error as ConfigError;
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toMatch(new RegExp(`^${variable}: `));
+    expect(problems[0]).toContain(sentence);
+    expect(problems[0]).not.toMatch(/hunter22|hünter22/);
+  }
+});
+
+it("every variable of README has its mistakes here, and stands in .env.example", () => {
+  const readme = readFileSync(path.join(root, "README.md"), "utf8");
+  const example = readFileSync(path.join(root, ".env.example"), "utf8");
+  const named = [...readme.matchAll(/^\| `([A-Z_]+)`(?:, `([A-Z_]+)`)? \|/gm)]
+    .flatMap(([, ...names]) => names)
+    .filter((name): name is string => name !== undefined);
+  expect(named.length).toBeGreaterThan(15);
+  const told = new Set(mistakes.map(([variable]) => variable));
+  // Any text is right for these; that the directory can't be used is tried with processes (test/start)
+  const free = new Set(["DATA_DIR", "NO_PROXY", "OTEL_SERVICE_NAME"]);
+  expect(named.filter((name) => !told.has(name) && !free.has(name))).toEqual([]);
+  for (const name of named) expect(example).toMatch(new RegExp(`^(# )?${name}=`, "m"));
+});

@@ -1,0 +1,245 @@
+import { once } from "node:events";
+import { readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:https";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { runDoctor } from "../../../src/start/doctor/doctor.ts";
+import { root } from "../../house/sources.ts";
+import { startWorld, type TestWorld } from "../../support/start-world.ts";
+import { privateRedis } from "../../support/with-redis.ts";
+
+let redis: Awaited<ReturnType<typeof privateRedis>>;
+let world: TestWorld;
+beforeAll(async () => {
+  redis = await privateRedis();
+  world = await startWorld({ redisUrl: redis.url });
+});
+afterAll(async () => {
+  await world.close();
+  await redis[Symbol.asyncDispose]();
+});
+
+async function doctor(env: Record<string, string> = {}, words: readonly string[] = []) {
+  let said = "";
+  const code = await runDoctor(words, {
+    env: { ...world.env, ...env },
+    write: (text) => void (said += text),
+  });
+  return { code, said };
+}
+
+const policyFile = (name: string, text: string) => {
+  const file = path.join(path.dirname(world.env["GATEHOUSE_CONFIG"] ?? ""), name);
+  writeFileSync(file, text);
+  return file;
+};
+
+describe("doctor, beside a running Gatehouse", () => {
+  it("finds nothing to mend in a world that is well, and disturbs nobody", async () => {
+    const { code, said } = await doctor();
+    expect(said).not.toContain("  ✗ ");
+    expect(code).toBe(0);
+    for (const line of [
+      "✓ bot token: @gatehouse in ",
+      "✓ scopes: all that manifest.yml asks for",
+      "✓ app token: Socket Mode opens",
+      "✓ clock: within a minute",
+      "✓ keeps everything on disk, evicts nothing",
+      "✓ its user may write Gatehouse's keys",
+      "the key may read projects",
+      "✓ groups: all 2 exist and have members",
+      "✓ people: all 1 named are members",
+      "✓ channels: Gatehouse is in all 2",
+      "✓ approvers: ",
+      "can be written",
+    ])
+      expect(said).toContain(line);
+    await world.olivia.types("ops", "/vm restart web-2");
+    expect(await world.ended("vm restart")).toMatchObject({ state: "done" });
+  });
+
+  /** What is broken, how, and the lines that name it: each begins with ✗ and has a mend below it. */
+  const planted: [fault: string, plant: () => Promise<Planted> | Planted, lines: string[]][] = [
+    [
+      "a revoked bot token, a wrong key, a wrong password of Redis, a directory that can't be written",
+      () => ({
+        env: {
+          SLACK_BOT_TOKEN: "xoxb-hunter22-revoked",
+          COMPUTE_API_KEY: "hunter22-wrong",
+          REDIS_URL: redis.url.replace("redis://", "redis://nobody:hunter22@"),
+          DATA_DIR: "/dev/null/data",
+        },
+      }),
+      [
+        "SLACK_BOT_TOKEN: Slack refuses it (invalid_auth)",
+        "COMPUTE_API_KEY is refused (401)",
+        "REDIS_URL: Redis at 127.0.0.1",
+        "DATA_DIR: /dev/null/data can't be made (E",
+      ],
+    ],
+    [
+      "swapped tokens",
+      () => ({
+        env: {
+          SLACK_BOT_TOKEN: world.env["SLACK_APP_TOKEN"] ?? "",
+          SLACK_APP_TOKEN: world.env["SLACK_BOT_TOKEN"] ?? "",
+        },
+      }),
+      ["SLACK_BOT_TOKEN: is an app-level token (xapp-)", "SLACK_APP_TOKEN: is a bot token (xoxb-)"],
+    ],
+    [
+      "another app's app token, missing scopes, another path, a Redis that may forget and evicts",
+      async () => {
+        const { app } = world.slack;
+        const { scopes } = app;
+        app.scopes = scopes.filter((scope) => !["files:write", "usergroups:read"].includes(scope));
+        await world.client.config("SET", "maxmemory-policy", "allkeys-lru");
+        return {
+          env: {
+            SLACK_APP_TOKEN: "xapp-1-AOTHER-hunter22",
+            COMPUTE_API_URL: `${world.compute.url}/another/path`,
+          },
+          async mend() {
+            app.scopes = scopes;
+            await world.client.config("SET", "maxmemory-policy", "noeviction");
+          },
+        };
+      },
+      [
+        "scopes: files:write, usergroups:read missing",
+        "SLACK_APP_TOKEN: Slack refuses it (invalid_auth)",
+        "Redis may evict Gatehouse's records",
+        "the list of projects isn't there (404)",
+      ],
+    ],
+    [
+      "a policy of people, groups, and channels that aren't there; a user of Redis who may not write; nobody listens",
+      async () => {
+        await world.client.call(
+          "ACL",
+          "SETUSER",
+          "reader",
+          "on",
+          ">hunter22",
+          "~*",
+          "+@read",
+          "+@connection",
+          "+info",
+        );
+        return {
+          env: {
+            REDIS_URL: redis.url.replace("redis://", "redis://reader:hunter22@"),
+            COMPUTE_API_URL: "http://127.0.0.1:9",
+            GATEHOUSE_CONFIG: policyFile(
+              "faults.yml",
+              `access: { operate: [S0NOGROUP, U0DORA, U0GINA, U0STAN, U0DEPLOYBOT, U0NOBODY], approve: [U0DORA], administer: [U0ADA] }
+approvals: [{ operations: [vm.restore], required: 1 }]
+channels: [C01OPS, C04RANDOM, C0NOWHERE]
+audit: { channel: C06SECRET }
+`,
+            ),
+          },
+        };
+      },
+      [
+        "group S0NOGROUP: isn't in this workspace, or is disabled",
+        "U0DORA has been deactivated",
+        "U0GINA is a guest, who may only view",
+        "U0STAN is of another workspace",
+        "U0DEPLOYBOT is a bot",
+        "U0NOBODY isn't in this workspace",
+        "channel C04RANDOM: Gatehouse isn't in it",
+        "channel C0NOWHERE: isn't there, or is private",
+        "channel C06SECRET: isn't there, or is private",
+        "approvers: nobody, and a rule needs 1",
+        "it refuses to write: NOPERM",
+        "the connection was refused",
+      ],
+    ],
+    [
+      "an empty group, no one who operates, a certificate that nobody trusts, a Redis without an append-only file and nearly full",
+      async () => {
+        await world.slack.edit.setGroupMembers("leads", []);
+        await world.client.config("SET", "appendonly", "no");
+        const used = /used_memory:(\d+)/.exec(await world.client.info("memory"))?.[1] ?? "0";
+        await world.client.config("SET", "maxmemory", String(Math.round(Number(used) * 1.1)));
+        const door = await tlsDoor();
+        return {
+          env: {
+            COMPUTE_API_URL: door.url,
+            GATEHOUSE_CONFIG: policyFile("empty.yml", "access: { approve: [S02LEADS] }\n"),
+          },
+          async mend() {
+            await door.close();
+            await world.client.config("SET", "maxmemory", "0");
+            await world.client.config("SET", "appendonly", "yes");
+            await world.slack.edit.setGroupMembers("leads", ["U0AMIR", "U0ADA"]);
+          },
+        };
+      },
+      [
+        "access.operate names no one: nobody can change anything",
+        "group S02LEADS: has no members",
+        "approvers: nobody, and a rule needs 1",
+        "its certificate or the TLS handshake failed",
+        "certificate: localhost, from localhost, ",
+        "Redis keeps nothing on disk",
+        "memory: ",
+      ],
+    ],
+    [
+      "no Slack",
+      () => ({ env: { SLACK_API_URL: "http://127.0.0.1:9/api/" } }),
+      ["Slack can't be reached: "],
+    ],
+  ];
+
+  it.each(planted)("names %s", async (_, plant, lines) => {
+    const { env, mend } = await plant();
+    try {
+      const { code, said } = await doctor(env);
+      const ills = said.split("\n").filter((line) => line.startsWith("  ✗ "));
+      for (const line of lines)
+        expect(
+          ills.filter((ill) => ill.includes(line)),
+          `${line} in ${said}`,
+        ).toHaveLength(1);
+      // Nothing else is blamed, each has a mend in the next line, and no secret is printed
+      expect(ills.length, said).toBe(lines.length);
+      expect(said.match(/^ {2}✗ .*\n {4}\S/gm)).toHaveLength(ills.length);
+      expect(said).not.toContain("hunter22");
+      expect(code).toBe(1);
+    } finally {
+      await mend?.();
+    }
+  });
+
+  it("takes a role, and no other words", async () => {
+    const { SLACK_APP_TOKEN: _, ...env } = world.env;
+    let said = "";
+    const write = (text: string) => void (said += text);
+    expect(await runDoctor(["worker"], { env, write })).toBe(0);
+    expect(said).not.toContain("SLACK_APP_TOKEN");
+    expect(await runDoctor(["everything"], { env, write })).toBe(64);
+  });
+});
+
+interface Planted {
+  env: Record<string, string>;
+  mend?: () => Promise<void>;
+}
+
+async function tlsDoor() {
+  const pem = readFileSync(path.join(root, "test/compute/certificates/localhost.pem"), "utf8");
+  const server = createServer({ key: pem, cert: pem }, (_, response) => response.end("{}"));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  const port = typeof address === "object" && address !== null ? address.port : 0;
+  const close = async () => {
+    server.closeAllConnections();
+    server.close();
+    await once(server, "close");
+  };
+  return { url: `https://localhost:${port}`, close };
+}

@@ -1,0 +1,316 @@
+import { describe, expect, it } from "vitest";
+import { botScopes } from "../../../src/registry/manifest.ts";
+import { type DirectoryFacts, judgeDirectory } from "../../../src/start/doctor/directory.ts";
+import { exitCodeOf, type Finding, render } from "../../../src/start/doctor/finding.ts";
+import { judgePolicy, type PolicyFacts } from "../../../src/start/doctor/policy.ts";
+import { judgeRedis, type RedisFacts } from "../../../src/start/doctor/redis.ts";
+import { judgeService, type ServiceFacts } from "../../../src/start/doctor/service.ts";
+import { judgeSlack, type SlackAnswer, type SlackFacts } from "../../../src/start/doctor/slack.ts";
+import { policyOf } from "../../policy/sample.ts";
+
+const now = Date.parse("2026-11-22T12:00:00Z");
+const date = "Sun, 22 Nov 2026 12:00:00 GMT";
+const inDays = (days: number) => now + days * 86_400_000;
+
+const says = (data: object, more: object = {}): SlackAnswer => ({
+  data: { ok: true, ...data },
+  scopes: botScopes,
+  date,
+  ...more,
+});
+const bot = { user: "gatehouse", team: "Acme", team_id: "T1", bot_id: "B1" };
+const slack: SlackFacts = {
+  bot: says(bot),
+  info: says({ bot: { app_id: "A1" } }),
+  app: says({}),
+  appIdOfToken: "A1",
+  mode: "socket",
+  now,
+};
+const redis: Exclude<RedisFacts, { unusable: string }> = {
+  setUp: "redis:6379, alone",
+  version: "7.2.5",
+  roundTripMs: 0.4,
+  check: { kind: "ok" },
+  storage: [],
+  writeProblem: undefined,
+  usedBytes: 2 ** 20,
+  mostBytes: 0,
+};
+const certificate = {
+  subject: "compute.example",
+  issuer: "Acme CA",
+  validTo: inDays(60),
+  problem: undefined,
+};
+const service: ServiceFacts = {
+  host: "compute.example",
+  proxy: undefined,
+  read: { projects: 1, ms: 12 },
+  certificate,
+  ownValidTo: inDays(60),
+  date,
+  now,
+};
+const failed = (reason: string | undefined, status?: number) => ({
+  read: { reason, status, message: "GET /v1/projects: failed" } as ServiceFacts["read"],
+});
+const policy: PolicyFacts = {
+  policy: policyOf("access: { operate: [S01], approve: [U01, U02, U03] }\nchannels: [C01]\n"),
+  isAsked: true,
+  people: new Map([
+    ["U01", "member"],
+    ["U02", "member"],
+    ["U03", "member"],
+  ]),
+  groups: new Map([["S01", ["U01"]]]),
+  channels: new Map([["C01", "ok"]]),
+};
+const directory: DirectoryFacts = {
+  folder: "/data",
+  owner: 1000,
+  user: 1000,
+  problem: undefined,
+  freeBytes: 2 ** 33,
+};
+
+const judged = {
+  slack: (facts: Partial<SlackFacts>) => judgeSlack({ ...slack, ...facts }),
+  redis: (facts: Partial<typeof redis>) => judgeRedis({ ...redis, ...facts }),
+  service: (facts: Partial<ServiceFacts>) => judgeService({ ...service, ...facts }),
+  policy: (facts: Partial<PolicyFacts>) => judgePolicy({ ...policy, ...facts }),
+  directory: (facts: Partial<DirectoryFacts>) => judgeDirectory({ ...directory, ...facts }),
+};
+
+/** Each fault alone, in a world that is well otherwise: the only line that isn't ✓, and a part of its mend. */
+const faults: [mark: "✗" | "!", findings: readonly Finding[], what: string, mend: string][] = [
+  [
+    "✗",
+    judged.slack({ bot: { silence: "getaddrinfo ENOTFOUND" } }),
+    "Slack can't be reached: getaddrinfo ENOTFOUND",
+    "HTTPS_PROXY",
+  ],
+  [
+    "✗",
+    judged.slack({ bot: says({ ok: false, error: "token_revoked" }) }),
+    "SLACK_BOT_TOKEN: Slack refuses it (token_revoked)",
+    "Install the app",
+  ],
+  [
+    "✗",
+    judged.slack({ bot: says({ ...bot, bot_id: "" }) }),
+    "SLACK_BOT_TOKEN: it is a person's token",
+    "xoxb-",
+  ],
+  [
+    "✗",
+    judged.slack({ bot: says(bot, { scopes: botScopes.slice(1) }) }),
+    `scopes: ${botScopes[0]} missing`,
+    "manifest.yml",
+  ],
+  [
+    "!",
+    judged.slack({ bot: says(bot, { scopes: undefined }) }),
+    "scopes: Slack doesn't say",
+    "manifest.yml",
+  ],
+  [
+    "✗",
+    judged.slack({ app: says({ ok: false, error: "missing_scope" }) }),
+    "SLACK_APP_TOKEN: Slack refuses it (missing_scope)",
+    "connections:write",
+  ],
+  [
+    "✗",
+    judged.slack({ app: { silence: "timeout" } }),
+    "SLACK_APP_TOKEN: Slack didn't answer",
+    "again",
+  ],
+  [
+    "✗",
+    judged.slack({ appIdOfToken: "A2" }),
+    "SLACK_APP_TOKEN: it is of app A2, the bot token of A1",
+    "one app",
+  ],
+  [
+    "!",
+    judged.slack({ app: undefined, mode: "http" }),
+    "HTTP: whether SLACK_SIGNING_SECRET is right",
+    "gatehouse_refused_deliveries_total",
+  ],
+  ["✗", judged.slack({ now: now + 300_000 }), "clock: this machine's is 300 s ahead", "NTP"],
+  ["✗", judged.service({ now: now - 90_000 }), "clock: this machine's is 90 s behind", "NTP"],
+  [
+    "✗",
+    judgeRedis({ unusable: "REDIS_URL: Redis at h can't be used: WRONGPASS" }),
+    "REDIS_URL: Redis at h",
+    "REDIS_URL",
+  ],
+  ["✗", judged.redis({ version: "5.0.14" }), "Redis 5.0.14", "6.2"],
+  ["!", judged.redis({ roundTripMs: 80 }), "round trip: 80.0 ms", "nearer"],
+  ["✗", judged.redis({ writeProblem: "NOPERM" }), "it refuses to write: NOPERM", "compose.yaml"],
+  [
+    "!",
+    judged.redis({ check: { kind: "unchecked", sentence: "doesn't report" } }),
+    "doesn't report",
+    "provider",
+  ],
+  [
+    "!",
+    judged.redis({ check: { kind: "volatile", sentence: "keeps nothing", allowed: true } }),
+    "keeps nothing",
+    "for play only",
+  ],
+  [
+    "✗",
+    judged.redis({ check: { kind: "volatile", sentence: "keeps nothing", allowed: false } }),
+    "keeps nothing",
+    "doesn't start",
+  ],
+  [
+    "✗",
+    judged.redis({ storage: [{ sentence: "REDIS_REPLICAS is 1", stops: true }] }),
+    "REDIS_REPLICAS is 1",
+    "replicas",
+  ],
+  ["!", judged.redis({ storage: [{ sentence: "everysec", stops: false }] }), "everysec", "README"],
+  ["✗", judged.redis({ mostBytes: 1.2 * 2 ** 20 }), "memory: 1 MiB of 2 MiB used", "maxmemory"],
+  ["✗", judged.service(failed("status", 401)), "COMPUTE_API_KEY is refused (401)", "valid key"],
+  [
+    "✗",
+    judged.service(failed("status", 403)),
+    "COMPUTE_API_KEY may not read projects (403)",
+    "right",
+  ],
+  [
+    "✗",
+    judged.service(failed("status", 404)),
+    "the list of projects isn't there (404)",
+    "COMPUTE_API_URL",
+  ],
+  ["✗", judged.service(failed("status", 503)), "GET /v1/projects: failed", "trouble"],
+  ["✗", judged.service(failed("dns")), "GET /v1/projects: failed", "DNS"],
+  ["✗", judged.service(failed("connect")), "GET /v1/projects: failed", "firewall"],
+  [
+    "✗",
+    judged.service(failed("forbidden-address")),
+    "GET /v1/projects: failed",
+    "COMPUTE_ALLOW_PRIVATE",
+  ],
+  ["✗", judged.service(failed("redirect", 302)), "GET /v1/projects: failed", "redirects"],
+  ["✗", judged.service(failed("answer", 200)), "GET /v1/projects: failed", "login page"],
+  [
+    "✗",
+    judged.service({ ...failed("proxy"), proxy: "proxy:3128" }),
+    "through the proxy proxy:3128",
+    "NO_PROXY",
+  ],
+  ["!", judged.service({ read: { projects: 0, ms: 3 } }), "and there is none", "team"],
+  [
+    "✗",
+    judged.service({ certificate: { ...certificate, validTo: inDays(9) } }),
+    "9 days left",
+    "renewed",
+  ],
+  [
+    "✗",
+    judged.service({ certificate: { ...certificate, validTo: inDays(-3) } }),
+    "ended 3 days ago",
+    "new certificate",
+  ],
+  [
+    "✗",
+    judged.service({ certificate: { ...certificate, problem: "SELF_SIGNED" } }),
+    "not trusted (SELF_SIGNED)",
+    "COMPUTE_CA_FILE",
+  ],
+  [
+    "✗",
+    judged.service({ ownValidTo: inDays(-1) }),
+    "COMPUTE_CLIENT_CERT_FILE: has ended",
+    "new certificate",
+  ],
+  [
+    "✗",
+    judged.policy({ policy: policyOf("access: { approve: [U01, U02, U03] }") }),
+    "access.operate names no one",
+    "gatehouse.yml",
+  ],
+  [
+    "✗",
+    judged.policy({ groups: new Map([["S01", "no_such_subteam"]]) }),
+    "group S01: isn't in this workspace",
+    "ID",
+  ],
+  ["✗", judged.policy({ groups: new Map([["S01", []]]) }), "group S01: has no members", "Slack"],
+  [
+    "!",
+    judged.policy({ groups: new Map([["S01", undefined]]) }),
+    "group S01: Slack says nothing",
+    "under Slack",
+  ],
+  [
+    "✗",
+    judged.policy({ people: new Map([["U01", "user_not_found"]]) }),
+    "U01 isn't in this workspace",
+    "ID",
+  ],
+  [
+    "✗",
+    judged.policy({ channels: new Map([["C01", "not_in_channel"]]) }),
+    "channel C01: Gatehouse isn't in it",
+    "/invite",
+  ],
+  [
+    "✗",
+    judged.policy({ channels: new Map([["C01", "channel_not_found"]]) }),
+    "channel C01: isn't there, or is private",
+    "/invite",
+  ],
+  ["!", judged.policy({ isAsked: false }), "not checked", "bot token"],
+  [
+    "✗",
+    judged.policy({ policy: policyOf("access: { operate: [S01] }") }),
+    "approvers: nobody, and a rule needs 1",
+    "access.approve",
+  ],
+  [
+    "!",
+    judged.policy({ policy: policyOf("access: { operate: [S01], approve: [U01] }") }),
+    "approvers: 1 (U01)",
+    "with one away",
+  ],
+  [
+    "✗",
+    judged.directory({ problem: "EACCES", owner: 0 }),
+    "DATA_DIR: /data can't be written (EACCES); it belongs to user 0, this is user 1000",
+    "chown 1000",
+  ],
+  [
+    "✗",
+    judged.directory({ problem: "EROFS", owner: undefined }),
+    "DATA_DIR: /data can't be made (EROFS)",
+    "volume",
+  ],
+  ["✗", judged.directory({ freeBytes: 5 * 2 ** 20 }), "DATA_DIR: 5 MiB free", "room"],
+];
+
+describe("the doctor", () => {
+  it.each(faults)(
+    "%s %# names the fault, says what to do, and blames nothing else",
+    (mark, findings, what, mend) => {
+      const wrong = findings.filter(({ is }) => is !== "well");
+      expect(wrong).toHaveLength(1);
+      const text = render([{ name: "Part", findings }]);
+      expect(text).toContain(`  ${mark} `);
+      expect(wrong[0]?.what).toContain(what);
+      expect(wrong[0]?.mend).toContain(mend);
+      expect(exitCodeOf([{ name: "Part", findings }])).toBe(mark === "✗" ? 1 : 0);
+    },
+  );
+
+  it("finds a world well that is", () => {
+    for (const judge of Object.values(judged))
+      expect(judge({}).filter(({ is }) => is !== "well")).toEqual([]);
+  });
+});

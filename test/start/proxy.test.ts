@@ -1,0 +1,83 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { connect } from "node:net";
+import path from "node:path";
+import { expect, it } from "vitest";
+import { compileCache } from "../support/compile-cache.ts";
+import { connectProxy } from "../support/connect-proxy.ts";
+import { root } from "../house/sources.ts";
+import { startWorld } from "../support/start-world.ts";
+import { privateRedis } from "../support/with-redis.ts";
+import { createServer as createTlsServer } from "node:tls";
+
+const certificate = path.join(root, "test/compute/certificates/localhost.pem");
+
+/** TLS in front of a plain server. */
+async function tlsDoor(
+  to: string,
+): Promise<{ url: string; connections(): number } & AsyncDisposable> {
+  const pem = readFileSync(certificate, "utf8");
+  let connections = 0;
+  const server = createTlsServer({ key: pem, cert: pem }, (socket) => {
+    connections += 1;
+    const inner = connect(Number(new URL(to).port), "127.0.0.1");
+    socket.on("error", () => inner.destroy());
+    inner.on("error", () => socket.destroy());
+    socket.pipe(inner).pipe(socket);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  const port = typeof address === "object" && address !== null ? address.port : 0;
+  return {
+    url: `https://localhost:${port}`,
+    connections: () => connections,
+    async [Symbol.asyncDispose]() {
+      server.close();
+    },
+  };
+}
+
+it("a process that reaches the world only through a proxy works: Slack's API, its WebSocket, and the compute service", async () => {
+  await using redis = await privateRedis();
+  await using world = await startWorld({ roles: [], redisUrl: redis.url });
+  await using proxy = await connectProxy();
+  await using slackDoor = await tlsDoor(world.slack.url);
+  await using computeDoor = await tlsDoor(world.compute.url);
+  // Its WebSocket and its response URLs are behind the same door
+  world.slack.workspace.url = slackDoor.url;
+  const env = {
+    ...world.env,
+    ...compileCache,
+    PATH: "",
+    SLACK_API_URL: `${slackDoor.url}/api/`,
+    COMPUTE_API_URL: `${computeDoor.url}/v1/`,
+    COMPUTE_CA_FILE: certificate,
+    // For Slack, as for any program on Node.js
+    NODE_EXTRA_CA_CERTS: certificate,
+    HTTPS_PROXY: proxy.url,
+  };
+  const main = spawn(process.execPath, ["gatehouse.mjs"], { cwd: root, env, stdio: "pipe" });
+  let said = "";
+  for (const stream of [main.stdout, main.stderr])
+    stream.on("data", (chunk: Buffer) => (said += chunk.toString()));
+  try {
+    await world.slack.connected(1, 15_000).catch((error: unknown) => {
+      throw new Error(`${String(error)}\n${said}`);
+    });
+    await world.olivia.types("ops", "/vm restart web-2");
+    await world.compute.called("POST /v1/vms/:id/restart");
+    await world.olivia.until((seen) => JSON.stringify(seen).includes("Restarted `web-2`"), 15_000);
+    expect(new Set(proxy.tunnels)).toEqual(
+      new Set([slackDoor, computeDoor].map(({ url }) => new URL(url).host)),
+    );
+    // All that came through the doors came through the proxy
+    expect(slackDoor.connections() + computeDoor.connections()).toBe(proxy.tunnels.length);
+    expect(proxy.carried()).not.toContain(world.compute.apiKey);
+    expect(said).not.toContain("p%w-of-proxy");
+  } finally {
+    main.kill("SIGKILL");
+    await once(main, "exit");
+  }
+});
