@@ -36,7 +36,7 @@ export const kinds: readonly Kind[] = [
   { what: "rollouts", pattern: /^rolls?:/, kept: "90 days after their end" },
   {
     what: "messages to Slack",
-    pattern: /^(outbox|notices?|pace)(:|$)/,
+    pattern: /^(outbox|notices?|pace|line|turns)(:|$)/,
     kept: "until sent; notices 7 days",
   },
   { what: "deliveries from Slack", pattern: /^intake:/, kept: "11 minutes, or until handled" },
@@ -46,7 +46,12 @@ export const kinds: readonly Kind[] = [
   {
     what: "names of projects and VMs",
     pattern: /^inventory:/,
-    kept: "while they exist; read anew",
+    kept: "while they exist; read again and again",
+  },
+  {
+    what: "evidence of VMs, and what fails",
+    pattern: /^(evidence|unverified)(:|$)/,
+    kept: "90 days; failures until they are over",
   },
   {
     what: "digests and what they compare",

@@ -150,7 +150,7 @@ describe("arguments that can't be", () => {
     [
       "vm attest web-1 --raw=yes",
       "--raw takes no value.",
-      "Usage: `/vm attest <vm> [--raw]`. Example: `/vm attest web-1`.",
+      "Usage: `/vm attest <vm> [--raw] [--evidence]`. Example: `/vm attest web-1`.",
     ],
     [
       "project create --type VM",
