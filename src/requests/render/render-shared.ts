@@ -1,6 +1,7 @@
 import { context, menu, message, type Message, news, section } from "../../messages/message.ts";
 import { lines, Markdown, md, mention, name, when } from "../../messages/text.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
+import { calledName } from "../../registry/target.ts";
 import { stateWords, type StoredRequest } from "../journal/record.ts";
 import { sharedCardOf } from "../journal/shared-cards.ts";
 import { cardViewOf } from "./card-view.ts";
@@ -19,6 +20,9 @@ export interface Member {
 const linesPerBlock = 20;
 /** In a result, those that were not done. */
 const mostNamed = 20;
+/** Notes, and the names before each. */
+const mostNotes = 10;
+const mostNoted = 5;
 
 /**
  * One card for several requests: a line for each, in the order in which they joined, and a menu that opens one with its
@@ -31,7 +35,7 @@ export function renderSharedCard(
   const counts = lines(md`*${members.length} requests*: ${countsOf(members)}`);
   const title = told.length > 0 ? lines(...told.map((theirs) => sumOf(theirs))) : counts;
   const rows = members.map(lineOf);
-  const notes = told.flat().flatMap(noteLine);
+  const notes = noteLines(told.flat());
   const blocks = [];
   for (let from = 0; from < rows.length; from += linesPerBlock)
     blocks.push(section(lines(...rows.slice(from, from + linesPerBlock))));
@@ -64,10 +68,7 @@ export function renderSharedResult(theirs: readonly Member[]): Message {
         more > 0 && md`… and ${more} more, in the message above`,
       ),
     ),
-    ...theirs
-      .flatMap(noteLine)
-      .map((note) => context(note))
-      .slice(0, 20),
+    ...noteLines(theirs).map((note) => context(note)),
   );
 }
 
@@ -82,7 +83,7 @@ function sumOf(theirs: readonly Member[]): Markdown {
   if (theirs.length === 1) return md`${symbol} ${who} ${headline(first.request, first.command)}`;
   if (done === theirs.length) return md`${symbol} ${who} All ${done} are done.`;
   if (done === 0) return md`${symbol} ${who} None of ${theirs.length} is done.`;
-  return md`${symbol} ${who} ${done} of ${theirs.length} are done; ${theirs.length - done} are not.`;
+  return md`${symbol} ${who} ${done} of ${theirs.length} done, ${theirs.length - done} not.`;
 }
 
 function countsOf(members: readonly Member[]): Markdown {
@@ -109,6 +110,16 @@ function lineOf({ request, command }: Member): Markdown {
   return md`${what}: ${stateWords(state)} since ${since}${why} (${who})`;
 }
 
-function noteLine({ request, note }: Member): Markdown[] {
-  return note === undefined ? [] : [md`${name(request.record.target.name)}: ${note}`];
+/** A note that holds for several is said once. */
+function noteLines(members: readonly Member[]): Markdown[] {
+  const noted = members.filter(({ note }) => note !== undefined);
+  const byNote = Map.groupBy(noted, ({ note }) => note?.value);
+  return [...byNote.values()].slice(0, mostNotes).map((same) => {
+    const names = same
+      .slice(0, mostNoted)
+      .map(({ request }) => name(calledName(request.record.target)))
+      .reduce((all, one) => md`${all}, ${one}`);
+    const more = same.length > mostNoted ? ` and ${same.length - mostNoted} more` : "";
+    return md`${names}${more}: ${same[0]?.note ?? ""}`;
+  });
 }

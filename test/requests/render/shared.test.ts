@@ -1,0 +1,79 @@
+import { expect, it } from "vitest";
+import { restart } from "../../../src/commands/vm/restart.ts";
+import { md } from "../../../src/messages/text.ts";
+import type { StoredRequest } from "../../../src/requests/journal/record.ts";
+import {
+  type Member,
+  renderSharedCard,
+  renderSharedResult,
+} from "../../../src/requests/render/render-shared.ts";
+import { shownText } from "../../commands/shown-text.ts";
+import { vmTarget } from "../asking.ts";
+
+const at = Date.parse("2026-11-20T12:00:00Z");
+
+function member(n: number, over: Partial<StoredRequest> = {}, note?: Member["note"]): Member {
+  const request: StoredRequest = {
+    record: {
+      v: 1,
+      id: `r-${n}`,
+      command: "vm restart",
+      input: { vms: [`vm-payments-web-${n}`] },
+      target: vmTarget(`web-${n}`),
+      requester: { id: "U0OLIVIA", teamId: "T0OURS", name: "olivia" },
+      channelId: "C01OPS",
+      via: "command",
+      policyVersion: "v1",
+      createdAt: at,
+      runsUntil: at + 600_000,
+    },
+    state: "done",
+    final: true,
+    attempt: 1,
+    owner: "w-1",
+    revision: 3,
+    changedAt: at + 4000,
+    progress: { sentAt: at },
+    votes: [],
+    delivered: { said: { card: "shared s-1" } },
+    ...over,
+  };
+  return { request, command: restart, note };
+}
+
+const some = (count: number, note?: Member["note"]) =>
+  Array.from({ length: count }, (_, n) => member(n, {}, note));
+
+it("a shared card has a line for each request, and a menu that names each", () => {
+  const running = member(9, { state: "accepted", final: false });
+  const shown = renderSharedCard([member(1), running]);
+  expect(shown.text).toBe("2 requests: 1 done, 1 running");
+  expect(shownText(shown)).toMatch(/✅ Restarted `web-1`.*\(olivia\)/);
+  expect(shownText(shown)).toMatch(
+    /⏳ \*Restart\* `web-9` in payments: running since .*\(olivia\)/,
+  );
+  expect(JSON.stringify(shown.blocks.at(-1))).toContain("✅ Restart web-1 (olivia)");
+});
+
+it("sixty fit into one message, within Slack's limits", () => {
+  const shown = renderSharedCard(some(60), [some(60, md`Attested again: ✅ verified`)]);
+  expect(shown.blocks.length).toBeLessThan(50);
+  expect(JSON.stringify(shown.blocks).length).toBeLessThan(13_000);
+  expect(shownText(shown)).toContain("All 60 are done.");
+});
+
+it("a note that holds for several is said once, with their names", () => {
+  const theirs = [...some(7, md`Attested again: ✅ verified`), member(8, {}, md`🔴 *no pin*`)];
+  const shown = shownText(renderSharedResult(theirs));
+  expect(shown.match(/Attested again/g)).toHaveLength(1);
+  expect(shown).toMatch(/`web-0`, `web-1`, `web-2`, `web-3`, `web-4` and 2 more: Attested again/);
+  expect(shown).toContain("`web-8`: 🔴 *no pin*");
+});
+
+it("a result names what was not done, and a single one has its own words", () => {
+  const failed = member(3, { state: "rejected", progress: { why: "the compute service refused" } });
+  const shown = renderSharedResult([member(1), failed]);
+  expect(shown.text).toBe("❌ 1 of 2 done, 1 not.");
+  expect(shownText(shown)).toContain("Restart of `web-3` was not done");
+  expect(renderSharedResult([member(1)]).text).toContain("Restarted web-1");
+});
