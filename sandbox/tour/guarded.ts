@@ -46,7 +46,8 @@ export const guardedSteps: readonly ((tour: Tour) => Promise<void>)[] = [
     await tour.presses(amir, "Approve");
     await tour.sees(olivia, "ops", /@olivia Restored db-1/);
     tour.holds("it was restored exactly once", sent(tour, "/restore") === 1);
-    tour.holds("a safety snapshot was taken right before", sent(tour, "/snapshots") === 2);
+    // Three with the one whose answer was lost
+    tour.holds("a safety snapshot was taken right before", sent(tour, "/snapshots") === 3);
   },
   async (tour) => {
     const { olivia, amir } = people(tour);
@@ -77,6 +78,20 @@ export const guardedSteps: readonly ((tour: Tour) => Promise<void>)[] = [
     await tour.presses(amir, "Deny");
     await tour.sees(olivia, "ops", /@olivia Delete of staging was denied[\s\S]*Denied by amir/);
     tour.holds("nothing was deleted", sent(tour, "DELETE /v1/projects/prj-staging") === 0);
+  },
+  async (tour) => {
+    const { amir, ada } = people(tour);
+    tour.scene(
+      "Now staging leaks data, and the others are asleep. Ada breaks the glass: it runs at once, the audit channel hears of it, and someone else must sign.",
+    );
+    await tour.types(ada, "ops", '/project delete staging --break-glass "it leaks data right now"');
+    await tour.dialog(ada, /This skips approval/);
+    await tour.submits(ada, { "Type staging to confirm": "staging" });
+    await tour.sees(ada, "audit", /Break-glass by ada: Deleted staging/);
+    tour.holds("it was deleted once", sent(tour, "DELETE /v1/projects/prj-staging") === 1);
+    await tour.until("Amir is asked to sign", amir, () =>
+      JSON.stringify(amir.sees()).includes("Sign review"),
+    );
   },
   async (tour) => {
     const { olivia } = people(tour);

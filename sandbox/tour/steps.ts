@@ -64,8 +64,27 @@ export const steps: readonly ((tour: Tour) => Promise<void>)[] = [
     await tour.sees(olivia, "ops", /@olivia Restarted db-1/, 30_000);
     tour.holds("it was sent once, and not again", restarts(tour) === 2);
   },
+  async (tour) => {
+    const olivia = tour.world.slack.person("olivia");
+    tour.scene(
+      "The answer to a snapshot is lost, and a snapshot leaves no trace to read. Gatehouse will look for a while; the night goes on.",
+    );
+    tour.world.compute.weather({ match: "POST /v1/vms/:id/snapshots", times: 1, lost: "before" });
+    await tour.types(olivia, "ops", "/vm snapshot web-2 before-the-patch");
+  },
   ...burstSteps,
   ...rolloutSteps,
+  async (tour) => {
+    const olivia = tour.world.slack.person("olivia");
+    tour.scene(
+      "What became of that snapshot can't be known: Gatehouse says so, sends nothing again, and asks a person.",
+    );
+    await tour.sees(olivia, "ops", /Outcome unknown[\s\S]*It did not happen/, 30_000);
+    await tour.presses(olivia, "It did not happen");
+    await tour.dialog(olivia, /will be recorded as not done/);
+    await tour.submits(olivia, { reason: "the console of the service lists no snapshot" });
+    await tour.sees(olivia, "ops", /@olivia Snapshot of web-2.* did not happen, says olivia/);
+  },
   ...guardedSteps,
   ...digestSteps,
   secretStep,

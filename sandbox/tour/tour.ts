@@ -38,9 +38,40 @@ function readable(message: SeenMessage): string {
   return plain(describeMessage(message).join("\n"));
 }
 
+/** The demo's people live in Paris. */
+const timeZone = "Europe/Paris";
+const clock = new Intl.DateTimeFormat("en-GB", { timeZone, hour: "2-digit", minute: "2-digit" });
+const calendar = new Intl.DateTimeFormat("en-US", { timeZone, month: "short", day: "numeric" });
+
+/** So many lines of a list or a table are shown. */
+const mostRows = 4;
+
+/** Rows of a list or a table beyond the first, and the label that an input repeats, are left out. */
+function shortened(text: string): string {
+  const shown: string[] = [];
+  let rows = 0;
+  const fold = () => {
+    if (rows > mostRows) shown.push(`… ${rows - mostRows} more`);
+    rows = 0;
+  };
+  for (const line of text.split("\n")) {
+    const isRow = line.includes(" | ") || /^\s*(•|✅ \w+ed )/.test(line);
+    const label = /^\[(.*)\]$/.exec(line)?.[1];
+    if (!isRow) fold();
+    rows += isRow ? 1 : 0;
+    if (rows <= mostRows && !(label !== undefined && shown.includes(label))) shown.push(line);
+  }
+  fold();
+  return shown.join("\n");
+}
+
 function plain(text: string): string {
   return text
-    .replaceAll(/<!date\^\d+\^[^|>]*\|([^>]*)>/g, "$1")
+    .replaceAll(/<!date\^(\d+)\^([^|>]*)\|[^>]*>/g, (_whole, seconds: string, format: string) => {
+      const at = Number(seconds) * 1000;
+      return `${format.includes("date") ? `${calendar.format(at)} ` : ""}${clock.format(at)}`;
+    })
+    .replaceAll(/<!subteam\^S\d*([A-Z]+)>/g, (_whole, id: string) => `@${id.toLowerCase()}`)
     .replaceAll(/<@U0([A-Z]+)>/g, (_whole, id: string) => `@${id.toLowerCase()}`)
     .replaceAll(/[*`]/g, "")
     .replaceAll("&lt;", "<")
@@ -64,9 +95,8 @@ export function createTour(world: World, lines: string[]): Tour {
     world,
     scene: (text) => print(`\n${bold(text)}`),
     async types(who, channel, text) {
-      print(`  ${who.name} in #${channel}: ${text}`);
       const { acked, ackMs, error } = await who.types(channel, text);
-      print(dim(`    (acknowledged in ${ackMs.toFixed(0)} ms)`));
+      print(`  ${who.name} in #${channel}: ${text} ${dim(`(${ackMs.toFixed(0)} ms)`)}`);
       if (!acked && text.startsWith("/"))
         throw new Error(`not acknowledged: ${error ?? "no reason"}`);
     },
@@ -83,7 +113,7 @@ export function createTour(world: World, lines: string[]): Tour {
       await who.until(() => find() !== undefined, timeoutMs);
       const found = find();
       if (!found) throw new Error(`no one saw ${String(words)}`);
-      print(indent(readable(found)));
+      print(indent(shortened(readable(found))));
       return found;
     },
     async dialog(who, words) {
@@ -95,7 +125,7 @@ export function createTour(world: World, lines: string[]): Tour {
             .join("\n"),
         );
       await who.until(() => words.test(text()), 20_000);
-      print(indent(`┌ ${text().replaceAll("\n", "\n│ ")}`));
+      print(indent(`┌ ${shortened(text()).replaceAll("\n", "\n│ ")}`));
     },
     async submits(who, values) {
       const label = who.sees().modals.at(-1)?.submit ?? "Submit";

@@ -33,10 +33,7 @@ export function gatherApprovalFacts(facts: {
           facts.vms.map(({ name, status }) => `${name} (${status})`).join(", "),
         ]
       : undefined,
-    snapshot && [
-      "Snapshot",
-      `${snapshot.name || snapshot.id}, ${duration(Math.max(0, now - snapshot.at))} old`,
-    ],
+    snapshot && ["Age of the snapshot", duration(Math.max(0, now - snapshot.at))],
     facts.attestation ? ["Current attestation", facts.attestation] : undefined,
     snapshot?.attestation ? ["Attestation at snapshot", snapshot.attestation] : undefined,
     measurement ? ["Current measurement", short(measurement)] : undefined,

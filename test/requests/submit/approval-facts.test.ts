@@ -65,7 +65,7 @@ describe("what an approver sees", () => {
     );
     expect(shown).toMatchObject({
       "Status when requested": "RUNNING",
-      Snapshot: "nightly, 1 h 30 min old",
+      "Age of the snapshot": "1 h 30 min",
       "Current attestation": "failed: the measurement matches no pin",
       "Attestation at snapshot": "verified by Gatehouse",
       "Current measurement": "aaaaaaaa…aaaaaaaa",
