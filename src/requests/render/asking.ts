@@ -49,7 +49,7 @@ export function mustApprove(required: number, who: readonly string[] | undefined
   const left = Math.max(1, required - yes);
   const other = yes > 0 ? "more" : "other";
   const people = left === 1 ? `One ${other} person` : `${capital(left)} ${other} people`;
-  const can = who === undefined ? "every full member can" : `${orWords(who)} can`;
+  const can = who === undefined ? "every full member can" : `${listed(who, left < who.length)} can`;
   return `${people} must approve: ${can}.`;
 }
 
@@ -58,13 +58,14 @@ const capital = (number: number) => numbers[number] ?? String(number);
 
 const maxNamed = 4;
 
-/** `amir, ada, or bea`; of many the first few. */
-function orWords(names: readonly string[]): string {
+/** `amir, ada, or bea`, where some of them are enough, else `amir and ada`; of many the first few. */
+function listed(names: readonly string[], isAny: boolean): string {
+  const link = isAny ? "or" : "and";
   const shown = names.length > maxNamed ? names.slice(0, maxNamed - 1) : names;
   const more = names.length - shown.length;
   const all = more > 0 ? [...shown, `${more} others`] : shown;
-  if (all.length < 3) return all.join(" or ");
-  return `${all.slice(0, -1).join(", ")}, or ${all.at(-1)}`;
+  if (all.length < 3) return all.join(` ${link} `);
+  return `${all.slice(0, -1).join(", ")}, ${link} ${all.at(-1)}`;
 }
 
 export function askingLine({ record, votes }: StoredRequest): Markdown {
