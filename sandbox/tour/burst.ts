@@ -13,7 +13,7 @@ export const burstSteps: readonly ((tour: Tour) => Promise<void>)[] = [
     const project = compute.edit.addProject({ name: "batch", type: "TEE_VM" });
     for (const name of names) compute.edit.addVm({ project, name, status: "STOPPED" });
     await Promise.all(names.map((name) => tour.types(olivia, "ops", `/vm start ${name}`)));
-    await tour.sees(olivia, "ops", /✅ Started batch-\d.*\n[\s\S]*Open one: details, buttons/);
+    await tour.sees(olivia, "ops", /✅ Started batch-\d.*\n[\s\S]*Details of one…/);
     const toldOf = () => olivia.mentions().length;
     await tour.until("each was started once, and told", olivia, () => {
       const channel = JSON.stringify(olivia.seesChannel("ops").messages);

@@ -20,13 +20,13 @@ it("twelve requests of two people at once share a card, within Slack's limits, a
     .toBe(vms.length);
   const requests = await world.settled(20_000);
   expect(requests.map(({ state }) => state)).toEqual(vms.map(() => "done"));
-  const shared = await hears(world.vera, "ops", /\[Open one: details, buttons\]/);
+  const shared = await hears(world.vera, "ops", /\[Details of one…\]/);
   // Two cards go at once; the others find no room
   const members = requests.filter(({ delivered }) => delivered.said["card"]?.startsWith("shared"));
   expect(members.length).toBeGreaterThanOrEqual(8);
   for (const { record } of members)
     expect(wordsOf(shared)).toMatch(
-      new RegExp(`✅ Restarted ${record.target.name}: .* \\(${record.requester.name}\\)`),
+      new RegExp(`✅ Restarted ${record.target.name} in .* \\(${record.requester.name}\\)`),
     );
   // In the card itself when all had ended before it was posted, else in its thread
   const told = world.vera
@@ -42,7 +42,7 @@ it("twelve requests of two people at once share a card, within Slack's limits, a
 
   // Details and buttons are a press away, for the asker and for who looks on
   const { id = "", target } = members[0]?.record ?? {};
-  await world.vera.chooses("Open one: details, buttons", JSON.stringify({ request: id }), {
+  await world.vera.chooses("Details of one…", JSON.stringify({ request: id }), {
     in: shared.ts,
   });
   const details = await hears(world.vera, "ops", new RegExp(`Restart ${target?.name}`));

@@ -1,5 +1,5 @@
 import { context, menu, message, type Message, news, section } from "../../messages/message.ts";
-import { lines, Markdown, md, mention, name, when } from "../../messages/text.ts";
+import { duration, lines, Markdown, md, mention, name, when } from "../../messages/text.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
 import { calledName } from "../../registry/target.ts";
 import { stateWords, type StoredRequest } from "../journal/record.ts";
@@ -48,7 +48,7 @@ export function renderSharedCard(
     section(title),
     ...blocks,
     notes.length > 0 ? section(lines(...notes)) : undefined,
-    menu({ label: "Open one: details, buttons", action: "request:show", options: choices }),
+    menu({ label: "Details of one…", action: "request:show", options: choices }),
   );
 }
 
@@ -101,6 +101,10 @@ function lineOf({ request, command }: Member): Markdown {
   const { record, state, progress } = request;
   const who = record.requester.name;
   const symbol = symbolOf(request, command);
+  const { sentAt, already, decidedBy } = progress;
+  // Short enough for a line on a phone
+  if (symbol === "✅" && sentAt !== undefined && !already && !decidedBy)
+    return md`${symbol} ${command.say.done} ${name(calledName(record.target))} in ${duration(request.changedAt - sentAt)} (${who})`;
   if (cardViewOf(request) === "ended") return md`${symbol} ${headline(request, command)} (${who})`;
   const what = md`${symbol} *${command.say.verb}* ${targetName(request)}`;
   if (sharedCardOf(request) === undefined && state === "unknown")
