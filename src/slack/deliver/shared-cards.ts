@@ -108,7 +108,8 @@ export function sharedCardSource(options: {
         standsAt,
         isLast: isWhole,
       },
-      urgency: isWhole ? "result" : "card",
+      // It stands for many cards
+      urgency: "result",
       covers: isWhole ? results.map(({ key }) => key) : [],
       tells: isWhole ? results.flatMap(({ theirs }) => theirs.map(idOf)) : [],
       onSaid: isWhole ? () => onTold(results.flatMap(({ theirs }) => theirs)) : undefined,
