@@ -52,11 +52,12 @@ export function startPostingRecaps(options: {
     const ids = touched.get(span) ?? (await touchedBy(outage, store));
     touched.set(span, ids);
     const places = await gather(outage, ids);
-    const sharing = [...places.values()].flatMap(({ requests }) => requests.flatMap(sharedCards));
-    const undelivered = new Set([
-      ...(await store.outbox.among(ids)),
-      ...(await store.sharedCards.outbox.among(sharing)),
-    ]);
+    const undelivered = await store.outbox.among(ids);
+    // Read after that: a request leaves its outbox only once its shared card is on that one's
+    const now = await store.getMany(ids);
+    const pending = await store.sharedCards.outbox.among(now.flatMap(sharedCards));
+    for (const request of now)
+      if (sharedCards(request).some((id) => pending.has(id))) undelivered.add(request.record.id);
     const ageMs = (await store.now()) - outage.until;
     let isWaiting = false;
     for (const [channelId, { requests, refused }] of places) {
@@ -101,9 +102,7 @@ export function startPostingRecaps(options: {
     const isEnded = ({ final, state }: StoredRequest) =>
       final || state === "unknown" || state === "draft";
     if (ageMs <= patience.endsMs && !requests.every(isEnded)) return false;
-    return !requests.some((request) =>
-      [request.record.id, ...sharedCards(request)].some((id) => undelivered.has(id)),
-    );
+    return !requests.some(({ record }) => undelivered.has(record.id));
   }
 
   return startRounds("outages", everyMs, round, log);

@@ -86,6 +86,10 @@ const isWhole = ({ body }: Answer) =>
 /** Something in between answered, whatever the status. */
 const isPage = ({ status, type, body }: Answer) =>
   status !== 204 && (body.is === "html" || (type.includes("html") && body.is === "text"));
+/** More than is read of a refusal: nobody saw whether the page ended. */
+const mayBePage = (answer: Answer) =>
+  isPage(answer) ||
+  (answer.type.includes("html") && Buffer.byteLength(answer.body.text) > 64 * 1024);
 const isSent = ({ endpoint }: Call) => !endpoint.startsWith("GET");
 
 function checkValue(answer: Answer, value: unknown, tally: Tally): void {
@@ -136,7 +140,7 @@ function checkFailure(answer: Answer, error: ComputeError, tally: Tally): void {
     bad("it may have happened");
   if (isSent(call) && kind === "unreachable") bad("it was reached");
   if (!isSent(call) && kind === "unclear") bad("a read is never unclear");
-  if (status === 429 && kind !== "busy" && !(isSent(call) && isPage(answer))) bad("is busy");
+  if (status === 429 && kind !== "busy" && !(isSent(call) && mayBePage(answer))) bad("is busy");
   if ([message, serviceMessage, stack, JSON.stringify(error)].some((text) => text.includes(key)))
     bad("our key is in it");
   if (message.length > 300 || serviceMessage.length > 301) bad("too long");

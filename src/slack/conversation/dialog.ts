@@ -2,7 +2,7 @@ import * as z from "zod";
 import { UserError } from "../../errors.ts";
 import { section } from "../../messages/message.ts";
 import { hintOf, lines, type Markdown, md, plain } from "../../messages/text.ts";
-import type { ChangeCommand } from "../../registry/define.ts";
+import { type ChangeCommand, isChange } from "../../registry/define.ts";
 import { type Input, withTarget } from "../../registry/invocation.ts";
 import { checkInput } from "../../registry/parse.ts";
 import type { Person } from "../../registry/person.ts";
@@ -17,7 +17,7 @@ import { approversFor, tooFewApprovers } from "./approvers.ts";
 import { authorize, type AskedFor, Refused } from "./authorize.ts";
 import { type DialogMeta, dialogView, inputOf, modal, openView, titleOf } from "./dialog-view.ts";
 import { frozenLine } from "./frozen.ts";
-import { changeNamed, type GatewayContext } from "./gateway-context.ts";
+import type { GatewayContext } from "./gateway-context.ts";
 import { resolveOne, withSnapshotId } from "../../requests/submit/resolve.ts";
 import {
   gatherFacts,
@@ -219,7 +219,8 @@ async function readForm(
   gateway: GatewayContext,
 ): Promise<Form> {
   const read = metaSchema.safeParse(parseJson(privateMetadata));
-  const command = changeNamed(read.data?.command, gateway);
+  // Not a console's request: that has no dialog
+  const command = gateway.commands.filter(isChange).find(({ name }) => name === read.data?.command);
   if (!read.success || !command)
     throw new UserError("This dialog no longer works. Please run the command again.");
   const meta = read.data;

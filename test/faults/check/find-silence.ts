@@ -40,7 +40,9 @@ export function findSilence(
       const cards = said.get(`${shared ?? request.id} card`) ?? [];
       if (cards.length !== 1) findings.push(`silent: ${request.id}: ${cards.length} cards`);
       // “Stopping web-1…”; a longer text is only cut
-      const stale = cards.find(({ text }) => request.isFinal && /^[^:]+…$/.test(text.trim()));
+      const stale = cards.find(
+        ({ text }) => request.isFinal && /^\w+ing [^:]*…$/.test(text.trim()),
+      );
       if (stale)
         findings.push(`silent: ${request.id} is ${request.state}, its card says “${stale.text}”`);
     }

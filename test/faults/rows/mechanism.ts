@@ -140,7 +140,8 @@ export const mechanismRows: Row[] = [
         const [worker] = stage.workers();
         await worker?.arm({ point: "gated", do: "wait" });
         // The comparison with the journal would freeze everything: the ledger alone is to be seen
-        await stage.redis.sadd(`{${stage.namespace}}:sends:looked-at`, `${request?.id} 1`);
+        for (let n = 1; n <= Number(request?.fields["attempt"]); n++)
+          await stage.redis.sadd(`{${stage.namespace}}:sends:looked-at`, `${request?.id} ${n}`);
         await stage.redis
           .multi()
           .hset(key, { state: "authorized", final: "0", attempt: "0", owner: "", progress: "{}" })

@@ -164,6 +164,7 @@ export async function startStage(options: StageOptions = {}): Promise<Stage> {
       LOG_LEVEL: "debug",
     };
     const bots: Bot[] = [];
+    let added = 0;
     const stage: Stage = {
       seed,
       folder,
@@ -182,7 +183,8 @@ export async function startStage(options: StageOptions = {}): Promise<Stage> {
       workers: () => bots.filter((bot) => bot.role === "worker" && !bot.isGone()),
       gateways: () => bots.filter((bot) => bot.role === "gateway" && !bot.isGone()),
       async addBot(role, how = {}) {
-        const { slot = `${role}-${bots.length}`, begin = true, env: more, ...rest } = how;
+        // A data directory is one process's: two that start at once get one each
+        const { slot = `${role}-more-${(added += 1)}`, begin = true, env: more, ...rest } = how;
         const bot = await startBot({
           role,
           env: { ...env, DATA_DIR: path.join(folder, slot), ...more },

@@ -133,7 +133,7 @@ export const digestCrashRows: Row[] = [
           await digestOf(stage, slotName(ops, due));
           const alarm = await looking(
             async () =>
-              (await stage.slack.messages()).find(({ text }) => text.includes("begun three times")),
+              (await stage.slack.messages()).find(({ text }) => text.includes("could not be made")),
             15_000,
             async () => "nobody is told",
           );

@@ -72,7 +72,7 @@ export const limitRows: Row[] = [
         }
         await wishFor(stage, deleteWish("prj-0002"), { who: "ada", channel: "ops" });
         await hears(stage, "ada", /Limit reached: /);
-        const third = (await stage.journal()).some(({ target }) => target === "prj-0002");
+        const third = (await stage.quiet()).some(({ target }) => target === "prj-0002");
         return judged(
           await stage.check(),
           [

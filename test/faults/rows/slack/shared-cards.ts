@@ -27,7 +27,8 @@ export const sharedCardRows: Row[] = [
       onStage(crowded(seed, { seed, gateways: 0, workers: 0 }), async (stage) => {
         const take = fresh(stage);
         await fillSlack(stage);
-        const rounds = Math.min(6, Math.ceil(times / steps.length));
+        const rounds = Math.min(4, Math.ceil(times / steps.length));
+        const met = new Set<string>();
         for (let round = 0; round < rounds; round++)
           for (const [n, point] of steps.entries()) {
             // A card of the burst before would still be open in its channel
@@ -38,13 +39,19 @@ export const sharedCardRows: Row[] = [
             await stage.connected(1);
             for (const bot of bots) await bot.arm({ point, do: "kill" });
             await burst(stage, take, channel);
-            await killedOne(bots, point);
-            stage.faults += 1;
+            // Slack may still have counted the gateway of the burst before: then nobody heard
+            if (await hasKilled(bots)) {
+              stage.faults += 1;
+              met.add(point);
+            }
             const after = await Promise.all([stage.addBot("gateway"), stage.addBot("worker")]);
             await stage.quiet(90_000);
             await Promise.all([...bots, ...after].map((bot) => bot.kill()));
           }
-        return judged(await stage.check(), [await areShared(stage)]);
+        return judged(await stage.check(), [
+          [`killed at each step (${[...met].join(", ")})`, met.size === steps.length],
+          await areShared(stage),
+        ]);
       }),
   },
   {
@@ -131,10 +138,10 @@ async function burst(
   );
 }
 
-async function killedOne(bots: readonly Bot[], point: string): Promise<void> {
-  const until = performance.now() + 15_000;
+async function hasKilled(bots: readonly Bot[]): Promise<boolean> {
+  const until = performance.now() + 10_000;
   while (bots.every((bot) => !bot.isGone()) && performance.now() < until) await sleep(50);
-  if (bots.every((bot) => !bot.isGone())) throw new Error(`no process came to ${point}`);
+  return bots.some((bot) => bot.isGone());
 }
 
 async function areShared(stage: Stage): Promise<Expectation> {
