@@ -57,7 +57,7 @@ export function startPostingRecaps(options: {
     const now = await store.getMany(ids);
     const pending = await store.sharedCards.outbox.among(now.flatMap(sharedCards));
     for (const request of now)
-      if (sharedCards(request).some((id) => pending.has(id))) undelivered.add(request.record.id);
+      if (sharedCards(request).some((one) => pending.has(one))) undelivered.add(request.record.id);
     const ageMs = (await store.now()) - outage.until;
     let isWaiting = false;
     for (const [channelId, { requests, refused }] of places) {
