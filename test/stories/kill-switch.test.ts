@@ -27,6 +27,8 @@ describe("the kill switch", () => {
       const requests = async () => world.store.getMany(await world.store.recentIds({}, 200));
       // What was said of each comes later: Slack takes one message a second
       const isOver = async () => (await requests()).every(({ final }) => final);
+      // An ack comes before its request
+      await expect.poll(async () => (await requests()).length, { timeout: 20_000 }).toBe(many);
       await expect.poll(isOver, { timeout: 20_000 }).toBe(true);
       const sends = world.compute.writes().map(({ at }) => at);
       expect(sends.filter((at) => at > pulledAt + 1000)).toEqual([]);
