@@ -29,7 +29,7 @@ interface Judged {
 }
 
 const dayMs = 86_400_000;
-/** How long before their end they are spoken of; each stage anew. */
+/** Days before their end at which the digest warns; a snooze ends with its stage. */
 export const warnDays = [14, 7, 1] as const;
 const fewNames = 3;
 

@@ -1,10 +1,8 @@
-import { once } from "node:events";
 import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { Redis } from "ioredis";
-import { ensureRedis, type RedisServer, startRedis } from "../../sandbox/ensure-redis.ts";
+import { ensureRedis, freePort, type RedisServer, startRedis } from "../../sandbox/ensure-redis.ts";
 import { looking } from "./looking.ts";
 
 /** One Redis among several, which may be killed, frozen and started again. */
@@ -43,16 +41,6 @@ export interface RedisCluster extends RedisNodes {
 const nodeTimeoutMs = 1500;
 const longestMs = 20_000;
 const keeping = ["--repl-diskless-sync-delay", "0"];
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  if (typeof address !== "object" || address === null) throw new Error("no port");
-  return address.port;
-}
 
 async function startNode(
   folder: string,

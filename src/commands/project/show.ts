@@ -92,7 +92,7 @@ function lookButtons({ id, type }: Project): ButtonSpec[] {
   return type === "TEE_VM" ? [vms, refresh] : [refresh];
 }
 
-/** What this person may do with it, apart, and what destroys last. */
+/** What this person may do with it, in a row of its own; destructive commands last. */
 function changeButtons(
   { id, status }: Project,
   { commands, mayRun }: Pick<ReadContext, "commands" | "mayRun">,

@@ -18,7 +18,7 @@ interface Step {
 }
 
 /**
- * The journal, and all that is told of it elsewhere: each move of a request is one line of the log, one sample, and one
+ * The journal, with its log lines, metrics, and spans: each move of a request is one line of the log, one sample, and one
  * span; a freeze and a thaw are warnings, whoever caused them.
  */
 export function observed(
@@ -152,7 +152,7 @@ export function observed(
   };
 }
 
-/** What is told of a result that Slack has. */
+/** Logs and counts results that were posted. */
 export function observeTold({ log, telemetry }: { log: Log; telemetry: Telemetry }) {
   return (requests: readonly StoredRequest[]): void => {
     for (const { record, changedAt } of requests) {

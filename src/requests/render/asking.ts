@@ -100,7 +100,7 @@ export function askingNews({ record }: StoredRequest, command: ChangeCommand): M
   return md`${record.requester.name} asks you to approve: ${deed.slice(0, 1).toLowerCase()}${deed.slice(1)}${why}`;
 }
 
-/** Approve and Deny. What destroys names once more what it destroys. */
+/** Approve and Deny. For a destructive request, Approve confirms the target by name. */
 export function voteButtons({ record }: StoredRequest, command: ChangeCommand): ButtonSpec[] {
   const { approval, id, target } = record;
   if (!approval) return [];

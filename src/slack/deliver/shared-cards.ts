@@ -169,10 +169,9 @@ function resultsOf(
     for (const [n, member] of all.entries()) {
       theirs.push(member);
       const key = `ended:${requesterId}:${n + 1}`;
-      const isTold = isSaid(said[key]);
-      const isUnderWay = said[key] !== undefined && said[key] !== "";
+      const isBegun = (said[key] ?? "") !== "";
       const isLast = n === all.length - 1;
-      if (isTold || isUnderWay || (isLast && all.every(({ request }) => request.final))) {
+      if (isBegun || (isLast && all.every(({ request }) => request.final))) {
         results.push({ key, theirs });
         theirs = [];
       }
