@@ -8,7 +8,9 @@ import { freeze } from "./gatehouse/freeze.ts";
 import { help } from "./gatehouse/help.ts";
 import { jobs } from "./gatehouse/jobs.ts";
 import { status } from "./gatehouse/status.ts";
+import { subscribe } from "./gatehouse/subscribe.ts";
 import { thaw } from "./gatehouse/thaw.ts";
+import { unsubscribe } from "./gatehouse/unsubscribe.ts";
 import { why } from "./gatehouse/why.ts";
 import { create } from "./project/create.ts";
 import { deleteProject } from "./project/delete.ts";
@@ -55,6 +57,8 @@ export const commands: readonly Command<ReadContext>[] = defineCommands([
   why,
   audit,
   digest,
+  subscribe,
+  unsubscribe,
   freeze,
   thaw,
 ]);

@@ -4,6 +4,7 @@ import type { Appraiser } from "../attestation/appraiser.ts";
 import type { Compute } from "../compute/compute.ts";
 import type { Config, SlackReceive } from "../config/config.ts";
 import { createDigests } from "../digests/create-digests.ts";
+import type { Subscriptions } from "../digests/subscriptions.ts";
 import type { Inventory } from "../inventory/inventory.ts";
 import type { Snapshots } from "../inventory/snapshots.ts";
 import type { Queues } from "../jobs/queues.ts";
@@ -59,6 +60,7 @@ export async function startGateway(options: {
   queues: Pick<Queues, "wake">;
   status: GatewayContext["status"];
   tell: GatewayContext["tell"];
+  subscriptions: Subscriptions;
   tellBusy: GatewayContext["tellBusy"];
   announce: Announce;
   watch: Pick<Watch, "refused" | "taken">;
@@ -90,8 +92,14 @@ export async function startGateway(options: {
     }),
     trail: { redis, key, dataDir: config.dataDir },
     digests: createDigests({
-      ...options,
-      policy,
+      redis,
+      key,
+      get policy() {
+        return config.policy;
+      },
+      inventory: options.inventory,
+      snapshots: options.snapshots,
+      log,
       requests: requestsForDigest(store, redis, key, requestable(commands)),
       now: Date.now,
     }),

@@ -1,12 +1,12 @@
 import { commands } from "../commands/index.ts";
 import type { Services } from "./services.ts";
+import { createAlarms } from "../digests/alarms.ts";
 import { createDigests } from "../digests/create-digests.ts";
 import { monitorDrift } from "../digests/drift-monitor.ts";
 import { createPostDue } from "../digests/post-due.ts";
 import { monitorStatuses } from "../digests/status-monitor.ts";
 import { startRounds } from "../redis/rounds.ts";
 import { requestable } from "../registry/define.ts";
-import type { Message } from "../messages/message.ts";
 import { requestsForDigest } from "../requests/for-digest.ts";
 
 /** How late a digest may be for its time. */
@@ -17,14 +17,15 @@ const leaseInCalls = 4;
 /** Digests, drift of pinned VMs, unrequested changes. Redis lets one process at a time; each ID is posted once. */
 export function startDigests(on: Services): void {
   const { redis, key, log, config, inventory, snapshots, opened, announce, at } = on;
-  const { policy } = config;
-  const { timing } = policy;
+  const { timing } = config.policy;
   const now = Date.now;
   const requests = requestsForDigest(on.store, redis, key, requestable(commands));
   const digests = createDigests({
     redis,
     key,
-    policy,
+    get policy() {
+      return config.policy;
+    },
     inventory,
     snapshots,
     requests,
@@ -32,10 +33,16 @@ export function startDigests(on: Services): void {
     now,
     leaseMs: leaseInCalls * timing.httpTimeoutMs,
   });
-  const tell = (id: string, message: Message) => on.tell("alerts", id, message);
+  const alarms = createAlarms({
+    get policy() {
+      return config.policy;
+    },
+    announce,
+  });
+  const { follow } = on.subscriptions;
   const stopping = new AbortController();
 
-  const postDue = createPostDue({ digests, announce, alarm: tell, at, now, log });
+  const postDue = createPostDue({ digests, announce, alarm: alarms.tellOf, at, now, log });
   const drift = {
     redis,
     key,
@@ -43,8 +50,11 @@ export function startDigests(on: Services): void {
     appraiser: on.appraiser,
     log,
     now,
-    tell,
-    pins: policy.attestation.pins,
+    alarms,
+    follow,
+    get pins() {
+      return config.policy.attestation.pins;
+    },
     records: digests.drift,
     unverified: digests.unverified,
     everyMs: timing.driftWatchMs,
@@ -56,7 +66,8 @@ export function startDigests(on: Services): void {
     inventory,
     requests,
     now,
-    tell,
+    alarms,
+    follow,
     records: digests.statuses,
     everyMs: timing.inventoryRefreshMs,
   };

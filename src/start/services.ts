@@ -6,6 +6,8 @@ import { signOfService } from "../compute/errors.ts";
 import type { Config } from "../config/config.ts";
 import { connectCompute } from "./connect-compute.ts";
 import { UserError } from "../errors.ts";
+import { renderFeed } from "../digests/render-feed.ts";
+import { createSubscriptions } from "../digests/subscriptions.ts";
 import { createInventory } from "../inventory/create-inventory.ts";
 import { createSnapshots } from "../inventory/snapshots.ts";
 import { createQueues } from "../jobs/queues.ts";
@@ -13,6 +15,7 @@ import type { Log } from "../log/log.ts";
 import { checkRedis, storageOf, storageProblems } from "../redis/check.ts";
 import { createKeys, connectRedis } from "../redis/redis.ts";
 import { recordResults, createAttestationNote } from "../requests/after-result.ts";
+import { tellElsewhere } from "../requests/tell-elsewhere.ts";
 import { freezeNews } from "../requests/render/freeze-news.ts";
 import { busyChannels } from "../requests/busy-channels.ts";
 import { createJournal, type Journal } from "../requests/journal/journal.ts";
@@ -21,6 +24,8 @@ import { createRollouts } from "../rollouts/rollouts.ts";
 import { outageTimingFor, createOutageStore, type OutageStore } from "../outages/outages.ts";
 import { createDependencyMonitor } from "../outages/dependency-monitor.ts";
 import { createNotices } from "../slack/deliver/announce.ts";
+import { createFeeds } from "../slack/deliver/feeds.ts";
+import { linkTo } from "../slack/deliver/link-to.ts";
 import { startDelivery } from "../slack/deliver/deliver.ts";
 import { learnIdentity } from "../slack/people/learn-identity.ts";
 import { createPeople } from "../slack/people/people.ts";
@@ -149,7 +154,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     sendPicture: (picture) => sendPicture(picture, { web, apiUrl, log }),
   });
   const tell: GatewayContext["tell"] = async (where, id, message) => {
-    const channelId = policy[where]?.channel;
+    const channelId = config.policy[where]?.channel;
     if (channelId) await notices.announce({ id, channelId, message });
   };
   const journal = observed(createJournal(redis, key), { log, telemetry, spans });
@@ -160,6 +165,27 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
         await notices.announce({ id: `${id}-${channelId}`, channelId, message });
   };
   const store = announcingFreezes(journal, tellBusy);
+  const feeds = createFeeds({ redis, key, render: renderFeed });
+  const subscriptions = createSubscriptions({
+    redis,
+    key,
+    get policy() {
+      return config.policy;
+    },
+    post: feeds.post,
+  });
+  const elsewhere = {
+    get policy() {
+      return config.policy;
+    },
+    async projectName(id: string) {
+      const known = await inventory.findProject(id, { onlyKnown: true });
+      return "found" in known && known.found.id === id ? known.found.name : undefined;
+    },
+    linkTo: (message: { channelId: string; ts: string } | undefined) => linkTo(message, web),
+    announce: notices.announce,
+    follow: subscriptions.follow,
+  };
   const rollouts = createRollouts(redis, key);
   const changes = requestable(commands);
   const attestationNote = createAttestationNote({ appraiser, policy, log });
@@ -170,6 +196,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     commands: changes,
     approvers: policy.access.approve,
     attestationNote,
+    tellElsewhere: (request, command) => tellElsewhere(request, command, elsewhere),
     recordResults: (request, command) =>
       recordResults(request, command, {
         snapshots,
@@ -197,6 +224,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
         }),
         rolloutSource({ rollouts, commands: changes, web, apiUrl, log }),
         notices.source,
+        feeds.source,
       ],
       {
         redis,
@@ -233,6 +261,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     tell,
     tellBusy,
     announce: notices.announce,
+    subscriptions,
     watch,
     at,
     opened,

@@ -5,10 +5,11 @@ import {
   unverifiedIn,
   type UnverifiedRecord,
 } from "../../src/digests/unverified-watch.ts";
+import { running } from "./digest-processes.ts";
 import { good, now } from "../attestation/reports.ts";
 
 const dayMs = 86_400_000;
-const vm = (n: number) => ({ id: `vm-${n}`, name: `web-${n}` });
+const vm = (n: number) => ({ ...running(`web-${n}`), id: `vm-${n}` });
 const judgedAt = (at: number, many = 3) =>
   Array.from({ length: many }, (_, n) => ({
     vm: vm(n),
@@ -18,6 +19,7 @@ const judgedAt = (at: number, many = 3) =>
 const on = (at: number, before: readonly UnverifiedRecord[] = []) => ({
   before,
   pinned: new Set(Array.from({ length: 30 }, (_, n) => `vm-${n}`)),
+  placeOf: () => "access",
   now: at,
 });
 
@@ -33,6 +35,7 @@ describe("what vouches for VMs", () => {
         vms: 5,
         names: ["web-0", "web-1", "web-2"],
         vmId: "vm-0",
+        vmIds: ["vm-0", "vm-1", "vm-2", "vm-3", "vm-4"],
       },
     ]);
   });

@@ -9,6 +9,7 @@ import {
 import { UserError } from "../../errors.ts";
 import { buttons, message, readable, section } from "../../messages/message.ts";
 import { duration, md } from "../../messages/text.ts";
+import { scopeShownTo } from "../../policy/scope.ts";
 import { say } from "../error-reply.ts";
 import type { Press, Reply } from "../receive/interaction.ts";
 import type { GatewayContext } from "./gateway-context.ts";
@@ -28,7 +29,8 @@ export async function pressOnDigest(
   if (action === changesAction) {
     await authorize({ command: jobs, targets: [], person, channelId }, gateway);
     const since = typeof value["since"] === "number" ? value["since"] : gateway.now();
-    return reply.privately(await gateway.digests.changes(since));
+    const scope = scopeShownTo(person, channelId, gateway.policy, gateway.ourTeamId);
+    return reply.privately(await gateway.digests.changes(since, scope));
   }
   const { line, hours } = value;
   const isLine = typeof line === "string" && /^[a-z-]+:[0-9a-f]{16}$/.test(line);

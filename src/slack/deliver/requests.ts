@@ -27,6 +27,8 @@ export function requestSource(options: {
   approvers: readonly string[];
   /** Called at least once for each ended request, before its result is posted. */
   recordResults(request: StoredRequest, command: ChangeCommand): Promise<void>;
+  /** Called at least once for each request whose own messages say that it ended, or that its outcome is unknown. */
+  tellElsewhere(request: StoredRequest, command: ChangeCommand): Promise<void>;
   /** Added to a result: whether the VM is attested again. */
   attestationNote(request: StoredRequest, command: ChangeCommand): Promise<Markdown | undefined>;
   visibilityTimeoutMs: number;
@@ -62,6 +64,7 @@ export function requestSource(options: {
     if (sharedId !== undefined) await store.sharedCards.touch(sharedId);
     const isSaidElsewhere = sharedId !== undefined || hasNoCard(request);
     const messages = isSaidElsewhere ? [] : owedOf(request, command);
+    if (messages.every(({ mark }) => isSaid(mark))) await options.tellElsewhere(request, command);
     return { createdAt: record.createdAt, revision, messages, work: workOnRequest(record) };
   }
 

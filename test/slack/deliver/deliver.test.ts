@@ -41,6 +41,7 @@ async function deliveringWith(held: (name: string) => Promise<void> | undefined)
     commands: commands.filter(isChange),
     approvers: [],
     recordResults: async () => undefined,
+    tellElsewhere: async () => undefined,
     attestationNote: async () => undefined,
     visibilityTimeoutMs: longMs,
     botToken: "xoxb-1",

@@ -70,6 +70,7 @@ async function crowded(over: { answer?(posted: Posted): WebAnswer | undefined } 
           ...options,
           approvers: [],
           recordResults: async () => undefined,
+          tellElsewhere: async () => undefined,
           botToken: "xoxb-1",
           apiUrl: "https://slack.com/api/",
           at: async () => undefined,
