@@ -34,6 +34,17 @@ export function scopeShownTo(
   );
 }
 
+/** Whether a person sees all that may be told in a channel: who doesn't has no say in what is. */
+export function seesAllOf(
+  channelId: string,
+  person: Person,
+  policy: Policy,
+  ourTeamId: string,
+): boolean {
+  const shown = scopeShownTo(person, channelId, policy, ourTeamId);
+  return shown?.key === scopeOfChannel(policy, channelId)?.key;
+}
+
 /**
  * Whether a project may be told of under every name that is known of it: the one it had, and that of now. Where no name is
  * known, no team can be told from another: only where everything is seen.

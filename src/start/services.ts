@@ -295,6 +295,9 @@ export function startOutages(on: Services): OutageStore {
       ...on,
       outages,
       commands: requestable(commands),
+      get policy() {
+        return on.config.policy;
+      },
       patience: outageTimingFor(on.config.policy.timing.outageMs),
     }),
     (it) => it.close(),

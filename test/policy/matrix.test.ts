@@ -34,6 +34,8 @@ gatehouse status     read        0          -      yes  -       -       yes     
 gatehouse can-i      read        0          -      yes  -       -       yes        -          yes   -        -   -
 gatehouse why        read        0          -      yes  -       -       yes        -          yes   -        -   -
 gatehouse digest     change      0          -      -    yes     -       -          -          -     -        -   -
+gatehouse subscribe  change   0          -      -    yes     -       -          -          -     -        -   -
+gatehouse unsubscribe  change  0        -      -    yes     -       -          -          -     -        -   -
 gatehouse audit      administer  0          -      -    -       -       yes        -          -     -        -   -
 gatehouse freeze     administer  0          -      -    -       yes     yes        -          -     -        -   -
 gatehouse thaw       administer  0          -      -    -       -       yes        -          -     -        -   -

@@ -9,7 +9,7 @@ import { defineCommand } from "../../registry/define.ts";
 import { nearest } from "../../text/nearest.ts";
 import { isGlob } from "../../text/glob.ts";
 import type { ReadContext } from "../context.ts";
-import { eventWords, named, noneNamed, readWords, wordsTold } from "../subscription-words.ts";
+import { checkPlace, eventWords, named, noneNamed, readWords, wordsTold } from "../subscription-words.ts";
 
 /** In one channel. */
 const maxGlobs = 50;
@@ -34,8 +34,8 @@ export const subscribe = defineCommand({
     }),
   }),
   async answer({ targets = "", events: more = "" }, context: ReadContext) {
+    checkPlace(context);
     const { channelId, subscriptions, journal, person, now } = context;
-    if (!/^[CG]/.test(channelId)) throw new UserError("Run this in a channel.");
     const before = await subscriptions.of(channelId);
     const words = readWords(`${targets} ${more}`);
     if (words.globs.length === 0) {

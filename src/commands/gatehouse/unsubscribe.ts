@@ -5,7 +5,7 @@ import { sentence } from "../../messages/message.ts";
 import { channelLink, md } from "../../messages/text.ts";
 import { defineCommand } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
-import { eventWords, named, noneNamed, readWords, wordsTold } from "../subscription-words.ts";
+import { checkPlace, eventWords, named, noneNamed, readWords, wordsTold } from "../subscription-words.ts";
 
 export const unsubscribe = defineCommand({
   kind: "read",
@@ -26,6 +26,7 @@ export const unsubscribe = defineCommand({
       .meta({ rest: true, description: "only these: `trouble`, `drift`, `changes`" }),
   }),
   async answer({ targets, events: more = "" }, context: ReadContext) {
+    checkPlace(context);
     const { channelId, subscriptions, journal, person } = context;
     const before = await subscriptions.of(channelId);
     const isAll = targets.trim().toLowerCase() === "all";
