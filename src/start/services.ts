@@ -165,7 +165,8 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
         await notices.announce({ id: `${id}-${channelId}`, channelId, message });
   };
   const store = announcingFreezes(journal, tellBusy);
-  const feeds = createFeeds({ redis, key, render: renderFeed });
+  const visibilityTimeoutMs = 10 * timing.heartbeatMs;
+  const feeds = createFeeds({ redis, key, render: renderFeed, visibilityTimeoutMs, at });
   const subscriptions = createSubscriptions({
     redis,
     key,
@@ -190,7 +191,6 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const changes = requestable(commands);
   const attestationNote = createAttestationNote({ appraiser, policy, log });
   const onTold = observeTold({ log, telemetry });
-  const visibilityTimeoutMs = 10 * timing.heartbeatMs;
   const requests = requestSource({
     store,
     commands: changes,

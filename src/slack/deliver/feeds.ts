@@ -65,8 +65,10 @@ export function createFeeds<Line extends object>(options: {
   redis: RedisClient;
   key: Keys;
   render(lines: readonly Line[]): Message;
+  visibilityTimeoutMs: number;
+  at?(point: "posting" | "posted", what: "feed"): Promise<void>;
 }): Feeds<Line> {
-  const { redis, key, render } = options;
+  const { redis, key, render, visibilityTimeoutMs } = options;
   const feedKey = (id: string) => key("feed", id);
   const outbox = createOutbox(redis, key("feeds"), feedKey);
   const runJoin = defineScript(redis, "gatehouseJoinFeed", join);
@@ -104,6 +106,13 @@ export function createFeeds<Line extends object>(options: {
       }
       outbox.ring();
     },
-    source: { kind: "feed", outbox, atOnce: 4, visibilityTimeoutMs: 30_000, read },
+    source: {
+      kind: "feed",
+      outbox,
+      atOnce: 4,
+      visibilityTimeoutMs,
+      read,
+      at: async (point) => options.at?.(point, "feed"),
+    },
   };
 }

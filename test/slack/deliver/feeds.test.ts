@@ -27,7 +27,7 @@ async function feeding(interval = 1) {
     key,
     /** Delivers only when it is told to. */
     start(delivers = true) {
-      const feeds = createFeeds({ redis, key, render: renderFeed });
+      const feeds = createFeeds({ redis, key, render: renderFeed, visibilityTimeoutMs: 30_000 });
       const web = createWeb({ token: slack.app.botToken, apiUrl: slack.apiUrl, log });
       if (delivers)
         started.push(
