@@ -156,7 +156,8 @@ export function inputBlock(
   input: Record<string, unknown>,
 ): KnownBlock {
   const { key, description, isSwitch } = argument;
-  const steers = Object.values(command.dialog?.showWhen ?? {}).some(([other]) => other === key);
+  const { showWhen = {}, watches = [] } = command.dialog ?? {};
+  const steers = watches.includes(key) || Object.values(showWhen).some(([other]) => other === key);
   return {
     type: "input",
     block_id: `arg:${key}`,
@@ -188,7 +189,7 @@ function elementFor(
   if (picker) {
     return {
       type: "external_select",
-      action_id: `pick:${picker}`,
+      action_id: `pick:${picker}${steers ? ":refresh" : ""}`,
       min_query_length: 0,
       placeholder: plainText(placeholder ?? "Type to search"),
       ...(text === undefined

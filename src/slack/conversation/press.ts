@@ -34,7 +34,7 @@ export async function press(
   gateway: GatewayContext,
 ): Promise<void> {
   try {
-    if (interaction.action === "dialog:refresh")
+    if (interaction.action.endsWith(":refresh"))
       return await refreshDialog(interaction, reply, gateway);
     const [kind = "", what = ""] = interaction.action.split(":");
     if (kind === "pick" || kind === "arg") return;
