@@ -262,16 +262,16 @@ function snapshotItems({ vms, newestSnapshots, now, snapshotOldMs }: Facts): Ite
     (a, b) => (newestSnapshots.get(a.id) ?? 0) - (newestSnapshots.get(b.id) ?? 0),
   );
   const items: Item[] = [];
-  if (oldest[0]) items.push(itemOf("old", oldest, oldSentence(oldest, newestSnapshots, now)));
-  if (without[0]) items.push(itemOf("none", without, noneSentence(without)));
+  if (oldest[0]) items.push(itemOf("old", oldest[0], oldSentence(oldest, newestSnapshots, now)));
+  if (without[0]) items.push(itemOf("none", without[0], noneSentence(without)));
   return items;
 }
 
-function itemOf(key: string, [first]: readonly KnownVm[], text: ReturnType<typeof md>): Item {
+function itemOf(key: string, first: KnownVm, text: ReturnType<typeof md>): Item {
   return {
     kind: "snapshot",
     key: `snapshots:${key}`,
-    draw: () => ({ text, button: showSnapshots(first?.id ?? "") }),
+    draw: () => ({ text, button: showSnapshots(first) }),
   };
 }
 

@@ -8,7 +8,8 @@ function runs(label: string, command: string, input: Record<string, string>): Bu
 
 export const showVm = (vm: string) => runs("Show", "vm.show", { vm });
 export const attestVm = (vm: string) => runs("Attest", "vm.attest", { vm });
-export const showSnapshots = (vm: string) => runs("Snapshots", "vm.snapshots", { vm });
+export const showSnapshots = ({ id: vm, name }: { id: string; name: string }) =>
+  runs(`Snapshots of ${name}`, "vm.snapshots", { vm });
 export const showRequest = (request: string, label = "Details") =>
   runs(label, "gatehouse.why", { request });
 

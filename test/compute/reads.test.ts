@@ -106,7 +106,7 @@ describe("a read", () => {
   });
 
   it("is given up between tries, and the last of them is what is known", async () => {
-    await using server = await answering(says({}, 429, { "retry-after": "60" }));
+    await using server = await answering(says({}, 429));
     const controller = new AbortController();
     await using compute = clientOf(server.url, {
       retryDelays: { baseMs: 60_000, maxMs: 60_000, random: () => 1 },

@@ -145,7 +145,7 @@ describe("a digest", () => {
       "run:gatehouse.why",
       "run:gatehouse.why",
       "digest:changes",
-      `Snapshots · ${snoozes}`,
+      `Snapshots of db-1 · ${snoozes}`,
     ]);
     expect(message.blocks.filter(({ type }) => type === "actions")).toEqual([]);
     expect(complaintsOf(message)).toEqual([]);

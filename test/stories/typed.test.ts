@@ -119,7 +119,7 @@ describe("a command without its VM", () => {
     expect(options.map(({ value }) => value)).toContain("eu-west-1");
     // Another one may be right: it is doubted at once, and again when it is typed
     await world.olivia.suggests("Region", "eu-wets-1");
-    await world.olivia.chooses("Region", "Use eu-wets-1", { in: "modal" });
+    await world.olivia.chooses("Region", "eu-wets-1", { in: "modal" });
     const doubts = () =>
       world.olivia.until(({ modals }) =>
         JSON.stringify(modals).includes("*Is the region eu-wets-1 right?*"),

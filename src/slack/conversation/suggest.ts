@@ -79,7 +79,7 @@ async function regionsFor(typed: string, gateway: GatewayContext): Promise<Sugge
   const isNew = typed !== "" && typed.length <= 60 && !known.includes(typed);
   if (!isNew) return options;
   const description = "Nothing that Gatehouse knows is there";
-  return [...options, { label: plain(`Use ${typed}`, 70), value: typed, description }];
+  return [...options, { label: plain(typed, 70), value: typed, description }];
 }
 
 function describe({ at, id, isSafety }: KnownSnapshot, now: number): string {

@@ -109,7 +109,7 @@ describe("options that load while somebody types", () => {
     });
     expect(await offered({ action: "pick:region", typed: "eu-wets-1" })).toEqual([
       {
-        label: "Use eu-wets-1",
+        label: "eu-wets-1",
         value: "eu-wets-1",
         description: "Nothing that Gatehouse knows is there",
       },
