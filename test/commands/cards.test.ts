@@ -210,12 +210,12 @@ describe("/gatehouse status", () => {
     const redis = {
       name: "Redis",
       ok: false,
-      detail: "ECONNREFUSED. Nothing can be changed until it is back.",
+      detail: "ECONNREFUSED. Nothing can be changed until it is back; see `REDIS_URL`.",
     };
     await using ill = await startReading({ status: async () => [slack, redis] });
     const shown = await ill.reads("gatehouse status");
     expect(shownText(shown)).toBe(
-      "*1 of 2 need attention.*\n✅ *Slack*: answers\n⚠️ *Redis*: ECONNREFUSED. Nothing can be changed until it is back.",
+      "*1 of 2 need attention.*\n✅ *Slack*: answers\n⚠️ *Redis*: ECONNREFUSED. Nothing can be changed until it is back; see `REDIS_URL`.",
     );
     expect(shown.text).toBe("1 of 2 need attention.");
   });

@@ -54,7 +54,8 @@ export const jobs = defineCommand({
       ]),
     );
     const isMore = mine.length === most || newest.length === most;
-    const head = md`*${open.length}${isMore ? " or more" : ""} open*, ${mine.length} of them yours`;
+    const yours = context.isShared ? "" : `, ${mine.length} of them yours`;
+    const head = md`*${open.length}${isMore ? " or more" : ""} open*${yours}`;
     const all = first.length + shown;
     return message(
       readable(head),
