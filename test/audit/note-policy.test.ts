@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { isOlderPolicy, notePolicy } from "../../src/audit/policies.ts";
+import { isOlderPolicy, adoptPolicy } from "../../src/audit/policies.ts";
 import { auditOf } from "../requests/asking.ts";
 import { testRedis } from "../support/with-redis.ts";
 
@@ -8,7 +8,9 @@ describe("a change of policy", () => {
     await using world = await testRedis();
     const { redis, key } = world;
     const started = async (version: string) =>
-      Promise.all(Array.from({ length: 5 }, () => notePolicy(redis, key, version)));
+      Promise.all(
+        Array.from({ length: 5 }, async () => (await adoptPolicy(redis, key, version)).isNew),
+      );
     expect(await started("v1")).toEqual([false, false, false, false, false]);
     expect((await started("v2")).filter(Boolean)).toHaveLength(1);
     expect((await started("v2")).filter(Boolean)).toEqual([]);
@@ -23,13 +25,13 @@ describe("a change of policy", () => {
     await using world = await testRedis();
     const { redis, key } = world;
     await redis.set(key("policy", "version"), "v0");
-    for (const version of ["v1", "v2"]) await notePolicy(redis, key, version);
+    for (const version of ["v1", "v2"]) await adoptPolicy(redis, key, version);
     const isOlder = (version: string, ours: string) => isOlderPolicy(redis, key, version, ours);
     expect(await isOlder("v0", "v2")).toBe(true);
     expect(await isOlder("v1", "v2")).toBe(true);
     expect(await isOlder("v2", "v1")).toBe(false);
     expect(await isOlder("unknown", "v2")).toBe(false);
-    await notePolicy(redis, key, "v1");
+    await adoptPolicy(redis, key, "v1");
     expect(await isOlder("v2", "v1")).toBe(true);
   });
 });

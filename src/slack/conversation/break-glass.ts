@@ -8,7 +8,7 @@ import { deedOf } from "../../requests/render/asking.ts";
 import { submit } from "../../requests/submit/submit.ts";
 import { errorReply, say } from "../error-reply.ts";
 import type { Interaction, Reply, Submission } from "../receive/interaction.ts";
-import { authorize, authorizeTargets } from "./authorize.ts";
+import { authorize, authorizeTargets, refuseUnderOldPolicy } from "./authorize.ts";
 import { emergency, openDialog, readDialog, reasonIn } from "./dialog.ts";
 import type { GatewayContext } from "./gateway-context.ts";
 import { PickOne, resolveOne, withSnapshotId } from "../../requests/submit/resolve.ts";
@@ -131,6 +131,7 @@ export async function signReview(
   const person = await gateway.person(interaction.userId, interaction.teamId, { fresh: true });
   const review = await gateway.store.review(String(value["request"]));
   if (!review) throw new UserError("This review is already signed.");
+  refuseUnderOldPolicy(gateway);
   const isIn = lists(gateway.policy, person, gateway.ourTeamId);
   if (!isIn.includes("administer") && !isIn.includes("approve"))
     throw new UserError("Only an administrator or an approver can sign a review.");

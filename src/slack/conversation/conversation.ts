@@ -30,11 +30,12 @@ import { denialCallback, giveReason, outcomeCallback, recordOutcome } from "./vo
 import { parseJson, textAt } from "../web.ts";
 
 export function createConversation(
-  gateway: GatewayContext,
+  contextNow: () => GatewayContext,
   watch: Pick<Watch, "refused">,
 ): Omit<Handlers, "peopleChanged"> {
   return {
     async handle(interaction: Interaction, anyReply: Reply): Promise<void> {
+      const gateway = contextNow();
       const reply = wordsFor(interaction, anyReply, gateway);
       switch (interaction.kind) {
         case "command":
@@ -56,11 +57,13 @@ export function createConversation(
     },
 
     async repeated(interaction: Interaction, reply: Reply): Promise<void> {
+      const gateway = contextNow();
       const first = await gateway.store.madeBy(interaction.id);
       if (first) await reply.privately(await alreadyRequested(first.record.id, gateway));
     },
 
     async submit(interaction: Submission): Promise<{ errors: Record<string, string> } | undefined> {
+      const gateway = contextNow();
       if (interaction.callback === outcomeCallback) return recordOutcome(interaction, gateway);
       if (interaction.callback === denialCallback) return giveReason(interaction, gateway);
       if (interaction.callback === dialogCallback) return checkDialog(interaction, gateway);
@@ -68,9 +71,9 @@ export function createConversation(
       return undefined;
     },
 
-    suggest: (request) => suggest(request, gateway),
+    suggest: (request) => suggest(request, contextNow()),
 
-    withoutRedis: (interaction) => withoutRedis(interaction, gateway, watch),
+    withoutRedis: (interaction) => withoutRedis(interaction, contextNow(), watch),
 
     async tooLate(reply: Reply): Promise<void> {
       await reply.privately(
