@@ -59,9 +59,7 @@ export function createAppraiser(by: AppraiserOptions): Appraiser {
     if (needed) await by.refresher?.ensure(needed);
     const none: FoundEndorsements = { endorsements: {}, absent: [] };
     const { endorsements, absent, early } =
-      needed && folder !== undefined
-        ? await findEndorsements(folder, needed)
-        : none;
+      needed && folder !== undefined ? await findEndorsements(folder, needed) : none;
     const verifiedBy = (these: Endorsements) => verifyEncoded(raw, these, { now: now(), roots });
     const { intel } = endorsements;
     return {

@@ -17,7 +17,10 @@ export interface PolicyChange {
 
 /** Every difference, in the order of the file's sections: nothing that decides may change unseen. */
 export function changesBetween(before: Policy, after: Policy): readonly PolicyChange[] {
-  return differences("", before, after).map((change) => ({ ...change, waits: waits(change.place) }));
+  return differences("", before, after).map((change) => ({
+    ...change,
+    waits: waits(change.place),
+  }));
 }
 
 /** `access.operate: added U0AMIR`, for the log and the audit trail. */
@@ -31,6 +34,9 @@ export function changeInWords(change: PolicyChange): string {
   ].filter((part) => part !== false);
   return `${place}: ${parts.length === 0 ? "the order changed" : parts.join("; ")}${later}`;
 }
+
+/** In place of a value that the file doesn't have. */
+export const notSet = "not set";
 
 type Difference = Omit<PolicyChange, "waits">;
 
@@ -68,11 +74,11 @@ function lacking(some: readonly unknown[], others: readonly unknown[]): readonly
 }
 
 function inWords(place: string, value: unknown): string {
-  if (value === undefined || value === null) return "not set";
+  if (value === undefined || value === null) return notSet;
   if (typeof value === "number" && place.endsWith("Ms")) return asDuration(value);
   if (Array.isArray(value))
     return value.length === 0 ? "none" : value.map((one) => inWords(place, one)).join(", ");
-  if (!isSection(value)) return String(value);
+  if (!isSection(value)) return typeof value === "string" ? value : JSON.stringify(value);
   const set = Object.entries(value).filter(([, inner]) => inner !== undefined);
   return `(${set.map(([key, inner]) => `${key.replace(/Ms$/, "")} ${inWords(key, inner)}`).join("; ")})`;
 }

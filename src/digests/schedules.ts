@@ -12,7 +12,11 @@ import {
 const off = "off";
 
 /** Schedules set in Slack, and gatehouse.yml's for all other channels. */
-export function createSchedules(redis: RedisClient, key: Keys, policy: () => readonly DigestRule[]) {
+export function createSchedules(
+  redis: RedisClient,
+  key: Keys,
+  policy: () => readonly DigestRule[],
+) {
   const said = key("digest-schedules");
   const known = key("digest-known");
 

@@ -83,7 +83,7 @@ export function andThey(begin: string, entries: readonly string[], nameOf: NameO
 export function addToList(list: AccessList, entries: readonly string[], nameOf: NameOf): string {
   const place = `\`access.${list}\` in gatehouse.yml`;
   if (entries.length === 0) {
-    return `No one is listed yet: add your user ID or user group to ${place}, like \`${list}: ["S01ONCALL"]\`, and restart Gatehouse.`;
+    return `No one is listed yet: add your user ID or user group to ${place}, like \`${list}: ["S01ONCALL"]\`, and have Gatehouse read it (SIGHUP).`;
   }
   return `Allowed: ${named(entries, nameOf)}. To get access, have your user group added to ${place}.`;
 }

@@ -75,7 +75,7 @@ export async function startGateway(options: {
     options;
   const { botToken, apiUrl } = config.slack;
   const { timing } = config.policy;
-  const person = (id: string) => people.person(id, identity.teamId);
+  const ours = (id: string) => people.person(id, identity.teamId);
   const lasting: Omit<GatewayContext, "policy" | "policyVersion"> = {
     ...options,
     apiUrl,
@@ -87,7 +87,7 @@ export async function startGateway(options: {
     ...createNames({
       web: options.web,
       log,
-      person,
+      person: ours,
       usual: () => Object.values(config.policy.access).flat(),
     }),
     trail: { redis, key, dataDir: config.dataDir },
@@ -171,7 +171,10 @@ export async function startGateway(options: {
         await noteGroupChange(redis, key);
         const { groupId, came, left } = change;
         if (came.length + left.length === 0) return;
-        const nameOf = await readNames([groupId, ...came, ...left], { web: options.web, person });
+        const nameOf = await readNames([groupId, ...came, ...left], {
+          web: options.web,
+          person: ours,
+        });
         await options.tell("audit", `group-${id}`, groupNews(change, nameOf));
       },
     },

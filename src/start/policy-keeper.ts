@@ -47,8 +47,8 @@ interface KeeperOptions {
   announce: Announce;
 }
 
-/** A process may lag behind for as long as a heartbeat may stay away. */
-const graceInBeats = 3;
+/** Files reach processes one after the other: 15 s as heartbeats usually are. */
+const graceInBeats = 5;
 const maxNamed = 10;
 const maxRead = 1000;
 /** In the audit trail, which keeps them forever. */
@@ -210,7 +210,10 @@ export async function keepPolicy(on: KeeperOptions): Promise<PolicyKeeper> {
     if (config.watchesPolicy && file.isReplaced()) await read();
     await settle();
     const signs = await readPolicySigns(redis, key);
-    if (groupChanges !== undefined && groupChanges !== signs.groupChanges) on.people.forget();
+    if (groupChanges !== undefined && groupChanges !== signs.groupChanges) {
+      on.people.forget();
+      log.info("people.groups-changed", {});
+    }
     groupChanges = signs.groupChanges;
     compare(signs.current);
     // Where the others read theirs anew, this one may have been replaced as well

@@ -129,7 +129,10 @@ export function createStatus(on: {
     if (still !== undefined) return { ok: false, detail: `nothing changes here: ${still}` };
     const { problems } = on.config.policyFile;
     if (problems.length > 0)
-      return { ok: false, detail: `the file can't be used, so the former one counts: ${problems[0]}` };
+      return {
+        ok: false,
+        detail: `the file can't be used, so the former one counts: ${problems[0]}`,
+      };
     return { ok: true, detail: `version ${on.config.policyVersion}` };
   }
 

@@ -1,4 +1,4 @@
-import type { PolicyChange } from "../../config/policy-changes.ts";
+import { notSet, type PolicyChange } from "../../config/policy-changes.ts";
 import { message, type Message, news, section } from "../../messages/message.ts";
 import { channelLink, lines, Markdown, md, name } from "../../messages/text.ts";
 import type { StoredRequest } from "../journal/record.ts";
@@ -77,7 +77,8 @@ function changeLine(change: PolicyChange, { nameOf }: PolicyNewsFacts): Markdown
       .map((word) => {
         if (isChannel && /^[CG][A-Z0-9]{2,}$/.test(word)) return channelLink(word);
         const called = nameOf(word);
-        return called === undefined ? md`${word}` : md`${called} (${name(word)})`;
+        if (called !== undefined) return md`${called} (${name(word)})`;
+        return word === notSet ? md`${word}` : name(word);
       })
       .join(", ");
   const listed = (words: readonly string[]) => new Markdown(said(words));
