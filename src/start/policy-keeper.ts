@@ -115,7 +115,7 @@ export async function keepPolicy(on: KeeperOptions): Promise<PolicyKeeper> {
   function standstill(): string | undefined {
     if (supersededAt === undefined) return undefined;
     if (performance.now() - supersededAt < graceInBeats * beatMs) return undefined;
-    const [problem = "its policy file isn't that one"] = file.problems;
+    const problem = placeOf(file.problems[0] ?? "its policy file isn't that one");
     return `version ${current ?? ""} of the policy replaced ${config.policyVersion}, and this process doesn't have it: ${problem}`;
   }
 
@@ -245,6 +245,12 @@ export async function keepPolicy(on: KeeperOptions): Promise<PolicyKeeper> {
 }
 
 const idOf = ({ number }: Adoption) => `policy-${number}`;
+
+/** `gatehouse.yml line 3`: the rest may name what not everybody sees, and stands in the log. */
+export function placeOf(problem: string): string {
+  const [place = "", ...rest] = problem.split(": ");
+  return rest.length > 0 ? `${place} can't be used` : problem;
+}
 
 /** As long as the processes may need until all have read a new file. */
 const toldForMs = 600_000;

@@ -71,7 +71,11 @@ describe("a policy that is replaced while Gatehouse runs", () => {
     const news = wordsOf(await hears(world.ada, "audit", /can't be used/));
     expect(news).toMatch(/line 3: access.oprate isn't known; did you mean operate\?/);
     await world.vera.types("ops", "/gatehouse status");
-    await hears(world.vera, "ops", /Policy: the file can't be used, so the former one counts/);
+    await hears(
+      world.vera,
+      "ops",
+      /Policy: gatehouse.yml line 3 can't be used; the policy before it counts/,
+    );
     await world.olivia.types("ops", "/vm restart web-2");
     await hears(world.olivia, "ops", /Restarted web-2/);
     const bad = await figures(world);

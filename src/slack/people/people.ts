@@ -1,5 +1,6 @@
 import type { Policy } from "../../config/policy-file.ts";
 import { UserError } from "../../errors.ts";
+import { everyoneNamed } from "../../policy/teams.ts";
 import type { Person } from "../../registry/person.ts";
 import { at, textAt, textsAt, listAt, type Web, type WebAnswer } from "../web.ts";
 
@@ -32,9 +33,8 @@ interface PeopleOptions {
 }
 
 /** Every user group that the policy names. */
-export function groupsNamedIn({ access }: Pick<Policy, "access">): string[] {
-  const named = Object.values(access).flat();
-  return [...new Set(named.filter((id) => id.startsWith("S")))];
+export function groupsNamedIn(policy: Policy): string[] {
+  return everyoneNamed(policy).filter((id) => id.startsWith("S"));
 }
 
 const longestCacheMs = 60_000;
