@@ -129,8 +129,11 @@ const changing = (primary: () => Promise<RedisNode | undefined>) => ({
     ),
 });
 
-/** A Redis Cluster of three primaries and three replicas. `one`: REDIS_URL names a single node, as managed services do. */
-export function startCluster(namespace = "gatehouse", { one = false } = {}) {
+/**
+ * A Redis Cluster of three primaries and three replicas. `one`: REDIS_URL names a single node, as managed services do; `tls`: it
+ * names it by name, and the others are announced by address.
+ */
+export function startCluster(namespace = "gatehouse", { one = false, tls = false } = {}) {
   return inFolder<Omit<RedisCluster, typeof Symbol.asyncDispose>>(async (folder, stack) => {
     const nodes = await Promise.all(
       Array.from({ length: 6 }, async (_, n) => {
@@ -142,7 +145,9 @@ export function startCluster(namespace = "gatehouse", { one = false } = {}) {
           "--cluster-announce-ip",
           "127.0.0.1",
         ];
-        const node = await startNode(path.join(folder, String(n)), [...keeping, ...own, ...fast]);
+        const secure = tls ? ["--tls-cluster", "yes"] : [];
+        const args = [...keeping, ...own, ...fast, ...secure];
+        const node = await startNode(path.join(folder, String(n)), args, { tls });
         stack.use(node);
         await node.admin.cluster("SET-CONFIG-EPOCH", n + 1);
         return { ...node, bus, id: await node.admin.cluster("MYID") };
@@ -209,7 +214,7 @@ export function startCluster(namespace = "gatehouse", { one = false } = {}) {
     return {
       url: nodes
         .slice(0, one ? 1 : 6)
-        .map(({ url }) => url)
+        .map(({ url, port }) => (tls ? `rediss://localhost:${port}` : url))
         .join(","),
       nodes,
       ...told,
