@@ -38,7 +38,9 @@ audit: { channel: C03AUDIT }
 alerts: { channel: C02STATUS }
 timing: { httpTimeout: 2s, claimWindow: 500ms, quiesce: 4500ms, settleDeadline: 60s, restartMark: 5s, pollFirst: 50ms, pollMost: 200ms, stableGap: 50ms, sweep: 200ms, heartbeat: 200ms }
 `;
-const redisServer = await startRedis({ dir: await mkdtemp(path.join(tmpdir(), "gatehouse-older-")) });
+const redisServer = await startRedis({
+  dir: await mkdtemp(path.join(tmpdir(), "gatehouse-older-")),
+});
 const redis = new Redis(redisServer.url);
 const world = await startWorld({
   policy,

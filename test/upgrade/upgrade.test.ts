@@ -69,7 +69,8 @@ it.concurrent.for(["0.1.0", "592711f"])(
       await world.olivia.presses("Resume", { channel: "ops" });
     }
     await expect.poll(() => ends(world)).not.toContain(`vm snapshot ${vm(5)}: draft`);
-    for (const number of [3, 6]) world.compute.edit.setStatus({ vm: vm(number), status: "STOPPED" });
+    for (const number of [3, 6])
+      world.compute.edit.setStatus({ vm: vm(number), status: "STOPPED" });
     const expected = [
       `vm restart ${vm(0)}: done`,
       `vm restart ${vm(10)}: done`,
