@@ -36,7 +36,12 @@ function commandsOf(document: string): string[] {
 
 it("every command of README, install, operate, and policy runs as it stands there, or takes what isn't here", async () => {
   await using redis = await privateRedis();
-  await using world = await startWorld({ roles: [], redisUrl: redis.url });
+  await using world = await startWorld({ redisUrl: redis.url, namespace: "gatehouse" });
+  await world.olivia.types("ops", "/vm restart web-2");
+  await world.ended();
+  await expect
+    .poll(() => world.client.exists(world.key("audit", "seals")), { timeout: 10_000 })
+    .toBe(1);
   const folder = path.dirname(world.env["GATEHOUSE_CONFIG"] ?? "");
   const envFile = path.join(folder, "env");
   const lines = Object.entries({ ...world.env, DATA_DIR: path.join(folder, "data-of-docs") });
@@ -69,12 +74,8 @@ it("every command of README, install, operate, and policy runs as it stands ther
   const here = [...commands].filter((command) => !elsewhere.some(([those]) => those.test(command)));
   const running = here.filter((command) => command.startsWith("node "));
   expect(running.length).toBeGreaterThan(4);
-  const well = (command: string) => ({ command, code: 0, said: "" });
-  // The first run of Gatehouse begins the trail that the others look at
-  const start = running.filter((command) => command.endsWith("gatehouse.mjs"));
-  for (const command of start) expect(await run(command)).toEqual(well(command));
-  const others = running.filter((command) => !start.includes(command));
-  expect(await Promise.all(others.map(run))).toEqual(others.map(well));
+  const well = running.map((command) => ({ command, code: 0, said: "" }));
+  expect(await Promise.all(running.map(run))).toEqual(well);
   for (const command of here.filter((one) => !running.includes(one))) {
     const [program, from = "", to = ""] = command.split(" ");
     expect(program, command).toBe("cp");
