@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { getGlobalDispatcher } from "undici";
-import type { StatusLine } from "../commands/context.ts";
 import type { Appraiser } from "../attestation/appraiser.ts";
 import type { Compute } from "../compute/compute.ts";
 import type { Config, SlackReceive } from "../config/config.ts";
@@ -11,6 +10,7 @@ import type { Queues } from "../jobs/queues.ts";
 import { during, workOnInteraction } from "../log/ids.ts";
 import type { Log } from "../log/log.ts";
 import type { Watch } from "../outages/dependency-monitor.ts";
+import { everyoneNamed } from "../policy/teams.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import { type Command, requestable } from "../registry/define.ts";
 import { requestsForDigest } from "../requests/for-digest.ts";
@@ -57,7 +57,7 @@ export async function startGateway(options: {
   appraiser: Appraiser;
   commands: readonly Command[];
   queues: Pick<Queues, "wake">;
-  status(): Promise<readonly StatusLine[]>;
+  status: GatewayContext["status"];
   tell: GatewayContext["tell"];
   tellBusy: GatewayContext["tellBusy"];
   announce: Announce;
@@ -86,7 +86,7 @@ export async function startGateway(options: {
       web: options.web,
       log,
       person: (id) => people.person(id, identity.teamId),
-      usual: Object.values(policy.access).flat(),
+      usual: everyoneNamed(policy),
     }),
     trail: { redis, key, dataDir: config.dataDir },
     digests: createDigests({

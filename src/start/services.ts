@@ -31,6 +31,7 @@ import { requestSource } from "../slack/deliver/requests.ts";
 import { rolloutSource } from "../slack/deliver/rollouts.ts";
 import { requestable } from "../registry/define.ts";
 import type { GatewayContext } from "../slack/conversation/gateway-context.ts";
+import { everyoneNamed } from "../policy/teams.ts";
 import { createWeb, signOfSlack } from "../slack/web.ts";
 import { type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
 import type { Spans } from "../log/spans.ts";
@@ -254,8 +255,7 @@ function announcingFreezes(store: Journal, tellBusy: GatewayContext["tellBusy"])
 
 /** Every user group that the policy names. */
 function groupsOf({ policy }: Config): string[] {
-  const named = Object.values(policy.access).flat();
-  return [...new Set(named.filter((id) => id.startsWith("S")))];
+  return everyoneNamed(policy).filter((id) => id.startsWith("S"));
 }
 
 /** Detects outages of Slack, Redis, and the service, and posts a recap to each channel afterwards. */

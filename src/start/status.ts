@@ -1,8 +1,8 @@
-import type { Inventory } from "../inventory/inventory.ts";
 import type { Queues } from "../jobs/queues.ts";
 import { version } from "../config/version.ts";
 import type { Compute } from "../compute/compute.ts";
 import { ComputeError } from "../compute/errors.ts";
+import type { Inventory } from "../inventory/inventory.ts";
 import { messageOf } from "../errors.ts";
 import { createMeasure } from "./measure.ts";
 import { partNames, type OutageStore } from "../outages/outages.ts";
@@ -100,8 +100,8 @@ export function createStatus(on: {
     }
   }
 
-  async function inventoryReading(): Promise<Reading> {
-    const { refreshedAt, stale, vms, projects, unread } = await on.inventory.state();
+  async function inventoryReading(inventory: Inventory): Promise<Reading> {
+    const { refreshedAt, stale, vms, projects, unread } = await inventory.state();
     const read =
       refreshedAt === undefined ? "never read" : `read ${duration(Date.now() - refreshedAt)} ago`;
     const missing = unread.length > 0 ? `; not readable: ${unread.slice(0, 5).join(", ")}` : "";
@@ -157,7 +157,7 @@ export function createStatus(on: {
     return { ok: true, detail: `${version}, Node.js ${process.version}; started ${started} ago` };
   }
 
-  const readings: Record<string, () => Promise<Reading>> = {
+  const readings: Record<string, (inventory: Inventory) => Promise<Reading>> = {
     Slack: slackReading,
     Redis: redisReading,
     "Compute service": inventoryReading,
@@ -168,11 +168,15 @@ export function createStatus(on: {
   };
 
   return {
-    lines: (): Promise<readonly StatusLine[]> =>
+    /** Counts the VMs and projects of this inventory: of what the asker sees. */
+    lines: (inventory = on.inventory): Promise<readonly StatusLine[]> =>
       Promise.all(
         Object.entries(readings).map(async ([name, read]) => ({
           name,
-          ...(await read().catch((error: unknown) => ({ ok: false, detail: messageOf(error) }))),
+          ...(await read(inventory).catch((error: unknown) => ({
+            ok: false,
+            detail: messageOf(error),
+          }))),
         })),
       ),
     /** Why this process can't work now, if it can't. */

@@ -71,6 +71,10 @@ export async function startWorker(on: Services, onDead: (why: string) => void): 
       return on.identity.known().teamId;
     },
     person: (id, teamId) => on.people.person(id, teamId),
+    async projectName(id) {
+      const known = await on.inventory.findProject(id, { onlyKnown: true });
+      return "found" in known && known.found.id === id ? known.found.name : undefined;
+    },
     workerId,
     isAlive: observeAlive(heartbeat.isAlive, timing.heartbeatMs),
     wake: queues.wake,

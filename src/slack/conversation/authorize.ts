@@ -1,12 +1,6 @@
 import { UserError } from "../../errors.ts";
-import { lists } from "../../policy/access.ts";
-import {
-  accessRefusal,
-  type Asked,
-  type PolicyRefusal,
-  protectRefusal,
-  refusal,
-} from "../../policy/refusal.ts";
+import { placesSeen } from "../../policy/access.ts";
+import { accessRefusal, type Asked, type PolicyRefusal, refusal } from "../../policy/refusal.ts";
 import type { Command } from "../../registry/define.ts";
 import type { Input } from "../../registry/invocation.ts";
 import type { Person } from "../../registry/person.ts";
@@ -38,14 +32,14 @@ export class Refused extends UserError {}
  * before the claim. Throws Refused.
  */
 export async function authorize(asked: AskedFor, gateway: GatewayContext): Promise<void> {
-  await stop(accessRefusal(rules(asked, gateway)), asked, gateway);
+  await stop(accessRefusal(rules({ ...asked, targets: [] }, gateway)), asked, gateway);
   if (asked.targets.length > 0) await authorizeTargets(asked, gateway);
 }
 
-/** The second half: names are resolved after the first, so that a stranger learns none. */
+/** The second half: names are resolved after the first, so that a stranger learns none. Teams decide here. */
 export async function authorizeTargets(asked: AskedFor, gateway: GatewayContext): Promise<void> {
   const vmNames = asked.vmNames ?? (await namesWithin(asked.targets, gateway));
-  await stop(protectRefusal({ ...rules(asked, gateway), vmNames }), asked, gateway);
+  await stop(refusal({ ...rules(asked, gateway), vmNames }), asked, gateway);
 }
 
 type Rules = Pick<GatewayContext, "policy" | "ourTeamId" | "nameOf">;
@@ -74,8 +68,7 @@ export function maySeeNames(
   person: Person,
   gateway: Pick<GatewayContext, "policy" | "ourTeamId">,
 ): boolean {
-  const isIn = lists(gateway.policy, person, gateway.ourTeamId);
-  return isIn.some((list) => list === "view" || list === "operate" || list === "administer");
+  return placesSeen(gateway.policy, person, gateway.ourTeamId).length > 0;
 }
 
 export async function noteRefusal(

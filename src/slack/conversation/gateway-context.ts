@@ -41,7 +41,8 @@ export interface GatewayContext {
   /** Of a person or a user group, for messages only. */
   nameOf(id: string): string | undefined;
   learnNames(ids: readonly string[]): Promise<void>;
-  status(): Promise<readonly StatusLine[]>;
+  /** Counting the VMs of this inventory, or all. */
+  status(inventory?: Inventory): Promise<readonly StatusLine[]>;
   wake(id: string): Promise<void>;
   /** Posts to the audit or alerts channel, once per id; nothing where policy names none. */
   tell(where: "audit" | "alerts", id: string, message: Message): Promise<void>;

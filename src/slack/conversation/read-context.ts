@@ -27,7 +27,7 @@ export function answerOf(
     ...(approved === undefined ? {} : { approved }),
     journal: gateway.store,
     resolve: (kind, words) => resolveTarget(kind, words, inventory),
-    mayRun: (one) => mayRun({ policy, person, ourTeamId, command: one }),
+    mayRun: (one, targets = []) => mayRun({ policy, person, ourTeamId, command: one, targets }),
     linkTo: (message) => linkTo(message, gateway),
     post: (channel, digest) => post(channel, digest, gateway),
   };
