@@ -4,7 +4,14 @@ import type { Target } from "../registry/target.ts";
 import { fold, matchesGlob } from "../text/glob.ts";
 import type { Person } from "../registry/person.ts";
 import { type Judged, judgedNames, looserPin, projectsOf } from "./judged.ts";
-import { type AccessList, lists, listsFor, addToList, andThey, named as isNamed } from "./access.ts";
+import {
+  type AccessList,
+  lists,
+  listsFor,
+  addToList,
+  andThey,
+  named as isNamed,
+} from "./access.ts";
 import { rightsOver } from "./teams.ts";
 
 /** Whether a name matches one of the globs, ignoring case: `vault-*` matches `Vault-1`. */

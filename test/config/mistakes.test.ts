@@ -276,6 +276,7 @@ const mistakes: [variable: string, env: Env, sentence: string][] = [
     { GATEHOUSE_ALLOW_VOLATILE_REDIS: "maybe" },
     'must be 1 or 0, and is "maybe"',
   ],
+  ["GATEHOUSE_WATCH", { GATEHOUSE_WATCH: "daily" }, 'must be 1 or 0, and is "daily"'],
 ];
 
 it.each(mistakes)("%s: %o", (variable, env, sentence) => {

@@ -166,6 +166,7 @@ describe("docs/policy.md", () => {
       access: "access: { ? }",
       approvals: "approvals: [{ ? }]",
       attestation: "attestation: { ? }",
+      teams: "teams: { payments: { ? } }",
       limits: "limits: { ? }",
       timing: "timing: { ? }",
     };
@@ -174,7 +175,11 @@ describe("docs/policy.md", () => {
     expect(headings.filter((one) => one !== "When it changes").toSorted()).toEqual(top.toSorted());
     for (const [name, yaml] of Object.entries(at))
       expect(firstCells(sectionOf(text, name)).toSorted(), name).toEqual(keysIn(yaml).toSorted());
-    const inside = { "digests: [{ ? }]": text, "attestation: { refresh: { ? } }": text };
+    const inside = {
+      "approvals: [{ votes: [{ ? }] }]": text,
+      "digests: [{ ? }]": text,
+      "attestation: { refresh: { ? } }": text,
+    };
     const appraisal = { "attestation: { appraisal: [{ ? }] }": textOf("docs/attestation.md") };
     for (const [yaml, document] of Object.entries({ ...inside, ...appraisal }))
       expect(keysIn(yaml).filter((key) => !new RegExp(`\\b${key}\\b`).test(document))).toEqual([]);
