@@ -4,7 +4,12 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createLog, silentLog } from "../../src/log/log.ts";
 import { connectRedis, type RedisClient } from "../../src/redis/redis.ts";
 import { looking } from "../support/looking.ts";
-import { certificate, type RedisCluster, startCluster, startSentinels } from "../support/redis-nodes.ts";
+import {
+  certificate,
+  type RedisCluster,
+  startCluster,
+  startSentinels,
+} from "../support/redis-nodes.ts";
 import { privateRedis } from "../support/with-redis.ts";
 
 /** Writes until it works; resolves with how long that took and the longest refusal (ms). */

@@ -138,9 +138,7 @@ it("a key and a token that are rotated again and again under load lose nothing: 
       const requests = await world.store.getMany(await world.store.recentIds({}, 100));
       return requests.map(({ record, state }) => `${record.target.id} ${state}`).toSorted();
     };
-    await expect
-      .poll(ends, { timeout: 30_000 })
-      .toEqual(names.map((name) => `${name} done`));
+    await expect.poll(ends, { timeout: 30_000 }).toEqual(names.map((name) => `${name} done`));
     const sent = world.compute.writes().map(({ path: where, effect }) => `${where} ${effect}`);
     expect(sent.toSorted()).toEqual(names.map((name) => `/v1/vms/${name}/restart true`));
     expect(await world.store.freezeState()).toBeUndefined();
