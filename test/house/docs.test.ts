@@ -12,7 +12,9 @@ import { readSources, root } from "./sources.ts";
 
 const textOf = (name: string) => readFileSync(path.join(root, name), "utf8");
 const documents = [
-  ...["README.md", "CONTRIBUTING.md", "SECURITY.md"],
+  "README.md",
+  "CONTRIBUTING.md",
+  "SECURITY.md",
   ...readdirSync(path.join(root, "docs"))
     .filter((name) => name.endsWith(".md"))
     .map((name) => `docs/${name}`),
@@ -81,7 +83,7 @@ describe("the documents", () => {
 
   it("name every variable in install.md, and no other anywhere", () => {
     const read = variablesRead();
-    const files = [...read].filter((name) => /_FILE$/.test(name) && read.has(name.slice(0, -5)));
+    const files = [...read].filter((name) => name.endsWith("_FILE") && read.has(name.slice(0, -5)));
     const ours = [...read].filter((name) => /^[A-Z]/.test(name) && !files.includes(name));
     const table = firstCells(sectionOf(textOf("docs/install.md"), "Variables"));
     // It is named beside HTTPS_PROXY, which it stands in for
