@@ -78,7 +78,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   );
   const web = createWeb({
     token: () => config.slack.botToken,
-    refreshToken: () => config.files.get("SLACK_BOT_TOKEN")?.reread() ?? false,
+    refreshToken: () => config.files.get("SLACK_BOT_TOKEN")?.reread(),
     apiUrl: config.slack.apiUrl,
     log,
     onCall: (method, outcome, ms) => {
