@@ -42,6 +42,11 @@ export async function authorizeTargets(asked: AskedFor, gateway: GatewayContext)
   await stop(refusal({ ...rules(asked, gateway), vmNames }), asked, gateway);
 }
 
+/** Rights over the targets alone: what `protect` says doesn't matter to what ends something. */
+export async function authorizeRights(asked: AskedFor, gateway: GatewayContext): Promise<void> {
+  await stop(accessRefusal(rules(asked, gateway)), asked, gateway);
+}
+
 type Rules = Pick<GatewayContext, "policy" | "ourTeamId" | "nameOf">;
 
 /** The refusal without a record of it. */
