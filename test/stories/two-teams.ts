@@ -43,7 +43,7 @@ approvals:
   - { operations: ["*.*"], targets: ["payments/*", "staging/*", "payments", "staging"], required: 1, expires: 1h }
   - { operations: ["vm.stop"], required: 1, expires: 1h }
 limits: { requestsPerMinute: 10000, draftsPerPerson: 1, destructivePerHour: 10000 }
-timing: { httpTimeout: 1s, claimWindow: 200ms, heartbeat: 1s, quiesce: 2200ms, settleDeadline: 6s, pollFirst: 20ms, pollMost: 100ms, stableGap: 30ms, sweep: 60s, peopleCache: 60s, inventoryRefresh: 1h }
+timing: { httpTimeout: 3s, claimWindow: 3s, heartbeat: 1s, quiesce: 10s, settleDeadline: 30s, pollFirst: 20ms, pollMost: 100ms, stableGap: 30ms, sweep: 60s, peopleCache: 60s, inventoryRefresh: 1h }
 `;
 
 /** What exists in the other team, and what a name in its place must be answered like. */

@@ -179,6 +179,7 @@ export async function pressOnRollout(
   if (control === "resume") await authorizeRollout(found, interaction, gateway, "It stays paused.");
   else {
     const targets = await gateway.rollouts.targets(id);
+    await authorize({ command, targets: [], person, channelId, isStop: true }, gateway);
     await authorizeRights({ command, targets, person, channelId }, gateway);
   }
   const { policyVersion, rollouts } = gateway;
