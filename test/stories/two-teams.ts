@@ -245,7 +245,6 @@ export async function startTwoTeams(): Promise<TwoTeams> {
       return JSON.stringify({
         requests: requests.toSorted(),
         rollout: [rollout?.state, rollout?.revision],
-        writes: world.compute.writes().length,
         snapshots: await createSnapshots(world.client, world.key).of("vm-xqzdb"),
         vms: Object.values(world.compute.truth().vms).filter(({ id }) =>
           id.includes(foreignLetters),
