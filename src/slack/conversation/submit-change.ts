@@ -197,24 +197,13 @@ export async function gatherFacts(
       ? await gateway.snapshots.ownerOf(input["snapshot"])
       : undefined;
   return {
-    ...(owner !== undefined && owner !== target.id
-      ? { foreignSnapshotOf: await shownId(owner, gateway) }
-      : {}),
+    ...(owner !== undefined && owner !== target.id ? { foreignSnapshotOf: owner } : {}),
     target,
     seen: Array.isArray(seen) ? undefined : (seen as DialogFacts["seen"]),
     vms,
     snapshots,
     input,
   };
-}
-
-/** The ID of a VM, for those who may see it. */
-async function shownId(
-  vmId: string,
-  { inventory }: Pick<GatewayContext, "inventory">,
-): Promise<string> {
-  const known = await inventory.findVm(vmId, { onlyKnown: true });
-  return "found" in known ? vmId : "a VM that can't be shown here";
 }
 
 /** Where projects and VMs are, the most used first. */
