@@ -108,9 +108,7 @@ describe("who may run what", () => {
     const lax = policyOf(
       `access: { view: [] }\napprovals: [{ operations: ["gatehouse.pins.*"], required: 0 }]`,
     );
-    const pins = permissionMatrix(lax, commands).filter(({ command }) =>
-      / pins \w/.test(command),
-    );
+    const pins = permissionMatrix(lax, commands).filter(({ command }) => / pins \w/.test(command));
     expect(pins.map(({ approvals }) => approvals)).toEqual([1, 1]);
   });
 });

@@ -77,7 +77,10 @@ describe("a pin that is proposed", () => {
     await says("/gatehouse pins propose ledger-1", /pin of ledger-1 in gatehouse\.yml wins/);
     await says("/gatehouse pins propose ledger-3", /can't be pinned: debugging is on/);
     await says("/gatehouse pins propose ledger-2", /pin of ledger-2 is just that already/);
-    await says(`/gatehouse pins propose vault-1 --values ${"0a".repeat(48)}`, /values that vault-1 measures are others/);
+    await says(
+      `/gatehouse pins propose vault-1 --values ${"0a".repeat(48)}`,
+      /values that vault-1 measures are others/,
+    );
     await says("/gatehouse pins drop vault-1", /no approved pin is kept for vault-1/i);
     await world.vera.types("ops", "/gatehouse pins propose vault-1");
     await hears(world.vera, "ops", /You can't run \/gatehouse pins propose/);

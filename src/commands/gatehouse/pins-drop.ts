@@ -40,7 +40,10 @@ export const pinsDrop = defineCommand({
         return { is: "no", why: { text: `no approved pin is kept for ${vm.name}${where}` } };
       }
       if (expected !== undefined && expected !== kept.values)
-        return { is: "no", why: { text: `the pin of ${vm.name} is another by now`, hint: kept.values } };
+        return {
+          is: "no",
+          why: { text: `the pin of ${vm.name} is another by now`, hint: kept.values },
+        };
       const facts = pinChange(kept.values, kept.values).map(
         ([label, text]) => [label, text.replace(", unchanged", ", no longer pinned")] as const,
       );

@@ -52,7 +52,10 @@ export const pinsPropose = defineCommand({
         return appraisal.verdict === "could not verify" ? { is: "later", why } : { is: "no", why };
       }
       if (expected !== undefined && expected.split(",").map(normalize).join(",") !== values)
-        return { is: "no", why: { text: `the values that ${vm.name} measures are others`, hint: values } };
+        return {
+          is: "no",
+          why: { text: `the values that ${vm.name} measures are others`, hint: values },
+        };
       const [was] = before.isForged ? [] : before.values;
       if (was === values)
         return { is: "no", why: { text: `the pin of ${vm.name} is just that already` } };

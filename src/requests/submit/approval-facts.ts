@@ -50,9 +50,7 @@ export function gatherApprovalFacts(facts: {
       : undefined,
     facts.raised ? ["One additional approval", facts.raised] : undefined,
     ...prepared,
-    prepared.length > 0
-      ? undefined
-      : ["Expected downtime", expectedDowntime(facts.command, last)],
+    prepared.length > 0 ? undefined : ["Expected downtime", expectedDowntime(facts.command, last)],
     ["Recent requests", lastWords(last, now)],
   ];
   return rows.filter((row) => row !== undefined);
