@@ -150,7 +150,7 @@ export function createEdits(world: World) {
       if (replays === undefined) return;
       const other = world.vms
         .values()
-        .find((vm) => vm !== found && vm.attested && vm.status === "RUNNING");
+        .find((each) => each !== found && each.attested && each.status === "RUNNING");
       found.replayed = reportOf(replays === "its own" || !other ? found : other);
     },
 

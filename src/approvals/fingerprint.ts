@@ -20,6 +20,8 @@ export interface Approvable {
   reason?: string;
   policyVersion: string;
   required: number;
+  /** Who must approve, where a rule names them. */
+  votes?: readonly { from: readonly string[]; required: number }[];
   /** Milliseconds, Redis time. */
   expiresAt: number;
   /** Facts the approver was shown (snapshot, measurements). */

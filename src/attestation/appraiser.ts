@@ -49,7 +49,8 @@ export interface Appraiser {
 
 interface AppraiserOptions {
   compute: Pick<Compute, "vms">;
-  policy: Policy["attestation"];
+  /** Read for each VM: it may change. */
+  readonly policy: Policy["attestation"];
   register: Pick<EvidenceRegister, "seen">;
   accepted: AcceptedPins;
   /** Fetches what the folder of endorsements lacks, where gatehouse.yml allows it. */
@@ -61,17 +62,15 @@ interface AppraiserOptions {
 
 /** The one judge of evidence: commands, gates, cards, and monitors all ask it. */
 export function createAppraiser(by: AppraiserOptions): Appraiser {
-  const { compute, policy, register, now, roots = vendorRoots } = by;
+  const { compute, register, now, roots = vendorRoots } = by;
 
-  async function verify(raw: string | undefined) {
+  async function verify(raw: string | undefined, folder: string | undefined) {
     const bytes = raw === undefined ? undefined : decodeEvidence(raw);
     const needed = bytes && endorsementsNeeded(bytes);
     if (needed) await by.refresher?.ensure(needed);
     const none: FoundEndorsements = { endorsements: {}, absent: [] };
     const { endorsements, absent, early } =
-      needed && policy.endorsements !== undefined
-        ? await findEndorsements(policy.endorsements, needed)
-        : none;
+      needed && folder !== undefined ? await findEndorsements(folder, needed) : none;
     const verifiedBy = (these: Endorsements) => verifyEncoded(raw, these, { now: now(), roots });
     const { intel } = endorsements;
     return {
@@ -83,7 +82,7 @@ export function createAppraiser(by: AppraiserOptions): Appraiser {
   }
 
   async function pinsOf(vm: NamedVm): Promise<VmPins> {
-    const inFile = pinsFor(policy.pins, namesOf(vm));
+    const inFile = pinsFor(by.policy.pins, namesOf(vm));
     if (inFile.length > 0) return { from: "gatehouse.yml", values: inFile };
     const accepted = await by.accepted.of(vm.id);
     if (!accepted) return { from: "nowhere", values: [] };
@@ -99,7 +98,9 @@ export function createAppraiser(by: AppraiserOptions): Appraiser {
         compute.vms.attestation(named.id, { signal }).catch((error: unknown) => ({ error })),
         pinsOf(named),
       ]);
-      const found = "error" in report ? undefined : await verify(report.report);
+      const { policy } = by;
+      const found =
+        "error" in report ? undefined : await verify(report.report, policy.endorsements);
       const seen =
         found?.verification.is === "authentic"
           ? await register.seen(vm.id, marksOf(found.verification), notBefore)

@@ -30,7 +30,8 @@ export interface ReadContext {
   trail: { redis: RedisClient; key: Keys; dataDir: string };
   /** Resolves words to exactly one target, or throws UserError or PickOne. */
   resolve(kind: "vm" | "project", words: string): Promise<Target>;
-  mayRun(command: Command): boolean;
+  /** On these targets, or on some when none is named. */
+  mayRun(command: Command, targets?: readonly Target[]): boolean;
   /** The approved request that this answers. */
   approved?: string;
   /** The name of a person or group, only for display. */

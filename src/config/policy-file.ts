@@ -14,6 +14,7 @@ import { attestationSection } from "./attestation-section.ts";
 import { canonical } from "../text/canonical-json.ts";
 import { nearest } from "../text/nearest.ts";
 import { nonsenseIn, type Operation } from "./policy-sense.ts";
+import { teamsSection } from "./teams-section.ts";
 import {
   timing,
   channel,
@@ -39,6 +40,7 @@ type Frozen<T> = { readonly [Key in keyof T]: Frozen<T[Key]> };
 export type Policy = Frozen<z.output<typeof policySchema>>;
 export type Access = Policy["access"];
 export type DigestRule = Policy["digests"][number];
+export type Team = Policy["teams"][string];
 export type Pin = Policy["attestation"]["pins"][number];
 
 const policySchema = section({
@@ -57,11 +59,26 @@ const policySchema = section({
         operations: z.array(operation).min(1, "must name at least one command"),
         /** Globs over VM or project names; undefined: all. */
         targets: z.array(glob).optional(),
-        required: count(0, 20),
+        /** From those who may approve on the target; 0: it runs at once. */
+        required: count(0, 20).optional(),
+        /** Instead of `required`: each must be met, and one person counts once. */
+        votes: z
+          .array(
+            section({
+              /** User IDs, user group IDs, or `*`. */
+              from: z.array(who).min(1, "must name at least one person or group"),
+              required: count(1, 20).default(1),
+            }),
+          )
+          .min(1, "must contain at least one entry")
+          .optional(),
         expires: duration.optional(),
+      }).refine(({ required, votes }) => (required === undefined) !== (votes === undefined), {
+        error: "must contain either `required` or `votes`",
       }),
     )
     .default([]),
+  teams: teamsSection,
   /** Globs over VM and project names: what interrupts one of them while it runs is confirmed once. */
   confirm: z.array(glob).default([]),
   /** Globs over VM and project names: never restored, deleted, stopped, resized, or renamed from Slack. */
@@ -93,8 +110,10 @@ const policySchema = section({
   }).prefault({}),
   timing: timing.prefault({}),
 }).transform(({ approvals, ...rest }) => {
-  const rules = approvals.map(({ expires, ...rule }) => ({
+  const rules = approvals.map(({ expires, required, ...rule }) => ({
     ...rule,
+    /** Of all together. */
+    required: required ?? (rule.votes ?? []).reduce((sum, vote) => sum + vote.required, 0),
     expiresMs: expires ?? rest.timing.approvalExpiresMs,
   }));
   return { ...rest, approvals: rules };
@@ -157,8 +176,10 @@ export function lineOf(text: string, path: readonly PropertyKey[]): number | und
 /** 12 hex digits over everything that decides who may do what. Changing timing or digests cancels nothing, nor where files are. */
 export function policyVersion(policy: Policy): string {
   const { access, approvals, protect, channels, limits } = policy;
+  // Without teams the version stays what it was before there were any
+  const teams = Object.keys(policy.teams).length > 0 ? { teams: policy.teams } : {};
   const { endorsements: _place, refresh: _from, ...attestation } = policy.attestation;
-  const deciding = { access, approvals, protect, channels, attestation, limits };
+  const deciding = { access, approvals, protect, channels, attestation, limits, ...teams };
   return createHash("sha256").update(canonical(deciding)).digest("hex").slice(0, 12);
 }
 

@@ -1,11 +1,16 @@
-import { matchesGlob } from "../text/glob.ts";
+import { fold, globsOverlap, isGlob, matchesGlob } from "../text/glob.ts";
 import { nearest } from "../text/nearest.ts";
 import type { Timing } from "./policy-values.ts";
 
 /** The parts that must fit together. */
 interface Rules {
   access: Record<"approve" | "operate" | "administer" | "breakGlass", readonly string[]>;
-  approvals: readonly { operations: readonly string[]; required: number }[];
+  approvals: readonly {
+    operations: readonly string[];
+    required: number;
+    votes?: readonly { from: readonly string[]; required: number }[] | undefined;
+  }[];
+  teams: Readonly<Record<string, { projects: readonly string[]; approve: readonly string[] }>>;
   timing: Timing;
 }
 
@@ -27,7 +32,9 @@ interface Nonsense {
 export function nonsenseIn(rules: Rules, operations: readonly Operation[]): readonly Nonsense[] {
   return [
     ...unknownOperations(rules, operations),
-    ...tooMany(rules),
+    ...claimedTwice(rules),
+    ...(Object.keys(rules.teams).length > 0 ? [] : tooMany(rules)),
+    ...tooManyVotes(rules),
     ...unsigned(rules),
     ...unsound(rules.timing),
   ];
@@ -58,8 +65,8 @@ function tooMany({ access, approvals }: Rules): Nonsense[] {
   const isSpared = operators && operators.size > 0 && operators.isSubsetOf(approvers);
   const most = approvers.size - (isSpared ? 1 : 0);
   const names = approvers.size === 1 ? "1 person" : `${approvers.size} people`;
-  return approvals.flatMap(({ required }, index) =>
-    required <= most
+  return approvals.flatMap(({ required, votes }, index) =>
+    votes !== undefined || required <= most
       ? []
       : [
           {
@@ -68,6 +75,46 @@ function tooMany({ access, approvals }: Rules): Nonsense[] {
           },
         ],
   );
+}
+
+/** Only people named one by one can be counted. */
+function tooManyVotes({ approvals }: Rules): Nonsense[] {
+  return approvals.flatMap(({ votes = [] }, index) => {
+    const counted = [...votes.entries()].filter(([, { from }]) => from.every(isUser));
+    const all = new Set(counted.flatMap(([, { from }]) => from));
+    const inAll = counted.reduce((sum, [, { required }]) => sum + required, 0);
+    return counted.flatMap(([at, { from, required }]) =>
+      new Set(from).size >= required && all.size >= inAll
+        ? []
+        : [
+            {
+              path: ["approvals", index, "votes", at, "required"],
+              message: `is ${required}, but too few people are named, and each counts once: nobody could ever approve enough`,
+            },
+          ],
+    );
+  });
+}
+
+/** A project has one team: no name may be claimed by two. */
+function claimedTwice({ teams }: Rules): Nonsense[] {
+  const all = Object.entries(teams).flatMap(([team, { projects }]) =>
+    projects.map((entry, at) => ({ team, entry, at, folded: fold(entry), glob: isGlob(entry) })),
+  );
+  const globs = all.filter(({ glob }) => glob);
+  const equal = Map.groupBy(all, ({ folded }) => folded);
+  return all.flatMap(({ team, entry, at, folded, glob }) => {
+    const among = glob ? all : [...(equal.get(folded) ?? []), ...globs];
+    const other = among.find((one) => one.team !== team && globsOverlap(one.folded, folded));
+    if (!other) return [];
+    const what = other.entry === entry ? entry : `${entry}, which can be what ${other.entry} is,`;
+    return [
+      {
+        path: ["teams", team, "projects", at],
+        message: `(${what}) is claimed by the team ${other.team} too: a project has one team`,
+      },
+    ];
+  });
 }
 
 /** A review is signed by an administrator or an approver other than who broke the glass. */

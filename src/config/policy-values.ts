@@ -53,6 +53,16 @@ export const glob = matching(
   "must be a name or a glob like prod-*, without spaces",
 );
 
+export const teamName = matching(
+  /^[a-zA-Z0-9][a-zA-Z0-9_-]{0,39}$/,
+  "must be a team's name of letters, digits, - and _",
+);
+
+export const teamProject = matching(
+  /^[^\s,/]{1,200}$/,
+  "must be a project's ID, its name, or a glob like payments-*, without spaces or slashes",
+);
+
 export const operation = matching(
   /^[a-z*?]{1,30}(\.[a-z*?-]{1,30}){0,2}$/,
   "must be a command with a dot, like vm.restore, or a glob like vm.*",

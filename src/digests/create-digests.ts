@@ -18,7 +18,8 @@ export type Digests = ReturnType<typeof createDigests>;
 interface DigestsOptions {
   redis: RedisClient;
   key: Keys;
-  policy: Pick<Policy, "digests" | "attestation" | "timing">;
+  /** Read at each use: it may change. */
+  readonly policy: Pick<Policy, "digests" | "attestation" | "timing">;
   inventory: Pick<Inventory, "vms" | "state" | "upToDate">;
   snapshots: Pick<Snapshots, "newest">;
   requests: RequestSource;
@@ -39,8 +40,8 @@ const onTimeMs = 5 * 60_000;
 const usualLeaseMs = 60_000;
 
 export function createDigests(options: DigestsOptions) {
-  const { redis, key, policy, inventory, snapshots, requests, log, now } = options;
-  const schedules = createSchedules(redis, key, policy.digests);
+  const { redis, key, inventory, snapshots, requests, log, now } = options;
+  const schedules = createSchedules(redis, key, () => options.policy.digests);
   const snoozes = createSnoozes(redis, key);
   const slots = createSlotRecords(redis, key, options.leaseMs ?? usualLeaseMs);
   const drift = createDriftRecords(redis, key);
@@ -91,8 +92,8 @@ export function createDigests(options: DigestsOptions) {
       reviews,
       newestSnapshots,
       unread,
-      stuckAfterMs: policy.timing.settleDeadlineMs,
-      snapshotOldMs: policy.attestation.maxSnapshotAgeMs ?? snapshotOldMs,
+      stuckAfterMs: options.policy.timing.settleDeadlineMs,
+      snapshotOldMs: options.policy.attestation.maxSnapshotAgeMs ?? snapshotOldMs,
     };
   }
 

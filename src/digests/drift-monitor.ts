@@ -24,7 +24,7 @@ interface DriftMonitorOptions {
   key: Keys;
   inventory: Pick<Inventory, "vms">;
   appraiser: Appraiser;
-  pins: readonly Pin[];
+  readonly pins: readonly Pin[];
   records: DriftRecords;
   unverified: ReturnType<typeof createUnverifiedRecords>;
   /** Posts to the alerts channel, once per ID. */

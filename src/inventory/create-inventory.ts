@@ -9,6 +9,7 @@ import type { Inventory, KnownVm, Seen } from "./inventory.ts";
 import { type Rounds, startRounds } from "../redis/rounds.ts";
 import { createKnown, type Known } from "./known.ts";
 import { readEverything } from "./refresh.ts";
+import { createScopes } from "./scopes.ts";
 import { createReplica, type Replica } from "./replica.ts";
 import { createSeeker } from "./seek.ts";
 import { createInventoryStore } from "./store.ts";
@@ -78,9 +79,9 @@ export function createInventory(options: InventoryOptions): Inventory {
     }
   }
 
-  async function knowing(): Promise<typeof known> {
+  async function knowing<T>(what: T): Promise<T> {
     await freshen();
-    if (isReady()) return known;
+    if (isReady()) return what;
     throw new UserError(
       "The VMs aren't known yet: Gatehouse is still reading the list from the compute service.",
       "Try again in a moment. If this continues, `/gatehouse status` says what is wrong.",
@@ -142,6 +143,7 @@ export function createInventory(options: InventoryOptions): Inventory {
   }
 
   const note = (seen: Seen) => takeNote(seen, known, replica);
+  const scopes = createScopes(known);
   const { seek, seekMatching, upToDate } = createSeeker({
     compute,
     known,
@@ -155,58 +157,76 @@ export function createInventory(options: InventoryOptions): Inventory {
     },
   });
 
-  return {
-    async findVm(words, { onlyKnown = false } = {}) {
-      const name = words.trim();
-      if (!isReady()) await look();
-      const byId = known.vm(name); // an id can't become ambiguous by what is not known yet
-      if (byId) {
-        void freshen();
-        return { found: byId };
-      }
-      const all = await knowing();
-      const isKnown = () => all.findVm(name) !== undefined;
-      if (!onlyKnown && !isKnown()) await seek("vm", name, isKnown);
-      return all.findVm(name) ?? { unknown: all.suggestVms(name, didYouMean) };
-    },
-    async findProject(words, { onlyKnown = false } = {}) {
-      const name = words.trim();
-      const all = await knowing();
-      const isKnown = () => all.findProject(name) !== undefined;
-      if (!onlyKnown && !isKnown()) await seek("project", name, isKnown);
-      return all.findProject(name) ?? { unknown: all.suggestProjects(name, didYouMean) };
-    },
-    async matchVms(glob) {
-      const all = await knowing();
-      await seekMatching(glob.trim());
-      return all.matchVms(glob.trim());
-    },
-    upToDate,
-    async suggestVms(typed, most = 10) {
-      await freshen();
-      return known.suggestVms(typed.trim(), most);
-    },
-    async suggestProjects(typed, most = 10) {
-      await freshen();
-      return known.suggestProjects(typed.trim(), most);
-    },
-    vms: async (filter) => (await knowing()).vms(filter),
-    projects: async () => (await knowing()).projects(),
-    note,
-    async state() {
-      if (isReady()) await freshen();
-      else await look();
-      const { refreshedAt, failed, unread } = replica.head();
-      // Three intervals: the normal age, a failed refresh, and the time of a long one
-      const isOverdue = refreshedAt === undefined || Date.now() - refreshedAt > 3 * refreshMs;
-      return {
-        refreshedAt,
-        stale: failed || isOverdue || !replica.isReachable(),
-        ...known.count(),
-        unread,
-      };
-    },
-    refresh: () => refreshOnce(true),
+  /** What is answered, from all that is known or from what a scope sees of it. */
+  function answersFrom(part: () => Promise<Known>): Omit<Inventory, "start" | "close"> {
+    const ready = async () => knowing(await part());
+    return {
+      async findVm(words, { onlyKnown = false } = {}) {
+        const name = words.trim();
+        if (!isReady()) await look();
+        const seen = await part();
+        const byId = seen.vm(name); // an id can't become ambiguous by what is not known yet
+        if (byId) {
+          void freshen();
+          return { found: byId };
+        }
+        await knowing(seen);
+        const isKnown = () => seen.findVm(name) !== undefined;
+        if (!onlyKnown && !isKnown()) await seek("vm", name, isKnown, seen);
+        return seen.findVm(name) ?? { unknown: seen.suggestVms(name, didYouMean) };
+      },
+      async findProject(words, { onlyKnown = false } = {}) {
+        const name = words.trim();
+        const seen = await ready();
+        const isKnown = () => seen.findProject(name) !== undefined;
+        if (!onlyKnown && !isKnown()) await seek("project", name, isKnown, seen);
+        return seen.findProject(name) ?? { unknown: seen.suggestProjects(name, didYouMean) };
+      },
+      async matchVms(glob) {
+        const seen = await ready();
+        await seekMatching(glob.trim(), seen);
+        return seen.matchVms(glob.trim());
+      },
+      upToDate,
+      async suggestVms(typed, most = 10) {
+        await freshen();
+        return (await part()).suggestVms(typed.trim(), most);
+      },
+      async suggestProjects(typed, most = 10) {
+        await freshen();
+        return (await part()).suggestProjects(typed.trim(), most);
+      },
+      vms: async (filter) => (await ready()).vms(filter),
+      projects: async () => (await ready()).projects(),
+      note,
+      async state() {
+        if (isReady()) await freshen();
+        else await look();
+        const seen = await part();
+        const { refreshedAt, failed, unread } = replica.head();
+        // Three intervals: the normal age, a failed refresh, and the time of a long one
+        const isOverdue = refreshedAt === undefined || Date.now() - refreshedAt > 3 * refreshMs;
+        const isSeen = (name: string) => seen === known || seen.findProject(name) !== undefined;
+        return {
+          refreshedAt,
+          stale: failed || isOverdue || !replica.isReachable(),
+          ...seen.count(),
+          unread: unread.filter(isSeen),
+        };
+      },
+      seenIn(scope) {
+        const inScope = async () => {
+          const one = await scope();
+          return one ? scopes(one) : known;
+        };
+        return { ...inventory, ...answersFrom(inScope) };
+      },
+      refresh: () => refreshOnce(true),
+    };
+  }
+
+  const inventory: Inventory = {
+    ...answersFrom(async () => known),
     start() {
       const tryEveryMs = Math.min(refreshMs, retryAfterMs);
       rounds.push(
@@ -222,6 +242,7 @@ export function createInventory(options: InventoryOptions): Inventory {
       await within(1_000, ended, () => undefined);
     },
   };
+  return inventory;
 }
 
 /**

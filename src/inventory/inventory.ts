@@ -46,6 +46,13 @@ export interface InventoryState {
   unread: readonly string[];
 }
 
+/** What of everything somebody may see. */
+export interface Scope {
+  /** Equal keys see equally. */
+  key: string;
+  sees(project: { id: string; name: string }): boolean;
+}
+
 /** Names of projects and VMs, shared through Redis; answers come from memory. */
 export interface Inventory {
   /**
@@ -68,6 +75,11 @@ export interface Inventory {
   /** Adds what was just read, before the next refresh. */
   note(seen: Seen): Promise<void>;
   state(): Promise<InventoryState>;
+  /**
+   * The same without what the scope doesn't see, which is answered as if it didn't exist, in the same time. Everything for
+   * undefined.
+   */
+  seenIn(scope: () => Promise<Scope | undefined>): Inventory;
   /** Reads everything from the service now, unless another process is doing so. True when it completed. */
   refresh(): Promise<boolean>;
   /** Refreshes in the background until closed. */

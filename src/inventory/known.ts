@@ -19,6 +19,7 @@ interface Entry {
 export type Known = ReturnType<typeof createKnown>;
 
 export function createKnown() {
+  const followers = new Set<{ set(entry: Entry): void; remove(projectId: string): void }>();
   const entries = new Map<string, Entry>();
   const vmsById = new Map<string, KnownVm>();
   const vmNames = createNameIndex();
@@ -31,6 +32,7 @@ export function createKnown() {
     entries.set(project.id, entry);
     ordered = undefined;
     if (before === entry.contents) return;
+    for (const follower of followers) follower.set(entry);
     if (before?.project.name !== project.name) {
       if (before) projectNames.remove(before.project.name, project.id);
       projectNames.add(project.name, project.id);
@@ -60,6 +62,7 @@ export function createKnown() {
     if (!entry) return;
     entries.delete(projectId);
     ordered = undefined;
+    for (const follower of followers) follower.remove(projectId);
     projectNames.remove(entry.contents.project.name, projectId);
     forget(entry.contents.vms, projectId, new Set());
   }
@@ -94,6 +97,12 @@ export function createKnown() {
   return {
     set,
     remove,
+    /** Tells of everything now and of every change from now on; what it returns ends that. */
+    follow(follower: { set(entry: Entry): void; remove(projectId: string): void }): () => void {
+      for (const entry of entries.values()) follower.set(entry);
+      followers.add(follower);
+      return () => void followers.delete(follower);
+    },
     entry: (projectId: string): Entry | undefined => entries.get(projectId),
     entries: (): Iterable<Entry> => entries.values(),
     vm: (id: string): KnownVm | undefined => vmsById.get(id),

@@ -71,24 +71,29 @@ export function createSeeker({ compute, known, note, noteVms, refreshMs, refresh
   const readProject = async (id: string) => note({ project: await compute.projects.get(id) });
 
   /** For `project/name` or a glob of the kind: the VMs of the one project that it names. */
-  async function readVmsOf(words: string): Promise<void> {
-    const project = known.findProject(words.split("/")[0] ?? "");
+  async function readVmsOf(words: string, seen: Known): Promise<void> {
+    const project = seen.findProject(words.split("/")[0] ?? "");
     if (!project || !("found" in project)) return upToDate();
     await noteVms(project.found.id, await compute.projects.vms(project.found.id));
   }
 
   return {
     upToDate,
-    /** By ID with one read, else with a refresh; whether it is known then, the caller looks up. */
-    async seek(kind: "vm" | "project", words: string, isKnown: () => boolean): Promise<void> {
-      if (words.includes("/")) return quietly(readVmsOf(words));
+    /** By ID with one read, else with a refresh; whether it is known then, the caller looks up. `seen`: what may be named. */
+    async seek(
+      kind: "vm" | "project",
+      words: string,
+      isKnown: () => boolean,
+      seen: Known,
+    ): Promise<void> {
+      if (words.includes("/")) return quietly(readVmsOf(words, seen));
       const askedAt = performance.now();
       await quietly(kind === "vm" ? readVm(words) : readProject(words));
       if (!isKnown()) await upToDate({ askedAt });
     },
     /** What a glob may match. */
-    seekMatching: (glob: string): Promise<void> =>
-      glob.includes("/") ? quietly(readVmsOf(glob)) : upToDate(),
+    seekMatching: (glob: string, seen: Known): Promise<void> =>
+      glob.includes("/") ? quietly(readVmsOf(glob, seen)) : upToDate(),
   };
 }
 

@@ -1,6 +1,7 @@
 import type { Access, Policy } from "../config/policy-file.ts";
 import type { Command, CommandClass } from "../registry/define.ts";
 import type { Person } from "../registry/person.ts";
+import { allRights, type Owned, type Rights, rightsOver } from "./teams.ts";
 
 export type AccessList = keyof Access;
 
@@ -11,6 +12,8 @@ export const accessLists: readonly AccessList[] = [
   "administer",
   "breakGlass",
 ];
+
+const rightLists = ["view", "operate", "approve", "breakGlass"] as const;
 
 /** The list that each class of command requires. */
 const listOfClass: Readonly<Record<CommandClass, AccessList>> = {
@@ -30,28 +33,70 @@ export function listsFor(command: Command): readonly AccessList[] {
 }
 
 /**
- * The access lists a person is in. Only full, active, human members of this team are in any, with one exception: a guest
- * listed under `view` by ID or group may view. `*` means members only. Groups that Slack doesn't report count as no.
+ * The access lists a person is in: over these projects, in all of which they must be, or anywhere when none is named. Only
+ * full, active, human members of this workspace are in any, with one exception: a guest listed under `view` by ID or group may
+ * view. `*` means members only. Groups that Slack doesn't report count as no. Administrators are it for every team.
  */
-export function lists(policy: Policy, person: Person, ourTeamId: string): readonly AccessList[] {
-  if (person.teamId !== ourTeamId || ourTeamId === "") return [];
-  if (person.kind === "guest") return isNamed(policy.access.view, person) ? ["view"] : [];
-  if (person.kind !== "member") return [];
-  return accessLists.filter((list) => {
-    const entries = policy.access[list];
-    return entries.includes("*") || isNamed(entries, person);
-  });
+export function lists(
+  policy: Policy,
+  person: Person,
+  ourTeamId: string,
+  projects: readonly Owned[] = [],
+): readonly AccessList[] {
+  const within = (rights: Rights) => listsIn(rights, person, ourTeamId);
+  const all = projects
+    .flatMap((project) => rightsOver(policy, project))
+    .map(({ rights }) => rights);
+  const isIn =
+    all.length > 0
+      ? all.map(within).reduce((some, others) => some.filter((list) => others.includes(list)))
+      : [...new Set(allRights(policy).flatMap(({ rights }) => within(rights)))];
+  const isAdministrator =
+    isFullMember(person, ourTeamId) && named(policy.access.administer, person);
+  return isAdministrator ? [...isIn, "administer"] : isIn;
 }
 
-function isNamed(entries: readonly string[], person: Person): boolean {
+/** `access`, `teams.payments`, …: the places of gatehouse.yml whose VMs and projects this person may see. */
+export function placesSeen(policy: Policy, person: Person, ourTeamId: string): readonly string[] {
+  const isAdministrator =
+    isFullMember(person, ourTeamId) && named(policy.access.administer, person);
+  return allRights(policy)
+    .filter(({ rights }) => {
+      const isIn = listsIn(rights, person, ourTeamId);
+      return isAdministrator || isIn.includes("view") || isIn.includes("operate");
+    })
+    .map(({ place }) => place);
+}
+
+function listsIn(rights: Rights, person: Person, ourTeamId: string): readonly AccessList[] {
+  if (person.teamId !== ourTeamId || ourTeamId === "") return [];
+  if (person.kind === "guest") return isNamed(rights.view, person) ? ["view"] : [];
+  if (!isFullMember(person, ourTeamId)) return [];
+  return rightLists.filter((list) => named(rights[list], person));
+}
+
+export function isFullMember({ kind, teamId }: Person, ourTeamId: string): boolean {
+  return kind === "member" && teamId === ourTeamId && ourTeamId !== "";
+}
+
+/** For full members alone. */
+export function named(entries: readonly string[], person: Pick<Person, "id" | "groups">): boolean {
+  return entries.includes("*") || isNamed(entries, person);
+}
+
+function isNamed(entries: readonly string[], person: Pick<Person, "id" | "groups">): boolean {
   return entries.some(
     (entry) => entry !== "*" && (entry === person.id || person.groups.includes(entry)),
   );
 }
 
-/** Who a list names. */
+/** Who a list of `access` names. */
 export function whoMay(policy: Policy, list: AccessList) {
-  const entries = [...new Set(policy.access[list])];
+  return whoAre(policy.access[list]);
+}
+
+export function whoAre(list: readonly string[]) {
+  const entries = [...new Set(list)];
   return {
     everyone: entries.includes("*"),
     users: entries.filter((entry) => /^[UW]/.test(entry)),
@@ -64,7 +109,7 @@ type NameOf = ((id: string) => string | undefined) | undefined;
 const maxNamed = 8;
 
 /** By name, or as code where none is known: a refusal notifies no one. */
-function named(entries: readonly string[], nameOf: NameOf): string {
+function inWords(entries: readonly string[], nameOf: NameOf): string {
   const shown = entries
     .filter((entry) => entry !== "*")
     .slice(0, maxNamed)
@@ -76,14 +121,15 @@ function named(entries: readonly string[], nameOf: NameOf): string {
 /** ` They can help: Alice, S02LEADS.`, or nothing when the list names no one. */
 export function andThey(begin: string, entries: readonly string[], nameOf: NameOf): string {
   const ids = entries.filter((entry) => entry !== "*");
-  return ids.length === 0 ? "" : ` ${begin}: ${named(ids, nameOf)}.`;
+  return ids.length === 0 ? "" : ` ${begin}: ${inWords(ids, nameOf)}.`;
 }
 
-/** How to get access, and who has it. */
-export function addToList(list: AccessList, entries: readonly string[], nameOf: NameOf): string {
-  const place = `\`access.${list}\` in gatehouse.yml`;
+/** How to get on a list (`access.operate`, `teams.payments.operate`), and who is on it. */
+export function addToList(list: string, entries: readonly string[], nameOf: NameOf): string {
+  const place = `\`${list}\` in gatehouse.yml`;
   if (entries.length === 0) {
-    return `No one is listed yet: add your user ID or user group to ${place}, like \`${list}: ["S01ONCALL"]\`, and restart Gatehouse.`;
+    const key = list.split(".").at(-1);
+    return `No one is listed yet: add your user ID or user group to ${place}, like \`${key}: ["S01ONCALL"]\`, and have Gatehouse read it (SIGHUP).`;
   }
-  return `Allowed: ${named(entries, nameOf)}. To get access, have your user group added to ${place}.`;
+  return `Allowed: ${inWords(entries, nameOf)}. To get access, have your user group added to ${place}.`;
 }

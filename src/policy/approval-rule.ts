@@ -1,12 +1,15 @@
 import type { Policy } from "../config/policy-file.ts";
 import type { Operation } from "../config/policy-sense.ts";
 import { type Command, dottedName } from "../registry/define.ts";
-import { type Judged, judgedNames, type Named } from "./judged.ts";
+import { type Judged, judgedNames, type Named, ownerOf } from "./judged.ts";
 import { matchesAny, matchingTarget } from "./refusal.ts";
+import { allNeeds, totalOf, usualNeeds, type VoteNeed } from "./vote-needs.ts";
 
 export interface NeededApprovals {
   /** How many people other than the requester must approve; 0: it runs at once. */
   required: number;
+  /** Who they must be. */
+  votes: readonly VoteNeed[];
   expiresMs: number;
   /** Which entry of `approvals` decided, from 0; `default` when none matched. */
   index: number | "default";
@@ -20,26 +23,32 @@ export interface NeededApprovals {
  */
 export function approvalRule(policy: Policy, judged: Judged): NeededApprovals {
   const { command } = judged;
-  const [first, ...others] = judgedNames(judged).map((named) => ruleFor(policy, command, named));
-  return others.reduce(
+  const all = judgedNames(judged).map((named) => ruleFor(policy, command, named));
+  const [first = ruleFor(policy, command), ...others] = all;
+  const strictest = others.reduce(
     (a, b) =>
       b.required > a.required || (b.required === a.required && b.expiresMs < a.expiresMs) ? b : a,
-    first ?? ruleFor(policy, command),
+    first,
   );
+  const votes = allNeeds([first, ...others].flatMap((one) => one.votes));
+  return { ...strictest, votes, required: totalOf(votes) };
 }
 
 function ruleFor(policy: Policy, command: Command, target?: Named): NeededApprovals {
   const rule = ruleInFile(policy, command, target);
   const min = (command.kind === "change" && command.minApprovals) || 0;
   if (rule.required >= min) return rule;
-  return { ...rule, required: min, why: `${dottedName(command)} always needs ${min}` };
+  const votes = usualNeeds(policy, min, target && ownerOf(target));
+  return { ...rule, required: min, votes, why: `${dottedName(command)} always needs ${min}` };
 }
 
 function ruleInFile(policy: Policy, command: Command, target?: Named): NeededApprovals {
+  const owner = target && ownerOf(target);
   const operation = dottedName(command);
   const byDefault = { index: "default", expiresMs: policy.timing.approvalExpiresMs } as const;
   if (!mayNeedApproval(command)) {
-    return { ...byDefault, required: 0, why: `${operation} changes nothing that needs approval` };
+    const why = `${operation} changes nothing that needs approval`;
+    return { ...byDefault, required: 0, votes: [], why };
   }
   for (const [index, rule] of policy.approvals.entries()) {
     if (!matchesAny(rule.operations, operation)) continue;
@@ -48,13 +57,22 @@ function ruleInFile(policy: Policy, command: Command, target?: Named): NeededApp
     if (globs && !meant) continue;
     const because = target?.because === undefined ? "" : ` (because of ${target.because})`;
     const on = meant ? ` on ${meant.glob}${because}` : "";
-    const why = `approvals[${index + 1}] in gatehouse.yml requires ${rule.required} for ${operation}${on}`;
-    return { required: rule.required, expiresMs: rule.expiresMs, index, why };
+    const { required, expiresMs } = rule;
+    const why = `approvals[${index + 1}] in gatehouse.yml requires ${required} for ${operation}${on}`;
+    return {
+      required,
+      votes: rule.votes ?? usualNeeds(policy, required, owner),
+      expiresMs,
+      index,
+      why,
+    };
   }
   const destroys = command.class === "destroy";
+  const required = destroys ? 1 : 0;
   return {
     ...byDefault,
-    required: destroys ? 1 : 0,
+    required,
+    votes: usualNeeds(policy, required, owner),
     why: destroys
       ? `no entry of approvals in gatehouse.yml matches ${operation}; destructive commands need one approval`
       : `no entry of approvals in gatehouse.yml matches ${operation}`,

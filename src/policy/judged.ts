@@ -2,6 +2,7 @@ import { acceptedFor, pinsFor } from "../attestation/pins.ts";
 import type { Policy } from "../config/policy-file.ts";
 import type { Command } from "../registry/define.ts";
 import type { Target } from "../registry/target.ts";
+import type { Owned } from "./teams.ts";
 
 /** What a command is asked to do. */
 export interface Judged {
@@ -39,6 +40,17 @@ export function judgedNames(judged: Judged): readonly Named[] {
           ),
         ]),
   ]);
+}
+
+/** The projects that all of these are in, or are. */
+export function projectsOf(judged: Judged): readonly Owned[] {
+  const owned = judgedNames(judged).map(ownerOf);
+  return [...new Map(owned.map((one) => [`${one.id}\n${one.name}`, one])).values()];
+}
+
+/** The project of a VM, or the project itself. */
+export function ownerOf({ kind, name, projectId, projectName }: Target): Owned {
+  return kind === "vm" ? { id: projectId, name: projectName } : { id: projectId, name };
 }
 
 function inside(project: Target, name: string, because: string): Named {

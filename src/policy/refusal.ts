@@ -3,8 +3,16 @@ import type { CommandClass } from "../registry/define.ts";
 import type { Target } from "../registry/target.ts";
 import { fold, matchesGlob } from "../text/glob.ts";
 import type { Person } from "../registry/person.ts";
-import { type Judged, judgedNames, looserPin } from "./judged.ts";
-import { type AccessList, lists, listsFor, addToList, andThey } from "./access.ts";
+import { type Judged, judgedNames, looserPin, projectsOf } from "./judged.ts";
+import {
+  type AccessList,
+  lists,
+  listsFor,
+  addToList,
+  andThey,
+  named as isNamed,
+} from "./access.ts";
+import { rightsOver } from "./teams.ts";
 
 /** Whether a name matches one of the globs, ignoring case: `vault-*` matches `Vault-1`. */
 export function matchesAny(globs: readonly string[], name: string): boolean {
@@ -108,10 +116,12 @@ export function accessRefusal(asked: Asked): PolicyRefusal | undefined {
   return personRefusal(asked) ?? listRefusal(asked, listsFor(asked.command)[0] ?? "administer");
 }
 
-/** Whether this person may run the command in some channel, on some target: what help shows. */
-export function mayRun(asked: Omit<Asked, "targets" | "channelId">): boolean {
-  const { policy, person, ourTeamId, command, isUndo } = asked;
-  const inLists = lists(policy, person, ourTeamId);
+/** Whether this person may run the command in some channel: on these targets, or on some when none is named, as help shows. */
+export function mayRun(
+  asked: Omit<Asked, "targets" | "channelId"> & { targets?: readonly Target[] },
+): boolean {
+  const { policy, person, ourTeamId, command, isUndo, targets = [] } = asked;
+  const inLists = lists(policy, person, ourTeamId, projectsOf({ ...asked, targets }));
   const enough = isUndo ? [...listsFor(command), "approve" as const] : listsFor(command);
   return enough.some((list) => inLists.includes(list));
 }
@@ -119,7 +129,7 @@ export function mayRun(asked: Omit<Asked, "targets" | "channelId">): boolean {
 /** Break-glass works in any channel; `protect` holds even then. */
 function emergencyRefusal(asked: Asked): PolicyRefusal | undefined {
   const { policy, person, ourTeamId, command } = asked;
-  if (!lists(policy, person, ourTeamId).includes("breakGlass")) {
+  if (!lists(policy, person, ourTeamId, projectsOf(asked)).includes("breakGlass")) {
     return personRefusal(asked) ?? listRefusal(asked, "breakGlass");
   }
   if (asked.isSafety || command.class === "disrupt" || command.class === "destroy")
@@ -149,12 +159,22 @@ function personRefusal({ policy, person, ourTeamId, nameOf }: Asked): PolicyRefu
   };
 }
 
-function listRefusal({ policy, command, nameOf }: Asked, list: AccessList): PolicyRefusal {
-  const entries = [...new Set(policy.access[list])].filter((entry) => entry !== "*");
+function listRefusal(asked: Asked, list: AccessList): PolicyRefusal {
+  const { policy, person, command, nameOf } = asked;
+  const over = projectsOf(asked).flatMap((project) => rightsOver(policy, project));
+  // The first that says no; without targets any would have been enough
+  const lacking =
+    list === "administer" || over.length === 0
+      ? { place: "access", entries: policy.access[list] }
+      : over
+          .map(({ place, rights }) => ({ place, entries: rights[list] }))
+          .find(({ entries }) => !isNamed(entries, person));
+  const place = `${lacking?.place ?? "access"}.${list}`;
+  const entries = [...new Set(lacking?.entries)].filter((entry) => entry !== "*");
   return {
-    rule: `access.${list}`,
-    text: `You can't run /${command.name}: it requires access.${list} in gatehouse.yml; you aren't listed.`,
-    hint: addToList(list, entries, nameOf),
+    rule: place,
+    text: `You can't run /${command.name}: it requires ${place} in gatehouse.yml; you aren't listed.`,
+    hint: addToList(place, entries, nameOf),
   };
 }
 

@@ -1,17 +1,19 @@
-import type { Policy } from "../config/policy-file.ts";
 import type { Person } from "../registry/person.ts";
-import { andThey, lists, whoMay } from "./access.ts";
+import { andThey, isFullMember, whoAre } from "./access.ts";
+import { mayMeet, metBy, stillNeeded, totalOf, type VoteNeed } from "./vote-needs.ts";
 
 /**
  * `own-request`: even an administrator's own. `own-account`, `voted-before`: another account with the same e-mail address
  * requested it, or approved it. `not-one-of-us`: a guest, a bot, another team's member, or a deactivated account.
+ * `not-needed`: everyone that they could approve for has been heard; others are still missing.
  */
 type VoteRefusal =
   | "own-request"
   | "own-account"
   | "voted-before"
   | "not-one-of-us"
-  | "not-an-approver";
+  | "not-an-approver"
+  | "not-needed";
 
 type Account = Pick<Person, "id" | "email">;
 
@@ -22,22 +24,29 @@ export function isSamePerson(one: Account, other: Account): boolean {
 
 /** Why a vote, for or against, doesn't count. Checked at the vote, and again right before the send. */
 export function voteRefusal(vote: {
-  policy: Policy;
+  /** Whose approvals the request needs. */
+  votes: readonly VoteNeed[];
   /** As Slack describes them now, not when the button was drawn. */
   voter: Person;
   ourTeamId: string;
   requester: Account;
-  /** Others who approved. */
-  approvers?: readonly Account[];
+  /** Others who approved; those without groups are taken to meet nothing but what asks for them by ID. */
+  approvers?: readonly (Account & Partial<Pick<Person, "groups">>)[];
+  /** A no needs no place. */
+  isNo?: boolean;
 }): VoteRefusal | undefined {
-  const { policy, voter, ourTeamId, requester, approvers = [] } = vote;
+  const { votes, voter, ourTeamId, requester, approvers = [], isNo = false } = vote;
   if (voter.id === requester.id) return "own-request";
   if (isSamePerson(voter, requester)) return "own-account";
-  if (approvers.some((other) => other.id !== voter.id && isSamePerson(voter, other)))
-    return "voted-before";
-  if (voter.kind !== "member" || voter.teamId !== ourTeamId || ourTeamId === "")
-    return "not-one-of-us";
-  return lists(policy, voter, ourTeamId).includes("approve") ? undefined : "not-an-approver";
+  const others = approvers.filter(({ id }) => id !== voter.id);
+  if (others.some((other) => isSamePerson(voter, other))) return "voted-before";
+  if (!isFullMember(voter, ourTeamId)) return "not-one-of-us";
+  if (!votes.some((need) => mayMeet(need, voter))) return "not-an-approver";
+  const withGroups = others.map(({ id, groups = [] }) => ({ id, groups }));
+  const [before, after] = [withGroups, [...withGroups, voter]].map((people) =>
+    totalOf(stillNeeded(votes, people)),
+  );
+  return isNo || after !== before || before === 0 ? undefined : "not-needed";
 }
 
 const voteTexts: Readonly<Record<VoteRefusal, string>> = {
@@ -47,7 +56,8 @@ const voteTexts: Readonly<Record<VoteRefusal, string>> = {
     "An account with your e-mail address already approved this; each person counts once.",
   "not-one-of-us": "Only full members of this workspace can approve or deny.",
   "not-an-approver":
-    "You aren't listed under access.approve in gatehouse.yml, so your vote doesn't count.",
+    "You aren't among those who may approve this in gatehouse.yml, so your vote doesn't count.",
+  "not-needed": "Those you could approve for have approved already; this still needs someone else.",
 };
 
 /** Plain text for the voter. */
@@ -60,27 +70,35 @@ export function voteRefusalText(refusal: VoteRefusal): string {
  * report has no members.
  */
 export function approversRefusal(asked: {
-  policy: Policy;
+  votes: readonly VoteNeed[];
   requesterId: string;
-  required: number;
   membersOf: (groupId: string) => readonly string[] | undefined;
   nameOf?: (id: string) => string | undefined;
 }): { text: string; hint: string } | undefined {
-  const { policy, requesterId, required, membersOf, nameOf } = asked;
-  const { everyone, users, groups } = whoMay(policy, "approve");
-  if (everyone) return undefined;
-  const unread = groups.filter((group) => membersOf(group) === undefined);
-  const all = new Set([...users, ...groups.flatMap((group) => membersOf(group) ?? [])]);
-  const isOne = all.delete(requesterId);
-  if (all.size >= required) return undefined;
-  const few = all.size > 0 ? andThey("Could approve", [...all], nameOf) : "";
-  const unknown = andThey("Slack doesn't tell who is in", unread, nameOf);
+  const { votes, requesterId, membersOf, nameOf } = asked;
+  const needs = votes.map((need) => {
+    const { everyone, users, groups } = whoAre(need.from);
+    const members = groups.flatMap((group) => membersOf(group) ?? []);
+    const could = new Set([...users, ...members]);
+    return { ...need, everyone, could, isOne: could.delete(requesterId), groups };
+  });
+  const named = needs.filter(({ everyone }) => !everyone);
+  const all = [...new Set(named.flatMap(({ could }) => [...could]))];
+  const required = totalOf(named);
+  const met = metBy(named, all, (need, id) => need.could.has(id));
+  if (met.reduce((sum, one) => sum + one, 0) >= required) return undefined;
+  const unread = named.flatMap(({ groups }) =>
+    groups.filter((group) => membersOf(group) === undefined),
+  );
+  const few = all.length > 0 ? andThey("Could approve", all, nameOf) : "";
+  const unknown = andThey("Slack doesn't tell who is in", [...new Set(unread)], nameOf);
+  const isOne = named.some((need) => need.isOne);
   const nobody =
-    all.size > 0 || unread.length > 0
+    all.length > 0 || unread.length > 0
       ? ""
       : ` ${isOne ? "Nobody but you" : "Nobody"} could approve.`;
   return {
     text: `Not enough approvers: this needs ${required} other than you.`,
-    hint: `${`${few}${unknown}${nobody}`.trim()} The team that runs Gatehouse can add people to \`access.approve\` in gatehouse.yml.`,
+    hint: `${`${few}${unknown}${nobody}`.trim()} The team that runs Gatehouse can add people in gatehouse.yml.`,
   };
 }

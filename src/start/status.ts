@@ -1,8 +1,9 @@
-import type { Inventory } from "../inventory/inventory.ts";
 import type { Queues } from "../jobs/queues.ts";
+import type { Config } from "../config/config.ts";
 import { version } from "../config/version.ts";
 import type { Compute } from "../compute/compute.ts";
 import { ComputeError } from "../compute/errors.ts";
+import type { Inventory } from "../inventory/inventory.ts";
 import { messageOf } from "../errors.ts";
 import { createMeasure } from "./measure.ts";
 import { partNames, type OutageStore } from "../outages/outages.ts";
@@ -14,6 +15,7 @@ import type { Journal } from "../requests/journal/journal.ts";
 import { duration } from "../messages/text.ts";
 import type { Web } from "../slack/web.ts";
 import type { Telemetry } from "../log/telemetry.ts";
+import { placeOf, type PolicyKeeper } from "./policy-keeper.ts";
 
 /** How long a check of Slack or of the compute service is reused (ms). */
 const checkMs = 15_000;
@@ -50,6 +52,8 @@ export function createStatus(on: {
   watch: Pick<Watch, "redisAwayMs">;
   compute: Compute;
   telemetry: Telemetry;
+  config: Pick<Config, "policyVersion" | "policyFile">;
+  policyKeeper: Pick<PolicyKeeper, "standstill">;
 }) {
   const measureShared = createMeasure(on);
   const startedAt = Date.now();
@@ -100,8 +104,8 @@ export function createStatus(on: {
     }
   }
 
-  async function inventoryReading(): Promise<Reading> {
-    const { refreshedAt, stale, vms, projects, unread } = await on.inventory.state();
+  async function inventoryReading(inventory: Inventory): Promise<Reading> {
+    const { refreshedAt, stale, vms, projects, unread } = await inventory.state();
     const read =
       refreshedAt === undefined ? "never read" : `read ${duration(Date.now() - refreshedAt)} ago`;
     const missing = unread.length > 0 ? `; not readable: ${unread.slice(0, 5).join(", ")}` : "";
@@ -117,6 +121,19 @@ export function createStatus(on: {
     if (!frozen) return { ok: true, detail: "allowed" };
     const reason = frozen.reason ? `: ${frozen.reason}` : "";
     return { ok: false, detail: `frozen by ${frozen.by}${reason}` };
+  }
+
+  /** Of this process, which answers: `/readyz` of each says the same of its own. */
+  async function policyReading(): Promise<Reading> {
+    const still = on.policyKeeper.standstill();
+    if (still !== undefined) return { ok: false, detail: `nothing changes here: ${still}` };
+    const { problems } = on.config.policyFile;
+    if (problems.length > 0)
+      return {
+        ok: false,
+        detail: `${placeOf(problems[0] ?? "")}; the policy before it counts`,
+      };
+    return { ok: true, detail: `version ${on.config.policyVersion}` };
   }
 
   async function workReading(): Promise<Reading> {
@@ -157,22 +174,27 @@ export function createStatus(on: {
     return { ok: true, detail: `${version}, Node.js ${process.version}; started ${started} ago` };
   }
 
-  const readings: Record<string, () => Promise<Reading>> = {
+  const readings: Record<string, (inventory: Inventory) => Promise<Reading>> = {
     Slack: slackReading,
     Redis: redisReading,
     "Compute service": inventoryReading,
     Changes: changesReading,
+    Policy: policyReading,
     Work: workReading,
     Outages: outagesReading,
     Version: versionReading,
   };
 
   return {
-    lines: (): Promise<readonly StatusLine[]> =>
+    /** Counts the VMs and projects of this inventory: of what the asker sees. */
+    lines: (inventory = on.inventory): Promise<readonly StatusLine[]> =>
       Promise.all(
         Object.entries(readings).map(async ([name, read]) => ({
           name,
-          ...(await read().catch((error: unknown) => ({ ok: false, detail: messageOf(error) }))),
+          ...(await read(inventory).catch((error: unknown) => ({
+            ok: false,
+            detail: messageOf(error),
+          }))),
         })),
       ),
     /** Why this process can't work now, if it can't. */
@@ -182,7 +204,8 @@ export function createStatus(on: {
       } catch (error) {
         return `Redis: ${messageOf(error)}`;
       }
-      return slackProblem();
+      const still = on.policyKeeper.standstill();
+      return still === undefined ? slackProblem() : `policy: ${still}`;
     },
     /** Brings the figures up to date that aren't counted where they change. Never rejects. */
     async measure(telemetry: Telemetry): Promise<void> {

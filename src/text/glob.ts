@@ -46,6 +46,31 @@ function matches(pattern: readonly string[], text: string): boolean {
   return next === pattern.length;
 }
 
+/** Whether some text matches both globs, case included. */
+export function globsOverlap(one: string, other: string): boolean {
+  const [head, tail] = [one, other].map((glob) => glob.split(/[*?]/, 1)[0] ?? "");
+  if (!head?.startsWith(tail ?? "") && !tail?.startsWith(head ?? "")) return false;
+  const [a, b] = [one, other].map((glob) => Array.from(glob.replaceAll(/\*+/g, "*")));
+  if (!a || !b) return false;
+  // reached[j]: what a[..i] and b[..j] can both match
+  let reached = b.map(() => false);
+  for (let i = 0; i <= a.length; i += 1) {
+    const next: boolean[] = [];
+    for (let j = 0; j <= b.length; j += 1) {
+      const [left, right] = [a[i - 1], b[j - 1]];
+      const isSame = left === "?" || right === "?" || left === right;
+      next.push(
+        (i === 0 && j === 0) ||
+          (left === "*" && (reached[j] === true || next[j - 1] === true)) ||
+          (right === "*" && (next[j - 1] === true || reached[j] === true)) ||
+          (left !== "*" && right !== "*" && isSame && i > 0 && j > 0 && reached[j - 1] === true),
+      );
+    }
+    reached = next;
+  }
+  return reached[b.length] === true;
+}
+
 /** `?` matches an emoji, which is two code units. */
 function characterWidth(text: string, at: number): 1 | 2 {
   const unit = text.charCodeAt(at);

@@ -251,7 +251,7 @@ describe("a mistake in gatehouse.yml", () => {
       ),
       expect.stringMatching(/^gatehouse\.yml line 5: digests\[1\]\.timezone must be a time zone/),
       expect.stringMatching(/^gatehouse\.yml line 5: digests\[1\]\.days must be days like/),
-      "gatehouse.yml line 7: approvals[1].required is missing",
+      "gatehouse.yml line 7: approvals[1] must contain either `required` or `votes`",
       expect.stringMatching(
         /^gatehouse\.yml line 7: approvals\[1\]\.operations\[1\] must be a command with a dot/,
       ),

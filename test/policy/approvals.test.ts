@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { approvalRule } from "../../src/policy/approval-rule.ts";
 import { approversRefusal, voteRefusal, voteRefusalText } from "../../src/policy/vote.ts";
+import { needsOf } from "../../src/policy/vote-needs.ts";
 import { command, ourTeamId, person, policyOf, project, usual, vm } from "./sample.ts";
 
 const strict = policyOf(`
@@ -79,6 +80,8 @@ approvals:
   });
 });
 
+const votes = needsOf(usual, { required: 1 });
+
 describe("a vote", () => {
   const lead = person("U0LEAD", { groups: ["S02LEADS"] });
 
@@ -120,7 +123,7 @@ describe("a vote", () => {
     ],
   ])("%s", (_what, voter, requesterId, expected) => {
     const refused = voteRefusal({
-      policy: usual,
+      votes,
       voter,
       ourTeamId,
       requester: { id: requesterId },
@@ -135,7 +138,7 @@ describe("two accounts with one e-mail address", () => {
   const refusedWith = (
     requester: { id: string; email?: string },
     approvers: { id: string; email?: string }[],
-  ) => voteRefusal({ policy: usual, voter: lead, ourTeamId, requester, approvers });
+  ) => voteRefusal({ votes, voter: lead, ourTeamId, requester, approvers });
 
   it("are one person, who can't approve their own request, nor twice", () => {
     expect(refusedWith({ id: "U0MIA2", email: "mia@ours.example" }, [])).toBe("own-account");
@@ -153,7 +156,11 @@ describe("two accounts with one e-mail address", () => {
 describe("whether anybody else could approve", () => {
   const groups: Record<string, string[]> = { S02LEADS: ["U0LEAD", "U0OLA"] };
   const refused = (requesterId: string, required: number, policy = usual) =>
-    approversRefusal({ policy, requesterId, required, membersOf: (group) => groups[group] });
+    approversRefusal({
+      votes: [{ from: policy.access.approve, required }],
+      requesterId,
+      membersOf: (group) => groups[group],
+    });
   const could = (...asked: Parameters<typeof refused>) => refused(...asked) === undefined;
 
   it("counts each person once, and never the requester", () => {
@@ -171,7 +178,7 @@ describe("whether anybody else could approve", () => {
     const only = (approve: string) => policyOf(`access: { approve: ["${approve}"] }`);
     expect(refused("U0LEAD", 2)).toEqual({
       text: "Not enough approvers: this needs 2 other than you.",
-      hint: "Could approve: `U0OLA`. The team that runs Gatehouse can add people to `access.approve` in gatehouse.yml.",
+      hint: "Could approve: `U0OLA`. The team that runs Gatehouse can add people in gatehouse.yml.",
     });
     expect(refused("U0ANY", 1, only("S99GONE"))?.hint).toMatch(
       /^Slack doesn't tell who is in: `S99GONE`\. The team/,

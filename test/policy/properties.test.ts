@@ -2,6 +2,7 @@ import { array, assert, constantFrom, property, record, subarray } from "fast-ch
 import { describe, expect, it } from "vitest";
 import { commands } from "../../src/commands/index.ts";
 import { emptyPolicy, type Policy } from "../../src/config/policy-file.ts";
+import { needsOf } from "../../src/policy/vote-needs.ts";
 import { accessLists, lists, whoMay } from "../../src/policy/access.ts";
 import { permissionMatrix, roles } from "./permission-matrix.ts";
 import { refusal } from "../../src/policy/refusal.ts";
@@ -76,7 +77,12 @@ describe("any policy", () => {
         if (who.kind === "member" && who.teamId === ourTeamId) return;
         if (command.class !== "read") expect(isAllowed(policy, who, command)).toBe(false);
         expect(
-          voteRefusal({ policy, voter: who, ourTeamId, requester: { id: "U0OTHER" } }),
+          voteRefusal({
+            votes: needsOf(policy, { required: 1 }),
+            voter: who,
+            ourTeamId,
+            requester: { id: "U0OTHER" },
+          }),
         ).toBeDefined();
       }),
       { numRuns: 500 },

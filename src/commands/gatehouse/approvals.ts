@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { context, message, news, section, sentence } from "../../messages/message.ts";
 import { md } from "../../messages/text.ts";
+import { needsOf } from "../../policy/vote-needs.ts";
 import { voteRefusal } from "../../policy/vote.ts";
 import { defineCommand, requestable } from "../../registry/define.ts";
 import type { StoredRequest } from "../../requests/journal/record.ts";
@@ -24,7 +25,13 @@ export const approvals = defineCommand({
     const drafts = open.filter(({ state, record }) => state === "draft" && record.approval);
     if (drafts.length === 0) return sentence(md`No requests are waiting for approval.`);
     const isMine = ({ record, votes }: StoredRequest) =>
-      !voteRefusal({ policy, voter: person, ourTeamId, requester: record.requester }) &&
+      record.approval !== undefined &&
+      !voteRefusal({
+        votes: needsOf(policy, record.approval),
+        voter: person,
+        ourTeamId,
+        requester: record.requester,
+      }) &&
       !votes.some(({ voterId }) => voterId === person.id);
     const sorted = drafts.toSorted((a, b) => Number(isMine(b)) - Number(isMine(a)));
     const mine = sorted.filter(isMine).length;

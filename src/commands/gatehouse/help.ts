@@ -25,6 +25,11 @@ export const help = defineCommand({
     const { commands, mayRun, policy, person, ourTeamId } = context;
     const shown = await examplesHere(context);
     const hasBreakGlass = lists(policy, person, ourTeamId).includes("breakGlass");
-    return renderHelp(commands.filter(mayRun), command, shown, hasBreakGlass);
+    return renderHelp(
+      commands.filter((one) => mayRun(one)),
+      command,
+      shown,
+      hasBreakGlass,
+    );
   },
 });

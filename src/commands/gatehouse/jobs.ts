@@ -9,6 +9,7 @@ import {
   shownTable,
 } from "../../messages/message.ts";
 import { duration, Markdown, md, name } from "../../messages/text.ts";
+import { needsOf } from "../../policy/vote-needs.ts";
 import { voteRefusal } from "../../policy/vote.ts";
 import { defineCommand, requestable } from "../../registry/define.ts";
 import { calledName } from "../../registry/target.ts";
@@ -78,8 +79,12 @@ async function rowOf(request: StoredRequest, context: ReadContext): Promise<Know
     md`*${what}*: ${stateWords(state)}, requested by ${record.requester.name} ${age} ago (${name(record.id)})${card}`,
   );
   if (!command) return [said];
-  const { requester } = record;
-  if (state === "draft" && !voteRefusal({ policy, voter: person, ourTeamId, requester }))
+  const { requester, approval } = record;
+  const votes = approval && needsOf(policy, approval);
+  if (state === "draft" && votes && !voteRefusal({ votes, voter: person, ourTeamId, requester }))
     return askingRow(request, command, { mayVote: true, link });
-  return [said, ...(mayRun(command) ? buttons(cardButtons(request, command)) : [])];
+  return [
+    said,
+    ...(mayRun(command, [record.target]) ? buttons(cardButtons(request, command)) : []),
+  ];
 }

@@ -2,6 +2,7 @@ import type { Approvable } from "../../approvals/fingerprint.ts";
 import type { Vote } from "../../approvals/votes.ts";
 import type { Origin } from "../../log/ids.ts";
 import type { Labels, Seen } from "../../registry/define.ts";
+import type { VoteNeed } from "../../policy/vote-needs.ts";
 import type { Target } from "../../registry/target.ts";
 
 /** A process leaves records with another number alone. */
@@ -42,7 +43,10 @@ export interface RequestRecord extends Origin {
 }
 
 interface Approval {
+  /** Of all together. */
   required: number;
+  /** Who they must be, unless `access.approve` says (\`needsOf\`). */
+  votes?: readonly VoteNeed[];
   /** Milliseconds, Redis time. */
   expiresAt: number;
   /** Fingerprint of everything that is approved (`approvals/fingerprint.ts`). */
@@ -193,7 +197,7 @@ export function isList(seen: Seen | Target): seen is Extract<Seen, readonly unkn
 /** What an approval covers: everything but its own fingerprint. */
 export function approvableOf(
   record: RequestRecord,
-  approval: { required: number; expiresAt: number; evidence: unknown },
+  approval: Pick<Approval, "required" | "votes" | "expiresAt"> & { evidence: unknown },
 ): Approvable {
   return {
     id: record.id,
@@ -209,6 +213,7 @@ export function approvableOf(
     ...(record.reason === undefined ? {} : { reason: record.reason }),
     policyVersion: record.policyVersion,
     required: approval.required,
+    ...(approval.votes ? { votes: approval.votes } : {}),
     expiresAt: approval.expiresAt,
     evidence: approval.evidence,
   };

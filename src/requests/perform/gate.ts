@@ -4,6 +4,7 @@ import { refusal } from "../../policy/refusal.ts";
 import type { ChangeCommand, Refusal, Seen } from "../../registry/define.ts";
 import type { Person } from "../../registry/person.ts";
 import type { Target } from "../../registry/target.ts";
+import { teamChange } from "./team-change.ts";
 import type { Change, WorkerContext } from "./worker-context.ts";
 import {
   type StoredRequest,
@@ -15,6 +16,7 @@ import {
 import { fingerprintOf } from "../../approvals/fingerprint.ts";
 import { countApprovals } from "../../approvals/votes.ts";
 import { approvalRule } from "../../policy/approval-rule.ts";
+import { covers, needsOf } from "../../policy/vote-needs.ts";
 import { voteRefusal } from "../../policy/vote.ts";
 
 /**
@@ -39,6 +41,8 @@ export async function gate(
       return { is: "closed", why: "the policy changed since this request", hint: underNewPolicy };
     return { is: "later", why: "it waits for a worker that has the new policy" };
   }
+  const elsewhere = await teamChange(record, by);
+  if (elsewhere !== undefined) return { is: "closed", why: elsewhere, hint: "Request again." };
   let person;
   try {
     person = await by.person(record.requester.id, record.requester.teamId);
@@ -220,7 +224,8 @@ export async function approvalProblem(
     const why = `${target.name} needs more approvals by now: ${needed.why}`;
     return { is: "closed", why, hint: "Request again." };
   }
-  if (!approval || approval.required < needed.required) {
+  const asksForOthers = approval && !covers(needsOf(by.policy, approval), needed.votes);
+  if (!approval || approval.required < needed.required || asksForOthers) {
     await alarm(record.id, "authorized without the approvals it needs", by);
     return { is: "closed", why: "it lacks the approvals that policy requires" };
   }
@@ -243,14 +248,16 @@ export async function approvalProblem(
       why: changed,
       hint: "Request again: approvals cover exactly what was shown.",
     };
+  const needs = needsOf(by.policy, approval);
   const approvers: Person[] = [];
   try {
-    const { policy, ourTeamId } = by;
+    const { ourTeamId } = by;
     const requester = await by.person(record.requester.id, record.requester.teamId);
     for (const { voterId, vote } of votes) {
       if (vote !== "approve") continue;
       const voter = await by.person(voterId, record.requester.teamId);
-      if (!voteRefusal({ policy, voter, ourTeamId, requester, approvers })) approvers.push(voter);
+      if (!voteRefusal({ votes: needs, voter, ourTeamId, requester, approvers }))
+        approvers.push(voter);
     }
   } catch {
     return { is: "later", why: "Slack can't confirm that the approvers may still approve" };

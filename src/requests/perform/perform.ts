@@ -20,6 +20,8 @@ import { keepIfKept } from "./keep.ts";
 import { claimAndSend } from "./send.ts";
 import { submit } from "../submit/submit.ts";
 
+const noCurrentPolicy = "it waits for a worker that has the current policy";
+
 /** How soon a request comes again when its project has no slot left. */
 const turnMs = 200;
 
@@ -92,6 +94,8 @@ async function begin(
     );
   }
   if (frozen) return stopFrozen(request, frozen, by);
+  if (by.standstill?.() !== undefined)
+    return hold(request, noCurrentPolicy, backoff(progress.looks ?? 0, timing), by);
   if (throttledMs > 0) return hold(request, throttledWhy, throttledMs + jitter(1000), by);
 
   const change = changeOf(record, by.commands);

@@ -1,3 +1,4 @@
+import { teamChange } from "./team-change.ts";
 import { claimId, type WorkerContext } from "./worker-context.ts";
 import { type StoredRequest, pollKeyOf, statusOf } from "../journal/record.ts";
 import { underNewPolicy, readTarget } from "./gate.ts";
@@ -90,6 +91,12 @@ async function expireUnanswered(request: StoredRequest, by: WorkerContext): Prom
     const why = "the policy changed while this waited for approval";
     const progress = { ...request.progress, why, hint: underNewPolicy };
     await by.store.move(request, { state: "cancelled", progress, why });
+    return;
+  }
+  const elsewhere = await teamChange(request.record, by);
+  if (elsewhere !== undefined) {
+    const progress = { ...request.progress, why: elsewhere, hint: "Request again." };
+    await by.store.move(request, { state: "cancelled", progress, why: elsewhere });
     return;
   }
   if (approval && approval.expiresAt > (await by.store.now())) return;

@@ -20,9 +20,13 @@ export interface WorkerContext {
   commands: readonly ChangeCommand[];
   policy: Policy;
   policyVersion: string;
+  /** Why this process claims nothing now, in words (`start/policy-keeper.ts`). */
+  standstill?(): string | undefined;
   ourTeamId: string;
   /** Who this is in Slack, at most a minute old. Rejects when Slack can't say. */
   person(id: string, teamId: string): Promise<Person>;
+  /** The name of a project as last read; undefined for one that isn't known. */
+  projectName(id: string): Promise<string | undefined>;
   workerId: string;
   /** False once that worker's heartbeat stays away (`observeAlive`). */
   isAlive(workerId: string): Promise<boolean>;

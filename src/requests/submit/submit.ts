@@ -1,5 +1,6 @@
 import { fingerprintOf } from "../../approvals/fingerprint.ts";
 import type { ChangeCommand, Labels } from "../../registry/define.ts";
+import type { VoteNeed } from "../../policy/vote-needs.ts";
 import type { Person } from "../../registry/person.ts";
 import type { Target } from "../../registry/target.ts";
 import type { Evidence } from "./approval-facts.ts";
@@ -30,6 +31,8 @@ export interface Submission {
   /** Without it, the request runs at once. */
   approval?: {
     required: number;
+    /** Unless \`access.approve\` says who. */
+    votes?: readonly VoteNeed[];
     expiresMs: number;
     why: string;
     who?: readonly { id: string; name: string }[] | undefined;
@@ -84,9 +87,10 @@ function withApproval(
   approval: NonNullable<Submission["approval"]>,
   now: number,
 ): RequestRecord {
-  const { required, why, who, evidence } = approval;
+  const { required, votes, why, who, evidence } = approval;
+  const needed = { required, ...(votes ? { votes } : {}) };
   const expiresAt = now + approval.expiresMs;
-  const digest = fingerprintOf(approvableOf(record, { required, expiresAt, evidence }));
-  const shown = { required, expiresAt, digest, why, evidence };
+  const digest = fingerprintOf(approvableOf(record, { ...needed, expiresAt, evidence }));
+  const shown = { ...needed, expiresAt, digest, why, evidence };
   return { ...record, approval: { ...shown, ...(who ? { who } : {}) } };
 }

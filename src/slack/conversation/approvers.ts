@@ -1,23 +1,22 @@
 import { approversRefusal, isSamePerson } from "../../policy/vote.ts";
-import { whoMay } from "../../policy/access.ts";
+import { whoAre } from "../../policy/access.ts";
+import type { VoteNeed } from "../../policy/vote-needs.ts";
 import type { Refusal } from "../../registry/define.ts";
 import type { GatewayContext } from "./gateway-context.ts";
 
-type Gateway = Pick<
-  GatewayContext,
-  "policy" | "membersOf" | "nameOf" | "learnNames" | "ourTeamId" | "person"
->;
+type Gateway = Pick<GatewayContext, "membersOf" | "nameOf" | "learnNames" | "ourTeamId" | "person">;
 
 /** Why nobody could approve it, known before anything is typed. */
 export async function tooFewApprovers(
-  { required }: { required: number },
+  { votes }: { votes: readonly VoteNeed[] },
   requesterId: string,
-  { policy, membersOf, nameOf, learnNames }: Gateway,
+  { membersOf, nameOf, learnNames }: Gateway,
 ): Promise<Refusal | undefined> {
-  if (required === 0) return undefined;
-  const members = await membersOf(policy.access.approve);
-  await learnNames(policy.access.approve);
-  return approversRefusal({ policy, requesterId, required, membersOf: members, nameOf });
+  if (votes.length === 0) return undefined;
+  const asked = votes.flatMap(({ from }) => from);
+  const members = await membersOf(asked);
+  await learnNames(asked);
+  return approversRefusal({ votes, requesterId, membersOf: members, nameOf });
 }
 
 /** More are only counted. */
@@ -25,10 +24,11 @@ const maxNamed = 20;
 
 /** Who could approve what this person requests, with names; undefined when every full member could. */
 export async function approversFor(
+  votes: readonly VoteNeed[],
   requesterId: string,
-  { policy, membersOf, ourTeamId, person }: Gateway,
+  { membersOf, ourTeamId, person }: Gateway,
 ): Promise<{ id: string; name: string }[] | undefined> {
-  const { everyone, users, groups } = whoMay(policy, "approve");
+  const { everyone, users, groups } = whoAre(votes.flatMap(({ from }) => from));
   if (everyone) return undefined;
   const members = await membersOf(groups);
   const ids = new Set([...users, ...groups.flatMap((group) => members(group) ?? [])]);

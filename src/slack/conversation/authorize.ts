@@ -1,12 +1,6 @@
 import { UserError } from "../../errors.ts";
-import { lists } from "../../policy/access.ts";
-import {
-  accessRefusal,
-  type Asked,
-  type PolicyRefusal,
-  protectRefusal,
-  refusal,
-} from "../../policy/refusal.ts";
+import { placesSeen } from "../../policy/access.ts";
+import { accessRefusal, type Asked, type PolicyRefusal, refusal } from "../../policy/refusal.ts";
 import type { Command } from "../../registry/define.ts";
 import type { Input } from "../../registry/invocation.ts";
 import type { Person } from "../../registry/person.ts";
@@ -26,6 +20,8 @@ export interface AskedFor {
   vmNames?: readonly string[];
   breakGlass?: boolean;
   isUndo?: boolean;
+  /** It ends or holds something: never refused because the policy is an old one. */
+  isStop?: boolean;
   /** Prefix of the rule in the audit trail. */
   notedAs?: string;
 }
@@ -38,14 +34,30 @@ export class Refused extends UserError {}
  * before the claim. Throws Refused.
  */
 export async function authorize(asked: AskedFor, gateway: GatewayContext): Promise<void> {
-  await stop(accessRefusal(rules(asked, gateway)), asked, gateway);
+  if (!isSafeUnderOldPolicy(asked)) refuseUnderOldPolicy(gateway);
+  await stop(accessRefusal(rules({ ...asked, targets: [] }, gateway)), asked, gateway);
   if (asked.targets.length > 0) await authorizeTargets(asked, gateway);
 }
 
-/** The second half: names are resolved after the first, so that a stranger learns none. */
+/** The second half: names are resolved after the first, so that a stranger learns none. Teams decide here. */
 export async function authorizeTargets(asked: AskedFor, gateway: GatewayContext): Promise<void> {
   const vmNames = asked.vmNames ?? (await namesWithin(asked.targets, gateway));
-  await stop(protectRefusal({ ...rules(asked, gateway), vmNames }), asked, gateway);
+  await stop(refusal({ ...rules(asked, gateway), vmNames }), asked, gateway);
+}
+
+/** Reads go on, and what stops changes. */
+function isSafeUnderOldPolicy({ command, isStop = false }: AskedFor): boolean {
+  if (isStop) return true;
+  return command.class === "read" || (command.kind === "read" && command.approversToo === true);
+}
+
+/** Throws a UserError where other processes have a newer policy than this one: what it allows may be forbidden by now. */
+export function refuseUnderOldPolicy({ standstill }: Pick<GatewayContext, "standstill">): void {
+  if (standstill() === undefined) return;
+  throw new UserError(
+    "The policy changed, and this process of Gatehouse doesn't have the new one yet, so it changes nothing. Nothing was done.",
+    "Try again in a minute. If it stays so, report to the team that runs Gatehouse: `/gatehouse status` says why.",
+  );
 }
 
 type Rules = Pick<GatewayContext, "policy" | "ourTeamId" | "nameOf">;
@@ -74,8 +86,7 @@ export function maySeeNames(
   person: Person,
   gateway: Pick<GatewayContext, "policy" | "ourTeamId">,
 ): boolean {
-  const isIn = lists(gateway.policy, person, gateway.ourTeamId);
-  return isIn.some((list) => list === "view" || list === "operate" || list === "administer");
+  return placesSeen(gateway.policy, person, gateway.ourTeamId).length > 0;
 }
 
 export async function noteRefusal(

@@ -3,12 +3,13 @@ import { UserError } from "../../errors.ts";
 import { buttons, context, message, type Message, news, section } from "../../messages/message.ts";
 import { md, mention, name } from "../../messages/text.ts";
 import { lists } from "../../policy/access.ts";
+import { ownerOf } from "../../policy/judged.ts";
 import { type ChangeInvocation, targetWords } from "../../registry/invocation.ts";
 import { deedOf } from "../../requests/render/asking.ts";
 import { submit } from "../../requests/submit/submit.ts";
 import { errorReply, say } from "../error-reply.ts";
 import type { Interaction, Reply, Submission } from "../receive/interaction.ts";
-import { authorize, authorizeTargets } from "./authorize.ts";
+import { authorize, authorizeTargets, refuseUnderOldPolicy } from "./authorize.ts";
 import { emergency, openDialog, readDialog, reasonIn } from "./dialog.ts";
 import type { GatewayContext } from "./gateway-context.ts";
 import { PickOne, resolveOne, withSnapshotId } from "../../requests/submit/resolve.ts";
@@ -131,7 +132,10 @@ export async function signReview(
   const person = await gateway.person(interaction.userId, interaction.teamId, { fresh: true });
   const review = await gateway.store.review(String(value["request"]));
   if (!review) throw new UserError("This review is already signed.");
-  const isIn = lists(gateway.policy, person, gateway.ourTeamId);
+  refuseUnderOldPolicy(gateway);
+  const request = await gateway.store.get(review.request);
+  const over = request ? [ownerOf(request.record.target)] : [];
+  const isIn = lists(gateway.policy, person, gateway.ourTeamId, over);
   if (!isIn.includes("administer") && !isIn.includes("approve"))
     throw new UserError("Only an administrator or an approver can sign a review.");
   if (review.by === person.id) throw new UserError("You used break-glass; someone else must sign.");

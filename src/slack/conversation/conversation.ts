@@ -23,6 +23,7 @@ import { alreadyRequested } from "./submit-change.ts";
 import { checkRollout, submitRollout } from "./rollout-submit.ts";
 import { rolloutCallback } from "./rollout-view.ts";
 import { runWords } from "./run-words.ts";
+import { seenBy } from "./seen-by.ts";
 import { shortcut } from "./shortcuts.ts";
 import { suggest } from "./suggest.ts";
 import type { GatewayContext } from "./gateway-context.ts";
@@ -30,11 +31,12 @@ import { denialCallback, giveReason, outcomeCallback, recordOutcome } from "./vo
 import { parseJson, textAt } from "../web.ts";
 
 export function createConversation(
-  gateway: GatewayContext,
+  contextNow: () => GatewayContext,
   watch: Pick<Watch, "refused">,
 ): Omit<Handlers, "peopleChanged"> {
   return {
     async handle(interaction: Interaction, anyReply: Reply): Promise<void> {
+      const gateway = seenBy(interaction, contextNow());
       const reply = wordsFor(interaction, anyReply, gateway);
       switch (interaction.kind) {
         case "command":
@@ -56,11 +58,13 @@ export function createConversation(
     },
 
     async repeated(interaction: Interaction, reply: Reply): Promise<void> {
+      const gateway = seenBy(interaction, contextNow());
       const first = await gateway.store.madeBy(interaction.id);
       if (first) await reply.privately(await alreadyRequested(first.record.id, gateway));
     },
 
     async submit(interaction: Submission): Promise<{ errors: Record<string, string> } | undefined> {
+      const gateway = seenBy(interaction, contextNow());
       if (interaction.callback === outcomeCallback) return recordOutcome(interaction, gateway);
       if (interaction.callback === denialCallback) return giveReason(interaction, gateway);
       if (interaction.callback === dialogCallback) return checkDialog(interaction, gateway);
@@ -68,9 +72,10 @@ export function createConversation(
       return undefined;
     },
 
-    suggest: (request) => suggest(request, gateway),
+    suggest: (request) => suggest(request, seenBy(request, contextNow())),
 
-    withoutRedis: (interaction) => withoutRedis(interaction, gateway, watch),
+    withoutRedis: (interaction) =>
+      withoutRedis(interaction, seenBy(interaction, contextNow()), watch),
 
     async tooLate(reply: Reply): Promise<void> {
       await reply.privately(

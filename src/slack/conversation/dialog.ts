@@ -67,7 +67,7 @@ async function makeDialog(
   const needed =
     meta.breakGlass === undefined
       ? neededApprovals(command, target, facts, gateway)
-      : { ...neededApprovals(command, target, facts, gateway), required: 0 };
+      : { ...neededApprovals(command, target, facts, gateway), required: 0, votes: [] };
   // No form for what would be refused once it is filled in
   const refused = notNow(command, facts) ?? (await tooFewApprovers(needed, requesterId, gateway));
   if (refused)
@@ -78,12 +78,12 @@ async function makeDialog(
 }
 
 async function approvalWords(
-  { required, raised }: Needed,
+  { required, votes, raised }: Needed,
   requesterId: string,
   gateway: GatewayContext,
 ): Promise<Markdown | undefined> {
   if (required === 0) return undefined;
-  const who = await approversFor(requesterId, gateway);
+  const who = await approversFor(votes, requesterId, gateway);
   const names = who?.map((one) => one.name);
   return md`${mustApprove(required, names)}${raised ? ` One more than usual: ${raised}.` : ""}`;
 }

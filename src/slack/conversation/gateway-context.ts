@@ -22,6 +22,8 @@ export interface GatewayContext {
   commands: readonly Command[];
   policy: Policy;
   policyVersion: string;
+  /** Why this process may change nothing now, in words (`start/policy-keeper.ts`). */
+  standstill(): string | undefined;
   ourTeamId: string;
   store: Journal;
   rollouts: Rollouts;
@@ -41,7 +43,8 @@ export interface GatewayContext {
   /** Of a person or a user group, for messages only. */
   nameOf(id: string): string | undefined;
   learnNames(ids: readonly string[]): Promise<void>;
-  status(): Promise<readonly StatusLine[]>;
+  /** Counting the VMs of this inventory, or all. */
+  status(inventory?: Inventory): Promise<readonly StatusLine[]>;
   wake(id: string): Promise<void>;
   /** Posts to the audit or alerts channel, once per id; nothing where policy names none. */
   tell(where: "audit" | "alerts", id: string, message: Message): Promise<void>;

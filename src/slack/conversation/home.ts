@@ -15,6 +15,7 @@ import {
 } from "../../messages/message.ts";
 import { duration, lines, md, name } from "../../messages/text.ts";
 import { mayRun } from "../../policy/refusal.ts";
+import { needsOf } from "../../policy/vote-needs.ts";
 import { voteRefusal } from "../../policy/vote.ts";
 import type { Person } from "../../registry/person.ts";
 import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
@@ -186,7 +187,9 @@ async function troubleRow(
   const last = await recentRequests({ targetId: vm.id, most: 10 }, store);
   const refused = refusedInError({ vm, last });
   const offered = [show, restart].filter(
-    (command) => !refused.has(command.name) && mayRun({ policy, person, ourTeamId, command }),
+    (command) =>
+      !refused.has(command.name) &&
+      mayRun({ policy, person, ourTeamId, command, targets: [targetOf(vm)] }),
   );
   const instead = refused.size > 0 ? md` ${insteadInError}` : "";
   return [
@@ -202,7 +205,8 @@ function waitsFor(
 ): boolean {
   if (request.state !== "draft" || !request.record.approval) return false;
   const { requester } = request.record;
-  if (voteRefusal({ policy, voter: person, ourTeamId, requester })) return false;
+  const votes = needsOf(policy, request.record.approval);
+  if (voteRefusal({ votes, voter: person, ourTeamId, requester })) return false;
   return !request.votes.some(({ voterId }) => voterId === person.id);
 }
 

@@ -95,7 +95,8 @@ async function pressOnRequest(
     );
     return reply.privately(renderCard(request, command));
   }
-  await authorize(askedFor(request, command, person), gateway);
+  const isStop = stops.has(interaction.action);
+  await authorize({ ...askedFor(request, command, person), isStop }, gateway);
   switch (interaction.action) {
     case "request:open":
       return offerApproved(request, person, interaction, reply, gateway);
@@ -114,6 +115,8 @@ async function pressOnRequest(
       throw outdated();
   }
 }
+
+const stops = new Set(["request:cancel", "request:look"]);
 
 /** What comes after a request. Each button makes one request, however often and by whomever it is pressed. */
 const follows = new Set(["request:retry", "request:undo", "request:next"]);

@@ -5,9 +5,10 @@ import { mayRun } from "../../policy/refusal.ts";
 import type { Answer, ReadCommand } from "../../registry/define.ts";
 import type { Person } from "../../registry/person.ts";
 import { resolveTarget } from "../../requests/submit/resolve.ts";
+import { linkTo } from "../deliver/permalink.ts";
 import { postChart } from "../deliver/post-chart.ts";
 import type { Interaction } from "../receive/interaction.ts";
-import { postMessage, textAt, whyOf } from "../web.ts";
+import { postMessage, whyOf } from "../web.ts";
 import type { GatewayContext } from "./gateway-context.ts";
 
 /** Runs a read command. `args` is what its schema parsed. */
@@ -27,22 +28,11 @@ export function answerOf(
     ...(approved === undefined ? {} : { approved }),
     journal: gateway.store,
     resolve: (kind, words) => resolveTarget(kind, words, inventory),
-    mayRun: (one) => mayRun({ policy, person, ourTeamId, command: one }),
+    mayRun: (one, targets = []) => mayRun({ policy, person, ourTeamId, command: one, targets }),
     linkTo: (message) => linkTo(message, gateway),
     post: (channel, digest) => post(channel, digest, gateway),
   };
   return command.answer(args as never, context as never);
-}
-
-async function linkTo(
-  message: { channelId: string; ts: string } | undefined,
-  { web }: Pick<GatewayContext, "web">,
-): Promise<string | undefined> {
-  if (!message) return undefined;
-  const { channelId: channel, ts } = message;
-  const answer = await web.call("chat.getPermalink", { channel, message_ts: ts });
-  const link = answer.ok ? textAt(answer.data, "permalink") : "";
-  return /^https:\/\/[^\s<>|]+$/.test(link) ? link : undefined;
 }
 
 /** Posts a digest, with its picture if any. Returns why it couldn't. */

@@ -177,7 +177,7 @@ export async function pressOnRollout(
     throw new UserError("This button belongs to another channel.");
   const person = await gateway.person(interaction.userId, interaction.teamId);
   if (control === "resume") await authorizeRollout(found, interaction, gateway, "It stays paused.");
-  else await authorize({ command, targets: [], person, channelId }, gateway);
+  else await authorize({ command, targets: [], person, channelId, isStop: true }, gateway);
   const { policyVersion, rollouts } = gateway;
   const changed = await controlRollout(id, control, person, policyVersion, rollouts);
   if (control === "stop") await cancelUnsentOpen(changed, gateway.store);

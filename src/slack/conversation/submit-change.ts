@@ -4,6 +4,7 @@ import type { KnownSnapshot } from "../../inventory/snapshots.ts";
 import type { Message } from "../../messages/message.ts";
 import { md, name } from "../../messages/text.ts";
 import { approvalRule, type NeededApprovals, rollbackReason } from "../../policy/approval-rule.ts";
+import { isUsual, oneMore, totalOf } from "../../policy/vote-needs.ts";
 import type {
   ChangeCommand,
   Command,
@@ -109,10 +110,15 @@ async function withApprovals(
     foreignSnapshotOf: facts.foreignSnapshotOf,
     prepared,
   });
-  const { required, expiresMs, why } = needed;
+  const { required, votes, expiresMs, why } = needed;
   const channelId = channelForApproval(submission.channelId, gateway);
-  const who = await approversFor(person.id, gateway);
-  return { ...submission, channelId, approval: { required, expiresMs, why, who, evidence } };
+  const who = await approversFor(votes, person.id, gateway);
+  const named = isUsual(gateway.policy, votes) ? {} : { votes };
+  return {
+    ...submission,
+    channelId,
+    approval: { required, ...named, expiresMs, why, who, evidence },
+  };
 }
 
 /** The name of the chosen snapshot, which is named by its ID. */
@@ -208,13 +214,24 @@ export async function gatherFacts(
       ? await gateway.snapshots.ownerOf(input["snapshot"])
       : undefined;
   return {
-    ...(owner !== undefined && owner !== target.id ? { foreignSnapshotOf: owner } : {}),
+    ...(owner !== undefined && owner !== target.id
+      ? { foreignSnapshotOf: await shownId(owner, gateway) }
+      : {}),
     target,
     seen: Array.isArray(seen) ? undefined : (seen as DialogFacts["seen"]),
     vms,
     snapshots,
     input,
   };
+}
+
+/** The ID of a VM, for those who may see it. */
+async function shownId(
+  vmId: string,
+  { inventory }: Pick<GatewayContext, "inventory">,
+): Promise<string> {
+  const known = await inventory.findVm(vmId, { onlyKnown: true });
+  return "found" in known ? vmId : "a VM that can't be shown here";
 }
 
 async function regionsKnown({
@@ -270,7 +287,9 @@ export function neededApprovals(
     maxAgeMs: gateway.policy.attestation.maxSnapshotAgeMs,
     now: gateway.now(),
   });
-  return raised ? { ...needed, required: needed.required + 1, raised } : needed;
+  if (!raised) return needed;
+  const votes = oneMore(needed.votes);
+  return { ...needed, votes, required: totalOf(votes), raised };
 }
 
 function chosenSnapshot({

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { UserError } from "../../errors.ts";
 import { md, name, plain } from "../../messages/text.ts";
 import { voteProblemText } from "../../approvals/votes.ts";
+import { needsOf } from "../../policy/vote-needs.ts";
 import { voteRefusal, voteRefusalText } from "../../policy/vote.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
 import type { Person } from "../../registry/person.ts";
@@ -9,7 +10,7 @@ import { type StoredRequest, stateWords } from "../../requests/journal/record.ts
 import { say } from "../error-reply.ts";
 import { deedOf } from "../../requests/render/asking.ts";
 import type { Reply, Submission, Press } from "../receive/interaction.ts";
-import { type AskedFor, authorize } from "./authorize.ts";
+import { type AskedFor, authorize, refuseUnderOldPolicy } from "./authorize.ts";
 import { changeNamed, type GatewayContext } from "./gateway-context.ts";
 import type { ModalView } from "@slack/types";
 import { section } from "../../messages/message.ts";
@@ -38,12 +39,15 @@ export async function vote(
     interaction.ephemeral ||
     (card?.channelId === interaction.channelId && card.ts === interaction.messageTs);
   if (!isItsCard) return refuse("another-message", forged, request);
+  if (interaction.action !== "vote:deny") refuseUnderOldPolicy(gateway);
   const voter = await gateway.person(interaction.userId, interaction.teamId, { fresh: true });
   const { policy, ourTeamId } = gateway;
+  const votes = needsOf(policy, request.record.approval);
   const accounts = await accountsOf(request, voter, gateway);
-  const no = voteRefusal({ policy, voter, ourTeamId, ...accounts });
-  if (no) return refuse(no, new UserError(voteRefusalText(no)), request);
   const choice = interaction.action === "vote:deny" ? "deny" : "approve";
+  const isNo = choice === "deny";
+  const no = voteRefusal({ votes, voter, ourTeamId, isNo, ...accounts });
+  if (no) return refuse(no, new UserError(voteRefusalText(no)), request);
   const seen = textAt(value, "digest");
   const outcome = await gateway.store.vote(request, voter, choice, seen);
   if (outcome.is === "refused") {
@@ -100,12 +104,14 @@ export async function giveReason(
 
 /** The requester and those who approved so far, with their e-mail addresses where the voter's is known. */
 async function accountsOf(
-  { record: { requester }, votes }: StoredRequest,
+  { record: { requester, approval }, votes }: StoredRequest,
   voter: Person,
   gateway: GatewayContext,
 ): Promise<Pick<Parameters<typeof voteRefusal>[0], "requester" | "approvers">> {
   const approved = votes.filter((one) => one.vote === "approve").map(({ voterId: id }) => ({ id }));
-  if (voter.email === undefined) return { requester, approvers: approved };
+  // Groups count only where one person could meet one need or another
+  const isPlain = (approval?.votes ?? []).length < 2;
+  if (voter.email === undefined && isPlain) return { requester, approvers: [] };
   const account = ({ id }: { id: string }) => gateway.person(id, requester.teamId);
   return {
     requester: await account(requester),

@@ -77,6 +77,7 @@ export async function workerHere(
       if (!found) throw new Error("Slack can't be asked");
       return found;
     },
+    projectName: async () => undefined,
     workerId,
     isAlive: async () => true,
     wake: async () => undefined,

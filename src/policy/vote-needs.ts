@@ -1,0 +1,112 @@
+import type { Policy } from "../config/policy-file.ts";
+import type { Person } from "../registry/person.ts";
+import { named } from "./access.ts";
+import { type Owned, rightsOver } from "./teams.ts";
+
+/** So many of these people must approve. */
+export interface VoteNeed {
+  /** User IDs, user group IDs, or `*`. */
+  from: readonly string[];
+  required: number;
+}
+
+/** Where no rule names who: those who may approve what is done to this project. */
+export function usualNeeds(
+  policy: Policy,
+  required: number,
+  project: Owned | undefined,
+): readonly VoteNeed[] {
+  if (required === 0) return [];
+  const over = project ? rightsOver(policy, project) : [{ rights: policy.access }];
+  return over.map(({ rights }) => ({ from: rights.approve, required }));
+}
+
+/** What a waiting request needs: as written in it, or `access.approve` where nothing else was asked for. */
+export function needsOf(
+  { access }: Pick<Policy, "access">,
+  { required, votes }: { required: number; votes?: readonly VoteNeed[] },
+): readonly VoteNeed[] {
+  return votes ?? [{ from: access.approve, required }];
+}
+
+/** Whether a request needs no word on whom to ask (`needsOf`). */
+export function isUsual({ access }: Pick<Policy, "access">, votes: readonly VoteNeed[]): boolean {
+  return covers([{ from: access.approve, required: totalOf(votes) }], votes);
+}
+
+/** One approval more, of anybody who is asked anyway. */
+export function oneMore(votes: readonly VoteNeed[]): readonly VoteNeed[] {
+  const [first, ...others] = votes;
+  if (first && others.length === 0) return [{ ...first, required: first.required + 1 }];
+  return [...votes, { from: [...new Set(votes.flatMap(({ from }) => from))], required: 1 }];
+}
+
+/** All of them at once. Equal people are asked for the most that any asks for. */
+export function allNeeds(needs: readonly VoteNeed[]): readonly VoteNeed[] {
+  const merged = new Map<string, VoteNeed>();
+  for (const need of needs) {
+    const key = need.from.toSorted().join(" ");
+    const before = merged.get(key);
+    if (!before || before.required < need.required) merged.set(key, need);
+  }
+  return [...merged.values()];
+}
+
+export function totalOf(needs: readonly VoteNeed[]): number {
+  return needs.reduce((sum, { required }) => sum + required, 0);
+}
+
+/** Whether each of these needs is among those. */
+export function covers(those: readonly VoteNeed[], needs: readonly VoteNeed[]): boolean {
+  return totalOf(allNeeds([...those, ...needs])) === totalOf(those);
+}
+
+/** Whether an approval of this full member counts for it. */
+export function mayMeet(need: VoteNeed, person: Pick<Person, "id" | "groups">): boolean {
+  return named(need.from, person);
+}
+
+/**
+ * How many approvals of these people count for each need, when as many as possible do: one person counts once, so this is a
+ * largest matching (augmenting paths).
+ */
+export function metBy<Need extends VoteNeed, T>(
+  needs: readonly Need[],
+  people: readonly T[],
+  fits: (need: Need, one: T) => boolean,
+): readonly number[] {
+  const places = needs.flatMap((need, index) =>
+    Array.from({ length: need.required }, () => ({ need, index })),
+  );
+  const taken = new Map<number, number>(); // person → place
+  const seat = (place: number, tried: Set<number>): boolean => {
+    const wanted = places[place];
+    return people.some((one, who) => {
+      if (!wanted || tried.has(who) || !fits(wanted.need, one)) return false;
+      tried.add(who);
+      const before = taken.get(who);
+      if (before !== undefined && !seat(before, tried)) return false;
+      taken.set(who, place);
+      return true;
+    });
+  };
+  for (const place of places.keys()) seat(place, new Set());
+  const met = needs.map(() => 0);
+  for (const place of taken.values()) {
+    const index = places[place]?.index ?? 0;
+    met[index] = (met[index] ?? 0) + 1;
+  }
+  return met;
+}
+
+/** The needs that are still open, each with what it lacks. */
+export function stillNeeded(
+  needs: readonly VoteNeed[],
+  approvers: readonly Pick<Person, "id" | "groups">[],
+): readonly VoteNeed[] {
+  const met = metBy(needs, approvers, mayMeet);
+  return needs.flatMap((need, index) => {
+    const required = need.required - (met[index] ?? 0);
+    return required > 0 ? [{ ...need, required }] : [];
+  });
+}
