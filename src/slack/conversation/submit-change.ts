@@ -217,7 +217,8 @@ async function shownId(
   return "found" in known ? vmId : "a VM that can't be shown here";
 }
 
-async function regionsKnown({
+/** Where projects and VMs are, the most used first. */
+export async function regionsKnown({
   inventory,
 }: Pick<GatewayContext, "inventory">): Promise<readonly string[]> {
   const all = [...(await inventory.projects()), ...(await inventory.vms())];
