@@ -26,6 +26,7 @@ console:open          -    yes     -       -          -     -        -   -
 digest:changes        yes  yes     yes     yes        -     -        -   -
 digest:unsnooze       -    yes     -       -          -     -        -   -
 digest:snooze         -    yes     -       -          -     -        -   -
+menu                  -    yes     -       -          -     -        -   -
 share                 yes  yes     yes     yes        -     -        -   -
 request:show          yes  yes     yes     yes        -     -        -   -
 request:open          -    yes     -       -          -     -        -   -
@@ -112,6 +113,7 @@ describe("who gets past authority with what can be pressed and submitted", () =>
         console: JSON.stringify({ vm: "vm-payments-web-2" }),
         review: JSON.stringify({ request: broken.record.id }),
         digest: JSON.stringify({ line: "error:0123456789abcdef", hours: 24 }),
+        menu: '{"do":"digest:snooze","line":"error:0123456789abcdef","hours":24}',
       };
       values.set(handler, of[kind ?? ""] ?? value);
     }

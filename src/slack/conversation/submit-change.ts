@@ -206,7 +206,8 @@ export async function gatherFacts(
   };
 }
 
-async function regionsKnown({
+/** Where projects and VMs are, the most used first. */
+export async function regionsKnown({
   inventory,
 }: Pick<GatewayContext, "inventory">): Promise<readonly string[]> {
   const all = [...(await inventory.projects()), ...(await inventory.vms())];
