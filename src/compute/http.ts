@@ -114,8 +114,9 @@ export function createHttp(settings: HttpSettings): Http {
       if (waitMs === undefined || !budget.spend()) throw toError(call.endpoint, verdict);
       const { reason } = verdict;
       settings.log.info("compute.retry", { endpoint: call.endpoint, attempt, reason, waitMs });
+      // Given up between tries: the last one is what is known
       await wait(waitMs, undefined, { signal: call.signal }).catch(() => {
-        throw toError(call.endpoint, abandoned);
+        throw toError(call.endpoint, verdict);
       });
     }
   }

@@ -258,6 +258,26 @@ function openPolicy(
   return undefined;
 }
 
+/** How Slack is asked, for a look at the policy; else why it can't be, as the end of a sentence. */
+export interface SlackAccess {
+  apiUrl: string;
+  botToken: string;
+  proxies: Proxies | undefined;
+}
+
+export function loadSlackAccess(
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): SlackAccess | string {
+  const from = new Environment(env, process.cwd());
+  if (!from.mentions("SLACK_BOT_TOKEN")) return "SLACK_BOT_TOKEN is not set";
+  const botToken = from.required("SLACK_BOT_TOKEN", "the bot token");
+  from.holdTo("SLACK_BOT_TOKEN", botToken, (text) => tokenProblem(text, "xoxb-"));
+  const apiUrl = from.address("SLACK_API_URL", "https://slack.com/api/");
+  const proxies = readProxies(from);
+  const [problem] = from.problems;
+  return problem ?? { apiUrl: `${apiUrl}/`, botToken, proxies };
+}
+
 /** For `audit …` in a terminal. Throws ConfigError. */
 export function loadAuditConfig(): { redisUrl: string; dataDir: string } {
   const from = new Environment(process.env, process.cwd());

@@ -213,6 +213,8 @@ interface Dialog {
   fill?(what: DialogFacts): Readonly<Record<string, string>>;
   /** Inputs shown only while another one has this value. */
   showWhen?: Readonly<Record<string, readonly [key: string, value: string]>>;
+  /** Inputs on whose value a warning depends: chosen, they are looked at again. */
+  watches?: readonly string[];
   /** Optional arguments that are required in the form whenever they are shown. */
   needed?: readonly string[];
 }
@@ -228,7 +230,7 @@ export interface DialogFacts {
   /** The other VM that the chosen snapshot is known to be of. */
   foreignSnapshotOf?: string | undefined;
   input: Record<string, unknown>;
-  /** Where projects and VMs are known to be, the most used first; for a new project. */
+  /** Where projects and VMs are known to be, the most used first. For a new project. */
   regions?: readonly string[];
 }
 

@@ -68,7 +68,9 @@ export async function keepPolicy(on: KeeperOptions): Promise<PolicyKeeper> {
   let supersededAt: number | undefined;
   let isToldStill = false;
   let groupChanges: number | undefined;
-  /** Read, and not yet adopted: Redis may be away. */
+  /** Problems of the file that aren't told yet, because Redis was away. */
+  let untold: readonly string[] | undefined;
+  /** Read, and not yet adopted, for the same reason. */
   let owed: { before: PolicyText; changes: readonly PolicyChange[] } | undefined;
 
   async function adopt(changes: readonly PolicyChange[] | undefined): Promise<Adoption> {
@@ -123,8 +125,15 @@ export async function keepPolicy(on: KeeperOptions): Promise<PolicyKeeper> {
   async function read(options: { onlyVersion?: string } = {}): Promise<void> {
     const news = file.reread(options);
     telemetry.policyUnusable.set(file.problems.length > 0 ? 1 : 0);
-    if (news?.is === "kept") return tellKept(news.problems);
+    if (news?.is === "kept") {
+      const { problems } = news;
+      telemetry.policyReloads.inc({ outcome: "kept" });
+      log.warn("policy.kept", { version: config.policyVersion, problems });
+      untold = problems;
+      return tellKept();
+    }
     if (news === undefined) return;
+    untold = undefined;
     const { before, after } = news;
     const changes = changesBetween(before.policy, after.policy);
     const version = after.policyVersion;
@@ -184,12 +193,12 @@ export async function keepPolicy(on: KeeperOptions): Promise<PolicyKeeper> {
       await tell(`${told.id}-${channelId ?? ""}`, channelId, policyNews(facts));
   }
 
-  async function tellKept(problems: readonly string[]): Promise<void> {
-    const version = config.policyVersion;
-    telemetry.policyReloads.inc({ outcome: "kept" });
-    log.warn("policy.kept", { version, problems });
-    const id = `policy-kept-${memory?.number ?? 0}-${print(problems.join("\n"))}`;
-    await tell(id, config.policy.audit?.channel, policyKeptNews(version, problems));
+  async function tellKept(): Promise<void> {
+    if (untold === undefined) return;
+    const id = `policy-kept-${memory?.number ?? 0}-${print(untold.join("\n"))}`;
+    const news = policyKeptNews(config.policyVersion, untold);
+    await tell(id, config.policy.audit?.channel, news);
+    untold = undefined;
   }
 
   async function tell(id: string, channelId: string | undefined, news: Message): Promise<void> {
@@ -209,6 +218,7 @@ export async function keepPolicy(on: KeeperOptions): Promise<PolicyKeeper> {
   async function round(): Promise<void> {
     if (config.watchesPolicy && file.isReplaced()) await read();
     await settle();
+    await tellKept();
     const signs = await readPolicySigns(redis, key);
     if (groupChanges !== undefined && groupChanges !== signs.groupChanges) {
       on.people.forget();

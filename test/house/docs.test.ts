@@ -12,7 +12,9 @@ import { readSources, root } from "./sources.ts";
 
 const textOf = (name: string) => readFileSync(path.join(root, name), "utf8");
 const documents = [
-  ...["README.md", "CONTRIBUTING.md", "SECURITY.md"],
+  "README.md",
+  "CONTRIBUTING.md",
+  "SECURITY.md",
   ...readdirSync(path.join(root, "docs"))
     .filter((name) => name.endsWith(".md"))
     .map((name) => `docs/${name}`),
@@ -81,7 +83,7 @@ describe("the documents", () => {
 
   it("name every variable in install.md, and no other anywhere", () => {
     const read = variablesRead();
-    const files = [...read].filter((name) => /_FILE$/.test(name) && read.has(name.slice(0, -5)));
+    const files = [...read].filter((name) => name.endsWith("_FILE") && read.has(name.slice(0, -5)));
     const ours = [...read].filter((name) => /^[A-Z]/.test(name) && !files.includes(name));
     const table = firstCells(sectionOf(textOf("docs/install.md"), "Variables"));
     // It is named beside HTTPS_PROXY, which it stands in for
@@ -166,6 +168,7 @@ describe("docs/policy.md", () => {
       access: "access: { ? }",
       approvals: "approvals: [{ ? }]",
       attestation: "attestation: { ? }",
+      teams: "teams: { payments: { ? } }",
       limits: "limits: { ? }",
       timing: "timing: { ? }",
     };
@@ -174,7 +177,11 @@ describe("docs/policy.md", () => {
     expect(headings.filter((one) => one !== "When it changes").toSorted()).toEqual(top.toSorted());
     for (const [name, yaml] of Object.entries(at))
       expect(firstCells(sectionOf(text, name)).toSorted(), name).toEqual(keysIn(yaml).toSorted());
-    const inside = { "digests: [{ ? }]": text, "attestation: { refresh: { ? } }": text };
+    const inside = {
+      "approvals: [{ votes: [{ ? }] }]": text,
+      "digests: [{ ? }]": text,
+      "attestation: { refresh: { ? } }": text,
+    };
     const appraisal = { "attestation: { appraisal: [{ ? }] }": textOf("docs/attestation.md") };
     for (const [yaml, document] of Object.entries({ ...inside, ...appraisal }))
       expect(keysIn(yaml).filter((key) => !new RegExp(`\\b${key}\\b`).test(document))).toEqual([]);

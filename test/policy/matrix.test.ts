@@ -3,6 +3,9 @@ import { commands } from "../../src/commands/index.ts";
 import { emptyPolicy } from "../../src/config/policy-file.ts";
 import { permissionMatrix, roles } from "./permission-matrix.ts";
 import { policyOf } from "./sample.ts";
+import { mayWith, type Place, teamLists } from "../../src/policy/rights-table.ts";
+import { targetArgument } from "../../src/registry/arguments.ts";
+import { isChange } from "../../src/registry/define.ts";
 
 /**
  * Who may run what: a row for each command, a column for each kind of person. `approvals` is how many others must agree
@@ -111,4 +114,32 @@ describe("who may run what", () => {
     const pins = permissionMatrix(lax, commands).filter(({ command }) => / pins \w/.test(command));
     expect(pins.map(({ approvals }) => approvals)).toEqual([1, 1]);
   });
+});
+
+/**
+ * The same for teams: somebody in one list of one place alone, on a VM or project of a team. A team's own lists give what
+ * those of `access` give without teams, and whoever may do something may view; nothing else gives anything, but
+ * `access.administer`.
+ */
+describe("who may run what on a target of a team", () => {
+  const places: readonly Place[] = ["its team", "another team", "access"];
+
+  it.each(commands.map((command) => [command.name, command] as const))(
+    "is decided by that team for %s",
+    (name, command) => {
+      const row = rows.get(name);
+      const isNamed = (role: string) => row?.may[roles.findIndex((one) => one === role)] === true;
+      const hasTarget =
+        targetArgument(command) !== undefined ||
+        (isChange(command) && command.on === "new-project");
+      for (const place of places)
+        for (const list of teamLists) {
+          const isTheirs = place === "its team" || !hasTarget;
+          const seesToo = isNamed("view") && place !== "access";
+          const expectedHere = isTheirs && (isNamed(list) || seesToo);
+          expect(mayWith(command, place, list), `${list} of ${place}`).toBe(expectedHere);
+        }
+      expect(mayWith(command, "access", "administer")).toBe(isNamed("administer"));
+    },
+  );
 });

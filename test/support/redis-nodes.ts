@@ -48,7 +48,7 @@ export const certificate = path.join(import.meta.dirname, "../compute/certificat
 
 /** Nothing in the clear. */
 const tlsAt = (port: string): string[] => [
-  ...["--port", "0", "--tls-port", port, "--tls-replication", "yes", "--tls-auth-clients", "no"],
+  ...`--port 0 --tls-port ${port} --tls-replication yes --tls-auth-clients no`.split(" "),
   ...["cert", "key", "ca-cert"].flatMap((what) => [`--tls-${what}-file`, certificate]),
 ];
 

@@ -35,6 +35,8 @@ export interface Move {
   attempt?: number;
   owner?: string;
   why?: string;
+  /** Slack is owed another look at it, as after every move with a `why`. */
+  isTold?: boolean;
   /** The person who did it, if one did. */
   actor?: string;
   /** VMs of a claimed project: no other request may hold one of them. The nonce (`newNonce`) is this claim's alone. */
@@ -181,6 +183,7 @@ export function createJournal(redis: RedisClient, key: Keys) {
     const attempt = to.attempt ?? request.attempt;
     const owner = to.owner ?? request.owner ?? "";
     const final = isFinal(to.state, to.progress);
+    const isTold = to.why !== undefined || to.isTold === true;
     const locks = locksOf(record, to.claim?.vmIds);
     const watched = ["sending", "accepted", "unclear"].includes(to.state);
     const nonce = to.claim?.nonce ?? request.nonce;
@@ -221,7 +224,7 @@ export function createJournal(redis: RedisClient, key: Keys) {
         packProgress(to.progress, final),
         to.why ? JSON.stringify({ state: to.state, why: to.why, actor: to.actor }) : "",
         audit,
-        to.why ? 1 : 0,
+        isTold ? 1 : 0,
         to.claim ? 1 : 0,
         watched ? 1 : 0,
         keepFinalMs,
@@ -235,7 +238,7 @@ export function createJournal(redis: RedisClient, key: Keys) {
     if (is === "locked") return { is, holder: String(value) };
     if (is === "gone") return { is };
     if (is !== "moved") return { is: "changed" };
-    if (to.why) outbox.ring();
+    if (isTold) outbox.ring();
     const at = Number(movedAt);
     return {
       is,

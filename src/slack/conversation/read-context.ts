@@ -18,13 +18,14 @@ export function answerOf(
   person: Person,
   { channelId }: Pick<Interaction, "channelId">,
   gateway: GatewayContext,
-  approved?: string,
+  { approved, isShared = false }: { approved?: string; isShared?: boolean } = {},
 ): Promise<Message | Answer> {
   const { policy, ourTeamId, inventory } = gateway;
   const context: ReadContext = {
     ...gateway,
     person,
     channelId,
+    isShared,
     ...(approved === undefined ? {} : { approved }),
     journal: gateway.store,
     resolve: (kind, words) => resolveTarget(kind, words, inventory),

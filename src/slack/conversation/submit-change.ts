@@ -214,9 +214,7 @@ export async function gatherFacts(
       ? await gateway.snapshots.ownerOf(input["snapshot"])
       : undefined;
   return {
-    ...(owner !== undefined && owner !== target.id
-      ? { foreignSnapshotOf: await shownId(owner, gateway) }
-      : {}),
+    ...(owner !== undefined && owner !== target.id ? { foreignSnapshotOf: owner } : {}),
     target,
     seen: Array.isArray(seen) ? undefined : (seen as DialogFacts["seen"]),
     vms,
@@ -225,16 +223,8 @@ export async function gatherFacts(
   };
 }
 
-/** The ID of a VM, for those who may see it. */
-async function shownId(
-  vmId: string,
-  { inventory }: Pick<GatewayContext, "inventory">,
-): Promise<string> {
-  const known = await inventory.findVm(vmId, { onlyKnown: true });
-  return "found" in known ? vmId : "a VM that can't be shown here";
-}
-
-async function regionsKnown({
+/** Where projects and VMs are, the most used first. */
+export async function regionsKnown({
   inventory,
 }: Pick<GatewayContext, "inventory">): Promise<readonly string[]> {
   const all = [...(await inventory.projects()), ...(await inventory.vms())];

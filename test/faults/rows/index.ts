@@ -14,6 +14,7 @@ import { killRows } from "./process/kills.ts";
 import { nameRows } from "./people/names.ts";
 import { networkRows } from "./network/lines.ts";
 import { peopleRows } from "./people/votes.ts";
+import { policyRows } from "./process/policies.ts";
 import { processRows } from "./process/freezes.ts";
 import { rolloutRows } from "./rollouts/rollouts.ts";
 import { redisDiskRows } from "./redis/full-disk.ts";
@@ -53,6 +54,7 @@ export const rows: readonly Row[] = [
   ...killRows,
   ...processRows,
   ...versionRows,
+  ...policyRows,
   ...ledgerRows,
   ...auditRows,
   ...secretRows,

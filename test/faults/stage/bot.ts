@@ -167,6 +167,7 @@ try {
     at,
     ...(options.slackLimits ? { slackLimits: options.slackLimits as never } : {}),
   });
+  process.on("SIGHUP", () => void running.reload());
   process.once("SIGTERM", () => {
     const late = setTimeout(() => process.exit(0), 9500);
     void running.close().then(() => {
