@@ -45,316 +45,123 @@ const firstLevel = (fields: object) => ({
   tcbInfo: (info: { tcbLevels: object[] }) => void Object.assign(info.tcbLevels[0] ?? {}, fields),
 });
 
+const on = (
+  platform: EvidenceWeather["on"],
+  number: number,
+  verdict: Verdict,
+  label: string,
+  changes: Partial<EvidenceWeather> = {},
+): EvidenceWeather => ({ on: platform, case: number, verdict, label, ...changes });
+
 /** By their names, as switches and `edit.setEvidence` take them. A VM's own clock is no weather: that is case 41. */
 export const evidenceWeathers = {
-  clear: { case: 1, label: "genuine", verdict: V, on: "Genoa" },
-  "clear-tdx": { case: 1, label: "genuine, on Intel TDX", verdict: V, on: "TDX" },
-  "body-flipped": {
-    case: 2,
-    label: "a bit flipped in the body",
-    verdict: F,
-    on: "Genoa",
-    bytes: flipped(0x95),
-  },
-  "signature-flipped": {
-    case: 3,
-    label: "a bit flipped in the signature",
-    verdict: F,
-    on: "Genoa",
+  clear: on("Genoa", 1, V, "genuine"),
+  "clear-tdx": on("TDX", 1, V, "genuine, on Intel TDX"),
+  "body-flipped": on("Genoa", 2, F, "a bit flipped in the body", { bytes: flipped(0x95) }),
+  "signature-flipped": on("Genoa", 3, F, "a bit flipped in the signature", {
     bytes: flipped(0x2a8),
-  },
-  "numbers-turned": {
-    case: 4,
-    label: "r and s big-endian",
-    verdict: F,
-    on: "Genoa",
-    bytes: turnedAround,
-  },
-  "cut-short": {
-    case: 5,
-    label: "cut short",
-    verdict: C,
-    on: "Genoa",
-    bytes: (report) => report.subarray(0, 1000),
-  },
-  "base64-broken": {
-    case: 5,
-    label: "broken base64",
-    verdict: C,
-    on: "TDX",
+  }),
+  "numbers-turned": on("Genoa", 4, F, "r and s big-endian", { bytes: turnedAround }),
+  "cut-short": on("Genoa", 5, C, "cut short", { bytes: (report) => report.subarray(0, 1000) }),
+  "base64-broken": on("TDX", 5, C, "broken base64", {
     text: (base64) => `${base64.slice(0, 99)}!?`,
-  },
-  appended: {
-    case: 6,
-    label: "4 KiB behind it",
-    verdict: V,
-    on: "Genoa",
+  }),
+  appended: on("Genoa", 6, V, "4 KiB behind it", {
     bytes: (report) => Buffer.concat([report, Buffer.alloc(4096)]),
-  },
-  "unknown-version": {
-    case: 7,
-    label: "a version that nobody knows",
-    verdict: C,
-    on: "Genoa",
+  }),
+  "unknown-version": on("Genoa", 7, C, "a version that nobody knows", {
     snp: { report: setTo(0, 6) },
-  },
-  "other-root": { case: 8, label: "another Intel's root", verdict: F, on: "TDX", isStranger: true },
-  "other-product": {
-    case: 9,
-    label: "under another product's ASK",
-    verdict: F,
-    on: "Genoa",
+  }),
+  "other-root": on("TDX", 8, F, "another Intel's root", { isStranger: true }),
+  "other-product": on("Genoa", 9, F, "under another product's ASK", {
     snp: { vek: { issuer: "SEV-Milan" } },
-  },
-  "other-chip": {
-    case: 10,
-    label: "a VCEK of another chip",
-    verdict: F,
-    on: "Genoa",
+  }),
+  "other-chip": on("Genoa", 10, F, "a VCEK of another chip", {
     snp: { extensions: { "4": Buffer.alloc(64, 0xc2) } },
-  },
-  "other-firmware": {
-    case: 11,
-    label: "a VCEK of another firmware",
-    verdict: F,
-    on: "Genoa",
+  }),
+  "other-firmware": on("Genoa", 11, F, "a VCEK of another firmware", {
     snp: { extensions: { "3.3": Buffer.from([2, 1, 22]) } },
-  },
-  "other-key": {
-    case: 12,
-    label: "a VLEK where the report says VCEK",
-    verdict: F,
-    on: "Genoa",
+  }),
+  "other-key": on("Genoa", 12, F, "a VLEK where the report says VCEK", {
     snp: { kind: "VLEK", report: setTo(0x48, 0) },
-  },
-  "no-ca": {
-    case: 13,
-    label: "a PCK CA that is no CA",
-    verdict: F,
-    on: "TDX",
-    tdx: { ca: { ca: { isCa: false } } },
-  },
-  "signed-by-pck": {
-    case: 14,
-    label: "TCB info signed by a PCK",
-    verdict: C,
-    on: "TDX",
+  }),
+  "no-ca": on("TDX", 13, F, "a PCK CA that is no CA", { tdx: { ca: { ca: { isCa: false } } } }),
+  "signed-by-pck": on("TDX", 14, C, "TCB info signed by a PCK", {
     tdx: { signer: { subject: "Intel SGX PCK Certificate" } },
-  },
-  revoked: {
-    case: 15,
-    label: "a revoked PCK",
-    verdict: F,
-    on: "TDX",
-    tdx: { pckCrl: { serials: [0x555] } },
-  },
-  "ask-revoked": {
-    case: 15,
-    label: "a revoked ASK",
-    verdict: F,
-    on: "Genoa",
-    snp: { crl: { serials: [0x020002] } },
-  },
-  "list-forged": {
-    case: 16,
-    label: "a forged revocation list",
-    verdict: C,
-    on: "TDX",
-    isListForged: true,
-  },
-  "lists-ran-out": {
-    case: 17,
-    label: "a revocation list that ran out",
-    verdict: C,
-    on: "Genoa",
-    hasRunOut: true,
-  },
-  "info-edited": {
-    case: 18,
-    label: "TCB info with an edited status",
-    verdict: C,
-    on: "TDX",
+  }),
+  revoked: on("TDX", 15, F, "a revoked PCK", { tdx: { pckCrl: { serials: [0x555] } } }),
+  "ask-revoked": on("Genoa", 15, F, "a revoked ASK", { snp: { crl: { serials: [0x020002] } } }),
+  "list-forged": on("TDX", 16, C, "a forged revocation list", { isListForged: true }),
+  "lists-ran-out": on("Genoa", 17, C, "a revocation list that ran out", { hasRunOut: true }),
+  "info-edited": on("TDX", 18, C, "TCB info with an edited status", {
     tcbInfo: (body) => body.replace('"OutOfDate"', '"UpToDate"'),
-  },
-  "info-expired": {
-    case: 19,
-    label: "TCB info that has ended",
-    verdict: C,
-    on: "TDX",
+  }),
+  "info-expired": on("TDX", 19, C, "TCB info that has ended", {
     tdx: { tcbInfo: (info) => void (info.nextUpdate = day(Date.now() - dayMs)) },
-  },
-  "info-of-tomorrow": {
-    case: 19,
-    label: "TCB info of the future",
-    verdict: C,
-    on: "TDX",
+  }),
+  "info-of-tomorrow": on("TDX", 19, C, "TCB info of the future", {
     tdx: { tcbInfo: (info) => void (info.issueDate = day(Date.now() + dayMs)) },
-  },
-  "unknown-platform": {
-    case: 20,
-    label: "a platform without collateral",
-    verdict: C,
-    on: "TDX",
+  }),
+  "unknown-platform": on("TDX", 20, C, "a platform without collateral", {
     tdx: { fmspc: "00906ed50000" },
     isFolderClear: true,
-  },
-  "certificate-ended": {
-    case: 21,
-    label: "a PCK certificate that has ended",
-    verdict: C,
-    on: "TDX",
+  }),
+  "certificate-ended": on("TDX", 21, C, "a PCK certificate that has ended", {
     tdx: { pck: { until: Date.now() - dayMs } },
-  },
-  "unknown-module": {
-    case: 22,
-    label: "a TDX module that Intel doesn't know",
-    verdict: F,
-    on: "TDX",
+  }),
+  "unknown-module": on("TDX", 22, F, "a TDX module that Intel doesn't know", {
     tdx: { body: setTo(1, 9) },
-  },
-  "module-outdated": {
-    case: 23,
-    label: "an outdated TDX module",
-    verdict: F,
-    on: "TDX",
-    tdx: { body: setTo(0, 4) },
-  },
-  "platform-outdated": {
-    case: 24,
-    label: "an outdated platform",
-    verdict: F,
-    on: "TDX",
+  }),
+  "module-outdated": on("TDX", 23, F, "an outdated TDX module", { tdx: { body: setTo(0, 4) } }),
+  "platform-outdated": on("TDX", 24, F, "an outdated platform", {
     tdx: firstLevel({ tcbStatus: "OutOfDate" }),
-  },
-  "level-revoked": {
-    case: 25,
-    label: "a revoked level",
-    verdict: F,
-    on: "TDX",
+  }),
+  "level-revoked": on("TDX", 25, F, "a revoked level", {
     tdx: firstLevel({ tcbStatus: "Revoked" }),
-  },
-  "level-unknown": {
-    case: 26,
-    label: "a level that nobody knows",
-    verdict: F,
-    on: "TDX",
+  }),
+  "level-unknown": on("TDX", 26, F, "a level that nobody knows", {
     tdx: firstLevel({ tcbStatus: "Splendid" }),
-  },
-  debugged: { case: 27, label: "debugging on", verdict: F, on: "Genoa", debug: true },
-  "debugged-tdx": {
-    case: 27,
-    label: "debugging on, on Intel TDX",
-    verdict: F,
-    on: "TDX",
-    debug: true,
-  },
-  "asked-by-host": {
-    case: 28,
-    label: "asked for by the host",
-    verdict: F,
-    on: "Genoa",
+  }),
+  debugged: on("Genoa", 27, F, "debugging on", { debug: true }),
+  "debugged-tdx": on("TDX", 27, F, "debugging on, on Intel TDX", { debug: true }),
+  "asked-by-host": on("Genoa", 28, F, "asked for by the host", {
     snp: { report: (report) => void report.fill(0xff, 0x30, 0x34) },
-  },
-  "other-vmpl": {
-    case: 28,
-    label: "asked for at VMPL 3",
-    verdict: F,
-    on: "Genoa",
-    snp: { report: setTo(0x30, 3) },
-  },
-  "migration-agent": {
-    case: 29,
-    label: "a migration agent allowed",
-    verdict: F,
-    on: "Genoa",
+  }),
+  "other-vmpl": on("Genoa", 28, F, "asked for at VMPL 3", { snp: { report: setTo(0x30, 3) } }),
+  "migration-agent": on("Genoa", 29, F, "a migration agent allowed", {
     snp: { report: setTo(0x0a, 7) },
-  },
-  "service-td": {
-    case: 29,
-    label: "a service TD bound",
-    verdict: F,
-    on: "TDX",
+  }),
+  "service-td": on("TDX", 29, F, "a service TD bound", {
     tdx: { isTd15: true, body: setTo(600, 1) },
-  },
-  "chip-masked": {
-    case: 30,
-    label: "a masked chip",
-    verdict: F,
-    on: "Genoa",
+  }),
+  "chip-masked": on("Genoa", 30, F, "a masked chip", {
     snp: { report: (report) => void report.fill(0, 0x1a0, 0x1e0) },
-  },
-  "below-minimum": {
-    case: 31,
-    label: "firmware below the minimum",
-    verdict: F,
-    on: "Genoa",
+  }),
+  "below-minimum": on("Genoa", 31, F, "firmware below the minimum", {
     snp: { report: setTo(0x1f0 + 7, 3) },
-  },
-  "newer-firmware": {
-    case: 32,
-    label: "firmware newer than committed",
-    verdict: V,
-    on: "Genoa",
+  }),
+  "newer-firmware": on("Genoa", 32, V, "firmware newer than committed", {
     snp: { report: setTo(0x38 + 7, 99) },
-  },
-  "bound-to-nothing": {
-    case: 33,
-    label: "report data of zeros",
-    verdict: V,
-    on: "Genoa",
+  }),
+  "bound-to-nothing": on("Genoa", 33, V, "report data of zeros", {
     snp: { report: (report) => void report.fill(0, 0x50, 0x90) },
-  },
-  "other-image": {
-    case: 34,
-    label: "another image",
-    verdict: F,
-    on: "Genoa",
-    image: "an image with a back door",
-  },
-  unpinned: { case: 35, label: "no pin", verdict: C, on: "Genoa", name: "nobody-pinned-this" },
-  "service-says-other": {
-    case: 36,
-    label: "another measurement in the service's word",
-    verdict: F,
-    on: "Genoa",
+  }),
+  "other-image": on("Genoa", 34, F, "another image", { image: "an image with a back door" }),
+  unpinned: on("Genoa", 35, C, "no pin", { name: "nobody-pinned-this" }),
+  "service-says-other": on("Genoa", 36, F, "another measurement in the service's word", {
     service: { measurement: "5e".repeat(48) },
-  },
-  "old-report": {
-    case: 37,
-    label: "the report from before the restart",
-    verdict: C,
-    on: "Genoa",
-    replays: "its own",
-  },
-  "others-report": {
-    case: 38,
-    label: "another VM's report",
-    verdict: F,
-    on: "Genoa",
-    replays: "another VM's",
-  },
-  "service-says-yes": {
-    case: 39,
-    label: "debugging on, and the service says verified",
-    verdict: F,
-    on: "Turin",
+  }),
+  "old-report": on("Genoa", 37, C, "the report from before the restart", { replays: "its own" }),
+  "others-report": on("Genoa", 38, F, "another VM's report", { replays: "another VM's" }),
+  "service-says-yes": on("Turin", 39, F, "debugging on, and the service says verified", {
     debug: true,
     service: { verified: true },
-  },
-  "service-says-no": {
-    case: 40,
-    label: "genuine, and the service says not verified",
-    verdict: F,
-    on: "Turin",
+  }),
+  "service-says-no": on("Turin", 40, F, "genuine, and the service says not verified", {
     service: { verified: false },
-  },
-  "vendor-away": {
-    case: 42,
-    label: "the vendor away, its lists ten days old",
-    verdict: V,
-    on: "Turin",
-  },
-} as const satisfies Record<string, EvidenceWeather>;
+  }),
+  "vendor-away": on("Turin", 42, V, "the vendor away, its lists ten days old"),
+} satisfies Record<string, EvidenceWeather>;
 
 export type EvidenceWeatherName = keyof typeof evidenceWeathers;
 
