@@ -8,6 +8,8 @@ import { scopeOfChannel } from "../policy/scope.ts";
 import { amongVms, createUnverifiedRecords } from "./unverified-watch.ts";
 import { createDriftRecords, type DriftRecord } from "./drift-monitor.ts";
 import type { Facts, RequestSource } from "./facts.ts";
+import { itemsOf } from "./items.ts";
+import { lineOf } from "./line-buttons.ts";
 import { type Digest, renderChanges, renderDigest, renderHandover } from "./render-digest.ts";
 import { createSchedules, digestsIn } from "./schedules.ts";
 import { sightOf } from "./sight.ts";
@@ -136,12 +138,12 @@ export function createDigests(options: DigestsOptions) {
     statuses,
     /** What the channel may be told. Without a slot: a digest on request, of the targets that the channel's own are about. */
     async build(channel: string, { slot }: { slot?: Slot } = {}): Promise<Digest> {
-      const found = await facts({
-        channel,
-        scope: scopeOfChannel(options.policy, channel),
-        targets: slot ? slot.rule.targets : await targetsOf(channel),
-        isScheduled: slot !== undefined,
-      });
+      const targets = slot ? slot.rule.targets : await targetsOf(channel);
+      const scope = scopeOfChannel(options.policy, channel);
+      const found = await facts({ channel, scope, targets, isScheduled: slot !== undefined });
+      // What can't be read, or is for another digest here, may still be so: only a line that is gone for certain ends its snooze
+      const isWhole = found.unread.length === 0 && !found.stale && targets === undefined;
+      if (isWhole) await snoozes.keepOnly(channel, new Set(itemsOf(found).map(lineOf)));
       const snoozed = await snoozes.quiet(channel, now());
       if (!slot) return renderDigest(found, { title: "Digest", snoozed });
       const dueAt = localWords(slot.at, slot.rule.timezone);
@@ -211,7 +213,14 @@ function createSnoozes(redis: RedisClient, key: Keys) {
       if (line === undefined) await redis.del(named(channel));
       else await redis.zrem(named(channel), line);
     },
-    /** Keys of the lines that are snoozed now. */
+    /** A line that is gone is no longer snoozed: when it comes back, it is news. */
+    async keepOnly(channel: string, lines: ReadonlySet<string>): Promise<void> {
+      const gone = (await redis.zrange(named(channel), "0", "-1")).filter(
+        (line) => !lines.has(line),
+      );
+      if (gone.length > 0) await redis.zrem(named(channel), ...gone);
+    },
+    /** The lines that are snoozed now. */
     async quiet(channel: string, now: number): Promise<ReadonlySet<string>> {
       return new Set(await redis.zrangebyscore(named(channel), `(${now}`, "+inf"));
     },

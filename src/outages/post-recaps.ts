@@ -98,7 +98,8 @@ export function startPostingRecaps(options: {
     const refused = outage.part === "redis" ? await outages.refused(outage.id) : [];
     for (const { words, ...interaction } of refused) {
       const { channelId } = interaction;
-      const shown = words === undefined ? {} : { words: await shownWords(words, channelId, options) };
+      const shown =
+        words === undefined ? {} : { words: await shownWords(words, channelId, options) };
       placeOf(channelId).refused.push({ ...interaction, ...shown });
     }
     return places;

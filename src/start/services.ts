@@ -1,9 +1,12 @@
 import { commands } from "../commands/index.ts";
+import { createAcceptedPins } from "../attestation/accepted-pins.ts";
 import { attestationInWords, createAppraiser } from "../attestation/appraiser.ts";
 import { createRefresher } from "../attestation/refresher.ts";
 import { createEvidenceRegister } from "../attestation/register.ts";
 import { signOfService } from "../compute/errors.ts";
 import type { Config } from "../config/config.ts";
+import { createPeople, groupsNamedIn } from "../slack/people/people.ts";
+import { keepPolicy } from "./policy-keeper.ts";
 import { connectCompute } from "./connect-compute.ts";
 import { UserError } from "../errors.ts";
 import { renderFeed } from "../digests/render-feed.ts";
@@ -25,10 +28,9 @@ import { outageTimingFor, createOutageStore, type OutageStore } from "../outages
 import { createDependencyMonitor } from "../outages/dependency-monitor.ts";
 import { createNotices } from "../slack/deliver/announce.ts";
 import { createFeeds } from "../slack/deliver/feeds.ts";
-import { linkTo } from "../slack/deliver/link-to.ts";
+import { linkTo } from "../slack/deliver/permalink.ts";
 import { startDelivery } from "../slack/deliver/deliver.ts";
 import { learnIdentity } from "../slack/people/learn-identity.ts";
-import { createPeople } from "../slack/people/people.ts";
 import { sharedCardSource } from "../slack/deliver/shared-cards.ts";
 import { createRateLimiter, type SlackLimits } from "../slack/deliver/rate-limiter.ts";
 import { sendPicture } from "../slack/deliver/picture.ts";
@@ -36,7 +38,6 @@ import { requestSource } from "../slack/deliver/requests.ts";
 import { rolloutSource } from "../slack/deliver/rollouts.ts";
 import { requestable } from "../registry/define.ts";
 import type { GatewayContext } from "../slack/conversation/gateway-context.ts";
-import { everyoneNamed } from "../policy/teams.ts";
 import { createWeb, signOfSlack } from "../slack/web.ts";
 import { type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
 import type { Spans } from "../log/spans.ts";
@@ -62,8 +63,8 @@ interface ServicesOptions {
 }
 
 export async function openServices(config: Config, log: Log, options: ServicesOptions) {
-  const { policy } = config;
-  const { timing } = policy;
+  // Of what is built from them here: they count from one start to the next
+  const { timing, attestation } = config.policy;
   const { opened, at, telemetry, spans } = options;
   const calls = observeCalls(options);
   const key = createKeys(options.namespace);
@@ -83,7 +84,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   );
   const web = createWeb({
     token: () => config.slack.botToken,
-    refreshToken: () => config.files.get("SLACK_BOT_TOKEN")?.reread() ?? false,
+    refreshToken: () => config.files.get("SLACK_BOT_TOKEN")?.reread(),
     apiUrl: config.slack.apiUrl,
     log,
     onCall: (method, outcome, ms) => {
@@ -102,7 +103,9 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     get ourEnterpriseId() {
       return identity.known().enterpriseId;
     },
-    groupIds: groupsOf(config),
+    get groupIds() {
+      return groupsNamedIn(config.policy);
+    },
     cacheMs: timing.peopleCacheMs,
   });
   const compute = opened(
@@ -127,7 +130,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     (it) => it.close(),
   );
   inventory.start();
-  const { refresh: addresses, endorsements: folder } = policy.attestation;
+  const { refresh: addresses, endorsements: folder } = attestation;
   const roots = options.roots ?? vendorRoots;
   const refresher =
     addresses && folder !== undefined
@@ -137,8 +140,11 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
       : undefined;
   const appraiser = createAppraiser({
     compute,
-    policy: policy.attestation,
+    get policy() {
+      return config.policy.attestation;
+    },
     register: createEvidenceRegister(redis, key),
+    accepted: createAcceptedPins(redis, key),
     roots,
     refresher,
     now: Date.now,
@@ -161,7 +167,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const tellBusy: GatewayContext["tellBusy"] = async (id, message) => {
     await tell("audit", id, message);
     for (const channelId of await busyChannels(journal))
-      if (channelId !== policy.audit?.channel)
+      if (channelId !== config.policy.audit?.channel)
         await notices.announce({ id: `${id}-${channelId}`, channelId, message });
   };
   const store = announcingFreezes(journal, tellBusy);
@@ -183,18 +189,26 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
       const known = await inventory.findProject(id, { onlyKnown: true });
       return "found" in known && known.found.id === id ? known.found.name : undefined;
     },
-    linkTo: (message: { channelId: string; ts: string } | undefined) => linkTo(message, web),
+    linkTo: (message: { channelId: string; ts: string } | undefined) => linkTo(message, { web }),
     announce: notices.announce,
     follow: subscriptions.follow,
   };
   const rollouts = createRollouts(redis, key);
   const changes = requestable(commands);
-  const attestationNote = createAttestationNote({ appraiser, policy, log });
+  const attestationNote = createAttestationNote({
+    appraiser,
+    get policy() {
+      return config.policy;
+    },
+    log,
+  });
   const onTold = observeTold({ log, telemetry });
   const requests = requestSource({
     store,
     commands: changes,
-    approvers: policy.access.approve,
+    get approvers() {
+      return config.policy.access.approve;
+    },
     attestationNote,
     tellElsewhere: (request, command) => tellElsewhere(request, command, elsewhere),
     recordResults: (request, command) =>
@@ -238,8 +252,24 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     ),
     (it) => it.close(3000),
   );
+  const policyKeeper = opened(
+    await keepPolicy({
+      config,
+      redis,
+      key,
+      log,
+      telemetry,
+      store,
+      people,
+      teamId: () => identity.known().teamId,
+      web,
+      announce: notices.announce,
+    }),
+    (it) => it.close(),
+  );
   return {
     config,
+    policyKeeper,
     log,
     key,
     telemetry,
@@ -280,11 +310,6 @@ function announcingFreezes(store: Journal, tellBusy: GatewayContext["tellBusy"])
       return isNew;
     },
   };
-}
-
-/** Every user group that the policy names. */
-function groupsOf({ policy }: Config): string[] {
-  return everyoneNamed(policy).filter((id) => id.startsWith("S"));
 }
 
 /** Detects outages of Slack, Redis, and the service, and posts a recap to each channel afterwards. */

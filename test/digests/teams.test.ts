@@ -38,7 +38,8 @@ const requests = {
       by: "U0ADA",
       at: 1,
     })),
-  consoles: async () => vms.map(({ id, name }) => ({ vm: name, vmId: id, by: "U0ADA", until: 4e12 })),
+  consoles: async () =>
+    vms.map(({ id, name }) => ({ vm: name, vmId: id, by: "U0ADA", until: 4e12 })),
 };
 const at = (iso: string) => Date.parse(iso);
 
@@ -65,8 +66,13 @@ describe("digests with teams", () => {
       await Promise.all(processes.map((one) => one.postDue()));
     await scene.said();
     const ops = scene.posted("ops").map((message) => namesIn(wordsOf(message)));
-    expect(ops.toSorted((a, b) => a.length - b.length)).toEqual([["db-pay"], ["pay-web", "db-pay"]]);
-    expect(scene.posted("status").map((message) => namesIn(wordsOf(message)))).toEqual([["shop-web"]]);
+    expect(ops.toSorted((a, b) => a.length - b.length)).toEqual([
+      ["db-pay"],
+      ["pay-web", "db-pay"],
+    ]);
+    expect(scene.posted("status").map((message) => namesIn(wordsOf(message)))).toEqual([
+      ["shop-web"],
+    ]);
     expect(scene.posted("vendor")).toEqual([]);
   });
 
@@ -80,10 +86,7 @@ describe("digests with teams", () => {
     const handed = async (who: string, channel: string) =>
       namesIn(
         shownText(
-          await digests.handover(
-            channel,
-            scopeShownTo(person(who), channel, twoTeams, ourTeamId),
-          ),
+          await digests.handover(channel, scopeShownTo(person(who), channel, twoTeams, ourTeamId)),
         ),
       );
     expect(await handed("U0PAY", "C01OPS")).toEqual(["pay-web", "db-pay"]);

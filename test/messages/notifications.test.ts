@@ -326,7 +326,8 @@ const kinds: readonly [
   [
     "what a channel is subscribed to",
     "channel",
-    ({ who, vm }) => renderFeed([{ text: `✅ Restarted \`${vm}\`. In payments, requested by ${who}.` }]),
+    ({ who, vm }) =>
+      renderFeed([{ text: `✅ Restarted \`${vm}\`. In payments, requested by ${who}.` }]),
     "✅ Restarted db-1. In payments, requested by olivia.",
   ],
   [

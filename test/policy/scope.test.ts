@@ -88,7 +88,14 @@ describe("globs over VMs and projects", () => {
   it("name the same VMs as those of protect and approvals", () => {
     fc.assert(
       fc.property(fc.array(glob, { maxLength: 3 }), name, name, (globs, own, projectName) => {
-        const vm = { kind: "vm", id: "v", projectId: "p", status: "", name: own, projectName } as const;
+        const vm = {
+          kind: "vm",
+          id: "v",
+          projectId: "p",
+          status: "",
+          name: own,
+          projectName,
+        } as const;
         expect(compileTargetGlobs(globs)(vm)).toBe(matchingTarget(globs, vm) !== undefined);
       }),
     );

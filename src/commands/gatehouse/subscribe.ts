@@ -9,7 +9,14 @@ import { defineCommand } from "../../registry/define.ts";
 import { nearest } from "../../text/nearest.ts";
 import { isGlob } from "../../text/glob.ts";
 import type { ReadContext } from "../context.ts";
-import { checkPlace, eventWords, named, noneNamed, readWords, wordsTold } from "../subscription-words.ts";
+import {
+  checkPlace,
+  eventWords,
+  named,
+  noneNamed,
+  readWords,
+  wordsTold,
+} from "../subscription-words.ts";
 
 /** In one channel. */
 const maxGlobs = 50;

@@ -5,7 +5,14 @@ import { sentence } from "../../messages/message.ts";
 import { channelLink, md } from "../../messages/text.ts";
 import { defineCommand } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
-import { checkPlace, eventWords, named, noneNamed, readWords, wordsTold } from "../subscription-words.ts";
+import {
+  checkPlace,
+  eventWords,
+  named,
+  noneNamed,
+  readWords,
+  wordsTold,
+} from "../subscription-words.ts";
 
 export const unsubscribe = defineCommand({
   kind: "read",

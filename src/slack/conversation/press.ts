@@ -13,7 +13,7 @@ import { lookAt } from "../../requests/perform/reconcile.ts";
 import { mayRetry, mayUndo, renderCard } from "../../requests/render/render-card.ts";
 import { errorReply, say } from "../error-reply.ts";
 import { parseJson, textAt } from "../web.ts";
-import type { Press, Reply } from "../receive/interaction.ts";
+import { isDirect, type Press, type Reply } from "../receive/interaction.ts";
 import { share } from "./answer.ts";
 import { authorize } from "./authorize.ts";
 import { signReview } from "./break-glass.ts";
@@ -34,11 +34,16 @@ export async function press(
   gateway: GatewayContext,
 ): Promise<void> {
   try {
-    if (interaction.action === "dialog:refresh")
+    if (interaction.action.endsWith(":refresh"))
       return await refreshDialog(interaction, reply, gateway);
     const [kind = "", what = ""] = interaction.action.split(":");
     if (kind === "pick" || kind === "arg") return;
     const value = readValue(parseJson(interaction.value));
+    if (interaction.action === "menu") {
+      const { do: action, ...of } = value;
+      if (typeof action !== "string" || action === "menu") throw outdated();
+      return await press({ ...interaction, action, value: JSON.stringify(of) }, reply, gateway);
+    }
     if (kind === "run") {
       const named = { command: commandNamed(what, gateway), input: value };
       return await runNamed(named, interaction, reply, gateway);
@@ -75,7 +80,8 @@ async function pressOnRequest(
   const command = changeNamed(request?.record.command, gateway);
   if (!request || !command) throw outdated();
   const { card } = request.delivered;
-  const isElsewhere = card && interaction.channelId !== "" && !interaction.ephemeral;
+  const isAlone = interaction.ephemeral || isDirect(interaction);
+  const isElsewhere = card && interaction.channelId !== "" && !isAlone;
   if (isElsewhere && card.channelId !== interaction.channelId) throw outdated();
   if (follows.has(interaction.action)) {
     const { action } = interaction;
@@ -95,7 +101,8 @@ async function pressOnRequest(
     );
     return reply.privately(renderCard(request, command));
   }
-  await authorize(askedFor(request, command, person), gateway);
+  const isStop = stops.has(interaction.action);
+  await authorize({ ...askedFor(request, command, person), isStop }, gateway);
   switch (interaction.action) {
     case "request:open":
       return offerApproved(request, person, interaction, reply, gateway);
@@ -114,6 +121,8 @@ async function pressOnRequest(
       throw outdated();
   }
 }
+
+const stops = new Set(["request:cancel", "request:look"]);
 
 /** What comes after a request. Each button makes one request, however often and by whomever it is pressed. */
 const follows = new Set(["request:retry", "request:undo", "request:next"]);

@@ -24,7 +24,7 @@ export function requestSource(options: {
   store: Journal;
   commands: readonly ChangeCommand[];
   /** Mentioned when a request waits for approval: ids of people and groups. */
-  approvers: readonly string[];
+  readonly approvers: readonly string[];
   /** Called at least once for each ended request, before its result is posted. */
   recordResults(request: StoredRequest, command: ChangeCommand): Promise<void>;
   /** Called at least once for each request whose own messages say that it ended, or that its outcome is unknown. */

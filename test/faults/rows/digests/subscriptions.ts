@@ -7,9 +7,7 @@ import { vendor } from "./digest-stage.ts";
 /** A gateway and a worker, of which whoever posts first dies there; the other is killed then. */
 async function dieAt(stage: Stage, point: "posting" | "posted", slot: string): Promise<void> {
   const bots = await Promise.all(
-    (["gateway", "worker"] as const).map((role) =>
-      stage.addBot(role, { slot: `${slot}-${role}` }),
-    ),
+    (["gateway", "worker"] as const).map((role) => stage.addBot(role, { slot: `${slot}-${role}` })),
   );
   for (const bot of bots) await bot.arm({ point, what: "feed", do: "kill" });
   if (point === "posting") {
@@ -39,11 +37,7 @@ export const subscriptionRows: Row[] = [
           at: 1,
         };
         const key = `{${stage.namespace}}`;
-        await stage.redis.hset(
-          `${key}:subscriptions`,
-          `${vendor} *`,
-          JSON.stringify(subscription),
-        );
+        await stage.redis.hset(`${key}:subscriptions`, `${vendor} *`, JSON.stringify(subscription));
         await dieAt(stage, "posting", "g5-0");
         await dieAt(stage, "posted", "g5-1");
         await stage.addBot("gateway", { slot: "g5-2" });

@@ -1,9 +1,9 @@
 import { textAt, type Web } from "../web.ts";
 
-/** The address of a message in Slack, where Slack says it. */
+/** The address of a message in Slack; undefined where it isn't known. */
 export async function linkTo(
   message: { channelId: string; ts: string } | undefined,
-  web: Web,
+  { web }: { web: Web },
 ): Promise<string | undefined> {
   if (!message) return undefined;
   const { channelId: channel, ts } = message;
