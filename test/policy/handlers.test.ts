@@ -10,6 +10,7 @@ import { createTally } from "../fuzz/fuzzed.ts";
 import { outcomeOf } from "../fuzz/outcome.ts";
 import { readSources } from "../house/sources.ts";
 import { buttonOn, pressPayload } from "../stories/forge.ts";
+import { handlersInCode } from "./handlers-in-code.ts";
 
 /**
  * Everything that can be pressed or submitted, and who gets past authority with it: a row for each, a column for each
@@ -60,24 +61,6 @@ const rows = expected
   });
 
 const sources = [...readSources(["src"])];
-
-/** Names of fields of a form: what is typed into them means nothing by itself. */
-const fields = new Set(["roll:most", "roll:failures", "roll:number", "roll:canary"]);
-
-/** Every action and form that the code knows by name. */
-function handlersInCode(): string[] {
-  const found = new Set<string>();
-  for (const [, text] of sources) {
-    for (const [, action = ""] of text.matchAll(
-      /"((?:vote|review|console|digest|dialog|request|roll):[a-z-]+)"/g,
-    ))
-      if (!fields.has(action)) found.add(action);
-    for (const [, action = ""] of text.matchAll(/interaction\.action === "([^"]+)"/g))
-      found.add(action);
-    for (const [, form = ""] of text.matchAll(/Callback = "([^"]+)"/g)) found.add(`form ${form}`);
-  }
-  return [...found].toSorted();
-}
 
 describe("who gets past authority with what can be pressed and submitted", () => {
   let world: FuzzWorld;

@@ -45,6 +45,11 @@ export async function authorizeTargets(asked: AskedFor, gateway: GatewayContext)
   await stop(refusal({ ...rules(asked, gateway), vmNames }), asked, gateway);
 }
 
+/** Rights over the targets alone: what `protect` says doesn't matter to what ends something. */
+export async function authorizeRights(asked: AskedFor, gateway: GatewayContext): Promise<void> {
+  await stop(accessRefusal(rules(asked, gateway)), asked, gateway);
+}
+
 /** Reads go on, and what stops changes. */
 function isSafeUnderOldPolicy({ command, isStop = false }: AskedFor): boolean {
   if (isStop) return true;
