@@ -133,3 +133,21 @@ export function teamOfChannel(
 ): string | undefined {
   return Object.entries(teams).find(([, { channel }]) => channel === channelId)?.[0];
 }
+
+/** What teams claim and no project has, by team: perhaps it isn't made yet, perhaps it is misspelt. */
+export function unmatchedIn(
+  { teams }: Pick<Policy, "teams">,
+  projects: readonly { id: string; name: string }[],
+): readonly { team: string; entries: readonly string[] }[] {
+  const ids = new Set(projects.map(({ id }) => id));
+  const names = new Set(projects.map(({ name }) => fold(name)));
+  const isMatched = (entry: string) => {
+    if (!isGlob(entry)) return ids.has(entry) || names.has(fold(entry));
+    const matches = compileGlob(fold(entry));
+    return names.values().some(matches);
+  };
+  return Object.entries(teams).flatMap(([team, { projects: all }]) => {
+    const entries = all.filter((entry) => !isMatched(entry));
+    return entries.length > 0 ? [{ team, entries }] : [];
+  });
+}
