@@ -94,7 +94,7 @@ async function begin(
     );
   }
   if (frozen) return stopFrozen(request, frozen, by);
-  if (by.standstill?.() !== undefined)
+  if (by.standstill() !== undefined)
     return hold(request, noCurrentPolicy, backoff(progress.looks ?? 0, timing), by);
   if (throttledMs > 0) return hold(request, throttledWhy, throttledMs + jitter(1000), by);
 
