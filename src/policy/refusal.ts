@@ -4,7 +4,15 @@ import type { Target } from "../registry/target.ts";
 import { fold, matchesGlob } from "../text/glob.ts";
 import type { Person } from "../registry/person.ts";
 import { type Judged, judgedNames, looserPin, projectsOf } from "./judged.ts";
-import { type AccessList, lists, listsFor, addToList, andThey, named as isNamed } from "./access.ts";
+import {
+  type AccessList,
+  addToList,
+  andThey,
+  lists,
+  listsFor,
+  mayVote,
+  named as isNamed,
+} from "./access.ts";
 import { rightsOver } from "./teams.ts";
 
 /** Whether a name matches one of the globs, ignoring case: `vault-*` matches `Vault-1`. */
@@ -116,7 +124,10 @@ export function mayRun(
   const { policy, person, ourTeamId, command, isUndo, targets = [] } = asked;
   const inLists = lists(policy, person, ourTeamId, projectsOf({ ...asked, targets }));
   const enough = isUndo ? [...listsFor(command), "approve" as const] : listsFor(command);
-  return enough.some((list) => inLists.includes(list));
+  if (enough.some((list) => inLists.includes(list))) return true;
+  return (
+    command.kind === "read" && command.votersToo === true && mayVote(policy, person, ourTeamId)
+  );
 }
 
 /** Break-glass works in any channel; `protect` holds even then. */

@@ -103,6 +103,18 @@ export function postMessage(
 }
 
 /** A failure in one word: `not_in_channel`, `limited`, `unreachable`. */
+/** The address of a message; undefined when Slack doesn't tell it. */
+export async function permalinkOf(
+  web: Web,
+  message: { channelId: string; ts: string } | undefined,
+): Promise<string | undefined> {
+  if (!message) return undefined;
+  const { channelId: channel, ts } = message;
+  const answer = await web.call("chat.getPermalink", { channel, message_ts: ts });
+  const link = answer.ok ? textAt(answer.data, "permalink") : "";
+  return /^https:\/\/[^\s<>|]+$/.test(link) ? link : undefined;
+}
+
 export function whyOf(answer: Extract<WebAnswer, { ok: false }>): string {
   return answer.kind === "refused" ? answer.error : answer.kind;
 }

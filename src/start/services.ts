@@ -168,7 +168,8 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const requests = requestSource({
     store,
     commands: changes,
-    approvers: policy.access.approve,
+    web,
+    policy,
     attestationNote,
     recordResults: (request, command) =>
       recordResults(request, command, {

@@ -10,10 +10,11 @@ import type { Person } from "../../registry/person.ts";
 import type { StoredRequest } from "../../requests/journal/record.ts";
 import { readTarget } from "../../requests/perform/gate.ts";
 import { lookAt } from "../../requests/perform/reconcile.ts";
+import { isChannel } from "../../requests/render/card-view.ts";
 import { mayRetry, mayUndo, renderCard } from "../../requests/render/render-card.ts";
 import { errorReply, say } from "../error-reply.ts";
 import { parseJson, textAt } from "../web.ts";
-import type { Press, Reply } from "../receive/interaction.ts";
+import { isDirect, type Press, type Reply } from "../receive/interaction.ts";
 import { share } from "./answer.ts";
 import { authorize } from "./authorize.ts";
 import { signReview } from "./break-glass.ts";
@@ -74,9 +75,11 @@ async function pressOnRequest(
   const request = await gateway.store.get(String(value["request"]));
   const command = changeNamed(request?.record.command, gateway);
   if (!request || !command) throw outdated();
-  const { card } = request.delivered;
+  const { card, asked } = request.delivered;
   const isElsewhere = card && interaction.channelId !== "" && !interaction.ephemeral;
-  if (isElsewhere && card.channelId !== interaction.channelId) throw outdated();
+  const isTheirs = [card, asked].some((one) => one?.channelId === interaction.channelId);
+  const isTold = follows.has(interaction.action) && isDirect(interaction);
+  if (isElsewhere && !isTheirs && !isTold) throw outdated();
   if (follows.has(interaction.action)) {
     const { action } = interaction;
     const id = `after:${request.record.id}:${action.split(":")[1]}${textAt(value, "next")}`;
@@ -85,7 +88,8 @@ async function pressOnRequest(
       return reply.privately(
         await alreadyRequested(first.record.id, gateway, "This button was already used."),
       );
-    return follow(request, command, { ...interaction, id }, value, reply, gateway);
+    const pressed = { ...interaction, ...(isTheirs ? {} : whereAsked(request)), id };
+    return follow(request, command, pressed, value, reply, gateway);
   }
   const person = await gateway.person(interaction.userId, interaction.teamId);
   if (interaction.action === "request:show") {
@@ -113,6 +117,12 @@ async function pressOnRequest(
     default:
       throw outdated();
   }
+}
+
+/** What was told in a direct message goes on where others see it, if it was requested there. */
+function whereAsked({ record }: StoredRequest): Partial<Press> {
+  const { channelId, threadTs } = record;
+  return isChannel(channelId) ? { channelId, ...(threadTs ? { threadTs } : {}) } : {};
 }
 
 /** What comes after a request. Each button makes one request, however often and by whomever it is pressed. */

@@ -7,7 +7,7 @@ import type { Person } from "../../registry/person.ts";
 import { resolveTarget } from "../../requests/submit/resolve.ts";
 import { postChart } from "../deliver/post-chart.ts";
 import type { Interaction } from "../receive/interaction.ts";
-import { postMessage, textAt, whyOf } from "../web.ts";
+import { permalinkOf, postMessage, whyOf } from "../web.ts";
 import type { GatewayContext } from "./gateway-context.ts";
 
 /** Runs a read command. `args` is what its schema parsed. */
@@ -28,21 +28,10 @@ export function answerOf(
     journal: gateway.store,
     resolve: (kind, words) => resolveTarget(kind, words, inventory),
     mayRun: (one, targets = []) => mayRun({ policy, person, ourTeamId, command: one, targets }),
-    linkTo: (message) => linkTo(message, gateway),
+    linkTo: (message) => permalinkOf(gateway.web, message),
     post: (channel, digest) => post(channel, digest, gateway),
   };
   return command.answer(args as never, context as never);
-}
-
-async function linkTo(
-  message: { channelId: string; ts: string } | undefined,
-  { web }: Pick<GatewayContext, "web">,
-): Promise<string | undefined> {
-  if (!message) return undefined;
-  const { channelId: channel, ts } = message;
-  const answer = await web.call("chat.getPermalink", { channel, message_ts: ts });
-  const link = answer.ok ? textAt(answer.data, "permalink") : "";
-  return /^https:\/\/[^\s<>|]+$/.test(link) ? link : undefined;
 }
 
 /** Posts a digest, with its picture if any. Returns why it couldn't. */
