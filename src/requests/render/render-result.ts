@@ -29,7 +29,8 @@ export function renderNotice(
     const until = when(request.record.approval?.expiresAt ?? 0, "{time}");
     const missing = missingWords(request) ?? "a decision";
     const text = md`⏰ Half of the time has passed: *${deedOf(request.record, command)}* still needs ${missing} until ${until}. The message above has the facts and the buttons.`;
-    return message(news(text), section(text));
+    const deed = deedOf(request.record, command);
+    return message(news(md`⏰ ${deed} still needs ${missing}.`), section(text));
   }
   if (notice === "denial") {
     const { name: who = "", reason = "" } = denialOf(request) ?? {};
