@@ -10,7 +10,6 @@ export const demoGuide: Guide = {
     { who: "gina", may: "is a guest: nothing is done for her." },
   ],
   tries: [
-    { as: "olivia", channel: "ops", text: "/vm list", why: "What runs, and where" },
     { as: "olivia", channel: "ops", text: "/vm restart web-2", why: "A change, told to its end" },
     { as: "vera", channel: "ops", text: "/vm stop web-2", why: "A refusal, and its reason" },
     {

@@ -12,6 +12,7 @@ import {
   type SandboxComputeOptions,
   startSandboxCompute,
 } from "./compute/start-sandbox-compute.ts";
+import { evidenceWeather, type EvidenceWeatherName } from "./compute/evidence-weather.ts";
 import { type Platform, sandboxRoots, writeEndorsements } from "./evidence/vendors.ts";
 import { ledgerImage } from "./compute/seed-ledger.ts";
 import { launchMeasurement } from "./compute/records.ts";
@@ -56,8 +57,11 @@ export interface World extends AsyncDisposable {
   env: Record<string, string>;
   /** The folder that a policy names by `endorsements: endorsements`; filled where it does. */
   endorsements: string;
+  /** Fills it anew, as it is in this weather. */
+  endorse(weather: EvidenceWeatherName): Promise<void>;
   processes: Running[];
-  startProcess(role: Role): Promise<Running>;
+  /** `env`: where it differs from the others'. */
+  startProcess(role: Role, env?: Readonly<Record<string, string>>): Promise<Running>;
   close(): Promise<void>;
 }
 
@@ -143,12 +147,12 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     };
     const processes: Running[] = [];
     const taken = new Set<number>();
-    const startProcess = async (role: Role) => {
+    const startProcess: World["startProcess"] = async (role, own = {}) => {
       // A directory of its own, and after it was closed the next one takes it
       const [slot = 0] = [0, 1, 2, 3, 4, 5, 6, 7].filter((one) => !taken.has(one));
       const dataDir = `${env["DATA_DIR"]}${slot === 0 ? "" : `-${slot}`}`;
       const operations = operationsOf(commands);
-      const config = loadConfig({ env: { ...env, DATA_DIR: dataDir }, role, operations });
+      const config = loadConfig({ env: { ...env, DATA_DIR: dataDir, ...own }, role, operations });
       for (const secret of config.secrets) hideSecret(secret);
       const started = await start(config, log.child({ role }), {
         host: "127.0.0.1",
@@ -185,6 +189,11 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       redis,
       env,
       endorsements,
+      endorse: (weather) =>
+        writeEndorsements(endorsements, {
+          ranOut: options.ranOut ?? [],
+          changed: evidenceWeather(weather),
+        }),
       processes,
       startProcess,
       close,

@@ -10,7 +10,8 @@ import type { Effect, Skies } from "./weather.ts";
 const mostBodyBytes = 1024 * 1024;
 
 export interface ReceiveSettings {
-  apiKey: string;
+  /** Those that are accepted now. */
+  keys: ReadonlySet<string>;
   endpoints: readonly SandboxEndpoint[];
   skies: Skies;
   journal: Journal;
@@ -40,7 +41,8 @@ export function createReceiver(settings: ReceiveSettings) {
 
     const body = await readBody(request);
     if (!request.readableEnded && body === undefined) return close("lost");
-    if (request.headers.authorization !== `Bearer ${settings.apiKey}`) {
+    const [, key = ""] = /^Bearer (.*)$/.exec(request.headers.authorization ?? "") ?? [];
+    if (!settings.keys.has(key)) {
       return refuse(new Refusal(401, "unauthorized", "the key is missing or wrong"));
     }
     const found = route(method, path);

@@ -38,6 +38,8 @@ export interface SandboxComputeOptions {
 export interface SandboxCompute extends Controlled, AsyncDisposable {
   url: string;
   apiKey: string;
+  /** Those that are accepted; at first `apiKey` alone. */
+  keys: Set<string>;
   controlUrl: string | undefined;
   /** One VM or project, by id, name or `project/name`. */
   vm(words: string): VmTruth;
@@ -79,8 +81,9 @@ export async function startSandboxCompute(
     withUpdatedAt: options.withUpdatedAt ?? false,
     consoleMs: options.consoleMs ?? 300_000,
   });
+  const keys = new Set([apiKey]);
   const receive = createReceiver({
-    apiKey,
+    keys,
     endpoints,
     skies,
     journal,
@@ -93,6 +96,7 @@ export async function startSandboxCompute(
   const sandbox: Omit<SandboxCompute, "controlUrl" | "close" | typeof Symbol.asyncDispose> = {
     url: api.url,
     apiKey,
+    keys,
     seed,
     truth: (only) => truthOf(world, only),
     vm: (words) => vmTruth(edit.findVm(words), false),

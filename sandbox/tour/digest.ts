@@ -46,7 +46,7 @@ async function letDaysPass(redis: RedisClient, from: string, at: string): Promis
   const startProcess = () =>
     createPostDue({
       digests: {
-        schedules: createSchedules(redis, key, rules),
+        schedules: createSchedules(redis, key, () => rules),
         slots: createSlotRecords(redis, key, 60_000),
         build: async () => ({ message: sentence(md`The digest of that day.`) }),
       },

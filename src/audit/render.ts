@@ -52,8 +52,11 @@ export function describeEntry({ at, record }: AuditEntry): Row {
   const what = text("what");
   const subject = what === "request" ? text("command") || "request" : what.replaceAll("-", " ");
   const about = what === "request" ? text("request") : text("command") || text("request");
-  const verdict = text("move") || text("vote") || text("rule");
-  const why = text("why");
+  const isPolicy = what === "policy";
+  const verdict = isPolicy
+    ? `${text("from")} → ${text("to")}`
+    : text("move") || text("vote") || text("rule");
+  const why = isPolicy ? changesOf(record) : text("why");
   return [
     Number.isFinite(at) ? new Date(at).toISOString().slice(0, 19).replace("T", " ") : "?",
     who,
@@ -61,6 +64,11 @@ export function describeEntry({ at, record }: AuditEntry): Row {
     targetOf(record),
     verdict && why ? `${verdict}: ${why}` : verdict || why,
   ];
+}
+
+/** What a new policy changes, where the process that adopted it knew the one before. */
+function changesOf({ changes }: AuditEntry["record"]): string {
+  return Array.isArray(changes) ? changes.map(words).join("; ") : "";
 }
 
 function targetOf(record: AuditEntry["record"]): string {

@@ -18,6 +18,8 @@ export interface ReadContext {
   /** Empty where there is no channel. */
   channelId: string;
   ourTeamId: string;
+  /** For the whole channel: what stands in it must work for everybody. */
+  isShared: boolean;
   commands: readonly Command[];
   policy: Policy;
   compute: Compute;

@@ -1,5 +1,6 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { commands } from "./index.ts";
+import { renderRights } from "../policy/rights-table.ts";
 import { renderManifest, withTable } from "../registry/manifest.ts";
 
 /** Writes the derived files; with `--check` it only names stale ones. */
@@ -9,6 +10,10 @@ const files = [
   {
     path: "README.md",
     make: (now: string | undefined) => (now === undefined ? undefined : withTable(now, commands)),
+  },
+  {
+    path: "docs/rights.md",
+    make: (now: string | undefined) => (now === undefined ? undefined : renderRights(commands)),
   },
 ];
 

@@ -54,8 +54,8 @@ export interface ComputeOptions {
   baseUrl: string;
   /** It may be replaced while the process runs. */
   apiKey: Live;
-  /** After a 401: looks for a newer key now, and is true when there is one. */
-  refreshKey?: () => boolean;
+  /** Looks for a newer key now: before each change, and after a 401. */
+  refreshKey?: () => void;
   /** For one try: connecting, sending, and the whole answer. */
   timeoutMs: number;
   /** Concurrent reads; default 32. Each change has its own connection. */
@@ -86,7 +86,7 @@ export function createCompute(options: ComputeOptions): Compute {
   const http = createHttp({
     base,
     apiKey: () => valueOf(options.apiKey),
-    refreshKey: options.refreshKey ?? (() => false),
+    refreshKey: options.refreshKey ?? (() => undefined),
     timeoutMs,
     connections: options.connections ?? 32,
     maxResponseBytes: options.maxResponseBytes ?? 1024 * 1024,

@@ -51,7 +51,7 @@ export interface CallReport {
 interface HttpSettings {
   base: BaseAddress;
   apiKey: () => string;
-  refreshKey: () => boolean;
+  refreshKey: () => void;
   timeoutMs: number;
   connections: number;
   maxResponseBytes: number;
@@ -90,7 +90,6 @@ export function createHttp(settings: HttpSettings): Http {
 
   async function read(call: Call): Promise<Good> {
     let request = prepare(call);
-    let isKeyOld = true;
     budget.earn();
     for (let attempt = 1; ; attempt += 1) {
       const seen = await slots
@@ -106,8 +105,7 @@ export function createHttp(settings: HttpSettings): Http {
       const verdict = judgeRead(seen.came, call.isSame);
       report(call.endpoint, attempt, seen.durationMs, verdict);
       if ("body" in verdict) return verdict;
-      if (verdict.answer?.status === 401 && isKeyOld && settings.refreshKey()) {
-        isKeyOld = false;
+      if (verdict.answer?.status === 401 && hasNewerKey(request)) {
         request = prepare(call);
         continue;
       }
@@ -116,8 +114,9 @@ export function createHttp(settings: HttpSettings): Http {
       if (waitMs === undefined || !budget.spend()) throw toError(call.endpoint, verdict);
       const { reason } = verdict;
       settings.log.info("compute.retry", { endpoint: call.endpoint, attempt, reason, waitMs });
+      // Given up between tries: the last one is what is known
       await wait(waitMs, undefined, { signal: call.signal }).catch(() => {
-        throw toError(call.endpoint, abandoned);
+        throw toError(call.endpoint, verdict);
       });
     }
   }
@@ -136,12 +135,20 @@ export function createHttp(settings: HttpSettings): Http {
       report(call.endpoint, 1, durationMs, verdict);
       if ("body" in verdict) return verdict;
       // Not sent again, though a 401 says that nothing happened: one attempt is one send
-      const hasNewKey = verdict.answer?.status === 401 && settings.refreshKey();
+      const hasNewKey = verdict.answer?.status === 401 && hasNewerKey(request);
       throw toError(call.endpoint, verdict, hasNewKey);
     } finally {
       // Not awaited: that would wait for a connection that is still being opened.
       client.destroy().catch(() => {});
     }
+  }
+
+  const authorization = () => `Bearer ${settings.apiKey()}`;
+
+  /** Than the one that was refused. Another call may have found it, so what the look brings doesn't tell. */
+  function hasNewerKey({ headers }: Request): boolean {
+    settings.refreshKey();
+    return headers["authorization"] !== authorization();
   }
 
   function prepare(call: Call): Request {
@@ -151,7 +158,7 @@ export function createHttp(settings: HttpSettings): Http {
       path: base.prefix.concat(fillPath(call.endpoint, call.ids ?? {}), renderQuery(call.query)),
       method: methodOf(call.endpoint),
       headers: {
-        authorization: `Bearer ${settings.apiKey()}`,
+        authorization: authorization(),
         accept: "application/json",
         "user-agent": "gatehouse",
         ...(body === undefined ? {} : { "content-type": "application/json" }),

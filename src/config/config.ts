@@ -1,11 +1,11 @@
-import { existsSync, readFileSync } from "node:fs";
 import { isIP } from "node:net";
-import { dirname, resolve } from "node:path";
-import { codeOf, messageOf, UserError } from "../errors.ts";
+import { resolve } from "node:path";
+import { messageOf, UserError } from "../errors.ts";
 import type { ChangingFile } from "./changing-file.ts";
+import { ChangingPolicy } from "./changing-policy.ts";
 import { type ComputeTls, computeTls } from "./compute-tls.ts";
 import { asFound, Environment } from "./environment.ts";
-import { emptyPolicy, parsePolicy, policyVersion, type Policy } from "./policy-file.ts";
+import type { Policy } from "./policy-file.ts";
 import type { Operation } from "./policy-sense.ts";
 import { passwordsIn, type Proxies, readProxies } from "./proxy.ts";
 import { parseRedisUrl } from "./redis-address.ts";
@@ -17,7 +17,7 @@ export type LogLevel = "debug" | "info" | "warn" | "error";
 /** `all` is gateway and worker in one process. */
 export type Role = "all" | "gateway" | "worker";
 
-/** What comes from a file is read at each use: it may have changed (`files`). */
+/** What comes from a file is read at each use: it may have changed (`files`, `policyFile`). */
 export interface Config {
   readonly role: Role;
   readonly slack: {
@@ -48,9 +48,12 @@ export interface Config {
   readonly logLevel: LogLevel;
   readonly traces: TracesConfig | undefined;
   readonly allowVolatileRedis: boolean;
+  /** As it counts now. Who uses both takes them together: `policyFile.inForce`. */
   readonly policy: Policy;
-  /** Changes with the rules: what is pending under another version is canceled. */
   readonly policyVersion: string;
+  readonly policyFile: ChangingPolicy;
+  /** Whether the policy file is read anew when it was replaced, and not at SIGHUP alone. */
+  readonly watchesPolicy: boolean;
   /** Everything above that must never be printed, for `hideSecret`. */
   readonly secrets: readonly string[];
   /** The files behind what is above, by the name of the variable. */
@@ -123,8 +126,9 @@ export function loadConfig({
   const allowVolatileRedis = from.flag("GATEHOUSE_ALLOW_VOLATILE_REDIS");
   const dataDir = resolve(cwd, from.text("DATA_DIR") ?? ".gatehouse");
   const traces = readTraces(from);
-  const policy = readPolicy(from, cwd, operations);
-  if (from.problems.length > 0) throw new ConfigError(from.problems);
+  const watchesPolicy = from.flag("GATEHOUSE_WATCH");
+  const policyFile = openPolicy(from, cwd, operations);
+  if (from.problems.length > 0 || !policyFile) throw new ConfigError(from.problems);
   const received = receive?.mode === "socket" ? receive.appToken : receive?.signingSecret;
   const hidden = [...passwordsIn(proxies), ...Object.values(traces?.headers ?? {})];
   const secrets = [botToken, received, apiKey, redisPassword, ...hidden];
@@ -156,8 +160,14 @@ export function loadConfig({
     logLevel,
     traces,
     allowVolatileRedis,
-    policy,
-    policyVersion: policyVersion(policy),
+    get policy() {
+      return policyFile.inForce.policy;
+    },
+    get policyVersion() {
+      return policyFile.inForce.policyVersion;
+    },
+    policyFile,
+    watchesPolicy,
     secrets: secrets.filter((one) => one !== undefined),
     files: from.files,
   };
@@ -232,27 +242,40 @@ export function policyPath(): string {
   return new Environment(process.env, process.cwd()).text("GATEHOUSE_CONFIG") ?? "gatehouse.yml";
 }
 
-function readPolicy(from: Environment, cwd: string, operations: readonly Operation[]): Policy {
+/** Undefined where it has problems, which are reported. */
+function openPolicy(
+  from: Environment,
+  cwd: string,
+  operations: readonly Operation[],
+): ChangingPolicy | undefined {
   const named = from.text("GATEHOUSE_CONFIG");
   const shown = named ?? "gatehouse.yml";
-  const path = resolve(cwd, shown);
-  // Only the default file may be missing: a mistyped path must not silently become an empty policy
-  if (named === undefined && !existsSync(path)) return emptyPolicy();
-  try {
-    const result = parsePolicy(readFileSync(path, "utf8"), shown, operations);
-    if ("policy" in result) return withFolder(result.policy, dirname(path));
-    for (const problem of result.problems) from.problem("GATEHOUSE_CONFIG", problem);
-  } catch (error) {
-    from.problem("GATEHOUSE_CONFIG", `${shown} can't be read (${codeOf(error)})`);
-  }
-  return emptyPolicy();
+  const mayBeMissing = named === undefined;
+  const place = { path: resolve(cwd, shown), shown, mayBeMissing, operations };
+  const opened = ChangingPolicy.open(place);
+  if (opened instanceof ChangingPolicy) return opened;
+  for (const problem of opened) from.problem("GATEHOUSE_CONFIG", problem);
+  return undefined;
 }
 
-/** The folder of endorsements stands beside the file, where it is no absolute path. */
-function withFolder(policy: Policy, beside: string): Policy {
-  const { endorsements, ...rest } = policy.attestation;
-  if (endorsements === undefined) return policy;
-  return { ...policy, attestation: { ...rest, endorsements: resolve(beside, endorsements) } };
+/** How Slack is asked, for a look at the policy; else why it can't be, as the end of a sentence. */
+export interface SlackAccess {
+  apiUrl: string;
+  botToken: string;
+  proxies: Proxies | undefined;
+}
+
+export function loadSlackAccess(
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): SlackAccess | string {
+  const from = new Environment(env, process.cwd());
+  if (!from.mentions("SLACK_BOT_TOKEN")) return "SLACK_BOT_TOKEN is not set";
+  const botToken = from.required("SLACK_BOT_TOKEN", "the bot token");
+  from.holdTo("SLACK_BOT_TOKEN", botToken, (text) => tokenProblem(text, "xoxb-"));
+  const apiUrl = from.address("SLACK_API_URL", "https://slack.com/api/");
+  const proxies = readProxies(from);
+  const [problem] = from.problems;
+  return problem ?? { apiUrl: `${apiUrl}/`, botToken, proxies };
 }
 
 /** For `audit …` in a terminal. Throws ConfigError. */
@@ -274,7 +297,7 @@ export function loadEndorsementsFolder({
   operations: readonly Operation[];
 }): string | undefined {
   const from = new Environment(env, cwd);
-  const { endorsements } = readPolicy(from, cwd, operations).attestation;
-  if (from.problems.length > 0) throw new ConfigError(from.problems);
-  return endorsements;
+  const opened = openPolicy(from, cwd, operations);
+  if (!opened) throw new ConfigError(from.problems);
+  return opened.inForce.policy.attestation.endorsements;
 }

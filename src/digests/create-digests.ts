@@ -7,6 +7,8 @@ import type { Keys, RedisClient } from "../redis/redis.ts";
 import { createUnverifiedRecords } from "./unverified-watch.ts";
 import { createDriftRecords } from "./drift-monitor.ts";
 import type { Facts, RequestSource } from "./facts.ts";
+import { itemsOf } from "./items.ts";
+import { lineOf } from "./line-buttons.ts";
 import { type Digest, renderChanges, renderDigest, renderHandover } from "./render-digest.ts";
 import { createSchedules } from "./schedules.ts";
 import { createSlotRecords, localWords, type Slot } from "./slots.ts";
@@ -18,7 +20,8 @@ export type Digests = ReturnType<typeof createDigests>;
 interface DigestsOptions {
   redis: RedisClient;
   key: Keys;
-  policy: Pick<Policy, "digests" | "attestation" | "timing">;
+  /** Read at each use: it may change. */
+  readonly policy: Pick<Policy, "digests" | "attestation" | "timing">;
   inventory: Pick<Inventory, "vms" | "state" | "upToDate">;
   snapshots: Pick<Snapshots, "newest">;
   requests: RequestSource;
@@ -39,8 +42,8 @@ const onTimeMs = 5 * 60_000;
 const usualLeaseMs = 60_000;
 
 export function createDigests(options: DigestsOptions) {
-  const { redis, key, policy, inventory, snapshots, requests, log, now } = options;
-  const schedules = createSchedules(redis, key, policy.digests);
+  const { redis, key, inventory, snapshots, requests, log, now } = options;
+  const schedules = createSchedules(redis, key, () => options.policy.digests);
   const snoozes = createSnoozes(redis, key);
   const slots = createSlotRecords(redis, key, options.leaseMs ?? usualLeaseMs);
   const drift = createDriftRecords(redis, key);
@@ -91,8 +94,8 @@ export function createDigests(options: DigestsOptions) {
       reviews,
       newestSnapshots,
       unread,
-      stuckAfterMs: policy.timing.settleDeadlineMs,
-      snapshotOldMs: policy.attestation.maxSnapshotAgeMs ?? snapshotOldMs,
+      stuckAfterMs: options.policy.timing.settleDeadlineMs,
+      snapshotOldMs: options.policy.attestation.maxSnapshotAgeMs ?? snapshotOldMs,
     };
   }
 
@@ -106,6 +109,9 @@ export function createDigests(options: DigestsOptions) {
     /** Without a slot: a digest on request. */
     async build(channel: string, slot?: Slot): Promise<Digest> {
       const found = await facts(channel, slot !== undefined);
+      // What can't be read may still be so: only a line that is gone for certain ends its snooze
+      const isWhole = found.unread.length === 0 && !found.stale;
+      if (isWhole) await snoozes.keepOnly(channel, new Set(itemsOf(found).map(lineOf)));
       const snoozed = await snoozes.quiet(channel, now());
       if (!slot) return renderDigest(found, { title: "Digest", snoozed });
       const dueAt = localWords(slot.at, slot.rule.timezone);
@@ -154,7 +160,14 @@ function createSnoozes(redis: RedisClient, key: Keys) {
       if (line === undefined) await redis.del(named(channel));
       else await redis.zrem(named(channel), line);
     },
-    /** Keys of the lines that are snoozed now. */
+    /** A line that is gone is no longer snoozed: when it comes back, it is news. */
+    async keepOnly(channel: string, lines: ReadonlySet<string>): Promise<void> {
+      const gone = (await redis.zrange(named(channel), "0", "-1")).filter(
+        (line) => !lines.has(line),
+      );
+      if (gone.length > 0) await redis.zrem(named(channel), ...gone);
+    },
+    /** The lines that are snoozed now. */
     async quiet(channel: string, now: number): Promise<ReadonlySet<string>> {
       return new Set(await redis.zrangebyscore(named(channel), `(${now}`, "+inf"));
     },

@@ -31,13 +31,13 @@ export type Kind = keyof typeof kinds;
 /** One line. Only shown lines are drawn: there may be thousands. */
 export interface Item {
   kind: Kind;
-  /** Identifies the line for snoozing. */
+  /** Identifies the line for snoozing, for as long as digests have it. */
   key: string;
   /** `button`: the one that stands beside it. */
   draw(): { text: Markdown; button: ButtonSpec };
   /** How many of its kind it stands for; default one. */
   count?: number;
-  /** Can't be snoozed: it stays until somebody acts, or it is past. */
+  /** Can't be snoozed: somebody must decide, or it is past. */
   isLasting?: boolean;
 }
 
@@ -69,7 +69,7 @@ function vmItems(facts: Facts): Item[] {
       const from = since === undefined ? md`` : md`, seen since ${atTime(since)}`;
       error.push({
         kind: "error",
-        key: `error:${vm.id}:${since ?? ""}`,
+        key: `error:${vm.id}`,
         draw: () => ({
           text: md`🔴 *${vm.name}* in ${vm.projectName} is in ERROR${from}${lastRead}.`,
           button: showVm(vm.id),
@@ -137,6 +137,7 @@ function unknownItems(facts: Facts): Item[] {
   return oldestFirst(unknown).map((request) => ({
     kind: "unknown",
     key: `unknown:${request.id}`,
+    isLasting: true,
     draw: () => ({
       text: md`❓ *${request.command}* ${name(request.target.name)}, requested by ${request.requester}: outcome unknown for ${ago(facts, request.changedAt)}. Someone must record it.`,
       button: showRequest(request.id),
@@ -161,6 +162,7 @@ function approvalItems(facts: Facts): Item[] {
   return oldestFirst(waiting).map((request) => ({
     kind: "approval",
     key: `approval:${request.id}`,
+    isLasting: true,
     draw: () => {
       const { yes = 0, required = 1, expiresAt = 0 } = request.approval ?? {};
       return {
@@ -260,16 +262,16 @@ function snapshotItems({ vms, newestSnapshots, now, snapshotOldMs }: Facts): Ite
     (a, b) => (newestSnapshots.get(a.id) ?? 0) - (newestSnapshots.get(b.id) ?? 0),
   );
   const items: Item[] = [];
-  if (oldest[0]) items.push(itemOf("old", oldest, oldSentence(oldest, newestSnapshots, now)));
-  if (without[0]) items.push(itemOf("none", without, noneSentence(without)));
+  if (oldest[0]) items.push(itemOf("old", oldest[0], oldSentence(oldest, newestSnapshots, now)));
+  if (without[0]) items.push(itemOf("none", without[0], noneSentence(without)));
   return items;
 }
 
-function itemOf(key: string, [first]: readonly KnownVm[], text: ReturnType<typeof md>): Item {
+function itemOf(key: string, first: KnownVm, text: ReturnType<typeof md>): Item {
   return {
     kind: "snapshot",
     key: `snapshots:${key}`,
-    draw: () => ({ text, button: showSnapshots(first?.id ?? "") }),
+    draw: () => ({ text, button: showSnapshots(first) }),
   };
 }
 

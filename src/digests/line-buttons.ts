@@ -1,6 +1,5 @@
 import { hash } from "node:crypto";
-import type { KnownBlock } from "@slack/types";
-import { type ButtonSpec, menu } from "../messages/message.ts";
+import { type ButtonSpec, fitsMenu } from "../messages/message.ts";
 
 /** Runs a command as if it had been typed. */
 function runs(label: string, command: string, input: Record<string, string>): ButtonSpec {
@@ -9,7 +8,8 @@ function runs(label: string, command: string, input: Record<string, string>): Bu
 
 export const showVm = (vm: string) => runs("Show", "vm.show", { vm });
 export const attestVm = (vm: string) => runs("Attest", "vm.attest", { vm });
-export const showSnapshots = (vm: string) => runs("Snapshots", "vm.snapshots", { vm });
+export const showSnapshots = ({ id: vm, name }: { id: string; name: string }) =>
+  runs(`Snapshots of ${name}`, "vm.snapshots", { vm });
 export const showRequest = (request: string, label = "Details") =>
   runs(label, "gatehouse.why", { request });
 
@@ -29,21 +29,23 @@ export const showChanges = (since: number): ButtonSpec => ({
   value: JSON.stringify({ since }),
 });
 
-/** Short enough for the option of a menu, whatever the line is about. */
-export function snoozeKeyOf({ kind, key }: { kind: string; key: string }): string {
+/** Which line it is, in a few characters, whatever the line is about. */
+export function lineOf({ kind, key }: { kind: string; key: string }): string {
   return `${kind}:${hash("sha256", key).slice(0, 16)}`;
 }
 
-/** Which line; how long and for whom is asked next. */
-export function snoozeMenu(
-  lines: readonly { kind: string; key: string; words: string }[],
-): KnownBlock[] {
-  if (lines.length === 0) return [];
-  const options = lines.map((line): [string, string] => [
-    line.words,
-    JSON.stringify({ line: snoozeKeyOf(line) }),
-  ]);
-  return [menu({ label: "Snooze a line…", action: snoozeAction, options })];
+const hoursOffered = [4, 24, 7 * 24];
+
+/** What stands beside a line: its button, and in a menu with it for how long the channel can snooze the line. */
+export function besideLine(line: string, button: ButtonSpec): ButtonSpec | ButtonSpec[] {
+  const choices = [button, ...hoursOffered.map((hours) => snooze(line, hours))];
+  return fitsMenu(choices) ? choices : button;
+}
+
+function snooze(line: string, hours: number): ButtonSpec {
+  const time = hours < 48 ? `${hours} h` : `${hours / 24} d`;
+  const label = `Snooze ${time} for everyone here`;
+  return { label, action: snoozeAction, value: JSON.stringify({ line, hours }) };
 }
 
 export const unsnoozeAll: ButtonSpec = {
@@ -51,14 +53,3 @@ export const unsnoozeAll: ButtonSpec = {
   action: unsnoozeAction,
   value: "{}",
 };
-
-const hoursOffered = [4, 24, 7 * 24];
-
-/** How long, for everyone who reads the channel's digests. */
-export function snoozeButtons(line: string): ButtonSpec[] {
-  return hoursOffered.map((hours) => ({
-    label: hours < 48 ? `${hours} h` : `${hours / 24} d`,
-    action: `${snoozeAction}:${hours}`,
-    value: JSON.stringify({ line, hours }),
-  }));
-}

@@ -14,19 +14,10 @@ import {
   sentence,
   shownTable,
 } from "../messages/message.ts";
-import {
-  duration,
-  lines,
-  type Markdown,
-  md,
-  plainWords,
-  when,
-  mention,
-  name,
-} from "../messages/text.ts";
+import { duration, lines, type Markdown, md, when, mention, name } from "../messages/text.ts";
 import type { Facts, ConsoleFact, RequestFact } from "./facts.ts";
 import { type Item, itemsOf, type Kind, kinds, listed } from "./items.ts";
-import { snoozeKeyOf, snoozeMenu, unsnoozeAll } from "./line-buttons.ts";
+import { besideLine, lineOf, unsnoozeAll } from "./line-buttons.ts";
 
 export interface Digest {
   message: Message;
@@ -52,7 +43,7 @@ const maxOfKind = 6;
 /** The most urgent first; what doesn't fit is counted; no news is one short line. Pure. */
 export function renderDigest(facts: Facts, frame: DigestFrame): Digest {
   const all = itemsOf(facts);
-  const heard = all.filter((item) => item.isLasting || !frame.snoozed.has(snoozeKeyOf(item)));
+  const heard = all.filter((item) => item.isLasting || !frame.snoozed.has(lineOf(item)));
   const snoozed = all.length - heard.length;
   const missing = missingWords(facts);
   const late = lateWords(frame);
@@ -70,9 +61,8 @@ export function renderDigest(facts: Facts, frame: DigestFrame): Digest {
     };
   }
   const shown = chosen(heard).map((item) => ({ item, ...item.draw() }));
-  const rows = shown.map(({ text, button }) => section(text, button));
-  const snoozable = shown.flatMap(({ item: { kind, key, isLasting }, text }) =>
-    isLasting ? [] : [{ kind, key, words: plainWords(text) }],
+  const rows = shown.map(({ item, text, button }) =>
+    section(text, frame.isPrivate || item.isLasting ? button : besideLine(lineOf(item), button)),
   );
   const picture = pictureOf(facts);
   return {
@@ -89,7 +79,6 @@ export function renderDigest(facts: Facts, frame: DigestFrame): Digest {
       divider,
       missing && section(missing),
       context(lines(counts, snoozedWords(snoozed), ageWords(facts))),
-      frame.isPrivate ? [] : snoozeMenu(snoozable),
       snoozed > 0 ? buttons([unsnoozeAll]) : [],
     ),
     ...(picture ? { picture } : {}),

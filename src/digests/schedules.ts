@@ -12,7 +12,11 @@ import {
 const off = "off";
 
 /** Schedules set in Slack, and gatehouse.yml's for all other channels. */
-export function createSchedules(redis: RedisClient, key: Keys, policy: readonly DigestRule[]) {
+export function createSchedules(
+  redis: RedisClient,
+  key: Keys,
+  policy: () => readonly DigestRule[],
+) {
   const said = key("digest-schedules");
   const known = key("digest-known");
 
@@ -21,7 +25,7 @@ export function createSchedules(redis: RedisClient, key: Keys, policy: readonly 
     const ours = Object.values(own)
       .filter((text) => text !== off)
       .map((text) => JSON.parse(text) as DigestRule);
-    return [...policy.filter(({ channel }) => own[channel] === undefined), ...ours];
+    return [...policy().filter(({ channel }) => own[channel] === undefined), ...ours];
   }
   const of = async (channel: string) => (await all()).filter((rule) => rule.channel === channel);
 

@@ -115,6 +115,20 @@ export function createTelemetry(options: TelemetryOptions = {}) {
       "inventory_unread_projects",
       "Projects that the last refresh could not read",
     ),
+    policyInfo: gauge("policy_info", "1; the version of the policy that counts in this process", [
+      "version",
+    ]),
+    policyReloads: counter("policy_reloads_total", "Policy files that were read while it ran", [
+      "outcome",
+    ]),
+    policyUnusable: gauge(
+      "policy_file_unusable",
+      "1 while the policy file has a problem, so that the policy before it counts",
+    ),
+    policySuperseded: gauge(
+      "policy_superseded",
+      "1 while other processes have a newer policy than this one, which then changes nothing",
+    ),
     redisUp: gauge("redis_up", "1 while Redis answers this process"),
   };
   // A worker receives nothing: there they are no metrics
@@ -164,6 +178,7 @@ export function createTelemetry(options: TelemetryOptions = {}) {
     own.sentSeconds.zero({ command });
     own.settledSeconds.zero({ command });
   }
+  for (const outcome of ["changed", "kept"]) own.policyReloads.inc({ outcome }, 0);
   for (const limit of limits) own.limitWaits.zero({ limit });
   for (const command of deliveryKinds) gateway.acked.zero({ command });
   for (const reason of refusalReasons) gateway.refusals.inc({ reason }, 0);

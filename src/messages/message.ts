@@ -1,4 +1,10 @@
-import type { Button, ConfirmationDialog, KnownBlock, PlainTextElement } from "@slack/types";
+import type {
+  Button,
+  ConfirmationDialog,
+  KnownBlock,
+  Overflow,
+  PlainTextElement,
+} from "@slack/types";
 import { escape, inert, Markdown, plain } from "./text.ts";
 
 /**
@@ -18,6 +24,8 @@ export const limits = {
   actions: 25,
   buttonText: 75,
   buttonValue: 2000,
+  menu: 5,
+  menuValue: 75,
   text: 4000,
 } as const;
 
@@ -33,10 +41,11 @@ function mrkdwn(text: Markdown, most: number) {
   return { type: "mrkdwn" as const, text: cut(text.value, most) || " ", verbatim: true };
 }
 
-/** With at most one button beside it. */
-export function section(text: Markdown, beside?: ButtonSpec): KnownBlock {
+/** With at most one button beside it, or a menu of several. */
+export function section(text: Markdown, beside?: ButtonSpec | readonly ButtonSpec[]): KnownBlock {
   const said = { type: "section" as const, text: mrkdwn(text, limits.section) };
-  return beside ? { ...said, accessory: button(beside) } : said;
+  if (!beside) return said;
+  return { ...said, accessory: "label" in beside ? button(beside) : menuOf(beside) };
 }
 
 /** Label and value pairs in two columns; only the first 10 are shown. */
@@ -101,6 +110,27 @@ export function button(spec: ButtonSpec): Button {
     ...(spec.style ? { style: spec.style } : {}),
     ...(spec.confirm ? { confirm: confirmation(spec.confirm) } : {}),
   };
+}
+
+const menuAction = "menu";
+
+/** In a menu one action stands for all, so that the value of each says what it does. */
+const inMenu = ({ action, value }: ButtonSpec) =>
+  JSON.stringify({ do: action, ...(JSON.parse(value) as object) });
+
+/** Whether these can stand in one menu: Slack allows their values few characters. */
+export function fitsMenu(specs: readonly ButtonSpec[]): boolean {
+  return (
+    specs.length <= limits.menu && specs.every((spec) => inMenu(spec).length <= limits.menuValue)
+  );
+}
+
+/** Three dots (https://docs.slack.dev/reference/block-kit/block-elements/overflow-menu-element). */
+function menuOf(specs: readonly ButtonSpec[]): Overflow {
+  const options = specs
+    .slice(0, limits.menu)
+    .map((spec) => ({ text: plainText(spec.label, limits.buttonText), value: inMenu(spec) }));
+  return { type: "overflow", action_id: menuAction, options };
 }
 
 export function buttons(specs: readonly ButtonSpec[]): KnownBlock[] {

@@ -112,8 +112,11 @@ export function channelLink(channelId: string): Markdown {
 }
 
 /** A time in the reader's own zone, with UTC as fallback. `at` is in milliseconds. */
-export function when(at: number, format = "{time_secs}"): Markdown {
-  const fallback = `${new Date(at).toISOString().slice(11, 19)} UTC`;
+export function when(
+  at: number,
+  format = "{time_secs}",
+  fallback = `${new Date(at).toISOString().slice(11, 19)} UTC`,
+): Markdown {
   return new Markdown(`<!date^${Math.floor(at / 1000)}^${format}|${fallback}>`);
 }
 

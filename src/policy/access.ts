@@ -135,7 +135,7 @@ export function addToList(list: string, entries: readonly string[], nameOf: Name
   const place = `\`${list}\` in gatehouse.yml`;
   if (entries.length === 0) {
     const key = list.split(".").at(-1);
-    return `No one is listed yet: add your user ID or user group to ${place}, like \`${key}: ["S01ONCALL"]\`, and restart Gatehouse.`;
+    return `No one is listed yet: add your user ID or user group to ${place}, like \`${key}: ["S01ONCALL"]\`, and have Gatehouse read it (SIGHUP).`;
   }
   return `Allowed: ${inWords(entries, nameOf)}. To get access, have your user group added to ${place}.`;
 }

@@ -6,12 +6,13 @@ import type { Person } from "../registry/person.ts";
 import { type Judged, judgedNames, looserPin, projectsOf } from "./judged.ts";
 import {
   type AccessList,
-  addToList,
-  andThey,
   lists,
   listsFor,
+  addToList,
+  andThey,
   mayVote,
   named as isNamed,
+  placesSeen,
 } from "./access.ts";
 import { rightsOver } from "./teams.ts";
 
@@ -99,6 +100,8 @@ export interface Asked extends Judged {
 export interface PolicyRefusal {
   /** The rule that refuses: a place in gatehouse.yml (`access.operate`, `protect vault-*`), or `person.guest`, `person.team`… */
   rule: string;
+  /** In place of the rule, where the person must not learn it. */
+  toldAs?: string;
   text: string;
   hint: string;
 }
@@ -173,12 +176,30 @@ function listRefusal(asked: Asked, list: AccessList): PolicyRefusal {
       : over
           .map(({ place, rights }) => ({ place, entries: rights[list] }))
           .find(({ entries }) => !isNamed(entries, person));
-  const place = `${lacking?.place ?? "access"}.${list}`;
+  const place = lacking?.place ?? "access";
+  const rule = `${place}.${list}`;
+  if (list !== "administer" && over.length > 0 && isHidden(place, asked))
+    return { ...noTeamOfTheirs(asked), rule };
   const entries = [...new Set(lacking?.entries)].filter((entry) => entry !== "*");
   return {
-    rule: place,
-    text: `You can't run /${command.name}: it requires ${place} in gatehouse.yml; you aren't listed.`,
-    hint: addToList(place, entries, nameOf),
+    rule,
+    text: `You can't run /${command.name}: it requires ${rule} in gatehouse.yml; you aren't listed.`,
+    hint: addToList(rule, entries, nameOf),
+  };
+}
+
+/** Whether a person of some team must not learn that this place of gatehouse.yml has a project of that name. */
+function isHidden(place: string, { policy, person, ourTeamId }: Asked): boolean {
+  const seen = placesSeen(policy, person, ourTeamId);
+  return seen.length > 0 && !seen.includes(place);
+}
+
+/** The same for a name that another team has and for one that nobody has. */
+function noTeamOfTheirs({ command }: Asked): Omit<PolicyRefusal, "rule"> {
+  return {
+    toldAs: "teams",
+    text: `You can't run /${command.name} with this name: no team of yours has projects of that name.`,
+    hint: "`teams` in gatehouse.yml says which names are whose.",
   };
 }
 

@@ -20,6 +20,12 @@ const maxAsked = 7;
 
 const nameOf = ({ host, port }: Place) => `${host}:${port}`;
 
+/** Nodes are announced by address where the certificate has the name in REDIS_URL. */
+function certifiedName({ nodes }: RedisAddress, { host }: Place): { servername?: string } {
+  const named = nodes.find((node) => isIP(node.host) === 0)?.host;
+  return isIP(host) !== 0 && named !== undefined ? { servername: named } : {};
+}
+
 type Connector = new (options: unknown) => AbstractConnector;
 
 /**
@@ -89,11 +95,9 @@ export function primaryConnector(
     }
 
     #open(place: Place) {
-      const { host } = place;
-      // Nodes are announced by address where the certificate has the name in REDIS_URL
-      const named = address.nodes.find((node) => isIP(node.host) === 0)?.host;
-      const servername = isIP(host) !== 0 && named !== undefined ? { servername: named } : {};
-      this.stream = address.tls ? connectTls({ ...place, ...servername }) : connect(place);
+      this.stream = address.tls
+        ? connectTls({ ...place, ...certifiedName(address, place) })
+        : connect(place);
       this.stream.once("error", (error) => {
         this.firstError = error;
       });
@@ -136,7 +140,7 @@ function createFinder(address: RedisAddress, hashTag: string) {
       ...place,
       ...(isOpen || username === undefined ? {} : { username }),
       ...(isOpen || password === undefined ? {} : { password }),
-      ...(tls ? { tls: {} } : {}),
+      ...(tls ? { tls: certifiedName(address, place) } : {}),
       retryStrategy: null,
       enableReadyCheck: false,
       connectTimeout: answerMs,

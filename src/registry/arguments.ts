@@ -14,7 +14,7 @@ const metaSchema = z.object({
   /** Takes all remaining words, joined by a space. */
   rest: z.boolean().exactOptional(),
   /** Chosen with type-ahead in a form. */
-  picker: z.literal("snapshot").exactOptional(),
+  picker: z.enum(["snapshot", "region"]).exactOptional(),
   /** In the form, instead of the key. */
   label: z.string().exactOptional(),
   placeholder: z.string().exactOptional(),
@@ -81,7 +81,7 @@ export interface Argument {
   choices: readonly string[] | undefined;
   description: string | undefined;
   target: "vm" | "project" | undefined;
-  picker: "snapshot" | undefined;
+  picker: "snapshot" | "region" | undefined;
   label: string;
   placeholder: string | undefined;
 }

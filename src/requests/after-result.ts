@@ -110,7 +110,8 @@ export function isAttestedAfter(command: ChangeCommand): boolean {
 /** One check, right after the VM has settled: a report that isn't there yet is called missing, never assumed. */
 export function createAttestationNote(by: {
   appraiser: Appraiser;
-  policy: Policy;
+  /** Read at each use: it may change. */
+  readonly policy: Policy;
   log: Log;
 }): (request: StoredRequest, command: ChangeCommand) => Promise<Markdown | undefined> {
   return async ({ record, progress, state }, command) => {

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { getGlobalDispatcher } from "undici";
+import { noteGroupChange } from "../audit/policies.ts";
 import type { Appraiser } from "../attestation/appraiser.ts";
 import type { Compute } from "../compute/compute.ts";
 import type { Config, SlackReceive } from "../config/config.ts";
@@ -21,8 +22,9 @@ import type { Telemetry } from "../log/telemetry.ts";
 import type { Announce } from "./deliver/announce.ts";
 import { createSlackApp } from "./receive/app.ts";
 import { createConversation } from "./conversation/conversation.ts";
-import { createNames } from "./people/names.ts";
-import { type People } from "./people/people.ts";
+import { groupNews, readGroupChange } from "./people/group-news.ts";
+import { createNames, readNames } from "./people/names.ts";
+import { groupsNamedIn, type People } from "./people/people.ts";
 import { type BotIdentity } from "./people/identity.ts";
 import { createIntake } from "./receive/intake.ts";
 import { sealResponseUrl } from "./deliver/response-url.ts";
@@ -58,6 +60,7 @@ export async function startGateway(options: {
   commands: readonly Command[];
   queues: Pick<Queues, "wake">;
   status: GatewayContext["status"];
+  standstill: GatewayContext["standstill"];
   tell: GatewayContext["tell"];
   tellBusy: GatewayContext["tellBusy"];
   announce: Announce;
@@ -71,12 +74,11 @@ export async function startGateway(options: {
   const { config, receive, identity, redis, key, store, commands, people, telemetry, log, at } =
     options;
   const { botToken, apiUrl } = config.slack;
-  const { policy, policyVersion } = config;
-  const gateway: GatewayContext = {
+  const { timing } = config.policy;
+  const ours = (id: string) => people.person(id, identity.teamId);
+  const lasting: Omit<GatewayContext, "policy" | "policyVersion"> = {
     ...options,
     apiUrl,
-    policy,
-    policyVersion,
     async wake(id) {
       await at("journal", id);
       await options.queues.wake(id);
@@ -85,13 +87,15 @@ export async function startGateway(options: {
     ...createNames({
       web: options.web,
       log,
-      person: (id) => people.person(id, identity.teamId),
-      usual: everyoneNamed(policy),
+      person: ours,
+      usual: () => everyoneNamed(config.policy),
     }),
     trail: { redis, key, dataDir: config.dataDir },
     digests: createDigests({
       ...options,
-      policy,
+      get policy() {
+        return config.policy;
+      },
       requests: requestsForDigest(store, redis, key, requestable(commands)),
       now: Date.now,
     }),
@@ -113,9 +117,11 @@ export async function startGateway(options: {
     redis,
     key,
     log,
-    beatMs: policy.timing.heartbeatMs,
+    beatMs: timing.heartbeatMs,
   });
-  const conversation = createConversation(gateway, options.watch);
+  // Each handling begins with the rules of its moment and keeps them
+  const contextNow = (): GatewayContext => ({ ...lasting, ...config.policyFile.inForce });
+  const conversation = createConversation(contextNow, options.watch);
   const app = createSlackApp({
     settings: {
       botToken,
@@ -157,13 +163,26 @@ export async function startGateway(options: {
         } as const;
         await spanned(options.spans, span, () => conversation.handle(interaction, reply));
       },
-      peopleChanged: () => people.forget(),
+      async peopleChanged(event, id) {
+        const change = readGroupChange(event);
+        // Others give nobody a right
+        if (!groupsNamedIn(config.policy).includes(change.groupId)) return;
+        people.forget();
+        await noteGroupChange(redis, key);
+        const { groupId, came, left } = change;
+        if (came.length + left.length === 0) return;
+        const nameOf = await readNames([groupId, ...came, ...left], {
+          web: options.web,
+          person: ours,
+        });
+        await options.tell("audit", `group-${id}`, groupNews(change, nameOf));
+      },
     },
     log,
     onAck: (kind, ms) => telemetry.acked.observe({ command: kind }, ms / 1000),
     onRefused: (reason) => telemetry.refusals.inc({ reason }),
     onLostReply: createLostReplies(options.announce),
-    takeOverAfterMs: 5 * policy.timing.heartbeatMs,
+    takeOverAfterMs: 5 * timing.heartbeatMs,
   });
   // Slack may be unreachable at the start: readiness shows it, and the socket keeps trying
   void app.start().catch((error: unknown) => log.error("slack.start-failed", { error }));

@@ -103,18 +103,6 @@ export function postMessage(
 }
 
 /** A failure in one word: `not_in_channel`, `limited`, `unreachable`. */
-/** The address of a message; undefined when Slack doesn't tell it. */
-export async function permalinkOf(
-  web: Web,
-  message: { channelId: string; ts: string } | undefined,
-): Promise<string | undefined> {
-  if (!message) return undefined;
-  const { channelId: channel, ts } = message;
-  const answer = await web.call("chat.getPermalink", { channel, message_ts: ts });
-  const link = answer.ok ? textAt(answer.data, "permalink") : "";
-  return /^https:\/\/[^\s<>|]+$/.test(link) ? link : undefined;
-}
-
 export function whyOf(answer: Extract<WebAnswer, { ok: false }>): string {
   return answer.kind === "refused" ? answer.error : answer.kind;
 }
@@ -122,8 +110,8 @@ export function whyOf(answer: Extract<WebAnswer, { ok: false }>): string {
 interface WebOptions {
   /** It may be replaced while the process runs. */
   token: Live;
-  /** After Slack refused the token: looks for a newer one now, and is true when there is one. */
-  refreshToken?: (() => boolean) | undefined;
+  /** After Slack refused the token: looks for a newer one now. */
+  refreshToken?: (() => void) | undefined;
   /** Base address, `https://slack.com/api/` in production. */
   apiUrl: string;
   log: Log;
@@ -198,9 +186,16 @@ export function createWeb(options: WebOptions): Web {
   return {
     async call(method, args = {}) {
       const began = performance.now();
+      let token = valueOf(options.token);
       let answer = await send(method, args);
-      // Slack did nothing, so the same call may be made with another token
-      if (isTokenRefused(answer) && options.refreshToken?.()) answer = await send(method, args);
+      while (isTokenRefused(answer)) {
+        options.refreshToken?.();
+        const newer = valueOf(options.token);
+        if (newer === token) break;
+        // Slack did nothing, so the same call may be made with another token
+        token = newer;
+        answer = await send(method, args);
+      }
       options.onCall?.(method, answer.ok ? "ok" : answer.kind, performance.now() - began);
       return answer;
     },

@@ -12,7 +12,7 @@ export function connectCompute(
     ...options,
     baseUrl: compute.url,
     apiKey: () => compute.apiKey,
-    refreshKey: () => files.get("COMPUTE_API_KEY")?.reread() ?? false,
+    refreshKey: () => files.get("COMPUTE_API_KEY")?.reread(),
     timeoutMs: policy.timing.httpTimeoutMs,
     allowPrivate: compute.allowPrivate,
     tls: compute.tls,

@@ -17,14 +17,15 @@ const leaseInCalls = 4;
 /** Digests, drift of pinned VMs, unrequested changes. Redis lets one process at a time; each ID is posted once. */
 export function startDigests(on: Services): void {
   const { redis, key, log, config, inventory, snapshots, opened, announce, at } = on;
-  const { policy } = config;
-  const { timing } = policy;
+  const { timing } = config.policy;
   const now = Date.now;
   const requests = requestsForDigest(on.store, redis, key, requestable(commands));
   const digests = createDigests({
     redis,
     key,
-    policy,
+    get policy() {
+      return config.policy;
+    },
     inventory,
     snapshots,
     requests,
@@ -44,7 +45,9 @@ export function startDigests(on: Services): void {
     log,
     now,
     tell,
-    pins: policy.attestation.pins,
+    get pins() {
+      return config.policy.attestation.pins;
+    },
     records: digests.drift,
     unverified: digests.unverified,
     everyMs: timing.driftWatchMs,

@@ -5,18 +5,26 @@ import * as z from "zod";
 import { commands } from "../commands/index.ts";
 import { messageOf, UserError } from "../errors.ts";
 import { lineOf, parsePolicy, type Policy } from "../config/policy-file.ts";
-import { whoMay } from "../policy/access.ts";
+import type { SlackAccess } from "../config/config.ts";
+import { listsFor, whoMay } from "../policy/access.ts";
 import { approvalRule, mayNeedApproval, operationsOf } from "../policy/approval-rule.ts";
+import { ownerOf } from "../policy/judged.ts";
 import { refusal } from "../policy/refusal.ts";
-import { dottedName } from "../registry/define.ts";
+import { allRights, rightsOver } from "../policy/teams.ts";
+import { type Command, dottedName } from "../registry/define.ts";
 import type { Target } from "../registry/target.ts";
+import { groupsNamedIn } from "../slack/people/people.ts";
 import { nearest } from "../text/nearest.ts";
+import { judgeNames, lookAtPolicy } from "./doctor/policy.ts";
+import { useProxies } from "./use-proxies.ts";
 
 export const policyUsage = `usage: node gatehouse.mjs policy <what>
-  check [file]                  every problem of the file, with its line
+  check [file]                  every problem of the file, with its line; with SLACK_BOT_TOKEN, also groups, people, and
+                                channels that Slack doesn't have
   explain --as <user> [--groups <S1,S2>] [--in <channel>] <command> [<target>]
                                 whether that person may run it there, who must approve, and which lines decide;
-                                a target is project/vm or project, as in vm.restore payments/db-1
+                                a target is project/vm or project, as in vm.restore payments/db-1; without --groups, Slack
+                                says which groups they are in, where SLACK_BOT_TOKEN is set
   test <cases.yml>              compares the file with a table of cases: who, groups, in, run, expect, approvals
   --file <file>                 the file, default GATEHOUSE_CONFIG or gatehouse.yml`;
 
@@ -27,6 +35,8 @@ interface Terminal {
   /** What is read unless the words name another file. */
   file: string;
   write: (text: string) => void;
+  /** How Slack is asked, or why it isn't. */
+  slack: SlackAccess | string;
 }
 
 /** A team of its own: in a terminal everyone is a full member. */
@@ -48,22 +58,25 @@ interface Decision {
   why: string;
 }
 
-/** `policy …` in a terminal: what gatehouse.yml decides, without Slack or Redis. Never throws. */
-export function runPolicy(words: readonly string[], terminal: Terminal): PolicyExitCode {
+/** `policy …` in a terminal: what gatehouse.yml decides. Slack alone is asked, and only for what it knows. Never rejects. */
+export async function runPolicy(
+  words: readonly string[],
+  terminal: Terminal,
+): Promise<PolicyExitCode> {
   try {
     const { values, positionals } = parseWords(words);
     const [verb, ...rest] = positionals;
     if (!["check", "explain", "test"].includes(verb ?? "")) throw new UserError(policyUsage);
     const file = values.file ?? (verb === "check" ? rest[0] : undefined) ?? terminal.file;
     const read = readPolicy(file);
-    if (verb === "check") return check(read, terminal);
+    if (verb === "check") return await check(read, terminal);
     if (verb === "explain") {
       const [command, target] = rest;
       if (values.as === undefined || command === undefined) throw new UserError(policyUsage);
-      const groups = values.groups?.split(",") ?? [];
+      const { groups, note } = await groupsOf(values.as, values.groups, read, terminal);
       const asked = { who: values.as, groups, channel: values.in ?? "", command, target };
       const decision = decide(asked, read);
-      terminal.write(`${decision.why}\n`);
+      terminal.write(`${decision.why}\n${note}`);
       return decision.allowed ? 0 : 1;
     }
     if (verb === "test" && rest[0] !== undefined) return test(rest[0], read, terminal);
@@ -106,7 +119,8 @@ function readText(path: string): string {
   }
 }
 
-function check({ path, policy }: PolicyFile, { write }: Terminal): PolicyExitCode {
+async function check(file: PolicyFile, { write, slack }: Terminal): Promise<PolicyExitCode> {
+  const { path, policy } = file;
   const { approvals, protect, digests } = policy;
   const { everyone, users, groups } = whoMay(policy, "approve");
   const approvers = everyone
@@ -115,7 +129,64 @@ function check({ path, policy }: PolicyFile, { write }: Terminal): PolicyExitCod
   write(
     `${path} has no problems: ${count(approvals.length, "approval rule")}, ${count(protect.length, "protected name")}, ${count(digests.length, "digest")}; ${approvers} may approve.\n`,
   );
-  return 0;
+  if (typeof slack === "string") {
+    write(
+      `Slack was not asked (${slack}): whether these groups, people, and channels exist isn't known.\n`,
+    );
+    return 0;
+  }
+  if (slack.proxies) useProxies(slack.proxies);
+  const findings = judgeNames(await lookAtPolicy({ slack, policy }));
+  for (const { is, what, mend, about } of findings) {
+    if (is === "well") write(`${what}\n`);
+    else write(`${lineAbout(about, file)}${what}\n  ${mend ?? ""}\n`);
+  }
+  return findings.some(({ is }) => is === "ill") ? 1 : 0;
+}
+
+/** `gatehouse.yml line 4: ` of the first place with this ID. */
+function lineAbout(id: string | undefined, { path, text, policy }: PolicyFile): string {
+  const found = id === undefined ? undefined : pathTo(id, policy);
+  const line = found && lineOf(text, found);
+  return line === undefined ? "" : `${path} line ${line}: `;
+}
+
+function pathTo(wanted: string, value: unknown): readonly PropertyKey[] | undefined {
+  if (value === wanted) return [];
+  if (typeof value !== "object" || value === null) return undefined;
+  const entries = Array.isArray(value) ? value.entries() : Object.entries(value);
+  for (const [key, inner] of entries) {
+    const rest = pathTo(wanted, inner);
+    if (rest !== undefined) return [key, ...rest];
+  }
+  return undefined;
+}
+
+/** As typed, else as Slack says now; `note` says where they are from. */
+async function groupsOf(
+  who: string,
+  typed: string | undefined,
+  { policy }: PolicyFile,
+  { slack }: Terminal,
+): Promise<{ groups: readonly string[]; note: string }> {
+  if (typed !== undefined) return { groups: typed.split(","), note: "" };
+  const named = groupsNamedIn(policy);
+  if (named.length === 0) return { groups: [], note: "" };
+  if (typeof slack === "string")
+    return {
+      groups: [],
+      note: `Slack was not asked (${slack}): ${who} counts as in no group. Name them with --groups.\n`,
+    };
+  if (slack.proxies) useProxies(slack.proxies);
+  const { groups: found, isAsked } = await lookAtPolicy({ slack, policy });
+  const unread = named.filter((group) => !Array.isArray(found.get(group)));
+  const groups = named.filter((group) => {
+    const members = found.get(group);
+    return Array.isArray(members) && members.includes(who);
+  });
+  if (!isAsked || unread.length > 0)
+    return { groups, note: `Slack didn't say who is in ${unread.join(", ")}.\n` };
+  return { groups, note: `In ${groups.join(", ") || "none of the groups named"}, says Slack.\n` };
 }
 
 /** What the bot would decide before it looks at Slack, at the VM, or at limits: the same functions decide. */
@@ -143,13 +214,44 @@ function decide(asked: Case, { path, text, policy }: PolicyFile): Decision {
       why: `refused: ${no.text} ${line(placeOf(no.rule, policy))}`,
     };
   }
-  if (!mayNeedApproval(command)) return { allowed: true, approvals: 0, why: "allowed" };
+  const by = allowedBy(asked, { command, targets, policy, line });
+  if (!mayNeedApproval(command)) return { allowed: true, approvals: 0, why: `allowed. ${by}` };
   const { required, why, index } = approvalRule(policy, { command, targets });
   const place = index === "default" ? "" : ` ${line(["approvals", index])}`;
   const approvers = required === 0 ? "" : ` ${approversOf(policy, asked.who)}`;
   const how =
     required === 0 ? "allowed, without approval" : `allowed, with ${count(required, "approval")}`;
-  return { allowed: true, approvals: required, why: `${how}: ${why}.${place}${approvers}` };
+  return { allowed: true, approvals: required, why: `${how}: ${why}.${place}${approvers} ${by}` };
+}
+
+/** The entry of each access list that lets them; of several teams each must. */
+function allowedBy(
+  { who, groups }: Case,
+  {
+    command,
+    targets,
+    policy,
+    line,
+  }: {
+    command: Command;
+    targets: readonly Target[];
+    policy: Policy;
+    line: (at: readonly PropertyKey[]) => string;
+  },
+): string {
+  const isNamed = (entry: string) => entry === "*" || entry === who || groups.includes(entry);
+  const over = targets.flatMap((target) => rightsOver(policy, ownerOf(target)));
+  const isAnywhere = over.length === 0;
+  const found = (isAnywhere ? allRights(policy) : over).flatMap(({ place, rights }) => {
+    for (const list of listsFor(command)) {
+      const isAdminister = list === "administer";
+      const entry = (isAdminister ? policy.access.administer : rights[list]).find(isNamed);
+      const name = `${isAdminister ? "access" : place}.${list}`;
+      if (entry !== undefined) return [`${name} names ${entry} ${line(name.split("."))}`];
+    }
+    return [];
+  });
+  return `${found.slice(0, isAnywhere ? 1 : undefined).join("; ")}.`;
 }
 
 function approversOf(policy: Policy, who: string): string {

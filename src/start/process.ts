@@ -23,17 +23,19 @@ export async function runProcess(role: Role, signals: Signals): Promise<void> {
   const log = createLog({ level: config.logLevel, base: { role: config.role, pid: process.pid } });
   log.info("process.starting", { version, node: process.version });
   catchTheUncaught(log);
-  signals.onIgnored((signal) =>
-    log.info("process.signal-ignored", {
-      signal,
-      why: "Gatehouse reads its configuration at the start only, and opens no debugger",
-    }),
-  );
+  let running: Running | undefined;
+  let isReloadDue = false;
+  signals.onOther((signal) => {
+    if (signal !== "SIGHUP")
+      return log.info("process.signal-ignored", { signal, why: "Gatehouse opens no debugger" });
+    log.info("process.reloading", {});
+    isReloadDue = running === undefined;
+    void running?.reload();
+  });
   onAbort(stopping, () => {
     log.info("process.stopping", { signal: String(stopping.reason) });
     setTimeout(() => ended("late", log), stopWithinMs - 500);
   });
-  let running: Running;
   try {
     running = await start(config, log, {
       signal: stopping,
@@ -47,8 +49,10 @@ export async function runProcess(role: Role, signals: Signals): Promise<void> {
     process.stderr.write(`Gatehouse can't start: ${messageOf(error)}.${hint}\n`);
     process.exit(1);
   }
+  const started = running;
+  if (isReloadDue) void started.reload();
   collectGarbage();
-  onAbort(stopping, () => void stop(running, log));
+  onAbort(stopping, () => void stop(started, log));
 }
 
 /** Also when it was aborted before. */

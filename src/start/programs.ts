@@ -1,7 +1,12 @@
 import { attestationUsage, runAttestation } from "../attestation/cli.ts";
 import { auditUsage, runAudit } from "../audit/cli.ts";
 import { commands } from "../commands/index.ts";
-import { loadAuditConfig, loadEndorsementsFolder, policyPath } from "../config/config.ts";
+import {
+  loadAuditConfig,
+  loadEndorsementsFolder,
+  loadSlackAccess,
+  policyPath,
+} from "../config/config.ts";
 import { operationsOf } from "../policy/approval-rule.ts";
 import type { Programs } from "./command-line.ts";
 import { doctorUsage, runDoctor } from "./doctor/doctor.ts";
@@ -40,9 +45,10 @@ export const programs: Programs = {
       runRetention(words, { redisUrl: () => orExit(loadAuditConfig).redisUrl, write }),
   },
   policy: {
-    what: "shows what gatehouse.yml decides, without Slack and Redis: check, explain, test",
+    what: "shows what gatehouse.yml decides, without starting Gatehouse: check, explain, test",
     usage: policyUsage,
-    run: (words, write) => runPolicy(words, { file: policyPath(), write }),
+    run: (words, write) =>
+      runPolicy(words, { file: policyPath(), write, slack: loadSlackAccess() }),
   },
   attestation: {
     what: "verifies Intel TDX and AMD SEV-SNP evidence, offline, and keeps endorsements: check, status, import",

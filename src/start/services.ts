@@ -1,9 +1,12 @@
 import { commands } from "../commands/index.ts";
+import { createAcceptedPins } from "../attestation/accepted-pins.ts";
 import { attestationInWords, createAppraiser } from "../attestation/appraiser.ts";
 import { createRefresher } from "../attestation/refresher.ts";
 import { createEvidenceRegister } from "../attestation/register.ts";
 import { signOfService } from "../compute/errors.ts";
 import type { Config } from "../config/config.ts";
+import { createPeople, groupsNamedIn } from "../slack/people/people.ts";
+import { keepPolicy } from "./policy-keeper.ts";
 import { connectCompute } from "./connect-compute.ts";
 import { UserError } from "../errors.ts";
 import { createInventory } from "../inventory/create-inventory.ts";
@@ -23,7 +26,6 @@ import { createDependencyMonitor } from "../outages/dependency-monitor.ts";
 import { createNotices } from "../slack/deliver/announce.ts";
 import { startDelivery } from "../slack/deliver/deliver.ts";
 import { learnIdentity } from "../slack/people/learn-identity.ts";
-import { createPeople } from "../slack/people/people.ts";
 import { sharedCardSource } from "../slack/deliver/shared-cards.ts";
 import { createRateLimiter, type SlackLimits } from "../slack/deliver/rate-limiter.ts";
 import { sendPicture } from "../slack/deliver/picture.ts";
@@ -31,7 +33,6 @@ import { requestSource } from "../slack/deliver/requests.ts";
 import { rolloutSource } from "../slack/deliver/rollouts.ts";
 import { requestable } from "../registry/define.ts";
 import type { GatewayContext } from "../slack/conversation/gateway-context.ts";
-import { everyoneNamed } from "../policy/teams.ts";
 import { createWeb, signOfSlack } from "../slack/web.ts";
 import { type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
 import type { Spans } from "../log/spans.ts";
@@ -57,8 +58,8 @@ interface ServicesOptions {
 }
 
 export async function openServices(config: Config, log: Log, options: ServicesOptions) {
-  const { policy } = config;
-  const { timing } = policy;
+  // Of what is built from them here: they count from one start to the next
+  const { timing, attestation } = config.policy;
   const { opened, at, telemetry, spans } = options;
   const calls = observeCalls(options);
   const key = createKeys(options.namespace);
@@ -78,7 +79,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   );
   const web = createWeb({
     token: () => config.slack.botToken,
-    refreshToken: () => config.files.get("SLACK_BOT_TOKEN")?.reread() ?? false,
+    refreshToken: () => config.files.get("SLACK_BOT_TOKEN")?.reread(),
     apiUrl: config.slack.apiUrl,
     log,
     onCall: (method, outcome, ms) => {
@@ -97,7 +98,9 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     get ourEnterpriseId() {
       return identity.known().enterpriseId;
     },
-    groupIds: groupsOf(config),
+    get groupIds() {
+      return groupsNamedIn(config.policy);
+    },
     cacheMs: timing.peopleCacheMs,
   });
   const compute = opened(
@@ -122,7 +125,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     (it) => it.close(),
   );
   inventory.start();
-  const { refresh: addresses, endorsements: folder } = policy.attestation;
+  const { refresh: addresses, endorsements: folder } = attestation;
   const roots = options.roots ?? vendorRoots;
   const refresher =
     addresses && folder !== undefined
@@ -132,8 +135,11 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
       : undefined;
   const appraiser = createAppraiser({
     compute,
-    policy: policy.attestation,
+    get policy() {
+      return config.policy.attestation;
+    },
     register: createEvidenceRegister(redis, key),
+    accepted: createAcceptedPins(redis, key),
     roots,
     refresher,
     now: Date.now,
@@ -149,27 +155,35 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     sendPicture: (picture) => sendPicture(picture, { web, apiUrl, log }),
   });
   const tell: GatewayContext["tell"] = async (where, id, message) => {
-    const channelId = policy[where]?.channel;
+    const channelId = config.policy[where]?.channel;
     if (channelId) await notices.announce({ id, channelId, message });
   };
   const journal = observed(createJournal(redis, key), { log, telemetry, spans });
   const tellBusy: GatewayContext["tellBusy"] = async (id, message) => {
     await tell("audit", id, message);
     for (const channelId of await busyChannels(journal))
-      if (channelId !== policy.audit?.channel)
+      if (channelId !== config.policy.audit?.channel)
         await notices.announce({ id: `${id}-${channelId}`, channelId, message });
   };
   const store = announcingFreezes(journal, tellBusy);
   const rollouts = createRollouts(redis, key);
   const changes = requestable(commands);
-  const attestationNote = createAttestationNote({ appraiser, policy, log });
+  const attestationNote = createAttestationNote({
+    appraiser,
+    get policy() {
+      return config.policy;
+    },
+    log,
+  });
   const onTold = observeTold({ log, telemetry });
   const visibilityTimeoutMs = 10 * timing.heartbeatMs;
   const requests = requestSource({
     store,
     commands: changes,
     web,
-    policy,
+    get policy() {
+      return config.policy;
+    },
     attestationNote,
     recordResults: (request, command) =>
       recordResults(request, command, {
@@ -211,8 +225,24 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     ),
     (it) => it.close(3000),
   );
+  const policyKeeper = opened(
+    await keepPolicy({
+      config,
+      redis,
+      key,
+      log,
+      telemetry,
+      store,
+      people,
+      teamId: () => identity.known().teamId,
+      web,
+      announce: notices.announce,
+    }),
+    (it) => it.close(),
+  );
   return {
     config,
+    policyKeeper,
     log,
     key,
     telemetry,
@@ -252,11 +282,6 @@ function announcingFreezes(store: Journal, tellBusy: GatewayContext["tellBusy"])
       return isNew;
     },
   };
-}
-
-/** Every user group that the policy names. */
-function groupsOf({ policy }: Config): string[] {
-  return everyoneNamed(policy).filter((id) => id.startsWith("S"));
 }
 
 /** Detects outages of Slack, Redis, and the service, and posts a recap to each channel afterwards. */

@@ -2,8 +2,8 @@
 export interface Signals {
   /** Aborted by the first SIGTERM or SIGINT, with its name as the reason; a second one ends the process at once. */
   readonly stopping: AbortSignal;
-  /** Signals that change nothing, those before this call included. */
-  onIgnored(listener: (signal: string) => void): void;
+  /** SIGHUP, which has the policy file read anew, and SIGUSR1, which changes nothing; those before this call included. */
+  onOther(listener: (signal: string) => void): void;
 }
 
 /**
@@ -25,7 +25,7 @@ export function catchSignals(): Signals {
   process.on("SIGUSR1", (signal) => tell(signal));
   return {
     stopping: stopping.signal,
-    onIgnored(listener) {
+    onOther(listener) {
       tell = listener;
       for (const signal of early.splice(0)) listener(signal);
     },

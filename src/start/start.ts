@@ -23,6 +23,8 @@ export interface Running {
   readonly port: number;
   /** That of the probes. */
   readonly opsPort: number;
+  /** Reads the policy file anew. Never rejects. */
+  reload(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -140,7 +142,14 @@ export async function start(
       const { startGateway } = await import("../slack/gateway.ts");
       const identity = await on.identity.learned;
       gateway = opened(
-        await startGateway({ ...on, identity, receive, commands, status: reading.lines }),
+        await startGateway({
+          ...on,
+          identity,
+          receive,
+          commands,
+          status: reading.lines,
+          standstill: on.policyKeeper.standstill,
+        }),
         (it) => it.close(),
       );
       if (receive.mode === "http") {
@@ -158,7 +167,7 @@ export async function start(
       policyVersion,
       redis: on.redisCheck.kind,
     });
-    return { port, opsPort, close };
+    return { port, opsPort, reload: on.policyKeeper.reload, close };
   }
 
   const { promise: stopped, reject } = Promise.withResolvers<never>();

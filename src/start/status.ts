@@ -1,4 +1,5 @@
 import type { Queues } from "../jobs/queues.ts";
+import type { Config } from "../config/config.ts";
 import { version } from "../config/version.ts";
 import type { Compute } from "../compute/compute.ts";
 import { ComputeError } from "../compute/errors.ts";
@@ -14,6 +15,7 @@ import type { Journal } from "../requests/journal/journal.ts";
 import { duration } from "../messages/text.ts";
 import type { Web } from "../slack/web.ts";
 import type { Telemetry } from "../log/telemetry.ts";
+import { placeOf, type PolicyKeeper } from "./policy-keeper.ts";
 
 /** How long a check of Slack or of the compute service is reused (ms). */
 const checkMs = 15_000;
@@ -50,6 +52,8 @@ export function createStatus(on: {
   watch: Pick<Watch, "redisAwayMs">;
   compute: Compute;
   telemetry: Telemetry;
+  config: Pick<Config, "policyVersion" | "policyFile">;
+  policyKeeper: Pick<PolicyKeeper, "standstill">;
 }) {
   const measureShared = createMeasure(on);
   const startedAt = Date.now();
@@ -119,6 +123,19 @@ export function createStatus(on: {
     return { ok: false, detail: `frozen by ${frozen.by}${reason}` };
   }
 
+  /** Of this process, which answers: `/readyz` of each says the same of its own. */
+  async function policyReading(): Promise<Reading> {
+    const still = on.policyKeeper.standstill();
+    if (still !== undefined) return { ok: false, detail: `nothing changes here: ${still}` };
+    const { problems } = on.config.policyFile;
+    if (problems.length > 0)
+      return {
+        ok: false,
+        detail: `${placeOf(problems[0] ?? "")}; the policy before it counts`,
+      };
+    return { ok: true, detail: `version ${on.config.policyVersion}` };
+  }
+
   async function workReading(): Promise<Reading> {
     const [open, unsaid, counts] = await Promise.all([
       on.store.openCount(),
@@ -162,6 +179,7 @@ export function createStatus(on: {
     Redis: redisReading,
     "Compute service": inventoryReading,
     Changes: changesReading,
+    Policy: policyReading,
     Work: workReading,
     Outages: outagesReading,
     Version: versionReading,
@@ -186,7 +204,8 @@ export function createStatus(on: {
       } catch (error) {
         return `Redis: ${messageOf(error)}`;
       }
-      return slackProblem();
+      const still = on.policyKeeper.standstill();
+      return still === undefined ? slackProblem() : `policy: ${still}`;
     },
     /** Brings the figures up to date that aren't counted where they change. Never rejects. */
     async measure(telemetry: Telemetry): Promise<void> {

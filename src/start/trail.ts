@@ -1,6 +1,6 @@
 import { anchorDaily } from "../audit/anchor-head.ts";
-import { notePolicy } from "../audit/policies.ts";
 import { startSealer } from "../audit/sealer.ts";
+import type { Message } from "../messages/message.ts";
 import type { Services } from "./services.ts";
 import { startRounds } from "../redis/rounds.ts";
 
@@ -12,10 +12,7 @@ const anchorEveryMs = 600_000;
  */
 export function startTrail(on: Services, onUnfit: (why: string) => void): void {
   const { redis, key, log, config, store, opened, announce } = on;
-  const { dataDir, policy, policyVersion } = config;
-  notePolicy(redis, key, policyVersion).catch((error: unknown) =>
-    log.error("audit.policy-not-noted", { error }),
-  );
+  const { dataDir } = config;
   opened(
     startSealer({
       redis,
@@ -31,19 +28,14 @@ export function startTrail(on: Services, onUnfit: (why: string) => void): void {
     }),
     (it) => it.close(),
   );
-  const channelId = policy.audit?.channel;
-  if (channelId === undefined) return;
-  const post = async (message: Parameters<typeof announce>[0]["message"]) => {
-    const day = new Date().toISOString().slice(0, 10);
-    await announce({ id: `audit-head-${day}`, channelId, message });
-  };
-  opened(
-    startRounds(
-      "audit-head",
-      anchorEveryMs,
-      () => anchorDaily({ redis, key, dataDir, log, post }),
-      log,
-    ),
-    (it) => it.close(),
-  );
+  async function anchor(): Promise<void> {
+    const channelId = config.policy.audit?.channel;
+    if (channelId === undefined) return;
+    const post = async (message: Message) => {
+      const day = new Date().toISOString().slice(0, 10);
+      await announce({ id: `audit-head-${day}`, channelId, message });
+    };
+    await anchorDaily({ redis, key, dataDir, log, post });
+  }
+  opened(startRounds("audit-head", anchorEveryMs, anchor, log), (it) => it.close());
 }

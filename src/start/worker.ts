@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto";
 import path from "node:path";
-import { notePolicy } from "../audit/policies.ts";
 import { commands } from "../commands/index.ts";
 import type { Services } from "./services.ts";
 import { startQueueProbe, startHeartbeat } from "../jobs/liveness.ts";
@@ -29,8 +28,7 @@ const concurrency = 20;
 /** Performs requests. `onDead` is called when the queue stalls. */
 export async function startWorker(on: Services, onDead: (why: string) => void): Promise<void> {
   const { config, log, key, redis, store, queues, opened } = on;
-  const { policy, policyVersion } = config;
-  const { timing } = policy;
+  const { timing } = config.policy;
   const workerId = `w-${randomBytes(6).toString("hex")}`;
   const ledgers = path.join(config.dataDir, "ledger");
   const ledger = opened(await openLedger(ledgers, workerId), (it) => it.close());
@@ -40,8 +38,6 @@ export async function startWorker(on: Services, onDead: (why: string) => void): 
     log.warn("ledger.torn-line", { ...line });
     await store.note({ what: "ledger-torn", ...line });
   }
-  // Before the first request is seen: what it may cancel depends on it
-  await notePolicy(redis, key, policyVersion);
   const check = () => checkLedger(ledger, store, log);
   await check();
   // Redis may come back with older data: compare with the ledger again
@@ -59,17 +55,13 @@ export async function startWorker(on: Services, onDead: (why: string) => void): 
     waitMs: Math.round(0.75 * timing.claimWindowMs),
     log,
   });
-  const workerContext: WorkerContext = {
+  const lasting = {
     store,
     ledger,
     compute: on.compute,
     appraiser: on.appraiser,
     commands: requestable(commands),
-    policy,
-    policyVersion,
-    get ourTeamId() {
-      return on.identity.known().teamId;
-    },
+    standstill: on.policyKeeper.standstill,
     person: (id, teamId) => on.people.person(id, teamId),
     async projectName(id) {
       const known = await on.inventory.findProject(id, { onlyKnown: true });
@@ -79,15 +71,23 @@ export async function startWorker(on: Services, onDead: (why: string) => void): 
     isAlive: observeAlive(heartbeat.isAlive, timing.heartbeatMs),
     wake: queues.wake,
     watch: queues.watch,
-    mine: new Set(),
-    calling: new Set(),
+    mine: new Set<string>(),
+    calling: new Set<string>(),
     shares: createShares(concurrency),
-    sendingSince: new Map(),
-    unsent: new Set(),
+    sendingSince: new Map<string, number>(),
+    unsent: new Set<string>(),
     durable: durability.keep,
     log,
     at: on.at,
-  };
+  } satisfies Omit<WorkerContext, "policy" | "policyVersion" | "ourTeamId">;
+  /** Each step begins with the rules of its moment and keeps them. */
+  const contextNow = (): WorkerContext => ({
+    ...lasting,
+    ...config.policyFile.inForce,
+    get ourTeamId() {
+      return on.identity.known().teamId;
+    },
+  });
   const queueProbe = opened(
     startQueueProbe({ workerId, everyMs: timing.canaryMs, send: queues.queueProbe, onDead }),
     (it) => it.close(),
@@ -103,8 +103,8 @@ export async function startWorker(on: Services, onDead: (why: string) => void): 
       lockMs: Math.max(5000, 2 * timing.httpTimeoutMs),
       // Its death is noticed later than that
       lookMs: 2 * timing.heartbeatMs,
-      advance: (id) => advance(id, workerContext),
-      watch: (pollKey, polls) => watch(pollKey, polls, workerContext),
+      advance: (id) => advance(id, contextNow()),
+      watch: (pollKey, polls) => watch(pollKey, polls, contextNow()),
       heard: queueProbe.heard,
       log,
     }),
@@ -121,23 +121,27 @@ export async function startWorker(on: Services, onDead: (why: string) => void): 
     const place = channelId && ts ? { channelId, threadTs: ts } : { channelId: record.channelId };
     await on.announce({ id: `late-effect:${record.id}`, ...place, message });
   };
-  const rolling: RolloutContext = {
+  const known: RolloutContext["known"] = new Map();
+  const rolling = (): RolloutContext => ({
     rollouts: on.rollouts,
-    workerContext,
-    known: new Map(),
+    workerContext: contextNow(),
+    known,
     at: on.at,
-  };
+  });
+  const sweeping = startRounds("sweep", timing.sweepMs, () => sweep(contextNow()), log);
+  // What waited under the former policy is canceled at once, as the audit channel was told
+  on.policyKeeper.onChanged(() => void sweeping.now());
   const rounds = [
     startRounds("rescue", timing.heartbeatMs, requeueOrphans, log),
-    startRounds("sweep", timing.sweepMs, () => sweep(workerContext), log),
+    sweeping,
     // Redis may be emptied without a reconnect
     startRounds("ledger", timing.sweepMs, () => checkLedger(ledger, store, log, 200), log),
-    startRounds("rolls", timing.pollFirstMs, () => advanceRollouts(rolling), log),
-    startRounds("resend", timing.stableGapMs, () => resendOwn(workerContext), log),
+    startRounds("rolls", timing.pollFirstMs, () => advanceRollouts(rolling()), log),
+    startRounds("resend", timing.stableGapMs, () => resendOwn(contextNow()), log),
     startRounds(
       "late-effects",
       timing.stableGapMs,
-      () => lookForLateEffects(workerContext, tellOf),
+      () => lookForLateEffects(contextNow(), tellOf),
       log,
     ),
   ];

@@ -1,9 +1,13 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import type { Compute, Project, Vm } from "../../src/compute/compute.ts";
+import { parsePolicy, type Policy } from "../../src/config/policy-file.ts";
 import { createInventory } from "../../src/inventory/create-inventory.ts";
+import type { Inventory, KnownProject } from "../../src/inventory/inventory.ts";
 import { silentLog } from "../../src/log/log.ts";
+import { scopeOfPerson } from "../../src/policy/scope.ts";
 import type { RedisClient } from "../../src/redis/redis.ts";
+import type { Person } from "../../src/registry/person.ts";
 
 export interface Place {
   redis: RedisClient;
@@ -18,7 +22,11 @@ export interface LookupFigures {
   /** Of a process that reads the inventory from Redis. */
   rssGrowthMb: number;
   loadMs: number;
+  /** Where 200 teams have the projects among them, for somebody of one. */
+  ofOneTeam: { teams: number; resolveP99Ms: number; suggestP99Ms: number; rssGrowthMb: number };
 }
+
+const teams = 200;
 
 const words = [
   "web",
@@ -119,8 +127,10 @@ export async function measureLookups(at: Place): Promise<LookupFigures> {
   );
   const suggest = await times(names, (name, n) => inventory.suggestVms(typed(name, n)));
   const { vms: count, projects } = await inventory.state();
+  const ofOneTeam = await measureTeams(inventory, names);
   await inventory.close();
   return {
+    ofOneTeam,
     vms: count,
     projects,
     resolveP99Ms: p99(resolve),
@@ -128,6 +138,53 @@ export async function measureLookups(at: Place): Promise<LookupFigures> {
     rssGrowthMb,
     loadMs,
   };
+}
+
+/** 1,000 lookups and 1,000 suggestions each by somebody of another team, half of them for what other teams have. */
+async function measureTeams(inventory: Inventory, names: readonly string[]) {
+  const policy = policyOfTeams(await inventory.projects());
+  const person = (team: number): Person => ({
+    id: `U0TEAM${team}`,
+    teamId: "T0",
+    name: "somebody",
+    kind: "member",
+    groups: [],
+  });
+  const views = Array.from({ length: teams }, (_, team) =>
+    inventory.seenIn(async () => scopeOfPerson(policy, person(team), "T0")),
+  );
+  const before = memory();
+  const own = await Promise.all(views.map((view) => view.vms()));
+  const rssGrowthMb = (memory() - before) / 2 ** 20;
+  const asked = names.slice(0, 1_000).map((name, n) => {
+    const theirs = own[n % teams] ?? [];
+    return n % 2 === 0 ? (theirs[(n * 7919) % theirs.length]?.name ?? "") : name;
+  });
+  const view = (n: number) => views[n % teams] ?? inventory;
+  const resolve = await times(asked, (name, n) =>
+    view(n).findVm(n % 3 === 0 ? misspelt(name, n) : name),
+  );
+  const suggest = await times(asked, (name, n) => view(n).suggestVms(typed(name, n)));
+  return { teams, resolveP99Ms: p99(resolve), suggestP99Ms: p99(suggest), rssGrowthMb };
+}
+
+/** Projects go to teams one by one: half of each team's by ID, the others by name. */
+function policyOfTeams(projects: readonly KnownProject[]): Policy {
+  const claimed = Map.groupBy(
+    projects.map(({ id, name }, n) => ({ team: n % teams, entry: n % 2 === 0 ? id : name })),
+    ({ team }) => team,
+  );
+  const file = [...claimed].map(([team, all]) => [
+    `team-${team}`,
+    { projects: all.map(({ entry }) => entry), operate: [`U0TEAM${team}`] },
+  ]);
+  const read = parsePolicy(
+    JSON.stringify({ teams: Object.fromEntries(file) }),
+    "gatehouse.yml",
+    [],
+  );
+  if ("problems" in read) throw new Error(read.problems.join("\n"));
+  return read.policy;
 }
 
 function memory(): number {

@@ -43,7 +43,7 @@ describe("/vm show", () => {
         "*CPU · memory · disk*\n4 · 16 · 100",
         "*IP address*\n`10.0.0.1`",
         "*Attestation*\nenabled",
-        "*Created*\n2026-11-01 08:00 UTC",
+        "*Created*\n<!date^1793520000^{date_short} {time}|2026-11-01 08:00 UTC>",
         `Measurement \`${"ab".repeat(24)}\``,
         "Read at <!date^1795176000^{time_secs}|12:00:00 UTC> · ID `vm-1`",
         "[Metrics] [Attest] [Snapshots] [Console] [Refresh]",
@@ -210,12 +210,12 @@ describe("/gatehouse status", () => {
     const redis = {
       name: "Redis",
       ok: false,
-      detail: "ECONNREFUSED. Nothing can be changed until it is back.",
+      detail: "ECONNREFUSED. Nothing can be changed until it is back; see `REDIS_URL`.",
     };
     await using ill = await startReading({ status: async () => [slack, redis] });
     const shown = await ill.reads("gatehouse status");
     expect(shownText(shown)).toBe(
-      "*1 of 2 need attention.*\n✅ *Slack*: answers\n⚠️ *Redis*: ECONNREFUSED. Nothing can be changed until it is back.",
+      "*1 of 2 need attention.*\n✅ *Slack*: answers\n⚠️ *Redis*: ECONNREFUSED. Nothing can be changed until it is back; see `REDIS_URL`.",
     );
     expect(shown.text).toBe("1 of 2 need attention.");
   });

@@ -86,6 +86,7 @@ export async function startReading(
     person: person("U0VERA"),
     channelId: "C01OPS",
     ourTeamId,
+    isShared: false,
     commands,
     policy,
     compute,

@@ -133,6 +133,14 @@ describe("a key in a file that changes", () => {
     };
   }
 
+  it("is looked at after a 401 by all calls that it meets at once, not by the first alone", async () => {
+    await using at = await world();
+    at.accepts.key = "key-new-2";
+    at.write("key-new-2");
+    const reads = Array.from({ length: 8 }, () => at.compute.vms.get("vm-1"));
+    expect(await Promise.all(reads)).toHaveLength(8);
+  });
+
   it("is looked at after a 401: a read goes on with the new one, once", async () => {
     await using at = await world();
     at.accepts.key = "key-new-2";

@@ -105,15 +105,15 @@ describe("a read", () => {
     expect(await compute.projects.vms("prj-1")).toHaveLength(1);
   });
 
-  it("is given up between tries", async () => {
-    await using server = await answering(says({}, 503));
+  it("is given up between tries, and the last of them is what is known", async () => {
+    await using server = await answering(says({}, 429));
     const controller = new AbortController();
     await using compute = clientOf(server.url, {
       retryDelays: { baseMs: 60_000, maxMs: 60_000, random: () => 1 },
       log: logTo(() => controller.abort()),
     });
     const call = compute.vms.get("vm-1", { signal: controller.signal });
-    expect(await failureOf(call)).toMatchObject({ kind: "unreachable", reason: "aborted" });
+    expect(await failureOf(call)).toMatchObject({ kind: "busy", status: 429 });
     expect(server.asked).toHaveLength(1);
   });
 

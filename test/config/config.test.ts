@@ -50,8 +50,9 @@ function problems(env: Env, options?: { role?: Role; cwd?: string }): readonly s
 
 describe("a complete environment", () => {
   it("needs five variables and has defaults for the rest", () => {
-    const { policy, policyVersion, files, ...config } = load(complete);
+    const { policy, policyVersion, policyFile, files, ...config } = load(complete);
     expect([...files]).toEqual([]);
+    expect(policyFile.inForce).toEqual({ policy, policyVersion });
     expect(config).toEqual({
       role: "all",
       slack: {
@@ -73,6 +74,7 @@ describe("a complete environment", () => {
       dataDir: "/nowhere/.gatehouse",
       logLevel: "info",
       allowVolatileRedis: false,
+      watchesPolicy: false,
       secrets: ["xoxb-1", "xapp-1", "key-of-compute"],
     });
     expect(policy.access.operate).toEqual([]);

@@ -276,6 +276,7 @@ const mistakes: [variable: string, env: Env, sentence: string][] = [
     { GATEHOUSE_ALLOW_VOLATILE_REDIS: "maybe" },
     'must be 1 or 0, and is "maybe"',
   ],
+  ["GATEHOUSE_WATCH", { GATEHOUSE_WATCH: "daily" }, 'must be 1 or 0, and is "daily"'],
 ];
 
 it.each(mistakes)("%s: %o", (variable, env, sentence) => {
@@ -293,10 +294,10 @@ it.each(mistakes)("%s: %o", (variable, env, sentence) => {
   }
 });
 
-it("every variable of README has its mistakes here, and stands in .env.example", () => {
-  const readme = readFileSync(path.join(root, "README.md"), "utf8");
+it("every variable has its mistakes here, and stands in .env.example", () => {
+  const installing = readFileSync(path.join(root, "docs/install.md"), "utf8");
   const example = readFileSync(path.join(root, ".env.example"), "utf8");
-  const named = [...readme.matchAll(/^\| `([A-Z_]+)`(?:, `([A-Z_]+)`)? \|/gm)]
+  const named = [...installing.matchAll(/^\| `([A-Z_]+)`(?:, `([A-Z_]+)`)? *\|/gm)]
     .flatMap(([, ...names]) => names)
     .filter((name): name is string => name !== undefined);
   expect(named.length).toBeGreaterThan(15);

@@ -1,4 +1,4 @@
-import { snoozeKeyOf } from "../../src/digests/line-buttons.ts";
+import { lineOf } from "../../src/digests/line-buttons.ts";
 import { describe, expect, it } from "vitest";
 import { closeCharts } from "../../src/charts/charts.ts";
 import { wordsOf } from "../stories/words.ts";
@@ -199,7 +199,7 @@ describe("snoozing a line", () => {
       requests: { ...noRequests },
     });
     const { digests } = await scene.start();
-    const line = snoozeKeyOf({ kind: "error", key: "error:vm-db-1:" });
+    const line = lineOf({ kind: "error", key: "error:vm-db-1" });
     const until = scene.set.now + 24 * hour;
     await digests.snoozes.snooze("C02STATUS", line, until, scene.set.now);
     const words = async (channel: string) => JSON.stringify((await digests.build(channel)).message);
@@ -213,5 +213,33 @@ describe("snoozing a line", () => {
     expect(await words("C02STATUS")).not.toContain("db-1");
     await digests.snoozes.unsnooze("C02STATUS");
     expect(await words("C02STATUS")).toContain("db-1");
+  });
+
+  it("outlasts what is learned about it, and ends when the line is gone for certain", async () => {
+    await using scene = await startScene({
+      now: ms("2026-11-20T08:00Z"),
+      vms: [running("db-1", "ERROR")],
+    });
+    const { digests } = await scene.start();
+    const { set } = scene;
+    const line = lineOf({ kind: "error", key: "error:vm-db-1" });
+    const words = async () => JSON.stringify((await digests.build("C02STATUS")).message);
+    await digests.snoozes.snooze("C02STATUS", line, set.now + 100 * hour, set.now);
+    expect(await words()).not.toContain("db-1");
+    // Only now it is known since when
+    const statuses = { "vm-db-1": ["ERROR", set.now] } as const;
+    await digests.statuses.write(new Map([["p-shop", statuses]]));
+    expect(await words()).not.toContain("db-1");
+    // What can't be read may still be so
+    set.vms = [];
+    set.state = { stale: true };
+    await words();
+    set.vms = [running("db-1", "ERROR")];
+    set.state = {};
+    expect(await words()).not.toContain("db-1");
+    set.vms = [running("db-1")];
+    await words();
+    set.vms = [running("db-1", "ERROR")];
+    expect(await words()).toContain("db-1");
   });
 });

@@ -21,6 +21,7 @@ const everyAction = [
   "review:sign",
   "console:open",
   "digest:snooze",
+  "menu",
   "dialog:refresh",
   "share",
   "request:cancel",

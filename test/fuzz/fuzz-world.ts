@@ -4,7 +4,7 @@ import { silentLog } from "../../src/log/log.ts";
 import { createKeys, type Keys, connectRedis, type RedisClient } from "../../src/redis/redis.ts";
 import type { StoredRequest } from "../../src/requests/journal/record.ts";
 import { createJournal, type Journal } from "../../src/requests/journal/journal.ts";
-import { startWorld, type World } from "../../sandbox/world.ts";
+import { startWorld, type World, type WorldOptions } from "../../sandbox/world.ts";
 import { looking } from "../support/looking.ts";
 import type { Tally } from "./fuzzed.ts";
 
@@ -44,17 +44,26 @@ export interface FuzzWorld extends World {
 export interface FuzzWorldOptions {
   /** Operations that wait for an approval; all of them by default. */
   approved?: readonly string[];
+  /** Instead of the usual one. */
+  policy?: string;
+  prepare?: WorldOptions["prepare"];
   /** What Bolt itself can't read (a body without a user) ends at the door, where it is caught, logged and acked: no crash. */
   mayFailAtTheDoor: boolean;
 }
 
 export async function startFuzzWorld(
   tally: Tally,
-  { approved = everything, mayFailAtTheDoor }: FuzzWorldOptions,
+  {
+    approved = everything,
+    policy = policyOf(approved),
+    prepare,
+    mayFailAtTheDoor,
+  }: FuzzWorldOptions,
 ): Promise<FuzzWorld> {
   const namespace = "fuzz";
   const world = await startWorld({
-    policy: policyOf(approved),
+    policy,
+    ...(prepare ? { prepare } : {}),
     namespace,
     receive: "http",
     slack: { rateLimits: "off" },

@@ -10,6 +10,7 @@ import { createTally } from "../fuzz/fuzzed.ts";
 import { outcomeOf } from "../fuzz/outcome.ts";
 import { readSources } from "../house/sources.ts";
 import { buttonOn, pressPayload } from "../stories/forge.ts";
+import { handlersInCode } from "./handlers-in-code.ts";
 
 /**
  * Everything that can be pressed or submitted, and who gets past authority with it: a row for each, a column for each
@@ -25,6 +26,7 @@ console:open          -    yes     -       -          -     -        -   -
 digest:changes        yes  yes     yes     yes        -     -        -   -
 digest:unsnooze       -    yes     -       -          -     -        -   -
 digest:snooze         -    yes     -       -          -     -        -   -
+menu                  -    yes     -       -          -     -        -   -
 share                 yes  yes     yes     yes        -     -        -   -
 request:show          yes  yes     yes     yes        -     -        -   -
 request:open          -    yes     -       -          -     -        -   -
@@ -59,24 +61,6 @@ const rows = expected
   });
 
 const sources = [...readSources(["src"])];
-
-/** Names of fields of a form: what is typed into them means nothing by itself. */
-const fields = new Set(["roll:most", "roll:failures", "roll:number", "roll:canary"]);
-
-/** Every action and form that the code knows by name. */
-function handlersInCode(): string[] {
-  const found = new Set<string>();
-  for (const [, text] of sources) {
-    for (const [, action = ""] of text.matchAll(
-      /"((?:vote|review|console|digest|dialog|request|roll):[a-z-]+)"/g,
-    ))
-      if (!fields.has(action)) found.add(action);
-    for (const [, action = ""] of text.matchAll(/interaction\.action === "([^"]+)"/g))
-      found.add(action);
-    for (const [, form = ""] of text.matchAll(/Callback = "([^"]+)"/g)) found.add(`form ${form}`);
-  }
-  return [...found].toSorted();
-}
 
 describe("who gets past authority with what can be pressed and submitted", () => {
   let world: FuzzWorld;
@@ -129,6 +113,7 @@ describe("who gets past authority with what can be pressed and submitted", () =>
         console: JSON.stringify({ vm: "vm-payments-web-2" }),
         review: JSON.stringify({ request: broken.record.id }),
         digest: JSON.stringify({ line: "error:0123456789abcdef", hours: 24 }),
+        menu: '{"do":"digest:snooze","line":"error:0123456789abcdef","hours":24}',
       };
       values.set(handler, of[kind ?? ""] ?? value);
     }

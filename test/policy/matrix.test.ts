@@ -3,6 +3,9 @@ import { commands } from "../../src/commands/index.ts";
 import { emptyPolicy } from "../../src/config/policy-file.ts";
 import { permissionMatrix, roles } from "./permission-matrix.ts";
 import { policyOf } from "./sample.ts";
+import { mayWith, type Place, teamLists } from "../../src/policy/rights-table.ts";
+import { targetArgument } from "../../src/registry/arguments.ts";
+import { isChange } from "../../src/registry/define.ts";
 
 /**
  * Who may run what: a row for each command, a column for each kind of person. `approvals` is how many others must agree
@@ -33,6 +36,9 @@ gatehouse approvals  read        0          -      yes  -       -       yes     
 gatehouse status     read        0          -      yes  -       -       yes        -          yes   -        -   -
 gatehouse can-i      read        0          -      yes  -       -       yes        -          yes   -        -   -
 gatehouse why        read        0          -      yes  -       -       yes        -          yes   -        -   -
+gatehouse pins       read        0          -      yes  -       -       yes        -          yes   -        -   -
+gatehouse pins propose  change   1          -      -    yes     -       -          -          -     -        -   -
+gatehouse pins drop  change      1          -      -    yes     -       -          -          -     -        -   -
 gatehouse digest     change      0          -      -    yes     -       -          -          -     -        -   -
 gatehouse audit      administer  0          -      -    -       -       yes        -          -     -        -   -
 gatehouse freeze     administer  0          -      -    -       yes     yes        -          -     -        -   -
@@ -94,9 +100,46 @@ describe("who may run what", () => {
     }
   });
 
-  it("asks for approvals exactly where something is destroyed", () => {
-    for (const { class: of, approvals } of permissionMatrix(nobody, commands)) {
-      expect(approvals).toBe(of === "destroy" ? 1 : 0);
+  it("asks for approvals exactly where something is destroyed, or what is expected of a VM changes", () => {
+    for (const { command, class: of, approvals } of permissionMatrix(nobody, commands)) {
+      const isPin = /^gatehouse pins \w/.test(command);
+      expect(approvals).toBe(of === "destroy" || isPin ? 1 : 0);
     }
   });
+
+  it("lets no rule of gatehouse.yml take the one approval of a pin away", () => {
+    const lax = policyOf(
+      `access: { view: [] }\napprovals: [{ operations: ["gatehouse.pins.*"], required: 0 }]`,
+    );
+    const pins = permissionMatrix(lax, commands).filter(({ command }) => / pins \w/.test(command));
+    expect(pins.map(({ approvals }) => approvals)).toEqual([1, 1]);
+  });
+});
+
+/**
+ * The same for teams: somebody in one list of one place alone, on a VM or project of a team. A team's own lists give what
+ * those of `access` give without teams, and whoever may do something may view; nothing else gives anything, but
+ * `access.administer`.
+ */
+describe("who may run what on a target of a team", () => {
+  const places: readonly Place[] = ["its team", "another team", "access"];
+
+  it.each(commands.map((command) => [command.name, command] as const))(
+    "is decided by that team for %s",
+    (name, command) => {
+      const row = rows.get(name);
+      const isNamed = (role: string) => row?.may[roles.findIndex((one) => one === role)] === true;
+      const hasTarget =
+        targetArgument(command) !== undefined ||
+        (isChange(command) && command.on === "new-project");
+      for (const place of places)
+        for (const list of teamLists) {
+          const isTheirs = place === "its team" || !hasTarget;
+          const seesToo = isNamed("view") && place !== "access";
+          const expectedHere = isTheirs && (isNamed(list) || seesToo);
+          expect(mayWith(command, place, list), `${list} of ${place}`).toBe(expectedHere);
+        }
+      expect(mayWith(command, "access", "administer")).toBe(isNamed("administer"));
+    },
+  );
 });

@@ -252,7 +252,7 @@ describe("a refusal's words", () => {
 
   it("say what to add where, when nobody may", () => {
     expect(refusal({ ...asked, policy: emptyPolicy() })).toMatchObject({
-      hint: 'No one is listed yet: add your user ID or user group to `access.operate` in gatehouse.yml, like `operate: ["S01ONCALL"]`, and restart Gatehouse.',
+      hint: 'No one is listed yet: add your user ID or user group to `access.operate` in gatehouse.yml, like `operate: ["S01ONCALL"]`, and have Gatehouse read it (SIGHUP).',
     });
   });
 

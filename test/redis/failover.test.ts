@@ -1,6 +1,13 @@
+import { readFileSync } from "node:fs";
+import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { describe, expect, it } from "vitest";
 import { looking } from "../support/looking.ts";
-import { type RedisNodes, startCluster, startSentinels } from "../support/redis-nodes.ts";
+import {
+  certificate,
+  type RedisNodes,
+  startCluster,
+  startSentinels,
+} from "../support/redis-nodes.ts";
 import { startWorld, type TestWorld } from "../support/start-world.ts";
 
 const ready = async (world: TestWorld) =>
@@ -64,5 +71,18 @@ describe("a Redis that fails over while requests run", () => {
     const { awayMs, calls, told, ...seen } = await primaryKilled(redis);
     expect(seen, [...calls, ...told].join("\n")).toEqual(wentOn);
     expect(awayMs).toBeLessThan(10_000);
+  }, 30_000);
+
+  it("is watched by sentinels and speaks TLS alone: both they and the next primary are reached by it", async () => {
+    const usual = getCACertificates("default");
+    setDefaultCACertificates([...usual, readFileSync(certificate, "utf8")]);
+    try {
+      await using redis = await startSentinels({ tls: true, password: "word-of-redis" });
+      const { awayMs, calls, told, ...seen } = await primaryKilled(redis);
+      expect(seen, [...calls, ...told].join("\n")).toEqual(wentOn);
+      expect(awayMs).toBeLessThan(10_000);
+    } finally {
+      setDefaultCACertificates(usual);
+    }
   }, 30_000);
 });

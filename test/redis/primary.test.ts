@@ -1,8 +1,15 @@
+import { readFileSync } from "node:fs";
+import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createLog, silentLog } from "../../src/log/log.ts";
 import { connectRedis, type RedisClient } from "../../src/redis/redis.ts";
 import { looking } from "../support/looking.ts";
-import { type RedisCluster, startCluster, startSentinels } from "../support/redis-nodes.ts";
+import {
+  certificate,
+  type RedisCluster,
+  startCluster,
+  startSentinels,
+} from "../support/redis-nodes.ts";
 import { privateRedis } from "../support/with-redis.ts";
 
 /** Writes until it works; resolves with how long that took and the longest refusal (ms). */
@@ -23,12 +30,14 @@ async function untilWritten(redis: RedisClient) {
   return { afterMs: performance.now() - began, longestMs };
 }
 
-describe("the primary of a Cluster", () => {
+describe("the primary of a Cluster that speaks TLS alone", () => {
+  const usual = getCACertificates("default");
   let cluster: RedisCluster;
   let redis: RedisClient;
   let worker: RedisClient;
   beforeAll(async () => {
-    cluster = await startCluster("gatehouse", { one: true });
+    setDefaultCACertificates([...usual, readFileSync(certificate, "utf8")]);
+    cluster = await startCluster("gatehouse", { one: true, tls: true });
     redis = await connectRedis(cluster.url, "commands", silentLog());
     worker = await connectRedis(cluster.url, "worker", silentLog());
   }, 30_000);
@@ -36,6 +45,7 @@ describe("the primary of a Cluster", () => {
     redis.disconnect();
     worker.disconnect();
     await cluster[Symbol.asyncDispose]();
+    setDefaultCACertificates(usual);
   });
 
   it("is found from the URL of any one node, as managed services give it", async () => {
@@ -72,6 +82,15 @@ describe("the primary of a Cluster", () => {
     await untilWritten(worker);
     old.thaw();
   }, 20_000);
+
+  it("is found again when the node that REDIS_URL names is gone, by the addresses of the others", async () => {
+    const [named] = cluster.nodes;
+    await cluster.whole();
+    if (named === (await cluster.primary())) await cluster.failOver();
+    await named?.kill();
+    redis.disconnect(true);
+    expect((await untilWritten(redis)).afterMs).toBeLessThan(10_000);
+  }, 30_000);
 });
 
 describe("the primary that sentinels know", () => {

@@ -6,7 +6,7 @@ import { loadConfig } from "../../src/config/config.ts";
 import { createLog } from "../../src/log/log.ts";
 import { operationsOf } from "../../src/policy/approval-rule.ts";
 import { start } from "../../src/start/start.ts";
-import { startWorld } from "../support/start-world.ts";
+import { startWorld, testPolicy } from "../support/start-world.ts";
 import { privateRedis } from "../support/with-redis.ts";
 
 it(
@@ -55,7 +55,12 @@ it(
     try {
       await world.slack.connected();
       await world.compute.called("GET /v1/projects/:id/vms", 4);
-      // Somebody put a wrong key there, and then the right one
+      // Somebody empties the file: the former key stays
+      write("COMPUTE_API_KEY", "");
+      config.files.get("COMPUTE_API_KEY")?.reread();
+      await world.olivia.types("ops", "/vm show web-2");
+      expect(lines.join("")).toMatch(/"config.file-unusable".*"variable":"COMPUTE_API_KEY"/);
+      // Somebody puts a wrong key there, and then the right one
       write("COMPUTE_API_KEY", "key-of-last-year");
       config.files.get("COMPUTE_API_KEY")?.reread();
       await expect
@@ -97,6 +102,50 @@ it(
       expect(said).not.toContain(secret);
   },
 );
+
+it("a key and a token that are rotated again and again under load lose nothing: every restart is done once", async () => {
+  const names = Array.from({ length: 40 }, (_, n) => `vm-0000-${String(n).padStart(3, "0")}`);
+  await using world = await startWorld({
+    roles: [],
+    policy: `${testPolicy}limits: { requestsPerMinute: 1000 }\n`,
+    compute: { world: { projects: 1, vmsPerProject: 40 } },
+  });
+  const folder = path.dirname(world.env["GATEHOUSE_CONFIG"] ?? "");
+  const env: Record<string, string> = { ...world.env };
+  for (const name of ["COMPUTE_API_KEY", "SLACK_BOT_TOKEN"]) {
+    writeFileSync(path.join(folder, name), env[name] ?? "");
+    env[name] = "";
+    env[`${name}_FILE`] = path.join(folder, name);
+  }
+  const log = createLog({ level: "info", write: () => undefined });
+  const config = loadConfig({ env, role: "all", operations: operationsOf(commands) });
+  const running = await start(config, log, { host: "127.0.0.1", namespace: world.key.namespace });
+  try {
+    await world.slack.connected();
+    const { keys } = world.compute;
+    for (const [n, name] of names.entries()) {
+      await world.olivia.types("ops", `/vm restart ${name}`);
+      if (n % 10 !== 5) continue;
+      // The new one is accepted, then it stands in the file; the one before the last ends. A token ends at once
+      keys.add(`key-${n}`);
+      writeFileSync(path.join(folder, "COMPUTE_API_KEY"), `key-${n}`);
+      const [former = ""] = keys;
+      if (keys.size > 2) keys.delete(former);
+      writeFileSync(path.join(folder, "SLACK_BOT_TOKEN"), `xoxb-token-${n}`);
+      world.slack.app.botToken = `xoxb-token-${n}`;
+    }
+    const ends = async () => {
+      const requests = await world.store.getMany(await world.store.recentIds({}, 100));
+      return requests.map(({ record, state }) => `${record.target.id} ${state}`).toSorted();
+    };
+    await expect.poll(ends, { timeout: 30_000 }).toEqual(names.map((name) => `${name} done`));
+    const sent = world.compute.writes().map(({ path: where, effect }) => `${where} ${effect}`);
+    expect(sent.toSorted()).toEqual(names.map((name) => `/v1/vms/${name}/restart true`));
+    expect(await world.store.freezeState()).toBeUndefined();
+  } finally {
+    await running.close();
+  }
+}, 40_000);
 
 it("a new signing secret counts from the next delivery on, and the former one no longer", async () => {
   await using world = await startWorld({ roles: [], receive: "http" });

@@ -1,5 +1,4 @@
 import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { type Order, readWords, runCommandLine, usageOf } from "../../src/start/command-line.ts";
 import { programs } from "../../src/start/programs.ts";
@@ -75,12 +74,4 @@ describe("without any configuration", () => {
     expect(run("gatway")).toMatch(/^64: There is no "gatway"/);
     expect(run("audit", "verify")).toMatch(/^78: .*\n {2}REDIS_URL: is missing/);
   });
-});
-
-it("README names every exit code", () => {
-  const lines = readFileSync(`${root}/README.md`, "utf8").split("\n");
-  const codes = [...usageOf(programs).matchAll(/^ {2}(\d+) {2}/gm)].map(([, code]) => code);
-  expect(codes).toEqual(["0", "1", "2", "64", "78"]);
-  for (const code of codes)
-    expect(lines.filter((line) => line.startsWith(`| ${code} |`))).toHaveLength(1);
 });

@@ -40,7 +40,8 @@ describe("an old Node.js", () => {
     const { scripts } = JSON.parse(textOf("package.json")) as { scripts: Record<string, string> };
     const starts = Object.values(scripts).filter((script) => script.startsWith("node "));
     expect(starts.length).toBeGreaterThan(5);
-    for (const script of starts) expect(script).toMatch(/^node (--\S+ )*(gatehouse|run)\.mjs\b/);
+    // An old one ends at an option that it doesn't know before it could say anything
+    for (const script of starts) expect(script).toMatch(/^node (gatehouse|run)\.mjs\b/);
     const dockerfile = textOf("Dockerfile");
     expect(dockerfile).toMatch(/^COPY .*\bgatehouse\.mjs\b/m);
     expect(textOf(".dockerignore")).toContain("!gatehouse.mjs\n");

@@ -2,6 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startSandboxSlack } from "../../sandbox/slack/sandbox-slack.ts";
+import { loadSlackAccess, type SlackAccess } from "../../src/config/config.ts";
 import { runPolicy } from "../../src/start/policy-cli.ts";
 
 let folder = "";
@@ -10,10 +12,16 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
+const noToken = "SLACK_BOT_TOKEN is not set";
+
 /** Runs it as typed; `file` is what GATEHOUSE_CONFIG names. */
-function typed(words: readonly string[], file = "gatehouse.example.yml") {
+async function typed(
+  words: readonly string[],
+  file = "gatehouse.example.yml",
+  slack: SlackAccess | string = noToken,
+) {
   let said = "";
-  const code = runPolicy(words, { file, write: (text) => void (said += text) });
+  const code = await runPolicy(words, { file, slack, write: (text) => void (said += text) });
   return { code, said };
 }
 
@@ -26,25 +34,85 @@ function written(name: string, text: string): string {
 const onCall = ["--as", "U0OLIVIA", "--groups", "S01ONCALL"];
 
 describe("policy check", () => {
-  it("says what a file without problems holds", () => {
-    expect(typed(["check"])).toMatchObject({
+  it("says what a file without problems holds", async () => {
+    expect(await typed(["check"])).toMatchObject({
       code: 0,
       said: expect.stringContaining("has no problems: 1 approval rule"),
     });
   });
 
-  it("names every problem with its line", () => {
+  it("names every problem with its line", async () => {
     const bad = written("bad.yml", "acess: {}\nprotect: 7\n");
-    const { code, said } = typed(["check", bad]);
+    const { code, said } = await typed(["check", bad]);
     expect(code).toBe(1);
     expect(said).toContain(`${bad} line 1: acess isn't known; did you mean access?`);
     expect(said).toContain(`${bad} line 2: protect must be a list`);
   });
 
-  it("says so when there is no file", () => {
-    expect(typed(["check", join(folder, "none.yml")])).toMatchObject({
+  it("says so when there is no file", async () => {
+    expect(await typed(["check", join(folder, "none.yml")])).toMatchObject({
       code: 1,
       said: expect.stringContaining("can't be read"),
+    });
+  });
+});
+
+describe("policy check and explain, where Slack can be asked", () => {
+  const policy = `access:
+  operate: ["S01ONCALL", "S0NOPE", "U0GONE"]
+  approve: ["S02LEADS"]
+audit: { channel: C03AUDIT }
+digests: [{ channel: C0NONE, at: "09:00" }]
+`;
+
+  it("names groups, people, and channels that Slack doesn't have, with their lines", async () => {
+    await using slack = await startSandboxSlack({});
+    const access = { apiUrl: slack.apiUrl, botToken: slack.app.botToken, proxies: undefined };
+    const file = written("slack.yml", policy);
+    const { code, said } = await typed(["check", file], file, access);
+    expect(code).toBe(1);
+    expect(said).toContain(`${file} line 2: group S0NOPE: isn't in this workspace, or is disabled`);
+    expect(said).toContain(`${file} line 2: U0GONE isn't in this workspace`);
+    expect(said).toContain(`${file} line 5: channel C0NONE: isn't there, or is private`);
+    expect(said).not.toContain("C03AUDIT");
+    const good = written(
+      "good.yml",
+      policy.replace(', "S0NOPE", "U0GONE"', "").split("digests")[0] ?? "",
+    );
+    const all = await typed(["check", good], good, access);
+    expect(all).toMatchObject({
+      code: 0,
+      said: expect.stringContaining("groups: all 2 exist and have members"),
+    });
+  });
+
+  it("takes the groups of a person from Slack, unless they are named", async () => {
+    await using slack = await startSandboxSlack({});
+    const access = { apiUrl: slack.apiUrl, botToken: slack.app.botToken, proxies: undefined };
+    const asked = ["explain", "--as", "U0OLIVIA", "vm.restart", "payments/web-2"];
+    const { code, said } = await typed(asked, undefined, access);
+    expect(said).toMatch(/^allowed, without approval[^\n]*\nIn S01ONCALL, says Slack\.\n$/);
+    expect(code).toBe(0);
+    const unasked = await typed(asked);
+    expect(unasked).toMatchObject({
+      code: 1,
+      said: expect.stringContaining(
+        "Slack was not asked (SLACK_BOT_TOKEN is not set): U0OLIVIA counts as in no group.",
+      ),
+    });
+  });
+
+  it("says plainly that it was not asked, and why", async () => {
+    expect((await typed(["check"])).said).toContain(
+      "Slack was not asked (SLACK_BOT_TOKEN is not set): whether these groups, people, and channels exist isn't known.",
+    );
+    expect(loadSlackAccess({})).toBe(noToken);
+    expect(loadSlackAccess({ SLACK_BOT_TOKEN: "xapp-1" })).toMatch(
+      /^SLACK_BOT_TOKEN: is an app-level token/,
+    );
+    expect(loadSlackAccess({ SLACK_BOT_TOKEN: "xoxb-1" })).toMatchObject({
+      apiUrl: "https://slack.com/api/",
+      botToken: "xoxb-1",
     });
   });
 });
@@ -55,44 +123,51 @@ describe("policy explain", () => {
     [["vm.restore", "payments/db-1"], 0, /^allowed, with 1 approval: .*Approvers: S02LEADS/],
     [["vm.restore", "prod-pay/db-1"], 0, /^allowed, with 2 approvals: .*yml line 12/],
     [["vm.stop", "vault-1"], 1, /^refused: vault-1 is protected.*yml line 17/],
+    [
+      ["vm.stop", "payments/web-2"],
+      0,
+      /access.operate names S01ONCALL \(gatehouse.example.yml line \d+\)\./,
+    ],
+    [["vm.list"], 0, /^allowed. access.view names \* /],
     [["gatehouse.thaw"], 1, /^refused: .*access.administer.*yml line 8/],
     [["vm.stp", "web-1"], 1, /^There is no command vm.stp; did you mean vm.stop\?/],
-  ])("%s", (words, code, said) => {
-    const answer = typed(["explain", ...onCall, ...words]);
+  ])("%s", async (words, code, said) => {
+    const answer = await typed(["explain", ...onCall, ...words]);
     expect(answer.said).toMatch(said);
     expect(answer.code).toBe(code);
   });
 
-  it("decides by the channel too", () => {
+  it("decides by the channel too", async () => {
     const file = written("here.yml", 'access: { operate: ["*"] }\nchannels: ["C01OPS"]\n');
-    expect(typed(["explain", "--as", "U0X", "--in", "C01OPS", "vm.stop", "a"], file).code).toBe(0);
-    const elsewhere = typed(["explain", "--as", "U0X", "--in", "C0XX", "vm.stop", "a"], file);
+    const here = await typed(["explain", "--as", "U0X", "--in", "C01OPS", "vm.stop", "a"], file);
+    expect(here.code).toBe(0);
+    const elsewhere = await typed(["explain", "--as", "U0X", "--in", "C0XX", "vm.stop", "a"], file);
     expect(elsewhere).toMatchObject({ code: 1, said: expect.stringContaining("yml line 2") });
   });
 });
 
 describe("policy test", () => {
-  it("holds for the example that comes with Gatehouse", () => {
-    expect(typed(["test", "docs/policy-cases.yml"])).toEqual({
+  it("holds for the example that comes with Gatehouse", async () => {
+    expect(await typed(["test", "docs/policy-cases.yml"])).toEqual({
       code: 0,
       said: "11 of 11 cases as expected\n",
     });
   });
 
-  it("shows each case that differs, and exits with 1", () => {
+  it("shows each case that differs, and exits with 1", async () => {
     const cases = written(
       "cases.yml",
       "- { who: U0X, run: vm.stop web-1, expect: allowed }\n- { who: U0X, run: vm.list, expect: allowed }\n",
     );
-    const { code, said } = typed(["test", cases]);
+    const { code, said } = await typed(["test", cases]);
     expect(code).toBe(1);
     expect(said).toMatch(/^case 1: U0X vm.stop web-1\n +expected allowed\n +but is +refused: /);
     expect(said).toContain("1 of 2 cases as expected");
   });
 
-  it("names what is wrong in a table", () => {
+  it("names what is wrong in a table", async () => {
     const cases = written("odd.yml", "- { who: U0X, run: vm.list, expect: maybe }\n");
-    expect(typed(["test", cases])).toMatchObject({
+    expect(await typed(["test", cases])).toMatchObject({
       code: 1,
       said: expect.stringContaining("expect"),
     });
@@ -101,7 +176,10 @@ describe("policy test", () => {
 
 it.each([[[]], [["tset"]], [["explain", "vm.stop"]], [["check", "--colour"]]])(
   "policy %s is answered with its usage",
-  (words) => {
-    expect(typed(words)).toMatchObject({ code: 64, said: expect.stringContaining("usage: ") });
+  async (words) => {
+    expect(await typed(words)).toMatchObject({
+      code: 64,
+      said: expect.stringContaining("usage: "),
+    });
   },
 );

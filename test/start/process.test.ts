@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
+import { writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { describe, expect, it } from "vitest";
-import { startWorld } from "../support/start-world.ts";
+import { startWorld, testPolicy } from "../support/start-world.ts";
 import { privateRedis } from "../support/with-redis.ts";
 import { compileCache } from "../support/compile-cache.ts";
 
@@ -160,15 +161,23 @@ describe("a process of Gatehouse", () => {
     expect(await worker.ended).toBe(0);
   });
 
-  it("lives on after SIGHUP, and opens no debugger on SIGUSR1", async () => {
+  it("reads its policy anew on SIGHUP, however early it comes, and opens no debugger on SIGUSR1", async () => {
     await using redis = await privateRedis();
     await using world = await startWorld({ roles: [], redisUrl: redis.url });
+    const file = world.env["GATEHOUSE_CONFIG"] ?? "";
     await using main = startMain(["worker"], world.env);
+    await main.prints(/process.starting/);
+    main.child.kill("SIGHUP");
     await main.prints(/process.started/);
-    for (const signal of ["SIGHUP", "SIGUSR1"] as const) {
-      main.child.kill(signal);
-      await main.prints(new RegExp(`process.signal-ignored.*${signal}`));
-    }
+    await main.prints(/process.reloading/);
+    await writeFile(file, `${testPolicy}limits: { draftsPerPerson: 3 }\n`);
+    main.child.kill("SIGHUP");
+    await main.prints(/policy.changed.*limits.draftsPerPerson: 10 → 3/);
+    await writeFile(file, "access: nobody\n");
+    main.child.kill("SIGHUP");
+    await main.prints(/policy.kept.*gatehouse.yml line 1: access must contain/);
+    main.child.kill("SIGUSR1");
+    await main.prints(/process.signal-ignored.*SIGUSR1/);
     expect(main.output()).not.toMatch(/debugger listening/i);
     main.child.kill("SIGTERM");
     expect(await main.ended).toBe(0);

@@ -39,9 +39,13 @@ async function tlsDoor(
   };
 }
 
-it("a process that reaches the world only through a proxy works: Slack's API, its WebSocket, and the compute service", async () => {
+it("a process that reaches the world only through a proxy works, also after the proxy was away: Slack's API, its WebSocket, and the compute service", async () => {
   await using redis = await privateRedis();
-  await using world = await startWorld({ roles: [], redisUrl: redis.url });
+  await using world = await startWorld({
+    roles: [],
+    redisUrl: redis.url,
+    compute: { transitionMs: { restart: 60, stop: 700 } },
+  });
   await using proxy = await connectProxy();
   await using slackDoor = await tlsDoor(world.slack.url);
   await using computeDoor = await tlsDoor(world.compute.url);
@@ -63,7 +67,7 @@ it("a process that reaches the world only through a proxy works: Slack's API, it
   for (const stream of [main.stdout, main.stderr])
     stream.on("data", (chunk: Buffer) => (said += chunk.toString()));
   try {
-    await world.slack.connected(1, 15_000).catch((error: unknown) => {
+    await world.slack.connected(1, 30_000).catch((error: unknown) => {
       throw new Error(`${String(error)}\n${said}`);
     });
     await world.olivia.types("ops", "/vm restart web-2");
@@ -73,11 +77,32 @@ it("a process that reaches the world only through a proxy works: Slack's API, it
       new Set([slackDoor, computeDoor].map(({ url }) => new URL(url).host)),
     );
     // All that came through the doors came through the proxy
-    expect(slackDoor.connections() + computeDoor.connections()).toBe(proxy.tunnels.length);
+    const connections = () => slackDoor.connections() + computeDoor.connections();
+    expect(connections()).toBe(proxy.tunnels.length);
     expect(proxy.carried()).not.toContain(world.compute.apiKey);
+
+    // The proxy is killed with a stop under way, and comes back: sent once, told once, and people are heard again
+    await world.olivia.types("ops", "/vm stop db-1");
+    await world.compute.called("POST /v1/vms/:id/stop");
+    const before = { tunnels: proxy.tunnels.length, connections: connections() };
+    await proxy.kill();
+    await expect.poll(() => world.compute.vm("db-1").status, { timeout: 10_000 }).toBe("STOPPED");
+    await proxy.start();
+    await world.olivia.until((seen) => JSON.stringify(seen).includes("Stopped `db-1`"), 20_000);
+    await world.slack.connected(1, 20_000);
+    const heard = async () => (await world.vera.types("ops", "/gatehouse help")).acked;
+    await expect.poll(heard, { timeout: 20_000, interval: 500 }).toBe(true);
+    expect(world.compute.writes().map(({ path: where }) => where)).toEqual([
+      "/v1/vms/vm-payments-web-2/restart",
+      "/v1/vms/vm-payments-db-1/stop",
+    ]);
+    const told = world.slack.messages().filter(({ text }) => text.includes("Stopped db-1"));
+    expect(told.filter(({ threadTs }) => threadTs !== undefined).length).toBeLessThanOrEqual(1);
+    // Nothing went around it meanwhile
+    expect(connections() - before.connections).toBe(proxy.tunnels.length - before.tunnels);
     expect(said).not.toContain("p%w-of-proxy");
   } finally {
     main.kill("SIGKILL");
     await once(main, "exit");
   }
-});
+}, 60_000);

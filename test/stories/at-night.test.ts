@@ -115,6 +115,10 @@ describe("words about a VM", () => {
     await world.olivia.until(({ modals }) =>
       modals.some(({ submit }) => submit === "Request approval"),
     );
+    // The form names it as it was typed
+    expect(JSON.stringify(world.olivia.sees().modals)).toMatch(
+      /"initial_option":\{"text":\{[^}]*"text":"nightly"/,
+    );
     await world.olivia.submits({ "Type db-1 to confirm": "db-1", Reason: "bad migration" });
     const card = await hears(world.amir, channel, /Restore db-1 in payments from nightly/);
     expect(card.text).toBe(

@@ -47,7 +47,11 @@ describe("a direct message to Gatehouse", () => {
       "status",
       /Stop web-2 in payments[^]*Waiting for approval/,
     );
-    await world.amir.presses("Approve", { in: card.ts, channel: "status" });
+    // From his own list as well: nobody else reads what he writes to Gatehouse
+    await world.amir.types("gatehouse", "gatehouse approvals");
+    const list = await hears(world.amir, "gatehouse", /1 waiting for approval, 1 for you/);
+    await world.amir.presses("Approve", { in: list.ts });
+    expect(card.ephemeral).toBe(false);
     await hears(world.olivia, "status", /Stopped web-2: RUNNING → STOPPED/);
   });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { startWorld, type TestWorld } from "../support/start-world.ts";
+import { startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";
 import { hears, wordsOf } from "./words.ts";
 
 /** What Vera is told, and only she, in answer to a command. */
@@ -109,6 +109,23 @@ describe("Share in channel", () => {
     expect(shared.ephemeral).toBe(false);
     expect(wordsOf(shared)).toMatch(/2 VMs in ml[\s\S]*train-7/);
     expect(world.amir.sees().inbox).toEqual([]);
+  });
+
+  it("of requests carries what works for those who read it: links and history, no votes", async () => {
+    const policy = `${testPolicy}approvals: [{ operations: ["vm.stop"], required: 1 }]\n`;
+    await using world = await startWorld({ policy });
+    await world.olivia.types("ops", "/vm stop web-2");
+    await hears(world.olivia, "ops", /Waiting for approval/);
+    await world.amir.types("status", "/gatehouse jobs");
+    const own = await hears(world.amir, "status", /1 open/);
+    expect(wordsOf(own)).toContain("[Approve] [Deny]");
+    await world.amir.presses("Share in channel", { in: own.ts });
+    const shared = await hears(world.vera, "status", /Shared by amir/);
+    expect(wordsOf(shared)).toMatch(/Stop web-2 \(payments\): waiting for approval[^]*\[Why\?\]/);
+    expect(wordsOf(shared)).not.toMatch(/\[(Approve|Deny|Cancel)\]|yours/);
+    expect(JSON.stringify(shared.blocks)).toMatch(/<https:[^>|]*archives[^>|]*\|Open its message>/);
+    await world.vera.presses("Why?", { in: shared.ts });
+    await hears(world.vera, "status", /vm stop web-2[^]*Waiting for approval|waiting for approval/);
   });
 
   it("says how to invite the bot where it is no member", async () => {

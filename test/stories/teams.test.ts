@@ -1,188 +1,230 @@
-import { describe, expect, it } from "vitest";
-import { describeSeen } from "../../sandbox/slack/describe-seen.ts";
-import { addChannel } from "../../sandbox/slack/state/channels.ts";
-import { addGroup, addPerson } from "../../sandbox/slack/state/people.ts";
-import { seedDemo } from "../../sandbox/slack/state/seed.ts";
-import { startWorld, testTiming, type TestWorld } from "../support/start-world.ts";
-import { hears, wordsOf } from "./words.ts";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { commands } from "../../src/commands/index.ts";
+import { argumentsOf, targetArgument } from "../../src/registry/arguments.ts";
+import { dottedName } from "../../src/registry/define.ts";
+import { handlersInCode } from "../policy/handlers-in-code.ts";
+import {
+  type Answered,
+  foreignLetters,
+  madeUp,
+  startTwoTeams,
+  type TwoTeams,
+} from "./two-teams.ts";
 
-/** Two teams and what none has; a restore of the ledger's needs somebody of security, who see nothing else. */
-const policyWith = (expires = "1m") => `access:
-  view: ["U0VERA"]
-  operate: []
-  approve: ["U0VERA"]
-  administer: ["U0ADA"]
-teams:
-  payments:
-    projects: ["payments"]
-    operate: ["S01ONCALL"]
-    approve: ["S02LEADS"]
-    channel: C0PAYOPS
-  search:
-    projects: ["search"]
-    operate: ["U0VERA"]
-    approve: ["U0VERA"]
-approvals:
-  - operations: ["vm.restart"]
-    targets: ["payments/*"]
-    votes:
-      - { from: ["S02LEADS"], required: 1 }
-      - { from: ["S0SECURITY"], required: 1 }
-    expires: ${expires}
-${testTiming}
-`;
+/** What a digest tells is held to its channel's team in test/digests. */
+const toldElsewhere = new Set(["digest:changes"]);
 
-/** Sam and Sue are of security, and see nothing; the bot is in the channel of payments unless said otherwise. */
-async function startTeams(options: { policy?: string; isIn?: boolean } = {}) {
-  const { policy = policyWith(), isIn = true } = options;
-  const world = await startWorld({
-    policy,
-    slack: {
-      seed(workspace) {
-        seedDemo(workspace);
-        addPerson(workspace, { id: "U0SAM", name: "sam", realName: "Sam Safe" });
-        addPerson(workspace, { id: "U0SUE", name: "sue", realName: "Sue Sure" });
-        addGroup(workspace, "S0SECURITY", "security", "Security", ["U0SAM", "U0SUE"]);
-        const people = ["U0ADA", "U0AMIR", "U0SAM", "U0SUE"];
-        const members = isIn ? [...people, workspace.app.botUserId] : people;
-        addChannel(workspace, { id: "C0PAYOPS", name: "pay-ops", members });
-      },
+/**
+ * Nothing of another team shows, and nothing of it changes: whatever Olivia types, presses, submits, or looks for, with the
+ * names and IDs of the other team, is answered as for what doesn't exist, and takes the same calls to the service. The
+ * commands, actions, and forms are those that the code knows: a new one is tried too.
+ */
+describe("a person of one team, with names and IDs of another", () => {
+  let teams: TwoTeams;
+  let before: string;
+  const handlers = handlersInCode();
+  const actions = handlers.filter((one) => !one.startsWith("form ") && !toldElsewhere.has(one));
+  const forms = handlers.filter((one) => one.startsWith("form ")).map((one) => one.slice(5));
+
+  beforeAll(async () => {
+    teams = await startTwoTeams();
+    before = await teams.standing();
+  }, 60_000);
+  afterAll(() => teams[Symbol.asyncDispose]());
+
+  /** The answer to a word of theirs, and to one that nothing is called. */
+  async function bothAnswers(
+    secret: string,
+    act: (word: string) => Promise<string | void>,
+  ): Promise<{ foreign: Answered; unknown: Answered }> {
+    const made = madeUp(secret);
+    return {
+      foreign: without(secret, await teams.answerTo(() => act(secret))),
+      unknown: without(made, await teams.answerTo(() => act(made))),
+    };
+  }
+
+  async function expectAlike(
+    what: string,
+    secret: string,
+    act: (word: string) => Promise<string | void>,
+  ): Promise<void> {
+    const { foreign, unknown } = await bothAnswers(secret, act);
+    expect(foreign.text, what).not.toMatch(new RegExp(foreignLetters, "i"));
+    expect(foreign.text, what).toBe(unknown.text);
+    expect(foreign.calls, what).toEqual(unknown.calls);
+  }
+
+  it.each(commands.map((command) => [command.name, command] as const))(
+    "gets nothing of /%s",
+    async (_name, command) => {
+      const { vm, vmId, project, projectId, words, draft, snapshot } = teams.theirs;
+      const [, , ...tokens] = command.example.split(" ");
+      const places = tokens.flatMap((token, at) => (token.startsWith("--") ? [] : [at]));
+      const [first = 0, second] = places;
+      const olivia = teams.world.slack.person("olivia");
+      const typed = (at: number, word: string) =>
+        [command.name, ...tokens.slice(0, at), word, ...tokens.slice(at + 1)].join(" ");
+      const tries = [
+        ...[
+          vm,
+          vmId,
+          project,
+          projectId,
+          words["project/VM"] ?? "",
+          words["glob"] ?? "",
+          draft,
+        ].map((secret) => [first, secret] as const),
+        ...(second === undefined ? [] : [vm, snapshot].map((secret) => [second, secret] as const)),
+      ];
+      for (const [at, secret] of tries)
+        await expectAlike(typed(at, secret), secret, async (word) => {
+          await olivia.types("ops", `/${typed(at, word)}`);
+        });
+      if (targetArgument(command) === undefined) return;
+      await expectAlike(`${command.name} in a message`, vmId, async (word) => {
+        await olivia.types("D0OLIVIA", typed(first, word));
+      });
+      await expectAlike(`${command.name} in a mention`, vmId, async (word) => {
+        const bot = teams.world.slack.app.botUserId;
+        await olivia.types("ops", `<@${bot}> ${typed(first, word)}`);
+      });
     },
+    60_000,
+  );
+
+  it.each(commands.map((command) => [command.name, command] as const))(
+    "gets nothing of a button or a form of /%s",
+    async (_name, command) => {
+      const { vmId, projectId } = teams.theirs;
+      const isOfProject = targetArgument(command)?.target === "project";
+      const secret = isOfProject ? projectId : vmId;
+      const named = dottedName(command);
+      const inputs = (word: string) =>
+        Object.fromEntries(
+          argumentsOf(command).map(({ key, isList }) => [key, isList ? [word] : word]),
+        );
+      await expectAlike(`run:${named}`, secret, (word) =>
+        teams.press(`run:${named}`, inputs(word)),
+      );
+      await expectAlike(`share of ${named}`, secret, (word) =>
+        teams.press("share", { command: named, input: inputs(word) }),
+      );
+      for (const callback of ["dialog", "pick-target"])
+        await expectAlike(`form ${callback} of ${named}`, secret, (word) =>
+          teams.submit(
+            callback,
+            {
+              command: command.name,
+              targetId: word,
+              channelId: "C01OPS",
+              values: callback === "dialog" ? inputs(word) : {},
+            },
+            filledIn(word),
+          ),
+        );
+    },
+    60_000,
+  );
+
+  it("gets nothing of any other form, whatever it names", async () => {
+    const { vmId, draft, done, rollout } = teams.theirs;
+    for (const callback of forms)
+      for (const secret of [vmId, draft, done, rollout])
+        await expectAlike(`form ${callback} on ${secret}`, secret, (word) => {
+          const metadata = { request: word, roll: word, undoes: word, happened: true };
+          const dialog = { command: "vm restore", targetId: word, channelId: "C01OPS" };
+          return teams.submit(callback, { ...dialog, ...metadata }, filledIn(word));
+        });
+  }, 60_000);
+
+  it("gets nothing of any other button, whatever it names", async () => {
+    const { vmId, draft, done, rollout } = teams.theirs;
+    for (const action of actions)
+      for (const secret of [vmId, draft, done, rollout]) {
+        const value = (word: string) => ({
+          request: word,
+          roll: word,
+          vm: word,
+          vms: [word],
+          project: word,
+          snapshot: word,
+          line: word,
+          next: word,
+          once: "x",
+          for: "U0OLIVIA",
+          until: Date.now() + 1e7,
+          command: "vm.show",
+          input: { vm: word },
+          digest: "x",
+          since: 0,
+        });
+        await expectAlike(`${action} ${secret}`, secret, (word) =>
+          teams.press(action, value(word)),
+        );
+      }
+  }, 60_000);
+
+  it("finds nothing of it in any list to choose from", async () => {
+    const { vm, vmId, projectId, project, snapshot } = teams.theirs;
+    for (const action of ["pick:vm", "pick:project", "arg:snapshot"])
+      for (const secret of [vm, vmId, project, projectId, snapshot])
+        for (const typed of [(word: string) => word, (word: string) => word.slice(0, 3), () => ""])
+          await expectAlike(`${action} ${secret}`, secret, (word) =>
+            teams.suggest(action, typed(word), {
+              targetId: word,
+              command: "vm restore",
+              channelId: "C01OPS",
+            }),
+          );
+  }, 60_000);
+
+  it("sees nothing of it on the Home tab, and none of it named in a message", async () => {
+    const olivia = teams.world.slack.person("olivia");
+    const home = await teams.answerTo(async () => {
+      await olivia.opensHome();
+      await teams.world.slack.until(() => teams.world.slack.calls("views.publish").length > 0);
+    });
+    expect(home.text).toContain("views.publish");
+    expect(home.text).not.toMatch(/xqz/i);
+    const { ts = "" } = await olivia.types("ops", "what of xqzdb and db-1 and vm-xqzdb?");
+    const named = await teams.answerTo(
+      async () => void (await olivia.picksMessageShortcut("show-vms", ts)),
+    );
+    expect(named.text).toContain("One VM is named in that message");
+    expect(named.text).not.toMatch(/xqz/i);
   });
-  return { ...world, sam: world.slack.person("sam"), sue: world.slack.person("sue") };
+
+  it("has changed nothing of it, and none of this was a bug", async () => {
+    expect(await teams.standing()).toBe(before);
+    expect(teams.tally.result().crashes).toEqual([]);
+  });
+});
+
+/** What every form could hold. */
+const filledIn = (word: string) => ({
+  confirm: word,
+  reason: "because of this",
+  vm: word,
+  project: word,
+  "arg:snapshot": word,
+  "arg:name": word,
+});
+
+/** Without the word itself, and what is another each time: times, new IDs, and addresses. */
+function without(word: string, { text, calls }: Answered): Answered {
+  const plain = (one: string) =>
+    one
+      .replaceAll(
+        new RegExp(`${RegExp.escape(word)}|${RegExp.escape(word.slice(0, 3))}`, "gi"),
+        "☐",
+      )
+      .replaceAll(
+        /"(trigger_id|view_id|hash|ts|thread_ts|message_ts|response_url|user_id|client_msg_id)":"[^"]*"/g,
+        "",
+      )
+      .replaceAll(/<!date\^[^>]*>|\b\d+(\.\d+)? ?(ms|s|min|h|d)\b( \d+ (s|min|h))?/g, "⏱")
+      .replaceAll(/\br-[a-z0-9]{10}\b|\broll-[a-z0-9]{8}\b/g, "#")
+      .replaceAll(/https?:\/\/[^\s"\\]+/g, "⌂");
+  return { text: plain(text), calls: calls.map(plain) };
 }
-
-const writes = (world: TestWorld) => world.compute.writes().map(({ path }) => path);
-
-const draft = async (world: TestWorld) => {
-  const open = await world.store.getMany(await world.store.openIds());
-  const found = open.find(({ state }) => state === "draft");
-  if (!found) throw new Error("nothing waits");
-  return found;
-};
-
-describe("what a team decides and somebody requested in another channel", () => {
-  it("waits in the team's channel, is approved there by one of each group, and is told in both places", async () => {
-    await using world = await startTeams();
-    const { olivia, amir, sam, sue } = world;
-    await olivia.types("ops", "/vm restart payments/web-2");
-    const asked = await hears(
-      olivia,
-      "ops",
-      /Restart web-2[^]*Those who decide see it in <#C0PAYOPS>/,
-    );
-    expect(wordsOf(asked)).toContain("Needs one of @leads and one of @security.");
-    expect(wordsOf(asked)).not.toMatch(/S02LEADS|Approve/);
-    const card = await hears(
-      amir,
-      "pay-ops",
-      /Restart web-2[^]*in <#C01OPS> \(<http[^>]*\|open>\)/,
-    );
-    expect(wordsOf(card)).toMatch(/Needs one of @leads and one of @security\.[^]*\[Approve\]/);
-    expect([amir, sam].map((one) => one.mentions().length)).toEqual([1, 1]);
-
-    await sam.presses("Approve", { in: card.ts, channel: "pay-ops" });
-    await hears(amir, "pay-ops", /Still needs one of @leads\. Approved by sam\./);
-    await hears(olivia, "ops", /Still needs one of @leads/);
-    await sue.presses("Approve", { in: card.ts, channel: "pay-ops" });
-    await hears(sue, "pay-ops", /have approved already; this still needs one of @leads/);
-    await amir.presses("Approve", { in: card.ts, channel: "pay-ops" });
-    expect((await world.ended()).state).toBe("done");
-    const answer = await hears(olivia, "ops", /✅ <@U0OLIVIA> Restarted web-2/);
-    expect(answer.threadTs).toBe(asked.ts);
-    const result = await hears(amir, "pay-ops", /✅ olivia: Restarted web-2/);
-    expect(result.threadTs).toBe(card.ts);
-    expect(olivia.mentions()).toHaveLength(1);
-    expect([amir, sam].map((one) => one.mentions().length)).toEqual([1, 1]);
-    expect(writes(world)).toEqual(["/v1/vms/vm-payments-web-2/restart"]);
-  });
-
-  it("takes one of two who press for the same place at the same moment", async () => {
-    await using world = await startTeams();
-    const { olivia, amir, sam, sue } = world;
-    await olivia.types("ops", "/vm restart payments/web-2");
-    const card = await hears(amir, "pay-ops", /Restart web-2[^]*\[Approve\]/);
-    const press = { in: card.ts, channel: "pay-ops" };
-    await Promise.all([sam.presses("Approve", press), sue.presses("Approve", press)]);
-    await hears(amir, "pay-ops", /Still needs one of @leads/);
-    await world.slack.until(() =>
-      [sam, sue].some((one) => /this still needs one of @.?leads/.test(describeSeen(one.sees()))),
-    );
-    const { votes, state } = await draft(world);
-    expect([state, votes.length]).toEqual(["draft", 1]);
-    await amir.presses("Approve", press);
-    expect((await world.ended()).state).toBe("done");
-  });
-
-  it("can be decided from Home and from the list by those who see nothing else", async () => {
-    await using world = await startTeams();
-    const { olivia, amir, sam, sue } = world;
-    await olivia.types("ops", "/vm restart payments/web-2");
-    await hears(amir, "pay-ops", /Restart web-2[^]*\[Approve\]/);
-    await sam.types("pay-ops", "/gatehouse approvals");
-    const list = await hears(sam, "pay-ops", /1 waiting for approval, 1 for you/);
-    expect(wordsOf(list)).toContain("Needs one of @leads and one of @security.");
-    await sam.types("pay-ops", "/vm list");
-    await hears(sam, "pay-ops", /You can't run \/vm list/);
-    await sue.opensHome();
-    await sue.until((seen) => describeSeen(seen).includes("Restart web-2 (payments)"));
-    await sue.presses("Approve", { in: "home" });
-    await sue.until((seen) => describeSeen(seen).includes("Nothing is waiting for your approval"));
-    // Whom sam could approve for is no longer missing
-    await sam.types("pay-ops", "/gatehouse approvals");
-    await hears(sam, "pay-ops", /1 waiting for approval, 0 for you/);
-    await olivia.types("ops", "/gatehouse why");
-    const why = await hears(olivia, "ops", /Needs one of @leads: (amir, ada|ada, amir)/);
-    expect(wordsOf(why)).toMatch(
-      /Needs one of @security: (sam, sue|sue, sam)\. Still missing: one of @leads\./,
-    );
-  });
-
-  it("stays where it was requested when the bot isn't in the team's channel, and says so", async () => {
-    await using world = await startTeams({ isIn: false });
-    const { olivia, amir } = world;
-    await olivia.types("ops", "/vm restart payments/web-2");
-    const card = await hears(amir, "ops", /Restart web-2[^]*can't post in <#C0PAYOPS>/);
-    expect(wordsOf(card)).toContain("[Approve]");
-    expect((await draft(world)).delivered.asked).toBeUndefined();
-  });
-
-  it("is reminded of half way, without mentions, and its requester hears in a direct message that it expired", async () => {
-    await using world = await startTeams({ policy: policyWith("2s") });
-    const { olivia, amir, sam } = world;
-    await olivia.types("ops", "/vm restart payments/web-2");
-    const card = await hears(amir, "pay-ops", /Restart web-2[^]*\[Approve\]/);
-    await sam.presses("Approve", { in: card.ts, channel: "pay-ops" });
-    const reminder = await hears(
-      amir,
-      "pay-ops",
-      /⏰ Half of the time has passed[^]*still needs one of @leads/,
-    );
-    expect(reminder.threadTs).toBe(card.ts);
-    expect(reminder.text).not.toContain("<");
-    expect((await world.ended()).state).toBe("expired");
-    const direct = await hears(olivia, "gatehouse", /⌛ Restart web-2 \(payments\) expired/);
-    expect(wordsOf(direct)).toContain("It still needed one of @leads.");
-    await hears(olivia, "ops", /<@U0OLIVIA> Restart of web-2 expired/);
-    await olivia.presses("Request again", { in: direct.ts, channel: direct.channelId });
-    const again = await hears(amir, "pay-ops", /Restart web-2[^]*in <#C01OPS>[^]*\[Approve\]/);
-    expect(again.ts).not.toBe(card.ts);
-    expect(writes(world)).toEqual([]);
-  });
-});
-
-describe("an unknown outcome of what was requested elsewhere", () => {
-  it("is told in the team's channel once, with a link to its message", async () => {
-    await using world = await startTeams({ policy: policyWith().replace("vm.restart", "vm.stop") });
-    const { olivia, amir } = world;
-    world.compute.weather({ match: "POST /v1/vms/:id/restart", lost: "before", times: 1 });
-    await olivia.types("ops", "/vm restart payments/web-2");
-    expect((await world.ended()).state).toBe("unknown");
-    const told = await hears(
-      amir,
-      "pay-ops",
-      /❓ Outcome unknown: did “Restart web-2 \(payments\)” happen/,
-    );
-    expect(wordsOf(told)).toMatch(/olivia requested it in <#C01OPS>\. <http[^>]*\|Its message>/);
-  });
-});

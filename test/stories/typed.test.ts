@@ -115,12 +115,19 @@ describe("a command without its VM", () => {
     const [form] = world.olivia.sees().modals;
     const optional = form?.blocks.filter((block) => "optional" in block && block.optional);
     expect(optional).toEqual([]);
-    expect(JSON.stringify(form)).toContain("Regions in use: eu-west-1, ");
+    const { options } = await world.olivia.suggests("Region", "");
+    expect(options.map(({ value }) => value)).toContain("eu-west-1");
+    // Another one may be right: it is doubted at once, and again when it is typed
+    await world.olivia.suggests("Region", "eu-wets-1");
+    await world.olivia.chooses("Region", "eu-wets-1", { in: "modal" });
+    const doubts = () =>
+      world.olivia.until(({ modals }) =>
+        JSON.stringify(modals).includes("*Is the region eu-wets-1 right?*"),
+      );
+    await doubts();
     await world.olivia.closes({ all: true });
     await world.olivia.types("ops", "/project create --region eu-wets-1");
-    await world.olivia.until(({ modals }) =>
-      JSON.stringify(modals).includes("*Is the region eu-wets-1 right?*"),
-    );
+    await doubts();
     await world.olivia.closes({ all: true });
   });
 

@@ -13,6 +13,10 @@ export interface ConnectProxy extends AsyncDisposable {
   carried(): string;
   /** From now on it answers so; 200 connects. */
   answerWith(status: number): void;
+  /** Cuts every tunnel and listens no more. */
+  kill(): Promise<void>;
+  /** After `kill`, on the same port. */
+  start(): Promise<void>;
 }
 
 /** A proxy as companies have them: CONNECT for tunnels, whole addresses for plain HTTP, and a password. */
@@ -53,8 +57,20 @@ export async function connectProxy(): Promise<ConnectProxy> {
     });
     return undefined;
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
+  const start = async (on: number) => {
+    server.listen(on, "127.0.0.1");
+    await once(server, "listening");
+  };
+  const kill = async () => {
+    if (!server.listening) return;
+    const closed = once(server, "close");
+    for (const socket of sockets) socket.destroy();
+    sockets.clear();
+    server.closeAllConnections();
+    server.close();
+    await closed;
+  };
+  await start(0);
   const address = server.address();
   const port = typeof address === "object" && address !== null ? address.port : 0;
   return {
@@ -63,11 +79,8 @@ export async function connectProxy(): Promise<ConnectProxy> {
     plain,
     carried: () => carried,
     answerWith: (next) => void (status = next),
-    async [Symbol.asyncDispose]() {
-      for (const socket of sockets) socket.destroy();
-      server.closeAllConnections();
-      server.close();
-      await once(server, "close");
-    },
+    kill,
+    start: () => start(port),
+    [Symbol.asyncDispose]: kill,
   };
 }

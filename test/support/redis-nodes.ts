@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -42,18 +43,34 @@ const nodeTimeoutMs = 1500;
 const longestMs = 20_000;
 const keeping = ["--repl-diskless-sync-delay", "0"];
 
+/** Of `localhost`, by itself. */
+export const certificate = path.join(import.meta.dirname, "../compute/certificates/localhost.pem");
+
+/** Nothing in the clear. */
+const tlsAt = (port: string): string[] => [
+  ...`--port 0 --tls-port ${port} --tls-replication yes --tls-auth-clients no`.split(" "),
+  ...["cert", "key", "ca-cert"].flatMap((what) => [`--tls-${what}-file`, certificate]),
+];
+
 async function startNode(
   folder: string,
   args: readonly string[],
-  program?: string,
+  { program, tls = false }: { program?: string; tls?: boolean } = {},
 ): Promise<RedisNode & AsyncDisposable> {
   await mkdir(folder, { recursive: true });
-  const settings = { dir: folder, args, ...(program === undefined ? {} : { program }) };
+  const port = await freePort();
+  const settings = {
+    dir: folder,
+    port,
+    args: tls ? [...args, ...tlsAt(String(port))] : args,
+    ...(program === undefined ? {} : { program }),
+  };
   let server: RedisServer = await startRedis(settings);
-  const { port, url } = server;
+  const { url } = server;
   const password = args[args.indexOf("--masterauth") + 1];
   const admin = new Redis(port, "127.0.0.1", {
     ...(args.includes("--masterauth") && password !== undefined ? { password } : {}),
+    ...(tls ? { tls: { ca: readFileSync(certificate), servername: "localhost" } } : {}),
     maxRetriesPerRequest: 1,
     commandTimeout: 1000,
     retryStrategy: () => 100,
@@ -67,7 +84,7 @@ async function startNode(
     freeze: () => void process.kill(server.pid, "SIGSTOP"),
     thaw: () => void process.kill(server.pid, "SIGCONT"),
     async start() {
-      server = await startRedis({ ...settings, port });
+      server = await startRedis(settings);
     },
     async [Symbol.asyncDispose]() {
       admin.disconnect();
@@ -112,8 +129,11 @@ const changing = (primary: () => Promise<RedisNode | undefined>) => ({
     ),
 });
 
-/** A Redis Cluster of three primaries and three replicas. `one`: REDIS_URL names a single node, as managed services do. */
-export function startCluster(namespace = "gatehouse", { one = false } = {}) {
+/**
+ * A Redis Cluster of three primaries and three replicas. `one`: REDIS_URL names a single node, as managed services do; `tls`: it
+ * names it by name, and the others are announced by address.
+ */
+export function startCluster(namespace = "gatehouse", { one = false, tls = false } = {}) {
   return inFolder<Omit<RedisCluster, typeof Symbol.asyncDispose>>(async (folder, stack) => {
     const nodes = await Promise.all(
       Array.from({ length: 6 }, async (_, n) => {
@@ -125,7 +145,9 @@ export function startCluster(namespace = "gatehouse", { one = false } = {}) {
           "--cluster-announce-ip",
           "127.0.0.1",
         ];
-        const node = await startNode(path.join(folder, String(n)), [...keeping, ...own, ...fast]);
+        const secure = tls ? ["--tls-cluster", "yes"] : [];
+        const args = [...keeping, ...own, ...fast, ...secure];
+        const node = await startNode(path.join(folder, String(n)), args, { tls });
         stack.use(node);
         await node.admin.cluster("SET-CONFIG-EPOCH", n + 1);
         return { ...node, bus, id: await node.admin.cluster("MYID") };
@@ -192,7 +214,7 @@ export function startCluster(namespace = "gatehouse", { one = false } = {}) {
     return {
       url: nodes
         .slice(0, one ? 1 : 6)
-        .map(({ url }) => url)
+        .map(({ url, port }) => (tls ? `rediss://localhost:${port}` : url))
         .join(","),
       nodes,
       ...told,
@@ -229,14 +251,18 @@ export function startCluster(namespace = "gatehouse", { one = false } = {}) {
   });
 }
 
-/** A primary called `gatehouse`, its replica, and three sentinels. */
-export function startSentinels({ password }: { password?: string } = {}) {
+/** A primary called `gatehouse`, its replica, and three sentinels. `tls`: they and their clients speak nothing else. */
+export function startSentinels({
+  password,
+  tls = false,
+}: { password?: string; tls?: boolean } = {}) {
   return inFolder<Omit<RedisNodes, typeof Symbol.asyncDispose>>(async (folder, stack) => {
     const secret =
       password === undefined ? [] : ["--requirepass", password, "--masterauth", password];
-    const first = stack.use(await startNode(path.join(folder, "first"), [...keeping, ...secret]));
-    const copying = [...keeping, ...secret, "--replicaof", `127.0.0.1 ${first.port}`];
-    const second = stack.use(await startNode(path.join(folder, "second"), copying));
+    const own = [...keeping, ...secret];
+    const first = stack.use(await startNode(path.join(folder, "first"), own, { tls }));
+    const copying = [...own, "--replicaof", `127.0.0.1 ${first.port}`];
+    const second = stack.use(await startNode(path.join(folder, "second"), copying, { tls }));
     const nodes = [first, second];
     const sentinels = await Promise.all(
       [1, 2, 3].map(async (n) => {
@@ -251,10 +277,10 @@ export function startSentinels({ password }: { password?: string } = {}) {
         await writeFile(path.join(place, "sentinel.conf"), `${settings.join("\n")}\n`);
         const program = path.join(place, "sentinel");
         // Its arguments begin with --port and the port
-        const script = `#!/bin/sh\ncd "${place}"\necho "Ready to accept connections"\nexec "${await ensureRedis()}" sentinel.conf --sentinel --bind 127.0.0.1 --port "$2"\n`;
+        const script = `#!/bin/sh\ncd "${place}"\necho "Ready to accept connections"\nexec "${await ensureRedis()}" sentinel.conf --sentinel --bind 127.0.0.1 ${tls ? tlsAt('"$2"').join(" ") : '--port "$2"'}\n`;
         await writeFile(program, script);
         await chmod(program, 0o755);
-        return stack.use(await startNode(place, [], program));
+        return stack.use(await startNode(place, [], { program, tls }));
       }),
     );
     const primary = async () =>
@@ -284,9 +310,9 @@ export function startSentinels({ password }: { password?: string } = {}) {
       );
     await whole();
     const login = password === undefined ? "" : `:${password}@`;
-    const hosts = sentinels.map(({ port }) => `127.0.0.1:${port}`).join(",");
+    const hosts = sentinels.map(({ port }) => `${tls ? "localhost" : "127.0.0.1"}:${port}`);
     return {
-      url: `redis-sentinel://${login}${hosts}/gatehouse/0`,
+      url: `${tls ? "rediss" : "redis"}-sentinel://${login}${hosts.join(",")}/gatehouse/0`,
       nodes,
       ...changing(primary),
       whole,

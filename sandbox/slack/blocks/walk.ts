@@ -89,7 +89,8 @@ function nameElements(value: unknown): void {
   }
 }
 
-/** What a person would call it: a button's text, an input's label, a menu's placeholder. */
+/** What a person would call it: a button's text, an input's label, a menu's placeholder or its dots. */
 export function labelOf(element: Fields, block: Fields): string {
+  if (element["type"] === "overflow") return "⋯";
   return wordsOf(element["text"]) || wordsOf(block["label"]) || wordsOf(element["placeholder"]);
 }

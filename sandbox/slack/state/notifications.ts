@@ -19,11 +19,17 @@ export function notify(workspace: Workspace, message: Message): void {
       at: workspace.now(),
       channelId: channel.id,
       ts: message.ts,
-      text: message.text,
+      text: message.text || filesOf(workspace, message),
       because,
     });
     workspace.notifications.set(id, list);
   }
+}
+
+/** A file without words is notified by its title. */
+function filesOf({ files }: Workspace, { fileIds }: Message): string {
+  const titles = fileIds.flatMap((id) => files.get(id)?.title ?? []);
+  return titles.length === 0 ? "" : `Sent a file: ${titles.join(", ")}`;
 }
 
 function reason(

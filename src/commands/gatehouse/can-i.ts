@@ -33,7 +33,7 @@ export const canI = defineCommand({
     const vmNames = await namesWithin(targets, context);
     const refused = refusal({ ...context, command, input, targets, vmNames });
     if (refused) {
-      const rule = md`The rule is ${name(refused.rule)}.`;
+      const rule = md`The rule is ${name(refused.toldAs ?? refused.rule)}.`;
       return sentence(lines(md`No: ${refused.text}`, hintOf(refused.hint), rule));
     }
     const asTyped = name(`/${command.name}`);

@@ -15,7 +15,7 @@ import { defineCommand, requestable } from "../../registry/define.ts";
 import { calledName } from "../../registry/target.ts";
 import { recentRequests } from "../../requests/recent-requests.ts";
 import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
-import { askingRow, deedOf } from "../../requests/render/asking.ts";
+import { askingRow, deedOf, whyButton } from "../../requests/render/asking.ts";
 import { cardButtons } from "../../requests/render/render-card.ts";
 import type { ReadContext } from "../context.ts";
 
@@ -55,7 +55,8 @@ export const jobs = defineCommand({
       ]),
     );
     const isMore = mine.length === most || newest.length === most;
-    const head = md`*${open.length}${isMore ? " or more" : ""} open*, ${mine.length} of them yours`;
+    const yours = context.isShared ? "" : `, ${mine.length} of them yours`;
+    const head = md`*${open.length}${isMore ? " or more" : ""} open*${yours}`;
     const all = first.length + shown;
     return message(
       readable(head),
@@ -66,18 +67,18 @@ export const jobs = defineCommand({
   },
 });
 
-/** With a link to its message, and the buttons that stand there. */
+/** With a link to its message, and the buttons that stand there: shared, they would be refused to those who read it. */
 async function rowOf(request: StoredRequest, context: ReadContext): Promise<KnownBlock[]> {
-  const { commands, linkTo, person, policy, ourTeamId, mayRun, now } = context;
+  const { commands, linkTo, person, policy, ourTeamId, isShared, mayRun, now } = context;
   const { record, state, delivered } = request;
   const link = await linkTo(delivered.card);
   const command = requestable(commands).find(({ name: called }) => called === record.command);
   const what = command ? deedOf(record, command) : `${record.command} of ${record.target.name}`;
   const age = duration(Math.max(1000, now() - record.createdAt));
   const card = link === undefined ? "" : md` · <${new Markdown(link)}|Open its message>`;
-  const said = section(
-    md`*${what}*: ${stateWords(state)}, requested by ${record.requester.name} ${age} ago (${name(record.id)})${card}`,
-  );
+  const text = md`*${what}*: ${stateWords(state)}, requested by ${record.requester.name} ${age} ago (${name(record.id)})${card}`;
+  if (isShared) return [section(text, whyButton(request))];
+  const said = section(text);
   if (!command) return [said];
   const { requester, approval } = record;
   const votes = approval && needsOf(policy, approval);

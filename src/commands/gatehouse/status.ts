@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { message, readable, section } from "../../messages/message.ts";
-import { lines, md, plain } from "../../messages/text.ts";
+import { hintOf, lines, md, plain } from "../../messages/text.ts";
 import { defineCommand } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
 
@@ -27,7 +27,7 @@ export const status = defineCommand({
             .slice(0, maxLines)
             .map(
               ({ name, ok, detail }) =>
-                md`${ok ? "✅" : "⚠️"} *${plain(name, 60)}*: ${plain(detail, 200)}`,
+                md`${ok ? "✅" : "⚠️"} *${plain(name, 60)}*: ${hintOf(plain(detail, 200))}`,
             ),
         ),
       ),

@@ -18,7 +18,12 @@ const args = z
   .object({
     name: z.string().trim().min(1).max(100).meta({ flagOnly: true }),
     type: z.enum(types).meta({ flagOnly: true }),
-    region: z.string().trim().min(1).max(60).meta({ flagOnly: true }),
+    region: z
+      .string()
+      .trim()
+      .min(1)
+      .max(60)
+      .meta({ flagOnly: true, picker: "region", placeholder: "One in use, or type another" }),
     cpu: wholeNumber().optional().meta({ flagOnly: true, label: "CPU" }),
     memory: wholeNumber().optional().meta({ flagOnly: true }),
     disk: wholeNumber().optional().meta({ flagOnly: true }),
@@ -59,9 +64,10 @@ export const create = defineCommand({
   dialog: {
     warn: ({ input, regions = [] }) => [
       ...(input["type"] === undefined ? [md`The type decides what else is needed.`] : []),
-      ...regionWords(input["region"], regions),
+      ...regionDoubt(input["region"], regions),
     ],
     needed: ["cpu", "memory", "disk", "gitUrl"],
+    watches: ["region"],
     showWhen: Object.fromEntries(
       Object.entries(typeOf).map(([key, type]) => [key, ["type", type] as const]),
     ),
@@ -88,16 +94,13 @@ type Given = z.output<typeof args>;
 
 const maxRegions = 8;
 
-/** Where others are; and a doubt about a region where nothing is. */
-function regionWords(wanted: unknown, regions: readonly string[]): Markdown[] {
-  if (regions.length === 0) return [];
+/** A region where nothing is may be right, and is rather a slip. */
+function regionDoubt(wanted: unknown, regions: readonly string[]): Markdown[] {
+  if (typeof wanted !== "string" || regions.length === 0 || regions.includes(wanted)) return [];
   const known = regions.slice(0, maxRegions).join(", ");
-  const isNew = typeof wanted === "string" && !regions.includes(wanted);
-  return isNew
-    ? [
-        md`⚠️ *Is the region ${wanted} right?* Nothing that Gatehouse knows is there. In use: ${known}.`,
-      ]
-    : [md`Regions in use: ${known}.`];
+  return [
+    md`⚠️ *Is the region ${wanted} right?* Nothing that Gatehouse knows is there. In use: ${known}.`,
+  ];
 }
 
 /** Problems by argument: what a type needs, and what it doesn't have. */

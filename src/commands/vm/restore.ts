@@ -25,7 +25,7 @@ export const restore = defineCommand({
       })
       .meta({
         picker: "snapshot",
-        description: "its ID; a snapshot without one can't be restored",
+        description: "by name or ID; a snapshot without an ID can't be restored",
       }),
     noSafety: z.boolean().optional().meta({
       flagOnly: true,

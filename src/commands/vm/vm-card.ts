@@ -53,9 +53,13 @@ export function vmCard(card: {
   );
 }
 
-/** A field of a card for an ISO 8601 time, if there is one. */
+/** A field of a card for an ISO 8601 time, if there is one, in the reader's own zone. */
 export function timeField(label: string, time: string | undefined) {
-  return time ? ([label, md`${time.slice(0, 16).replace("T", " ")} UTC`] as const) : undefined;
+  if (!time) return undefined;
+  const at = Date.parse(time);
+  if (Number.isNaN(at)) return [label, md`${time}`] as const;
+  const utc = `${new Date(at).toISOString().slice(0, 16).replace("T", " ")} UTC`;
+  return [label, when(at, "{date_short} {time}", utc)] as const;
 }
 
 function attestationWords({ attestation }: Vm): Markdown {

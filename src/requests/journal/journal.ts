@@ -1,4 +1,5 @@
 import { hash, randomBytes, randomInt } from "node:crypto";
+import type { KeptPin } from "../../attestation/accepted-pins.ts";
 import { createOutbox } from "../../redis/due-list.ts";
 import { type Keys, defineScript, type RedisClient, redisNow } from "../../redis/redis.ts";
 import { createBallot } from "./ballot.ts";
@@ -34,10 +35,14 @@ export interface Move {
   attempt?: number;
   owner?: string;
   why?: string;
+  /** Slack is owed another look at it, as after every move with a `why`. */
+  isTold?: boolean;
   /** The person who did it, if one did. */
   actor?: string;
   /** VMs of a claimed project: no other request may hold one of them. The nonce (`newNonce`) is this claim's alone. */
   claim?: { vmIds: readonly string[]; nonce: string };
+  /** A VM's pin, kept in the same step; without values it is dropped. The audit record tells them. */
+  keep?: { vmId: string; values: string | undefined };
 }
 
 export type Moved =
@@ -178,13 +183,21 @@ export function createJournal(redis: RedisClient, key: Keys) {
     const attempt = to.attempt ?? request.attempt;
     const owner = to.owner ?? request.owner ?? "";
     const final = isFinal(to.state, to.progress);
+    const isTold = to.why !== undefined || to.isTold === true;
     const locks = locksOf(record, to.claim?.vmIds);
     const watched = ["sending", "accepted", "unclear"].includes(to.state);
     const nonce = to.claim?.nonce ?? request.nonce;
     const audit = to.why
       ? auditRecord(
           record,
-          { move: to.state, from: request.state, attempt, why: to.why, worker: owner },
+          {
+            move: to.state,
+            from: request.state,
+            attempt,
+            why: to.why,
+            worker: owner,
+            ...(to.keep ? { pin: { vm: to.keep.vmId, values: to.keep.values ?? null } } : {}),
+          },
           to.actor,
         )
       : "";
@@ -197,6 +210,7 @@ export function createJournal(redis: RedisClient, key: Keys) {
         key("outbox"),
         key("freeze"),
         key("watch", pollKeyOf(record)),
+        key("pins"),
         key("lock", locks.take),
         ...locks.free.map((lock) => key("lock", lock)),
       ],
@@ -210,19 +224,21 @@ export function createJournal(redis: RedisClient, key: Keys) {
         packProgress(to.progress, final),
         to.why ? JSON.stringify({ state: to.state, why: to.why, actor: to.actor }) : "",
         audit,
-        to.why ? 1 : 0,
+        isTold ? 1 : 0,
         to.claim ? 1 : 0,
         watched ? 1 : 0,
         keepFinalMs,
         request.nonce ?? "",
         nonce ?? "",
+        to.keep?.vmId ?? "",
+        to.keep?.values === undefined ? "" : pinText(record, to.keep.values),
       ],
     )) as [string, ...(string | number)[]];
     if (is === "frozen") return { is, freeze: JSON.parse(String(value)) as Freeze };
     if (is === "locked") return { is, holder: String(value) };
     if (is === "gone") return { is };
     if (is !== "moved") return { is: "changed" };
-    if (to.why) outbox.ring();
+    if (isTold) outbox.ring();
     const at = Number(movedAt);
     return {
       is,
@@ -267,6 +283,9 @@ export function createJournal(redis: RedisClient, key: Keys) {
     holds,
   };
 }
+
+const pinText = ({ id, target, requester }: RequestRecord, values: string): string =>
+  JSON.stringify({ values, request: id, vm: target, by: requester.name } satisfies KeptPin);
 
 /** As scripts answer with a hash. */
 function fromPairs(flat: readonly string[]): Record<string, string> {

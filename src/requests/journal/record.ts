@@ -193,6 +193,13 @@ export function statusOf(seen: Seen | undefined): string {
   return seen.length > 1 ? `${seen.length} of that name` : (seen[0]?.status ?? "gone");
 }
 
+const lastsMs = 3000;
+
+/** Whether it was still under way a few seconds after its send: then its card says what it waits for. */
+export function lasts({ sentAt, lastLook }: Pick<Progress, "sentAt" | "lastLook">): boolean {
+  return sentAt !== undefined && lastLook !== undefined && lastLook.at - sentAt >= lastsMs;
+}
+
 /** The promise for a request that ends before its next call: only a 429 or a proven no-effect precedes that one. */
 export function sentWords({ resent, throttled }: Progress): string {
   if (resent) return "nothing was resent";

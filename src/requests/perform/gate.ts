@@ -5,7 +5,7 @@ import type { ChangeCommand, Refusal, Seen } from "../../registry/define.ts";
 import type { Person } from "../../registry/person.ts";
 import type { Target } from "../../registry/target.ts";
 import { teamChange } from "./team-change.ts";
-import type { Change, WorkerContext } from "./worker-context.ts";
+import { type Change, throttledWhy, type WorkerContext } from "./worker-context.ts";
 import {
   type StoredRequest,
   type RequestRecord,
@@ -178,6 +178,7 @@ function whenUnreadable(error: unknown): Extract<GateDecision, { is: "closed" | 
     const said = error.serviceMessage ? `: ${error.serviceMessage}` : "";
     return { is: "closed", why: `the compute service refused to show it${said}` };
   }
+  if (error.kind === "busy") return { is: "later", why: throttledWhy };
   return { is: "later", why: "the compute service can't be reached right now; nothing was sent" };
 }
 

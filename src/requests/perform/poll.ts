@@ -12,7 +12,7 @@ import {
   type WorkerContext,
   waitFor,
 } from "./worker-context.ts";
-import type { StoredRequest } from "../journal/record.ts";
+import { lasts, type StoredRequest } from "../journal/record.ts";
 
 /**
  * One poll per key serves all its requests: the VMs of a project share a read of its list. Between polls, a waiting request
@@ -136,6 +136,7 @@ async function judgeOne(
     state: judged.state,
     progress: judged.progress,
     ...(judged.why ? { why: judged.why } : {}),
+    isTold: lasts(judged.progress) && !lasts(request.progress),
   });
   // Its sender changed it meanwhile: left to the next poll
   if (moved.is !== "moved") return false;

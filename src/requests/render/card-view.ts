@@ -1,4 +1,4 @@
-import type { StoredRequest } from "../journal/record.ts";
+import { lasts, type StoredRequest } from "../journal/record.ts";
 import type { Vote } from "../../approvals/votes.ts";
 import { type Markdown, md } from "../../messages/text.ts";
 
@@ -39,6 +39,8 @@ export function cardVersion(request: StoredRequest): string {
       return `ended ${state} ${progress.decidedBy?.id ?? ""}${denialOf(request)?.reason ? " why" : ""}`;
     case "unknown":
       return `unknown ${progress.lastLook?.status ?? ""}`;
+    case "running":
+      return lasts(progress) ? "running long" : cardView;
     default:
       return cardView;
   }

@@ -141,7 +141,7 @@ function stateLine(request: StoredRequest, command: ChangeCommand): Markdown {
     case "asking":
       return askingLine(request);
     default:
-      // True before it is sent and after: a move within a view costs no edit
+      // Without a time it is true before the send and after: the card is edited only for what lasts
       return progress.sentAt === undefined
         ? md`${command.say.doing} ${target}…`
         : md`${command.say.doing} ${target}… sent at ${when(progress.sentAt)}, waiting until ${command.say.until ?? "it has settled"}.`;

@@ -31,7 +31,7 @@ export async function answer(
   gateway: GatewayContext,
   isShared = false,
 ): Promise<void> {
-  const answered = await answerOf(command, args, person, interaction, gateway);
+  const answered = await answerOf(command, args, person, interaction, gateway, { isShared });
   const { message: own, ...rest } = "message" in answered ? answered : { message: answered };
   const said = isShared ? withContext(own, md`Shared by ${person.name}`) : own;
   const toChannel = isShared || command.audience === "channel" || isDirect(interaction);

@@ -20,6 +20,8 @@ export interface AskedFor {
   vmNames?: readonly string[];
   breakGlass?: boolean;
   isUndo?: boolean;
+  /** It ends or holds something: never refused because the policy is an old one. */
+  isStop?: boolean;
   /** Prefix of the rule in the audit trail. */
   notedAs?: string;
 }
@@ -32,6 +34,7 @@ export class Refused extends UserError {}
  * before the claim. Throws Refused.
  */
 export async function authorize(asked: AskedFor, gateway: GatewayContext): Promise<void> {
+  if (!isSafeUnderOldPolicy(asked)) refuseUnderOldPolicy(gateway);
   await stop(accessRefusal(rules({ ...asked, targets: [] }, gateway)), asked, gateway);
   if (asked.targets.length > 0) await authorizeTargets(asked, gateway);
 }
@@ -40,6 +43,26 @@ export async function authorize(asked: AskedFor, gateway: GatewayContext): Promi
 export async function authorizeTargets(asked: AskedFor, gateway: GatewayContext): Promise<void> {
   const vmNames = asked.vmNames ?? (await namesWithin(asked.targets, gateway));
   await stop(refusal({ ...rules(asked, gateway), vmNames }), asked, gateway);
+}
+
+/** Rights over the targets alone: what `protect` says doesn't matter to what ends something. */
+export async function authorizeRights(asked: AskedFor, gateway: GatewayContext): Promise<void> {
+  await stop(accessRefusal(rules(asked, gateway)), asked, gateway);
+}
+
+/** Reads go on, and what stops changes. */
+function isSafeUnderOldPolicy({ command, isStop = false }: AskedFor): boolean {
+  if (isStop) return true;
+  return command.class === "read" || (command.kind === "read" && command.approversToo === true);
+}
+
+/** Throws a UserError where other processes have a newer policy than this one: what it allows may be forbidden by now. */
+export function refuseUnderOldPolicy({ standstill }: Pick<GatewayContext, "standstill">): void {
+  if (standstill() === undefined) return;
+  throw new UserError(
+    "The policy changed, and this process of Gatehouse doesn't have the new one yet, so it changes nothing. Nothing was done.",
+    "Try again in a minute. If it stays so, report to the team that runs Gatehouse: `/gatehouse status` says why.",
+  );
 }
 
 type Rules = Pick<GatewayContext, "policy" | "ourTeamId" | "nameOf">;

@@ -9,7 +9,7 @@ import { deedOf } from "../../requests/render/asking.ts";
 import { submit } from "../../requests/submit/submit.ts";
 import { errorReply, say } from "../error-reply.ts";
 import type { Interaction, Reply, Submission } from "../receive/interaction.ts";
-import { authorize, authorizeTargets } from "./authorize.ts";
+import { authorize, authorizeTargets, refuseUnderOldPolicy } from "./authorize.ts";
 import { emergency, openDialog, readDialog, reasonIn } from "./dialog.ts";
 import type { GatewayContext } from "./gateway-context.ts";
 import { PickOne, resolveOne, withSnapshotId } from "../../requests/submit/resolve.ts";
@@ -132,6 +132,7 @@ export async function signReview(
   const person = await gateway.person(interaction.userId, interaction.teamId, { fresh: true });
   const review = await gateway.store.review(String(value["request"]));
   if (!review) throw new UserError("This review is already signed.");
+  refuseUnderOldPolicy(gateway);
   const request = await gateway.store.get(review.request);
   const over = request ? [ownerOf(request.record.target)] : [];
   const isIn = lists(gateway.policy, person, gateway.ourTeamId, over);

@@ -153,7 +153,9 @@ export async function offerApproved(
   }
   if (request.state !== "authorized") throw noLonger(request);
   const args = parseInput(console, record.input);
-  const offer = await answerOf(console, args, person, interaction, gateway, record.id);
+  const offer = await answerOf(console, args, person, interaction, gateway, {
+    approved: record.id,
+  });
   await reply.privately("message" in offer ? offer.message : offer);
 }
 

@@ -31,12 +31,12 @@ import { denialCallback, giveReason, outcomeCallback, recordOutcome } from "./vo
 import { parseJson, textAt } from "../web.ts";
 
 export function createConversation(
-  everything: GatewayContext,
+  contextNow: () => GatewayContext,
   watch: Pick<Watch, "refused">,
 ): Omit<Handlers, "peopleChanged"> {
   return {
     async handle(interaction: Interaction, anyReply: Reply): Promise<void> {
-      const gateway = seenBy(interaction, everything);
+      const gateway = seenBy(interaction, contextNow());
       const reply = wordsFor(interaction, anyReply, gateway);
       switch (interaction.kind) {
         case "command":
@@ -58,13 +58,13 @@ export function createConversation(
     },
 
     async repeated(interaction: Interaction, reply: Reply): Promise<void> {
-      const gateway = seenBy(interaction, everything);
+      const gateway = seenBy(interaction, contextNow());
       const first = await gateway.store.madeBy(interaction.id);
       if (first) await reply.privately(await alreadyRequested(first.record.id, gateway));
     },
 
     async submit(interaction: Submission): Promise<{ errors: Record<string, string> } | undefined> {
-      const gateway = seenBy(interaction, everything);
+      const gateway = seenBy(interaction, contextNow());
       if (interaction.callback === outcomeCallback) return recordOutcome(interaction, gateway);
       if (interaction.callback === denialCallback) return giveReason(interaction, gateway);
       if (interaction.callback === dialogCallback) return checkDialog(interaction, gateway);
@@ -72,10 +72,10 @@ export function createConversation(
       return undefined;
     },
 
-    suggest: (request) => suggest(request, seenBy(request, everything)),
+    suggest: (request) => suggest(request, seenBy(request, contextNow())),
 
     withoutRedis: (interaction) =>
-      withoutRedis(interaction, seenBy(interaction, everything), watch),
+      withoutRedis(interaction, seenBy(interaction, contextNow()), watch),
 
     async tooLate(reply: Reply): Promise<void> {
       await reply.privately(

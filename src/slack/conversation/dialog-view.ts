@@ -95,7 +95,7 @@ export function dialogView(options: {
   const said = lines(frozen, emergency, undone && undoLine(undone), what, ...warnings);
   const blocks = [
     ...(said.value === "" ? [] : [section(said)]),
-    ...shown.map((argument) => inputBlock(argument, command, filled)),
+    ...shown.map((argument) => inputBlock(argument, command, filled, facts.snapshots)),
     ...(asksName ? nameInputs(target.name, meta.breakGlass) : []),
     ...(approvals ? [section(approvals)] : []),
   ];
@@ -154,9 +154,11 @@ export function inputBlock(
   argument: Argument,
   command: ChangeCommand,
   input: Record<string, unknown>,
+  snapshots: DialogFacts["snapshots"] = [],
 ): KnownBlock {
   const { key, description, isSwitch } = argument;
-  const steers = Object.values(command.dialog?.showWhen ?? {}).some(([other]) => other === key);
+  const { showWhen = {}, watches = [] } = command.dialog ?? {};
+  const steers = watches.includes(key) || Object.values(showWhen).some(([other]) => other === key);
   return {
     type: "input",
     block_id: `arg:${key}`,
@@ -164,7 +166,7 @@ export function inputBlock(
     optional: (argument.isOptional && !command.dialog?.needed?.includes(key)) || isSwitch,
     ...(description && !isSwitch ? { hint: plainText(description) } : {}),
     ...(steers ? { dispatch_action: true } : {}),
-    element: elementFor(argument, input[key], steers),
+    element: elementFor(argument, input[key], steers, snapshots),
   };
 }
 
@@ -172,6 +174,7 @@ function elementFor(
   { key, label, choices, description, isSwitch, picker, placeholder }: Argument,
   value: unknown,
   steers: boolean,
+  snapshots: DialogFacts["snapshots"],
 ): InputBlock["element"] {
   const text = typeof value === "string" ? value : undefined;
   if (isSwitch) return checkbox(`arg:${key}`, description ?? label, value === true);
@@ -186,14 +189,16 @@ function elementFor(
     };
   }
   if (picker) {
+    // As it is called, not its ID, which is what was looked up
+    const called = picker === "snapshot" && snapshots.find(({ id }) => id === text)?.name;
     return {
       type: "external_select",
-      action_id: `pick:${picker}`,
+      action_id: `pick:${picker}${steers ? ":refresh" : ""}`,
       min_query_length: 0,
       placeholder: plainText(placeholder ?? "Type to search"),
       ...(text === undefined
         ? {}
-        : { initial_option: { text: plainText(text, 75), value: text.slice(0, 75) } }),
+        : { initial_option: { text: plainText(called || text, 75), value: text.slice(0, 75) } }),
     };
   }
   return {

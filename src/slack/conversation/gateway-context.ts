@@ -22,6 +22,8 @@ export interface GatewayContext {
   commands: readonly Command[];
   policy: Policy;
   policyVersion: string;
+  /** Why this process may change nothing now, in words (`start/policy-keeper.ts`). */
+  standstill(): string | undefined;
   ourTeamId: string;
   store: Journal;
   rollouts: Rollouts;

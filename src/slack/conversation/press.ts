@@ -35,11 +35,16 @@ export async function press(
   gateway: GatewayContext,
 ): Promise<void> {
   try {
-    if (interaction.action === "dialog:refresh")
+    if (interaction.action.endsWith(":refresh"))
       return await refreshDialog(interaction, reply, gateway);
     const [kind = "", what = ""] = interaction.action.split(":");
     if (kind === "pick" || kind === "arg") return;
     const value = readValue(parseJson(interaction.value));
+    if (interaction.action === "menu") {
+      const { do: action, ...of } = value;
+      if (typeof action !== "string" || action === "menu") throw outdated();
+      return await press({ ...interaction, action, value: JSON.stringify(of) }, reply, gateway);
+    }
     if (kind === "run") {
       const named = { command: commandNamed(what, gateway), input: value };
       return await runNamed(named, interaction, reply, gateway);
@@ -76,10 +81,10 @@ async function pressOnRequest(
   const command = changeNamed(request?.record.command, gateway);
   if (!request || !command) throw outdated();
   const { card, asked } = request.delivered;
-  const isElsewhere = card && interaction.channelId !== "" && !interaction.ephemeral;
+  const isAlone = interaction.ephemeral || isDirect(interaction);
+  const isElsewhere = card && interaction.channelId !== "" && !isAlone;
   const isTheirs = [card, asked].some((one) => one?.channelId === interaction.channelId);
-  const isTold = follows.has(interaction.action) && isDirect(interaction);
-  if (isElsewhere && !isTheirs && !isTold) throw outdated();
+  if (isElsewhere && !isTheirs) throw outdated();
   if (follows.has(interaction.action)) {
     const { action } = interaction;
     const id = `after:${request.record.id}:${action.split(":")[1]}${textAt(value, "next")}`;
@@ -88,7 +93,8 @@ async function pressOnRequest(
       return reply.privately(
         await alreadyRequested(first.record.id, gateway, "This button was already used."),
       );
-    const pressed = { ...interaction, ...(isTheirs ? {} : whereAsked(request)), id };
+    const isTold = isDirect(interaction) && interaction.userId === request.record.requester.id;
+    const pressed = { ...interaction, ...(isTold ? whereAsked(request) : {}), id };
     return follow(request, command, pressed, value, reply, gateway);
   }
   const person = await gateway.person(interaction.userId, interaction.teamId);
@@ -99,7 +105,8 @@ async function pressOnRequest(
     );
     return reply.privately(renderCard(request, command));
   }
-  await authorize(askedFor(request, command, person), gateway);
+  const isStop = stops.has(interaction.action);
+  await authorize({ ...askedFor(request, command, person), isStop }, gateway);
   switch (interaction.action) {
     case "request:open":
       return offerApproved(request, person, interaction, reply, gateway);
@@ -124,6 +131,7 @@ function whereAsked({ record }: StoredRequest): Partial<Press> {
   const { channelId, threadTs } = record;
   return isChannel(channelId) ? { channelId, ...(threadTs ? { threadTs } : {}) } : {};
 }
+const stops = new Set(["request:cancel", "request:look"]);
 
 /** What comes after a request. Each button makes one request, however often and by whomever it is pressed. */
 const follows = new Set(["request:retry", "request:undo", "request:next"]);

@@ -5,9 +5,10 @@ import { mayRun } from "../../policy/refusal.ts";
 import type { Answer, ReadCommand } from "../../registry/define.ts";
 import type { Person } from "../../registry/person.ts";
 import { resolveTarget } from "../../requests/submit/resolve.ts";
+import { linkTo } from "../deliver/permalink.ts";
 import { postChart } from "../deliver/post-chart.ts";
 import type { Interaction } from "../receive/interaction.ts";
-import { permalinkOf, postMessage, whyOf } from "../web.ts";
+import { postMessage, whyOf } from "../web.ts";
 import type { GatewayContext } from "./gateway-context.ts";
 
 /** Runs a read command. `args` is what its schema parsed. */
@@ -17,18 +18,19 @@ export function answerOf(
   person: Person,
   { channelId }: Pick<Interaction, "channelId">,
   gateway: GatewayContext,
-  approved?: string,
+  { approved, isShared = false }: { approved?: string; isShared?: boolean } = {},
 ): Promise<Message | Answer> {
   const { policy, ourTeamId, inventory } = gateway;
   const context: ReadContext = {
     ...gateway,
     person,
     channelId,
+    isShared,
     ...(approved === undefined ? {} : { approved }),
     journal: gateway.store,
     resolve: (kind, words) => resolveTarget(kind, words, inventory),
     mayRun: (one, targets = []) => mayRun({ policy, person, ourTeamId, command: one, targets }),
-    linkTo: (message) => permalinkOf(gateway.web, message),
+    linkTo: (message) => linkTo(message, gateway),
     post: (channel, digest) => post(channel, digest, gateway),
   };
   return command.answer(args as never, context as never);

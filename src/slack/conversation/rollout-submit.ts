@@ -11,7 +11,7 @@ import { cancelUnsentOpen } from "../../rollouts/targets.ts";
 import { say } from "../error-reply.ts";
 import { parseJson, textAt } from "../web.ts";
 import type { Reply, Submission, Interaction, Press } from "../receive/interaction.ts";
-import { authorize } from "./authorize.ts";
+import { authorize, authorizeRights } from "./authorize.ts";
 import { inputOf } from "./dialog-view.ts";
 import { frozenLine } from "./frozen.ts";
 import { changeNamed, type GatewayContext } from "./gateway-context.ts";
@@ -156,7 +156,7 @@ const controls: Readonly<Record<string, RolloutControl>> = {
   "roll:stop": "stop",
 };
 
-/** A button of a rollout. Anyone who may run its command here may pause and stop it: it may be an emergency. */
+/** A button of a rollout. Anyone who may run its command on its VMs may pause and stop it: it may be an emergency. */
 export async function pressOnRollout(
   interaction: Press,
   value: Input,
@@ -177,7 +177,11 @@ export async function pressOnRollout(
     throw new UserError("This button belongs to another channel.");
   const person = await gateway.person(interaction.userId, interaction.teamId);
   if (control === "resume") await authorizeRollout(found, interaction, gateway, "It stays paused.");
-  else await authorize({ command, targets: [], person, channelId }, gateway);
+  else {
+    const targets = await gateway.rollouts.targets(id);
+    await authorize({ command, targets: [], person, channelId, isStop: true }, gateway);
+    await authorizeRights({ command, targets, person, channelId }, gateway);
+  }
   const { policyVersion, rollouts } = gateway;
   const changed = await controlRollout(id, control, person, policyVersion, rollouts);
   if (control === "stop") await cancelUnsentOpen(changed, gateway.store);

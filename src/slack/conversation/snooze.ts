@@ -1,11 +1,7 @@
+import * as z from "zod";
 import { digest } from "../../commands/gatehouse/digest.ts";
 import { jobs } from "../../commands/gatehouse/jobs.ts";
-import {
-  changesAction,
-  snoozeAction,
-  snoozeButtons,
-  unsnoozeAction,
-} from "../../digests/line-buttons.ts";
+import { changesAction, unsnoozeAction } from "../../digests/line-buttons.ts";
 import { UserError } from "../../errors.ts";
 import { buttons, message, readable, section } from "../../messages/message.ts";
 import { duration, md } from "../../messages/text.ts";
@@ -14,12 +10,21 @@ import type { Press, Reply } from "../receive/interaction.ts";
 import type { GatewayContext } from "./gateway-context.ts";
 import { authorize } from "./authorize.ts";
 
-const longestHours = 7 * 24;
+const line = z.string().regex(/^[a-z-]+:[0-9a-f]{16}$/);
+const snoozing = z.object({
+  line,
+  hours: z
+    .number()
+    .positive()
+    .max(7 * 24),
+});
+/** Without a line: all of the channel. */
+const unsnoozing = z.object({ line: line.exactOptional() });
 
 /** A button or the menu of a digest. */
 export async function pressOnDigest(
   interaction: Press,
-  value: Record<string, unknown>,
+  pressed: Record<string, unknown>,
   reply: Pick<Reply, "privately" | "instead">,
   gateway: GatewayContext,
 ): Promise<void> {
@@ -27,40 +32,36 @@ export async function pressOnDigest(
   const person = await gateway.person(interaction.userId, interaction.teamId);
   if (action === changesAction) {
     await authorize({ command: jobs, targets: [], person, channelId }, gateway);
-    const since = typeof value["since"] === "number" ? value["since"] : gateway.now();
+    const since = typeof pressed["since"] === "number" ? pressed["since"] : gateway.now();
     return reply.privately(await gateway.digests.changes(since));
   }
-  const { line, hours } = value;
-  const isLine = typeof line === "string" && /^[a-z-]+:[0-9a-f]{16}$/.test(line);
-  const isAll = action === unsnoozeAction && line === undefined;
-  if ((!isLine && !isAll) || channelId === "")
+  const ended = action === unsnoozeAction ? unsnoozing.safeParse(pressed).data : undefined;
+  const begun = action === unsnoozeAction ? undefined : snoozing.safeParse(pressed).data;
+  if ((!ended && !begun) || channelId === "")
     throw new UserError("This button no longer works.", "The next digest has new ones.");
   await authorize({ command: digest, targets: [], person, channelId }, gateway);
   const { snoozes } = gateway.digests;
-  const note = (what: string) =>
+  const note = (what: string, about = "all") =>
     gateway.store.note({
       what,
       who: person.id,
       team: person.teamId,
       channel: channelId,
-      line: isLine ? line : "all",
+      line: about,
     });
-  if (action === unsnoozeAction) {
-    await snoozes.unsnooze(channelId, isLine ? line : undefined);
-    await note("digest-unsnooze");
-    return reply.instead(
-      say(md`The next digest in this channel shows ${isLine ? "that line" : "every line"} again.`),
-    );
+  if (ended) {
+    await snoozes.unsnooze(channelId, ended.line);
+    await note("digest-unsnooze", ended.line);
+    const what = ended.line === undefined ? "every line" : "that line";
+    return reply.instead(say(md`The next digest in this channel shows ${what} again.`));
   }
-  if (!isLine) return;
-  if (typeof hours !== "number" || !(hours > 0 && hours <= longestHours)) {
-    const text = md`Snooze that line for everyone who reads this channel's digests. For how long?`;
-    return reply.privately(message(readable(text), section(text), buttons(snoozeButtons(line))));
-  }
+  if (!begun) return;
+  const lastsMs = begun.hours * 3_600_000;
   const now = gateway.now();
-  await snoozes.snooze(channelId, line, now + hours * 3_600_000, now);
-  await note(snoozeAction.replace(":", "-"));
-  const text = md`😴 Snoozed for ${duration(hours * 3_600_000)}: digests in this channel omit that line, for everyone.`;
-  const undo = { label: "Un-snooze", action: unsnoozeAction, value: JSON.stringify({ line }) };
+  await snoozes.snooze(channelId, begun.line, now + lastsMs, now);
+  await note("digest-snooze", begun.line);
+  const text = md`😴 Snoozed for ${duration(lastsMs)}: digests in this channel omit that line, for everyone. When it is gone and comes back, they show it.`;
+  const value = JSON.stringify({ line: begun.line });
+  const undo = { label: "Un-snooze", action: unsnoozeAction, value };
   await reply.instead(message(readable(text), section(text), buttons([undo])));
 }

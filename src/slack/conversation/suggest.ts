@@ -4,6 +4,7 @@ import type { SuggestRequest, Suggestion } from "../receive/interaction.ts";
 import { parseJson, textAt } from "../web.ts";
 import { maySeeNames } from "./authorize.ts";
 import type { GatewayContext } from "./gateway-context.ts";
+import { regionsKnown } from "./submit-change.ts";
 
 const maxOptions = 50;
 
@@ -40,6 +41,8 @@ export async function suggest(
     }
     case "snapshot":
       return snapshotsFor(request, gateway);
+    case "region":
+      return regionsFor(typed.trim(), gateway);
     default:
       return [];
   }
@@ -64,6 +67,19 @@ async function snapshotsFor(
   // An unknown id may be valid: the compute service can't list snapshots
   const isNew = typed.length > 2 && typed.length <= 75 && !wanted.some(({ id }) => id === typed);
   return isNew ? [...options, { label: plain(`Use the ID ${typed}`, 70), value: typed }] : options;
+}
+
+/** Those in use, and what was typed: a region may be new. */
+async function regionsFor(typed: string, gateway: GatewayContext): Promise<Suggestion[]> {
+  const known = await regionsKnown(gateway);
+  const fitting = known.filter((one) => one.toLowerCase().includes(typed.toLowerCase()));
+  const options = fitting
+    .slice(0, maxOptions)
+    .map((one) => ({ label: plain(one, 70), value: one.slice(0, 75) }));
+  const isNew = typed !== "" && typed.length <= 60 && !known.includes(typed);
+  if (!isNew) return options;
+  const description = "Nothing that Gatehouse knows is there";
+  return [...options, { label: plain(typed, 70), value: typed, description }];
 }
 
 function describe({ at, id, isSafety }: KnownSnapshot, now: number): string {

@@ -9,8 +9,8 @@ import type { Person } from "../../registry/person.ts";
 import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
 import { say } from "../error-reply.ts";
 import { deedOf, missingWords } from "../../requests/render/asking.ts";
-import type { Reply, Submission, Press } from "../receive/interaction.ts";
-import { type AskedFor, authorize } from "./authorize.ts";
+import { isDirect, type Reply, type Submission, type Press } from "../receive/interaction.ts";
+import { type AskedFor, authorize, refuseUnderOldPolicy } from "./authorize.ts";
 import { changeNamed, type GatewayContext } from "./gateway-context.ts";
 import type { ModalView } from "@slack/types";
 import { section } from "../../messages/message.ts";
@@ -37,8 +37,10 @@ export async function vote(
   const isItsCard =
     interaction.viewId !== undefined ||
     interaction.ephemeral ||
+    isDirect(interaction) ||
     (card?.channelId === interaction.channelId && card.ts === interaction.messageTs);
   if (!isItsCard) return refuse("another-message", forged, request);
+  if (interaction.action !== "vote:deny") refuseUnderOldPolicy(gateway);
   const voter = await gateway.person(interaction.userId, interaction.teamId, { fresh: true });
   const choice = interaction.action === "vote:deny" ? "deny" : "approve";
   const outcome = await castVote(request, voter, choice, textAt(value, "digest"), gateway);

@@ -21,7 +21,8 @@ import {
   teamClosedLine,
 } from "../../requests/render/render-elsewhere.ts";
 import { renderNotice } from "../../requests/render/render-result.ts";
-import { permalinkOf, type Web } from "../web.ts";
+import type { Web } from "../web.ts";
+import { linkTo as permalinkOf } from "./permalink.ts";
 import { isSaid, type OwedPost } from "./post-once.ts";
 
 /** A message of a request, wherever it goes. */
@@ -51,7 +52,7 @@ export function createRequestPosts(options: {
   onTold(requests: readonly StoredRequest[]): void;
   at(point: "link" | "post", request: string): Promise<void>;
 }) {
-  const linkTo = (message: Delivered["card"]) => permalinkOf(options.web, message);
+  const linkTo = (message: Delivered["card"]) => permalinkOf(message, options);
 
   /** Mentioned on its card: those who may decide, by group. */
   function approversOf({ record: { approval } }: StoredRequest): readonly string[] {

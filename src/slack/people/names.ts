@@ -23,9 +23,10 @@ export function createNames(options: {
   web: Web;
   log: Log;
   person: (id: string) => ReturnType<People["person"]>;
-  usual: readonly string[];
+  /** Read at each use: the policy may change. */
+  usual(): readonly string[];
 }): Names {
-  const { web, log, person, usual } = options;
+  const { web, log, person } = options;
   let groups = new Map<string, string>();
   const people = new Map<string, string>();
   let askedAt = -Infinity;
@@ -45,14 +46,9 @@ export function createNames(options: {
   }
 
   async function readGroups(): Promise<void> {
-    const answer = await web.call("usergroups.list");
-    if (!answer.ok) return log.debug("slack.groups-unnamed", { kind: answer.kind });
-    groups = new Map(
-      listAt(answer.data, "usergroups").map((group) => [
-        textAt(group, "id"),
-        `@${textAt(group, "handle") || textAt(group, "name")}`,
-      ]),
-    );
+    const read = await groupHandles(web);
+    if (read === undefined) return log.debug("slack.groups-unnamed", {});
+    groups = read;
   }
 
   async function learn(id: string): Promise<void> {
@@ -74,7 +70,7 @@ export function createNames(options: {
     if (performance.now() - askedAt < goodForMs) return;
     askedAt = performance.now();
     void groupsAgain();
-    void learnNames(usual);
+    void learnNames(options.usual());
   }
   refresh();
   return {
@@ -84,4 +80,33 @@ export function createNames(options: {
     },
     learnNames,
   };
+}
+
+/** What these IDs are called, read now; what Slack doesn't say stays without a name. */
+export async function readNames(
+  ids: readonly string[],
+  { web, person }: Pick<Parameters<typeof createNames>[0], "web" | "person">,
+): Promise<(id: string) => string | undefined> {
+  const names = new Map<string, string>();
+  const users = [...new Set(ids)].filter((id) => /^[UW][A-Z0-9]+$/.test(id));
+  const [groups] = await Promise.all([
+    ids.some((id) => /^S[A-Z0-9]+$/.test(id)) ? groupHandles(web) : undefined,
+    ...users.map(async (id) => {
+      const found = await person(id).catch(() => undefined);
+      if (found && found.name !== id) names.set(id, found.name);
+    }),
+  ]);
+  return (id) => names.get(id) ?? groups?.get(id);
+}
+
+/** `@oncall` by the ID of the group; undefined where Slack doesn't say. */
+async function groupHandles(web: Web): Promise<Map<string, string> | undefined> {
+  const answer = await web.call("usergroups.list");
+  if (!answer.ok) return undefined;
+  return new Map(
+    listAt(answer.data, "usergroups").map((group) => [
+      textAt(group, "id"),
+      `@${textAt(group, "handle") || textAt(group, "name")}`,
+    ]),
+  );
 }

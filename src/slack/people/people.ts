@@ -1,4 +1,6 @@
+import type { Policy } from "../../config/policy-file.ts";
 import { UserError } from "../../errors.ts";
+import { everyoneNamed } from "../../policy/teams.ts";
 import type { Person } from "../../registry/person.ts";
 import { at, textAt, textsAt, listAt, type Web, type WebAnswer } from "../web.ts";
 
@@ -23,11 +25,16 @@ interface PeopleOptions {
   /** Read at each use: a process may start before Slack can say it, and then this throws CannotTell. */
   ourTeamId: string;
   ourEnterpriseId?: string | undefined;
-  /** The user groups that policy names. */
-  groupIds: readonly string[];
+  /** The user groups that policy names, read at each use: it may change. */
+  readonly groupIds: readonly string[];
   /** At most 60 s. */
   cacheMs?: number;
   now?: () => number;
+}
+
+/** Every user group that the policy names. */
+export function groupsNamedIn(policy: Policy): string[] {
+  return everyoneNamed(policy).filter((id) => id.startsWith("S"));
 }
 
 const longestCacheMs = 60_000;

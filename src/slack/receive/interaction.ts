@@ -106,8 +106,8 @@ export interface Handlers {
   withoutRedis?(interaction: Interaction): ((reply: Reply) => Promise<void>) | undefined;
   /** A gateway died during this interaction, too long ago to handle it now. */
   tooLate(reply: Reply): Promise<void>;
-  /** User groups changed: clears the cache of people. */
-  peopleChanged(): void;
+  /** A user group changed, as this event of Slack says; `id` names the event. */
+  peopleChanged(event: unknown, id: string): void | Promise<void>;
 }
 
 /** The ways to answer the requester. Failures are logged, never thrown. */

@@ -145,7 +145,10 @@ export function addListeners(app: App, take: Take, options: ListenerOptions): vo
   app.event("app_mention", async ({ body }) => goOn(await take(body)));
   app.event("message", async ({ body }) => goOn(await take(body)));
   app.event("app_home_opened", async ({ body }) => goOn(await take(body)));
-  app.event(/^subteam_/, async () => handlers.peopleChanged());
+  app.event(/^subteam_/, async ({ event, body }) => {
+    const id = textAt(body, "event_id") || textAt(event, "event_ts");
+    await handlers.peopleChanged(event, id);
+  });
 }
 
 function optionOf({ label, value, description }: Suggestion) {

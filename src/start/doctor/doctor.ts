@@ -47,7 +47,7 @@ async function examine(
     config = loadConfig({ role, operations, ...(env && { env }) });
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    const mend = 'README, "The variables", and .env.example say what belongs there.';
+    const mend = 'docs/install.md, "Variables", and .env.example say what belongs there.';
     const findings = error.problems.map((problem) => ill(problem, mend));
     return { sections: [{ name: `Configuration (Gatehouse ${version})`, findings }], secrets: [] };
   }

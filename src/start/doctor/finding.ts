@@ -5,6 +5,8 @@ export interface Finding {
   what: string;
   /** What to do about it, as a sentence. */
   mend?: string;
+  /** The ID in gatehouse.yml that it is about. */
+  about?: string;
 }
 
 export interface Section {
@@ -13,8 +15,16 @@ export interface Section {
 }
 
 export const well = (what: string): Finding => ({ is: "well", what });
-export const note = (what: string, mend: string): Finding => ({ is: "note", what, mend });
-export const ill = (what: string, mend: string): Finding => ({ is: "ill", what, mend });
+export const note = (what: string, mend: string, about?: string): Finding => ({
+  is: "note",
+  what,
+  mend,
+  ...(about === undefined ? {} : { about }),
+});
+export const ill = (what: string, mend: string, about?: string): Finding => ({
+  ...note(what, mend, about),
+  is: "ill",
+});
 
 const marks = { well: "✓", note: "!", ill: "✗" } as const;
 

@@ -1,6 +1,7 @@
 import type { Config } from "../../config/config.ts";
 import type { Policy } from "../../config/policy-file.ts";
 import { whoMay } from "../../policy/access.ts";
+import { channelsNamed, everyoneNamed } from "../../policy/teams.ts";
 import { kindOfUser } from "../../slack/people/people.ts";
 import { at, listAt, textAt, textsAt } from "../../slack/web.ts";
 import { type Finding, ill, note, well } from "./finding.ts";
@@ -21,23 +22,21 @@ export interface PolicyFacts {
 /** Most people that are looked at one by one: Slack allows some fifty such calls a minute. */
 const mostPeople = 40;
 
-/** Where the policy sends messages, and where it takes commands. */
-function channelsOf(policy: Policy): readonly string[] {
-  const { channels = [], audit, alerts, digests } = policy;
-  const named = [audit?.channel, alerts?.channel, ...digests.map(({ channel }) => channel)];
-  return [...new Set([...channels, ...named.filter((one) => one !== undefined)])];
-}
-
 /** Each ID of the policy is looked up in Slack, with reads alone. */
-export async function lookAtPolicy(config: Config): Promise<PolicyFacts> {
-  const { slack, policy } = config;
+export async function lookAtPolicy({
+  slack,
+  policy,
+}: {
+  slack: Pick<Config["slack"], "apiUrl" | "botToken">;
+  policy: Policy;
+}): Promise<PolicyFacts> {
   const ask = (method: string, args: Readonly<Record<string, string>> = {}) =>
     askSlack({ apiUrl: slack.apiUrl, token: slack.botToken }, method, args);
   const us = await ask("auth.test");
   if (wordOf(us) !== "ok")
     return { policy, isAsked: false, people: new Map(), groups: new Map(), channels: new Map() };
   const home = { teamId: "data" in us ? textAt(us.data, "team_id") : "" };
-  const entries = [...new Set(Object.values(policy.access).flat())];
+  const entries = everyoneNamed(policy);
   const read = async <T>(ids: readonly string[], one: (id: string) => Promise<T>) =>
     new Map(await Promise.all(ids.map(async (id) => [id, await one(id)] as const)));
   const groups = await read(
@@ -57,7 +56,7 @@ export async function lookAtPolicy(config: Config): Promise<PolicyFacts> {
       if (word !== "ok" || !("data" in answer)) return word;
       return kindOfUser(at(answer.data, "user"), "", home);
     }),
-    channels: await read(channelsOf(policy), async (channel) =>
+    channels: await read(channelsNamed(policy), async (channel) =>
       wordOf(await ask("conversations.history", { channel, limit: "1" })),
     ),
   };
@@ -78,12 +77,16 @@ export function judgePolicy(facts: PolicyFacts): readonly Finding[] {
           "Add user groups or people to gatehouse.yml.",
         )
       : well(`access.operate: ${operate.join(", ")}`);
+  return [operators, ...judgeNames(facts)];
+}
+
+/** Whether what the policy names is in Slack, and whether enough people could approve. */
+export function judgeNames(facts: PolicyFacts): readonly Finding[] {
   if (!facts.isAsked) {
     const mend = "They are looked up in Slack, which must take the bot token first.";
-    return [operators, note("groups, people, and channels: not checked", mend)];
+    return [note("groups, people, and channels: not checked", mend)];
   }
   return [
-    operators,
     ...groupFindings(facts),
     ...peopleFindings(facts),
     ...channelFindings(facts),
@@ -99,11 +102,12 @@ function groupFindings({ groups }: PolicyFacts): readonly Finding[] {
       return ill(
         `group ${id}: isn't in this workspace, or is disabled`,
         "Correct the ID in gatehouse.yml: a group that Slack doesn't know lets nobody in.",
+        id,
       );
     if (members === undefined || typeof members === "string")
-      return note(`group ${id}: Slack says ${members ?? "nothing"}`, seeSlack);
+      return note(`group ${id}: Slack says ${members ?? "nothing"}`, seeSlack, id);
     if (members.length === 0)
-      return ill(`group ${id}: has no members`, "Add people to it in Slack.");
+      return ill(`group ${id}: has no members`, "Add people to it in Slack.", id);
     return undefined;
   });
   const wrong = found.filter((one) => one !== undefined);
@@ -121,15 +125,15 @@ const kinds: Readonly<Record<string, string>> = {
 };
 
 function peopleFindings({ policy, people }: PolicyFacts): readonly Finding[] {
-  const named = new Set(Object.values(policy.access).flat());
+  const named = new Set(everyoneNamed(policy));
   const checked = [...people].filter(([id]) => named.has(id));
   const wrong = checked
     .filter(([, kind]) => kind !== "member")
     .map(([id, kind]) => {
       const words = kinds[kind ?? ""];
       return words === undefined
-        ? note(`${id}: Slack says ${kind ?? "nothing"}`, seeSlack)
-        : ill(`${id} ${words}`, "Correct or remove the ID in gatehouse.yml.");
+        ? note(`${id}: Slack says ${kind ?? "nothing"}`, seeSlack, id)
+        : ill(`${id} ${words}`, "Correct or remove the ID in gatehouse.yml.", id);
     });
   if (wrong.length > 0 || checked.length === 0) return wrong;
   return [well(`people: all ${checked.length} named are members`)];
@@ -139,15 +143,16 @@ function channelFindings({ channels }: PolicyFacts): readonly Finding[] {
   const wrong = [...channels].flatMap(([id, word]) => {
     if (word === "ok") return [];
     if (word === "not_in_channel")
-      return [ill(`channel ${id}: Gatehouse isn't in it`, "Type /invite @gatehouse there.")];
+      return [ill(`channel ${id}: Gatehouse isn't in it`, "Type /invite @gatehouse there.", id)];
     if (word === "channel_not_found")
       return [
         ill(
           `channel ${id}: isn't there, or is private and Gatehouse isn't in it`,
           "Correct the ID in gatehouse.yml, or type /invite @gatehouse there.",
+          id,
         ),
       ];
-    return [note(`channel ${id}: Slack says ${word ?? "nothing"}`, seeSlack)];
+    return [note(`channel ${id}: Slack says ${word ?? "nothing"}`, seeSlack, id)];
   });
   if (wrong.length > 0 || channels.size === 0) return wrong;
   return [well(`channels: Gatehouse is in all ${channels.size}`)];

@@ -107,7 +107,7 @@ export function judgeRedis(facts: RedisFacts): readonly Finding[] {
     ...storage.map(({ sentence, stops }) =>
       stops
         ? ill(sentence, "Bring the replicas back, or lower REDIS_REPLICAS.")
-        : note(sentence, "README, Redis, says what may be lost at worst."),
+        : note(sentence, "docs/promise.md says what may be lost at worst."),
     ),
     ...memoryFinding(facts),
   ];

@@ -15,8 +15,8 @@ export interface Wish {
   form?: FormValues;
 }
 
-/** How often somebody types the same again when Slack says that it failed. */
-const maxTries = 50;
+/** How long somebody types the same again when Slack says that it failed: on a busy machine a process starts slowly. */
+const patienceMs = 60_000;
 const formMs = 3000;
 
 /** Asks like a person: types it again when Slack says that it failed, and fills in the dialog where there is one. */
@@ -28,7 +28,8 @@ export async function wishFor(
   const { who, channel } = how;
   const place = wish.command === "project create" ? "" : wish.target;
   const words = [`/${wish.command}`, place, wish.flags ?? ""].filter((part) => part !== "");
-  for (let tries = 0; tries < maxTries; tries++) {
+  const until = performance.now() + patienceMs;
+  while (performance.now() < until) {
     const typedAt = Date.now();
     const typed = await stage.slack.act(who, "types", channel, words.join(" "));
     if (!typed.acked) {
@@ -42,7 +43,7 @@ export async function wishFor(
     if (filledIn.is === "taken") return remember(stage, wish, who, filledIn.deliveryId);
     if (await wasRefused(stage, who, channel, typedAt)) return undefined;
   }
-  throw new Error(`${who} typed ${words.join(" ")} ${maxTries} times in vain`);
+  throw new Error(`${who} typed ${words.join(" ")} for ${patienceMs / 1000} s in vain`);
 }
 
 function remember(
@@ -83,7 +84,8 @@ async function fillIn(stage: Stage, who: string, form: FormValues): Promise<Fill
   if (view === undefined) return { is: "gone" };
   if (view.submit === "") return { is: "refused" };
   // Submitted again with the same form: one submission, however often Slack couldn't hand it over
-  for (let tries = 0; tries < maxTries; tries++) {
+  const until = performance.now() + patienceMs;
+  while (performance.now() < until) {
     const sent = await stage.slack.act(who, "submits", form).catch(() => undefined);
     if (sent === undefined) return { is: "gone" };
     if (sent.errors) return { is: "refused" };

@@ -6,6 +6,7 @@ import { type Delivery, forgedDeliveries } from "../../fuzz/forged-deliveries.ts
 import { describeFuzzed, type Fuzzed, withHands } from "../../fuzz/fuzzed.ts";
 import { fuzzParser } from "../../fuzz/parser.ts";
 import { fuzzServiceAnswers } from "../../fuzz/service-answers.ts";
+import { fuzzTeamRights } from "../../fuzz/team-rights.ts";
 import { fuzzViewState } from "../../fuzz/view-state.ts";
 import { expected, fresh, judged, onStage, type Story, type Row } from "./row.ts";
 import type { Stage } from "../stage/stage.ts";
@@ -130,6 +131,14 @@ export const fuzzRows: Row[] = [
         [`none is verified (${verified.slice(0, 5).join("; ")})`, verified.length === 0],
       ]);
     },
+  },
+  {
+    id: "F8",
+    fault: "policies with teams, worlds, people, and commands of every kind",
+    must: "nothing is allowed, counted, or shown that isn't of one's team",
+    unknown: "not judged",
+    run: async ({ cases, seed }) =>
+      outcomeOf(fuzzTeamRights({ cases, seed }), { cases, accepts: [0.1, 0.5] }),
   },
 ];
 

@@ -1,5 +1,6 @@
 import type { Row } from "./row.ts";
 import { addressRows } from "./network/addresses.ts";
+import { attestationRows } from "./attestation/evidence.ts";
 import { auditRows } from "./audit/trail.ts";
 import { clockRows } from "./clock/wrong-clocks.ts";
 import { consoleRows } from "./people/console.ts";
@@ -13,6 +14,7 @@ import { killRows } from "./process/kills.ts";
 import { nameRows } from "./people/names.ts";
 import { networkRows } from "./network/lines.ts";
 import { peopleRows } from "./people/votes.ts";
+import { policyRows } from "./process/policies.ts";
 import { processRows } from "./process/freezes.ts";
 import { rolloutRows } from "./rollouts/rollouts.ts";
 import { redisDiskRows } from "./redis/full-disk.ts";
@@ -54,6 +56,7 @@ export const rows: readonly Row[] = [
   ...killRows,
   ...processRows,
   ...versionRows,
+  ...policyRows,
   ...ledgerRows,
   ...auditRows,
   ...secretRows,
@@ -68,6 +71,7 @@ export const rows: readonly Row[] = [
   ...nameRows,
   ...digestRows,
   ...rolloutRows,
+  ...attestationRows,
   ...mechanismRows,
   ...fuzzRows,
 ];
@@ -131,6 +135,12 @@ export const families = [
     letter: "RO",
     name: "rollouts",
     about: "Many requests, one after the other, while processes die.",
+  },
+  {
+    letter: "V",
+    name: "attestation",
+    about:
+      "What vouches for VMs, and what people approve of them, while processes die and lists end.",
   },
   {
     letter: "M",

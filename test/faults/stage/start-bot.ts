@@ -34,6 +34,8 @@ export interface Bot extends AsyncDisposable {
   /** Resolves when that point was hit (at once if it has been). */
   hit(point: string, timeoutMs?: number): Promise<Hit>;
   kill(): Promise<void>;
+  /** SIGHUP: it reads its policy file anew. */
+  reload(): void;
   freeze(): void;
   thaw(): void;
   isGone(): boolean;
@@ -137,6 +139,7 @@ export async function startBot(options: BotOptions): Promise<Bot> {
       child.signal("SIGKILL");
       await child.exited;
     },
+    reload: () => child.signal("SIGHUP"),
     freeze: () => child.signal("SIGSTOP"),
     thaw: () => child.signal("SIGCONT"),
     isGone: child.isGone,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { notePolicy } from "../../../src/audit/policies.ts";
+import { adoptPolicy } from "../../../src/audit/policies.ts";
 import { createJournal, type Move, newNonce } from "../../../src/requests/journal/journal.ts";
 import { packProgress } from "../../../src/requests/journal/pack-progress.ts";
 import type { Progress } from "../../../src/requests/journal/record.ts";
@@ -238,7 +238,7 @@ describe("the sweeper", () => {
     await sweep(here.by);
     expect(await store.get(late.record.id)).toMatchObject({ state: "expired", final: true });
     expect(await store.get(waiting.record.id)).toMatchObject({ state: "draft", final: false });
-    for (const version of ["v0", "v1", "v2"]) await notePolicy(here.redis, here.key, version);
+    for (const version of ["v0", "v1", "v2"]) await adoptPolicy(here.redis, here.key, version);
     // In a rolling change, a worker with the policy before leaves it alone
     here.by.policyVersion = "v0";
     await sweep(here.by);

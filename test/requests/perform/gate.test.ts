@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { deleteProject } from "../../../src/commands/project/delete.ts";
 import { restart } from "../../../src/commands/vm/restart.ts";
-import { notePolicy } from "../../../src/audit/policies.ts";
+import { adoptPolicy } from "../../../src/audit/policies.ts";
 import { difference, gate, readTarget } from "../../../src/requests/perform/gate.ts";
 import type { StoredRequest } from "../../../src/requests/journal/record.ts";
 import { policyOf } from "../../policy/sample.ts";
@@ -29,7 +29,7 @@ describe("the gate before a send", () => {
   it("closes when the policy is another one than the one it was asked under", async () => {
     await using here = await workerHere();
     const request = await asked(here);
-    for (const version of ["v1", "v2"]) await notePolicy(here.redis, here.key, version);
+    for (const version of ["v1", "v2"]) await adoptPolicy(here.redis, here.key, version);
     here.by.policyVersion = "v2";
     expect(await verdict(request, here)).toMatchObject({
       is: "closed",
@@ -42,7 +42,7 @@ describe("the gate before a send", () => {
     const request = await asked(here);
     here.by.policyVersion = "v0";
     for (const version of ["v0", "v1"]) {
-      await notePolicy(here.redis, here.key, version);
+      await adoptPolicy(here.redis, here.key, version);
       expect(await verdict(request, here)).toMatchObject({ is: "later" });
     }
   });

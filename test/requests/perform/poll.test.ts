@@ -2,6 +2,10 @@ import { describe, expect, it } from "vitest";
 import { soonest, watch } from "../../../src/requests/perform/poll.ts";
 import { lookAt } from "../../../src/requests/perform/reconcile.ts";
 import type { StoredRequest } from "../../../src/requests/journal/record.ts";
+import { restart } from "../../../src/commands/vm/restart.ts";
+import { cardVersion } from "../../../src/requests/render/card-view.ts";
+import { renderCard } from "../../../src/requests/render/render-card.ts";
+import { shownText } from "../../commands/shown-text.ts";
 import { interaction, restartOf, vmTarget } from "../asking.ts";
 import { type WorkerHere, workerHere } from "./worker-here.ts";
 
@@ -72,6 +76,33 @@ describe("the poll that requests of a project share", () => {
     };
     await expect.poll(states, { timeout: 15_000 }).toEqual(["unknown", "done", "done"]);
     expect(here.lines.join("")).toContain("request.judging-failed");
+  });
+
+  it("has the card of one that lasts say so, once", async () => {
+    await using here = await workerHere();
+    await accepted(here, 1);
+    const { store } = here.by;
+    const [id = ""] = await store.openIds();
+    const isOwed = async () => {
+      await here.redis.del(here.key("outbox"));
+      await watch(pollKey, 1, here.by);
+      return (await here.redis.zscore(here.key("outbox"), id)) !== null;
+    };
+    expect(await isOwed()).toBe(false);
+    const request = await store.get(id);
+    if (!request) throw new Error("it is gone");
+    const { progress, state } = request;
+    expect(cardVersion(request)).toBe("running");
+    await store.move(request, {
+      state,
+      progress: { ...progress, sentAt: (await store.now()) - 3000 },
+    });
+    expect(await isOwed()).toBe(true);
+    const long = await store.get(id);
+    if (!long) throw new Error("it is gone");
+    expect(cardVersion(long)).toBe("running long");
+    expect(shownText(renderCard(long, restart))).toMatch(/sent at .*, waiting until it runs/);
+    expect(await isOwed()).toBe(false);
   });
 
   it("reads past a record that is broken", async () => {

@@ -135,12 +135,15 @@ describe("a key that the compute service refuses", () => {
   ])("freezes changes, unless there is a newer one: %s", async (hasNewKey, reason) => {
     await using here = await workerHere();
     const request = await asked(here);
-    let looks = 0;
+    let [looks, apiKey] = [0, "key-of-last-year"];
     const compute = createCompute({
       baseUrl: here.compute.url,
-      apiKey: "key-of-last-year",
+      apiKey: () => apiKey,
       // Once before the call, once after it was refused
-      refreshKey: () => (looks += 1) > 1 && hasNewKey,
+      refreshKey() {
+        looks += 1;
+        if (looks > 1 && hasNewKey) apiKey = "key-of-this-year";
+      },
       timeoutMs: 2_000,
     });
     await send(request, { ...here, by: { ...here.by, compute } });

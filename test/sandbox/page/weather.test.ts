@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { demoGuide } from "../../../sandbox/demo-guide.ts";
 import { type Killable, killableRedis, startKillableWorker } from "../../../sandbox/killable.ts";
 import { type Page, startPage } from "../../../sandbox/page/page.ts";
 import { createPageWeather, type PageWeather } from "../../../sandbox/page/weather.ts";
+import { seedLedger } from "../../../sandbox/compute/seed-ledger.ts";
 import { startWorld, type World } from "../../../sandbox/world.ts";
 import { commands } from "../../../src/commands/index.ts";
 import { parseCommand } from "../../../src/registry/parse.ts";
@@ -20,10 +21,11 @@ describe("the weather of the page", () => {
   let page: Page;
   beforeAll(async () => {
     world = await startWorld({
-      policy: testPolicy,
+      // While Slack is away nobody can be looked up who wasn't before
+      policy: testPolicy.replace("peopleCache: 1s", "peopleCache: 1m"),
       roles: ["gateway"],
       // Long enough to be seen rebooting
-      compute: { transitionMs: { restart: 1200, stop: 60 } },
+      compute: { transitionMs: { restart: 1200, stop: 60, start: 60, restore: 60 } },
       slack: { rateLimits: "off" },
     });
     if (!world.redis) throw new Error("no Redis of its own");
@@ -36,6 +38,11 @@ describe("the weather of the page", () => {
     for (const open of [page, worker, world, redis]) await open?.close();
   });
 
+  afterEach(async () => {
+    for (const { id } of weather.now().switches) await turn(id, false);
+  });
+
+  const types = (words: string) => world.slack.person("olivia").types("ops", words);
   const turn = (id: string, on: boolean) => weather.turn({ switch: id, on });
   const said = (words: string) =>
     world.slack.until(() => JSON.stringify(world.slack.seenBy("olivia").channels).includes(words));
@@ -56,6 +63,66 @@ describe("the weather of the page", () => {
     },
     patienceMs,
   );
+
+  it("slows the service down: Slack is answered at once, and the VM restarts once", async () => {
+    await turn("slow", true);
+    const { acked, ackMs } = await types("/vm restart payments/web-1");
+    expect([acked, ackMs < 2000]).toEqual([true, true]);
+    await turn("slow", false);
+    await said("Restarted `payments/web-1`");
+    expect(doneTo("web-1")).toBe("1 restart");
+  });
+
+  it("lets the service answer 429: it waits, and goes on by itself", async () => {
+    await turn("busy", true);
+    await types("/vm stop payments/web-1");
+    await said("asked Gatehouse to slow down");
+    expect(doneTo("web-1")).not.toContain("stop");
+    await turn("busy", false);
+    await said("Stopped `payments/web-1`");
+    expect(doneTo("web-1")).toContain("1 stop");
+  });
+
+  it("lets changes end in 500: nothing is claimed that no look proves", async () => {
+    await turn("broken", true);
+    await types("/vm start gpu-1");
+    await said("Start of `gpu-1`");
+    expect(weather.now().vms.find(({ name }) => name === "gpu-1")?.done).toBe("");
+    expect(JSON.stringify(world.slack.seenBy("olivia").channels)).not.toContain("Started `gpu-1`");
+    await turn("broken", false);
+  });
+
+  it("takes Slack away: what is done meanwhile is told afterwards, once", async () => {
+    await turn("slack", true);
+    await types("/vm start payments/web-1");
+    await expect.poll(() => doneTo("web-1"), { timeout: 5000 }).toContain("1 start,");
+    await turn("slack", false);
+    await said("Started `payments/web-1`");
+    const told = world.slack.person("olivia").mentions();
+    expect(told.filter(({ text }) => text.includes("Started payments/web-1"))).toHaveLength(1);
+  });
+
+  it("lets somebody else put another VM under a name: what was approved is canceled", async () => {
+    await types("/vm snapshot payments/web-1 nightly");
+    await said("Took a snapshot of `payments/web-1`");
+    await types("/vm restore payments/web-1 nightly");
+    const olivia = world.slack.person("olivia");
+    await olivia.until(({ modals }) => modals.some(({ submit }) => submit === "Request approval"));
+    await olivia.submits({ "Type web-1 to confirm": "web-1", Reason: "bad migration" });
+    await said("Waiting for approval");
+    await weather.turn({ vm: "vm-payments-web-1", does: "replace" });
+    await world.slack.person("amir").presses("Approve");
+    await said("from nightly was canceled: web-1 is gone");
+    expect(doneTo("web-1")).toBe("");
+  });
+
+  it("has no switches for evidence where the world has no such VM, as the demo has", () => {
+    const ids = (of: PageWeather) => of.now().switches.map(({ id }) => id);
+    expect(ids(weather)).not.toContain("image");
+    seedLedger(world.compute.edit);
+    const demo = createPageWeather({ ...world, redis, worker });
+    expect(ids(demo)).toEqual(expect.arrayContaining(["image", "debugging", "lists"]));
+  });
 
   it("loses an answer, and what was done is found out", async () => {
     await turn("lost", true);

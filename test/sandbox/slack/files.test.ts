@@ -32,6 +32,20 @@ describe("a file", () => {
     expect(await post()).toMatchObject({ ok: true });
   });
 
+  it("without words is notified by its title", async () => {
+    await using slack = await startSandboxSlack();
+    const announced = await callApi(slack, "files.getUploadURLExternal", {
+      filename: "vms.csv",
+      length: "2",
+    });
+    await fetch(String(announced["upload_url"]), { method: "POST", body: "ab" });
+    await callApi(slack, "files.completeUploadExternal", {
+      files: [{ id: announced["file_id"], title: "All VMs" }],
+      channel_id: "D0OLIVIA",
+    });
+    expect(slack.person("olivia").sees().inbox).toMatchObject([{ text: "Sent a file: All VMs" }]);
+  });
+
   it("is for the app with its token, and for people with their key", async () => {
     await using slack = await startSandboxSlack({ rateLimits: "off" });
     const args = { filename: "a.txt", length: 5 };

@@ -100,6 +100,23 @@ describe("options that load while somebody types", () => {
     expect(await offered({ action: "pick:snapshot", typed: "x".repeat(76) })).toEqual([]);
   });
 
+  it("are regions in use, the most used first, and a new one with a doubt", async () => {
+    const all = await offered({ action: "pick:region:refresh" });
+    expect(all[0]).toEqual({ label: "eu-west-1", value: "eu-west-1" });
+    expect(await offered({ action: "pick:region", typed: "EU-west-1" })).toContainEqual({
+      label: "eu-west-1",
+      value: "eu-west-1",
+    });
+    expect(await offered({ action: "pick:region", typed: "eu-wets-1" })).toEqual([
+      {
+        label: "eu-wets-1",
+        value: "eu-wets-1",
+        description: "Nothing that Gatehouse knows is there",
+      },
+    ]);
+    expect(await offered({ action: "pick:region", typed: "x".repeat(61) })).toEqual([]);
+  });
+
   it.each(["", "null", "{", "[]", '{"targetId":7}'])(
     "are none when what the dialog carries is %j",
     async (privateMetadata) => {

@@ -15,7 +15,7 @@ it("are read once for people that policy lists, for others when they are asked f
   const names = createNames({
     web,
     log: silentLog(),
-    usual: ["U0ADA", "S01ONCALL", "*"],
+    usual: () => ["U0ADA", "S01ONCALL", "*"],
     async person(id) {
       asked.push(id);
       if (id === "U0GONE") throw new Error("user_not_found");

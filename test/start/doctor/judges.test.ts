@@ -173,7 +173,12 @@ const faults: [mark: "✗" | "!", findings: readonly Finding[], what: string, me
     "REDIS_REPLICAS is 1",
     "replicas",
   ],
-  ["!", judged.redis({ storage: [{ sentence: "everysec", stops: false }] }), "everysec", "README"],
+  [
+    "!",
+    judged.redis({ storage: [{ sentence: "everysec", stops: false }] }),
+    "everysec",
+    "promise.md",
+  ],
   ["✗", judged.redis({ mostBytes: 1.2 * 2 ** 20 }), "memory: 1 MiB of 2 MiB used", "maxmemory"],
   ["✗", judged.service(failed("status", 401)), "COMPUTE_API_KEY is refused (401)", "valid key"],
   [

@@ -1,0 +1,106 @@
+import { emptyPolicy, type Policy, type Team } from "../config/policy-file.ts";
+import { targetArgument } from "../registry/arguments.ts";
+import { type Command, isChange } from "../registry/define.ts";
+import type { Person } from "../registry/person.ts";
+import type { Target } from "../registry/target.ts";
+import { refusal } from "./refusal.ts";
+
+const ourTeamId = "T0";
+const someone: Person = { id: "U0", teamId: ourTeamId, name: "U0", kind: "member", groups: [] };
+export const teamLists = ["view", "operate", "approve", "breakGlass"] as const;
+export type TeamList = (typeof teamLists)[number];
+
+/** Where somebody is listed, as seen from a target: in its team, in another team, or in `access`. */
+export type Place = "its team" | "another team" | "access";
+
+/** Whether this list alone lets somebody run a command: on a target of a team, or at all where it has none. */
+export function mayWith(
+  command: Command,
+  place: Place,
+  list: TeamList | "administer",
+  targetOf: (command: Command) => Target | undefined = targetInTeam,
+): boolean {
+  const empty: Policy["access"] = {
+    view: [],
+    operate: [],
+    approve: [],
+    administer: [],
+    breakGlass: [],
+  };
+  const with_ = <T extends object>(lists: T): T => ({ ...lists, [list]: [someone.id] });
+  const team = (name: string, has: boolean): Team => {
+    const lists = {
+      projects: [name],
+      view: [],
+      operate: [],
+      approve: [],
+      breakGlass: [],
+      digests: [],
+    };
+    return has ? with_(lists) : lists;
+  };
+  const policy: Policy = {
+    ...emptyPolicy(),
+    access: place === "access" ? with_(empty) : empty,
+    teams: {
+      its: team("its", place === "its team"),
+      another: team("another", place === "another team"),
+    },
+  };
+  const target = targetOf(command);
+  const targets = target ? [target] : [];
+  return (
+    refusal({
+      policy,
+      person: someone,
+      ourTeamId,
+      command,
+      targets,
+      channelId: "C0",
+      vmNames: [],
+    }) === undefined
+  );
+}
+
+function targetInTeam(command: Command): Target | undefined {
+  const kind =
+    isChange(command) && command.on === "new-project" ? "project" : targetArgument(command)?.target;
+  if (kind === undefined) return undefined;
+  const project = { projectId: "p-its", status: "" };
+  return kind === "project"
+    ? { kind, id: "p-its", name: "its", ...project }
+    : { kind, id: "v-1", name: "v-1", projectName: "its", ...project };
+}
+
+const about = `# Rights
+
+Made from the rules and the commands by \`npm run derive\`. One of the lists is enough; two teams, where a project is in both, must both
+allow. \`access\` gives with what no team has the same rights as a team's lists with what the team has. What a person can't see is
+answered like what doesn't exist. [policy.md](policy.md) explains the lists.
+`;
+
+/** docs/rights.md: which lists let whom run what, as the rules themselves answer. Commands with equal rights share a row. */
+export function renderRights(commands: readonly Command[]): string {
+  const listed = (command: Command, place: Place) => {
+    const found = teamLists.filter((list) => mayWith(command, place, list));
+    return found.length === 0 ? "–" : found.map((list) => `\`${list}\``).join(", ");
+  };
+  const rows = commands.map((command) => ({
+    name: `\`/${command.name}\``,
+    cells: [
+      listed(command, "its team"),
+      targetInTeam(command) ? listed(command, "another team") : "the same: it has no target",
+      mayWith(command, "access", "administer") ? "yes" : "–",
+    ].join(" | "),
+  }));
+  const grouped = Map.groupBy(rows, ({ cells }) => cells);
+  return [
+    about,
+    "| commands | lists of the team that has the target | of another team | `access.administer` |",
+    "| --- | --- | --- | --- |",
+    ...[...grouped].map(
+      ([cells, all]) => `| ${all.map(({ name }) => name).join(", ")} | ${cells} |`,
+    ),
+    "",
+  ].join("\n");
+}

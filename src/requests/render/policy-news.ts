@@ -1,0 +1,100 @@
+import { notSet, type PolicyChange } from "../../config/policy-changes.ts";
+import { message, type Message, news, section } from "../../messages/message.ts";
+import { channelLink, lines, Markdown, md, name } from "../../messages/text.ts";
+import type { StoredRequest } from "../journal/record.ts";
+
+/** A request that was made under the policy before, and what its thread can be found by. */
+export interface CanceledByPolicy {
+  request: StoredRequest;
+  /** Of its message; undefined where it has none. */
+  link: string | undefined;
+}
+
+export interface PolicyNewsFacts {
+  before: string;
+  after: string;
+  /** Undefined where the process didn't know the policy before. */
+  changes: readonly PolicyChange[] | undefined;
+  canceled: readonly CanceledByPolicy[];
+  /** All of them, of which `canceled` are the first. */
+  canceledCount: number;
+  /** Of a person or a user group; undefined where it isn't known. */
+  nameOf(id: string): string | undefined;
+}
+
+const maxChanges = 25;
+
+/** For the audit channel: another policy counts from now on. */
+export function policyNews(facts: PolicyNewsFacts): Message {
+  const { before, after, changes, canceled, canceledCount } = facts;
+  const said =
+    before === after
+      ? md`📜 *gatehouse.yml changed.* Who can do what stays as it was (version ${name(after)}).`
+      : md`📜 *The policy changed*: version ${name(after)} replaces ${name(before)}.`;
+  const isUnknown = before !== after && changes === undefined;
+  const rows = (changes ?? []).slice(0, maxChanges).map((change) => changeLine(change, facts));
+  const more = (changes?.length ?? 0) - rows.length;
+  return message(
+    news(said),
+    section(
+      lines(
+        said,
+        isUnknown &&
+          md`What it changes isn't known here: this process started with it, and has no copy of the former file.`,
+        ...rows,
+        more > 0 && md`• and ${more} more`,
+      ),
+    ),
+    canceledCount === 0
+      ? undefined
+      : section(
+          lines(
+            md`*Canceled*, because ${canceledCount === 1 ? "it was" : "they were"} requested under the former policy:`,
+            ...canceled.map(canceledLine),
+            canceledCount > canceled.length && md`• and ${canceledCount - canceled.length} more`,
+          ),
+        ),
+  );
+}
+
+/** For the audit channel: the file can't be used, and why. */
+export function policyKeptNews(version: string, problems: readonly string[]): Message {
+  const said = md`⚠️ *gatehouse.yml changed, and can't be used.* The policy before it stays (version ${name(version)}).`;
+  const shown = problems.slice(0, 10).map((problem) => md`• ${problem}`);
+  const more = problems.length - shown.length;
+  return message(
+    news(said),
+    section(lines(said, ...shown, more > 0 && md`• and ${more} more`)),
+    section(md`Correct the file, and have it read again (${name("SIGHUP")}).`),
+  );
+}
+
+function changeLine(change: PolicyChange, { nameOf }: PolicyNewsFacts): Markdown {
+  const { place, added, removed, isReplaced, waits } = change;
+  const isChannel = /(^|\.)channels?$/.test(place);
+  const said = (words: readonly string[]) =>
+    words
+      .map((word) => {
+        if (isChannel && /^[CG][A-Z0-9]{2,}$/.test(word)) return channelLink(word);
+        const called = nameOf(word);
+        if (called !== undefined) return md`${called} (${name(word)})`;
+        return word === notSet ? md`${word}` : name(word);
+      })
+      .join(", ");
+  const listed = (words: readonly string[]) => new Markdown(said(words));
+  const later = waits ? md` _(takes effect at the next start)_` : md``;
+  if (isReplaced) return md`• ${name(place)}: ${listed(removed)} → ${listed(added)}${later}`;
+  const parts = [
+    added.length > 0 && `added ${said(added)}`,
+    removed.length > 0 && `removed ${said(removed)}`,
+  ].filter((part) => part !== false);
+  const what = parts.length === 0 ? md`the order changed` : new Markdown(parts.join("; "));
+  return md`• ${name(place)}: ${what}${later}`;
+}
+
+function canceledLine({ request: { record }, link }: CanceledByPolicy): Markdown {
+  const { id, command, target, requester } = record;
+  const card = link === undefined ? md`` : md` · <${new Markdown(link)}|Open its message>`;
+  const what = `${command} ${target.projectName === undefined || target.kind !== "vm" ? "" : `${target.projectName}/`}${target.name}`;
+  return md`• ${what.trim()}, requested by ${requester.name} (${name(id)})${card}`;
+}

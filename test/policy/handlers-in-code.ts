@@ -1,0 +1,19 @@
+import { readSources } from "../house/sources.ts";
+
+/** Names of fields of a form: what is typed into them means nothing by itself. */
+const fields = new Set(["roll:most", "roll:failures", "roll:number", "roll:canary"]);
+
+/** Every action that can be pressed and every `form …` that can be submitted, as the code names them; not `run:` of commands. */
+export function handlersInCode(): string[] {
+  const found = new Set<string>();
+  for (const [, text] of readSources(["src"])) {
+    for (const [, action = ""] of text.matchAll(
+      /"((?:vote|review|console|digest|dialog|request|roll):[a-z-]+)"/g,
+    ))
+      if (!fields.has(action)) found.add(action);
+    for (const [, action = ""] of text.matchAll(/interaction\.action === "([^"]+)"/g))
+      found.add(action);
+    for (const [, form = ""] of text.matchAll(/Callback = "([^"]+)"/g)) found.add(`form ${form}`);
+  }
+  return [...found].toSorted();
+}

@@ -1,0 +1,204 @@
+import { writeFile } from "node:fs/promises";
+import path from "node:path";
+import { describe, expect, it } from "vitest";
+import { auditOf } from "../requests/asking.ts";
+import { startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";
+import { privateRedis } from "../support/with-redis.ts";
+import { hears, wordsOf } from "./words.ts";
+
+const restartsNeedOne = `${testPolicy}approvals: [{ operations: ["vm.restart"], required: 1, expires: 1m }]\n`;
+const restartsAreFree = `${testPolicy}protect: ["vault-*", "db-*"]\n`.replace(
+  'protect: ["vault-*"]\n',
+  "",
+);
+
+const file = (world: TestWorld) => world.env["GATEHOUSE_CONFIG"] ?? "";
+const logged = (world: TestWorld, event: string) =>
+  world.lines
+    .map((line) => JSON.parse(line) as { event: string; [key: string]: unknown })
+    .filter((line) => line.event === event);
+
+async function figures(world: TestWorld, process = 0): Promise<string> {
+  const port = world.processes[process]?.opsPort;
+  return (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+}
+
+async function readiness(world: TestWorld, process: number): Promise<string> {
+  const answer = await fetch(`http://127.0.0.1:${world.processes[process]?.opsPort}/readyz`);
+  return `${answer.status} ${await answer.text()}`;
+}
+
+const inAudit = (world: TestWorld, words: RegExp) =>
+  world.ada.seesChannel("audit").messages.filter((message) => words.test(wordsOf(message)));
+
+describe("a policy that is replaced while Gatehouse runs", () => {
+  it("counts at once, tells the audit channel what it changes, and cancels what waited under the former one", async () => {
+    await using world = await startWorld({ policy: restartsNeedOne });
+    await world.olivia.types("ops", "/vm restart web-2");
+    await hears(world.olivia, "ops", /Restart web-2[^]*Waiting for approval/);
+    await writeFile(
+      file(world),
+      `${restartsAreFree.replace('"S02LEADS"', '"S02LEADS", "U0VERA"')}channels: [C01OPS]\n`,
+    );
+    await world.processes[0]?.reload();
+    const news = wordsOf(await hears(world.ada, "audit", /The policy changed/));
+    expect(news).toMatch(/access.approve: added vera \(U0VERA\)/);
+    expect(news).toMatch(/approvals: removed \(operations vm.restart; required 1; expires 1m\)/);
+    expect(news).toMatch(/protect: added db-/);
+    expect(news).toMatch(/channels: not set → /);
+    expect(news).toMatch(
+      /Canceled, because it was requested under the former policy:\n• vm restart payments\/web-2, requested by olivia \(\S+\) · <https:\S+\|Open its message>/,
+    );
+    await hears(world.olivia, "ops", /the policy changed while this waited for approval/);
+    expect(await world.ended()).toMatchObject({ state: "cancelled" });
+    await world.olivia.types("ops", "/vm restart web-2");
+    await hears(world.olivia, "ops", /Restarted web-2/);
+    expect(world.compute.writes()).toHaveLength(1);
+    const changed = (await auditOf(world.client, world.key("audit"))).filter(
+      ({ what }) => what === "policy",
+    );
+    expect(changed).toMatchObject([{ changes: expect.arrayContaining(["protect: added db-*"]) }]);
+    expect(inAudit(world, /The policy changed/)).toHaveLength(1);
+    const page = await figures(world);
+    expect(page).toContain('gatehouse_policy_reloads_total{outcome="changed"} 1');
+    expect(page).toMatch(/gatehouse_policy_info\{version="[0-9a-f]{12}"\} 1/);
+  });
+
+  it("stays as it was when the file can't be used: told once with the line, until it is mended", async () => {
+    await using world = await startWorld();
+    await writeFile(file(world), testPolicy.replace("operate:", "oprate:"));
+    await world.processes[0]?.reload();
+    await world.processes[0]?.reload();
+    const news = wordsOf(await hears(world.ada, "audit", /can't be used/));
+    expect(news).toMatch(/line 3: access.oprate isn't known; did you mean operate\?/);
+    await world.vera.types("ops", "/gatehouse status");
+    await hears(
+      world.vera,
+      "ops",
+      /Policy: \S*gatehouse.yml line 3 can't be used; the policy before it counts/,
+    );
+    await world.olivia.types("ops", "/vm restart web-2");
+    await hears(world.olivia, "ops", /Restarted web-2/);
+    const bad = await figures(world);
+    expect(bad).toMatch(/^gatehouse_policy_file_unusable 1$/m);
+    expect(bad).toContain('gatehouse_policy_reloads_total{outcome="kept"} 1');
+    await writeFile(file(world), `# mended\n${testPolicy}`);
+    await world.processes[0]?.reload();
+    expect(await figures(world)).toMatch(/^gatehouse_policy_file_unusable 0$/m);
+    expect(inAudit(world, /can't be used/)).toHaveLength(1);
+    expect(inAudit(world, /policy changed|gatehouse.yml changed\./)).toHaveLength(0);
+    expect(logged(world, "policy.kept")).toHaveLength(1);
+  });
+
+  it("is followed with GATEHOUSE_WATCH alone, in the channel that it names for that and in the one before", async () => {
+    await using world = await startWorld({ env: { GATEHOUSE_WATCH: "1" } });
+    await writeFile(file(world), testPolicy.replace("C03AUDIT", "C02STATUS"));
+    await hears(world.ada, "audit", /gatehouse.yml changed\.[^]*audit.channel: /);
+    await hears(world.vera, "status", /gatehouse.yml changed\.[^]*audit.channel: /);
+  });
+
+  it("is adopted and told when Redis is back, where it was away meanwhile", async () => {
+    await using redis = await privateRedis();
+    await using world = await startWorld({ redisUrl: redis.url });
+    await redis.stop();
+    await writeFile(file(world), restartsNeedOne);
+    const reloading = world.processes[0]?.reload();
+    await expect.poll(() => logged(world, "policy.changed")).toHaveLength(1);
+    await redis.start();
+    await reloading;
+    await hears(world.ada, "audit", /The policy changed[^]*approvals: added/, 15_000);
+    const noted = (await auditOf(world.client, world.key("audit"))).filter(
+      ({ what }) => what === "policy",
+    );
+    expect(noted).toHaveLength(1);
+  });
+
+  it("changes nothing in a process that doesn't get it, until it does", async () => {
+    await using world = await startWorld();
+    const other = path.join(path.dirname(file(world)), "other.yml");
+    await writeFile(other, testPolicy);
+    const worker = await world.startProcess("worker", { GATEHOUSE_CONFIG: other });
+    await writeFile(other, restartsNeedOne);
+    await worker.reload();
+    await expect
+      .poll(() => readiness(world, 0), { timeout: 5_000 })
+      .toMatch(
+        /^503 .*policy: version \w+ of the policy replaced \w+, and this process doesn't have it: its policy file isn't that one/,
+      );
+    expect(await readiness(world, 1)).toMatch(/^200/);
+    await world.olivia.types("ops", "/vm restart web-2");
+    await world.olivia.until((seen) =>
+      JSON.stringify(seen).includes("doesn't have the new one yet, so it changes nothing"),
+    );
+    await world.vera.types("ops", "/gatehouse status");
+    await hears(world.vera, "ops", /Policy: nothing changes here: version/);
+    await expect.poll(() => figures(world)).toMatch(/^gatehouse_policy_superseded 1$/m);
+    expect(logged(world, "policy.standstill")).toHaveLength(1);
+    // Read anew by itself: nobody has to tell this process
+    await writeFile(file(world), restartsNeedOne);
+    await expect.poll(() => readiness(world, 0), { timeout: 5_000 }).toMatch(/^200/);
+    await world.olivia.types("ops", "/vm restart web-2");
+    await hears(world.olivia, "ops", /Restart web-2[^]*Waiting for approval/);
+    expect(world.compute.writes()).toEqual([]);
+    expect(inAudit(world, /The policy changed/)).toHaveLength(1);
+  });
+
+  it("isn't undone by a process that starts with the file it had; an operator's way back counts", async () => {
+    await using world = await startWorld();
+    const other = path.join(path.dirname(file(world)), "other.yml");
+    await writeFile(other, testPolicy);
+    const DATA_DIR = `${world.env["DATA_DIR"]}-other`;
+    const stale = { GATEHOUSE_CONFIG: other, DATA_DIR };
+    const first = await world.startProcess("worker", stale);
+    await writeFile(file(world), restartsNeedOne);
+    await world.processes[0]?.reload();
+    await first.close();
+    await world.startProcess("worker", stale);
+    await expect.poll(() => readiness(world, 2), { timeout: 5_000 }).toMatch(/^503 .*policy: /);
+    expect(await readiness(world, 0)).toMatch(/^200/);
+    await writeFile(file(world), testPolicy);
+    await world.processes[0]?.reload();
+    await expect.poll(() => readiness(world, 2), { timeout: 5_000 }).toMatch(/^200/);
+    const versions = (await auditOf(world.client, world.key("audit")))
+      .filter(({ what }) => what === "policy")
+      .map(({ from, to }) => [from, to]);
+    expect(versions).toHaveLength(2);
+    expect(versions[1]).toEqual(versions[0]?.toReversed());
+  });
+});
+
+describe("a user group that the policy names", () => {
+  it("is told to the audit channel by the names of who came and went, and a vote counts by its members of the moment", async () => {
+    await using world = await startWorld({ policy: restartsNeedOne });
+    await world.olivia.types("ops", "/vm restart web-2");
+    const card = await hears(world.olivia, "ops", /Restart web-2[^]*Waiting for approval/);
+    await world.slack.edit.setGroupMembers("leads", ["ada", "vera"]);
+    const news = wordsOf(await hears(world.ada, "audit", /The user group/));
+    expect(news).toMatch(
+      /The user group @leads \(S02LEADS\), which the policy names, changed: vera joined; amir left\. It counts at once\./,
+    );
+    expect(news).not.toMatch(/<[@!]/);
+    await world.amir.presses("Approve", { in: card.ts });
+    await world.amir.until((seen) => JSON.stringify(seen).includes("your vote doesn't count"));
+    expect(world.compute.writes()).toEqual([]);
+    await world.vera.presses("Approve", { in: card.ts });
+    await hears(world.olivia, "ops", /Restarted web-2/);
+    expect(inAudit(world, /The user group/)).toHaveLength(1);
+  });
+
+  it("is followed by every process, not by the one alone that Slack tells", async () => {
+    await using world = await startWorld({
+      roles: ["gateway", "worker"],
+      policy: testPolicy.replace("peopleCache: 1s", "peopleCache: 60s"),
+    });
+    await world.olivia.types("ops", "/vm restart web-2");
+    await hears(world.olivia, "ops", /Restarted web-2/);
+    await world.slack.edit.setGroupMembers("oncall", ["vera"]);
+    await expect
+      .poll(() => logged(world, "people.groups-changed").map(({ role }) => role))
+      .toEqual(expect.arrayContaining(["gateway", "worker"]));
+    // The worker asks Slack anew as well, although its cache may be a minute old
+    await world.vera.types("ops", "/vm restart payments/web-1");
+    await hears(world.vera, "ops", /Restarted payments\/web-1/);
+  });
+});

@@ -1,0 +1,257 @@
+import { submissionPayload, suggestionPayload } from "../../sandbox/slack/deliver/payloads.ts";
+import type { SeenMessage } from "../../sandbox/slack/seen.ts";
+import { personOf } from "../../sandbox/slack/state/people.ts";
+import type { View } from "../../sandbox/slack/state/records.ts";
+import { topModal } from "../../sandbox/slack/state/views.ts";
+import { createRollouts } from "../../src/rollouts/rollouts.ts";
+import { createSnapshots } from "../../src/inventory/snapshots.ts";
+import { type FuzzWorld, startFuzzWorld } from "../fuzz/fuzz-world.ts";
+import { createTally, type Tally } from "../fuzz/fuzzed.ts";
+import { looking } from "../support/looking.ts";
+import { pressPayload } from "./forge.ts";
+
+/** So that no fleet is read whole for one name: what one name takes can be counted. */
+const others = 55;
+
+/**
+ * Olivia and Vera are of one team, Amir and Ada of another, of whose things every name and ID holds these letters.
+ * Olivia has a request waiting, and may have no second: what she asks for is answered, and never made.
+ */
+export const foreignLetters = "xqz";
+
+const theirChannel = "C05LEADS";
+
+const policy = `access:
+  view: []
+  operate: []
+  approve: []
+  administer: []
+teams:
+  ours:
+    projects: ["payments", "staging"]
+    view: ["U0VERA"]
+    operate: ["U0OLIVIA"]
+    approve: ["U0VERA"]
+    breakGlass: ["U0OLIVIA"]
+    channel: C02STATUS
+  theirs:
+    projects: ["xqz*"]
+    operate: ["U0AMIR"]
+    approve: ["U0ADA"]
+    channel: C05LEADS
+approvals:
+  - { operations: ["*.*"], targets: ["payments/*", "staging/*", "payments", "staging"], required: 1, expires: 1h }
+  - { operations: ["vm.stop"], required: 1, expires: 1h }
+limits: { requestsPerMinute: 10000, draftsPerPerson: 1, destructivePerHour: 10000 }
+timing: { httpTimeout: 3s, claimWindow: 3s, heartbeat: 1s, quiesce: 10s, settleDeadline: 30s, pollFirst: 20ms, pollMost: 100ms, stableGap: 30ms, sweep: 60s, peopleCache: 60s, inventoryRefresh: 1h }
+`;
+
+/** What exists in the other team, and what a name in its place must be answered like. */
+export interface Foreign {
+  /** A VM by name, ID, and project/name; a project; a glob; a request; a rollout; a snapshot. */
+  words: Readonly<Record<string, string>>;
+  vmId: string;
+  projectId: string;
+  vm: string;
+  project: string;
+  draft: string;
+  done: string;
+  rollout: string;
+  snapshot: string;
+}
+
+/** The same words of something that isn't there: as long, and as near to what Olivia sees. */
+export function madeUp(words: string): string {
+  if (/^r-/.test(words)) return "r-zzzz99zzzz";
+  if (/^roll-/.test(words)) return `roll-${"2".repeat(words.length - 5)}`;
+  if (/^snap-/.test(words)) return `snap-${"8".repeat(words.length - 5)}`;
+  return words.replaceAll(foreignLetters, "jqw");
+}
+
+export interface TwoTeams extends AsyncDisposable {
+  world: FuzzWorld;
+  tally: Tally;
+  theirs: Foreign;
+  /** A card of Olivia's own, to press forged buttons on. */
+  card: SeenMessage;
+  /** Everything that Olivia is answered, and how often the service is asked for it. */
+  answerTo(act: () => Promise<string | void>): Promise<Answered>;
+  press(action: string, value: object): Promise<string | void>;
+  submit(
+    callback: string,
+    metadata: object,
+    values: Readonly<Record<string, string>>,
+  ): Promise<string>;
+  suggest(action: string, typed: string, metadata: object): Promise<string>;
+  /** What of the other team could have been changed. */
+  standing(): Promise<string>;
+}
+
+export interface Answered {
+  text: string;
+  calls: readonly string[];
+}
+
+export async function startTwoTeams(): Promise<TwoTeams> {
+  const tally = createTally();
+  const world = await startFuzzWorld(tally, {
+    mayFailAtTheDoor: false,
+    policy,
+    prepare({ edit }) {
+      for (const project of ["xqzlab", "xqzother"])
+        edit.addProject({ id: `prj-${project}`, name: project });
+      for (const name of ["xqzdb", "xqzweb", "xqzapp-1", "xqzapp-2", "xqzapp-3"])
+        edit.addVm({ id: `vm-${name}`, project: "xqzlab", name });
+      for (let n = 0; n < others; n += 1)
+        edit.addProject({ id: `prj-other-${n}`, name: `other-${n}` });
+    },
+  });
+  const { slack } = world;
+  const amir = slack.person("amir");
+  const olivia = slack.person("olivia");
+  const rollouts = createRollouts(world.client, world.key);
+
+  await amir.types("leads-only", "/vm snapshot xqzdb xqznightly");
+  await amir.types("leads-only", "/vm stop xqzdb");
+  const { record: taken } = await world.until(
+    ({ record, final }) => final && record.command === "vm snapshot",
+  );
+  const { record: asked } = await world.until(({ state }) => state === "draft");
+  const [snapshot] = await looking(
+    async () => {
+      const known = await createSnapshots(world.client, world.key).of("vm-xqzdb");
+      return known.length > 0 ? known : undefined;
+    },
+    10_000,
+    async () => "the snapshot is not remembered",
+  );
+  await amir.types("leads-only", "/vm restart xqzapp-*");
+  await amir.until(({ modals }) => modals.some(({ submit }) => submit !== ""));
+  const planned = topModal(slack.workspace, "U0AMIR")?.privateMetadata ?? "";
+  const { roll } = JSON.parse(planned) as { roll: string };
+  await amir.submits();
+  await world.until(({ record, final }) => final && record.command === "vm restart");
+  await amir.presses("roll:pause", { channel: "leads-only" });
+  await looking(
+    async () => {
+      const rollout = await rollouts.get(roll);
+      return (rollout?.state === "paused" && rollout.progress.open.length === 0) || undefined;
+    },
+    10_000,
+    async () => `the rollout is ${await rollouts.stateOf(roll)}`,
+  );
+
+  await olivia.types("ops", "/vm stop db-1");
+  const card = await slack.until(() =>
+    olivia.seesChannel("ops").messages.find((one) => JSON.stringify(one).includes("vote:approve")),
+  );
+  await olivia.types("ops", "/project delete staging");
+  await olivia.until(({ modals }) => modals.some(({ submit }) => submit !== ""));
+  const template = topModal(slack.workspace, "U0OLIVIA");
+  if (!template) throw new Error("no dialog is open");
+  await olivia.closes({ all: true });
+  await world.idle();
+
+  const theirs: Foreign = {
+    words: {
+      vm: "xqzdb",
+      "VM's ID": "vm-xqzdb",
+      "project/VM": "xqzlab/xqzdb",
+      project: "xqzlab",
+      "project's ID": "prj-xqzlab",
+      glob: "xqz*",
+      "glob in a project": "xqzlab/*",
+      request: asked.id,
+      rollout: roll,
+      snapshot: snapshot?.id ?? "",
+    },
+    vm: "xqzdb",
+    vmId: "vm-xqzdb",
+    project: "xqzlab",
+    projectId: "prj-xqzlab",
+    draft: asked.id,
+    done: taken.id,
+    rollout: roll,
+    snapshot: snapshot?.id ?? "",
+  };
+
+  /** Handled, and everything said: looked at without a pause, as hundreds of answers are waited for. */
+  async function idle(): Promise<void> {
+    const deadline = performance.now() + 20_000;
+    while ((await world.client.hlen(world.key("intake", "records"))) > 0)
+      if (performance.now() > deadline) throw new Error("what was taken is never handled");
+  }
+
+  const view = (
+    callbackId: string,
+    metadata: object,
+    values: Readonly<Record<string, string>>,
+  ): View => ({
+    ...template,
+    id: slack.workspace.newId("V"),
+    callbackId,
+    privateMetadata: JSON.stringify(metadata),
+    state: Object.fromEntries(
+      Object.entries(values).map(([block, value]) => [
+        block,
+        { [block]: { type: "plain_text_input", value } },
+      ]),
+    ),
+  });
+  const person = personOf(slack.workspace, "olivia");
+
+  return {
+    world,
+    tally,
+    theirs,
+    card,
+    async answerTo(act) {
+      slack.forgetCalls();
+      world.compute.forget();
+      const acked = (await act()) ?? "";
+      await idle();
+      await olivia.closes({ all: true }).catch(() => undefined);
+      const said = slack
+        .calls()
+        .filter(({ method }) => !/^(users|usergroups|conversations|auth|team)\./.test(method))
+        .filter(({ args }) => args["channel"] !== theirChannel)
+        .map(({ method, args }) => `${method} ${JSON.stringify(args)}`);
+      return {
+        text: [acked, ...said].join("\n"),
+        calls: world.compute.calls().map(({ method, path }) => `${method} ${path}`),
+      };
+    },
+    async press(action, value) {
+      await world.post(
+        pressPayload(world, "olivia", card, { action, value: JSON.stringify(value) }),
+      );
+    },
+    async submit(callback, metadata, values) {
+      const payload = submissionPayload(slack.workspace, person, view(callback, metadata, values));
+      return (await world.post(payload)).said;
+    },
+    async suggest(action, typed, metadata) {
+      const place = { kind: "view", view: view("dialog", metadata, {}) } as const;
+      const payload = suggestionPayload(slack.workspace, person, place, "b", action, typed);
+      return (await world.post(payload)).said;
+    },
+    async standing() {
+      const requests = (await world.requests())
+        .filter(({ record }) => JSON.stringify(record.target).includes(foreignLetters))
+        .map(({ record, state, votes, revision }) =>
+          JSON.stringify([record.id, state, votes, revision]),
+        );
+      const rollout = await rollouts.get(roll);
+      return JSON.stringify({
+        requests: requests.toSorted(),
+        rollout: [rollout?.state, rollout?.revision],
+        snapshots: await createSnapshots(world.client, world.key).of("vm-xqzdb"),
+        vms: Object.values(world.compute.truth().vms).filter(({ id }) =>
+          id.includes(foreignLetters),
+        ),
+        frozen: await world.store.freezeState(),
+      });
+    },
+    [Symbol.asyncDispose]: () => world.close(),
+  };
+}
