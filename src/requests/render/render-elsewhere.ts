@@ -85,8 +85,8 @@ function askedIn({ record }: StoredRequest): Markdown {
 /** On the card in the channel of its team: where it came from. */
 export function cameFrom({ record }: StoredRequest, link: Link): Markdown {
   if (!isChannel(record.channelId)) return md` in a direct message`;
-  const message = link === undefined ? "" : md` (${linked(link, "open")})`;
-  return md` in ${channelLink(record.channelId)}${message}`;
+  const there = link === undefined ? "" : md` (${linked(link, "open")})`;
+  return md` in ${channelLink(record.channelId)}${there}`;
 }
 
 /** On the card where it was requested: why those who decide don't see it in the channel of their team. */
