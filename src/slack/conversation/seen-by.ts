@@ -1,16 +1,9 @@
-import type { Scope } from "../../inventory/inventory.ts";
 import { scopeOfPerson } from "../../policy/scope.ts";
 import type { Person } from "../../registry/person.ts";
 import type { Interaction } from "../receive/interaction.ts";
 import type { GatewayContext } from "./gateway-context.ts";
-import { journalSeenBy } from "./journal-seen-by.ts";
+import { journalSeenBy, type Viewer } from "./journal-seen-by.ts";
 import { rolloutsSeenBy, snapshotsSeenBy } from "./records-seen-by.ts";
-
-/** Whose eyes the parts of a context are looked at with; no scope for those who see everything. */
-export interface Viewer {
-  person(): Promise<Person>;
-  scope(): Promise<Scope | undefined>;
-}
 
 /**
  * What the person behind an interaction may see of everything: the VMs and projects of their teams and of no team, and the
