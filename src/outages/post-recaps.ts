@@ -12,7 +12,7 @@ import { recapChannel, shownWords } from "./shown-words.ts";
 import { renderRecap } from "./render-recap.ts";
 import type { Watch } from "./dependency-monitor.ts";
 import { sharedCardOf } from "../requests/journal/shared-cards.ts";
-import { hasNoCard } from "../requests/render/card-view.ts";
+import { hasNoCard, isDecidedElsewhere } from "../requests/render/card-view.ts";
 
 /** Undelivered results hold the recap back for at most this time. */
 const drainMs = 3600_000;
@@ -91,9 +91,9 @@ export function startPostingRecaps(options: {
       return place;
     };
     for (const request of await store.getMany(ids)) {
-      const channelId = channelOf(request);
-      if (channelId)
-        placeOf(await recapChannel(request.record, channelId, options)).requests.push(request);
+      const told = channelsOf(request).map((one) => recapChannel(request.record, one, options));
+      for (const channelId of new Set(await Promise.all(told)))
+        placeOf(channelId).requests.push(request);
     }
     const refused = outage.part === "redis" ? await outages.refused(outage.id) : [];
     for (const { words, ...interaction } of refused) {
@@ -160,9 +160,14 @@ function isTouched(
   return ["authorized", "sending", "accepted", "unclear"].includes(state);
 }
 
-/** The channel of its messages; undefined when it has none there. */
-export function channelOf(request: StoredRequest): string | undefined {
+/** The channels that hear of it: where its card is, where it was requested, and that of its team. */
+export function channelsOf(request: StoredRequest): readonly string[] {
   const { record, delivered } = request;
-  if (hasNoCard(request) || delivered.fallback !== undefined) return undefined;
-  return delivered.card?.channelId ?? record.channelId;
+  if (hasNoCard(request)) return [];
+  const { asked, card, fallback, isTeamClosed } = delivered;
+  const isElsewhere = isDecidedElsewhere(request);
+  const here = (isElsewhere ? asked : card)?.channelId ?? record.channelId;
+  const team = isTeamClosed ? undefined : record.teamChannel;
+  const all = [fallback === undefined ? here : undefined, team];
+  return [...new Set(all.filter((one) => one !== undefined))];
 }

@@ -126,10 +126,37 @@ export function channelsNamed(policy: Policy): readonly string[] {
   return [...new Set(named.filter((id) => id !== undefined))];
 }
 
+/** Where its team decides about a project; where two claim it, the channel of the first that has one. */
+export function channelOfProject(
+  policy: Pick<Policy, "teams">,
+  project: Owned,
+): string | undefined {
+  const channels = teamsOf(policy, project).map((team) => policy.teams[team]?.channel);
+  return channels.find((channel) => channel !== undefined);
+}
+
 /** The team whose channel this is; undefined for every other channel, which sees what no team has. */
 export function teamOfChannel(
   { teams }: Pick<Policy, "teams">,
   channelId: string,
 ): string | undefined {
   return Object.entries(teams).find(([, { channel }]) => channel === channelId)?.[0];
+}
+
+/** What teams claim and no project has, by team: perhaps it isn't made yet, perhaps it is misspelt. */
+export function unmatchedIn(
+  { teams }: Pick<Policy, "teams">,
+  projects: readonly { id: string; name: string }[],
+): readonly { team: string; entries: readonly string[] }[] {
+  const ids = new Set(projects.map(({ id }) => id));
+  const names = new Set(projects.map(({ name }) => fold(name)));
+  const isMatched = (entry: string) => {
+    if (!isGlob(entry)) return ids.has(entry) || names.has(fold(entry));
+    const matches = compileGlob(fold(entry));
+    return names.values().some(matches);
+  };
+  return Object.entries(teams).flatMap(([team, { projects: all }]) => {
+    const entries = all.filter((entry) => !isMatched(entry));
+    return entries.length > 0 ? [{ team, entries }] : [];
+  });
 }

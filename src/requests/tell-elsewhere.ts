@@ -66,10 +66,11 @@ async function tellTeam(
 /** The channels that know already, and where the rest of the story is. */
 async function placed({ record, delivered }: StoredRequest, to: Elsewhere) {
   const { id } = ownerOf(record.target);
-  const { card } = delivered;
+  const { card, isTeamClosed } = delivered;
+  const team = isTeamClosed ? undefined : record.teamChannel;
   return {
     projectNameNow: id === "" ? undefined : await to.projectName(id),
-    here: [record.channelId, card?.channelId],
+    here: [record.channelId, card?.channelId, team],
     link: () => to.linkTo(card),
   };
 }

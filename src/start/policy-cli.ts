@@ -6,11 +6,12 @@ import { commands } from "../commands/index.ts";
 import { messageOf, UserError } from "../errors.ts";
 import { lineOf, parsePolicy, type Policy } from "../config/policy-file.ts";
 import type { SlackAccess } from "../config/config.ts";
-import { listsFor, whoMay } from "../policy/access.ts";
+import { listsFor, whoAre, whoMay } from "../policy/access.ts";
 import { approvalRule, mayNeedApproval, operationsOf } from "../policy/approval-rule.ts";
 import { ownerOf } from "../policy/judged.ts";
 import { refusal } from "../policy/refusal.ts";
 import { allRights, rightsOver } from "../policy/teams.ts";
+import type { VoteNeed } from "../policy/vote-needs.ts";
 import { type Command, dottedName } from "../registry/define.ts";
 import type { Target } from "../registry/target.ts";
 import { groupsNamedIn } from "../slack/people/people.ts";
@@ -25,7 +26,7 @@ export const policyUsage = `usage: node gatehouse.mjs policy <what>
                                 whether that person may run it there, who must approve, and which lines decide;
                                 a target is project/vm or project, as in vm.restore payments/db-1; without --groups, Slack
                                 says which groups they are in, where SLACK_BOT_TOKEN is set
-  test <cases.yml>              compares the file with a table of cases: who, groups, in, run, expect, approvals
+  test <cases.yml>              compares the file with a table of cases: who, groups, in, run, expect, approvals, votes
   --file <file>                 the file, default GATEHOUSE_CONFIG or gatehouse.yml`;
 
 /** 0 as expected, 1 problems or differences, 64 unknown words. */
@@ -54,6 +55,8 @@ interface Decision {
   allowed: boolean;
   /** Approvals that it needs; 0 when refused. */
   approvals: number;
+  /** Of whom; empty when refused. */
+  votes: readonly VoteNeed[];
   /** In words, with the lines of the file. */
   why: string;
 }
@@ -129,6 +132,7 @@ async function check(file: PolicyFile, { write, slack }: Terminal): Promise<Poli
   write(
     `${path} has no problems: ${count(approvals.length, "approval rule")}, ${count(protect.length, "protected name")}, ${count(digests.length, "digest")}; ${approvers} may approve.\n`,
   );
+  write(teamsIn(policy));
   if (typeof slack === "string") {
     write(
       `Slack was not asked (${slack}): whether these groups, people, and channels exist isn't known.\n`,
@@ -142,6 +146,20 @@ async function check(file: PolicyFile, { write, slack }: Terminal): Promise<Poli
     else write(`${lineAbout(about, file)}${what}\n  ${mend ?? ""}\n`);
   }
   return findings.some(({ is }) => is === "ill") ? 1 : 0;
+}
+
+function teamsIn({ teams }: Policy): string {
+  const all = Object.entries(teams);
+  if (all.length === 0) return "";
+  const maxNamed = 20;
+  const named = all
+    .slice(0, maxNamed)
+    .map(
+      ([name, { projects }]) =>
+        `${name} (${projects.slice(0, 5).join(", ")}${projects.length > 5 ? ", …" : ""})`,
+    );
+  const more = all.length > maxNamed ? ` and ${all.length - maxNamed} more` : "";
+  return `${count(all.length, "team")}: ${named.join(", ")}${more}. Which of these projects exist is known only at run time: an administrator's /gatehouse status names what matches nothing.\n`;
 }
 
 /** `gatehouse.yml line 4: ` of the first place with this ID. */
@@ -208,20 +226,21 @@ function decide(asked: Case, { path, text, policy }: PolicyFile): Decision {
   // A project's VMs are unknown here; none is assumed to be protected
   const no = refusal({ policy, person, ourTeamId, command, targets, channelId, vmNames: [] });
   if (no) {
-    return {
-      allowed: false,
-      approvals: 0,
-      why: `refused: ${no.text} ${line(placeOf(no.rule, policy))}`,
-    };
+    // Whoever reads the file may know what a person in Slack isn't told
+    const rule = no.toldAs === undefined ? "" : ` The rule is ${no.rule}.`;
+    const why = `refused: ${no.text}${rule} ${line(placeOf(no.rule, policy))}`;
+    return { allowed: false, approvals: 0, votes: [], why };
   }
   const by = allowedBy(asked, { command, targets, policy, line });
-  if (!mayNeedApproval(command)) return { allowed: true, approvals: 0, why: `allowed. ${by}` };
-  const { required, why, index } = approvalRule(policy, { command, targets });
+  if (!mayNeedApproval(command))
+    return { allowed: true, approvals: 0, votes: [], why: `allowed. ${by}` };
+  const { required, votes, why, index } = approvalRule(policy, { command, targets });
   const place = index === "default" ? "" : ` ${line(["approvals", index])}`;
-  const approvers = required === 0 ? "" : ` ${approversOf(policy, asked.who)}`;
+  const approvers = votes.map((need) => ` ${approversOf(need, votes.length, asked.who)}`).join("");
   const how =
     required === 0 ? "allowed, without approval" : `allowed, with ${count(required, "approval")}`;
-  return { allowed: true, approvals: required, why: `${how}: ${why}.${place}${approvers} ${by}` };
+  const whole = `${how}: ${why}.${place}${approvers} ${by}`;
+  return { allowed: true, approvals: required, votes, why: whole };
 }
 
 /** The entry of each access list that lets them; of several teams each must. */
@@ -254,11 +273,15 @@ function allowedBy(
   return `${found.slice(0, isAnywhere ? 1 : undefined).join("; ")}.`;
 }
 
-function approversOf(policy: Policy, who: string): string {
-  const { everyone, users, groups } = whoMay(policy, "approve");
-  if (everyone) return "Every other full member can approve.";
+/** Who can give one of so many votes. */
+function approversOf({ from, required }: VoteNeed, needs: number, who: string): string {
+  const { everyone, users, groups } = whoAre(from);
+  const start = needs === 1 ? "" : `${required} of these: `;
+  if (everyone) return `${start}Every other full member can approve.`;
   const others = [...groups, ...users.filter((id) => id !== who)];
-  return others.length === 0 ? "No one else can approve." : `Approvers: ${others.join(", ")}.`;
+  return others.length === 0
+    ? `${start}No one else can approve.`
+    : `${start}Approvers: ${others.join(", ")}.`;
 }
 
 function commandNamed(dotted: string) {
@@ -298,6 +321,10 @@ const caseSchema = z.strictObject({
   run: z.string(),
   expect: z.enum(["allowed", "refused"]),
   approvals: z.int().optional(),
+  /** Of whom, as in `approvals[].votes`. */
+  votes: z
+    .array(z.strictObject({ from: z.array(z.string()), required: z.int().default(1) }))
+    .optional(),
 });
 
 function test(path: string, file: PolicyFile, { write }: Terminal): PolicyExitCode {
@@ -309,11 +336,14 @@ function test(path: string, file: PolicyFile, { write }: Terminal): PolicyExitCo
     const is = decide(asked, file);
     const verdict = is.allowed ? "allowed" : "refused";
     const fits =
-      verdict === one.expect && (one.approvals === undefined || one.approvals === is.approvals);
-    const wanted =
-      one.approvals === undefined
-        ? one.expect
-        : `${one.expect}, with ${count(one.approvals, "approval")}`;
+      verdict === one.expect &&
+      (one.approvals === undefined || one.approvals === is.approvals) &&
+      (one.votes === undefined || votesWords(one.votes) === votesWords(is.votes));
+    const wanted = [
+      one.expect,
+      ...(one.approvals === undefined ? [] : [`with ${count(one.approvals, "approval")}`]),
+      ...(one.votes === undefined ? [] : [`by ${votesWords(one.votes)}`]),
+    ].join(", ");
     return fits
       ? []
       : [`case ${index + 1}: ${one.who} ${one.run}\n  expected ${wanted}\n  but is   ${is.why}`];
@@ -321,6 +351,14 @@ function test(path: string, file: PolicyFile, { write }: Terminal): PolicyExitCo
   for (const difference of differences) write(`${difference}\n`);
   write(`${read.data.length - differences.length} of ${read.data.length} cases as expected\n`);
   return differences.length === 0 ? 0 : 1;
+}
+
+/** In any order. */
+function votesWords(votes: readonly VoteNeed[]): string {
+  return votes
+    .map(({ from, required }) => `${required} of ${from.toSorted().join(" ")}`)
+    .toSorted()
+    .join(" and ");
 }
 
 function yamlOf(path: string): unknown {

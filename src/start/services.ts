@@ -206,8 +206,9 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const requests = requestSource({
     store,
     commands: changes,
-    get approvers() {
-      return config.policy.access.approve;
+    web,
+    get policy() {
+      return config.policy;
     },
     attestationNote,
     tellElsewhere: (request, command) => tellElsewhere(request, command, elsewhere),

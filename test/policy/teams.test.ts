@@ -4,7 +4,13 @@ import { commands } from "../../src/commands/index.ts";
 import { lists, placesSeen } from "../../src/policy/access.ts";
 import { approvalRule, operationsOf } from "../../src/policy/approval-rule.ts";
 import { refusal } from "../../src/policy/refusal.ts";
-import { channelsNamed, everyoneNamed, teamOfChannel, teamsOf } from "../../src/policy/teams.ts";
+import {
+  channelsNamed,
+  everyoneNamed,
+  teamOfChannel,
+  teamsOf,
+  unmatchedIn,
+} from "../../src/policy/teams.ts";
 import { metBy } from "../../src/policy/vote-needs.ts";
 import { approversRefusal, voteRefusal } from "../../src/policy/vote.ts";
 import { globsOverlap } from "../../src/text/glob.ts";
@@ -73,6 +79,29 @@ describe("the team of a project", () => {
     expect(teamOfChannel(two, "C0PAYOPS")).toBe("payments");
     expect(teamOfChannel(two, "C0ANY")).toBeUndefined();
   });
+});
+
+it("what teams claim and no project has is known, for administrators", () => {
+  const known = [
+    { id: "prj-8841", name: "billing" },
+    { id: "p-2", name: "Payments-EU" },
+  ];
+  expect(unmatchedIn(two, known)).toEqual([
+    { team: "payments", entries: ["payments"] },
+    { team: "search", entries: ["search*"] },
+  ]);
+});
+
+it("of 200 teams with 5,000 projects is read, and known, in little time", () => {
+  const teams = Array.from({ length: 200 }, (_, team) => [
+    `team-${team}`,
+    { projects: Array.from({ length: 25 }, (_, n) => `project-${team}-${n}`) },
+  ]);
+  const policy = policyOf(JSON.stringify({ teams: Object.fromEntries(teams) }));
+  const began = performance.now();
+  for (let n = 0; n < 5_000; n += 1)
+    expect(teamsOf(policy, { id: `p-${n}`, name: `project-${n % 200}-${n % 25}` })).toHaveLength(1);
+  expect(performance.now() - began).toBeLessThan(2_000);
 });
 
 describe("rights over what a team has", () => {

@@ -154,6 +154,14 @@ describe("policy test", () => {
     });
   });
 
+  it("holds for the example with teams", async () => {
+    const file = "docs/policy-teams.yml";
+    expect(await typed(["test", "docs/policy-teams-cases.yml"], file)).toEqual({
+      code: 0,
+      said: "15 of 15 cases as expected\n",
+    });
+  });
+
   it("shows each case that differs, and exits with 1", async () => {
     const cases = written(
       "cases.yml",
@@ -183,3 +191,68 @@ it.each([[[]], [["tset"]], [["explain", "vm.stop"]], [["check", "--colour"]]])(
     });
   },
 );
+
+describe("a policy with teams", () => {
+  const teams = `teams:
+  payments:
+    projects: ["prj-8841", "payments", "payments-*"]
+    view: ["S03SUPPORT"]
+    operate: ["S04PAYONCALL"]
+    approve: ["S05PAYLEADS"]
+  search:
+    projects: ["search"]
+    operate: ["S07SEARCH"]
+    approve: ["S07SEARCH"]
+approvals:
+  - operations: ["vm.restore"]
+    targets: ["payments/*"]
+    votes: [{ from: ["S05PAYLEADS"], required: 1 }, { from: ["S06SECURITY"] }]
+`;
+  let file = "";
+  beforeAll(() => (file = written("teams.yml", teams)));
+  const payOnCall = ["--as", "U0PAY", "--groups", "S04PAYONCALL"];
+
+  it("is checked with its teams", async () => {
+    const { code, said } = await typed(["check", file]);
+    expect(code).toBe(0);
+    expect(said).toContain("2 teams: payments (prj-8841, payments, payments-*), search (search).");
+  });
+
+  it.each([
+    [
+      ["vm.restart", "payments/web-2"],
+      0,
+      /^allowed, without approval.* teams.payments.operate names S04PAYONCALL .*line 5/,
+    ],
+    [["vm.restart", "prj-8841/web-2"], 0, /teams.payments.operate/],
+    [
+      ["vm.restart", "search/web-2"],
+      1,
+      /^refused: .*no team of yours.* The rule is teams.search.operate. .*line 9/,
+    ],
+    [["vm.restart", "shop/web-2"], 1, /^refused: .*requires access.operate/],
+    [
+      ["vm.restore", "payments/db-1"],
+      0,
+      /with 2 approvals: .*line 12.* 1 of these: Approvers: S05PAYLEADS. 1 of these: Approvers: S06SECURITY./,
+    ],
+    [["project.delete", "payments-eu"], 0, /with 1 approval: .* Approvers: S05PAYLEADS./],
+  ])("explains %s", async (words, code, said) => {
+    const answer = await typed(["explain", ...payOnCall, ...words], file);
+    expect(answer.said).toMatch(said);
+    expect(answer.code).toBe(code);
+  });
+
+  it("is tested with whose votes are needed", async () => {
+    const row =
+      "who: U0PAY, groups: [S04PAYONCALL], run: vm.restore payments/db-1, expect: allowed";
+    const cases = written(
+      "votes.yml",
+      `- { ${row}, votes: [{ from: [S06SECURITY] }, { from: [S05PAYLEADS], required: 1 }] }\n- { ${row}, votes: [{ from: [S05PAYLEADS] }] }\n`,
+    );
+    const { code, said } = await typed(["test", cases], file);
+    expect(code).toBe(1);
+    expect(said).toContain("expected allowed, by 1 of S05PAYLEADS");
+    expect(said).toContain("1 of 2 cases as expected");
+  });
+});

@@ -1,6 +1,8 @@
 import * as z from "zod";
 import { message, readable, section } from "../../messages/message.ts";
-import { hintOf, lines, md, plain } from "../../messages/text.ts";
+import { hintOf, lines, type Markdown, md, name, plain } from "../../messages/text.ts";
+import { lists } from "../../policy/access.ts";
+import { unmatchedIn } from "../../policy/teams.ts";
 import { defineCommand } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
 
@@ -13,8 +15,9 @@ export const status = defineCommand({
   example: "/gatehouse status",
   class: "read",
   args: z.object({}),
-  async answer(_args, { status: linesOf }: ReadContext) {
-    const rows = await linesOf();
+  async answer(_args, context: ReadContext) {
+    const rows = await context.status();
+    const unmatched = await unmatchedWords(context);
     const bad = rows.filter(({ ok }) => !ok).length;
     const head =
       bad === 0 ? md`*Everything works.*` : md`*${bad} of ${rows.length} need attention.*`;
@@ -26,11 +29,35 @@ export const status = defineCommand({
           ...rows
             .slice(0, maxLines)
             .map(
-              ({ name, ok, detail }) =>
-                md`${ok ? "✅" : "⚠️"} *${plain(name, 60)}*: ${hintOf(plain(detail, 200))}`,
+              ({ name: part, ok, detail }) =>
+                md`${ok ? "✅" : "⚠️"} *${plain(part, 60)}*: ${hintOf(plain(detail, 200))}`,
             ),
+          ...unmatched,
         ),
       ),
     );
   },
 });
+
+const maxTeams = 10;
+
+/** For administrators: what teams of gatehouse.yml claim and nothing is called. */
+async function unmatchedWords({
+  policy,
+  person,
+  ourTeamId,
+  inventory,
+}: ReadContext): Promise<readonly Markdown[]> {
+  const isAdministrator = lists(policy, person, ourTeamId).includes("administer");
+  if (!isAdministrator || Object.keys(policy.teams).length === 0) return [];
+  const known = await inventory.projects().catch(() => undefined);
+  if (known === undefined) return [];
+  const all = unmatchedIn(policy, known);
+  const told = all.slice(0, maxTeams).map(({ team, entries }) => {
+    const shown = plain(entries.slice(0, 5).join(", "), 200);
+    const more = entries.length > 5 ? ` and ${entries.length - 5} more` : "";
+    return md`⚠️ Team ${name(team)}: nothing matches ${shown}${more}`;
+  });
+  const more = all.length - told.length;
+  return more > 0 ? [...told, md`The same for ${more} more teams.`] : told;
+}

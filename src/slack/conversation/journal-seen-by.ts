@@ -1,11 +1,18 @@
+import type { Scope } from "../../inventory/inventory.ts";
 import { isFullMember } from "../../policy/access.ts";
 import { ownerOf } from "../../policy/judged.ts";
 import { mayMeet, needsOf } from "../../policy/vote-needs.ts";
+import type { Person } from "../../registry/person.ts";
 import type { Target } from "../../registry/target.ts";
 import type { Journal } from "../../requests/journal/journal.ts";
 import type { StoredRequest } from "../../requests/journal/record.ts";
 import type { GatewayContext } from "./gateway-context.ts";
-import type { Viewer } from "./seen-by.ts";
+
+/** Whose eyes the parts of a context are looked at with; no scope for those who see everything. */
+export interface Viewer {
+  person(): Promise<Person>;
+  scope(): Promise<Scope | undefined>;
+}
 
 /** Requests read at once, and at most, to find those that somebody sees. */
 const readAtOnce = 200;

@@ -4,8 +4,7 @@ import type { Snapshots } from "../../inventory/snapshots.ts";
 import type { StoredRollout } from "../../rollouts/rollout.ts";
 import type { Rollouts } from "../../rollouts/rollouts.ts";
 import type { GatewayContext } from "./gateway-context.ts";
-import { seesTarget } from "./journal-seen-by.ts";
-import type { Viewer } from "./seen-by.ts";
+import { seesTarget, type Viewer } from "./journal-seen-by.ts";
 
 /** Rollouts that a person asked for, or whose every VM they see. */
 export function rolloutsSeenBy(viewer: Viewer, gateway: GatewayContext): Rollouts {
