@@ -24,8 +24,8 @@ interface Elsewhere {
 }
 
 /**
- * What channels other than its own read of a request, once its own has read it: an unknown outcome, with each reminder, goes to the
- * team that has the target; a change that was made, to who is subscribed. Idempotent.
+ * What channels other than its own read of a request, once its own has read it: each reminder of an unknown outcome goes to
+ * the team that has the target; a change that was made, to who is subscribed. Idempotent.
  */
 export async function tellElsewhere(
   request: StoredRequest,
@@ -52,6 +52,8 @@ async function tellTeam(
   to: Elsewhere,
 ): Promise<void> {
   const { record, progress } = request;
+  // That it is unknown, the team reads from the request's own messages
+  if ((progress.reminders ?? 0) === 0) return;
   const { projectNameNow, here, link } = await placed(request, to);
   const owner = ownerOf(record.target);
   const names = [owner.name, projectNameNow].filter((one) => one !== undefined);
@@ -60,17 +62,20 @@ async function tellTeam(
   const channelId = channelOfTeam(to.policy, place);
   if (places.size !== 1 || channelId === undefined || here.includes(channelId)) return;
   const id = `unknown-${record.id}-${progress.reminders ?? 0}`;
-  await to.announce({ id, channelId, message: unknownElsewhere(request, command, await link()) });
+  await to.announce({
+    id,
+    channelId,
+    message: stillUnknownElsewhere(request, command, await link()),
+  });
 }
 
 /** The channels that know already, and where the rest of the story is. */
 async function placed({ record, delivered }: StoredRequest, to: Elsewhere) {
   const { id } = ownerOf(record.target);
-  const { card, isTeamClosed } = delivered;
-  const team = isTeamClosed ? undefined : record.teamChannel;
+  const { card } = delivered;
   return {
     projectNameNow: id === "" ? undefined : await to.projectName(id),
-    here: [record.channelId, card?.channelId, team],
+    here: [record.channelId, card?.channelId],
     link: () => to.linkTo(card),
   };
 }
@@ -84,17 +89,16 @@ function madeLine(request: StoredRequest, command: ChangeCommand): Markdown {
 }
 
 /** For the team that has the target, where somebody requested it elsewhere. */
-export function unknownElsewhere(
+export function stillUnknownElsewhere(
   request: StoredRequest,
   command: ChangeCommand,
   link: string | undefined,
 ): Message {
   const { record, progress } = request;
-  const again = (progress.reminders ?? 0) > 0 ? "Still unknown" : "Outcome unknown";
   const text = lines(
-    md`❓ *${again}*: did “${command.say.verb} ${name(calledName(record.target))}” happen? Requested by ${record.requester.name} in another channel${progress.why ? md` (${progress.why})` : ""}.`,
+    md`❓ *Still unknown*: did “${command.say.verb} ${name(calledName(record.target))}” happen? Requested by ${record.requester.name} in another channel${progress.why ? md` (${progress.why})` : ""}.`,
     md`Check the target, then record what happened on ${link === undefined ? "its message" : new Markdown(`<${link}|its message>`)}. Nothing is resent automatically.`,
   );
-  const short = md`❓ ${again}: did “${deedOf(record, command)}” happen? ${record.requester.name} requested it elsewhere.`;
+  const short = md`❓ Still unknown: did “${deedOf(record, command)}” happen? ${record.requester.name} requested it elsewhere.`;
   return message(news(short), section(text), buttons([showRequest(record.id)]));
 }
