@@ -1,4 +1,6 @@
+import type { Policy } from "../config/policy-file.ts";
 import { messageOf } from "../errors.ts";
+import type { Inventory } from "../inventory/inventory.ts";
 import type { Log } from "../log/log.ts";
 import type { Message } from "../messages/message.ts";
 import type { ChangeCommand } from "../registry/define.ts";
@@ -6,6 +8,7 @@ import type { StoredRequest, State } from "../requests/journal/record.ts";
 import type { Journal } from "../requests/journal/journal.ts";
 import { startRounds } from "../redis/rounds.ts";
 import type { Past, OutageTiming, RefusedByName, OutageStore } from "./outages.ts";
+import { recapChannel, shownWords } from "./shown-words.ts";
 import { renderRecap } from "./render-recap.ts";
 import type { Watch } from "./dependency-monitor.ts";
 import { sharedCardOf } from "../requests/journal/shared-cards.ts";
@@ -23,6 +26,10 @@ export function startPostingRecaps(options: {
   outages: OutageStore;
   store: Journal;
   commands: readonly ChangeCommand[];
+  /** Read at each use: it may be another one by then. */
+  readonly policy: Policy;
+  /** All that there is. */
+  inventory: Pick<Inventory, "findProject" | "seenIn">;
   announce(notice: { id: string; channelId: string; message: Message }): Promise<boolean>;
   patience: OutageTiming;
   log: Log;
@@ -84,10 +91,17 @@ export function startPostingRecaps(options: {
       return place;
     };
     for (const request of await store.getMany(ids)) {
-      for (const channelId of channelsOf(request)) placeOf(channelId).requests.push(request);
+      const told = channelsOf(request).map((one) => recapChannel(request.record, one, options));
+      for (const channelId of new Set(await Promise.all(told)))
+        placeOf(channelId).requests.push(request);
     }
     const refused = outage.part === "redis" ? await outages.refused(outage.id) : [];
-    for (const interaction of refused) placeOf(interaction.channelId).refused.push(interaction);
+    for (const { words, ...interaction } of refused) {
+      const { channelId } = interaction;
+      const shown =
+        words === undefined ? {} : { words: await shownWords(words, channelId, options) };
+      placeOf(channelId).refused.push({ ...interaction, ...shown });
+    }
     return places;
   }
 

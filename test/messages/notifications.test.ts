@@ -6,6 +6,7 @@ import { restore } from "../../src/commands/vm/restore.ts";
 import { snapshot } from "../../src/commands/vm/snapshot.ts";
 import { renderDrift } from "../../src/digests/drift-monitor.ts";
 import { renderDigest } from "../../src/digests/render-digest.ts";
+import { renderFeed } from "../../src/digests/render-feed.ts";
 import { renderUnasked } from "../../src/digests/status-monitor.ts";
 import type { Message } from "../../src/messages/message.ts";
 import { news } from "../../src/messages/message.ts";
@@ -373,6 +374,13 @@ const kinds: readonly [
     "alerts channel",
     ({ vm }) => renderUnasked([{ vm: running(vm, "ERROR"), from: "RUNNING", key: "k" }], 60_000),
     "🔴 db-1 in shop went to ERROR, was RUNNING.",
+  ],
+  [
+    "what a channel is subscribed to",
+    "channel",
+    ({ who, vm }) =>
+      renderFeed([{ text: `✅ Restarted \`${vm}\`. In payments, requested by ${who}.` }]),
+    "✅ Restarted db-1. In payments, requested by olivia.",
   ],
   ["a digest", "channel", digestOf, "Digest, Fri 20 Nov, 09:00: 1 VM in ERROR, 1 about snapshots"],
   ["a recap", "channel", recap, "Slack was unavailable for 5 min: 1 ran"],

@@ -35,6 +35,8 @@ export function requestSource(
     commands: readonly ChangeCommand[];
     /** Called at least once for each ended request, before its result is posted. */
     recordResults(request: StoredRequest, command: ChangeCommand): Promise<void>;
+    /** Called at least once for each request whose own messages say that it ended. */
+    tellElsewhere(request: StoredRequest, command: ChangeCommand): Promise<void>;
     visibilityTimeoutMs: number;
     /** Opens response URLs, and says which are Slack's. */
     botToken: string;
@@ -69,6 +71,7 @@ export function requestSource(
     if (sharedId !== undefined) await store.sharedCards.touch(sharedId);
     const isSaidElsewhere = sharedId !== undefined || hasNoCard(request);
     const messages = isSaidElsewhere ? [] : owedOf(request, command, await placesOf(request));
+    if (messages.every(({ mark }) => isSaid(mark))) await options.tellElsewhere(request, command);
     return { createdAt: record.createdAt, revision, messages, work: workOnRequest(record) };
   }
 

@@ -42,6 +42,7 @@ async function deliveringWith(held: (name: string) => Promise<void> | undefined)
     web,
     policy,
     recordResults: async () => undefined,
+    tellElsewhere: async () => undefined,
     attestationNote: async () => undefined,
     visibilityTimeoutMs: longMs,
     botToken: "xoxb-1",

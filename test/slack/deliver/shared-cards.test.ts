@@ -78,6 +78,7 @@ async function crowded(over: { answer?(posted: Posted): WebAnswer | undefined } 
           web,
           policy,
           recordResults: async () => undefined,
+          tellElsewhere: async () => undefined,
           botToken: "xoxb-1",
           apiUrl: "https://slack.com/api/",
           at: async () => undefined,
