@@ -12,6 +12,7 @@ import {
   type SandboxComputeOptions,
   startSandboxCompute,
 } from "./compute/start-sandbox-compute.ts";
+import { evidenceWeather, type EvidenceWeatherName } from "./compute/evidence-weather.ts";
 import { type Platform, sandboxRoots, writeEndorsements } from "./evidence/vendors.ts";
 import { ledgerImage } from "./compute/seed-ledger.ts";
 import { launchMeasurement } from "./compute/records.ts";
@@ -56,6 +57,8 @@ export interface World extends AsyncDisposable {
   env: Record<string, string>;
   /** The folder that a policy names by `endorsements: endorsements`; filled where it does. */
   endorsements: string;
+  /** Fills it anew, as it is in this weather. */
+  endorse(weather: EvidenceWeatherName): Promise<void>;
   processes: Running[];
   /** `env`: where it differs from the others'. */
   startProcess(role: Role, env?: Readonly<Record<string, string>>): Promise<Running>;
@@ -186,6 +189,11 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       redis,
       env,
       endorsements,
+      endorse: (weather) =>
+        writeEndorsements(endorsements, {
+          ranOut: options.ranOut ?? [],
+          changed: evidenceWeather(weather),
+        }),
       processes,
       startProcess,
       close,

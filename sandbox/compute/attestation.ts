@@ -1,4 +1,5 @@
 import { evidenceOf, type Platform } from "../evidence/vendors.ts";
+import { evidenceWeather } from "./evidence-weather.ts";
 import { measurementOf, type SandboxVm } from "./records.ts";
 import { Refusal } from "./refusal.ts";
 
@@ -21,18 +22,26 @@ export function attestationOf(vm: SandboxVm): object | Refusal {
     verified: vm.verified,
     timestamp: new Date(vm.bootedAt).toISOString(),
     platform: names[vm.platform ?? "Genoa"],
+    ...weatherOf(vm)?.service,
   };
 }
 
 const measuredOf = (vm: SandboxVm) => vm.reportMeasurement ?? measurementOf(vm);
 
-/** Base64, as its processor signs it. */
+const weatherOf = ({ weather }: SandboxVm) =>
+  weather === undefined ? undefined : evidenceWeather(weather);
+
+/** Base64, as its processor signs it, and as the weather lets it through. */
 export function reportOf(vm: SandboxVm): string {
-  return evidenceOf({
+  const weather = weatherOf(vm);
+  const machine = {
     platform: vm.platform ?? "Genoa",
     measurement: measuredOf(vm).padEnd(96, "0").slice(0, 96),
     hardware: `${vm.specs.cpu} CPUs, ${vm.specs.memory} of memory`,
     boot: `${vm.id} ${vm.bootedAt} ${vm.bootCount}`,
     isDebug: vm.debug ?? false,
-  }).toString("base64");
+  };
+  const evidence = evidenceOf(machine, weather);
+  const base64 = (weather?.bytes?.(evidence) ?? evidence).toString("base64");
+  return weather?.text?.(base64) ?? base64;
 }

@@ -1,3 +1,4 @@
+import { evidenceWeather, type EvidenceWeatherName } from "./evidence-weather.ts";
 import type { Platform } from "../evidence/vendors.ts";
 import { fingerprintOf } from "../random.ts";
 import { reportOf } from "./attestation.ts";
@@ -136,6 +137,21 @@ export function createEdits(world: World) {
       Object.assign(found, machine);
       boot(found);
       return measurementOf(found);
+    },
+
+    /** Evidence as this weather makes it; what vouches for it is `world.endorse`. `clear` is as it should be. */
+    setEvidence({ vm, weather }: { vm: string; weather: EvidenceWeatherName }): void {
+      const found = findVm(vm);
+      const { on, name, image, debug, replays } = evidenceWeather(weather);
+      Object.assign(found, { weather, platform: on, debug, replayed: undefined });
+      if (name !== undefined) found.name = name;
+      if (image !== undefined) found.image = image;
+      boot(found);
+      if (replays === undefined) return;
+      const other = world.vms
+        .values()
+        .find((each) => each !== found && each.attested && each.status === "RUNNING");
+      found.replayed = reportOf(replays === "its own" || !other ? found : other);
     },
 
     /** From now on the service gives this VM's report for it, under a new time: another VM's, or its own as it is now. */

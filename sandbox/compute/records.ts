@@ -1,3 +1,4 @@
+import type { EvidenceWeatherName } from "./evidence-weather.ts";
 import type { Platform } from "../evidence/vendors.ts";
 import { fingerprintOf } from "../random.ts";
 
@@ -42,6 +43,8 @@ export interface SandboxVm {
   platform?: Platform | undefined;
   /** The host can read its memory, and its evidence says so. */
   debug?: boolean | undefined;
+  /** How its evidence is otherwise than it should be. */
+  weather?: EvidenceWeatherName | undefined;
   /** Stands for what is on the disk. */
   content: string;
   bootCount: number;

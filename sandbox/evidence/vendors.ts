@@ -6,8 +6,8 @@ import type { AmdRoots, Product, TrustedRoots } from "../../src/verifier/roots.t
 import { readReport } from "../../src/verifier/snp/report.ts";
 import { pem } from "./der-writer.ts";
 import type { Keys } from "./mint-certificates.ts";
-import { type AmdKeys, mintSnp } from "./mint-snp.ts";
-import { createIntelKeys, type IntelKeys, mintTdx } from "./mint-tdx.ts";
+import { type AmdKeys, mintSnp, type SnpChanges } from "./mint-snp.ts";
+import { createIntelKeys, type IntelKeys, mintTdx, type TdxChanges } from "./mint-tdx.ts";
 
 export type Platform = Product | "TDX";
 
@@ -21,6 +21,23 @@ export interface Machine {
   /** Another one for each boot. */
   boot: string;
   isDebug: boolean;
+}
+
+/** What is to be otherwise than in good evidence, and in what vouches for it. */
+export interface Minted {
+  on: Platform;
+  snp?: SnpChanges;
+  tdx?: TdxChanges;
+  /** Of an Intel that nobody knows. */
+  isStranger?: boolean;
+  /** Signed by the wrong key. */
+  isListForged?: boolean;
+  /** Two days ago. */
+  hasRunOut?: boolean;
+  /** After it was signed. */
+  tcbInfo?: (body: string) => string;
+  /** Only the evidence is changed, nothing of what vouches for it. */
+  isFolderClear?: boolean;
 }
 
 const hourMs = 3_600_000;
@@ -53,6 +70,8 @@ export const sandboxAmd = once((): AmdKeys => {
 });
 
 const sandboxIntel = once((): IntelKeys => ({ ...createIntelKeys(), root: read().intelRoot }));
+
+const strangeIntel = once(createIntelKeys);
 
 /** Of when all of a process's evidence and endorsements are: what is minted once is used again. */
 const mintedAt = once(() => Math.floor(Date.now() / hourMs) * hourMs);
@@ -90,10 +109,14 @@ const digest = (algorithm: "sha256" | "sha384" | "sha512", text: string) =>
   createHash(algorithm).update(text).digest();
 
 /** The raw report of a VM, as its processor signs it. */
-export function evidenceOf({ platform, measurement, hardware, boot, isDebug }: Machine): Buffer {
+export function evidenceOf(
+  { platform, measurement, hardware, boot, isDebug }: Machine,
+  { snp, tdx, isStranger = false }: Omit<Minted, "on"> = {},
+): Buffer {
   if (platform === "TDX")
-    return mintTdx(sandboxIntel(), mintedAt(), {
-      rootCertificate: read().intelRootCertificate,
+    return mintTdx(isStranger ? strangeIntel() : sandboxIntel(), mintedAt(), {
+      ...tdx,
+      ...(isStranger ? {} : { rootCertificate: read().intelRootCertificate }),
       body(body) {
         body.write(measurement, 136, "hex");
         digest("sha384", hardware).copy(body, 328);
@@ -101,27 +124,39 @@ export function evidenceOf({ platform, measurement, hardware, boot, isDebug }: M
         digest("sha384", `system of ${measurement}`).copy(body, 424);
         digest("sha512", boot).copy(body, 520);
         if (isDebug) body[120] = 1;
+        tdx?.body?.(body);
       },
     }).quote;
   return mintSnp(sandboxAmd(), mintedAt(), {
+    ...snp,
     product: platform,
     report(report) {
       digest("sha512", boot).copy(report, 0x50);
       report.write(measurement, 0x90, "hex");
       digest("sha256", boot).copy(report, 0x140);
       if (isDebug) report[0x0a] = (report[0x0a] ?? 0) | 0x08;
+      snp?.report?.(report);
     },
   }).report;
 }
 
 /**
  * Fills a folder of endorsements for the machines of this process, as an operator would with the vendors' (`docs/attestation.md`).
- * The lists of those in `ranOut` ended two days ago; with `nextLevel` Intel will soon ask for more than its machines have.
+ * The lists of those in `ranOut` ended two days ago; with `nextLevel` Intel will soon ask for more than its machines have;
+ * `changed` is otherwise for its machines alone.
  */
 export async function writeEndorsements(
   folder: string,
-  { ranOut = [], nextLevel = false }: { ranOut?: readonly Platform[]; nextLevel?: boolean } = {},
+  {
+    ranOut = [],
+    nextLevel = false,
+    changed,
+  }: { ranOut?: readonly Platform[]; nextLevel?: boolean; changed?: Minted | undefined } = {},
 ): Promise<void> {
+  const its = changed?.isFolderClear ? undefined : changed;
+  const isOver = (platform: Platform) =>
+    ranOut.includes(platform) || (its?.on === platform && its.hasRunOut === true);
+  const ofIntel = its?.on === "TDX" ? its : undefined;
   const put = async (name: string, content: Buffer | string | undefined) => {
     const file = path.join(folder, name);
     await mkdir(path.dirname(file), { recursive: true });
@@ -130,16 +165,19 @@ export async function writeEndorsements(
   const now = mintedAt();
   const ended = { from: now - 40 * dayMs, until: now - 2 * dayMs };
   const { endorsements: intel, certificates } = mintTdx(sandboxIntel(), now, {
+    ...ofIntel?.tdx,
     rootCertificate: read().intelRootCertificate,
     fmspc,
-    ...(ranOut.includes("TDX") ? { pckCrl: ended } : {}),
+    ...(isOver("TDX") ? { pckCrl: ended } : {}),
+    ...(ofIntel?.isListForged ? { pckCrl: { signer: sandboxIntel().pck } } : {}),
   });
   await put("intel/root.crl", intel.rootCrl);
   await put("intel/pck-platform.crl", intel.pckCrl);
   await put("intel/pck-platform.pem", pem(certificates.ca, certificates.root));
   await put("intel/tdx-qe.json", intel.qeIdentity?.body);
   await put("intel/tdx-qe.pem", intel.qeIdentity?.chain);
-  await put(`intel/tcb/${fmspc}.json`, intel.tcbInfo?.body);
+  const tcbInfo = intel.tcbInfo?.body ?? "";
+  await put(`intel/tcb/${fmspc}.json`, ofIntel?.tcbInfo?.(tcbInfo) ?? tcbInfo);
   await put(`intel/tcb/${fmspc}.pem`, intel.tcbInfo?.chain);
   if (nextLevel) {
     const { endorsements: next } = mintTdx(sandboxIntel(), now, {
@@ -153,14 +191,16 @@ export async function writeEndorsements(
     await put(`intel/tcb/${fmspc}.early.pem`, next.tcbInfo?.chain);
   }
   for (const product of ["Genoa", "Turin", "Milan"] as const) {
-    const crl = ranOut.includes(product) ? ended : undefined;
     const { report, endorsements } = mintSnp(sandboxAmd(), now, {
+      ...(its?.on === product ? its.snp : {}),
       product,
-      ...(crl ? { crl } : {}),
+      ...(isOver(product) ? { crl: ended } : {}),
     });
-    const its = readReport(report);
-    if ("reason" in its) throw new Error(`no report: ${its.reason}`);
-    const { chipId, reportedTcb } = its.facts;
+    const needs = readReport(report);
+    // One that can't be read needs nothing
+    // oxlint-disable-next-line no-continue -- see above
+    if ("reason" in needs) continue;
+    const { chipId, reportedTcb } = needs.facts;
     const hwid = product === "Turin" ? chipId.slice(0, 16) : chipId;
     // oxlint-disable-next-line no-await-in-loop -- three small files
     await put(`amd/${product}/vcek/${hwid}-${reportedTcb}.der`, endorsements.vek);

@@ -1,10 +1,13 @@
 import * as z from "zod";
+import type { EvidenceWeatherName } from "../compute/evidence-weather.ts";
 import type { SandboxCompute } from "../compute/start-sandbox-compute.ts";
 import type { VmTruth } from "../compute/truth.ts";
 import type { Weather } from "../compute/weather.ts";
 import type { Killable } from "../killable.ts";
 import type { SandboxSlack } from "../slack/sandbox-slack.ts";
 import type { Forecast, StrangersDo } from "./around.ts";
+import { evidenceLevers } from "./evidence-levers.ts";
+import type { Lever } from "./lever.ts";
 
 /** What can be turned on and off around Gatehouse while somebody plays with it. */
 export interface PageWeather {
@@ -25,20 +28,12 @@ export function parseTurn(json: unknown): Turn | string {
   return parsed.success ? parsed.data : z.prettifyError(parsed.error);
 }
 
-interface Lever {
-  id: string;
-  label: string;
-  text: string;
-  holds: string;
-  isOn(): boolean;
-  turn(on: boolean): Promise<void> | void;
-}
-
 export function createPageWeather(world: {
   compute: SandboxCompute;
   slack: SandboxSlack;
   redis: Killable;
   worker: Killable;
+  endorse: (weather: EvidenceWeatherName) => Promise<void>;
 }): PageWeather {
   const { compute, slack } = world;
   const levers: Lever[] = [
@@ -91,6 +86,7 @@ export function createPageWeather(world: {
       holds: "It is kept. Off again, a new worker does it, once.",
       ...killing(world.worker),
     },
+    ...evidenceLevers(world),
   ];
   let last = Promise.resolve();
 

@@ -95,7 +95,7 @@ export const guardedSteps: readonly ((tour: Tour) => Promise<void>)[] = [
   },
   async (tour) => {
     const { olivia } = people(tour);
-    tour.scene("She checks metrics and attestation; then the attestation fails.");
+    tour.scene("Olivia checks metrics and attestation; then the attestation fails.");
     await tour.types(olivia, "ops", "/vm metrics web-2 1h");
     await tour.sees(olivia, "ops", /CPU and memory of web-2/);
     await tour.types(olivia, "ops", "/vm attest web-2");

@@ -1,4 +1,5 @@
 import { messageOf } from "../../src/errors.ts";
+import { seedLedger } from "../compute/seed-ledger.ts";
 import { startWorld, type World } from "../world.ts";
 import { steps } from "./steps.ts";
 import { createTour, print } from "./tour.ts";
@@ -13,7 +14,11 @@ const world = await startWorld({
   compute: { transitionMs: [900, 1500], consoleMs: 2500 },
   slack: { rateLimits: "off" },
   roles: ["gateway", "worker"],
-  prepare: addEdge,
+  prepare: (compute) => {
+    addEdge(compute);
+    seedLedger(compute.edit);
+  },
+  ranOut: ["Turin"],
   onLog: (line) => {
     lines.push(line);
   },

@@ -1,4 +1,5 @@
 import { burstSteps } from "./burst.ts";
+import { attestationSteps } from "./attestation.ts";
 import { digestSteps } from "./digest.ts";
 import { guardedSteps, secretStep } from "./guarded.ts";
 import { rolloutSteps } from "./rollout.ts";
@@ -85,6 +86,7 @@ export const steps: readonly ((tour: Tour) => Promise<void>)[] = [
     await tour.submits(olivia, { reason: "the console of the service lists no snapshot" });
     await tour.sees(olivia, "ops", /@olivia Snapshot of web-2.* did not happen, says olivia/);
   },
+  ...attestationSteps,
   ...guardedSteps,
   ...digestSteps,
   secretStep,

@@ -66,17 +66,20 @@ function shortened(text: string): string {
 }
 
 function plain(text: string): string {
-  return text
-    .replaceAll(/<!date\^(\d+)\^([^|>]*)\|[^>]*>/g, (_whole, seconds: string, format: string) => {
-      const at = Number(seconds) * 1000;
-      return `${format.includes("date") ? `${calendar.format(at)} ` : ""}${clock.format(at)}`;
-    })
-    .replaceAll(/<!subteam\^S\d*([A-Z]+)>/g, (_whole, id: string) => `@${id.toLowerCase()}`)
-    .replaceAll(/<@U0([A-Z]+)>/g, (_whole, id: string) => `@${id.toLowerCase()}`)
-    .replaceAll(/[*`]/g, "")
-    .replaceAll("&lt;", "<")
-    .replaceAll("&gt;", ">")
-    .replaceAll("&amp;", "&");
+  return (
+    text
+      .replaceAll(/<!date\^(\d+)\^([^|>]*)\|[^>]*>/g, (_whole, seconds: string, format: string) => {
+        const at = Number(seconds) * 1000;
+        return `${format.includes("date") ? `${calendar.format(at)} ` : ""}${clock.format(at)}`;
+      })
+      .replaceAll(/<!subteam\^S\d*([A-Z]+)>/g, (_whole, id: string) => `@${id.toLowerCase()}`)
+      .replaceAll(/<@U0([A-Z]+)>/g, (_whole, id: string) => `@${id.toLowerCase()}`)
+      // A star in a code span is a glob
+      .replaceAll(/`([^`]*)`|\*/g, (_whole, code?: string) => code ?? "")
+      .replaceAll("&lt;", "<")
+      .replaceAll("&gt;", ">")
+      .replaceAll("&amp;", "&")
+  );
 }
 
 const dim = (text: string) => (process.stdout.isTTY ? `\u001b[2m${text}\u001b[0m` : text);

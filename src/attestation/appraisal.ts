@@ -13,8 +13,10 @@ export interface AppraisalInput {
   verification: Verification | undefined;
   /** The same by what Intel will ask for next, where that is known. */
   early?: Verification | undefined;
-  /** What policy allows for this very VM (`pinsFor`), empty when it says nothing. */
+  /** What may be measured of this very VM; empty when nothing is said of it. */
   pins: readonly string[];
+  /** The audit trail doesn't know the pin that people are said to have approved. */
+  isPinForged?: boolean;
   policy: AppraisalPolicy;
   /** Whether gatehouse.yml names a folder of endorsements; without one Gatehouse can check no signature. */
   hasEndorsements: boolean;

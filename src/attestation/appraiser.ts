@@ -11,8 +11,9 @@ import {
 } from "../verifier/verify-evidence.ts";
 import type { Appraisal, AppraisalInput } from "./appraisal.ts";
 import { appraisalOptions, appraise } from "./appraise.ts";
+import type { AcceptedPins } from "./accepted-pins.ts";
 import { findEndorsements, type FoundEndorsements } from "./endorsements.ts";
-import { acceptedFor, namesOf, type NamedVm, pinsFor } from "./pins.ts";
+import { acceptedFor, namesOf, type NamedVm, pinOf, pinsFor, type VmPins } from "./pins.ts";
 import type { Refresher } from "./refresher.ts";
 import type { EvidenceRegister } from "./register.ts";
 
@@ -21,6 +22,7 @@ export interface Attested {
   appraisal: Appraisal;
   /** As the service gave it, when it did. */
   report?: AttestationReport;
+  pins: VmPins;
   /** What it was held against. */
   by: { endorsements: Endorsements; options: AppraisalOptions };
 }
@@ -29,12 +31,20 @@ export interface Appraiser {
   /**
    * Reads a VM and its report and judges them. `notBefore` is when the VM was changed, in Redis's time: a report from before
    * says nothing of what runs now. Rejects only when the VM itself can't be read; without a report the result is `could
-   * not verify`.
+   * not verify`. `asIfPinned`: as if just what it measures were pinned.
    */
   attest(
     vm: NamedVm,
-    options?: { notBefore?: number | undefined; signal?: AbortSignal | undefined },
+    options?: {
+      notBefore?: number | undefined;
+      signal?: AbortSignal | undefined;
+      asIfPinned?: boolean;
+    },
   ): Promise<Attested>;
+  /** What gatehouse.yml pins; where it says nothing of the VM, what people approved. */
+  pinsOf(vm: NamedVm): Promise<VmPins>;
+  /** What people approved. */
+  accepted: AcceptedPins;
 }
 
 interface AppraiserOptions {
@@ -42,6 +52,7 @@ interface AppraiserOptions {
   /** Read for each VM: it may change. */
   readonly policy: Policy["attestation"];
   register: Pick<EvidenceRegister, "seen">;
+  accepted: AcceptedPins;
   /** Fetches what the folder of endorsements lacks, where gatehouse.yml allows it. */
   refresher?: Pick<Refresher, "ensure"> | undefined;
   /** Whose signatures count: the vendors'. */
@@ -70,11 +81,22 @@ export function createAppraiser(by: AppraiserOptions): Appraiser {
     };
   }
 
+  async function pinsOf(vm: NamedVm): Promise<VmPins> {
+    const inFile = pinsFor(by.policy.pins, namesOf(vm));
+    if (inFile.length > 0) return { from: "gatehouse.yml", values: inFile };
+    const accepted = await by.accepted.of(vm.id);
+    if (!accepted) return { from: "nowhere", values: [] };
+    return { from: "an approval", values: [accepted.values], isForged: accepted.isForged };
+  }
+
   return {
-    async attest(named, { notBefore, signal } = {}) {
-      const [vm, report] = await Promise.all([
+    pinsOf,
+    accepted: by.accepted,
+    async attest(named, { notBefore, signal, asIfPinned = false } = {}) {
+      const [vm, report, pins] = await Promise.all([
         compute.vms.get(named.id, { signal }),
         compute.vms.attestation(named.id, { signal }).catch((error: unknown) => ({ error })),
+        pinsOf(named),
       ]);
       const { policy } = by;
       const found =
@@ -84,13 +106,15 @@ export function createAppraiser(by: AppraiserOptions): Appraiser {
           ? await register.seen(vm.id, marksOf(found.verification), notBefore)
           : undefined;
       const names = namesOf(named);
+      const facts = asIfPinned ? found?.verification.facts : undefined;
       const input: AppraisalInput = {
         vm,
         report,
         verification: found?.verification,
         early: found?.early,
         absent: found?.absent ?? [],
-        pins: pinsFor(policy.pins, names),
+        pins: facts ? [pinOf(facts)] : pins.values,
+        isPinForged: !asIfPinned && pins.isForged === true,
         policy: acceptedFor(policy.appraisal, names),
         hasEndorsements: policy.endorsements !== undefined,
         ...(seen === undefined ? {} : { seen }),
@@ -100,6 +124,7 @@ export function createAppraiser(by: AppraiserOptions): Appraiser {
       return {
         vm,
         appraisal: appraise(input),
+        pins,
         ...("error" in report ? {} : { report }),
         by: { endorsements: found?.endorsements ?? {}, options: appraisalOptions(input) },
       };

@@ -36,22 +36,31 @@ export interface EvidenceBundle {
   signature?: string;
 }
 
-interface Signer {
-  publicKey: string;
-  sign(text: string): string;
+/** The audit trail's key, and its head: what is signed was made after it. */
+export interface Signing {
+  signer: { publicKey: string; sign(text: string): string } | undefined;
+  auditHead: EvidenceBundle["auditHead"];
 }
 
 /** Of a VM whose report was read; undefined without a raw report. */
 export function bundleOf(
   vm: NamedVm,
+  attested: Attested,
+  signing: Signing,
+): EvidenceBundle | undefined {
+  const bundle = unsignedBundle(vm, attested);
+  return bundle && signed(bundle, signing);
+}
+
+export function unsignedBundle(
+  vm: NamedVm,
   { report, appraisal, by }: Attested,
-  { signer, auditHead }: { signer: Signer | undefined; auditHead: EvidenceBundle["auditHead"] },
 ): EvidenceBundle | undefined {
   if (!report || !appraisal.result) return undefined;
   const { id, name, projectId, projectName } = vm;
   const { intel, amd } = by.endorsements;
   const base64 = (bytes: Buffer | undefined) => bytes?.toString("base64");
-  const unsigned: EvidenceBundle = {
+  return {
     format,
     vm: { id, name, projectId, ...(projectName === undefined ? {} : { projectName }) },
     at: by.options.now,
@@ -71,14 +80,26 @@ export function bundleOf(
     },
     options: by.options,
     verdict: appraisal.result.verdict,
+  };
+}
+
+interface Signed {
+  auditHead?: EvidenceBundle["auditHead"];
+  signedBy?: string;
+  signature?: string;
+}
+
+export function signed<T extends object>(bundle: T, { signer, auditHead }: Signing): T & Signed {
+  const whole = {
+    ...bundle,
     ...(auditHead ? { auditHead } : {}),
     ...(signer ? { signedBy: signer.publicKey } : {}),
   };
-  return signer ? { ...unsigned, signature: signer.sign(signedText(unsigned)) } : unsigned;
+  return signer ? { ...whole, signature: signer.sign(signedText(whole)) } : whole;
 }
 
 /** Everything but the signature, in its one spelling. */
-function signedText({ signature: _its, ...rest }: EvidenceBundle): string {
+function signedText({ signature: _its, ...rest }: Signed): string {
   return `gatehouse evidence bundle\n${canonical(rest)}`;
 }
 
@@ -94,32 +115,46 @@ export function judgeBundle(
   bundle: EvidenceBundle,
   roots: TrustedRoots,
 ): { lines: readonly string[]; verdict: AttestationResult["verdict"] } {
-  const { at, report, options, signedBy, auditHead } = bundle;
+  const result = resultOf(bundle, roots);
+  const broken = isBroken(bundle);
+  return {
+    verdict: broken ? "failed" : result.verdict,
+    lines: [
+      ...(broken ? [brokenLine] : []),
+      ...resultLines(result, { at: bundle.at, absent: [] }),
+      `  VM                 ${bundle.vm.name} (${bundle.vm.id})`,
+      ...signingLines(bundle),
+      ...(result.verdict === bundle.verdict ? [] : [`Note: the bundle says ${bundle.verdict}`]),
+    ],
+  };
+}
+
+export const brokenLine = "Failed: the bundle was changed after it was signed.";
+
+export function resultOf(bundle: EvidenceBundle, roots: TrustedRoots): AttestationResult {
+  const { at, report, options } = bundle;
   const isWhole = [report, options, bundle.endorsements, bundle.vm].every(
     (part) => typeof part === "object" && part !== null,
   );
   if (!isWhole || typeof at !== "number") throw new UserError("The bundle isn't whole");
   const verification = verifyEncoded(report.report, endorsementsIn(bundle), { now: at, roots });
-  const result = appraiseEvidence(verification, { ...options, now: at });
-  const signed = signatureIn(bundle);
-  const isSame = result.verdict === bundle.verdict;
-  const verdict = signed === "broken" ? "failed" : result.verdict;
-  return {
-    verdict,
-    lines: [
-      ...(signed === "broken" ? ["Failed: the bundle was changed after it was signed."] : []),
-      ...resultLines(result, { at, absent: [] }),
-      `  VM                 ${bundle.vm.name} (${bundle.vm.id})`,
-      signed === "unsigned"
-        ? "Note: nobody signed the bundle; clock, pins, and policy are as whoever made it wrote them"
-        : `Note: clock, pins, and policy are as signed by the key ${fingerprintOf(signedBy ?? "")} (\`audit head\` shows Gatehouse's)`,
-      ...(auditHead
-        ? [`Note: made after record ${auditHead.seq} of the audit trail, ${auditHead.hash}`]
-        : []),
-      ...(isSame ? [] : [`Note: the bundle says ${bundle.verdict}`]),
-    ],
-  };
+  return appraiseEvidence(verification, { ...options, now: at });
 }
+
+/** What no vendor signs, and who stands for it. */
+export function signingLines(bundle: Signed): readonly string[] {
+  const { signedBy, auditHead } = bundle;
+  return [
+    signatureIn(bundle) === "unsigned"
+      ? "Note: nobody signed the bundle; clock, pins, and policy are as whoever made it wrote them"
+      : `Note: clock, pins, and policy are as signed by the key ${fingerprintOf(signedBy ?? "")} (\`audit head\` shows Gatehouse's)`,
+    ...(auditHead
+      ? [`Note: made after record ${auditHead.seq} of the audit trail, ${auditHead.hash}`]
+      : []),
+  ];
+}
+
+export const isBroken = (bundle: Signed): boolean => signatureIn(bundle) === "broken";
 
 function endorsementsIn({ endorsements: { intel, amd } }: EvidenceBundle): Endorsements {
   const bytes = (base64: string | undefined) =>
@@ -139,7 +174,7 @@ function endorsementsIn({ endorsements: { intel, amd } }: EvidenceBundle): Endor
   };
 }
 
-function signatureIn(bundle: EvidenceBundle): "holds" | "broken" | "unsigned" {
+function signatureIn(bundle: Signed): "holds" | "broken" | "unsigned" {
   const { signedBy, signature } = bundle;
   if (signedBy === undefined && signature === undefined) return "unsigned";
   try {

@@ -19,13 +19,15 @@ import { tcbStatuses } from "../verifier/tdx/tcb.ts";
 import { decodeEvidence, endorsementsNeeded, verifyEvidence } from "../verifier/verify-evidence.ts";
 import { judgeBundle, readBundle } from "./bundle.ts";
 import { findEndorsements } from "./endorsements.ts";
+import { judgeFleetBundle, readFleetBundle } from "./fleet-bundle.ts";
 import { importEndorsements, showStatus } from "./folder-cli.ts";
 import { jsonValue } from "./render-attestation.ts";
 import { resultLines } from "./render-result.ts";
 
 export const attestationUsage = `usage: node gatehouse.mjs attestation check <file>
   a raw TDX quote or SNP report (binary, base64, or hex), or the file that vm attest attaches; a bundle of
-  vm attest --evidence is judged by its own clock, endorsements, pins, and policy, without these options
+  vm attest --evidence, of one VM or of a fleet, is judged by its own clock, endorsements, pins, and policy, without
+  these options
       --endorsements <folder>   what Intel and AMD have signed (docs/attestation.md); else attestation.endorsements
       --pin <hex>               the MEASUREMENT or MRTD expected; MRTD,RTMR0,RTMR1,RTMR2 for TDX; repeatable
       --at <time>               judge by this clock, like 2026-03-01T00:00:00Z; now without it
@@ -79,9 +81,9 @@ export async function runAttestation(
         attestationUsage,
       );
     const content = await readFile(file);
-    const bundle = readBundle(content);
-    if (bundle) {
-      const judged = judgeBundle(bundle, roots);
+    const [bundle, fleet] = [readBundle(content), readFleetBundle(content)];
+    const judged = bundle ? judgeBundle(bundle, roots) : fleet && judgeFleetBundle(fleet, roots);
+    if (judged) {
       write(`${judged.lines.join("\n")}\n`);
       return exitCodes[judged.verdict];
     }

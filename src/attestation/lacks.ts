@@ -46,7 +46,10 @@ export function lacksOf(
     kept.length === lacks.length
       ? []
       : [{ code: "policy", says: "gatehouse.yml names no endorsements to check signatures with" }];
-  return [...folded, ...kept, ...agesOf(input, report).map(service)];
+  const forged = input.isPinForged
+    ? [service("its pin isn't one that the audit trail says was approved")]
+    : [];
+  return [...forged, ...folded, ...kept, ...agesOf(input, report).map(service)];
 }
 
 /** What the service's time for the report says against relying on it. */
@@ -82,7 +85,7 @@ export function wayOutOf(
   if (codes.some((code) => /expired|endorsement-age/.test(code)))
     return "Renew the vendor's lists in the folder of endorsements; docs/attestation.md says where each comes from";
   if (codes.includes("no-reference-value") && evidence !== undefined)
-    return `If this is what should run, pin it under \`attestation.pins\` in gatehouse.yml: ${evidence}`;
+    return `If this is what should run, pin it: \`/gatehouse pins propose\` asks others to approve it, or write it under \`attestation.pins\` in gatehouse.yml: ${evidence}`;
   return undefined;
 }
 

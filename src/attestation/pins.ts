@@ -7,6 +7,7 @@ import {
   strictPolicy,
 } from "../verifier/appraisal-policy.ts";
 import type { Facts } from "../verifier/verification.ts";
+import { difference, short } from "./measurements.ts";
 
 /** A VM by everything that a rule may know it by. */
 export interface NamedVm {
@@ -14,6 +15,14 @@ export interface NamedVm {
   name: string;
   projectId: string;
   projectName?: string | undefined;
+}
+
+/** What may be measured of a VM, and who says so. The file wins: an approval counts only where it says nothing. */
+export interface VmPins {
+  from: "gatehouse.yml" | "an approval" | "nowhere";
+  values: readonly string[];
+  /** The audit trail doesn't know of that approval. */
+  isForged?: boolean;
 }
 
 /** The names by which a pin or a rule can match a VM: name, id, `project/name`. */
@@ -52,6 +61,32 @@ export function referencesOf(pins: readonly string[]): readonly ReferenceValue[]
     if (first.length !== measuredDigits) return [];
     if (a === undefined || b === undefined || c === undefined) return [{ measurement: first }];
     return [{ mrTd: first, rtmr: [a, b, c] }];
+  });
+}
+
+/** What each value of a pin stands for. */
+function partsOf(pin: string): readonly (readonly [label: string, value: string])[] {
+  const values = pin.split(",");
+  if (values.length < 4) return [["Firmware and CPUs at the start", values[0] ?? ""]];
+  const labels = [
+    "MRTD, the firmware",
+    "RTMR0, its configuration and memory",
+    "RTMR1, boot loader and kernel",
+    "RTMR2, the system",
+  ];
+  return labels.map((label, at) => [label, values[at] ?? ""]);
+}
+
+/** How a pin differs from the one before, value by value, for people who decide about it. */
+export function pinChange(
+  pin: string,
+  before: string | undefined,
+): readonly (readonly [label: string, text: string])[] {
+  const old = before === undefined ? [] : partsOf(before).map(([, value]) => value);
+  return partsOf(pin).map(([label, value], at) => {
+    const was = old[at];
+    if (was === undefined) return [label, `${short(value)}, not pinned until now`];
+    return [label, was === value ? `${short(value)}, unchanged` : (difference(value, was) ?? "")];
   });
 }
 

@@ -1,4 +1,6 @@
 import {
+  type ButtonSpec,
+  buttons,
   context,
   message,
   type Message,
@@ -9,6 +11,7 @@ import {
 import { csv, md, plain } from "../messages/text.ts";
 import type { Appraisal } from "./appraisal.ts";
 import { shortMeasurement } from "./appraise.ts";
+import type { Attested } from "./appraiser.ts";
 import type { NamedVm } from "./pins.ts";
 import { verdictSigns } from "./render-attestation.ts";
 
@@ -16,6 +19,8 @@ import { verdictSigns } from "./render-attestation.ts";
 export interface FleetRow {
   vm: NamedVm;
   appraisal: Appraisal | undefined;
+  /** With all that it follows from. */
+  attested?: Attested;
   /** Why there is no appraisal. */
   unread?: string;
 }
@@ -60,6 +65,10 @@ export function renderFleet(
   words: string,
   rows: readonly FleetRow[],
   now: number,
+  {
+    file = "All of them, with whole measurements, are in a file in your direct messages.",
+    actions = [],
+  }: { file?: string; actions?: readonly ButtonSpec[] } = {},
 ): { message: Message; content: string } {
   const sorted = worstFirst(rows);
   const counts = ranks.flatMap((rank) => {
@@ -84,8 +93,9 @@ export function renderFleet(
       block,
       context(
         md`Checked by Gatehouse. Days left: until the vendors' lists and certificates behind a result end.${shown < sorted.length ? md` ${shown} of ${sorted.length} are shown.` : ""}`,
-        md`All of them, with whole measurements, are in a file in your direct messages.`,
+        md`${file}`,
       ),
+      buttons(actions),
     ),
     content: csv([
       [

@@ -7,6 +7,9 @@ import { digest } from "./gatehouse/digest.ts";
 import { freeze } from "./gatehouse/freeze.ts";
 import { help } from "./gatehouse/help.ts";
 import { jobs } from "./gatehouse/jobs.ts";
+import { pinsDrop } from "./gatehouse/pins-drop.ts";
+import { pinsPropose } from "./gatehouse/pins-propose.ts";
+import { pins } from "./gatehouse/pins.ts";
 import { status } from "./gatehouse/status.ts";
 import { thaw } from "./gatehouse/thaw.ts";
 import { why } from "./gatehouse/why.ts";
@@ -54,6 +57,9 @@ export const commands: readonly Command<ReadContext>[] = defineCommands([
   canI,
   why,
   audit,
+  pins,
+  pinsPropose,
+  pinsDrop,
   digest,
   freeze,
   thaw,

@@ -64,7 +64,7 @@ export const teamProject = matching(
 );
 
 export const operation = matching(
-  /^[a-z*?]{1,30}(\.[a-z*?-]{1,30})?$/,
+  /^[a-z*?]{1,30}(\.[a-z*?-]{1,30}){0,2}$/,
   "must be a command with a dot, like vm.restore, or a glob like vm.*",
 );
 

@@ -42,13 +42,14 @@ interface DriftMonitorOptions {
  */
 export async function monitorDrift(options: DriftMonitorOptions): Promise<void> {
   const { redis, key, inventory, records, pins, everyMs, log, signal } = options;
-  if (pins.length === 0) {
+  const approved = new Set(await options.appraiser.accepted.vmIds());
+  if (pins.length === 0 && approved.size === 0) {
     await options.unverified.keep([]);
     return records.keepOnly(new Set());
   }
   const vms = await inventory.vms(); // before the turn is taken: without VMs it must not be used up
   if (!(await takeTurn(redis, key, "drift-watch", everyMs))) return;
-  const pinned = await pinnedAmong(vms, pins);
+  const pinned = await pinnedAmong(vms, pins, approved);
   const gapMs = Math.min(1000, everyMs / 2 / Math.max(1, pinned.length));
   const waiting = pinned.values();
   const judged: { vm: KnownVm; appraisal: Appraisal }[] = [];
@@ -97,11 +98,15 @@ async function check(vm: KnownVm, options: DriftMonitorOptions): Promise<Apprais
   return appraisal;
 }
 
-async function pinnedAmong(vms: readonly KnownVm[], pins: readonly Pin[]): Promise<KnownVm[]> {
+async function pinnedAmong(
+  vms: readonly KnownVm[],
+  pins: readonly Pin[],
+  approved: ReadonlySet<string>,
+): Promise<KnownVm[]> {
   const pinned: KnownVm[] = [];
   for (let from = 0; from < vms.length; from += batch) {
     for (const vm of vms.slice(from, from + batch))
-      if (pinsFor(pins, namesOf(vm)).length > 0) pinned.push(vm);
+      if (approved.has(vm.id) || pinsFor(pins, namesOf(vm)).length > 0) pinned.push(vm);
     await breathe();
   }
   return pinned;

@@ -35,6 +35,14 @@ export function approvalRule(policy: Policy, judged: Judged): NeededApprovals {
 }
 
 function ruleFor(policy: Policy, command: Command, target?: Named): NeededApprovals {
+  const rule = ruleInFile(policy, command, target);
+  const min = (command.kind === "change" && command.minApprovals) || 0;
+  if (rule.required >= min) return rule;
+  const votes = usualNeeds(policy, min, target && ownerOf(target));
+  return { ...rule, required: min, votes, why: `${dottedName(command)} always needs ${min}` };
+}
+
+function ruleInFile(policy: Policy, command: Command, target?: Named): NeededApprovals {
   const owner = target && ownerOf(target);
   const operation = dottedName(command);
   const byDefault = { index: "default", expiresMs: policy.timing.approvalExpiresMs } as const;

@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import type { Appraiser } from "../attestation/appraiser.ts";
 import type { Chart } from "../charts/chart.ts";
 import type { Accepted, Compute, Project, Vm } from "../compute/compute.ts";
 import type { KnownSnapshot } from "../inventory/snapshots.ts";
@@ -23,7 +24,7 @@ export type CommandClass = "read" | "change" | "disrupt" | "destroy" | "secret" 
 export type ArgsSchema = z.ZodObject<z.ZodRawShape>;
 
 interface Words<Schema extends ArgsSchema> {
-  /** Two words: `vm restart`. The first is the slash command. */
+  /** Two words or three: `vm restart`, `gatehouse pins drop`. The first is the slash command. */
   name: `${"vm" | "project" | "gatehouse"} ${string}`;
   /** Other words for the second one: `reboot` for `vm restart`. */
   aliases?: readonly string[];
@@ -72,6 +73,8 @@ interface ChangeBase<Schema extends ArgsSchema> extends Words<Schema> {
   class: "change" | "disrupt" | "destroy" | "secret";
   /** Whether `protect` in gatehouse.yml forbids it. */
   protect: boolean;
+  /** Others who must approve it, whatever gatehouse.yml says. */
+  minApprovals?: number;
   say: {
     /** On the button and in titles: "Restart". */
     verb: string;
@@ -103,6 +106,8 @@ export interface VmCommand<Schema extends ArgsSchema = ArgsSchema> extends Chang
   attestAfter: boolean;
   /** `takes` one called by its argument `name`; `restores` its argument `snapshot`, under the rollback guard. */
   snapshot?: "takes" | "restores";
+  /** Changes what Gatehouse keeps, and nothing else: kept in the step that ends the request, without a call. */
+  keeps?: Keeping<z.output<Schema>>;
   effect: Effect<Vm, z.output<Schema>>;
   perform(vm: Target, args: z.output<Schema>, context: PerformContext): Promise<Accepted>;
   /** Statuses in which a VM's card has a button for it. */
@@ -157,6 +162,20 @@ interface Risked {
 interface PerformContext {
   compute: Compute;
 }
+
+/** A pin that people approve. */
+export interface Keeping<Args> {
+  /** At the request, and again right before it is kept. The values become the argument `values`. */
+  prepare(vm: Target, args: Args, by: { appraiser: Appraiser }): Promise<Prepared>;
+  /** The VM's pin from then on, of what was prepared; undefined: none. */
+  pin(values: string): string | undefined;
+}
+
+export type Prepared =
+  | { is: "ready"; values: string; facts: readonly (readonly [label: string, text: string])[] }
+  | { is: "no"; why: Refusal }
+  /** Not now: it may be otherwise soon. */
+  | { is: "later"; why: Refusal };
 
 /** A read of a target; undefined: proven absent (404 while a control read succeeded). */
 export type Seen = Vm | Project | readonly Project[];
@@ -255,7 +274,7 @@ export function dottedName(command: Pick<Command, "name">): string {
   return command.name.replaceAll(" ", ".");
 }
 
-/** The words after its slash command that are this command: its own, then its aliases. */
+/** What its first word leaves: its own verb (`restart`, `pins drop`), then its aliases. */
 export function verbsOf({ name, aliases = [] }: Pick<Command, "name" | "aliases">): string[] {
   return [name.slice(name.indexOf(" ") + 1), ...aliases];
 }
@@ -267,7 +286,8 @@ export function defineCommands<C extends Command>(commands: readonly C[]): reado
     const root = command.name.split(" ")[0] ?? "";
     for (const verb of [...verbsOf(command), ...Object.keys(command.suggestFor ?? {})]) {
       const word = `${root} ${verb}`;
-      if (!/^[a-z]+(-[a-z]+)*$/.test(verb)) throw new Error(`${word}: must be one word of a-z`);
+      if (!/^[a-z]+(-[a-z]+)*( [a-z]+(-[a-z]+)*)?$/.test(verb))
+        throw new Error(`${word}: must be one word of a-z, or two`);
       const other = taken.get(word);
       if (other !== undefined) throw new Error(`${word} is both ${other} and ${command.name}`);
       taken.set(word, command.name);

@@ -41,8 +41,7 @@ export function findCommand(
     if (help && (root === "" || root === "--help")) return { command: help, rest: [] };
     return withoutRoot(words, root, commands, isReadable);
   }
-  const verb = words[1]?.text.toLowerCase() ?? "";
-  const rest = words.slice(2);
+  const { verb, rest } = verbIn(words.slice(1), ofRoot);
   const [command] = named(verb, ofRoot);
   if (help && command && rest.some(isHelpFlag))
     return { command: help, rest: command.name.split(" ").map(plainWord) };
@@ -60,7 +59,16 @@ const isHelpFlag = ({ text, isQuoted }: Word) => text === "--help" && !isQuoted;
 
 const plainWord = (text: string): Word => ({ text, isQuoted: false });
 
-/** The commands that answer to this word, by their own names before aliases. */
+/** Two words where they are a command (`pins drop`), else one. */
+function verbIn(words: readonly Word[], commands: readonly Command[]) {
+  const [first = "", second = ""] = words.map(({ text }) => text.toLowerCase());
+  const both = `${first} ${second}`;
+  return named(both, commands).length > 0
+    ? { verb: both, rest: words.slice(2) }
+    : { verb: first, rest: words.slice(1) };
+}
+
+/** The commands that answer to this verb, by their own names before aliases. */
 function named(verb: string, commands: readonly Command[]): Command[] {
   return commands
     .filter((command) => verbsOf(command).includes(verb))
@@ -80,11 +88,11 @@ function withoutRoot(
   commands: readonly Command[],
   isReadable: (found: Found) => boolean,
 ): Found {
-  const rest = words.slice(1);
-  const meant = named(root, commands).map((command) => ({ command, rest }));
+  const { verb, rest } = verbIn([plainWord(root), ...words.slice(1)], commands);
+  const meant = named(verb, commands).map((command) => ({ command, rest }));
   const readable = meant.filter(isReadable);
   const likely = readable.length > 0 ? readable : meant;
-  const own = likely.filter(({ command }) => verbsOf(command)[0] === root);
+  const own = likely.filter(({ command }) => verbsOf(command)[0] === verb);
   const [only] = own.length === 1 ? own : likely.length === 1 ? likely : [];
   if (only) return only;
   if (likely.length > 1) throw new Unclear(`${cut(root)} can be several commands.`, likely);

@@ -25,7 +25,7 @@ const messageWithinMs = 5000;
 
 /** Advances every open rollout. Any number of processes may call it: each step is a compare-and-set. */
 export async function advanceRollouts(by: RolloutContext): Promise<void> {
-  if (by.workerContext.standstill?.() !== undefined) return;
+  if (by.workerContext.standstill() !== undefined) return;
   const ids = await by.rollouts.openIds();
   for (const id of by.known.keys()) if (!ids.includes(id)) by.known.delete(id);
   const turns = await Promise.allSettled(ids.map((id) => advanceRollout(id, by)));

@@ -41,6 +41,7 @@ export const kinds: readonly Kind[] = [
   },
   { what: "deliveries from Slack", pattern: /^intake:/, kept: "11 minutes, or until handled" },
   { what: "audit trail", pattern: /^audit(:|$)/, kept: "forever" },
+  { what: "pins that people approved", pattern: /^pins$/, kept: "until dropped" },
   { what: "policy versions", pattern: /^policy:/, kept: "forever" },
   { what: "snapshots Gatehouse knows", pattern: /^snapshot(s|-owners)(:|$)/, kept: "forever" },
   {

@@ -1,4 +1,5 @@
 import { commands } from "../commands/index.ts";
+import { createAcceptedPins } from "../attestation/accepted-pins.ts";
 import { attestationInWords, createAppraiser } from "../attestation/appraiser.ts";
 import { createRefresher } from "../attestation/refresher.ts";
 import { createEvidenceRegister } from "../attestation/register.ts";
@@ -138,6 +139,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
       return config.policy.attestation;
     },
     register: createEvidenceRegister(redis, key),
+    accepted: createAcceptedPins(redis, key),
     roots,
     refresher,
     now: Date.now,

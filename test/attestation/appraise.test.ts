@@ -239,7 +239,7 @@ describe("a VM's attestation", () => {
     );
     expect(wayOut({ now: now + 31 * dayMs, says: { timestamp: "" } })).toMatch(/^Renew the/);
     expect(wayOut({ pins: [] })).toBe(
-      `If this is what should run, pin it under \`attestation.pins\` in gatehouse.yml: ${measurement}`,
+      `If this is what should run, pin it: \`/gatehouse pins propose\` asks others to approve it, or write it under \`attestation.pins\` in gatehouse.yml: ${measurement}`,
     );
     expect(wayOut({ evidence: tdx(), pins: [] })).toContain(`: ${pinFor(tdx())}`);
     expect(wayOut({})).toBeUndefined();

@@ -1,5 +1,6 @@
 import { cpus, loadavg } from "node:os";
 import { measureAcks } from "./ack.ts";
+import { measureAttesting } from "./attest.ts";
 import { measureDemo } from "./demo-start.ts";
 import { type Figure, holds, renderFigures } from "./figure.ts";
 import { measureFleet, measureWaiting } from "./fleet.ts";
@@ -27,6 +28,7 @@ const parts: Record<string, () => Promise<readonly Figure[]>> = {
   rollouts: measureRollouts,
   inventory: measureInventory,
   refresh: measureRefreshAndDigest,
+  attest: measureAttesting,
   verify: async () => measureVerifying(),
 };
 

@@ -27,7 +27,7 @@ function commandFiles(paths: readonly string[]): readonly string[] {
 /** `src/commands/vm/restart.ts` is tested where `vm restart` is said or the file is imported. */
 function isCommandTested(path: string, tests: Sources): boolean {
   const [, , group = "", file = ""] = path.split("/");
-  const words = new RegExp(`\\b${group} ${file.replace(/\.ts$/, "")}\\b`);
+  const words = new RegExp(`\\b${group} ${file.replace(/\.ts$/, "").replace("-", "[ -]")}\\b`);
   return [...tests].some(
     ([test, text]) => words.test(text) || importsOf(test, text).includes(path),
   );

@@ -36,6 +36,9 @@ gatehouse approvals  read        0          -      yes  -       -       yes     
 gatehouse status     read        0          -      yes  -       -       yes        -          yes   -        -   -
 gatehouse can-i      read        0          -      yes  -       -       yes        -          yes   -        -   -
 gatehouse why        read        0          -      yes  -       -       yes        -          yes   -        -   -
+gatehouse pins       read        0          -      yes  -       -       yes        -          yes   -        -   -
+gatehouse pins propose  change   1          -      -    yes     -       -          -          -     -        -   -
+gatehouse pins drop  change      1          -      -    yes     -       -          -          -     -        -   -
 gatehouse digest     change      0          -      -    yes     -       -          -          -     -        -   -
 gatehouse audit      administer  0          -      -    -       -       yes        -          -     -        -   -
 gatehouse freeze     administer  0          -      -    -       yes     yes        -          -     -        -   -
@@ -97,10 +100,19 @@ describe("who may run what", () => {
     }
   });
 
-  it("asks for approvals exactly where something is destroyed", () => {
-    for (const { class: of, approvals } of permissionMatrix(nobody, commands)) {
-      expect(approvals).toBe(of === "destroy" ? 1 : 0);
+  it("asks for approvals exactly where something is destroyed, or what is expected of a VM changes", () => {
+    for (const { command, class: of, approvals } of permissionMatrix(nobody, commands)) {
+      const isPin = /^gatehouse pins \w/.test(command);
+      expect(approvals).toBe(of === "destroy" || isPin ? 1 : 0);
     }
+  });
+
+  it("lets no rule of gatehouse.yml take the one approval of a pin away", () => {
+    const lax = policyOf(
+      `access: { view: [] }\napprovals: [{ operations: ["gatehouse.pins.*"], required: 0 }]`,
+    );
+    const pins = permissionMatrix(lax, commands).filter(({ command }) => / pins \w/.test(command));
+    expect(pins.map(({ approvals }) => approvals)).toEqual([1, 1]);
   });
 });
 

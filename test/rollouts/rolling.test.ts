@@ -40,7 +40,7 @@ describe("how to go over many", () => {
     },
   );
 
-  it("is one at a time for more than three where a service is interrupted, and all at once else", () => {
+  it("is one at a time where a service is interrupted, whatever their number, and all at once else", () => {
     const [disrupt, change] = [{ class: "disrupt" }, { class: "change" }] as const;
     expect(rollingOf(disrupt, {}, 4)).toEqual({
       maxUnavailable: 1,

@@ -83,4 +83,4 @@ it("every command of README, install, operate, and policy runs as it stands ther
     readFileSync(path.join(root, "docs/operate.md"), "utf8"),
   );
   expect(rows.map(({ id }) => id)).toContain(drill?.[1]);
-});
+}, 90_000);

@@ -67,7 +67,7 @@ it("a process that reaches the world only through a proxy works, also after the 
   for (const stream of [main.stdout, main.stderr])
     stream.on("data", (chunk: Buffer) => (said += chunk.toString()));
   try {
-    await world.slack.connected(1, 15_000).catch((error: unknown) => {
+    await world.slack.connected(1, 30_000).catch((error: unknown) => {
       throw new Error(`${String(error)}\n${said}`);
     });
     await world.olivia.types("ops", "/vm restart web-2");

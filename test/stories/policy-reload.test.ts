@@ -3,6 +3,7 @@ import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { auditOf } from "../requests/asking.ts";
 import { startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";
+import { privateRedis } from "../support/with-redis.ts";
 import { hears, wordsOf } from "./words.ts";
 
 const restartsNeedOne = `${testPolicy}approvals: [{ operations: ["vm.restart"], required: 1, expires: 1m }]\n`;
@@ -94,6 +95,22 @@ describe("a policy that is replaced while Gatehouse runs", () => {
     await writeFile(file(world), testPolicy.replace("C03AUDIT", "C02STATUS"));
     await hears(world.ada, "audit", /gatehouse.yml changed\.[^]*audit.channel: /);
     await hears(world.vera, "status", /gatehouse.yml changed\.[^]*audit.channel: /);
+  });
+
+  it("is adopted and told when Redis is back, where it was away meanwhile", async () => {
+    await using redis = await privateRedis();
+    await using world = await startWorld({ redisUrl: redis.url });
+    await redis.stop();
+    await writeFile(file(world), restartsNeedOne);
+    const reloading = world.processes[0]?.reload();
+    await expect.poll(() => logged(world, "policy.changed")).toHaveLength(1);
+    await redis.start();
+    await reloading;
+    await hears(world.ada, "audit", /The policy changed[^]*approvals: added/, 15_000);
+    const noted = (await auditOf(world.client, world.key("audit"))).filter(
+      ({ what }) => what === "policy",
+    );
+    expect(noted).toHaveLength(1);
   });
 
   it("changes nothing in a process that doesn't get it, until it does", async () => {

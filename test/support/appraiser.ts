@@ -1,3 +1,4 @@
+import { createAcceptedPins } from "../../src/attestation/accepted-pins.ts";
 import { type Appraiser, createAppraiser } from "../../src/attestation/appraiser.ts";
 import { createEvidenceRegister } from "../../src/attestation/register.ts";
 import type { Compute } from "../../src/compute/compute.ts";
@@ -16,6 +17,7 @@ export const sandboxAppraiser = (by: {
     compute: by.compute,
     policy: by.policy.attestation,
     register: createEvidenceRegister(by.redis, by.key),
+    accepted: createAcceptedPins(by.redis, by.key),
     roots: sandboxRoots,
     now: Date.now,
   });

@@ -11,7 +11,7 @@ import { loadRedis, moveIn, readState, type State } from "./state.ts";
 
 const vm = (number: number) => `vm-0000-${String(number).padStart(3, "0")}`;
 const quick =
-  "timing: { httpTimeout: 700ms, claimWindow: 600ms, quiesce: 2s, settleDeadline: 60s, restartMark: 5s, pollFirst: 20ms, pollMost: 100ms, stableGap: 30ms, sweep: 200ms, heartbeat: 200ms, peopleCache: 1s }";
+  "timing: { httpTimeout: 1500ms, claimWindow: 600ms, quiesce: 3600ms, settleDeadline: 60s, restartMark: 5s, pollFirst: 20ms, pollMost: 100ms, stableGap: 30ms, sweep: 200ms, heartbeat: 200ms, peopleCache: 1s }";
 
 /** `vm stop vm-0000-003: done` of every request. */
 async function ends(world: TestWorld): Promise<string[]> {

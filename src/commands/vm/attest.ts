@@ -3,7 +3,8 @@ import { renderAttestation, reportFile } from "../../attestation/render-attestat
 import { type FleetRow, renderFleet } from "../../attestation/render-fleet.ts";
 import type { NamedVm } from "../../attestation/pins.ts";
 import type { Attested } from "../../attestation/appraiser.ts";
-import { bundleOf } from "../../attestation/bundle.ts";
+import { bundleOf, type Signing } from "../../attestation/bundle.ts";
+import { fleetBundleOf } from "../../attestation/fleet-bundle.ts";
 import { openSigningKey } from "../../audit/anchors.ts";
 import { createTrail } from "../../audit/trail.ts";
 import { messageOf, UserError } from "../../errors.ts";
@@ -37,7 +38,7 @@ export const attest = defineCommand({
     }),
   }),
   async answer({ vm: words, raw, evidence }, context: ReadContext) {
-    if (isGlob(words) || words.includes(",")) return attestFleet(words, context);
+    if (isGlob(words) || words.includes(",")) return attestFleet(words, evidence === true, context);
     const vm = await context.resolve("vm", words);
     const read = await context.appraiser.attest(vm);
     const { appraisal, report } = read;
@@ -63,45 +64,70 @@ export const attest = defineCommand({
   },
 });
 
-async function bundleAnswer(
-  vm: NamedVm,
-  read: Attested,
-  { trail: { redis, key, dataDir }, now }: ReadContext,
-): Promise<Answer> {
-  const head = await createTrail(redis, key).head();
-  const bundle = bundleOf(vm, read, {
-    signer: openSigningKey(dataDir),
-    auditHead: head && { seq: head.seq, hash: head.hash },
-  });
+async function bundleAnswer(vm: NamedVm, read: Attested, context: ReadContext): Promise<Answer> {
+  const bundle = bundleOf(vm, read, await signingIn(context));
   if (!bundle)
     throw new UserError(
       `The compute service returned no raw report of ${vm.name}.`,
       read.appraisal.reasons[0],
     );
-  const day = new Date(now()).toISOString().replaceAll(/[:]|\.\d+/g, "");
-  const content = `${JSON.stringify(bundle, undefined, 2)}\n`;
-  const text = md`The evidence of ${name(vm.name)} is a file in your direct messages. ${name("node gatehouse.mjs attestation check <file>")} judges it again, without a network.`;
+  const text = md`The evidence of ${name(vm.name)} is a file in your direct messages. ${name(check)} judges it again, without a network.`;
   return {
     message: message(readable(text), section(text)),
-    file: { name: `evidence-${day}.json`, title: `Evidence of ${vm.name}`, content },
+    file: evidenceFile(`Evidence of ${vm.name}`, bundle, context),
   };
 }
 
-async function attestFleet(words: string, context: ReadContext): Promise<Answer> {
+const check = "node gatehouse.mjs attestation check <file>";
+
+async function signingIn({ trail: { redis, key, dataDir } }: ReadContext): Promise<Signing> {
+  const head = await createTrail(redis, key).head();
+  return { signer: openSigningKey(dataDir), auditHead: head && { seq: head.seq, hash: head.hash } };
+}
+
+function evidenceFile(
+  title: string,
+  bundle: object,
+  { now }: ReadContext,
+): NonNullable<Answer["file"]> {
+  const day = new Date(now()).toISOString().replaceAll(/[:]|\.\d+/g, "");
+  return {
+    name: `evidence-${day}.json`,
+    title,
+    content: `${JSON.stringify(bundle, undefined, 2)}\n`,
+  };
+}
+
+async function attestFleet(
+  words: string,
+  wantsEvidence: boolean,
+  context: ReadContext,
+): Promise<Answer> {
   const vms = await named(words, context);
   const waiting = vms.values();
   const rows: FleetRow[] = [];
   const judge = async () => {
-    for (const vm of waiting) rows.push(await rowOf(vm, context));
+    for (const vm of waiting) rows.push(await rowOf(vm, wantsEvidence, context));
   };
   await Promise.all(Array.from({ length: atOnce }, judge));
-  const { message: shown, content } = renderFleet(words, rows, context.now());
+  if (wantsEvidence) {
+    const file = `The evidence of all is a file in your direct messages. \`${check}\` judges it again, without a network.`;
+    return {
+      message: renderFleet(words, rows, context.now(), { file }).message,
+      file: evidenceFile("Evidence", fleetBundleOf(rows, await signingIn(context)), context),
+    };
+  }
+  const value = JSON.stringify({ vm: words, evidence: true });
+  const offer = { label: "Evidence", action: "run:vm.attest:evidence", value };
+  const { message: shown, content } = renderFleet(words, rows, context.now(), { actions: [offer] });
   return { message: shown, file: { name: "attestation.csv", title: "Attestation", content } };
 }
 
-async function rowOf(vm: NamedVm, { appraiser }: ReadContext): Promise<FleetRow> {
+/** What a result follows from is kept only where it is asked for: of 1,000 VMs it is much. */
+async function rowOf(vm: NamedVm, isWhole: boolean, { appraiser }: ReadContext): Promise<FleetRow> {
   try {
-    return { vm, appraisal: (await appraiser.attest(vm)).appraisal };
+    const attested = await appraiser.attest(vm);
+    return { vm, appraisal: attested.appraisal, ...(isWhole ? { attested } : {}) };
   } catch (error) {
     return { vm, appraisal: undefined, unread: messageOf(error) };
   }

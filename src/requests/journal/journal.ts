@@ -1,4 +1,5 @@
 import { hash, randomBytes, randomInt } from "node:crypto";
+import type { KeptPin } from "../../attestation/accepted-pins.ts";
 import { createOutbox } from "../../redis/due-list.ts";
 import { type Keys, defineScript, type RedisClient, redisNow } from "../../redis/redis.ts";
 import { createBallot } from "./ballot.ts";
@@ -40,6 +41,8 @@ export interface Move {
   actor?: string;
   /** VMs of a claimed project: no other request may hold one of them. The nonce (`newNonce`) is this claim's alone. */
   claim?: { vmIds: readonly string[]; nonce: string };
+  /** A VM's pin, kept in the same step; without values it is dropped. The audit record tells them. */
+  keep?: { vmId: string; values: string | undefined };
 }
 
 export type Moved =
@@ -187,7 +190,14 @@ export function createJournal(redis: RedisClient, key: Keys) {
     const audit = to.why
       ? auditRecord(
           record,
-          { move: to.state, from: request.state, attempt, why: to.why, worker: owner },
+          {
+            move: to.state,
+            from: request.state,
+            attempt,
+            why: to.why,
+            worker: owner,
+            ...(to.keep ? { pin: { vm: to.keep.vmId, values: to.keep.values ?? null } } : {}),
+          },
           to.actor,
         )
       : "";
@@ -200,6 +210,7 @@ export function createJournal(redis: RedisClient, key: Keys) {
         key("outbox"),
         key("freeze"),
         key("watch", pollKeyOf(record)),
+        key("pins"),
         key("lock", locks.take),
         ...locks.free.map((lock) => key("lock", lock)),
       ],
@@ -219,6 +230,8 @@ export function createJournal(redis: RedisClient, key: Keys) {
         keepFinalMs,
         request.nonce ?? "",
         nonce ?? "",
+        to.keep?.vmId ?? "",
+        to.keep?.values === undefined ? "" : pinText(record, to.keep.values),
       ],
     )) as [string, ...(string | number)[]];
     if (is === "frozen") return { is, freeze: JSON.parse(String(value)) as Freeze };
@@ -270,6 +283,9 @@ export function createJournal(redis: RedisClient, key: Keys) {
     holds,
   };
 }
+
+const pinText = ({ id, target, requester }: RequestRecord, values: string): string =>
+  JSON.stringify({ values, request: id, vm: target, by: requester.name } satisfies KeptPin);
 
 /** As scripts answer with a hash. */
 function fromPairs(flat: readonly string[]): Record<string, string> {

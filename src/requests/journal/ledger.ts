@@ -154,7 +154,9 @@ export async function checkLedger(
   if (missing.length > 0) {
     await store.noteMissingSends(missing.map(sendId));
     log.error("ledger.ahead-of-journal", { count: missing.length, first: missing.slice(0, 20) });
-    const some = missing
+    // Of a request that was resent several sends are missing
+    const requests = [...new Map(missing.map((entry) => [entry.request, entry])).values()];
+    const some = requests
       .slice(0, 5)
       .map(({ command, target, request }) => `${command} of ${target} (${request})`)
       .join(", ");
@@ -162,7 +164,7 @@ export async function checkLedger(
     await store.note({ what: "ledger-ahead", count: missing.length, sends: missing.slice(0, 200) });
     await store.freeze({
       by: "Gatehouse",
-      reason: `Redis lost ${missing.length} sent ${missing.length === 1 ? "request" : "requests"}: ${some}`,
+      reason: `Redis lost ${requests.length} sent ${requests.length === 1 ? "request" : "requests"}: ${some}`,
     });
   }
   return missing;

@@ -47,10 +47,10 @@ return {ARGV[1], 'new'}
  * Moves a request, or saves progress. Refuses when it changed since it was read: by its revision, and by the nonce of its
  * claim, because after a failover that lost writes another worker's claim may bear the same revision.
  *
- * KEYS request, history, open, audit, outbox, freeze, watch, take, ...free
+ * KEYS request, history, open, audit, outbox, freeze, watch, pins, take, ...free
  * ARGV id, revision it was read at, state, final (0|1), attempt, owner, progress, history entry, audit record,
  *      tell (0|1), claim (0|1), watched (0|1), how long a final request is kept (ms), nonce of the attempt it was read at
- *      ('' for none), nonce of this claim
+ *      ('' for none), nonce of this claim, VM whose pin is kept ('' for none), its pin ('' drops it)
  * → {'moved', revision, now} | {'changed'} | {'gone'} | {'frozen', freeze} | {'locked', holder}
  */
 export const move = `${redisTimeLua}
@@ -59,14 +59,16 @@ if not revision then return {'gone'} end
 if revision ~= ARGV[2] then return {'changed'} end
 local nonce = redis.call('HGET', KEYS[1], 'claim:' .. (redis.call('HGET', KEYS[1], 'attempt') or '')) or ''
 if nonce ~= ARGV[14] then return {'changed'} end
-if ARGV[11] == '1' then
+if ARGV[11] == '1' or ARGV[16] ~= '' then
   local freeze = redis.call('GET', KEYS[6])
   if freeze then return {'frozen', freeze} end
-  for i = 8, #KEYS do
+end
+if ARGV[11] == '1' then
+  for i = 9, #KEYS do
     local holder = redis.call('GET', KEYS[i])
     if holder and holder ~= ARGV[1] then return {'locked', holder} end
   end
-  redis.call('SET', KEYS[8], ARGV[1])
+  redis.call('SET', KEYS[9], ARGV[1])
   redis.call('HSET', KEYS[1], 'claim:' .. ARGV[5], ARGV[15])
 end
 local nextRevision = redis.call('HINCRBY', KEYS[1], 'revision', 1)
@@ -75,12 +77,17 @@ if ARGV[8] ~= '' then
   redis.call('HSET', KEYS[1], 'changedAt', now)
   redis.call('RPUSH', KEYS[2], now .. ' ' .. ARGV[8])
 end
-if ARGV[9] ~= '' then redis.call('XADD', KEYS[4], '*', 'at', now, 'record', ARGV[9]) end
+local entry = ''
+if ARGV[9] ~= '' then entry = redis.call('XADD', KEYS[4], '*', 'at', now, 'record', ARGV[9]) end
+if ARGV[16] ~= '' then
+  if ARGV[17] == '' then redis.call('HDEL', KEYS[8], ARGV[16])
+  else redis.call('HSET', KEYS[8], ARGV[16], entry .. ' ' .. ARGV[17]) end
+end
 if ARGV[10] == '1' then redis.call('ZADD', KEYS[5], 'NX', now, ARGV[1]) end
 if ARGV[12] == '1' then redis.call('SADD', KEYS[7], ARGV[1]) else redis.call('SREM', KEYS[7], ARGV[1]) end
 if ARGV[4] == '1' then
   redis.call('ZREM', KEYS[3], ARGV[1])
-  if redis.call('GET', KEYS[8]) == ARGV[1] then redis.call('DEL', KEYS[8]) end
+  if redis.call('GET', KEYS[9]) == ARGV[1] then redis.call('DEL', KEYS[9]) end
   redis.call('PEXPIRE', KEYS[1], ARGV[13])
   redis.call('PEXPIRE', KEYS[2], ARGV[13])
 end

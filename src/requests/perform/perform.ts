@@ -16,6 +16,7 @@ import {
 } from "./worker-context.ts";
 import { type Progress, type StoredRequest, pollKeyOf, sentWords } from "../journal/record.ts";
 import { hourlyOf, limitWords } from "../journal/limits.ts";
+import { keepIfKept } from "./keep.ts";
 import { claimAndSend } from "./send.ts";
 import { submit } from "../submit/submit.ts";
 
@@ -93,7 +94,7 @@ async function begin(
     );
   }
   if (frozen) return stopFrozen(request, frozen, by);
-  if (by.standstill?.() !== undefined)
+  if (by.standstill() !== undefined)
     return hold(request, noCurrentPolicy, backoff(progress.looks ?? 0, timing), by);
   if (throttledMs > 0) return hold(request, throttledWhy, throttledMs + jitter(1000), by);
 
@@ -118,6 +119,12 @@ async function begin(
     await store.move(request, { state: "done", progress: final, why: "already in that state" });
     return ended;
   }
+  const kept = await keepIfKept(request, change, decision.before, by);
+  if (kept.is === "done") return ended;
+  if (kept.is === "changed") return waitFor(50);
+  if (kept.is === "frozen") return stopFrozen(request, kept.freeze, by);
+  if (kept.is === "later") return hold(request, kept.why, backoff(progress.looks ?? 0, timing), by);
+  if (kept.is === "closed") return end(request, "cancelled", kept.why, by, kept.hint);
   const ready = await ensureSafetySnapshot(request, change, by);
   if (ready.is === "wait") return hold(request, ready.why, backoff(1, timing), by, ready.safety);
   if (ready.is === "no") return end(request, "cancelled", ready.why, by, withoutSnapshot);

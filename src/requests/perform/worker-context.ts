@@ -21,7 +21,7 @@ export interface WorkerContext {
   policy: Policy;
   policyVersion: string;
   /** Why this process claims nothing now, in words (`start/policy-keeper.ts`). */
-  standstill?(): string | undefined;
+  standstill(): string | undefined;
   ourTeamId: string;
   /** Who this is in Slack, at most a minute old. Rejects when Slack can't say. */
   person(id: string, teamId: string): Promise<Person>;

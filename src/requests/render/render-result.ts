@@ -100,6 +100,7 @@ export function headline(request: StoredRequest, command: ChangeCommand): Markdo
     case "done":
       if (progress.decidedBy)
         return md`${done} ${whole}, says ${whoDecided(progress.decidedBy)}${reasonOf(request)}.`;
+      if (command.on === "vm" && command.keeps) return md`${done} ${whole}.`;
       if (progress.already)
         return md`${target} is already ${statusOf(progress.after)}; ${alreadyWords(progress)}.`;
       if (isUnconfirmed(request, command))

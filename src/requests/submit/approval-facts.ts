@@ -19,10 +19,12 @@ export function gatherApprovalFacts(facts: {
   now: number;
   /** Why one approval more is required than policy says. */
   raised?: string | undefined;
+  /** What would be kept; then nothing is interrupted. */
+  prepared?: Evidence | undefined;
   /** The VM whose snapshot it is, when that is another one. */
   foreignSnapshotOf?: string | undefined;
 }): Evidence {
-  const { seen, snapshot, last, now } = facts;
+  const { seen, snapshot, last, now, prepared = [] } = facts;
   const vm = seen !== undefined && !Array.isArray(seen) && "projectId" in seen ? seen : undefined;
   const measurement = vm?.attestation?.measurement;
   const rows: (readonly [string, string] | undefined)[] = [
@@ -47,7 +49,8 @@ export function gatherApprovalFacts(facts: {
       ? ["🚨 Another VM's snapshot", `taken of ${facts.foreignSnapshotOf}`]
       : undefined,
     facts.raised ? ["One additional approval", facts.raised] : undefined,
-    ["Expected downtime", expectedDowntime(facts.command, last)],
+    ...prepared,
+    prepared.length > 0 ? undefined : ["Expected downtime", expectedDowntime(facts.command, last)],
     ["Recent requests", lastWords(last, now)],
   ];
   return rows.filter((row) => row !== undefined);

@@ -14,10 +14,11 @@ import type {
   Seen,
 } from "../../registry/define.ts";
 import type { Args, Input } from "../../registry/invocation.ts";
+import { parseInput } from "../../registry/parse.ts";
 import type { Target } from "../../registry/target.ts";
 import { readTarget } from "../../requests/perform/gate.ts";
 import { attestationInWords } from "../../attestation/appraiser.ts";
-import { gatherApprovalFacts } from "../../requests/submit/approval-facts.ts";
+import { type Evidence, gatherApprovalFacts } from "../../requests/submit/approval-facts.ts";
 import { newRequestId } from "../../requests/journal/journal.ts";
 import { hourlyOf } from "../../requests/journal/limits.ts";
 import { stateWords } from "../../requests/journal/record.ts";
@@ -37,8 +38,9 @@ export async function submitChange(
   reply: Pick<Reply, "privately">,
   gateway: GatewayContext,
 ): Promise<boolean> {
-  const whole = { ...asked, ...childrenOf(asked, facts), ...labelsOf(facts) };
-  const submission = await withApprovals(whole, facts, gateway);
+  const { prepared, ...more } = await prepare(asked, gateway);
+  const whole = { ...asked, ...more, ...childrenOf(asked, facts), ...labelsOf(facts) };
+  const submission = await withApprovals(whole, facts, prepared, gateway);
   await takeTurn(submission, gateway);
   const submitted = await submitInTurn(submission, gateway);
   if (!submitted.isNew) await reply.privately(await alreadyRequested(submitted.id, gateway));
@@ -66,9 +68,23 @@ export function childrenOf(
   return { children: vms.map((vm) => targetOfVm(vm, target.name)) };
 }
 
+/** What would be kept, as it is now, where the command keeps something. */
+async function prepare(
+  { command, target, input }: Submission,
+  gateway: GatewayContext,
+): Promise<{ prepared: Evidence; input?: Input }> {
+  if (command.on !== "vm" || !command.keeps) return { prepared: [] };
+  const read = await command.keeps.prepare(target, parseInput(command, input), gateway);
+  if (read.is !== "ready") throw new UserError(asSentence(read.why.text), read.why.hint);
+  return { prepared: read.facts, input: { ...input, values: read.values } };
+}
+
+const asSentence = (why: string) => `${why.slice(0, 1).toUpperCase()}${why.slice(1)}.`;
+
 async function withApprovals(
   submission: Submission,
   facts: DialogFacts,
+  prepared: Evidence,
   gateway: GatewayContext,
 ): Promise<Submission> {
   const { command, target, person } = submission;
@@ -92,6 +108,7 @@ async function withApprovals(
     now: gateway.now(),
     raised: needed.raised,
     foreignSnapshotOf: facts.foreignSnapshotOf,
+    prepared,
   });
   const { required, votes, expiresMs, why } = needed;
   const channelId = channelForApproval(submission.channelId, gateway);

@@ -114,6 +114,41 @@ describe("/vm attest", () => {
     await rm(folder, { recursive: true });
   });
 
+  it("gives the evidence of a fleet in one signed file, which a terminal judges again, the worst first", async () => {
+    await says("/vm attest ledger-*,worker-1", /Attestation of ledger[^]*worker-1/);
+    await world.vera.presses("Evidence");
+    await hears(world.vera, "ops", /The evidence of all is a file/);
+    const content = await world.slack.until(() =>
+      [...world.slack.workspace.files.values()]
+        .map(({ bytes }) => String(bytes))
+        .find((text) => text.includes("gatehouse-fleet-evidence-1")),
+    );
+    const folder = await mkdtemp(path.join(tmpdir(), "gatehouse-fleet-"));
+    const check = async (text: string) => {
+      const file = path.join(folder, "fleet.json");
+      await writeFile(file, text);
+      let said = "";
+      const write = (line: string) => void (said += line);
+      const code = await runAttestation(["check", file], { write, roots: sandboxRoots });
+      return { code, said };
+    };
+    const well = await check(content);
+    expect(well.said).toMatch(
+      /^5 VMs: 2 failed, 2 could not verify, 1 verified\n {2}failed: ledger-/,
+    );
+    expect(well.said).toMatch(
+      /could not verify: worker-1 \([\w-]+\): no report: the compute service gave/,
+    );
+    expect(well.said).toMatch(/as signed by the key [0-9a-f]{16} /);
+    expect(well.code).toBe(1);
+    // Two VMs of one kind, whose vendor's lists are there once
+    const { endorsements, vms } = JSON.parse(content) as Record<string, object[]>;
+    expect([endorsements?.length, vms?.length]).toEqual([3, 4]);
+    const changed = await check(content.replace('"verdict": "failed"', '"verdict": "verified"'));
+    expect(changed.said).toMatch(/^Failed: the bundle was changed after it was signed\./);
+    await rm(folder, { recursive: true });
+  });
+
   it("finds one report under two VMs, and an old one after a restart, with the service's yes to both", async () => {
     world.compute.edit.giveReportOf({ vm: "ledger-4", of: "ledger-1" });
     const other = await says("/vm attest ledger-4", /Failed: ledger-4/);

@@ -1,5 +1,6 @@
 import type { Row } from "./row.ts";
 import { addressRows } from "./network/addresses.ts";
+import { attestationRows } from "./attestation/evidence.ts";
 import { auditRows } from "./audit/trail.ts";
 import { clockRows } from "./clock/wrong-clocks.ts";
 import { consoleRows } from "./people/console.ts";
@@ -68,6 +69,7 @@ export const rows: readonly Row[] = [
   ...nameRows,
   ...digestRows,
   ...rolloutRows,
+  ...attestationRows,
   ...mechanismRows,
   ...fuzzRows,
 ];
@@ -131,6 +133,12 @@ export const families = [
     letter: "RO",
     name: "rollouts",
     about: "Many requests, one after the other, while processes die.",
+  },
+  {
+    letter: "V",
+    name: "attestation",
+    about:
+      "What vouches for VMs, and what people approve of them, while processes die and lists end.",
   },
   {
     letter: "M",

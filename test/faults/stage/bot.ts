@@ -129,6 +129,7 @@ const { createLog, hideSecret } = await import("../../../src/log/log.ts");
 const { start } = await import("../../../src/start/start.ts");
 const { commands } = await import("../../../src/commands/index.ts");
 const { operationsOf } = await import("../../../src/policy/approval-rule.ts");
+const { sandboxRoots } = await import("../../../sandbox/evidence/vendors.ts");
 const { isKnownSocketRejection } = await import("../../../src/slack/receive/socket-rejection.ts");
 
 const changing = commands.filter(({ kind }) => kind === "change").map(({ name }) => name);
@@ -161,6 +162,7 @@ try {
   const running = await start(config, log, {
     host: "127.0.0.1",
     namespace: options.namespace,
+    roots: sandboxRoots,
     onWedged: (why) => ends(1, why),
     at,
     ...(options.slackLimits ? { slackLimits: options.slackLimits as never } : {}),

@@ -40,6 +40,8 @@ export interface StageOptions {
   /** One of its own by default. */
   namespace?: string;
   ackTimeoutMs?: number;
+  /** The service fills this folder beside gatehouse.yml with what vouches for its VMs' evidence. */
+  endorsements?: string;
   /** Straight lines instead of proxies. */
   direct?: boolean;
   /** Leaves the folder with the logs where it is. */
@@ -101,6 +103,9 @@ export async function startStage(options: StageOptions = {}): Promise<Stage> {
       seed,
       transitionMs: options.transitionMs ?? [80, 160],
       ...(options.consoleMs === undefined ? {} : { consoleMs: options.consoleMs }),
+      ...(options.endorsements === undefined
+        ? {}
+        : { endorsements: path.join(folder, options.endorsements) }),
       world: { projects: Math.ceil((options.vms ?? 20) / 20), vmsPerProject: 20 },
     };
     const [redisServer, computeChild, slackChild] = await Promise.all([

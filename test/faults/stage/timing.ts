@@ -13,6 +13,7 @@ export interface Timing {
   canary: number;
   approvalExpires: number;
   outage: number;
+  driftWatch?: number;
 }
 
 /** For single rows: one fault at a time, none freezes for longer than 300 ms unless it says so (ms). */

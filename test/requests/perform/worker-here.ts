@@ -71,6 +71,7 @@ export async function workerHere(
     commands: [restart, deleteProject],
     policy,
     policyVersion: "v1",
+    standstill: () => undefined,
     ourTeamId,
     async person(id) {
       const found = people.get(id);

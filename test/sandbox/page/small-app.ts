@@ -155,7 +155,12 @@ export async function startPageWorld({ more = false } = {}) {
     ...(more
       ? {
           guide: demoGuide,
-          weather: createPageWeather({ slack: world.slack, compute, ...processes }),
+          weather: createPageWeather({
+            slack: world.slack,
+            compute,
+            endorse: async () => undefined,
+            ...processes,
+          }),
         }
       : {}),
   });

@@ -3,6 +3,7 @@ import { demoGuide } from "../../../sandbox/demo-guide.ts";
 import { type Killable, killableRedis, startKillableWorker } from "../../../sandbox/killable.ts";
 import { type Page, startPage } from "../../../sandbox/page/page.ts";
 import { createPageWeather, type PageWeather } from "../../../sandbox/page/weather.ts";
+import { seedLedger } from "../../../sandbox/compute/seed-ledger.ts";
 import { startWorld, type World } from "../../../sandbox/world.ts";
 import { commands } from "../../../src/commands/index.ts";
 import { parseCommand } from "../../../src/registry/parse.ts";
@@ -113,6 +114,14 @@ describe("the weather of the page", () => {
     await world.slack.person("amir").presses("Approve");
     await said("from nightly was canceled: web-1 is gone");
     expect(doneTo("web-1")).toBe("");
+  });
+
+  it("has no switches for evidence where the world has no such VM, as the demo has", () => {
+    const ids = (of: PageWeather) => of.now().switches.map(({ id }) => id);
+    expect(ids(weather)).not.toContain("image");
+    seedLedger(world.compute.edit);
+    const demo = createPageWeather({ ...world, redis, worker });
+    expect(ids(demo)).toEqual(expect.arrayContaining(["image", "debugging", "lists"]));
   });
 
   it("loses an answer, and what was done is found out", async () => {

@@ -2,6 +2,7 @@ import { cp, mkdir } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { startRedis } from "../../../../sandbox/ensure-redis.ts";
+import { looking } from "../../../support/looking.ts";
 import { revive } from "./revive.ts";
 import {
   askEach,
@@ -28,12 +29,14 @@ async function untilNamed(stage: Stage, count: number): Promise<number> {
   return named;
 }
 
-/** How many sends that the journal forgot were written into the audit trail. */
+/** Of how many requests the audit trail has sends that the journal forgot; a request may have several attempts. */
 async function sendsNamed(stage: Stage): Promise<number> {
   const trail = await stage.redis.xrange(`{${stage.namespace}}:audit`, "-", "+");
   const records = trail.map(([, fields]) => fields[fields.indexOf("record") + 1] ?? "");
   const ahead = records.find((record) => record.includes("ledger-ahead"));
-  return ahead ? (JSON.parse(ahead) as { sends: unknown[] }).sends.length : 0;
+  if (ahead === undefined) return 0;
+  const { sends } = JSON.parse(ahead) as { sends: { request: string }[] };
+  return new Set(sends.map(({ request }) => request)).size;
 }
 
 export const redisRows: Row[] = [
@@ -100,7 +103,7 @@ export const redisRows: Row[] = [
   {
     id: "R3",
     fault: "Redis restored from a copy taken before the sends",
-    must: "changes freeze, the audit trail names every send that the journal forgot, and no VM sees two effects",
+    must: "changes freeze, the audit trail names every send that the journal forgot, no VM sees two effects, and after a thaw work goes on",
     unknown: "not judged",
     run: ({ seed }) =>
       onStage(
@@ -133,6 +136,16 @@ export const redisRows: Row[] = [
           const targets = new Set(asked.map(({ target }) => target));
           const vms = (await stage.service.vms()).filter(({ id }) => targets.has(id));
           const worst = Math.max(...vms.map((vm) => vm.starts + vm.stops + vm.restarts));
+          await stage.slack.act("ada", "types", "ops", "/gatehouse thaw");
+          await looking(
+            async () => ((await freezeOf(stage)) === null ? true : undefined),
+            10_000,
+            async () => "an administrator's thaw ends nothing",
+          );
+          const [later] = await askEach(stage, take, ["vm restart"]);
+          const end = await stage.until(
+            ({ target, isFinal }) => isFinal && target === later?.target,
+          );
           return expected(
             [
               [`frozen (${frozen})`, frozen !== null],
@@ -141,6 +154,7 @@ export const redisRows: Row[] = [
                 `at most one effect on each of ${vms.length} VMs (${worst})`,
                 worst === 1 && vms.length === asked.length,
               ],
+              [`after a thaw work goes on (${end.state})`, end.state === "done"],
             ],
             [`freeze: ${frozen}`],
           );

@@ -21,6 +21,17 @@ export interface SeenRollout {
   };
 }
 
+/** Resolves when Gatehouse knows the names of VMs. */
+export async function namesKnown(stage: Stage): Promise<void> {
+  await looking(
+    async () =>
+      (await stage.redis.hget(`{${stage.namespace}}:inventory:v1:head`, "refreshedAt")) ??
+      undefined,
+    15_000,
+    async () => "nobody reads the inventory",
+  );
+}
+
 /**
  * Asks for a rollout over VMs of the first project, says yes to its dialog, and remembers them for the checker. Resolves with
  * its id as soon as it runs.
@@ -30,13 +41,7 @@ export async function beginRollout(
   vms: readonly string[],
   options: { most?: number; failures?: number; canary?: boolean } = {},
 ): Promise<string> {
-  await looking(
-    async () =>
-      (await stage.redis.hget(`{${stage.namespace}}:inventory:v1:head`, "refreshedAt")) ??
-      undefined,
-    15_000,
-    async () => "nobody reads the inventory",
-  );
+  await namesKnown(stage);
   const flags = [
     `--max-unavailable ${options.most ?? 1}`,
     `--stop-on-failure ${options.failures ?? 1}`,

@@ -1,0 +1,56 @@
+import * as z from "zod";
+import { pinChange } from "../../attestation/pins.ts";
+import { md } from "../../messages/text.ts";
+import { target } from "../../registry/arguments.ts";
+import { defineCommand } from "../../registry/define.ts";
+
+export const pinsDrop = defineCommand({
+  kind: "change",
+  on: "vm",
+  name: "gatehouse pins drop",
+  summary: "Drop a VM's approved pin",
+  example: "/gatehouse pins drop db-1",
+  class: "change",
+  protect: false,
+  minApprovals: 1,
+  attestAfter: false,
+  args: z.object({
+    vm: target("vm").describe("the VM whose pin was approved"),
+    why: z
+      .string()
+      .max(300, { error: "must be at most 300 characters" })
+      .optional()
+      .meta({ rest: true, description: "why, for those who approve it" }),
+    values: z
+      .string()
+      .max(600)
+      .optional()
+      .meta({ flagOnly: true, description: "the pin you mean; refused if it is another" }),
+  }),
+  say: { verb: "Unpin", doing: "Unpinning", done: "Unpinned" },
+  risk: ({ target: vm }) => [
+    md`🚨 *Without a pin nothing says what ${vm.name} may run*, and rollouts and consoles no longer ask for it.`,
+  ],
+  keeps: {
+    async prepare(vm, { values: expected }, { appraiser }) {
+      const kept = await appraiser.accepted.of(vm.id);
+      if (!kept) {
+        const { from } = await appraiser.pinsOf(vm);
+        const where = from === "gatehouse.yml" ? "; gatehouse.yml pins it" : "";
+        return { is: "no", why: { text: `no approved pin is kept for ${vm.name}${where}` } };
+      }
+      if (expected !== undefined && expected !== kept.values)
+        return {
+          is: "no",
+          why: { text: `the pin of ${vm.name} is another by now`, hint: kept.values },
+        };
+      const facts = pinChange(kept.values, kept.values).map(
+        ([label, text]) => [label, text.replace(", unchanged", ", no longer pinned")] as const,
+      );
+      return { is: "ready", values: kept.values, facts };
+    },
+    pin: () => undefined,
+  },
+  effect: { wanted: () => false, again: "never" },
+  perform: () => Promise.reject(new Error("a pin is dropped, not sent")),
+});

@@ -1,0 +1,74 @@
+import * as z from "zod";
+import { pinChange } from "../../attestation/pins.ts";
+import { normalize } from "../../attestation/measurements.ts";
+import { md } from "../../messages/text.ts";
+import { target } from "../../registry/arguments.ts";
+import { defineCommand } from "../../registry/define.ts";
+
+export const pinsPropose = defineCommand({
+  kind: "change",
+  on: "vm",
+  name: "gatehouse pins propose",
+  summary: "Propose what a VM measures now as its pin",
+  example: "/gatehouse pins propose db-1 new image 4.3",
+  class: "change",
+  protect: false,
+  minApprovals: 1,
+  attestAfter: false,
+  args: z.object({
+    vm: target("vm").describe("a VM that verifies but for its pin"),
+    why: z
+      .string()
+      .max(300, { error: "must be at most 300 characters" })
+      .optional()
+      .meta({ rest: true, description: "why, for those who approve it" }),
+    values: z
+      .string()
+      .regex(/^[0-9a-fA-F]{96}(,[0-9a-fA-F]{96}){0,3}$/, {
+        error: "must be 96 hex digits, or four times that with commas",
+      })
+      .optional()
+      .meta({ flagOnly: true, description: "what you expect; refused if it measures another" }),
+  }),
+  say: { verb: "Pin", doing: "Pinning", done: "Pinned" },
+  next: [{ label: "Attest", command: "vm.attest" }],
+  risk: ({ target: vm }) => [
+    md`⚠️ *From then on ${vm.name} is verified with just these values.* What was approved before no longer counts.`,
+  ],
+  keeps: {
+    async prepare(vm, { values: expected }, { appraiser }) {
+      const before = await appraiser.pinsOf(vm);
+      if (before.from === "gatehouse.yml") {
+        const text = `the pin of ${vm.name} in gatehouse.yml wins`;
+        return { is: "no", why: { text, hint: "Change `attestation.pins` there." } };
+      }
+      const { appraisal } = await appraiser.attest(vm, { asIfPinned: true });
+      const { evidence, validUntil, reasons, measurement } = appraisal;
+      const values = measurement.evidence;
+      if (appraisal.verdict !== "verified" || values === undefined) {
+        const text = `what ${vm.name} measures can't be pinned: ${reasons.join("; ")}`;
+        const hint = "Only a VM that verifies but for its pin can be pinned from here.";
+        const why = { text, hint };
+        return appraisal.verdict === "could not verify" ? { is: "later", why } : { is: "no", why };
+      }
+      if (expected !== undefined && expected.split(",").map(normalize).join(",") !== values)
+        return {
+          is: "no",
+          why: { text: `the values that ${vm.name} measures are others`, hint: values },
+        };
+      const [was] = before.isForged ? [] : before.values;
+      if (was === values)
+        return { is: "no", why: { text: `the pin of ${vm.name} is just that already` } };
+      const until = new Date(validUntil ?? 0).toISOString().slice(0, 10);
+      const facts = [
+        ...pinChange(values, was),
+        ["Checked by Gatehouse", `${evidence ?? ""}; verified but for its pin, until ${until}`],
+      ] as const;
+      return { is: "ready", values, facts };
+    },
+    pin: (values) => values,
+  },
+  // No worker sends it
+  effect: { wanted: () => false, again: "never" },
+  perform: () => Promise.reject(new Error("a pin is kept, not sent")),
+});

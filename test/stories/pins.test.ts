@@ -1,0 +1,121 @@
+import { afterAll, describe, expect, it } from "vitest";
+import { launchMeasurement } from "../../sandbox/compute/records.ts";
+import { ledgerImage, seedLedger } from "../../sandbox/compute/seed-ledger.ts";
+import { auditOf } from "../requests/asking.ts";
+import { startWorld, testPolicy } from "../support/start-world.ts";
+import { hears, wordsOf } from "./words.ts";
+
+const goodOne = launchMeasurement(ledgerImage, 2);
+const otherOne = launchMeasurement("ledger 4.2, with a back door", 2);
+const policy = `${testPolicy}attestation:
+  endorsements: endorsements
+  pins:
+    - { targets: ["ledger-1"], measurements: ["${goodOne}"] }
+approvals: [{ operations: ["gatehouse.*"], required: 0 }]
+`;
+const world = await startWorld({ policy, prepare: ({ edit }) => seedLedger(edit) });
+afterAll(() => world.close());
+const { olivia, amir, store, client, key } = world;
+
+const kept = async (vm: string) => (await client.hget(key("pins"), vm)) ?? "";
+const sent = () => world.compute.writes().length;
+
+describe("a pin that is proposed", () => {
+  it("is what the VM measures, shown as a difference, and holds once another approves it", async () => {
+    await olivia.types("ops", "/gatehouse pins propose ledger-2 image 4.3 is out");
+    const card = wordsOf(await hears(amir, "ops", /Pin ledger-2[^]*Approve/));
+    expect(card).toContain("From then on ledger-2 is verified with just these values");
+    expect(card).toMatch(/Firmware and CPUs at the start: .{4}….{4}, not pinned until now/);
+    expect(card).toContain(`Values: ${otherOne}`);
+    expect(card).toContain("Why: image 4.3 is out");
+    expect(card).toContain("AMD SEV-SNP report, version 5, Genoa; verified but for its pin");
+    expect(await kept("vm-ledger-2")).toBe("");
+    await olivia.presses("Approve");
+    await hears(olivia, "ops", /You requested this; someone else must/);
+    await amir.presses("Approve");
+    await hears(olivia, "ops", /Pinned ledger-2\./);
+    const request = await world.ended("gatehouse pins propose");
+    expect(request).toMatchObject({ state: "done", attempt: 0 });
+    await olivia.types("ops", "/vm attest ledger-2");
+    await hears(olivia, "ops", /Verified: ledger-2/);
+    expect(sent()).toBe(0);
+    const trail = await auditOf(client, key("audit"));
+    const { id } = request.record;
+    const pinned = trail.filter((entry) => entry["request"] === id && entry["pin"] !== undefined);
+    expect(pinned).toMatchObject([{ move: "done", pin: { vm: "vm-ledger-2", values: otherOne } }]);
+    await olivia.types("ops", "/gatehouse pins");
+    const listed = wordsOf(await hears(olivia, "ops", /Pins: 1 in gatehouse.yml, 1 by approval/));
+    expect(listed).toMatch(new RegExp(`ledger-2 \\| .{4}….{4} \\| olivia, ${id} \\| `));
+    expect(listed).toMatch(/ledger-1 \| .{4}….{4} \| gatehouse.yml/);
+  });
+
+  it("differs in the registers that a change of the VM changes, and no longer lets the old values pass", async () => {
+    world.compute.edit.setMachine({ vm: "ledger-4", image: "ledger 5", platform: "TDX" });
+    await olivia.types("ops", "/gatehouse pins propose ledger-4");
+    const card = await hears(amir, "ops", /Pin ledger-4[^]*Approve/);
+    await amir.presses("Approve", { in: card.ts });
+    await hears(olivia, "ops", /Pinned ledger-4\./);
+    const first = (await kept("vm-ledger-4")).split('"')[3] ?? "";
+    expect(first.split(",")).toHaveLength(4);
+    world.compute.edit.changeBehindTheBack({ vm: "ledger-4", specs: { memory: 32 } });
+    await olivia.types("ops", "/vm attest ledger-4");
+    await hears(olivia, "ops", /Failed: ledger-4/);
+    await olivia.types("ops", "/gatehouse pins propose ledger-4");
+    const asking = await hears(amir, "ops", /MRTD, the firmware: .{4}….{4}, unchanged/);
+    expect(wordsOf(asking)).toMatch(/RTMR0, its configuration and memory: .* bytes differ/);
+    expect(wordsOf(asking)).toMatch(/RTMR1, boot loader and kernel: .{4}….{4}, unchanged/);
+    await amir.presses("Deny", { in: asking.ts });
+    await hears(olivia, "ops", /Pin of ledger-4 was denied/);
+    expect((await kept("vm-ledger-4")).split('"')[3]).toBe(first);
+  });
+
+  it("is refused where gatehouse.yml has one, where the VM doesn't verify otherwise, and where it measures another value", async () => {
+    const says = async (text: string, words: RegExp) => {
+      await olivia.types("ops", text);
+      return wordsOf(await hears(olivia, "ops", words));
+    };
+    await says("/gatehouse pins propose ledger-1", /pin of ledger-1 in gatehouse\.yml wins/);
+    await says("/gatehouse pins propose ledger-3", /can't be pinned: debugging is on/);
+    await says("/gatehouse pins propose ledger-2", /pin of ledger-2 is just that already/);
+    await says(
+      `/gatehouse pins propose vault-1 --values ${"0a".repeat(48)}`,
+      /values that vault-1 measures are others/,
+    );
+    await says("/gatehouse pins drop vault-1", /no approved pin is kept for vault-1/i);
+    await world.vera.types("ops", "/gatehouse pins propose vault-1");
+    await hears(world.vera, "ops", /You can't run \/gatehouse pins propose/);
+    expect((await store.openIds()).length).toBe(0);
+  });
+
+  it("isn't kept when the VM measures another value by the time it is approved", async () => {
+    await olivia.types("ops", "/gatehouse pins propose vault-1");
+    const card = await hears(amir, "ops", /Pin vault-1[^]*Approve/);
+    world.compute.edit.setMachine({ vm: "vault-1", image: "something else" });
+    await amir.presses("Approve", { in: card.ts });
+    await hears(olivia, "ops", /Pin of vault-1 was canceled: the values that vault-1 measures are/);
+    expect(await kept("vm-vault-1")).toBe("");
+  });
+
+  it("counts for nothing when Redis was changed by hand, and closes the gates", async () => {
+    const real = await kept("vm-ledger-2");
+    world.compute.edit.setMachine({ vm: "ledger-2", image: "what an intruder likes" });
+    const theirs = launchMeasurement("what an intruder likes", 2);
+    await client.hset(key("pins"), "vm-ledger-2", real.replace(otherOne, theirs));
+    await olivia.types("ops", "/vm attest ledger-2");
+    await hears(olivia, "ops", /Could not verify: ledger-2[^]*isn't one that the audit trail says/);
+    await olivia.types("ops", "/vm console ledger-2");
+    await hears(olivia, "ops", /No console on ledger-2/);
+    await olivia.types("ops", "/gatehouse pins");
+    await hears(olivia, "ops", /not in the audit trail: counts for nothing/);
+    await client.hset(key("pins"), "vm-ledger-2", real);
+  });
+
+  it("is dropped the same way", async () => {
+    await olivia.types("ops", "/gatehouse pins drop ledger-2 the image is withdrawn");
+    const card = await hears(amir, "ops", /Unpin ledger-2[^]*no longer pinned/);
+    await amir.presses("Approve", { in: card.ts });
+    await hears(olivia, "ops", /Unpinned ledger-2\./);
+    expect(await kept("vm-ledger-2")).toBe("");
+    expect(sent()).toBe(0);
+  });
+});
