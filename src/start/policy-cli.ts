@@ -1,13 +1,12 @@
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { parse } from "yaml";
-import * as z from "zod";
 import { commands } from "../commands/index.ts";
 import { messageOf, UserError } from "../errors.ts";
 import { lineOf, parsePolicy, type Policy } from "../config/policy-file.ts";
 import type { SlackAccess } from "../config/config.ts";
 import { listsFor, whoAre, whoMay } from "../policy/access.ts";
 import { approvalRule, mayNeedApproval, operationsOf } from "../policy/approval-rule.ts";
+import { differencesFrom, type PolicyCase, type PolicyDecision } from "../policy/cases.ts";
 import { ownerOf } from "../policy/judged.ts";
 import { refusal } from "../policy/refusal.ts";
 import { allRights, rightsOver } from "../policy/teams.ts";
@@ -42,24 +41,6 @@ interface Terminal {
 
 /** A team of its own: in a terminal everyone is a full member. */
 const ourTeamId = "T0";
-
-interface Case {
-  who: string;
-  groups: readonly string[];
-  channel: string;
-  command: string;
-  target: string | undefined;
-}
-
-interface Decision {
-  allowed: boolean;
-  /** Approvals that it needs; 0 when refused. */
-  approvals: number;
-  /** Of whom; empty when refused. */
-  votes: readonly VoteNeed[];
-  /** In words, with the lines of the file. */
-  why: string;
-}
 
 /** `policy …` in a terminal: what gatehouse.yml decides. Slack alone is asked, and only for what it knows. Never rejects. */
 export async function runPolicy(
@@ -208,7 +189,7 @@ async function groupsOf(
 }
 
 /** What the bot would decide before it looks at Slack, at the VM, or at limits: the same functions decide. */
-function decide(asked: Case, { path, text, policy }: PolicyFile): Decision {
+function decide(asked: PolicyCase, { path, text, policy }: PolicyFile): PolicyDecision {
   const command = commandNamed(asked.command);
   const targets = asked.target === undefined ? [] : [targetNamed(asked.target, command.name)];
   const person = {
@@ -245,7 +226,7 @@ function decide(asked: Case, { path, text, policy }: PolicyFile): Decision {
 
 /** The entry of each access list that lets them; of several teams each must. */
 function allowedBy(
-  { who, groups }: Case,
+  { who, groups }: PolicyCase,
   {
     command,
     targets,
@@ -313,59 +294,10 @@ function count(n: number, one: string, many = `${one}s`): string {
   return `${n} ${n === 1 ? one : many}`;
 }
 
-const caseSchema = z.strictObject({
-  who: z.string(),
-  groups: z.array(z.string()).default([]),
-  in: z.string().default(""),
-  /** `vm.restore payments/db-1` */
-  run: z.string(),
-  expect: z.enum(["allowed", "refused"]),
-  approvals: z.int().optional(),
-  /** Of whom, as in `approvals[].votes`. */
-  votes: z
-    .array(z.strictObject({ from: z.array(z.string()), required: z.int().default(1) }))
-    .optional(),
-});
-
 function test(path: string, file: PolicyFile, { write }: Terminal): PolicyExitCode {
-  const read = z.array(caseSchema).safeParse(yamlOf(path));
-  if (!read.success) throw new UserError(`${path}: ${z.prettifyError(read.error)}`);
-  const differences = read.data.flatMap((one, index) => {
-    const [command = "", target] = one.run.split(" ");
-    const asked = { who: one.who, groups: one.groups, channel: one.in, command, target };
-    const is = decide(asked, file);
-    const verdict = is.allowed ? "allowed" : "refused";
-    const fits =
-      verdict === one.expect &&
-      (one.approvals === undefined || one.approvals === is.approvals) &&
-      (one.votes === undefined || votesWords(one.votes) === votesWords(is.votes));
-    const wanted = [
-      one.expect,
-      ...(one.approvals === undefined ? [] : [`with ${count(one.approvals, "approval")}`]),
-      ...(one.votes === undefined ? [] : [`by ${votesWords(one.votes)}`]),
-    ].join(", ");
-    return fits
-      ? []
-      : [`case ${index + 1}: ${one.who} ${one.run}\n  expected ${wanted}\n  but is   ${is.why}`];
-  });
+  const table = { text: readText(path), path };
+  const { cases, differences } = differencesFrom(table, (asked) => decide(asked, file));
   for (const difference of differences) write(`${difference}\n`);
-  write(`${read.data.length - differences.length} of ${read.data.length} cases as expected\n`);
+  write(`${cases - differences.length} of ${cases} cases as expected\n`);
   return differences.length === 0 ? 0 : 1;
-}
-
-/** In any order. */
-function votesWords(votes: readonly VoteNeed[]): string {
-  return votes
-    .map(({ from, required }) => `${required} of ${from.toSorted().join(" ")}`)
-    .toSorted()
-    .join(" and ");
-}
-
-function yamlOf(path: string): unknown {
-  const text = readText(path);
-  try {
-    return parse(text, { maxAliasCount: 100 });
-  } catch (error) {
-    throw new UserError(`${path}: ${messageOf(error)}`);
-  }
 }

@@ -182,15 +182,11 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     post: feeds.post,
   });
   const elsewhere = {
-    get policy() {
-      return config.policy;
-    },
     async projectName(id: string) {
       const known = await inventory.findProject(id, { onlyKnown: true });
       return "found" in known && known.found.id === id ? known.found.name : undefined;
     },
     linkTo: (message: { channelId: string; ts: string } | undefined) => linkTo(message, { web }),
-    announce: notices.announce,
     follow: subscriptions.follow,
   };
   const rollouts = createRollouts(redis, key);

