@@ -6,19 +6,25 @@ export interface Vote {
   /** Milliseconds, Redis time. */
   at: number;
   digest: string;
+  /** The numbers of the needs that it could count for, as of the vote. */
+  meets?: readonly number[];
   /** Why they denied it. */
   reason?: string;
 }
 
-/** The result of a vote, from the script in `requests/journal/vote-script.ts`. */
+/** The result of a vote (`requests/journal/ballot.ts`). `again`: others approved since it was judged. */
 export type VoteOutcome =
   | { is: "counted"; approvals: number }
   | { is: "authorized"; approvals: number }
   | { is: "denied" }
+  | { is: "again" }
   | { is: "refused"; why: VoteProblem };
 
-/** `unknown`: no such request, or the button has another fingerprint; `own`: the requester's; `over`: already decided or running. */
-export type VoteProblem = "unknown" | "expired" | "own" | "twice" | "over";
+/**
+ * `unknown`: no such request, or the button has another fingerprint; `own`: the requester's; `over`: already decided or
+ * running; `crowd`: each time that it was judged, somebody else approved meanwhile.
+ */
+export type VoteProblem = "unknown" | "expired" | "own" | "twice" | "over" | "crowd";
 
 const problems: Readonly<Record<VoteProblem, string>> = {
   unknown: "This button doesn't belong to a request that can be voted on. Nothing was counted.",
@@ -26,6 +32,7 @@ const problems: Readonly<Record<VoteProblem, string>> = {
   own: "You requested this; someone else must decide.",
   twice: "You already voted.",
   over: "This is already decided.",
+  crowd: "Others voted at the same moment, so your vote was not counted. Press again.",
 };
 
 export function voteProblemText(problem: VoteProblem): string {

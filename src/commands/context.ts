@@ -2,6 +2,7 @@ import type { Appraiser } from "../attestation/appraiser.ts";
 import type { Compute } from "../compute/compute.ts";
 import type { Policy } from "../config/policy-file.ts";
 import type { Digests } from "../digests/create-digests.ts";
+import type { Subscriptions } from "../digests/subscriptions.ts";
 import type { Digest } from "../digests/render-digest.ts";
 import type { Inventory } from "../inventory/inventory.ts";
 import type { Snapshots } from "../inventory/snapshots.ts";
@@ -28,6 +29,7 @@ export interface ReadContext {
   snapshots: Snapshots;
   journal: Journal;
   digests: Digests;
+  subscriptions: Subscriptions;
   /** The audit trail, its anchors, and its signing key. */
   trail: { redis: RedisClient; key: Keys; dataDir: string };
   /** Resolves words to exactly one target, or throws UserError or PickOne. */
@@ -45,8 +47,8 @@ export interface ReadContext {
   status(): Promise<readonly StatusLine[]>;
   /** Posts a digest in a channel, or returns why it can't. */
   post(channelId: string, digest: Digest): Promise<string | undefined>;
-  /** Posts to the audit or alerts channel once per ID, where the policy names one. */
-  tell(where: "audit" | "alerts", id: string, message: Message): Promise<void>;
+  /** Posts to the audit channel once per ID, where the policy names one. */
+  tell(where: "audit", id: string, message: Message): Promise<void>;
   /** To the audit channel, and to each channel where something is open or was requested within the last hour. */
   tellBusy(id: string, message: Message): Promise<void>;
   now(): number;

@@ -11,7 +11,9 @@ import { pinsDrop } from "./gatehouse/pins-drop.ts";
 import { pinsPropose } from "./gatehouse/pins-propose.ts";
 import { pins } from "./gatehouse/pins.ts";
 import { status } from "./gatehouse/status.ts";
+import { subscribe } from "./gatehouse/subscribe.ts";
 import { thaw } from "./gatehouse/thaw.ts";
+import { unsubscribe } from "./gatehouse/unsubscribe.ts";
 import { why } from "./gatehouse/why.ts";
 import { create } from "./project/create.ts";
 import { deleteProject } from "./project/delete.ts";
@@ -61,6 +63,8 @@ export const commands: readonly Command<ReadContext>[] = defineCommands([
   pinsPropose,
   pinsDrop,
   digest,
+  subscribe,
+  unsubscribe,
   freeze,
   thaw,
 ]);

@@ -95,6 +95,8 @@ const policySchema = section({
         at: timeOfDay,
         timezone: timezone.default("UTC"),
         days: days.prefault("daily"),
+        /** Globs over VM and project names: it speaks of these alone. */
+        targets: z.array(glob).min(1, "must name at least one VM or project").optional(),
       }),
     )
     .default([]),
@@ -177,7 +179,11 @@ export function lineOf(text: string, path: readonly PropertyKey[]): number | und
 export function policyVersion(policy: Policy): string {
   const { access, approvals, protect, channels, limits } = policy;
   // Without teams the version stays what it was before there were any
-  const teams = Object.keys(policy.teams).length > 0 ? { teams: policy.teams } : {};
+  const entries = Object.entries(policy.teams).map(([name, { digests: _at, ...team }]) => [
+    name,
+    team,
+  ]);
+  const teams = entries.length > 0 ? { teams: Object.fromEntries(entries) as unknown } : {};
   const { endorsements: _place, refresh: _from, ...attestation } = policy.attestation;
   const deciding = { access, approvals, protect, channels, attestation, limits, ...teams };
   return createHash("sha256").update(canonical(deciding)).digest("hex").slice(0, 12);

@@ -2,6 +2,7 @@ import * as z from "zod";
 import {
   channel,
   days,
+  glob,
   section,
   teamName,
   teamProject,
@@ -35,6 +36,8 @@ export const teamsSection = z
             at: timeOfDay,
             timezone: timezone.default("UTC"),
             days: days.prefault("daily"),
+            /** Globs over VM and project names: it speaks of these alone. */
+            targets: z.array(glob).min(1, "must name at least one VM or project").optional(),
           }),
         )
         .default([]),

@@ -1,17 +1,19 @@
 import { messageOf } from "../errors.ts";
-import type { Inventory, KnownVm } from "../inventory/inventory.ts";
+import type { Inventory, KnownVm, Scope } from "../inventory/inventory.ts";
 import type { Snapshots } from "../inventory/snapshots.ts";
 import type { Log } from "../log/log.ts";
 import type { Policy } from "../config/policy-file.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
-import { createUnverifiedRecords } from "./unverified-watch.ts";
-import { createDriftRecords } from "./drift-monitor.ts";
+import { scopeOfChannel } from "../policy/scope.ts";
+import { amongVms, createUnverifiedRecords } from "./unverified-watch.ts";
+import { createDriftRecords, type DriftRecord } from "./drift-monitor.ts";
 import type { Facts, RequestSource } from "./facts.ts";
 import { itemsOf } from "./items.ts";
 import { lineOf } from "./line-buttons.ts";
 import { type Digest, renderChanges, renderDigest, renderHandover } from "./render-digest.ts";
-import { createSchedules } from "./schedules.ts";
-import { createSlotRecords, localWords, type Slot } from "./slots.ts";
+import { createSchedules, digestsIn } from "./schedules.ts";
+import { sightOf } from "./sight.ts";
+import { createSlotRecords, localWords, seriesOf, type Slot } from "./slots.ts";
 import { createStatusRecords } from "./status-monitor.ts";
 import { isTransitional } from "../compute/compute.ts";
 
@@ -20,15 +22,24 @@ export type Digests = ReturnType<typeof createDigests>;
 interface DigestsOptions {
   redis: RedisClient;
   key: Keys;
-  /** Read at each use: it may change. */
-  readonly policy: Pick<Policy, "digests" | "attestation" | "timing">;
-  inventory: Pick<Inventory, "vms" | "state" | "upToDate">;
+  /** Read at each use: it may be another one by then. */
+  readonly policy: Policy;
+  /** All that there is. */
+  inventory: Pick<Inventory, "vms" | "projects" | "state" | "upToDate" | "seenIn">;
   snapshots: Pick<Snapshots, "newest">;
   requests: RequestSource;
   log: Log;
   now(): number;
   /** Lease of a slot while its digest is built (ms). */
   leaseMs?: number;
+}
+
+/** What a digest is about; by default all that its channel may be told. */
+interface About {
+  channel: string;
+  scope: Scope | undefined;
+  targets?: readonly string[] | undefined;
+  isScheduled?: boolean;
 }
 
 const dayMs = 24 * 3600_000;
@@ -43,7 +54,7 @@ const usualLeaseMs = 60_000;
 
 export function createDigests(options: DigestsOptions) {
   const { redis, key, inventory, snapshots, requests, log, now } = options;
-  const schedules = createSchedules(redis, key, () => options.policy.digests);
+  const schedules = createSchedules(redis, key, () => digestsIn(options.policy));
   const snoozes = createSnoozes(redis, key);
   const slots = createSlotRecords(redis, key, options.leaseMs ?? usualLeaseMs);
   const drift = createDriftRecords(redis, key);
@@ -51,11 +62,13 @@ export function createDigests(options: DigestsOptions) {
   const statuses = createStatusRecords(redis, key);
 
   /** A part that can't be read is named; the others are still reported. */
-  async function facts(channel: string, isScheduled = false): Promise<Facts> {
+  async function facts({ channel, scope, targets, isScheduled = false }: About): Promise<Facts> {
+    const { timing, attestation } = options.policy;
     // No one waits for a scheduled digest: even a large fleet is read for it
     await inventory.upToDate(isScheduled ? { patience: refreshMs, evenLarge: true } : {});
-    const since = (await slots.lastTold(channel)) ?? now() - dayMs;
+    const since = (await slots.lastTold(seriesOf({ channel, targets }))) ?? now() - dayMs;
     const readAt = now();
+    const sight = sightOf(inventory, scope, targets);
     const unread: string[] = [];
     async function read<T>(part: string, reading: Promise<T>): Promise<T | undefined> {
       try {
@@ -66,15 +79,32 @@ export function createDigests(options: DigestsOptions) {
         return undefined;
       }
     }
+    const known = sight.vms();
+    /** Of records about VMs, those about VMs that are spoken of. */
+    async function ofVms<T>(
+      records: Promise<readonly T[]>,
+      among: (all: readonly T[], vms: readonly KnownVm[]) => readonly T[],
+    ) {
+      return sight.isPartial ? among(await records, await known) : records;
+    }
 
     const [state, vms, failing, ending, open, ended, reviews, newestSnapshots] = await Promise.all([
-      read("how old the list of VMs is", inventory.state()),
-      read("VMs", inventory.vms()),
-      read("attestation", drift.all()),
-      read("what keeps VMs from being verified", unverified.all()),
-      read("open requests", requests.open()),
-      read("what changed", requests.endedSince(since)),
-      read("break-glass reviews", requests.reviews()),
+      read("how old the list of VMs is", sight.inventory.state()),
+      read("VMs", known),
+      read("attestation", ofVms(drift.all(), driftAmong)),
+      read("what keeps VMs from being verified", ofVms(unverified.all(), amongVms)),
+      read(
+        "open requests",
+        requests.open().then((all) => sight.only(all, ({ target }) => target)),
+      ),
+      read(
+        "what changed",
+        requests.endedSince(since).then((all) => sight.only(all, ({ target }) => target)),
+      ),
+      read(
+        "break-glass reviews",
+        requests.reviews().then((all) => sight.only(all, ({ on }) => on)),
+      ),
       read("snapshots", snapshots.newest()),
     ]);
     const troubled = (vms ?? []).filter(isTroubled);
@@ -94,8 +124,8 @@ export function createDigests(options: DigestsOptions) {
       reviews,
       newestSnapshots,
       unread,
-      stuckAfterMs: options.policy.timing.settleDeadlineMs,
-      snapshotOldMs: options.policy.attestation.maxSnapshotAgeMs ?? snapshotOldMs,
+      stuckAfterMs: timing.settleDeadlineMs,
+      snapshotOldMs: attestation.maxSnapshotAgeMs ?? snapshotOldMs,
     };
   }
 
@@ -106,11 +136,13 @@ export function createDigests(options: DigestsOptions) {
     drift,
     unverified,
     statuses,
-    /** Without a slot: a digest on request. */
-    async build(channel: string, slot?: Slot): Promise<Digest> {
-      const found = await facts(channel, slot !== undefined);
-      // What can't be read may still be so: only a line that is gone for certain ends its snooze
-      const isWhole = found.unread.length === 0 && !found.stale;
+    /** What the channel may be told. Without a slot: a digest on request, of the targets that the channel's own are about. */
+    async build(channel: string, { slot }: { slot?: Slot } = {}): Promise<Digest> {
+      const targets = slot ? slot.rule.targets : await targetsOf(channel);
+      const scope = scopeOfChannel(options.policy, channel);
+      const found = await facts({ channel, scope, targets, isScheduled: slot !== undefined });
+      // What can't be read, or is for another digest here, may still be so: only a line that is gone for certain ends its snooze
+      const isWhole = found.unread.length === 0 && !found.stale && targets === undefined;
       if (isWhole) await snoozes.keepOnly(channel, new Set(itemsOf(found).map(lineOf)));
       const snoozed = await snoozes.quiet(channel, now());
       if (!slot) return renderDigest(found, { title: "Digest", snoozed });
@@ -122,22 +154,43 @@ export function createDigests(options: DigestsOptions) {
         ...(lateMs > onTimeMs ? { lateMs, dueAt } : {}),
       });
     },
-    /** Everything that ended since then (ms). */
-    async changes(since: number): Promise<Digest["message"]> {
-      return renderChanges(await requests.endedSince(since));
+    /** Everything within the scope that ended since then (ms). */
+    async changes(since: number, scope: Scope | undefined): Promise<Digest["message"]> {
+      const { only } = sightOf(inventory, scope, undefined);
+      return renderChanges(await only(await requests.endedSince(since), ({ target }) => target));
     },
-    /** `note`: of who leaves. */
+    /** What the scope sees. `note`: of who leaves. */
     async handover(
       channel: string,
+      scope: Scope | undefined,
       note?: { by: string; text: string },
     ): Promise<Digest["message"]> {
-      const consoles = requests.consoles(now()).catch((error: unknown) => {
+      const consoles = consolesIn(scope).catch((error: unknown) => {
         log.warn("digest.unread", { part: "consoles", why: messageOf(error) });
         return undefined;
       });
-      return renderHandover(await facts(channel), await consoles, note);
+      return renderHandover(await facts({ channel, scope }), await consoles, note);
     },
   };
+
+  /** Undefined when one of its digests is about everything, or it has none. */
+  async function targetsOf(channel: string): Promise<readonly string[] | undefined> {
+    const rules = await schedules.of(channel);
+    const targets = rules.flatMap((rule) => rule.targets ?? []);
+    return rules.length > 0 && rules.every((rule) => rule.targets) ? targets : undefined;
+  }
+
+  async function consolesIn(scope: Scope | undefined) {
+    const open = await requests.consoles(now());
+    if (!scope) return open;
+    const seen = new Set((await sightOf(inventory, scope, undefined).vms()).map(({ id }) => id));
+    return open.filter(({ vmId }) => seen.has(vmId));
+  }
+}
+
+function driftAmong(records: readonly DriftRecord[], vms: readonly KnownVm[]) {
+  const ids = new Set(vms.map(({ id }) => id));
+  return records.filter(({ vmId }) => ids.has(vmId));
 }
 
 const longestMs = 8 * dayMs;

@@ -7,11 +7,19 @@ import { messageOf } from "../errors.ts";
 import type { Inventory, KnownVm } from "../inventory/inventory.ts";
 import type { Log } from "../log/log.ts";
 import { buttons, message, type Message, news as short, section } from "../messages/message.ts";
-import { lines, md } from "../messages/text.ts";
+import { lines, type Markdown, md } from "../messages/text.ts";
 import type { Pin } from "../config/policy-file.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
-import { type createUnverifiedRecords, unverifiedNews, unverifiedIn } from "./unverified-watch.ts";
+import {
+  amongVms,
+  type createUnverifiedRecords,
+  unverifiedNews,
+  unverifiedIn,
+  unverifiedWords,
+} from "./unverified-watch.ts";
+import type { Alarms } from "./alarms.ts";
 import { attestVm, showVm } from "./line-buttons.ts";
+import type { Follow } from "./subscriptions.ts";
 import { takeTurn } from "../redis/lease.ts";
 import { createHash } from "node:crypto";
 
@@ -27,8 +35,9 @@ interface DriftMonitorOptions {
   readonly pins: readonly Pin[];
   records: DriftRecords;
   unverified: ReturnType<typeof createUnverifiedRecords>;
-  /** Posts to the alerts channel, once per ID. */
-  tell(id: string, message: Message): Promise<void>;
+  alarms: Alarms;
+  /** Tells the channels that are subscribed. */
+  follow: Follow;
   everyMs: number;
   now(): number;
   log: Log;
@@ -81,19 +90,41 @@ export async function monitorDrift(options: DriftMonitorOptions): Promise<void> 
 async function reportUnverified(
   judged: readonly { vm: KnownVm; appraisal: Appraisal }[],
   pinned: ReadonlySet<string>,
-  { unverified, tell, now }: DriftMonitorOptions,
+  { unverified, alarms, follow, now }: DriftMonitorOptions,
 ): Promise<void> {
   const before = await unverified.all();
-  const after = unverifiedIn(judged, { before, pinned, now: now() });
-  for (const { id, message: text } of unverifiedNews(before, after)) await tell(id, text);
+  const { placeOf } = alarms;
+  const after = unverifiedIn(judged, { before, pinned, placeOf, now: now() });
+  for (const { id, record, isOver, message: text } of unverifiedNews(before, after)) {
+    const told = await alarms.tell(id, text, record.place ?? "access");
+    if (isOver) continue;
+    const ids = new Set(record.vmIds);
+    const about = judged.flatMap(({ vm }) =>
+      ids.has(vm.id) ? { kind: "vm" as const, ...vm } : [],
+    );
+    const line = (some: typeof about) => ({
+      text: lines(...amongVms([record], some).map(unverifiedWords)).value,
+      button: attestVm(some[0]?.id ?? ""),
+    });
+    await follow([{ event: "drift", key: id, about, line, saidIn: [told] }]);
+  }
   await unverified.keep(after);
 }
 
 async function check(vm: KnownVm, options: DriftMonitorOptions): Promise<Appraisal> {
-  const { appraiser, records, tell, now, signal } = options;
+  const { appraiser, records, alarms, now, signal } = options;
   const { appraisal } = await appraiser.attest(vm, { signal });
   const judged = judgeDrift(await records.get(vm.id), vm, appraisal, now());
-  if (judged?.news) await tell(judged.news.id, renderDrift(judged.news, vm, appraisal));
+  if (judged?.news) {
+    const { id } = judged.news;
+    const told = await alarms.tell(id, renderDrift(judged.news, vm, appraisal), alarms.placeOf(vm));
+    const line = () => ({
+      text: driftWords(judged.news, vm, appraisal).value,
+      button: attestVm(vm.id),
+    });
+    const about = [{ kind: "vm" as const, ...vm }];
+    await options.follow([{ event: "drift", key: id, about, line, saidIn: [told] }]);
+  }
   if (judged) await records.set(judged.record);
   return appraisal;
 }
@@ -112,9 +143,16 @@ async function pinnedAmong(
   return pinned;
 }
 
+/** One line of it. */
+function driftWords(news: News | undefined, vm: KnownVm, appraisal: Appraisal): Markdown {
+  if (news?.is === "recovered")
+    return md`🟢 *${vm.name}* in ${vm.projectName}: attestation ${appraisal.verdict === "verified" ? "is verified again" : "no longer fails"}.`;
+  return md`🔴 *Attestation of ${vm.name} in ${vm.projectName} failed*: ${appraisal.reasons[0] ?? ""}.`;
+}
+
 export function renderDrift(news: News, vm: KnownVm, appraisal: Appraisal): Message {
   if (news.is === "recovered") {
-    const text = md`🟢 *${vm.name}* in ${vm.projectName}: attestation ${appraisal.verdict === "verified" ? "is verified again" : "no longer fails"}.`;
+    const text = driftWords(news, vm, appraisal);
     return message(short(text), section(text), buttons([attestVm(vm.id)]));
   }
   const head = md`🔴 *Attestation of ${vm.name} in ${vm.projectName} failed.*`;

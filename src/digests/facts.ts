@@ -20,16 +20,19 @@ export interface RequestFact {
   approval?: { yes: number; required: number; expiresAt: number };
 }
 
-interface ReviewFact {
+export interface ReviewFact {
   request: string;
   command: string;
   target: string;
+  /** Undefined when the request is no longer kept. */
+  on: Target | undefined;
   by: string;
   at: number;
 }
 
 export interface ConsoleFact {
   vm: string;
+  vmId: string;
   /** User id. */
   by: string;
   until: number;

@@ -5,7 +5,7 @@ import { type Message, notice } from "../messages/message.ts";
 import { channelLink, md } from "../messages/text.ts";
 import type { Digests } from "./create-digests.ts";
 import type { Digest } from "./render-digest.ts";
-import { latestSlot, localWords, type Slot } from "./slots.ts";
+import { latestSlot, localWords, seriesOf, type Slot } from "./slots.ts";
 
 /** Older slots are not posted: the next one covers them. */
 const mostLateMs = 24 * 3600_000;
@@ -15,8 +15,8 @@ interface PostDueOptions {
   digests: Pick<Digests, "schedules" | "slots" | "build">;
   /** Stored when it resolves, posted once per ID. */
   announce(notice: { id: string; channelId: string } & Digest): Promise<unknown>;
-  /** Posts to the alerts channel, once per ID. */
-  alarm(id: string, message: Message): Promise<void>;
+  /** Tells of the digest of a channel, once per ID. */
+  alarm(channelId: string, id: string, message: Message): Promise<void>;
   /** Failpoint for crash tests, while a digest is built. */
   at?(point: "digest", slotId: string): Promise<void>;
   now(): number;
@@ -40,10 +40,10 @@ export function createPostDue(options: PostDueOptions): () => Promise<void> {
     if (begun === "yours") {
       const { rule, id } = slot;
       const readUntil = now();
-      const digest = await digests.build(rule.channel, slot);
+      const digest = await digests.build(rule.channel, { slot });
       await options.at?.("digest", id);
       await options.announce({ id, channelId: rule.channel, ...digest });
-      await slots.told(rule.channel, readUntil);
+      await slots.told(seriesOf(rule), readUntil);
       await slots.end(id, "posted");
       log.info("digest.posted", { slot: id, lateMs: Math.max(0, readUntil - slot.at) });
     }
@@ -55,7 +55,7 @@ export function createPostDue(options: PostDueOptions): () => Promise<void> {
     const due = localWords(at, rule.timezone);
     log.error("digest.failed", { slot: id });
     const text = md`⚠️ The digest for ${channelLink(rule.channel)}, due ${due}, could not be made: three attempts failed. See the log. The next digest is due as usual.`;
-    await options.alarm(`${id}-failed`, notice(text));
+    await options.alarm(rule.channel, `${id}-failed`, notice(text));
     await slots.end(id, "failed");
   }
 

@@ -1,6 +1,6 @@
-import type { DigestRule } from "../config/policy-file.ts";
+import type { DigestRule, Policy } from "../config/policy-file.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
-import type { Slot } from "./slots.ts";
+import { seriesOf, type Slot } from "./slots.ts";
 import { UserError } from "../errors.ts";
 import {
   channel as channelShape,
@@ -11,11 +11,19 @@ import {
 
 const off = "off";
 
+/** Every digest that gatehouse.yml asks for: of `digests`, and of each team in its channel. */
+export function digestsIn({ digests, teams }: Pick<Policy, "digests" | "teams">): DigestRule[] {
+  const ofTeams = Object.values(teams).flatMap((team) =>
+    team.digests.flatMap((rule) => (team.channel ? { ...rule, channel: team.channel } : [])),
+  );
+  return [...digests, ...ofTeams];
+}
+
 /** Schedules set in Slack, and gatehouse.yml's for all other channels. */
 export function createSchedules(
   redis: RedisClient,
   key: Keys,
-  policy: () => readonly DigestRule[],
+  ofPolicy: () => readonly DigestRule[],
 ) {
   const said = key("digest-schedules");
   const known = key("digest-known");
@@ -25,7 +33,7 @@ export function createSchedules(
     const ours = Object.values(own)
       .filter((text) => text !== off)
       .map((text) => JSON.parse(text) as DigestRule);
-    return [...policy().filter(({ channel }) => own[channel] === undefined), ...ours];
+    return [...ofPolicy().filter(({ channel }) => own[channel] === undefined), ...ours];
   }
   const of = async (channel: string) => (await all()).filter((rule) => rule.channel === channel);
 
@@ -44,8 +52,8 @@ export function createSchedules(
     },
     /** Whether its schedule existed at that time: a new one does not begin in the past. */
     async isOurs({ rule, at }: Slot, now: number): Promise<boolean> {
-      const { channel, timezone, days } = rule;
-      const name = [channel, rule.at, timezone, days.join(",")].join(" ");
+      const { timezone, days } = rule;
+      const name = [seriesOf(rule), rule.at, timezone, days.join(",")].join(" ");
       await redis.hsetnx(known, name, now);
       return at >= Number(await redis.hget(known, name));
     },

@@ -1,14 +1,21 @@
+import { hash } from "node:crypto";
 import type { DigestRule, Weekday } from "../config/policy-file.ts";
 import { weekdays } from "../config/policy-values.ts";
 import { type Keys, defineScript, type RedisClient, redisTimeLua } from "../redis/redis.ts";
 
 /** One moment at which one channel gets its digest. Equal IDs are the same digest. */
 export interface Slot {
-  /** `digest-<channel>-<date>-<HHMM>-<zone>`: local date and time, so that a day has one however its clocks change. */
+  /** `digest-<series>-<date>-<HHMM>-<zone>`: local date and time, so that a day has one however its clocks change. */
   id: string;
   rule: DigestRule;
   /** Milliseconds. */
   at: number;
+}
+
+/** The digests of a channel that tell what came since the one before: by its ID, and by the targets of those that have some. */
+export function seriesOf({ channel, targets }: Pick<DigestRule, "channel" | "targets">): string {
+  if (targets === undefined) return channel;
+  return `${channel}-${hash("sha256", targets.join(" ")).slice(0, 8)}`;
 }
 
 /** A week without a slot means that no day was named. */
@@ -36,9 +43,9 @@ function slotsFrom(rule: DigestRule, first: Temporal.PlainDate, step: 1 | -1): S
 }
 
 function slotOn(rule: DigestRule, date: Temporal.PlainDate): Slot {
-  const { channel, at, timezone } = rule;
+  const { at, timezone } = rule;
   return {
-    id: `digest-${channel}-${date.toString()}-${at.replace(":", "")}-${timezone}`,
+    id: `digest-${seriesOf(rule)}-${date.toString()}-${at.replace(":", "")}-${timezone}`,
     rule,
     at: instantOf(date.toPlainDateTime(at), timezone).epochMilliseconds,
   };
@@ -125,13 +132,13 @@ export function createSlotRecords(redis: RedisClient, key: Keys, leaseMs: number
       await redis.hset(named(slotId), "ended", how);
       await redis.pexpire(named(slotId), keptMs);
     },
-    /** Until when the last digest of this channel reported changes (ms). */
-    async lastTold(channel: string): Promise<number | undefined> {
-      const at = await redis.hget(key("digest-told"), channel);
+    /** Until when the last digest of this series reported changes (ms). */
+    async lastTold(series: string): Promise<number | undefined> {
+      const at = await redis.hget(key("digest-told"), series);
       return at === null ? undefined : Number(at);
     },
-    async told(channel: string, at: number): Promise<void> {
-      await redis.hset(key("digest-told"), channel, at);
+    async told(series: string, at: number): Promise<void> {
+      await redis.hset(key("digest-told"), series, at);
     },
   };
 }

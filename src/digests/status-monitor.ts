@@ -5,7 +5,9 @@ import { buttons, context, message, type Message, news, section } from "../messa
 import { duration, lines, md } from "../messages/text.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import type { RequestSource } from "./facts.ts";
+import type { Alarms } from "./alarms.ts";
 import { showVm } from "./line-buttons.ts";
+import type { Follow, News } from "./subscriptions.ts";
 import { takeTurn } from "../redis/lease.ts";
 import * as z from "zod";
 
@@ -21,8 +23,9 @@ interface StatusMonitorOptions {
   inventory: Pick<Inventory, "vms" | "state">;
   records: StatusRecords;
   requests: Pick<RequestSource, "touched">;
-  /** Posts to the alerts channel, once per ID. */
-  tell(id: string, message: Message): Promise<void>;
+  alarms: Alarms;
+  /** Tells the channels that are subscribed. */
+  follow: Follow;
   everyMs: number;
   now(): number;
 }
@@ -32,7 +35,7 @@ interface StatusMonitorOptions {
  * in between it is found again under the same ID, which is posted once.
  */
 export async function monitorStatuses(options: StatusMonitorOptions): Promise<void> {
-  const { redis, key, inventory, records, requests, tell, everyMs, now } = options;
+  const { redis, key, inventory, records, requests, alarms, everyMs, now } = options;
   const { refreshedAt, stale } = await inventory.state();
   if (refreshedAt === undefined || stale) return;
   // A process with an older copy of the list would see old statuses come back
@@ -54,8 +57,16 @@ export async function monitorStatuses(options: StatusMonitorOptions): Promise<vo
   }
   const unasked: StatusChange[] = [];
   for (const change of changes)
-    if (!(await requests.touched(change.vm, now() - echoMs))) unasked.push(change);
-  if (unasked.length > 0) await tell(idOf(unasked), renderUnasked(unasked, everyMs));
+    if (isAlarming(change) && !(await requests.touched(change.vm, now() - echoMs)))
+      unasked.push(change);
+  const toldIn = new Map<StatusChange, string | undefined>();
+  for (const [place, some] of Map.groupBy(unasked, ({ vm }) => alarms.placeOf(vm))) {
+    const channelId = await alarms.tell(idOf(some), renderUnasked(some, everyMs), place);
+    for (const change of some) toldIn.set(change, channelId);
+  }
+  await options.follow(
+    changes.filter(isTrouble).map((change) => troubleNews(change, toldIn.get(change))),
+  );
   await records.write(changed);
   await records.keepOnly(new Set(ids));
   await redis.set(key("status-watch", "list"), refreshedAt);
@@ -98,6 +109,19 @@ function sentenceOf(vm: KnownVm, from: string | undefined) {
   return md`${statusSign(vm.status)} *${vm.name}* in ${vm.projectName} ${did}${was}.`;
 }
 
+function troubleNews(change: StatusChange, toldIn: string | undefined): News {
+  const { vm, from, key } = change;
+  const ended = md`${statusSign(vm.status)} *${vm.name}* in ${vm.projectName} is no longer in ERROR: it is ${vm.status}.`;
+  const text = vm.status === "ERROR" ? sentenceOf(vm, from) : ended;
+  return {
+    event: "trouble",
+    key,
+    about: [{ kind: "vm", ...vm }],
+    line: () => ({ text: text.value, button: showVm(vm.id) }),
+    saidIn: [toldIn],
+  };
+}
+
 interface StatusChange {
   vm: KnownVm;
   from: string | undefined;
@@ -122,16 +146,21 @@ function compareStatuses(
     }
     differs = true;
     after[vm.id] = [vm.status, now];
-    if (before && isTold(was?.[0], vm.status))
-      changes.push({ vm, from: was?.[0], key: `${vm.id} ${vm.status} ${was?.[1] ?? 0}` });
+    const change = { vm, from: was?.[0], key: `${vm.id} ${vm.status} ${was?.[1] ?? 0}` };
+    if (before && (isAlarming(change) || isTrouble(change))) changes.push(change);
   }
   return { after: !differs && before ? before : after, changes };
 }
 
 /** A new VM that is STOPPED was never running. */
-function isTold(from: string | undefined, to: string): boolean {
-  if (to === "ERROR") return true;
-  return to === "STOPPED" && from !== undefined && from !== "CREATING";
+function isAlarming({ from, vm }: StatusChange): boolean {
+  if (vm.status === "ERROR") return true;
+  return vm.status === "STOPPED" && from !== undefined && from !== "CREATING";
+}
+
+/** It went to ERROR, or came out of it. */
+function isTrouble({ from, vm }: StatusChange): boolean {
+  return vm.status === "ERROR" || from === "ERROR";
 }
 
 /** In which status a VM was last seen, and since when (ms). */

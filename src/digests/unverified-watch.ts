@@ -3,6 +3,7 @@ import type { Appraisal } from "../attestation/appraisal.ts";
 import { gateRefusal } from "../attestation/appraise.ts";
 import { buttons, message, type Message, readable, section } from "../messages/message.ts";
 import { lines, type Markdown, md, name } from "../messages/text.ts";
+import type { KnownVm } from "../inventory/inventory.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import { attestVm } from "./line-buttons.ts";
 
@@ -21,10 +22,14 @@ export interface UnverifiedRecord {
   names: readonly string[];
   /** One of them. */
   vmId: string;
+  /** All of them; absent in records of versions without it. */
+  vmIds?: readonly string[];
+  /** Whose they are, if not nobody's: what one list stands behind is told to each team apart. */
+  place?: string;
 }
 
 interface Judged {
-  vm: { id: string; name: string };
+  vm: KnownVm;
   appraisal: Appraisal;
 }
 
@@ -33,44 +38,50 @@ const dayMs = 86_400_000;
 export const warnDays = [14, 7, 1] as const;
 const fewNames = 3;
 
+/** Of what no team has. */
+const nobodys = "access";
+
 const keyOf = ({
   what,
   endsAt,
   isNextLevel = false,
-}: {
-  what: string;
-  endsAt?: number | undefined;
-  isNextLevel?: boolean;
-}) => `${what} ${endsAt ?? ""} ${isNextLevel}`;
+  place = nobodys,
+}: Pick<UnverifiedRecord, "what" | "isNextLevel" | "place"> & { endsAt?: number | undefined }) =>
+  `${what} ${endsAt ?? ""} ${isNextLevel} ${place}`;
 
-/** Grouped by what is missing, or will end within the first stage. `pinned`: all that should have been judged. Pure. */
+/**
+ * Grouped by what is missing, or will end within the first stage, and by whose VMs they are. `pinned`: all that should have been
+ * judged. Pure.
+ */
 export function unverifiedIn(
   judged: readonly Judged[],
   {
     before,
     pinned,
+    placeOf,
     now,
-  }: { before: readonly UnverifiedRecord[]; pinned: ReadonlySet<string>; now: number },
+  }: {
+    before: readonly UnverifiedRecord[];
+    pinned: ReadonlySet<string>;
+    placeOf(vm: KnownVm): string;
+    now: number;
+  },
 ): readonly UnverifiedRecord[] {
-  const groups = new Map<string, UnverifiedRecord>();
-  const add = (
-    what: string,
-    { id, name: vmName }: Judged["vm"],
-    endsAt?: number,
-    isNextLevel = false,
-  ) => {
-    const key = keyOf({ what, endsAt, isNextLevel });
-    const found = groups.get(key);
-    const known = before.find((one) => keyOf(one) === key);
-    groups.set(key, {
+  const known = new Map(before.map((record) => [keyOf(record), record]));
+  const groups = new Map<string, Group>();
+  const add = (what: string, vm: KnownVm, endsAt?: number, isNextLevel = false) => {
+    const place = placeOf(vm);
+    const key = keyOf({ what, endsAt, isNextLevel, place });
+    const group = groups.get(key) ?? {
       what,
       ...(endsAt === undefined ? {} : { endsAt }),
       ...(isNextLevel ? { isNextLevel } : {}),
-      since: known?.since ?? now,
-      vms: (found?.vms ?? 0) + 1,
-      names: [...(found?.names ?? []), vmName].slice(0, fewNames),
-      vmId: found?.vmId ?? id,
-    });
+      ...(place === nobodys ? {} : { place }),
+      since: known.get(key)?.since ?? now,
+      all: [],
+    };
+    group.all.push(vm);
+    groups.set(key, group);
   };
   for (const { vm, appraisal } of judged) {
     const { verdict, validUntil = Infinity, endsWith } = appraisal;
@@ -82,44 +93,83 @@ export function unverifiedIn(
   }
   // What wasn't judged this time, since its report could not be read, is as it was
   const seen = new Set(judged.flatMap(({ vm, appraisal }) => (wasJudged(appraisal) ? vm.id : [])));
-  for (const record of before) {
-    const key = keyOf(record);
-    const isUnread = pinned.has(record.vmId) && !seen.has(record.vmId);
-    if (isUnread && !groups.has(key)) groups.set(key, record);
-  }
-  return [...groups.values()];
+  const unread = before.filter(
+    (record) => pinned.has(record.vmId) && !seen.has(record.vmId) && !groups.has(keyOf(record)),
+  );
+  return [...[...groups.values()].map(({ all, ...group }) => ofVms(group, all)), ...unread];
+}
+
+type Group = Omit<UnverifiedRecord, "vms" | "names" | "vmId" | "vmIds"> & { all: KnownVm[] };
+
+function ofVms(group: Omit<Group, "all">, all: readonly KnownVm[]): UnverifiedRecord {
+  return {
+    ...group,
+    vms: all.length,
+    names: all.slice(0, fewNames).map(({ name: one }) => one),
+    vmId: all[0]?.id ?? "",
+    vmIds: all.map(({ id }) => id),
+  };
+}
+
+/** What is so of these VMs, as if there were no others. */
+export function amongVms(
+  records: readonly UnverifiedRecord[],
+  vms: readonly KnownVm[],
+): readonly UnverifiedRecord[] {
+  const known = new Map(vms.map((vm) => [vm.id, vm]));
+  return records.flatMap((record) => {
+    const all = (record.vmIds ?? [record.vmId]).flatMap((id) => known.get(id) ?? []);
+    return all.length === 0 ? [] : [ofVms(record, all)];
+  });
 }
 
 /** Not where a report could not be had for the moment, or the VM doesn't run. */
 const wasJudged = ({ result, isOff }: Appraisal) => result !== undefined || isOff;
 
-/** One alarm for what is missing, however many VMs it is about, and one when that is over. */
+/** One alarm to each team for what is missing, however many VMs it is about, and one when that is over. */
 export function unverifiedNews(
   before: readonly UnverifiedRecord[],
   after: readonly UnverifiedRecord[],
-): readonly { id: string; message: Message }[] {
+): readonly UnverifiedNews[] {
   const ended = (records: readonly UnverifiedRecord[]) =>
     records.filter(({ endsAt, isNextLevel }) => endsAt === undefined && !isNextLevel);
-  const isIn = (records: readonly UnverifiedRecord[], what: string) =>
-    ended(records).some((one) => one.what === what);
+  const keysOf = (records: readonly UnverifiedRecord[]) => new Set(ended(records).map(keyOf));
+  const [were, are] = [keysOf(before), keysOf(after)];
   return [
     ...ended(after)
-      .filter(({ what }) => !isIn(before, what))
-      .map((record) => ({ id: idOf(record), message: alarm(record) })),
+      .filter((one) => !were.has(keyOf(one)))
+      .map((record) => ({ id: idOf(record), record, message: alarm(record) })),
     ...ended(before)
-      .filter(({ what }) => !isIn(after, what))
-      .map((record) => ({ id: `${idOf(record)}-over`, message: allClear(record) })),
+      .filter((one) => !are.has(keyOf(one)))
+      .map((record) => ({
+        id: `${idOf(record)}-over`,
+        record,
+        isOver: true,
+        message: allClear(record),
+      })),
   ];
 }
 
+interface UnverifiedNews {
+  id: string;
+  record: UnverifiedRecord;
+  isOver?: boolean;
+  message: Message;
+}
+
 /** By the day: whoever dies between post and record says it once all the same. */
-function idOf({ what, since }: UnverifiedRecord): string {
-  const mark = createHash("sha256").update(what).digest("hex").slice(0, 16);
+function idOf({ what, since, place }: UnverifiedRecord): string {
+  const named = place === undefined ? what : `${what} ${place}`;
+  const mark = createHash("sha256").update(named).digest("hex").slice(0, 16);
   return `unverified-${mark}-${new Date(since).toISOString().slice(0, 10)}`;
 }
 
+export function unverifiedWords(record: UnverifiedRecord): Markdown {
+  return md`❔ *${vmsOf(record)} can't be verified*: ${record.what}.`;
+}
+
 function alarm(record: UnverifiedRecord): Message {
-  const text = md`❔ *${vmsOf(record)} can't be verified*: ${record.what}.`;
+  const text = unverifiedWords(record);
   return message(
     readable(text),
     section(
@@ -132,8 +182,9 @@ function alarm(record: UnverifiedRecord): Message {
   );
 }
 
-function allClear({ what }: UnverifiedRecord): Message {
-  const text = md`🟢 No pinned VM lacks this any longer: ${what}.`;
+function allClear({ what, place }: UnverifiedRecord): Message {
+  const whose = place === undefined ? "" : ` of ${place.replaceAll("teams.", "the team ")}`;
+  const text = md`🟢 No pinned VM${whose} lacks this any longer: ${what}.`;
   return message(readable(text), section(text));
 }
 

@@ -1,4 +1,6 @@
+import type { Policy } from "../config/policy-file.ts";
 import { messageOf } from "../errors.ts";
+import type { Inventory } from "../inventory/inventory.ts";
 import type { Log } from "../log/log.ts";
 import type { Message } from "../messages/message.ts";
 import type { ChangeCommand } from "../registry/define.ts";
@@ -6,10 +8,11 @@ import type { StoredRequest, State } from "../requests/journal/record.ts";
 import type { Journal } from "../requests/journal/journal.ts";
 import { startRounds } from "../redis/rounds.ts";
 import type { Past, OutageTiming, RefusedByName, OutageStore } from "./outages.ts";
+import { recapChannel, shownWords } from "./shown-words.ts";
 import { renderRecap } from "./render-recap.ts";
 import type { Watch } from "./dependency-monitor.ts";
 import { sharedCardOf } from "../requests/journal/shared-cards.ts";
-import { hasNoCard } from "../requests/render/card-view.ts";
+import { hasNoCard, isDecidedElsewhere } from "../requests/render/card-view.ts";
 
 /** Undelivered results hold the recap back for at most this time. */
 const drainMs = 3600_000;
@@ -23,6 +26,10 @@ export function startPostingRecaps(options: {
   outages: OutageStore;
   store: Journal;
   commands: readonly ChangeCommand[];
+  /** Read at each use: it may be another one by then. */
+  readonly policy: Policy;
+  /** All that there is. */
+  inventory: Pick<Inventory, "findProject" | "seenIn">;
   announce(notice: { id: string; channelId: string; message: Message }): Promise<boolean>;
   patience: OutageTiming;
   log: Log;
@@ -84,11 +91,17 @@ export function startPostingRecaps(options: {
       return place;
     };
     for (const request of await store.getMany(ids)) {
-      const channelId = channelOf(request);
-      if (channelId) placeOf(channelId).requests.push(request);
+      const told = channelsOf(request).map((one) => recapChannel(request.record, one, options));
+      for (const channelId of new Set(await Promise.all(told)))
+        placeOf(channelId).requests.push(request);
     }
     const refused = outage.part === "redis" ? await outages.refused(outage.id) : [];
-    for (const interaction of refused) placeOf(interaction.channelId).refused.push(interaction);
+    for (const { words, ...interaction } of refused) {
+      const { channelId } = interaction;
+      const shown =
+        words === undefined ? {} : { words: await shownWords(words, channelId, options) };
+      placeOf(channelId).refused.push({ ...interaction, ...shown });
+    }
     return places;
   }
 
@@ -147,9 +160,14 @@ function isTouched(
   return ["authorized", "sending", "accepted", "unclear"].includes(state);
 }
 
-/** The channel of its messages; undefined when it has none there. */
-export function channelOf(request: StoredRequest): string | undefined {
+/** The channels that hear of it: where its card is, where it was requested, and that of its team. */
+export function channelsOf(request: StoredRequest): readonly string[] {
   const { record, delivered } = request;
-  if (hasNoCard(request) || delivered.fallback !== undefined) return undefined;
-  return delivered.card?.channelId ?? record.channelId;
+  if (hasNoCard(request)) return [];
+  const { asked, card, fallback, isTeamClosed } = delivered;
+  const isElsewhere = isDecidedElsewhere(request);
+  const here = (isElsewhere ? asked : card)?.channelId ?? record.channelId;
+  const team = isTeamClosed ? undefined : record.teamChannel;
+  const all = [fallback === undefined ? here : undefined, team];
+  return [...new Set(all.filter((one) => one !== undefined))];
 }

@@ -56,6 +56,12 @@ export function lists(
   return isAdministrator ? [...isIn, "administer"] : isIn;
 }
 
+/** Whether a rule of `approvals` asks for this person's vote, who may see nothing else. */
+export function mayVote({ approvals }: Policy, person: Person, ourTeamId: string): boolean {
+  const votes = approvals.flatMap(({ votes: needs = [] }) => needs);
+  return isFullMember(person, ourTeamId) && votes.some(({ from }) => named(from, person));
+}
+
 /** `access`, `teams.payments`, …: the places of gatehouse.yml whose VMs and projects this person may see. */
 export function placesSeen(policy: Policy, person: Person, ourTeamId: string): readonly string[] {
   const isAdministrator =

@@ -10,6 +10,7 @@ import {
   listsFor,
   addToList,
   andThey,
+  mayVote,
   named as isNamed,
   placesSeen,
 } from "./access.ts";
@@ -126,7 +127,10 @@ export function mayRun(
   const { policy, person, ourTeamId, command, isUndo, targets = [] } = asked;
   const inLists = lists(policy, person, ourTeamId, projectsOf({ ...asked, targets }));
   const enough = isUndo ? [...listsFor(command), "approve" as const] : listsFor(command);
-  return enough.some((list) => inLists.includes(list));
+  if (enough.some((list) => inLists.includes(list))) return true;
+  return (
+    command.kind === "read" && command.votersToo === true && mayVote(policy, person, ourTeamId)
+  );
 }
 
 /** Break-glass works in any channel; `protect` holds even then. */

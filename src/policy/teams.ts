@@ -126,6 +126,15 @@ export function channelsNamed(policy: Policy): readonly string[] {
   return [...new Set(named.filter((id) => id !== undefined))];
 }
 
+/** Where its team decides about a project; where two claim it, the channel of the first that has one. */
+export function channelOfProject(
+  policy: Pick<Policy, "teams">,
+  project: Owned,
+): string | undefined {
+  const channels = teamsOf(policy, project).map((team) => policy.teams[team]?.channel);
+  return channels.find((channel) => channel !== undefined);
+}
+
 /** The team whose channel this is; undefined for every other channel, which sees what no team has. */
 export function teamOfChannel(
   { teams }: Pick<Policy, "teams">,

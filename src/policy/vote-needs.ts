@@ -61,6 +61,14 @@ export function covers(those: readonly VoteNeed[], needs: readonly VoteNeed[]): 
   return totalOf(allNeeds([...those, ...needs])) === totalOf(those);
 }
 
+/** The numbers of the needs that an approval of this full member counts for. */
+export function meets(
+  needs: readonly VoteNeed[],
+  person: Pick<Person, "id" | "groups">,
+): readonly number[] {
+  return needs.flatMap((need, index) => (mayMeet(need, person) ? [index] : []));
+}
+
 /** Whether an approval of this full member counts for it. */
 export function mayMeet(need: VoteNeed, person: Pick<Person, "id" | "groups">): boolean {
   return named(need.from, person);
@@ -104,7 +112,14 @@ export function stillNeeded(
   needs: readonly VoteNeed[],
   approvers: readonly Pick<Person, "id" | "groups">[],
 ): readonly VoteNeed[] {
-  const met = metBy(needs, approvers, mayMeet);
+  return lacking(needs, metBy(needs, approvers, mayMeet));
+}
+
+/** The needs of which fewer were `met` than are required, each with what it lacks. */
+export function lacking<Need extends VoteNeed>(
+  needs: readonly Need[],
+  met: readonly number[],
+): readonly Need[] {
   return needs.flatMap((need, index) => {
     const required = need.required - (met[index] ?? 0);
     return required > 0 ? [{ ...need, required }] : [];

@@ -57,12 +57,13 @@ const voteTexts: Readonly<Record<VoteRefusal, string>> = {
   "not-one-of-us": "Only full members of this workspace can approve or deny.",
   "not-an-approver":
     "You aren't among those who may approve this in gatehouse.yml, so your vote doesn't count.",
-  "not-needed": "Those you could approve for have approved already; this still needs someone else.",
+  "not-needed": "Those you could approve for have approved already",
 };
 
-/** Plain text for the voter. */
-export function voteRefusalText(refusal: VoteRefusal): string {
-  return voteTexts[refusal];
+/** Plain text for the voter. `missing`: whose approval is still needed, in words. */
+export function voteRefusalText(refusal: VoteRefusal, missing = "someone else"): string {
+  if (refusal !== "not-needed") return voteTexts[refusal];
+  return `${voteTexts[refusal]}; this still needs ${missing}.`;
 }
 
 /**

@@ -49,6 +49,8 @@ export interface ReadCommand<
   class: "read" | "change" | "administer" | "secret";
   /** For `administer`: approvers may run it too. */
   approversToo?: true;
+  /** Whoever a rule of `approvals` asks for a vote may run it; it shows them what they vote on. */
+  votersToo?: true;
   /** Default: to the requester, who may share it. `asker`: to no one else. `channel`: to everyone there. */
   audience?: "asker" | "channel";
   /** The request that waits where policy wants approvals first. Its requester ends it with a button; no worker sends it. */

@@ -1,3 +1,4 @@
+import { isChannel } from "./render/card-view.ts";
 import type { Journal } from "./journal/journal.ts";
 
 const recentMs = 3600_000;
@@ -14,6 +15,9 @@ export async function busyChannels(
     store.idsAskedBetween(now - recentMs, now, maxRead),
   ]);
   const requests = await store.getMany([...new Set(ids.flat())]);
-  const channels = requests.map(({ record }) => record.channelId);
-  return [...new Set(channels)].filter((channel) => /^[CG]/.test(channel));
+  const channels = requests.flatMap(({ record, delivered }) => [
+    record.channelId,
+    delivered.card?.channelId ?? record.channelId,
+  ]);
+  return [...new Set(channels)].filter(isChannel);
 }

@@ -43,7 +43,10 @@ export function requestsForDigest(
     },
 
     async reviews() {
-      return store.openReviews();
+      const reviews = await store.openReviews();
+      const requests = await store.getMany(reviews.map(({ request }) => request));
+      const targets = new Map(requests.map(({ record }) => [record.id, record.target]));
+      return reviews.map((review) => ({ ...review, on: targets.get(review.request) }));
     },
 
     async touched(vm, since) {
@@ -69,8 +72,8 @@ export function requestsForDigest(
 function consoleOf(record: Readonly<Record<string, unknown>>): ConsoleFact | undefined {
   const { what, who, until, target } = record;
   if (what !== "console" || typeof until !== "number" || typeof who !== "string") return undefined;
-  const vm = typeof target === "object" && target !== null && "name" in target ? target.name : "?";
-  return { vm: String(vm), by: who, until };
+  const { id = "", name = "?" } = (target ?? {}) as { id?: unknown; name?: unknown };
+  return { vm: String(name), vmId: String(id), by: who, until };
 }
 
 function factOf(

@@ -46,6 +46,7 @@ export async function submitTarget(
     },
     {
       store: workerContext.store,
+      policy: workerContext.policy,
       policyVersion: record.policyVersion,
       // A rollout that ends submits it only to cancel it: it must not run meanwhile
       staleAfterMs: state === "ending" ? -1 : workerContext.policy.timing.staleAfterMs,

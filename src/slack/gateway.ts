@@ -5,6 +5,7 @@ import type { Appraiser } from "../attestation/appraiser.ts";
 import type { Compute } from "../compute/compute.ts";
 import type { Config, SlackReceive } from "../config/config.ts";
 import { createDigests } from "../digests/create-digests.ts";
+import type { Subscriptions } from "../digests/subscriptions.ts";
 import type { Inventory } from "../inventory/inventory.ts";
 import type { Snapshots } from "../inventory/snapshots.ts";
 import type { Queues } from "../jobs/queues.ts";
@@ -62,6 +63,7 @@ export async function startGateway(options: {
   status: GatewayContext["status"];
   standstill: GatewayContext["standstill"];
   tell: GatewayContext["tell"];
+  subscriptions: Subscriptions;
   tellBusy: GatewayContext["tellBusy"];
   announce: Announce;
   watch: Pick<Watch, "refused" | "taken">;

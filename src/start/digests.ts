@@ -1,12 +1,12 @@
 import { commands } from "../commands/index.ts";
 import type { Services } from "./services.ts";
+import { createAlarms } from "../digests/alarms.ts";
 import { createDigests } from "../digests/create-digests.ts";
 import { monitorDrift } from "../digests/drift-monitor.ts";
 import { createPostDue } from "../digests/post-due.ts";
 import { monitorStatuses } from "../digests/status-monitor.ts";
 import { startRounds } from "../redis/rounds.ts";
 import { requestable } from "../registry/define.ts";
-import type { Message } from "../messages/message.ts";
 import { requestsForDigest } from "../requests/for-digest.ts";
 
 /** How late a digest may be for its time. */
@@ -33,10 +33,16 @@ export function startDigests(on: Services): void {
     now,
     leaseMs: leaseInCalls * timing.httpTimeoutMs,
   });
-  const tell = (id: string, message: Message) => on.tell("alerts", id, message);
+  const alarms = createAlarms({
+    get policy() {
+      return config.policy;
+    },
+    announce,
+  });
+  const { follow } = on.subscriptions;
   const stopping = new AbortController();
 
-  const postDue = createPostDue({ digests, announce, alarm: tell, at, now, log });
+  const postDue = createPostDue({ digests, announce, alarm: alarms.tellOf, at, now, log });
   const drift = {
     redis,
     key,
@@ -44,7 +50,8 @@ export function startDigests(on: Services): void {
     appraiser: on.appraiser,
     log,
     now,
-    tell,
+    alarms,
+    follow,
     get pins() {
       return config.policy.attestation.pins;
     },
@@ -59,7 +66,8 @@ export function startDigests(on: Services): void {
     inventory,
     requests,
     now,
-    tell,
+    alarms,
+    follow,
     records: digests.statuses,
     everyMs: timing.inventoryRefreshMs,
   };

@@ -36,8 +36,8 @@ export const kinds: readonly Kind[] = [
   { what: "rollouts", pattern: /^rolls?:/, kept: "90 days after their end" },
   {
     what: "messages to Slack",
-    pattern: /^(outbox|notices?|pace|line|turns)(:|$)/,
-    kept: "until sent; notices 7 days",
+    pattern: /^(outbox|notices?|feeds?|feed-(open|told)|pace|line|turns)(:|$)/,
+    kept: "until sent; notices and subscriptions 7 days",
   },
   { what: "deliveries from Slack", pattern: /^intake:/, kept: "11 minutes, or until handled" },
   { what: "audit trail", pattern: /^audit(:|$)/, kept: "forever" },
@@ -59,6 +59,7 @@ export const kinds: readonly Kind[] = [
     pattern: /^(digest-|drift$|seen-statuses$|status-watch:)/,
     kept: "schedules until off; slots 7 days; the rest as long as its VM",
   },
+  { what: "subscriptions of channels", pattern: /^subscriptions$/, kept: "until unsubscribed" },
   { what: "outages and recaps", pattern: /^outages:/, kept: "a day after their end" },
   { what: "limits", pattern: /^(rate|used|throttled)(:|$)/, kept: "an hour; drafts 30 days" },
   {

@@ -9,6 +9,8 @@ import { createPeople, groupsNamedIn } from "../slack/people/people.ts";
 import { keepPolicy } from "./policy-keeper.ts";
 import { connectCompute } from "./connect-compute.ts";
 import { UserError } from "../errors.ts";
+import { renderFeed } from "../digests/render-feed.ts";
+import { createSubscriptions } from "../digests/subscriptions.ts";
 import { createInventory } from "../inventory/create-inventory.ts";
 import { createSnapshots } from "../inventory/snapshots.ts";
 import { createQueues } from "../jobs/queues.ts";
@@ -16,6 +18,7 @@ import type { Log } from "../log/log.ts";
 import { checkRedis, storageOf, storageProblems } from "../redis/check.ts";
 import { createKeys, connectRedis } from "../redis/redis.ts";
 import { recordResults, createAttestationNote } from "../requests/after-result.ts";
+import { tellElsewhere } from "../requests/tell-elsewhere.ts";
 import { freezeNews } from "../requests/render/freeze-news.ts";
 import { busyChannels } from "../requests/busy-channels.ts";
 import { createJournal, type Journal } from "../requests/journal/journal.ts";
@@ -24,6 +27,8 @@ import { createRollouts } from "../rollouts/rollouts.ts";
 import { outageTimingFor, createOutageStore, type OutageStore } from "../outages/outages.ts";
 import { createDependencyMonitor } from "../outages/dependency-monitor.ts";
 import { createNotices } from "../slack/deliver/announce.ts";
+import { createFeeds } from "../slack/deliver/feeds.ts";
+import { linkTo } from "../slack/deliver/permalink.ts";
 import { startDelivery } from "../slack/deliver/deliver.ts";
 import { learnIdentity } from "../slack/people/learn-identity.ts";
 import { sharedCardSource } from "../slack/deliver/shared-cards.ts";
@@ -166,6 +171,24 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
         await notices.announce({ id: `${id}-${channelId}`, channelId, message });
   };
   const store = announcingFreezes(journal, tellBusy);
+  const visibilityTimeoutMs = 10 * timing.heartbeatMs;
+  const feeds = createFeeds({ redis, key, render: renderFeed, visibilityTimeoutMs, at });
+  const subscriptions = createSubscriptions({
+    redis,
+    key,
+    get policy() {
+      return config.policy;
+    },
+    post: feeds.post,
+  });
+  const elsewhere = {
+    async projectName(id: string) {
+      const known = await inventory.findProject(id, { onlyKnown: true });
+      return "found" in known && known.found.id === id ? known.found.name : undefined;
+    },
+    linkTo: (message: { channelId: string; ts: string } | undefined) => linkTo(message, { web }),
+    follow: subscriptions.follow,
+  };
   const rollouts = createRollouts(redis, key);
   const changes = requestable(commands);
   const attestationNote = createAttestationNote({
@@ -176,14 +199,15 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     log,
   });
   const onTold = observeTold({ log, telemetry });
-  const visibilityTimeoutMs = 10 * timing.heartbeatMs;
   const requests = requestSource({
     store,
     commands: changes,
-    get approvers() {
-      return config.policy.access.approve;
+    web,
+    get policy() {
+      return config.policy;
     },
     attestationNote,
+    tellElsewhere: (request, command) => tellElsewhere(request, command, elsewhere),
     recordResults: (request, command) =>
       recordResults(request, command, {
         snapshots,
@@ -211,6 +235,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
         }),
         rolloutSource({ rollouts, commands: changes, web, apiUrl, log }),
         notices.source,
+        feeds.source,
       ],
       {
         redis,
@@ -263,6 +288,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     tell,
     tellBusy,
     announce: notices.announce,
+    subscriptions,
     watch,
     at,
     opened,
@@ -291,6 +317,9 @@ export function startOutages(on: Services): OutageStore {
       ...on,
       outages,
       commands: requestable(commands),
+      get policy() {
+        return on.config.policy;
+      },
       patience: outageTimingFor(on.config.policy.timing.outageMs),
     }),
     (it) => it.close(),

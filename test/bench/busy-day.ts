@@ -69,7 +69,13 @@ async function request(vm: KnownVm, moves: readonly State[], store: Journal): Pr
       via: "command",
       interactionId: `bench-${vm.id}`,
     },
-    { store, policyVersion: "1", staleAfterMs: 3600_000, wake: async () => {} },
+    {
+      store,
+      policy: { teams: {} },
+      policyVersion: "1",
+      staleAfterMs: 3600_000,
+      wake: async () => {},
+    },
   );
   for (const state of moves) {
     const stored = await store.get(id);

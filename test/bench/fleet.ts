@@ -140,6 +140,7 @@ async function gather(world: World) {
         },
         {
           store,
+          policy: config.policy,
           policyVersion: config.policyVersion,
           staleAfterMs: config.policy.timing.staleAfterMs,
           wake: queues.wake,

@@ -4,6 +4,7 @@ import type { ReadContext } from "../../src/commands/context.ts";
 import { commands } from "../../src/commands/index.ts";
 import { createCompute } from "../../src/compute/create-compute.ts";
 import { createDigests } from "../../src/digests/create-digests.ts";
+import { createSubscriptions } from "../../src/digests/subscriptions.ts";
 import { createInventory } from "../../src/inventory/create-inventory.ts";
 import type { Inventory } from "../../src/inventory/inventory.ts";
 import { createSnapshots, type Snapshots } from "../../src/inventory/snapshots.ts";
@@ -103,6 +104,13 @@ export async function startReading(
       requests: requestsForDigest(journal, redis, key, commands.filter(isChange)),
       log: silentLog(),
       now: Date.now,
+    }),
+    subscriptions: createSubscriptions({
+      redis,
+      key,
+      policy,
+      post: async (channelId, lines) =>
+        void told.push(...lines.map(({ text }) => `${channelId}: ${text}`)),
     }),
     trail: { redis, key, dataDir: path.join(tmpdir(), key("nothing-here")) },
     resolve: (kind, words) => resolveTarget(kind, words, inventory),

@@ -3,10 +3,10 @@ import { inject } from "vitest";
 import { createDigests, type Digests } from "../../src/digests/create-digests.ts";
 import type { RequestSource } from "../../src/digests/facts.ts";
 import { createPostDue } from "../../src/digests/post-due.ts";
-import type { InventoryState, KnownVm } from "../../src/inventory/inventory.ts";
+import type { Inventory, InventoryState, KnownVm, Scope } from "../../src/inventory/inventory.ts";
 import { silentLog } from "../../src/log/log.ts";
 import type { Message } from "../../src/messages/message.ts";
-import { type DigestRule, emptyPolicy } from "../../src/config/policy-file.ts";
+import { type DigestRule, emptyPolicy, type Policy } from "../../src/config/policy-file.ts";
 import {
   createKeys,
   type Keys,
@@ -51,7 +51,38 @@ export interface Scene {
   state: Partial<InventoryState>;
   rules: DigestRule[];
   requests: RequestSource;
+  policy: Policy;
 }
+
+/** What an inventory of these VMs says, of all or within a scope. */
+function inventoryOf(set: Scene, scope?: () => Promise<Scope | undefined>): DigestInventory {
+  const vms = async () => {
+    const seen = await scope?.();
+    const sees = ({ projectId: id, projectName }: KnownVm) =>
+      seen === undefined || seen.sees({ id, name: projectName });
+    return set.vms.filter(sees);
+  };
+  return {
+    upToDate: async () => undefined,
+    vms,
+    async projects() {
+      const all = (await vms()).map(({ projectId: id, projectName }) => [id, projectName] as const);
+      return [...new Map(all)].map(([id, name]) => ({ id, name, type: "", status: "" }));
+    },
+    state: async () => ({
+      refreshedAt: set.now - 5000,
+      stale: false,
+      vms: set.vms.length,
+      projects: 1,
+      unread: [],
+      ...set.state,
+    }),
+    // Only what digests ask for
+    seenIn: (within) => inventoryOf(set, within) as Inventory,
+  };
+}
+
+type DigestInventory = Parameters<typeof createDigests>[0]["inventory"];
 
 export interface DigestProcess {
   digests: Digests;
@@ -72,6 +103,7 @@ export async function startScene(scene: Partial<Scene> = {}) {
     state: {},
     rules: [],
     requests: noRequests,
+    policy: emptyPolicy(),
     ...scene,
   };
   const processes: DigestProcess[] = [];
@@ -101,19 +133,8 @@ export async function startScene(scene: Partial<Scene> = {}) {
     const digests = createDigests({
       redis: own,
       key,
-      policy: { ...emptyPolicy(), digests: set.rules },
-      inventory: {
-        upToDate: async () => undefined,
-        vms: async () => set.vms,
-        state: async () => ({
-          refreshedAt: set.now - 5000,
-          stale: false,
-          vms: set.vms.length,
-          projects: 1,
-          unread: [],
-          ...set.state,
-        }),
-      },
+      policy: { ...set.policy, digests: set.rules },
+      inventory: inventoryOf(set),
       snapshots: { newest: async () => new Map(set.vms.map(({ id }) => [id, set.now - 1000])) },
       requests: set.requests,
       log,
@@ -125,7 +146,7 @@ export async function startScene(scene: Partial<Scene> = {}) {
       postDue: createPostDue({
         digests,
         announce: notices.announce,
-        alarm: async (id, message) => void alarms.push({ id, message }),
+        alarm: async (_channel, id, message) => void alarms.push({ id, message }),
         ...(how.at ? { at: how.at } : {}),
         now,
         log,

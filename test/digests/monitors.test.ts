@@ -22,7 +22,15 @@ function teller() {
   return {
     said,
     texts: () => [...said.values()].map(({ text }) => text),
-    tell: async (id: string, message: Message) => void (said.has(id) || said.set(id, message)),
+    follow: async () => undefined,
+    alarms: {
+      placeOf: () => "access",
+      async tell(id: string, message: Message) {
+        if (!said.has(id)) said.set(id, message);
+        return "C02STATUS";
+      },
+      tellOf: async () => undefined,
+    },
   };
 }
 
@@ -33,7 +41,7 @@ async function startDrift({ folder }: { folder?: string } = {}) {
   const compute = createCompute({ baseUrl: service.url, apiKey: service.apiKey, timeoutMs: 2000 });
   const records = createDriftRecords(redis.redis, redis.key);
   const unverified = createUnverifiedRecords(redis.redis, redis.key);
-  const { said, texts, tell } = teller();
+  const { said, texts, ...telling } = teller();
   const { attestation } = await compute.vms.get("vm-payments-web-2");
   const pins = [{ targets: ["payments/*"], measurements: [attestation?.measurement ?? ""] }];
   const policy = emptyPolicy();
@@ -49,7 +57,7 @@ async function startDrift({ folder }: { folder?: string } = {}) {
           key: redis.key,
           appraiser: sandboxAppraiser({ compute, policy: judged, ...redis }),
           log,
-          tell,
+          ...telling,
           inventory: { vms: async () => vms },
           pins,
           records: dies ? dead : records,
@@ -139,14 +147,14 @@ describe("watching pinned VMs for drift", () => {
 async function startStatuses(touched: (id: string) => boolean = () => false) {
   const redis = await testRedis();
   const records = createStatusRecords(redis.redis, redis.key);
-  const { said, texts, tell } = teller();
+  const { said, texts, ...telling } = teller();
   let looks = 0;
   const look = async (vms: readonly KnownVm[], state: Partial<InventoryState> = {}) => {
     await redis.redis.del(redis.key("turn", "status-watch"));
     const options = {
       redis: redis.redis,
       key: redis.key,
-      tell,
+      ...telling,
       records,
       everyMs: 60_000,
       now: Date.now,

@@ -93,6 +93,7 @@ describe("a digest", () => {
             request: "r-cccccccccc",
             command: "project delete",
             target: "staging",
+            on: undefined,
             by: "U0ADA",
             at: now - hour,
           },
@@ -236,7 +237,7 @@ describe("a hand-over", () => {
         vms: [running("web-1", "ERROR")],
         open: [request("r-aaaaaaaaaa", { state: "accepted" })],
       }),
-      [{ vm: "db-1", by: "U0OLIVIA", until: now + minute }],
+      [{ vm: "db-1", vmId: "vm-db-1", by: "U0OLIVIA", until: now + minute }],
       { by: "olivia", text: "db-1 migrates until noon" },
     );
     expect(words(message)).toContain("📝 *From olivia:* “db-1 migrates until noon”");

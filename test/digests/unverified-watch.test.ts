@@ -1,14 +1,16 @@
 import { describe, expect, it } from "vitest";
 import { appraise } from "../../src/attestation/appraise.ts";
 import {
+  amongVms,
   unverifiedNews,
   unverifiedIn,
   type UnverifiedRecord,
 } from "../../src/digests/unverified-watch.ts";
+import { running } from "./digest-processes.ts";
 import { good, now } from "../attestation/reports.ts";
 
 const dayMs = 86_400_000;
-const vm = (n: number) => ({ id: `vm-${n}`, name: `web-${n}` });
+const vm = (n: number) => ({ ...running(`web-${n}`), id: `vm-${n}` });
 const judgedAt = (at: number, many = 3) =>
   Array.from({ length: many }, (_, n) => ({
     vm: vm(n),
@@ -18,6 +20,7 @@ const judgedAt = (at: number, many = 3) =>
 const on = (at: number, before: readonly UnverifiedRecord[] = []) => ({
   before,
   pinned: new Set(Array.from({ length: 30 }, (_, n) => `vm-${n}`)),
+  placeOf: () => "access",
   now: at,
 });
 
@@ -33,6 +36,7 @@ describe("what vouches for VMs", () => {
         vms: 5,
         names: ["web-0", "web-1", "web-2"],
         vmId: "vm-0",
+        vmIds: ["vm-0", "vm-1", "vm-2", "vm-3", "vm-4"],
       },
     ]);
   });
@@ -67,5 +71,37 @@ describe("what vouches for VMs", () => {
     expect(unverifiedNews([], unverifiedIn(judged, on(now)))[0]?.message.text).toBe(
       "❔ 1 pinned VM can't be verified: attestation is not enabled for this VM.",
     );
+  });
+});
+
+describe("what vouches for VMs of two teams", () => {
+  const ofTeam = (projectName: string, n: number) => ({ ...vm(n), projectName });
+  const judged = (at: number) =>
+    [ofTeam("a", 0), ofTeam("a", 1), ofTeam("b", 2), ofTeam("shop", 3)].map((one) => ({
+      vm: one,
+      appraisal: appraise(good({ now: at, says: { timestamp: "" } })),
+    }));
+  const placeOf = ({ projectName }: { projectName: string }) =>
+    projectName === "shop" ? "access" : `teams.${projectName}`;
+
+  it("is an alarm to each about its own, each with an ID of its own", () => {
+    const at = now + 31 * dayMs;
+    const ended = unverifiedIn(judged(at), { ...on(at), placeOf });
+    const said = unverifiedNews([], ended);
+    expect(said.map(({ record, message }) => [record.place, message.text])).toEqual([
+      ["teams.a", "❔ 2 pinned VMs can't be verified: AMD's revocation list of Genoa has expired."],
+      ["teams.b", "❔ 1 pinned VM can't be verified: AMD's revocation list of Genoa has expired."],
+      [undefined, "❔ 1 pinned VM can't be verified: AMD's revocation list of Genoa has expired."],
+    ]);
+    expect(new Set(said.map(({ id }) => id)).size).toBe(3);
+    // What no team has is told under the ID that it always had
+    expect(said[2]?.id).toBe(unverifiedNews([], unverifiedIn(judgedAt(at), on(at)))[0]?.id);
+    const over = unverifiedNews(ended, ended.slice(1));
+    expect(over.map(({ message }) => message.text)).toEqual([
+      "🟢 No pinned VM of the team a lacks this any longer: AMD's revocation list of Genoa has expired.",
+    ]);
+    const [among] = amongVms(ended, [ofTeam("a", 1)]);
+    expect(among).toMatchObject({ vms: 1, names: ["web-1"], vmId: "vm-1" });
+    expect(amongVms(ended, [])).toEqual([]);
   });
 });

@@ -6,6 +6,7 @@ import { restore } from "../../src/commands/vm/restore.ts";
 import { snapshot } from "../../src/commands/vm/snapshot.ts";
 import { renderDrift } from "../../src/digests/drift-monitor.ts";
 import { renderDigest } from "../../src/digests/render-digest.ts";
+import { renderFeed } from "../../src/digests/render-feed.ts";
 import { renderUnasked } from "../../src/digests/status-monitor.ts";
 import type { Message } from "../../src/messages/message.ts";
 import { news } from "../../src/messages/message.ts";
@@ -17,6 +18,12 @@ import type { RequestRecord, StoredRequest } from "../../src/requests/journal/re
 import { renderLateEffect } from "../../src/requests/perform/sweep.ts";
 import { freezeNews, thawNews } from "../../src/requests/render/freeze-news.ts";
 import { renderCard } from "../../src/requests/render/render-card.ts";
+import {
+  renderAnswer,
+  renderAsked,
+  renderExpired,
+  renderUnknownElsewhere,
+} from "../../src/requests/render/render-elsewhere.ts";
 import { renderNotice } from "../../src/requests/render/render-result.ts";
 import { renderRollout, renderRolloutEnd } from "../../src/rollouts/render-rollout.ts";
 import type { StoredRollout } from "../../src/rollouts/rollout.ts";
@@ -95,6 +102,22 @@ const denied = (about: About): StoredRequest =>
     final: true,
     votes: [{ voterId: "U0AMIR", name: "amir", vote: "deny", at, digest: "0", reason: about.why }],
   });
+
+/** Of a team: requested in another channel, two groups must approve, one has. */
+const elsewhere = (about: About, over: Partial<StoredRequest> = {}): StoredRequest => {
+  const votes = [
+    { from: ["S0LEADS"], required: 1 },
+    { from: ["S0SECURITY"], required: 1 },
+  ];
+  const needs = [{ called: ["@pay-leads"] }, { called: ["@security"] }];
+  const times = { expiresAt: at, remindsAt: at };
+  const approval = { required: 2, digest: "0".repeat(64), why: "a rule", evidence: [], ...times };
+  return stored(about, {
+    record: recordOf(about, { teamChannel: "C0PAYOPS", approval: { ...approval, votes, needs } }),
+    votes: [{ voterId: "U0AMIR", name: "amir", vote: "approve", at, digest: "0", meets: [0] }],
+    ...over,
+  });
+};
 
 const rolled = (about: About, over: Partial<StoredRollout> = {}): StoredRollout => ({
   record: {
@@ -246,6 +269,37 @@ const kinds: readonly [
     "amir denied it: “bad migration”",
   ],
   [
+    "a request that its team decides elsewhere",
+    "requester",
+    (about) => renderAsked(elsewhere(about), restore, undefined),
+    "Restore db-1 (payments) from nightly waits for approval in the channel of its team",
+  ],
+  [
+    "what came of it",
+    "requester",
+    (about) => renderAnswer({ ...elsewhere(about), ...done(about) }, restore, undefined),
+    "✅ Restored db-1 from nightly: RUNNING → RUNNING in 34 s.",
+  ],
+  [
+    "a reminder half way",
+    "approver",
+    (about) => renderNotice("half-way", elsewhere(about), restore),
+    "⏰ Restore db-1 (payments) from nightly still needs one of @\u2060security.",
+  ],
+  [
+    "a request that expired",
+    "requester",
+    (about) =>
+      renderExpired(elsewhere(about, { state: "expired", final: true }), restore, undefined),
+    "Expired without approval: Restore db-1 (payments) from nightly. Nothing was sent.",
+  ],
+  [
+    "an unknown outcome elsewhere",
+    "team",
+    (about) => renderUnknownElsewhere(unknown(about), restore, undefined),
+    "❓ Outcome unknown: did “Restore db-1 (payments) from nightly” happen? Check it, then record what happened.",
+  ],
+  [
     "an effect that came late",
     "requester",
     (about) => renderLateEffect(done(about), seen(about.vm, "REBOOTING")),
@@ -320,6 +374,13 @@ const kinds: readonly [
     "alerts channel",
     ({ vm }) => renderUnasked([{ vm: running(vm, "ERROR"), from: "RUNNING", key: "k" }], 60_000),
     "🔴 db-1 in shop went to ERROR, was RUNNING.",
+  ],
+  [
+    "what a channel is subscribed to",
+    "channel",
+    ({ who, vm }) =>
+      renderFeed([{ text: `✅ Restarted \`${vm}\`. In payments, requested by ${who}.` }]),
+    "✅ Restarted db-1. In payments, requested by olivia.",
   ],
   ["a digest", "channel", digestOf, "Digest, Fri 20 Nov, 09:00: 1 VM in ERROR, 1 about snapshots"],
   ["a recap", "channel", recap, "Slack was unavailable for 5 min: 1 ran"],

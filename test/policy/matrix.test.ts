@@ -40,6 +40,8 @@ gatehouse pins       read        0          -      yes  -       -       yes     
 gatehouse pins propose  change   1          -      -    yes     -       -          -          -     -        -   -
 gatehouse pins drop  change      1          -      -    yes     -       -          -          -     -        -   -
 gatehouse digest     change      0          -      -    yes     -       -          -          -     -        -   -
+gatehouse subscribe  change   0          -      -    yes     -       -          -          -     -        -   -
+gatehouse unsubscribe  change  0        -      -    yes     -       -          -          -     -        -   -
 gatehouse audit      administer  0          -      -    -       -       yes        -          -     -        -   -
 gatehouse freeze     administer  0          -      -    -       yes     yes        -          -     -        -   -
 gatehouse thaw       administer  0          -      -    -       -       yes        -          -     -        -   -

@@ -69,6 +69,7 @@ export function restartOf(target: Target, over: Partial<Submission> = {}): Submi
 export async function interaction(store: Journal, submission: Submission): Promise<StoredRequest> {
   const made = await submit(submission, {
     store,
+    policy,
     policyVersion: "v1",
     staleAfterMs: 60_000,
     wake: async () => undefined,

@@ -143,7 +143,9 @@ export async function startTwoTeams(): Promise<TwoTeams> {
 
   await olivia.types("ops", "/vm stop db-1");
   const card = await slack.until(() =>
-    olivia.seesChannel("ops").messages.find((one) => JSON.stringify(one).includes("vote:approve")),
+    olivia
+      .seesChannel("status")
+      .messages.find((one) => JSON.stringify(one).includes("vote:approve")),
   );
   await olivia.types("ops", "/project delete staging");
   await olivia.until(({ modals }) => modals.some(({ submit }) => submit !== ""));

@@ -1,9 +1,8 @@
 import * as z from "zod";
 import { context, message, news, section, sentence } from "../../messages/message.ts";
 import { md } from "../../messages/text.ts";
-import { needsOf } from "../../policy/vote-needs.ts";
-import { voteRefusal } from "../../policy/vote.ts";
 import { defineCommand, requestable } from "../../registry/define.ts";
+import { waitsFor } from "../../requests/journal/open-needs.ts";
 import type { StoredRequest } from "../../requests/journal/record.ts";
 import { askingRow } from "../../requests/render/asking.ts";
 import type { ReadContext } from "../context.ts";
@@ -17,6 +16,7 @@ export const approvals = defineCommand({
   summary: "Show requests that wait for approval, yours to decide first",
   example: "/gatehouse approvals",
   class: "read",
+  votersToo: true,
   // Its buttons are for the asker, who sees all that the cards say
   audience: "asker",
   args: z.object({}),
@@ -24,15 +24,7 @@ export const approvals = defineCommand({
     const open = await journal.getMany(await journal.openIds());
     const drafts = open.filter(({ state, record }) => state === "draft" && record.approval);
     if (drafts.length === 0) return sentence(md`No requests are waiting for approval.`);
-    const isMine = ({ record, votes }: StoredRequest) =>
-      record.approval !== undefined &&
-      !voteRefusal({
-        votes: needsOf(policy, record.approval),
-        voter: person,
-        ourTeamId,
-        requester: record.requester,
-      }) &&
-      !votes.some(({ voterId }) => voterId === person.id);
+    const isMine = (request: StoredRequest) => waitsFor(person, request, { policy, ourTeamId });
     const sorted = drafts.toSorted((a, b) => Number(isMine(b)) - Number(isMine(a)));
     const mine = sorted.filter(isMine).length;
     const title = md`${drafts.length} waiting for approval, ${mine} for you.`;

@@ -1,8 +1,10 @@
 import * as z from "zod";
 import { sentence } from "../../messages/message.ts";
 import { duration, hintOf, lines, md, name } from "../../messages/text.ts";
-import { approvalRule, mayNeedApproval } from "../../policy/approval-rule.ts";
+import { approvalRule, mayNeedApproval, type NeededApprovals } from "../../policy/approval-rule.ts";
+import { calledIn, needsInWords } from "../../policy/need-words.ts";
 import { refusal } from "../../policy/refusal.ts";
+import { isUsual } from "../../policy/vote-needs.ts";
 import { defineCommand } from "../../registry/define.ts";
 import { parseCommand } from "../../registry/parse.ts";
 import { asksForChange, type Invocation, targetWords } from "../../registry/invocation.ts";
@@ -36,20 +38,32 @@ export const canI = defineCommand({
     }
     const asTyped = name(`/${command.name}`);
     if (!mayNeedApproval(command)) return sentence(md`Yes, you can run ${asTyped}.`);
-    const { required, why, expiresMs } = approvalRule(policy, { command, input, targets, vmNames });
+    const needed = approvalRule(policy, { command, input, targets, vmNames });
+    const { required, why, expiresMs } = needed;
     if (several && required > 0) return sentence(md`Not several at once: ${why}.`);
     const frozen = await journal.freezeState();
     return sentence(
       lines(
         required === 0
           ? md`Yes, you can run ${asTyped} without approval.`
-          : md`Yes, you can request ${asTyped}; ${required} other ${required === 1 ? "person" : "people"} must approve it within ${duration(expiresMs)}.`,
+          : md`Yes, you can request ${asTyped}; ${await whoMust(needed, context)} must approve it within ${duration(expiresMs)}.`,
         md`Why: ${why}.`,
         frozen && md`But all changes are frozen by ${frozen.by}.`,
       ),
     );
   },
 });
+
+/** `1 other person`, or whom the rule or the team names. */
+async function whoMust(
+  { required, votes }: Pick<NeededApprovals, "required" | "votes">,
+  { policy, nameOf, learnNames }: ReadContext,
+): Promise<string> {
+  if (isUsual(policy, votes)) return `${required} other ${required === 1 ? "person" : "people"}`;
+  await learnNames(votes.flatMap(({ from }) => from));
+  const named = votes.map((need) => ({ ...need, called: calledIn(need, nameOf) }));
+  return needsInWords(named);
+}
 
 async function oneTarget(asked: Invocation, { resolve }: Pick<ReadContext, "resolve">) {
   const kind = targetArgument(asked.command)?.target;

@@ -5,6 +5,7 @@ import { daysWords, localWords, nextSlot } from "../../digests/slots.ts";
 import { UserError } from "../../errors.ts";
 import { type Message, sentence } from "../../messages/message.ts";
 import { channelLink, lines, type Markdown, md, name } from "../../messages/text.ts";
+import { scopeShownTo } from "../../policy/scope.ts";
 import { lists } from "../../policy/access.ts";
 import { defineCommand } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
@@ -33,7 +34,8 @@ export const digest = defineCommand({
     if (action === "handover") {
       if (here === "") throw new UserError("Run this in a channel.");
       const left = { by: person.name, text: words.trim() };
-      return { message: await digests.handover(here, left), isSharable: true };
+      const scope = scopeShownTo(person, here, policy, ourTeamId);
+      return { message: await digests.handover(here, scope, left), isSharable: true };
     }
     const read = readSchedule(words);
     const channel = read.channel ?? here;
@@ -89,6 +91,7 @@ async function turnOn(
     at: words.at ?? before?.at ?? "09:00",
     timezone: words.timezone ?? usual?.timezone ?? "UTC",
     days: words.days ?? before?.days ?? everyDay,
+    ...(before?.targets ? { targets: before.targets } : {}),
   };
   await digests.schedules.set(rule);
   return sentence(
@@ -119,7 +122,8 @@ async function showSchedule(channel: string, { digests, now }: ReadContext): Pro
 }
 
 function scheduleWords(rule: DigestRule, now: number): Markdown {
-  const { channel, at, timezone, days } = rule;
+  const { channel, at, timezone, days, targets } = rule;
+  const about = targets ? md` about ${targets.join(", ")}` : md``;
   const next = nextSlot(rule, now);
-  return md`A digest is posted in ${channelLink(channel)} at ${at} ${timezone}, ${daysWords(days)}. ${next ? md`Next: ${localWords(next.at, timezone)}.` : md``}`;
+  return md`A digest${about} is posted in ${channelLink(channel)} at ${at} ${timezone}, ${daysWords(days)}. ${next ? md`Next: ${localWords(next.at, timezone)}.` : md``}`;
 }

@@ -1,7 +1,15 @@
 import * as z from "zod";
+import type { AcceptedPin } from "../../attestation/accepted-pins.ts";
 import { short } from "../../attestation/measurements.ts";
 import { namesOf, pinsFor } from "../../attestation/pins.ts";
-import { context, message, readable, section, shownTable } from "../../messages/message.ts";
+import type { Pin } from "../../config/policy-file.ts";
+import {
+  context as small,
+  message,
+  readable,
+  section,
+  shownTable,
+} from "../../messages/message.ts";
 import { duration, md, name, plain } from "../../messages/text.ts";
 import { defineCommand } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
@@ -13,9 +21,9 @@ export const pins = defineCommand({
   example: "/gatehouse pins",
   class: "read",
   args: z.object({}),
-  async answer(_args, { appraiser, policy, now }: ReadContext) {
-    const accepted = await appraiser.accepted.all();
-    const inFile = policy.attestation.pins;
+  async answer(_args, context: ReadContext) {
+    const { policy, now } = context;
+    const { accepted, inFile } = await pinsSeen(context);
     const head = md`*Pins*: ${inFile.length} in gatehouse.yml, ${accepted.length} by approval`;
     const values = (pin: string) =>
       pin
@@ -26,7 +34,7 @@ export const pins = defineCommand({
       ...accepted.map((pin) => [
         plain(pin.vm.name, 100),
         values(pin.values),
-        whoseWord(pin, pinsFor(inFile, namesOf(pin.vm)).length > 0),
+        whoseWord(pin, pinsFor(policy.attestation.pins, namesOf(pin.vm)).length > 0),
         pin.at > 0 ? `${duration(Math.max(1000, now() - pin.at))} ago` : "",
       ]),
       ...inFile.map(({ targets, measurements }) => [
@@ -45,10 +53,33 @@ export const pins = defineCommand({
       readable(head),
       section(shown < rows.length ? md`${head}. The first ${shown} are shown.` : head),
       block,
-      context(md`Where gatehouse.yml says something of a VM, only that counts.`),
+      small(md`Where gatehouse.yml says something of a VM, only that counts.`),
     );
   },
 });
+
+/** Of VMs that the person sees; where there are no teams, of those too that are gone. */
+async function pinsSeen({ appraiser, policy, inventory }: ReadContext) {
+  const [accepted, inFile] = [await appraiser.accepted.all(), policy.attestation.pins];
+  if (Object.keys(policy.teams).length === 0) return { accepted, inFile };
+  const isSeen = async ({ vm }: AcceptedPin) => {
+    const known = await inventory.findVm(vm.id, { onlyKnown: true });
+    return "found" in known && known.found.id === vm.id;
+  };
+  const matchesSome = async ({ targets }: Pin) => {
+    const matched = await Promise.all(targets.map((glob) => inventory.matchVms(glob)));
+    return matched.some((vms) => vms.length > 0);
+  };
+  return {
+    accepted: await those(accepted, isSeen),
+    inFile: await those(inFile, matchesSome),
+  };
+}
+
+async function those<T>(all: readonly T[], isOne: (one: T) => Promise<boolean>): Promise<T[]> {
+  const are = await Promise.all(all.map(isOne));
+  return all.filter((_, index) => are[index]);
+}
 
 function whoseWord(
   { isForged, request, by }: { isForged: boolean; request: string; by: string },

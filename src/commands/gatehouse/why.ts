@@ -5,7 +5,10 @@ import { context, message, readable, section } from "../../messages/message.ts";
 import { lines, type Markdown, md, name, when } from "../../messages/text.ts";
 import { target } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
-import { stateWords } from "../../requests/journal/record.ts";
+import { needsInWords } from "../../policy/need-words.ts";
+import { namedNeeds } from "../../requests/journal/open-needs.ts";
+import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
+import { missingWords } from "../../requests/render/asking.ts";
 import { withNames } from "../last-known.ts";
 import { recentRequests } from "../../requests/recent-requests.ts";
 import type { ReadContext } from "../context.ts";
@@ -18,6 +21,7 @@ export const why = defineCommand({
   summary: "Show a request's history, step by step; alone, that of your last one",
   example: "/gatehouse why",
   class: "read",
+  votersToo: true,
   args: z.object({
     request: target("vm")
       .optional()
@@ -43,12 +47,28 @@ export const why = defineCommand({
       readable(head),
       section(head),
       approval &&
-        context(md`${approval.why} · fingerprint ${name(shortFingerprint(approval.digest))}`),
+        context(
+          md`${approval.why} · fingerprint ${name(shortFingerprint(approval.digest))}`,
+          ...needLines(request),
+        ),
       votes.length > 0 ? section(lines(md`*Votes*`, ...voteLines)) : undefined,
       section(lines(md`*Steps*`, ...steps.slice(-maxSteps))),
     );
   },
 });
+
+/** Whose approvals it needs, who they were, and whose is missing. */
+function needLines(request: StoredRequest): Markdown[] {
+  const needs = namedNeeds(request);
+  if (!needs) return [];
+  const missing = request.state === "draft" ? missingWords(request) : undefined;
+  return needs.all.map(({ required, called, who }, index) => {
+    const names = who === undefined ? "" : who.map((one) => one.name).join(", ") || "no one else";
+    const could = names === "" ? "" : `: ${names}`;
+    const open = missing && index === needs.all.length - 1 ? ` Still missing: ${missing}.` : "";
+    return md`Needs ${needsInWords([{ required, called }])}${could}.${open}`;
+  });
+}
 
 /** Why a step was taken, where that isn't just the state again, with the names of people. */
 function because(

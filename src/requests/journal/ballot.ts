@@ -4,12 +4,13 @@ import type { VoteOutcome, VoteProblem, Vote } from "../../approvals/votes.ts";
 import { auditRecord, keepFinalMs, type StoredRequest, locksOf } from "./record.ts";
 
 /**
- * One vote, atomically. Deny wins until the claim; the requester never counts; one vote per person.
+ * One vote, atomically. Deny wins until the claim; the requester never counts; one vote per person. An approval was judged
+ * beside those that were there: when there are others by now, it is judged again, so that no two of them take the same need.
  *
  * KEYS request, history, audit, outbox, open, lock
  * ARGV id, first digits of the fingerprint the voter saw, voter, vote (approve|deny), vote record, audit record,
- *      history entry when decided, how long a final request is kept (ms)
- * → {'counted', n} | {'authorized', n} | {'denied'} | {'refused', why}
+ *      history entry when decided, how long a final request is kept (ms), approvals that it was judged beside
+ * → {'counted', n} | {'authorized', n} | {'denied'} | {'refused', why} | {'again'}
  */
 const voteScript = `${redisTimeLua}
 local r = redis.call('HMGET', KEYS[1], 'state', 'digest', 'expiresAt', 'requester', 'required')
@@ -24,6 +25,12 @@ local before = redis.call('HGET', KEYS[1], field)
 if before then
   if ARGV[4] == 'approve' or string.find(before, '"vote":"deny"', 1, true) then return {'refused', 'twice'} end
 end
+local approvals = 0
+local all = redis.call('HGETALL', KEYS[1])
+for i = 1, #all, 2 do
+  if string.sub(all[i], 1, 5) == 'vote:' and string.find(all[i + 1], '"vote":"approve"', 1, true) then approvals = approvals + 1 end
+end
+if ARGV[4] == 'approve' and approvals ~= tonumber(ARGV[9]) then return {'again'} end
 local record = string.gsub(ARGV[5], '__AT__', string.format('%d', now))
 redis.call('HSET', KEYS[1], field, record)
 redis.call('XADD', KEYS[3], '*', 'at', now, 'record', ARGV[6])
@@ -38,11 +45,7 @@ if ARGV[4] == 'deny' then
   redis.call('PEXPIRE', KEYS[2], ARGV[8])
   return {'denied'}
 end
-local approvals = 0
-local all = redis.call('HGETALL', KEYS[1])
-for i = 1, #all, 2 do
-  if string.sub(all[i], 1, 5) == 'vote:' and string.find(all[i + 1], '"vote":"approve"', 1, true) then approvals = approvals + 1 end
-end
+approvals = approvals + 1
 if approvals < tonumber(r[5]) then return {'counted', approvals} end
 redis.call('HSET', KEYS[1], 'state', 'authorized', 'changedAt', now)
 redis.call('RPUSH', KEYS[2], now .. ' ' .. ARGV[7])
@@ -114,16 +117,21 @@ export function createBallot(redis: RedisClient, key: Keys, onVote: () => void) 
       return given;
     },
 
-    /** `seen`: the start of the fingerprint on the voter's button. */
+    /**
+     * Of the request as it was read when the vote was judged. `seen`: the start of the fingerprint on the voter's button;
+     * `meets`: the numbers of the needs that an approval of this voter counts for.
+     */
     async vote(
       request: StoredRequest,
       voter: { id: string; name: string },
       vote: "approve" | "deny",
       seen: string,
+      meets?: readonly number[],
     ): Promise<VoteOutcome> {
-      const { record } = request;
+      const { record, votes } = request;
       const digest = record.approval?.digest ?? "";
-      const entry = { voterId: voter.id, name: voter.name, vote, digest };
+      const known = meets ? { meets } : {};
+      const entry = { voterId: voter.id, name: voter.name, vote, digest, ...known };
       const [state, verb] = vote === "deny" ? ["denied", "denied"] : ["authorized", "approved"];
       const [is, more] = (await runVote(
         [
@@ -143,10 +151,11 @@ export function createBallot(redis: RedisClient, key: Keys, onVote: () => void) 
           auditRecord(record, { vote, digest: shortFingerprint(digest) }, voter.id),
           JSON.stringify({ state, why: `${verb} by ${voter.id}`, actor: voter.id }),
           keepFinalMs,
+          votes.filter((one) => one.vote === "approve").length,
         ],
       )) as [string, string | number | undefined];
       onVote();
-      if (is === "denied") return { is };
+      if (is === "denied" || is === "again") return { is };
       if (is === "counted" || is === "authorized") return { is, approvals: Number(more) };
       return { is: "refused", why: more as VoteProblem };
     },

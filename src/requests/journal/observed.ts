@@ -108,8 +108,9 @@ export function observed(
       return outcome;
     },
 
-    async vote(request, voter, vote, seen) {
-      const outcome = await journal.vote(request, voter, vote, seen);
+    async vote(request, voter, vote, seen, meets) {
+      const outcome = await journal.vote(request, voter, vote, seen, meets);
+      if (outcome.is === "again") return outcome;
       const { record, changedAt: since } = request;
       log.info("request.voted", {
         ...workOnRequest(record).ids,

@@ -23,7 +23,7 @@ function parseFields(fields: Record<string, string>): StoredRequest | undefined 
   if (!fields["record"] || !fields["state"]) return undefined;
   const record = JSON.parse(fields["record"]) as RequestRecord;
   if (record.v !== recordVersion || !isKnownState(fields["state"])) return undefined;
-  const [channelId, ts] = (fields["card"] ?? "").split(" ");
+  const [card, asked] = [placeIn(fields["card"]), placeIn(fields["asked"])];
   return {
     record: { ...record, createdAt: Number(fields["createdAt"]) },
     state: fields["state"],
@@ -39,14 +39,23 @@ function parseFields(fields: Record<string, string>): StoredRequest | undefined 
       .toSorted((a, b) => a.at - b.at),
     delivered: {
       said: Object.fromEntries(entriesOf(fields, "said:")),
-      ...(channelId && ts ? { card: { channelId, ts } } : {}),
+      ...(card ? { card } : {}),
+      ...(asked ? { asked } : {}),
       ...(fields["face"] ? { cardView: fields["face"] } : {}),
+      ...(fields["asked-face"] ? { askedView: fields["asked-face"] } : {}),
+      ...(fields["team-closed"] ? { isTeamClosed: true } : {}),
       ...(fields["alone"] ? { isAlone: true } : {}),
       ...(fields["fallback"]
         ? { fallback: fields["fallback"] as NonNullable<Delivered["fallback"]> }
         : {}),
     },
   };
+}
+
+/** `<channel> <ts>`. */
+function placeIn(field = ""): { channelId: string; ts: string } | undefined {
+  const [channelId, ts] = field.split(" ");
+  return channelId && ts ? { channelId, ts } : undefined;
 }
 
 function withReason(vote: Vote, denial: string | undefined): Vote {

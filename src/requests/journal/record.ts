@@ -19,6 +19,8 @@ export interface RequestRecord extends Origin {
   requester: { id: string; teamId: string; name: string };
   channelId: string;
   threadTs?: string;
+  /** The channel of the target's team, where it was requested elsewhere: there they decide, and hear of what is unknown. */
+  teamChannel?: string;
   /** `safety` and `roll`: made by Gatehouse, before a restore or for a rollout. */
   via: "command" | "button" | "modal" | "mention" | "safety" | "roll";
   /** ID of its rollout. */
@@ -45,18 +47,27 @@ export interface RequestRecord extends Origin {
 interface Approval {
   /** Of all together. */
   required: number;
-  /** Who they must be, unless `access.approve` says (\`needsOf\`). */
+  /** Who they must be, unless `access.approve` says (`needsOf`). */
   votes?: readonly VoteNeed[];
+  /** Of each of `votes`: what those are called, and who could, as of the request; undefined for every full member. */
+  needs?: readonly { called: readonly string[]; who?: readonly Named[] }[];
   /** Milliseconds, Redis time. */
   expiresAt: number;
   /** Fingerprint of everything that is approved (`approvals/fingerprint.ts`). */
   digest: string;
   /** The rule that requires them, in words. */
   why: string;
-  /** Who could, as of the request; undefined for every full member. */
-  who?: readonly { id: string; name: string }[];
+  /** Who could where `access.approve` says, as of the request; undefined for every full member. */
+  who?: readonly Named[];
+  /** Half way to the end: then its thread is reminded, and who requested it hears of the end in a direct message. */
+  remindsAt?: number;
   /** Facts for approvers, as of the request. */
   evidence: readonly (readonly [label: string, text: string])[];
+}
+
+interface Named {
+  id: string;
+  name: string;
 }
 
 /** One read of the target. */
@@ -117,6 +128,8 @@ export interface Progress {
   unknownSince?: number;
   /** Reminders of an unknown outcome due so far. */
   reminders?: number;
+  /** Half of the time for approvals has passed. */
+  isHalfWay?: boolean;
 }
 
 /** `revision` grows with every write, and a write names the one that it read. */
@@ -144,6 +157,12 @@ export interface Delivered {
   said: Record<string, string>;
   /** Where messages go when the channel can't take them. */
   fallback?: "response-url" | "dm" | "none";
+  /** Where it was requested, when its card is in the channel of its team. */
+  asked?: { channelId: string; ts: string };
+  /** `cardVersion` as last shown there. */
+  askedView?: string;
+  /** The bot can't post in the channel of its team: the card is where it was requested. */
+  isTeamClosed?: boolean;
   /** It has left a shared card, and joins none again. */
   isAlone?: boolean;
 }

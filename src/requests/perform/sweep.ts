@@ -83,7 +83,7 @@ async function remind(request: StoredRequest, by: WorkerContext): Promise<void> 
   await by.store.move(request, { state: "unknown", progress, why: "still unknown" });
 }
 
-/** An expired request is final; a retry is a new one. */
+/** Reminds half way, once. An expired request is final; a retry is a new one. */
 async function expireUnanswered(request: StoredRequest, by: WorkerContext): Promise<void> {
   const { approval, policyVersion } = request.record;
   const isOther = policyVersion !== by.policyVersion;
@@ -99,8 +99,17 @@ async function expireUnanswered(request: StoredRequest, by: WorkerContext): Prom
     await by.store.move(request, { state: "cancelled", progress, why: elsewhere });
     return;
   }
-  if (approval && approval.expiresAt > (await by.store.now())) return;
-  const why = "no one approved it in time";
+  const now = await by.store.now();
+  if (approval && approval.expiresAt > now) {
+    const { remindsAt = approval.expiresAt } = approval;
+    if (request.progress.isHalfWay || remindsAt > now) return;
+    const progress = { ...request.progress, isHalfWay: true };
+    const why = "half of the time for approvals has passed";
+    await by.store.move(request, { state: "draft", progress, why });
+    return;
+  }
+  const why =
+    request.votes.length > 0 ? "too few approved it in time" : "no one approved it in time";
   await by.store.move(request, { state: "expired", progress: { ...request.progress, why }, why });
 }
 

@@ -5,6 +5,8 @@ import { lines, Markdown, md, name, plainWords, when } from "../../messages/text
 import { argumentsOf } from "../../registry/arguments.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
 import { calledName } from "../../registry/target.ts";
+import { joined, needsInWords } from "../../policy/need-words.ts";
+import { namedNeeds } from "../journal/open-needs.ts";
 import type { RequestRecord, StoredRequest } from "../journal/record.ts";
 
 /** What an approver reads before a vote: the same on the card, on the Home tab, and in lists. The fingerprint covers it. */
@@ -63,19 +65,28 @@ function listed(names: readonly string[], isAny: boolean): string {
   const link = isAny ? "or" : "and";
   const shown = names.length > maxNamed ? names.slice(0, maxNamed - 1) : names;
   const more = names.length - shown.length;
-  const all = more > 0 ? [...shown, `${more} others`] : shown;
-  if (all.length < 3) return all.join(` ${link} `);
-  return `${all.slice(0, -1).join(", ")}, ${link} ${all.at(-1)}`;
+  return joined(more > 0 ? [...shown, `${more} others`] : shown, link);
 }
 
-export function askingLine({ record, votes }: StoredRequest): Markdown {
+export function askingLine(request: StoredRequest): Markdown {
+  const { record, votes } = request;
   const { approval } = record;
   if (!approval) return md`Waiting for a decision.`;
   const yes = votes.filter(({ vote }) => vote === "approve");
   const voters = new Set(yes.map(({ voterId }) => voterId));
   const who = approval.who?.filter(({ id }) => !voters.has(id)).map((one) => one.name);
   const said = yes.length > 0 ? md` Approved by ${yes.map((vote) => vote.name).join(", ")}.` : md``;
-  return md`Waiting for approval until ${when(approval.expiresAt, "{time}")}. ${mustApprove(approval.required, who, yes.length)}${said}`;
+  const missing = missingWords(request);
+  const must = missing
+    ? `${yes.length > 0 ? "Still needs" : "Needs"} ${missing}.`
+    : mustApprove(approval.required, who, yes.length);
+  return md`Waiting for approval until ${when(approval.expiresAt, "{time}")}. ${must}${said}`;
+}
+
+/** `one of @pay-leads and one of @security`: whose approval is missing, where a rule or a team names whose. */
+export function missingWords(request: StoredRequest): string | undefined {
+  const open = namedNeeds(request)?.open ?? [];
+  return open.length > 0 ? needsInWords(open) : undefined;
 }
 
 /** `Restore db-1 (payments) from nightly`, as plain words. */

@@ -46,10 +46,38 @@ export function cardVersion(request: StoredRequest): string {
   }
 }
 
+/**
+ * Its card, with the thread, is in the channel of its team, where they decide; where it was requested, a message links to
+ * it, and the result is told there too.
+ */
+export function isDecidedElsewhere({
+  record,
+  delivered,
+}: Pick<StoredRequest, "record" | "delivered">): boolean {
+  return (
+    record.approval !== undefined &&
+    record.teamChannel !== undefined &&
+    delivered.isTeamClosed !== true
+  );
+}
+
+/** Not a direct message, nor the Home tab. */
+export function isChannel(channelId: string): boolean {
+  return /^[CG]/.test(channelId);
+}
+
+/** It expired for want of approvals: its requester hears of it in a direct message too. */
+export function isExpiredUnapproved({ record, state, votes }: StoredRequest): boolean {
+  const { approval } = record;
+  if (state !== "expired" || approval?.remindsAt === undefined) return false;
+  return votes.filter(({ vote }) => vote === "approve").length < approval.required;
+}
+
 /** Messages due in its thread, in order; each is posted once. */
 export function noticesDue(request: StoredRequest): string[] {
   if (hasNoCard(request)) return [];
   const due: string[] = [];
+  if (request.state === "draft" && request.progress.isHalfWay) due.push("half-way");
   if (request.state === "unknown") {
     due.push("unknown");
     for (let n = 1; n <= (request.progress.reminders ?? 0); n++) due.push(`reminder-${n}`);

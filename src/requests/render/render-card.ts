@@ -23,20 +23,30 @@ import {
 import { cardViewOf, decidedLine, mentions } from "./card-view.ts";
 import { headline, isRefusedInError, renderResult, symbolOf } from "./render-result.ts";
 
+/** Of a card that is in the channel of a team, or should be. */
+interface Place {
+  /** ` in #ops`: where it was requested, when that is elsewhere. */
+  from?: Markdown | undefined;
+  /** Why it isn't there. */
+  note?: Markdown | undefined;
+}
+
 /** The one message of a request in the channel, edited in place. Mentions nobody but those who may approve, once. */
 export function renderCard(
   request: StoredRequest,
   command: ChangeCommand,
   approvers: readonly string[] = [],
+  { from = md``, note }: Place = {},
 ): Message {
   const { record } = request;
-  const title = md`${symbolOf(request, command)} *${verbOf(request, command)}* ${targetName(request)}${detailOf(request, command)}`;
+  const title = titleOf(request, command);
   const emergency = record.breakGlass
     ? [context(md`🚨 Break-glass: approval skipped; review pending.`)]
     : [];
-  if (cardViewOf(request) === "asking") return askingCard(title, request, command, approvers);
+  if (cardViewOf(request) === "asking")
+    return askingCard(title, request, command, approvers, { from, note });
   const now = stateLine(request, command);
-  const asked = md`Requested by ${record.requester.name} at ${when(record.createdAt)} · ${name(record.id)}`;
+  const asked = md`Requested by ${record.requester.name}${from} at ${when(record.createdAt)} · ${name(record.id)}`;
   return message(
     cardViewOf(request) === "running"
       ? news(md`${command.say.doing} ${targetName(request)}…`)
@@ -54,10 +64,11 @@ function askingCard(
   request: StoredRequest,
   command: ChangeCommand,
   approvers: readonly string[],
+  { from = md``, note }: Place,
 ): Message {
   const { record } = request;
   const reason = record.reason ? md`: “${record.reason}”` : "";
-  const asked = md`Requested by ${record.requester.name} at ${when(record.createdAt)}${reason}`;
+  const asked = md`Requested by ${record.requester.name}${from} at ${when(record.createdAt)}${reason}`;
   const called = mentions(approvers);
   const cancel = { request: record.id };
   return message(
@@ -74,7 +85,13 @@ function askingCard(
       ...(called === "" ? [] : [new Markdown(`Approvers: ${called}`)]),
       md`${name(record.id)} · ${fingerprintLine(request)}`,
     ),
+    note && context(note),
   );
+}
+
+/** `⏳ Restore db-1 in payments from nightly` */
+export function titleOf(request: StoredRequest, command: ChangeCommand): Markdown {
+  return md`${symbolOf(request, command)} *${verbOf(request, command)}* ${targetName(request)}${detailOf(request, command)}`;
 }
 
 /** `Restore`, or that it is an undo. */
@@ -87,9 +104,10 @@ export function renderEnded(
   request: StoredRequest,
   command: ChangeCommand,
   attestationNote?: Markdown,
+  place?: Place,
 ): Message {
   const result = renderResult(request, command, attestationNote);
-  const [, ...below] = renderCard(request, command).blocks;
+  const [, ...below] = renderCard(request, command, [], place).blocks;
   return { text: result.text, blocks: [...result.blocks, ...below] };
 }
 

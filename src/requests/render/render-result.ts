@@ -13,8 +13,8 @@ import type { ChangeCommand, Seen } from "../../registry/define.ts";
 import type { Args } from "../../registry/invocation.ts";
 import { checkInput } from "../../registry/parse.ts";
 import { calledName } from "../../registry/target.ts";
-import { deedOf } from "./asking.ts";
-import { cardViewOf, decidedLine, denialOf } from "./card-view.ts";
+import { deedOf, missingWords } from "./asking.ts";
+import { cardViewOf, decidedLine, denialOf, isDecidedElsewhere } from "./card-view.ts";
 import { type StoredRequest, sentWords, statusOf } from "../journal/record.ts";
 
 /** A message of the request's thread. `notice` is one of `noticesDue`. */
@@ -25,28 +25,40 @@ export function renderNotice(
   attestationNote?: Markdown,
 ): Message {
   if (notice === "result") return renderResult(request, command, attestationNote);
+  if (notice === "half-way") {
+    const until = when(request.record.approval?.expiresAt ?? 0, "{time}");
+    const missing = missingWords(request) ?? "a decision";
+    const text = md`⏰ Half of the time has passed: *${deedOf(request.record, command)}* still needs ${missing} until ${until}. The message above has the facts and the buttons.`;
+    const deed = deedOf(request.record, command);
+    return message(news(md`⏰ ${deed} still needs ${missing}.`), section(text));
+  }
   if (notice === "denial") {
     const { name: who = "", reason = "" } = denialOf(request) ?? {};
     const why = md`${who} denied it: “${reason}”`;
     return message(news(why), section(why));
   }
   const { record, progress } = request;
+  const whom = isDecidedElsewhere(request)
+    ? md`${record.requester.name}:`
+    : mention(record.requester.id);
   const again = notice.startsWith("reminder") ? "Still unknown" : "Outcome unknown";
-  const text = md`❓ ${mention(record.requester.id)} ${again}: did “${command.say.verb} ${name(calledName(record.target))}” happen?${
+  const text = md`❓ ${whom} ${again}: did “${command.say.verb} ${name(calledName(record.target))}” happen?${
     progress.why ? md` (${progress.why})` : ""
   } The message above has the facts and the buttons. Nothing is resent automatically.`;
   const short = md`❓ ${again}: did “${deedOf(record, command)}” happen? Check it, then record what happened.`;
   return message(news(short), section(text));
 }
 
-/** How it ended, with what was read, and the one mention of the requester. */
+/** How it ended, with what was read, and the one mention of the requester, which is where it was requested. */
 export function renderResult(
   request: StoredRequest,
   command: ChangeCommand,
   attestationNote?: Markdown,
+  { isMentioned = !isDecidedElsewhere(request) } = {},
 ): Message {
   const { record, progress } = request;
-  const said = md`${symbolOf(request, command)} ${mention(record.requester.id)} ${headline(request, command)}`;
+  const whose = isMentioned ? mention(record.requester.id) : md`${record.requester.name}:`;
+  const said = md`${symbolOf(request, command)} ${whose} ${headline(request, command)}`;
   const facts = [
     progress.sentAt !== undefined && md`sent ${when(progress.sentAt)}`,
     progress.mark && md`${progress.mark.status} seen ${when(progress.mark.at)}`,

@@ -1,5 +1,8 @@
 import { fingerprintOf } from "../../approvals/fingerprint.ts";
 import type { ChangeCommand, Labels } from "../../registry/define.ts";
+import type { Policy } from "../../config/policy-file.ts";
+import { ownerOf } from "../../policy/judged.ts";
+import { channelOfProject } from "../../policy/teams.ts";
 import type { VoteNeed } from "../../policy/vote-needs.ts";
 import type { Person } from "../../registry/person.ts";
 import type { Target } from "../../registry/target.ts";
@@ -31,9 +34,12 @@ export interface Submission {
   /** Without it, the request runs at once. */
   approval?: {
     required: number;
-    /** Unless \`access.approve\` says who. */
+    /** Unless `access.approve` says who. */
     votes?: readonly VoteNeed[];
+    needs?: NonNullable<RequestRecord["approval"]>["needs"];
     expiresMs: number;
+    /** Half way to the end. */
+    isReminded?: boolean;
     why: string;
     who?: readonly { id: string; name: string }[] | undefined;
     evidence: Evidence;
@@ -46,6 +52,7 @@ export async function submit(
   submission: Submission,
   by: {
     store: Journal;
+    policy: Pick<Policy, "teams">;
     policyVersion: string;
     staleAfterMs: number;
     wake(id: string): Promise<void>;
@@ -53,6 +60,7 @@ export async function submit(
 ): Promise<{ id: string; isNew: boolean }> {
   const { command, person, approval } = submission;
   const now = await by.store.now();
+  const teamChannel = channelOfProject(by.policy, ownerOf(submission.target));
   const asked: RequestRecord = {
     v: recordVersion,
     id: submission.id ?? newRequestId(),
@@ -66,6 +74,7 @@ export async function submit(
     createdAt: now,
     runsUntil: now + (approval?.expiresMs ?? 0) + by.staleAfterMs,
     ...(submission.threadTs ? { threadTs: submission.threadTs } : {}),
+    ...(teamChannel && teamChannel !== submission.channelId ? { teamChannel } : {}),
     ...(submission.reason ? { reason: submission.reason } : {}),
     ...(submission.children ? { children: submission.children } : {}),
     ...(submission.sealedResponseUrl ? { sealedResponseUrl: submission.sealedResponseUrl } : {}),
@@ -87,10 +96,12 @@ function withApproval(
   approval: NonNullable<Submission["approval"]>,
   now: number,
 ): RequestRecord {
-  const { required, votes, why, who, evidence } = approval;
+  const { required, votes, needs, why, who, evidence, expiresMs, isReminded } = approval;
   const needed = { required, ...(votes ? { votes } : {}) };
-  const expiresAt = now + approval.expiresMs;
+  const expiresAt = now + expiresMs;
   const digest = fingerprintOf(approvableOf(record, { ...needed, expiresAt, evidence }));
   const shown = { ...needed, expiresAt, digest, why, evidence };
-  return { ...record, approval: { ...shown, ...(who ? { who } : {}) } };
+  const named = { ...(needs ? { needs } : {}), ...(who ? { who } : {}) };
+  const reminder = isReminded ? { remindsAt: now + Math.floor(expiresMs / 2) } : {};
+  return { ...record, approval: { ...shown, ...named, ...reminder } };
 }

@@ -1,5 +1,6 @@
 import { approversRefusal, isSamePerson } from "../../policy/vote.ts";
 import { whoAre } from "../../policy/access.ts";
+import { calledIn } from "../../policy/need-words.ts";
 import type { VoteNeed } from "../../policy/vote-needs.ts";
 import type { Refusal } from "../../registry/define.ts";
 import type { GatewayContext } from "./gateway-context.ts";
@@ -39,5 +40,20 @@ export async function approversFor(
   const requester = await person(requesterId, ourTeamId).catch(() => ({ id: requesterId }));
   return people.flatMap((one) =>
     one?.kind === "member" && !isSamePerson(one, requester) ? [{ id: one.id, name: one.name }] : [],
+  );
+}
+
+/** What those whom each need names are called, and who could. */
+export async function namedIn(
+  votes: readonly VoteNeed[],
+  requesterId: string,
+  gateway: Gateway,
+): Promise<{ called: readonly string[]; who?: { id: string; name: string }[] }[]> {
+  await gateway.learnNames(votes.flatMap(({ from }) => from));
+  return Promise.all(
+    votes.map(async (need) => {
+      const who = await approversFor([need], requesterId, gateway);
+      return { called: calledIn(need, gateway.nameOf), ...(who ? { who } : {}) };
+    }),
   );
 }

@@ -11,6 +11,8 @@ import { type Argument, argumentsOf, flagName } from "../../registry/arguments.t
 import type { StoredRequest } from "../../requests/journal/record.ts";
 import { mayUndo } from "../../requests/render/render-card.ts";
 import { mustApprove } from "../../requests/render/asking.ts";
+import { needsWords } from "../../policy/need-words.ts";
+import { isUsual } from "../../policy/vote-needs.ts";
 import { parseJson } from "../web.ts";
 import type { Reply, Submission, Interaction, Press } from "../receive/interaction.ts";
 import { approversFor, tooFewApprovers } from "./approvers.ts";
@@ -83,9 +85,14 @@ async function approvalWords(
   gateway: GatewayContext,
 ): Promise<Markdown | undefined> {
   if (required === 0) return undefined;
+  const more = raised ? ` One more than usual: ${raised}.` : "";
+  if (!isUsual(gateway.policy, votes)) {
+    await gateway.learnNames(votes.flatMap(({ from }) => from));
+    return md`${needsWords(votes, gateway.nameOf)}${more}`;
+  }
   const who = await approversFor(votes, requesterId, gateway);
   const names = who?.map((one) => one.name);
-  return md`${mustApprove(required, names)}${raised ? ` One more than usual: ${raised}.` : ""}`;
+  return md`${mustApprove(required, names)}${more}`;
 }
 
 /** The errors of a submitted dialog by field; undefined when there are none. Changes nothing. */

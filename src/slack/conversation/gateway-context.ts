@@ -1,4 +1,5 @@
 import type { Digests } from "../../digests/create-digests.ts";
+import type { Subscriptions } from "../../digests/subscriptions.ts";
 import type { Appraiser } from "../../attestation/appraiser.ts";
 import type { Compute } from "../../compute/compute.ts";
 import type { Inventory } from "../../inventory/inventory.ts";
@@ -46,12 +47,13 @@ export interface GatewayContext {
   /** Counting the VMs of this inventory, or all. */
   status(inventory?: Inventory): Promise<readonly StatusLine[]>;
   wake(id: string): Promise<void>;
-  /** Posts to the audit or alerts channel, once per id; nothing where policy names none. */
-  tell(where: "audit" | "alerts", id: string, message: Message): Promise<void>;
+  /** Posts to the audit channel, once per id; nothing where policy names none. Alarms go where `alertChannel` says. */
+  tell(where: "audit", id: string, message: Message): Promise<void>;
   /** To the audit channel, and to each channel where something is open or was requested within the last hour. */
   tellBusy(id: string, message: Message): Promise<void>;
   trail: ReadContext["trail"];
   digests: Digests;
+  subscriptions: Subscriptions;
   seal(responseUrl: string): string;
   log: Log;
   now(): number;

@@ -15,9 +15,8 @@ import {
 } from "../../messages/message.ts";
 import { duration, lines, md, name } from "../../messages/text.ts";
 import { mayRun } from "../../policy/refusal.ts";
-import { needsOf } from "../../policy/vote-needs.ts";
-import { voteRefusal } from "../../policy/vote.ts";
 import type { Person } from "../../registry/person.ts";
+import { waitsFor } from "../../requests/journal/open-needs.ts";
 import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
 import { askingRow, deedOf } from "../../requests/render/asking.ts";
 import { decidedLine } from "../../requests/render/card-view.ts";
@@ -196,18 +195,6 @@ async function troubleRow(
     section(md`🔴 ${name(vm.name)} in ${vm.projectName} is ${vm.status}.${instead}`),
     ...buttons(offered.map((command) => runButton(command, {}, targetOf(vm)))),
   ];
-}
-
-function waitsFor(
-  person: Person,
-  request: StoredRequest,
-  { policy, ourTeamId }: GatewayContext,
-): boolean {
-  if (request.state !== "draft" || !request.record.approval) return false;
-  const { requester } = request.record;
-  const votes = needsOf(policy, request.record.approval);
-  if (voteRefusal({ votes, voter: person, ourTeamId, requester })) return false;
-  return !request.votes.some(({ voterId }) => voterId === person.id);
 }
 
 /** The same facts as on the card in the channel: a vote from here counts as much. */

@@ -10,6 +10,7 @@ import type { Person } from "../../registry/person.ts";
 import type { StoredRequest } from "../../requests/journal/record.ts";
 import { readTarget } from "../../requests/perform/gate.ts";
 import { lookAt } from "../../requests/perform/reconcile.ts";
+import { isChannel } from "../../requests/render/card-view.ts";
 import { mayRetry, mayUndo, renderCard } from "../../requests/render/render-card.ts";
 import { errorReply, say } from "../error-reply.ts";
 import { parseJson, textAt } from "../web.ts";
@@ -79,10 +80,11 @@ async function pressOnRequest(
   const request = await gateway.store.get(String(value["request"]));
   const command = changeNamed(request?.record.command, gateway);
   if (!request || !command) throw outdated();
-  const { card } = request.delivered;
+  const { card, asked } = request.delivered;
   const isAlone = interaction.ephemeral || isDirect(interaction);
   const isElsewhere = card && interaction.channelId !== "" && !isAlone;
-  if (isElsewhere && card.channelId !== interaction.channelId) throw outdated();
+  const isTheirs = [card, asked].some((one) => one?.channelId === interaction.channelId);
+  if (isElsewhere && !isTheirs) throw outdated();
   if (follows.has(interaction.action)) {
     const { action } = interaction;
     const id = `after:${request.record.id}:${action.split(":")[1]}${textAt(value, "next")}`;
@@ -91,7 +93,9 @@ async function pressOnRequest(
       return reply.privately(
         await alreadyRequested(first.record.id, gateway, "This button was already used."),
       );
-    return follow(request, command, { ...interaction, id }, value, reply, gateway);
+    const isTold = isDirect(interaction) && interaction.userId === request.record.requester.id;
+    const pressed = { ...interaction, ...(isTold ? whereAsked(request) : {}), id };
+    return follow(request, command, pressed, value, reply, gateway);
   }
   const person = await gateway.person(interaction.userId, interaction.teamId);
   if (interaction.action === "request:show") {
@@ -122,6 +126,11 @@ async function pressOnRequest(
   }
 }
 
+/** What was told in a direct message goes on where others see it, if it was requested there. */
+function whereAsked({ record }: StoredRequest): Partial<Press> {
+  const { channelId, threadTs } = record;
+  return isChannel(channelId) ? { channelId, ...(threadTs ? { threadTs } : {}) } : {};
+}
 const stops = new Set(["request:cancel", "request:look"]);
 
 /** What comes after a request. Each button makes one request, however often and by whomever it is pressed. */

@@ -23,14 +23,16 @@ interface Viewer {
 /**
  * What the person behind an interaction may see of everything: the VMs and projects of their teams and of no team, and the
  * requests, rollouts, and snapshots of them. Every handler gets this instead of the whole, so that a new command can't
- * forget it; what is hidden is answered like what doesn't exist. Without teams it is the whole.
+ * forget it; what is hidden is answered like what doesn't exist. Without teams, and without rules that name who votes, it is
+ * the whole.
  */
 export function seenBy(
   { userId, teamId }: Pick<Interaction, "userId" | "teamId">,
   gateway: GatewayContext,
 ): GatewayContext {
   const { policy, ourTeamId } = gateway;
-  if (Object.keys(policy.teams).length === 0) return gateway;
+  const { teams, approvals } = policy;
+  if (Object.keys(teams).length === 0 && approvals.every(({ votes }) => !votes)) return gateway;
   let asked: Promise<Person> | undefined;
   const person = () => (asked ??= gateway.person(userId, teamId));
   const scope = async () => scopeOfPerson(policy, await person(), ourTeamId);

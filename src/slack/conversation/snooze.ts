@@ -5,6 +5,7 @@ import { changesAction, unsnoozeAction } from "../../digests/line-buttons.ts";
 import { UserError } from "../../errors.ts";
 import { buttons, message, readable, section } from "../../messages/message.ts";
 import { duration, md } from "../../messages/text.ts";
+import { scopeShownTo } from "../../policy/scope.ts";
 import { say } from "../error-reply.ts";
 import type { Press, Reply } from "../receive/interaction.ts";
 import type { GatewayContext } from "./gateway-context.ts";
@@ -33,7 +34,8 @@ export async function pressOnDigest(
   if (action === changesAction) {
     await authorize({ command: jobs, targets: [], person, channelId }, gateway);
     const since = typeof pressed["since"] === "number" ? pressed["since"] : gateway.now();
-    return reply.privately(await gateway.digests.changes(since));
+    const scope = scopeShownTo(person, channelId, gateway.policy, gateway.ourTeamId);
+    return reply.privately(await gateway.digests.changes(since, scope));
   }
   const ended = action === unsnoozeAction ? unsnoozing.safeParse(pressed).data : undefined;
   const begun = action === unsnoozeAction ? undefined : snoozing.safeParse(pressed).data;

@@ -4,6 +4,9 @@ import type { KnownSnapshot } from "../../inventory/snapshots.ts";
 import type { Message } from "../../messages/message.ts";
 import { md, name } from "../../messages/text.ts";
 import { approvalRule, type NeededApprovals, rollbackReason } from "../../policy/approval-rule.ts";
+import { ownerOf } from "../../policy/judged.ts";
+import { scopeOfChannel } from "../../policy/scope.ts";
+import { channelOfProject } from "../../policy/teams.ts";
 import { isUsual, oneMore, totalOf } from "../../policy/vote-needs.ts";
 import type {
   ChangeCommand,
@@ -26,7 +29,7 @@ import { submit, type Submission } from "../../requests/submit/submit.ts";
 import { deedOf } from "../../requests/render/asking.ts";
 import { say } from "../error-reply.ts";
 import type { Interaction, Reply } from "../receive/interaction.ts";
-import { approversFor, tooFewApprovers } from "./approvers.ts";
+import { approversFor, namedIn, tooFewApprovers } from "./approvers.ts";
 import { noteRefusal } from "./authorize.ts";
 import { changeNamed, type GatewayContext } from "./gateway-context.ts";
 import { targetOfVm } from "../../requests/submit/resolve.ts";
@@ -111,13 +114,16 @@ async function withApprovals(
     prepared,
   });
   const { required, votes, expiresMs, why } = needed;
-  const channelId = channelForApproval(submission.channelId, gateway);
-  const who = await approversFor(votes, person.id, gateway);
-  const named = isUsual(gateway.policy, votes) ? {} : { votes };
+  const channelId = channelForApproval(submission, gateway);
+  const byWhom = isUsual(gateway.policy, votes)
+    ? { who: await approversFor(votes, person.id, gateway) }
+    : { votes, needs: await namedIn(votes, person.id, gateway) };
+  // A file without teams works as it did before there were any
+  const isReminded = Object.keys(gateway.policy.teams).length > 0;
   return {
     ...submission,
     channelId,
-    approval: { required, ...named, expiresMs, why, who, evidence },
+    approval: { required, expiresMs, why, evidence, isReminded, ...byWhom },
   };
 }
 
@@ -170,12 +176,20 @@ async function noted(
   }
 }
 
-/** Approvals need a channel: a request from the Home tab goes to the first that policy allows. */
-function channelForApproval(askedIn: string, { policy }: Pick<GatewayContext, "policy">): string {
-  const channel = /^[CG]/.test(askedIn)
-    ? askedIn
-    : (policy.channels?.[0] ?? policy.alerts?.channel);
-  if (channel !== undefined) return channel;
+/**
+ * Approvals need a channel: what was requested on the Home tab goes to that of its team, else to the first that policy
+ * allows, where that may be told of it.
+ */
+function channelForApproval(
+  { channelId, target }: Pick<Submission, "channelId" | "target">,
+  { policy }: Pick<GatewayContext, "policy">,
+): string {
+  const { id, name: called = "" } = ownerOf(target);
+  const project = { id, name: called };
+  if (/^[CG]/.test(channelId) || channelOfProject(policy, project)) return channelId;
+  const channel = policy.channels?.[0] ?? policy.alerts?.channel;
+  if (channel !== undefined && (scopeOfChannel(policy, channel)?.sees(project) ?? true))
+    return channel;
   throw new UserError(
     "This needs approval, and no one else can see it here.",
     "Request it in a channel.",

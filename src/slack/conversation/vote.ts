@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { UserError } from "../../errors.ts";
 import { md, name, plain } from "../../messages/text.ts";
-import { voteProblemText } from "../../approvals/votes.ts";
-import { needsOf } from "../../policy/vote-needs.ts";
+import { type VoteOutcome, voteProblemText } from "../../approvals/votes.ts";
+import { meets, needsOf } from "../../policy/vote-needs.ts";
 import { voteRefusal, voteRefusalText } from "../../policy/vote.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
 import type { Person } from "../../registry/person.ts";
 import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
 import { say } from "../error-reply.ts";
-import { deedOf } from "../../requests/render/asking.ts";
+import { deedOf, missingWords } from "../../requests/render/asking.ts";
 import { isDirect, type Reply, type Submission, type Press } from "../receive/interaction.ts";
 import { type AskedFor, authorize, refuseUnderOldPolicy } from "./authorize.ts";
 import { changeNamed, type GatewayContext } from "./gateway-context.ts";
@@ -42,18 +42,9 @@ export async function vote(
   if (!isItsCard) return refuse("another-message", forged, request);
   if (interaction.action !== "vote:deny") refuseUnderOldPolicy(gateway);
   const voter = await gateway.person(interaction.userId, interaction.teamId, { fresh: true });
-  const { policy, ourTeamId } = gateway;
-  const votes = needsOf(policy, request.record.approval);
-  const accounts = await accountsOf(request, voter, gateway);
   const choice = interaction.action === "vote:deny" ? "deny" : "approve";
-  const isNo = choice === "deny";
-  const no = voteRefusal({ votes, voter, ourTeamId, isNo, ...accounts });
-  if (no) return refuse(no, new UserError(voteRefusalText(no)), request);
-  const seen = textAt(value, "digest");
-  const outcome = await gateway.store.vote(request, voter, choice, seen);
-  if (outcome.is === "refused") {
-    return refuse(outcome.why, new UserError(voteProblemText(outcome.why)), request);
-  }
+  const outcome = await castVote(request, voter, choice, textAt(value, "digest"), gateway);
+  if (outcome.is === "refused") return refuse(outcome.why, new UserError(outcome.text), request);
   if (outcome.is === "authorized") await gateway.wake(request.record.id).catch(() => undefined);
   const command = changeNamed(request.record.command, gateway);
   if (outcome.is === "denied" && command) await reply.open(denialModal(request, command));
@@ -72,6 +63,39 @@ export async function vote(
     });
     await reply.privately(say(md`${error.message}`));
   }
+}
+
+type Cast =
+  | Exclude<VoteOutcome, { is: "refused" | "again" }>
+  | { is: "refused"; why: string; text: string };
+
+/**
+ * Judges a vote beside those that are there, and casts it. When others approved meanwhile it is judged anew: of two people
+ * for one place only the first counts. Each time one approval more is there, so it ends.
+ */
+async function castVote(
+  first: StoredRequest,
+  voter: Person,
+  choice: "approve" | "deny",
+  seen: string,
+  gateway: GatewayContext,
+): Promise<Cast> {
+  const { policy, ourTeamId } = gateway;
+  let request: StoredRequest | undefined = first;
+  for (let tries = first.record.approval?.required ?? 0; request && tries >= 0; tries -= 1) {
+    const { approval } = request.record;
+    if (!approval) break;
+    const votes = needsOf(policy, approval);
+    const accounts = await accountsOf(request, voter, gateway);
+    const isNo = choice === "deny";
+    const no = voteRefusal({ votes, voter, ourTeamId, isNo, ...accounts });
+    if (no) return { is: "refused", why: no, text: voteRefusalText(no, missingWords(request)) };
+    const outcome = await gateway.store.vote(request, voter, choice, seen, meets(votes, voter));
+    if (outcome.is === "refused") return { ...outcome, text: voteProblemText(outcome.why) };
+    if (outcome.is !== "again") return outcome;
+    request = await gateway.store.get(request.record.id);
+  }
+  return { is: "refused", why: "crowd", text: voteProblemText("crowd") };
 }
 
 export const denialCallback = "denial";
@@ -103,7 +127,7 @@ export async function giveReason(
   return undefined;
 }
 
-/** The requester and those who approved so far, with their e-mail addresses where the voter's is known. */
+/** The requester and those who approved so far, with their groups, and their e-mail addresses where the voter's is known. */
 async function accountsOf(
   { record: { requester, approval }, votes }: StoredRequest,
   voter: Person,

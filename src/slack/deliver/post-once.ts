@@ -178,9 +178,11 @@ export function createPostOnce(options: {
       more: Record<string, string>,
       also: readonly string[],
     ) {
-      const card = key === "card" && ts !== "refused" ? { card: `${channelId} ${ts}` } : {};
+      // What is edited later is edited where it was posted
+      const isKept = (key === "card" || shows) && ts !== "refused";
+      const stands = isKept ? { [key]: `${channelId} ${ts}` } : {};
       const marks = Object.fromEntries([key, ...also].map((one) => [`said:${one}`, ts]));
-      await subject.outbox.remember(id, { ...marks, ...card, ...more });
+      await subject.outbox.remember(id, { ...marks, ...stands, ...more });
       if (ts !== "refused") owed.onSaid?.();
       return 0;
     }
@@ -192,7 +194,8 @@ export function createPostOnce(options: {
     { field, before, now, isLast }: Shows,
     { channelId: channel, ts }: NonNullable<Shows["standsAt"]>,
   ): Promise<number> {
-    const waitMs = await rateLimiter.edit({ id: `${subject.kind} ${subject.id}`, isLast });
+    const turn = `${subject.kind} ${subject.id} ${owed.key}`;
+    const waitMs = await rateLimiter.edit({ id: turn, isLast });
     if (waitMs > 0) return waitMs;
     const { text, blocks } = await owed.render();
     const mine = await setMark(subject, field, before, "editing");

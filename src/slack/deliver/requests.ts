@@ -1,15 +1,21 @@
 import { context } from "../../messages/message.ts";
-import { md, type Markdown } from "../../messages/text.ts";
+import { md } from "../../messages/text.ts";
 import { workOnRequest } from "../../log/ids.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
 import type { Journal } from "../../requests/journal/journal.ts";
-import type { StoredRequest } from "../../requests/journal/record.ts";
+import type { Delivered, StoredRequest } from "../../requests/journal/record.ts";
 import { sharedCardOf } from "../../requests/journal/shared-cards.ts";
-import { cardVersion, cardViewOf, hasNoCard, noticesDue } from "../../requests/render/card-view.ts";
-import { renderCard, renderEnded } from "../../requests/render/render-card.ts";
-import { renderNotice } from "../../requests/render/render-result.ts";
+import {
+  hasNoCard,
+  isChannel,
+  isDecidedElsewhere,
+  isExpiredUnapproved,
+} from "../../requests/render/card-view.ts";
+import type { Place } from "../web.ts";
 import type { Owes, Source } from "./deliver.ts";
+import { createDirects } from "./directs.ts";
 import { isSaid, type Owed, type OwedPost } from "./post-once.ts";
+import { createRequestPosts, type Post } from "./request-posts.ts";
 import { openResponseUrl, postResponse } from "./response-url.ts";
 
 /** A response URL works for half an hour; a minute is kept in reserve. */
@@ -19,37 +25,40 @@ const responseUrlMs = 29 * 60_000;
  * The messages of requests: a card that is edited, and in its thread the notices, in order. One that ended before its card was
  * posted has one message for all; and where the channel takes no card now, the request joins a shared one, unless a person must
  * decide about it. Where the channel is closed to the bot: the response URL, else a direct message, else nothing.
+ *
+ * What a team decides and was requested elsewhere has its card and thread in the channel of the team. Then a message where it
+ * was requested links to the card, which links back, and the result comes to both.
  */
-export function requestSource(options: {
-  store: Journal;
-  commands: readonly ChangeCommand[];
-  /** Mentioned when a request waits for approval: ids of people and groups. */
-  readonly approvers: readonly string[];
-  /** Called at least once for each ended request, before its result is posted. */
-  recordResults(request: StoredRequest, command: ChangeCommand): Promise<void>;
-  /** Added to a result: whether the VM is attested again. */
-  attestationNote(request: StoredRequest, command: ChangeCommand): Promise<Markdown | undefined>;
-  visibilityTimeoutMs: number;
-  /** Slack has the results of these requests. */
-  onTold(requests: readonly StoredRequest[]): void;
-  /** Opens response URLs, and says which are Slack's. */
-  botToken: string;
-  apiUrl: string;
-  at(point: "post" | "posting" | "posted" | "join", request: string): Promise<void>;
-}): Source {
+export function requestSource(
+  options: Parameters<typeof createRequestPosts>[0] & {
+    store: Journal;
+    commands: readonly ChangeCommand[];
+    /** Called at least once for each ended request, before its result is posted. */
+    recordResults(request: StoredRequest, command: ChangeCommand): Promise<void>;
+    /** Called at least once for each request whose own messages say that it ended. */
+    tellElsewhere(request: StoredRequest, command: ChangeCommand): Promise<void>;
+    visibilityTimeoutMs: number;
+    /** Opens response URLs, and says which are Slack's. */
+    botToken: string;
+    apiUrl: string;
+    at(point: "posting" | "posted" | "join", request: string): Promise<void>;
+  },
+): Source {
   const { store } = options;
+  const directs = createDirects(options.web);
+  const postsOf = createRequestPosts(options);
   const { outbox } = store;
 
   async function read(id: string): Promise<Owes | undefined> {
     const request = await store.get(id);
     const command = options.commands.find(({ name }) => name === request?.record.command);
     if (!request || !command) return undefined;
-    const { said, fallback } = request.delivered;
+    const { said } = request.delivered;
     if (request.final && said["afterwards"] === undefined) {
       await options.recordResults(request, command);
       await outbox.remember(id, { "said:afterwards": "1" });
     }
-    if (request.state === "draft" && fallback && isSaid(said["card"])) {
+    if (request.state === "draft" && isSaid(said["card"]) && isSeenByNobody(request)) {
       await cancelUnapprovable(request);
       return read(id);
     }
@@ -61,65 +70,63 @@ export function requestSource(options: {
     }
     if (sharedId !== undefined) await store.sharedCards.touch(sharedId);
     const isSaidElsewhere = sharedId !== undefined || hasNoCard(request);
-    const messages = isSaidElsewhere ? [] : owedOf(request, command);
+    const messages = isSaidElsewhere ? [] : owedOf(request, command, await placesOf(request));
+    if (messages.every(({ mark }) => isSaid(mark))) await options.tellElsewhere(request, command);
     return { createdAt: record.createdAt, revision, messages, work: workOnRequest(record) };
   }
 
-  function owedOf(request: StoredRequest, command: ChangeCommand): Owed[] {
-    const { delivered, record, state, final } = request;
-    const note = () => options.attestationNote(request, command);
-    const onTold = () => options.onTold([request]);
-    const isDecision = state === "draft" || state === "unknown";
-    // A response URL takes five messages, and shows none twice
-    const isWhole = final && delivered.fallback !== "response-url";
-    const card = owed(request, {
-      key: "card",
-      render: async () =>
-        isWhole && !isSaid(delivered.said["card"])
-          ? renderEnded(request, command, await note())
-          : renderCard(request, command, options.approvers),
-      shows: {
-        field: "face",
-        before: delivered.cardView ?? "",
-        now: cardVersion(request),
-        standsAt: delivered.card,
-        isLast: cardViewOf(request) === "ended",
+  function owedOf(request: StoredRequest, command: ChangeCommand, at: Where): Owed[] {
+    const { card, asked, notices, unknown, answer, expired } = postsOf(
+      request,
+      command,
+      async () => {
+        const isJoined = await store.sharedCards.join(request.record.id, at.card);
+        await options.at("join", request.record.id);
+        return isJoined;
       },
-      urgency: isDecision ? "decision" : final ? "result" : "card",
-      covers: isWhole ? ["result"] : [],
-      onSaid: isWhole ? onTold : undefined,
-      join: mayShare(request, command)
-        ? async () => {
-            const isJoined = await store.sharedCards.join(record.id, placeOf(request));
-            await options.at("join", record.id);
-            return isJoined;
-          }
-        : undefined,
-    });
-    const notices = noticesDue(request).map((notice) =>
-      owed(request, {
-        key: notice,
-        async render() {
-          await options.at("post", record.id);
-          return renderNotice(
-            notice,
-            request,
-            command,
-            notice === "result" ? await note() : undefined,
-          );
-        },
-        urgency: notice === "result" ? "result" : "decision",
-        onSaid: notice === "result" ? onTold : undefined,
-      }),
     );
-    return [card, ...notices];
+    const { delivered, record, final } = request;
+    const inTeam = (post: Post) => inChannel(request, post, at.card);
+    const here = (post: Post) => whereAsked(request, post, at);
+    const direct = { channelId: at.direct };
+    const isToldThere = delivered.fallback === "dm" || at.asked.channelId === at.direct;
+    const inDirect = isToldThere ? [] : expired.map((post) => inChannel(request, post, direct));
+    if (isDecidedElsewhere(request))
+      return [
+        inTeam(card),
+        here(asked),
+        ...notices.map(inTeam),
+        ...unknown.map(here),
+        ...(final ? [here(answer)] : []),
+        ...inDirect,
+      ];
+    const { teamChannel: channelId } = record;
+    const isHeard = channelId !== undefined && !delivered.isTeamClosed;
+    const toTeam = isHeard ? unknown.map((post) => inChannel(request, post, { channelId })) : [];
+    return [...[card, ...notices].map(here), ...toTeam, ...inDirect];
   }
 
-  function owed(
-    request: StoredRequest,
-    { shows, ...post }: Omit<OwedPost, "mark" | "place" | "closed">,
-  ): Owed {
-    const { record, delivered } = request;
+  /** In the channel of its team, or the requester's direct messages. Only a card can be elsewhere instead. */
+  function inChannel(request: StoredRequest, post: Post, place: Place): Owed {
+    const { id, teamChannel } = request.record;
+    const closed = async (error: string) => {
+      if (post.key !== "card") return undefined;
+      await outbox.remember(id, { "team-closed": "1" });
+      await store.note({
+        what: "message-moved",
+        request: id,
+        to: "asked",
+        from: teamChannel,
+        why: error,
+      });
+      return 0;
+    };
+    return { ...post, mark: request.delivered.said[post.key], place, closed };
+  }
+
+  /** Where it was requested; where that is closed to the bot: the response URL, a direct message, or nowhere. */
+  function whereAsked(request: StoredRequest, { shows, ...post }: Post, at: Where): Owed {
+    const { delivered } = request;
     const { fallback, said } = delivered;
     const { key, render } = post;
     const base = {
@@ -132,8 +139,28 @@ export function requestSource(options: {
     if (fallback === "none")
       return { ...base, sentMark: "", prepare: async () => async () => "closed" };
     // Posted once, never edited; the result follows
-    if (fallback === "dm") return { ...base, place: { channelId: record.requester.id } };
-    return { ...base, place: placeOf(request), shows };
+    if (fallback === "dm") return { ...base, place: { channelId: at.direct } };
+    return { ...base, place: at.asked, shows };
+  }
+
+  /** Its places. A direct message is looked up by the ID of its conversation, not by that of the person. */
+  async function placesOf(request: StoredRequest): Promise<Where> {
+    const { record, delivered } = request;
+    const { id } = record.requester;
+    const isDirect = record.channelId === id;
+    const isNeeded = isDirect || delivered.fallback === "dm" || isExpiredUnapproved(request);
+    const direct = isNeeded ? await directs.of(id) : id;
+    const channelId = isDirect ? direct : record.channelId;
+    const { card, asked } = delivered;
+    if (!isDecidedElsewhere(request)) {
+      const here = placeIn(card, channelId, record.threadTs);
+      return { card: here, asked: here, direct };
+    }
+    return {
+      card: placeIn(card, record.teamChannel ?? ""),
+      asked: placeIn(asked, channelId, record.threadTs),
+      direct,
+    };
   }
 
   async function response({ record }: StoredRequest, key: string, render: OwedPost["render"]) {
@@ -166,7 +193,9 @@ export function requestSource(options: {
 
   /** Only the requester sees its card, so no one can approve it: canceled now rather than in 15 minutes. */
   async function cancelUnapprovable(request: StoredRequest): Promise<void> {
-    const why = "Gatehouse can't post in this channel, so no one can approve it";
+    const isTeams = request.record.teamChannel !== undefined;
+    const where = isTeams ? "the channel of its team" : "this channel";
+    const why = `Gatehouse can't post in ${where}, so no one can approve it`;
     const hint = "Use /invite @gatehouse there, then request again.";
     const progress = { ...request.progress, why, hint };
     await store.move(request, { state: "cancelled", progress, why });
@@ -176,16 +205,30 @@ export function requestSource(options: {
   return { kind: "request", outbox, atOnce: 8, visibilityTimeoutMs, read, at };
 }
 
-function placeOf({ record, delivered }: StoredRequest): { channelId: string; threadTs?: string } {
-  const { card } = delivered;
-  const threadTs = record.threadTs ?? card?.ts;
-  const channelId = card?.channelId ?? record.channelId;
-  return { channelId, ...(threadTs ? { threadTs } : {}) };
+/** Where its card goes, where it was requested, and the requester's direct messages. */
+interface Where {
+  card: Spot;
+  asked: Spot;
+  direct: string;
 }
 
-/** Not where a person must decide or open something, nor what must stand out. */
-function mayShare({ record, state, delivered }: StoredRequest, command: ChangeCommand): boolean {
-  const { fallback, isAlone } = delivered;
-  if (fallback !== undefined || isAlone || record.breakGlass) return false;
-  return state !== "draft" && state !== "unknown" && command.class !== "secret";
+interface Spot {
+  channelId: string;
+  threadTs?: string;
+}
+
+/** The thread of a message, once it is there. */
+function placeIn(message: Delivered["card"], channelId: string, thread?: string): Spot {
+  const threadTs = thread ?? message?.ts;
+  return { channelId: message?.channelId ?? channelId, ...(threadTs ? { threadTs } : {}) };
+}
+
+/** Only its requester sees its card. */
+function isSeenByNobody(request: StoredRequest): boolean {
+  const { record, delivered } = request;
+  if (isDecidedElsewhere(request)) return false;
+  return (
+    delivered.fallback !== undefined ||
+    (delivered.isTeamClosed === true && !isChannel(record.channelId))
+  );
 }

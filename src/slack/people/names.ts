@@ -3,13 +3,15 @@ import { listAt, textAt, type Web } from "../web.ts";
 import type { People } from "./people.ts";
 
 const goodForMs = 600_000;
+/** A group that isn't known may be new: Slack is asked again, this often at most. */
+const againAfterMs = 10_000;
 const maxKept = 10_000;
 
 /** For messages only, never for decisions. */
 export interface Names {
   /** `@oncall` for a group, `olivia` for a person; undefined while it isn't known. */
   nameOf(id: string): string | undefined;
-  /** Resolves once the people among these IDs are known, or Slack didn't say. */
+  /** Resolves once the people and groups among these IDs are known, or Slack didn't say. */
   learnNames(ids: readonly string[]): Promise<void>;
 }
 
@@ -28,6 +30,20 @@ export function createNames(options: {
   let groups = new Map<string, string>();
   const people = new Map<string, string>();
   let askedAt = -Infinity;
+  let readAt = -Infinity;
+  let reading: Promise<void> | undefined;
+
+  /** Undefined when they were just read. */
+  function groupsAgain(): Promise<void> | undefined {
+    if (reading || performance.now() - readAt < againAfterMs) return reading;
+    reading = readGroups()
+      .catch((error: unknown) => log.debug("slack.groups-unnamed", { error }))
+      .finally(() => {
+        readAt = performance.now();
+        reading = undefined;
+      });
+    return reading;
+  }
 
   async function readGroups(): Promise<void> {
     const read = await groupHandles(web);
@@ -46,13 +62,14 @@ export function createNames(options: {
     [...new Set(ids)].filter((id) => /^[UW][A-Z0-9]+$/.test(id) && !people.has(id));
 
   async function learnNames(ids: readonly string[]): Promise<void> {
-    await Promise.all(unknown(ids).map(learn));
+    const isNew = ids.some((id) => id.startsWith("S") && !groups.has(id));
+    await Promise.all([...unknown(ids).map(learn), isNew ? groupsAgain() : undefined]);
   }
 
   function refresh(): void {
     if (performance.now() - askedAt < goodForMs) return;
     askedAt = performance.now();
-    readGroups().catch((error: unknown) => log.debug("slack.groups-unnamed", { error }));
+    void groupsAgain();
     void learnNames(options.usual());
   }
   refresh();

@@ -32,6 +32,7 @@ import { serviceStateRows } from "./service/states.ts";
 import { shapeRows } from "./input/shapes.ts";
 import { slackRows } from "./slack/deliveries.ts";
 import { sharedCardRows } from "./slack/shared-cards.ts";
+import { teamCardRows } from "./slack/team-cards.ts";
 import { slackOutageRows } from "./slack/outages.ts";
 import { versionRows } from "./process/versions.ts";
 
@@ -40,6 +41,7 @@ export const rows: readonly Row[] = [
   ...slackRows,
   ...slackOutageRows,
   ...sharedCardRows,
+  ...teamCardRows,
   ...redisRows,
   ...redisTroubleRows,
   ...failoverRows,

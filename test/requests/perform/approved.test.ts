@@ -31,7 +31,7 @@ async function approved(
 
 async function vote(here: WorkerHere, request: StoredRequest, id: string) {
   return here.by.store.vote(
-    request,
+    (await here.by.store.get(request.record.id)) ?? request,
     member(id),
     "approve",
     request.record.approval?.digest.slice(0, 16) ?? "",

@@ -6,7 +6,7 @@ import { startDelivery } from "../../../src/slack/deliver/deliver.ts";
 import { requestSource } from "../../../src/slack/deliver/requests.ts";
 import { textAt, type Web } from "../../../src/slack/web.ts";
 import { isChange } from "../../../src/registry/define.ts";
-import { interaction, restartOf, vmTarget } from "../../requests/asking.ts";
+import { interaction, policy, restartOf, vmTarget } from "../../requests/asking.ts";
 import { testRedis } from "../../support/with-redis.ts";
 
 const longMs = 60_000;
@@ -39,8 +39,10 @@ async function deliveringWith(held: (name: string) => Promise<void> | undefined)
     onTold: () => undefined,
     store,
     commands: commands.filter(isChange),
-    approvers: [],
+    web,
+    policy,
     recordResults: async () => undefined,
+    tellElsewhere: async () => undefined,
     attestationNote: async () => undefined,
     visibilityTimeoutMs: longMs,
     botToken: "xoxb-1",

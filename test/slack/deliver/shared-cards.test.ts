@@ -9,7 +9,14 @@ import { startDelivery } from "../../../src/slack/deliver/deliver.ts";
 import { requestSource } from "../../../src/slack/deliver/requests.ts";
 import { sharedCardSource } from "../../../src/slack/deliver/shared-cards.ts";
 import { textAt, type Web, type WebAnswer } from "../../../src/slack/web.ts";
-import { claimedBy, interaction, member, restartOf, vmTarget } from "../../requests/asking.ts";
+import {
+  claimedBy,
+  interaction,
+  member,
+  policy,
+  restartOf,
+  vmTarget,
+} from "../../requests/asking.ts";
 import { testRedis } from "../../support/with-redis.ts";
 
 interface Posted {
@@ -68,8 +75,10 @@ async function crowded(over: { answer?(posted: Posted): WebAnswer | undefined } 
       [
         requestSource({
           ...options,
-          approvers: [],
+          web,
+          policy,
           recordResults: async () => undefined,
+          tellElsewhere: async () => undefined,
           botToken: "xoxb-1",
           apiUrl: "https://slack.com/api/",
           at: async () => undefined,

@@ -1,0 +1,134 @@
+import * as z from "zod";
+import { events, type Subscription } from "../../digests/subscriptions.ts";
+import { UserError } from "../../errors.ts";
+import { message, type Message, readable, section, sentence } from "../../messages/message.ts";
+import { channelLink, lines, type Markdown, md, name } from "../../messages/text.ts";
+import { scopeShownTo } from "../../policy/scope.ts";
+import { compileTargetGlobs } from "../../policy/target-globs.ts";
+import { defineCommand } from "../../registry/define.ts";
+import { nearest } from "../../text/nearest.ts";
+import { isGlob } from "../../text/glob.ts";
+import type { ReadContext } from "../context.ts";
+import {
+  checkPlace,
+  eventWords,
+  named,
+  noneNamed,
+  readWords,
+  wordsTold,
+} from "../subscription-words.ts";
+
+/** In one channel. */
+const maxGlobs = 50;
+const fewNames = 3;
+
+export const subscribe = defineCommand({
+  kind: "read",
+  name: "gatehouse subscribe",
+  aliases: ["subscriptions", "follow"],
+  summary: "Tell this channel when VMs fail, drift, or are changed elsewhere",
+  example: "/gatehouse subscribe payments-* trouble,drift,changes",
+  class: "change",
+  args: z.object({
+    targets: z.string().max(500).optional().meta({
+      description:
+        "names or globs of VMs or projects: `payments-*`, `payments/web-*`; alone, the command shows what this channel is subscribed to",
+    }),
+    events: z.string().max(200).optional().meta({
+      rest: true,
+      description:
+        "`trouble` (a VM goes to ERROR, or comes out of it), `drift` (attestation fails), `changes` (requested elsewhere); by default all",
+    }),
+  }),
+  async answer({ targets = "", events: more = "" }, context: ReadContext) {
+    checkPlace(context);
+    const { channelId, subscriptions, journal, person, now } = context;
+    const before = await subscriptions.of(channelId);
+    const words = readWords(`${targets} ${more}`);
+    if (words.globs.length === 0) {
+      if (words.events.length > 0) throw noneNamed();
+      return shown(channelId, before);
+    }
+    const all = new Set([...before.map(({ glob }) => glob), ...words.globs]);
+    if (all.size > maxGlobs)
+      throw new UserError(
+        `A channel can be subscribed to ${maxGlobs} names and globs.`,
+        "`/gatehouse unsubscribe` removes some.",
+      );
+    const meant = await meantBy(words.globs, context);
+    const chosen = words.events.length > 0 ? words.events : events;
+    const { id: who, teamId: team } = person;
+    await journal.note({
+      what: "subscribe",
+      who,
+      team,
+      channel: channelId,
+      words: wordsTold(words),
+    });
+    for (const glob of words.globs)
+      await subscriptions.set({ channelId, glob, events: chosen, by: who, at: now() });
+    return sentence(
+      lines(
+        md`Done. ${channelLink(channelId)} is told of ${eventWords(chosen)} of ${named(words.globs)}.`,
+        meant,
+      ),
+    );
+  },
+});
+
+/**
+ * What it names now, of what the channel may be told and the person sees. A glob may match what comes later; a name must be there.
+ * Throws UserError.
+ */
+async function meantBy(globs: readonly string[], context: ReadContext): Promise<Markdown> {
+  const { person, channelId, policy, ourTeamId } = context;
+  const scope = scopeShownTo(person, channelId, policy, ourTeamId);
+  const inventory = context.inventory.seenIn(async () => scope);
+  const [vms, projects] = [await inventory.vms(), await inventory.projects()];
+  const all = [
+    ...projects.map((project) => ({ kind: "project" as const, ...project })),
+    ...vms.map((vm) => ({ kind: "vm" as const, ...vm })),
+  ];
+  for (const glob of globs.filter((one) => !isGlob(one)))
+    if (!all.some(compileTargetGlobs([glob])))
+      throw new UserError(
+        `There is no VM or project called ${glob} that this channel can be told of.`,
+        slipIn(glob) ??
+          "`/vm list` and `/project list` show them; a glob like `web-*` may match what comes later.",
+      );
+  const meant = vms.filter((vm) => compileTargetGlobs(globs)({ kind: "vm", ...vm }));
+  if (meant.length === 0) return md`No VM matches now; those that come later will.`;
+  const names = meant.slice(0, fewNames).map((vm) => `${vm.projectName}/${vm.name}`);
+  const more = meant.length - names.length;
+  const count = meant.length.toLocaleString("en-US");
+  return md`Now ${meant.length === 1 ? "1 VM matches" : `${count} VMs match`}: ${named(names)}${more > 0 ? ` and ${more.toLocaleString("en-US")} more` : ""}.`;
+}
+
+/** `change` and `drifts` are probably no names. */
+function slipIn(word: string): string | undefined {
+  const event = nearest(word.toLowerCase(), events);
+  return event && `Did you mean \`${event}\`?`;
+}
+
+function shown(channelId: string, all: readonly Subscription[]): Message {
+  if (all.length === 0)
+    return sentence(
+      md`${channelLink(channelId)} is subscribed to nothing. ${name("/gatehouse subscribe payments-* trouble,drift,changes")} subscribes it.`,
+    );
+  const head = md`*${channelLink(channelId)} is subscribed to:*`;
+  const rows = all.map((one) =>
+    section(md`• ${name(one.glob)}: ${eventWords(one.events)}`, {
+      label: "Unsubscribe",
+      action: "run:gatehouse.unsubscribe",
+      value: JSON.stringify({ targets: one.glob }),
+    }),
+  );
+  return message(readable(head), section(head), rows.slice(0, maxRows), moreThan(all.length));
+}
+
+/** A message holds 50 blocks. */
+const maxRows = 45;
+
+function moreThan(count: number) {
+  return count > maxRows ? section(md`… and ${count - maxRows} more.`) : undefined;
+}

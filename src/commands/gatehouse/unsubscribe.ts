@@ -1,0 +1,70 @@
+import * as z from "zod";
+import { events } from "../../digests/subscriptions.ts";
+import { UserError } from "../../errors.ts";
+import { sentence } from "../../messages/message.ts";
+import { channelLink, md } from "../../messages/text.ts";
+import { defineCommand } from "../../registry/define.ts";
+import type { ReadContext } from "../context.ts";
+import {
+  checkPlace,
+  eventWords,
+  named,
+  noneNamed,
+  readWords,
+  wordsTold,
+} from "../subscription-words.ts";
+
+export const unsubscribe = defineCommand({
+  kind: "read",
+  name: "gatehouse unsubscribe",
+  aliases: ["unfollow"],
+  summary: "End what this channel is subscribed to",
+  example: "/gatehouse unsubscribe payments-*",
+  class: "change",
+  args: z.object({
+    targets: z
+      .string()
+      .max(500)
+      .meta({ description: "the names or globs, as `/gatehouse subscribe` shows them; or `all`" }),
+    events: z
+      .string()
+      .max(200)
+      .optional()
+      .meta({ rest: true, description: "only these: `trouble`, `drift`, `changes`" }),
+  }),
+  async answer({ targets, events: more = "" }, context: ReadContext) {
+    checkPlace(context);
+    const { channelId, subscriptions, journal, person } = context;
+    const before = await subscriptions.of(channelId);
+    const isAll = targets.trim().toLowerCase() === "all";
+    const words = readWords(isAll ? more : `${targets} ${more}`);
+    if (words.globs.length === 0 && !isAll) throw noneNamed();
+    const ended = isAll ? before : before.filter(({ glob }) => words.globs.includes(glob));
+    const strange = words.globs.find((glob) => !before.some((one) => one.glob === glob));
+    if (strange !== undefined || ended.length === 0) {
+      const what = strange === undefined ? "anything" : strange;
+      throw new UserError(
+        `This channel isn't subscribed to ${what}.`,
+        "`/gatehouse subscribe` shows what it is subscribed to.",
+      );
+    }
+    const { id: who, teamId: team } = person;
+    await journal.note({
+      what: "unsubscribe",
+      who,
+      team,
+      channel: channelId,
+      words: wordsTold(words),
+    });
+    const only = words.events.length > 0 ? words.events : events;
+    for (const one of ended) {
+      const left = one.events.filter((event) => !only.includes(event));
+      if (left.length === 0) await subscriptions.remove(one);
+      else await subscriptions.set({ ...one, events: left });
+    }
+    const globs = ended.map(({ glob }) => glob);
+    return sentence(
+      md`Done. ${channelLink(channelId)} is no longer told of ${eventWords(only)} of ${named(globs)}.`,
+    );
+  },
+});

@@ -1,0 +1,57 @@
+import { glob as globShape } from "../config/policy-values.ts";
+import { type Event, events } from "../digests/subscriptions.ts";
+import { UserError } from "../errors.ts";
+import { type Markdown, md, name } from "../messages/text.ts";
+import { seesAllOf } from "../policy/scope.ts";
+import type { ReadContext } from "./context.ts";
+
+const usage = "Use `/gatehouse subscribe payments-* trouble,drift,changes`.";
+export const noneNamed = () => new UserError("No VM or project is named.", usage);
+
+/** Throws UserError where subscriptions aren't this person's to read or to change. */
+export function checkPlace({
+  channelId,
+  person,
+  policy,
+  ourTeamId,
+}: Pick<ReadContext, "channelId" | "person" | "policy" | "ourTeamId">): void {
+  if (!/^[CG]/.test(channelId)) throw new UserError("Run this in a channel.");
+  if (!seesAllOf(channelId, person, policy, ourTeamId))
+    throw new UserError(
+      "You can't see all that this channel may be told.",
+      "What it is subscribed to is for those who can.",
+    );
+}
+
+export interface SubscriptionWords {
+  globs: readonly string[];
+  events: readonly Event[];
+}
+
+const isEvent = (word: string): word is Event => events.some((event) => event === word);
+
+/** Names, globs, and events in any order, with commas or spaces. Throws UserError. */
+export function readWords(text: string): SubscriptionWords {
+  const words = [...new Set(text.split(/[\s,]+/).filter(Boolean))];
+  const chosen = words.map((word) => word.toLowerCase()).filter(isEvent);
+  const globs = words.filter((word) => !isEvent(word.toLowerCase()));
+  for (const glob of globs) {
+    const shown = glob.slice(0, 40);
+    if (!globShape.safeParse(glob).success)
+      throw new UserError(`${shown} can't be the name of a VM or project.`, usage);
+  }
+  return { globs, events: events.filter((event) => chosen.includes(event)) };
+}
+
+/** For the audit trail. */
+export const wordsTold = ({ globs, events: some }: SubscriptionWords) =>
+  [...globs, ...some].join(" ").slice(0, 300);
+
+export const named = (globs: readonly string[]): Markdown =>
+  globs.map((glob) => name(glob)).reduce((all, one) => md`${all}, ${one}`);
+
+/** `trouble, drift, and changes` */
+export function eventWords(some: readonly Event[]): string {
+  if (some.length < 3) return some.join(" and ");
+  return `${some.slice(0, -1).join(", ")}, and ${some.at(-1)}`;
+}

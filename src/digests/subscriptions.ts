@@ -1,0 +1,121 @@
+import * as z from "zod";
+import type { Policy } from "../config/policy-file.ts";
+import type { ButtonSpec } from "../messages/message.ts";
+import { scopeOfChannel, seesUnder } from "../policy/scope.ts";
+import { ownerOf } from "../policy/judged.ts";
+import { compileTargetGlobs } from "../policy/target-globs.ts";
+import type { Keys, RedisClient } from "../redis/redis.ts";
+import type { Target } from "../registry/target.ts";
+
+/** What a channel may be told of: VMs in ERROR and out of it, attestation that fails, and changes that were made elsewhere. */
+export const events = ["trouble", "drift", "changes"] as const;
+export type Event = (typeof events)[number];
+
+export interface Subscription {
+  channelId: string;
+  /** A name or a glob, as `compileTargetGlobs` reads it. */
+  glob: string;
+  events: readonly Event[];
+  /** User ID. */
+  by: string;
+  at: number;
+}
+
+/** What subscribers read of one thing that happened. `text` is mrkdwn. */
+export interface Line {
+  text: string;
+  /** The address of a message that has more. */
+  link?: string | undefined;
+  button?: ButtonSpec;
+}
+
+export type Followed = Pick<
+  Target,
+  "kind" | "id" | "name" | "projectId" | "projectName" | "status"
+> & {
+  /** Where the project may have another name by now. */
+  projectNameNow?: string | undefined;
+};
+
+/** One thing that happened. */
+export interface News {
+  event: Event;
+  /** The same news has the same key, in any process. */
+  key: string;
+  about: readonly Followed[];
+  /** Of those of them that a channel is subscribed to, and may be told of. */
+  line(about: readonly Followed[]): Line | Promise<Line>;
+  /** These channels know already. */
+  saidIn?: readonly (string | undefined)[];
+}
+
+/** At least once for each thing that happened: each channel is told once. */
+export type Follow = (news: readonly News[]) => Promise<void>;
+
+export type Subscriptions = ReturnType<typeof createSubscriptions>;
+
+const stored = z.object({
+  channelId: z.string(),
+  glob: z.string(),
+  events: z.array(z.enum(events)),
+  by: z.string(),
+  at: z.number(),
+});
+
+/** Per channel and glob, in one hash: what two people say at the same time stands side by side. */
+export function createSubscriptions(options: {
+  redis: RedisClient;
+  key: Keys;
+  /** Read at each use: it may be another one by then. */
+  readonly policy: Policy;
+  /** Puts lines into a channel, each once by its key. */
+  post(channelId: string, lines: readonly (Line & { key: string })[]): Promise<void>;
+}) {
+  const { redis, key } = options;
+  const named = key("subscriptions");
+  const fieldOf = ({ channelId, glob }: Pick<Subscription, "channelId" | "glob">) =>
+    `${channelId} ${glob}`;
+
+  async function all(): Promise<Subscription[]> {
+    const rows = Object.values(await redis.hgetall(named));
+    return rows.map((text) => stored.parse(JSON.parse(text))).toSorted((a, b) => a.at - b.at);
+  }
+
+  const follow: Follow = async (news) => {
+    if (news.length === 0) return;
+    const subscriptions = await all();
+    for (const [channelId, own] of Map.groupBy(subscriptions, (one) => one.channelId)) {
+      const scope = scopeOfChannel(options.policy, channelId);
+      const matches = Object.fromEntries(
+        events.map((event) => {
+          const globs = own.filter((one) => one.events.includes(event)).map(({ glob }) => glob);
+          return [event, compileTargetGlobs(globs)];
+        }),
+      );
+      const mayTell = (one: Followed) => {
+        const { id, name } = ownerOf(one);
+        return seesUnder(scope, id, [name, one.projectNameNow]);
+      };
+      const lines: (Line & { key: string })[] = [];
+      for (const { event, key: id, about, line, saidIn = [] } of news) {
+        if (saidIn.includes(channelId)) continue;
+        const meant = about.filter((one) => matches[event]?.(one) === true && mayTell(one));
+        if (meant.length > 0) lines.push({ ...(await line(meant)), key: `${event} ${id}` });
+      }
+      if (lines.length > 0) await options.post(channelId, lines);
+    }
+  };
+
+  return {
+    follow,
+    all,
+    of: async (channelId: string) => (await all()).filter((one) => one.channelId === channelId),
+    /** In place of what was said of this glob in this channel before. */
+    async set(subscription: Subscription): Promise<void> {
+      await redis.hset(named, fieldOf(subscription), JSON.stringify(subscription));
+    },
+    async remove(subscription: Pick<Subscription, "channelId" | "glob">): Promise<void> {
+      await redis.hdel(named, fieldOf(subscription));
+    },
+  };
+}

@@ -1,0 +1,38 @@
+import type { Policy } from "../../config/policy-file.ts";
+import { lacking, mayMeet, metBy, needsOf, type VoteNeed } from "../../policy/vote-needs.ts";
+import { voteRefusal } from "../../policy/vote.ts";
+import type { Person } from "../../registry/person.ts";
+import type { StoredRequest } from "./record.ts";
+
+/** The needs that its approvals haven't met, each with what it lacks, as of the votes. */
+function openNeeds<Need extends VoteNeed>(
+  needs: readonly Need[],
+  { votes }: Pick<StoredRequest, "votes">,
+): readonly Need[] {
+  const yes = votes.filter(({ vote }) => vote === "approve");
+  const numbered = needs.map((need, index) => ({ ...need, index }));
+  const met = metBy(numbered, yes, ({ index }, { meets }) => meets?.includes(index) ?? true);
+  return lacking(needs, met);
+}
+
+/** The same with names; undefined where `access.approve` says who. */
+export function namedNeeds({ record, votes }: Pick<StoredRequest, "record" | "votes">) {
+  const { votes: needs, needs: named } = record.approval ?? {};
+  if (!needs || !named) return undefined;
+  const all = needs.map((need, index) => ({ ...need, called: [], ...named[index] }));
+  return { all, open: openNeeds(all, { votes }) };
+}
+
+/** Whether it waits for this person: they may vote on it, haven't, and whom they could approve for is still missing. */
+export function waitsFor(
+  person: Person,
+  request: StoredRequest,
+  { policy, ourTeamId }: { policy: Policy; ourTeamId: string },
+): boolean {
+  const { record, state, votes: given } = request;
+  if (state !== "draft" || !record.approval) return false;
+  const votes = needsOf(policy, record.approval);
+  if (voteRefusal({ votes, voter: person, ourTeamId, requester: record.requester })) return false;
+  if (given.some(({ voterId }) => voterId === person.id)) return false;
+  return openNeeds(votes, request).some((need) => mayMeet(need, person));
+}

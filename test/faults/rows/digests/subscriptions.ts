@@ -1,0 +1,61 @@
+import { looking } from "../../../support/looking.ts";
+import { textsIn } from "../rollouts/rollout-stage.ts";
+import { fresh, judged, onStage, type Row } from "../row.ts";
+import type { Stage } from "../../stage/stage.ts";
+import { vendor } from "./digest-stage.ts";
+
+/** A gateway and a worker, of which whoever posts first dies there; the other is killed then. */
+async function dieAt(stage: Stage, point: "posting" | "posted", slot: string): Promise<void> {
+  const bots = await Promise.all(
+    (["gateway", "worker"] as const).map((role) => stage.addBot(role, { slot: `${slot}-${role}` })),
+  );
+  for (const bot of bots) await bot.arm({ point, what: "feed", do: "kill" });
+  if (point === "posting") {
+    const vm = await fresh(stage)("vm restart");
+    await stage.connected(1);
+    await stage.request("vm restart", vm, { who: "olivia", channel: "ops" });
+  }
+  await Promise.race(bots.map((bot) => bot.exited));
+  stage.faults += 1;
+  for (const bot of bots) await bot.kill();
+}
+
+export const subscriptionRows: Row[] = [
+  {
+    id: "G5",
+    fault:
+      "who tells a subscribed channel is killed before the post, and the next one after it, before that is noted",
+    must: "the channel is told of the change once, though it was looked for twice",
+    unknown: "none",
+    run: ({ seed }) =>
+      onStage({ seed, workers: 0, gateways: 0 }, async (stage) => {
+        const subscription = {
+          channelId: vendor,
+          glob: "*",
+          events: ["trouble", "drift", "changes"],
+          by: "U0OLIVIA",
+          at: 1,
+        };
+        const key = `{${stage.namespace}}`;
+        await stage.redis.hset(`${key}:subscriptions`, `${vendor} *`, JSON.stringify(subscription));
+        await dieAt(stage, "posting", "g5-0");
+        await dieAt(stage, "posted", "g5-1");
+        await stage.addBot("gateway", { slot: "g5-2" });
+        await stage.addBot("worker", { slot: "g5-3" });
+        await looking(
+          async () => ((await stage.redis.zcard(`${key}:feeds`)) === 0 ? true : undefined),
+          60_000,
+          async () => "the subscribed channel is still to be told",
+        );
+        await stage.quiet(45_000);
+        const told = (await stage.slack.messages()).filter(
+          ({ channelId, blocks }) =>
+            channelId === vendor && textsIn(blocks).join(" ").includes("Restarted"),
+        );
+        return judged(await stage.check(), [
+          [`two processes died (${stage.faults})`, stage.faults === 2],
+          [`told once (${told.length})`, told.length === 1],
+        ]);
+      }),
+  },
+];

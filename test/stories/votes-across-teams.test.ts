@@ -1,0 +1,188 @@
+import { describe, expect, it } from "vitest";
+import { describeSeen } from "../../sandbox/slack/describe-seen.ts";
+import { addChannel } from "../../sandbox/slack/state/channels.ts";
+import { addGroup, addPerson } from "../../sandbox/slack/state/people.ts";
+import { seedDemo } from "../../sandbox/slack/state/seed.ts";
+import { startWorld, testTiming, type TestWorld } from "../support/start-world.ts";
+import { hears, wordsOf } from "./words.ts";
+
+/** Two teams and what none has; a restore of the ledger's needs somebody of security, who see nothing else. */
+const policyWith = (expires = "1m") => `access:
+  view: ["U0VERA"]
+  operate: []
+  approve: ["U0VERA"]
+  administer: ["U0ADA"]
+teams:
+  payments:
+    projects: ["payments"]
+    operate: ["S01ONCALL"]
+    approve: ["S02LEADS"]
+    channel: C0PAYOPS
+  search:
+    projects: ["search"]
+    operate: ["U0VERA"]
+    approve: ["U0VERA"]
+approvals:
+  - operations: ["vm.restart"]
+    targets: ["payments/*"]
+    votes:
+      - { from: ["S02LEADS"], required: 1 }
+      - { from: ["S0SECURITY"], required: 1 }
+    expires: ${expires}
+${testTiming}
+`;
+
+/** Sam and Sue are of security, and see nothing; the bot is in the channel of payments unless said otherwise. */
+async function startTeams(options: { policy?: string; isIn?: boolean } = {}) {
+  const { policy = policyWith(), isIn = true } = options;
+  const world = await startWorld({
+    policy,
+    slack: {
+      seed(workspace) {
+        seedDemo(workspace);
+        addPerson(workspace, { id: "U0SAM", name: "sam", realName: "Sam Safe" });
+        addPerson(workspace, { id: "U0SUE", name: "sue", realName: "Sue Sure" });
+        addGroup(workspace, "S0SECURITY", "security", "Security", ["U0SAM", "U0SUE"]);
+        const people = ["U0ADA", "U0AMIR", "U0SAM", "U0SUE"];
+        const members = isIn ? [...people, workspace.app.botUserId] : people;
+        addChannel(workspace, { id: "C0PAYOPS", name: "pay-ops", members });
+      },
+    },
+  });
+  return { ...world, sam: world.slack.person("sam"), sue: world.slack.person("sue") };
+}
+
+const writes = (world: TestWorld) => world.compute.writes().map(({ path }) => path);
+
+const draft = async (world: TestWorld) => {
+  const open = await world.store.getMany(await world.store.openIds());
+  const found = open.find(({ state }) => state === "draft");
+  if (!found) throw new Error("nothing waits");
+  return found;
+};
+
+describe("what a team decides and somebody requested in another channel", () => {
+  it("waits in the team's channel, is approved there by one of each group, and is told in both places", async () => {
+    await using world = await startTeams();
+    const { olivia, amir, sam, sue } = world;
+    await olivia.types("ops", "/vm restart payments/web-2");
+    const asked = await hears(
+      olivia,
+      "ops",
+      /Restart web-2[^]*Those who decide see it in <#C0PAYOPS>/,
+    );
+    expect(wordsOf(asked)).toContain("Needs one of @leads and one of @security.");
+    expect(wordsOf(asked)).not.toMatch(/S02LEADS|Approve/);
+    const card = await hears(
+      amir,
+      "pay-ops",
+      /Restart web-2[^]*in <#C01OPS> \(<http[^>]*\|open>\)/,
+    );
+    expect(wordsOf(card)).toMatch(/Needs one of @leads and one of @security\.[^]*\[Approve\]/);
+    expect([amir, sam].map((one) => one.mentions().length)).toEqual([1, 1]);
+
+    await sam.presses("Approve", { in: card.ts, channel: "pay-ops" });
+    await hears(amir, "pay-ops", /Still needs one of @leads\. Approved by sam\./);
+    await hears(olivia, "ops", /Still needs one of @leads/);
+    await sue.presses("Approve", { in: card.ts, channel: "pay-ops" });
+    await hears(sue, "pay-ops", /have approved already; this still needs one of @leads/);
+    await amir.presses("Approve", { in: card.ts, channel: "pay-ops" });
+    expect((await world.ended()).state).toBe("done");
+    const answer = await hears(olivia, "ops", /✅ <@U0OLIVIA> Restarted web-2/);
+    expect(answer.threadTs).toBe(asked.ts);
+    const result = await hears(amir, "pay-ops", /✅ olivia: Restarted web-2/);
+    expect(result.threadTs).toBe(card.ts);
+    expect(olivia.mentions()).toHaveLength(1);
+    expect([amir, sam].map((one) => one.mentions().length)).toEqual([1, 1]);
+    expect(writes(world)).toEqual(["/v1/vms/vm-payments-web-2/restart"]);
+  });
+
+  it("takes one of two who press for the same place at the same moment", async () => {
+    await using world = await startTeams();
+    const { olivia, amir, sam, sue } = world;
+    await olivia.types("ops", "/vm restart payments/web-2");
+    const card = await hears(amir, "pay-ops", /Restart web-2[^]*\[Approve\]/);
+    const press = { in: card.ts, channel: "pay-ops" };
+    await Promise.all([sam.presses("Approve", press), sue.presses("Approve", press)]);
+    await hears(amir, "pay-ops", /Still needs one of @leads/);
+    await world.slack.until(() =>
+      [sam, sue].some((one) => /this still needs one of @.?leads/.test(describeSeen(one.sees()))),
+    );
+    const { votes, state } = await draft(world);
+    expect([state, votes.length]).toEqual(["draft", 1]);
+    await amir.presses("Approve", press);
+    expect((await world.ended()).state).toBe("done");
+  });
+
+  it("can be decided from Home and from the list by those who see nothing else", async () => {
+    await using world = await startTeams();
+    const { olivia, amir, sam, sue } = world;
+    await olivia.types("ops", "/vm restart payments/web-2");
+    await hears(amir, "pay-ops", /Restart web-2[^]*\[Approve\]/);
+    await sam.types("pay-ops", "/gatehouse approvals");
+    const list = await hears(sam, "pay-ops", /1 waiting for approval, 1 for you/);
+    expect(wordsOf(list)).toContain("Needs one of @leads and one of @security.");
+    await sam.types("pay-ops", "/vm list");
+    await hears(sam, "pay-ops", /You can't run \/vm list/);
+    await sue.opensHome();
+    await sue.until((seen) => describeSeen(seen).includes("Restart web-2 (payments)"));
+    await sue.presses("Approve", { in: "home" });
+    await sue.until((seen) => describeSeen(seen).includes("Nothing is waiting for your approval"));
+    // Whom sam could approve for is no longer missing
+    await sam.types("pay-ops", "/gatehouse approvals");
+    await hears(sam, "pay-ops", /1 waiting for approval, 0 for you/);
+    await olivia.types("ops", "/gatehouse why");
+    const why = await hears(olivia, "ops", /Needs one of @leads: (amir, ada|ada, amir)/);
+    expect(wordsOf(why)).toMatch(
+      /Needs one of @security: (sam, sue|sue, sam)\. Still missing: one of @leads\./,
+    );
+  });
+
+  it("stays where it was requested when the bot isn't in the team's channel, and says so", async () => {
+    await using world = await startTeams({ isIn: false });
+    const { olivia, amir } = world;
+    await olivia.types("ops", "/vm restart payments/web-2");
+    const card = await hears(amir, "ops", /Restart web-2[^]*can't post in <#C0PAYOPS>/);
+    expect(wordsOf(card)).toContain("[Approve]");
+    expect((await draft(world)).delivered.asked).toBeUndefined();
+  });
+
+  it("is reminded of half way, without mentions, and its requester hears in a direct message that it expired", async () => {
+    await using world = await startTeams({ policy: policyWith("2s") });
+    const { olivia, amir, sam } = world;
+    await olivia.types("ops", "/vm restart payments/web-2");
+    const card = await hears(amir, "pay-ops", /Restart web-2[^]*\[Approve\]/);
+    await sam.presses("Approve", { in: card.ts, channel: "pay-ops" });
+    const reminder = await hears(
+      amir,
+      "pay-ops",
+      /⏰ Half of the time has passed[^]*still needs one of @leads/,
+    );
+    expect(reminder.threadTs).toBe(card.ts);
+    expect(reminder.text).not.toContain("<");
+    expect((await world.ended()).state).toBe("expired");
+    const direct = await hears(olivia, "gatehouse", /⌛ Restart web-2 \(payments\) expired/);
+    expect(wordsOf(direct)).toContain("It still needed one of @leads.");
+    await hears(olivia, "ops", /<@U0OLIVIA> Restart of web-2 expired/);
+    await olivia.presses("Request again", { in: direct.ts, channel: direct.channelId });
+    const again = await hears(amir, "pay-ops", /Restart web-2[^]*in <#C01OPS>[^]*\[Approve\]/);
+    expect(again.ts).not.toBe(card.ts);
+    expect(writes(world)).toEqual([]);
+  });
+});
+
+describe("an unknown outcome of what was requested elsewhere", () => {
+  it("is told in the team's channel once, with a link to its message", async () => {
+    await using world = await startTeams({ policy: policyWith().replace("vm.restart", "vm.stop") });
+    const { olivia, amir } = world;
+    world.compute.weather({ match: "POST /v1/vms/:id/restart", lost: "before", times: 1 });
+    await olivia.types("ops", "/vm restart payments/web-2");
+    expect((await world.ended()).state).toBe("unknown");
+    const told = await hears(
+      amir,
+      "pay-ops",
+      /❓ Outcome unknown: did “Restart web-2 \(payments\)” happen/,
+    );
+    expect(wordsOf(told)).toMatch(/olivia requested it in <#C01OPS>\. <http[^>]*\|Its message>/);
+  });
+});
