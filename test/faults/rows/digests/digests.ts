@@ -19,7 +19,6 @@ import {
   workerAt,
 } from "./digest-stage.ts";
 import { digestCrashRows } from "./crashes.ts";
-import { subscriptionRows } from "./subscriptions.ts";
 import { looking } from "../../../support/looking.ts";
 import { askEach, fresh, judged, onStage, type Row } from "../row.ts";
 import type { Stage } from "../../stage/stage.ts";
@@ -203,7 +202,6 @@ export const digestRows: Row[] = [
       ),
   },
   ...digestCrashRows,
-  ...subscriptionRows,
 ];
 
 const size = (record: object) => Object.keys(record).length;
