@@ -27,7 +27,7 @@ export function mayWith(
     administer: [],
     breakGlass: [],
   };
-  const with_ = <T extends object>(lists: T): T => ({ ...lists, [list]: [someone.id] });
+  const withSomeone = <T extends object>(lists: T): T => ({ ...lists, [list]: [someone.id] });
   const team = (name: string, has: boolean): Team => {
     const lists = {
       projects: [name],
@@ -37,11 +37,11 @@ export function mayWith(
       breakGlass: [],
       digests: [],
     };
-    return has ? with_(lists) : lists;
+    return has ? withSomeone(lists) : lists;
   };
   const policy: Policy = {
     ...emptyPolicy(),
-    access: place === "access" ? with_(empty) : empty,
+    access: place === "access" ? withSomeone(empty) : empty,
     teams: {
       its: team("its", place === "its team"),
       another: team("another", place === "another team"),

@@ -95,7 +95,7 @@ it("what teams claim and no project has is known, for administrators", () => {
 it("is found among 200 teams with 5,000 projects", () => {
   const teams = Array.from({ length: 200 }, (_, team) => [
     `team-${team}`,
-    { projects: Array.from({ length: 25 }, (_, n) => `project-${team}-${n}`) },
+    { projects: Array.from({ length: 25 }, (_each, n) => `project-${team}-${n}`) },
   ]);
   const policy = policyOf(JSON.stringify({ teams: Object.fromEntries(teams) }));
   const found = Array.from({ length: 5_000 }, (_, n) =>

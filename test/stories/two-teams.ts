@@ -62,9 +62,9 @@ export interface Foreign {
 
 /** The same words of something that isn't there: as long, and as near to what Olivia sees. */
 export function madeUp(words: string): string {
-  if (/^r-/.test(words)) return "r-zzzz99zzzz";
-  if (/^roll-/.test(words)) return `roll-${"2".repeat(words.length - 5)}`;
-  if (/^snap-/.test(words)) return `snap-${"8".repeat(words.length - 5)}`;
+  if (words.startsWith("r-")) return "r-zzzz99zzzz";
+  if (words.startsWith("roll-")) return `roll-${"2".repeat(words.length - 5)}`;
+  if (words.startsWith("snap-")) return `snap-${"8".repeat(words.length - 5)}`;
   return words.replaceAll(foreignLetters, "jqw");
 }
 
