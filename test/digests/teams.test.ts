@@ -115,8 +115,8 @@ describe("digests with teams", () => {
 
 describe("when digests come", () => {
   it("decides nothing: what waits for approval stays", () => {
-    const text = (at: string) =>
-      `teams: { a: { projects: ["a"], channel: C01OPS, digests: [{ at: "${at}" }] } }`;
+    const text = (time: string) =>
+      `teams: { a: { projects: ["a"], channel: C01OPS, digests: [{ at: "${time}" }] } }`;
     expect(policyVersion(policyOf(text("09:00")))).toBe(policyVersion(policyOf(text("10:00"))));
   });
 });
