@@ -2,6 +2,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import type { Compute, Project, Vm } from "../../src/compute/compute.ts";
 import { parsePolicy, type Policy } from "../../src/config/policy-file.ts";
+import { ComputeError } from "../../src/compute/errors.ts";
 import { createInventory } from "../../src/inventory/create-inventory.ts";
 import type { Inventory, KnownProject } from "../../src/inventory/inventory.ts";
 import { silentLog } from "../../src/log/log.ts";
@@ -45,6 +46,9 @@ const letters = "abcdefghijklmnopqrstuvwxyz";
 
 const nameOf = (n: number) => `${words[n % 10]}-${places[n % 6]}-${n}`;
 const never = () => Promise.reject(new Error("not part of this bench"));
+/** What isn't known is looked for by ID first. */
+const unknown = () =>
+  Promise.reject(new ComputeError("not-found", "GET", "there is none", { status: 404 }));
 
 /** A service that holds a fleet in memory and answers after `latencyMs`. */
 export function fleetService(projects: number, vmsPerProject: number, latencyMs = 0): Compute {
@@ -72,7 +76,7 @@ export function fleetService(projects: number, vmsPerProject: number, latencyMs 
   return {
     projects: {
       listAll: () => pause().then(() => all),
-      get: never,
+      get: unknown,
       vms: (id) => pause().then(() => vms(id)),
       vmsUnless: (_mark, id) => pause().then(() => ({ vms: vms(id) })),
       create: never,
@@ -80,7 +84,7 @@ export function fleetService(projects: number, vmsPerProject: number, latencyMs 
       delete: never,
     },
     vms: {
-      get: never,
+      get: unknown,
       metrics: never,
       attestation: never,
       start: never,
