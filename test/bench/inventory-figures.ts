@@ -26,7 +26,7 @@ export async function measureInventory(): Promise<readonly Figure[]> {
       { name: `suggesting ${seen}, p99`, value: ofOneTeam.suggestP99Ms, unit: "ms", bound: 5 },
       {
         name: `memory for the views of ${ofOneTeam.teams} teams, all in use`,
-        value: ofOneTeam.rssGrowthMb,
+        value: ofOneTeam.heapGrowthMb,
         unit: "MB",
         bound: 150,
       },
