@@ -99,7 +99,9 @@ it("a process that reaches the world only through a proxy works, also after the 
     const told = world.slack.messages().filter(({ text }) => text.includes("Stopped db-1"));
     expect(told.filter(({ threadTs }) => threadTs !== undefined).length).toBeLessThanOrEqual(1);
     // Nothing went around it meanwhile
-    expect(connections() - before.connections).toBe(proxy.tunnels.length - before.tunnels);
+    expect(connections() - before.connections).toBeLessThanOrEqual(
+      proxy.tunnels.length - before.tunnels,
+    );
     expect(said).not.toContain("p%w-of-proxy");
   } finally {
     main.kill("SIGKILL");

@@ -2,7 +2,7 @@ import { createServer, type IncomingHttpHeaders } from "node:http";
 import { once } from "node:events";
 import { json } from "node:stream/consumers";
 import { readFileSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import type { WorldOptions } from "../../sandbox/world.ts";
 import { createTelemetry } from "../../src/log/telemetry.ts";
 import { answering, says } from "../compute/answering.ts";
@@ -102,6 +102,8 @@ describe("a restart that needed an approval, seen from outside", () => {
     request = (await world.ended()).record.id;
     await world.ada.types("ops", "/gatehouse freeze inventory of disks");
     await hears(world.ada, "audit", /froze all changes/);
+    const events = () => linesOf(world).map(({ event }) => event);
+    await vi.waitFor(() => expect(events()).toContain("traces.not-sent"), { timeout: 15_000 });
     await collector.start();
   });
   afterAll(async () => {

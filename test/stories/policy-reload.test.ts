@@ -195,7 +195,9 @@ describe("a user group that the policy names", () => {
     await hears(world.olivia, "ops", /Restarted web-2/);
     await world.slack.edit.setGroupMembers("oncall", ["vera"]);
     await expect
-      .poll(() => logged(world, "people.groups-changed").map(({ role }) => role))
+      .poll(() => logged(world, "people.groups-changed").map(({ role }) => role), {
+        timeout: 10_000,
+      })
       .toEqual(expect.arrayContaining(["gateway", "worker"]));
     // The worker asks Slack anew as well, although its cache may be a minute old
     await world.vera.types("ops", "/vm restart payments/web-1");
