@@ -233,6 +233,8 @@ export async function keepPolicy(on: KeeperOptions): Promise<PolicyKeeper> {
   const later = (error: unknown) => log.warn("policy.later", { why: messageOf(error) });
   const former = memory && memory.text !== file.text ? file.parse(memory.text) : undefined;
   const changes = former && changesBetween(former.policy, file.asWritten);
+  // What this process remembers of people is younger than this count
+  ({ groupChanges } = await readPolicySigns(redis, key));
   const adoption = await adopt(changes);
   if (adoption.isNew) {
     const told = { changes, former: former?.policy.audit?.channel, id: idOf(adoption) };

@@ -103,7 +103,7 @@ describe("a policy that is replaced while Gatehouse runs", () => {
     await redis.stop();
     await writeFile(file(world), restartsNeedOne);
     const reloading = world.processes[0]?.reload();
-    await expect.poll(() => logged(world, "policy.changed")).toHaveLength(1);
+    await expect.poll(() => logged(world, "policy.changed"), { timeout: 15_000 }).toHaveLength(1);
     await redis.start();
     await reloading;
     await hears(world.ada, "audit", /The policy changed[^]*approvals: added/, 15_000);
@@ -121,7 +121,7 @@ describe("a policy that is replaced while Gatehouse runs", () => {
     await writeFile(other, restartsNeedOne);
     await worker.reload();
     await expect
-      .poll(() => readiness(world, 0), { timeout: 5_000 })
+      .poll(() => readiness(world, 0), { timeout: 15_000 })
       .toMatch(
         /^503 .*policy: version \w+ of the policy replaced \w+, and this process doesn't have it: its policy file isn't that one/,
       );
@@ -132,11 +132,11 @@ describe("a policy that is replaced while Gatehouse runs", () => {
     );
     await world.vera.types("ops", "/gatehouse status");
     await hears(world.vera, "ops", /Policy: nothing changes here: version/);
-    await expect.poll(() => figures(world)).toMatch(/^gatehouse_policy_superseded 1$/m);
+    await expect.poll(() => figures(world), { timeout: 15_000 }).toMatch(/^gatehouse_policy_superseded 1$/m);
     expect(logged(world, "policy.standstill")).toHaveLength(1);
     // Read anew by itself: nobody has to tell this process
     await writeFile(file(world), restartsNeedOne);
-    await expect.poll(() => readiness(world, 0), { timeout: 5_000 }).toMatch(/^200/);
+    await expect.poll(() => readiness(world, 0), { timeout: 15_000 }).toMatch(/^200/);
     await world.olivia.types("ops", "/vm restart web-2");
     await hears(world.olivia, "ops", /Restart web-2[^]*Waiting for approval/);
     expect(world.compute.writes()).toEqual([]);
@@ -154,11 +154,11 @@ describe("a policy that is replaced while Gatehouse runs", () => {
     await world.processes[0]?.reload();
     await first.close();
     await world.startProcess("worker", stale);
-    await expect.poll(() => readiness(world, 2), { timeout: 5_000 }).toMatch(/^503 .*policy: /);
+    await expect.poll(() => readiness(world, 2), { timeout: 15_000 }).toMatch(/^503 .*policy: /);
     expect(await readiness(world, 0)).toMatch(/^200/);
     await writeFile(file(world), testPolicy);
     await world.processes[0]?.reload();
-    await expect.poll(() => readiness(world, 2), { timeout: 5_000 }).toMatch(/^200/);
+    await expect.poll(() => readiness(world, 2), { timeout: 15_000 }).toMatch(/^200/);
     const versions = (await auditOf(world.client, world.key("audit")))
       .filter(({ what }) => what === "policy")
       .map(({ from, to }) => [from, to]);
