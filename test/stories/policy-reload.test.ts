@@ -132,7 +132,9 @@ describe("a policy that is replaced while Gatehouse runs", () => {
     );
     await world.vera.types("ops", "/gatehouse status");
     await hears(world.vera, "ops", /Policy: nothing changes here: version/);
-    await expect.poll(() => figures(world), { timeout: 15_000 }).toMatch(/^gatehouse_policy_superseded 1$/m);
+    await expect
+      .poll(() => figures(world), { timeout: 15_000 })
+      .toMatch(/^gatehouse_policy_superseded 1$/m);
     expect(logged(world, "policy.standstill")).toHaveLength(1);
     // Read anew by itself: nobody has to tell this process
     await writeFile(file(world), restartsNeedOne);
