@@ -103,38 +103,44 @@ describe("the sealer", () => {
     expect(await verifyAudit(world)).toMatchObject({ is: "intact", sealed: 5 });
   });
 
-  it("is taken over from a process that is killed in the middle, again and again", async () => {
-    await using world = await testRedis();
-    await using folder = await testFolder();
-    const { redis, key } = world;
-    const over = new AbortController();
-    const appending = (async () => {
-      let count = 0;
-      for (; !over.signal.aborted; count += 50) {
-        await append(world, 50);
-        await sleep(5);
+  it(
+    "is taken over from a process that is killed in the middle, again and again",
+    {
+      timeout: 60_000,
+    },
+    async () => {
+      await using world = await testRedis();
+      await using folder = await testFolder();
+      const { redis, key } = world;
+      const over = new AbortController();
+      const appending = (async () => {
+        let count = 0;
+        for (; !over.signal.aborted; count += 50) {
+          await append(world, 50);
+          await sleep(5);
+        }
+        return count;
+      })();
+      for (let kills = 0; kills < 4; kills++) {
+        const program = join(import.meta.dirname, "seal-for-ever.ts");
+        const child = spawn(process.execPath, [program, world.url, key.namespace, folder.path]);
+        await once(child.stdout, "data");
+        const before = (await createTrail(redis, key).head())?.seq ?? 0;
+        await expect
+          .poll(async () => (await createTrail(redis, key).head())?.seq ?? 0)
+          .toBeGreaterThan(before);
+        child.kill("SIGKILL");
+        await once(child, "exit");
       }
-      return count;
-    })();
-    for (let kills = 0; kills < 4; kills++) {
-      const program = join(import.meta.dirname, "seal-for-ever.ts");
-      const child = spawn(process.execPath, [program, world.url, key.namespace, folder.path]);
-      await once(child.stdout, "data");
-      const before = (await createTrail(redis, key).head())?.seq ?? 0;
-      await expect
-        .poll(async () => (await createTrail(redis, key).head())?.seq ?? 0)
-        .toBeGreaterThan(before);
-      child.kill("SIGKILL");
-      await once(child, "exit");
-    }
-    over.abort();
-    const count = await appending;
-    await sealAll(world, folder.path);
-    const { all } = openAnchors(folder.path, key.namespace);
-    const verdict = await verifyAudit({ redis, key, anchors: all });
-    expect(verdict).toMatchObject({ is: "intact", sealed: count, anchors: all.length });
-    expect(verdict.signed.seq).toBeGreaterThanOrEqual(Math.floor(count / 100) * 100);
-  });
+      over.abort();
+      const count = await appending;
+      await sealAll(world, folder.path);
+      const { all } = openAnchors(folder.path, key.namespace);
+      const verdict = await verifyAudit({ redis, key, anchors: all });
+      expect(verdict).toMatchObject({ is: "intact", sealed: count, anchors: all.length });
+      expect(verdict.signed.seq).toBeGreaterThanOrEqual(Math.floor(count / 100) * 100);
+    },
+  );
 
   it("waits while another process seals, and knows the head nevertheless", async () => {
     await using world = await testRedis();
