@@ -65,7 +65,9 @@ function restarter(world: World) {
     .map(({ name }) => name)
     .values();
   const results = () =>
-    world.slack.messages().filter(({ text }) => text.includes(`<@${olivia.id}>`)).length;
+    world.slack
+      .messages()
+      .filter(({ blocks }) => JSON.stringify(blocks).includes(`<@${olivia.id}>`)).length;
   return async (count: number) => {
     for (let n = 0; n < count; n += 1) {
       const told = results() + 1;
