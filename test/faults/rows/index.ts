@@ -11,6 +11,7 @@ import { ledgerRows } from "./audit/ledger.ts";
 import { limitRows } from "./people/limits.ts";
 import { mechanismRows } from "./mechanism.ts";
 import { killRows } from "./process/kills.ts";
+import { mentionRows } from "./people/mentions.ts";
 import { nameRows } from "./people/names.ts";
 import { networkRows } from "./network/lines.ts";
 import { peopleRows } from "./people/votes.ts";
@@ -69,6 +70,7 @@ export const rows: readonly Row[] = [
   ...limitRows,
   ...consoleRows,
   ...nameRows,
+  ...mentionRows,
   ...digestRows,
   ...rolloutRows,
   ...attestationRows,

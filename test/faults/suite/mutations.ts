@@ -86,6 +86,13 @@ export const mutations: readonly Mutation[] = [
     rows: "X15",
   },
   {
+    name: "a mention runs what it names",
+    file: "src/slack/conversation/run.ts",
+    was: 'if (interaction.kind === "mention" && command.kind === "read" && command.class !== "read")',
+    is: 'if (command.name === "")',
+    rows: "X16",
+  },
+  {
     name: "a lost post is not looked up",
     file: "src/slack/deliver/post-once.ts",
     was: "const found = await lookUp(subject, key, place);",
