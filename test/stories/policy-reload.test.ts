@@ -1,6 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import path from "node:path";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { auditOf } from "../requests/asking.ts";
 import { startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";
 import { privateRedis } from "../support/with-redis.ts";
@@ -107,9 +107,11 @@ describe("a policy that is replaced while Gatehouse runs", () => {
     await redis.start();
     await reloading;
     await hears(world.ada, "audit", /The policy changed[^]*approvals: added/, 15_000);
-    const noted = (await auditOf(world.client, world.key("audit"))).filter(
-      ({ what }) => what === "policy",
-    );
+    // The test's own connection may come back later than Gatehouse's
+    const trail = await vi.waitFor(() => auditOf(world.client, world.key("audit")), {
+      timeout: 10_000,
+    });
+    const noted = trail.filter(({ what }) => what === "policy");
     expect(noted).toHaveLength(1);
   });
 
