@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:net";
+import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -183,12 +184,21 @@ function unref(handle: unknown): void {
   }
 }
 
+/**
+ * A port that nobody listens on now, below those that systems give to outgoing connections (32,768 and up on Linux, RFC 6335's
+ * dynamic range elsewhere): until its owner binds it, no connection takes it by chance.
+ */
 export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  if (typeof address !== "object" || address === null) throw new Error("no port");
-  return address.port;
+  for (;;) {
+    const port = randomInt(10_000, 32_768);
+    const server = createServer().listen(port, "127.0.0.1");
+    try {
+      await once(server, "listening");
+    } catch {
+      continue; // taken
+    }
+    server.close();
+    await once(server, "close");
+    return port;
+  }
 }

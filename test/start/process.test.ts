@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { describe, expect, it } from "vitest";
+import { freePort } from "../../sandbox/ensure-redis.ts";
 import { startWorld, testPolicy } from "../support/start-world.ts";
 import { privateRedis } from "../support/with-redis.ts";
 import { compileCache } from "../support/compile-cache.ts";
@@ -51,15 +52,6 @@ function startMain(words: readonly string[], env: Record<string, string>): Start
       await ended;
     },
   };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  return typeof address === "object" && address !== null ? address.port : 0;
 }
 
 describe("a process of Gatehouse", () => {

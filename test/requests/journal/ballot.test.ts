@@ -22,20 +22,30 @@ async function journal(connections: number) {
   };
 }
 
+/** Fifty at once: all of them in one line would wait longer for Redis than a command may. */
+async function fiftyAtOnce<T, R>(all: readonly T[], act: (one: T, n: number) => Promise<R>) {
+  const done: R[] = [];
+  for (let from = 0; from < all.length; from += 50)
+    done.push(
+      ...(await Promise.all(all.slice(from, from + 50).map((one, n) => act(one, from + n)))),
+    );
+  return done;
+}
+
+const numbers = (length: number) => Array.from({ length }, (_, n) => n);
+
 const fingerprintOf = (request: { record: { approval?: { digest: string } } }) =>
   request.record.approval?.digest.slice(0, 16) ?? "";
 
 describe("votes on 500 requests from many connections at once", () => {
   it("move each request exactly once, whoever clicks how often", async () => {
     const { stores, client, key } = await journal(4);
-    const requests = await Promise.all(
-      Array.from({ length: 500 }, (_, n) =>
-        interaction(
-          stores[0],
-          restartOf(vmTarget(`web-${n}`), {
-            approval: { required: 2, expiresMs: 60_000, why: "", evidence: [] },
-          }),
-        ),
+    const requests = await fiftyAtOnce(numbers(500), (n) =>
+      interaction(
+        stores[0],
+        restartOf(vmTarget(`web-${n}`), {
+          approval: { required: 2, expiresMs: 60_000, why: "", evidence: [] },
+        }),
       ),
     );
     const voters = ["U0AMIR", "U0ADA", "U0BEA", "U0CARL", "U0OLIVIA"].map((id) => member(id));
@@ -51,15 +61,9 @@ describe("votes on 500 requests from many connections at once", () => {
       }
       outcomes.get(request.record.id)?.push(outcome);
     };
-    // Fifty at once: all of them in one line would wait longer for Redis than a command may
-    for (let from = 0; from < requests.length; from += 50)
-      await Promise.all(
-        requests
-          .slice(from, from + 50)
-          .flatMap((request, n) =>
-            Array.from({ length: 11 }, (_, times) => click(request, n, times)),
-          ),
-      );
+    await fiftyAtOnce(requests, (request, n) =>
+      Promise.all(numbers(11).map((times) => click(request, n, times))),
+    );
     for (const request of requests) {
       const all = outcomes.get(request.record.id) ?? [];
       expect(all.filter(({ is }) => is === "authorized")).toHaveLength(1);
@@ -83,21 +87,19 @@ describe("votes on 500 requests from many connections at once", () => {
   it("end denied in 300 of 300 races between approve and deny", async () => {
     const { stores } = await journal(3);
     const [store, ...others] = stores;
-    const requests = await Promise.all(
-      Array.from({ length: 300 }, (_, n) => interaction(store, restartOf(vmTarget(`race-${n}`)))),
+    const requests = await fiftyAtOnce(numbers(300), (n) =>
+      interaction(store, restartOf(vmTarget(`race-${n}`))),
     );
-    const ends = await Promise.all(
-      requests.map(async (request, n) => {
-        const approve = () =>
-          (others[0] ?? store).vote(request, member("U0AMIR"), "approve", fingerprintOf(request));
-        const deny = () =>
-          (others[1] ?? store).vote(request, member("U0ADA"), "deny", fingerprintOf(request));
-        const both = n % 2 === 0 ? [approve(), deny()] : [deny(), approve()];
-        const said = await Promise.all(both);
-        expect(said.filter(({ is }) => is === "denied")).toHaveLength(1);
-        return store.get(request.record.id);
-      }),
-    );
+    const ends = await fiftyAtOnce(requests, async (request, n) => {
+      const approve = () =>
+        (others[0] ?? store).vote(request, member("U0AMIR"), "approve", fingerprintOf(request));
+      const deny = () =>
+        (others[1] ?? store).vote(request, member("U0ADA"), "deny", fingerprintOf(request));
+      const both = n % 2 === 0 ? [approve(), deny()] : [deny(), approve()];
+      const said = await Promise.all(both);
+      expect(said.filter(({ is }) => is === "denied")).toHaveLength(1);
+      return store.get(request.record.id);
+    });
     expect(ends.filter((end) => end?.state === "denied" && end.final)).toHaveLength(300);
     expect((await store.openIds()).length).toBe(0);
   });
@@ -109,21 +111,17 @@ describe("an approval that was judged beside others", () => {
     const [store, other = store] = stores;
     // Either may approve for the same need; a third person is missing all the same
     const approval = { required: 2, expiresMs: 60_000, why: "", evidence: [] };
-    const requests = await Promise.all(
-      Array.from({ length: 300 }, (_, n) =>
-        interaction(store, restartOf(vmTarget(`place-${n}`), { approval })),
-      ),
+    const requests = await fiftyAtOnce(numbers(300), (n) =>
+      interaction(store, restartOf(vmTarget(`place-${n}`), { approval })),
     );
-    const ends = await Promise.all(
-      requests.map(async (request) => {
-        const said = await Promise.all([
-          store.vote(request, member("U0AMIR"), "approve", fingerprintOf(request), [0]),
-          other.vote(request, member("U0ADA"), "approve", fingerprintOf(request), [0]),
-        ]);
-        expect(said.map(({ is }) => is).toSorted()).toEqual(["again", "counted"]);
-        return store.get(request.record.id);
-      }),
-    );
+    const ends = await fiftyAtOnce(requests, async (request) => {
+      const said = await Promise.all([
+        store.vote(request, member("U0AMIR"), "approve", fingerprintOf(request), [0]),
+        other.vote(request, member("U0ADA"), "approve", fingerprintOf(request), [0]),
+      ]);
+      expect(said.map(({ is }) => is).toSorted()).toEqual(["again", "counted"]);
+      return store.get(request.record.id);
+    });
     expect(ends.filter((end) => end?.state === "draft" && end.votes.length === 1)).toHaveLength(
       300,
     );
