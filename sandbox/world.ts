@@ -57,7 +57,7 @@ export interface World extends AsyncDisposable {
   env: Record<string, string>;
   /** The folder that a policy names by `endorsements: endorsements`; filled where it does. */
   endorsements: string;
-  /** Fills it anew, as it is in this weather. */
+  /** Fills it again, as it is in this weather. */
   endorse(weather: EvidenceWeatherName): Promise<void>;
   processes: Running[];
   /** `env`: where it differs from the others'. */

@@ -43,9 +43,19 @@ export function readWords(text: string): SubscriptionWords {
   return { globs, events: events.filter((event) => chosen.includes(event)) };
 }
 
-/** For the audit trail. */
-export const wordsTold = ({ globs, events: some }: SubscriptionWords) =>
-  [...globs, ...some].join(" ").slice(0, 300);
+/** In the audit trail, before anything is done. */
+export const noteWords = (
+  what: "subscribe" | "unsubscribe",
+  { globs, events: some }: SubscriptionWords,
+  { journal, person, channelId }: Pick<ReadContext, "journal" | "person" | "channelId">,
+) =>
+  journal.note({
+    what,
+    who: person.id,
+    team: person.teamId,
+    channel: channelId,
+    words: [...globs, ...some].join(" ").slice(0, 300),
+  });
 
 export const named = (globs: readonly string[]): Markdown =>
   globs.map((glob) => name(glob)).reduce((all, one) => md`${all}, ${one}`);

@@ -18,7 +18,7 @@ export interface PolicyText {
   readonly policyVersion: string;
 }
 
-/** What reading the file anew brought. Problems begin with their place, as `gatehouse.yml line 3: …`. */
+/** What rereading the file brought. Problems begin with their place, as `gatehouse.yml line 3: …`. */
 export type PolicyNews =
   | { is: "changed"; before: PolicyText; after: PolicyText }
   | { is: "kept"; problems: readonly string[] };

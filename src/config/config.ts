@@ -52,7 +52,7 @@ export interface Config {
   readonly policy: Policy;
   readonly policyVersion: string;
   readonly policyFile: ChangingPolicy;
-  /** Whether the policy file is read anew when it was replaced, and not at SIGHUP alone. */
+  /** Whether the policy file is reread when it was replaced, and not on SIGHUP alone. */
   readonly watchesPolicy: boolean;
   /** Everything above that must never be printed, for `hideSecret`. */
   readonly secrets: readonly string[];

@@ -23,7 +23,7 @@ import { type PolicyMemory, recallPolicy, rememberPolicy } from "./policy-memory
 export interface PolicyKeeper {
   /** Why this process may change nothing now, in words; undefined while its policy is the one that counts. */
   standstill(): string | undefined;
-  /** Reads the file anew. Never rejects. */
+  /** Rereads the file. Never rejects. */
   reload(): Promise<void>;
   /** Called whenever other rules have come into force here. */
   onChanged(listener: () => void): void;
@@ -226,7 +226,7 @@ export async function keepPolicy(on: KeeperOptions): Promise<PolicyKeeper> {
     }
     groupChanges = signs.groupChanges;
     compare(signs.current);
-    // Where the others read theirs anew, this one may have been replaced as well
+    // Where the others reread theirs, this one may have been replaced as well
     if (supersededAt !== undefined && current !== undefined) await read({ onlyVersion: current });
   }
 

@@ -2,7 +2,7 @@
 export interface Signals {
   /** Aborted by the first SIGTERM or SIGINT, with its name as the reason; a second one ends the process at once. */
   readonly stopping: AbortSignal;
-  /** SIGHUP, which has the policy file read anew, and SIGUSR1, which changes nothing; those before this call included. */
+  /** SIGHUP, which rereads the policy file, and SIGUSR1, which changes nothing; those before this call included. */
   onOther(listener: (signal: string) => void): void;
 }
 

@@ -23,7 +23,7 @@ export interface Running {
   readonly port: number;
   /** That of the probes. */
   readonly opsPort: number;
-  /** Reads the policy file anew. Never rejects. */
+  /** Rereads the policy file. Never rejects. */
   reload(): Promise<void>;
   close(): Promise<void>;
 }

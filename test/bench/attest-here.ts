@@ -3,13 +3,10 @@ import { createAppraiser } from "../../src/attestation/appraiser.ts";
 import { createEvidenceRegister } from "../../src/attestation/register.ts";
 import type { ReadContext } from "../../src/commands/context.ts";
 import { attest } from "../../src/commands/vm/attest.ts";
-import { createCompute } from "../../src/compute/create-compute.ts";
 import { emptyPolicy } from "../../src/config/policy-file.ts";
-import { createInventory } from "../../src/inventory/create-inventory.ts";
-import { silentLog } from "../../src/log/log.ts";
-import { connectRedis, createKeys } from "../../src/redis/redis.ts";
 import { launchMeasurement } from "../../sandbox/compute/records.ts";
 import { sandboxRoots } from "../../sandbox/evidence/vendors.ts";
+import { startAgainstService } from "./against-service.ts";
 
 export interface AttestRounds {
   rounds: { calls: number; ms: number }[];
@@ -19,22 +16,9 @@ export interface AttestRounds {
 
 const countedRounds = 5;
 
-const { url, apiKey, controlUrl, redisUrl, folder, connections } = JSON.parse(
-  process.env["BENCH"] ?? "{}",
-) as Record<"url" | "apiKey" | "controlUrl" | "redisUrl" | "folder", string> &
-  Record<"connections", number>;
-const log = silentLog();
-const redis = await connectRedis(redisUrl, "commands", log);
-const key = createKeys("attest");
-let calls = 0;
-const compute = createCompute({
-  baseUrl: url,
-  apiKey,
-  timeoutMs: 15_000,
-  connections,
-  onCall: () => (calls += 1),
-});
-const inventory = createInventory({ redis, key, compute, log, refreshMs: 3_600_000 });
+const here = await startAgainstService("attest");
+const { redis, key, compute, inventory } = here;
+const { controlUrl } = here.told;
 await inventory.refresh();
 const image = "one for all";
 const vms = await inventory.vms();
@@ -56,7 +40,7 @@ const policy = {
   ...usual,
   attestation: {
     ...usual.attestation,
-    endorsements: folder,
+    endorsements: String(here.told["folder"]),
     pins: [{ targets: ["*"], measurements: pins }],
   },
 };
@@ -86,12 +70,11 @@ function heapMb(): number {
 await attestAll();
 const told: AttestRounds = { rounds: [], heapMb: [] };
 for (let round = 0; round < countedRounds; round++) {
-  calls = 0;
+  here.callsMade();
   const began = performance.now();
   await attestAll();
-  told.rounds.push({ calls, ms: performance.now() - began });
+  told.rounds.push({ calls: here.callsMade(), ms: performance.now() - began });
   told.heapMb.push(heapMb());
 }
 process.stdout.write(`${JSON.stringify(told)}\n`);
-await Promise.all([inventory.close(), compute.close()]);
-redis.disconnect();
+await here.close();

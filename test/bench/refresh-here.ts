@@ -1,15 +1,12 @@
 import { Agent } from "undici";
 import { commands } from "../../src/commands/index.ts";
-import { createCompute } from "../../src/compute/create-compute.ts";
 import { createDigests } from "../../src/digests/create-digests.ts";
-import { createInventory } from "../../src/inventory/create-inventory.ts";
 import { createSnapshots } from "../../src/inventory/snapshots.ts";
-import { silentLog } from "../../src/log/log.ts";
 import { emptyPolicy } from "../../src/config/policy-file.ts";
-import { createKeys, connectRedis } from "../../src/redis/redis.ts";
 import { isChange } from "../../src/registry/define.ts";
 import { requestsForDigest } from "../../src/requests/for-digest.ts";
 import { createJournal } from "../../src/requests/journal/journal.ts";
+import { startAgainstService } from "./against-service.ts";
 import { fillBusyDay } from "./busy-day.ts";
 
 export interface Rounds {
@@ -21,30 +18,11 @@ export interface Rounds {
 const warmRounds = 8;
 const countedRounds = 9;
 
-const { url, apiKey, controlUrl, redisUrl, projects, connections } = JSON.parse(
-  process.env["BENCH"] ?? "{}",
-) as Record<"url" | "apiKey" | "controlUrl" | "redisUrl", string> &
-  Record<"projects" | "connections", number>;
-const log = silentLog();
-const redis = await connectRedis(redisUrl, "commands", log);
-const key = createKeys("refresh");
+const here = await startAgainstService("refresh");
+const { log, redis, key, inventory } = here;
+const { url, apiKey, controlUrl, connections } = here.told;
+const projects = Number(here.told["projects"]);
 const agent = new Agent({ connections, pipelining: 1 });
-let calls = 0;
-const compute = createCompute({
-  baseUrl: url,
-  apiKey,
-  timeoutMs: 15_000,
-  connections,
-  onCall: () => (calls += 1),
-});
-const inventory = createInventory({
-  redis,
-  key,
-  compute,
-  log,
-  refreshMs: 3_600_000,
-  concurrency: connections,
-});
 const store = createJournal(redis, key);
 const snapshots = createSnapshots(redis, key);
 const digests = createDigests({
@@ -103,13 +81,12 @@ const broken = await fillBusyDay({
 });
 const rounds: Rounds["rounds"] = [];
 for (let round = -warmRounds; round < countedRounds; round++) {
-  calls = 0;
+  here.callsMade();
   const refreshMs = await took(refresh);
-  const made = calls;
+  const made = here.callsMade();
   const bareMs = await took(readBare);
   const digestMs = await took(buildDigest);
   if (round >= 0) rounds.push({ calls: made, refreshMs, bareMs, digestMs });
 }
 process.stdout.write(`${JSON.stringify({ firstMs, rounds } satisfies Rounds)}\n`);
-await Promise.all([inventory.close(), compute.close(), agent.close()]);
-redis.disconnect();
+await Promise.all([here.close(), agent.close()]);

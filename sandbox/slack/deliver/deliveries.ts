@@ -62,7 +62,7 @@ export class Deliveries {
   }
 
   /**
-   * Sends a delivery again, byte for byte. Over HTTP `atSeconds` signs it anew for another time, and `headers` replace
+   * Sends a delivery again, byte for byte. Over HTTP `atSeconds` signs it for another time, and `headers` replace
    * or (when undefined) remove what was sent.
    */
   async repeat(

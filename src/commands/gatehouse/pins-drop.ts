@@ -3,24 +3,16 @@ import { pinChange } from "../../attestation/pins.ts";
 import { md } from "../../messages/text.ts";
 import { target } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
+import { pinRequest, reason } from "../pin-request.ts";
 
 export const pinsDrop = defineCommand({
-  kind: "change",
-  on: "vm",
+  ...pinRequest,
   name: "gatehouse pins drop",
   summary: "Drop a VM's approved pin",
   example: "/gatehouse pins drop db-1",
-  class: "change",
-  protect: false,
-  minApprovals: 1,
-  attestAfter: false,
   args: z.object({
     vm: target("vm").describe("the VM whose pin was approved"),
-    why: z
-      .string()
-      .max(300, { error: "must be at most 300 characters" })
-      .optional()
-      .meta({ rest: true, description: "why, for those who approve it" }),
+    why: reason,
     values: z
       .string()
       .max(600)
@@ -51,6 +43,4 @@ export const pinsDrop = defineCommand({
     },
     pin: () => undefined,
   },
-  effect: { wanted: () => false, again: "never" },
-  perform: () => Promise.reject(new Error("a pin is dropped, not sent")),
 });

@@ -4,24 +4,16 @@ import { normalize } from "../../attestation/measurements.ts";
 import { md } from "../../messages/text.ts";
 import { target } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
+import { pinRequest, reason } from "../pin-request.ts";
 
 export const pinsPropose = defineCommand({
-  kind: "change",
-  on: "vm",
+  ...pinRequest,
   name: "gatehouse pins propose",
   summary: "Propose what a VM measures now as its pin",
   example: "/gatehouse pins propose db-1 new image 4.3",
-  class: "change",
-  protect: false,
-  minApprovals: 1,
-  attestAfter: false,
   args: z.object({
     vm: target("vm").describe("a VM that verifies but for its pin"),
-    why: z
-      .string()
-      .max(300, { error: "must be at most 300 characters" })
-      .optional()
-      .meta({ rest: true, description: "why, for those who approve it" }),
+    why: reason,
     values: z
       .string()
       .regex(/^[0-9a-fA-F]{96}(,[0-9a-fA-F]{96}){0,3}$/, {
@@ -68,7 +60,4 @@ export const pinsPropose = defineCommand({
     },
     pin: (values) => values,
   },
-  // No worker sends it
-  effect: { wanted: () => false, again: "never" },
-  perform: () => Promise.reject(new Error("a pin is kept, not sent")),
 });

@@ -14,8 +14,8 @@ import {
   eventWords,
   named,
   noneNamed,
+  noteWords,
   readWords,
-  wordsTold,
 } from "../subscription-words.ts";
 
 /** In one channel. */
@@ -42,7 +42,7 @@ export const subscribe = defineCommand({
   }),
   async answer({ targets = "", events: more = "" }, context: ReadContext) {
     checkPlace(context);
-    const { channelId, subscriptions, journal, person, now } = context;
+    const { channelId, subscriptions, person, now } = context;
     const before = await subscriptions.of(channelId);
     const words = readWords(`${targets} ${more}`);
     if (words.globs.length === 0) {
@@ -57,16 +57,9 @@ export const subscribe = defineCommand({
       );
     const meant = await meantBy(words.globs, context);
     const chosen = words.events.length > 0 ? words.events : events;
-    const { id: who, teamId: team } = person;
-    await journal.note({
-      what: "subscribe",
-      who,
-      team,
-      channel: channelId,
-      words: wordsTold(words),
-    });
+    await noteWords("subscribe", words, context);
     for (const glob of words.globs)
-      await subscriptions.set({ channelId, glob, events: chosen, by: who, at: now() });
+      await subscriptions.set({ channelId, glob, events: chosen, by: person.id, at: now() });
     return sentence(
       lines(
         md`Done. ${channelLink(channelId)} is told of ${eventWords(chosen)} of ${named(words.globs)}.`,

@@ -10,8 +10,8 @@ import {
   eventWords,
   named,
   noneNamed,
+  noteWords,
   readWords,
-  wordsTold,
 } from "../subscription-words.ts";
 
 export const unsubscribe = defineCommand({
@@ -34,7 +34,7 @@ export const unsubscribe = defineCommand({
   }),
   async answer({ targets, events: more = "" }, context: ReadContext) {
     checkPlace(context);
-    const { channelId, subscriptions, journal, person } = context;
+    const { channelId, subscriptions } = context;
     const before = await subscriptions.of(channelId);
     const isAll = targets.trim().toLowerCase() === "all";
     const words = readWords(isAll ? more : `${targets} ${more}`);
@@ -48,14 +48,7 @@ export const unsubscribe = defineCommand({
         "`/gatehouse subscribe` shows what it is subscribed to.",
       );
     }
-    const { id: who, teamId: team } = person;
-    await journal.note({
-      what: "unsubscribe",
-      who,
-      team,
-      channel: channelId,
-      words: wordsTold(words),
-    });
+    await noteWords("unsubscribe", words, context);
     const only = words.events.length > 0 ? words.events : events;
     for (const one of ended) {
       const left = one.events.filter((event) => !only.includes(event));

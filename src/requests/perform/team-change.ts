@@ -5,7 +5,7 @@ import type { WorkerContext } from "./worker-context.ts";
 
 /**
  * Why a request no longer stands: its project has another name by now, and so another team. Those who asked and those who
- * approved may have no rights there; whoever has asks anew, and is judged by the new name.
+ * approved may have no rights there; someone who has them requests again, and is judged by the new name.
  */
 export async function teamChange(
   { target }: Pick<RequestRecord, "target">,

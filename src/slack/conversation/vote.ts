@@ -70,7 +70,7 @@ type Cast =
   | { is: "refused"; why: string; text: string };
 
 /**
- * Judges a vote beside those that are there, and casts it. When others approved meanwhile it is judged anew: of two people
+ * Judges a vote beside those that are there, and casts it. When others approved meanwhile it is judged again: of two people
  * for one place only the first counts. Each time one approval more is there, so it ends.
  */
 async function castVote(
