@@ -1,6 +1,8 @@
 import type { Log } from "../../log/log.ts";
+import { sharedOutside } from "../../messages/closed-channel.ts";
 import type { Message } from "../../messages/message.ts";
 import type { Outbox } from "../../redis/due-list.ts";
+import type { SharedChannels } from "../shared-channels.ts";
 import { textAt, type Place, postMessage, type Web, type WebAnswer } from "../web.ts";
 import { createLookUp, metadataOf } from "./look-up.ts";
 import type { RateLimiter, Urgency } from "./rate-limiter.ts";
@@ -75,6 +77,7 @@ export const closedChannel = new Set([
   "restricted_action_read_only_channel",
   "restricted_action_thread_only_channel",
   "no_permission",
+  sharedOutside,
 ]);
 /** How Slack refuses a picture that it has not processed yet. */
 export const unreadyPicture = "invalid_blocks";
@@ -114,6 +117,8 @@ export function createPostOnce(options: {
   web: Web;
   rateLimiter: RateLimiter;
   log: Log;
+  /** Why a channel is closed: asked before a post is marked, as the mark allows for the time of one call. */
+  refusal: SharedChannels["refusal"];
   /** Redis time (ms): marks must mean the same to all processes. */
   now(): Promise<number>;
   us: Parameters<typeof createLookUp>[0]["us"];
@@ -142,6 +147,11 @@ export function createPostOnce(options: {
       // Not what it shows, which may have changed since it was posted
       if (found) return said(found.ts, place.channelId, {}, found.covers);
     }
+    const no = await options.refusal(place.channelId);
+    if (no)
+      return no.kind === "refused"
+        ? closed(subject, owed, no.error)
+        : waitAfter(no, { post: place.channelId });
     const turn = { id: `${kind} ${id} ${key}`, urgency: owed.urgency };
     const waitMs = await rateLimiter.post(place.channelId, {
       ...turn,

@@ -1,3 +1,4 @@
+import { howToOpen } from "../../messages/closed-channel.ts";
 import { context } from "../../messages/message.ts";
 import { md } from "../../messages/text.ts";
 import { workOnRequest } from "../../log/ids.ts";
@@ -11,6 +12,7 @@ import {
   isDecidedElsewhere,
   isExpiredUnapproved,
 } from "../../requests/render/card-view.ts";
+import type { SharedChannels } from "../shared-channels.ts";
 import type { Place } from "../web.ts";
 import type { Owes, Source } from "./deliver.ts";
 import { createDirects } from "./directs.ts";
@@ -38,6 +40,7 @@ export function requestSource(
     /** Called at least once for each request whose own messages say that it ended. */
     tellElsewhere(request: StoredRequest, command: ChangeCommand): Promise<void>;
     visibilityTimeoutMs: number;
+    refusal: SharedChannels["refusal"];
     /** Opens response URLs, and says which are Slack's. */
     botToken: string;
     apiUrl: string;
@@ -165,8 +168,11 @@ export function requestSource(
 
   async function response({ record }: StoredRequest, key: string, render: OwedPost["render"]) {
     const message = await render();
+    const no = await options.refusal(record.channelId);
     const invite = context(
-      md`Gatehouse isn't in this channel, so only you see this. \`/invite @gatehouse\` lets everyone see and answer.`,
+      no?.kind === "refused"
+        ? md`Gatehouse can't post in this channel, so only you see this. ${howToOpen(no.error)}`
+        : md`Gatehouse isn't in this channel, so only you see this. \`/invite @gatehouse\` lets everyone see and answer.`,
     );
     const blocks = key === "card" ? [...message.blocks, invite] : message.blocks;
     const post = { show: { ...message, blocks }, replace: false, threadTs: record.threadTs };
@@ -196,7 +202,8 @@ export function requestSource(
     const isTeams = request.record.teamChannel !== undefined;
     const where = isTeams ? "the channel of its team" : "this channel";
     const why = `Gatehouse can't post in ${where}, so no one can approve it`;
-    const hint = "Use /invite @gatehouse there, then request again.";
+    const hint =
+      "Use /invite @gatehouse there, then request again; sharedChannels in gatehouse.yml must name a channel that another company shares.";
     const progress = { ...request.progress, why, hint };
     await store.move(request, { state: "cancelled", progress, why });
   }

@@ -59,6 +59,7 @@ async function rollingOut() {
       const source = rolloutSource({ rollouts, commands: changes, web, apiUrl, log, editMs: 50 });
       const delivery = startDelivery([source], {
         redis,
+        refusal: async () => undefined,
         us: () => ({ botId: "B0GATEHOUSE", botUserId: "U0GATEHOUSE" }),
         web,
         rateLimiter: rateLimiter(usual),
