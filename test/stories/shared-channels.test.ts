@@ -27,8 +27,6 @@ describe("a channel that is shared with another company", () => {
       "vendor",
       /can't post in this channel, so only you see this\. It is shared/,
     );
-    await olivia.types("vendor", "/vm metrics web-2");
-    await hears(olivia, "vendor", /can't post pictures here[^]*It is shared with another company/);
     for (const reader of [stan, amir]) expect(reader.seesChannel("vendor").messages).toEqual([]);
     expect(postedIn(world, "C07VENDOR")).toEqual([]);
   });
@@ -41,9 +39,13 @@ describe("a channel that is shared with another company", () => {
     await hears(stan, "vendor", /Restarted web-2/);
     world.compute.forget();
     await stan.types("vendor", "/vm restart db-1");
-    await hears(stan, "vendor", /You can't run \/vm restart/);
     await stan.types("vendor", "/vm show db-1");
-    await hears(stan, "vendor", /You can't run \/vm show/);
+    await stan.until((seen) => JSON.stringify(seen).includes('"text":"Show"'));
+    await stan.presses("Show", { channel: "vendor" });
+    const turnedAway = () =>
+      world.lines.filter((line) => /"slack\.refused".*"reason":"team"/.test(line));
+    await expect.poll(() => turnedAway().length).toBe(2);
+    await hears(stan, "vendor", /This is only for members of this workspace/);
     expect(world.compute.writes()).toEqual([]);
   });
 
@@ -75,6 +77,6 @@ approvals: [{ operations: [vm.restart], required: 1 }]
     await hears(olivia, "ops", /Restarted db-1/);
     const asked = world.slack.calls("conversations.info");
     expect(asked.filter(({ args }) => args["channel"] === "C01OPS")).toHaveLength(2);
-    expect(postedIn(world, "C01OPS").length).toBeGreaterThan(2);
+    expect(postedIn(world, "C01OPS").length).toBeGreaterThan(1);
   });
 });

@@ -193,6 +193,7 @@ describe("an unknown outcome of what was requested elsewhere", () => {
     await world.slack.until(() => again().length === 2);
     await hears(olivia, "ops", /❓ <@U0OLIVIA> Still unknown/);
     await olivia.presses("It did not happen", { channel: "ops" });
+    await olivia.until(({ modals }) => modals.length > 0);
     await olivia.submits({ reason: "nothing was restarted" });
     await world.settled();
     expect(again()).toHaveLength(2);
