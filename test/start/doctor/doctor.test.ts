@@ -49,7 +49,7 @@ describe("doctor, beside a running Gatehouse", () => {
       "the key may read projects",
       "✓ groups: all 2 exist and have members",
       "✓ people: all 1 named are members",
-      "✓ channels: Gatehouse is in all 2",
+      "✓ channels: Gatehouse is in all 3",
       "✓ approvers: ",
       "can be written",
     ])
