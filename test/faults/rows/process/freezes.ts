@@ -187,7 +187,7 @@ async function freezeAt(how: How, point: string, timing: Partial<Timing>): Promi
     for (const bot of frozen) await bot.arm({ point, do: "stop" });
     let reached = 0;
     const all = Promise.allSettled(
-      frozen.map((bot) => bot.hit(point, 10_000).then(() => (reached += 1))),
+      frozen.map((bot) => bot.hit(point, 60_000).then(() => (reached += 1))),
     );
     // One may take two, or take one in its last moment: then more is asked for until each has stopped at the point
     for (let n = 0; n < 2 * frozen.length && reached < frozen.length; n++) {
