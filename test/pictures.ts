@@ -23,7 +23,12 @@ await using world = await startWorld({
       compute.edit.addVm({ project, name: `edge-${n}`, status: "RUNNING" });
   },
 });
-const still = { isUp: () => true, kill: async () => {}, start: async () => {}, close: async () => {} };
+const still = {
+  isUp: () => true,
+  kill: async () => {},
+  start: async () => {},
+  close: async () => {},
+};
 const weather = createPageWeather({ ...world, redis: still, worker: still });
 await using page = await startPage({ slack: world.slack, guide: demoGuide, weather });
 await using browser = await openBrowser();

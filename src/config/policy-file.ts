@@ -165,8 +165,8 @@ export function parsePolicy(
     ? nonsenseIn(read.data, operations).map((one) => problemAt(one.path, one.message, document))
     : read.error.issues.flatMap((issue) => problemsOf(issue, document));
   if (read.success && problems.length === 0) {
-    for (const section of [read.data.approvals, read.data.teams])
-      texts.set(section, { text, lines: new Map() });
+    for (const part of [read.data.approvals, read.data.teams])
+      texts.set(part, { text, lines: new Map() });
     return { policy: read.data };
   }
   problems.sort((a, b) => (a.offset ?? 0) - (b.offset ?? 0));
@@ -183,10 +183,10 @@ export function lineWords(
 ): string {
   const read = texts.get(policy[path[0]]);
   if (read === undefined) return "";
-  const place = path.join(" ");
+  const words = path.join(" ");
   // Found once: to find it, the whole text is parsed
-  if (!read.lines.has(place)) read.lines.set(place, lineOf(read.text, path));
-  const line = read.lines.get(place);
+  if (!read.lines.has(words)) read.lines.set(words, lineOf(read.text, path));
+  const line = read.lines.get(words);
   return line === undefined ? "" : ` (line ${line})`;
 }
 

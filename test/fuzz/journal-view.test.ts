@@ -11,12 +11,12 @@ import { ourTeamId, type TeamCase, teamCase } from "./team-cases.ts";
 
 /** What projects are called now; of the last one no name is known. */
 const projects = [
-  { id: "prj-1", then: "pay", now: "pay" },
-  { id: "prj-2", then: "web", now: "shop" },
-  { id: "prj-3", then: "wob", now: "wob" },
-  { id: "prj-4", then: "web-eu", now: "else" },
-  { id: "prj-9", then: "Pay-EU", now: undefined },
-  { id: "prj-8", then: undefined, now: undefined },
+  { id: "prj-1", before: "pay", now: "pay" },
+  { id: "prj-2", before: "web", now: "shop" },
+  { id: "prj-3", before: "wob", now: "wob" },
+  { id: "prj-4", before: "web-eu", now: "else" },
+  { id: "prj-9", before: "Pay-EU", now: undefined },
+  { id: "prj-8", before: undefined, now: undefined },
 ];
 const requesters = ["U0A", "U0C", "U0Z"];
 const asked = projects.flatMap((project) => requesters.map((who) => ({ project, who })));
@@ -31,14 +31,10 @@ interface Made {
 async function makeAll(store: Journal): Promise<Made[]> {
   const made: Made[] = [];
   for (const [n, { project, who }] of asked.entries()) {
+    const { projectName: _none, ...vm } = vmTarget(`vm-${n}`, { id: `vm-${n}` });
+    const named = project.before === undefined ? {} : { projectName: project.before };
     const { approval, ...plain } = restartOf(
-      vmTarget(`vm-${n}`, {
-        id: `vm-${n}`,
-        projectId: project.id,
-        ...(project.then === undefined
-          ? { projectName: undefined as never }
-          : { projectName: project.then }),
-      }),
+      { ...vm, projectId: project.id, ...named },
       { person: member(who), interactionId: `ask-view-${n}` },
     );
     const votes = n % 6 === 1 ? { votes: [{ from: ["U0B", "S0X"], required: 1 }] } : {};
@@ -70,7 +66,7 @@ function maySee(one: TeamCase, { request: { record }, project }: Made): boolean 
   const votes = approval && (approval.votes ?? [{ from: places["access"]?.approve ?? [] }]);
   if (seesAll || record.requester.id === person.id) return true;
   if (votes?.some(({ from }) => isListed(from, person, false))) return true;
-  const names = [project.then, project.now].filter((name) => name !== undefined);
+  const names = [project.before, project.now].filter((name) => name !== undefined);
   return names.length > 0 && names.every(isSeen);
 }
 
