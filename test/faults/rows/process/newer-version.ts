@@ -57,7 +57,8 @@ export async function makeNewerVersion(): Promise<{ script: string } & AsyncDisp
   const folder = await mkdtemp(path.join(tmpdir(), "gatehouse-newer-"));
   await cp(path.join(root, "src"), path.join(folder, "src"), { recursive: true });
   await cp(path.join(root, "package.json"), path.join(folder, "package.json"));
-  await symlink(path.join(root, "node_modules"), path.join(folder, "node_modules"));
+  for (const ours of ["node_modules", "sandbox"])
+    await symlink(path.join(root, ours), path.join(folder, ours));
   const script = path.join(folder, "test/faults/stage/bot.ts");
   await mkdir(path.dirname(script), { recursive: true });
   await cp(path.join(root, "test/faults/stage/bot.ts"), script);
