@@ -59,12 +59,7 @@ export async function adoptPolicy(
   } = {},
 ): Promise<Adoption> {
   const run = defineScript(redis, "gatehouseAdoptPolicy", script);
-  const keys = [
-    key("policy", "version"),
-    key("audit"),
-    key("policy", "order"),
-    owedNewsKey(key),
-  ];
+  const keys = [key("policy", "version"), key("audit"), key("policy", "order"), owedNewsKey(key)];
   const owed = news === undefined ? "" : JSON.stringify(news);
   const answer = (await run(keys, [
     version,

@@ -2,7 +2,12 @@ import { afterAll, beforeAll, it } from "vitest";
 import { isKept, lineOf } from "../faults/check/checker.ts";
 import { pendingApprovals, press, voting } from "../faults/people/approvals.ts";
 import { askEach, fresh } from "../faults/rows/row.ts";
-import { beginRollout, endsRight, numbered } from "../faults/rows/rollouts/rollout-stage.ts";
+import {
+  beginRollout,
+  endsRight,
+  numbered,
+  rolloutUntil,
+} from "../faults/rows/rollouts/rollout-stage.ts";
 import { startStage } from "../faults/stage/stage.ts";
 import { unpackRelease } from "./release.ts";
 
@@ -25,14 +30,23 @@ const ofRollout = numbered(17, 20);
  */
 it.concurrent.for([
   { who: "an older worker under a new gateway, killed and started again", old: "worker" },
-  { who: "a new worker under an older gateway, killed and replaced by an older one", old: "gateway" },
+  {
+    who: "a new worker under an older gateway, killed and replaced by an older one",
+    old: "gateway",
+  },
 ] as const)(
   "20 requests end once each and are told once: $who",
   { timeout: 90_000 },
   async ({ old }, { expect }) => {
     const { script } = older;
     const build = (role: "gateway" | "worker") => (role === old ? { script } : {});
-    await using stage = await startStage({ workers: 0, gateways: 0, vms: 20, policy: voting, direct: true });
+    await using stage = await startStage({
+      workers: 0,
+      gateways: 0,
+      vms: 20,
+      policy: voting,
+      direct: true,
+    });
     const [gateway, worker] = await Promise.all([
       stage.addBot("gateway", { slot: "gateway", ...build("gateway") }),
       stage.addBot("worker", { slot: "worker", ...build("worker") }),
@@ -51,6 +65,7 @@ it.concurrent.for([
     await askEach(stage, take, named(secondHalf));
     await press(stage, "amir", (await pendingApprovals(stage, 1))[0]);
 
+    await rolloutUntil(stage, rollout, ({ isFinal }) => isFinal);
     const journal = await stage.quiet();
     const verdict = await stage.check();
     expect(verdict.findings, lineOf(verdict)).toEqual([]);

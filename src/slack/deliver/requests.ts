@@ -5,12 +5,7 @@ import type { ChangeCommand } from "../../registry/define.ts";
 import type { Journal } from "../../requests/journal/journal.ts";
 import type { Delivered, StoredRequest } from "../../requests/journal/record.ts";
 import { sharedCardOf } from "../../requests/journal/shared-cards.ts";
-import {
-  hasNoCard,
-  isChannel,
-  isDecidedElsewhere,
-  isExpiredUnapproved,
-} from "../../requests/render/card-view.ts";
+import { hasNoCard, isChannel, isDecidedElsewhere } from "../../requests/render/card-view.ts";
 import type { Place } from "../web.ts";
 import type { Owes, Source } from "./deliver.ts";
 import { isSaid, type Owed, type OwedPost } from "./post-once.ts";
