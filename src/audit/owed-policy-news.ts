@@ -8,6 +8,9 @@ export interface PolicyNews {
   /** Undefined where the process didn't know the policy before. */
   changes: readonly PolicyChange[] | undefined;
   channels: readonly string[];
+  /** Requests that it cancels: the first of them, and how many there are. */
+  canceled: readonly string[];
+  canceledCount: number;
 }
 
 /**

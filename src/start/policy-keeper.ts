@@ -94,7 +94,7 @@ export async function keepPolicy(on: KeeperOptions): Promise<PolicyKeeper> {
     const from = memory && (memory.text === text ? memory.number - 1 : memory.number);
     const words = changes?.slice(0, maxNoted).map(changeInWords) ?? [];
     const version = config.policyVersion;
-    const news = newsOf(changes, former);
+    const news = await newsOf(changes, former);
     const adoption = await adoptPolicy(redis, key, version, { from, changes: words, news });
     if (adoption.isNew) {
       await on.at("policy-adopted", version);
@@ -105,14 +105,19 @@ export async function keepPolicy(on: KeeperOptions): Promise<PolicyKeeper> {
     return adoption;
   }
 
-  /** Whoever moves the audit channel is seen in the one that was watched. */
-  function newsOf(
+  /** Whoever moves the audit channel is seen in the one that was watched. What is canceled is listed while it still waits. */
+  async function newsOf(
     changes: readonly PolicyChange[] | undefined,
     former: string | undefined,
-  ): PolicyNews | undefined {
+  ): Promise<PolicyNews | undefined> {
     const named = [former, config.policy.audit?.channel].filter((one) => one !== undefined);
     if (named.length === 0) return undefined;
-    return { after: config.policyVersion, changes, channels: [...new Set(named)] };
+    const after = config.policyVersion;
+    const counts = await readPolicySigns(redis, key);
+    const waiting = counts.current?.version === after ? [] : await waitingUnderOthers(after);
+    const canceled = waiting.slice(0, maxNamed).map(({ record }) => record.id);
+    const channels = [...new Set(named)];
+    return { after, changes, channels, canceled, canceledCount: waiting.length };
   }
 
   function owe(id: string): void {
@@ -197,7 +202,7 @@ export async function keepPolicy(on: KeeperOptions): Promise<PolicyKeeper> {
 
   /** The file changed, and nothing of what decides: no adoption, and told all the same. */
   async function oweFileNews(before: PolicyText, changes: readonly PolicyChange[]): Promise<void> {
-    const news = newsOf(changes, before.policy.audit?.channel);
+    const news = await newsOf(changes, before.policy.audit?.channel);
     if (news === undefined) return;
     const once = `${print(before.text)}-${print(file.text)}`;
     const id = `policy-file-${once}-${await on.store.now()}`;
@@ -218,10 +223,9 @@ export async function keepPolicy(on: KeeperOptions): Promise<PolicyKeeper> {
     if (due.length === all.length) toldUpTo = current?.number;
   }
 
-  async function tellChanged({ id, before, after, changes, channels }: OwedPolicyNews) {
-    const isCurrent = before !== after && current?.version === after;
-    const canceled = isCurrent ? await waitingUnderOthers(after) : [];
-    const first = canceled.slice(0, maxNamed);
+  async function tellChanged(news: OwedPolicyNews): Promise<void> {
+    const { id, before, after, changes, channels, canceledCount } = news;
+    const first = await on.store.getMany(news.canceled);
     const named = changes?.flatMap(({ added, removed }) => [...added, ...removed]) ?? [];
     const [links, nameOf] = await Promise.all([
       Promise.all(first.map(({ delivered }) => linkTo(delivered.card, on))),
@@ -235,7 +239,7 @@ export async function keepPolicy(on: KeeperOptions): Promise<PolicyKeeper> {
       after,
       changes,
       canceled: first.map((request, at) => ({ request, link: links[at] })),
-      canceledCount: canceled.length,
+      canceledCount,
       nameOf,
     };
     for (const channelId of channels)
