@@ -62,20 +62,27 @@ const wentOn = {
 };
 
 /** The tests' certificate counts beside the usual ones, until the end. */
-function trustingOurs(): Disposable {
+const trustingOurs = (test: () => Promise<void>) => async () => {
   const usual = getCACertificates("default");
   setDefaultCACertificates([...usual, readFileSync(certificate, "utf8")]);
-  return { [Symbol.dispose]: () => setDefaultCACertificates(usual) };
-}
+  try {
+    await test();
+  } finally {
+    setDefaultCACertificates(usual);
+  }
+};
 
 describe("a Redis that is killed and comes back while requests run", () => {
-  it("speaks TLS alone: work goes on by itself, and nothing is done twice", async () => {
-    using _trust = trustingOurs();
-    await using redis = await startAlone("word-of-redis");
-    const { awayMs, calls, told, ...seen } = await primaryKilled(redis, true);
-    expect(seen, [...calls, ...told].join("\n")).toEqual(wentOn);
-    expect(awayMs).toBeLessThan(10_000);
-  }, 30_000);
+  it(
+    "speaks TLS alone: work goes on by itself, and nothing is done twice",
+    trustingOurs(async () => {
+      await using redis = await startAlone("word-of-redis");
+      const { awayMs, calls, told, ...seen } = await primaryKilled(redis, true);
+      expect(seen, [...calls, ...told].join("\n")).toEqual(wentOn);
+      expect(awayMs).toBeLessThan(10_000);
+    }),
+    30_000,
+  );
 });
 
 describe("a Redis that fails over while requests run", () => {
@@ -93,11 +100,14 @@ describe("a Redis that fails over while requests run", () => {
     expect(awayMs).toBeLessThan(10_000);
   }, 30_000);
 
-  it("is watched by sentinels and speaks TLS alone: both they and the next primary are reached by it", async () => {
-    using _trust = trustingOurs();
-    await using redis = await startSentinels({ tls: true, password: "word-of-redis" });
-    const { awayMs, calls, told, ...seen } = await primaryKilled(redis);
-    expect(seen, [...calls, ...told].join("\n")).toEqual(wentOn);
-    expect(awayMs).toBeLessThan(10_000);
-  }, 30_000);
+  it(
+    "is watched by sentinels and speaks TLS alone: both they and the next primary are reached by it",
+    trustingOurs(async () => {
+      await using redis = await startSentinels({ tls: true, password: "word-of-redis" });
+      const { awayMs, calls, told, ...seen } = await primaryKilled(redis);
+      expect(seen, [...calls, ...told].join("\n")).toEqual(wentOn);
+      expect(awayMs).toBeLessThan(10_000);
+    }),
+    30_000,
+  );
 });

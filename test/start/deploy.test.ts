@@ -291,7 +291,10 @@ describe("metrics", () => {
     if (promtool === undefined) throw skip("there is no promtool here: apt install prometheus");
     const cwd = new URL("../../deploy/prometheus/", import.meta.url);
     for (const words of ["check rules alerts.yml", "test rules alerts.test.yml"]) {
-      const { status, stdout, stderr } = spawnSync(promtool, words.split(" "), { cwd });
+      const { status, stdout, stderr } = spawnSync(promtool, words.split(" "), {
+        cwd,
+        encoding: "utf8",
+      });
       expect({ words, status }, `${stdout}${stderr}`).toEqual({ words, status: 0 });
     }
   });
