@@ -57,7 +57,6 @@ export function policyText(timing: Timing, more = ""): string {
   approve: ["S02LEADS"]
   administer: ["U0ADA"]
 protect: ["vault-*"]
-sharedChannels: ["C07VENDOR"]
 limits: { requestsPerMinute: 10000, draftsPerPerson: 10000, destructivePerHour: 10000 }
 timing: { ${scaled.join(", ")}, pollFirst: 25ms, pollMost: 200ms, stableGap: 50ms, sweep: 250ms, inventoryRefresh: 5s, peopleCache: 1s, reminders: [1h] }
 ${more}`;
