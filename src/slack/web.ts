@@ -62,7 +62,12 @@ export type WebAnswer =
 type WebOutcome = "ok" | "limited" | "refused" | "lost" | "unreachable";
 
 const posts = new Set(["chat.postMessage", "chat.update"]);
-const lookUps = new Set(["conversations.history", "conversations.replies", "conversations.info"]);
+const lookUps = new Set([
+  "conversations.history",
+  "conversations.info",
+  "conversations.open",
+  "conversations.replies",
+]);
 
 /**
  * Whether a call shows that Slack accepts messages: only a message proves it. A failed look-up counts as silence, because

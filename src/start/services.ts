@@ -269,6 +269,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
       teamId: () => identity.known().teamId,
       web,
       announce: notices.announce,
+      at,
     }),
     (it) => it.close(),
   );

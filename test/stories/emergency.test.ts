@@ -117,6 +117,19 @@ describe("breaking the glass", () => {
     expect(world.compute.writes()).toHaveLength(3);
   });
 
+  it("is named in the help of those whom policy lists, and in no one else's", async () => {
+    await using world = await startWorld({ policy: policy("") });
+    const helpOf = async (person: TestWorld["ada"]) => {
+      await person.types("ops", "/gatehouse help");
+      return wordsOf(await hears(person, "ops", /What you can run/));
+    };
+    expect(await helpOf(world.ada)).toMatch(
+      /In an emergency you can skip approval: add --break-glass "why"/,
+    );
+    for (const person of [world.olivia, world.amir])
+      expect(await helpOf(person)).not.toMatch(/break-glass|emergency/i);
+  });
+
   it("is only for those whom policy lists, and never past protection", async () => {
     await using world = await startWorld({ policy: policy('protect: ["vault-*"]') });
     await world.olivia.types("ops", '/vm stop web-2 --break-glass "I want to"');

@@ -4,6 +4,7 @@ import type { Message } from "../../messages/message.ts";
 import type { Outbox } from "../../redis/due-list.ts";
 import type { SharedChannels } from "../shared-channels.ts";
 import { textAt, type Place, postMessage, type Web, type WebAnswer } from "../web.ts";
+import { createDirects } from "./directs.ts";
 import { createLookUp, metadataOf } from "./look-up.ts";
 import type { RateLimiter, Urgency } from "./rate-limiter.ts";
 
@@ -33,6 +34,7 @@ interface OwedBase {
 
 /** A message in a channel: posted once, and edited there when it can change. */
 export interface OwedPost extends OwedBase {
+  /** A person's ID stands for their direct messages. */
   place: Place;
   render(): Message | Promise<Message>;
   shows?: Shows | undefined;
@@ -124,6 +126,7 @@ export function createPostOnce(options: {
   us: Parameters<typeof createLookUp>[0]["us"];
 }) {
   const { web, rateLimiter, log } = options;
+  const directs = createDirects(web);
   const lookUp = createLookUp(options);
   const ages = createMarkAges(options.now, callMs);
 
@@ -137,10 +140,14 @@ export function createPostOnce(options: {
     return post(subject, owed, owed.place);
   };
 
-  async function post(subject: Subject, owed: OwedPost, place: Place): Promise<number> {
+  async function post(subject: Subject, owed: OwedPost, at: Place): Promise<number> {
     const { kind, id } = subject;
     const { key, mark = "", shows, covers = [], join } = owed;
     const shown: Record<string, string> = shows ? { [shows.field]: shows.now } : {};
+    const channel = await directs.of(at.channelId);
+    // A first post needs only the person
+    if (channel === undefined && mark !== "") return unsureMs;
+    const place = { ...at, channelId: channel ?? at.channelId };
     if (mark !== "") {
       const found = await lookUp(subject, key, place);
       if (found === "unsure") return unsureMs;

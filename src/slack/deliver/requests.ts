@@ -6,16 +6,10 @@ import type { ChangeCommand } from "../../registry/define.ts";
 import type { Journal } from "../../requests/journal/journal.ts";
 import type { Delivered, StoredRequest } from "../../requests/journal/record.ts";
 import { sharedCardOf } from "../../requests/journal/shared-cards.ts";
-import {
-  hasNoCard,
-  isChannel,
-  isDecidedElsewhere,
-  isExpiredUnapproved,
-} from "../../requests/render/card-view.ts";
+import { hasNoCard, isChannel, isDecidedElsewhere } from "../../requests/render/card-view.ts";
 import type { SharedChannels } from "../shared-channels.ts";
 import type { Place } from "../web.ts";
 import type { Owes, Source } from "./deliver.ts";
-import { createDirects } from "./directs.ts";
 import { isSaid, type Owed, type OwedPost } from "./post-once.ts";
 import { createRequestPosts, type Post } from "./request-posts.ts";
 import { openResponseUrl, postResponse } from "./response-url.ts";
@@ -48,7 +42,6 @@ export function requestSource(
   },
 ): Source {
   const { store } = options;
-  const directs = createDirects(options.web);
   const postsOf = createRequestPosts(options);
   const { outbox } = store;
 
@@ -73,7 +66,7 @@ export function requestSource(
     }
     if (sharedId !== undefined) await store.sharedCards.touch(sharedId);
     const isSaidElsewhere = sharedId !== undefined || hasNoCard(request);
-    const messages = isSaidElsewhere ? [] : owedOf(request, command, await placesOf(request));
+    const messages = isSaidElsewhere ? [] : owedOf(request, command, placesOf(request));
     if (messages.every(({ mark }) => isSaid(mark))) await options.tellElsewhere(request, command);
     return { createdAt: record.createdAt, revision, messages, work: workOnRequest(record) };
   }
@@ -91,8 +84,8 @@ export function requestSource(
     const { delivered, record, final } = request;
     const inTeam = (post: Post) => inChannel(request, post, at.card);
     const here = (post: Post) => whereAsked(request, post, at);
-    const direct = { channelId: at.direct };
-    const isToldThere = delivered.fallback === "dm" || at.asked.channelId === at.direct;
+    const direct = { channelId: record.requester.id };
+    const isToldThere = delivered.fallback === "dm" || !isChannel(at.asked.channelId);
     const inDirect = isToldThere ? [] : expired.map((post) => inChannel(request, post, direct));
     if (isDecidedElsewhere(request))
       return [
@@ -129,7 +122,7 @@ export function requestSource(
 
   /** Where it was requested; where that is closed to the bot: the response URL, a direct message, or nowhere. */
   function whereAsked(request: StoredRequest, { shows, ...post }: Post, at: Where): Owed {
-    const { delivered } = request;
+    const { delivered, record } = request;
     const { fallback, said } = delivered;
     const { key, render } = post;
     const base = {
@@ -142,28 +135,8 @@ export function requestSource(
     if (fallback === "none")
       return { ...base, sentMark: "", prepare: async () => async () => "closed" };
     // Posted once, never edited; the result follows
-    if (fallback === "dm") return { ...base, place: { channelId: at.direct } };
+    if (fallback === "dm") return { ...base, place: { channelId: record.requester.id } };
     return { ...base, place: at.asked, shows };
-  }
-
-  /** Its places. A direct message is looked up by the ID of its conversation, not by that of the person. */
-  async function placesOf(request: StoredRequest): Promise<Where> {
-    const { record, delivered } = request;
-    const { id } = record.requester;
-    const isDirect = record.channelId === id;
-    const isNeeded = isDirect || delivered.fallback === "dm" || isExpiredUnapproved(request);
-    const direct = isNeeded ? await directs.of(id) : id;
-    const channelId = isDirect ? direct : record.channelId;
-    const { card, asked } = delivered;
-    if (!isDecidedElsewhere(request)) {
-      const here = placeIn(card, channelId, record.threadTs);
-      return { card: here, asked: here, direct };
-    }
-    return {
-      card: placeIn(card, record.teamChannel ?? ""),
-      asked: placeIn(asked, channelId, record.threadTs),
-      direct,
-    };
   }
 
   async function response({ record }: StoredRequest, key: string, render: OwedPost["render"]) {
@@ -212,16 +185,28 @@ export function requestSource(
   return { kind: "request", outbox, atOnce: 8, visibilityTimeoutMs, read, at };
 }
 
-/** Where its card goes, where it was requested, and the requester's direct messages. */
+/** Where its card goes, and where it was requested. */
 interface Where {
   card: Spot;
   asked: Spot;
-  direct: string;
 }
 
 interface Spot {
   channelId: string;
   threadTs?: string;
+}
+
+function placesOf(request: StoredRequest): Where {
+  const { record, delivered } = request;
+  const { card, asked } = delivered;
+  if (!isDecidedElsewhere(request)) {
+    const here = placeIn(card, record.channelId, record.threadTs);
+    return { card: here, asked: here };
+  }
+  return {
+    card: placeIn(card, record.teamChannel ?? ""),
+    asked: placeIn(asked, record.channelId, record.threadTs),
+  };
 }
 
 /** The thread of a message, once it is there. */
