@@ -62,6 +62,17 @@ approvals: [{ operations: [vm.restart], required: 1 }]
     expect(postedIn(world, "C07VENDOR")).toEqual([]);
   });
 
+  it("is posted in as before while the app lacks the scope to know it, which the log says", async () => {
+    await using world = await startWorld({ policy: unnamed });
+    const { app } = world.slack;
+    app.scopes = app.scopes.filter((scope) => scope !== "channels:read");
+    await world.olivia.types("vendor", "/vm restart web-2");
+    await hears(world.amir, "vendor", /Restarted web-2/);
+    expect(world.lines.some((line) => /slack\.channel-unseen.*missing_scope/.test(line))).toBe(
+      true,
+    );
+  });
+
   it("is asked about once in a while, not for each message; while Slack doesn't say, nothing is posted", async () => {
     await using world = await startWorld({ policy: unnamed });
     const { olivia } = world;
