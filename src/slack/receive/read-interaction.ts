@@ -1,4 +1,4 @@
-import { hash } from "node:crypto";
+import * as crypto from "node:crypto";
 import type { Interaction, InteractionBase, InteractionView } from "./interaction.ts";
 import { at, listAt, textAt, payloadOf, textsAt } from "../web.ts";
 
@@ -139,7 +139,8 @@ function base(
   // Trigger ids open modals, so only their hash goes into logs and Redis. Without an id the content identifies the
   // delivery: a redelivery is the same, byte for byte.
   const id =
-    textAt(body, "event_id") || hash("sha256", triggerId || JSON.stringify(body)).slice(0, 32);
+    textAt(body, "event_id") ||
+    crypto.hash("sha256", triggerId || JSON.stringify(body)).slice(0, 32);
   return {
     id: `${kind}:${id}`,
     at: now,
