@@ -66,6 +66,8 @@ export function createIntake(options: IntakeOptions) {
   const stamps = new Map<string, string>();
   /** Stored and not finished: what this gateway accepted or took over. */
   const inHand = new Set<string>();
+  /** Under way to Redis, by stamp: stored perhaps, and its answer not read yet. */
+  const accepting = new Map<string, string>();
   let recovering: Promise<unknown> = Promise.resolve();
   let count = 0;
   let timer: NodeJS.Timeout | undefined;
@@ -85,6 +87,7 @@ export function createIntake(options: IntakeOptions) {
     const stamp = `${gateway}/${(count += 1)}`;
     const args = [stamp, seenForMs, interaction.id, record, gateway, maxPending];
     let answer: unknown;
+    accepting.set(stamp, interaction.id);
     try {
       const keys = [seen(interaction.id), records, holders, gateways, undone(stamp)];
       answer = await within(acceptWithinMs, run.accept(keys, args), () => {
@@ -95,6 +98,8 @@ export function createIntake(options: IntakeOptions) {
       owe(interaction.id, stamp);
       log.warn("intake.down", { error: messageOf(error), kind: interaction.kind });
       throw new IntakeDown(redisTrouble(error) ?? "Redis is down");
+    } finally {
+      accepting.delete(stamp);
     }
     if (answer === "full")
       throw new IntakeDown("Too many requests are pending", { isCrowded: true });
@@ -139,7 +144,7 @@ export function createIntake(options: IntakeOptions) {
     // Sooner would take over from live gateways.
     const silentMs = Math.max(olderThanMs, 3 * beatMs);
     const ages = [silentMs, maxAtOnce, maxTakeovers, options.staleAfterMs ?? staleAfterMs];
-    const args = [gateway, ...ages, ...inHand, ...owed.keys()];
+    const args = [gateway, ...ages, ...inHand, ...accepting.values(), ...owed.keys()];
     const answer = await run.recover([records, holders, gateways], args);
     const left = [
       ...textsAt(answer, "0").map((record) => fromRecord(record, false)),

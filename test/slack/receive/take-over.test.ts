@@ -149,6 +149,18 @@ describe("what was acked", () => {
     await own?.close();
   });
 
+  it("is not taken over by its own gateway while Redis's answer is on its way", async () => {
+    const { shared, all } = await intakes("gw-a");
+    await using _ = shared;
+    const [a] = all as [(typeof all)[0]];
+    const taking = a.accept(interaction("command:own"));
+    await new Promise(setImmediate);
+    // A loop that stands still: the answer is there, and not read
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100);
+    const [taken, left] = await Promise.all([taking, a.recover(0)]);
+    expect([taken, left]).toEqual(["new", []]);
+  });
+
   it("is not done after all when Redis took it too late to say so", async () => {
     await using server = await privateRedis();
     const redis = await connectRedis(server.url, "commands", silentLog());
