@@ -46,6 +46,7 @@ it.concurrent.for([
       vms: 20,
       policy: voting,
       direct: true,
+      without: "sharedChannels",
     });
     const [gateway, worker] = await Promise.all([
       stage.addBot("gateway", { slot: "gateway", ...build("gateway") }),
