@@ -46,7 +46,6 @@ it.concurrent.for([
       vms: 20,
       policy: voting,
       direct: true,
-      without: "sharedChannels",
     });
     const [gateway, worker] = await Promise.all([
       stage.addBot("gateway", { slot: "gateway", ...build("gateway") }),

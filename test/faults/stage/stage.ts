@@ -22,8 +22,6 @@ export interface StageOptions {
   vms?: number;
   timing?: Partial<Timing>;
   policy?: string;
-  /** A key of the usual policy that an older version doesn't know, and doesn't start with. */
-  without?: string;
   workers?: number;
   gateways?: number;
   receive?: "socket" | "http";
@@ -153,9 +151,7 @@ export async function startStage(options: StageOptions = {}): Promise<Stage> {
     closers.push(async () => redis.disconnect());
     const slack = remoteSlack(slackIs["controlUrl"] ?? "");
     const policyPath = path.join(folder, "gatehouse.yml");
-    const wholePolicy = policyText({ ...rowTiming, ...options.timing }, options.policy);
-    const known = wholePolicy.split("\n").filter((line) => !line.startsWith(`${options.without}:`));
-    await writeFile(policyPath, known.join("\n"));
+    await writeFile(policyPath, policyText({ ...rowTiming, ...options.timing }, options.policy));
     const through = (proxy: Proxy, real: string) =>
       options.direct ? real : real.replace(/:\d+/, `:${proxy.port}`);
     const env: Record<string, string> = {
