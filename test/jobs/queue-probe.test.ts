@@ -98,7 +98,6 @@ it("tells a probe that waits from one that another worker took", async () => {
     lookMs: 1_000,
     heard: took.resolve,
     advance: async () => ({ is: "ended" }),
-    watch: async () => ({ is: "ended" }),
     log: silentLog(),
   });
   other.begin();

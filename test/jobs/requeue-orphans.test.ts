@@ -21,13 +21,7 @@ async function stuckWorker() {
     const connection = at === 0 ? one : two;
     if (!connection) throw new Error("no connection");
     const options = { concurrency: 1, lockMs: 60_000, lookMs: 1_000, heard: () => undefined, log };
-    const jobs = startWorkers({
-      ...options,
-      connection,
-      prefix: key.prefix,
-      advance,
-      watch: async () => ({ is: "ended" }),
-    });
+    const jobs = startWorkers({ ...options, connection, prefix: key.prefix, advance });
     workers.push(jobs);
     jobs.begin();
     return jobs;

@@ -14,7 +14,13 @@ import {
   waitFor,
   type Change,
 } from "./worker-context.ts";
-import { type Progress, type StoredRequest, pollKeyOf, sentWords } from "../journal/record.ts";
+import {
+  type Progress,
+  type StoredRequest,
+  pollKeyOf,
+  sentWords,
+  timeOfMove,
+} from "../journal/record.ts";
 import { hourlyOf, limitWords } from "../journal/limits.ts";
 import { keepIfKept } from "./keep.ts";
 import { claimAndSend } from "./send.ts";
@@ -167,7 +173,7 @@ async function checkSender(request: StoredRequest, by: WorkerContext): Promise<N
   const isGone = owner !== undefined && !(await by.isAlive(owner));
   if (!isGone && leftMs > 0) return waitFor(Math.min(timing.heartbeatMs, leftMs));
   const why = `the worker that sent it ${isGone ? "is gone" : "does not answer"}`;
-  const progress = { ...request.progress, endedAt: await by.store.now() };
+  const progress = { ...request.progress, endedAt: timeOfMove };
   const moved = await by.store.move(request, { state: "unclear", progress, why });
   if (moved.is === "changed") return waitFor(50);
   await by.watch(pollKeyOf(request.record), true);

@@ -14,17 +14,30 @@ import {
 } from "./worker-context.ts";
 import { lasts, type StoredRequest } from "../journal/record.ts";
 
+/** Another worker polls it by now. */
+type Polled = Next | { is: "theirs" };
+
 /**
  * One poll per key serves all its requests: the VMs of a project share a read of its list. Between polls, a waiting request
- * costs neither worker time nor memory.
+ * costs no worker time. `always` also takes a key that another worker polls.
  */
-export async function watch(pollKey: string, polls: number, by: WorkerContext): Promise<Next> {
-  const { now, requests } = await by.store.watching(pollKey);
+export async function poll(
+  pollKey: string,
+  { polls, always }: { polls: number; always: boolean },
+  by: WorkerContext,
+): Promise<Polled> {
+  const lease = { worker: by.workerId, leaseMs: by.policy.timing.heartbeatMs, always };
+  const taken = await by.polls.take(pollKey, lease);
+  if (!taken) return { is: "theirs" };
+  const { now, requests } = taken;
   const waiting = requests.filter(
     ({ state, final }) =>
       !final && (state === "sending" || state === "accepted" || state === "unclear"),
   );
-  if (waiting.length === 0) return ended;
+  if (waiting.length === 0) {
+    await by.polls.end(pollKey, by.workerId);
+    return ended;
+  }
   const early = earlyMs(waiting, now, by.policy.timing.pollFirstMs);
   if (early > 0) return waitFor(early);
   let read: (request: StoredRequest) => { seen: Seen | undefined } | undefined;

@@ -17,7 +17,7 @@ import {
   throttledWhy,
   claimId,
 } from "./worker-context.ts";
-import { type StoredRequest, pollKeyOf, type Progress } from "../journal/record.ts";
+import { type StoredRequest, pollKeyOf, type Progress, timeOfMove } from "../journal/record.ts";
 import { newNonce } from "../journal/journal.ts";
 import type { Freeze } from "../journal/switches.ts";
 import { keyRefused, readTarget } from "./gate.ts";
@@ -67,7 +67,7 @@ async function claimOnce(
     progress: {
       ...kept,
       ...(open.before === undefined ? {} : { before: open.before }),
-      sentAt: await store.now(),
+      sentAt: timeOfMove,
     },
     why: request.attempt === 0 ? "claimed" : `claimed again, attempt ${request.attempt + 1}`,
     claim: { vmIds: open.vmIds, nonce: call.nonce },
@@ -185,7 +185,7 @@ async function takeAnswer(
   answer: Accepted | ComputeError,
   by: WorkerContext,
 ): Promise<Next> {
-  const endedAt = await by.store.now();
+  const endedAt = timeOfMove;
   if (!(answer instanceof ComputeError)) return accepted(claimed, change, answer, endedAt, by);
   const learned: Partial<Progress> = {
     endedAt,

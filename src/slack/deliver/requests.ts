@@ -71,8 +71,14 @@ export function requestSource(
     if (sharedId !== undefined) await store.sharedCards.touch(sharedId);
     const isSaidElsewhere = sharedId !== undefined || hasNoCard(request);
     const messages = isSaidElsewhere ? [] : owedOf(request, command, await placesOf(request));
-    if (messages.every(({ mark }) => isSaid(mark))) await options.tellElsewhere(request, command);
-    return { createdAt: record.createdAt, revision, messages, work: workOnRequest(record) };
+    return {
+      createdAt: record.createdAt,
+      revision,
+      messages,
+      work: workOnRequest(record),
+      isWhole: isWhole(request, messages),
+      afterwards: () => options.tellElsewhere(request, command),
+    };
   }
 
   function owedOf(request: StoredRequest, command: ChangeCommand, at: Where): Owed[] {
@@ -221,6 +227,13 @@ interface Spot {
 function placeIn(message: Delivered["card"], channelId: string, thread?: string): Spot {
   const threadTs = thread ?? message?.ts;
   return { channelId: message?.channelId ?? channelId, ...(threadTs ? { threadTs } : {}) };
+}
+
+/** Its card is there, or is all that it owes: then no other message depends on where one will be. */
+function isWhole(request: StoredRequest, messages: readonly Owed[]): boolean {
+  const { final, delivered } = request;
+  if (isDecidedElsewhere(request) || delivered.fallback !== undefined) return false;
+  return delivered.card !== undefined || (messages.length === 1 && !final);
 }
 
 /** Only its requester sees its card. */

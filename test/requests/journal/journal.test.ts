@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { adoptPolicy } from "../../../src/audit/policies.ts";
+import { createPolls } from "../../../src/requests/journal/polls.ts";
 import { createJournal, type Move, newNonce } from "../../../src/requests/journal/journal.ts";
 import { packProgress } from "../../../src/requests/journal/pack-progress.ts";
 import type { Progress } from "../../../src/requests/journal/record.ts";
@@ -171,7 +172,9 @@ describe("what a poll reads", () => {
       const made = await Promise.all(names.map((name) => interaction(here.store, atOnce(name))));
       ids.push(...made.map(({ record }) => record.id));
       await here.redis.sadd(here.key("watch", "vms/p"), ...made.map(({ record }) => record.id));
-      const { now, requests } = await here.store.watching("vms/p");
+      const polls = createPolls(here.redis, here.key, here.store.getMany);
+      const mine = { worker: "w-1", leaseMs: 1000, always: true };
+      const { now = 0, requests = [] } = (await polls.take("vms/p", mine)) ?? {};
       expect(requests.map(({ record }) => record.id).toSorted()).toEqual(ids.toSorted());
       expect(now).toBeGreaterThanOrEqual(requests[0]?.record.createdAt ?? Infinity);
     }
