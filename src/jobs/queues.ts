@@ -10,7 +10,11 @@ import type { Log } from "../log/log.ts";
  */
 export interface Queues {
   /** Enqueues a wake-up; duplicates collapse. */
-  wake(requestId: string): Promise<void>;
+  wake(requestId: string, delayMs?: number): Promise<void>;
+  /** The same for a request that was just made: where this process works and has room, its first step begins here, at once. */
+  wakeNew(requestId: string): Promise<void>;
+  /** What takes first steps; false where there is no room. */
+  stepsHere(begin: (requestId: string) => boolean): void;
   /** Enqueues a probe; resolves with whether this worker's last one still waits, taken by no worker. */
   queueProbe(workerId: string): Promise<boolean>;
   /**
@@ -70,9 +74,20 @@ export function createQueues(connection: RedisClient, prefix: string): Queues {
     return true;
   }
 
+  let beginHere: ((requestId: string) => boolean) | undefined;
+
+  async function wake(requestId: string, delay = 0): Promise<void> {
+    const jobId = `request-${requestId}`;
+    await requests.add("advance", { request: requestId }, { jobId, ...(delay > 0 && { delay }) });
+  }
+
   return {
-    async wake(requestId) {
-      await requests.add("advance", { request: requestId }, { jobId: `request-${requestId}` });
+    wake,
+    async wakeNew(requestId) {
+      if (!beginHere?.(requestId)) await wake(requestId);
+    },
+    stepsHere(begin) {
+      beginHere = begin;
     },
     async queueProbe(workerId) {
       const jobId = `canary-${workerId}`;
@@ -116,6 +131,8 @@ export interface Jobs {
   readonly ids: readonly string[];
   /** Starts to take jobs; the heartbeat must cover `ids` by then. */
   begin(): void;
+  /** Takes a step without the queue, which is only told when the request must wait. False where there is no room. */
+  stepNow(requestId: string): boolean;
   /** Stops taking jobs and waits for those that run, at most `deadlineMs`. */
   close(deadlineMs: number): Promise<void>;
 }
@@ -129,6 +146,8 @@ export function startWorkers(options: {
   /** A worker that is killed may take the sign of a job with it: the others look for themselves this often (ms). */
   lookMs: number;
   advance(requestId: string): Promise<Next>;
+  /** Enqueues a request that must wait after a step here. */
+  wake(requestId: string, delayMs: number): Promise<void>;
   /** Called with every job: the queue moves for this process. */
   heard(): void;
   log: Log;
@@ -158,14 +177,35 @@ export function startWorkers(options: {
   );
   requests.on("stalled", (job) => log.warn("queue.job-stalled", { queue: requests.name, job }));
 
+  const steps = new Set<Promise<void>>();
+  let isOpen = false;
+
+  /** What fails here, and what dies with this process, is found by the sweep. */
+  async function step(requestId: string): Promise<void> {
+    try {
+      const next = await options.advance(requestId);
+      if (next.is === "wait") await options.wake(requestId, next.ms);
+    } catch (error) {
+      log.warn("step.failed", { request: requestId, error });
+    }
+  }
+
   return {
     ids: [requests.id],
+    stepNow(requestId) {
+      if (!isOpen || steps.size >= options.concurrency / 2) return false;
+      const taken = step(requestId).finally(() => steps.delete(taken));
+      steps.add(taken);
+      return true;
+    },
     begin() {
+      isOpen = true;
       requests.run().catch((error: unknown) => log.error("queue.stopped", { error }));
     },
     async close(deadlineMs) {
+      isOpen = false;
       // While Redis is unavailable, a worker never finishes closing, not even with `force`
-      await within(deadlineMs, requests.close(), () => {
+      await within(deadlineMs, Promise.all([requests.close(), ...steps]), () => {
         log.warn("queue.closed-with-work", {});
         void requests.close(true).catch(() => undefined);
       });

@@ -120,6 +120,7 @@ export async function startWorker(on: Services, onDead: (why: string) => void): 
       // Its death is noticed later than that
       lookMs: 2 * timing.heartbeatMs,
       advance: (id) => advance(id, contextNow()),
+      wake: queues.wake,
       heard: queueProbe.heard,
       log,
     }),
@@ -127,6 +128,7 @@ export async function startWorker(on: Services, onDead: (why: string) => void): 
   );
   await heartbeat.addHeartbeatIds(jobs.ids);
   jobs.begin();
+  queues.stepsHere(jobs.stepNow);
   const requeueOrphans = async () => {
     const requeued = await queues.requeueOrphans(heartbeat.isAlive);
     if (requeued > 0) log.warn("queue.rescued", { requeued });

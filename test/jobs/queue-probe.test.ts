@@ -98,6 +98,7 @@ it("tells a probe that waits from one that another worker took", async () => {
     lookMs: 1_000,
     heard: took.resolve,
     advance: async () => ({ is: "ended" }),
+    wake: async () => undefined,
     log: silentLog(),
   });
   other.begin();

@@ -40,6 +40,8 @@ export interface Move {
   actor?: string;
   /** VMs of a claimed project: no other request may hold one of them. The nonce (`newNonce`) is this claim's alone. */
   claim?: { vmIds: readonly string[]; nonce: string };
+  /** Decided by a time that was reckoned: refused where that of Redis is another. */
+  judged?: { at: number; toleranceMs: number };
   /** A VM's pin, kept in the same step; without values it is dropped. The audit record tells them. */
   keep?: { vmId: string; values: string | undefined };
 }
@@ -48,6 +50,8 @@ export type Moved =
   | { is: "moved"; request: StoredRequest; at: number }
   | { is: "changed" }
   | { is: "gone" }
+  /** Only of what was `judged`. */
+  | { is: "late"; now: number }
   | { is: "frozen"; freeze: Freeze }
   | { is: "locked"; holder: string };
 
@@ -220,11 +224,14 @@ export function createJournal(redis: RedisClient, key: Keys) {
         to.keep?.values === undefined ? "" : pinText(record, to.keep.values),
         pollKeyOf(record),
         `"${time}"`,
+        to.judged?.at ?? "",
+        to.judged?.toleranceMs ?? "",
       ],
     )) as [string, ...(string | number)[]];
     if (is === "frozen") return { is, freeze: JSON.parse(String(value)) as Freeze };
     if (is === "locked") return { is, holder: String(value) };
     if (is === "gone") return { is };
+    if (is === "late") return { is, now: Number(value) };
     if (is !== "moved") return { is: "changed" };
     if (told === 1) outbox.ring(record.id);
     const at = Number(movedAt);

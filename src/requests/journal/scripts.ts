@@ -51,8 +51,8 @@ return {ARGV[1], 'new'}
  * ARGV id, revision it was read at, state, final (0|1), attempt, owner, progress, history entry, audit record,
  *      tell (0|1|2: only where a shared card shows it), claim (0|1), watched (0|1), how long a final request is kept (ms), nonce of the attempt it was read at
  *      ('' for none), nonce of this claim, VM whose pin is kept ('' for none), its pin ('' drops it), key of its polls, what stands for the
- *      time of the move in the progress
- * → {'moved', revision, now, told (0|1)} | {'changed'} | {'gone'} | {'frozen', freeze} | {'locked', holder}
+ *      time of the move in the progress, the time it was decided by ('' when that was Redis') and how far off that may be (ms)
+ * → {'moved', revision, now, told (0|1)} | {'changed'} | {'gone'} | {'frozen', freeze} | {'locked', holder} | {'late', now}
  */
 export const move = `${redisTimeLua}
 local revision = redis.call('HGET', KEYS[1], 'revision')
@@ -60,6 +60,7 @@ if not revision then return {'gone'} end
 if revision ~= ARGV[2] then return {'changed'} end
 local nonce = redis.call('HGET', KEYS[1], 'claim:' .. (redis.call('HGET', KEYS[1], 'attempt') or '')) or ''
 if nonce ~= ARGV[14] then return {'changed'} end
+if ARGV[20] ~= '' and math.abs(now - ARGV[20]) > tonumber(ARGV[21]) then return {'late', now} end
 if ARGV[11] == '1' or ARGV[16] ~= '' then
   local freeze = redis.call('GET', KEYS[6])
   if freeze then return {'frozen', freeze} end

@@ -135,7 +135,8 @@ describe("the poll that requests of a project share", () => {
 });
 
 describe("the next poll of a request that waits alone", () => {
-  const timing = { pollFirstMs: 1_000, stableGapMs: 2_000 };
+  const delay = 4_000;
+  const timing = { pollFirstMs: 1_000, pollMostMs: 10_000, stableGapMs: 2_000, delay };
   const vm = { id: "vm-1", name: "web-1", projectId: "p", status: "RUNNING" };
   const rebooting = { ...vm, status: "REBOOTING" };
   const mark = { status: "REBOOTING", at: 10_050 };
@@ -159,10 +160,10 @@ describe("the next poll of a request that waits alone", () => {
       { sentAt: 10_000 },
       vm,
       12_000,
-      Infinity,
+      delay,
     ],
-    ["at the usual pace once it is old", "accepted", sent, rebooting, 12_000, Infinity],
-    ["at the usual pace where the outcome is unclear", "unclear", sent, vm, 12_000, Infinity],
+    ["at the usual pace once it is old", "accepted", sent, rebooting, 12_000, delay],
+    ["at the usual pace where the outcome is unclear", "unclear", sent, vm, 12_000, delay],
   ] as const)("comes %s", (_when, state, progress, seen, at, inMs) => {
     expect(soonest({ state, progress, changedAt: 10_000 }, seen, at, timing)).toBe(inMs);
   });
