@@ -38,11 +38,15 @@ export function createTakeDue(redis: RedisClient) {
   };
 }
 
-/** KEYS list, hash   ARGV id, revision, when it is due else (ms) → 1 when done, 0 when the hash has another revision */
+/**
+ * KEYS list, hash   ARGV id, revision, when it is due else (ms), ...fields and values to keep when done
+ * → 1 when done, 0 when the hash has another revision
+ */
 const done = `${redisTimeLua}
 local revision = redis.call('HGET', KEYS[2], 'revision')
 if not revision or revision == ARGV[2] then
   redis.call('ZREM', KEYS[1], ARGV[1])
+  for i = 4, revision and #ARGV or 0, 2 do redis.call('HSET', KEYS[2], ARGV[i], ARGV[i + 1]) end
   return 1
 end
 redis.call('ZADD', KEYS[1], now + ARGV[3], ARGV[1])
@@ -83,7 +87,11 @@ export function createDueList(redis: RedisClient, list: string) {
       hash: string,
       revision: number,
       elseInMs = 0,
-    ): Promise<boolean> => (await runDone([list, hash], [id, revision, elseInMs])) === 1,
+      kept: Readonly<Record<string, string>> = {},
+    ): Promise<boolean> => {
+      const fields = Object.entries(kept).flat();
+      return (await runDone([list, hash], [id, revision, elseInMs, ...fields])) === 1;
+    },
     async remove(id: string): Promise<void> {
       await redis.zrem(list, id);
     },
@@ -119,8 +127,8 @@ export function createOutbox(redis: RedisClient, list: string, hashOf: (id: stri
     /** This process has put something on the list. */
     ring: (id?: string) => listeners.forEach((hear) => hear(id)),
     onRing: (hear: (id?: string) => void) => void listeners.add(hear),
-    done: (id: string, revision: number, elseInMs?: number) =>
-      due.doneIfUnchanged(id, hashOf(id), revision, elseInMs),
+    done: (id: string, revision: number, elseInMs?: number, kept?: Record<string, string>) =>
+      due.doneIfUnchanged(id, hashOf(id), revision, elseInMs, kept),
     /** Compare-and-set of one field ("" for none). */
     mark: async (id: string, field: string, before: string, value: string): Promise<boolean> =>
       Number(await runMark([hashOf(id)], [field, before, value, 0])) > 0,

@@ -26,9 +26,9 @@ if older then
   end
 end
 redis.call('HSET', KEYS[1], 'record', ARGV[2], 'state', ARGV[3], 'final', '0', 'attempt', '0', 'owner', '',
-  'revision', '1', 'createdAt', now, 'changedAt', now, 'progress', ARGV[4], 'requester', ARGV[11])
+  'revision', '1', 'createdAt', now, 'changedAt', now, 'progress', ARGV[4])
 if ARGV[8] ~= '' then
-  redis.call('HSET', KEYS[1], 'digest', ARGV[8], 'expiresAt', ARGV[9], 'required', ARGV[10])
+  redis.call('HSET', KEYS[1], 'digest', ARGV[8], 'expiresAt', ARGV[9], 'required', ARGV[10], 'requester', ARGV[11])
 end
 redis.call('SET', KEYS[2], ARGV[1], 'PX', 86400000)
 redis.call('SET', KEYS[3], ARGV[1], 'PX', 86400000)

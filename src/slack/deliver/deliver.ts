@@ -46,6 +46,8 @@ export interface Owes {
   isWhole?: boolean;
   /** Once all are posted. At least once. */
   afterwards?: () => Promise<void>;
+  /** What is kept of it from then on, in place of what stands in these fields. */
+  kept?: Record<string, string> | undefined;
 }
 
 interface Post {
@@ -156,7 +158,7 @@ export function startDelivery(sources: readonly Source[], options: Options): Del
       await owes.afterwards?.();
       if (owes.waitMs) return later(owes.waitMs);
       // Changed meanwhile: it stays this process's, and is read again
-      if (await outbox.done(id, revision, visibilityTimeoutMs)) return;
+      if (await outbox.done(id, revision, visibilityTimeoutMs, owes.kept)) return;
     }
   }
 

@@ -4,6 +4,7 @@ import { workOnRequest } from "../../log/ids.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
 import type { Journal } from "../../requests/journal/journal.ts";
 import type { Delivered, StoredRequest } from "../../requests/journal/record.ts";
+import { packTold } from "../../requests/journal/pack-progress.ts";
 import { sharedCardOf } from "../../requests/journal/shared-cards.ts";
 import {
   hasNoCard,
@@ -78,6 +79,7 @@ export function requestSource(
       work: workOnRequest(record),
       isWhole: isWhole(request, messages),
       afterwards: () => options.tellElsewhere(request, command),
+      kept: isSaidElsewhere ? undefined : packTold(request),
     };
   }
 

@@ -124,6 +124,21 @@ describe("the poll that requests of a project share", () => {
     if (reads(here) === 1) expect(next.ms).toBeLessThanOrEqual(40);
   });
 
+  it("keeps nothing of a read that is as the one before, and the first of those that are new", async () => {
+    await using here = await workerHere();
+    await accepted(here, 1);
+    const [id = ""] = await here.by.store.openIds();
+    const revision = async () => (await here.by.store.get(id))?.revision ?? 0;
+    const before = await revision();
+    await poll(here, 1);
+    expect(await revision()).toBe(before + 1);
+    await poll(here, 2);
+    expect(await revision()).toBe(before + 1);
+    here.compute.edit.changeBehindTheBack({ vm: "web-1", status: "ERROR" });
+    await poll(here, 3);
+    expect(await revision()).toBe(before + 2);
+  });
+
   it("looks whenever it is rung for when one waits alone: a short reboot is its only proof", async () => {
     await using here = await workerHere();
     await accepted(here, 1);
