@@ -85,7 +85,17 @@ async function runWholeCampaign(began: number): Promise<{ line: Line; told: read
     const line: Line = { id: "campaign", result: "not run", seen: "the time was over", seconds: 0 };
     return { line, told: [] };
   }
-  const campaign = await runCampaign({ operations, seed, say });
+  const from = performance.now();
+  // What broke it must not take the rows' results along
+  const campaign = await runCampaign({ operations, seed, say }).catch((error: unknown) =>
+    error instanceof Error ? error : new Error(String(error)),
+  );
+  if (campaign instanceof Error) {
+    const seconds = (performance.now() - from) / 1000;
+    say(`campaign BROKEN (${seconds.toFixed(0)} s, seed ${seed}): ${campaign.stack}`);
+    const line: Line = { id: "campaign", result: "BROKEN", seen: campaign.message, seconds };
+    return { line, told: [] };
+  }
   const [line, told] = [campaignLine(campaign), tellCampaign(campaign)];
   say(`campaign ${line.result} (${line.seconds.toFixed(0)} s, seed ${seed}): ${line.seen}`);
   for (const note of [...told, ...complaintsOf(campaign)]) say(`    ${note.slice(0, 600)}`);

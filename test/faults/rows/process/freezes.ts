@@ -185,13 +185,16 @@ async function freezeAt(how: How, point: string, timing: Partial<Timing>): Promi
       Array.from({ length: 7 }, (_, n) => stage.addBot("worker", { slot: `frozen-${n}` })),
     );
     for (const bot of frozen) await bot.arm({ point, do: "stop" });
-    for (let n = 0; n < frozen.length; n++) {
+    let reached = 0;
+    const all = Promise.allSettled(
+      frozen.map((bot) => bot.hit(point, 60_000).then(() => (reached += 1))),
+    );
+    // One may take two, or take one in its last moment: then more is asked for until each has stopped at the point
+    for (let n = 0; n < 2 * frozen.length && reached < frozen.length; n++) {
       const command = kinds[n % kinds.length] ?? "";
       await stage.request(command, await take(command));
+      if (n >= frozen.length - 1) await Promise.race([all, sleep(500)]);
     }
-    // Seven workers take seven requests, but one may take two: then another one stays without
-    const hits = await Promise.allSettled(frozen.map((bot) => bot.hit(point, 3000)));
-    const reached = hits.filter(({ status }) => status === "fulfilled").length;
     stage.faults += reached;
     await stage.addBot("worker", { slot: "successor" });
     await sleep(7000);

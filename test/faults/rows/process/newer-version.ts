@@ -55,8 +55,9 @@ export const newerState = "resting";
 /** A copy of Gatehouse made into a newer version. `script`: its bot, as `addBot` wants it. */
 export async function makeNewerVersion(): Promise<{ script: string } & AsyncDisposable> {
   const folder = await mkdtemp(path.join(tmpdir(), "gatehouse-newer-"));
-  await cp(path.join(root, "src"), path.join(folder, "src"), { recursive: true });
-  await cp(path.join(root, "package.json"), path.join(folder, "package.json"));
+  // The sandbox vendors as well, whose roots the bot is given
+  for (const part of ["src", "sandbox", "package.json"])
+    await cp(path.join(root, part), path.join(folder, part), { recursive: true });
   await symlink(path.join(root, "node_modules"), path.join(folder, "node_modules"));
   const script = path.join(folder, "test/faults/stage/bot.ts");
   await mkdir(path.dirname(script), { recursive: true });
