@@ -120,7 +120,7 @@ export function createPoller(options: {
     async close(deadlineMs) {
       isClosed = true;
       for (const { timer } of known.values()) clearTimeout(timer);
-      const underWay = [...known.values()].map((polling) => polling.running);
+      const underWay = [...known.values()].flatMap((polling) => polling.running ?? []);
       await within(deadlineMs, Promise.all(underWay), () => undefined);
       await polls.keep([...known.keys()], workerId, 0).catch(() => undefined);
     },

@@ -134,7 +134,7 @@ describe("the poll that requests of a project share", () => {
     expect(await revision()).toBe(before + 1);
     await poll(here, 2);
     expect(await revision()).toBe(before + 1);
-    here.compute.edit.changeBehindTheBack({ vm: "web-1", status: "ERROR" });
+    here.compute.edit.changeBehindTheBack({ vm: "payments/web-1", status: "ERROR" });
     await poll(here, 3);
     expect(await revision()).toBe(before + 2);
   });

@@ -148,8 +148,8 @@ describe("the delivery of messages", () => {
     const request = await interaction(store, { ...named("kept"), ...whole });
     const { id } = request.record;
     const record = { ...request.record, ...origin };
-    const isGone = { ...(fallback ? { fallback } : {}) };
-    await redis.hset(requestKey(id), { record: JSON.stringify(record), ...isGone });
+    const goesTo = fallback ? { fallback } : {};
+    await redis.hset(requestKey(id), { record: JSON.stringify(record), ...goesTo });
     await store.move(request, { state: "cancelled", progress: {}, why: "cancelled" });
     await expect.poll(() => store.outbox.depth()).toBe(0);
     const { trace: _t, parentSpan: _s, sealedResponseUrl: _u, ...short } = record;
