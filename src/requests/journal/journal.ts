@@ -1,3 +1,4 @@
+import { withTimeOfMove } from "./time-of-move.ts";
 import { hash, randomBytes, randomInt } from "node:crypto";
 import type { KeptPin } from "../../attestation/accepted-pins.ts";
 import { createOutbox } from "../../redis/due-list.ts";
@@ -10,11 +11,10 @@ import {
   type RequestRecord,
   type StoredRequest,
   locksOf,
-  looksTheSame,
+  lasts,
   pollKeyOf,
   mayMove,
   type State,
-  withTimeOfMove,
 } from "./record.ts";
 import { packProgress } from "./pack-progress.ts";
 import { fromPairs, parseStored } from "./parse-stored.ts";
@@ -280,6 +280,16 @@ export function createJournal(redis: RedisClient, key: Keys) {
 
 const pinText = ({ id, target, requester }: RequestRecord, values: string): string =>
   JSON.stringify({ values, request: id, vm: target, by: requester.name } satisfies KeptPin);
+
+/** A claim, and the service's yes, change nothing of what the request's own card says: that it runs. */
+function looksTheSame(
+  { state, progress }: Pick<StoredRequest, "state" | "progress">,
+  to: { state: State; progress: Progress },
+): boolean {
+  const isWaiting = state === "authorized" && Boolean(progress.waitsFor ?? progress.why);
+  const isRun = state === "authorized" ? to.state === "sending" : to.state === "accepted";
+  return isRun && !isWaiting && state !== "unclear" && lasts(progress) === lasts(to.progress);
+}
 
 /** `not-applied` is final unless its owner may still resend it. */
 function isFinal(state: State, progress: Progress): boolean {

@@ -79,20 +79,6 @@ export interface Look {
   print: string;
 }
 
-/** In a progress: the time of the move that saves it, by Redis. No real time is below 0. */
-export const timeOfMove = -1;
-
-/** The progress with this in place of `timeOfMove`. */
-export function withTimeOfMove<At>(progress: Progress, at: At) {
-  const { sentAt, endedAt, mark } = progress;
-  return {
-    ...progress,
-    ...(sentAt === timeOfMove ? { sentAt: at } : {}),
-    ...(endedAt === timeOfMove ? { endedAt: at } : {}),
-    ...(mark?.at === timeOfMove ? { mark: { ...mark, at } } : {}),
-  };
-}
-
 /** The part that grows while the request lives. */
 export interface Progress {
   /** Read right before the send. */
@@ -205,16 +191,6 @@ export function statusOf(seen: Seen | undefined): string {
   if (seen === undefined) return "gone";
   if (!isList(seen)) return seen.status;
   return seen.length > 1 ? `${seen.length} of that name` : (seen[0]?.status ?? "gone");
-}
-
-/** A claim, and the service's yes, change nothing of what the request's own card says: that it runs. */
-export function looksTheSame(
-  { state, progress }: Pick<StoredRequest, "state" | "progress">,
-  to: { state: State; progress: Progress },
-): boolean {
-  const isWaiting = state === "authorized" && Boolean(progress.waitsFor ?? progress.why);
-  const isRun = state === "authorized" ? to.state === "sending" : to.state === "accepted";
-  return isRun && !isWaiting && state !== "unclear" && lasts(progress) === lasts(to.progress);
 }
 
 const lastsMs = 3000;

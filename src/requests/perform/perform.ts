@@ -1,3 +1,4 @@
+import { timeOfMove } from "../journal/time-of-move.ts";
 import { during, workOnRequest } from "../../log/ids.ts";
 import { redisTrouble } from "../../redis/trouble.ts";
 import { gate, underNewPolicy } from "./gate.ts";
@@ -14,13 +15,7 @@ import {
   waitFor,
   type Change,
 } from "./worker-context.ts";
-import {
-  type Progress,
-  type StoredRequest,
-  pollKeyOf,
-  sentWords,
-  timeOfMove,
-} from "../journal/record.ts";
+import { type Progress, type StoredRequest, pollKeyOf, sentWords } from "../journal/record.ts";
 import { hourlyOf, limitWords } from "../journal/limits.ts";
 import { keepIfKept } from "./keep.ts";
 import { claimAndSend } from "./send.ts";

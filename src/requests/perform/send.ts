@@ -1,3 +1,4 @@
+import { timeOfMove } from "../journal/time-of-move.ts";
 import type { Accepted } from "../../compute/compute.ts";
 import { ComputeError } from "../../compute/errors.ts";
 import { stopwatch } from "../../deadline.ts";
@@ -17,7 +18,7 @@ import {
   throttledWhy,
   claimId,
 } from "./worker-context.ts";
-import { type StoredRequest, pollKeyOf, type Progress, timeOfMove } from "../journal/record.ts";
+import { type StoredRequest, pollKeyOf, type Progress } from "../journal/record.ts";
 import { newNonce } from "../journal/journal.ts";
 import type { Freeze } from "../journal/switches.ts";
 import { keyRefused, readTarget } from "./gate.ts";

@@ -1,9 +1,10 @@
+import { timeOfMove } from "../../../src/requests/journal/time-of-move.ts";
 import { describe, expect, it } from "vitest";
 import { adoptPolicy } from "../../../src/audit/policies.ts";
 import { createPolls } from "../../../src/requests/journal/polls.ts";
 import { createJournal, type Move, newNonce } from "../../../src/requests/journal/journal.ts";
 import { packProgress } from "../../../src/requests/journal/pack-progress.ts";
-import { type Progress, timeOfMove } from "../../../src/requests/journal/record.ts";
+import { type Progress } from "../../../src/requests/journal/record.ts";
 import { sweep } from "../../../src/requests/perform/sweep.ts";
 import { testRedis } from "../../support/with-redis.ts";
 import { interaction, auditOf, claimedTwice, member, restartOf, vmTarget } from "../asking.ts";
