@@ -2,7 +2,13 @@ import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /** What takes longest begins first, or one worker would be busy with it when the others have nothing left. */
-const slow = ["test/faults/", "test/stories/tour", "test/stories/recap", "test/stories/"];
+const slow = [
+  "test/faults/",
+  "test/upgrade/",
+  "test/stories/tour",
+  "test/stories/recap",
+  "test/stories/",
+];
 
 function rank({ moduleId }: TestSpecification): number {
   const at = slow.findIndex((part) => moduleId.includes(part));

@@ -1,10 +1,18 @@
 import type { Guide } from "./page/around.ts";
 
-/** What the demo's first screen says. What each may do is the demo's policy in `world.ts`, in words. */
+/** What the demo's first screen says. What each may do is the policy in `demo-world.ts`, in words. */
 export const demoGuide: Guide = {
+  about:
+    "Two teams share this Gatehouse: payments in #ops, search in #search. What belongs to neither, everyone sees.",
   people: [
-    { who: "olivia", may: "is on call: runs the VMs. What destroys, she asks for." },
-    { who: "amir", may: "leads: approves what others ask for, and runs nothing himself." },
+    { who: "olivia", may: "is on call for payments: runs its VMs. What destroys, she asks for." },
+    {
+      who: "amir",
+      may: "leads payments: approves what others ask for, and runs nothing himself.",
+    },
+    { who: "mia", may: "is on call for search. For her, VMs of payments don't exist." },
+    { who: "noor", may: "leads search: approves what Mia asks for." },
+    { who: "ben", may: "is in neither team: sees what belongs to neither." },
     { who: "vera", may: "looks at everything and changes nothing." },
     { who: "ada", may: "administers: freezes, approves, and breaks the glass." },
     { who: "gina", may: "is a guest: nothing is done for her." },
@@ -45,6 +53,18 @@ export const demoGuide: Guide = {
       channel: "ops",
       text: "/gatehouse audit",
       why: "Ada reads who did what, and why.",
+    },
+    {
+      as: "mia",
+      channel: "status",
+      text: "/vm restart index-1",
+      why: "The other team: search wants its lead's yes. Mia asks here, and Noor decides in #search, or at Home.",
+    },
+    {
+      as: "mia",
+      channel: "search",
+      text: "/vm show web-2",
+      why: "Mia looks for a VM of payments. There is none, for her.",
     },
   ],
 };

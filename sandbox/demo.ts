@@ -1,5 +1,5 @@
-import { seedLedger } from "./compute/seed-ledger.ts";
 import { demoGuide } from "./demo-guide.ts";
+import { demoWorld } from "./demo-world.ts";
 import { killableRedis, startKillableWorker } from "./killable.ts";
 import { startPage } from "./page/page.ts";
 import { createPageWeather } from "./page/weather.ts";
@@ -18,12 +18,7 @@ process.stdout.write(
 const onLog = (line: string) => {
   if (isVerbose) process.stderr.write(line);
 };
-const world = await startWorld({
-  roles: ["gateway"],
-  prepare: ({ edit }) => seedLedger(edit),
-  ranOut: ["Turin"],
-  onLog,
-});
+const world = await startWorld({ ...demoWorld(), roles: ["gateway"], onLog });
 if (!world.redis) throw new Error("the demo has no Redis of its own");
 const redis = killableRedis(world.redis);
 const worker = await startKillableWorker(world.env, onLog);

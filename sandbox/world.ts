@@ -14,8 +14,6 @@ import {
 } from "./compute/start-sandbox-compute.ts";
 import { evidenceWeather, type EvidenceWeatherName } from "./compute/evidence-weather.ts";
 import { type Platform, sandboxRoots, writeEndorsements } from "./evidence/vendors.ts";
-import { ledgerImage } from "./compute/seed-ledger.ts";
-import { launchMeasurement } from "./compute/records.ts";
 import { type RedisServer, startRedis } from "./ensure-redis.ts";
 import { fieldsOf, listOf, textOf } from "./slack/fields.ts";
 import {
@@ -29,7 +27,7 @@ export interface WorldOptions {
   compute?: SandboxComputeOptions;
   slack?: SandboxSlackOptions;
   receive?: "socket" | "http";
-  /** gatehouse.yml; the demo's by default. */
+  /** gatehouse.yml; empty by default: everyone may view, no one may change anything. */
   policy?: string;
   /** A Redis that stands already; else a private one is started. */
   redisUrl?: string;
@@ -64,26 +62,6 @@ export interface World extends AsyncDisposable {
   startProcess(role: Role, env?: Readonly<Record<string, string>>): Promise<Running>;
   close(): Promise<void>;
 }
-
-/** Olivia operates, Amir approves, Vera looks, Ada administers. */
-const demoPolicy = `access:
-  view: ["*"]
-  operate: ["S01ONCALL"]
-  approve: ["S02LEADS"]
-  administer: ["U0ADA"]
-  breakGlass: ["U0ADA"]
-approvals:
-  - { operations: ["project.delete"], required: 2, expires: 15m }
-protect: ["vault-*"]
-attestation:
-  endorsements: endorsements
-  pins:
-    - { targets: ["payments/web-2"], measurements: ["${launchMeasurement("web-2 v1", 4)}"] }
-    - { targets: ["ledger-*"], measurements: ["${launchMeasurement(ledgerImage, 2)}"] }
-audit: { channel: C03AUDIT }
-alerts: { channel: C02STATUS }
-timing: { httpTimeout: 3s, claimWindow: 1s, quiesce: 8s, pollFirst: 200ms, pollMost: 2s, stableGap: 400ms, restartMark: 30s, heartbeat: 500ms, sweep: 1s }
-`;
 
 /** What the app's manifest says of commands and of its messages tab. */
 function settingsOf(manifest: unknown): Partial<AppSettings> {
@@ -124,7 +102,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     options.prepare?.(compute);
     const redisUrl = options.redisUrl ?? redis?.url ?? "";
     const policyPath = path.join(folder, "gatehouse.yml");
-    const policy = options.policy ?? demoPolicy;
+    const policy = options.policy ?? "";
     await writeFile(policyPath, policy);
     const endorsements = path.join(folder, "endorsements");
     if (/\bendorsements:/.test(policy))

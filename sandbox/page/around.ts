@@ -20,6 +20,8 @@ export interface Try {
 }
 
 export interface Guide {
+  /** What to know of all of them. */
+  about: string;
   people: { who: string; may: string }[];
   tries: Try[];
   /** Steps in their order: a command, becoming somebody, or opening the weather. */

@@ -12,7 +12,11 @@ export const burstSteps: readonly ((tour: Tour) => Promise<void>)[] = [
     );
     const project = compute.edit.addProject({ name: "batch", type: "TEE_VM" });
     for (const name of names) compute.edit.addVm({ project, name, status: "STOPPED" });
-    await Promise.all(names.map((name) => tour.types(olivia, "ops", `/vm start ${name}`)));
+    await tour.typesAll(
+      olivia,
+      "ops",
+      names.map((name) => `/vm start ${name}`),
+    );
     await tour.sees(olivia, "ops", /✅ Started batch-\d.*\n[\s\S]*Details of one…/);
     const toldOf = () => olivia.mentions().length;
     await tour.until("each was started once, and told", olivia, () => {

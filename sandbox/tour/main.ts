@@ -1,5 +1,5 @@
 import { messageOf } from "../../src/errors.ts";
-import { seedLedger } from "../compute/seed-ledger.ts";
+import { demoWorld } from "../demo-world.ts";
 import { startWorld, type World } from "../world.ts";
 import { steps } from "./steps.ts";
 import { createTour, print } from "./tour.ts";
@@ -10,15 +10,16 @@ import { createTour, print } from "./tour.ts";
  */
 const began = performance.now();
 const lines: string[] = [];
+const { prepare, slack, ...demo } = demoWorld({ restartExpires: "40s" });
 const world = await startWorld({
+  ...demo,
   compute: { transitionMs: [900, 1500], consoleMs: 2500 },
-  slack: { rateLimits: "off" },
+  slack: { ...slack, rateLimits: "off" },
   roles: ["gateway", "worker"],
   prepare: (compute) => {
+    prepare(compute);
     addEdge(compute);
-    seedLedger(compute.edit);
   },
-  ranOut: ["Turin"],
   onLog: (line) => {
     lines.push(line);
   },

@@ -3,6 +3,7 @@ import { attestationSteps } from "./attestation.ts";
 import { digestSteps } from "./digest.ts";
 import { guardedSteps, secretStep } from "./guarded.ts";
 import { rolloutSteps } from "./rollout.ts";
+import { leadSteps, otherTeamSteps } from "./teams.ts";
 import type { Tour } from "./tour.ts";
 
 const restarts = (tour: Tour) =>
@@ -55,6 +56,7 @@ export const steps: readonly ((tour: Tour) => Promise<void>)[] = [
       .messages.some((message) => /can't run/.test(message.text));
     tour.holds("no one else sees the refusal", !heard);
   },
+  ...otherTeamSteps,
   async (tour) => {
     const olivia = tour.world.slack.person("olivia");
     tour.scene(
@@ -74,6 +76,7 @@ export const steps: readonly ((tour: Tour) => Promise<void>)[] = [
     await tour.types(olivia, "ops", "/vm snapshot web-2 before-the-patch");
   },
   ...burstSteps,
+  ...leadSteps,
   ...rolloutSteps,
   async (tour) => {
     const olivia = tour.world.slack.person("olivia");

@@ -10,7 +10,10 @@ export interface Tour {
   scene(text: string): void;
   /** What someone types, shown and done. */
   types(who: PersonActions, channel: string, text: string): Promise<void>;
-  presses(who: PersonActions, label: string): Promise<void>;
+  /** All at once; the first is shown. */
+  typesAll(who: PersonActions, channel: string, texts: readonly string[]): Promise<void>;
+  /** `place`: `home`, or where this person looks first. */
+  presses(who: PersonActions, label: string, place?: "home"): Promise<void>;
   /** Waits until this person sees a message with these words in a channel or its threads, and prints it. */
   sees(
     who: PersonActions,
@@ -33,9 +36,30 @@ export interface Tour {
   holds(what: string, isSo: boolean): void;
 }
 
-/** A message as one reads it: without the signs that style it. */
+/** A message as one reads it: without the signs that style it, and with fields in a row. */
 function readable(message: SeenMessage): string {
-  return plain(describeMessage(message).join("\n"));
+  return plain(inRows(describeMessage(message)).join("\n"));
+}
+
+/** `*Project*` above `payments` and so on: one line of them all. */
+function inRows(lines: readonly string[]): string[] {
+  const rows: string[] = [];
+  let isInRow = false;
+  for (let at = 0; at < lines.length; at += 1) {
+    const [line = "", value = ""] = lines.slice(at);
+    const name = /^(\s+)\*([^*]+)\*$/.exec(line);
+    if (!name || /^\s*(\*|\[|$)/.test(value)) {
+      isInRow = false;
+      rows.push(line);
+      continue;
+    }
+    at += 1;
+    const field = `${name[2]}: ${value.trim()}`;
+    if (isInRow) rows.push(`${rows.pop()} · ${field}`);
+    else rows.push(`${name[1]}${field}`);
+    isInRow = true;
+  }
+  return rows;
 }
 
 /** The demo's people live in Paris. */
@@ -44,22 +68,28 @@ const clock = new Intl.DateTimeFormat("en-GB", { timeZone, hour: "2-digit", minu
 const calendar = new Intl.DateTimeFormat("en-US", { timeZone, month: "short", day: "numeric" });
 
 /** So many lines of a list or a table are shown. */
-const mostRows = 4;
+const mostRows = 3;
 
-/** Rows of a list or a table beyond the first, and the label that an input repeats, are left out. */
-function shortened(text: string): string {
+/**
+ * Without rows of a list or a table beyond the first, the label that an input repeats, and, below its first line, what was
+ * printed before: `known`.
+ */
+function shortened(text: string, known: Set<string>): string {
   const shown: string[] = [];
   let rows = 0;
   const fold = () => {
     if (rows > mostRows) shown.push(`… ${rows - mostRows} more`);
     rows = 0;
   };
-  for (const line of text.split("\n")) {
+  for (const [at, line] of text.split("\n").entries()) {
     const isRow = line.includes(" | ") || /^\s*(•|✅ \w+ed )/.test(line);
     const label = /^\[(.*)\]$/.exec(line)?.[1];
     if (!isRow) fold();
     rows += isRow ? 1 : 0;
-    if (rows <= mostRows && !(label !== undefined && shown.includes(label))) shown.push(line);
+    const isKnown = at > 0 && known.has(line.trim());
+    if (rows > mostRows || isKnown || (label !== undefined && shown.includes(label))) continue;
+    known.add(line.trim());
+    shown.push(line);
   }
   fold();
   return shown.join("\n");
@@ -73,6 +103,8 @@ function plain(text: string): string {
         return `${format.includes("date") ? `${calendar.format(at)} ` : ""}${clock.format(at)}`;
       })
       .replaceAll(/<!subteam\^S\d*([A-Z]+)>/g, (_whole, id: string) => `@${id.toLowerCase()}`)
+      .replaceAll(/<#C\d*([A-Z]+)>/g, (_whole, id: string) => `#${id.toLowerCase()}`)
+      .replaceAll(/<https?:[^|>]*\|([^>]*)>/g, "$1")
       .replaceAll(/<@U0([A-Z]+)>/g, (_whole, id: string) => `@${id.toLowerCase()}`)
       // A star in a code span is a glob
       .replaceAll(/`([^`]*)`|\*/g, (_whole, code?: string) => code ?? "")
@@ -94,20 +126,29 @@ const indent = (text: string) =>
 
 /** `lines`: the log of this world, which goes on growing. */
 export function createTour(world: World, lines: string[]): Tour {
+  const known = new Set<string>();
+  async function typed(who: PersonActions, channel: string, text: string): Promise<number> {
+    const { acked, ackMs, error } = await who.types(channel, text);
+    if (!acked && text.startsWith("/"))
+      throw new Error(`not acknowledged: ${error ?? "no reason"}`);
+    return ackMs;
+  }
+  const says = (who: PersonActions, channel: string, text: string, ackMs: number) =>
+    print(`  ${who.name} in #${channel}: ${text} ${dim(`(${ackMs.toFixed(0)} ms)`)}`);
   return {
     world,
     scene: (text) => print(`\n${bold(text)}`),
-    async types(who, channel, text) {
-      const { acked, ackMs, error } = await who.types(channel, text);
-      print(`  ${who.name} in #${channel}: ${text} ${dim(`(${ackMs.toFixed(0)} ms)`)}`);
-      if (!acked && text.startsWith("/"))
-        throw new Error(`not acknowledged: ${error ?? "no reason"}`);
+    types: async (who, channel, text) => says(who, channel, text, await typed(who, channel, text)),
+    async typesAll(who, channel, texts) {
+      const [first = "", ...others] = texts;
+      const all = await Promise.all(texts.map((text) => typed(who, channel, text)));
+      says(who, channel, `${first}, and ${others.length} more like it`, Math.max(...all));
     },
-    async presses(who, label) {
+    async presses(who, label, place) {
       // A card gets its buttons after the result
       await who.until((seen) => JSON.stringify(seen).includes(`"text":"${label}"`), 20_000);
-      print(`  ${who.name} presses [${label}]`);
-      const { acked, error } = await who.presses(label);
+      print(`  ${who.name} presses [${label}]${place === undefined ? "" : " at Home"}`);
+      const { acked, error } = await who.presses(label, place && { in: place });
       if (!acked) throw new Error(`[${label}] was not acknowledged: ${error ?? "no reason"}`);
     },
     async sees(who, channel, words, timeoutMs = 20_000) {
@@ -116,7 +157,7 @@ export function createTour(world: World, lines: string[]): Tour {
       await who.until(() => find() !== undefined, timeoutMs);
       const found = find();
       if (!found) throw new Error(`no one saw ${String(words)}`);
-      print(indent(shortened(readable(found))));
+      print(indent(shortened(readable(found), known)));
       return found;
     },
     async dialog(who, words) {
@@ -128,7 +169,7 @@ export function createTour(world: World, lines: string[]): Tour {
             .join("\n"),
         );
       await who.until(() => words.test(text()), 20_000);
-      print(indent(`┌ ${shortened(text()).replaceAll("\n", "\n│ ")}`));
+      print(indent(`┌ ${shortened(text(), known).replaceAll("\n", "\n│ ")}`));
     },
     async submits(who, values) {
       const label = who.sees().modals.at(-1)?.submit ?? "Submit";

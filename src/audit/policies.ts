@@ -1,11 +1,12 @@
 import { defineScript, type Keys, type RedisClient, redisTimeLua } from "../redis/redis.ts";
+import { oweNewsLua, owedNewsKey, type PolicyNews } from "./owed-policy-news.ts";
 
 /**
  * The policy that was adopted last is the current one, and its number says when. A policy that comes back gets a new number;
  * a process that only comes closer to the current one, from an older policy to one that others have had already, gives none.
  *
- * KEYS version, audit, order
- * ARGV this process's version, the number of the policy that it had before or '', changes in words (JSON)
+ * KEYS version, audit, order, news that are owed
+ * ARGV this process's version, the number of the policy that it had before or '', changes in words (JSON), news (JSON) or ''
  * → 1 when the current policy changed, number of this process's, current version, its number, the version before
  */
 const script = `
@@ -23,11 +24,14 @@ local record = { what = 'policy', who = 'Gatehouse', from = before, to = ARGV[1]
 local changes = cjson.decode(ARGV[3])
 if #changes > 0 then record.changes = changes end
 redis.call('XADD', KEYS[2], '*', 'at', string.format('%d', now), 'record', cjson.encode(record))
+if ARGV[4] ~= '' then
+${oweNewsLua("KEYS[4]", "'policy-' .. string.format('%d', last + 1)", "before", "ARGV[4]")}
+end
 return {1, last + 1, ARGV[1], last + 1, before}
 `;
 
 export interface Adoption {
-  /** This call made the policy the current one, in place of `before`. */
+  /** This call made the policy the current one, in place of `before`; its news are owed as `newsIdOf` of it. */
   isNew: boolean;
   before: string;
   /** Of this process's policy. Others with a higher number supersede it. */
@@ -38,17 +42,31 @@ export interface Adoption {
 
 /**
  * Makes this policy the current one, unless `from`, the number of the one that this process had before, shows that it only
- * follows the others. Notes the change once in the audit trail, with `changes` in words.
+ * follows the others. Notes the change once in the audit trail, with `changes` in words, and owes its `news` once.
  */
 export async function adoptPolicy(
   redis: RedisClient,
   key: Keys,
   version: string,
-  { from, changes = [] }: { from?: number | undefined; changes?: readonly string[] } = {},
+  {
+    from,
+    changes = [],
+    news,
+  }: {
+    from?: number | undefined;
+    changes?: readonly string[];
+    news?: PolicyNews | undefined;
+  } = {},
 ): Promise<Adoption> {
   const run = defineScript(redis, "gatehouseAdoptPolicy", script);
-  const keys = [key("policy", "version"), key("audit"), key("policy", "order")];
-  const answer = (await run(keys, [version, from ?? "", JSON.stringify(changes)])) as unknown[];
+  const keys = [key("policy", "version"), key("audit"), key("policy", "order"), owedNewsKey(key)];
+  const owed = news === undefined ? "" : JSON.stringify(news);
+  const answer = (await run(keys, [
+    version,
+    from ?? "",
+    JSON.stringify(changes),
+    owed,
+  ])) as unknown[];
   const [isNew, number, current, currentNumber, before] = answer;
   return {
     isNew: isNew === 1,
@@ -57,6 +75,8 @@ export async function adoptPolicy(
     before: String(before),
   };
 }
+
+export const newsIdOf = ({ number }: Adoption) => `policy-${number}`;
 
 /** What all processes look at while they run. */
 export interface PolicySigns {

@@ -192,9 +192,8 @@ export function fillPath(endpoint: Endpoint, ids: Readonly<Record<string, string
 }
 
 /** Query parameters that are set, as `?a=b`, or nothing. */
-export function renderQuery(
-  query: Readonly<Record<string, string | number | undefined>> = {},
-): string {
+export function renderQuery(query?: Readonly<Record<string, string | number | undefined>>): string {
+  if (query === undefined) return "";
   const params = new URLSearchParams();
   for (const [key, value] of Object.entries(query)) {
     if (value !== undefined) params.set(key, String(value));

@@ -85,6 +85,8 @@ const policySchema = section({
   protect: z.array(glob).default([]),
   /** Where changing commands are accepted; undefined: everywhere. */
   channels: z.array(channel).min(1, "must name at least one channel, or be omitted").optional(),
+  /** Shared with another company, and posted in all the same. */
+  sharedChannels: z.array(channel).default([]),
   audit: section({ channel }).optional(),
   alerts: section({ channel }).optional(),
   digests: z
@@ -162,9 +164,30 @@ export function parsePolicy(
   const problems = read.success
     ? nonsenseIn(read.data, operations).map((one) => problemAt(one.path, one.message, document))
     : read.error.issues.flatMap((issue) => problemsOf(issue, document));
-  if (read.success && problems.length === 0) return { policy: read.data };
+  if (read.success && problems.length === 0) {
+    for (const part of [read.data.approvals, read.data.teams])
+      texts.set(part, { text, lines: new Map() });
+    return { policy: read.data };
+  }
   problems.sort((a, b) => (a.offset ?? 0) - (b.offset ?? 0));
   return { problems: problems.map(({ offset, sentence }) => `${at(offset)}: ${sentence}`) };
+}
+
+/** The text that a section was read from: a policy may be put together from the sections of two files. */
+const texts = new WeakMap<object, { text: string; lines: Map<string, number | undefined> }>();
+
+/** ` (line 12)` of a value under `approvals` or `teams`; empty where it was read from no file. */
+export function lineWords(
+  policy: Pick<Policy, "approvals" | "teams">,
+  path: readonly ["approvals" | "teams", ...PropertyKey[]],
+): string {
+  const read = texts.get(policy[path[0]]);
+  if (read === undefined) return "";
+  const words = path.join(" ");
+  // Found once: to find it, the whole text is parsed
+  if (!read.lines.has(words)) read.lines.set(words, lineOf(read.text, path));
+  const line = read.lines.get(words);
+  return line === undefined ? "" : ` (line ${line})`;
 }
 
 /** The line of a value, 1 for the first; undefined where the file doesn't have it. */

@@ -1,8 +1,9 @@
-import type { Policy } from "../config/policy-file.ts";
+import { lineWords, type Policy } from "../config/policy-file.ts";
 import type { Operation } from "../config/policy-sense.ts";
 import { type Command, dottedName } from "../registry/define.ts";
 import { type Judged, judgedNames, type Named, ownerOf } from "./judged.ts";
 import { matchesAny, matchingTarget } from "./refusal.ts";
+import { type Owned, teamsOf } from "./teams.ts";
 import { allNeeds, totalOf, usualNeeds, type VoteNeed } from "./vote-needs.ts";
 
 export interface NeededApprovals {
@@ -58,7 +59,9 @@ function ruleInFile(policy: Policy, command: Command, target?: Named): NeededApp
     const because = target?.because === undefined ? "" : ` (because of ${target.because})`;
     const on = meant ? ` on ${meant.glob}${because}` : "";
     const { required, expiresMs } = rule;
-    const why = `approvals[${index + 1}] in gatehouse.yml requires ${required} for ${operation}${on}`;
+    const place = `approvals[${index + 1}] in gatehouse.yml${rule.votes ? lineWords(policy, ["approvals", index]) : ""}`;
+    const from = rule.votes || required === 0 ? "" : approversIn(policy, owner);
+    const why = `${place} requires ${required} for ${operation}${on}${from}`;
     return {
       required,
       votes: rule.votes ?? usualNeeds(policy, required, owner),
@@ -74,9 +77,18 @@ function ruleInFile(policy: Policy, command: Command, target?: Named): NeededApp
     required,
     votes: usualNeeds(policy, required, owner),
     why: destroys
-      ? `no entry of approvals in gatehouse.yml matches ${operation}; destructive commands need one approval`
+      ? `no entry of approvals in gatehouse.yml matches ${operation}; destructive commands need one approval${approversIn(policy, owner)}`
       : `no entry of approvals in gatehouse.yml matches ${operation}`,
   };
+}
+
+/** `, of teams.payments.approve (line 12)`: where a team says who approves. */
+function approversIn(policy: Policy, owner: Owned | undefined): string {
+  const teams = owner ? teamsOf(policy, owner) : [];
+  const places = teams.map(
+    (team) => `teams.${team}.approve${lineWords(policy, ["teams", team, "approve"])}`,
+  );
+  return places.length === 0 ? "" : `, of ${places.join(" and ")}`;
 }
 
 /** Whether a rule of `approvals` can hold for it: it changes something, or opens a console. */

@@ -115,13 +115,14 @@ export function everyoneNamed({ access, teams, approvals }: Policy): readonly st
 
 /** Every channel that the policy sends something to. */
 export function channelsNamed(policy: Policy): readonly string[] {
-  const { channels = [], audit, alerts, digests, teams } = policy;
+  const { channels = [], sharedChannels, audit, alerts, digests, teams } = policy;
   const named = [
     audit?.channel,
     alerts?.channel,
     ...digests.map(({ channel }) => channel),
     ...Object.values(teams).map(({ channel }) => channel),
     ...channels,
+    ...sharedChannels,
   ];
   return [...new Set(named.filter((id) => id !== undefined))];
 }

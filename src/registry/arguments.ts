@@ -86,9 +86,17 @@ export interface Argument {
   placeholder: string | undefined;
 }
 
-/** In the order in which they are written. */
-export function argumentsOf(command: Pick<Command, "args">): Argument[] {
-  return Object.entries(command.args.shape).flatMap(([key, schema]) => {
+const known = new WeakMap<Command["args"], readonly Argument[]>();
+
+/** In the order in which they are written. Read from the schema once: every word that is typed asks for them. */
+export function argumentsOf({ args }: Pick<Command, "args">): readonly Argument[] {
+  const all = known.get(args) ?? readArguments(args);
+  known.set(args, all);
+  return all;
+}
+
+function readArguments(args: Command["args"]): readonly Argument[] {
+  return Object.entries(args.shape).flatMap(([key, schema]) => {
     if (!(schema instanceof z.ZodType)) return [];
     const inner = unwrap(schema);
     const meta = { ...metaOf(inner), ...metaOf(schema) };

@@ -22,10 +22,12 @@ export const shortcuts = [
 export const botScopes = [
   "app_mentions:read",
   "channels:history",
+  "channels:read",
   "chat:write",
   "commands",
   "files:write",
   "groups:history",
+  "groups:read",
   "im:history",
   "im:write",
   "metadata.message:read",

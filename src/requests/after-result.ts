@@ -11,6 +11,9 @@ import type { Log } from "../log/log.ts";
 import { context, type Message, message, news, section } from "../messages/message.ts";
 import { lines, Markdown, md, name, when } from "../messages/text.ts";
 import type { Policy } from "../config/policy-file.ts";
+import { ownerOf } from "../policy/judged.ts";
+import { rightsOver } from "../policy/teams.ts";
+import type { Target } from "../registry/target.ts";
 import { mentions } from "./render/card-view.ts";
 import { headline, symbolOf } from "./render/render-result.ts";
 
@@ -107,6 +110,12 @@ export function isAttestedAfter(command: ChangeCommand): boolean {
   return command.on === "vm" && command.attestAfter;
 }
 
+/** Who may operate a target: its team, or `access` for what no team has. */
+function operatorsOf(target: Target, policy: Policy): readonly string[] {
+  const all = rightsOver(policy, ownerOf(target)).flatMap(({ rights }) => rights.operate);
+  return [...new Set(all)];
+}
+
 /** One check, right after the VM has settled: a report that isn't there yet is called missing, never assumed. */
 export function createAttestationNote(by: {
   appraiser: Appraiser;
@@ -127,7 +136,7 @@ export function createAttestationNote(by: {
       const found = afterChange(attested.vm, attested.appraisal);
       if (!found) return undefined;
       return found.isAlarm
-        ? lines(found.line, new Markdown(mentions(by.policy.access.operate)))
+        ? lines(found.line, new Markdown(mentions(operatorsOf(target, by.policy))))
         : found.line;
     } catch (error) {
       by.log.warn("attestation.unread", { vm: target.id, why: messageOf(error) });

@@ -138,11 +138,8 @@ export async function startGateway(options: {
     intake: {
       ...intake,
       async accept(interaction, how) {
-        const { kind, userId: person, channelId: channel } = interaction;
         const work = workOnInteraction(interaction.id);
         const taken = await during(work, () => intake.accept(interaction, how));
-        if (taken === "new" && kind !== "home")
-          log.info("interaction.taken", { ...work.ids, kind, person, channel });
         options.watch.taken(interaction.id);
         if (taken === "seen") telemetry.refusals.inc({ reason: "replay" });
         await at("intake", interaction.id);

@@ -62,11 +62,16 @@ export type WebAnswer =
 type WebOutcome = "ok" | "limited" | "refused" | "lost" | "unreachable";
 
 const posts = new Set(["chat.postMessage", "chat.update"]);
-const lookUps = new Set(["conversations.history", "conversations.replies"]);
+const lookUps = new Set([
+  "conversations.history",
+  "conversations.info",
+  "conversations.open",
+  "conversations.replies",
+]);
 
 /**
  * Whether a call shows that Slack accepts messages: only a message proves it. A failed look-up counts as silence, because
- * it blocks the resend of a post whose answer was lost.
+ * it blocks a post.
  */
 export function signOfSlack(method: string, outcome: WebOutcome): "answer" | "silence" | undefined {
   const isSilent = outcome === "lost" || outcome === "unreachable";

@@ -15,6 +15,7 @@ import { type Command, dottedName } from "../registry/define.ts";
 import type { Target } from "../registry/target.ts";
 import { groupsNamedIn } from "../slack/people/people.ts";
 import { nearest } from "../text/nearest.ts";
+import type { Finding } from "./doctor/finding.ts";
 import { judgeNames, lookAtPolicy } from "./doctor/policy.ts";
 import { useProxies } from "./use-proxies.ts";
 
@@ -143,9 +144,9 @@ function teamsIn({ teams }: Policy): string {
   return `${count(all.length, "team")}: ${named.join(", ")}${more}. Which of these projects exist is known only at run time: an administrator's /gatehouse status names what matches nothing.\n`;
 }
 
-/** `gatehouse.yml line 4: ` of the first place with this ID. */
-function lineAbout(id: string | undefined, { path, text, policy }: PolicyFile): string {
-  const found = id === undefined ? undefined : pathTo(id, policy);
+/** `gatehouse.yml line 4: ` of that place, or of the first one with this ID. */
+function lineAbout(about: Finding["about"], { path, text, policy }: PolicyFile): string {
+  const found = typeof about === "string" ? pathTo(about, policy) : about;
   const line = found && lineOf(text, found);
   return line === undefined ? "" : `${path} line ${line}: `;
 }
@@ -216,7 +217,9 @@ function decide(asked: PolicyCase, { path, text, policy }: PolicyFile): PolicyDe
   if (!mayNeedApproval(command))
     return { allowed: true, approvals: 0, votes: [], why: `allowed. ${by}` };
   const { required, votes, why, index } = approvalRule(policy, { command, targets });
-  const place = index === "default" ? "" : ` ${line(["approvals", index])}`;
+  // Where a rule names who votes, its reason has the line
+  const isPlaced = index === "default" || policy.approvals[index]?.votes !== undefined;
+  const place = isPlaced ? "" : ` ${line(["approvals", index])}`;
   const approvers = votes.map((need) => ` ${approversOf(need, votes.length, asked.who)}`).join("");
   const how =
     required === 0 ? "allowed, without approval" : `allowed, with ${count(required, "approval")}`;

@@ -1,5 +1,12 @@
 import { hash } from "node:crypto";
-import { adoptPolicy, type Adoption, readPolicySigns } from "../audit/policies.ts";
+import {
+  type OwedPolicyNews,
+  oweNewsOnce,
+  type PolicyNews,
+  readOwedNews,
+  settleNews,
+} from "../audit/owed-policy-news.ts";
+import { adoptPolicy, type Adoption, newsIdOf, readPolicySigns } from "../audit/policies.ts";
 import type { PolicyText } from "../config/changing-policy.ts";
 import type { Config } from "../config/config.ts";
 import { changeInWords, changesBetween, type PolicyChange } from "../config/policy-changes.ts";
@@ -10,7 +17,6 @@ import type { Keys, RedisClient } from "../redis/redis.ts";
 import { startRounds } from "../redis/rounds.ts";
 import type { Journal } from "../requests/journal/journal.ts";
 import { policyKeptNews, policyNews } from "../requests/render/policy-news.ts";
-import type { Message } from "../messages/message.ts";
 import type { StoredRequest } from "../requests/journal/record.ts";
 import type { Announce } from "../slack/deliver/announce.ts";
 import { linkTo } from "../slack/deliver/permalink.ts";
@@ -45,6 +51,8 @@ interface KeeperOptions {
   teamId(): string;
   web: Web;
   announce: Announce;
+  /** Failpoint. */
+  at(point: "policy-adopted", version: string): Promise<void>;
 }
 
 /** Files reach processes one after the other: 15 s as heartbeats usually are. */
@@ -64,7 +72,7 @@ export async function keepPolicy(on: KeeperOptions): Promise<PolicyKeeper> {
   const beatMs = config.policy.timing.heartbeatMs;
   const listeners: (() => void)[] = [];
   let memory: PolicyMemory | undefined = recallPolicy(config.dataDir);
-  let current: string | undefined;
+  let current: Adoption["current"] | undefined;
   let supersededAt: number | undefined;
   let isToldStill = false;
   let groupChanges: number | undefined;
@@ -72,17 +80,49 @@ export async function keepPolicy(on: KeeperOptions): Promise<PolicyKeeper> {
   let untold: readonly string[] | undefined;
   /** Read, and not yet adopted, for the same reason. */
   let owed: { before: PolicyText; changes: readonly PolicyChange[] } | undefined;
+  /** News that this process owes the audit channel. Those of others it tells when they are late. */
+  let ownNews: string | undefined;
+  /** No news are owed up to the policy of this number. */
+  let toldUpTo: number | undefined;
 
-  async function adopt(changes: readonly PolicyChange[] | undefined): Promise<Adoption> {
+  async function adopt(
+    changes: readonly PolicyChange[] | undefined,
+    former: string | undefined,
+  ): Promise<Adoption> {
     const { text } = file;
     // The same text as before is no change: whoever was not replaced must not supersede those who were
     const from = memory && (memory.text === text ? memory.number - 1 : memory.number);
     const words = changes?.slice(0, maxNoted).map(changeInWords) ?? [];
     const version = config.policyVersion;
-    const adoption = await adoptPolicy(redis, key, version, { from, changes: words });
+    const news = await newsOf(changes, former);
+    const adoption = await adoptPolicy(redis, key, version, { from, changes: words, news });
+    if (adoption.isNew) {
+      await on.at("policy-adopted", version);
+      owe(newsIdOf(adoption));
+    }
     remember({ text, number: adoption.number });
     compare(adoption.current);
     return adoption;
+  }
+
+  /** Whoever moves the audit channel is seen in the one that was watched. What is canceled is listed while it still waits. */
+  async function newsOf(
+    changes: readonly PolicyChange[] | undefined,
+    former: string | undefined,
+  ): Promise<PolicyNews | undefined> {
+    const named = [former, config.policy.audit?.channel].filter((one) => one !== undefined);
+    if (named.length === 0) return undefined;
+    const after = config.policyVersion;
+    const counts = await readPolicySigns(redis, key);
+    const waiting = counts.current?.version === after ? [] : await waitingUnderOthers(after);
+    const canceled = waiting.slice(0, maxNamed).map(({ record }) => record.id);
+    const channels = [...new Set(named)];
+    return { after, changes, channels, canceled, canceledCount: waiting.length };
+  }
+
+  function owe(id: string): void {
+    ownNews = id;
+    toldUpTo = undefined;
   }
 
   function remember(now: PolicyMemory): void {
@@ -93,7 +133,7 @@ export async function keepPolicy(on: KeeperOptions): Promise<PolicyKeeper> {
 
   function compare(counts: { version: string; number: number } | undefined): void {
     const own = config.policyVersion;
-    current = counts?.version;
+    current = counts;
     if (counts === undefined || counts.version === own) {
       if (supersededAt !== undefined) log.info("policy.current-again", { version: own });
       supersededAt = undefined;
@@ -103,7 +143,7 @@ export async function keepPolicy(on: KeeperOptions): Promise<PolicyKeeper> {
         remember({ text: file.text, number: counts.number });
     } else if (supersededAt === undefined) {
       supersededAt = performance.now();
-      log.warn("policy.superseded", { version: own, current });
+      log.warn("policy.superseded", { version: own, current: counts.version });
     }
     const still = standstill();
     telemetry.policyInfo.reset();
@@ -118,7 +158,7 @@ export async function keepPolicy(on: KeeperOptions): Promise<PolicyKeeper> {
     if (supersededAt === undefined) return undefined;
     if (performance.now() - supersededAt < graceInBeats * beatMs) return undefined;
     const problem = placeOf(file.problems[0] ?? "its policy file isn't that one");
-    return `version ${current ?? ""} of the policy replaced ${config.policyVersion}, and this process doesn't have it: ${problem}`;
+    return `version ${current?.version ?? ""} of the policy replaced ${config.policyVersion}, and this process doesn't have it: ${problem}`;
   }
 
   /** Reads the file; takes what it says, or tells why not. */
@@ -151,27 +191,41 @@ export async function keepPolicy(on: KeeperOptions): Promise<PolicyKeeper> {
   async function settle(): Promise<void> {
     if (owed === undefined) return;
     const { before, changes } = owed;
-    const adoption = await adopt(changes);
+    const former = before.policy.audit?.channel;
+    const adoption = await adopt(changes, former);
     owed = undefined;
     for (const listener of listeners) listener();
     const isSame = before.policyVersion === config.policyVersion;
-    const former = before.policy.audit?.channel;
-    if (adoption.isNew) return tellChanged(adoption, { changes, former, id: idOf(adoption) });
-    if (changes.length === 0 || !isSame) return;
-    const id = `policy-file-${print(before.text)}-${print(file.text)}`;
-    if (!(await on.store.useOnce(id, toldForMs))) return;
-    const told = { changes, former, id: `${id}-${await on.store.now()}` };
-    await tellChanged({ before: before.policyVersion }, told);
+    if (!adoption.isNew && isSame && changes.length > 0) await oweFileNews(before, changes);
+    await tellOwed();
   }
 
-  async function tellChanged(
-    { before }: Pick<Adoption, "before">,
-    told: { changes: readonly PolicyChange[] | undefined; former?: string | undefined; id: string },
-  ): Promise<void> {
-    const { changes } = told;
-    const after = config.policyVersion;
-    const canceled = before === after ? [] : await waitingUnderOthers(after);
-    const first = canceled.slice(0, maxNamed);
+  /** The file changed, and nothing of what decides: no adoption, and told all the same. */
+  async function oweFileNews(before: PolicyText, changes: readonly PolicyChange[]): Promise<void> {
+    const news = await newsOf(changes, before.policy.audit?.channel);
+    if (news === undefined) return;
+    const once = `${print(before.text)}-${print(file.text)}`;
+    const id = `policy-file-${once}-${await on.store.now()}`;
+    const noted = { id, before: before.policyVersion, news };
+    if (await oweNewsOnce(redis, key, noted, { once, forMs: toldForMs })) owe(id);
+  }
+
+  /** Tells what is owed. What another process owes waits for that one, which may be at it. */
+  async function tellOwed(): Promise<void> {
+    if (current !== undefined && toldUpTo === current.number) return;
+    const all = await readOwedNews(redis, key);
+    const lateAt = all.length > 0 ? (await on.store.now()) - graceInBeats * beatMs : 0;
+    const due = all.filter(({ id, at }) => id === ownNews || at < lateAt);
+    for (const news of due) {
+      await tellChanged(news);
+      await settleNews(redis, key, news.id);
+    }
+    if (due.length === all.length) toldUpTo = current?.number;
+  }
+
+  async function tellChanged(news: OwedPolicyNews): Promise<void> {
+    const { id, before, after, changes, channels, canceledCount } = news;
+    const first = await on.store.getMany(news.canceled);
     const named = changes?.flatMap(({ added, removed }) => [...added, ...removed]) ?? [];
     const [links, nameOf] = await Promise.all([
       Promise.all(first.map(({ delivered }) => linkTo(delivered.card, on))),
@@ -185,24 +239,20 @@ export async function keepPolicy(on: KeeperOptions): Promise<PolicyKeeper> {
       after,
       changes,
       canceled: first.map((request, at) => ({ request, link: links[at] })),
-      canceledCount: canceled.length,
+      canceledCount,
       nameOf,
     };
-    // Whoever moves the audit channel is seen in the one that was watched
-    for (const channelId of new Set([told.former, config.policy.audit?.channel]))
-      await tell(`${told.id}-${channelId ?? ""}`, channelId, policyNews(facts));
+    for (const channelId of channels)
+      await on.announce({ id: `${id}-${channelId}`, channelId, message: policyNews(facts) });
   }
 
   async function tellKept(): Promise<void> {
     if (untold === undefined) return;
     const id = `policy-kept-${memory?.number ?? 0}-${print(untold.join("\n"))}`;
     const news = policyKeptNews(config.policyVersion, untold);
-    await tell(id, config.policy.audit?.channel, news);
-    untold = undefined;
-  }
-
-  async function tell(id: string, channelId: string | undefined, news: Message): Promise<void> {
+    const channelId = config.policy.audit?.channel;
     if (channelId !== undefined) await on.announce({ id, channelId, message: news });
+    untold = undefined;
   }
 
   /** Drafts, and what was authorized and not sent: none of them runs. */
@@ -226,8 +276,10 @@ export async function keepPolicy(on: KeeperOptions): Promise<PolicyKeeper> {
     }
     groupChanges = signs.groupChanges;
     compare(signs.current);
+    await tellOwed();
     // Where the others reread theirs, this one may have been replaced as well
-    if (supersededAt !== undefined && current !== undefined) await read({ onlyVersion: current });
+    if (supersededAt !== undefined && current !== undefined)
+      await read({ onlyVersion: current.version });
   }
 
   const later = (error: unknown) => log.warn("policy.later", { why: messageOf(error) });
@@ -235,11 +287,7 @@ export async function keepPolicy(on: KeeperOptions): Promise<PolicyKeeper> {
   const changes = former && changesBetween(former.policy, file.asWritten);
   // What this process remembers of people is younger than this count
   ({ groupChanges } = await readPolicySigns(redis, key));
-  const adoption = await adopt(changes);
-  if (adoption.isNew) {
-    const told = { changes, former: former?.policy.audit?.channel, id: idOf(adoption) };
-    tellChanged(adoption, told).catch(later);
-  }
+  await adopt(changes, former?.policy.audit?.channel);
 
   let turn = Promise.resolve();
   /** A signal may come while a round runs. */
@@ -247,6 +295,7 @@ export async function keepPolicy(on: KeeperOptions): Promise<PolicyKeeper> {
     turn = turn.then(act).catch(later);
     return turn;
   }
+  void inTurn(tellOwed);
   const rounds = startRounds("policy", beatMs, () => inTurn(round), log);
   return {
     standstill,
@@ -255,8 +304,6 @@ export async function keepPolicy(on: KeeperOptions): Promise<PolicyKeeper> {
     close: () => rounds.close(),
   };
 }
-
-const idOf = ({ number }: Adoption) => `policy-${number}`;
 
 /** `gatehouse.yml line 3`: the rest may name what not everybody sees, and stands in the log. */
 export function placeOf(problem: string): string {

@@ -39,6 +39,7 @@ import { requestSource } from "../slack/deliver/requests.ts";
 import { rolloutSource } from "../slack/deliver/rollouts.ts";
 import { requestable } from "../registry/define.ts";
 import type { GatewayContext } from "../slack/conversation/gateway-context.ts";
+import { createSharedChannels } from "../slack/shared-channels.ts";
 import { createWeb, signOfSlack } from "../slack/web.ts";
 import { type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
 import type { Spans } from "../log/spans.ts";
@@ -83,7 +84,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     outageTimingFor(timing.outageMs),
     async ({ userId, teamId }) => (await people.person(userId, teamId)).name,
   );
-  const web = createWeb({
+  const slack = createWeb({
     token: () => config.slack.botToken,
     refreshToken: () => config.files.get("SLACK_BOT_TOKEN")?.reread(),
     apiUrl: config.slack.apiUrl,
@@ -92,6 +93,11 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
       calls.slack(method, outcome, ms);
       watch.saw("slack", signOfSlack(method, outcome));
     },
+  });
+  const { web, refusal } = createSharedChannels({
+    web: slack,
+    allowed: () => config.policy.sharedChannels,
+    log,
   });
   const { receive } = config.slack;
   const appToken = receive?.mode === "socket" ? receive.appToken : undefined;
@@ -219,6 +225,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
       }),
     onTold,
     visibilityTimeoutMs,
+    refusal,
     botToken,
     apiUrl,
     at,
@@ -242,6 +249,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
       {
         redis,
         web,
+        refusal,
         rateLimiter: calls.limiter(createRateLimiter(redis, key, options.slackLimits)),
         log,
         now: store.now,
@@ -263,6 +271,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
       teamId: () => identity.known().teamId,
       web,
       announce: notices.announce,
+      at,
     }),
     (it) => it.close(),
   );

@@ -1,15 +1,16 @@
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
-import { createServer } from "node:http";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { evidenceOf, sandboxRoots, writeEndorsements } from "../../sandbox/evidence/vendors.ts";
-import { listen } from "../../sandbox/listen.ts";
+import { listEndorsements } from "../../src/attestation/endorsement-folder.ts";
 import { findEndorsements } from "../../src/attestation/endorsements.ts";
 import { addressOf } from "../../src/attestation/fetch-endorsement.ts";
 import { createRefresher } from "../../src/attestation/refresher.ts";
 import { createLog } from "../../src/log/log.ts";
 import { endorsementsNeeded, verifyEvidence } from "../../src/verifier/verify-evidence.ts";
+import { startChild } from "../faults/stage/child.ts";
+import { startVendors } from "../support/vendor-server.ts";
 
 const dayMs = 86_400_000;
 const machine = { measurement: "ab".repeat(48), hardware: "", boot: "first", isDebug: false };
@@ -23,61 +24,17 @@ const needs = (evidence: Buffer) => {
   return needed;
 };
 
-/** Which file of a filled folder answers which address, and under which header its chain comes. */
-const routes: readonly [RegExp, (parts: RegExpExecArray) => [file: string, header?: string]][] = [
-  [/^\/root\.der$/, () => ["intel/root.crl"]],
-  [
-    /pckcrl\?ca=(\w+)&encoding=der$/,
-    ([, ca]) => [`intel/pck-${ca}.crl`, "SGX-PCK-CRL-Issuer-Chain"],
-  ],
-  [/\/qe\/identity$/, () => ["intel/tdx-qe.json", "SGX-Enclave-Identity-Issuer-Chain"]],
-  [
-    /\/tcb\?fmspc=(\w+)(?:&update=early)?$/,
-    ([, fmspc]) => [`intel/tcb/${fmspc}.json`, "TCB-Info-Issuer-Chain"],
-  ],
-  [/^\/(v[cl]ek)\/v1\/(\w+)\/crl$/, ([, signer, product]) => [`amd/${product}/${signer}.crl`]],
-];
-
 /** The vendors on this machine, and a refresher with an empty folder. */
-async function vendors(options: { ranOut?: readonly ["Genoa"] } = {}) {
+async function vendors({ onServed = () => undefined as unknown } = {}) {
   const root = await mkdtemp(join(tmpdir(), "gatehouse-vendors-"));
   const [theirs, ours] = [join(root, "theirs"), join(root, "ours")];
-  await writeEndorsements(theirs, options);
-  const asked: string[] = [];
-  const weather = { status: 200, size: 0, headers: {} as Record<string, string>, damages: "" };
-  const server = createServer((request, response) => {
-    const url = request.url ?? "";
-    asked.push(url);
-    void answer(url).then(
-      ({ body, headers }) => response.writeHead(weather.status, headers).end(body),
-      () => response.writeHead(404).end(),
-    );
-  });
-  async function answer(url: string) {
-    const found = routes.flatMap(([pattern, fileOf]) => {
-      const parts = pattern.exec(url);
-      return parts ? [fileOf(parts)] : [];
-    })[0];
-    const [, product, hwid] = /^\/vcek\/v1\/(\w+)\/([0-9a-f]+)\?/.exec(url) ?? [];
-    const veks = hwid ? await readdir(join(theirs, `amd/${product}/vcek`)) : [];
-    const [file, header] = found ?? [`amd/${product}/vcek/${veks[0] ?? ""}`];
-    const body = await readFile(join(theirs, file));
-    const chain = header && (await readFile(join(theirs, file.replace(/\.\w+$/, ".pem")), "utf8"));
-    if (weather.damages !== "" && file.includes(weather.damages)) body[90] = (body[90] ?? 0) ^ 1;
-    return {
-      body: weather.size > 0 ? Buffer.alloc(weather.size) : body,
-      headers: {
-        ...weather.headers,
-        ...(header ? { [header]: encodeURIComponent(chain ?? "") } : {}),
-      },
-    };
-  }
-  const { url, close } = await listen(server, 0);
+  await writeEndorsements(theirs);
+  const { asked, weather, addresses, close } = await startVendors(theirs, onServed);
   const clock = { now: Date.now() };
   const lines: string[] = [];
   const refresher = createRefresher({
     folder: ours,
-    addresses: { intel: url, intelRoot: `${url}/root.der`, amd: url },
+    addresses,
     roots: sandboxRoots,
     log: createLog({ level: "debug", write: (line) => void lines.push(line) }),
     now: () => clock.now,
@@ -93,6 +50,8 @@ async function vendors(options: { ranOut?: readonly ["Genoa"] } = {}) {
     clock,
     lines,
     theirs,
+    ours,
+    addresses,
     verified,
     async [Symbol.asyncDispose]() {
       await refresher.close();
@@ -166,6 +125,32 @@ describe("the refresher of endorsements", () => {
     at.clock.now += 120_000;
     await at.refresher.round();
     expect(await at.verified(snp)).toBe("authentic");
+  });
+
+  it("leaves no part of a file when its process is killed between an answer and its file; the next one goes on", async () => {
+    let serve = () => undefined as unknown;
+    await using at = await vendors({ onServed: () => serve() });
+    const evidence = [snp, turin, tdx].map((one) => one.toString("base64"));
+    const files = async () =>
+      listEndorsements(at.ours, { roots: sandboxRoots, now: Date.now() }).catch(() => []);
+    // As soon as an answer has left, and while files are written
+    for (const afterMs of [0, 2, 4]) {
+      const told = JSON.stringify({ folder: at.ours, addresses: at.addresses, evidence });
+      const child = await startChild("test/attestation/refreshing.ts", [told]);
+      serve = () => setTimeout(() => child.signal("SIGKILL"), afterMs);
+      child.say({ begin: true });
+      expect(await child.exited).toBe("SIGKILL");
+      const broken = (await files()).filter(({ inspected }) => "problem" in inspected);
+      expect(broken).toEqual([]);
+    }
+    serve = () => undefined;
+    await Promise.all([snp, turin, tdx].map((one) => at.refresher.ensure(needs(one))));
+    expect(await Promise.all([snp, turin, tdx].map((one) => at.verified(one)))).toEqual(
+      Array(3).fill("authentic"),
+    );
+    // What an answer had brought, and no file had, was asked for again
+    expect(at.asked.length).toBeGreaterThan(9);
+    expect(new Set(at.asked).size).toBe(9);
   });
 
   it("keeps the last good one when the vendor gives one that has ended", async () => {

@@ -122,6 +122,7 @@ export async function startScene(scene: Partial<Scene> = {}) {
     });
     const delivery = startDelivery([notices.source], {
       redis: own,
+      refusal: async () => undefined,
       us: () => ({ botId: "B0GATEHOUSE", botUserId: "U0GATEHOUSE" }),
       web,
       rateLimiter,

@@ -57,7 +57,7 @@ function ownersOf(places: TeamCase["places"], { id, name }: Owned): readonly Pla
   return teams.length > 0 ? teams : [places["access"] as Place];
 }
 
-function isListed(
+export function isListed(
   entries: readonly string[],
   { id, groups, kind, teamId }: Person,
   isView: boolean,
@@ -80,7 +80,7 @@ const isAdministrator = ({ administrators, person }: TeamCase) =>
 const looks = ["view", "operate", "approve", "breakGlass"] as const;
 
 /** In a team whoever is in any list may look, guests too; in `access` those in `view`, and operators see names. */
-function mayLook(one: TeamCase, project: Owned, isOnlyName: boolean): boolean {
+export function mayLook(one: TeamCase, project: Owned, isOnlyName: boolean): boolean {
   const { places, person } = one;
   if (isAdministrator(one)) return true;
   return ownersOf(places, project).every((place) => {

@@ -296,7 +296,7 @@ const kinds: readonly [
   [
     "an unknown outcome elsewhere",
     "team",
-    (about) => renderUnknownElsewhere(unknown(about), restore, undefined),
+    (about) => renderUnknownElsewhere("unknown", unknown(about), restore, undefined),
     "❓ Outcome unknown: did “Restore db-1 (payments) from nightly” happen? Check it, then record what happened.",
   ],
   [

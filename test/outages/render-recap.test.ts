@@ -132,6 +132,7 @@ describe("the signs of an outage", () => {
     expect(signOfSlack("chat.postMessage", "limited")).toBe("answer");
     expect(signOfSlack("chat.postMessage", "refused")).toBe("answer");
     expect(signOfSlack("conversations.replies", "lost")).toBe("silence");
+    expect(signOfSlack("conversations.open", "lost")).toBe("silence");
     expect(signOfSlack("conversations.replies", "ok")).toBeUndefined();
     expect(signOfSlack("users.info", "lost")).toBeUndefined();
   });

@@ -78,6 +78,27 @@ approvals:
       "no entry of approvals in gatehouse.yml matches vm.restore; destructive commands need one approval",
     );
   });
+
+  it("say which line of gatehouse.yml names the voters, where a rule or a team does", () => {
+    const policy = policyOf(`teams:
+  pay:
+    projects: ["pay"]
+    approve: ["S05PAYLEADS"]
+approvals:
+  - { operations: ["vm.stop"], required: 1 }
+  - { operations: ["vm.resize"], votes: [{ from: ["S06SECURITY"] }] }
+`);
+    const why = (name: string, of: string) =>
+      approvalRule(policy, { command: command(name), targets: [vm("db", of)] }).why;
+    expect(why("vm stop", "pay")).toBe(
+      "approvals[1] in gatehouse.yml requires 1 for vm.stop, of teams.pay.approve (line 4)",
+    );
+    expect(why("vm stop", "shop")).toBe("approvals[1] in gatehouse.yml requires 1 for vm.stop");
+    expect(why("vm resize", "pay")).toBe(
+      "approvals[2] in gatehouse.yml (line 7) requires 1 for vm.resize",
+    );
+    expect(why("vm restore", "pay")).toContain("one approval, of teams.pay.approve (line 4)");
+  });
 });
 
 const votes = needsOf(usual, { required: 1 });

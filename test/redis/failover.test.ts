@@ -5,6 +5,7 @@ import { looking } from "../support/looking.ts";
 import {
   certificate,
   type RedisNodes,
+  startAlone,
   startCluster,
   startSentinels,
 } from "../support/redis-nodes.ts";
@@ -13,8 +14,8 @@ import { startWorld, type TestWorld } from "../support/start-world.ts";
 const ready = async (world: TestWorld) =>
   (await fetch(`http://127.0.0.1:${world.processes[0]?.port}/readyz`)).status;
 
-/** Kills the primary while requests run, and asks on. Each of four VMs is to be stopped once. */
-async function primaryKilled(redis: RedisNodes) {
+/** Kills the primary while requests run, and asks on. Each of four VMs is to be stopped once. `isAlone`: it comes back itself. */
+async function primaryKilled(redis: Pick<RedisNodes, "url" | "primary">, isAlone = false) {
   await using world = await startWorld({
     redisUrl: redis.url,
     namespace: "gatehouse",
@@ -27,8 +28,10 @@ async function primaryKilled(redis: RedisNodes) {
   await looking(async () => ((await stored()).length === 3 ? true : undefined), 5000, lastLines);
   expect(await ready(world)).toBe(200);
   const killedAt = performance.now();
-  await (await redis.primary()).kill();
+  const primary = await redis.primary();
+  await primary.kill();
   const readyMeanwhile = await ready(world);
+  if (isAlone) await primary.start();
   const taken = async () => {
     await stop("db-1");
     return (await stored()).length === 4 ? performance.now() - killedAt : undefined;
@@ -58,6 +61,30 @@ const wentOn = {
   stops: 4,
 };
 
+/** The tests' certificate counts beside the usual ones, until the end. */
+const trustingOurs = (test: () => Promise<void>) => async () => {
+  const usual = getCACertificates("default");
+  setDefaultCACertificates([...usual, readFileSync(certificate, "utf8")]);
+  try {
+    await test();
+  } finally {
+    setDefaultCACertificates(usual);
+  }
+};
+
+describe("a Redis that is killed and comes back while requests run", () => {
+  it(
+    "speaks TLS alone: work goes on by itself, and nothing is done twice",
+    trustingOurs(async () => {
+      await using redis = await startAlone("word-of-redis");
+      const { awayMs, calls, told, ...seen } = await primaryKilled(redis, true);
+      expect(seen, [...calls, ...told].join("\n")).toEqual(wentOn);
+      expect(awayMs).toBeLessThan(10_000);
+    }),
+    30_000,
+  );
+});
+
 describe("a Redis that fails over while requests run", () => {
   it("is a Cluster whose primary is killed: work goes on within 10 s, and nothing is done twice", async () => {
     await using cluster = await startCluster();
@@ -73,16 +100,14 @@ describe("a Redis that fails over while requests run", () => {
     expect(awayMs).toBeLessThan(10_000);
   }, 30_000);
 
-  it("is watched by sentinels and speaks TLS alone: both they and the next primary are reached by it", async () => {
-    const usual = getCACertificates("default");
-    setDefaultCACertificates([...usual, readFileSync(certificate, "utf8")]);
-    try {
+  it(
+    "is watched by sentinels and speaks TLS alone: both they and the next primary are reached by it",
+    trustingOurs(async () => {
       await using redis = await startSentinels({ tls: true, password: "word-of-redis" });
       const { awayMs, calls, told, ...seen } = await primaryKilled(redis);
       expect(seen, [...calls, ...told].join("\n")).toEqual(wentOn);
       expect(awayMs).toBeLessThan(10_000);
-    } finally {
-      setDefaultCACertificates(usual);
-    }
-  }, 30_000);
+    }),
+    30_000,
+  );
 });

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { Redis } from "ioredis";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { createLog, silentLog } from "../../src/log/log.ts";
 import { parseRedisUrl } from "../../src/config/redis-address.ts";
 import { checkRedis, volatileSentence } from "../../src/redis/check.ts";
@@ -15,6 +15,27 @@ async function gone(redis: RedisClient): Promise<void> {
 async function back(redis: RedisClient): Promise<void> {
   while ((redis.status as string) !== "ready") await pause(5);
 }
+
+describe("commands that are asked in one turn", () => {
+  it("reach Redis together, each with its own answer or error", async () => {
+    await using server = await privateRedis();
+    const client = await connectRedis(server.url, "commands", silentLog());
+    onTestFinished(() => client.disconnect());
+    const reads = async () =>
+      Number(/total_reads_processed:(\d+)/.exec(await client.info("stats"))?.[1]);
+    await client.set("list", "no list");
+    const before = await reads();
+    const asked = Array.from({ length: 100 }, (_, n) =>
+      n === 50 ? client.llen("list") : client.incr("count"),
+    );
+    const ends = await Promise.allSettled(asked);
+    // One for all of them, and the question itself
+    expect((await reads()) - before).toBeLessThanOrEqual(3);
+    expect(ends.filter(({ status }) => status === "rejected")).toHaveLength(1);
+    expect(ends[50]).toMatchObject({ reason: { message: expect.stringMatching(/^WRONGTYPE/) } });
+    expect(ends[99]).toEqual({ status: "fulfilled", value: 99 });
+  });
+});
 
 describe("the address of Redis", () => {
   it("is one server with user, password, database and TLS", () => {

@@ -56,10 +56,12 @@ describe("the manifest of the Slack app", () => {
     expect(botScopes).toEqual([
       "app_mentions:read",
       "channels:history",
+      "channels:read",
       "chat:write",
       "commands",
       "files:write",
       "groups:history",
+      "groups:read",
       "im:history",
       "im:write",
       "metadata.message:read",

@@ -1,6 +1,8 @@
+import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
+import { findProgram } from "../../sandbox/find-program.ts";
 import { createTelemetry } from "../../src/log/telemetry.ts";
 
 const fileOf = (name: string) => readFileSync(new URL(`../../${name}`, import.meta.url), "utf8");
@@ -282,5 +284,18 @@ describe("metrics", () => {
     );
     const alerts = rules.groups.flatMap((group) => group.rules.map(({ alert }) => alert));
     expect(fired.toSorted()).toEqual(alerts.toSorted());
+  });
+
+  it("fire in those stories by Prometheus' own count", ({ skip }) => {
+    const promtool = findProgram(["promtool"]);
+    if (promtool === undefined) throw skip("there is no promtool here: apt install prometheus");
+    const cwd = new URL("../../deploy/prometheus/", import.meta.url);
+    for (const words of ["check rules alerts.yml", "test rules alerts.test.yml"]) {
+      const { status, stdout, stderr } = spawnSync(promtool, words.split(" "), {
+        cwd,
+        encoding: "utf8",
+      });
+      expect({ words, status }, `${stdout}${stderr}`).toEqual({ words, status: 0 });
+    }
   });
 });

@@ -65,6 +65,30 @@ audit: { channel: C03AUDIT }
 digests: [{ channel: C0NONE, at: "09:00" }]
 `;
 
+  it("names channels that another company shares, and who reads the alarms of a team without one, with their lines", async () => {
+    await using slack = await startSandboxSlack({});
+    const access = { apiUrl: slack.apiUrl, botToken: slack.app.botToken, proxies: undefined };
+    const teams = `access: { operate: [S01ONCALL], approve: [S02LEADS], administer: [U0ADA] }
+audit: { channel: C03AUDIT }
+teams:
+  payments:
+    projects: [payments]
+    channel: C07VENDOR
+  search: { projects: [search], operate: [U0VERA] }
+`;
+    const file = written("teams.yml", teams);
+    const { code, said } = await typed(["check", file], file, access);
+    expect(code).toBe(1);
+    expect(said).toContain(
+      `${file} line 6: channel C07VENDOR: another company shares it, so Gatehouse posts nothing there`,
+    );
+    expect(said).toContain(
+      `${file} line 7: team search: has no channel, so its alarms go to the audit channel, which 1 read who can't see what it has: U0AMIR`,
+    );
+    const named = written("shared.yml", `${teams}sharedChannels: [C07VENDOR]\n`);
+    expect(await typed(["check", named], named, access)).toMatchObject({ code: 0 });
+  });
+
   it("names groups, people, and channels that Slack doesn't have, with their lines", async () => {
     await using slack = await startSandboxSlack({});
     const access = { apiUrl: slack.apiUrl, botToken: slack.app.botToken, proxies: undefined };

@@ -57,6 +57,24 @@ async function breaksGlass(world: TestWorld, words: string, target: string) {
 }
 
 describe("breaking the glass", () => {
+  it("is signed by no approver of another team, for whom there is no such review", async () => {
+    const teams = `teams:
+  apps: { projects: [staging], operate: [S01ONCALL], approve: [U0AMIR], breakGlass: [U0ADA] }
+  search: { projects: [search], approve: [U0VERA] }`;
+    await using world = await startWorld({
+      policy: policy(teams).replace('["U0ADA", "U0AMIR"]', '["U0ADA"]'),
+    });
+    const { vera, amir } = world;
+    await breaksGlass(world, '/project delete staging --break-glass "now"', "staging");
+    const notice = await hears(vera, "audit", /Break-glass[^]*\[Sign review\]/);
+    await vera.presses("Sign review", { in: notice.ts, channel: "audit" });
+    await hears(vera, "audit", /This review is already signed/);
+    expect(await world.store.openReviews()).toHaveLength(1);
+    await amir.presses("Sign review", { in: notice.ts, channel: "audit" });
+    await hears(amir, "audit", /amir signed the review/);
+    expect(await world.store.openReviews()).toEqual([]);
+  });
+
   it("runs without waiting, tells the audit channel, and stays open until somebody else signs", async () => {
     await using world = await startWorld({ policy: policy("") });
     await world.ada.types("ops", '/project delete staging --break-glass "it leaks data right now"');
@@ -97,6 +115,19 @@ describe("breaking the glass", () => {
     expect(restored).toMatchObject({ state: "done", record: { requester: { id: "U0ADA" } } });
     expect(restored.progress.safety?.snapshotId).toBeTruthy();
     expect(world.compute.writes()).toHaveLength(3);
+  });
+
+  it("is named in the help of those whom policy lists, and in no one else's", async () => {
+    await using world = await startWorld({ policy: policy("") });
+    const helpOf = async (person: TestWorld["ada"]) => {
+      await person.types("ops", "/gatehouse help");
+      return wordsOf(await hears(person, "ops", /What you can run/));
+    };
+    expect(await helpOf(world.ada)).toMatch(
+      /In an emergency you can skip approval: add --break-glass "why"/,
+    );
+    for (const person of [world.olivia, world.amir])
+      expect(await helpOf(person)).not.toMatch(/break-glass|emergency/i);
   });
 
   it("is only for those whom policy lists, and never past protection", async () => {

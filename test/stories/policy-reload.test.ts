@@ -115,6 +115,30 @@ describe("a policy that is replaced while Gatehouse runs", () => {
     expect(noted).toHaveLength(1);
   });
 
+  it.for(["by one that goes on", "by the next one that starts"])(
+    "is told once though its process dies between adopting and telling it: %s",
+    async (by) => {
+      let isDying = true;
+      await using world = await startWorld({
+        at: async (point) => {
+          if (point === "policy-adopted" && isDying) throw new Error("killed here");
+        },
+      });
+      const goesOn = by === "by one that goes on";
+      if (goesOn) await world.startProcess("worker");
+      await writeFile(file(world), restartsNeedOne);
+      await world.processes[0]?.reload();
+      await world.processes[0]?.close();
+      isDying = false;
+      if (!goesOn) await world.startProcess("worker");
+      const news = wordsOf(await hears(world.ada, "audit", /The policy changed/, 15_000));
+      expect(news).toMatch(/approvals: added \(operations vm.restart/);
+      const untold = () => world.client.hkeys(world.key("policy", "untold"));
+      await expect.poll(untold, { timeout: 5000 }).toEqual([]);
+      expect(inAudit(world, /The policy changed/)).toHaveLength(1);
+    },
+  );
+
   it("changes nothing in a process that doesn't get it, until it does", async () => {
     await using world = await startWorld();
     const other = path.join(path.dirname(file(world)), "other.yml");

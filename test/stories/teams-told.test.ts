@@ -9,6 +9,7 @@ afterAll(() => closeCharts());
 const policy = `access: { view: [], operate: ["U0ADA"], administer: ["U0ADA"] }
 audit: { channel: C03AUDIT }
 alerts: { channel: C02STATUS }
+sharedChannels: [C07VENDOR]
 teams:
   payments: { projects: ["payments"], operate: ["U0OLIVIA"], channel: C01OPS }
   ml: { projects: ["ml"], operate: ["U0AMIR", "U0VERA"], channel: C07VENDOR }

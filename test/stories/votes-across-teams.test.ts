@@ -133,6 +133,7 @@ describe("what a team decides and somebody requested in another channel", () => 
     await hears(sam, "pay-ops", /1 waiting for approval, 0 for you/);
     await olivia.types("ops", "/gatehouse why");
     const why = await hears(olivia, "ops", /Needs one of @leads: (amir, ada|ada, amir)/);
+    expect(wordsOf(why)).toContain("approvals[1] in gatehouse.yml (line 17) requires 2");
     expect(wordsOf(why)).toMatch(
       /Needs one of @security: (sam, sue|sue, sam)\. Still missing: one of @leads\./,
     );
@@ -172,8 +173,9 @@ describe("what a team decides and somebody requested in another channel", () => 
 });
 
 describe("an unknown outcome of what was requested elsewhere", () => {
-  it("is told in the team's channel once, with a link to its message", async () => {
-    await using world = await startTeams({ policy: policyWith().replace("vm.restart", "vm.stop") });
+  it("is told in the team's channel, with a link to its message, and told there again with each reminder", async () => {
+    const policy = policyWith().replace("vm.restart", "vm.stop").replace("[1h]", "[100ms, 300ms]");
+    await using world = await startTeams({ policy });
     const { olivia, amir } = world;
     world.compute.weather({ match: "POST /v1/vms/:id/restart", lost: "before", times: 1 });
     await olivia.types("ops", "/vm restart payments/web-2");
@@ -184,5 +186,16 @@ describe("an unknown outcome of what was requested elsewhere", () => {
       /❓ Outcome unknown: did “Restart web-2 \(payments\)” happen/,
     );
     expect(wordsOf(told)).toMatch(/olivia requested it in <#C01OPS>\. <http[^>]*\|Its message>/);
+    const again = () =>
+      amir
+        .seesChannel("pay-ops")
+        .messages.filter((one) => /❓ Still unknown: did “Restart web-2/.test(wordsOf(one)));
+    await world.slack.until(() => again().length === 2);
+    await hears(olivia, "ops", /❓ <@U0OLIVIA> Still unknown/);
+    await olivia.presses("It did not happen", { channel: "ops" });
+    await olivia.until(({ modals }) => modals.length > 0);
+    await olivia.submits({ reason: "nothing was restarted" });
+    await world.settled();
+    expect(again()).toHaveLength(2);
   });
 });

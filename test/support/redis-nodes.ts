@@ -251,6 +251,15 @@ export function startCluster(namespace = "gatehouse", { one = false, tls = false
   });
 }
 
+/** One by itself, which speaks TLS alone. */
+export function startAlone(password: string) {
+  return inFolder<Pick<RedisNodes, "url" | "primary">>(async (folder, stack) => {
+    const secret = ["--requirepass", password, "--masterauth", password];
+    const node = stack.use(await startNode(path.join(folder, "alone"), secret, { tls: true }));
+    return { url: `rediss://:${password}@localhost:${node.port}`, primary: async () => node };
+  });
+}
+
 /** A primary called `gatehouse`, its replica, and three sentinels. `tls`: they and their clients speak nothing else. */
 export function startSentinels({
   password,

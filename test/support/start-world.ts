@@ -29,7 +29,7 @@ export interface TestWorld extends World {
   settled(timeoutMs?: number): Promise<StoredRequest[]>;
 }
 
-/** The demo's policy at a pace for tests. */
+/** A pace for tests. */
 export const testTiming =
   "timing: { httpTimeout: 700ms, quiesce: 2000ms, settleDeadline: 4s, restartMark: 1500ms, pollFirst: 20ms, pollMost: 100ms, stableGap: 30ms, sweep: 200ms, heartbeat: 200ms, claimWindow: 600ms, inventoryRefresh: 5s, peopleCache: 1s, reminders: [1h] }";
 
@@ -42,6 +42,7 @@ export const testPolicy = `access:
 protect: ["vault-*"]
 audit: { channel: C03AUDIT }
 alerts: { channel: C02STATUS }
+sharedChannels: [C07VENDOR]
 ${testTiming}
 `;
 

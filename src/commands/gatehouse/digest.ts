@@ -3,6 +3,7 @@ import type { DigestRule } from "../../config/policy-file.ts";
 import { readSchedule } from "../../digests/schedules.ts";
 import { daysWords, localWords, nextSlot } from "../../digests/slots.ts";
 import { UserError } from "../../errors.ts";
+import { howToOpen } from "../../messages/closed-channel.ts";
 import { type Message, sentence } from "../../messages/message.ts";
 import { channelLink, lines, type Markdown, md, name } from "../../messages/text.ts";
 import { scopeShownTo } from "../../policy/scope.ts";
@@ -107,7 +108,7 @@ async function postNow(channel: string, { digests, post }: ReadContext): Promise
   const closed = await post(channel, await digests.build(channel));
   if (closed === undefined) return sentence(md`The digest is in ${channelLink(channel)}.`);
   return sentence(
-    md`Can't post in ${channelLink(channel)} (${closed}). ${name("/invite @gatehouse")} fixes that; ${name("/gatehouse digest handover")} shows it only to you.`,
+    md`Can't post in ${channelLink(channel)} (${closed}). ${howToOpen(closed)} ${name("/gatehouse digest handover")} shows it only to you.`,
   );
 }
 

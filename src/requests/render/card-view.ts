@@ -78,13 +78,25 @@ export function noticesDue(request: StoredRequest): string[] {
   if (hasNoCard(request)) return [];
   const due: string[] = [];
   if (request.state === "draft" && request.progress.isHalfWay) due.push("half-way");
-  if (request.state === "unknown") {
-    due.push("unknown");
-    for (let n = 1; n <= (request.progress.reminders ?? 0); n++) due.push(`reminder-${n}`);
-  }
+  due.push(...unknownNotices(request));
   if (request.final) due.push("result");
   if (denialOf(request)?.reason) due.push("denial");
   return due;
+}
+
+/** Of an unknown outcome: that it is, and each reminder until someone records it. */
+export function unknownNotices({
+  state,
+  progress,
+}: Pick<StoredRequest, "state" | "progress">): string[] {
+  if (state !== "unknown") return [];
+  const reminders = Array.from({ length: progress.reminders ?? 0 }, (_, n) => `reminder-${n + 1}`);
+  return ["unknown", ...reminders];
+}
+
+/** How a message of `unknownNotices` begins. */
+export function unknownWords(notice: string): string {
+  return notice === "unknown" ? "Outcome unknown" : "Still unknown";
 }
 
 /**

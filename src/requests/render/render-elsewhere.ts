@@ -3,7 +3,7 @@ import { channelLink, lines, Markdown, md, mention, when } from "../../messages/
 import type { ChangeCommand } from "../../registry/define.ts";
 import type { StoredRequest } from "../journal/record.ts";
 import { askingLine, deedOf, missingWords } from "./asking.ts";
-import { cardViewOf, isChannel, isDecidedElsewhere } from "./card-view.ts";
+import { cardViewOf, isChannel, isDecidedElsewhere, unknownWords } from "./card-view.ts";
 import { cardButtons, renderCard, titleOf } from "./render-card.ts";
 import { renderResult } from "./render-result.ts";
 
@@ -58,20 +58,22 @@ export function renderAnswered(
   return { text: answer.text, blocks: [...answer.blocks, ...below] };
 }
 
-/** An unknown outcome, told where its card is not: to the requester, or to the team. */
+/** An unknown outcome (one of `unknownNotices`), told where its card is not: to the requester, or to the team. */
 export function renderUnknownElsewhere(
+  notice: string,
   request: StoredRequest,
   command: ChangeCommand,
   link: Link,
 ): Message {
   const { record, progress } = request;
   const deed = deedOf(record, command);
+  const again = unknownWords(notice);
   const why = progress.why ? md` (${progress.why})` : "";
   const whom = isDecidedElsewhere(request) ? md`${mention(record.requester.id)} ` : "";
   const who = isDecidedElsewhere(request) ? "" : md` ${record.requester.name} ${askedIn(request)}.`;
-  const text = md`❓ ${whom}Outcome unknown: did “${deed}” happen?${why}${who} ${linked(link, "Its message")} has the facts and the buttons. Nothing is resent automatically.`;
+  const text = md`❓ ${whom}${again}: did “${deed}” happen?${why}${who} ${linked(link, "Its message")} has the facts and the buttons. Nothing is resent automatically.`;
   return message(
-    news(md`❓ Outcome unknown: did “${deed}” happen? Check it, then record what happened.`),
+    news(md`❓ ${again}: did “${deed}” happen? Check it, then record what happened.`),
     section(text),
   );
 }
@@ -91,7 +93,7 @@ export function cameFrom({ record }: StoredRequest, link: Link): Markdown {
 
 /** On the card where it was requested: why those who decide don't see it in the channel of their team. */
 export function teamClosedLine({ record }: StoredRequest): Markdown {
-  return md`Gatehouse can't post in ${channelLink(record.teamChannel ?? "")}, the channel of its team, so this card is here. \`/invite @gatehouse\` there changes that.`;
+  return md`Gatehouse can't post in ${channelLink(record.teamChannel ?? "")}, the channel of its team, so this card is here. \`/invite @gatehouse\` there changes that, unless another company shares it.`;
 }
 
 /** A direct message to the requester, who may have stopped looking. */

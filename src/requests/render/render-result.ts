@@ -14,7 +14,13 @@ import type { Args } from "../../registry/invocation.ts";
 import { checkInput } from "../../registry/parse.ts";
 import { calledName } from "../../registry/target.ts";
 import { deedOf, missingWords } from "./asking.ts";
-import { cardViewOf, decidedLine, denialOf, isDecidedElsewhere } from "./card-view.ts";
+import {
+  cardViewOf,
+  decidedLine,
+  denialOf,
+  isDecidedElsewhere,
+  unknownWords,
+} from "./card-view.ts";
 import { type StoredRequest, sentWords, statusOf } from "../journal/record.ts";
 
 /** A message of the request's thread. `notice` is one of `noticesDue`. */
@@ -41,7 +47,7 @@ export function renderNotice(
   const whom = isDecidedElsewhere(request)
     ? md`${record.requester.name}:`
     : mention(record.requester.id);
-  const again = notice.startsWith("reminder") ? "Still unknown" : "Outcome unknown";
+  const again = unknownWords(notice);
   const text = md`❓ ${whom} ${again}: did “${command.say.verb} ${name(calledName(record.target))}” happen?${
     progress.why ? md` (${progress.why})` : ""
   } The message above has the facts and the buttons. Nothing is resent automatically.`;

@@ -7,6 +7,7 @@ import {
   type Message,
   message,
 } from "../../messages/message.ts";
+import { howToOpen } from "../../messages/closed-channel.ts";
 import { Markdown, md, name } from "../../messages/text.ts";
 import { type Answer, dottedName } from "../../registry/define.ts";
 import type { ReadInvocation } from "../../registry/invocation.ts";
@@ -162,7 +163,7 @@ async function showChart(
   await reply.privately(posted.instead);
   await reply.privately(
     say(
-      md`Gatehouse can't post pictures here (${posted.why}), so only you see this, as text. \`/invite @gatehouse\` changes that.`,
+      md`Gatehouse can't post pictures here (${posted.why}), so only you see this, as text. ${howToOpen(posted.why)}`,
     ),
   );
 }
@@ -203,7 +204,7 @@ export async function postToChannel(
   await reply.privately(posting);
   const why =
     posted.kind === "refused"
-      ? md`Gatehouse can't post in this channel, so only you see this. \`/invite @gatehouse\` changes that.`
+      ? md`Gatehouse can't post in this channel, so only you see this. ${howToOpen(posted.error)}`
       : md`Slack isn't accepting channel messages right now, so only you see this.`;
   await reply.privately(say(why));
 }

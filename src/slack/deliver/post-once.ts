@@ -1,7 +1,10 @@
 import type { Log } from "../../log/log.ts";
+import { sharedOutside } from "../../messages/closed-channel.ts";
 import type { Message } from "../../messages/message.ts";
 import type { Outbox } from "../../redis/due-list.ts";
+import type { SharedChannels } from "../shared-channels.ts";
 import { textAt, type Place, postMessage, type Web, type WebAnswer } from "../web.ts";
+import { createDirects } from "./directs.ts";
 import { createLookUp, metadataOf } from "./look-up.ts";
 import type { RateLimiter, Urgency } from "./rate-limiter.ts";
 
@@ -31,6 +34,7 @@ interface OwedBase {
 
 /** A message in a channel: posted once, and edited there when it can change. */
 export interface OwedPost extends OwedBase {
+  /** A person's ID stands for their direct messages. */
   place: Place;
   render(): Message | Promise<Message>;
   shows?: Shows | undefined;
@@ -75,6 +79,7 @@ export const closedChannel = new Set([
   "restricted_action_read_only_channel",
   "restricted_action_thread_only_channel",
   "no_permission",
+  sharedOutside,
 ]);
 /** How Slack refuses a picture that it has not processed yet. */
 export const unreadyPicture = "invalid_blocks";
@@ -116,11 +121,14 @@ export function createPostOnce(options: {
   web: Web;
   rateLimiter: RateLimiter;
   log: Log;
+  /** Why a channel is closed: asked before a post is marked, as the mark allows for the time of one call. */
+  refusal: SharedChannels["refusal"];
   /** Redis time (ms): marks must mean the same to all processes. */
   now(): Promise<number>;
   us: Parameters<typeof createLookUp>[0]["us"];
 }) {
   const { web, rateLimiter, log } = options;
+  const directs = createDirects(web);
   const lookUp = createLookUp(options);
   const ages = createMarkAges(options.now, callMs);
 
@@ -134,10 +142,14 @@ export function createPostOnce(options: {
     return post(subject, owed, owed.place);
   };
 
-  async function post(subject: Subject, owed: OwedPost, place: Place): Promise<number> {
+  async function post(subject: Subject, owed: OwedPost, at: Place): Promise<number> {
     const { kind, id } = subject;
     const { key, mark = "", shows, covers = [], join } = owed;
     const shown: Record<string, string> = shows ? { [shows.field]: shows.now } : {};
+    const channel = await directs.of(at.channelId);
+    // A first post needs only the person
+    if (channel === undefined && mark !== "") return unsureMs;
+    const place = { ...at, channelId: channel ?? at.channelId };
     if (mark !== "") {
       const found = await lookUp(subject, key, place);
       if (found === "unsure") return unsureMs;
@@ -147,6 +159,11 @@ export function createPostOnce(options: {
         return readAgain;
       }
     }
+    const no = await options.refusal(place.channelId);
+    if (no)
+      return no.kind === "refused"
+        ? closed(subject, owed, no.error)
+        : waitAfter(no, { post: place.channelId });
     const turn = { id: `${kind} ${id} ${key}`, urgency: owed.urgency };
     const waitMs = await rateLimiter.post(place.channelId, {
       ...turn,

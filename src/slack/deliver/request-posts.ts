@@ -9,6 +9,7 @@ import {
   isDecidedElsewhere,
   isExpiredUnapproved,
   noticesDue,
+  unknownNotices,
 } from "../../requests/render/card-view.ts";
 import { renderCard, renderEnded } from "../../requests/render/render-card.ts";
 import {
@@ -35,7 +36,7 @@ interface RequestPosts {
   /** Where it was requested, when its card is elsewhere. */
   asked: Post;
   answer: Post;
-  /** An unknown outcome, where its card is not. */
+  /** An unknown outcome and its reminders, where its card is not. */
   unknown: readonly Post[];
   /** In a direct message. */
   expired: readonly Post[];
@@ -143,11 +144,12 @@ export function createRequestPosts(options: {
         urgency: "result",
         onSaid: onTold,
       },
-      unknown: once(state === "unknown", {
-        key: "unknown-elsewhere",
-        render: async () => renderUnknownElsewhere(request, command, await linkTo(delivered.card)),
+      unknown: unknownNotices(request).map((notice) => ({
+        key: notice === "unknown" ? "unknown-elsewhere" : `${notice}-elsewhere`,
+        render: async () =>
+          renderUnknownElsewhere(notice, request, command, await linkTo(delivered.card)),
         urgency: "decision",
-      }),
+      })),
       expired: once(isExpiredUnapproved(request), {
         key: "expired",
         render: async () => renderExpired(request, command, await linkTo(delivered.card)),

@@ -1,3 +1,4 @@
+import { howToOpen } from "../../messages/closed-channel.ts";
 import { context } from "../../messages/message.ts";
 import { md } from "../../messages/text.ts";
 import { workOnRequest } from "../../log/ids.ts";
@@ -6,15 +7,10 @@ import type { Journal } from "../../requests/journal/journal.ts";
 import type { Delivered, StoredRequest } from "../../requests/journal/record.ts";
 import { packTold } from "../../requests/journal/pack-progress.ts";
 import { sharedCardOf } from "../../requests/journal/shared-cards.ts";
-import {
-  hasNoCard,
-  isChannel,
-  isDecidedElsewhere,
-  isExpiredUnapproved,
-} from "../../requests/render/card-view.ts";
+import { hasNoCard, isChannel, isDecidedElsewhere } from "../../requests/render/card-view.ts";
+import type { SharedChannels } from "../shared-channels.ts";
 import type { Place } from "../web.ts";
 import type { Owes, Source } from "./deliver.ts";
-import { createDirects } from "./directs.ts";
 import { isSaid, type Owed, type OwedPost } from "./post-once.ts";
 import { createRequestPosts, type Post } from "./request-posts.ts";
 import { openResponseUrl, postResponse } from "./response-url.ts";
@@ -39,6 +35,7 @@ export function requestSource(
     /** Called at least once for each request whose own messages say that it ended. */
     tellElsewhere(request: StoredRequest, command: ChangeCommand): Promise<void>;
     visibilityTimeoutMs: number;
+    refusal: SharedChannels["refusal"];
     /** Opens response URLs, and says which are Slack's. */
     botToken: string;
     apiUrl: string;
@@ -46,7 +43,6 @@ export function requestSource(
   },
 ): Source {
   const { store } = options;
-  const directs = createDirects(options.web);
   const postsOf = createRequestPosts(options);
   const { outbox } = store;
 
@@ -71,7 +67,7 @@ export function requestSource(
     }
     if (sharedId !== undefined) await store.sharedCards.touch(sharedId);
     const isSaidElsewhere = sharedId !== undefined || hasNoCard(request);
-    const messages = isSaidElsewhere ? [] : owedOf(request, command, await placesOf(request));
+    const messages = isSaidElsewhere ? [] : owedOf(request, command, placesOf(request));
     return {
       createdAt: record.createdAt,
       revision,
@@ -96,8 +92,8 @@ export function requestSource(
     const { delivered, record, final } = request;
     const inTeam = (post: Post) => inChannel(request, post, at.card);
     const here = (post: Post) => whereAsked(request, post, at);
-    const direct = { channelId: at.direct };
-    const isToldThere = delivered.fallback === "dm" || at.asked.channelId === at.direct;
+    const direct = { channelId: record.requester.id };
+    const isToldThere = delivered.fallback === "dm" || !isChannel(at.asked.channelId);
     const inDirect = isToldThere ? [] : expired.map((post) => inChannel(request, post, direct));
     if (isDecidedElsewhere(request))
       return [
@@ -134,7 +130,7 @@ export function requestSource(
 
   /** Where it was requested; where that is closed to the bot: the response URL, a direct message, or nowhere. */
   function whereAsked(request: StoredRequest, { shows, ...post }: Post, at: Where): Owed {
-    const { delivered } = request;
+    const { delivered, record } = request;
     const { fallback, said } = delivered;
     const { key, render } = post;
     const base = {
@@ -147,34 +143,17 @@ export function requestSource(
     if (fallback === "none")
       return { ...base, sentMark: "", prepare: async () => async () => "closed" };
     // Posted once, never edited; the result follows
-    if (fallback === "dm") return { ...base, place: { channelId: at.direct } };
+    if (fallback === "dm") return { ...base, place: { channelId: record.requester.id } };
     return { ...base, place: at.asked, shows };
-  }
-
-  /** Its places. A direct message is looked up by the ID of its conversation, not by that of the person. */
-  async function placesOf(request: StoredRequest): Promise<Where> {
-    const { record, delivered } = request;
-    const { id } = record.requester;
-    const isDirect = record.channelId === id;
-    const isNeeded = isDirect || delivered.fallback === "dm" || isExpiredUnapproved(request);
-    const direct = isNeeded ? await directs.of(id) : id;
-    const channelId = isDirect ? direct : record.channelId;
-    const { card, asked } = delivered;
-    if (!isDecidedElsewhere(request)) {
-      const here = placeIn(card, channelId, record.threadTs);
-      return { card: here, asked: here, direct };
-    }
-    return {
-      card: placeIn(card, record.teamChannel ?? ""),
-      asked: placeIn(asked, channelId, record.threadTs),
-      direct,
-    };
   }
 
   async function response({ record }: StoredRequest, key: string, render: OwedPost["render"]) {
     const message = await render();
+    const no = await options.refusal(record.channelId);
     const invite = context(
-      md`Gatehouse isn't in this channel, so only you see this. \`/invite @gatehouse\` lets everyone see and answer.`,
+      no?.kind === "refused"
+        ? md`Gatehouse can't post in this channel, so only you see this. ${howToOpen(no.error)}`
+        : md`Gatehouse isn't in this channel, so only you see this. \`/invite @gatehouse\` lets everyone see and answer.`,
     );
     const blocks = key === "card" ? [...message.blocks, invite] : message.blocks;
     const post = { show: { ...message, blocks }, replace: false, threadTs: record.threadTs };
@@ -204,7 +183,8 @@ export function requestSource(
     const isTeams = request.record.teamChannel !== undefined;
     const where = isTeams ? "the channel of its team" : "this channel";
     const why = `Gatehouse can't post in ${where}, so no one can approve it`;
-    const hint = "Use /invite @gatehouse there, then request again.";
+    const hint =
+      "Use /invite @gatehouse there, then request again; sharedChannels in gatehouse.yml must name a channel that another company shares.";
     const progress = { ...request.progress, why, hint };
     await store.move(request, { state: "cancelled", progress, why });
   }
@@ -213,16 +193,28 @@ export function requestSource(
   return { kind: "request", outbox, atOnce: 8, visibilityTimeoutMs, read, at };
 }
 
-/** Where its card goes, where it was requested, and the requester's direct messages. */
+/** Where its card goes, and where it was requested. */
 interface Where {
   card: Spot;
   asked: Spot;
-  direct: string;
 }
 
 interface Spot {
   channelId: string;
   threadTs?: string;
+}
+
+function placesOf(request: StoredRequest): Where {
+  const { record, delivered } = request;
+  const { card, asked } = delivered;
+  if (!isDecidedElsewhere(request)) {
+    const here = placeIn(card, record.channelId, record.threadTs);
+    return { card: here, asked: here };
+  }
+  return {
+    card: placeIn(card, record.teamChannel ?? ""),
+    asked: placeIn(asked, record.channelId, record.threadTs),
+  };
 }
 
 /** The thread of a message, once it is there. */

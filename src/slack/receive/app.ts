@@ -10,7 +10,7 @@ import { createHandling } from "./handling.ts";
 import { createSlackHttp, type HttpRefusal } from "./http.ts";
 import type { BotIdentity } from "../people/identity.ts";
 import type { Intake } from "./intake.ts";
-import { addListeners, createTake } from "./listeners.ts";
+import { createListener, createTake } from "./listeners.ts";
 import { createReply } from "./respond.ts";
 import { openResponseUrl, sealResponseUrl } from "../deliver/response-url.ts";
 import { createSlackSocket } from "./socket.ts";
@@ -104,7 +104,7 @@ export function createSlackApp(options: SlackAppOptions) {
   );
   // The default handler rejects, which becomes a 500 after the ack.
   app.error(async (error) => log.error("slack.listener-failed", { error }));
-  addListeners(app, take, listening);
+  app.use(createListener(take, listening));
 
   let timer: NodeJS.Timeout | undefined;
   async function takeOver(): Promise<void> {

@@ -4,19 +4,27 @@ import type { Log } from "../../log/log.ts";
 import { type BotIdentity, foreignness } from "../people/identity.ts";
 import { textAt } from "../web.ts";
 
-const kinds = {
-  event_callback: "event",
-  block_actions: "button",
-  interactive_message: "button",
-  view_submission: "submission",
-  view_closed: "closed",
-  block_suggestion: "options",
-  shortcut: "shortcut",
-  message_action: "shortcut",
-} as const;
+/** The kind of a delivery, for its listener and for metrics. */
+export type DeliveryKind =
+  | "command"
+  | "event"
+  | "button"
+  | "submission"
+  | "closed"
+  | "options"
+  | "shortcut"
+  | "other";
 
-/** The kind of a delivery, for metrics. */
-export type DeliveryKind = (typeof kinds)[keyof typeof kinds] | "command" | "other";
+const kinds = new Map<string, DeliveryKind>([
+  ["event_callback", "event"],
+  ["block_actions", "button"],
+  ["interactive_message", "button"],
+  ["view_submission", "submission"],
+  ["view_closed", "closed"],
+  ["block_suggestion", "options"],
+  ["shortcut", "shortcut"],
+  ["message_action", "shortcut"],
+]);
 
 /** A delivery for another app or workspace. Receivers refuse it without an answer. */
 export class ForeignDelivery extends Error {
@@ -89,7 +97,7 @@ export class GuardedApp extends App {
   }
 }
 
-function deliveryKind(body: unknown): DeliveryKind {
+export function deliveryKind(body: unknown): DeliveryKind {
   if (textAt(body, "command") !== "") return "command";
-  return new Map<string, DeliveryKind>(Object.entries(kinds)).get(textAt(body, "type")) ?? "other";
+  return kinds.get(textAt(body, "type")) ?? "other";
 }

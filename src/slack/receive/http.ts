@@ -1,13 +1,12 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import querystring from "node:querystring";
 import type { App, Receiver } from "@slack/bolt";
-import { within } from "../../deadline.ts";
 import { type Live, valueOf } from "../../config/changing-file.ts";
 import { messageOf } from "../../errors.ts";
 import type { Log } from "../../log/log.ts";
 import { parseJson, payloadOf, textAt } from "../web.ts";
 import { ForeignDelivery } from "./guarded-app.ts";
-import { CrowdedOut, createUnverified, type Unverified } from "./unverified.ts";
+import { createUnverified } from "./unverified.ts";
 import { createHmac, timingSafeEqual } from "node:crypto";
 
 /** Why an HTTP request was rejected. Nothing of it is kept or logged. */
@@ -81,7 +80,7 @@ export function createSlackHttp(options: SlackHttpOptions) {
     if (typeof signed === "string") return refuse(request, response, signed);
     if (Number(request.headers["content-length"] ?? 0) > maxBytes)
       return refuse(request, response, "too-large");
-    const body = await readBody(request, bodyWithinMs, unverified.begin(request));
+    const body = await readBody(request, bodyWithinMs, unverified);
     if (typeof body === "string") return refuse(request, response, body);
     if (!isSignedBy(signingSecret(), signed, body)) return refuse(request, response, "signature");
     const type = contentTypeOf(request);
@@ -183,13 +182,17 @@ function objectIn(json: string): Record<string, unknown> | undefined {
   return parsed === undefined ? undefined : { ...payloadOf(parsed) };
 }
 
+type BodyRead = Buffer | "too-large" | "slow" | "crowded";
+
 /** The whole body, at most 1 MB, in time. Throws when the sender disconnects. */
 async function readBody(
   request: IncomingMessage,
   withinMs: number,
-  held: Unverified,
-): Promise<Buffer | "too-large" | "slow" | "crowded"> {
-  const { promise, resolve, reject } = Promise.withResolvers<Buffer | "too-large">();
+  unverified: ReturnType<typeof createUnverified>,
+): Promise<BodyRead> {
+  const { promise, resolve, reject } = Promise.withResolvers<BodyRead>();
+  const held = unverified.begin(request, () => resolve("crowded"));
+  const timer = setTimeout(resolve, withinMs, "slow").unref();
   const chunks: Buffer[] = [];
   let size = 0;
   const onData = (chunk: Buffer) => {
@@ -201,18 +204,16 @@ async function readBody(
   request.on("data", onData);
   request.once("end", () => resolve(Buffer.concat(chunks)));
   request.once("error", reject);
-  // Comes after each request, and an error costs a stack
-  const onClose = () => reject(new Error("the sender disconnected"));
-  request.once("close", onClose);
+  request.once("close", () => {
+    // It comes after each request, and an error costs a stack
+    if (!request.complete) reject(new Error("the sender disconnected"));
+  });
   try {
-    return await within(withinMs, Promise.race([promise, held.crowdedOut]), () => "slow");
-  } catch (error) {
-    if (error instanceof CrowdedOut) return "crowded";
-    throw error;
+    return await promise;
   } finally {
+    clearTimeout(timer);
     held.end();
     request.off("data", onData);
-    request.off("close", onClose);
   }
 }
 

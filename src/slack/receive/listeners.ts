@@ -1,4 +1,4 @@
-import type { App } from "@slack/bolt";
+import type { AnyMiddlewareArgs, Middleware } from "@slack/bolt";
 import { within } from "../../deadline.ts";
 import { during, workOnInteraction } from "../../log/ids.ts";
 import type { Log } from "../../log/log.ts";
@@ -11,6 +11,7 @@ import type {
   SuggestRequest,
   Suggestion,
 } from "./interaction.ts";
+import { type DeliveryKind, deliveryKind } from "./guarded-app.ts";
 import { type Handling, plainly } from "./handling.ts";
 import { type Intake, IntakeDown } from "./intake.ts";
 import { at, textAt, listAt } from "../web.ts";
@@ -69,37 +70,58 @@ export function createTake({ us, intake, handlers, seal, log, now }: ListenerOpt
   };
 }
 
-/** One listener per kind of delivery: store, ack, handle. GuardedApp acks what no listener matches. */
-export function addListeners(app: App, take: Take, options: ListenerOptions): void {
+/** As Bolt hands it over; an event has been acked already. */
+interface Delivery {
+  body: unknown;
+  ack: (said?: unknown) => Promise<void>;
+}
+
+/**
+ * Stores, acks, and handles each delivery. One middleware for all of them: of one listener for each kind, Bolt would run
+ * every one's checks for every delivery. What is of no known kind is acked by GuardedApp.
+ */
+export function createListener(
+  take: Take,
+  options: ListenerOptions,
+): Middleware<AnyMiddlewareArgs> {
   const { handlers, handling, intake, log } = options;
-  const any = /.*/; // without the g flag, with which every second match would fail
+
+  /** After the ack, which shouldn't wait for it. */
+  function note({ id, kind, userId: person, channelId: channel }: Interaction): void {
+    if (kind === "home") return;
+    during(workOnInteraction(id), () => log.info("interaction.taken", { kind, person, channel }));
+  }
+
+  function handle(interaction: Interaction): void {
+    note(interaction);
+    handling.handle(interaction);
+  }
 
   function goOn(taken: Taken | undefined): void {
     if (taken === undefined) return;
-    if (taken.outcome === "new") handling.handle(taken.interaction);
+    if (taken.outcome === "new") handle(taken.interaction);
     else if (taken.outcome === "seen") handling.repeated(taken.interaction);
     else if (taken.outcome === "unwritten") handling.read(taken.interaction, taken.answer);
     else if (taken.outcome === "refused" && taken.interaction.kind !== "home")
       handling.tell(taken.interaction, taken.message);
   }
 
-  app.command(any, async ({ body, ack }) => {
-    const taken = await take(body);
-    if (taken?.outcome === "refused") return ack({ response_type: "ephemeral", text: taken.text });
-    await ack();
-    goOn(taken);
-  });
-
-  const ackAndGoOn = async ({ body, ack }: { body: unknown; ack: () => Promise<void> }) => {
+  async function ackAndGoOn({ body, ack }: Delivery): Promise<void> {
     const taken = await take(body);
     await ack();
     goOn(taken);
-  };
-  app.action(any, ackAndGoOn);
-  app.shortcut(any, ackAndGoOn);
+  }
 
-  app.view({ callback_id: any, type: "view_submission" }, async ({ body, ack, view }) => {
+  async function command({ body, ack }: Delivery): Promise<void> {
+    const taken = await take(body);
+    const isRefused = taken?.outcome === "refused";
+    await (isRefused ? ack({ response_type: "ephemeral", text: taken.text }) : ack());
+    if (!isRefused) goOn(taken);
+  }
+
+  async function submission({ body, ack }: Delivery): Promise<void> {
     const began = performance.now();
+    const view = at(body, "view");
     const taken = await take(body);
     if (taken?.interaction.kind !== "submission") return ack();
     const { interaction } = taken;
@@ -115,12 +137,11 @@ export function addListeners(app: App, take: Take, options: ListenerOptions): vo
     const forgotten = refusal && intake.finish(interaction.id, { forget: true });
     await (refusal ? ack(refusal) : ack());
     await forgotten;
-    if (!refusal) handling.handle(interaction);
-  });
+    if (refusal) note(interaction);
+    else handle(interaction);
+  }
 
-  app.view({ callback_id: any, type: "view_closed" }, async ({ ack }) => ack());
-
-  app.options(any, async ({ body, ack }) => {
+  async function suggest({ body, ack }: Delivery): Promise<void> {
     const request: SuggestRequest = {
       userId: textAt(body, "user", "id"),
       teamId: textAt(body, "user", "team_id") || textAt(body, "team", "id"),
@@ -139,16 +160,27 @@ export function addListeners(app: App, take: Take, options: ListenerOptions): vo
         .filter(({ value }) => value.length <= 75 && value !== "")
         .map(optionOf),
     });
-  });
+  }
 
-  // Already acked, after `take` (GuardedApp's `beforeEventAck`).
-  app.event("app_mention", async ({ body }) => goOn(await take(body)));
-  app.event("message", async ({ body }) => goOn(await take(body)));
-  app.event("app_home_opened", async ({ body }) => goOn(await take(body)));
-  app.event(/^subteam_/, async ({ event, body }) => {
-    const id = textAt(body, "event_id") || textAt(event, "event_ts");
-    await handlers.peopleChanged(event, id);
-  });
+  /** Acked after `take` (GuardedApp's `beforeEventAck`). */
+  async function event({ body }: Delivery): Promise<void> {
+    const told = at(body, "event");
+    if (textAt(told, "type").startsWith("subteam_"))
+      await handlers.peopleChanged(told, textAt(body, "event_id") || textAt(told, "event_ts"));
+    else goOn(await take(body));
+  }
+
+  const listeners: Record<DeliveryKind, (delivery: Delivery) => Promise<void>> = {
+    command,
+    button: ackAndGoOn,
+    shortcut: ackAndGoOn,
+    submission,
+    closed: ({ ack }) => ack(),
+    options: suggest,
+    event,
+    other: async () => undefined,
+  };
+  return (delivery) => listeners[deliveryKind(delivery.body)](delivery as Delivery);
 }
 
 function optionOf({ label, value, description }: Suggestion) {

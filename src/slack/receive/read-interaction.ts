@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import * as crypto from "node:crypto";
 import type { Interaction, InteractionBase, InteractionView } from "./interaction.ts";
 import { at, listAt, textAt, payloadOf, textsAt } from "../web.ts";
 
@@ -138,7 +138,9 @@ function base(
     textAt(body, "response_url") || textAt(listAt(body, "response_urls")[0], "response_url");
   // Trigger ids open modals, so only their hash goes into logs and Redis. Without an id the content identifies the
   // delivery: a redelivery is the same, byte for byte.
-  const id = textAt(body, "event_id") || hashOf(triggerId || JSON.stringify(body));
+  const id =
+    textAt(body, "event_id") ||
+    crypto.hash("sha256", triggerId || JSON.stringify(body)).slice(0, 32);
   return {
     id: `${kind}:${id}`,
     at: now,
@@ -148,10 +150,6 @@ function base(
     ...(triggerId === "" ? {} : { triggerId }),
     ...(responseUrl === "" ? {} : { responseUrl }),
   };
-}
-
-function hashOf(text: string): string {
-  return createHash("sha256").update(text).digest("hex").slice(0, 32);
 }
 
 /**

@@ -4,14 +4,8 @@ import type { IncomingMessage } from "node:http";
 export interface Unverified {
   /** Bytes that have arrived. */
   add(chunk: Buffer): void;
-  /** Rejects when it must make room. */
-  readonly crowdedOut: Promise<never>;
   /** It was checked, or it is gone. */
   end(): void;
-}
-
-export class CrowdedOut extends Error {
-  override readonly name = "CrowdedOut";
 }
 
 /**
@@ -38,20 +32,18 @@ export function createUnverified({ most = 256, mostBytes = 8 * 1024 * 1024 } = {
   }
 
   return {
-    begin(request: IncomingMessage): Unverified {
-      const { promise: crowdedOut, reject } = Promise.withResolvers<never>();
-      crowdedOut.catch(() => undefined); // also when its body was all there already
+    /** `crowdedOut`: it must make room; maybe at once. */
+    begin(request: IncomingMessage, crowdedOut: () => void): Unverified {
       const one = {
         bytes: 0,
         leave() {
           end(request);
-          reject(new CrowdedOut("too many requests without a checked signature"));
+          crowdedOut();
         },
       };
       held.set(request, one);
       makeRoom();
       return {
-        crowdedOut,
         add(chunk) {
           if (!held.has(request)) return;
           one.bytes += chunk.length;

@@ -5,8 +5,8 @@ export interface Finding {
   what: string;
   /** What to do about it, as a sentence. */
   mend?: string;
-  /** The ID in gatehouse.yml that it is about. */
-  about?: string;
+  /** The ID in gatehouse.yml that it is about, or its place there. */
+  about?: string | readonly string[];
 }
 
 export interface Section {
@@ -15,13 +15,13 @@ export interface Section {
 }
 
 export const well = (what: string): Finding => ({ is: "well", what });
-export const note = (what: string, mend: string, about?: string): Finding => ({
+export const note = (what: string, mend: string, about?: Finding["about"]): Finding => ({
   is: "note",
   what,
   mend,
   ...(about === undefined ? {} : { about }),
 });
-export const ill = (what: string, mend: string, about?: string): Finding => ({
+export const ill = (what: string, mend: string, about?: Finding["about"]): Finding => ({
   ...note(what, mend, about),
   is: "ill",
 });

@@ -1,6 +1,6 @@
 import type { Config } from "../../config/config.ts";
 import type { Policy } from "../../config/policy-file.ts";
-import { whoMay } from "../../policy/access.ts";
+import { placesSeen, whoMay } from "../../policy/access.ts";
 import { channelsNamed, everyoneNamed } from "../../policy/teams.ts";
 import { kindOfUser } from "../../slack/people/people.ts";
 import { at, listAt, textAt, textsAt } from "../../slack/web.ts";
@@ -17,6 +17,10 @@ export interface PolicyFacts {
   groups: ReadonlyMap<string, readonly string[] | string | undefined>;
   /** By channel ID: `ok`, Slack's error, or undefined for silence. */
   channels: ReadonlyMap<string, string | undefined>;
+  /** By channel ID: whether another company shares it; undefined where Slack doesn't say. */
+  shared: ReadonlyMap<string, boolean | undefined>;
+  /** Who reads the audit channel, besides Gatehouse, where alarms of teams go there. */
+  auditReaders: readonly string[] | undefined;
 }
 
 /** Most people that are looked at one by one: Slack allows some fifty such calls a minute. */
@@ -33,9 +37,9 @@ export async function lookAtPolicy({
   const ask = (method: string, args: Readonly<Record<string, string>> = {}) =>
     askSlack({ apiUrl: slack.apiUrl, token: slack.botToken }, method, args);
   const us = await ask("auth.test");
-  if (wordOf(us) !== "ok")
-    return { policy, isAsked: false, people: new Map(), groups: new Map(), channels: new Map() };
-  const home = { teamId: "data" in us ? textAt(us.data, "team_id") : "" };
+  if (wordOf(us) !== "ok") return { policy, ...nothingAsked };
+  const said = "data" in us ? us.data : undefined;
+  const home = { teamId: textAt(said, "team_id") };
   const entries = everyoneNamed(policy);
   const read = async <T>(ids: readonly string[], one: (id: string) => Promise<T>) =>
     new Map(await Promise.all(ids.map(async (id) => [id, await one(id)] as const)));
@@ -59,7 +63,40 @@ export async function lookAtPolicy({
     channels: await read(channelsNamed(policy), async (channel) =>
       wordOf(await ask("conversations.history", { channel, limit: "1" })),
     ),
+    shared: await read(channelsNamed(policy), async (channel) => {
+      const answer = await ask("conversations.info", { channel });
+      if (wordOf(answer) !== "ok" || !("data" in answer)) return undefined;
+      return at(answer.data, "channel", "is_ext_shared") === true;
+    }),
+    auditReaders: await readersOf(policy, ask).then((ids) =>
+      ids?.filter((id) => id !== textAt(said, "user_id")),
+    ),
   };
+}
+
+const nothingAsked = {
+  isAsked: false,
+  people: new Map<string, never>(),
+  groups: new Map<string, never>(),
+  channels: new Map<string, never>(),
+  shared: new Map<string, never>(),
+  auditReaders: undefined,
+};
+
+/** Teams whose alarms have no channel of their own. */
+const withoutChannel = ({ teams }: Policy) =>
+  Object.entries(teams)
+    .filter(([, { channel }]) => channel === undefined)
+    .map(([team]) => team);
+
+async function readersOf(
+  policy: Policy,
+  ask: (method: string, args: Readonly<Record<string, string>>) => Promise<SlackAnswer>,
+): Promise<readonly string[] | undefined> {
+  const { audit } = policy;
+  if (audit === undefined || withoutChannel(policy).length === 0) return undefined;
+  const answer = await ask("conversations.members", { channel: audit.channel, limit: "999" });
+  return wordOf(answer) === "ok" && "data" in answer ? textsAt(answer.data, "members") : undefined;
 }
 
 function membersIn(answer: SlackAnswer): readonly string[] | string | undefined {
@@ -90,6 +127,8 @@ export function judgeNames(facts: PolicyFacts): readonly Finding[] {
     ...groupFindings(facts),
     ...peopleFindings(facts),
     ...channelFindings(facts),
+    ...sharedFindings(facts),
+    ...alarmFindings(facts),
     approverFinding(facts),
   ];
 }
@@ -156,6 +195,40 @@ function channelFindings({ channels }: PolicyFacts): readonly Finding[] {
   });
   if (wrong.length > 0 || channels.size === 0) return wrong;
   return [well(`channels: Gatehouse is in all ${channels.size}`)];
+}
+
+function sharedFindings({ policy, shared }: PolicyFacts): readonly Finding[] {
+  return [...shared]
+    .filter(([id, isShared]) => isShared === true && !policy.sharedChannels.includes(id))
+    .map(([id]) =>
+      ill(
+        `channel ${id}: another company shares it, so Gatehouse posts nothing there`,
+        "Name another channel, or this one under sharedChannels in gatehouse.yml as well.",
+        id,
+      ),
+    );
+}
+
+/** Alarms of teams that go where people read them who don't see what the team has, or nowhere. */
+function alarmFindings({ policy, groups, auditReaders }: PolicyFacts): readonly Finding[] {
+  const { audit } = policy;
+  const ours = "T";
+  return withoutChannel(policy).flatMap((team) => {
+    const start = `team ${team}: has no channel, so its alarms`;
+    const mend = `Add \`channel\` to teams.${team} in gatehouse.yml.`;
+    const about = ["teams", team];
+    if (audit === undefined) return [note(`${start} are told nowhere`, mend, about)];
+    const others = auditReaders?.filter((id) => {
+      const theirs = [...groups].filter(([, all]) => Array.isArray(all) && all.includes(id));
+      const ids = theirs.map(([group]) => group);
+      const person = { id, teamId: ours, name: id, kind: "member", groups: ids } as const;
+      return !placesSeen(policy, person, ours).includes(`teams.${team}`);
+    });
+    if (others === undefined || others.length === 0) return [];
+    const named = `${others.slice(0, 5).join(", ")}${others.length > 5 ? ", …" : ""}`;
+    const what = `${start} go to the audit channel, which ${others.length} read who can't see what it has: ${named}`;
+    return [note(what, mend, about)];
+  });
 }
 
 /** Whether the most approvals that a rule asks for can come together without the requester. */

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { demoGuide } from "../../../sandbox/demo-guide.ts";
+import { demoWorld } from "../../../sandbox/demo-world.ts";
 import { type Killable, killableRedis, startKillableWorker } from "../../../sandbox/killable.ts";
 import { type Page, startPage } from "../../../sandbox/page/page.ts";
 import { createPageWeather, type PageWeather } from "../../../sandbox/page/weather.ts";
@@ -26,7 +27,7 @@ describe("the weather of the page", () => {
       roles: ["gateway"],
       // Long enough to be seen rebooting
       compute: { transitionMs: { restart: 1200, stop: 60, start: 60, restore: 60 } },
-      slack: { rateLimits: "off" },
+      slack: { ...demoWorld().slack, rateLimits: "off" },
     });
     if (!world.redis) throw new Error("no Redis of its own");
     redis = killableRedis(world.redis);
@@ -153,6 +154,8 @@ describe("the weather of the page", () => {
     const tries = [...demoGuide.tries, ...demoGuide.story.filter((step) => "text" in step)];
     const named = [...demoGuide.people.map(({ who }) => who), ...tries.map((one) => one.as)];
     expect(named.filter((name) => !people.has(name))).toEqual([]);
+    for (const { as, channel } of tries)
+      expect(world.slack.person(as).seesChannel(channel).member).toBe(true);
     for (const { text } of tries)
       expect(parseCommand(text.slice(1), commands)).not.toHaveProperty("refusal");
   });

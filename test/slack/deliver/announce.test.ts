@@ -37,6 +37,7 @@ async function announcing() {
       const { announce, source } = createNotices({ redis, key });
       const delivery = startDelivery([source], {
         redis,
+        refusal: async () => undefined,
         us: () => ({ botId: "B0GATEHOUSE", botUserId: "U0GATEHOUSE" }),
         web,
         rateLimiter: rateLimiter(usual),

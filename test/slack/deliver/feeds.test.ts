@@ -33,6 +33,7 @@ async function feeding(interval = 1) {
         started.push(
           startDelivery([feeds.source], {
             redis,
+            refusal: async () => undefined,
             us: () => ({ botId: "B0GATEHOUSE", botUserId: "U0GATEHOUSE" }),
             web,
             rateLimiter: createRateLimiter(redis, key, limits(interval)),

@@ -23,6 +23,7 @@ async function says(owed: Owed, redis: Record<string, string>) {
       pause: async () => undefined,
     },
     log: silentLog(),
+    refusal: async () => undefined,
     us: () => ({ botId: "B0GATEHOUSE", botUserId: "U0GATEHOUSE" }),
     now: async () => Date.now(),
   });

@@ -25,6 +25,13 @@ describe("a sealed response URL", () => {
     expect(sealResponseUrl(url, "xoxb-1")).not.toBe(sealed);
   });
 
+  it("has a nonce of its own each time, however many are sealed: twice the same would betray the key", () => {
+    const nonces = Array.from({ length: 350 }, () =>
+      Buffer.from(sealResponseUrl(url, "xoxb-1").slice(2), "base64url").toString("hex", 0, 12),
+    );
+    expect(new Set(nonces).size).toBe(350);
+  });
+
   it("doesn't open when any character of it was changed", () => {
     const sealed = sealResponseUrl(url, "xoxb-1");
     for (let index = 0; index < sealed.length; index += 1) {

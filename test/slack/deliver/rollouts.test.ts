@@ -18,7 +18,7 @@ const fast = {
 };
 
 /** A rollout of three VMs, and processes that tell of it, each with a rate limiter of its own. */
-async function rollingOut() {
+async function rollingOut({ channelId = "C01OPS" } = {}) {
   const slack = await startSandboxSlack({ rateLimits: "off" });
   const { redis, key, [Symbol.asyncDispose]: disconnect } = await testRedis();
   const log = silentLog();
@@ -37,7 +37,7 @@ async function rollingOut() {
       options: { maxUnavailable: 1, canary: false, stopOnFailure: 1 },
       total: targets.length,
       requester: { id: "U0OLIVIA", teamId: "T01CONF", name: "olivia" },
-      channelId: "C01OPS",
+      channelId,
       policyVersion: "v1",
       leftOut: [],
       createdAt: 0,
@@ -59,6 +59,7 @@ async function rollingOut() {
       const source = rolloutSource({ rollouts, commands: changes, web, apiUrl, log, editMs: 50 });
       const delivery = startDelivery([source], {
         redis,
+        refusal: async () => undefined,
         us: () => ({ botId: "B0GATEHOUSE", botUserId: "U0GATEHOUSE" }),
         web,
         rateLimiter: rateLimiter(usual),
@@ -88,6 +89,11 @@ async function rollingOut() {
       slack
         .person("vera")
         .seesChannel("ops")
+        .messages.filter(({ blocks }) => JSON.stringify(blocks).includes(id)),
+    directs: () =>
+      slack
+        .person("olivia")
+        .seesChannel("gatehouse")
         .messages.filter(({ blocks }) => JSON.stringify(blocks).includes(id)),
     edits: () => slack.calls("chat.update").map(({ args }) => String(args["text"])),
     async [Symbol.asyncDispose]() {
@@ -189,7 +195,29 @@ describe("the message of a rollout", () => {
     await here.goes("done", 3);
     await here.empty();
     const posts = here.slack.calls("chat.postMessage").filter(({ ok }) => ok);
-    expect(posts.map(({ args }) => args["channel"])).toEqual(["C01OPS", "U0OLIVIA"]);
+    expect(posts.map(({ args }) => args["channel"])).toEqual(["C01OPS", "D0OLIVIA"]);
+  });
+
+  it("stands in direct messages once, though the answer to its post is lost, and so is the look for it at first", async () => {
+    // From the Home tab: Slack takes the person's ID for a post, and finds nothing there
+    await using here = await rollingOut({ channelId: "U0OLIVIA" });
+    here.slack.weather.add({ method: "chat.postMessage", kind: "lost-after", times: 1 });
+    here.slack.weather.add({ method: "conversations.open", kind: "lost-before", times: 2 });
+    here.start();
+    await here.goes("running", 0);
+    const owed = async () => {
+      const left = await here.redis.zcard(here.outbox);
+      if (left > 0) await here.isDueAgain();
+      return left;
+    };
+    await expect.poll(owed, { timeout: 5000 }).toBe(0);
+    expect(here.slack.calls("conversations.history")).toHaveLength(1);
+    expect(here.directs()).toHaveLength(1);
+    // Edited where it was found
+    await here.goes("done", 3);
+    await here.empty();
+    expect(here.edits().at(-1)).toContain("3 of 3");
+    expect(here.directs()).toHaveLength(1);
   });
 
   it("that a newer version wrote is left to that version", async () => {

@@ -49,7 +49,7 @@ describe("doctor, beside a running Gatehouse", () => {
       "the key may read projects",
       "✓ groups: all 2 exist and have members",
       "✓ people: all 1 named are members",
-      "✓ channels: Gatehouse is in all 2",
+      "✓ channels: Gatehouse is in all 3",
       "✓ approvers: ",
       "can be written",
     ])
@@ -135,6 +135,7 @@ describe("doctor, beside a running Gatehouse", () => {
               `access: { operate: [S0NOGROUP, U0DORA, U0GINA, U0STAN, U0DEPLOYBOT, U0NOBODY], approve: [U0DORA], administer: [U0ADA] }
 approvals: [{ operations: [vm.restore], required: 1 }]
 channels: [C01OPS, C04RANDOM, C0NOWHERE]
+alerts: { channel: C07VENDOR }
 audit: { channel: C06SECRET }
 `,
             ),
@@ -151,6 +152,7 @@ audit: { channel: C06SECRET }
         "channel C04RANDOM: Gatehouse isn't in it",
         "channel C0NOWHERE: isn't there, or is private",
         "channel C06SECRET: isn't there, or is private",
+        "channel C07VENDOR: another company shares it, so Gatehouse posts nothing there",
         "approvers: nobody, and a rule needs 1",
         "it refuses to write: NOPERM",
         "the connection was refused",

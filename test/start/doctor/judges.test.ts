@@ -65,7 +65,16 @@ const policy: PolicyFacts = {
   ]),
   groups: new Map([["S01", ["U01"]]]),
   channels: new Map([["C01", "ok"]]),
+  shared: new Map([["C01", false]]),
+  auditReaders: undefined,
 };
+/** U01, through a group, and U02 see what pay has. */
+const twoTeams = `access: { operate: [S01], approve: [U01, U02, U03], administer: [U02] }
+channels: [C01]
+teams:
+  pay: { projects: [pay], operate: [S01] }
+  ml: { projects: [ml], operate: [U03], channel: C01 }
+`;
 const directory: DirectoryFacts = {
   folder: "/data",
   owner: 1000,
@@ -271,6 +280,27 @@ const faults: [mark: "✗" | "!", findings: readonly Finding[], what: string, me
     judged.policy({ channels: new Map([["C01", "channel_not_found"]]) }),
     "channel C01: isn't there, or is private",
     "/invite",
+  ],
+  [
+    "✗",
+    judged.policy({ shared: new Map([["C01", true]]) }),
+    "channel C01: another company shares it, so Gatehouse posts nothing there",
+    "sharedChannels",
+  ],
+  [
+    "!",
+    judged.policy({ policy: policyOf(twoTeams) }),
+    "team pay: has no channel, so its alarms are told nowhere",
+    "teams.pay",
+  ],
+  [
+    "!",
+    judged.policy({
+      policy: policyOf(`${twoTeams}audit: { channel: C01 }\n`),
+      auditReaders: ["U01", "U02", "U03", "U04"],
+    }),
+    "which 2 read who can't see what it has: U03, U04",
+    "channel",
   ],
   ["!", judged.policy({ isAsked: false }), "not checked", "bot token"],
   [

@@ -31,15 +31,19 @@ export function createGuidePane(spec: GuideSpec): Pane<[Seen, Guide | undefined]
       bar.say("Start here", "A whole on-call world on this machine; nothing in it is real");
       body.replaceChildren(
         section("Three things to try", drawTries(seen, guide, spec)),
-        section("Be anybody", drawPeople(seen, guide, spec)),
+        section(
+          "Be anybody",
+          el("p", { class: "about" }, guide.about),
+          drawPeople(seen, guide, spec),
+        ),
         section("One story, two minutes", drawStory(seen, guide, spec)),
       );
     },
   };
 }
 
-function section(title: string, content: HTMLElement): HTMLElement {
-  return el("section", {}, el("h2", {}, title), content);
+function section(title: string, ...content: HTMLElement[]): HTMLElement {
+  return el("section", {}, el("h2", {}, title), ...content);
 }
 
 function nameOf(seen: Seen, handle: string): string {

@@ -19,9 +19,9 @@ export function drawAvatar(id: string, name: string, isBot: boolean): HTMLElemen
 
 const tints = 8;
 
-/** FNV-1a, begun where the people of the demo get seven different tints. */
+/** FNV-1a, begun where the people of the first screen get eight different tints. */
 function tintOf(id: string): number {
-  let hash = 2;
+  let hash = 97;
   for (const letter of id) hash = Math.imul(hash ^ (letter.codePointAt(0) ?? 0), 16_777_619) >>> 0;
   return (hash >>> 8) % tints;
 }

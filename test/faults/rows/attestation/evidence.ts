@@ -7,6 +7,7 @@ import { sandboxRoots, writeEndorsements } from "../../../../sandbox/evidence/ve
 import { listEndorsements } from "../../../../src/attestation/endorsement-folder.ts";
 import { looking } from "../../../support/looking.ts";
 import { randomFrom } from "../../../support/random.ts";
+import { startVendors } from "../../../support/vendor-server.ts";
 import { answersTo, hears } from "../../people/hearing.ts";
 import type { Stage, StageOptions } from "../../stage/stage.ts";
 import {
@@ -18,7 +19,6 @@ import {
   saidOf,
 } from "../rollouts/rollout-stage.ts";
 import { expected, onStage, type Row } from "../row.ts";
-import { startVendors } from "./vendors-away.ts";
 
 const image = "one for all";
 const measurement = launchMeasurement(image, 4);
@@ -189,7 +189,7 @@ export const attestationRows: Row[] = [
               ],
             ],
             [
-              `${vendors?.answers()} answers of the vendors, ${left.filter((name) => name.endsWith(".new")).length} files left half-written under names that nobody reads`,
+              `${vendors?.asked.length} answers of the vendors, ${left.filter((name) => name.endsWith(".new")).length} files left half-written under names that nobody reads`,
             ],
           );
         });

@@ -27,7 +27,7 @@ export function digestPolicy(rules: readonly DigestRule[]): string {
     ({ channel, at, timezone = "UTC", days = "daily" }) =>
       `  - { channel: ${channel}, at: "${at}", timezone: ${timezone}, days: "${days}" }`,
   );
-  return `alerts: { channel: C03AUDIT }\ndigests:\n${rows.join("\n")}\n`;
+  return `alerts: { channel: C03AUDIT }\nsharedChannels: [${vendor}]\ndigests:\n${rows.join("\n")}\n`;
 }
 
 /** Today at that time (UTC), for slots; the clocks of the processes are set around it. */

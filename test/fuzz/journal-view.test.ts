@@ -1,0 +1,163 @@
+import { expect, it } from "vitest";
+import { seenBy } from "../../src/slack/conversation/seen-by.ts";
+import type { GatewayContext } from "../../src/slack/conversation/gateway-context.ts";
+import { createJournal, type Journal } from "../../src/requests/journal/journal.ts";
+import type { StoredRequest } from "../../src/requests/journal/record.ts";
+import { interaction, member, restartOf, vmTarget } from "../requests/asking.ts";
+import { testRedis } from "../support/with-redis.ts";
+import { sampled, usualSeed } from "./fuzzed.ts";
+import { isListed, mayLook } from "./team-rights.ts";
+import { ourTeamId, type TeamCase, teamCase } from "./team-cases.ts";
+
+/** What projects are called now; of the last one no name is known. */
+const projects = [
+  { id: "prj-1", before: "pay", now: "pay" },
+  { id: "prj-2", before: "web", now: "shop" },
+  { id: "prj-3", before: "wob", now: "wob" },
+  { id: "prj-4", before: "web-eu", now: "else" },
+  { id: "prj-9", before: "Pay-EU", now: undefined },
+  { id: "prj-8", before: undefined, now: undefined },
+];
+const requesters = ["U0A", "U0C", "U0Z"];
+const asked = projects.flatMap((project) => requesters.map((who) => ({ project, who })));
+
+interface Made {
+  request: StoredRequest;
+  interactionId: string;
+  project: (typeof projects)[number];
+}
+
+/** Of each project one by each person; some wait for approval, one of whose rules names who votes. */
+async function makeAll(store: Journal): Promise<Made[]> {
+  const made: Made[] = [];
+  for (const [n, { project, who }] of asked.entries()) {
+    const { projectName: _none, ...vm } = vmTarget(`vm-${n}`, { id: `vm-${n}` });
+    const named = project.before === undefined ? {} : { projectName: project.before };
+    const { approval, ...plain } = restartOf(
+      { ...vm, projectId: project.id, ...named },
+      { person: member(who), interactionId: `ask-view-${n}` },
+    );
+    const votes = n % 6 === 1 ? { votes: [{ from: ["U0B", "S0X"], required: 1 }] } : {};
+    const submission =
+      n % 2 === 0 || !approval ? plain : { ...plain, approval: { ...approval, ...votes } };
+    const request = await interaction(store, submission);
+    made.push({ request, interactionId: `ask-view-${n}`, project });
+    if (n % 4 === 0)
+      await store.openReview({
+        request: request.record.id,
+        command: "vm restart",
+        target: `vm-${n}`,
+        by: who,
+        reason: "now",
+        at: n,
+      });
+    if (n % 5 === 0) await store.move(request, { state: "cancelled", progress: {}, why: "no" });
+  }
+  return made;
+}
+
+/** Read a second time, without the code under test. */
+function maySee(one: TeamCase, { request: { record }, project }: Made): boolean {
+  const { person, places } = one;
+  const isSeen = (name: string) => mayLook(one, { id: project.id, name }, true);
+  // Who sees each place there is, sees what has no name too
+  const seesAll = isAllSeen(one);
+  const { approval } = record;
+  const votes = approval && (approval.votes ?? [{ from: places["access"]?.approve ?? [] }]);
+  if (seesAll || record.requester.id === person.id) return true;
+  if (votes?.some(({ from }) => isListed(from, person, false))) return true;
+  const names = [project.before, project.now].filter((name) => name !== undefined);
+  return names.length > 0 && names.every(isSeen);
+}
+
+/** A project of each place: one that nobody claims, and one that each team does. */
+function isAllSeen(one: TeamCase): boolean {
+  const claimed = Object.entries(one.places)
+    .filter(([place]) => place !== "access")
+    .map(([, place]) => ({
+      id: "",
+      name: (place.projects[0] ?? "").replaceAll("*", "").replaceAll("?", "e"),
+    }));
+  return [{ id: "", name: "nobody's" }, ...claimed].every((project) => mayLook(one, project, true));
+}
+
+it("40 policies with teams, and people: every list, look, and count of the journal holds the requests that they may see, and no other", async () => {
+  await using redis = await testRedis();
+  const store = createJournal(redis.redis, redis.key);
+  const made = await makeAll(store);
+  const inventory = {
+    seenIn: () => inventory,
+    findProject: async (id: string) => {
+      const found = projects.find((one) => one.id === id && one.now !== undefined);
+      return found ? { found: { id, name: found.now } } : { unknown: [] };
+    },
+  };
+  const counts = { seen: 0, hidden: 0 };
+  for (const one of sampled(teamCase, { cases: 40, seed: usualSeed })) {
+    if (Object.keys(one.policy.teams).length === 0) continue;
+    const { policy, person } = one;
+    // What the view of the journal takes of it
+    const gateway = { policy, ourTeamId, store, inventory, person: async () => person };
+    const view = seenBy(
+      { userId: person.id, teamId: person.teamId },
+      gateway as unknown as GatewayContext,
+    ).store;
+    const expected = made.filter((each) => maySee(one, each));
+    counts.seen += expected.length;
+    counts.hidden += made.length - expected.length;
+    const shown = await everythingIn(view, made);
+    expect(shown, JSON.stringify({ ...one, policy: undefined, command: undefined })).toEqual(
+      await everythingOf(expected, store),
+    );
+  }
+  expect(Math.min(counts.seen, counts.hidden)).toBeGreaterThan(100);
+}, 20_000);
+
+const idOf = ({ record }: StoredRequest) => record.id;
+const sorted = (ids: readonly string[]) => ids.toSorted();
+
+/** What one is told of by each way to ask. */
+async function everythingIn(view: Journal, made: readonly Made[]) {
+  const all = made.map(({ request }) => idOf(request));
+  const each = async (ask: (one: Made) => Promise<unknown>) => {
+    const told = await Promise.all(made.map(ask));
+    return sorted(all.filter((_, n) => told[n] !== undefined));
+  };
+  return {
+    get: await each(({ request }) => view.get(idOf(request))),
+    getMany: sorted((await view.getMany(all)).map(idOf)),
+    recent: sorted(await view.recentIds({}, 100)),
+    recentOpen: sorted(await view.recentIds({ open: true }, 100)),
+    open: sorted(await view.openIds()),
+    openCount: await view.openCount(),
+    between: sorted(await view.idsAskedBetween(0, Date.now() + 60_000, 100)),
+    madeBy: await each(({ interactionId }) => view.madeBy(interactionId)),
+    history: await each(async ({ request }) => (await view.history(idOf(request)))[0]),
+    opening: await each(async ({ request }) => (await view.opening(idOf(request))).request),
+    review: await each(({ request }) => view.review(idOf(request))),
+    reviews: sorted((await view.openReviews()).map(({ request }) => request)),
+  };
+}
+
+/** What it should be, of these requests. */
+async function everythingOf(expected: readonly Made[], store: Journal) {
+  const ids = sorted(expected.map(({ request }) => idOf(request)));
+  const [openIds, reviewed] = await Promise.all([store.openIds(), store.openReviews()]);
+  const open = ids.filter((id) => openIds.includes(id));
+  const steps = await Promise.all(ids.map((id) => store.history(id)));
+  const reviews = ids.filter((id) => reviewed.some(({ request }) => request === id));
+  return {
+    get: ids,
+    getMany: ids,
+    recent: ids,
+    recentOpen: open,
+    open,
+    openCount: open.length,
+    between: ids,
+    madeBy: ids,
+    history: ids.filter((_, n) => (steps[n] ?? []).length > 0),
+    opening: ids,
+    review: reviews,
+    reviews,
+  };
+}

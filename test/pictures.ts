@@ -1,0 +1,111 @@
+/// <reference lib="dom" />
+import { writeFile } from "node:fs/promises";
+import { createCanvas, loadImage } from "@napi-rs/canvas";
+import { demoGuide } from "../sandbox/demo-guide.ts";
+import { demoWorld } from "../sandbox/demo-world.ts";
+import { startPage } from "../sandbox/page/page.ts";
+import { createPageWeather } from "../sandbox/page/weather.ts";
+import { startWorld } from "../sandbox/world.ts";
+import { openBrowser, type SandboxPage } from "./support/browser.ts";
+
+/**
+ * `node test/pictures.ts` plays scenes in the demo's world and writes their pictures into docs/: `name.png` as on a desktop,
+ * `name-phone.png` as on a phone in the dark.
+ */
+const { prepare, ...demo } = demoWorld();
+await using world = await startWorld({
+  ...demo,
+  compute: { transitionMs: [900, 1500] },
+  prepare(compute) {
+    prepare(compute);
+    const project = compute.edit.addProject({ name: "edge", type: "TEE_VM" });
+    for (let n = 1; n <= 20; n += 1)
+      compute.edit.addVm({ project, name: `edge-${n}`, status: "RUNNING" });
+  },
+});
+const still = {
+  isUp: () => true,
+  kill: async () => {},
+  start: async () => {},
+  close: async () => {},
+};
+const weather = createPageWeather({ ...world, redis: still, worker: still });
+await using page = await startPage({ slack: world.slack, guide: demoGuide, weather });
+await using browser = await openBrowser();
+const person = (name: string) => world.slack.person(name);
+
+interface Scene {
+  as: string;
+  channel?: string;
+  /** Words that must be read, and are scrolled to. */
+  words: string;
+}
+
+async function look({ as, channel, words }: Scene, isPhone: boolean): Promise<Buffer> {
+  const options = { as, phone: isPhone, dark: isPhone, ...(channel ? { channel } : {}) };
+  await using window: SandboxPage = await browser.open(page.url, options);
+  const found = window.tab.getByText(words).last();
+  await found.evaluate((node) => node.scrollIntoView({ block: "nearest" }));
+  await window.tab.evaluate(() => document.fonts.ready);
+  return await window.tab.screenshot({ animations: "disabled" });
+}
+
+const both = (scene: Scene) => Promise.all([look(scene, false), look(scene, true)]);
+
+async function take(name: string, scene: Scene): Promise<void> {
+  const [desktop, phone] = await both(scene);
+  await writeFile(`docs/${name}.png`, desktop);
+  await writeFile(`docs/${name}-phone.png`, phone);
+  process.stdout.write(`${name}\n`);
+}
+
+/** A desktop and a phone beside each other. */
+async function takeBoth(name: string, scene: Scene): Promise<void> {
+  const all = await Promise.all((await both(scene)).map((png) => loadImage(png)));
+  const gap = 16;
+  const width = all.reduce((sum, one) => sum + one.width + gap, -gap);
+  const canvas = createCanvas(width, Math.min(...all.map(({ height }) => height)));
+  let left = 0;
+  for (const one of all) {
+    canvas.getContext("2d").drawImage(one, left, 0);
+    left += one.width + gap;
+  }
+  await writeFile(`docs/${name}.png`, await canvas.encode("png"));
+  process.stdout.write(`${name}\n`);
+}
+
+const sees = (name: string, words: string) =>
+  person(name).until((seen) => JSON.stringify(seen.channels).includes(words), 60_000);
+
+await takeBoth("first-screen", { as: "olivia", words: "Two teams share" });
+
+// A restart in search, asked for in #status
+await person("mia").types("status", "/vm restart index-1");
+await sees("noor", "|open>");
+await take("approval-elsewhere", { as: "noor", channel: "search", words: "Fingerprint" });
+await person("noor").presses("Approve", { channel: "search" });
+await sees("mia", "Restarted");
+
+await person("olivia").types("ops", "/vm snapshot db-1 before-upgrade");
+await sees("olivia", "Took a snapshot");
+await person("olivia").types("ops", "/vm restore db-1 before-upgrade");
+await person("olivia").until(({ modals }) => modals.some(({ submit }) => submit !== ""));
+await person("olivia").submits({
+  "Type db-1 to confirm": "db-1",
+  Reason: "corrupt index after the upgrade",
+});
+await sees("amir", "corrupt index");
+await take("approval", { as: "amir", channel: "ops", words: "Fingerprint" });
+
+const ops = { as: "olivia", channel: "ops" };
+await person("olivia").types("ops", "/vm restart edge-* --max-unavailable 3");
+await person("olivia").until(({ modals }) => modals.some(({ submit }) => submit !== ""));
+await person("olivia").submits({ Canary: [] });
+await sees("olivia", " of 20 · 3 in progress");
+await take("rollout", { ...ops, words: "in progress" });
+await sees("olivia", "Restart of 20 VMs has ended");
+
+world.compute.weather({ match: "POST /v1/vms/:id/snapshots", times: 1, lost: "before" });
+await person("olivia").types("ops", "/vm snapshot web-2 before-the-patch");
+await sees("olivia", "It did not happen");
+await take("unknown", { ...ops, words: "It did not happen" });

@@ -1,0 +1,93 @@
+import { describe, expect, it } from "vitest";
+import { startWorld, testPolicy } from "../support/start-world.ts";
+import { hears, wordsOf } from "./words.ts";
+
+/** #vendor is shared with another company, whose Stan is in it. */
+const unnamed = testPolicy.replace("sharedChannels: [C07VENDOR]\n", "");
+const postedIn = (world: Awaited<ReturnType<typeof startWorld>>, channel: string) =>
+  world.slack
+    .calls()
+    .filter(({ method, args }) => method === "chat.postMessage" && args["channel"] === channel);
+
+describe("a channel that is shared with another company", () => {
+  it("is told nothing of a VM: who asked is answered alone, and how the policy allows it", async () => {
+    await using world = await startWorld({ policy: unnamed });
+    const { olivia, amir } = world;
+    const stan = world.slack.person("stan");
+    await olivia.types("vendor", "/vm restart web-2");
+    expect((await world.ended()).state).toBe("done");
+    const card = await hears(olivia, "vendor", /Restarted web-2: RUNNING → RUNNING/);
+    expect(card.ephemeral).toBe(true);
+    await hears(olivia, "vendor", /shared with another company: sharedChannels in gatehouse.yml/);
+    await olivia.types("vendor", "/vm show web-2");
+    await hears(olivia, "vendor", /web-2 is RUNNING/);
+    await olivia.presses("Share in channel", { channel: "vendor" });
+    await hears(
+      olivia,
+      "vendor",
+      /can't post in this channel, so only you see this\. It is shared/,
+    );
+    for (const reader of [stan, amir]) expect(reader.seesChannel("vendor").messages).toEqual([]);
+    expect(postedIn(world, "C07VENDOR")).toEqual([]);
+  });
+
+  it("is told what the policy names it for, while its strangers may still do nothing", async () => {
+    await using world = await startWorld();
+    const { olivia } = world;
+    const stan = world.slack.person("stan");
+    await olivia.types("vendor", "/vm restart web-2");
+    await hears(stan, "vendor", /Restarted web-2/);
+    world.compute.forget();
+    await stan.types("vendor", "/vm restart db-1");
+    await stan.types("vendor", "/vm show db-1");
+    await stan.until((seen) => JSON.stringify(seen).includes('"text":"Show"'));
+    await stan.presses("Show", { channel: "vendor" });
+    const turnedAway = () =>
+      world.lines.filter((line) => /"slack\.refused".*"reason":"team"/.test(line));
+    await expect.poll(() => turnedAway().length).toBe(2);
+    await hears(stan, "vendor", /This is only for members of this workspace/);
+    expect(world.compute.writes()).toEqual([]);
+  });
+
+  it("gets no card of its team: that stays where it was requested, and says why", async () => {
+    const policy = `${unnamed}teams: { apps: { projects: [payments], operate: [S01ONCALL], approve: [S02LEADS], channel: C07VENDOR } }
+approvals: [{ operations: [vm.restart], required: 1 }]
+`;
+    await using world = await startWorld({ policy });
+    await world.olivia.types("ops", "/vm restart web-2");
+    const card = await hears(world.amir, "ops", /Restart web-2[^]*can't post in <#C07VENDOR>/);
+    expect(wordsOf(card)).toMatch(/unless another company shares it[^]*/);
+    await world.amir.presses("Approve", { in: card.ts, channel: "ops" });
+    expect((await world.ended()).state).toBe("done");
+    expect(postedIn(world, "C07VENDOR")).toEqual([]);
+  });
+
+  it("is posted in as before while the app lacks the scope to know it, which the log says", async () => {
+    await using world = await startWorld({ policy: unnamed });
+    const { app } = world.slack;
+    app.scopes = app.scopes.filter((scope) => scope !== "channels:read");
+    await world.olivia.types("vendor", "/vm restart web-2");
+    await hears(world.amir, "vendor", /Restarted web-2/);
+    expect(world.lines.some((line) => /slack\.channel-unseen.*missing_scope/.test(line))).toBe(
+      true,
+    );
+  });
+
+  it("is asked about once in a while, not for each message; while Slack doesn't say, nothing is posted", async () => {
+    await using world = await startWorld({ policy: unnamed });
+    const { olivia } = world;
+    world.slack.weather.add({
+      method: "conversations.info",
+      kind: "rate-limited",
+      retryAfter: 1,
+      times: 1,
+    });
+    await olivia.types("ops", "/vm restart web-2");
+    await hears(olivia, "ops", /Restarted web-2/);
+    await olivia.types("ops", "/vm restart db-1");
+    await hears(olivia, "ops", /Restarted db-1/);
+    const asked = world.slack.calls("conversations.info");
+    expect(asked.filter(({ args }) => args["channel"] === "C01OPS")).toHaveLength(2);
+    expect(postedIn(world, "C01OPS").length).toBeGreaterThan(1);
+  });
+});
