@@ -1,5 +1,4 @@
-import { createHash } from "node:crypto";
-import { Job, Queue, DelayedError, Worker } from "bullmq";
+import { type Job, Queue, DelayedError, Worker } from "bullmq";
 import type { RedisClient } from "../redis/redis.ts";
 import { createLeases } from "../redis/lease.ts";
 import { within } from "../deadline.ts";
@@ -11,9 +10,11 @@ import type { Log } from "../log/log.ts";
  */
 export interface Queues {
   /** Enqueues a wake-up; duplicates collapse. */
-  wake(requestId: string): Promise<void>;
-  /** Enqueues a shared poll; `soon` promotes a delayed one. */
-  watch(pollKey: string, soon: boolean): Promise<void>;
+  wake(requestId: string, delayMs?: number): Promise<void>;
+  /** The same for a request that was just made: where this process works and has room, its first step begins here, at once. */
+  wakeNew(requestId: string): Promise<void>;
+  /** What takes first steps; false where there is no room. */
+  stepsHere(begin: (requestId: string) => boolean): void;
   /** Enqueues a probe; resolves with whether this worker's last one still waits, taken by no worker. */
   queueProbe(workerId: string): Promise<boolean>;
   /**
@@ -24,11 +25,11 @@ export interface Queues {
   ready(): Promise<void>;
   counts(): Promise<Record<string, number>>;
   /** For metrics: how many jobs wait, run, and are put off. */
-  depths(): Promise<readonly QueueDepth[]>;
+  depth(): Promise<QueueDepth>;
   close(): Promise<void>;
 }
 
-interface QueueDepth {
+export interface QueueDepth {
   queue: string;
   waiting: number;
   active: number;
@@ -38,15 +39,10 @@ interface QueueDepth {
 }
 
 const requestQueue = "requests";
-const pollQueue = "watches";
 
 interface RequestJob {
   request?: string;
   queueProbe?: string;
-}
-
-interface PollJob {
-  key: string;
 }
 
 /** A job's ID must be free again for the next wake-up. */
@@ -55,49 +51,43 @@ const defaultJobOptions = { removeOnComplete: true, removeOnFail: true, attempts
 /** The rest is left to the next round. */
 const maxOrphans = 500;
 
-/** A job id may hold no colon and not be a number. */
-const pollJobId = (pollKey: string) =>
-  `watch-${createHash("sha256").update(pollKey).digest("hex").slice(0, 32)}`;
-
 export function createQueues(connection: RedisClient, prefix: string): Queues {
-  const shared = { connection, prefix, defaultJobOptions };
-  const requests = new Queue<RequestJob>(requestQueue, shared);
-  const watches = new Queue<PollJob>(pollQueue, shared);
-  for (const queue of [requests, watches]) queue.on("error", () => undefined); // the connection logs it
+  const options = { connection, prefix, defaultJobOptions };
+  const requests = new Queue<RequestJob>(requestQueue, options);
+  requests.on("error", () => undefined); // the connection logs it
 
   const leases = createLeases(connection);
 
   async function requeueOne(
-    queue: Queue,
-    job: Job,
+    job: Job<RequestJob>,
     isAlive: (queueWorkerId: string) => Promise<boolean>,
   ): Promise<boolean> {
     const { id, name, data } = job;
     if (id === undefined) return false;
-    const lock = `${queue.toKey(id)}:lock`;
+    const lock = `${requests.toKey(id)}:lock`;
     const token = await connection.get(lock);
     // BullMQ's tokens are the id of the worker and a number
     if (token === null || (await isAlive(token.slice(0, token.lastIndexOf(":"))))) return false;
     if (!(await leases.release(lock, token))) return false;
     await job.remove();
-    await queue.add(name, data, { jobId: id });
+    await requests.add(name, data, { jobId: id });
     return true;
   }
 
+  let beginHere: ((requestId: string) => boolean) | undefined;
+
+  async function wake(requestId: string, delay = 0): Promise<void> {
+    const jobId = `request-${requestId}`;
+    await requests.add("advance", { request: requestId }, { jobId, ...(delay > 0 && { delay }) });
+  }
+
   return {
-    async wake(requestId) {
-      await requests.add("advance", { request: requestId }, { jobId: `request-${requestId}` });
+    wake,
+    async wakeNew(requestId) {
+      if (!beginHere?.(requestId)) await wake(requestId);
     },
-    async watch(pollKey, soon) {
-      const jobId = pollJobId(pollKey);
-      // Fails when there is none, or when the poll has just started
-      const isPromoted =
-        soon &&
-        (await new Job(watches, "poll", { key: pollKey }, {}, jobId).promote().then(
-          () => true,
-          () => false,
-        ));
-      if (!isPromoted) await watches.add("poll", { key: pollKey }, { jobId });
+    stepsHere(begin) {
+      beginHere = begin;
     },
     async queueProbe(workerId) {
       const jobId = `canary-${workerId}`;
@@ -108,33 +98,28 @@ export function createQueues(connection: RedisClient, prefix: string): Queues {
     },
     async requeueOrphans(isAlive) {
       let requeued = 0;
-      for (const queue of [requests, watches]) {
-        if ((await connection.llen(queue.toKey("active"))) === 0) continue;
-        for (const job of await queue.getJobs(["active"], 0, maxOrphans - 1))
-          if (job && (await requeueOne(queue, job, isAlive))) requeued += 1;
-      }
+      if ((await connection.llen(requests.toKey("active"))) === 0) return 0;
+      for (const job of await requests.getJobs(["active"], 0, maxOrphans - 1))
+        if (job && (await requeueOne(job, isAlive))) requeued += 1;
       return requeued;
     },
     async ready() {
-      await Promise.all([requests.waitUntilReady(), watches.waitUntilReady()]);
+      await requests.waitUntilReady();
     },
     async counts() {
       return requests.getJobCounts("waiting", "active", "delayed");
     },
-    depths: () =>
-      Promise.all(
-        [requests, watches].map(async (queue): Promise<QueueDepth> => {
-          const [counts, [oldest]] = await Promise.all([
-            queue.getJobCounts("waiting", "active", "delayed"),
-            queue.getJobs(["waiting"], 0, 0, true),
-          ]);
-          const { waiting = 0, active = 0, delayed = 0 } = counts;
-          const oldestAt = oldest && Math.max(oldest.timestamp, oldest.processedOn ?? 0);
-          return { queue: queue.name, waiting, active, delayed, oldestAt };
-        }),
-      ),
+    async depth() {
+      const [counts, [oldest]] = await Promise.all([
+        requests.getJobCounts("waiting", "active", "delayed"),
+        requests.getJobs(["waiting"], 0, 0, true),
+      ]);
+      const { waiting = 0, active = 0, delayed = 0 } = counts;
+      const oldestAt = oldest && Math.max(oldest.timestamp, oldest.processedOn ?? 0);
+      return { queue: requests.name, waiting, active, delayed, oldestAt };
+    },
     async close() {
-      await Promise.all([requests.close(), watches.close()]);
+      await requests.close();
     },
   };
 }
@@ -146,6 +131,8 @@ export interface Jobs {
   readonly ids: readonly string[];
   /** Starts to take jobs; the heartbeat must cover `ids` by then. */
   begin(): void;
+  /** Takes a step without the queue, which is only told when the request must wait. False where there is no room. */
+  stepNow(requestId: string): boolean;
   /** Stops taking jobs and waits for those that run, at most `deadlineMs`. */
   close(deadlineMs: number): Promise<void>;
 }
@@ -159,56 +146,68 @@ export function startWorkers(options: {
   /** A worker that is killed may take the sign of a job with it: the others look for themselves this often (ms). */
   lookMs: number;
   advance(requestId: string): Promise<Next>;
-  watch(pollKey: string, polls: number): Promise<Next>;
+  /** Enqueues a request that must wait after a step here. */
+  wake(requestId: string, delayMs: number): Promise<void>;
   /** Called with every job: the queue moves for this process. */
   heard(): void;
   log: Log;
 }): Jobs {
   const { connection, prefix, log } = options;
-  const shared = {
-    connection,
-    prefix,
-    lockDuration: options.lockMs,
-    stalledInterval: options.lockMs,
-    maxStalledCount: 5,
-    drainDelay: Math.max(1, options.lookMs / 1000),
-    runRetryDelay: 1000,
-    autorun: false,
-  };
-
   const requests = new Worker<RequestJob>(
     requestQueue,
     async (job, token) => {
       options.heard();
       if (job.data.request) await putBack(job, token, await options.advance(job.data.request));
     },
-    { ...shared, concurrency: options.concurrency },
+    {
+      connection,
+      prefix,
+      concurrency: options.concurrency,
+      lockDuration: options.lockMs,
+      stalledInterval: options.lockMs,
+      maxStalledCount: 5,
+      drainDelay: Math.max(1, options.lookMs / 1000),
+      runRetryDelay: 1000,
+      autorun: false,
+    },
   );
-  const watches = new Worker<PollJob>(
-    pollQueue,
-    async (job, token) =>
-      putBack(job, token, await options.watch(job.data.key, job.attemptsStarted)),
-    { ...shared, concurrency: Math.max(4, Math.ceil(options.concurrency / 2)) },
+  requests.on("error", (error) => log.warn("queue.error", { queue: requests.name, error }));
+  requests.on("failed", (job, error) =>
+    log.warn("queue.job-failed", { queue: requests.name, job: job?.id, error }),
   );
-  for (const worker of [requests, watches]) {
-    worker.on("error", (error) => log.warn("queue.error", { queue: worker.name, error }));
-    worker.on("failed", (job, error) =>
-      log.warn("queue.job-failed", { queue: worker.name, job: job?.id, error }),
-    );
-    worker.on("stalled", (job) => log.warn("queue.job-stalled", { queue: worker.name, job }));
+  requests.on("stalled", (job) => log.warn("queue.job-stalled", { queue: requests.name, job }));
+
+  const steps = new Set<Promise<void>>();
+  let isOpen = false;
+
+  /** What fails here, and what dies with this process, is found by the sweep. */
+  async function step(requestId: string): Promise<void> {
+    try {
+      const next = await options.advance(requestId);
+      if (next.is === "wait") await options.wake(requestId, next.ms);
+    } catch (error) {
+      log.warn("step.failed", { request: requestId, error });
+    }
   }
 
   return {
-    ids: [requests.id, watches.id],
+    ids: [requests.id],
+    stepNow(requestId) {
+      if (!isOpen || steps.size >= options.concurrency / 2) return false;
+      const taken = step(requestId).finally(() => steps.delete(taken));
+      steps.add(taken);
+      return true;
+    },
     begin() {
-      for (const worker of [requests, watches])
-        worker.run().catch((error: unknown) => log.error("queue.stopped", { error }));
+      isOpen = true;
+      requests.run().catch((error: unknown) => log.error("queue.stopped", { error }));
     },
     async close(deadlineMs) {
+      isOpen = false;
       // While Redis is unavailable, a worker never finishes closing, not even with `force`
-      await within(deadlineMs, Promise.all([requests.close(), watches.close()]), () => {
+      await within(deadlineMs, Promise.all([requests.close(), ...steps]), () => {
         log.warn("queue.closed-with-work", {});
-        for (const worker of [requests, watches]) void worker.close(true).catch(() => undefined);
+        void requests.close(true).catch(() => undefined);
       });
     },
   };

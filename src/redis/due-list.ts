@@ -38,14 +38,18 @@ export function createTakeDue(redis: RedisClient) {
   };
 }
 
-/** KEYS list, hash   ARGV id, revision → 1 when done, 0 when the hash has another revision */
+/**
+ * KEYS list, hash   ARGV id, revision, when it is due else (ms), ...fields and values to keep when done
+ * → 1 when done, 0 when the hash has another revision
+ */
 const done = `${redisTimeLua}
 local revision = redis.call('HGET', KEYS[2], 'revision')
 if not revision or revision == ARGV[2] then
   redis.call('ZREM', KEYS[1], ARGV[1])
+  for i = 4, revision and #ARGV or 0, 2 do redis.call('HSET', KEYS[2], ARGV[i], ARGV[i + 1]) end
   return 1
 end
-redis.call('ZADD', KEYS[1], now, ARGV[1])
+redis.call('ZADD', KEYS[1], now + ARGV[3], ARGV[1])
 return 0
 `;
 
@@ -74,9 +78,20 @@ export function createDueList(redis: RedisClient, list: string) {
     async later(id: string, inMs: number): Promise<void> {
       await runLater([list], [id, Math.ceil(inMs)]);
     },
-    /** Removes it; when its hash changed since this revision, it is due at once instead: false. No revision: always done. */
-    doneIfUnchanged: async (id: string, hash: string, revision: number): Promise<boolean> =>
-      (await runDone([list, hash], [id, revision])) === 1,
+    /**
+     * Removes it; when its hash changed since this revision, it is due in so many milliseconds instead: false. No revision: always
+     * done.
+     */
+    doneIfUnchanged: async (
+      id: string,
+      hash: string,
+      revision: number,
+      elseInMs = 0,
+      kept: Readonly<Record<string, string>> = {},
+    ): Promise<boolean> => {
+      const fields = Object.entries(kept).flat();
+      return (await runDone([list, hash], [id, revision, elseInMs, ...fields])) === 1;
+    },
     async remove(id: string): Promise<void> {
       await redis.zrem(list, id);
     },
@@ -90,11 +105,11 @@ export function createDueList(redis: RedisClient, list: string) {
   };
 }
 
-/** Compare-and-set. KEYS hash   ARGV field, expected value ('' for none), new value → 1 | 0 */
-const mark = `
+/** Compare-and-set. KEYS hash   ARGV field, expected value ('' for none), new value, with the time behind it (0|1) → now, or 0 */
+const mark = `${redisTimeLua}
 if (redis.call('HGET', KEYS[1], ARGV[1]) or '') ~= ARGV[2] then return 0 end
-redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
-return 1
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[4] == '1' and ARGV[3] .. ' ' .. string.format('%d', now) or ARGV[3])
+return now
 `;
 
 /**
@@ -106,16 +121,26 @@ export type Outbox = ReturnType<typeof createOutbox>;
 export function createOutbox(redis: RedisClient, list: string, hashOf: (id: string) => string) {
   const due = createDueList(redis, list);
   const runMark = defineScript(redis, "gatehouseMark", mark);
-  const listeners = new Set<() => void>();
+  const listeners = new Set<(id?: string) => void>();
   return {
     ...due,
     /** This process has put something on the list. */
-    ring: () => listeners.forEach((hear) => hear()),
-    onRing: (hear: () => void) => void listeners.add(hear),
-    done: (id: string, revision: number) => due.doneIfUnchanged(id, hashOf(id), revision),
+    ring: (id?: string) => listeners.forEach((hear) => hear(id)),
+    onRing: (hear: (id?: string) => void) => void listeners.add(hear),
+    done: (id: string, revision: number, elseInMs?: number, kept?: Record<string, string>) =>
+      due.doneIfUnchanged(id, hashOf(id), revision, elseInMs, kept),
     /** Compare-and-set of one field ("" for none). */
     mark: async (id: string, field: string, before: string, value: string): Promise<boolean> =>
-      (await runMark([hashOf(id)], [field, before, value])) === 1,
+      Number(await runMark([hashOf(id)], [field, before, value, 0])) > 0,
+    /** The same, to `<doing> <Redis time (ms)>`. That time, or undefined when it wasn't set. */
+    async begin(
+      id: string,
+      field: string,
+      before: string,
+      doing: string,
+    ): Promise<number | undefined> {
+      return Number(await runMark([hashOf(id)], [field, before, doing, 1])) || undefined;
+    },
     async remember(id: string, fields: Record<string, string>): Promise<void> {
       await redis.hset(hashOf(id), fields);
     },

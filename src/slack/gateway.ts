@@ -59,7 +59,7 @@ export async function startGateway(options: {
   compute: Compute;
   appraiser: Appraiser;
   commands: readonly Command[];
-  queues: Pick<Queues, "wake">;
+  queues: Pick<Queues, "wakeNew">;
   status: GatewayContext["status"];
   standstill: GatewayContext["standstill"];
   tell: GatewayContext["tell"];
@@ -83,7 +83,7 @@ export async function startGateway(options: {
     apiUrl,
     async wake(id) {
       await at("journal", id);
-      await options.queues.wake(id);
+      await options.queues.wakeNew(id);
       await at("enqueue", id);
     },
     ...createNames({

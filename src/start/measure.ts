@@ -1,5 +1,6 @@
 import type { Telemetry } from "../log/telemetry.ts";
-import type { Queues } from "../jobs/queues.ts";
+import type { QueueDepth, Queues } from "../jobs/queues.ts";
+import type { Polls } from "../requests/journal/polls.ts";
 import { defineScript, type Keys, redisTimeLua, type RedisClient } from "../redis/redis.ts";
 
 /** The oldest so many open requests are looked at: some milliseconds of Redis' time, once a scrape. */
@@ -68,7 +69,8 @@ const seconds = (ms: number) => Math.max(0, ms) / 1000;
 export function createMeasure(on: {
   redis: RedisClient;
   key: Keys;
-  queues: Pick<Queues, "depths">;
+  queues: Pick<Queues, "depth">;
+  polls: Pick<Polls, "depth">;
   telemetry: Telemetry;
 }): () => Promise<void> {
   const { redis, key, telemetry } = on;
@@ -114,8 +116,14 @@ export function createMeasure(on: {
     shared.openRequests.set({ state: "uncounted" }, Math.max(0, open - counted));
   }
 
+  /** Under the name of the queue that they once were. */
+  async function polls(): Promise<QueueDepth> {
+    const { overdue, leased, oldestAt } = await on.polls.depth();
+    return { queue: "watches", waiting: overdue, active: 0, delayed: leased, oldestAt };
+  }
+
   async function countJobs(): Promise<void> {
-    for (const { queue, oldestAt, ...states } of await on.queues.depths()) {
+    for (const { queue, oldestAt, ...states } of await Promise.all([on.queues.depth(), polls()])) {
       for (const [state, many] of Object.entries(states))
         shared.queueJobs.set({ queue, state }, many);
       shared.queueAge.set({ queue }, oldestAt === undefined ? 0 : seconds(Date.now() - oldestAt));

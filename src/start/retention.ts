@@ -64,7 +64,7 @@ export const kinds: readonly Kind[] = [
   { what: "limits", pattern: /^(rate|used|throttled)(:|$)/, kept: "an hour; drafts 30 days" },
   {
     what: "freeze, reviews, and locks",
-    pattern: /^(freeze|reviews(-signed)?|lock:.*|fence|lates|sends:.*|watch:.*)$/,
+    pattern: /^(freeze|reviews(-signed)?|lock:.*|fence|lates|sends:.*|watch:.*|polls|pollers)$/,
     kept: "until ended by a person or the request",
   },
   { what: "signs of life", pattern: /^(worker|turn|probe)(:|$)/, kept: "seconds" },

@@ -22,6 +22,7 @@ import { tellElsewhere } from "../requests/tell-elsewhere.ts";
 import { freezeNews } from "../requests/render/freeze-news.ts";
 import { busyChannels } from "../requests/busy-channels.ts";
 import { createJournal, type Journal } from "../requests/journal/journal.ts";
+import { createPolls } from "../requests/journal/polls.ts";
 import { observed, observeTold } from "../requests/journal/observed.ts";
 import { createRollouts } from "../rollouts/rollouts.ts";
 import { outageTimingFor, createOutageStore, type OutageStore } from "../outages/outages.ts";
@@ -177,6 +178,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
         await notices.announce({ id: `${id}-${channelId}`, channelId, message });
   };
   const store = announcingFreezes(journal, tellBusy);
+  const polls = createPolls(redis, key, journal.getMany);
   const visibilityTimeoutMs = 10 * timing.heartbeatMs;
   const feeds = createFeeds({ redis, key, render: renderFeed, visibilityTimeoutMs, at });
   const subscriptions = createSubscriptions({
@@ -284,6 +286,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     redisCheck,
     storageProblemsNow,
     store,
+    polls,
     rollouts,
     web,
     identity,

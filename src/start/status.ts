@@ -5,6 +5,7 @@ import type { Compute } from "../compute/compute.ts";
 import { ComputeError } from "../compute/errors.ts";
 import type { Inventory } from "../inventory/inventory.ts";
 import { messageOf } from "../errors.ts";
+import type { Polls } from "../requests/journal/polls.ts";
 import { createMeasure } from "./measure.ts";
 import { partNames, type OutageStore } from "../outages/outages.ts";
 import type { Watch } from "../outages/dependency-monitor.ts";
@@ -48,6 +49,7 @@ export function createStatus(on: {
   inventory: Inventory;
   store: Journal;
   queues: Queues;
+  polls: Polls;
   outages: Pick<OutageStore, "state">;
   watch: Pick<Watch, "redisAwayMs">;
   compute: Compute;

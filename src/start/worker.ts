@@ -16,7 +16,8 @@ import { observeAlive } from "../requests/perform/senders.ts";
 import { advance } from "../requests/perform/perform.ts";
 import type { WorkerContext } from "../requests/perform/worker-context.ts";
 import type { StoredRequest } from "../requests/journal/record.ts";
-import { watch } from "../requests/perform/poll.ts";
+import { poll } from "../requests/perform/poll.ts";
+import { createPoller } from "../requests/perform/poller.ts";
 import { advanceRollouts } from "../rollouts/advance-rollout.ts";
 import type { RolloutContext } from "../rollouts/targets.ts";
 import { requestable } from "../registry/define.ts";
@@ -24,6 +25,9 @@ import { startDigests } from "./digests.ts";
 
 const drainMs = 6000;
 const concurrency = 20;
+const pollsAtOnce = 10;
+/** What is left of the time to stop in, once no request is being worked on. */
+const pollsEndMs = 1500;
 
 /** Performs requests. `onDead` is called when the queue stalls. */
 export async function startWorker(on: Services, onDead: (why: string) => void): Promise<void> {
@@ -55,6 +59,17 @@ export async function startWorker(on: Services, onDead: (why: string) => void): 
     waitMs: Math.round(0.75 * timing.claimWindowMs),
     log,
   });
+  const poller = opened(
+    createPoller({
+      polls: on.polls,
+      workerId,
+      leaseMs: () => config.policy.timing.heartbeatMs,
+      most: pollsAtOnce,
+      poll: (pollKey, how) => poll(pollKey, how, contextNow()),
+      log,
+    }),
+    (it) => it.close(pollsEndMs),
+  );
   const lasting = {
     store,
     ledger,
@@ -70,7 +85,8 @@ export async function startWorker(on: Services, onDead: (why: string) => void): 
     workerId,
     isAlive: observeAlive(heartbeat.isAlive, timing.heartbeatMs),
     wake: queues.wake,
-    watch: queues.watch,
+    watch: poller.watch,
+    polls: on.polls,
     mine: new Set<string>(),
     calling: new Set<string>(),
     shares: createShares(concurrency),
@@ -104,7 +120,7 @@ export async function startWorker(on: Services, onDead: (why: string) => void): 
       // Its death is noticed later than that
       lookMs: 2 * timing.heartbeatMs,
       advance: (id) => advance(id, contextNow()),
-      watch: (pollKey, polls) => watch(pollKey, polls, contextNow()),
+      wake: queues.wake,
       heard: queueProbe.heard,
       log,
     }),
@@ -112,6 +128,7 @@ export async function startWorker(on: Services, onDead: (why: string) => void): 
   );
   await heartbeat.addHeartbeatIds(jobs.ids);
   jobs.begin();
+  queues.stepsHere(jobs.stepNow);
   const requeueOrphans = async () => {
     const requeued = await queues.requeueOrphans(heartbeat.isAlive);
     if (requeued > 0) log.warn("queue.rescued", { requeued });
@@ -133,6 +150,7 @@ export async function startWorker(on: Services, onDead: (why: string) => void): 
   on.policyKeeper.onChanged(() => void sweeping.now());
   const rounds = [
     startRounds("rescue", timing.heartbeatMs, requeueOrphans, log),
+    startRounds("polls", timing.heartbeatMs, poller.look, log),
     sweeping,
     // Redis may be emptied without a reconnect
     startRounds("ledger", timing.sweepMs, () => checkLedger(ledger, store, log, 200), log),

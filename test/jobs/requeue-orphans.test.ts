@@ -20,14 +20,15 @@ async function stuckWorker() {
     const [one, two] = connections;
     const connection = at === 0 ? one : two;
     if (!connection) throw new Error("no connection");
-    const options = { concurrency: 1, lockMs: 60_000, lookMs: 1_000, heard: () => undefined, log };
-    const jobs = startWorkers({
-      ...options,
-      connection,
-      prefix: key.prefix,
-      advance,
-      watch: async () => ({ is: "ended" }),
-    });
+    const options = {
+      concurrency: 1,
+      lockMs: 60_000,
+      lookMs: 1_000,
+      wake: async () => undefined,
+      heard: () => undefined,
+      log,
+    };
+    const jobs = startWorkers({ ...options, connection, prefix: key.prefix, advance });
     workers.push(jobs);
     jobs.begin();
     return jobs;

@@ -26,10 +26,15 @@ it("is done with what has not moved since; what has is due at once, and what is 
   await here.redis.hset(hash, "revision", 3);
   expect(await list.doneIfUnchanged("a", hash, 2)).toBe(false);
   expect(await list.take(8, 60_000)).toEqual(["a"]);
-  expect(await list.doneIfUnchanged("a", hash, 3)).toBe(true);
+  expect(await list.doneIfUnchanged("a", hash, 2, 60_000, { text: "short" })).toBe(false);
+  expect(await list.take(8, 60_000)).toEqual([]);
+  expect(await here.redis.hget(hash, "text")).toBeNull();
+  expect(await list.doneIfUnchanged("a", hash, 3, 60_000, { text: "short" })).toBe(true);
+  expect(await here.redis.hget(hash, "text")).toBe("short");
   expect(await list.depth()).toBe(0);
   await list.later("a", 60_000);
   await here.redis.del(hash);
-  expect(await list.doneIfUnchanged("a", hash, -1)).toBe(true);
+  expect(await list.doneIfUnchanged("a", hash, -1, 0, { text: "short" })).toBe(true);
+  expect(await here.redis.exists(hash)).toBe(0);
   expect(await list.depth()).toBe(0);
 });

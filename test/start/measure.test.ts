@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { createTelemetry } from "../../src/log/telemetry.ts";
 import { createJournal } from "../../src/requests/journal/journal.ts";
+import { createPolls } from "../../src/requests/journal/polls.ts";
 import { createNotices } from "../../src/slack/deliver/announce.ts";
 import { sentence } from "../../src/messages/message.ts";
 import { md } from "../../src/messages/text.ts";
@@ -16,8 +17,9 @@ it("counts what is open by state, with the age of the oldest, what is owed, and 
   const store = createJournal(redis, key);
   const telemetry = createTelemetry();
   const requests = { queue: "requests", waiting: 2, active: 1, delayed: 0 };
-  const queues = { depths: async () => [{ ...requests, oldestAt: Date.now() - minuteMs }] };
-  const measure = createMeasure({ redis, key, queues, telemetry });
+  const queues = { depth: async () => ({ ...requests, oldestAt: Date.now() - minuteMs }) };
+  const polls = createPolls(redis, key, store.getMany);
+  const measure = createMeasure({ redis, key, queues, polls, telemetry });
   telemetry.knowShared(true);
   async function figures(): Promise<Record<string, number>> {
     await measure();

@@ -1,3 +1,4 @@
+import { withTimeOfMove } from "./time-of-move.ts";
 import { hash, randomBytes, randomInt } from "node:crypto";
 import type { KeptPin } from "../../attestation/accepted-pins.ts";
 import { createOutbox } from "../../redis/due-list.ts";
@@ -10,12 +11,13 @@ import {
   type RequestRecord,
   type StoredRequest,
   locksOf,
+  lasts,
   pollKeyOf,
   mayMove,
   type State,
 } from "./record.ts";
 import { packProgress } from "./pack-progress.ts";
-import { parseStored } from "./parse-stored.ts";
+import { fromPairs, parseStored } from "./parse-stored.ts";
 import { createLimits } from "./limits.ts";
 import { createLates, createLists, createReviews } from "./lists.ts";
 import * as scripts from "./scripts.ts";
@@ -24,9 +26,6 @@ import { createSwitches, type Freeze } from "./switches.ts";
 
 /** An equal request of the same person within this time (ms) is the same one, even when it is already done. */
 const sameWithinMs = 10_000;
-
-/** In one script: few enough that Redis doesn't stand still. */
-const maxReadAtOnce = 100;
 
 /** `why` goes into the history and the audit trail; without it, only progress is saved. */
 export interface Move {
@@ -41,6 +40,8 @@ export interface Move {
   actor?: string;
   /** VMs of a claimed project: no other request may hold one of them. The nonce (`newNonce`) is this claim's alone. */
   claim?: { vmIds: readonly string[]; nonce: string };
+  /** Decided by a time that was reckoned: refused where that of Redis is another. */
+  judged?: { at: number; toleranceMs: number };
   /** A VM's pin, kept in the same step; without values it is dropped. The audit record tells them. */
   keep?: { vmId: string; values: string | undefined };
 }
@@ -49,6 +50,8 @@ export type Moved =
   | { is: "moved"; request: StoredRequest; at: number }
   | { is: "changed" }
   | { is: "gone" }
+  /** Only of what was `judged`. */
+  | { is: "late"; now: number }
   | { is: "frozen"; freeze: Freeze }
   | { is: "locked"; holder: string };
 
@@ -76,7 +79,6 @@ export function createJournal(redis: RedisClient, key: Keys) {
   const runCreate = defineScript(redis, "gatehouseCreate", scripts.create);
   const runMove = defineScript(redis, "gatehouseMove", scripts.move);
   const runOpening = defineScript(redis, "gatehouseOpening", scripts.opening);
-  const runWatching = defineScript(redis, "gatehouseWatching", scripts.watching);
   const runHolds = defineScript(redis, "gatehouseHolds", scripts.holds);
   const now = () => redisNow(redis);
   const requestKey = (id: string) => key("request", id);
@@ -119,7 +121,7 @@ export function createJournal(redis: RedisClient, key: Keys) {
         keepFinalMs,
       ],
     )) as [string, string];
-    outbox.ring();
+    outbox.ring(id);
     return { id, isNew: outcome === "new" };
   }
 
@@ -159,22 +161,6 @@ export function createJournal(redis: RedisClient, key: Keys) {
     };
   }
 
-  /** What waits for the polls of a key, and Redis time. */
-  async function watching(pollKey: string): Promise<{ now: number; requests: StoredRequest[] }> {
-    const args = [requestKey(""), maxReadAtOnce];
-    const answer = (await runWatching([key("watch", pollKey)], args)) as [
-      number,
-      string[],
-      ...string[][],
-    ];
-    const [at, ids, ...all] = answer;
-    const requests =
-      all.length < ids.length
-        ? await getMany(ids)
-        : all.map((fields) => parseStored(fromPairs(fields))).filter((one) => one !== undefined);
-    return { now: at, requests };
-  }
-
   async function move(request: StoredRequest, to: Move): Promise<Moved> {
     const { record } = request;
     if (!mayMove(request.state, to.state)) {
@@ -183,7 +169,9 @@ export function createJournal(redis: RedisClient, key: Keys) {
     const attempt = to.attempt ?? request.attempt;
     const owner = to.owner ?? request.owner ?? "";
     const final = isFinal(to.state, to.progress);
-    const isTold = to.why !== undefined || to.isTold === true;
+    const tell =
+      to.isTold === true ? 1 : to.why === undefined ? 0 : looksTheSame(request, to) ? 2 : 1;
+    const time = randomBytes(12).toString("hex");
     const locks = locksOf(record, to.claim?.vmIds);
     const watched = ["sending", "accepted", "unclear"].includes(to.state);
     const nonce = to.claim?.nonce ?? request.nonce;
@@ -201,7 +189,7 @@ export function createJournal(redis: RedisClient, key: Keys) {
           to.actor,
         )
       : "";
-    const [is, value, movedAt] = (await runMove(
+    const [is, value, movedAt, told] = (await runMove(
       [
         requestKey(record.id),
         key("request", record.id, "history"),
@@ -211,6 +199,8 @@ export function createJournal(redis: RedisClient, key: Keys) {
         key("freeze"),
         key("watch", pollKeyOf(record)),
         key("pins"),
+        key("polls"),
+        key("pollers"),
         key("lock", locks.take),
         ...locks.free.map((lock) => key("lock", lock)),
       ],
@@ -221,10 +211,10 @@ export function createJournal(redis: RedisClient, key: Keys) {
         final ? 1 : 0,
         attempt,
         owner,
-        packProgress(to.progress, final),
+        packProgress(withTimeOfMove(to.progress, time), final),
         to.why ? JSON.stringify({ state: to.state, why: to.why, actor: to.actor }) : "",
         audit,
-        isTold ? 1 : 0,
+        tell,
         to.claim ? 1 : 0,
         watched ? 1 : 0,
         keepFinalMs,
@@ -232,13 +222,18 @@ export function createJournal(redis: RedisClient, key: Keys) {
         nonce ?? "",
         to.keep?.vmId ?? "",
         to.keep?.values === undefined ? "" : pinText(record, to.keep.values),
+        pollKeyOf(record),
+        `"${time}"`,
+        to.judged?.at ?? "",
+        to.judged?.toleranceMs ?? "",
       ],
     )) as [string, ...(string | number)[]];
     if (is === "frozen") return { is, freeze: JSON.parse(String(value)) as Freeze };
     if (is === "locked") return { is, holder: String(value) };
     if (is === "gone") return { is };
+    if (is === "late") return { is, now: Number(value) };
     if (is !== "moved") return { is: "changed" };
-    if (isTold) outbox.ring();
+    if (told === 1) outbox.ring(record.id);
     const at = Number(movedAt);
     return {
       is,
@@ -250,7 +245,7 @@ export function createJournal(redis: RedisClient, key: Keys) {
         attempt,
         nonce,
         owner: owner || undefined,
-        progress: to.progress,
+        progress: withTimeOfMove(to.progress, at),
         revision: Number(value),
         changedAt: to.why ? at : request.changedAt,
       },
@@ -278,7 +273,6 @@ export function createJournal(redis: RedisClient, key: Keys) {
     get,
     getMany,
     opening,
-    watching,
     move,
     holds,
   };
@@ -287,11 +281,14 @@ export function createJournal(redis: RedisClient, key: Keys) {
 const pinText = ({ id, target, requester }: RequestRecord, values: string): string =>
   JSON.stringify({ values, request: id, vm: target, by: requester.name } satisfies KeptPin);
 
-/** As scripts answer with a hash. */
-function fromPairs(flat: readonly string[]): Record<string, string> {
-  const fields: Record<string, string> = {};
-  for (let at = 0; at + 1 < flat.length; at += 2) fields[flat[at] ?? ""] = flat[at + 1] ?? "";
-  return fields;
+/** A claim, and the service's yes, change nothing of what the request's own card says: that it runs. */
+function looksTheSame(
+  { state, progress }: Pick<StoredRequest, "state" | "progress">,
+  to: { state: State; progress: Progress },
+): boolean {
+  const isWaiting = state === "authorized" && Boolean(progress.waitsFor ?? progress.why);
+  const isRun = state === "authorized" ? to.state === "sending" : to.state === "accepted";
+  return isRun && !isWaiting && state !== "unclear" && lasts(progress) === lasts(to.progress);
 }
 
 /** `not-applied` is final unless its owner may still resend it. */

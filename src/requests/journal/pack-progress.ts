@@ -1,3 +1,5 @@
+import type { StoredRequest } from "./record.ts";
+
 /** What only the next read would need. */
 const readsOfEnded = {
   sameSince: undefined,
@@ -33,4 +35,19 @@ export function packProgress(progress: Packable, isFinal: boolean): string {
 
 export function unpackProgress<Progress extends Packable>(packed: Progress): Progress {
   return packed.after === same ? { ...packed, after: packed.before } : packed;
+}
+
+/**
+ * Once Slack has all of an ended request, of its record only what is shown: the address for answers works for half an hour, and its
+ * trace has ended with it. Undefined while it may still be answered there.
+ */
+export function packTold({
+  record,
+  final,
+  delivered,
+}: StoredRequest): { record: string } | undefined {
+  if (!final || delivered.fallback !== undefined) return undefined;
+  const { sealedResponseUrl, trace, parentSpan, ...kept } = record;
+  const isKept = [sealedResponseUrl, trace, parentSpan].every((one) => one === undefined);
+  return isKept ? undefined : { record: JSON.stringify(kept) };
 }

@@ -9,6 +9,13 @@ import {
 } from "./record.ts";
 import { unpackProgress } from "./pack-progress.ts";
 
+/** As scripts answer with a hash. */
+export function fromPairs(flat: readonly string[]): Record<string, string> {
+  const fields: Record<string, string> = {};
+  for (let at = 0; at + 1 < flat.length; at += 2) fields[flat[at] ?? ""] = flat[at + 1] ?? "";
+  return fields;
+}
+
 /** Undefined for a record that is gone, can't be read, or was written by a newer version. */
 export function parseStored(fields: Record<string, string>): StoredRequest | undefined {
   try {

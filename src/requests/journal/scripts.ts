@@ -26,9 +26,9 @@ if older then
   end
 end
 redis.call('HSET', KEYS[1], 'record', ARGV[2], 'state', ARGV[3], 'final', '0', 'attempt', '0', 'owner', '',
-  'revision', '1', 'createdAt', now, 'changedAt', now, 'progress', ARGV[4], 'requester', ARGV[11])
+  'revision', '1', 'createdAt', now, 'changedAt', now, 'progress', ARGV[4])
 if ARGV[8] ~= '' then
-  redis.call('HSET', KEYS[1], 'digest', ARGV[8], 'expiresAt', ARGV[9], 'required', ARGV[10])
+  redis.call('HSET', KEYS[1], 'digest', ARGV[8], 'expiresAt', ARGV[9], 'required', ARGV[10], 'requester', ARGV[11])
 end
 redis.call('SET', KEYS[2], ARGV[1], 'PX', 86400000)
 redis.call('SET', KEYS[3], ARGV[1], 'PX', 86400000)
@@ -47,11 +47,12 @@ return {ARGV[1], 'new'}
  * Moves a request, or saves progress. Refuses when it changed since it was read: by its revision, and by the nonce of its
  * claim, because after a failover that lost writes another worker's claim may bear the same revision.
  *
- * KEYS request, history, open, audit, outbox, freeze, watch, pins, take, ...free
+ * KEYS request, history, open, audit, outbox, freeze, watch, pins, polls, pollers, take, ...free
  * ARGV id, revision it was read at, state, final (0|1), attempt, owner, progress, history entry, audit record,
- *      tell (0|1), claim (0|1), watched (0|1), how long a final request is kept (ms), nonce of the attempt it was read at
- *      ('' for none), nonce of this claim, VM whose pin is kept ('' for none), its pin ('' drops it)
- * → {'moved', revision, now} | {'changed'} | {'gone'} | {'frozen', freeze} | {'locked', holder}
+ *      tell (0|1|2: only where a shared card shows it), claim (0|1), watched (0|1), how long a final request is kept (ms), nonce of the attempt it was read at
+ *      ('' for none), nonce of this claim, VM whose pin is kept ('' for none), its pin ('' drops it), key of its polls, what stands for the
+ *      time of the move in the progress, the time it was decided by ('' when that was Redis') and how far off that may be (ms)
+ * → {'moved', revision, now, told (0|1)} | {'changed'} | {'gone'} | {'frozen', freeze} | {'locked', holder} | {'late', now}
  */
 export const move = `${redisTimeLua}
 local revision = redis.call('HGET', KEYS[1], 'revision')
@@ -59,20 +60,22 @@ if not revision then return {'gone'} end
 if revision ~= ARGV[2] then return {'changed'} end
 local nonce = redis.call('HGET', KEYS[1], 'claim:' .. (redis.call('HGET', KEYS[1], 'attempt') or '')) or ''
 if nonce ~= ARGV[14] then return {'changed'} end
+if ARGV[20] ~= '' and math.abs(now - ARGV[20]) > tonumber(ARGV[21]) then return {'late', now} end
 if ARGV[11] == '1' or ARGV[16] ~= '' then
   local freeze = redis.call('GET', KEYS[6])
   if freeze then return {'frozen', freeze} end
 end
 if ARGV[11] == '1' then
-  for i = 9, #KEYS do
+  for i = 11, #KEYS do
     local holder = redis.call('GET', KEYS[i])
     if holder and holder ~= ARGV[1] then return {'locked', holder} end
   end
-  redis.call('SET', KEYS[9], ARGV[1])
+  redis.call('SET', KEYS[11], ARGV[1])
   redis.call('HSET', KEYS[1], 'claim:' .. ARGV[5], ARGV[15])
 end
 local nextRevision = redis.call('HINCRBY', KEYS[1], 'revision', 1)
-redis.call('HSET', KEYS[1], 'state', ARGV[3], 'final', ARGV[4], 'attempt', ARGV[5], 'owner', ARGV[6], 'progress', ARGV[7])
+local progress = string.gsub(ARGV[7], ARGV[19], string.format('%d', now))
+redis.call('HSET', KEYS[1], 'state', ARGV[3], 'final', ARGV[4], 'attempt', ARGV[5], 'owner', ARGV[6], 'progress', progress)
 if ARGV[8] ~= '' then
   redis.call('HSET', KEYS[1], 'changedAt', now)
   redis.call('RPUSH', KEYS[2], now .. ' ' .. ARGV[8])
@@ -83,15 +86,20 @@ if ARGV[16] ~= '' then
   if ARGV[17] == '' then redis.call('HDEL', KEYS[8], ARGV[16])
   else redis.call('HSET', KEYS[8], ARGV[16], entry .. ' ' .. ARGV[17]) end
 end
-if ARGV[10] == '1' then redis.call('ZADD', KEYS[5], 'NX', now, ARGV[1]) end
-if ARGV[12] == '1' then redis.call('SADD', KEYS[7], ARGV[1]) else redis.call('SREM', KEYS[7], ARGV[1]) end
+local told = ARGV[10] == '1' or (ARGV[10] == '2' and string.sub(redis.call('HGET', KEYS[1], 'said:card') or '', 1, 7) == 'shared ')
+if told then redis.call('ZADD', KEYS[5], 'NX', now, ARGV[1]) end
+if ARGV[12] == '1' then redis.call('SADD', KEYS[7], ARGV[1])
+elseif redis.call('SREM', KEYS[7], ARGV[1]) == 1 and redis.call('EXISTS', KEYS[7]) == 0 then
+  redis.call('ZREM', KEYS[9], ARGV[18])
+  redis.call('HDEL', KEYS[10], ARGV[18])
+end
 if ARGV[4] == '1' then
   redis.call('ZREM', KEYS[3], ARGV[1])
-  if redis.call('GET', KEYS[9]) == ARGV[1] then redis.call('DEL', KEYS[9]) end
+  if redis.call('GET', KEYS[11]) == ARGV[1] then redis.call('DEL', KEYS[11]) end
   redis.call('PEXPIRE', KEYS[1], ARGV[13])
   redis.call('PEXPIRE', KEYS[2], ARGV[13])
 end
-return {'moved', nextRevision, now}
+return {'moved', nextRevision, now, told and 1 or 0}
 `;
 
 /**
@@ -101,21 +109,6 @@ return {'moved', nextRevision, now}
  */
 export const opening = `${redisTimeLua}
 return {now, redis.call('HGETALL', KEYS[1]), redis.call('GET', KEYS[2]) or '', redis.call('PTTL', KEYS[3])}
-`;
-
-/**
- * What a poll begins with, in one go.
- *
- * KEYS watched   ARGV key prefix of requests, most requests to read at once
- * → now, ids, then the fields of each, or none when there are more
- */
-export const watching = `${redisTimeLua}
-local ids = redis.call('SMEMBERS', KEYS[1])
-local found = {now, ids}
-if #ids <= tonumber(ARGV[2]) then
-  for i, id in ipairs(ids) do found[i + 2] = redis.call('HGETALL', ARGV[1] .. id) end
-end
-return found
 `;
 
 /**

@@ -1,3 +1,4 @@
+import { timeOfMove } from "../journal/time-of-move.ts";
 import { during, workOnRequest } from "../../log/ids.ts";
 import { redisTrouble } from "../../redis/trouble.ts";
 import { gate, underNewPolicy } from "./gate.ts";
@@ -167,7 +168,7 @@ async function checkSender(request: StoredRequest, by: WorkerContext): Promise<N
   const isGone = owner !== undefined && !(await by.isAlive(owner));
   if (!isGone && leftMs > 0) return waitFor(Math.min(timing.heartbeatMs, leftMs));
   const why = `the worker that sent it ${isGone ? "is gone" : "does not answer"}`;
-  const progress = { ...request.progress, endedAt: await by.store.now() };
+  const progress = { ...request.progress, endedAt: timeOfMove };
   const moved = await by.store.move(request, { state: "unclear", progress, why });
   if (moved.is === "changed") return waitFor(50);
   await by.watch(pollKeyOf(request.record), true);

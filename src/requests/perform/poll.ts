@@ -1,4 +1,5 @@
 import { ComputeError } from "../../compute/errors.ts";
+import { stopwatch } from "../../deadline.ts";
 import { nextPollDelay } from "../../compute/compute.ts";
 import { during, workOnRequests } from "../../log/ids.ts";
 import type { Seen } from "../../registry/define.ts";
@@ -12,19 +13,33 @@ import {
   type WorkerContext,
   waitFor,
 } from "./worker-context.ts";
-import { lasts, type StoredRequest } from "../journal/record.ts";
+import { lasts, type Progress, type StoredRequest } from "../journal/record.ts";
+
+/** Another worker polls it by now. */
+type Polled = Next | { is: "theirs" };
 
 /**
  * One poll per key serves all its requests: the VMs of a project share a read of its list. Between polls, a waiting request
- * costs neither worker time nor memory.
+ * costs no worker time. `always` also takes a key that another worker polls.
  */
-export async function watch(pollKey: string, polls: number, by: WorkerContext): Promise<Next> {
-  const { now, requests } = await by.store.watching(pollKey);
+export async function poll(
+  pollKey: string,
+  { polls, always }: { polls: number; always: boolean },
+  by: WorkerContext,
+): Promise<Polled> {
+  const lease = { worker: by.workerId, leaseMs: by.policy.timing.heartbeatMs, always };
+  const taken = await by.polls.take(pollKey, lease);
+  if (!taken) return { is: "theirs" };
+  const { now, requests } = taken;
+  const elapsedMs = stopwatch();
   const waiting = requests.filter(
     ({ state, final }) =>
       !final && (state === "sending" || state === "accepted" || state === "unclear"),
   );
-  if (waiting.length === 0) return ended;
+  if (waiting.length === 0) {
+    await by.polls.end(pollKey, by.workerId);
+    return ended;
+  }
   const early = earlyMs(waiting, now, by.policy.timing.pollFirstMs);
   if (early > 0) return waitFor(early);
   let read: (request: StoredRequest) => { seen: Seen | undefined } | undefined;
@@ -38,12 +53,15 @@ export async function watch(pollKey: string, polls: number, by: WorkerContext): 
     await giveUpLate(waiting, by);
     return waitFor((isKnown && error.retryAfterMs) || by.policy.timing.pollMostMs);
   }
-  const at = await by.store.now();
+  // One alone is judged by what the time should be; the move that keeps what was found says whether it is
+  const [alone] = waiting.length === 1 ? waiting : [];
+  const at = alone ? Math.round(now + elapsedMs()) : await by.store.now();
   let youngest = 0;
   const left: StoredRequest[] = [];
   for (const request of waiting) {
     const found = read(request);
-    if (found && (await judgeAlone(request, found.seen, at, by))) continue;
+    if (found && (await judgeAlone(request, found.seen, at, by, alone && toleranceMs(by))))
+      continue;
     left.push(request);
     youngest = Math.max(youngest, request.progress.sentAt ?? at);
   }
@@ -54,25 +72,27 @@ export async function watch(pollKey: string, polls: number, by: WorkerContext): 
   const sinceStartMs = Math.max(0, at - youngest);
   const delay = nextPollDelay({ firstMs: pollFirstMs, maxMs: pollMostMs, sinceStartMs, polls });
   const found = left.length === 1 ? read(first) : undefined;
-  return waitFor(found ? Math.min(delay, soonest(first, found.seen, at, by.policy.timing)) : delay);
+  return waitFor(found ? soonest(first, found.seen, at, { ...by.policy.timing, delay }) : delay);
 }
 
 /**
- * In how many milliseconds a poll may decide about a request that waits alone, if that is foreseeable: when its settled target has
- * stood for long enough, and, right after the send, soon, because some services need less than the first poll's time.
- * Several in a project share polls at the usual pace.
+ * In how many milliseconds a poll may decide about a request that waits alone, where that is foreseeable: when its settled target has
+ * stood for long enough, and, right after the send, soon, because some services need less than the first poll's time; otherwise
+ * `delay`. Several in a project share polls at the usual pace.
  */
 export function soonest(
   { state, progress, changedAt }: Pick<StoredRequest, "state" | "progress" | "changedAt">,
   seen: Seen | undefined,
   at: number,
-  { pollFirstMs, stableGapMs }: { pollFirstMs: number; stableGapMs: number },
+  timing: { pollFirstMs: number; pollMostMs: number; stableGapMs: number; delay: number },
 ): number {
+  const { pollFirstMs, pollMostMs, stableGapMs, delay } = timing;
   const isSettled = state === "accepted" && !isUnsettled(seen);
   const isSame = progress.lastLook?.print === lookAt(seen, at).print;
   const stableInMs = (isSame ? (progress.sameSince ?? at) : at) + stableGapMs - at;
-  if (isSettled && progress.mark && stableInMs > 0) return stableInMs;
-  return at - (progress.sentAt ?? changedAt) < pollFirstMs ? Math.round(pollFirstMs / 3) : Infinity;
+  if (isSettled && progress.mark && stableInMs > 0) return Math.min(stableInMs, pollMostMs);
+  const isYoung = at - (progress.sentAt ?? changedAt) < pollFirstMs;
+  return isYoung ? Math.min(delay, Math.round(pollFirstMs / 3)) : delay;
 }
 
 /** From this many requests on, polls are as far apart as the first polls of one. */
@@ -94,9 +114,10 @@ async function judgeAlone(
   seen: Seen | undefined,
   at: number,
   by: WorkerContext,
+  toleranceMs?: number,
 ): Promise<boolean> {
   try {
-    return await judgeOne(request, seen, at, by);
+    return await judgeOne(request, seen, at, by, toleranceMs);
   } catch (error) {
     const { record, state } = request;
     by.log.error("request.judging-failed", { request: record.id, state, error });
@@ -119,6 +140,7 @@ async function judgeOne(
   seen: Seen | undefined,
   at: number,
   by: WorkerContext,
+  toleranceMs?: number,
 ): Promise<boolean> {
   const change = changeOf(request.record, by.commands);
   if (!change) return false;
@@ -132,15 +154,36 @@ async function judgeOne(
     at,
     timing: by.policy.timing,
   });
+  const isTold = lasts(judged.progress) && !lasts(request.progress);
+  if (toleranceMs !== undefined && !isTold && saysNothingNew(request, judged)) return false;
   const moved = await by.store.move(request, {
     state: judged.state,
     progress: judged.progress,
     ...(judged.why ? { why: judged.why } : {}),
-    isTold: lasts(judged.progress) && !lasts(request.progress),
+    isTold,
+    ...(toleranceMs === undefined ? {} : { judged: { at, toleranceMs } }),
   });
+  if (moved.is === "late") return judgeOne(request, seen, moved.now, by);
   // Its sender changed it meanwhile: left to the next poll
   if (moved.is !== "moved") return false;
   return !["sending", "accepted", "unclear"].includes(judged.state);
+}
+
+/** How far from Redis' time a read may be dated: little beside what is measured by it. */
+const toleranceMs = ({ policy }: WorkerContext) => Math.max(2, policy.timing.stableGapMs / 20);
+
+/**
+ * A read that is as the one before isn't kept, while no quiet period is over and nobody is to be told of it. Nor is one of a call that
+ * is still under way, where it is no proof.
+ */
+function saysNothingNew(
+  { state, progress }: StoredRequest,
+  { progress: now, ...to }: { state: string; progress: Progress; why?: string },
+): boolean {
+  if (to.state !== state || to.why !== undefined) return false;
+  if (progress.blindSince !== undefined || now.quietSince !== undefined) return false;
+  if (now.mark !== undefined && progress.mark === undefined) return false;
+  return state === "sending" || progress.lastLook?.print === now.lastLook?.print;
 }
 
 /** Reads one VM alone, or the list of its project for several. */

@@ -1,3 +1,4 @@
+import { timeOfMove } from "../journal/time-of-move.ts";
 import type { Accepted } from "../../compute/compute.ts";
 import { ComputeError } from "../../compute/errors.ts";
 import { stopwatch } from "../../deadline.ts";
@@ -67,7 +68,7 @@ async function claimOnce(
     progress: {
       ...kept,
       ...(open.before === undefined ? {} : { before: open.before }),
-      sentAt: await store.now(),
+      sentAt: timeOfMove,
     },
     why: request.attempt === 0 ? "claimed" : `claimed again, attempt ${request.attempt + 1}`,
     claim: { vmIds: open.vmIds, nonce: call.nonce },
@@ -185,7 +186,7 @@ async function takeAnswer(
   answer: Accepted | ComputeError,
   by: WorkerContext,
 ): Promise<Next> {
-  const endedAt = await by.store.now();
+  const endedAt = timeOfMove;
   if (!(answer instanceof ComputeError)) return accepted(claimed, change, answer, endedAt, by);
   const learned: Partial<Progress> = {
     endedAt,

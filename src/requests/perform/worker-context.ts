@@ -9,6 +9,7 @@ import type { Person } from "../../registry/person.ts";
 import type { Shares } from "./shares.ts";
 import type { Ledger } from "../journal/ledger.ts";
 import type { Journal, Moved } from "../journal/journal.ts";
+import type { Polls } from "../journal/polls.ts";
 import type { RequestRecord, Progress, StoredRequest, State } from "../journal/record.ts";
 
 /** What lies to the right in the import order (the queue, Slack) comes in as functions. */
@@ -32,8 +33,9 @@ export interface WorkerContext {
   isAlive(workerId: string): Promise<boolean>;
   /** Enqueues a wake-up for a request. */
   wake(id: string): Promise<void>;
-  /** Enqueues a shared poll. */
+  /** Sees to it that a key is polled: by this process at once (`soon`), or by whichever does already. */
   watch(pollKey: string, soon: boolean): Promise<void>;
+  polls: Polls;
   /** This worker's slots, shared between projects. */
   shares: Shares;
   /** Requests whose call this process saw end without a clear answer: only it may resend them. */

@@ -120,10 +120,6 @@ function journalSeenBy(viewer: Viewer, gateway: GatewayContext): Journal {
       const { request, ...rest } = await store.opening(id);
       return { ...rest, request: await ifSeen(request) };
     },
-    watching: async (pollKey) => {
-      const { now, requests } = await store.watching(pollKey);
-      return { now, requests: await seen(requests) };
-    },
     review: async (id) => ((await get(id)) ? store.review(id) : undefined),
     openReviews: async () => {
       const reviews = await store.openReviews();

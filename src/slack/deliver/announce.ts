@@ -70,7 +70,7 @@ export function createNotices(options: {
       render: () => message,
       closed: async (error) => (error === unreadyPicture ? offerAgain(id) : undefined),
     };
-    return { ...owes, messages: [owed] };
+    return { ...owes, messages: [owed], isWhole: true };
   }
 
   async function offerAgain(id: string): Promise<number> {

@@ -42,6 +42,19 @@ export interface Owes {
   work?: Work;
   /** When to read again once all are posted (ms); 0 for never. */
   waitMs?: number;
+  /** Posting them changes nothing of what is owed, nor of what follows: they are not read again after each. */
+  isWhole?: boolean;
+  /** Once all are posted. At least once. */
+  afterwards?: () => Promise<void>;
+  /** What is kept of it from then on, in place of what stands in these fields. */
+  kept?: Record<string, string> | undefined;
+}
+
+interface Post {
+  source: Source;
+  inFlight: Map<string, Promise<void>>;
+  /** Of those in flight: put on the outbox again since they were read. */
+  rung: Set<string>;
 }
 
 /** The delay of what only another version can deliver (ms). */
@@ -60,8 +73,17 @@ export function startDelivery(sources: readonly Source[], options: Options): Del
   const closing = new AbortController();
   let woken = Promise.withResolvers<void>();
   const wake = () => woken.resolve();
-  const posts = sources.map((source) => ({ source, inFlight: new Map<string, Promise<void>>() }));
-  for (const { outbox } of sources) outbox.onRing(wake);
+  const posts: readonly Post[] = sources.map((source) => ({
+    source,
+    inFlight: new Map(),
+    rung: new Set(),
+  }));
+  for (const { source, inFlight, rung } of posts)
+    source.outbox.onRing((id) => {
+      // What is being delivered here is read again before it is done
+      if (id === undefined || !inFlight.has(id)) wake();
+      else rung.add(id);
+    });
   const running = loop();
   return {
     async close(deadlineMs) {
@@ -83,8 +105,7 @@ export function startDelivery(sources: readonly Source[], options: Options): Del
             visibilityTimeoutMs,
           })),
         );
-        for (const [n, { source, inFlight }] of posts.entries())
-          for (const id of ids[n] ?? []) begin(source, id, inFlight);
+        for (const [n, post] of posts.entries()) for (const id of ids[n] ?? []) begin(post, id);
         pauseMs = Math.min(nextMs, everyMs);
       } catch {
         // Redis is unavailable: its connection reports it, and the outboxes persist
@@ -94,15 +115,17 @@ export function startDelivery(sources: readonly Source[], options: Options): Del
     await Promise.all(posts.flatMap(({ inFlight }) => [...inFlight.values()]));
   }
 
-  function begin(source: Source, id: string, inFlight: Map<string, Promise<void>>): void {
+  function begin(post: Post, id: string): void {
+    const { source, inFlight, rung } = post;
     const before = inFlight.get(id) ?? Promise.resolve();
     const mine = before
-      .then(() => deliver(source, id))
+      .then(() => deliver(post, id))
       .catch((error: unknown) => log.error("delivery.failed", { [source.kind]: id, error }))
       .finally(() => {
-        // There is room again, and this id may be due again
-        if (inFlight.get(id) === mine) inFlight.delete(id);
-        wake();
+        if (inFlight.get(id) !== mine) return;
+        inFlight.delete(id);
+        // There is room again, or this id is due again
+        if (rung.delete(id) || inFlight.size + 1 >= source.atOnce) wake();
       });
     inFlight.set(id, mine);
   }
@@ -114,23 +137,47 @@ export function startDelivery(sources: readonly Source[], options: Options): Del
     woken = Promise.withResolvers<void>();
   }
 
-  async function deliver({ outbox, read, ...source }: Source, id: string): Promise<void> {
+  async function deliver({ source: whole, rung }: Post, id: string): Promise<void> {
+    const { outbox, read, visibilityTimeoutMs, ...source } = whole;
+    const later = async (ms: number) => {
+      await outbox.later(id, ms);
+      setTimeout(wake, ms).unref();
+    };
     for (;;) {
+      rung.delete(id);
       const owes = await read(id);
       if (!owes) {
-        if (!(await outbox.done(id, -1))) await outbox.later(id, notOursMs);
+        if (!(await outbox.done(id, -1))) await later(notOursMs);
         return;
       }
       const { createdAt, revision, work = workOnRequests([]) } = owes;
-      // What is said first comes before what is shown: an edit that waits must not hold up a result
-      const owed =
-        owes.messages.find(({ mark }) => !isSaid(mark)) ?? owes.messages.find(isOutdated);
-      const waitMs = owed
-        ? await during(work, () => postOnce({ ...source, id, createdAt, outbox }, owed))
-        : (owes.waitMs ?? 0);
-      if (waitMs > 0) return outbox.later(id, waitMs);
-      if (!owed) return void (await outbox.done(id, revision));
+      const subject = { ...source, id, createdAt, outbox };
+      const waitMs = await during(work, () => postAll(subject, owes));
+      if (waitMs > 0) return later(waitMs);
+      if (waitMs < 0) continue;
+      await owes.afterwards?.();
+      if (owes.waitMs) return later(owes.waitMs);
+      // Changed meanwhile: it stays this process's, and is read again
+      if (await outbox.done(id, revision, visibilityTimeoutMs, owes.kept)) return;
     }
+  }
+
+  /** In how many milliseconds it goes on, 0 when all is said, below 0 when it is to be read again. */
+  async function postAll(
+    subject: Parameters<typeof postOnce>[0],
+    { messages, isWhole }: Owes,
+  ): Promise<number> {
+    // What is said first comes before what is shown: an edit that waits must not hold up a result
+    const owed = [
+      ...messages.filter(({ mark }) => !isSaid(mark)),
+      ...messages.filter((one) => isSaid(one.mark) && isOutdated(one)),
+    ];
+    for (const one of owed) {
+      const waitMs = await postOnce(subject, one);
+      if (waitMs !== 0) return waitMs;
+      if (!isWhole) return -1;
+    }
+    return 0;
   }
 }
 

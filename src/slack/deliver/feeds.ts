@@ -80,6 +80,7 @@ export function createFeeds<Line extends object>(options: {
     return {
       createdAt: Number(at),
       revision: 0,
+      isWhole: true,
       messages: [
         {
           key: "feed",

@@ -16,7 +16,7 @@ export interface Subject {
   /** Redis time (ms). */
   createdAt: number;
   /** Keeps its marks. */
-  outbox: Pick<Outbox, "mark" | "remember">;
+  outbox: Pick<Outbox, "mark" | "begin" | "remember">;
   /** Failpoints. */
   at?: ((point: "posting" | "posted", id: string) => Promise<void>) | undefined;
 }
@@ -101,10 +101,12 @@ const callMs = 10_000;
 const windowMs = 2000;
 /** Another process set the mark first, or others say it too: read again. */
 const readAgainMs = 1;
+/** What is owed, or where, has changed by it: all is read again at once. */
+const readAgain = -1;
 
 /**
- * Posts one message that is owed, by at most one call, and returns when to retry (ms), or 0 when it is posted. Before each
- * call a mark is compared and set, so only one of several processes makes the call:
+ * Posts one message that is owed, by at most one call, and returns when to retry (ms), 0 when it is posted, or below 0 when
+ * all must be read again. Before each call a mark is compared and set, so only one of several processes makes the call:
  *
  *     "" ──► posting <since> ──► <ts of the message>, or another word when it is settled
  *                     ├──► ""           provably not posted
@@ -152,7 +154,10 @@ export function createPostOnce(options: {
       const found = await lookUp(subject, key, place);
       if (found === "unsure") return unsureMs;
       // Not what it shows, which may have changed since it was posted
-      if (found) return said(found.ts, place.channelId, {}, found.covers);
+      if (found) {
+        await said(found.ts, place.channelId, {}, found.covers);
+        return readAgain;
+      }
     }
     const no = await options.refusal(place.channelId);
     if (no)
@@ -247,7 +252,7 @@ export function createPostOnce(options: {
 
   async function closed({ kind, id, outbox }: Subject, owed: Owed, error: string): Promise<number> {
     const waitMs = await owed.closed?.(error);
-    if (waitMs !== undefined) return waitMs;
+    if (waitMs !== undefined) return waitMs === 0 ? readAgain : waitMs;
     log.error("slack.nowhere-to-say", { [kind]: id, what: owed.key, error });
     await outbox.remember(id, { [`said:${owed.key}`]: "nowhere" });
     return 0;
@@ -270,8 +275,10 @@ export function createPostOnce(options: {
     doing: "posting" | "editing",
   ): Promise<{ becomes(value: string): Promise<boolean> } | undefined> {
     const began = performance.now();
-    const value = `${doing} ${await ages.now()}`;
-    if (!(await outbox.mark(id, field, before, value))) return undefined;
+    const at = await outbox.begin(id, field, before, doing);
+    if (at === undefined) return undefined;
+    ages.saw(at);
+    const value = `${doing} ${at}`;
     const becomes = (next: string) => outbox.mark(id, field, value, next);
     if (performance.now() - began <= windowMs) return { becomes };
     await becomes(before);
@@ -296,18 +303,23 @@ export function createMarkAges(redisNow: () => Promise<number>, withinMs: number
   let apart: number | undefined;
   let steppedAt = -Infinity;
 
-  async function now(): Promise<number> {
-    const at = await redisNow();
+  function saw(at: number): void {
     const own = performance.now();
     if (apart !== undefined && Math.abs(at - own - apart) > stepMs) steppedAt = own;
     apart = at - own;
+  }
+
+  async function now(): Promise<number> {
+    const at = await redisNow();
+    saw(at);
     return at;
   }
   now().catch(() => undefined); // detects a step before the first message too
 
   return {
-    /** Redis time, for a new mark. */
     now,
+    /** Redis time, as it was told just now. */
+    saw,
     /** How long until the call behind a mark from `since` must have ended; 0 when it has (ms). */
     async leftOf(since: number): Promise<number> {
       const at = await now();

@@ -5,6 +5,7 @@ import { workOnRequest } from "../../log/ids.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
 import type { Journal } from "../../requests/journal/journal.ts";
 import type { Delivered, StoredRequest } from "../../requests/journal/record.ts";
+import { packTold } from "../../requests/journal/pack-progress.ts";
 import { sharedCardOf } from "../../requests/journal/shared-cards.ts";
 import { hasNoCard, isChannel, isDecidedElsewhere } from "../../requests/render/card-view.ts";
 import type { SharedChannels } from "../shared-channels.ts";
@@ -67,8 +68,15 @@ export function requestSource(
     if (sharedId !== undefined) await store.sharedCards.touch(sharedId);
     const isSaidElsewhere = sharedId !== undefined || hasNoCard(request);
     const messages = isSaidElsewhere ? [] : owedOf(request, command, placesOf(request));
-    if (messages.every(({ mark }) => isSaid(mark))) await options.tellElsewhere(request, command);
-    return { createdAt: record.createdAt, revision, messages, work: workOnRequest(record) };
+    return {
+      createdAt: record.createdAt,
+      revision,
+      messages,
+      work: workOnRequest(record),
+      isWhole: isWhole(request, messages),
+      afterwards: () => options.tellElsewhere(request, command),
+      kept: isSaidElsewhere ? undefined : packTold(request),
+    };
   }
 
   function owedOf(request: StoredRequest, command: ChangeCommand, at: Where): Owed[] {
@@ -213,6 +221,13 @@ function placesOf(request: StoredRequest): Where {
 function placeIn(message: Delivered["card"], channelId: string, thread?: string): Spot {
   const threadTs = thread ?? message?.ts;
   return { channelId: message?.channelId ?? channelId, ...(threadTs ? { threadTs } : {}) };
+}
+
+/** Its card is there, or is all that it owes: then no other message depends on where one will be. */
+function isWhole(request: StoredRequest, messages: readonly Owed[]): boolean {
+  const { final, delivered } = request;
+  if (isDecidedElsewhere(request) || delivered.fallback !== undefined) return false;
+  return delivered.card !== undefined || (messages.length === 1 && !final);
 }
 
 /** Only its requester sees its card. */

@@ -1,8 +1,10 @@
+import { timeOfMove } from "../../../src/requests/journal/time-of-move.ts";
 import { describe, expect, it } from "vitest";
 import { adoptPolicy } from "../../../src/audit/policies.ts";
+import { createPolls } from "../../../src/requests/journal/polls.ts";
 import { createJournal, type Move, newNonce } from "../../../src/requests/journal/journal.ts";
 import { packProgress } from "../../../src/requests/journal/pack-progress.ts";
-import type { Progress } from "../../../src/requests/journal/record.ts";
+import { type Progress } from "../../../src/requests/journal/record.ts";
 import { sweep } from "../../../src/requests/perform/sweep.ts";
 import { testRedis } from "../../support/with-redis.ts";
 import { interaction, auditOf, claimedTwice, member, restartOf, vmTarget } from "../asking.ts";
@@ -171,10 +173,62 @@ describe("what a poll reads", () => {
       const made = await Promise.all(names.map((name) => interaction(here.store, atOnce(name))));
       ids.push(...made.map(({ record }) => record.id));
       await here.redis.sadd(here.key("watch", "vms/p"), ...made.map(({ record }) => record.id));
-      const { now, requests } = await here.store.watching("vms/p");
+      const polls = createPolls(here.redis, here.key, here.store.getMany);
+      const mine = { worker: "w-1", leaseMs: 1000, always: true };
+      const { now = 0, requests = [] } = (await polls.take("vms/p", mine)) ?? {};
       expect(requests.map(({ record }) => record.id).toSorted()).toEqual(ids.toSorted());
       expect(now).toBeGreaterThanOrEqual(requests[0]?.record.createdAt ?? Infinity);
     }
+  });
+});
+
+describe("the time of a move", () => {
+  it("is filled in by Redis, and nowhere else in what is kept", async () => {
+    await using here = await journal();
+    const request = await interaction(here.store, atOnce("a"));
+    const before = await here.store.now();
+    const progress = { sentAt: timeOfMove, why: `"${timeOfMove}"`, looks: 7 };
+    const moved = await here.store.move(request, { ...claim, progress });
+    if (moved.is !== "moved") throw new Error(moved.is);
+    expect(moved.at).toBeGreaterThanOrEqual(before);
+    expect(moved.request.progress).toEqual({ ...progress, sentAt: moved.at });
+    const stored = await here.store.get(request.record.id);
+    expect(stored?.progress).toEqual(moved.request.progress);
+  });
+
+  it("is refused where what it was judged by is another", async () => {
+    await using here = await journal();
+    const request = await interaction(here.store, atOnce("a"));
+    const saved = (at: number) =>
+      here.store.move(request, {
+        state: request.state,
+        progress: { looks: 1 },
+        judged: { at, toleranceMs: 500 },
+      });
+    const now = await here.store.now();
+    for (const off of [-60_000, 60_000]) {
+      const outcome = await saved(now + off);
+      expect(outcome.is === "late" && outcome.now).toBeGreaterThanOrEqual(now);
+    }
+    expect((await here.store.get(request.record.id))?.revision).toBe(1);
+    expect((await saved(await here.store.now())).is).toBe("moved");
+  });
+
+  it("that only says that a call runs puts nothing on the outbox, but where a shared card says so", async () => {
+    await using here = await journal();
+    const shared = new Map<boolean, boolean>();
+    for (const isShared of [false, true]) {
+      const request = await interaction(here.store, atOnce(`vm-${isShared}`));
+      const { id } = request.record;
+      await here.redis.del(here.key("outbox"));
+      if (isShared) await here.redis.hset(here.key("request", id), "said:card", "shared s-1");
+      await here.store.move(request, claim);
+      shared.set(isShared, (await here.store.outbox.depth()) === 1);
+    }
+    expect([...shared]).toEqual([
+      [false, false],
+      [true, true],
+    ]);
   });
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { soonest, watch } from "../../../src/requests/perform/poll.ts";
+import { poll as pollOf, soonest } from "../../../src/requests/perform/poll.ts";
 import { lookAt } from "../../../src/requests/perform/reconcile.ts";
 import type { StoredRequest } from "../../../src/requests/journal/record.ts";
 import { restart } from "../../../src/commands/vm/restart.ts";
@@ -31,23 +31,24 @@ async function accepted(here: WorkerHere, many: number): Promise<void> {
   }
 }
 
+const poll = (here: WorkerHere, polls: number) => pollOf(pollKey, { polls, always: true }, here.by);
 const reads = (here: WorkerHere) => here.compute.calls().length;
 
 describe("the poll that requests of a project share", () => {
   it("is one read for all, and comes no sooner however often it is rung for", async () => {
     await using here = await workerHere();
     await accepted(here, 60);
-    const first = await watch(pollKey, 1, here.by);
+    const first = await poll(here, 1);
     expect(first.is).toBe("wait");
     expect(reads(here)).toBe(1);
     for (let rings = 0; rings < 5; rings++) {
-      const next = await watch(pollKey, 2, here.by);
+      const next = await poll(here, 2);
       if (next.is !== "wait") throw new Error("they still wait");
       expect(next.ms).toBeGreaterThan(0);
       expect(next.ms).toBeLessThanOrEqual(here.by.policy.timing.pollFirstMs);
     }
     expect(reads(here)).toBe(1);
-    const look = async () => (await watch(pollKey, 2, here.by), reads(here));
+    const look = async () => (await poll(here, 2), reads(here));
     await expect.poll(look, { timeout: 5000 }).toBe(2);
   });
 
@@ -69,7 +70,7 @@ describe("the poll that requests of a project share", () => {
         });
     }
     const states = async () => {
-      await watch(pollKey, 9, here.by);
+      await poll(here, 9);
       return Promise.all(
         [poison, ...others].map(async (id) => (await here.by.store.get(id))?.state),
       );
@@ -85,7 +86,7 @@ describe("the poll that requests of a project share", () => {
     const [id = ""] = await store.openIds();
     const isOwed = async () => {
       await here.redis.del(here.key("outbox"));
-      await watch(pollKey, 1, here.by);
+      await poll(here, 1);
       return (await here.redis.zscore(here.key("outbox"), id)) !== null;
     };
     expect(await isOwed()).toBe(false);
@@ -110,31 +111,47 @@ describe("the poll that requests of a project share", () => {
     await accepted(here, 2);
     const [broken = ""] = await here.by.store.openIds();
     await here.redis.hset(here.requestKey(broken), "progress", "{");
-    await watch(pollKey, 1, here.by);
+    await poll(here, 1);
     expect(reads(here)).toBe(1);
   });
 
   it("keeps two together waiting for a moment only", async () => {
     await using here = await workerHere();
     await accepted(here, 2);
-    await watch(pollKey, 1, here.by);
-    const next = await watch(pollKey, 2, here.by);
+    await poll(here, 1);
+    const next = await poll(here, 2);
     if (next.is !== "wait") throw new Error("they still wait");
     if (reads(here) === 1) expect(next.ms).toBeLessThanOrEqual(40);
+  });
+
+  it("keeps nothing of a read that is as the one before, and the first of those that are new", async () => {
+    await using here = await workerHere();
+    await accepted(here, 1);
+    const [id = ""] = await here.by.store.openIds();
+    const revision = async () => (await here.by.store.get(id))?.revision ?? 0;
+    const before = await revision();
+    await poll(here, 1);
+    expect(await revision()).toBe(before + 1);
+    await poll(here, 2);
+    expect(await revision()).toBe(before + 1);
+    here.compute.edit.changeBehindTheBack({ vm: "payments/web-1", status: "ERROR" });
+    await poll(here, 3);
+    expect(await revision()).toBe(before + 2);
   });
 
   it("looks whenever it is rung for when one waits alone: a short reboot is its only proof", async () => {
     await using here = await workerHere();
     await accepted(here, 1);
     for (let rings = 1; rings <= 3; rings++) {
-      await watch(pollKey, rings, here.by);
+      await poll(here, rings);
       expect(reads(here)).toBe(rings);
     }
   });
 });
 
 describe("the next poll of a request that waits alone", () => {
-  const timing = { pollFirstMs: 1_000, stableGapMs: 2_000 };
+  const delay = 4_000;
+  const timing = { pollFirstMs: 1_000, pollMostMs: 10_000, stableGapMs: 2_000, delay };
   const vm = { id: "vm-1", name: "web-1", projectId: "p", status: "RUNNING" };
   const rebooting = { ...vm, status: "REBOOTING" };
   const mark = { status: "REBOOTING", at: 10_050 };
@@ -158,10 +175,10 @@ describe("the next poll of a request that waits alone", () => {
       { sentAt: 10_000 },
       vm,
       12_000,
-      Infinity,
+      delay,
     ],
-    ["at the usual pace once it is old", "accepted", sent, rebooting, 12_000, Infinity],
-    ["at the usual pace where the outcome is unclear", "unclear", sent, vm, 12_000, Infinity],
+    ["at the usual pace once it is old", "accepted", sent, rebooting, 12_000, delay],
+    ["at the usual pace where the outcome is unclear", "unclear", sent, vm, 12_000, delay],
   ] as const)("comes %s", (_when, state, progress, seen, at, inMs) => {
     expect(soonest({ state, progress, changedAt: 10_000 }, seen, at, timing)).toBe(inMs);
   });

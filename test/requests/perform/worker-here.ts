@@ -13,6 +13,7 @@ import { openLedger } from "../../../src/requests/journal/ledger.ts";
 import type { Change, WorkerContext } from "../../../src/requests/perform/worker-context.ts";
 import { createShares } from "../../../src/requests/perform/shares.ts";
 import type { RequestRecord } from "../../../src/requests/journal/record.ts";
+import { createPolls } from "../../../src/requests/journal/polls.ts";
 import { createJournal } from "../../../src/requests/journal/journal.ts";
 import {
   type SandboxCompute,
@@ -63,8 +64,9 @@ export async function workerHere(
   const people = new Map(
     ["U0OLIVIA", "U0AMIR", "U0ADA", "U0BEA", "U0CARL"].map((id) => [id, member(id)]),
   );
+  const store = createJournal(redis, key);
   const by: WorkerContext = {
-    store: createJournal(redis, key),
+    store,
     ledger,
     compute: client,
     appraiser: sandboxAppraiser({ compute: client, policy, redis, key }),
@@ -83,6 +85,7 @@ export async function workerHere(
     isAlive: async () => true,
     wake: async () => undefined,
     watch: async () => undefined,
+    polls: createPolls(redis, key, store.getMany),
     mine: new Set(),
     calling: new Set(),
     shares: createShares(20),

@@ -62,6 +62,8 @@ async function deliveringWith(held: (name: string) => Promise<void> | undefined)
   });
   return {
     store,
+    redis,
+    requestKey: (id: string) => key("request", id),
     begun,
     told,
     notices,
@@ -135,6 +137,27 @@ describe("the delivery of messages", () => {
     slow.resolve();
     await expect.poll(() => here.store.outbox.depth()).toBe(0);
     expect(here.notices).not.toContain("result");
+  });
+
+  it.each([
+    ["once all is told, without its trace and the address for answers", undefined],
+    ["whole while answers may still go to that address", "response-url"],
+  ])("keeps an ended request %s", async (_what, fallback) => {
+    await using here = await deliveringWith(() => undefined);
+    const { store, requestKey, redis } = here;
+    const origin = { trace: "0".repeat(32), parentSpan: "1".repeat(16) };
+    const whole = { sealedResponseUrl: "1.sealed" };
+    const request = await interaction(store, { ...named("kept"), ...whole });
+    const { id } = request.record;
+    const record = { ...request.record, ...origin };
+    const goesTo = fallback ? { fallback } : {};
+    await redis.hset(requestKey(id), { record: JSON.stringify(record), ...goesTo });
+    await store.move(request, { state: "cancelled", progress: {}, why: "cancelled" });
+    await expect.poll(() => store.outbox.depth()).toBe(0);
+    const { trace: _t, parentSpan: _s, sealedResponseUrl: _u, ...short } = record;
+    const { record: kept } = (await store.get(id)) ?? {};
+    expect(kept).toMatchObject(fallback ? record : short);
+    expect(kept && "trace" in kept).toBe(fallback !== undefined);
   });
 
   it("waits at its close for what is under way", async () => {

@@ -36,6 +36,12 @@ async function says(owed: Owed, redis: Record<string, string>) {
       marks.set(field, mark);
       return true;
     },
+    async begin(_id: string, field: string, before: string, doing: string) {
+      if ((marks.get(field) ?? "") !== before) return undefined;
+      const at = Date.now();
+      marks.set(field, `${doing} ${at}`);
+      return at;
+    },
   };
   const subject = { kind: "request", id: "r-1", createdAt: Date.now(), outbox };
   const waitMs = await postOnce(subject, owed);

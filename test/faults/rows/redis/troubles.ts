@@ -57,7 +57,7 @@ export const redisTroubleRows: Row[] = [
   },
   {
     id: "R9",
-    fault: "the queue is wiped by hand while requests are open",
+    fault: "the queue, and who polls what, are wiped by hand while requests are open",
     must: "every request is done all the same",
     unknown: "no trace",
     run: ({ seed }) =>
@@ -66,14 +66,11 @@ export const redisTroubleRows: Row[] = [
         for (let n = 0; n < 3; n++) {
           await askEach(stage, take);
           await sleep(100);
-          for (const name of ["requests", "watches"]) {
-            const queue = new Queue(name, {
-              connection: stage.redis,
-              prefix: `{${stage.namespace}}`,
-            });
-            await queue.obliterate({ force: true });
-            stage.faults += 1;
-          }
+          const prefix = `{${stage.namespace}}`;
+          const queue = new Queue("requests", { connection: stage.redis, prefix });
+          await queue.obliterate({ force: true });
+          await stage.redis.del(`${prefix}:polls`, `${prefix}:pollers`);
+          stage.faults += 2;
         }
         const journal = await stage.quiet();
         return judged(await stage.check(), [
