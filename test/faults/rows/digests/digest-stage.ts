@@ -13,6 +13,8 @@ export const day = 24 * hour;
 export const ops = "C01OPS";
 export const status = "C02STATUS";
 export const vendor = "C07VENDOR";
+/** In gatehouse.yml: another company shares it, and Gatehouse may post there. */
+export const sharedWithVendor = `sharedChannels: [${vendor}]\n`;
 
 interface DigestRule {
   channel: string;
@@ -27,7 +29,7 @@ export function digestPolicy(rules: readonly DigestRule[]): string {
     ({ channel, at, timezone = "UTC", days = "daily" }) =>
       `  - { channel: ${channel}, at: "${at}", timezone: ${timezone}, days: "${days}" }`,
   );
-  return `alerts: { channel: C03AUDIT }\nsharedChannels: [${vendor}]\ndigests:\n${rows.join("\n")}\n`;
+  return `alerts: { channel: C03AUDIT }\n${sharedWithVendor}digests:\n${rows.join("\n")}\n`;
 }
 
 /** Today at that time (UTC), for slots; the clocks of the processes are set around it. */

@@ -2,7 +2,7 @@ import { looking } from "../../../support/looking.ts";
 import { textsIn } from "../rollouts/rollout-stage.ts";
 import { fresh, judged, onStage, type Row } from "../row.ts";
 import type { Stage } from "../../stage/stage.ts";
-import { vendor } from "./digest-stage.ts";
+import { vendor, sharedWithVendor } from "./digest-stage.ts";
 
 /** A gateway and a worker, of which whoever posts first dies there; the other is killed then. */
 async function dieAt(stage: Stage, point: "posting" | "posted", slot: string): Promise<void> {
@@ -32,7 +32,7 @@ export const subscriptionRows: Row[] = [
     must: "the channel is told of the change once, though it was looked for twice",
     unknown: "none",
     run: ({ seed }) =>
-      onStage({ seed, workers: 0, gateways: 0 }, async (stage) => {
+      onStage({ seed, workers: 0, gateways: 0, policy: sharedWithVendor }, async (stage) => {
         const subscription = {
           channelId: vendor,
           glob: "*",
