@@ -141,7 +141,10 @@ export const mechanismRows: Row[] = [
         await worker?.arm({ point: "gated", do: "wait" });
         // The comparison with the journal would freeze everything: the ledger alone is to be seen
         for (let n = 1; n <= Number(request?.fields["attempt"]); n++)
-          await stage.redis.sadd(`{${stage.namespace}}:sends:looked-at`, `${request?.id} ${n}`);
+          await stage.redis.sadd(
+            `{${stage.namespace}}:sends:looked-at`,
+            `${request?.id} ${n} ${request?.fields[`claim:${n}`]}`,
+          );
         await stage.redis
           .multi()
           .hset(key, { state: "authorized", final: "0", attempt: "0", owner: "", progress: "{}" })
