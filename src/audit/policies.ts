@@ -82,7 +82,7 @@ export const newsIdOf = ({ number }: Adoption) => `policy-${number}`;
 export interface PolicySigns {
   /** The one that counts; undefined before the first process has started. */
   current: { version: string; number: number } | undefined;
-  /** Grows whenever Slack told of other members in a group that the policy names. */
+  /** Grows whenever Slack reports other members in a group that the policy names. */
   groupChanges: number;
 }
 

@@ -6,6 +6,7 @@ import { startGatehouse } from "./process.ts";
 
 const policy = `access: { operate: ["S01ONCALL", "S02LEADS"] }
 limits: { requestsPerMinute: 10000 }
+sharedChannels: [C07VENDOR]
 `;
 const settleMs = 300;
 const channels = ["C01OPS", "C02STATUS", "C07VENDOR"] as const;

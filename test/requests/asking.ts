@@ -65,6 +65,12 @@ export function restartOf(target: Target, over: Partial<Submission> = {}): Submi
   };
 }
 
+/** A restart that a worker has claimed, without approvals. */
+export async function claimedRestart(store: Journal, vm: string): Promise<StoredRequest> {
+  const { approval: _none, ...submission } = restartOf(vmTarget(vm));
+  return claimedBy("w-here", await interaction(store, submission), store);
+}
+
 /** Writes it down and reads it back. */
 export async function interaction(store: Journal, submission: Submission): Promise<StoredRequest> {
   const made = await submit(submission, {
@@ -95,7 +101,7 @@ export async function claimedBy(
     state: "sending",
     attempt: 1,
     owner,
-    progress: {},
+    progress: { sentAt: await store.now() },
     why: "claimed",
     claim: { vmIds: [], nonce: newNonce() },
   });

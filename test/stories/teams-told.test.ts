@@ -27,9 +27,9 @@ describe("two teams in one Gatehouse", () => {
         .poll(() => world.client.hlen(world.key("seen-statuses")), { timeout: 15_000 })
         .toBeGreaterThan(2);
 
-      // Both subscribe to everything: each channel is told of its team's alone
+      // Both subscribe to everything: each channel hears about its own team's VMs only
       await olivia.types("ops", "/gatehouse subscribe * changes");
-      await hears(olivia, "ops", /is told of changes of[^]*3 VMs match/);
+      await hears(olivia, "ops", /is notified of changes of[^]*3 VMs match/);
       await vera.types("vendor", "/gatehouse subscribe *");
       await hears(vera, "vendor", /VMs? match/);
       await vera.types("ops", "/gatehouse subscribe");

@@ -62,7 +62,7 @@ export const subscribe = defineCommand({
       await subscriptions.set({ channelId, glob, events: chosen, by: person.id, at: now() });
     return sentence(
       lines(
-        md`Done. ${channelLink(channelId)} is told of ${eventWords(chosen)} of ${named(words.globs)}.`,
+        md`Done. ${channelLink(channelId)} is notified of ${eventWords(chosen)} of ${named(words.globs)}.`,
         meant,
       ),
     );
@@ -85,7 +85,7 @@ async function meantBy(globs: readonly string[], context: ReadContext): Promise<
   for (const glob of globs.filter((one) => !isGlob(one)))
     if (!all.some(compileTargetGlobs([glob])))
       throw new UserError(
-        `There is no VM or project called ${glob} that this channel can be told of.`,
+        `There is no VM or project called ${glob} that this channel may see.`,
         slipIn(glob) ??
           "`/vm list` and `/project list` show them; a glob like `web-*` may match what comes later.",
       );

@@ -6,7 +6,7 @@ import { restart } from "../../../src/commands/vm/restart.ts";
 import { cardVersion } from "../../../src/requests/render/card-view.ts";
 import { renderCard } from "../../../src/requests/render/render-card.ts";
 import { shownText } from "../../commands/shown-text.ts";
-import { interaction, restartOf, vmTarget } from "../asking.ts";
+import { claimedRestart } from "../asking.ts";
 import { type WorkerHere, workerHere } from "./worker-here.ts";
 
 const pollKey = "vms/prj-payments";
@@ -15,17 +15,10 @@ const pollKey = "vms/prj-payments";
 async function accepted(here: WorkerHere, many: number): Promise<void> {
   const { store } = here.by;
   for (let n = 0; n < many; n++) {
-    const { approval: _none, ...submission } = restartOf(vmTarget(`web-${n + 1}`));
-    const asked = await interaction(store, submission);
-    const sent = await store.move(asked, {
-      state: "sending",
-      progress: { sentAt: await store.now() },
-      why: "claimed",
-    });
-    if (sent.is !== "moved") throw new Error(sent.is);
-    await store.move(sent.request, {
+    const sent = await claimedRestart(store, `web-${n + 1}`);
+    await store.move(sent, {
       state: "accepted",
-      progress: { ...sent.request.progress, answer: { class: "accepted" } },
+      progress: { ...sent.progress, answer: { class: "accepted" } },
       why: "the service said 202",
     });
   }

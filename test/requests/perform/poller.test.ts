@@ -3,7 +3,7 @@ import { silentLog } from "../../../src/log/log.ts";
 import { createPolls } from "../../../src/requests/journal/polls.ts";
 import { createPoller } from "../../../src/requests/perform/poller.ts";
 import { poll } from "../../../src/requests/perform/poll.ts";
-import { interaction, restartOf, vmTarget } from "../asking.ts";
+import { claimedRestart } from "../asking.ts";
 import { type WorkerHere, workerHere } from "./worker-here.ts";
 
 const pollKey = "vms/prj-payments";
@@ -17,14 +17,7 @@ async function workers(here: WorkerHere) {
   const polls = createPolls(redis, key, store.getMany);
   const polled: string[] = [];
   const opened: { close(deadlineMs: number): Promise<void> }[] = [];
-  const { approval: _none, ...submission } = restartOf(vmTarget("web-1"));
-  const asked = await interaction(store, submission);
-  const sent = await store.move(asked, {
-    state: "sending",
-    progress: { sentAt: await store.now() },
-    why: "claimed",
-  });
-  if (sent.is !== "moved") throw new Error(sent.is);
+  const sent = await claimedRestart(store, "web-1");
   return {
     polls,
     polled,
@@ -53,7 +46,7 @@ async function workers(here: WorkerHere) {
     },
     /** The only request is done. */
     async settle() {
-      const request = await store.get(asked.record.id);
+      const request = await store.get(sent.record.id);
       if (!request) throw new Error("it is gone");
       await store.move(request, { state: "done", progress: request.progress, why: "proven" });
     },

@@ -28,8 +28,8 @@ export const subscriptionRows: Row[] = [
   {
     id: "G5",
     fault:
-      "who tells a subscribed channel is killed before the post, and the next one after it, before that is noted",
-    must: "the channel is told of the change once, though it was looked for twice",
+      "the process that notifies a subscribed channel is killed before the post; its successor after it, before it is noted",
+    must: "the channel is notified of the change once, though two processes looked for it",
     unknown: "none",
     run: ({ seed }) =>
       onStage({ seed, workers: 0, gateways: 0, policy: sharedWithVendor }, async (stage) => {
