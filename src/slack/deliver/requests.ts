@@ -39,7 +39,7 @@ export function requestSource(
     /** Opens response URLs, and says which are Slack's. */
     botToken: string;
     apiUrl: string;
-    at(point: "posting" | "posted" | "join", request: string): Promise<void>;
+    at(point: "posting" | "posted" | "joining" | "join", request: string): Promise<void>;
   },
 ): Source {
   const { store } = options;
@@ -84,6 +84,7 @@ export function requestSource(
       request,
       command,
       async () => {
+        await options.at("joining", request.record.id);
         const isJoined = await store.sharedCards.join(request.record.id, at.card);
         await options.at("join", request.record.id);
         return isJoined;

@@ -159,4 +159,87 @@ export const mechanismRows: Row[] = [
         return expected([[`one restart (${restarts})`, restarts === 1]]);
       }),
   },
+  {
+    id: "M6",
+    fault: "a request is canceled while its worker waits right before the claim",
+    must: "nothing more is sent",
+    unknown: "none",
+    run: ({ seed }) =>
+      onStage({ seed, workers: 1 }, async (stage) => {
+        const [worker] = stage.workers();
+        // The first call is turned away, so that its card says that it waits
+        await stage.service.weather({ match: "writes", status: 429, times: 1 });
+        await worker?.arm({ point: "gated", do: "wait", nth: 2 });
+        await stage.request("vm restart", await fresh(stage)("vm restart"));
+        await worker?.hit("gated", 20_000);
+        const { fields } = await stage.until((request) =>
+          /^waiting/.test(request.fields["face"] ?? ""),
+        );
+        const [, ts = ""] = fields["card"]?.split(" ") ?? [];
+        await stage.slack.act("olivia", "presses", "Cancel", { in: ts, channel: "ops" });
+        const { state } = await stage.until(({ isFinal }) => isFinal);
+        stage.faults += 1;
+        worker?.go();
+        await sleep(500);
+        await stage.quiet();
+        const calls = await stage.service.writes();
+        return judged(await stage.check(), [
+          [`canceled before the claim (${state})`, state === "cancelled"],
+          [`nothing is sent after the 429 (${calls.length})`, calls.length === 1],
+        ]);
+      }),
+  },
+  {
+    id: "M7",
+    fault: "the only worker is frozen right before its call, and all changes are frozen meanwhile",
+    must: "its call doesn't leave any more, and the request is canceled",
+    unknown: "none",
+    run: ({ seed }) =>
+      onStage({ seed, workers: 1 }, async (stage) => {
+        const [worker] = stage.workers();
+        await worker?.arm({ point: "send", do: "stop" });
+        await stage.request("vm restart", await fresh(stage)("vm restart"));
+        await worker?.hit("send");
+        await stage.slack.act("ada", "types", "ops", "/gatehouse freeze row M7");
+        await sleep(3000); // longer than a claim is good for
+        stage.faults += 1;
+        worker?.thaw();
+        const [request] = await stage.quiet();
+        const calls = await stage.service.writes();
+        return judged(await stage.check(), [
+          [`nothing is sent (${calls.length})`, calls.length === 0],
+          [`canceled (${request?.state})`, request?.state === "cancelled"],
+        ]);
+      }),
+  },
+  {
+    id: "M8",
+    fault:
+      "a gateway is frozen right before its request joins a shared card, and another one posts the request's own",
+    must: "its result is told once",
+    unknown: "none",
+    run: ({ seed }) =>
+      onStage({ seed, realSlackPace: true, gateways: 2, workers: 0 }, async (stage) => {
+        const take = fresh(stage);
+        const gateways = stage.gateways();
+        for (const bot of gateways) await bot.arm({ point: "joining", do: "stop" });
+        // The channel takes two cards at once
+        for (let n = 0; n < 3; n++) await stage.request("vm restart", await take("vm restart"));
+        const { bot, id } = await Promise.race(
+          gateways.map(async (one) => ({ bot: one, id: (await one.hit("joining")).what })),
+        );
+        for (const other of gateways) if (other !== bot) other.disarm();
+        stage.faults += 1;
+        const isPosted = ({ fields }: { fields: Record<string, string> }) =>
+          /^\d+\.\d+$/.test(fields["said:card"] ?? "");
+        await stage.until((request) => request.id === id && isPosted(request), 20_000);
+        bot.thaw();
+        await sleep(1000);
+        await stage.addBot("worker");
+        const journal = await stage.quiet(60_000);
+        return judged(await stage.check(), [
+          ["its own card stays", journal.some((one) => one.id === id && isPosted(one))],
+        ]);
+      }),
+  },
 ];

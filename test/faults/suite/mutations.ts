@@ -41,7 +41,7 @@ export const mutations: readonly Mutation[] = [
     file: "src/requests/journal/scripts.ts",
     was: "if revision ~= ARGV[2] then return {'changed'} end",
     is: "",
-    rows: "M1",
+    rows: "M6",
   },
   {
     name: "the claim takes no lock",
@@ -104,7 +104,7 @@ export const mutations: readonly Mutation[] = [
     file: "src/requests/journal/shared-cards.ts",
     was: "if not r[1] or (r[2] or '') ~= '' or r[3] then return '' end",
     is: "if not r[1] then return '' end",
-    rows: "S15",
+    rows: "M8",
   },
   {
     name: "no time of quiet",
@@ -118,7 +118,7 @@ export const mutations: readonly Mutation[] = [
     file: "src/requests/perform/send.ts",
     was: "const isLate = elapsedMs() > longestMs || at - claim.at > longestMs;",
     is: "const isLate = false && at;",
-    rows: "P13b",
+    rows: "M7",
   },
   {
     name: "the first call of what was sent twice is forgotten",
