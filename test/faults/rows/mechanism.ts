@@ -172,8 +172,8 @@ export const mechanismRows: Row[] = [
         await worker?.arm({ point: "gated", do: "wait", nth: 2 });
         await stage.request("vm restart", await fresh(stage)("vm restart"));
         await worker?.hit("gated", 20_000);
-        const { fields } = await stage.until((request) =>
-          /^waiting/.test(request.fields["face"] ?? ""),
+        const { fields } = await stage.until(
+          (request) => request.fields["face"]?.startsWith("waiting") === true,
         );
         const [, ts = ""] = fields["card"]?.split(" ") ?? [];
         await stage.slack.act("olivia", "presses", "Cancel", { in: ts, channel: "ops" });
