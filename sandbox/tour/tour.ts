@@ -30,8 +30,6 @@ export interface Tour {
   lines: string[];
   /** What was shown to someone and must be found nowhere afterwards. */
   secrets: string[];
-  /** Prints what is to be seen but is no message. */
-  shows(text: string): void;
   /** Says that something must hold. */
   holds(what: string, isSo: boolean): void;
 }
@@ -67,32 +65,29 @@ const timeZone = "Europe/Paris";
 const clock = new Intl.DateTimeFormat("en-GB", { timeZone, hour: "2-digit", minute: "2-digit" });
 const calendar = new Intl.DateTimeFormat("en-US", { timeZone, month: "short", day: "numeric" });
 
-/** So many lines of a list or a table are shown. */
-const mostRows = 3;
+/** So many lines below its first are shown of a message, and its buttons. */
+const mostLines = 3;
 
 /**
- * Without rows of a list or a table beyond the first, the label that an input repeats, and, below its first line, what was
- * printed before: `known`.
+ * Its first line and the next few, without the label that an input repeats and what was printed before (`known`); buttons
+ * share a line.
  */
 function shortened(text: string, known: Set<string>): string {
-  const shown: string[] = [];
-  let rows = 0;
-  const fold = () => {
-    if (rows > mostRows) shown.push(`… ${rows - mostRows} more`);
-    rows = 0;
-  };
-  for (const [at, line] of text.split("\n").entries()) {
-    const isRow = line.includes(" | ") || /^\s*(•|✅ \w+ed )/.test(line);
-    const label = /^\[(.*)\]$/.exec(line)?.[1];
-    if (!isRow) fold();
-    rows += isRow ? 1 : 0;
-    const isKnown = at > 0 && known.has(line.trim());
-    if (rows > mostRows || isKnown || (label !== undefined && shown.includes(label))) continue;
-    known.add(line.trim());
-    shown.push(line);
-  }
-  fold();
-  return shown.join("\n");
+  const [first = "", ...rest] = text.split("\n");
+  const isButton = (line: string) => /^\s*(↳\s*)?\[/.test(line);
+  const isNew = (line: string) =>
+    !known.has(line.trim()) && !rest.includes(/^\[(.*)\]$/.exec(line)?.[1] ?? "[");
+  const news = rest.filter(isNew);
+  const lines = news.filter((line) => !isButton(line));
+  const buttons = news.filter(isButton).map((line, at) => (at === 0 ? line : line.trim()));
+  for (const line of [...lines.slice(0, mostLines), ...buttons]) known.add(line.trim());
+  const left = lines.length - mostLines;
+  return [
+    first,
+    ...lines.slice(0, mostLines),
+    ...(left > 0 ? [`    … ${left} more ${left === 1 ? "line" : "lines"}`] : []),
+    ...(buttons.length > 0 ? [buttons.join(" ")] : []),
+  ].join("\n");
 }
 
 function plain(text: string): string {
@@ -173,9 +168,9 @@ export function createTour(world: World, lines: string[]): Tour {
     },
     async submits(who, values) {
       const label = who.sees().modals.at(-1)?.submit ?? "Submit";
-      for (const [field, value] of Object.entries(values))
-        print(`  ${who.name} fills in “${field}”: ${String(value)}`);
-      print(`  ${who.name} presses [${label}]`);
+      const filled = Object.entries(values).map(([field, value]) => `“${field}”: ${String(value)}`);
+      const fills = filled.length > 0 ? `fills in ${filled.join(", ")}, and ` : "";
+      print(`  ${who.name} ${fills}presses [${label}]`);
       const { acked, errors } = await who.submits(values);
       if (!acked || errors)
         throw new Error(
@@ -188,7 +183,6 @@ export function createTour(world: World, lines: string[]): Tour {
     },
     lines,
     secrets: [],
-    shows: (text) => print(indent(text)),
     holds(what, isSo) {
       print(`    ${isSo ? "✓" : "✗"} ${what}`);
       if (!isSo) throw new Error(`does not hold: ${what}`);
