@@ -7,7 +7,7 @@ import {
   sentence,
   table,
 } from "../messages/message.ts";
-import { duration, lines, md, name, plain } from "../messages/text.ts";
+import { counted, duration, lines, md, name, plain } from "../messages/text.ts";
 import { scrub } from "../log/log.ts";
 import type { Anchor } from "./anchors.ts";
 import type { AuditEntry, AuditPage } from "./read.ts";
@@ -101,10 +101,10 @@ export function verdictLines(verdict: Verdict): string[] {
   const { problem, sealed, head, erased, withheld, unsealed, anchors, signed } = verdict;
   const waits =
     unsealed.count > 0
-      ? `${count(unsealed.count, "record")} not sealed yet, the oldest since ${duration(unsealed.oldestMs)}.`
+      ? `${counted(unsealed.count, "record")} not sealed yet, the oldest for ${duration(unsealed.oldestMs)}.`
       : "";
   const first = {
-    intact: `The audit trail is intact: ${count(sealed, "record")} verified.`,
+    intact: `The audit trail is intact: ${counted(sealed, "record")} verified.`,
     broken: problem
       ? `The audit trail is broken at record ${problem.seq}${problem.id ? ` (${problem.id})` : ""}: ${problem.says} (${problem.kind}).`
       : "The audit trail is broken.",
@@ -115,28 +115,24 @@ export function verdictLines(verdict: Verdict): string[] {
   }[verdict.is];
   return [
     first,
-    verdict.is === "intact" || sealed === 0 ? "" : `${count(sealed, "record")} verified.`,
+    verdict.is === "intact" || sealed === 0 ? "" : `${counted(sealed, "record")} verified.`,
     waits,
     head ? `Head: ${head.seq}:${head.hash}` : "",
-    anchors > 0 ? `Compared with ${count(anchors, "head")} kept elsewhere.` : "",
+    anchors > 0 ? `Compared with ${counted(anchors, "head")} kept elsewhere.` : "",
     signed.keys.length > 0 ? `Signed up to record ${signed.seq} by ${signed.keys.join(", ")}.` : "",
-    erased > 0 ? `${count(erased, "record")} erased on purpose; their seals still verify.` : "",
+    erased > 0 ? `${counted(erased, "record")} erased on purpose; their seals still verify.` : "",
     withheld > 0
-      ? `${count(withheld, "record")} omitted from this export; their seals still verify.`
+      ? `${counted(withheld, "record")} omitted from this export; their seals still verify.`
       : "",
   ].filter((line) => line !== "");
-}
-
-function count(number: number, noun: string): string {
-  return `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
 }
 
 /** The daily post to the audit channel: a copy that write access to Redis can't change. */
 export function renderAnchor({ seq, hash }: Pick<Anchor, "seq" | "hash">): Message {
   const head = `${seq}:${hash}`;
   return message(
-    `Head of the audit trail after ${count(seq, "record")}`,
-    section(md`*Head of the audit trail* after ${count(seq, "record")}\n${name(head)}`),
+    `Head of the audit trail after ${counted(seq, "record")}`,
+    section(md`*Head of the audit trail* after ${counted(seq, "record")}\n${name(head)}`),
     context(md`To compare: ${name(`node gatehouse.mjs audit verify --anchor ${head}`)}`),
   );
 }

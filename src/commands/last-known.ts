@@ -10,7 +10,7 @@ import {
   readable,
   section,
 } from "../messages/message.ts";
-import { md, name, plain, duration, type Markdown } from "../messages/text.ts";
+import { counted, md, name, plain, duration, type Markdown } from "../messages/text.ts";
 import { countByStatus, statusSign } from "../inventory/status-words.ts";
 
 /** Undefined, for the last known state, when the compute service is unreachable. */
@@ -59,11 +59,6 @@ export function specsWords(specs: Specs | undefined): string {
 /** Known people by their names: people don't read user IDs. */
 export function withNames(text: string, nameOf: (id: string) => string | undefined): string {
   return text.replaceAll(/\b[UW][A-Z0-9]{2,}\b/g, (id) => nameOf(id) ?? id);
-}
-
-/** `1 VM`, `2 VMs`. */
-export function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 /** How old a list is, and what it lacks. */

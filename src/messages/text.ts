@@ -120,6 +120,11 @@ export function when(
   return new Markdown(`<!date^${Math.floor(at / 1000)}^${format}|${fallback}>`);
 }
 
+/** `1 VM`, `2,000 VMs`. */
+export function counted(count: number, one: string, many = `${one}s`): string {
+  return `${count.toLocaleString("en-US")} ${count === 1 ? one : many}`;
+}
+
 /** 850 ms → "1 s", 95,000 → "1 min 35 s", 7,500,000 → "2 h 5 min". */
 export function duration(milliseconds: number): string {
   const seconds = Math.max(1, Math.round(milliseconds / 1000));

@@ -8,7 +8,17 @@ import {
   section,
   table,
 } from "../messages/message.ts";
-import { duration, lines, type Markdown, md, name, when, csv, mention } from "../messages/text.ts";
+import {
+  counted,
+  duration,
+  lines,
+  type Markdown,
+  md,
+  name,
+  when,
+  csv,
+  mention,
+} from "../messages/text.ts";
 import { calledName } from "../registry/target.ts";
 import type { Rolling } from "../registry/rolling.ts";
 import type { ChangeCommand } from "../registry/define.ts";
@@ -23,10 +33,10 @@ import {
 /** The one message of a rollout in the channel, edited in place, without mentions. */
 export function renderRollout(rollout: StoredRollout, command: ChangeCommand): Message {
   const { record } = rollout;
-  const title = md`${signOf(rollout)} *${command.say.verb}* ${count(record.total, "VM")} (${name(record.words)})`;
+  const title = md`${signOf(rollout)} *${command.say.verb}* ${counted(record.total, "VM")} (${name(record.words)})`;
   const progress = progressLine(rollout);
   return message(
-    news(md`${command.say.verb} ${count(record.total, "VM")}: ${progressWords(rollout)}`),
+    news(md`${command.say.verb} ${counted(record.total, "VM")}: ${progressWords(rollout)}`),
     section(lines(title, progress, atWork(rollout), stateLine(rollout))),
     context(
       md`Requested by ${record.requester.name} at ${when(record.createdAt)} · ${name(record.id)} · ${optionWords(record.options, record.total)}`,
@@ -81,7 +91,7 @@ function stateLine(rollout: StoredRollout): Markdown | undefined {
       return md`Ended${took(rollout)}.`;
     case "stopped":
     case "failed":
-      return md`Stopped${took(rollout)}: ${progress.why ?? "by a person"}.${left > 0 ? md` ${count(left, "VM")} not started.` : ""}`;
+      return md`Stopped${took(rollout)}: ${progress.why ?? "by a person"}.${left > 0 ? md` ${counted(left, "VM")} not started.` : ""}`;
     default:
       return undefined;
   }
@@ -118,11 +128,6 @@ function signOf({ state, progress }: Pick<StoredRollout, "state" | "progress">):
   return state === "paused" ? "⏸️" : "⏳";
 }
 
-/** `1 VM`, `12 VMs`. */
-export function count(number: number, what: string): string {
-  return `${number} ${what}${number === 1 ? "" : "s"}`;
-}
-
 /** What a table of Slack's holds (https://docs.slack.dev/reference/block-kit/blocks/table-block); the rest goes into a file. */
 const maxRows = 99;
 
@@ -137,7 +142,7 @@ export function renderRolloutEnd(
 ): Message {
   const { record, progress } = rollout;
   const rows = rowsOf(rollout, targets, outcomes, command);
-  const what = md`${command.say.verb} of ${count(record.total, "VM")}`;
+  const what = md`${command.say.verb} of ${counted(record.total, "VM")}`;
   const how = rollout.state === "done" ? md`has ended` : md`was stopped`;
   const why = rollout.state === "done" || !progress.why ? md`` : md`: ${progress.why}`;
   const said = md`${signOf(rollout)} ${mention(record.requester.id)} ${what} ${how}${took(rollout)}${why}.`;

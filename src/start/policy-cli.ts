@@ -1,3 +1,4 @@
+import { counted } from "../messages/text.ts";
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { commands } from "../commands/index.ts";
@@ -110,9 +111,9 @@ async function check(file: PolicyFile, { write, slack }: Terminal): Promise<Poli
   const { everyone, users, groups } = whoMay(policy, "approve");
   const approvers = everyone
     ? "everyone"
-    : `${count(users.length, "person", "people")} and ${count(groups.length, "group")}`;
+    : `${counted(users.length, "person", "people")} and ${counted(groups.length, "group")}`;
   write(
-    `${path} has no problems: ${count(approvals.length, "approval rule")}, ${count(protect.length, "protected name")}, ${count(digests.length, "digest")}; ${approvers} may approve.\n`,
+    `${path} has no problems: ${counted(approvals.length, "approval rule")}, ${counted(protect.length, "protected name")}, ${counted(digests.length, "digest")}; ${approvers} may approve.\n`,
   );
   write(teamsIn(policy));
   if (typeof slack === "string") {
@@ -141,7 +142,7 @@ function teamsIn({ teams }: Policy): string {
         `${name} (${projects.slice(0, 5).join(", ")}${projects.length > 5 ? ", …" : ""})`,
     );
   const more = all.length > maxNamed ? ` and ${all.length - maxNamed} more` : "";
-  return `${count(all.length, "team")}: ${named.join(", ")}${more}. Which of these projects exist is known only at run time: an administrator's /gatehouse status names what matches nothing.\n`;
+  return `${counted(all.length, "team")}: ${named.join(", ")}${more}. Which of these projects exist is known only at run time: an administrator's /gatehouse status names what matches nothing.\n`;
 }
 
 /** `gatehouse.yml line 4: ` of that place, or of the first one with this ID. */
@@ -222,7 +223,7 @@ function decide(asked: PolicyCase, { path, text, policy }: PolicyFile): PolicyDe
   const place = isPlaced ? "" : ` ${line(["approvals", index])}`;
   const approvers = votes.map((need) => ` ${approversOf(need, votes.length, asked.who)}`).join("");
   const how =
-    required === 0 ? "allowed, without approval" : `allowed, with ${count(required, "approval")}`;
+    required === 0 ? "allowed, without approval" : `allowed, with ${counted(required, "approval")}`;
   const whole = `${how}: ${why}.${place}${approvers} ${by}`;
   return { allowed: true, approvals: required, votes, why: whole };
 }
@@ -291,10 +292,6 @@ function placeOf(rule: string, policy: Policy): readonly PropertyKey[] {
   const [what = "", glob] = rule.split(" ");
   if (glob !== undefined) return [what, policy.protect.indexOf(glob)];
   return what.split(".");
-}
-
-function count(n: number, one: string, many = `${one}s`): string {
-  return `${n} ${n === 1 ? one : many}`;
 }
 
 function test(path: string, file: PolicyFile, { write }: Terminal): PolicyExitCode {

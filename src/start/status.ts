@@ -13,7 +13,7 @@ import type { RedisCheck, StorageProblem } from "../redis/check.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import type { StatusLine } from "../commands/context.ts";
 import type { Journal } from "../requests/journal/journal.ts";
-import { duration } from "../messages/text.ts";
+import { counted, duration } from "../messages/text.ts";
 import type { Web } from "../slack/web.ts";
 import type { Telemetry } from "../log/telemetry.ts";
 import { placeOf, type PolicyKeeper } from "./policy-keeper.ts";
@@ -147,7 +147,7 @@ export function createStatus(on: {
     const waiting = (counts["waiting"] ?? 0) + (counts["delayed"] ?? 0);
     return {
       ok: unsaid < 100,
-      detail: `${open} requests open, ${waiting} jobs waiting, ${unsaid} messages to deliver`,
+      detail: `${counted(open, "request")} open, ${counted(waiting, "job")} waiting, ${counted(unsaid, "message")} to deliver`,
     };
   }
 

@@ -103,7 +103,7 @@ describe("the verdict in words", () => {
   it("says what was verified and what waits", () => {
     expect(verdictLines(intact)).toEqual([
       "The audit trail is intact: 1,204 records verified.",
-      "2 records not sealed yet, the oldest since 1 s.",
+      "2 records not sealed yet, the oldest for 1 s.",
       `Head: 1204:${hash}`,
       "Compared with 3 heads kept elsewhere.",
       "Signed up to record 1200 by 0123456789abcdef.",

@@ -63,12 +63,15 @@ describe("/gatehouse can-i", () => {
 describe("/gatehouse why", () => {
   it("tells what was asked, who voted and every step", async () => {
     await using at = await startReading();
-    const { id } = (await asked(at.journal, restartOf(vm("web-2")))).record;
+    const request = await asked(at.journal, restartOf(vm("web-2")));
+    const { id } = request.record;
     const shown = shownText(await at.reads(`gatehouse why ${id}`));
     expect(shown).toMatch(/^\*vm restart\* of `web-2` \(`vm-web-2`\), requested by olivia at /);
     expect(shown).toContain("State: waiting for approval.");
     expect(shown).toMatch(/the rule · fingerprint `/);
-    expect(shown).toContain("*Steps*");
+    expect(shown).not.toContain("Steps");
+    await at.journal.move(request, { state: "cancelled", progress: {}, why: "cancelled" });
+    expect(shownText(await at.reads(`gatehouse why ${id}`))).toMatch(/\*Steps\*\n• .* canceled/);
   });
 
   it("alone is about the last request of whoever types it; with a VM about the last on it", async () => {

@@ -13,22 +13,22 @@ describe("gatehouse subscribe", () => {
     const reads = async (words: string) => plainly(await here.reads(asked(words)));
     expect(await reads("subscribe")).toContain("is subscribed to nothing");
     expect(await reads("subscribe web-* drift trouble")).toMatch(
-      /is notified of trouble and drift of web-\*\.\nNow \d VMs match: /,
+      /is notified about web-\*: trouble and drift\.\nNow \d VMs match: /,
     );
     expect(await reads("subscribe changes, payments/db-1 nothing-yet-*")).toContain(
-      "is notified of changes of payments/db-1, nothing-yet-*.",
+      "is notified about payments/db-1, nothing-yet-*: changes.",
     );
     expect(await reads("follow later-*")).toContain(
-      "is notified of trouble, drift, and changes of later-*.\nNo VM matches now; those that come later will.",
+      "is notified about later-*: trouble, drift, and changes.\nNo VM matches now; those that come later will.",
     );
     const all = await here.reads(asked("subscribe"));
     expect(plainly(all)).toMatch(/web-\*: trouble and drift[^]*payments\/db-1: changes/);
     expect(JSON.stringify(all.blocks)).toContain("run:gatehouse.unsubscribe");
     expect(await reads("unsubscribe web-* drift")).toContain(
-      "no longer notified of drift of web-*",
+      "no longer notified about web-*: drift",
     );
     expect(await reads("subscriptions")).toMatch(/web-\*: trouble\b/);
-    expect(await reads("unsubscribe all")).toContain("no longer notified of");
+    expect(await reads("unsubscribe all")).toContain("no longer notified about");
     expect(await reads("subscribe")).toContain("is subscribed to nothing");
   });
 

@@ -62,7 +62,7 @@ export const subscribe = defineCommand({
       await subscriptions.set({ channelId, glob, events: chosen, by: person.id, at: now() });
     return sentence(
       lines(
-        md`Done. ${channelLink(channelId)} is notified of ${eventWords(chosen)} of ${named(words.globs)}.`,
+        md`Done. ${channelLink(channelId)} is notified about ${named(words.globs)}: ${eventWords(chosen)}.`,
         meant,
       ),
     );

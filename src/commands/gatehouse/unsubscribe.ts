@@ -57,7 +57,7 @@ export const unsubscribe = defineCommand({
     }
     const globs = ended.map(({ glob }) => glob);
     return sentence(
-      md`Done. ${channelLink(channelId)} is no longer notified of ${eventWords(only)} of ${named(globs)}.`,
+      md`Done. ${channelLink(channelId)} is no longer notified about ${named(globs)}: ${eventWords(only)}.`,
     );
   },
 });

@@ -52,7 +52,7 @@ export const why = defineCommand({
           ...needLines(request),
         ),
       votes.length > 0 ? section(lines(md`*Votes*`, ...voteLines)) : undefined,
-      section(lines(md`*Steps*`, ...steps.slice(-maxSteps))),
+      steps.length > 0 ? section(lines(md`*Steps*`, ...steps.slice(-maxSteps))) : undefined,
     );
   },
 });

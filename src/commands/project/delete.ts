@@ -1,9 +1,8 @@
 import * as z from "zod";
-import { md } from "../../messages/text.ts";
+import { counted, md } from "../../messages/text.ts";
 import { target } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
 import { notChangeable } from "../effects.ts";
-import { counted } from "../last-known.ts";
 
 const maxNamed = 30;
 

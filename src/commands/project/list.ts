@@ -7,11 +7,11 @@ import {
   sentence,
   shownTable,
 } from "../../messages/message.ts";
-import { lines, md, name } from "../../messages/text.ts";
+import { counted, lines, md, name } from "../../messages/text.ts";
 import { wholeNumber } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
-import { counted, inventoryAge } from "../last-known.ts";
+import { inventoryAge } from "../last-known.ts";
 import { byTrouble, countByStatus, statusSign } from "../../inventory/status-words.ts";
 
 const perPage = 50;

@@ -11,11 +11,11 @@ import {
   section,
   shownTable,
 } from "../../messages/message.ts";
-import { md, name, plain, when } from "../../messages/text.ts";
+import { counted, md, name, plain, when } from "../../messages/text.ts";
 import { target } from "../../registry/arguments.ts";
 import { defineCommand, dottedName, isChange } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
-import { counted, lastKnown, unlessUnreachable } from "../last-known.ts";
+import { lastKnown, unlessUnreachable } from "../last-known.ts";
 import { byTrouble, countByStatus, firstOf, statusSign } from "../../inventory/status-words.ts";
 import { timeField } from "../vm/vm-card.ts";
 

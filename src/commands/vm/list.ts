@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { KnownVm } from "../../inventory/inventory.ts";
-import { csv, lines, md, name, plain } from "../../messages/text.ts";
+import { counted, csv, lines, md, name, plain } from "../../messages/text.ts";
 import {
   buttons,
   context,
@@ -13,7 +13,7 @@ import {
 import { target, wholeNumber } from "../../registry/arguments.ts";
 import { type Answer, defineCommand } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
-import { counted, inventoryAge } from "../last-known.ts";
+import { inventoryAge } from "../last-known.ts";
 import { countByStatus, firstOf, statusSign, byTrouble } from "../../inventory/status-words.ts";
 
 const maxRows = 50;

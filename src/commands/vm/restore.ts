@@ -1,9 +1,8 @@
 import * as z from "zod";
-import { md, name } from "../../messages/text.ts";
+import { counted, md, name } from "../../messages/text.ts";
 import { target } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
 import { onlyIn } from "../effects.ts";
-import { counted } from "../last-known.ts";
 
 export const restore = defineCommand({
   kind: "change",

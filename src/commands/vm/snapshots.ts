@@ -1,10 +1,10 @@
 import * as z from "zod";
 import { context, message, readable, section, shownTable } from "../../messages/message.ts";
-import { duration, md, name } from "../../messages/text.ts";
+import { counted, duration, md, name } from "../../messages/text.ts";
 import { target } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
-import { counted, specsWords, withNames } from "../last-known.ts";
+import { specsWords, withNames } from "../last-known.ts";
 
 const maxRows = 50;
 

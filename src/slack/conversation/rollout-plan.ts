@@ -1,7 +1,7 @@
 import type { Vm } from "../../compute/compute.ts";
 import { messageOf, UserError } from "../../errors.ts";
 import { buttons, message, type Message, readable, section } from "../../messages/message.ts";
-import { csv, lines, md, name, plain } from "../../messages/text.ts";
+import { counted, csv, lines, md, name, plain } from "../../messages/text.ts";
 import { approvalRule } from "../../policy/approval-rule.ts";
 import { protection } from "../../policy/refusal.ts";
 import type { ChangeCommand, Effect } from "../../registry/define.ts";
@@ -10,7 +10,6 @@ import { targetArgument } from "../../registry/arguments.ts";
 import type { Person } from "../../registry/person.ts";
 import { rollingOf, withoutRolling } from "../../registry/rolling.ts";
 import { calledName, type Target } from "../../registry/target.ts";
-import { count } from "../../rollouts/render-rollout.ts";
 import {
   newRolloutId,
   type RolloutRecord,
@@ -35,7 +34,7 @@ export async function proposeRollout(
   gateway: GatewayContext,
 ): Promise<void> {
   const { command } = invocation;
-  const title = plain(`${command.say.verb} ${count(several.targets.length, "VM")}`, 24);
+  const title = plain(`${command.say.verb} ${counted(several.targets.length, "VM")}`, 24);
   const plan = () => planRollout(invocation, several, person, interaction, gateway);
   const make = async () => {
     const planned = await plan();
@@ -100,11 +99,11 @@ async function planRollout(
 
 function pressToReview(record: RolloutRecord, command: ChangeCommand): Message {
   const text = lines(
-    md`${command.say.verb} ${count(record.total, "VM")} (${name(record.words)})?`,
+    md`${command.say.verb} ${counted(record.total, "VM")} (${name(record.words)})?`,
     md`Press the button to see the plan; nothing happens until you confirm it.`,
   );
   const value = JSON.stringify({ roll: record.id });
-  const review = { label: `Review ${count(record.total, "VM")}`, action: "roll:open", value };
+  const review = { label: `Review ${counted(record.total, "VM")}`, action: "roll:open", value };
   return message(readable(text), section(text), buttons([review]));
 }
 

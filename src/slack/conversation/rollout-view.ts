@@ -1,10 +1,9 @@
 import type { KnownBlock, ModalView } from "@slack/types";
 import { plainText, section } from "../../messages/message.ts";
-import { lines, type Markdown, md, name, plain } from "../../messages/text.ts";
+import { counted, lines, type Markdown, md, name, plain } from "../../messages/text.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
 import type { Target } from "../../registry/target.ts";
 import { argumentsOf } from "../../registry/arguments.ts";
-import { count } from "../../rollouts/render-rollout.ts";
 import type { Skipped, RolloutRecord } from "../../rollouts/rollout.ts";
 import { checkbox, inputBlock, modal, textInput } from "./dialog-view.ts";
 import { vmOf } from "../../requests/submit/resolve.ts";
@@ -32,7 +31,7 @@ export function rolloutView(options: {
 }): ModalView {
   const { command, record, targets, hasFile, frozen } = options;
   const { verb } = command.say;
-  const what = md`*${verb}* ${count(targets.length, "VM")} (${name(record.words)}).`;
+  const what = md`*${verb}* ${counted(targets.length, "VM")} (${name(record.words)}).`;
   const everything = record.isEverything === true && md`⚠️ *This is every VM Gatehouse knows.*`;
   const needs = argumentsOf(command).filter((one) => one.target === undefined && !one.isRolling);
   const blocks = [
@@ -53,7 +52,7 @@ export function rolloutView(options: {
   ];
   const metadata = { roll: record.id };
   const form = { callback: rolloutCallback, metadata, submit: verb };
-  return modal(`${verb} ${count(targets.length, "VM")}`, blocks, form);
+  return modal(`${verb} ${counted(targets.length, "VM")}`, blocks, form);
 }
 
 /** How many VMs it interrupts, and how many at a time. */
@@ -65,7 +64,7 @@ function interruption(
   if (of !== "disrupt") return undefined;
   const running = targets.filter(({ status }) => status !== "STOPPED").length;
   if (running === 0) return undefined;
-  return md`⚠️ *This interrupts what runs on ${count(running, "VM")}*, ${options.maxUnavailable} at a time.`;
+  return md`⚠️ *This interrupts what runs on ${counted(running, "VM")}*, ${options.maxUnavailable} at a time.`;
 }
 
 /** The warnings of the command's dialog for each VM, equal ones once. */
@@ -85,7 +84,7 @@ function warnings(
   const shown = all
     .slice(0, 8)
     .map(({ text, times }) =>
-      times === targets.length ? text : md`${count(times, "VM")}: ${text}`,
+      times === targets.length ? text : md`${counted(times, "VM")}: ${text}`,
     );
   return all.length > 8 ? [...shown, md`…and ${all.length - 8} other changes.`] : shown;
 }
@@ -107,7 +106,7 @@ function countsOf(targets: readonly Target[], hasFile: boolean): KnownBlock {
   const statuses = Map.groupBy(targets, ({ status }) => status);
   const projects = new Set(targets.map(({ projectId }) => projectId));
   const counts = [...statuses].map(([status, those]) => `${those.length} ${status}`).join(", ");
-  const where = md`${counts}, in ${count(projects.size, "project")}.`;
+  const where = md`${counts}, in ${counted(projects.size, "project")}.`;
   return section(hasFile ? md`${where} The list of them is in your direct messages.` : where);
 }
 
