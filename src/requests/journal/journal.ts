@@ -2,6 +2,7 @@ import { withTimeOfMove } from "./time-of-move.ts";
 import { hash, randomBytes, randomInt } from "node:crypto";
 import type { KeptPin } from "../../attestation/accepted-pins.ts";
 import { createOutbox } from "../../redis/due-list.ts";
+import { replicasIn } from "../../redis/check.ts";
 import { type Keys, defineScript, type RedisClient, redisNow } from "../../redis/redis.ts";
 import { createBallot } from "./ballot.ts";
 import {
@@ -47,7 +48,8 @@ export interface Move {
 }
 
 export type Moved =
-  | { is: "moved"; request: StoredRequest; at: number }
+  /** `replicas`: of Redis, in step when it took a claim; undefined where it doesn't say. */
+  | { is: "moved"; request: StoredRequest; at: number; replicas?: number | undefined }
   | { is: "changed" }
   | { is: "gone" }
   /** Only of what was `judged`. */
@@ -189,7 +191,7 @@ export function createJournal(redis: RedisClient, key: Keys) {
           to.actor,
         )
       : "";
-    const [is, value, movedAt, told] = (await runMove(
+    const [is, value, movedAt, told, replication] = (await runMove(
       [
         requestKey(record.id),
         key("request", record.id, "history"),
@@ -238,6 +240,7 @@ export function createJournal(redis: RedisClient, key: Keys) {
     return {
       is,
       at,
+      ...(to.claim ? { replicas: replicasIn(replication) } : {}),
       request: {
         ...request,
         state: to.state,

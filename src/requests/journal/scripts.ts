@@ -52,7 +52,8 @@ return {ARGV[1], 'new'}
  *      tell (0|1|2: only where a shared card shows it), claim (0|1), watched (0|1), how long a final request is kept (ms), nonce of the attempt it was read at
  *      ('' for none), nonce of this claim, VM whose pin is kept ('' for none), its pin ('' drops it), key of its polls, what stands for the
  *      time of the move in the progress, the time it was decided by ('' when that was Redis') and how far off that may be (ms)
- * → {'moved', revision, now, told (0|1)} | {'changed'} | {'gone'} | {'frozen', freeze} | {'locked', holder} | {'late', now}
+ * → {'moved', revision, now, told (0|1), of a claim what INFO says of replicas} | {'changed'} | {'gone'} | {'frozen', freeze} |
+ *   {'locked', holder} | {'late', now}
  */
 export const move = `${redisTimeLua}
 local revision = redis.call('HGET', KEYS[1], 'revision')
@@ -99,7 +100,8 @@ if ARGV[4] == '1' then
   redis.call('PEXPIRE', KEYS[1], ARGV[13])
   redis.call('PEXPIRE', KEYS[2], ARGV[13])
 end
-return {'moved', nextRevision, now, told and 1 or 0}
+local replication = ARGV[11] == '1' and redis.pcall('INFO', 'replication')
+return {'moved', nextRevision, now, told and 1 or 0, type(replication) == 'string' and replication or ''}
 `;
 
 /**

@@ -79,7 +79,7 @@ async function claimOnce(
   await by.at("claim", record.id);
 
   const waitedMs = stopwatch();
-  const forgettable = await by.durable(claimed);
+  const forgettable = await by.durable(claimed, claim.replicas);
   if (forgettable !== undefined) return returnUnsent(claimed, forgettable, by);
   const windowMs = claimWindowMs + Math.min(waitedMs(), claimWindowMs);
 

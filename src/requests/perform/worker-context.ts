@@ -47,7 +47,7 @@ export interface WorkerContext {
   /** Claims (`claimId`) of this process whose call never left, and that could not be returned. */
   unsent: Set<string>;
   /** Undefined once no single failure of Redis can lose this claim; otherwise why that isn't known, in words. */
-  durable(claimed: StoredRequest): Promise<string | undefined>;
+  durable(claimed: StoredRequest, replicas: number | undefined): Promise<string | undefined>;
   log: Log;
   /** Test hook: tests end the process at these points. */
   at(
