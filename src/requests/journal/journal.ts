@@ -20,6 +20,7 @@ import {
 import { packProgress } from "./pack-progress.ts";
 import { fromPairs, parseStored } from "./parse-stored.ts";
 import { createLimits } from "./limits.ts";
+import type { PollLease } from "./polls.ts";
 import { createLates, createLists, createReviews } from "./lists.ts";
 import * as scripts from "./scripts.ts";
 import { createSharedCards } from "./shared-cards.ts";
@@ -43,13 +44,24 @@ export interface Move {
   claim?: { vmIds: readonly string[]; nonce: string };
   /** Decided by a time that was reckoned: refused where that of Redis is another. */
   judged?: { at: number; toleranceMs: number };
+  /** Who polls it from now on; renews the lease of who does already. */
+  polls?: PollLease;
   /** A VM's pin, kept in the same step; without values it is dropped. The audit record tells them. */
   keep?: { vmId: string; values: string | undefined };
 }
 
 export type Moved =
-  /** `replicas`: of Redis, in step when it took a claim; undefined where it doesn't say. */
-  | { is: "moved"; request: StoredRequest; at: number; replicas?: number | undefined }
+  /**
+   * `replicas`: of Redis, in step when it took a claim; undefined where it doesn't say. `isAlone`: nothing else waits for the polls that
+   * `polls` names, which are that worker's.
+   */
+  | {
+      is: "moved";
+      request: StoredRequest;
+      at: number;
+      replicas?: number | undefined;
+      isAlone: boolean;
+    }
   | { is: "changed" }
   | { is: "gone" }
   /** Only of what was `judged`. */
@@ -191,7 +203,7 @@ export function createJournal(redis: RedisClient, key: Keys) {
           to.actor,
         )
       : "";
-    const [is, value, movedAt, told, replication] = (await runMove(
+    const [is, value, movedAt, told, replication, alone] = (await runMove(
       [
         requestKey(record.id),
         key("request", record.id, "history"),
@@ -228,6 +240,9 @@ export function createJournal(redis: RedisClient, key: Keys) {
         `"${time}"`,
         to.judged?.at ?? "",
         to.judged?.toleranceMs ?? "",
+        to.polls?.worker ?? "",
+        to.polls?.leaseMs ?? "",
+        to.polls?.always ? 1 : 0,
       ],
     )) as [string, ...(string | number)[]];
     if (is === "frozen") return { is, freeze: JSON.parse(String(value)) as Freeze };
@@ -241,6 +256,7 @@ export function createJournal(redis: RedisClient, key: Keys) {
       is,
       at,
       ...(to.claim ? { replicas: replicasIn(replication) } : {}),
+      isAlone: alone === 1,
       request: {
         ...request,
         state: to.state,

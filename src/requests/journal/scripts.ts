@@ -51,9 +51,10 @@ return {ARGV[1], 'new'}
  * ARGV id, revision it was read at, state, final (0|1), attempt, owner, progress, history entry, audit record,
  *      tell (0|1|2: only where a shared card shows it), claim (0|1), watched (0|1), how long a final request is kept (ms), nonce of the attempt it was read at
  *      ('' for none), nonce of this claim, VM whose pin is kept ('' for none), its pin ('' drops it), key of its polls, what stands for the
- *      time of the move in the progress, the time it was decided by ('' when that was Redis') and how far off that may be (ms)
- * → {'moved', revision, now, told (0|1), of a claim what INFO says of replicas} | {'changed'} | {'gone'} | {'frozen', freeze} |
- *   {'locked', holder} | {'late', now}
+ *      time of the move in the progress, the time it was decided by ('' when that was Redis') and how far off that may be (ms),
+ *      worker that polls it ('' for none), lease of that (ms), taken from another one (0|1)
+ * → {'moved', revision, now, told (0|1), of a claim what INFO says of replicas, alone (0|1: that worker polls this request and no other)} |
+ *   {'changed'} | {'gone'} | {'frozen', freeze} | {'locked', holder} | {'late', now}
  */
 export const move = `${redisTimeLua}
 local revision = redis.call('HGET', KEYS[1], 'revision')
@@ -89,7 +90,14 @@ if ARGV[16] ~= '' then
 end
 local told = ARGV[10] == '1' or (ARGV[10] == '2' and string.sub(redis.call('HGET', KEYS[1], 'said:card') or '', 1, 7) == 'shared ')
 if told then redis.call('ZADD', KEYS[5], 'NX', now, ARGV[1]) end
-if ARGV[12] == '1' then redis.call('SADD', KEYS[7], ARGV[1])
+local alone = 0
+if ARGV[12] == '1' then
+  redis.call('SADD', KEYS[7], ARGV[1])
+  if ARGV[24] == '1' then redis.call('HSET', KEYS[10], ARGV[18], ARGV[22]) end
+  if ARGV[22] ~= '' and redis.call('HGET', KEYS[10], ARGV[18]) == ARGV[22] then
+    redis.call('ZADD', KEYS[9], now + ARGV[23], ARGV[18])
+    if redis.call('SCARD', KEYS[7]) == 1 then alone = 1 end
+  end
 elseif redis.call('SREM', KEYS[7], ARGV[1]) == 1 and redis.call('EXISTS', KEYS[7]) == 0 then
   redis.call('ZREM', KEYS[9], ARGV[18])
   redis.call('HDEL', KEYS[10], ARGV[18])
@@ -101,7 +109,7 @@ if ARGV[4] == '1' then
   redis.call('PEXPIRE', KEYS[2], ARGV[13])
 end
 local replication = ARGV[11] == '1' and redis.pcall('INFO', 'replication')
-return {'moved', nextRevision, now, told and 1 or 0, type(replication) == 'string' and replication or ''}
+return {'moved', nextRevision, now, told and 1 or 0, type(replication) == 'string' and replication or '', alone}
 `;
 
 /**

@@ -8,6 +8,7 @@ import type { Seen } from "../../registry/define.ts";
 import {
   returnToAuthorized,
   moveOwn,
+  knownBy,
   type Change,
   ended,
   type Next,
@@ -251,12 +252,9 @@ async function accepted(
     await moveOwn(claimed, { state: "done", learned, why: "the answer proves it" }, by);
     return ended;
   }
-  await moveOwn(
-    claimed,
-    { state: "accepted", learned, why: "accepted by the compute service" },
-    by,
-  );
-  await by.watch(pollKeyOf(claimed.record), true);
+  const why = "accepted by the compute service";
+  const moved = await moveOwn(claimed, { state: "accepted", learned, why }, by);
+  await by.watch(pollKeyOf(claimed.record), true, knownBy(moved));
   return ended;
 }
 
