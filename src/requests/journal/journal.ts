@@ -44,7 +44,7 @@ export interface Move {
   claim?: { vmIds: readonly string[]; nonce: string };
   /** Decided by a time that was reckoned: refused where that of Redis is another. */
   judged?: { at: number; toleranceMs: number };
-  /** Who polls it from now on; renews the lease of who does already. */
+  /** Who polls it from now on, unless another worker does; renews the lease of who does already. */
   polls?: PollLease;
   /** A VM's pin, kept in the same step; without values it is dropped. The audit record tells them. */
   keep?: { vmId: string; values: string | undefined };

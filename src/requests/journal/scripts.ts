@@ -52,7 +52,7 @@ return {ARGV[1], 'new'}
  *      tell (0|1|2: only where a shared card shows it), claim (0|1), watched (0|1), how long a final request is kept (ms), nonce of the attempt it was read at
  *      ('' for none), nonce of this claim, VM whose pin is kept ('' for none), its pin ('' drops it), key of its polls, what stands for the
  *      time of the move in the progress, the time it was decided by ('' when that was Redis') and how far off that may be (ms),
- *      worker that polls it ('' for none), lease of that (ms), taken from another one (0|1)
+ *      worker that polls it from now on, unless another one does ('' for none), lease of that (ms), whoever does (0|1)
  * → {'moved', revision, now, told (0|1), of a claim what INFO says of replicas, alone (0|1: that worker polls this request and no other)} |
  *   {'changed'} | {'gone'} | {'frozen', freeze} | {'locked', holder} | {'late', now}
  */
@@ -93,8 +93,9 @@ if told then redis.call('ZADD', KEYS[5], 'NX', now, ARGV[1]) end
 local alone = 0
 if ARGV[12] == '1' then
   redis.call('SADD', KEYS[7], ARGV[1])
-  if ARGV[24] == '1' then redis.call('HSET', KEYS[10], ARGV[18], ARGV[22]) end
-  if ARGV[22] ~= '' and redis.call('HGET', KEYS[10], ARGV[18]) == ARGV[22] then
+  local poller = ARGV[24] ~= '1' and redis.call('HGET', KEYS[10], ARGV[18]) or ARGV[22]
+  if ARGV[22] ~= '' and poller == ARGV[22] then
+    redis.call('HSET', KEYS[10], ARGV[18], poller)
     redis.call('ZADD', KEYS[9], now + ARGV[23], ARGV[18])
     if redis.call('SCARD', KEYS[7]) == 1 then alone = 1 end
   end

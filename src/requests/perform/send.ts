@@ -9,6 +9,7 @@ import {
   returnToAuthorized,
   moveOwn,
   knownBy,
+  pollLease,
   type Change,
   ended,
   type Next,
@@ -36,7 +37,7 @@ export async function claimAndSend(
   open: { before: Seen | undefined; vmIds: readonly string[] },
   by: WorkerContext,
 ): Promise<Sent> {
-  const call = { nonce: newNonce(), mayHaveLeft: false };
+  const call: Call = { nonce: newNonce(), mayHaveLeft: false };
   const claim = claimId({ ...request, attempt: request.attempt + 1, nonce: call.nonce });
   by.calling.add(claim);
   try {
@@ -46,20 +47,35 @@ export async function claimAndSend(
     if (!call.mayHaveLeft) by.unsent.add(claim);
     throw error;
   } finally {
+    clearTimeout(call.looking);
     by.calling.delete(claim);
   }
 }
+
+interface Call {
+  nonce: string;
+  mayHaveLeft: boolean;
+  /** Begins polls of a call that takes long. */
+  looking?: NodeJS.Timeout;
+}
+
+/**
+ * Of the first poll's time: a call that is answered by then says itself what it began, or is followed by a read at once. A short
+ * REBOOTING may be a restart's only proof, so one that takes longer is polled while it is under way.
+ */
+const longCall = 0.15;
 
 async function claimOnce(
   request: StoredRequest,
   change: Change,
   open: { before: Seen | undefined; vmIds: readonly string[] },
-  call: { nonce: string; mayHaveLeft: boolean },
+  call: Call,
   by: WorkerContext,
 ): Promise<Sent> {
   const { store } = by;
   const { record } = request;
-  const { claimWindowMs, httpTimeoutMs } = by.policy.timing;
+  const { claimWindowMs, httpTimeoutMs, pollFirstMs } = by.policy.timing;
+  const { needsMark } = change.effect;
   const { waitsFor: _gone, why: _was, notBefore: _over, looks: _seen, ...kept } = request.progress;
   const elapsedMs = stopwatch();
   const claim = await store.move(request, {
@@ -73,6 +89,8 @@ async function claimOnce(
     },
     why: request.attempt === 0 ? "claimed" : `claimed again, attempt ${request.attempt + 1}`,
     claim: { vmIds: open.vmIds, nonce: call.nonce },
+    // Should this process die, another one polls as soon as the lease has run out
+    ...(needsMark ? { polls: pollLease(by, false) } : {}),
   });
   if (claim.is === "frozen" || claim.is === "locked") return claim;
   if (claim.is !== "moved") return claim.is === "changed" ? waitFor(50) : ended;
@@ -109,7 +127,8 @@ async function claimOnce(
     return ended;
   }
   await by.at("ledger", record.id);
-  if (change.effect.needsMark) await by.watch(pollKeyOf(record), true);
+  const watch = () => void by.watch(pollKeyOf(record), true);
+  if (needsMark) call.looking = setTimeout(watch, longCall * pollFirstMs);
   // A worker paused since the claim must not act on outdated facts
   if (elapsedMs() > windowMs) return returnUnsent(claimed, tooLong, by);
 
