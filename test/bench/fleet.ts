@@ -143,7 +143,7 @@ async function gather(world: World) {
           policy: config.policy,
           policyVersion: config.policyVersion,
           staleAfterMs: config.policy.timing.staleAfterMs,
-          wake: queues.wake,
+          wake: (id) => queues.wake(id),
         },
       );
       return submitted.id;

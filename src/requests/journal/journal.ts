@@ -77,6 +77,20 @@ interface NewRequest {
   progress?: Progress;
 }
 
+/** What a step begins with: the request, Redis time, and what may stop it. */
+export interface Opening {
+  request: StoredRequest | undefined;
+  now: number;
+  frozen: Freeze | undefined;
+  throttledMs: number;
+}
+
+/** With what its first step begins, where that is at once. */
+type Created = { id: string; isNew: false } | { id: string; isNew: true; opening: Opening };
+
+/** Redis time, the freeze ('' for none), and for how long calls pause (ms). */
+type Stops = [now: number, freeze: string, pauseMs: number];
+
 export type Journal = ReturnType<typeof createJournal>;
 
 /** Ten characters that can be read over the phone: no vowels (no words), no 0/o/1/l. */
@@ -98,7 +112,7 @@ export function createJournal(redis: RedisClient, key: Keys) {
   const requestKey = (id: string) => key("request", id);
   const outbox = createOutbox(redis, key("outbox"), requestKey);
 
-  async function create(request: NewRequest): Promise<{ id: string; isNew: boolean }> {
+  async function create(request: NewRequest): Promise<Created> {
     const { record } = request;
     const { requester, command, target, input } = record;
     const parts = [requester.id, command, target.id, target.name, input];
@@ -108,7 +122,12 @@ export function createJournal(redis: RedisClient, key: Keys) {
       { move: request.state, why: `asked by ${record.via}` },
       requester.id,
     );
-    const [id, outcome] = (await runCreate(
+    const fields = {
+      record: JSON.stringify(record),
+      state: request.state,
+      progress: JSON.stringify(request.progress ?? {}),
+    };
+    const [id, outcome, at, freeze, pauseMs] = (await runCreate(
       [
         requestKey(record.id),
         key("ask", request.interactionId),
@@ -119,12 +138,14 @@ export function createJournal(redis: RedisClient, key: Keys) {
         key("requests", "target", target.id || target.name),
         key("audit"),
         key("outbox"),
+        key("freeze"),
+        key("throttled"),
       ],
       [
         record.id,
-        JSON.stringify(record),
-        request.state,
-        JSON.stringify(request.progress ?? {}),
+        fields.record,
+        fields.state,
+        fields.progress,
         audit,
         sameWithinMs,
         requestKey(""),
@@ -134,9 +155,12 @@ export function createJournal(redis: RedisClient, key: Keys) {
         requester.id,
         keepFinalMs,
       ],
-    )) as [string, string];
+    )) as [string, "same"] | [string, "new", ...Stops];
     outbox.ring(id);
-    return { id, isNew: outcome === "new" };
+    if (outcome === "same") return { id, isNew: false };
+    const dated = { createdAt: String(at), changedAt: String(at) };
+    const first = { ...fields, ...dated, final: "0", attempt: "0", revision: "1" };
+    return { id, isNew: true, opening: openingOf(first, [at, freeze, pauseMs]) };
   }
 
   async function get(id: string): Promise<StoredRequest | undefined> {
@@ -157,22 +181,11 @@ export function createJournal(redis: RedisClient, key: Keys) {
       .filter((stored) => stored !== undefined);
   }
 
-  /** What a step begins with: the request, Redis time, and what may stop it. */
-  async function opening(id: string): Promise<{
-    request: StoredRequest | undefined;
-    now: number;
-    frozen: Freeze | undefined;
-    throttledMs: number;
-  }> {
+  async function opening(id: string): Promise<Opening> {
     const keys = [requestKey(id), key("freeze"), key("throttled")];
     const answer = (await runOpening(keys, [])) as [number, string[], string, number];
     const [at, fields, freeze, pauseMs] = answer;
-    return {
-      request: parseStored(fromPairs(fields)),
-      now: at,
-      frozen: freeze === "" ? undefined : (JSON.parse(freeze) as Freeze),
-      throttledMs: Math.max(0, pauseMs),
-    };
+    return openingOf(fromPairs(fields), [at, freeze, pauseMs]);
   }
 
   async function move(request: StoredRequest, to: Move): Promise<Moved> {
@@ -294,6 +307,15 @@ export function createJournal(redis: RedisClient, key: Keys) {
     opening,
     move,
     holds,
+  };
+}
+
+function openingOf(fields: Record<string, string>, [now, freeze, pauseMs]: Stops): Opening {
+  return {
+    request: parseStored(fields),
+    now,
+    frozen: freeze === "" ? undefined : (JSON.parse(freeze) as Freeze),
+    throttledMs: Math.max(0, pauseMs),
   };
 }
 

@@ -4,14 +4,18 @@ import { redisTimeLua } from "../../redis/redis.ts";
  * All keys carry one hash tag, so each script sees one slot. Values are opaque to Lua, which never re-encodes JSON.
  */
 
+/** The freeze ('' for none), and for how long calls pause (ms, below 0: they don't). */
+const stopsLua = (freeze: string, throttled: string) =>
+  `redis.call('GET', KEYS[${freeze}]) or '', redis.call('PTTL', KEYS[${throttled}])`;
+
 /**
  * Creates a request unless its ID or interaction has one, or an equal one is open or was just done.
  *
- * KEYS request, ask, same, open, recent, byPerson, byTarget, audit, outbox
+ * KEYS request, ask, same, open, recent, byPerson, byTarget, audit, outbox, freeze, throttled
  * ARGV id, record, state, progress, audit record, how long an equal request counts as the same (ms),
  *      key prefix of requests, digest ('' without approvals), when they expire, how many are needed, requester,
  *      how long lists of a person and a target remember (ms)
- * → {id} when created, {id of the older one, 'same'} otherwise
+ * → {id, 'new', now, then what may stop a step as in `opening`} when created, {id of the older one, 'same'} otherwise
  */
 export const create = `${redisTimeLua}
 if redis.call('EXISTS', KEYS[1]) == 1 then return {ARGV[1], 'same'} end
@@ -40,7 +44,7 @@ for i = 6, 7 do
 end
 redis.call('XADD', KEYS[8], '*', 'at', now, 'record', ARGV[5])
 redis.call('ZADD', KEYS[9], now, ARGV[1])
-return {ARGV[1], 'new'}
+return {ARGV[1], 'new', now, ${stopsLua("10", "11")}}
 `;
 
 /**
@@ -116,10 +120,10 @@ return {'moved', nextRevision, now, told and 1 or 0, type(replication) == 'strin
 /**
  * What a step begins with, in one go.
  *
- * KEYS request, freeze, throttled → now, the request's fields, the freeze ('' for none), for how long calls pause (ms, below 0: they don't)
+ * KEYS request, freeze, throttled → now, the request's fields, what may stop it
  */
 export const opening = `${redisTimeLua}
-return {now, redis.call('HGETALL', KEYS[1]), redis.call('GET', KEYS[2]) or '', redis.call('PTTL', KEYS[3])}
+return {now, redis.call('HGETALL', KEYS[1]), ${stopsLua("2", "3")}}
 `;
 
 /**

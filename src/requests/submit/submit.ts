@@ -8,7 +8,7 @@ import type { Person } from "../../registry/person.ts";
 import type { Target } from "../../registry/target.ts";
 import type { Evidence } from "./approval-facts.ts";
 import { type RequestRecord, recordVersion, approvableOf } from "../journal/record.ts";
-import { newRequestId, type Journal } from "../journal/journal.ts";
+import { newRequestId, type Journal, type Opening } from "../journal/journal.ts";
 
 /** An authorized command on one resolved target. */
 export interface Submission {
@@ -55,7 +55,8 @@ export async function submit(
     policy: Pick<Policy, "teams">;
     policyVersion: string;
     staleAfterMs: number;
-    wake(id: string): Promise<void>;
+    /** With what its first step begins, where that is taken at once. */
+    wake(id: string, opening: Opening): Promise<void>;
   },
 ): Promise<{ id: string; isNew: boolean }> {
   const { command, person, approval } = submission;
@@ -87,7 +88,8 @@ export async function submit(
   const state = record.approval ? "draft" : "authorized";
   const created = await by.store.create({ record, state, interactionId: submission.interactionId });
   // The sweep repeats a lost wake-up
-  if (created.isNew && state === "authorized") await by.wake(created.id).catch(() => undefined);
+  if (created.isNew && state === "authorized")
+    await by.wake(created.id, created.opening).catch(() => undefined);
   return created;
 }
 
