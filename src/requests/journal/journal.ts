@@ -1,4 +1,4 @@
-import { withTimeOfMove } from "./time-of-move.ts";
+import { withTimeOfCreation, withTimeOfMove } from "./time-of-move.ts";
 import { hash, randomBytes, randomInt } from "node:crypto";
 import type { KeptPin } from "../../attestation/accepted-pins.ts";
 import { createOutbox } from "../../redis/due-list.ts";
@@ -122,11 +122,9 @@ export function createJournal(redis: RedisClient, key: Keys) {
       { move: request.state, why: `asked by ${record.via}` },
       requester.id,
     );
-    const fields = {
-      record: JSON.stringify(record),
-      state: request.state,
-      progress: JSON.stringify(request.progress ?? {}),
-    };
+    const { state } = request;
+    const progress = JSON.stringify(request.progress ?? {});
+    const time = randomBytes(12).toString("hex");
     const [id, outcome, at, freeze, pauseMs] = (await runCreate(
       [
         requestKey(record.id),
@@ -143,9 +141,9 @@ export function createJournal(redis: RedisClient, key: Keys) {
       ],
       [
         record.id,
-        fields.record,
-        fields.state,
-        fields.progress,
+        JSON.stringify(withTimeOfCreation(record, time, `${time}:`)),
+        state,
+        progress,
         audit,
         sameWithinMs,
         requestKey(""),
@@ -154,12 +152,22 @@ export function createJournal(redis: RedisClient, key: Keys) {
         record.approval?.required ?? 0,
         requester.id,
         keepFinalMs,
+        time,
+        record.runsUntil,
       ],
     )) as [string, "same"] | [string, "new", ...Stops];
     outbox.ring(id);
     if (outcome === "same") return { id, isNew: false };
-    const dated = { createdAt: String(at), changedAt: String(at) };
-    const first = { ...fields, ...dated, final: "0", attempt: "0", revision: "1" };
+    const first = {
+      record: JSON.stringify(withTimeOfCreation(record, at, at + record.runsUntil)),
+      state,
+      progress,
+      createdAt: String(at),
+      changedAt: String(at),
+      final: "0",
+      attempt: "0",
+      revision: "1",
+    };
     return { id, isNew: true, opening: openingOf(first, [at, freeze, pauseMs]) };
   }
 

@@ -14,7 +14,8 @@ const stopsLua = (freeze: string, throttled: string) =>
  * KEYS request, ask, same, open, recent, byPerson, byTarget, audit, outbox, freeze, throttled
  * ARGV id, record, state, progress, audit record, how long an equal request counts as the same (ms),
  *      key prefix of requests, digest ('' without approvals), when they expire, how many are needed, requester,
- *      how long lists of a person and a target remember (ms)
+ *      how long lists of a person and a target remember (ms), what stands for its time in the record (with ':' for when it ends), how
+ *      long it runs from then on (ms)
  * → {id, 'new', now, then what may stop a step as in `opening`} when created, {id of the older one, 'same'} otherwise
  */
 export const create = `${redisTimeLua}
@@ -29,7 +30,9 @@ if older then
     return {older, 'same'}
   end
 end
-redis.call('HSET', KEYS[1], 'record', ARGV[2], 'state', ARGV[3], 'final', '0', 'attempt', '0', 'owner', '',
+local record = string.gsub(ARGV[2], '"' .. ARGV[13] .. '"', string.format('%d', now))
+record = string.gsub(record, '"' .. ARGV[13] .. ':"', string.format('%d', now + ARGV[14]))
+redis.call('HSET', KEYS[1], 'record', record, 'state', ARGV[3], 'final', '0', 'attempt', '0', 'owner', '',
   'revision', '1', 'createdAt', now, 'changedAt', now, 'progress', ARGV[4])
 if ARGV[8] ~= '' then
   redis.call('HSET', KEYS[1], 'digest', ARGV[8], 'expiresAt', ARGV[9], 'required', ARGV[10], 'requester', ARGV[11])

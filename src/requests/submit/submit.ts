@@ -8,6 +8,7 @@ import type { Person } from "../../registry/person.ts";
 import type { Target } from "../../registry/target.ts";
 import type { Evidence } from "./approval-facts.ts";
 import { type RequestRecord, recordVersion, approvableOf } from "../journal/record.ts";
+import { timeOfMove } from "../journal/time-of-move.ts";
 import { newRequestId, type Journal, type Opening } from "../journal/journal.ts";
 
 /** An authorized command on one resolved target. */
@@ -60,7 +61,9 @@ export async function submit(
   },
 ): Promise<{ id: string; isNew: boolean }> {
   const { command, person, approval } = submission;
-  const now = await by.store.now();
+  // Only what someone is shown, or a fingerprint covers, has to be dated before
+  const isDated = approval !== undefined || command.fillIn !== undefined;
+  const now = isDated ? await by.store.now() : timeOfMove;
   const teamChannel = channelOfProject(by.policy, ownerOf(submission.target));
   const asked: RequestRecord = {
     v: recordVersion,
@@ -73,7 +76,7 @@ export async function submit(
     via: submission.via,
     policyVersion: by.policyVersion,
     createdAt: now,
-    runsUntil: now + (approval?.expiresMs ?? 0) + by.staleAfterMs,
+    runsUntil: (isDated ? now : 0) + (approval?.expiresMs ?? 0) + by.staleAfterMs,
     ...(submission.threadTs ? { threadTs: submission.threadTs } : {}),
     ...(teamChannel && teamChannel !== submission.channelId ? { teamChannel } : {}),
     ...(submission.reason ? { reason: submission.reason } : {}),

@@ -3,6 +3,7 @@ import { describe, expect, it, vi } from "vitest";
 import { adoptPolicy } from "../../../src/audit/policies.ts";
 import { createPolls } from "../../../src/requests/journal/polls.ts";
 import { createJournal, type Move, newNonce } from "../../../src/requests/journal/journal.ts";
+import { redisNow } from "../../../src/redis/redis.ts";
 import { packProgress } from "../../../src/requests/journal/pack-progress.ts";
 import { type Progress } from "../../../src/requests/journal/record.ts";
 import { sweep } from "../../../src/requests/perform/sweep.ts";
@@ -60,8 +61,14 @@ describe("writing a request down", () => {
       }
       const wake = vi.fn(async () => undefined);
       const by = { store: here.store, policy, policyVersion: "v1", staleAfterMs: 1_000, wake };
+      const asked = vi.spyOn(here.store, "now");
+      const before = await redisNow(here.redis);
       const { id } = await submit({ ...atOnce("a"), threadTs: "1.2" }, by);
+      expect(asked).not.toHaveBeenCalled();
       const { now, ...opening } = await here.store.opening(id);
+      const { createdAt = 0, runsUntil = 0 } = opening.request?.record ?? {};
+      expect(before <= createdAt && createdAt <= now).toBe(true);
+      expect(runsUntil).toBe(createdAt + 1_000);
       const begun = { ...opening, throttledMs: expect.closeTo(opening.throttledMs, -3) };
       expect(wake.mock.calls).toEqual([[id, { now: expect.any(Number), ...begun }]]);
       expect(opening.frozen !== undefined && opening.throttledMs > 0).toBe(isStopped);
