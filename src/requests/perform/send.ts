@@ -61,7 +61,7 @@ interface Call {
 
 /**
  * Of the first poll's time: a call that is answered by then says itself what it began, or is followed by a read at once. A short
- * REBOOTING may be a restart's only proof, so one that takes longer is polled while it is under way.
+ * REBOOTING may be a restart's only proof, so one that takes longer is polled while it is under way, as is one whose key others poll or wait for.
  */
 const longCall = 0.15;
 
@@ -127,8 +127,9 @@ async function claimOnce(
     return ended;
   }
   await by.at("ledger", record.id);
-  const watch = () => void by.watch(pollKeyOf(record), true);
-  if (needsMark) call.looking = setTimeout(watch, longCall * pollFirstMs);
+  const watch = () => by.watch(pollKeyOf(record), true);
+  if (needsMark && !claim.isAlone) await watch();
+  else if (needsMark) call.looking = setTimeout(() => void watch(), longCall * pollFirstMs);
   // A worker paused since the claim must not act on outdated facts
   if (elapsedMs() > windowMs) return returnUnsent(claimed, tooLong, by);
 

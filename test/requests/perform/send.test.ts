@@ -142,7 +142,7 @@ describe("polls of a restart", () => {
     expect(known?.request.revision).toBe((await here.by.store.get(request.record.id))?.revision);
   });
 
-  it("begin while its call is under way, when that takes long; the key is leased from the claim on, unless another polls it", async () => {
+  it("begin while its call is under way, when that takes long; the key is leased from the claim on", async () => {
     await using here = await workerHere();
     const pollers = () => here.redis.hgetall(here.key("pollers"));
     const watch = vi.spyOn(here.by, "watch");
@@ -152,13 +152,20 @@ describe("polls of a restart", () => {
     };
     await send(await asked(here), here);
     expect(watch.mock.calls.map(([, , known]) => known !== undefined)).toEqual([false, true]);
+    expect.assertions(2);
+  });
+
+  it("begin with its call, when another worker polls the key, which isn't taken from it before", async () => {
+    await using here = await workerHere();
+    const pollers = () => here.redis.hgetall(here.key("pollers"));
+    const watch = vi.spyOn(here.by, "watch");
     await here.redis.hset(here.key("pollers"), "vms/prj-payments", "w-2");
     here.by.at = async (point) => {
       if (point === "claim") expect(await pollers()).toEqual({ "vms/prj-payments": "w-2" });
+      if (point === "send") expect(watch.mock.calls).toEqual([["vms/prj-payments", true]]);
     };
-    const { approval: _none, ...plain } = restartOf(await here.vm("payments/web-1"));
-    await send(await interaction(here.by.store, plain), here);
-    expect.assertions(3);
+    await send(await asked(here), here);
+    expect.assertions(2);
   });
 });
 
