@@ -3,6 +3,7 @@ import type { RedisClient } from "../redis/redis.ts";
 import { createLeases } from "../redis/lease.ts";
 import { within } from "../deadline.ts";
 import type { Log } from "../log/log.ts";
+import type { Opening } from "../requests/journal/journal.ts";
 
 /**
  * Jobs wake workers; the journal is the truth. A job carries only an ID, and may be lost, delivered twice, or removed by hand
@@ -12,9 +13,9 @@ export interface Queues {
   /** Enqueues a wake-up; duplicates collapse. */
   wake(requestId: string, delayMs?: number): Promise<void>;
   /** The same for a request that was just made: where this process works and has room, its first step begins here, at once. */
-  wakeNew(requestId: string): Promise<void>;
+  wakeNew(requestId: string, opening?: Opening): Promise<void>;
   /** What takes first steps; false where there is no room. */
-  stepsHere(begin: (requestId: string) => boolean): void;
+  stepsHere(begin: Begin): void;
   /** Enqueues a probe; resolves with whether this worker's last one still waits, taken by no worker. */
   queueProbe(workerId: string): Promise<boolean>;
   /**
@@ -28,6 +29,9 @@ export interface Queues {
   depth(): Promise<QueueDepth>;
   close(): Promise<void>;
 }
+
+/** Of a request that was just made, what its first step begins with is known. */
+type Begin = (requestId: string, opening?: Opening) => boolean;
 
 export interface QueueDepth {
   queue: string;
@@ -74,7 +78,7 @@ export function createQueues(connection: RedisClient, prefix: string): Queues {
     return true;
   }
 
-  let beginHere: ((requestId: string) => boolean) | undefined;
+  let beginHere: Begin | undefined;
 
   async function wake(requestId: string, delay = 0): Promise<void> {
     const jobId = `request-${requestId}`;
@@ -83,8 +87,8 @@ export function createQueues(connection: RedisClient, prefix: string): Queues {
 
   return {
     wake,
-    async wakeNew(requestId) {
-      if (!beginHere?.(requestId)) await wake(requestId);
+    async wakeNew(requestId, opening) {
+      if (!beginHere?.(requestId, opening)) await wake(requestId);
     },
     stepsHere(begin) {
       beginHere = begin;
@@ -132,7 +136,7 @@ export interface Jobs {
   /** Starts to take jobs; the heartbeat must cover `ids` by then. */
   begin(): void;
   /** Takes a step without the queue, which is only told when the request must wait. False where there is no room. */
-  stepNow(requestId: string): boolean;
+  stepNow: Begin;
   /** Stops taking jobs and waits for those that run, at most `deadlineMs`. */
   close(deadlineMs: number): Promise<void>;
 }
@@ -145,7 +149,7 @@ export function startWorkers(options: {
   lockMs: number;
   /** A worker that is killed may take the sign of a job with it: the others look for themselves this often (ms). */
   lookMs: number;
-  advance(requestId: string): Promise<Next>;
+  advance(requestId: string, opening?: Opening): Promise<Next>;
   /** Enqueues a request that must wait after a step here. */
   wake(requestId: string, delayMs: number): Promise<void>;
   /** Called with every job: the queue moves for this process. */
@@ -181,9 +185,9 @@ export function startWorkers(options: {
   let isOpen = false;
 
   /** What fails here, and what dies with this process, is found by the sweep. */
-  async function step(requestId: string): Promise<void> {
+  async function step(requestId: string, opening?: Opening): Promise<void> {
     try {
-      const next = await options.advance(requestId);
+      const next = await options.advance(requestId, opening);
       if (next.is === "wait") await options.wake(requestId, next.ms);
     } catch (error) {
       log.warn("step.failed", { request: requestId, error });
@@ -192,9 +196,9 @@ export function startWorkers(options: {
 
   return {
     ids: [requests.id],
-    stepNow(requestId) {
+    stepNow(requestId, opening) {
       if (!isOpen || steps.size >= options.concurrency / 2) return false;
-      const taken = step(requestId).finally(() => steps.delete(taken));
+      const taken = step(requestId, opening).finally(() => steps.delete(taken));
       steps.add(taken);
       return true;
     },

@@ -72,16 +72,18 @@ export async function storageOf(redis: RedisClient): Promise<Storage> {
   return {
     appendOnly: aof === undefined ? undefined : aof === "1",
     fsync: valueIn(fsync),
-    replicas: info.has("role") ? onlineIn(info) : undefined,
+    replicas: replicasIn(all),
     minReplicas: Number.isNaN(least) ? undefined : least,
     waitAof: Array.isArray(waitAof) ? Array.isArray(waitAof[0]) : undefined,
   };
 }
 
-function onlineIn(replication: ReadonlyMap<string, string>): number {
-  return [...replication].filter(
-    ([name, value]) => /^slave\d+$/.test(name) && /state=online/.test(value),
-  ).length;
+/** How many replicas are in step, of what INFO says; undefined where it doesn't say. */
+export function replicasIn(replication: unknown): number | undefined {
+  const info = parseInfo(replication);
+  if (!info.has("role")) return undefined;
+  return [...info].filter(([name, value]) => /^slave\d+$/.test(name) && /state=online/.test(value))
+    .length;
 }
 
 export interface StorageProblem {

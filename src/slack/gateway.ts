@@ -81,9 +81,9 @@ export async function startGateway(options: {
   const lasting: Omit<GatewayContext, "policy" | "policyVersion"> = {
     ...options,
     apiUrl,
-    async wake(id) {
+    async wake(id, opening) {
       await at("journal", id);
-      await options.queues.wakeNew(id);
+      await options.queues.wakeNew(id, opening);
       await at("enqueue", id);
     },
     ...createNames({

@@ -84,7 +84,7 @@ export async function startWorker(on: Services, onDead: (why: string) => void): 
     },
     workerId,
     isAlive: observeAlive(heartbeat.isAlive, timing.heartbeatMs),
-    wake: queues.wake,
+    wake: (id) => queues.wake(id),
     watch: poller.watch,
     polls: on.polls,
     mine: new Set<string>(),
@@ -119,7 +119,7 @@ export async function startWorker(on: Services, onDead: (why: string) => void): 
       lockMs: Math.max(5000, 2 * timing.httpTimeoutMs),
       // Its death is noticed later than that
       lookMs: 2 * timing.heartbeatMs,
-      advance: (id) => advance(id, contextNow()),
+      advance: (id, opening) => advance(id, contextNow(), opening),
       wake: queues.wake,
       heard: queueProbe.heard,
       log,

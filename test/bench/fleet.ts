@@ -143,7 +143,7 @@ async function gather(world: World) {
           policy: config.policy,
           policyVersion: config.policyVersion,
           staleAfterMs: config.policy.timing.staleAfterMs,
-          wake: queues.wake,
+          wake: (request) => queues.wake(request),
         },
       );
       return submitted.id;

@@ -120,6 +120,8 @@ it("takes the first step where the request was made, and is told only when that 
   const queues = createQueues(connection, at.key.prefix);
   const hangs = Promise.withResolvers<void>();
   const stepped: string[] = [];
+  const begun: unknown[] = [];
+  const opening = { request: undefined, now: 1, frozen: undefined, throttledMs: 0 };
   const jobs = startWorkers({
     connection: blocking,
     prefix: at.key.prefix,
@@ -127,8 +129,9 @@ it("takes the first step where the request was made, and is told only when that 
     lockMs: 60_000,
     lookMs: 1_000,
     heard: () => undefined,
-    async advance(id) {
+    async advance(id, known) {
       stepped.push(id);
+      begun.push(known);
       if (id === "r-fails") throw new Error("Redis is away");
       if (id === "r-hangs") await hangs.promise;
       return id === "r-waits" ? { is: "wait", ms: 60_000 } : { is: "ended" };
@@ -145,10 +148,11 @@ it("takes the first step where the request was made, and is told only when that 
   const added = async () => Number(await at.redis.get(`${at.key.prefix}:requests:id`)) || 0;
   const jobIds = await added();
   for (const id of ["r-ends", "r-fails", "r-waits"]) {
-    await queues.wakeNew(id);
+    await queues.wakeNew(id, opening);
     await expect.poll(() => stepped.at(-1)).toBe(id);
   }
   await expect.poll(() => queues.counts()).toMatchObject({ waiting: 0, delayed: 1 });
+  expect(begun).toEqual([undefined, opening, opening, opening]);
   expect(await added()).toBe(jobIds + 1);
   // There is room for one
   await queues.wakeNew("r-hangs");

@@ -12,18 +12,26 @@ import * as scripts from "./scripts.ts";
  * all claims that arrived during the last one.
  */
 export interface Durability {
-  /** Undefined once it is durable; otherwise why that isn't known, in words. */
-  keep(claimed: StoredRequest): Promise<string | undefined>;
+  /** Undefined once it is durable; otherwise why that isn't known, in words. `replicas`: as the claim's own move saw them. */
+  keep(claimed: StoredRequest, replicas?: number): Promise<string | undefined>;
 }
 
-/** How long what was read of Redis' storage counts (ms). */
+/** How long what was read of Redis' storage counts (ms): its replicas come and go. */
 const storageMs = 5_000;
+/** The same where each claim says how many there are: the rest is what someone sets. */
+const settingsMs = 60_000;
 
 interface Needs {
   /** Replicas that must have it. */
   replicas: number;
   /** Its own disk must have it. */
   disk: boolean;
+}
+
+interface Waiting {
+  claimed: StoredRequest;
+  replicas: number | undefined;
+  told(why: string | undefined): void;
 }
 
 type Answer = readonly [error: Error | null, result: unknown];
@@ -40,28 +48,34 @@ export function createDurability(options: {
 }): Durability {
   const { redis, key, waitMs, log } = options;
   const fence = key("fence");
-  let storage: { read: Promise<Storage>; until: number } | undefined;
-  let waiting: { claimed: StoredRequest; told: (why: string | undefined) => void }[] = [];
+  let storage: { read: Promise<Storage>; at: number } | undefined;
+  let waiting: Waiting[] = [];
   let running: Promise<void> | undefined;
 
-  async function needs(): Promise<Needs> {
-    if (storage === undefined || performance.now() > storage.until) {
-      storage = { read: storageOf(redis), until: performance.now() + storageMs };
+  // It may be another server now
+  redis.on("ready", () => (storage = undefined));
+
+  async function needs(claims: readonly Waiting[]): Promise<Needs> {
+    const seen = claims.map(({ replicas }) => replicas);
+    const countsMs = seen.includes(undefined) ? storageMs : settingsMs;
+    if (storage === undefined || performance.now() > storage.at + countsMs) {
+      storage = { read: storageOf(redis), at: performance.now() };
       storage.read.catch(() => (storage = undefined));
     }
     const { appendOnly, fsync, replicas = 0, waitAof } = await storage.read;
+    const most = Math.max(...seen.map((one) => one ?? replicas));
     return {
-      replicas: options.replicas ?? Math.min(1, replicas),
+      replicas: options.replicas ?? Math.min(1, most),
       disk: appendOnly !== false && fsync !== "always" && waitAof === true,
     };
   }
 
   /** For each claim undefined, or why not. */
-  async function waitFor(claims: readonly StoredRequest[]): Promise<(string | undefined)[]> {
-    const { replicas, disk } = await needs();
+  async function waitFor(claims: readonly Waiting[]): Promise<(string | undefined)[]> {
+    const { replicas, disk } = await needs(claims);
     if (replicas === 0 && !disk) return claims.map(() => undefined);
-    const keys = [fence, ...claims.map(({ record }) => key("request", record.id))];
-    const args = claims.flatMap(({ attempt, nonce }) => [attempt, nonce ?? ""]);
+    const keys = [fence, ...claims.map(({ claimed }) => key("request", claimed.record.id))];
+    const args = claims.flatMap(({ claimed }) => [claimed.attempt, claimed.nonce ?? ""]);
     // WAIT speaks of what its own connection wrote
     const pipeline = redis.pipeline().call("eval", scripts.holds, keys.length, ...keys, 1, ...args);
     if (replicas > 0) pipeline.wait(replicas, waitMs);
@@ -82,7 +96,7 @@ export function createDurability(options: {
       const batch = waiting;
       waiting = [];
       try {
-        const why = await waitFor(batch.map(({ claimed }) => claimed));
+        const why = await waitFor(batch);
         for (const [at, { told }] of batch.entries()) told(why[at]);
       } catch (error) {
         log.warn("claim.not-durable", { why: messageOf(error) });
@@ -94,9 +108,9 @@ export function createDurability(options: {
   }
 
   return {
-    async keep(claimed) {
+    async keep(claimed, replicas) {
       const { promise, resolve } = Promise.withResolvers<string | undefined>();
-      waiting.push({ claimed, told: resolve });
+      waiting.push({ claimed, replicas, told: resolve });
       running ??= run();
       // Its wait may begin when the last one ends
       return within(2 * waitMs, promise, () => slow);

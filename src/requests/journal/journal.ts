@@ -1,7 +1,8 @@
-import { withTimeOfMove } from "./time-of-move.ts";
+import { withTimeOfCreation, withTimeOfMove } from "./time-of-move.ts";
 import { hash, randomBytes, randomInt } from "node:crypto";
 import type { KeptPin } from "../../attestation/accepted-pins.ts";
 import { createOutbox } from "../../redis/due-list.ts";
+import { replicasIn } from "../../redis/check.ts";
 import { type Keys, defineScript, type RedisClient, redisNow } from "../../redis/redis.ts";
 import { createBallot } from "./ballot.ts";
 import {
@@ -19,6 +20,7 @@ import {
 import { packProgress } from "./pack-progress.ts";
 import { fromPairs, parseStored } from "./parse-stored.ts";
 import { createLimits } from "./limits.ts";
+import type { PollLease } from "./polls.ts";
 import { createLates, createLists, createReviews } from "./lists.ts";
 import * as scripts from "./scripts.ts";
 import { createSharedCards } from "./shared-cards.ts";
@@ -42,12 +44,24 @@ export interface Move {
   claim?: { vmIds: readonly string[]; nonce: string };
   /** Decided by a time that was reckoned: refused where that of Redis is another. */
   judged?: { at: number; toleranceMs: number };
+  /** Who polls it from now on, unless another worker does; renews the lease of who does already. */
+  polls?: PollLease;
   /** A VM's pin, kept in the same step; without values it is dropped. The audit record tells them. */
   keep?: { vmId: string; values: string | undefined };
 }
 
 export type Moved =
-  | { is: "moved"; request: StoredRequest; at: number }
+  /**
+   * `replicas`: of Redis, in step when it took a claim; undefined where it doesn't say. `isAlone`: nothing else waits for the polls that
+   * `polls` names, which are that worker's.
+   */
+  | {
+      is: "moved";
+      request: StoredRequest;
+      at: number;
+      replicas?: number | undefined;
+      isAlone: boolean;
+    }
   | { is: "changed" }
   | { is: "gone" }
   /** Only of what was `judged`. */
@@ -62,6 +76,20 @@ interface NewRequest {
   interactionId: string;
   progress?: Progress;
 }
+
+/** What a step begins with: the request, Redis time, and what may stop it. */
+export interface Opening {
+  request: StoredRequest | undefined;
+  now: number;
+  frozen: Freeze | undefined;
+  throttledMs: number;
+}
+
+/** With what its first step begins, where that is at once. */
+type Created = { id: string; isNew: false } | { id: string; isNew: true; opening: Opening };
+
+/** Redis time, the freeze ('' for none), and for how long calls pause (ms). */
+type Stops = [now: number, freeze: string, pauseMs: number];
 
 export type Journal = ReturnType<typeof createJournal>;
 
@@ -84,7 +112,7 @@ export function createJournal(redis: RedisClient, key: Keys) {
   const requestKey = (id: string) => key("request", id);
   const outbox = createOutbox(redis, key("outbox"), requestKey);
 
-  async function create(request: NewRequest): Promise<{ id: string; isNew: boolean }> {
+  async function create(request: NewRequest): Promise<Created> {
     const { record } = request;
     const { requester, command, target, input } = record;
     const parts = [requester.id, command, target.id, target.name, input];
@@ -94,7 +122,10 @@ export function createJournal(redis: RedisClient, key: Keys) {
       { move: request.state, why: `asked by ${record.via}` },
       requester.id,
     );
-    const [id, outcome] = (await runCreate(
+    const { state } = request;
+    const progress = JSON.stringify(request.progress ?? {});
+    const time = randomBytes(12).toString("hex");
+    const [id, outcome, at, freeze, pauseMs] = (await runCreate(
       [
         requestKey(record.id),
         key("ask", request.interactionId),
@@ -105,12 +136,14 @@ export function createJournal(redis: RedisClient, key: Keys) {
         key("requests", "target", target.id || target.name),
         key("audit"),
         key("outbox"),
+        key("freeze"),
+        key("throttled"),
       ],
       [
         record.id,
-        JSON.stringify(record),
-        request.state,
-        JSON.stringify(request.progress ?? {}),
+        JSON.stringify(withTimeOfCreation(record, time, `${time}:`)),
+        state,
+        progress,
         audit,
         sameWithinMs,
         requestKey(""),
@@ -119,10 +152,23 @@ export function createJournal(redis: RedisClient, key: Keys) {
         record.approval?.required ?? 0,
         requester.id,
         keepFinalMs,
+        time,
+        record.runsUntil,
       ],
-    )) as [string, string];
+    )) as [string, "same"] | [string, "new", ...Stops];
     outbox.ring(id);
-    return { id, isNew: outcome === "new" };
+    if (outcome === "same") return { id, isNew: false };
+    const first = {
+      record: JSON.stringify(withTimeOfCreation(record, at, at + record.runsUntil)),
+      state,
+      progress,
+      createdAt: String(at),
+      changedAt: String(at),
+      final: "0",
+      attempt: "0",
+      revision: "1",
+    };
+    return { id, isNew: true, opening: openingOf(first, [at, freeze, pauseMs]) };
   }
 
   async function get(id: string): Promise<StoredRequest | undefined> {
@@ -143,22 +189,11 @@ export function createJournal(redis: RedisClient, key: Keys) {
       .filter((stored) => stored !== undefined);
   }
 
-  /** What a step begins with: the request, Redis time, and what may stop it. */
-  async function opening(id: string): Promise<{
-    request: StoredRequest | undefined;
-    now: number;
-    frozen: Freeze | undefined;
-    throttledMs: number;
-  }> {
+  async function opening(id: string): Promise<Opening> {
     const keys = [requestKey(id), key("freeze"), key("throttled")];
     const answer = (await runOpening(keys, [])) as [number, string[], string, number];
     const [at, fields, freeze, pauseMs] = answer;
-    return {
-      request: parseStored(fromPairs(fields)),
-      now: at,
-      frozen: freeze === "" ? undefined : (JSON.parse(freeze) as Freeze),
-      throttledMs: Math.max(0, pauseMs),
-    };
+    return openingOf(fromPairs(fields), [at, freeze, pauseMs]);
   }
 
   async function move(request: StoredRequest, to: Move): Promise<Moved> {
@@ -189,7 +224,7 @@ export function createJournal(redis: RedisClient, key: Keys) {
           to.actor,
         )
       : "";
-    const [is, value, movedAt, told] = (await runMove(
+    const [is, value, movedAt, told, replication, alone] = (await runMove(
       [
         requestKey(record.id),
         key("request", record.id, "history"),
@@ -226,6 +261,9 @@ export function createJournal(redis: RedisClient, key: Keys) {
         `"${time}"`,
         to.judged?.at ?? "",
         to.judged?.toleranceMs ?? "",
+        to.polls?.worker ?? "",
+        to.polls?.leaseMs ?? "",
+        to.polls?.always ? 1 : 0,
       ],
     )) as [string, ...(string | number)[]];
     if (is === "frozen") return { is, freeze: JSON.parse(String(value)) as Freeze };
@@ -238,6 +276,8 @@ export function createJournal(redis: RedisClient, key: Keys) {
     return {
       is,
       at,
+      ...(to.claim ? { replicas: replicasIn(replication) } : {}),
+      isAlone: alone === 1,
       request: {
         ...request,
         state: to.state,
@@ -275,6 +315,15 @@ export function createJournal(redis: RedisClient, key: Keys) {
     opening,
     move,
     holds,
+  };
+}
+
+function openingOf(fields: Record<string, string>, [now, freeze, pauseMs]: Stops): Opening {
+  return {
+    request: parseStored(fields),
+    now,
+    frozen: freeze === "" ? undefined : (JSON.parse(freeze) as Freeze),
+    throttledMs: Math.max(0, pauseMs),
   };
 }
 

@@ -87,6 +87,7 @@ export function observed(
         const { createdAt, requester, via } = record;
         const times = { since: createdAt, at: createdAt, actor: requester.id };
         moved(record, { from: undefined, to: request.state, why: `asked by ${via}`, ...times });
+        if (request.state === "authorized") waits("compute", created.opening.throttledMs);
       }
       return created;
     },

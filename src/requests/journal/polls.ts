@@ -40,17 +40,19 @@ end
 return keys
 `;
 
-/** KEYS polls, pollers   ARGV worker, for how long from now (ms, '' ends it), ...keys. Of those that are still this worker's. */
+/** KEYS polls, pollers   ARGV worker, for how long from now (ms, '' ends it), ...keys → how many are still this worker's: of those alone */
 const keep = `${redisTimeLua}
+local kept = 0
 for i = 3, #ARGV do
   if redis.call('HGET', KEYS[2], ARGV[i]) == ARGV[1] then
+    kept = kept + 1
     if ARGV[2] == '' then
       redis.call('ZREM', KEYS[1], ARGV[i])
       redis.call('HDEL', KEYS[2], ARGV[i])
     else redis.call('ZADD', KEYS[1], 'XX', now + ARGV[2], ARGV[i]) end
   end
 end
-return 1
+return kept
 `;
 
 /** KEYS polls   ARGV key */
@@ -64,6 +66,14 @@ local first = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')
 local overdue = redis.call('ZCOUNT', KEYS[1], '-inf', now)
 return {overdue, redis.call('ZCARD', KEYS[1]) - overdue, first[2] or '0'}
 `;
+
+/** A worker's right to poll a key, for a time. */
+export interface PollLease {
+  worker: string;
+  leaseMs: number;
+  /** Takes it from another worker. */
+  always: boolean;
+}
 
 export type Polls = ReturnType<typeof createPolls>;
 
@@ -86,7 +96,7 @@ export function createPolls(
     /** What waits for the polls of a key, and Redis time; undefined when the key is another worker's. */
     async take(
       pollKey: string,
-      { worker, leaseMs, always }: { worker: string; leaseMs: number; always: boolean },
+      { worker, leaseMs, always }: PollLease,
     ): Promise<{ now: number; requests: StoredRequest[] } | undefined> {
       const keys = [...lists, key("watch", pollKey)];
       const args = [pollKey, worker, leaseMs, always ? 1 : 0, key("request", ""), maxReadAtOnce];
@@ -103,9 +113,10 @@ export function createPolls(
     async takeOver(worker: string, leaseMs: number, most: number): Promise<string[]> {
       return (await runTakeOver(lists, [worker, leaseMs, most])) as string[];
     },
-    /** Others may take them in so many milliseconds. */
-    async keep(pollKeys: readonly string[], worker: string, forMs: number): Promise<void> {
-      if (pollKeys.length > 0) await runKeep(lists, [worker, Math.ceil(forMs), ...pollKeys]);
+    /** Others may take them in so many milliseconds. False when they took one before. */
+    async keep(pollKeys: readonly string[], worker: string, forMs: number): Promise<boolean> {
+      if (pollKeys.length === 0) return true;
+      return (await runKeep(lists, [worker, Math.ceil(forMs), ...pollKeys])) === pollKeys.length;
     },
     /** Nothing is left to poll. */
     async end(pollKey: string, worker: string): Promise<void> {

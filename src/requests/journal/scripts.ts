@@ -4,14 +4,19 @@ import { redisTimeLua } from "../../redis/redis.ts";
  * All keys carry one hash tag, so each script sees one slot. Values are opaque to Lua, which never re-encodes JSON.
  */
 
+/** The freeze ('' for none), and for how long calls pause (ms, below 0: they don't). */
+const stopsLua = (freeze: string, throttled: string) =>
+  `redis.call('GET', KEYS[${freeze}]) or '', redis.call('PTTL', KEYS[${throttled}])`;
+
 /**
  * Creates a request unless its ID or interaction has one, or an equal one is open or was just done.
  *
- * KEYS request, ask, same, open, recent, byPerson, byTarget, audit, outbox
+ * KEYS request, ask, same, open, recent, byPerson, byTarget, audit, outbox, freeze, throttled
  * ARGV id, record, state, progress, audit record, how long an equal request counts as the same (ms),
  *      key prefix of requests, digest ('' without approvals), when they expire, how many are needed, requester,
- *      how long lists of a person and a target remember (ms)
- * → {id} when created, {id of the older one, 'same'} otherwise
+ *      how long lists of a person and a target remember (ms), what stands for its time in the record (with ':' for when it ends), how
+ *      long it runs from then on (ms)
+ * → {id, 'new', now, then what may stop a step as in `opening`} when created, {id of the older one, 'same'} otherwise
  */
 export const create = `${redisTimeLua}
 if redis.call('EXISTS', KEYS[1]) == 1 then return {ARGV[1], 'same'} end
@@ -25,7 +30,9 @@ if older then
     return {older, 'same'}
   end
 end
-redis.call('HSET', KEYS[1], 'record', ARGV[2], 'state', ARGV[3], 'final', '0', 'attempt', '0', 'owner', '',
+local record = string.gsub(ARGV[2], '"' .. ARGV[13] .. '"', string.format('%d', now))
+record = string.gsub(record, '"' .. ARGV[13] .. ':"', string.format('%d', now + ARGV[14]))
+redis.call('HSET', KEYS[1], 'record', record, 'state', ARGV[3], 'final', '0', 'attempt', '0', 'owner', '',
   'revision', '1', 'createdAt', now, 'changedAt', now, 'progress', ARGV[4])
 if ARGV[8] ~= '' then
   redis.call('HSET', KEYS[1], 'digest', ARGV[8], 'expiresAt', ARGV[9], 'required', ARGV[10], 'requester', ARGV[11])
@@ -40,7 +47,7 @@ for i = 6, 7 do
 end
 redis.call('XADD', KEYS[8], '*', 'at', now, 'record', ARGV[5])
 redis.call('ZADD', KEYS[9], now, ARGV[1])
-return {ARGV[1], 'new'}
+return {ARGV[1], 'new', now, ${stopsLua("10", "11")}}
 `;
 
 /**
@@ -51,8 +58,10 @@ return {ARGV[1], 'new'}
  * ARGV id, revision it was read at, state, final (0|1), attempt, owner, progress, history entry, audit record,
  *      tell (0|1|2: only where a shared card shows it), claim (0|1), watched (0|1), how long a final request is kept (ms), nonce of the attempt it was read at
  *      ('' for none), nonce of this claim, VM whose pin is kept ('' for none), its pin ('' drops it), key of its polls, what stands for the
- *      time of the move in the progress, the time it was decided by ('' when that was Redis') and how far off that may be (ms)
- * → {'moved', revision, now, told (0|1)} | {'changed'} | {'gone'} | {'frozen', freeze} | {'locked', holder} | {'late', now}
+ *      time of the move in the progress, the time it was decided by ('' when that was Redis') and how far off that may be (ms),
+ *      worker that polls it from now on, unless another one does ('' for none), lease of that (ms), whoever does (0|1)
+ * → {'moved', revision, now, told (0|1), of a claim what INFO says of replicas, alone (0|1: that worker polls this request and no other)} |
+ *   {'changed'} | {'gone'} | {'frozen', freeze} | {'locked', holder} | {'late', now}
  */
 export const move = `${redisTimeLua}
 local revision = redis.call('HGET', KEYS[1], 'revision')
@@ -88,7 +97,15 @@ if ARGV[16] ~= '' then
 end
 local told = ARGV[10] == '1' or (ARGV[10] == '2' and string.sub(redis.call('HGET', KEYS[1], 'said:card') or '', 1, 7) == 'shared ')
 if told then redis.call('ZADD', KEYS[5], 'NX', now, ARGV[1]) end
-if ARGV[12] == '1' then redis.call('SADD', KEYS[7], ARGV[1])
+local alone = 0
+if ARGV[12] == '1' then
+  redis.call('SADD', KEYS[7], ARGV[1])
+  local poller = ARGV[24] ~= '1' and redis.call('HGET', KEYS[10], ARGV[18]) or ARGV[22]
+  if ARGV[22] ~= '' and poller == ARGV[22] then
+    redis.call('HSET', KEYS[10], ARGV[18], poller)
+    redis.call('ZADD', KEYS[9], now + ARGV[23], ARGV[18])
+    if redis.call('SCARD', KEYS[7]) == 1 then alone = 1 end
+  end
 elseif redis.call('SREM', KEYS[7], ARGV[1]) == 1 and redis.call('EXISTS', KEYS[7]) == 0 then
   redis.call('ZREM', KEYS[9], ARGV[18])
   redis.call('HDEL', KEYS[10], ARGV[18])
@@ -99,16 +116,17 @@ if ARGV[4] == '1' then
   redis.call('PEXPIRE', KEYS[1], ARGV[13])
   redis.call('PEXPIRE', KEYS[2], ARGV[13])
 end
-return {'moved', nextRevision, now, told and 1 or 0}
+local replication = ARGV[11] == '1' and redis.pcall('INFO', 'replication')
+return {'moved', nextRevision, now, told and 1 or 0, type(replication) == 'string' and replication or '', alone}
 `;
 
 /**
  * What a step begins with, in one go.
  *
- * KEYS request, freeze, throttled → now, the request's fields, the freeze ('' for none), for how long calls pause (ms, below 0: they don't)
+ * KEYS request, freeze, throttled → now, the request's fields, what may stop it
  */
 export const opening = `${redisTimeLua}
-return {now, redis.call('HGETALL', KEYS[1]), redis.call('GET', KEYS[2]) or '', redis.call('PTTL', KEYS[3])}
+return {now, redis.call('HGETALL', KEYS[1]), ${stopsLua("2", "3")}}
 `;
 
 /**

@@ -16,6 +16,7 @@ import {
   type Change,
 } from "./worker-context.ts";
 import { type Progress, type StoredRequest, pollKeyOf, sentWords } from "../journal/record.ts";
+import type { Opening } from "../journal/journal.ts";
 import { hourlyOf, limitWords } from "../journal/limits.ts";
 import { keepIfKept } from "./keep.ts";
 import { claimAndSend } from "./send.ts";
@@ -26,9 +27,9 @@ const noCurrentPolicy = "it waits for a worker that has the current policy";
 /** How soon a request comes again when its project has no slot left. */
 const turnMs = 200;
 
-/** Advances a request by a step; idempotent, because every step is a compare-and-set. */
-export async function advance(id: string, by: WorkerContext): Promise<Next> {
-  const opening = await by.store.opening(id);
+/** Advances a request by a step; idempotent, because every step is a compare-and-set. `begun`: what is known of one that was just made. */
+export async function advance(id: string, by: WorkerContext, begun?: Opening): Promise<Next> {
+  const opening = begun ?? (await by.store.opening(id));
   const { request } = opening;
   if (!request || request.final) return ended;
   return during(workOnRequest(request.record), () => step(request, opening, by));
@@ -52,8 +53,6 @@ async function step(request: StoredRequest, opening: Opening, by: WorkerContext)
     return stepFailed(request, error, by);
   }
 }
-
-type Opening = Awaited<ReturnType<WorkerContext["store"]["opening"]>>;
 
 /** A project whose calls hang must not take every slot of the worker. */
 async function beginInTurn(

@@ -8,34 +8,35 @@ import { isUnsettled, judge, lookAt } from "./reconcile.ts";
 import {
   changeOf,
   ended,
+  type Known,
+  knownBy,
   maxStepErrors,
-  type Next,
+  pollLease,
   type WorkerContext,
   waitFor,
 } from "./worker-context.ts";
-import { lasts, type Progress, type StoredRequest } from "../journal/record.ts";
+import { lasts, type Progress, type State, type StoredRequest } from "../journal/record.ts";
 
-/** Another worker polls it by now. */
-type Polled = Next | { is: "theirs" };
+/** `theirs`: another worker polls it by now. `known`: what the next poll begins with. */
+export type Polled =
+  | { is: "ended" }
+  | { is: "wait"; ms: number; known?: Known | undefined }
+  | { is: "theirs" };
 
 /**
  * One poll per key serves all its requests: the VMs of a project share a read of its list. Between polls, a waiting request
- * costs no worker time. `always` also takes a key that another worker polls.
+ * costs no worker time. `always` also takes a key that another worker polls; what is `known` isn't asked of Redis.
  */
 export async function poll(
   pollKey: string,
-  { polls, always }: { polls: number; always: boolean },
+  { polls, always, known }: { polls: number; always: boolean; known?: Known | undefined },
   by: WorkerContext,
 ): Promise<Polled> {
-  const lease = { worker: by.workerId, leaseMs: by.policy.timing.heartbeatMs, always };
-  const taken = await by.polls.take(pollKey, lease);
+  const taken = known
+    ? { now: known.now, waiting: [known.request], alone: known }
+    : await take(pollKey, always, by);
   if (!taken) return { is: "theirs" };
-  const { now, requests } = taken;
-  const elapsedMs = stopwatch();
-  const waiting = requests.filter(
-    ({ state, final }) =>
-      !final && (state === "sending" || state === "accepted" || state === "unclear"),
-  );
+  const { now, waiting, alone } = taken;
   if (waiting.length === 0) {
     await by.polls.end(pollKey, by.workerId);
     return ended;
@@ -54,14 +55,15 @@ export async function poll(
     return waitFor((isKnown && error.retryAfterMs) || by.policy.timing.pollMostMs);
   }
   // One alone is judged by what the time should be; the move that keeps what was found says whether it is
-  const [alone] = waiting.length === 1 ? waiting : [];
-  const at = alone ? Math.round(now + elapsedMs()) : await by.store.now();
+  const at = alone ? Math.round(now + alone.elapsedMs()) : await by.store.now();
   let youngest = 0;
   const left: StoredRequest[] = [];
+  let next: Known | undefined;
   for (const request of waiting) {
     const found = read(request);
-    if (found && (await judgeAlone(request, found.seen, at, by, alone && toleranceMs(by))))
-      continue;
+    const judged = found && (await judgeAlone(request, found.seen, at, by, alone));
+    if (judged === "over") continue;
+    next = judged;
     left.push(request);
     youngest = Math.max(youngest, request.progress.sentAt ?? at);
   }
@@ -72,7 +74,31 @@ export async function poll(
   const sinceStartMs = Math.max(0, at - youngest);
   const delay = nextPollDelay({ firstMs: pollFirstMs, maxMs: pollMostMs, sinceStartMs, polls });
   const found = left.length === 1 ? read(first) : undefined;
-  return waitFor(found ? soonest(first, found.seen, at, { ...by.policy.timing, delay }) : delay);
+  const last = { ...first, ...(next ? { progress: next.progress } : {}) };
+  const ms = found ? soonest(last, found.seen, at, { ...by.policy.timing, delay }) : delay;
+  return { ...waitFor(ms), known: next };
+}
+
+interface Taken {
+  now: number;
+  waiting: readonly StoredRequest[];
+  alone: Known | undefined;
+}
+
+async function take(
+  pollKey: string,
+  always: boolean,
+  by: WorkerContext,
+): Promise<Taken | undefined> {
+  const taken = await by.polls.take(pollKey, pollLease(by, always));
+  if (!taken) return undefined;
+  const elapsedMs = stopwatch();
+  const { now } = taken;
+  const waiting = taken.requests.filter(({ state, final }) => !final && isPolled(state));
+  const [request] = waiting;
+  const isAlone = request && waiting.length === 1;
+  const alone = isAlone ? { request, progress: request.progress, now, elapsedMs } : undefined;
+  return { now, waiting, alone };
 }
 
 /**
@@ -114,10 +140,10 @@ async function judgeAlone(
   seen: Seen | undefined,
   at: number,
   by: WorkerContext,
-  toleranceMs?: number,
-): Promise<boolean> {
+  alone: Known | undefined,
+): Promise<Judgment> {
   try {
-    return await judgeOne(request, seen, at, by, toleranceMs);
+    return await judgeOne(request, seen, at, by, alone);
   } catch (error) {
     const { record, state } = request;
     by.log.error("request.judging-failed", { request: record.id, state, error });
@@ -130,21 +156,26 @@ async function judgeAlone(
       const late = next === "unknown" ? { unknownSince: at } : {};
       await by.store.move(request, { state: next, progress: { ...progress, why, ...late }, why });
     }
-    return false;
+    return undefined;
   }
 }
 
-/** True when the request no longer waits for polls. */
+/** That the request no longer waits for polls, or what the next poll of one alone begins with, unless that must be asked of Redis. */
+type Judgment = "over" | Known | undefined;
+
 async function judgeOne(
   request: StoredRequest,
   seen: Seen | undefined,
   at: number,
   by: WorkerContext,
-  toleranceMs?: number,
-): Promise<boolean> {
+  alone?: Known,
+): Promise<Judgment> {
   const change = changeOf(request.record, by.commands);
-  if (!change) return false;
-  const { blindSince: _over, ...progress } = request.progress;
+  if (!change) return undefined;
+  // By a clock that was set back since, what was read would stand for too short
+  const isDated = alone && (alone.progress.lastLook?.at ?? at) <= at;
+  const before = isDated ? alone.progress : request.progress;
+  const { blindSince: _over, ...progress } = before;
   const judged = judge({
     state: request.state as "sending" | "accepted" | "unclear",
     progress,
@@ -154,36 +185,36 @@ async function judgeOne(
     at,
     timing: by.policy.timing,
   });
-  const isTold = lasts(judged.progress) && !lasts(request.progress);
-  if (toleranceMs !== undefined && !isTold && saysNothingNew(request, judged)) return false;
+  const isTold = lasts(judged.progress) && !lasts(before);
+  if (alone && !isTold && decidesNothing(request, judged))
+    return { ...alone, progress: judged.progress };
   const moved = await by.store.move(request, {
     state: judged.state,
     progress: judged.progress,
     ...(judged.why ? { why: judged.why } : {}),
     isTold,
-    ...(toleranceMs === undefined ? {} : { judged: { at, toleranceMs } }),
+    ...(alone ? { judged: { at, toleranceMs: toleranceMs(by) }, polls: pollLease(by, false) } : {}),
   });
+  // What was read since it was kept was dated as wrongly
   if (moved.is === "late") return judgeOne(request, seen, moved.now, by);
   // Its sender changed it meanwhile: left to the next poll
-  if (moved.is !== "moved") return false;
-  return !["sending", "accepted", "unclear"].includes(judged.state);
+  if (moved.is !== "moved") return undefined;
+  return isPolled(judged.state) ? knownBy(moved) : "over";
 }
+
+const isPolled = (state: State) => ["sending", "accepted", "unclear"].includes(state);
 
 /** How far from Redis' time a read may be dated: little beside what is measured by it. */
 const toleranceMs = ({ policy }: WorkerContext) => Math.max(2, policy.timing.stableGapMs / 20);
 
-/**
- * A read that is as the one before isn't kept, while no quiet period is over and nobody is to be told of it. Nor is one of a call that
- * is still under way, where it is no proof.
- */
-function saysNothingNew(
+/** What only later reads make something of isn't kept: who polls it knows it, and who takes over reads it again. */
+function decidesNothing(
   { state, progress }: StoredRequest,
   { progress: now, ...to }: { state: string; progress: Progress; why?: string },
 ): boolean {
   if (to.state !== state || to.why !== undefined) return false;
   if (progress.blindSince !== undefined || now.quietSince !== undefined) return false;
-  if (now.mark !== undefined && progress.mark === undefined) return false;
-  return state === "sending" || progress.lastLook?.print === now.lastLook?.print;
+  return now.mark === undefined || progress.mark !== undefined;
 }
 
 /** Reads one VM alone, or the list of its project for several. */

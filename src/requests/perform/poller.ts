@@ -2,21 +2,20 @@ import { within } from "../../deadline.ts";
 import { messageOf } from "../../errors.ts";
 import type { Log } from "../../log/log.ts";
 import type { Polls } from "../journal/polls.ts";
-
-/** What a poll resolves with: when to poll next, that nothing is left, or that another worker polls the key. */
-type Polled = { is: "ended" } | { is: "wait"; ms: number } | { is: "theirs" };
+import type { Polled } from "./poll.ts";
+import type { Known } from "./worker-context.ts";
 
 /**
  * Polls by this process's own timers. Redis only knows who polls what, and until when: what this process has sent is polled by it,
  * and what it no longer polls is found by the others.
  *
- *     watch(soon) ──► taken, under a lease ──► polled ──► a timer ──► polled …      each poll renews the lease
+ *     watch(soon) ──► taken, under a lease ──► polled ──► a timer ──► polled …      what takes or moves it renews the lease
  *                                                └──► nothing left, or another worker took it: forgotten here
  *     look()      ──► taken, where the lease of its poller has run out
  */
 interface Poller {
-  /** `soon`: polls the key now, whoever polls it otherwise. Without it, someone polls it. */
-  watch(pollKey: string, soon: boolean): Promise<void>;
+  /** `soon`: polls the key now, whoever polls it otherwise; what is `known` was taken with it. Without it, someone polls it. */
+  watch(pollKey: string, soon: boolean, known?: Known): Promise<void>;
   /** Takes over what no one polls any more. */
   look(): Promise<void>;
   /** Waits for the polls under way, and leaves the rest to others at once. */
@@ -29,7 +28,15 @@ interface Polling {
   /** A poll is under way. */
   running?: Promise<void> | undefined;
   /** It was asked for while one was under way. */
-  isAskedAgain?: boolean;
+  again?: How | undefined;
+  /** Since when its lease runs, by this process's clock. */
+  leasedAt: number;
+}
+
+interface How {
+  /** Whoever polls it otherwise. */
+  always: boolean;
+  known?: Known | undefined;
 }
 
 /** A poll that finds no room is tried again so soon (ms). */
@@ -42,63 +49,77 @@ export function createPoller(options: {
   leaseMs(): number;
   /** Polls under way at a time. */
   most: number;
-  poll(pollKey: string, how: { polls: number; always: boolean }): Promise<Polled>;
+  poll(pollKey: string, how: How & { polls: number }): Promise<Polled>;
   log: Log;
 }): Poller {
   const { polls, workerId, leaseMs, most, log } = options;
-  const known = new Map<string, Polling>();
+  const polled = new Map<string, Polling>();
   let running = 0;
   let isClosed = false;
 
-  function begin(pollKey: string, always: boolean): void {
+  function begin(pollKey: string, how: How): void {
     if (isClosed) return;
-    const polling = known.get(pollKey) ?? { polls: 0 };
-    known.set(pollKey, polling);
+    const polling = polled.get(pollKey) ?? { polls: 0, leasedAt: -Infinity };
+    polled.set(pollKey, polling);
     if (polling.running) {
-      polling.isAskedAgain ||= always;
+      if (how.always) polling.again = how;
       return;
     }
     clearTimeout(polling.timer);
-    if (running >= most) return later(pollKey, polling, roomMs, always);
+    if (running >= most) return later(pollKey, polling, roomMs, how);
     running += 1;
-    polling.running = run(pollKey, polling, always).finally(() => (running -= 1));
+    polling.running = run(pollKey, polling, how).finally(() => (running -= 1));
   }
 
-  function later(pollKey: string, polling: Polling, ms: number, always = false): void {
-    if (!isClosed) polling.timer = setTimeout(() => begin(pollKey, always), ms);
+  function later(pollKey: string, polling: Polling, ms: number, how: How): void {
+    if (!isClosed) polling.timer = setTimeout(() => begin(pollKey, how), ms);
   }
 
-  async function run(pollKey: string, polling: Polling, always: boolean): Promise<void> {
-    const next = await renewing(pollKey, async () => {
+  async function run(pollKey: string, polling: Polling, how: How): Promise<void> {
+    // A poll takes the key, unless what it knows was taken with it
+    const leasedAt = performance.now() - (how.known?.elapsedMs() ?? 0);
+    polling.leasedAt = Math.max(polling.leasedAt, leasedAt);
+    const next = await renewing(pollKey, polling, () => {
       polling.polls += 1;
-      return options.poll(pollKey, { polls: polling.polls, always });
+      return options.poll(pollKey, { ...how, polls: polling.polls });
     });
     polling.running = undefined;
-    const isAskedAgain = polling.isAskedAgain === true;
-    polling.isAskedAgain = false;
-    if (isAskedAgain) return begin(pollKey, true);
-    if (next.is === "wait") later(pollKey, polling, next.ms);
-    else known.delete(pollKey);
+    const { again } = polling;
+    polling.again = undefined;
+    if (again) return begin(pollKey, again);
+    if (next.is === "wait") later(pollKey, polling, next.ms, { always: false, known: next.known });
+    else polled.delete(pollKey);
+  }
+
+  /** False where another worker has taken it. */
+  async function keep(pollKey: string, polling: Polling, forMs: number): Promise<boolean> {
+    const at = performance.now();
+    try {
+      const isOurs = await polls.keep([pollKey], workerId, forMs);
+      if (isOurs) polling.leasedAt = at;
+      return isOurs;
+    } catch (error) {
+      log.debug("poll.not-kept", { pollKey, why: messageOf(error) });
+      return false;
+    }
   }
 
   /** A lease that would run out before the next poll is renewed, also while a poll takes long. */
-  async function renewing(pollKey: string, poll: () => Promise<Polled>): Promise<Polled> {
+  async function renewing(
+    pollKey: string,
+    polling: Polling,
+    poll: () => Promise<Polled>,
+  ): Promise<Polled> {
     const ms = leaseMs();
-    const began = performance.now();
-    const keep = (forMs: number) =>
-      polls.keep([pollKey], workerId, forMs).catch((error: unknown) => {
-        log.debug("poll.not-kept", { pollKey, why: messageOf(error) });
-      });
-    let renewed = began;
+    const leasedMs = () => performance.now() - polling.leasedAt;
     const renewal = setInterval(() => {
-      renewed = performance.now();
-      void keep(ms);
-    }, ms / 2);
+      if (leasedMs() > ms / 2) void keep(pollKey, polling, ms);
+    }, ms / 4);
     try {
       const next = await poll();
-      if (next.is === "wait" && performance.now() - renewed + next.ms > ms * 0.8)
-        await keep(next.ms + ms);
-      return next;
+      if (next.is !== "wait" || leasedMs() + next.ms <= ms * 0.9) return next;
+      const isOurs = await keep(pollKey, polling, next.ms + ms);
+      return isOurs ? next : { is: "wait", ms: next.ms };
     } catch (error) {
       log.warn("poll.failed", { pollKey, why: messageOf(error) });
       return { is: "wait", ms };
@@ -108,21 +129,22 @@ export function createPoller(options: {
   }
 
   return {
-    async watch(pollKey, soon) {
-      if (soon) begin(pollKey, true);
-      else if (!known.has(pollKey)) await polls.expect(pollKey);
+    async watch(pollKey, soon, known) {
+      if (soon) begin(pollKey, { always: true, known });
+      else if (!polled.has(pollKey)) await polls.expect(pollKey);
     },
     async look() {
       const room = most - running;
       if (room <= 0) return;
-      for (const pollKey of await polls.takeOver(workerId, leaseMs(), room)) begin(pollKey, false);
+      for (const pollKey of await polls.takeOver(workerId, leaseMs(), room))
+        begin(pollKey, { always: false });
     },
     async close(deadlineMs) {
       isClosed = true;
-      for (const { timer } of known.values()) clearTimeout(timer);
-      const underWay = [...known.values()].flatMap((polling) => polling.running ?? []);
+      for (const { timer } of polled.values()) clearTimeout(timer);
+      const underWay = [...polled.values()].flatMap((polling) => polling.running ?? []);
       await within(deadlineMs, Promise.all(underWay), () => undefined);
-      await polls.keep([...known.keys()], workerId, 0).catch(() => undefined);
+      await polls.keep([...polled.keys()], workerId, 0).catch(() => undefined);
     },
   };
 }

@@ -8,6 +8,8 @@ import type { Seen } from "../../registry/define.ts";
 import {
   returnToAuthorized,
   moveOwn,
+  knownBy,
+  pollLease,
   type Change,
   ended,
   type Next,
@@ -35,7 +37,7 @@ export async function claimAndSend(
   open: { before: Seen | undefined; vmIds: readonly string[] },
   by: WorkerContext,
 ): Promise<Sent> {
-  const call = { nonce: newNonce(), mayHaveLeft: false };
+  const call: Call = { nonce: newNonce(), mayHaveLeft: false };
   const claim = claimId({ ...request, attempt: request.attempt + 1, nonce: call.nonce });
   by.calling.add(claim);
   try {
@@ -45,20 +47,35 @@ export async function claimAndSend(
     if (!call.mayHaveLeft) by.unsent.add(claim);
     throw error;
   } finally {
+    clearTimeout(call.looking);
     by.calling.delete(claim);
   }
 }
+
+interface Call {
+  nonce: string;
+  mayHaveLeft: boolean;
+  /** Begins polls of a call that takes long. */
+  looking?: NodeJS.Timeout;
+}
+
+/**
+ * Of the first poll's time: a call that is answered by then says itself what it began, or is followed by a read at once. A short
+ * REBOOTING may be a restart's only proof, so one that takes longer is polled while it is under way, as is one whose key others poll or wait for.
+ */
+const longCall = 0.15;
 
 async function claimOnce(
   request: StoredRequest,
   change: Change,
   open: { before: Seen | undefined; vmIds: readonly string[] },
-  call: { nonce: string; mayHaveLeft: boolean },
+  call: Call,
   by: WorkerContext,
 ): Promise<Sent> {
   const { store } = by;
   const { record } = request;
-  const { claimWindowMs, httpTimeoutMs } = by.policy.timing;
+  const { claimWindowMs, httpTimeoutMs, pollFirstMs } = by.policy.timing;
+  const { needsMark } = change.effect;
   const { waitsFor: _gone, why: _was, notBefore: _over, looks: _seen, ...kept } = request.progress;
   const elapsedMs = stopwatch();
   const claim = await store.move(request, {
@@ -72,6 +89,8 @@ async function claimOnce(
     },
     why: request.attempt === 0 ? "claimed" : `claimed again, attempt ${request.attempt + 1}`,
     claim: { vmIds: open.vmIds, nonce: call.nonce },
+    // Should this process die, another one polls as soon as the lease has run out
+    ...(needsMark ? { polls: pollLease(by, false) } : {}),
   });
   if (claim.is === "frozen" || claim.is === "locked") return claim;
   if (claim.is !== "moved") return claim.is === "changed" ? waitFor(50) : ended;
@@ -79,7 +98,7 @@ async function claimOnce(
   await by.at("claim", record.id);
 
   const waitedMs = stopwatch();
-  const forgettable = await by.durable(claimed);
+  const forgettable = await by.durable(claimed, claim.replicas);
   if (forgettable !== undefined) return returnUnsent(claimed, forgettable, by);
   const windowMs = claimWindowMs + Math.min(waitedMs(), claimWindowMs);
 
@@ -108,7 +127,9 @@ async function claimOnce(
     return ended;
   }
   await by.at("ledger", record.id);
-  if (change.effect.needsMark) await by.watch(pollKeyOf(record), true);
+  const watch = () => by.watch(pollKeyOf(record), true);
+  if (needsMark && !claim.isAlone) await watch();
+  else if (needsMark) call.looking = setTimeout(() => void watch(), longCall * pollFirstMs);
   // A worker paused since the claim must not act on outdated facts
   if (elapsedMs() > windowMs) return returnUnsent(claimed, tooLong, by);
 
@@ -251,12 +272,9 @@ async function accepted(
     await moveOwn(claimed, { state: "done", learned, why: "the answer proves it" }, by);
     return ended;
   }
-  await moveOwn(
-    claimed,
-    { state: "accepted", learned, why: "accepted by the compute service" },
-    by,
-  );
-  await by.watch(pollKeyOf(claimed.record), true);
+  const why = "accepted by the compute service";
+  const moved = await moveOwn(claimed, { state: "accepted", learned, why }, by);
+  await by.watch(pollKeyOf(claimed.record), true, knownBy(moved));
   return ended;
 }
 

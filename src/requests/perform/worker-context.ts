@@ -1,3 +1,4 @@
+import { stopwatch } from "../../deadline.ts";
 import type { Appraiser } from "../../attestation/appraiser.ts";
 import type { Compute } from "../../compute/compute.ts";
 import type { Log } from "../../log/log.ts";
@@ -9,7 +10,7 @@ import type { Person } from "../../registry/person.ts";
 import type { Shares } from "./shares.ts";
 import type { Ledger } from "../journal/ledger.ts";
 import type { Journal, Moved } from "../journal/journal.ts";
-import type { Polls } from "../journal/polls.ts";
+import type { PollLease, Polls } from "../journal/polls.ts";
 import type { RequestRecord, Progress, StoredRequest, State } from "../journal/record.ts";
 
 /** What lies to the right in the import order (the queue, Slack) comes in as functions. */
@@ -34,7 +35,7 @@ export interface WorkerContext {
   /** Enqueues a wake-up for a request. */
   wake(id: string): Promise<void>;
   /** Sees to it that a key is polled: by this process at once (`soon`), or by whichever does already. */
-  watch(pollKey: string, soon: boolean): Promise<void>;
+  watch(pollKey: string, soon: boolean, known?: Known): Promise<void>;
   polls: Polls;
   /** This worker's slots, shared between projects. */
   shares: Shares;
@@ -47,7 +48,7 @@ export interface WorkerContext {
   /** Claims (`claimId`) of this process whose call never left, and that could not be returned. */
   unsent: Set<string>;
   /** Undefined once no single failure of Redis can lose this claim; otherwise why that isn't known, in words. */
-  durable(claimed: StoredRequest): Promise<string | undefined>;
+  durable(claimed: StoredRequest, replicas: number | undefined): Promise<string | undefined>;
   log: Log;
   /** Test hook: tests end the process at these points. */
   at(
@@ -55,6 +56,32 @@ export interface WorkerContext {
     request: string,
   ): Promise<void>;
 }
+
+/**
+ * The one request that waits for the polls of a key, as this worker took or moved it. While its lease lasts, polls of it ask Redis
+ * for nothing until something is decided.
+ */
+export interface Known {
+  request: StoredRequest;
+  /** With what was read since and isn't kept: a worker that goes on from what is kept reads it again. */
+  progress: Progress;
+  /** Redis time, and how long ago that was. */
+  now: number;
+  elapsedMs(): number;
+}
+
+export function knownBy(moved: Moved): Known | undefined {
+  if (moved.is !== "moved" || !moved.isAlone) return undefined;
+  const { request, at } = moved;
+  return { request, progress: request.progress, now: at, elapsedMs: stopwatch() };
+}
+
+/** This worker's right to poll. */
+export const pollLease = ({ workerId, policy }: WorkerContext, always: boolean): PollLease => ({
+  worker: workerId,
+  leaseMs: policy.timing.heartbeatMs,
+  always,
+});
 
 /** A request, parsed. */
 export interface Change {
@@ -84,7 +111,10 @@ export const throttledWhy = "the compute service asked Gatehouse to slow down";
 export type Next = { is: "ended" } | { is: "wait"; ms: number };
 
 export const ended: Next = { is: "ended" };
-export const waitFor = (ms: number): Next => ({ is: "wait", ms: Math.max(1, Math.ceil(ms)) });
+export const waitFor = (ms: number): Extract<Next, { is: "wait" }> => ({
+  is: "wait",
+  ms: Math.max(1, Math.ceil(ms)),
+});
 
 /** Full jitter, so that many who wait don't come back at once. */
 export function jitter(ms: number): number {
@@ -119,7 +149,8 @@ export async function moveOwn(
     const mark = to.learned.mark ?? now.progress.mark;
     const { quietSince: _early, quietLooks: _few, mayResend: _not, ...noted } = now.progress;
     const progress = { ...noted, ...to.learned, ...(mark ? { mark } : {}) };
-    const moved = await by.store.move(now, { state: to.state, progress, why: to.why });
+    const polls = pollLease(by, true);
+    const moved = await by.store.move(now, { state: to.state, progress, why: to.why, polls });
     if (moved.is !== "changed") return moved;
     now = await by.store.get(claimed.record.id);
   }

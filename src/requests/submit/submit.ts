@@ -8,7 +8,8 @@ import type { Person } from "../../registry/person.ts";
 import type { Target } from "../../registry/target.ts";
 import type { Evidence } from "./approval-facts.ts";
 import { type RequestRecord, recordVersion, approvableOf } from "../journal/record.ts";
-import { newRequestId, type Journal } from "../journal/journal.ts";
+import { timeOfMove } from "../journal/time-of-move.ts";
+import { newRequestId, type Journal, type Opening } from "../journal/journal.ts";
 
 /** An authorized command on one resolved target. */
 export interface Submission {
@@ -55,11 +56,14 @@ export async function submit(
     policy: Pick<Policy, "teams">;
     policyVersion: string;
     staleAfterMs: number;
-    wake(id: string): Promise<void>;
+    /** With what its first step begins, where that is taken at once. */
+    wake(id: string, opening: Opening): Promise<void>;
   },
 ): Promise<{ id: string; isNew: boolean }> {
   const { command, person, approval } = submission;
-  const now = await by.store.now();
+  // Only what someone is shown, or a fingerprint covers, has to be dated before
+  const isDated = approval !== undefined || command.fillIn !== undefined;
+  const now = isDated ? await by.store.now() : timeOfMove;
   const teamChannel = channelOfProject(by.policy, ownerOf(submission.target));
   const asked: RequestRecord = {
     v: recordVersion,
@@ -72,7 +76,7 @@ export async function submit(
     via: submission.via,
     policyVersion: by.policyVersion,
     createdAt: now,
-    runsUntil: now + (approval?.expiresMs ?? 0) + by.staleAfterMs,
+    runsUntil: (isDated ? now : 0) + (approval?.expiresMs ?? 0) + by.staleAfterMs,
     ...(submission.threadTs ? { threadTs: submission.threadTs } : {}),
     ...(teamChannel && teamChannel !== submission.channelId ? { teamChannel } : {}),
     ...(submission.reason ? { reason: submission.reason } : {}),
@@ -87,7 +91,8 @@ export async function submit(
   const state = record.approval ? "draft" : "authorized";
   const created = await by.store.create({ record, state, interactionId: submission.interactionId });
   // The sweep repeats a lost wake-up
-  if (created.isNew && state === "authorized") await by.wake(created.id).catch(() => undefined);
+  if (created.isNew && state === "authorized")
+    await by.wake(created.id, created.opening).catch(() => undefined);
   return created;
 }
 

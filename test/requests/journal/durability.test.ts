@@ -1,12 +1,12 @@
 import { once } from "node:events";
 import { connect, createServer, type AddressInfo } from "node:net";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { restart } from "../../../src/commands/vm/restart.ts";
 import { silentLog } from "../../../src/log/log.ts";
 import { storageOf, storageProblems } from "../../../src/redis/check.ts";
 import { connectRedis, createKeys, type RedisClient } from "../../../src/redis/redis.ts";
 import { createDurability } from "../../../src/requests/journal/durability.ts";
-import { createJournal } from "../../../src/requests/journal/journal.ts";
+import { createJournal, newNonce } from "../../../src/requests/journal/journal.ts";
 import { checkLedger } from "../../../src/requests/journal/ledger.ts";
 import type { StoredRequest } from "../../../src/requests/journal/record.ts";
 import { claimAndSend } from "../../../src/requests/perform/send.ts";
@@ -27,6 +27,27 @@ async function client(url: string, stack: AsyncDisposableStack): Promise<RedisCl
 async function durability(url: string, stack: AsyncDisposableStack, replicas?: number) {
   return createDurability({ redis: await client(url, stack), key, replicas, waitMs, log });
 }
+
+/** As a worker claims it: with what Redis says of its replicas. */
+async function claimOn(redis: RedisClient, name: string) {
+  const store = createJournal(redis, key);
+  const { approval: _none, ...plain } = restartOf(vmTarget(name));
+  const claimed = await store.move(await interaction(store, plain), {
+    state: "sending",
+    attempt: 1,
+    progress: {},
+    why: "claimed",
+    claim: { vmIds: [], nonce: newNonce() },
+  });
+  if (claimed.is !== "moved") throw new Error(claimed.is);
+  return claimed;
+}
+
+/** `command` as a pattern. */
+const callsOf = async (redis: RedisClient, command: string): Promise<number> => {
+  const stats = await redis.info("commandstats");
+  return Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(stats)?.[1] ?? 0);
+};
 
 async function claimedOn(redis: RedisClient, name = "web-2"): Promise<StoredRequest> {
   const store = createJournal(redis, key);
@@ -124,13 +145,35 @@ describe("keeping claims durable", () => {
       Array.from({ length: 50 }, (_, n) => claimedOn(redis, `web-${n}`)),
     );
     const durable = await durability(primary.url, stack);
-    const waits = async () =>
-      Number(/cmdstat_wait:calls=(\d+)/.exec(await redis.info("commandstats"))?.[1] ?? 0);
+    const waits = () => callsOf(redis, "wait");
     const kept = await Promise.all(claims.map((claimed) => durable.keep(claimed)));
     expect(kept.every((why) => why === undefined)).toBe(true);
     expect(await waits()).toBeLessThanOrEqual(2);
     for (const { record } of claims)
       expect(await other.hget(key("request", record.id), "state")).toBe("sending");
+  });
+
+  it("waits for a replica that came since Redis was asked, because the claim itself says so; the rest is asked once a minute", async () => {
+    await using stack = new AsyncDisposableStack();
+    const primary = stack.use(
+      await startRedis({ args: ["--appendfsync", "always", "--repl-diskless-sync-delay", "0"] }),
+    );
+    const redis = await client(primary.url, stack);
+    const durable = await durability(primary.url, stack);
+    const keep = async (name: string) => {
+      const { request, replicas } = await claimOn(redis, name);
+      return { why: await durable.keep(request, replicas), replicas };
+    };
+    expect(await keep("web-1")).toEqual({ why: undefined, replicas: 0 });
+    stack.use(await startRedis({ args: ["--replicaof", "127.0.0.1", String(primary.port)] }));
+    await expect.poll(() => replicasOf(redis), { timeout: 10_000 }).toBe(1);
+    const asked = await callsOf(redis, "config\\|get");
+    const now = performance.now.bind(performance);
+    vi.spyOn(performance, "now").mockImplementation(() => now() + 30_000);
+    expect(await keep("web-2")).toEqual({ why: undefined, replicas: 1 });
+    vi.restoreAllMocks();
+    expect(await callsOf(redis, "wait")).toBe(1);
+    expect(await callsOf(redis, "config\\|get")).toBe(asked);
   });
 
   it("isn't known while the replica hangs, which is said in time, nor of a claim that Redis lost", async () => {

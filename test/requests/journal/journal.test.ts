@@ -1,13 +1,23 @@
 import { timeOfMove } from "../../../src/requests/journal/time-of-move.ts";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { adoptPolicy } from "../../../src/audit/policies.ts";
 import { createPolls } from "../../../src/requests/journal/polls.ts";
 import { createJournal, type Move, newNonce } from "../../../src/requests/journal/journal.ts";
+import { redisNow } from "../../../src/redis/redis.ts";
 import { packProgress } from "../../../src/requests/journal/pack-progress.ts";
 import { type Progress } from "../../../src/requests/journal/record.ts";
 import { sweep } from "../../../src/requests/perform/sweep.ts";
 import { testRedis } from "../../support/with-redis.ts";
-import { interaction, auditOf, claimedTwice, member, restartOf, vmTarget } from "../asking.ts";
+import { submit } from "../../../src/requests/submit/submit.ts";
+import {
+  interaction,
+  policy,
+  auditOf,
+  claimedTwice,
+  member,
+  restartOf,
+  vmTarget,
+} from "../asking.ts";
 import { workerHere } from "../perform/worker-here.ts";
 
 async function journal() {
@@ -40,6 +50,30 @@ describe("writing a request down", () => {
     expect(await here.store.openCount()).toBe(1);
     expect(await auditOf(here.redis, here.key("audit"))).toHaveLength(1);
   });
+
+  it.each([false, true])(
+    "says with what the first step begins, as if that were asked (while frozen and throttled: %s)",
+    async (isStopped) => {
+      await using here = await journal();
+      if (isStopped) {
+        await here.store.freeze({ by: "Ada", reason: "the weekend" });
+        await here.store.throttle(60_000);
+      }
+      const wake = vi.fn(async () => undefined);
+      const by = { store: here.store, policy, policyVersion: "v1", staleAfterMs: 1_000, wake };
+      const asked = vi.spyOn(here.store, "now");
+      const before = await redisNow(here.redis);
+      const { id } = await submit({ ...atOnce("a"), threadTs: "1.2" }, by);
+      expect(asked).not.toHaveBeenCalled();
+      const { now, ...opening } = await here.store.opening(id);
+      const { createdAt = 0, runsUntil = 0 } = opening.request?.record ?? {};
+      expect(before <= createdAt && createdAt <= now).toBe(true);
+      expect(runsUntil).toBe(createdAt + 1_000);
+      const begun = { ...opening, throttledMs: expect.closeTo(opening.throttledMs, -3) };
+      expect(wake.mock.calls).toEqual([[id, { now: expect.any(Number), ...begun }]]);
+      expect(opening.frozen !== undefined && opening.throttledMs > 0).toBe(isStopped);
+    },
+  );
 
   it("lets lists of a person and a target forget what is no longer kept, and end with it", async () => {
     await using here = await journal();

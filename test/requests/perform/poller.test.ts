@@ -1,4 +1,6 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, vi } from "vitest";
+import { stopwatch } from "../../../src/deadline.ts";
 import { silentLog } from "../../../src/log/log.ts";
 import { createPolls } from "../../../src/requests/journal/polls.ts";
 import { createPoller } from "../../../src/requests/perform/poller.ts";
@@ -146,6 +148,44 @@ describe("polls by the timers of the worker that sent", () => {
     expect(all.times("first")).toBe(1);
     goOn();
     await expect.poll(() => all.times("first")).toBe(2);
+  });
+
+  it("begin with what is known for as long as the key is this worker's, and its lease is renewed meanwhile", async () => {
+    await using here = await workerHere();
+    const polls = createPolls(here.redis, here.key, here.by.store.getMany);
+    const leaseMs = 400;
+    const how: string[] = [];
+    const request = await claimedRestart(here.by.store, "web-1");
+    const poller = createPoller({
+      polls,
+      workerId: "first",
+      leaseMs: () => leaseMs,
+      most: 4,
+      async poll(taken, { always, known }) {
+        const isKnown = known !== undefined;
+        how.push(isKnown ? "known" : "asked");
+        if (!isKnown && !(await polls.take(taken, { worker: "first", leaseMs, always })))
+          return { is: "theirs" };
+        const { progress } = request;
+        const begun = stopwatch();
+        const next = known ?? { request, progress, now: 0, elapsedMs: begun };
+        return { is: "wait", ms: 100, known: next };
+      },
+      log: silentLog(),
+    });
+    await poller.watch(pollKey, true);
+    const until = async () => Number(await here.redis.zscore(here.key("polls"), pollKey));
+    const first = await vi.waitUntil(until);
+    await expect.poll(until, { timeout: 5000 }).toBeGreaterThan(first);
+    expect(new Set(how.slice(1))).toEqual(new Set(["known"]));
+    await polls.take(pollKey, { worker: "second", leaseMs: longMs, always: true });
+    await expect
+      .poll(() => how.filter((one) => one === "asked"), { timeout: 5000 })
+      .toHaveLength(2);
+    const ended = how.length;
+    await sleep(300);
+    expect(how).toHaveLength(ended);
+    await poller.close(1000);
   });
 
   it("go on after Redis failed", async () => {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { createCompute } from "../../../src/compute/create-compute.ts";
 import { restart } from "../../../src/commands/vm/restart.ts";
@@ -125,6 +126,46 @@ describe("between claim and send", () => {
     await sweep(here.by);
     expect((await here.by.store.get(request.record.id))?.state).toBe("sending");
     expect(here.compute.writes()).toHaveLength(1);
+  });
+});
+
+describe("polls of a restart", () => {
+  it("begin with its answer, which says that it began", async () => {
+    await using here = await workerHere();
+    const request = await asked(here);
+    const watch = vi.spyOn(here.by, "watch");
+    await send(request, here);
+    await sleep(0.2 * here.by.policy.timing.pollFirstMs);
+    const [key, soon, known] = watch.mock.calls[0] ?? [];
+    expect([watch.mock.calls.length, key, soon]).toEqual([1, "vms/prj-payments", true]);
+    expect(known?.request).toMatchObject({ state: "accepted", progress: { mark: {} } });
+    expect(known?.request.revision).toBe((await here.by.store.get(request.record.id))?.revision);
+  });
+
+  it("begin while its call is under way, when that takes long; the key is leased from the claim on", async () => {
+    await using here = await workerHere();
+    const pollers = () => here.redis.hgetall(here.key("pollers"));
+    const watch = vi.spyOn(here.by, "watch");
+    here.by.at = async (point) => {
+      if (point === "claim") expect(await pollers()).toEqual({ "vms/prj-payments": "w-here" });
+      if (point === "answer") await vi.waitUntil(() => watch.mock.calls.length > 0);
+    };
+    await send(await asked(here), here);
+    expect(watch.mock.calls.map(([, , known]) => known !== undefined)).toEqual([false, true]);
+    expect.assertions(2);
+  });
+
+  it("begin with its call, when another worker polls the key, which isn't taken from it before", async () => {
+    await using here = await workerHere();
+    const pollers = () => here.redis.hgetall(here.key("pollers"));
+    const watch = vi.spyOn(here.by, "watch");
+    await here.redis.hset(here.key("pollers"), "vms/prj-payments", "w-2");
+    here.by.at = async (point) => {
+      if (point === "claim") expect(await pollers()).toEqual({ "vms/prj-payments": "w-2" });
+      if (point === "send") expect(watch.mock.calls).toEqual([["vms/prj-payments", true]]);
+    };
+    await send(await asked(here), here);
+    expect.assertions(2);
   });
 });
 
