@@ -124,6 +124,7 @@ export function createOutbox(redis: RedisClient, list: string, hashOf: (id: stri
   const listeners = new Set<(id?: string) => void>();
   return {
     ...due,
+    hashOf,
     /** This process has put something on the list. */
     ring: (id?: string) => listeners.forEach((hear) => hear(id)),
     onRing: (hear: (id?: string) => void) => void listeners.add(hear),
@@ -135,9 +136,7 @@ export function createOutbox(redis: RedisClient, list: string, hashOf: (id: stri
     /** The same, to `<doing> <Redis time (ms)>`. That time, or undefined when it wasn't set. */
     async begin(
       id: string,
-      field: string,
-      before: string,
-      doing: string,
+      { field, before, doing }: { field: string; before: string; doing: string },
     ): Promise<number | undefined> {
       return Number(await runMark([hashOf(id)], [field, before, doing, 1])) || undefined;
     },

@@ -87,6 +87,7 @@ export function createFeeds<Line extends object>(options: {
           mark: mark ?? undefined,
           place: { channelId },
           // After the wait for the channel, right before the post
+          growsUntilMarked: true,
           async render() {
             const lines = (await runSeal([feedKey(id)], [])) as string[];
             return render(lines.map((line) => JSON.parse(line) as Line));

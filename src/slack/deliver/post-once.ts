@@ -6,7 +6,7 @@ import type { SharedChannels } from "../shared-channels.ts";
 import { textAt, type Place, postMessage, type Web, type WebAnswer } from "../web.ts";
 import { createDirects } from "./directs.ts";
 import { createLookUp, metadataOf } from "./look-up.ts";
-import type { RateLimiter, Urgency } from "./rate-limiter.ts";
+import type { Mark, RateLimiter, Taken, Urgency } from "./rate-limiter.ts";
 
 /** What messages belong to: a request, a shared card, a rollout, or a notice. */
 export interface Subject {
@@ -16,7 +16,7 @@ export interface Subject {
   /** Redis time (ms). */
   createdAt: number;
   /** Keeps its marks. */
-  outbox: Pick<Outbox, "mark" | "begin" | "remember">;
+  outbox: Pick<Outbox, "hashOf" | "mark" | "begin" | "remember">;
   /** Failpoints. */
   at?: ((point: "posting" | "posted", id: string) => Promise<void>) | undefined;
 }
@@ -36,7 +36,10 @@ interface OwedBase {
 export interface OwedPost extends OwedBase {
   /** A person's ID stands for their direct messages. */
   place: Place;
+  /** Before its turn, so that only the call follows on the mark: while it waits, it is rendered each time. */
   render(): Message | Promise<Message>;
+  /** It grows until it is marked, and is rendered only then. */
+  growsUntilMarked?: boolean | undefined;
   shows?: Shows | undefined;
   /** By default a result's. */
   urgency?: Urgency | undefined;
@@ -93,6 +96,13 @@ export function isSaid(mark: string | undefined): boolean {
   return mark !== undefined && mark !== "" && !mark.startsWith("posting");
 }
 
+/** The mark that this process has set. */
+interface Mine {
+  becomes(value: string): Promise<boolean>;
+  /** Right before the call: false, and not marked, when this process was suspended for too long. */
+  isInTime(): Promise<boolean>;
+}
+
 /** How long a post may still be in flight after its answer was lost (ms). */
 const unsureMs = 3000;
 /** More than a call may take: a younger mark may belong to a call in flight (ms). */
@@ -144,7 +154,8 @@ export function createPostOnce(options: {
 
   async function post(subject: Subject, owed: OwedPost, at: Place): Promise<number> {
     const { kind, id } = subject;
-    const { key, mark = "", shows, covers = [], join } = owed;
+    const { key, mark = "", urgency, shows, covers = [] } = owed;
+    const join = mark === "" ? owed.join : undefined;
     const shown: Record<string, string> = shows ? { [shows.field]: shows.now } : {};
     const channel = await directs.of(at.channelId);
     // A first post needs only the person
@@ -164,15 +175,17 @@ export function createPostOnce(options: {
       return no.kind === "refused"
         ? closed(subject, owed, no.error)
         : waitAfter(no, { post: place.channelId });
-    const turn = { id: `${kind} ${id} ${key}`, urgency: owed.urgency };
-    const waitMs = await rateLimiter.post(place.channelId, {
-      ...turn,
-      isJoining: join && mark === "",
-    });
-    if (waitMs > 0) return join && mark === "" && (await join()) ? readAgainMs : waitMs;
-    const message = await owed.render();
-    const mine = await setMark(subject, `said:${key}`, mark, "posting");
-    if (!mine) return readAgainMs;
+    const early = owed.growsUntilMarked ? undefined : await owed.render();
+    const turn = { id: `${kind} ${id} ${key}`, urgency, isJoining: join !== undefined };
+    const mine = await begin(subject, `said:${key}`, mark, "posting", (marked) =>
+      rateLimiter.post(place.channelId, { ...turn, mark: marked }),
+    );
+    if ("waitMs" in mine) {
+      const isJoined = mine.waitMs > 0 && (await join?.()) === true;
+      return isJoined ? readAgainMs : mine.waitMs || readAgainMs;
+    }
+    const message = early ?? (await owed.render());
+    if (!(await mine.isInTime())) return readAgainMs;
     await subject.at?.("posting", id);
     const answer = await postMessage(web, place, message, metadataOf(id, owed));
     await subject.at?.("posted", id);
@@ -216,12 +229,13 @@ export function createPostOnce(options: {
     { field, before, now, isLast }: Shows,
     { channelId: channel, ts }: NonNullable<Shows["standsAt"]>,
   ): Promise<number> {
-    const turn = `${subject.kind} ${subject.id} ${owed.key}`;
-    const waitMs = await rateLimiter.edit({ id: turn, isLast });
-    if (waitMs > 0) return waitMs;
     const { text, blocks } = await owed.render();
-    const mine = await setMark(subject, field, before, "editing");
-    if (!mine) return readAgainMs;
+    const id = `${subject.kind} ${subject.id} ${owed.key}`;
+    const mine = await begin(subject, field, before, "editing", (mark) =>
+      rateLimiter.edit({ id, isLast, mark }),
+    );
+    if ("waitMs" in mine) return mine.waitMs || readAgainMs;
+    if (!(await mine.isInTime())) return readAgainMs;
     const answer = await web.call("chat.update", { channel, ts, text, blocks });
     if (!answer.ok && answer.kind !== "refused") {
       await mine.becomes("editing 0");
@@ -237,8 +251,11 @@ export function createPostOnce(options: {
     const { key, mark = "" } = owed;
     if (mark === "") {
       const sendNow = await owed.prepare();
-      const mine = await setMark(subject, `said:${key}`, mark, "posting");
-      if (!mine) return readAgainMs;
+      const mine = await begin(subject, `said:${key}`, mark, "posting", async (marked) => ({
+        waitMs: 0,
+        at: await subject.outbox.begin(subject.id, marked),
+      }));
+      if ("waitMs" in mine || !(await mine.isInTime())) return readAgainMs;
       const error = await sendNow();
       if (error !== undefined) {
         await mine.becomes("");
@@ -267,22 +284,28 @@ export function createPostOnce(options: {
     return answer.retryAfterMs;
   }
 
-  /** Undefined when another process was faster, or this one was suspended for too long. */
-  async function setMark(
+  /** Marks it, with its turn. Not its turn yet: how long until then; 0 when another process was faster. */
+  async function begin(
     { id, outbox }: Subject,
     field: string,
     before: string,
     doing: "posting" | "editing",
-  ): Promise<{ becomes(value: string): Promise<boolean> } | undefined> {
+    take: (mark: Mark) => Promise<Taken>,
+  ): Promise<Mine | Pick<Taken, "waitMs">> {
     const began = performance.now();
-    const at = await outbox.begin(id, field, before, doing);
-    if (at === undefined) return undefined;
+    const { waitMs, at } = await take({ hash: outbox.hashOf(id), field, before, doing });
+    if (at === undefined) return { waitMs };
     ages.saw(at);
     const value = `${doing} ${at}`;
     const becomes = (next: string) => outbox.mark(id, field, value, next);
-    if (performance.now() - began <= windowMs) return { becomes };
-    await becomes(before);
-    return undefined;
+    return {
+      becomes,
+      async isInTime() {
+        if (performance.now() - began <= windowMs) return true;
+        await becomes(before);
+        return false;
+      },
+    };
   }
 
   /** How long the call of a mark may still be in flight (ms); 0 when there is none. */

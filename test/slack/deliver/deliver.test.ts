@@ -3,6 +3,7 @@ import { commands } from "../../../src/commands/index.ts";
 import { silentLog } from "../../../src/log/log.ts";
 import { createJournal } from "../../../src/requests/journal/journal.ts";
 import { startDelivery } from "../../../src/slack/deliver/deliver.ts";
+import { createRateLimiter } from "../../../src/slack/deliver/rate-limiter.ts";
 import { requestSource } from "../../../src/slack/deliver/requests.ts";
 import { textAt, type Web } from "../../../src/slack/web.ts";
 import { isChange } from "../../../src/registry/define.ts";
@@ -10,6 +11,10 @@ import { interaction, policy, restartOf, vmTarget } from "../../requests/asking.
 import { testRedis } from "../../support/with-redis.ts";
 
 const longMs = 60_000;
+const unlimited = {
+  posts: { interval: 1, burst: 1000, reserve: 0 },
+  edits: { interval: 1, burst: 1000, reserve: 0 },
+};
 
 /** A delivery to a Slack that takes everything at once, but for cards that a test holds back. */
 async function deliveringWith(held: (name: string) => Promise<void> | undefined) {
@@ -53,7 +58,7 @@ async function deliveringWith(held: (name: string) => Promise<void> | undefined)
   const delivery = startDelivery([source], {
     redis,
     web,
-    rateLimiter: { post: async () => 0, edit: async () => 0, pause: async () => undefined },
+    rateLimiter: createRateLimiter(redis, key, unlimited),
     log: silentLog(),
     refusal: async () => undefined,
     us: () => ({ botId: "B0GATEHOUSE", botUserId: "U0GATEHOUSE" }),
