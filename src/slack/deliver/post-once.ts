@@ -2,6 +2,7 @@ import type { Log } from "../../log/log.ts";
 import { sharedOutside } from "../../messages/closed-channel.ts";
 import type { Message } from "../../messages/message.ts";
 import type { Outbox } from "../../redis/due-list.ts";
+import type { Fields } from "../../redis/redis.ts";
 import type { SharedChannels } from "../shared-channels.ts";
 import { textAt, type Place, postMessage, type Web, type WebAnswer } from "../web.ts";
 import { createDirects } from "./directs.ts";
@@ -96,6 +97,9 @@ export function isSaid(mark: string | undefined): boolean {
   return mark !== undefined && mark !== "" && !mark.startsWith("posting");
 }
 
+/** Keeps the marks of a message that Slack has. */
+type Keep = (said: Fields) => Promise<void>;
+
 /** The mark that this process has set. */
 interface Mine {
   becomes(value: string): Promise<boolean>;
@@ -116,7 +120,7 @@ const readAgain = -1;
 
 /**
  * Posts one message that is owed, by at most one call, and returns when to retry (ms), 0 when it is posted, or below 0 when
- * all must be read again. Before each call a mark is compared and set, so only one of several processes makes the call:
+ * all must be read again. `keep` is given what to remember of it, in the same step as that is 0. Before each call a mark is compared and set, so only one of several processes makes the call:
  *
  *     "" ──► posting <since> ──► <ts of the message>, or another word when it is settled
  *                     ├──► ""           provably not posted
@@ -142,17 +146,21 @@ export function createPostOnce(options: {
   const lookUp = createLookUp(options);
   const ages = createMarkAges(options.now, callMs);
 
-  return async function postOnce(subject: Subject, owed: Owed): Promise<number> {
+  return async function postOnce(
+    subject: Subject,
+    owed: Owed,
+    keep: Keep = (fields) => subject.outbox.remember(subject.id, fields),
+  ): Promise<number> {
     const isPost = "place" in owed;
     const { shows } = isPost ? owed : {};
     const leftMs = await leftOf((shows?.standsAt ? shows.before : owed.mark) ?? "");
     if (leftMs > 0) return leftMs;
-    if (!isPost) return send(subject, owed);
-    if (shows?.standsAt) return edit(subject, owed, shows, shows.standsAt);
-    return post(subject, owed, owed.place);
+    if (!isPost) return send(subject, owed, keep);
+    if (shows?.standsAt) return edit(subject, owed, shows, shows.standsAt, keep);
+    return post(subject, owed, owed.place, keep);
   };
 
-  async function post(subject: Subject, owed: OwedPost, at: Place): Promise<number> {
+  async function post(subject: Subject, owed: OwedPost, at: Place, keep: Keep): Promise<number> {
     const { kind, id } = subject;
     const { key, mark = "", urgency, shows, covers = [] } = owed;
     const join = mark === "" ? owed.join : undefined;
@@ -166,14 +174,15 @@ export function createPostOnce(options: {
       if (found === "unsure") return unsureMs;
       // Not what it shows, which may have changed since it was posted
       if (found) {
-        await said(found.ts, place.channelId, {}, found.covers);
+        const remember: Keep = (fields) => subject.outbox.remember(id, fields);
+        await said(found.ts, place.channelId, {}, found.covers, remember);
         return readAgain;
       }
     }
     const no = await options.refusal(place.channelId);
     if (no)
       return no.kind === "refused"
-        ? closed(subject, owed, no.error)
+        ? closed(subject, owed, no.error, keep)
         : waitAfter(no, { post: place.channelId });
     const early = owed.growsUntilMarked ? undefined : await owed.render();
     const turn = { id: `${kind} ${id} ${key}`, urgency, isJoining: join !== undefined };
@@ -191,7 +200,7 @@ export function createPostOnce(options: {
     await subject.at?.("posted", id);
     if (answer.ok) {
       const channelId = textAt(answer.data, "channel") || place.channelId;
-      return said(textAt(answer.data, "ts"), channelId, shown, covers);
+      return said(textAt(answer.data, "ts"), channelId, shown, covers, keep);
     }
     // The call has ended: the next attempt need not wait for it, nor look it up where nothing was posted
     await mine.becomes(answer.kind === "lost" ? "posting 0" : "");
@@ -200,24 +209,25 @@ export function createPostOnce(options: {
     // Slack may still be processing the picture: `closed` decides what is next
     const isUnready = error === unreadyPicture && hasPicture(message);
     if (isUnready || owed.isFragile || closedChannel.has(error))
-      return closed(subject, owed, error);
+      return closed(subject, owed, error, keep);
     // Its thread was deleted: post in the channel
     if (place.threadTs && goneThread.has(error))
-      return post(subject, { ...owed, mark: "" }, { channelId: place.channelId });
+      return post(subject, { ...owed, mark: "" }, { channelId: place.channelId }, keep);
     log.error("slack.refused-message", { [kind]: id, what: key, error, detail });
-    return said("refused", place.channelId, shown, covers);
+    return said("refused", place.channelId, shown, covers, keep);
 
     async function said(
       ts: string,
       channelId: string,
       more: Record<string, string>,
       also: readonly string[],
+      keeps: Keep,
     ) {
       // What is edited later is edited where it was posted
       const isKept = (key === "card" || shows) && ts !== "refused";
       const stands = isKept ? { [key]: `${channelId} ${ts}` } : {};
       const marks = Object.fromEntries([key, ...also].map((one) => [`said:${one}`, ts]));
-      await subject.outbox.remember(id, { ...marks, ...stands, ...more });
+      await keeps({ ...marks, ...stands, ...more });
       if (ts !== "refused") owed.onSaid?.();
       return 0;
     }
@@ -228,6 +238,7 @@ export function createPostOnce(options: {
     owed: OwedPost,
     { field, before, now, isLast }: Shows,
     { channelId: channel, ts }: NonNullable<Shows["standsAt"]>,
+    keep: Keep,
   ): Promise<number> {
     const { text, blocks } = await owed.render();
     const id = `${subject.kind} ${subject.id} ${owed.key}`;
@@ -243,11 +254,11 @@ export function createPostOnce(options: {
     }
     if (!answer.ok)
       log.warn("slack.refused-edit", { [subject.kind]: subject.id, error: answer.error });
-    await subject.outbox.remember(subject.id, { [field]: now });
+    await keep({ [field]: now });
     return 0;
   }
 
-  async function send(subject: Subject, owed: OwedSend): Promise<number> {
+  async function send(subject: Subject, owed: OwedSend, keep: Keep): Promise<number> {
     const { key, mark = "" } = owed;
     if (mark === "") {
       const sendNow = await owed.prepare();
@@ -259,19 +270,24 @@ export function createPostOnce(options: {
       const error = await sendNow();
       if (error !== undefined) {
         await mine.becomes("");
-        return closed(subject, owed, error);
+        return closed(subject, owed, error, keep);
       }
     }
-    await subject.outbox.remember(subject.id, { [`said:${key}`]: owed.sentMark });
+    await keep({ [`said:${key}`]: owed.sentMark });
     if (owed.sentMark !== "") owed.onSaid?.();
     return 0;
   }
 
-  async function closed({ kind, id, outbox }: Subject, owed: Owed, error: string): Promise<number> {
+  async function closed(
+    { kind, id }: Subject,
+    owed: Owed,
+    error: string,
+    keep: Keep,
+  ): Promise<number> {
     const waitMs = await owed.closed?.(error);
     if (waitMs !== undefined) return waitMs === 0 ? readAgain : waitMs;
     log.error("slack.nowhere-to-say", { [kind]: id, what: owed.key, error });
-    await outbox.remember(id, { [`said:${owed.key}`]: "nowhere" });
+    await keep({ [`said:${owed.key}`]: "nowhere" });
     return 0;
   }
 

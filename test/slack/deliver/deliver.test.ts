@@ -1,13 +1,15 @@
 import { describe, expect, it } from "vitest";
 import { commands } from "../../../src/commands/index.ts";
 import { silentLog } from "../../../src/log/log.ts";
-import { createJournal } from "../../../src/requests/journal/journal.ts";
+import type { RedisClient } from "../../../src/redis/redis.ts";
+import { createJournal, type Journal } from "../../../src/requests/journal/journal.ts";
+import type { StoredRequest } from "../../../src/requests/journal/record.ts";
 import { startDelivery } from "../../../src/slack/deliver/deliver.ts";
 import { createRateLimiter } from "../../../src/slack/deliver/rate-limiter.ts";
 import { requestSource } from "../../../src/slack/deliver/requests.ts";
 import { textAt, type Web } from "../../../src/slack/web.ts";
 import { isChange } from "../../../src/registry/define.ts";
-import { interaction, policy, restartOf, vmTarget } from "../../requests/asking.ts";
+import { claimedBy, interaction, policy, restartOf, vmTarget } from "../../requests/asking.ts";
 import { testRedis } from "../../support/with-redis.ts";
 
 const longMs = 60_000;
@@ -23,6 +25,8 @@ async function deliveringWith(held: (name: string) => Promise<void> | undefined)
   const begun: string[] = [];
   const told: string[] = [];
   const notices: string[] = [];
+  const recorded: string[] = [];
+  const toldElsewhere: string[] = [];
   const waiting = new Set<() => void>();
   const web: Web = {
     async call(_method, args = {}) {
@@ -46,8 +50,9 @@ async function deliveringWith(held: (name: string) => Promise<void> | undefined)
     commands: commands.filter(isChange),
     web,
     policy,
-    recordResults: async () => undefined,
-    tellElsewhere: async () => undefined,
+    recordResults: async ({ record }) => void recorded.push(record.id),
+    tellElsewhere: async ({ record }) => void toldElsewhere.push(record.id),
+    followers: key("subscriptions"),
     attestationNote: async () => undefined,
     visibilityTimeoutMs: longMs,
     refusal: async () => undefined,
@@ -69,9 +74,12 @@ async function deliveringWith(held: (name: string) => Promise<void> | undefined)
     store,
     redis,
     requestKey: (id: string) => key("request", id),
+    key,
     begun,
     told,
     notices,
+    recorded,
+    toldElsewhere,
     delivery,
     async tells(name: string): Promise<void> {
       const { promise, resolve } = Promise.withResolvers<void>();
@@ -87,7 +95,36 @@ async function deliveringWith(held: (name: string) => Promise<void> | undefined)
   };
 }
 
+/** As its worker would. */
+async function endedOf(store: Journal, request: StoredRequest): Promise<StoredRequest> {
+  let now = await claimedBy("w-1", request, store);
+  for (const state of ["accepted", "done"] as const) {
+    const moved = await store.move(now, { state, progress: {}, why: state });
+    if (moved.is !== "moved") throw new Error(moved.is);
+    now = moved.request;
+  }
+  return now;
+}
+
+/** What this connection asked since the last look, but for takes, and what tests look at. */
+function commandsOf(redis: RedisClient): () => string[] {
+  const scripts = Object.entries(redis.scriptsSet) as [string, { sha: string }][];
+  const names = new Map(scripts.map(([name, { sha }]) => [sha, name]));
+  let asked: string[] = [];
+  const send = redis.sendCommand.bind(redis);
+  redis.sendCommand = (command, ...rest) => {
+    const name = names.get(String(command.args[0])) ?? command.name;
+    if (!["gatehouseTakeDue", "zcard", "time"].includes(name)) asked.push(name);
+    return send(command, ...rest);
+  };
+  return () => asked.splice(0);
+}
+
 const named = (name: string) => restartOf(vmTarget(name));
+function plain(name: string) {
+  const { approval: _none, ...submission } = named(name);
+  return submission;
+}
 
 describe("the delivery of messages", () => {
   it("goes on with others while one of them takes long", async () => {
@@ -163,6 +200,34 @@ describe("the delivery of messages", () => {
     const { record: kept } = (await store.get(id)) ?? {};
     expect(kept).toMatchObject(fallback ? record : short);
     expect(kept && "trace" in kept).toBe(fallback !== undefined);
+  });
+
+  it("asks Redis once for a turn with its mark, and once to keep the last with its end", async () => {
+    await using here = await deliveringWith(() => undefined);
+    const asked = commandsOf(here.redis);
+    const request = await interaction(here.store, plain("counted"));
+    await expect.poll(() => here.store.outbox.depth()).toBe(0);
+    // The first two are the test's own
+    const posted = ["gatehouseCreate", "hgetall", "gatehousePaceTake", "gatehouseDueDone"];
+    expect(asked()).toEqual(posted);
+    await endedOf(here.store, request);
+    await expect.poll(() => here.store.outbox.depth()).toBe(0);
+    expect(here.notices).toEqual(["result"]);
+    expect(here.recorded).toEqual([request.record.id]);
+    const moves = ["gatehouseMove", "gatehouseMove", "gatehouseMove"];
+    const told = ["gatehousePaceTake", "hset", "gatehousePaceTake", "gatehouseDueDone"];
+    expect(asked()).toEqual([...moves, ...told]);
+  });
+
+  it("tells a change elsewhere before it is done, where any channel is subscribed", async () => {
+    await using here = await deliveringWith(() => undefined);
+    await endedOf(here.store, await interaction(here.store, plain("unheard")));
+    await expect.poll(() => here.store.outbox.depth()).toBe(0);
+    expect(here.toldElsewhere).toEqual([]);
+    await here.redis.hset(here.key("subscriptions"), "C02STATUS *", "{}");
+    const request = await endedOf(here.store, await interaction(here.store, plain("heard")));
+    await expect.poll(() => here.store.outbox.depth()).toBe(0);
+    expect(here.toldElsewhere).toEqual([request.record.id]);
   });
 
   it("waits at its close for what is under way", async () => {

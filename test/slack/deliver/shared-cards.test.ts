@@ -84,6 +84,7 @@ async function crowded(over: { answer?(posted: Posted): WebAnswer | undefined } 
           policy,
           recordResults: async () => undefined,
           tellElsewhere: async () => undefined,
+          followers: key("subscriptions"),
           refusal: async () => undefined,
           botToken: "xoxb-1",
           apiUrl: "https://slack.com/api/",
