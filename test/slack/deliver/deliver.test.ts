@@ -60,10 +60,11 @@ async function deliveringWith(held: (name: string) => Promise<void> | undefined)
     apiUrl: "https://slack.com/api/",
     at: async () => undefined,
   });
+  const rateLimiter = createRateLimiter(redis, key, unlimited);
   const delivery = startDelivery([source], {
     redis,
     web,
-    rateLimiter: createRateLimiter(redis, key, unlimited),
+    rateLimiter,
     log: silentLog(),
     refusal: async () => undefined,
     us: () => ({ botId: "B0GATEHOUSE", botUserId: "U0GATEHOUSE" }),
@@ -75,6 +76,7 @@ async function deliveringWith(held: (name: string) => Promise<void> | undefined)
     redis,
     requestKey: (id: string) => key("request", id),
     key,
+    rateLimiter,
     begun,
     told,
     notices,
@@ -217,6 +219,23 @@ describe("the delivery of messages", () => {
     const moves = ["gatehouseMove", "gatehouseMove", "gatehouseMove"];
     const told = ["gatehousePaceTake", "hset", "gatehousePaceTake", "gatehouseDueDone"];
     expect(asked()).toEqual([...moves, ...told]);
+  });
+
+  it("notes that results are recorded, though the result must wait for its turn", async () => {
+    await using here = await deliveringWith(() => undefined);
+    const { store, redis, requestKey } = here;
+    const request = await interaction(store, plain("waits"));
+    const { id } = request.record;
+    await expect.poll(() => store.outbox.depth()).toBe(0);
+    await here.rateLimiter.pause({ post: "C01OPS" }, longMs);
+    const asked = commandsOf(redis);
+    await endedOf(store, request);
+    await expect.poll(() => redis.hget(requestKey(id), "said:afterwards")).toBe("1");
+    asked();
+    await store.outbox.later(id, 0);
+    await expect.poll(() => asked().includes("gatehousePaceTake")).toBe(true);
+    expect(here.recorded).toEqual([id]);
+    expect(here.notices).toEqual([]);
   });
 
   it("tells a change elsewhere before it is done, where any channel is subscribed", async () => {
