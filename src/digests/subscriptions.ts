@@ -107,6 +107,8 @@ export function createSubscriptions(options: {
   };
 
   return {
+    /** Key in Redis, which is there while any channel is subscribed. */
+    named,
     follow,
     all,
     of: async (channelId: string) => (await all()).filter((one) => one.channelId === channelId),

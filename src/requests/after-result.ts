@@ -116,14 +116,31 @@ function operatorsOf(target: Target, policy: Policy): readonly string[] {
   return [...new Set(all)];
 }
 
-/** One check, right after the VM has settled: a report that isn't there yet is called missing, never assumed. */
+const maxKept = 1_000;
+
+/**
+ * One check, right after the VM has settled, however often its result is rendered until it can be posted: a report that isn't
+ * there yet is called missing, never assumed.
+ */
 export function createAttestationNote(by: {
   appraiser: Appraiser;
   /** Read at each use: it may change. */
   readonly policy: Policy;
   log: Log;
 }): (request: StoredRequest, command: ChangeCommand) => Promise<Markdown | undefined> {
-  return async ({ record, progress, state }, command) => {
+  const notes = new Map<string, Promise<Markdown | undefined>>();
+  return (request, command) => {
+    const { id } = request.record;
+    const note = notes.get(id) ?? noteOf(request, command);
+    if (notes.size >= maxKept) notes.clear();
+    notes.set(id, note);
+    return note;
+  };
+
+  async function noteOf(
+    { record, progress, state }: StoredRequest,
+    command: ChangeCommand,
+  ): Promise<Markdown | undefined> {
     if (state !== "done" || progress.already || !isAttestedAfter(command)) return undefined;
     const vm = (progress.after ?? progress.before) as Vm | undefined;
     if (vm?.attestation?.enabled !== true || vm.status !== "RUNNING") return undefined;
@@ -142,5 +159,5 @@ export function createAttestationNote(by: {
       by.log.warn("attestation.unread", { vm: target.id, why: messageOf(error) });
       return md`The attestation after this change could not be read. ${new Markdown("`/vm attest`")} checks it.`;
     }
-  };
+  }
 }

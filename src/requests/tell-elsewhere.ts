@@ -14,15 +14,20 @@ interface Elsewhere {
   follow: Follow;
 }
 
+/** A change that was made, and not only in preparation of another. */
+export function isToldElsewhere({ record, state, final, progress }: StoredRequest): boolean {
+  const wasMade = final && (state === "done" || state === "failed") && !progress.already;
+  return wasMade && record.via !== "safety";
+}
+
 /** What channels that are subscribed read of a change that was made, once its own has read it. Idempotent. */
 export async function tellElsewhere(
   request: StoredRequest,
   command: ChangeCommand,
   to: Elsewhere,
 ): Promise<void> {
-  const { record, state, final, progress } = request;
-  const wasMade = final && (state === "done" || state === "failed") && !progress.already;
-  if (!wasMade || record.via === "safety") return;
+  const { record } = request;
+  if (!isToldElsewhere(request)) return;
   const { projectNameNow, here, link } = await placed(request, to);
   const line = async (): Promise<Line> => ({
     text: madeLine(request, command).value,

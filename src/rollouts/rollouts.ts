@@ -1,5 +1,11 @@
 import { createOutbox } from "../redis/due-list.ts";
-import { type Keys, defineScript, type RedisClient, redisNow } from "../redis/redis.ts";
+import {
+  type Fields,
+  type Keys,
+  defineScript,
+  type RedisClient,
+  redisNow,
+} from "../redis/redis.ts";
 import { keepFinalMs } from "../requests/journal/record.ts";
 import { createLeases } from "../redis/lease.ts";
 import {
@@ -131,7 +137,7 @@ function auditRecord(record: RolloutRecord, to: RolloutMove, from: RolloutState)
 }
 
 /** Undefined for one that is gone, or that a newer version wrote. */
-function parseRollout(fields: Record<string, string>): StoredRollout | undefined {
+export function parseRollout(fields: Fields): StoredRollout | undefined {
   if (!fields["record"] || !fields["state"]) return undefined;
   const record = JSON.parse(fields["record"]) as RolloutRecord;
   if (record.v !== rolloutVersion) return undefined;

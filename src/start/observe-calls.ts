@@ -23,9 +23,8 @@ export function observeCalls({
     spans.ended({ name, kind: "client", startMs: endMs - ms, endMs, attributes, failed });
   }
 
-  function told(limit: LimitName, ms: number): number {
+  function told(limit: LimitName, ms: number): void {
     if (ms > 0) telemetry.limitWaits.observe({ limit }, ms / 1000);
-    return ms;
   }
 
   return {
@@ -42,11 +41,16 @@ export function observeCalls({
     },
     limiter: (limiter: RateLimiter): RateLimiter => ({
       async post(channelId, turn) {
-        const ms = await limiter.post(channelId, turn);
+        const taken = await limiter.post(channelId, turn);
         // It doesn't wait, but joins others
-        return turn.isJoining ? ms : told("slack-posts", ms);
+        if (!turn.isJoining) told("slack-posts", taken.waitMs);
+        return taken;
       },
-      edit: async (turn) => told("slack-edits", await limiter.edit(turn)),
+      async edit(turn) {
+        const taken = await limiter.edit(turn);
+        told("slack-edits", taken.waitMs);
+        return taken;
+      },
       async pause(what, forMs) {
         told(what === "edit" ? "slack-edits" : "slack-posts", forMs);
         await limiter.pause(what, forMs);

@@ -216,6 +216,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     },
     attestationNote,
     tellElsewhere: (request, command) => tellElsewhere(request, command, elsewhere),
+    followers: subscriptions.named,
     recordResults: (request, command) =>
       recordResults(request, command, {
         snapshots,

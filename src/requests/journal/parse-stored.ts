@@ -9,15 +9,10 @@ import {
 } from "./record.ts";
 import { unpackProgress } from "./pack-progress.ts";
 
-/** As scripts answer with a hash. */
-export function fromPairs(flat: readonly string[]): Record<string, string> {
-  const fields: Record<string, string> = {};
-  for (let at = 0; at + 1 < flat.length; at += 2) fields[flat[at] ?? ""] = flat[at + 1] ?? "";
-  return fields;
-}
+export { fromPairs } from "../../redis/redis.ts";
 
 /** Undefined for a record that is gone, can't be read, or was written by a newer version. */
-export function parseStored(fields: Record<string, string>): StoredRequest | undefined {
+export function parseStored(fields: Readonly<Record<string, string>>): StoredRequest | undefined {
   try {
     return parseFields(fields);
   } catch {
@@ -26,7 +21,7 @@ export function parseStored(fields: Record<string, string>): StoredRequest | und
   }
 }
 
-function parseFields(fields: Record<string, string>): StoredRequest | undefined {
+function parseFields(fields: Readonly<Record<string, string>>): StoredRequest | undefined {
   if (!fields["record"] || !fields["state"]) return undefined;
   const record = JSON.parse(fields["record"]) as RequestRecord;
   if (record.v !== recordVersion || !isKnownState(fields["state"])) return undefined;
@@ -71,7 +66,7 @@ function withReason(vote: Vote, denial: string | undefined): Vote {
   return by === vote.voterId && vote.vote === "deny" ? { ...vote, reason } : vote;
 }
 
-function entriesOf(fields: Record<string, string>, prefix: string): [string, string][] {
+function entriesOf(fields: Readonly<Record<string, string>>, prefix: string): [string, string][] {
   return Object.entries(fields)
     .filter(([field]) => field.startsWith(prefix))
     .map(([field, value]) => [field.slice(prefix.length), value]);

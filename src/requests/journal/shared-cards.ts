@@ -1,6 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { createOutbox, type Outbox } from "../../redis/due-list.ts";
-import { type Keys, defineScript, type RedisClient, redisTimeLua } from "../../redis/redis.ts";
+import {
+  type Fields,
+  type Keys,
+  defineScript,
+  type RedisClient,
+  redisTimeLua,
+} from "../../redis/redis.ts";
 import type { StoredRequest } from "./record.ts";
 
 /**
@@ -82,6 +88,31 @@ export interface SharedCard {
   };
 }
 
+/** Undefined when it is gone. */
+export function parseSharedCard(id: string, fields: Fields): SharedCard | undefined {
+  if (!fields["place"]) return undefined;
+  const named = (prefix: string) =>
+    Object.entries(fields)
+      .filter(([field]) => field.startsWith(prefix))
+      .map(([field, value]) => [field.slice(prefix.length), value] as const);
+  const [channelId, ts] = (fields["card"] ?? "").split(" ");
+  return {
+    id,
+    place: JSON.parse(fields["place"]) as SharedCard["place"],
+    createdAt: Number(fields["createdAt"]),
+    revision: Number(fields["revision"]),
+    memberIds: named("member:")
+      .toSorted(([, a], [, b]) => Number(a) - Number(b))
+      .map(([member]) => member),
+    isDissolved: fields["dissolved"] === "1",
+    delivered: {
+      said: Object.fromEntries(named("said:")),
+      ...(channelId && ts ? { card: { channelId, ts } } : {}),
+      face: fields["face"] ?? "",
+    },
+  };
+}
+
 /** The id of the shared card that shows this request. */
 export function sharedCardOf({ delivered }: Pick<StoredRequest, "delivered">): string | undefined {
   return /^shared (.+)/.exec(delivered.said["card"] ?? "")?.[1];
@@ -129,31 +160,6 @@ export function createSharedCards(
     async touch(id: string): Promise<void> {
       await runTouch([cardKey(id), outbox.list], [id, keptMs]);
       outbox.ring();
-    },
-
-    async get(id: string): Promise<SharedCard | undefined> {
-      const fields = await redis.hgetall(cardKey(id));
-      if (!fields["place"]) return undefined;
-      const named = (prefix: string) =>
-        Object.entries(fields)
-          .filter(([field]) => field.startsWith(prefix))
-          .map(([field, value]) => [field.slice(prefix.length), value] as const);
-      const [channelId, ts] = (fields["card"] ?? "").split(" ");
-      return {
-        id,
-        place: JSON.parse(fields["place"]) as SharedCard["place"],
-        createdAt: Number(fields["createdAt"]),
-        revision: Number(fields["revision"]),
-        memberIds: named("member:")
-          .toSorted(([, a], [, b]) => Number(a) - Number(b))
-          .map(([member]) => member),
-        isDissolved: fields["dissolved"] === "1",
-        delivered: {
-          said: Object.fromEntries(named("said:")),
-          ...(channelId && ts ? { card: { channelId, ts } } : {}),
-          face: fields["face"] ?? "",
-        },
-      };
     },
 
     /** No request joins it any more. False when it has grown beyond `size` meanwhile. */

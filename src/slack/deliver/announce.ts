@@ -1,6 +1,12 @@
 import type { Message } from "../../messages/message.ts";
 import { createOutbox } from "../../redis/due-list.ts";
-import { redisTimeLua, type Keys, defineScript, type RedisClient } from "../../redis/redis.ts";
+import {
+  redisTimeLua,
+  type Fields,
+  type Keys,
+  defineScript,
+  type RedisClient,
+} from "../../redis/redis.ts";
 import type { Owes, Source } from "./deliver.ts";
 import { type Picture, withPicture } from "./picture.ts";
 import { isSaid, type Owed, unreadyPicture } from "./post-once.ts";
@@ -46,8 +52,7 @@ export function createNotices(options: {
   const outbox = createOutbox(redis, key("notices"), noticeKey);
   const runAnnounce = defineScript(redis, "gatehouseAnnounce", announceScript);
 
-  async function read(id: string): Promise<Owes | undefined> {
-    const fields = await redis.hgetall(noticeKey(id));
+  async function read(id: string, fields: Fields): Promise<Owes | undefined> {
     const mark = fields["said:notice"];
     const owes = { createdAt: Number(fields["at"]), revision: 0 };
     if (!fields["notice"]) return undefined;

@@ -1,15 +1,15 @@
 import { within } from "../../deadline.ts";
 import { during, type Work, workOnRequests } from "../../log/ids.ts";
-import { createTakeDue, type Outbox } from "../../redis/due-list.ts";
-import type { RedisClient } from "../../redis/redis.ts";
+import { createTakeDue, type Ended, type Ending, type Outbox } from "../../redis/due-list.ts";
+import type { Fields, RedisClient } from "../../redis/redis.ts";
 import { createPostOnce, isSaid, type Owed, type Subject } from "./post-once.ts";
 
 /**
  * Outbox dispatcher: posts what Slack lacks. Each source has an outbox of ids whose messages may be behind, each due at a
  * Redis time.
  *
- *     due ──► claimed, under a visibility timeout ──► read ──► the first message owed is posted, then read again
- *                                                       └────► nothing owed: done, or due now when it changed meanwhile
+ *     due ──► claimed, under a visibility timeout, and read ──► the first message owed is posted, and all is read again
+ *                                                         └────► nothing owed: done, or read again when it changed meanwhile
  *     due again   later, when Slack limits, an answer was lost, or another process has it
  *                 in a second, when it is for a newer version to deliver
  *                 after the visibility timeout, when the process died
@@ -27,8 +27,8 @@ export interface Source extends Pick<Subject, "kind" | "at"> {
   /** How many at a time. */
   atOnce: number;
   visibilityTimeoutMs: number;
-  /** Reads what is owed now; undefined for what is gone, or is for another version to deliver. */
-  read(id: string): Promise<Owes | undefined>;
+  /** What is owed as its hash stands; undefined for what is gone, or is for another version to deliver. */
+  read(id: string, fields: Fields): Promise<Owes | undefined>;
 }
 
 export interface Owes {
@@ -43,11 +43,13 @@ export interface Owes {
   /** When to read again once all are posted (ms); 0 for never. */
   waitMs?: number;
   /** Posting them changes nothing of what is owed, nor of what follows: they are not read again after each. */
-  isWhole?: boolean;
-  /** Once all are posted. At least once. */
-  afterwards?: () => Promise<void>;
+  isWhole?: boolean | undefined;
+  /** Fields that say what the read has done: kept with what is written next. */
+  noted?: Fields | undefined;
+  /** Once all are posted, and where there is this key. At least once. */
+  afterwards?: { where: string; run(): Promise<void> } | undefined;
   /** What is kept of it from then on, in place of what stands in these fields. */
-  kept?: Record<string, string> | undefined;
+  kept?: Fields | undefined;
 }
 
 interface Post {
@@ -56,6 +58,9 @@ interface Post {
   /** Of those in flight: put on the outbox again since they were read. */
   rung: Set<string>;
 }
+
+/** What comes next of an ID: it waits (ms), or is to be read as it came along, or from Redis. */
+type Next = Ended | { is: "waits"; ms: number } | { is: "unread" };
 
 /** The delay of what only another version can deliver (ms). */
 const notOursMs = 1000;
@@ -98,14 +103,16 @@ export function startDelivery(sources: readonly Source[], options: Options): Del
     while (!closing.signal.aborted) {
       let pauseMs = everyMs;
       try {
-        const { ids, nextMs = everyMs } = await takeDue(
+        const { taken, nextMs = everyMs } = await takeDue(
           posts.map(({ source: { outbox, atOnce, visibilityTimeoutMs }, inFlight }) => ({
             list: outbox.list,
             most: atOnce - inFlight.size,
             visibilityTimeoutMs,
+            hashes: outbox.hashes,
           })),
         );
-        for (const [n, post] of posts.entries()) for (const id of ids[n] ?? []) begin(post, id);
+        for (const [n, post] of posts.entries())
+          for (const { id, fields } of taken[n] ?? []) begin(post, id, fields);
         pauseMs = Math.min(nextMs, everyMs);
       } catch {
         // Redis is unavailable: its connection reports it, and the outboxes persist
@@ -115,11 +122,12 @@ export function startDelivery(sources: readonly Source[], options: Options): Del
     await Promise.all(posts.flatMap(({ inFlight }) => [...inFlight.values()]));
   }
 
-  function begin(post: Post, id: string): void {
+  function begin(post: Post, id: string, fields: Fields | undefined): void {
     const { source, inFlight, rung } = post;
-    const before = inFlight.get(id) ?? Promise.resolve();
-    const mine = before
-      .then(() => deliver(post, id))
+    const before = inFlight.get(id);
+    // After another's end, what was taken with it is old
+    const delivered = before ? before.then(() => deliver(post, id)) : deliver(post, id, fields);
+    const mine = delivered
       .catch((error: unknown) => log.error("delivery.failed", { [source.kind]: id, error }))
       .finally(() => {
         if (inFlight.get(id) !== mine) return;
@@ -137,48 +145,64 @@ export function startDelivery(sources: readonly Source[], options: Options): Del
     woken = Promise.withResolvers<void>();
   }
 
-  async function deliver({ source: whole, rung }: Post, id: string): Promise<void> {
-    const { outbox, read, visibilityTimeoutMs, ...source } = whole;
-    const later = async (ms: number) => {
-      await outbox.later(id, ms);
-      setTimeout(wake, ms).unref();
-    };
+  function wakeIn(ms: number): void {
+    setTimeout(wake, ms).unref();
+  }
+
+  async function deliver({ source, rung }: Post, id: string, taken?: Fields): Promise<void> {
+    const { outbox } = source;
+    let fields = taken;
     for (;;) {
       rung.delete(id);
-      const owes = await read(id);
+      const owes = await source.read(id, fields ?? (await outbox.get(id)));
       if (!owes) {
-        if (!(await outbox.done(id, -1))) await later(notOursMs);
-        return;
+        const { is } = await outbox.done(id, { revision: -1, elseInMs: notOursMs });
+        return is === "done" ? undefined : wakeIn(notOursMs);
       }
-      const { createdAt, revision, work = workOnRequests([]) } = owes;
-      const subject = { ...source, id, createdAt, outbox };
-      const waitMs = await during(work, () => postAll(subject, owes));
-      if (waitMs > 0) return later(waitMs);
-      if (waitMs < 0) continue;
-      await owes.afterwards?.();
-      if (owes.waitMs) return later(owes.waitMs);
-      // Changed meanwhile: it stays this process's, and is read again
-      if (await outbox.done(id, revision, visibilityTimeoutMs, owes.kept)) return;
+      const { work = workOnRequests([]), noted } = owes;
+      const next = await during(work, () => tell(source, id, owes));
+      if (next.is === "done") return;
+      if (next.is === "waits") {
+        await outbox.later(id, next.ms, noted);
+        return wakeIn(next.ms);
+      }
+      fields = next.is === "changed" ? next.fields : undefined;
     }
   }
 
-  /** In how many milliseconds it goes on, 0 when all is said, below 0 when it is to be read again. */
-  async function postAll(
-    subject: Parameters<typeof postOnce>[0],
-    { messages, isWhole }: Owes,
-  ): Promise<number> {
-    // What is said first comes before what is shown: an edit that waits must not hold up a result
-    const owed = [
-      ...messages.filter(({ mark }) => !isSaid(mark)),
-      ...messages.filter((one) => isSaid(one.mark) && isOutdated(one)),
-    ];
-    for (const one of owed) {
-      const waitMs = await postOnce(subject, one);
-      if (waitMs !== 0) return waitMs;
-      if (!isWhole) return -1;
+  /** Posts what is owed. The last of it is kept in the same step as it is done, or comes back as it is by now. */
+  async function tell(source: Source, id: string, owes: Owes): Promise<Next> {
+    const { kind, at, outbox, visibilityTimeoutMs: elseInMs } = source;
+    const { createdAt, revision, isWhole = false, noted, afterwards, kept } = owes;
+    const subject = { kind, at, id, createdAt, outbox };
+    const owed = inOrder(owes.messages);
+    if (owed.length === 0 && owes.waitMs) return { is: "waits", ms: owes.waitMs };
+    const isAll = isWhole || owed.length === 0;
+    const ending: Ending = { revision: isAll ? revision : undefined, elseInMs, kept };
+    const last: { ended?: Ended } = {};
+    const keep = async (some: Fields) => {
+      const said = { ...noted, ...some };
+      last.ended = await outbox.done(id, { ...ending, said, unless: afterwards?.where });
+    };
+    for (const [n, one] of (isWhole ? owed : owed.slice(0, 1)).entries()) {
+      const isLast = !isWhole || n === owed.length - 1;
+      const waitMs = await postOnce(subject, one, isLast ? keep : undefined);
+      if (waitMs > 0) return { is: "waits", ms: waitMs };
+      if (waitMs < 0) return { is: "unread" };
     }
-    return 0;
+    if (owed.length === 0) await keep({});
+    if (last.ended?.is !== "owed") return last.ended ?? { is: "unread" };
+    await afterwards?.run();
+    return outbox.done(id, ending);
   }
+}
+
+/** What is said first comes before what is shown: an edit that waits must not hold up a result. */
+function inOrder(messages: readonly Owed[]): Owed[] {
+  return [
+    ...messages.filter(({ mark }) => !isSaid(mark)),
+    ...messages.filter((one) => isSaid(one.mark) && isOutdated(one)),
+  ];
 }
 
 function isOutdated(owed: Owed): boolean {

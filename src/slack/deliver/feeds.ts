@@ -1,7 +1,13 @@
 import { randomUUID } from "node:crypto";
 import type { Message } from "../../messages/message.ts";
 import { createOutbox } from "../../redis/due-list.ts";
-import { redisTimeLua, type Keys, defineScript, type RedisClient } from "../../redis/redis.ts";
+import {
+  redisTimeLua,
+  type Fields,
+  type Keys,
+  defineScript,
+  type RedisClient,
+} from "../../redis/redis.ts";
 import type { Owes, Source } from "./deliver.ts";
 
 interface Keyed {
@@ -16,6 +22,8 @@ export interface Feeds<Line> {
 }
 
 const keptMs = 7 * 24 * 3600_000;
+/** The fields that say what is owed. */
+const named = ["channel", "at", "said:feed"] as const;
 /** In one script: few enough that Redis doesn't stand still. */
 const linesAtOnce = 200;
 
@@ -70,12 +78,20 @@ export function createFeeds<Line extends object>(options: {
 }): Feeds<Line> {
   const { redis, key, render, visibilityTimeoutMs } = options;
   const feedKey = (id: string) => key("feed", id);
-  const outbox = createOutbox(redis, key("feeds"), feedKey);
+  const outbox = {
+    ...createOutbox(redis, key("feeds"), feedKey),
+    // Its lines may be many, and are read once
+    hashes: undefined,
+    async get(id: string): Promise<Fields> {
+      const values = await redis.hmget(feedKey(id), ...named);
+      return Object.fromEntries(named.map((name, n) => [name, values[n] ?? ""]));
+    },
+  };
   const runJoin = defineScript(redis, "gatehouseJoinFeed", join);
   const runSeal = defineScript(redis, "gatehouseSealFeed", seal);
 
-  async function read(id: string): Promise<Owes | undefined> {
-    const [channelId, at, mark] = await redis.hmget(feedKey(id), "channel", "at", "said:feed");
+  async function read(id: string, fields: Fields): Promise<Owes | undefined> {
+    const { channel: channelId, at, "said:feed": mark } = fields;
     if (!channelId) return undefined;
     return {
       createdAt: Number(at),
@@ -84,9 +100,10 @@ export function createFeeds<Line extends object>(options: {
       messages: [
         {
           key: "feed",
-          mark: mark ?? undefined,
+          mark,
           place: { channelId },
           // After the wait for the channel, right before the post
+          growsUntilMarked: true,
           async render() {
             const lines = (await runSeal([feedKey(id)], [])) as string[];
             return render(lines.map((line) => JSON.parse(line) as Line));

@@ -2,11 +2,13 @@ import type { Log } from "../../log/log.ts";
 import { sharedOutside } from "../../messages/closed-channel.ts";
 import type { Message } from "../../messages/message.ts";
 import type { Outbox } from "../../redis/due-list.ts";
+import type { Fields } from "../../redis/redis.ts";
 import type { SharedChannels } from "../shared-channels.ts";
 import { textAt, type Place, postMessage, type Web, type WebAnswer } from "../web.ts";
 import { createDirects } from "./directs.ts";
 import { createLookUp, metadataOf } from "./look-up.ts";
-import type { RateLimiter, Urgency } from "./rate-limiter.ts";
+import { createMarkAges } from "./mark-ages.ts";
+import type { Mark, RateLimiter, Taken, Urgency } from "./rate-limiter.ts";
 
 /** What messages belong to: a request, a shared card, a rollout, or a notice. */
 export interface Subject {
@@ -16,7 +18,7 @@ export interface Subject {
   /** Redis time (ms). */
   createdAt: number;
   /** Keeps its marks. */
-  outbox: Pick<Outbox, "mark" | "begin" | "remember">;
+  outbox: Pick<Outbox, "hashOf" | "mark" | "begin" | "remember">;
   /** Failpoints. */
   at?: ((point: "posting" | "posted", id: string) => Promise<void>) | undefined;
 }
@@ -36,7 +38,10 @@ interface OwedBase {
 export interface OwedPost extends OwedBase {
   /** A person's ID stands for their direct messages. */
   place: Place;
+  /** Before its turn, so that only the call follows on the mark: while it waits, it is rendered each time. */
   render(): Message | Promise<Message>;
+  /** It grows until it is marked, and is rendered only then. */
+  growsUntilMarked?: boolean | undefined;
   shows?: Shows | undefined;
   /** By default a result's. */
   urgency?: Urgency | undefined;
@@ -93,6 +98,16 @@ export function isSaid(mark: string | undefined): boolean {
   return mark !== undefined && mark !== "" && !mark.startsWith("posting");
 }
 
+/** Keeps the marks of a message that Slack has. */
+type Keep = (said: Fields) => Promise<void>;
+
+/** The mark that this process has set. */
+interface Mine {
+  becomes(value: string): Promise<boolean>;
+  /** Right before the call: false, and not marked, when this process was suspended for too long. */
+  isInTime(): Promise<boolean>;
+}
+
 /** How long a post may still be in flight after its answer was lost (ms). */
 const unsureMs = 3000;
 /** More than a call may take: a younger mark may belong to a call in flight (ms). */
@@ -106,7 +121,7 @@ const readAgain = -1;
 
 /**
  * Posts one message that is owed, by at most one call, and returns when to retry (ms), 0 when it is posted, or below 0 when
- * all must be read again. Before each call a mark is compared and set, so only one of several processes makes the call:
+ * all must be read again. `keep` is given what to remember of it, in the same step as that is 0. Before each call a mark is compared and set, so only one of several processes makes the call:
  *
  *     "" ──► posting <since> ──► <ts of the message>, or another word when it is settled
  *                     ├──► ""           provably not posted
@@ -132,19 +147,24 @@ export function createPostOnce(options: {
   const lookUp = createLookUp(options);
   const ages = createMarkAges(options.now, callMs);
 
-  return async function postOnce(subject: Subject, owed: Owed): Promise<number> {
+  return async function postOnce(
+    subject: Subject,
+    owed: Owed,
+    keep: Keep = (fields) => subject.outbox.remember(subject.id, fields),
+  ): Promise<number> {
     const isPost = "place" in owed;
     const { shows } = isPost ? owed : {};
     const leftMs = await leftOf((shows?.standsAt ? shows.before : owed.mark) ?? "");
     if (leftMs > 0) return leftMs;
-    if (!isPost) return send(subject, owed);
-    if (shows?.standsAt) return edit(subject, owed, shows, shows.standsAt);
-    return post(subject, owed, owed.place);
+    if (!isPost) return send(subject, owed, keep);
+    if (shows?.standsAt) return edit(subject, owed, shows, shows.standsAt, keep);
+    return post(subject, owed, owed.place, keep);
   };
 
-  async function post(subject: Subject, owed: OwedPost, at: Place): Promise<number> {
+  async function post(subject: Subject, owed: OwedPost, at: Place, keep: Keep): Promise<number> {
     const { kind, id } = subject;
-    const { key, mark = "", shows, covers = [], join } = owed;
+    const { key, mark = "", urgency, shows, covers = [] } = owed;
+    const join = mark === "" ? owed.join : undefined;
     const shown: Record<string, string> = shows ? { [shows.field]: shows.now } : {};
     const channel = await directs.of(at.channelId);
     // A first post needs only the person
@@ -155,30 +175,33 @@ export function createPostOnce(options: {
       if (found === "unsure") return unsureMs;
       // Not what it shows, which may have changed since it was posted
       if (found) {
-        await said(found.ts, place.channelId, {}, found.covers);
+        const remember: Keep = (fields) => subject.outbox.remember(id, fields);
+        await said(found.ts, place.channelId, {}, found.covers, remember);
         return readAgain;
       }
     }
     const no = await options.refusal(place.channelId);
     if (no)
       return no.kind === "refused"
-        ? closed(subject, owed, no.error)
+        ? closed(subject, owed, no.error, keep)
         : waitAfter(no, { post: place.channelId });
-    const turn = { id: `${kind} ${id} ${key}`, urgency: owed.urgency };
-    const waitMs = await rateLimiter.post(place.channelId, {
-      ...turn,
-      isJoining: join && mark === "",
-    });
-    if (waitMs > 0) return join && mark === "" && (await join()) ? readAgainMs : waitMs;
-    const message = await owed.render();
-    const mine = await setMark(subject, `said:${key}`, mark, "posting");
-    if (!mine) return readAgainMs;
+    const early = owed.growsUntilMarked ? undefined : await owed.render();
+    const turn = { id: `${kind} ${id} ${key}`, urgency, isJoining: join !== undefined };
+    const mine = await begin(subject, `said:${key}`, mark, "posting", (marked) =>
+      rateLimiter.post(place.channelId, { ...turn, mark: marked }),
+    );
+    if ("waitMs" in mine) {
+      const isJoined = mine.waitMs > 0 && (await join?.()) === true;
+      return isJoined ? readAgainMs : mine.waitMs || readAgainMs;
+    }
+    const message = early ?? (await owed.render());
+    if (!(await mine.isInTime())) return readAgainMs;
     await subject.at?.("posting", id);
     const answer = await postMessage(web, place, message, metadataOf(id, owed));
     await subject.at?.("posted", id);
     if (answer.ok) {
       const channelId = textAt(answer.data, "channel") || place.channelId;
-      return said(textAt(answer.data, "ts"), channelId, shown, covers);
+      return said(textAt(answer.data, "ts"), channelId, shown, covers, keep);
     }
     // The call has ended: the next attempt need not wait for it, nor look it up where nothing was posted
     await mine.becomes(answer.kind === "lost" ? "posting 0" : "");
@@ -187,24 +210,25 @@ export function createPostOnce(options: {
     // Slack may still be processing the picture: `closed` decides what is next
     const isUnready = error === unreadyPicture && hasPicture(message);
     if (isUnready || owed.isFragile || closedChannel.has(error))
-      return closed(subject, owed, error);
+      return closed(subject, owed, error, keep);
     // Its thread was deleted: post in the channel
     if (place.threadTs && goneThread.has(error))
-      return post(subject, { ...owed, mark: "" }, { channelId: place.channelId });
+      return post(subject, { ...owed, mark: "" }, { channelId: place.channelId }, keep);
     log.error("slack.refused-message", { [kind]: id, what: key, error, detail });
-    return said("refused", place.channelId, shown, covers);
+    return said("refused", place.channelId, shown, covers, keep);
 
     async function said(
       ts: string,
       channelId: string,
       more: Record<string, string>,
       also: readonly string[],
+      keeps: Keep,
     ) {
       // What is edited later is edited where it was posted
       const isKept = (key === "card" || shows) && ts !== "refused";
       const stands = isKept ? { [key]: `${channelId} ${ts}` } : {};
       const marks = Object.fromEntries([key, ...also].map((one) => [`said:${one}`, ts]));
-      await subject.outbox.remember(id, { ...marks, ...stands, ...more });
+      await keeps({ ...marks, ...stands, ...more });
       if (ts !== "refused") owed.onSaid?.();
       return 0;
     }
@@ -215,13 +239,15 @@ export function createPostOnce(options: {
     owed: OwedPost,
     { field, before, now, isLast }: Shows,
     { channelId: channel, ts }: NonNullable<Shows["standsAt"]>,
+    keep: Keep,
   ): Promise<number> {
-    const turn = `${subject.kind} ${subject.id} ${owed.key}`;
-    const waitMs = await rateLimiter.edit({ id: turn, isLast });
-    if (waitMs > 0) return waitMs;
     const { text, blocks } = await owed.render();
-    const mine = await setMark(subject, field, before, "editing");
-    if (!mine) return readAgainMs;
+    const id = `${subject.kind} ${subject.id} ${owed.key}`;
+    const mine = await begin(subject, field, before, "editing", (mark) =>
+      rateLimiter.edit({ id, isLast, mark }),
+    );
+    if ("waitMs" in mine) return mine.waitMs || readAgainMs;
+    if (!(await mine.isInTime())) return readAgainMs;
     const answer = await web.call("chat.update", { channel, ts, text, blocks });
     if (!answer.ok && answer.kind !== "refused") {
       await mine.becomes("editing 0");
@@ -229,32 +255,40 @@ export function createPostOnce(options: {
     }
     if (!answer.ok)
       log.warn("slack.refused-edit", { [subject.kind]: subject.id, error: answer.error });
-    await subject.outbox.remember(subject.id, { [field]: now });
+    await keep({ [field]: now });
     return 0;
   }
 
-  async function send(subject: Subject, owed: OwedSend): Promise<number> {
+  async function send(subject: Subject, owed: OwedSend, keep: Keep): Promise<number> {
     const { key, mark = "" } = owed;
     if (mark === "") {
       const sendNow = await owed.prepare();
-      const mine = await setMark(subject, `said:${key}`, mark, "posting");
-      if (!mine) return readAgainMs;
+      const mine = await begin(subject, `said:${key}`, mark, "posting", async (marked) => ({
+        waitMs: 0,
+        at: await subject.outbox.begin(subject.id, marked),
+      }));
+      if ("waitMs" in mine || !(await mine.isInTime())) return readAgainMs;
       const error = await sendNow();
       if (error !== undefined) {
         await mine.becomes("");
-        return closed(subject, owed, error);
+        return closed(subject, owed, error, keep);
       }
     }
-    await subject.outbox.remember(subject.id, { [`said:${key}`]: owed.sentMark });
+    await keep({ [`said:${key}`]: owed.sentMark });
     if (owed.sentMark !== "") owed.onSaid?.();
     return 0;
   }
 
-  async function closed({ kind, id, outbox }: Subject, owed: Owed, error: string): Promise<number> {
+  async function closed(
+    { kind, id }: Subject,
+    owed: Owed,
+    error: string,
+    keep: Keep,
+  ): Promise<number> {
     const waitMs = await owed.closed?.(error);
     if (waitMs !== undefined) return waitMs === 0 ? readAgain : waitMs;
     log.error("slack.nowhere-to-say", { [kind]: id, what: owed.key, error });
-    await outbox.remember(id, { [`said:${owed.key}`]: "nowhere" });
+    await keep({ [`said:${owed.key}`]: "nowhere" });
     return 0;
   }
 
@@ -267,22 +301,28 @@ export function createPostOnce(options: {
     return answer.retryAfterMs;
   }
 
-  /** Undefined when another process was faster, or this one was suspended for too long. */
-  async function setMark(
+  /** Marks it, with its turn. Not its turn yet: how long until then; 0 when another process was faster. */
+  async function begin(
     { id, outbox }: Subject,
     field: string,
     before: string,
     doing: "posting" | "editing",
-  ): Promise<{ becomes(value: string): Promise<boolean> } | undefined> {
+    take: (mark: Mark) => Promise<Taken>,
+  ): Promise<Mine | Pick<Taken, "waitMs">> {
     const began = performance.now();
-    const at = await outbox.begin(id, field, before, doing);
-    if (at === undefined) return undefined;
+    const { waitMs, at } = await take({ hash: outbox.hashOf(id), field, before, doing });
+    if (at === undefined) return { waitMs };
     ages.saw(at);
     const value = `${doing} ${at}`;
     const becomes = (next: string) => outbox.mark(id, field, value, next);
-    if (performance.now() - began <= windowMs) return { becomes };
-    await becomes(before);
-    return undefined;
+    return {
+      becomes,
+      async isInTime() {
+        if (performance.now() - began <= windowMs) return true;
+        await becomes(before);
+        return false;
+      },
+    };
   }
 
   /** How long the call of a mark may still be in flight (ms); 0 when there is none. */
@@ -290,42 +330,4 @@ export function createPostOnce(options: {
     const since = /^(?:posting|editing) (\d+)$/.exec(mark)?.[1];
     return since === undefined || since === "0" ? 0 : ages.leftOf(Number(since));
   }
-}
-
-/** More than this is a step of Redis' clock, not a slow answer (ms). A false alarm only costs a wait. */
-const stepMs = 1000;
-
-/**
- * The age of a mark that a process left in Redis before its call. A step of Redis' clock must not make it look old: the
- * monotonic clock detects the step, and then no mark counts as old until a call must have ended.
- */
-export function createMarkAges(redisNow: () => Promise<number>, withinMs: number) {
-  let apart: number | undefined;
-  let steppedAt = -Infinity;
-
-  function saw(at: number): void {
-    const own = performance.now();
-    if (apart !== undefined && Math.abs(at - own - apart) > stepMs) steppedAt = own;
-    apart = at - own;
-  }
-
-  async function now(): Promise<number> {
-    const at = await redisNow();
-    saw(at);
-    return at;
-  }
-  now().catch(() => undefined); // detects a step before the first message too
-
-  return {
-    now,
-    /** Redis time, as it was told just now. */
-    saw,
-    /** How long until the call behind a mark from `since` must have ended; 0 when it has (ms). */
-    async leftOf(since: number): Promise<number> {
-      const at = await now();
-      const sinceStep = performance.now() - steppedAt;
-      const age = sinceStep < withinMs ? sinceStep : at - since;
-      return age >= 0 && age < withinMs ? withinMs - age : 0;
-    },
-  };
 }

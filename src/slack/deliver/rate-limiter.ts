@@ -5,10 +5,10 @@ import { type Keys, defineScript, type RedisClient, redisTimeLua } from "../../r
  * workspace (https://docs.slack.dev/apis/web-api/rate-limits).
  */
 export interface RateLimiter {
-  /** 0 when this message may be posted in that channel now, else how long until its turn (ms). */
-  post(channelId: string, turn: Turn): Promise<number>;
-  /** The same for an edit. Edits that are not the last of their message leave room for those that are. */
-  edit(turn: Turn & { isLast: boolean }): Promise<number>;
+  /** A turn to post in that channel. */
+  post(channelId: string, turn: Turn): Promise<Taken>;
+  /** A turn to edit. Edits that are not the last of their message leave room for those that are. */
+  edit(turn: Turn & { isLast: boolean }): Promise<Taken>;
   /** Slack said to wait. */
   pause(what: { post: string } | "edit", forMs: number): Promise<void>;
 }
@@ -23,6 +23,25 @@ export interface Turn {
   urgency?: Urgency | undefined;
   /** It does not wait in line: where it can't go now, it joins others. */
   isJoining?: boolean | undefined;
+  mark: Mark;
+}
+
+/** What is marked in the same step as the turn is taken: a field that must still be as it was read ("" for none). */
+export interface Mark {
+  /** Key of its hash. */
+  hash: string;
+  field: string;
+  before: string;
+  /** It becomes `<doing> <Redis time (ms)>`. */
+  doing: string;
+}
+
+/** A turn that is taken has the time of its mark; without one, and nothing to wait for, the mark is another's by now. */
+export interface Taken {
+  /** How long until its turn (ms). */
+  waitMs: number;
+  /** Redis time (ms). */
+  at?: number | undefined;
 }
 
 /** One that did not come so long after its turn is struck off the line (ms). */
@@ -32,13 +51,20 @@ const longestMs = 10_000;
 
 /**
  * One leaky bucket (GCRA: a theoretical arrival time) and the line of those who wait for it, the most urgent first. Each
- * is told when its turn comes, so a long line costs no more calls than a short one.
+ * is told when its turn comes, so a long line costs no more calls than a short one. Turn and mark are one step: whose mark is
+ * another's by now uses up no turn.
  *
- * KEYS bucket, line, times   ARGV interval (ms), burst, reserve, urgency (0 first), id, joins (0|1)
- * → 0, or how long to wait (ms)
+ * KEYS bucket, line, times, marked hash
+ * ARGV interval (ms), burst, reserve, urgency (0 first), id, joins (0|1), field, its value ('' for none), what is begun
+ * → how long to wait (ms), the time of the mark or 0
  */
 const take = `${redisTimeLua}
 local interval, id = tonumber(ARGV[1]), ARGV[5]
+if (redis.call('HGET', KEYS[4], ARGV[7]) or '') ~= ARGV[8] then
+  redis.call('ZREM', KEYS[2], id)
+  redis.call('HDEL', KEYS[3], id)
+  return {0, 0}
+end
 local due = tonumber(redis.call('GET', KEYS[1]) or now)
 if due < now then due = now end
 local room = interval * (tonumber(ARGV[2]) - tonumber(ARGV[3]))
@@ -51,10 +77,11 @@ for _, first in ipairs(redis.call('ZRANGE', KEYS[2], 0, 7)) do
 end
 redis.call('ZADD', KEYS[2], 'NX', tonumber(ARGV[4]) * 1e14 + now, id)
 local rank = redis.call('ZRANK', KEYS[2], id)
-local leave = ARGV[6] == '1'
+local leave, at = ARGV[6] == '1', 0
 if wait + rank * interval <= 0 then
   redis.call('SET', KEYS[1], due + interval, 'PX', math.ceil(due + interval - now) + 1000)
-  wait, leave = 0, true
+  redis.call('HSET', KEYS[4], ARGV[7], ARGV[9] .. ' ' .. string.format('%d', now))
+  wait, leave, at = 0, true, now
 else
   wait = math.min(wait + rank * interval, ${longestMs})
 end
@@ -66,7 +93,7 @@ else
   redis.call('PEXPIRE', KEYS[2], 60000)
   redis.call('PEXPIRE', KEYS[3], 60000)
 end
-return math.ceil(wait)
+return {math.ceil(wait), at}
 `;
 
 /** KEYS bucket   ARGV wait (ms), interval, burst */
@@ -97,21 +124,24 @@ export function createRateLimiter(
   const takeOf = async (
     place: readonly string[],
     limits: { interval: number; burst: number; reserve: number },
-    { id, urgency = "result", isJoining = false }: Turn,
-  ) =>
-    Number(
-      await runTake(
-        ["pace", "line", "turns"].map((kind) => key(kind, ...place)),
-        [
-          limits.interval,
-          limits.burst,
-          urgency === "card" ? limits.reserve : 0,
-          urgencies.indexOf(urgency),
-          id,
-          isJoining ? 1 : 0,
-        ],
-      ),
-    );
+    { id, urgency = "result", isJoining = false, mark }: Turn,
+  ): Promise<Taken> => {
+    const [waitMs, at] = (await runTake(
+      [...["pace", "line", "turns"].map((kind) => key(kind, ...place)), mark.hash],
+      [
+        limits.interval,
+        limits.burst,
+        urgency === "card" ? limits.reserve : 0,
+        urgencies.indexOf(urgency),
+        id,
+        isJoining ? 1 : 0,
+        mark.field,
+        mark.before,
+        mark.doing,
+      ],
+    )) as [number, number];
+    return { waitMs, at: at || undefined };
+  };
   return {
     post: (channelId, turn) => takeOf(["post", channelId], posts, turn),
     edit: ({ isLast, ...turn }) =>

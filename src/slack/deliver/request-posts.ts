@@ -26,6 +26,8 @@ import type { Web } from "../web.ts";
 import { linkTo as permalinkOf } from "./permalink.ts";
 import { isSaid, type OwedPost } from "./post-once.ts";
 
+const maxKept = 1_000;
+
 /** A message of a request, wherever it goes. */
 export type Post = Omit<OwedPost, "mark" | "place" | "closed">;
 
@@ -53,7 +55,16 @@ export function createRequestPosts(options: {
   onTold(requests: readonly StoredRequest[]): void;
   at(point: "link" | "post", request: string): Promise<void>;
 }) {
-  const linkTo = (message: Delivered["card"]) => permalinkOf(message, options);
+  const links = new Map<string, string>();
+
+  /** Asked of Slack once: it never changes, and what waits for its turn is rendered each time. */
+  async function linkTo(message: Delivered["card"]): Promise<string | undefined> {
+    const at = message ? `${message.channelId} ${message.ts}` : "";
+    const link = links.get(at) ?? (await permalinkOf(message, options));
+    if (links.size >= maxKept) links.clear();
+    if (link !== undefined) links.set(at, link);
+    return link;
+  }
 
   /** Mentioned on its card: those who may decide, by group. */
   function approversOf({ record: { approval } }: StoredRequest): readonly string[] {

@@ -2,12 +2,15 @@ import { howToOpen } from "../../messages/closed-channel.ts";
 import { context } from "../../messages/message.ts";
 import { md } from "../../messages/text.ts";
 import { workOnRequest } from "../../log/ids.ts";
+import type { Fields } from "../../redis/redis.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
 import type { Journal } from "../../requests/journal/journal.ts";
 import type { Delivered, StoredRequest } from "../../requests/journal/record.ts";
 import { packTold } from "../../requests/journal/pack-progress.ts";
+import { parseStored } from "../../requests/journal/parse-stored.ts";
 import { sharedCardOf } from "../../requests/journal/shared-cards.ts";
 import { hasNoCard, isChannel, isDecidedElsewhere } from "../../requests/render/card-view.ts";
+import { isToldElsewhere } from "../../requests/tell-elsewhere.ts";
 import type { SharedChannels } from "../shared-channels.ts";
 import type { Place } from "../web.ts";
 import type { Owes, Source } from "./deliver.ts";
@@ -34,6 +37,8 @@ export function requestSource(
     recordResults(request: StoredRequest, command: ChangeCommand): Promise<void>;
     /** Called at least once for each request whose own messages say that it ended. */
     tellElsewhere(request: StoredRequest, command: ChangeCommand): Promise<void>;
+    /** Key in Redis, which is there while anyone is to be told elsewhere. */
+    followers: string;
     visibilityTimeoutMs: number;
     refusal: SharedChannels["refusal"];
     /** Opens response URLs, and says which are Slack's. */
@@ -46,24 +51,22 @@ export function requestSource(
   const postsOf = createRequestPosts(options);
   const { outbox } = store;
 
-  async function read(id: string): Promise<Owes | undefined> {
-    const request = await store.get(id);
+  async function read(id: string, fields: Fields): Promise<Owes | undefined> {
+    const request = parseStored(fields);
     const command = options.commands.find(({ name }) => name === request?.record.command);
     if (!request || !command) return undefined;
     const { said } = request.delivered;
-    if (request.final && said["afterwards"] === undefined) {
-      await options.recordResults(request, command);
-      await outbox.remember(id, { "said:afterwards": "1" });
-    }
+    const isRecorded = !request.final || said["afterwards"] !== undefined;
+    if (!isRecorded) await options.recordResults(request, command);
     if (request.state === "draft" && isSaid(said["card"]) && isSeenByNobody(request)) {
       await cancelUnapprovable(request);
-      return read(id);
+      return read(id, await outbox.get(id));
     }
     const { revision, record } = request;
     const sharedId = sharedCardOf(request);
     if (sharedId !== undefined && request.state === "unknown") {
       await store.sharedCards.leave(id, sharedId);
-      return read(id);
+      return read(id, await outbox.get(id));
     }
     if (sharedId !== undefined) await store.sharedCards.touch(sharedId);
     const isSaidElsewhere = sharedId !== undefined || hasNoCard(request);
@@ -74,7 +77,10 @@ export function requestSource(
       messages,
       work: workOnRequest(record),
       isWhole: isWhole(request, messages),
-      afterwards: () => options.tellElsewhere(request, command),
+      noted: isRecorded ? undefined : { "said:afterwards": "1" },
+      afterwards: isToldElsewhere(request)
+        ? { where: options.followers, run: () => options.tellElsewhere(request, command) }
+        : undefined,
       kept: isSaidElsewhere ? undefined : packTold(request),
     };
   }

@@ -2,7 +2,8 @@ import type { Log } from "../../log/log.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
 import { renderRollout, renderRolloutEnd, rolloutEndFile } from "../../rollouts/render-rollout.ts";
 import type { StoredRollout } from "../../rollouts/rollout.ts";
-import type { Rollouts } from "../../rollouts/rollouts.ts";
+import { parseRollout, type Rollouts } from "../../rollouts/rollouts.ts";
+import type { Fields } from "../../redis/redis.ts";
 import type { Place, Web } from "../web.ts";
 import type { Owes, Source } from "./deliver.ts";
 import type { Owed, Shows } from "./post-once.ts";
@@ -26,8 +27,8 @@ export function rolloutSource(options: {
   const { rollouts, log, editMs = usualEditMs } = options;
   const { outbox } = rollouts;
 
-  async function read(id: string): Promise<Owes | undefined> {
-    const rollout = await rollouts.get(id);
+  async function read(_id: string, fields: Fields): Promise<Owes | undefined> {
+    const rollout = parseRollout(fields);
     const command = options.commands.find(({ name }) => name === rollout?.record.command);
     if (!rollout || !command) return undefined;
     const { revision, record } = rollout;

@@ -1,10 +1,15 @@
 import { hash } from "node:crypto";
 import { workOnRequests } from "../../log/ids.ts";
 import type { Markdown } from "../../messages/text.ts";
+import type { Fields } from "../../redis/redis.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
 import type { Journal } from "../../requests/journal/journal.ts";
 import type { StoredRequest } from "../../requests/journal/record.ts";
-import { type SharedCard, sharedCardOf } from "../../requests/journal/shared-cards.ts";
+import {
+  parseSharedCard,
+  type SharedCard,
+  sharedCardOf,
+} from "../../requests/journal/shared-cards.ts";
 import {
   type Member,
   renderSharedCard,
@@ -38,8 +43,8 @@ export function sharedCardSource(options: {
   const { store, editMs = usualEditMs } = options;
   const { sharedCards } = store;
 
-  async function read(id: string): Promise<Owes | undefined> {
-    const shared = await sharedCards.get(id);
+  async function read(id: string, fields: Fields): Promise<Owes | undefined> {
+    const shared = parseSharedCard(id, fields);
     if (!shared) return undefined;
     const { createdAt, revision, delivered } = shared;
     const members = (await store.getMany(shared.memberIds)).flatMap(memberOf);
@@ -54,7 +59,7 @@ export function sharedCardSource(options: {
     }
     const mark = delivered.said["card"] ?? "";
     if (mark === "" && shared.memberIds.length === 1 && (await sharedCards.dissolve(shared, 1)))
-      return read(id);
+      return read(id, await sharedCards.outbox.get(id));
     if (delivered.card) await linkTo(delivered.card, staying);
     const work = workOnRequests(staying.map(({ request }) => request.record));
     return { createdAt, revision, work, ...owedOf(shared, members, staying, await store.now()) };

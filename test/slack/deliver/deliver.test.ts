@@ -1,15 +1,22 @@
 import { describe, expect, it } from "vitest";
 import { commands } from "../../../src/commands/index.ts";
 import { silentLog } from "../../../src/log/log.ts";
-import { createJournal } from "../../../src/requests/journal/journal.ts";
+import type { RedisClient } from "../../../src/redis/redis.ts";
+import { createJournal, type Journal } from "../../../src/requests/journal/journal.ts";
+import type { StoredRequest } from "../../../src/requests/journal/record.ts";
 import { startDelivery } from "../../../src/slack/deliver/deliver.ts";
+import { createRateLimiter } from "../../../src/slack/deliver/rate-limiter.ts";
 import { requestSource } from "../../../src/slack/deliver/requests.ts";
 import { textAt, type Web } from "../../../src/slack/web.ts";
 import { isChange } from "../../../src/registry/define.ts";
-import { interaction, policy, restartOf, vmTarget } from "../../requests/asking.ts";
+import { claimedBy, interaction, policy, restartOf, vmTarget } from "../../requests/asking.ts";
 import { testRedis } from "../../support/with-redis.ts";
 
 const longMs = 60_000;
+const unlimited = {
+  posts: { interval: 1, burst: 1000, reserve: 0 },
+  edits: { interval: 1, burst: 1000, reserve: 0 },
+};
 
 /** A delivery to a Slack that takes everything at once, but for cards that a test holds back. */
 async function deliveringWith(held: (name: string) => Promise<void> | undefined) {
@@ -18,6 +25,8 @@ async function deliveringWith(held: (name: string) => Promise<void> | undefined)
   const begun: string[] = [];
   const told: string[] = [];
   const notices: string[] = [];
+  const recorded: string[] = [];
+  const toldElsewhere: string[] = [];
   const waiting = new Set<() => void>();
   const web: Web = {
     async call(_method, args = {}) {
@@ -41,8 +50,9 @@ async function deliveringWith(held: (name: string) => Promise<void> | undefined)
     commands: commands.filter(isChange),
     web,
     policy,
-    recordResults: async () => undefined,
-    tellElsewhere: async () => undefined,
+    recordResults: async ({ record }) => void recorded.push(record.id),
+    tellElsewhere: async ({ record }) => void toldElsewhere.push(record.id),
+    followers: key("subscriptions"),
     attestationNote: async () => undefined,
     visibilityTimeoutMs: longMs,
     refusal: async () => undefined,
@@ -50,10 +60,11 @@ async function deliveringWith(held: (name: string) => Promise<void> | undefined)
     apiUrl: "https://slack.com/api/",
     at: async () => undefined,
   });
+  const rateLimiter = createRateLimiter(redis, key, unlimited);
   const delivery = startDelivery([source], {
     redis,
     web,
-    rateLimiter: { post: async () => 0, edit: async () => 0, pause: async () => undefined },
+    rateLimiter,
     log: silentLog(),
     refusal: async () => undefined,
     us: () => ({ botId: "B0GATEHOUSE", botUserId: "U0GATEHOUSE" }),
@@ -64,9 +75,13 @@ async function deliveringWith(held: (name: string) => Promise<void> | undefined)
     store,
     redis,
     requestKey: (id: string) => key("request", id),
+    key,
+    rateLimiter,
     begun,
     told,
     notices,
+    recorded,
+    toldElsewhere,
     delivery,
     async tells(name: string): Promise<void> {
       const { promise, resolve } = Promise.withResolvers<void>();
@@ -82,7 +97,36 @@ async function deliveringWith(held: (name: string) => Promise<void> | undefined)
   };
 }
 
+/** As its worker would. */
+async function endedOf(store: Journal, request: StoredRequest): Promise<StoredRequest> {
+  let now = await claimedBy("w-1", request, store);
+  for (const state of ["accepted", "done"] as const) {
+    const moved = await store.move(now, { state, progress: {}, why: state });
+    if (moved.is !== "moved") throw new Error(moved.is);
+    now = moved.request;
+  }
+  return now;
+}
+
+/** What this connection asked since the last look, but for takes, and what tests look at. */
+function commandsOf(redis: RedisClient): () => string[] {
+  const scripts = Object.entries(redis.scriptsSet) as [string, { sha: string }][];
+  const names = new Map(scripts.map(([name, { sha }]) => [sha, name]));
+  let asked: string[] = [];
+  const send = redis.sendCommand.bind(redis);
+  redis.sendCommand = (command, ...rest) => {
+    const name = names.get(String(command.args[0])) ?? command.name;
+    if (!["gatehouseTakeDue", "zcard", "time"].includes(name)) asked.push(name);
+    return send(command, ...rest);
+  };
+  return () => asked.splice(0);
+}
+
 const named = (name: string) => restartOf(vmTarget(name));
+function plain(name: string) {
+  const { approval: _none, ...submission } = named(name);
+  return submission;
+}
 
 describe("the delivery of messages", () => {
   it("goes on with others while one of them takes long", async () => {
@@ -158,6 +202,51 @@ describe("the delivery of messages", () => {
     const { record: kept } = (await store.get(id)) ?? {};
     expect(kept).toMatchObject(fallback ? record : short);
     expect(kept && "trace" in kept).toBe(fallback !== undefined);
+  });
+
+  it("asks Redis once for a turn with its mark, and once to keep the last with its end", async () => {
+    await using here = await deliveringWith(() => undefined);
+    const asked = commandsOf(here.redis);
+    const request = await interaction(here.store, plain("counted"));
+    await expect.poll(() => here.store.outbox.depth()).toBe(0);
+    // The first two are the test's own
+    const posted = ["gatehouseCreate", "hgetall", "gatehousePaceTake", "gatehouseDueDone"];
+    expect(asked()).toEqual(posted);
+    await endedOf(here.store, request);
+    await expect.poll(() => here.store.outbox.depth()).toBe(0);
+    expect(here.notices).toEqual(["result"]);
+    expect(here.recorded).toEqual([request.record.id]);
+    const moves = ["gatehouseMove", "gatehouseMove", "gatehouseMove"];
+    const told = ["gatehousePaceTake", "hset", "gatehousePaceTake", "gatehouseDueDone"];
+    expect(asked()).toEqual([...moves, ...told]);
+  });
+
+  it("notes that results are recorded, though the result must wait for its turn", async () => {
+    await using here = await deliveringWith(() => undefined);
+    const { store, redis, requestKey } = here;
+    const request = await interaction(store, plain("waits"));
+    const { id } = request.record;
+    await expect.poll(() => store.outbox.depth()).toBe(0);
+    await here.rateLimiter.pause({ post: "C01OPS" }, longMs);
+    const asked = commandsOf(redis);
+    await endedOf(store, request);
+    await expect.poll(() => redis.hget(requestKey(id), "said:afterwards")).toBe("1");
+    asked();
+    await store.outbox.later(id, 0);
+    await expect.poll(() => asked().includes("gatehousePaceTake")).toBe(true);
+    expect(here.recorded).toEqual([id]);
+    expect(here.notices).toEqual([]);
+  });
+
+  it("tells a change elsewhere before it is done, where any channel is subscribed", async () => {
+    await using here = await deliveringWith(() => undefined);
+    await endedOf(here.store, await interaction(here.store, plain("unheard")));
+    await expect.poll(() => here.store.outbox.depth()).toBe(0);
+    expect(here.toldElsewhere).toEqual([]);
+    await here.redis.hset(here.key("subscriptions"), "C02STATUS *", "{}");
+    const request = await endedOf(here.store, await interaction(here.store, plain("heard")));
+    await expect.poll(() => here.store.outbox.depth()).toBe(0);
+    expect(here.toldElsewhere).toEqual([request.record.id]);
   });
 
   it("waits at its close for what is under way", async () => {

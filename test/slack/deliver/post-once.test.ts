@@ -2,6 +2,7 @@ import { expect, it } from "vitest";
 import { silentLog } from "../../../src/log/log.ts";
 import { sentence } from "../../../src/messages/message.ts";
 import { md } from "../../../src/messages/text.ts";
+import type { Mark } from "../../../src/slack/deliver/rate-limiter.ts";
 import { createPostOnce, type Owed, type OwedPost } from "../../../src/slack/deliver/post-once.ts";
 
 const said = sentence(md`Restarted web-2`);
@@ -10,6 +11,13 @@ const said = sentence(md`Restarted web-2`);
 async function says(owed: Owed, redis: Record<string, string>) {
   const marks = new Map(Object.entries(redis));
   const calls: string[] = [];
+  const begin = ({ field, before, doing }: Omit<Mark, "hash">) => {
+    if ((marks.get(field) ?? "") !== before) return undefined;
+    const at = Date.now();
+    marks.set(field, `${doing} ${at}`);
+    return at;
+  };
+  const taken = async ({ mark }: { mark: Mark }) => ({ waitMs: 0, at: begin(mark) });
   const postOnce = createPostOnce({
     web: {
       async call(method) {
@@ -18,8 +26,8 @@ async function says(owed: Owed, redis: Record<string, string>) {
       },
     },
     rateLimiter: {
-      post: async () => 0,
-      edit: async () => 0,
+      post: async (_channel, turn) => taken(turn),
+      edit: taken,
       pause: async () => undefined,
     },
     log: silentLog(),
@@ -36,12 +44,8 @@ async function says(owed: Owed, redis: Record<string, string>) {
       marks.set(field, mark);
       return true;
     },
-    async begin(_id: string, field: string, before: string, doing: string) {
-      if ((marks.get(field) ?? "") !== before) return undefined;
-      const at = Date.now();
-      marks.set(field, `${doing} ${at}`);
-      return at;
-    },
+    begin: async (_id: string, mark: Omit<Mark, "hash">) => begin(mark),
+    hashOf: (id: string) => id,
   };
   const subject = { kind: "request", id: "r-1", createdAt: Date.now(), outbox };
   const waitMs = await postOnce(subject, owed);

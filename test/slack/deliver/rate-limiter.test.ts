@@ -5,13 +5,18 @@ import { testRedis } from "../../support/with-redis.ts";
 async function limiting() {
   const { redis, key, [Symbol.asyncDispose]: dispose } = await testRedis();
   const limiter = createRateLimiter(redis, key);
+  const marks = key("marks");
+  let turns = 0;
   return {
     redis,
     key,
-    limiter,
+    marks,
     /** In whole seconds. */
-    async post(id: string, urgency: Turn["urgency"], more: Partial<Turn> = {}) {
-      return Math.ceil((await limiter.post("C01OPS", { id, urgency, ...more })) / 1000);
+    async post(id: string, urgency?: Turn["urgency"], more: Partial<Turn> & { to?: string } = {}) {
+      const { to = "C01OPS", ...turn } = more;
+      turns += 1;
+      const mark = { hash: marks, field: `said:${turns}`, before: "", doing: "posting" };
+      return Math.ceil((await limiter.post(to, { id, urgency, mark, ...turn })).waitMs / 1000);
     },
     [Symbol.asyncDispose]: dispose,
   };
@@ -22,7 +27,7 @@ it("two cards go at once, and leave room for two results or decisions", async ()
   expect([await at.post("a", "card"), await at.post("b", "card")]).toEqual([0, 0]);
   expect(await at.post("c", "card", { isJoining: true })).toBe(1);
   expect([await at.post("d", "result"), await at.post("e", "decision")]).toEqual([0, 0]);
-  expect(Math.ceil((await at.limiter.post("C02OTHER", { id: "f" })) / 1000)).toBe(0);
+  expect(await at.post("f", "result", { to: "C02OTHER" })).toBe(0);
 });
 
 it("who waits is told when its turn comes, decisions first, then results, then cards", async () => {
@@ -55,4 +60,23 @@ it("300 who wait ask so often as one does, each for its own turn", async () => {
   for (let n = 0; n < 300; n++) waits.push(await at.post(`r-${n}`, "result"));
   expect(waits.slice(0, 7)).toEqual([0, 0, 0, 0, 1, 2, 3]);
   expect(Math.max(...waits)).toBe(10);
+});
+
+it("a turn is marked as it is taken, and neither while it waits nor where the mark is another's", async () => {
+  await using at = await limiting();
+  const says = (id: string, field: string, before: string) =>
+    at.post(id, "result", { mark: { hash: at.marks, field, before, doing: "posting" } });
+  const marked = (field: string) => at.redis.hget(at.marks, field);
+  for (const id of ["a", "b", "c"]) expect(await says(id, id, "")).toBe(0);
+  expect(await marked("a")).toMatch(/^posting \d{13}$/);
+  // Another process has it by now: it stands in no one's way
+  expect(await says("a", "a", "")).toBe(0);
+  expect(await says("d", "d", "")).toBe(0);
+  expect(await says("e", "e", "")).toBe(1);
+  expect(await marked("e")).toBeNull();
+  expect(await at.redis.zscore(at.key("line", "post", "C01OPS"), "e")).not.toBeNull();
+  await at.redis.hset(at.marks, "e", "posting 1");
+  await says("e", "e", "");
+  expect(await marked("e")).toBe("posting 1");
+  expect(await at.redis.zscore(at.key("line", "post", "C01OPS"), "e")).toBeNull();
 });

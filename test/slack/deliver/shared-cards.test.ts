@@ -6,6 +6,7 @@ import { createJournal } from "../../../src/requests/journal/journal.ts";
 import type { StoredRequest } from "../../../src/requests/journal/record.ts";
 import { sharedCardOf } from "../../../src/requests/journal/shared-cards.ts";
 import { startDelivery } from "../../../src/slack/deliver/deliver.ts";
+import { createRateLimiter } from "../../../src/slack/deliver/rate-limiter.ts";
 import { requestSource } from "../../../src/slack/deliver/requests.ts";
 import { sharedCardSource } from "../../../src/slack/deliver/shared-cards.ts";
 import { textAt, type Web, type WebAnswer } from "../../../src/slack/web.ts";
@@ -70,6 +71,10 @@ async function crowded(over: { answer?(posted: Posted): WebAnswer | undefined } 
     attestationNote: async () => undefined,
     visibilityTimeoutMs: 60_000,
   };
+  const unlimited = createRateLimiter(redis, key, {
+    posts: { interval: 1, burst: 1000, reserve: 0 },
+    edits: { interval: 1, burst: 1000, reserve: 0 },
+  });
   const start = (isRoomy = false) =>
     startDelivery(
       [
@@ -79,6 +84,7 @@ async function crowded(over: { answer?(posted: Posted): WebAnswer | undefined } 
           policy,
           recordResults: async () => undefined,
           tellElsewhere: async () => undefined,
+          followers: key("subscriptions"),
           refusal: async () => undefined,
           botToken: "xoxb-1",
           apiUrl: "https://slack.com/api/",
@@ -90,9 +96,9 @@ async function crowded(over: { answer?(posted: Posted): WebAnswer | undefined } 
         redis,
         web,
         rateLimiter: {
-          post: async (_channel, { isJoining }) => (isJoining && !isRoomy ? 5000 : 0),
-          edit: async () => 0,
-          pause: async () => undefined,
+          ...unlimited,
+          post: async (channel, turn) =>
+            turn.isJoining && !isRoomy ? { waitMs: 5000 } : unlimited.post(channel, turn),
         },
         log: silentLog(),
         refusal: async () => undefined,
