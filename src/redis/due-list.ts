@@ -127,8 +127,14 @@ if revision and kept <= #ARGV then redis.call('HSET', KEYS[2], unpack(ARGV, kept
 return 1
 `;
 
-/** Compare-and-set. KEYS hash   ARGV field, expected value ('' for none), new value, with the time behind it (0|1) → now, or 0 */
+/**
+ * Compare-and-set.
+ *
+ * KEYS hash   ARGV field, expected value ('' for none), new value, with the time behind it (0|1), then fields and values to set in any case
+ * → now, or 0
+ */
 const mark = `${redisTimeLua}
+if #ARGV > 4 then redis.call('HSET', KEYS[1], unpack(ARGV, 5)) end
 if (redis.call('HGET', KEYS[1], ARGV[1]) or '') ~= ARGV[2] then return 0 end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[4] == '1' and ARGV[3] .. ' ' .. string.format('%d', now) or ARGV[3])
 return now
@@ -139,6 +145,16 @@ return now
  * that changes a hash puts its ID on the list.
  */
 export type Outbox = ReturnType<typeof createOutbox>;
+
+/** What is marked before a call: a field that must still be as it was read ("" for none). */
+export interface Beginning {
+  field: string;
+  before: string;
+  /** It becomes `<doing> <Redis time (ms)>`. */
+  doing: string;
+  /** Fields that are set in any case. */
+  also?: Fields;
+}
 
 /** How it is done. */
 export interface Ending {
@@ -193,9 +209,10 @@ export function createOutbox(redis: RedisClient, list: string, hashOf: (id: stri
     /** The same, to `<doing> <Redis time (ms)>`. That time, or undefined when it wasn't set. */
     async begin(
       id: string,
-      { field, before, doing }: { field: string; before: string; doing: string },
+      { field, before, doing, also = {} }: Beginning,
     ): Promise<number | undefined> {
-      return Number(await runMark([hashOf(id)], [field, before, doing, 1])) || undefined;
+      const args = [field, before, doing, 1, ...Object.entries(also).flat()];
+      return Number(await runMark([hashOf(id)], args)) || undefined;
     },
     async remember(id: string, fields: Record<string, string>): Promise<void> {
       await redis.hset(hashOf(id), fields);

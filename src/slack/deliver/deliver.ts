@@ -59,8 +59,8 @@ interface Post {
   rung: Set<string>;
 }
 
-/** What comes next of an ID: it waits (ms), or is to be read as it came along, or from Redis. */
-type Next = Ended | { is: "waits"; ms: number } | { is: "unread" };
+/** What comes next of an ID: it is done, is due in so long (ms), or is told on as it came along. */
+type Next = Ended | { is: "waits"; ms: number; said: Fields };
 
 /** The delay of what only another version can deliver (ms). */
 const notOursMs = 1000;
@@ -159,41 +159,44 @@ export function startDelivery(sources: readonly Source[], options: Options): Del
         const { is } = await outbox.done(id, { revision: -1, elseInMs: notOursMs });
         return is === "done" ? undefined : wakeIn(notOursMs);
       }
-      const { work = workOnRequests([]), noted } = owes;
-      const next = await during(work, () => tell(source, id, owes));
-      if (next.is === "done") return;
+      const next = await during(owes.work ?? workOnRequests([]), () => tell(source, id, owes));
       if (next.is === "waits") {
-        await outbox.later(id, next.ms, noted);
+        await outbox.later(id, next.ms, next.said);
         return wakeIn(next.ms);
       }
-      fields = next.is === "changed" ? next.fields : undefined;
+      if (next.is !== "changed") return;
+      ({ fields } = next);
     }
   }
 
-  /** Posts what is owed. The last of it is kept in the same step as it is done, or comes back as it is by now. */
+  /** Posts what is owed. What is kept of it goes with what is written next, the last of it with the end. */
   async function tell(source: Source, id: string, owes: Owes): Promise<Next> {
     const { kind, at, outbox, visibilityTimeoutMs: elseInMs } = source;
-    const { createdAt, revision, isWhole = false, noted, afterwards, kept } = owes;
-    const subject = { kind, at, id, createdAt, outbox };
+    const { createdAt, revision, isWhole = false, noted = {}, afterwards, kept } = owes;
+    const pending = { fields: noted };
+    const subject = { kind, at, id, createdAt, outbox, pending };
     const owed = inOrder(owes.messages);
-    if (owed.length === 0 && owes.waitMs) return { is: "waits", ms: owes.waitMs };
-    const isAll = isWhole || owed.length === 0;
-    const ending: Ending = { revision: isAll ? revision : undefined, elseInMs, kept };
-    const last: { ended?: Ended } = {};
-    const keep = async (some: Fields) => {
-      const said = { ...noted, ...some };
-      last.ended = await outbox.done(id, { ...ending, said, unless: afterwards?.where });
-    };
-    for (const [n, one] of (isWhole ? owed : owed.slice(0, 1)).entries()) {
-      const isLast = !isWhole || n === owed.length - 1;
-      const waitMs = await postOnce(subject, one, isLast ? keep : undefined);
-      if (waitMs > 0) return { is: "waits", ms: waitMs };
-      if (waitMs < 0) return { is: "unread" };
+    if (owed.length === 0 && owes.waitMs) return { is: "waits", ms: owes.waitMs, said: noted };
+    const end = (more: Partial<Ending>) =>
+      outbox.done(id, { revision, elseInMs, kept, said: pending.fields, ...more });
+    const lookAgain = () => end({ revision: undefined });
+    for (const [n, one] of owed.entries()) {
+      const keep = async (said: Fields) => {
+        pending.fields = { ...pending.fields, ...said };
+        const next = owed[n + 1];
+        if (!isWhole || next === undefined || isSaid(next.mark)) return;
+        // Unlike an edit, a post may take long until it is marked
+        await outbox.remember(id, pending.fields);
+        pending.fields = {};
+      };
+      const waitMs = await postOnce(subject, one, keep);
+      if (waitMs > 0) return { is: "waits", ms: waitMs, said: pending.fields };
+      if (waitMs < 0 || !isWhole) return lookAgain();
     }
-    if (owed.length === 0) await keep({});
-    if (last.ended?.is !== "owed") return last.ended ?? { is: "unread" };
+    const ended = await end({ unless: afterwards?.where });
+    if (ended.is !== "owed") return ended;
     await afterwards?.run();
-    return outbox.done(id, ending);
+    return end({ said: {} });
   }
 }
 

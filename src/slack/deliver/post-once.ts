@@ -19,6 +19,8 @@ export interface Subject {
   createdAt: number;
   /** Keeps its marks. */
   outbox: Pick<Outbox, "hashOf" | "mark" | "begin" | "remember">;
+  /** Kept with the next mark: then there are none. */
+  pending?: { fields: Fields };
   /** Failpoints. */
   at?: ((point: "posting" | "posted", id: string) => Promise<void>) | undefined;
 }
@@ -98,7 +100,7 @@ export function isSaid(mark: string | undefined): boolean {
   return mark !== undefined && mark !== "" && !mark.startsWith("posting");
 }
 
-/** Keeps the marks of a message that Slack has. */
+/** Keeps the marks of a message that Slack has, now or with what is written next. */
 type Keep = (said: Fields) => Promise<void>;
 
 /** The mark that this process has set. */
@@ -121,7 +123,8 @@ const readAgain = -1;
 
 /**
  * Posts one message that is owed, by at most one call, and returns when to retry (ms), 0 when it is posted, or below 0 when
- * all must be read again. `keep` is given what to remember of it, in the same step as that is 0. Before each call a mark is compared and set, so only one of several processes makes the call:
+ * all must be read again. `keep` is given what is to be kept of a message that is posted. Before each call a mark is compared and
+ * set, so only one of several processes makes the call:
  *
  *     "" ──► posting <since> ──► <ts of the message>, or another word when it is settled
  *                     ├──► ""           provably not posted
@@ -303,14 +306,16 @@ export function createPostOnce(options: {
 
   /** Marks it, with its turn. Not its turn yet: how long until then; 0 when another process was faster. */
   async function begin(
-    { id, outbox }: Subject,
+    { id, outbox, pending = { fields: {} } }: Subject,
     field: string,
     before: string,
     doing: "posting" | "editing",
     take: (mark: Mark) => Promise<Taken>,
   ): Promise<Mine | Pick<Taken, "waitMs">> {
     const began = performance.now();
-    const { waitMs, at } = await take({ hash: outbox.hashOf(id), field, before, doing });
+    const also = pending.fields;
+    const { waitMs, at } = await take({ hash: outbox.hashOf(id), field, before, doing, also });
+    pending.fields = {};
     if (at === undefined) return { waitMs };
     ages.saw(at);
     const value = `${doing} ${at}`;

@@ -217,8 +217,21 @@ describe("the delivery of messages", () => {
     expect(here.notices).toEqual(["result"]);
     expect(here.recorded).toEqual([request.record.id]);
     const moves = ["gatehouseMove", "gatehouseMove", "gatehouseMove"];
-    const told = ["gatehousePaceTake", "hset", "gatehousePaceTake", "gatehouseDueDone"];
+    const told = ["gatehousePaceTake", "gatehousePaceTake", "gatehouseDueDone"];
     expect(asked()).toEqual([...moves, ...told]);
+  });
+
+  it("keeps a result that is posted, though the edit that follows must wait for its turn", async () => {
+    await using here = await deliveringWith(() => undefined);
+    const { store, redis, requestKey } = here;
+    const request = await interaction(store, plain("waits"));
+    const { id } = request.record;
+    await expect.poll(() => store.outbox.depth()).toBe(0);
+    await here.rateLimiter.pause("edit", longMs);
+    await endedOf(store, request);
+    await expect.poll(() => redis.hget(requestKey(id), "said:result")).toMatch(/^\d+\.\d+$/);
+    expect(await store.outbox.depth()).toBe(1);
+    expect(here.notices).toEqual(["result"]);
   });
 
   it("notes that results are recorded, though the result must wait for its turn", async () => {
