@@ -211,7 +211,7 @@ export function createJournal(redis: RedisClient, key: Keys) {
         to.state,
         final ? 1 : 0,
         attempt,
-        final ? "" : owner,
+        final ? "" : owner, // nobody moves it any more
         packProgress(withTimeOfMove(to.progress, time), final),
         to.why ? stepText({ state: to.state, why: to.why, actor: to.actor }) : "",
         audit,
