@@ -31,28 +31,28 @@ return {mine and 'mine' or 'busy', now, last[1] or {}, records}
  *
  * KEYS lease, seals, ...buckets of salts
  * ARGV token, lease (ms), hash of the head or '', then per seal: seq, id, at, payload, hash, salt, index of its bucket
- * → 'sealed' | 'lost' (another process seals) | 'cut' (higher numbers were given before: the last seals are missing)
+ * → {'sealed' | 'lost' (another process seals) | 'cut' (higher numbers were given before: the last seals are missing), now}
  */
-export const seal = `
+export const seal = `${redisTimeLua}
 local holder = redis.call('GET', KEYS[1])
-if holder and holder ~= ARGV[1] then return 'lost' end
+if holder and holder ~= ARGV[1] then return {'lost', now} end
 local last = redis.call('XREVRANGE', KEYS[2], '+', '-', 'COUNT', 1)
 local hash = ''
 if last[1] then
   local fields = last[1][2]
   for i = 1, #fields, 2 do if fields[i] == 'hash' then hash = fields[i + 1] end end
 end
-if hash ~= ARGV[3] then return 'lost' end
+if hash ~= ARGV[3] then return {'lost', now} end
 for i = 4, #ARGV, 7 do
   local ok = redis.pcall('XADD', KEYS[2], ARGV[i] .. '-0', 'id', ARGV[i + 1], 'at', ARGV[i + 2], 'payload', ARGV[i + 3], 'hash', ARGV[i + 4])
   if type(ok) == 'table' and ok.err then
-    if string.find(ok.err, 'equal or smaller', 1, true) then return 'cut' end
+    if string.find(ok.err, 'equal or smaller', 1, true) then return {'cut', now} end
     return ok
   end
   redis.call('HSET', KEYS[2 + tonumber(ARGV[i + 6])], ARGV[i], ARGV[i + 5])
 end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-return 'sealed'
+return {'sealed', now}
 `;
 
 /** KEYS records   ARGV record → its id */

@@ -6,16 +6,9 @@ import type { Log } from "../log/log.ts";
 import { type Keys, defineScript, type RedisClient } from "../redis/redis.ts";
 import { createLeases } from "../redis/lease.ts";
 import { startRounds } from "../redis/rounds.ts";
-import {
-  compareIds,
-  type Entry,
-  type GapMarker,
-  genesis,
-  hashOf,
-  payloadOf,
-  type Seal,
-} from "./chain.ts";
+import { compareIds, type Entry, genesis, hashOf, payloadOf, type Seal } from "./chain.ts";
 import { type Anchor, openAnchors, openSigningKey, type SigningKey } from "./anchors.ts";
+import { findGap } from "./find-gap.ts";
 import * as scripts from "./scripts.ts";
 import { type Signed, signDue } from "./sign-due.ts";
 import { createTrail, parseEntry, parseSeal, type Trail } from "./trail.ts";
@@ -64,8 +57,7 @@ function onDisk<T>(act: () => T): T {
 }
 
 const batch = 500;
-const noRecord = "0-0";
-/** Rounds that only look at the trail's end, between two that look at everything. */
+/** Rounds that only read what is new, between two that look at everything. */
 const glances = 9;
 const anchorEveryRecords = 100;
 
@@ -82,29 +74,35 @@ export function startSealer(options: SealerOptions): Sealer {
   let seen: { head: Seal | undefined; now: number } | undefined;
   let floor = 0;
   let mustCompare = true;
-  /** The newest record when all were sealed. */
-  let sealedTo: string | undefined;
+  /** Where the chain ended when all was sealed, and whether this process was to seal. */
+  let settled: { head: Seal | undefined; isMine: boolean } | undefined;
   let glanced = glances;
   let failingSince: number | undefined;
   let isStuck = false;
   let diskFailure: string | undefined;
   let isClosed = false;
 
-  /** One command says that nothing was appended since all was sealed. Someone may cut seals, so not for long. */
-  async function isIdle(): Promise<boolean> {
-    if (mustCompare || isClosed || sealedTo === undefined || ++glanced > glances) return false;
-    const [newest] = await trail.recordsBefore(undefined, 1);
-    return newest ? compareIds(newest.id, sealedTo) <= 0 : sealedTo === noRecord;
+  /**
+   * What was appended since all was sealed: one command, which hardly ever finds anything. Undefined when everything is to be
+   * looked at: someone may cut seals.
+   */
+  async function glance(): Promise<Found | undefined> {
+    if (mustCompare || isClosed || !settled || ++glanced > glances) return undefined;
+    const { head, isMine } = settled;
+    const range = { ...(head ? { after: head.id } : {}), most: isMine ? batch : 1 };
+    return { head, isMine, entries: await trail.records(range) };
   }
 
   /** → how long records have waited for another process to seal them (ms). */
   async function round(): Promise<number> {
-    if (await isIdle()) {
+    let found = await glance();
+    if (found?.entries.length === 0) {
       anchorSometimes();
       return 0;
     }
-    glanced = 0;
-    sealedTo = undefined;
+    if (!found?.isMine) found = undefined;
+    glanced = found ? glanced : 0;
+    settled = undefined;
     let lagMs = 0;
     let isCompared = false;
     for (let isMore = true; isMore;) {
@@ -112,7 +110,8 @@ export function startSealer(options: SealerOptions): Sealer {
         await compare();
         isCompared = true;
       }
-      const step = await sealing.step(floor, batch);
+      const step = await (found ? sealing.seal(floor, batch, found) : sealing.step(floor, batch));
+      found = undefined;
       if (step.is === "lost") return 0;
       if (step.is === "cut") {
         floor = Math.max(floor, step.given);
@@ -127,7 +126,7 @@ export function startSealer(options: SealerOptions): Sealer {
         signed = await signDue(trail, signingKey, step.head, step.now, signed);
       }
       const waits = step.is === "sealed" ? step.isMore : step.is === "busy" && step.waits;
-      sealedTo = waits ? undefined : (step.head?.id ?? noRecord);
+      settled = waits ? undefined : { head: step.head, isMine: step.is !== "busy" };
       isMore = (step.is === "sealed" && step.isMore && !isClosed) || (mustCompare && !isCompared);
     }
     anchorSometimes();
@@ -227,46 +226,17 @@ export function startSealer(options: SealerOptions): Sealer {
   };
 }
 
-/** `isNew`: this call wrote it into the trail. */
-type Gap = GapMarker & { isNew: boolean };
-
-/**
- * Compares the chain with its known heads: this process's last anchor, and the highest number that Redis says was
- * given (`given`). A difference is written into the trail once, and sealing continues after it.
- */
-async function findGap(
-  trail: Trail,
-  known: { last: Anchor | undefined; given?: number },
-): Promise<Gap | undefined> {
-  const { last, given = 0 } = known;
-  const head = await trail.head();
-  const after = head?.seq ?? 0;
-  const reached = Math.max(last?.seq ?? 0, given);
-  if (reached > after) return say(trail, { found: "cut", after, next: reached + 1 }, last);
-  if (!last) return undefined;
-  const there = await trail.seal(last.seq);
-  if (there?.hash === last.hash) return undefined;
-  return say(trail, { found: "replaced", after: last.seq - 1, next: last.seq }, last);
+/** What is to be sealed next, and the chain's end that it follows. */
+interface Found {
+  head: Seal | undefined;
+  isMine: boolean;
+  entries: readonly Entry[];
 }
 
-async function say(
-  trail: Trail,
-  gap: Omit<GapMarker, "what">,
-  anchored: Anchor | undefined,
-): Promise<Gap> {
-  const record: GapMarker = { what: "audit-gap", ...gap };
-  const name = `${gap.found} ${gap.after} ${gap.next} ${anchored?.hash ?? ""}`;
-  return {
-    ...record,
-    isNew: await trail.appendOnce(name, { ...record, ...(anchored && { anchored }) }),
-  };
-}
-
-/** `lagMs`: how long the oldest unsealed record has waited. */
 type SealStep =
-  | { is: "sealed"; head: Seal; count: number; isMore: boolean; lagMs: number; now: number }
+  | { is: "sealed"; head: Seal; count: number; isMore: boolean; now: number }
   | { is: "idle"; head: Seal | undefined; now: number }
-  /** Another process seals. */
+  /** Another process seals. `lagMs`: how long the oldest unsealed record has waited. */
   | { is: "busy"; head: Seal | undefined; waits: boolean; lagMs: number; now: number }
   /** Someone sealed in between: the next step begins at the new head. */
   | { is: "lost" }
@@ -280,6 +250,7 @@ const beginReply = z.tuple([
   z.union([row, z.tuple([])]),
   z.array(row),
 ]);
+const sealReply = z.tuple([z.enum(["sealed", "lost", "cut"]), z.number()]);
 
 /** `token` names this sealer in the lease, which expires `leaseMs` after its last step. */
 export function createSealing(trail: Trail, token: string, leaseMs: number) {
@@ -288,7 +259,7 @@ export function createSealing(trail: Trail, token: string, leaseMs: number) {
   const leases = createLeases(redis);
   const runSeal = defineScript(redis, "gatehouseAuditSeal", scripts.seal);
 
-  /** Seals at most `most` records. The first gets a number above `floor`, which is 0 unless the chain was cut. */
+  /** Takes the lease, reads at most `most` records, and seals them. The first gets a number above `floor`, which is 0 unless the chain was cut. */
   async function step(floor: number, most: number): Promise<SealStep> {
     const [whose, now, last, rows] = beginReply.parse(
       await runBegin([names.lease, names.seals, names.records], [token, leaseMs, most]),
@@ -298,28 +269,36 @@ export function createSealing(trail: Trail, token: string, leaseMs: number) {
     const [oldest] = entries;
     const lagMs = oldest ? Math.max(0, now - Number(oldest.at)) : 0;
     if (whose === "busy") return { is: "busy", head, waits: oldest !== undefined, lagMs, now };
-    if (!oldest) return { is: "idle", head, now };
+    return oldest ? seal(floor, most, { head, entries }) : { is: "idle", head, now };
+  }
+
+  /** Seals what was read before: when the chain has another end by now, or another process the lease, it is lost. */
+  async function seal(
+    floor: number,
+    most: number,
+    { head, entries }: Pick<Found, "head" | "entries">,
+  ): Promise<SealStep> {
     const links = link(head, Math.max(head?.seq ?? 0, floor) + 1, entries);
-    const outcome = await append(head, links);
+    const [outcome, now] = await append(head, links);
     if (outcome === "cut") return { is: "cut", head, given: (await trail.lastGiven()).seq };
     const newHead = links.at(-1)?.seal;
     if (outcome !== "sealed" || !newHead) return { is: "lost" };
     const isMore = entries.length === most;
-    return { is: "sealed", head: newHead, count: entries.length, isMore, lagMs, now };
+    return { is: "sealed", head: newHead, count: entries.length, isMore, now };
   }
 
-  async function append(head: Seal | undefined, links: readonly Link[]): Promise<string> {
-    const buckets = [...new Set(links.map(({ seal }) => names.salts(seal.seq)))];
-    const args = links.flatMap(({ seal, salt }) => [
-      seal.seq,
-      seal.id,
-      seal.at,
-      seal.payload,
-      seal.hash,
+  async function append(head: Seal | undefined, links: readonly Link[]) {
+    const buckets = [...new Set(links.map(({ seal: { seq } }) => names.salts(seq)))];
+    const args = links.flatMap(({ seal: one, salt }) => [
+      one.seq,
+      one.id,
+      one.at,
+      one.payload,
+      one.hash,
       salt,
-      buckets.indexOf(names.salts(seal.seq)) + 1,
+      buckets.indexOf(names.salts(one.seq)) + 1,
     ]);
-    return String(
+    return sealReply.parse(
       await runSeal(
         [names.lease, names.seals, ...buckets],
         [token, leaseMs, head?.hash ?? "", ...args],
@@ -327,7 +306,7 @@ export function createSealing(trail: Trail, token: string, leaseMs: number) {
     );
   }
 
-  return { step, release: () => leases.release(names.lease, token) };
+  return { step, seal, release: () => leases.release(names.lease, token) };
 }
 
 interface Link {

@@ -59,6 +59,8 @@ export interface Sighting {
 
 /** Retries come within seconds: failures further apart are separate. */
 const gapMs = 60_000;
+/** Failures that a process of an older version reported don't say that answers are wanted. */
+const answersEveryMs = 60_000;
 const keptMs = 24 * 3600_000;
 
 /** Every call rejects while Redis is unavailable. */
@@ -70,23 +72,34 @@ export function createOutageStore(redis: RedisClient, key: Keys) {
   const watch = key("outages", "watch");
   const records = key("outages", "records");
   const due = key("outages", "due");
+  const failing = key("outages", "failing");
   const dueList = createDueList(redis, due);
   const refusedKey = (id: string) => key("outages", "refused", id);
+  let answersAt = -Infinity;
 
   return {
-    /** Resolves with whether recaps are pending, due or not. Without sightings it costs one command. */
+    /**
+     * Resolves with whether recaps are pending, due or not. It costs one command while nobody's calls fail: answers are told
+     * only where a failure is on record.
+     */
     async report(
       sightings: readonly Sighting[],
       { outageMs, quietMs }: { outageMs: number; quietMs: number },
     ): Promise<boolean> {
-      if (sightings.length === 0) return (await redis.exists(due)) === 1;
+      const isNews =
+        sightings.some(({ failedAgo }) => failedAgo !== undefined) ||
+        (sightings.length > 0 && performance.now() >= answersAt);
+      // Counts 2 for pending recaps
+      const signs = isNews ? 1 : await redis.exists(due, due, failing);
+      if (sightings.length === 0 || signs % 2 === 0) return signs > 1;
+      answersAt = performance.now() + answersEveryMs;
       const seen = sightings.flatMap(({ part, failedAgo, answeredAgo }) => [
         part,
         failedAgo === undefined ? "" : Math.round(failedAgo),
         answeredAgo === undefined ? "" : Math.round(answeredAgo),
       ]);
       const limits = [outageMs, Math.round(quietMs), gapMs];
-      return (await runReport([watch, records, due], [...limits, ...seen])) === 1;
+      return (await runReport([watch, records, due, failing], [...limits, ...seen])) === 1;
     },
 
     /** Redis was unavailable to this process. Returns the outage's ID; undefined for a hiccup. */

@@ -6,6 +6,7 @@ import { redisTimeLua } from "../redis/redis.ts";
  * - `watch`    hash: `<part>:since`, `<part>:last`, `<part>:answered`, `<part>:open`, and `last`, the outage closed last
  * - `records`  hash, id → an outage that is over, recap pending
  * - `due`      sorted set, id → when it is taken next
+ * - `failing`  set of the parts with failures on record: while there is none, answers mean nothing
  */
 
 const begin = `${redisTimeLua}
@@ -22,7 +23,7 @@ end
  * Takes what one process saw since its last report. Failures open an outage after long enough without an answer in any
  * process; an answer closes it after a quiet time without a failure.
  *
- * KEYS watch, records, due   ARGV long enough (ms), quiet for (ms), longest between two failures that belong together (ms),
+ * KEYS watch, records, due, failing   ARGV long enough (ms), quiet for (ms), longest between two failures that belong together (ms),
  *      then for each part: its name, how long ago a call failed ('' when none did), how long ago one was answered
  * → 1 when recaps are pending, due or not
  */
@@ -40,11 +41,12 @@ for i = 4, #ARGV, 3 do
     if not since then since, last, ok = failed, failed, nil end
     if failed > last then last = failed end
   end
+  local over = not since
   if since then
     if ok and ok < last then ok = nil end
     if answered and answered >= last and not ok then ok = answered end
     if not open and not ok and last - since >= enough then open = part .. '-' .. whole(since) end
-    local over = ok and (not open or now - last >= quiet)
+    over = ok and (not open or now - last >= quiet)
     if over then
       redis.call('HDEL', KEYS[1], field('since'), field('last'), field('answered'), field('open'))
       if open then close(open, part, since, ok, quiet) end
@@ -54,6 +56,7 @@ for i = 4, #ARGV, 3 do
       if open then redis.call('HSET', KEYS[1], field('open'), open) end
     end
   end
+  redis.call(over and 'SREM' or 'SADD', KEYS[4], part)
 end
 return redis.call('EXISTS', KEYS[3])
 `;

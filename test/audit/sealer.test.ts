@@ -175,15 +175,53 @@ describe("the sealer", () => {
         new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(await redis.info("commandstats"))?.[1] ??
           0,
       );
-    const [scripts, ends] = [await countsOf("evalsha"), await countsOf("xrevrange")];
-    await expect.poll(() => countsOf("xrevrange")).toBeGreaterThan(ends + 40);
-    const more = (await countsOf("xrevrange")) - ends;
+    const [scripts, ends] = [await countsOf("evalsha"), await countsOf("xrange")];
+    await expect.poll(() => countsOf("xrange")).toBeGreaterThan(ends + 40);
+    const more = (await countsOf("xrange")) - ends;
     // One of ten is a round of its own, and it reads the end of the seals
     expect((await countsOf("evalsha")) - scripts).toBeLessThan(more / 5);
     await redis.xtrim(key("audit", "seals"), "MAXLEN", 0);
     await expect.poll(() => stuck).toEqual([expect.stringMatching(/have disappeared/)]);
     await sealer.close();
     redis.disconnect();
+  });
+
+  it("seals what a glance finds with one script, onto the head that it knows", async () => {
+    await using world = await testRedis();
+    await using folder = await testFolder();
+    const { redis, key } = world;
+    const ran: string[] = [];
+    const heard = ["gatehouseAuditBegin", "gatehouseAuditSeal"].reduce(
+      (client, name) => pausedBefore(client, name, async () => void ran.push(name)),
+      redis,
+    );
+    await append(world, 3);
+    const sealer = startSealer({ redis: heard, key, log, dataDir: folder.path, everyMs: 60_000 });
+    await sealer.idle();
+    expect(ran).toEqual(["gatehouseAuditBegin", "gatehouseAuditSeal"]);
+    await append(world, 2);
+    await sealer.idle();
+    expect(ran.slice(2)).toEqual(["gatehouseAuditSeal"]);
+    await sealer.close();
+    expect(await verifyAudit({ redis, key })).toMatchObject({ is: "intact", sealed: 5 });
+  });
+
+  it("seals nothing onto a head that another process has sealed behind meanwhile, but behind that", async () => {
+    await using world = await testRedis();
+    await using other = await testRedis();
+    await using folder = await testFolder();
+    const { redis, key } = world;
+    await append(world, 2);
+    const sealer = startSealer({ redis, key, log, dataDir: folder.path, everyMs: 5, leaseMs: 1 });
+    await sealer.idle();
+    const second = createSealing(createTrail(other.redis, key), "second", 1);
+    for (let round = 0; round < 20; round++) {
+      await append(world, 3);
+      await second.step(0, 2);
+      await sealer.idle();
+    }
+    await sealer.close();
+    expect(await verifyAudit({ redis, key })).toMatchObject({ is: "intact", sealed: 62 });
   });
 
   it("makes a key that only its owner can read", async () => {

@@ -14,6 +14,7 @@ async function keeping() {
   const watch = key("outages", "watch");
   return {
     redis,
+    key,
     store,
     watch,
     saw: (failedAgo: number | undefined, answeredAgo?: number, part: Sighting["part"] = "slack") =>
@@ -111,6 +112,54 @@ describe("an outage", () => {
     await here.saw(undefined, 0);
     await here.saw(0, undefined, "service");
     expect(await here.open()).toEqual(["service"]);
+  });
+});
+
+describe("answers", () => {
+  it("cost one command while nobody fails, are heard once anybody does, and mean nothing again after them", async () => {
+    await using here = await keeping();
+    const ran: string[] = [];
+    const client = new Proxy(here.redis, {
+      get(target, name) {
+        const value: unknown = Reflect.get(target, name);
+        if (typeof value !== "function") return value;
+        return (...words: unknown[]): unknown => {
+          if (name === "exists" || name === "gatehouseOutageReport") ran.push(name);
+          return Reflect.apply(value, target, words);
+        };
+      },
+    });
+    const mine = createOutageStore(client, here.key);
+    const answered = () =>
+      mine.report([{ part: "slack", failedAgo: undefined, answeredAgo: 0 }], patience);
+    await answered(); // the first, and one a minute, in any case
+    ran.length = 0;
+    expect(await answered()).toBe(false);
+    expect(ran).toEqual(["exists"]);
+    await here.saw(5);
+    await here.saw(0, undefined, "service");
+    await answered();
+    expect(await here.redis.hget(here.watch, "slack:since")).toBeNull();
+    expect(await here.redis.hget(here.watch, "service:since")).not.toBeNull();
+    await here.saw(undefined, 0, "service");
+    ran.length = 0;
+    await answered();
+    expect(ran).toEqual(["exists"]);
+  });
+
+  it("end an outage that others saw begin", async () => {
+    await using here = await keeping();
+    const mine = createOutageStore(here.redis, here.key);
+    const answered = () =>
+      mine.report([{ part: "slack", failedAgo: undefined, answeredAgo: 0 }], patience);
+    await answered();
+    await here.saw(0);
+    await here.pass(31_000);
+    await here.saw(0);
+    await here.pass(11_000);
+    expect(await answered()).toBe(true);
+    expect(await answered()).toBe(true);
+    expect(await here.open()).toEqual([]);
   });
 });
 

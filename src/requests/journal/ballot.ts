@@ -1,15 +1,17 @@
 import { redisTimeLua, type Keys, defineScript, type RedisClient } from "../../redis/redis.ts";
 import { shortFingerprint } from "../../approvals/fingerprint.ts";
 import type { VoteOutcome, VoteProblem, Vote } from "../../approvals/votes.ts";
+import { keepStep } from "./scripts.ts";
+import { stepText } from "./steps.ts";
 import { auditRecord, keepFinalMs, type StoredRequest, locksOf } from "./record.ts";
 
 /**
  * One vote, atomically. Deny wins until the claim; the requester never counts; one vote per person. An approval was judged
  * beside those that were there: when there are others by now, it is judged again, so that no two of them take the same need.
  *
- * KEYS request, history, audit, outbox, open, lock
+ * KEYS request, history that an older version kept beside it, audit, outbox, open, lock
  * ARGV id, first digits of the fingerprint the voter saw, voter, vote (approve|deny), vote record, audit record,
- *      history entry when decided, how long a final request is kept (ms), approvals that it was judged beside
+ *      step of its history when decided, how long a final request is kept (ms), approvals that it was judged beside
  * → {'counted', n} | {'authorized', n} | {'denied'} | {'refused', why} | {'again'}
  */
 const voteScript = `${redisTimeLua}
@@ -38,7 +40,7 @@ redis.call('HINCRBY', KEYS[1], 'revision', 1)
 redis.call('ZADD', KEYS[4], 'NX', now, ARGV[1])
 if ARGV[4] == 'deny' then
   redis.call('HSET', KEYS[1], 'state', 'denied', 'final', '1', 'changedAt', now)
-  redis.call('RPUSH', KEYS[2], now .. ' ' .. ARGV[7])
+  ${keepStep("ARGV[7]")}
   redis.call('ZREM', KEYS[5], ARGV[1])
   if redis.call('GET', KEYS[6]) == ARGV[1] then redis.call('DEL', KEYS[6]) end
   redis.call('PEXPIRE', KEYS[1], ARGV[8])
@@ -48,7 +50,7 @@ end
 approvals = approvals + 1
 if approvals < tonumber(r[5]) then return {'counted', approvals} end
 redis.call('HSET', KEYS[1], 'state', 'authorized', 'changedAt', now)
-redis.call('RPUSH', KEYS[2], now .. ' ' .. ARGV[7])
+${keepStep("ARGV[7]")}
 return {'authorized', approvals}
 `;
 
@@ -149,7 +151,7 @@ export function createBallot(redis: RedisClient, key: Keys, onVote: () => void) 
           vote,
           JSON.stringify({ ...entry, at: "__AT__" }).replace('"__AT__"', "__AT__"),
           auditRecord(record, { vote, digest: shortFingerprint(digest) }, voter.id),
-          JSON.stringify({ state, why: `${verb} by ${voter.id}`, actor: voter.id }),
+          stepText({ state, why: `${verb} by ${voter.id}`, actor: voter.id }),
           keepFinalMs,
           votes.filter((one) => one.vote === "approve").length,
         ],

@@ -18,6 +18,7 @@ import {
   type State,
 } from "./record.ts";
 import { packProgress } from "./pack-progress.ts";
+import { stepText } from "./steps.ts";
 import { fromPairs, parseStored } from "./parse-stored.ts";
 import { createLimits } from "./limits.ts";
 import type { PollLease } from "./polls.ts";
@@ -245,9 +246,9 @@ export function createJournal(redis: RedisClient, key: Keys) {
         to.state,
         final ? 1 : 0,
         attempt,
-        owner,
+        final ? "" : owner, // nobody moves it any more
         packProgress(withTimeOfMove(to.progress, time), final),
-        to.why ? JSON.stringify({ state: to.state, why: to.why, actor: to.actor }) : "",
+        to.why ? stepText({ state: to.state, why: to.why, actor: to.actor }) : "",
         audit,
         tell,
         to.claim ? 1 : 0,

@@ -1,5 +1,6 @@
 import { createDueList } from "../../redis/due-list.ts";
 import { type Keys, type RedisClient, redisNow } from "../../redis/redis.ts";
+import { parseSteps, type Step } from "./steps.ts";
 import { keepFinalMs, locksOf, type RequestRecord, type StoredRequest } from "./record.ts";
 
 /** Finds requests: by requester, target, interaction, or state. */
@@ -15,17 +16,12 @@ export function createLists(
       return id ? get(id) : undefined;
     },
 
-    async history(
-      id: string,
-    ): Promise<{ at: number; state: string; why: string; actor?: string }[]> {
-      const rows = await redis.lrange(key("request", id, "history"), 0, -1);
-      return rows.map((row) => {
-        const cut = row.indexOf(" ");
-        return {
-          at: Number(row.slice(0, cut)),
-          ...(JSON.parse(row.slice(cut + 1)) as { state: string; why: string }),
-        };
-      });
+    async history(id: string): Promise<Step[]> {
+      const [[createdAt, history], beside] = await Promise.all([
+        redis.hmget(key("request", id), "createdAt", "history"),
+        redis.lrange(key("request", id, "history"), 0, -1),
+      ]);
+      return parseSteps({ createdAt: Number(createdAt), history: history ?? "" }, beside);
     },
 
     openIds: (): Promise<string[]> => redis.zrange(key("requests", "open"), 0, "-1"),

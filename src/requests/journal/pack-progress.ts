@@ -1,7 +1,10 @@
-import type { StoredRequest } from "./record.ts";
+import type { Vm } from "../../compute/compute.ts";
+import type { Seen } from "../../registry/define.ts";
+import { isList, type Progress, type RequestRecord, type StoredRequest } from "./record.ts";
 
 /** What only the next read would need. */
 const readsOfEnded = {
+  endedAt: undefined,
   sameSince: undefined,
   quietSince: undefined,
   quietLooks: undefined,
@@ -15,7 +18,7 @@ const same = "same";
 interface Packable {
   before?: unknown;
   after?: unknown;
-  lastLook?: { print: string };
+  lastLook?: { print?: string };
 }
 
 /**
@@ -29,25 +32,63 @@ export function packProgress(progress: Packable, isFinal: boolean): string {
     ...progress,
     ...(isSame ? { after: same } : {}),
     ...(isFinal ? readsOfEnded : {}),
-    ...(isFinal && lastLook ? { lastLook: { ...lastLook, print: "" } } : {}),
+    ...(isFinal && lastLook ? { lastLook: { ...lastLook, print: undefined } } : {}),
   });
 }
 
-export function unpackProgress<Progress extends Packable>(packed: Progress): Progress {
-  return packed.after === same ? { ...packed, after: packed.before } : packed;
+export function unpackProgress<Packed extends Packable>(packed: Packed): Packed {
+  const { after, before, lastLook } = packed;
+  return {
+    ...packed,
+    ...(after === same ? { after: before } : {}),
+    ...(lastLook ? { lastLook: { ...lastLook, print: lastLook.print ?? "" } } : {}),
+  };
 }
 
+/** The address for answers works for half an hour, its trace has ended with it, and its time stands beside the record. */
+const originOfEnded = {
+  sealedResponseUrl: undefined,
+  interaction: undefined,
+  trace: undefined,
+  parentSpan: undefined,
+  createdAt: undefined,
+};
+
 /**
- * Once Slack has all of an ended request, of its record only what is shown: the address for answers works for half an hour, and its
- * trace has ended with it. Undefined while it may still be answered there.
+ * Once Slack has all of an ended request, what is shown of it. Undefined while it may still be answered at the address for
+ * answers.
  */
 export function packTold({
   record,
+  progress,
   final,
   delivered,
-}: StoredRequest): { record: string } | undefined {
+}: StoredRequest): { record: string; progress: string } | undefined {
   if (!final || delivered.fallback !== undefined) return undefined;
-  const { sealedResponseUrl, trace, parentSpan, ...kept } = record;
-  const isKept = [sealedResponseUrl, trace, parentSpan].every((one) => one === undefined);
-  return isKept ? undefined : { record: JSON.stringify(kept) };
+  const isBound = record.approval !== undefined || progress.safety !== undefined;
+  const terms = isBound ? {} : termsOf(record);
+  return {
+    record: JSON.stringify({ ...record, ...originOfEnded, ...terms }),
+    progress: packProgress(onlyShown(progress), final),
+  };
 }
+
+/** What its start was judged by. Votes and an undo are bound to it. */
+const termsOf = ({ target }: RequestRecord) => ({
+  runsUntil: undefined,
+  policyVersion: undefined,
+  target: { ...target, createdAt: undefined, specs: undefined },
+});
+
+/** Of VMs, what results tell: the status, and the size where it may have changed. */
+function onlyShown(progress: Progress): Packable {
+  const { before, after, already } = progress;
+  const isSized = already === true || sizeOf(before) !== sizeOf(after);
+  const shownOf = (seen: Seen | undefined) =>
+    isVm(seen) ? { status: seen.status, ...(isSized ? { specs: seen.specs } : {}) } : seen;
+  return { ...progress, before: shownOf(before), after: shownOf(after) };
+}
+
+const isVm = (seen: Seen | undefined): seen is Vm =>
+  seen !== undefined && !isList(seen) && "projectId" in seen;
+const sizeOf = (seen: Seen | undefined) => isVm(seen) && JSON.stringify(seen.specs);

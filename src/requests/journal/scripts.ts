@@ -1,5 +1,10 @@
 import { redisTimeLua } from "../../redis/redis.ts";
 
+/** Adds a step, and when it was taken after the request was made (ms), to the history in KEYS[1]. `step`: as `stepText` has it. */
+export const keepStep = (step: string) => `
+  local taken = now - redis.call('HGET', KEYS[1], 'createdAt') .. ' ' .. ${step} .. '\\n'
+  redis.call('HSET', KEYS[1], 'history', (redis.call('HGET', KEYS[1], 'history') or '') .. taken)`;
+
 /**
  * All keys carry one hash tag, so each script sees one slot. Values are opaque to Lua, which never re-encodes JSON.
  */
@@ -32,7 +37,7 @@ if older then
 end
 local record = string.gsub(ARGV[2], '"' .. ARGV[13] .. '"', string.format('%d', now))
 record = string.gsub(record, '"' .. ARGV[13] .. ':"', string.format('%d', now + ARGV[14]))
-redis.call('HSET', KEYS[1], 'record', record, 'state', ARGV[3], 'final', '0', 'attempt', '0', 'owner', '',
+redis.call('HSET', KEYS[1], 'record', record, 'state', ARGV[3], 'final', '0', 'attempt', '0',
   'revision', '1', 'createdAt', now, 'changedAt', now, 'progress', ARGV[4])
 if ARGV[8] ~= '' then
   redis.call('HSET', KEYS[1], 'digest', ARGV[8], 'expiresAt', ARGV[9], 'required', ARGV[10], 'requester', ARGV[11])
@@ -54,8 +59,8 @@ return {ARGV[1], 'new', now, ${stopsLua("10", "11")}}
  * Moves a request, or saves progress. Refuses when it changed since it was read: by its revision, and by the nonce of its
  * claim, because after a failover that lost writes another worker's claim may bear the same revision.
  *
- * KEYS request, history, open, audit, outbox, freeze, watch, pins, polls, pollers, take, ...free
- * ARGV id, revision it was read at, state, final (0|1), attempt, owner, progress, history entry, audit record,
+ * KEYS request, history that an older version kept beside it, open, audit, outbox, freeze, watch, pins, polls, pollers, take, ...free
+ * ARGV id, revision it was read at, state, final (0|1), attempt, owner ('' for none), progress, step of its history ('' for none), audit record,
  *      tell (0|1|2: only where a shared card shows it), claim (0|1), watched (0|1), how long a final request is kept (ms), nonce of the attempt it was read at
  *      ('' for none), nonce of this claim, VM whose pin is kept ('' for none), its pin ('' drops it), key of its polls, what stands for the
  *      time of the move in the progress, the time it was decided by ('' when that was Redis') and how far off that may be (ms),
@@ -84,10 +89,11 @@ if ARGV[11] == '1' then
 end
 local nextRevision = redis.call('HINCRBY', KEYS[1], 'revision', 1)
 local progress = string.gsub(ARGV[7], ARGV[19], string.format('%d', now))
-redis.call('HSET', KEYS[1], 'state', ARGV[3], 'final', ARGV[4], 'attempt', ARGV[5], 'owner', ARGV[6], 'progress', progress)
+redis.call('HSET', KEYS[1], 'state', ARGV[3], 'final', ARGV[4], 'attempt', ARGV[5], 'progress', progress)
+if ARGV[6] == '' then redis.call('HDEL', KEYS[1], 'owner') else redis.call('HSET', KEYS[1], 'owner', ARGV[6]) end
 if ARGV[8] ~= '' then
   redis.call('HSET', KEYS[1], 'changedAt', now)
-  redis.call('RPUSH', KEYS[2], now .. ' ' .. ARGV[8])
+  ${keepStep("ARGV[8]")}
 end
 local entry = ''
 if ARGV[9] ~= '' then entry = redis.call('XADD', KEYS[4], '*', 'at', now, 'record', ARGV[9]) end

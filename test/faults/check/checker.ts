@@ -149,7 +149,8 @@ export async function readJournal(redis: Redis, namespace: string): Promise<Jour
   for await (const keys of redis.scanStream({ match: `${prefix}*`, count: 500, type: "hash" })) {
     for (const key of keys as string[]) {
       const fields = await redis.hgetall(key);
-      const history = await redis.lrange(`${key}:history`, 0, -1);
+      const beside = await redis.lrange(`${key}:history`, 0, -1);
+      const history = stepsIn(fields, beside);
       if (!fields["record"]) continue;
       const record = JSON.parse(fields["record"]) as {
         id: string;
@@ -171,14 +172,23 @@ export async function readJournal(redis: Redis, namespace: string): Promise<Jour
         attempt: Number(fields["attempt"] ?? 0),
         progress: JSON.parse(fields["progress"] ?? "{}") as Journalled["progress"],
         fields,
-        movedAt: history.map((row) => Number(row.slice(0, row.indexOf(" ")))),
-        history: history.map(
-          (row) => (JSON.parse(row.slice(row.indexOf(" ") + 1)) as { state: string }).state,
-        ),
+        movedAt: history.map(({ at }) => at),
+        history: history.map(({ state }) => state),
       });
     }
   }
   return journal;
+}
+
+/** `<ms since it was made> ["sending",…]` in the request, or beside it, of an older version, `<time> {"state":"sending",…}`. */
+function stepsIn(fields: Record<string, string>, beside: string[]) {
+  const split = (row: string) => [Number.parseInt(row), row.slice(row.indexOf(" "))] as const;
+  const own = (fields["history"] ?? "").split("\n").slice(0, -1).map(split);
+  const madeAt = Number(fields["createdAt"]);
+  return [
+    ...beside.map(split).map(([at, step]) => ({ at, ...(JSON.parse(step) as { state: string }) })),
+    ...own.map(([ms, step]) => ({ at: madeAt + ms, state: (JSON.parse(step) as [string])[0] })),
+  ].toSorted((a, b) => a.at - b.at);
 }
 
 /**

@@ -134,6 +134,7 @@ export const mechanismRows: Row[] = [
       onStage({ seed, workers: 1 }, async (stage) => {
         const vm = await fresh(stage)("vm restart");
         await stage.request("vm restart", vm);
+        const { record = "" } = (await stage.until(() => true)).fields;
         const [request] = await stage.quiet();
         const key = `{${stage.namespace}}:request:${request?.id}`;
         stage.faults += 1;
@@ -147,7 +148,7 @@ export const mechanismRows: Row[] = [
           );
         await stage.redis
           .multi()
-          .hset(key, { state: "authorized", final: "0", attempt: "0", owner: "", progress: "{}" })
+          .hset(key, { record, state: "authorized", final: "0", attempt: "0", progress: "{}" })
           .hincrby(key, "revision", 1)
           .zadd(`{${stage.namespace}}:requests:open`, Date.now(), request?.id ?? "")
           .exec();
