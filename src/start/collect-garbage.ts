@@ -13,21 +13,25 @@ const idleUtilization = 0.05;
  * busy time did: V8 alone keeps both until much is allocated again, which an idle process never does. Each collection takes
  * about a tenth of a second, once the process has been idle for some seconds.
  */
-export function collectGarbage(): void {
+export function collectGarbage(everyMs = lookMs): void {
   // Within the process: nothing listens. Of the ways to ask V8, this one also shrinks the young generation
   const session = new Session();
   session.connect();
+  let kept = Infinity;
   const collect = () => {
-    session.post("HeapProfiler.collectGarbage");
-    return process.memoryUsage().heapTotal;
+    // V8 does it in a later turn; until then none is due
+    kept = Infinity;
+    session.post("HeapProfiler.collectGarbage", () => {
+      kept = process.memoryUsage().heapTotal;
+    });
   };
-  let kept = collect();
+  collect();
   let before = performance.eventLoopUtilization();
   setInterval(() => {
     const now = performance.eventLoopUtilization();
     const { utilization } = performance.eventLoopUtilization(now, before);
     before = now;
     if (utilization > idleUtilization) return;
-    if (process.memoryUsage().heapTotal > kept + worthBytes) kept = collect();
-  }, lookMs).unref();
+    if (process.memoryUsage().heapTotal > kept + worthBytes) collect();
+  }, everyMs).unref();
 }

@@ -10,7 +10,7 @@ import { createHandling } from "./handling.ts";
 import { createSlackHttp, type HttpRefusal } from "./http.ts";
 import type { BotIdentity } from "../people/identity.ts";
 import type { Intake } from "./intake.ts";
-import { createListener, createTake } from "./listeners.ts";
+import { createPrepare } from "./listeners.ts";
 import { createReply } from "./respond.ts";
 import { openResponseUrl, sealResponseUrl } from "../deliver/response-url.ts";
 import { createSlackSocket } from "./socket.ts";
@@ -68,7 +68,7 @@ export function createSlackApp(options: SlackAppOptions) {
       createReply({ web, interaction, apiUrl, log, onLostReply: options.onLostReply }),
     openUrl: (sealed) => openResponseUrl(sealed, botToken, apiUrl),
   });
-  const listening = {
+  const prepare = createPrepare({
     us: identity,
     intake,
     handlers,
@@ -76,8 +76,7 @@ export function createSlackApp(options: SlackAppOptions) {
     seal: (url: string) => sealResponseUrl(url, botToken),
     log,
     now: Date.now,
-  };
-  const take = createTake(listening);
+  });
   const app = new GuardedApp(
     {
       receiver,
@@ -97,14 +96,13 @@ export function createSlackApp(options: SlackAppOptions) {
     {
       identity,
       log,
-      beforeEventAck: async (body) => void (await take(body)),
+      prepare,
       onAck: options.onAck,
       onRefused: options.onRefused,
     },
   );
   // The default handler rejects, which becomes a 500 after the ack.
   app.error(async (error) => log.error("slack.listener-failed", { error }));
-  app.use(createListener(take, listening));
 
   let timer: NodeJS.Timeout | undefined;
   async function takeOver(): Promise<void> {
@@ -141,7 +139,7 @@ export function createSlackApp(options: SlackAppOptions) {
       clearInterval(timer);
       http?.close();
       // Once the connection closes no ack can be sent, and Slack doesn't redeliver commands.
-      for (let tries = 0; app.unacked > 0 && tries < 50; tries += 1) await delay(20);
+      for (let tries = 0; app.inHand > 0 && tries < 50; tries += 1) await delay(20);
       await socket?.close();
       const left = await handling.idle(Math.max(0, deadlineMs - (performance.now() - began)));
       await intake.close();

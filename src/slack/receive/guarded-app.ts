@@ -1,3 +1,4 @@
+import { setImmediate as turn } from "node:timers/promises";
 import { App, type AppOptions, type ReceiverEvent } from "@slack/bolt";
 import { messageOf } from "../../errors.ts";
 import type { Log } from "../../log/log.ts";
@@ -31,30 +32,38 @@ export class ForeignDelivery extends Error {
   override readonly name = "ForeignDelivery";
 }
 
+/** What the ack of a delivery says, and how it goes on afterwards, if it does. */
+export interface Prepared {
+  said?: object;
+  goOn?: () => unknown;
+}
+
 interface GuardOptions {
   identity: BotIdentity;
   log: Log;
-  /** Runs before an event is acked: Bolt acks events before any listener sees them. */
-  beforeEventAck: (body: unknown) => Promise<void>;
+  /** Runs before the ack. */
+  prepare: (kind: DeliveryKind, body: unknown) => Promise<Prepared>;
   onAck?: ((kind: DeliveryKind, ms: number) => void) | undefined;
   onRefused?: ((reason: "app" | "team") => void) | undefined;
 }
 
 /**
- * Bolt App that rejects foreign deliveries, acks everything exactly once (Bolt ignores what it has no listener for), and
- * measures how long the ack took.
+ * Bolt App that rejects foreign deliveries, acks all others exactly once (Bolt ignores what it has no listener for), and
+ * measures how long the ack took. Bolt decides after the ack whether a delivery goes on: nobody waits for it then.
  */
 export class GuardedApp extends App {
   readonly #guard: GuardOptions;
-  #unacked = 0;
+  #inHand = 0;
 
   constructor(app: AppOptions, guard: GuardOptions) {
     super(app);
     this.#guard = guard;
+    this.use(async ({ context }) => void (await (context as Prepared).goOn?.()));
   }
 
-  get unacked(): number {
-    return this.#unacked;
+  /** Deliveries that aren't acked, or don't go on yet. */
+  get inHand(): number {
+    return this.#inHand;
   }
 
   /** Throws only ForeignDelivery: any other error would be an unhandled rejection in a receiver. */
@@ -68,31 +77,34 @@ export class GuardedApp extends App {
       log.warn("slack.refused", { reason: foreign, kind });
       throw new ForeignDelivery(foreign);
     }
-    let acked = false;
-    const ack: ReceiverEvent["ack"] = async (response) => {
-      if (acked) return;
-      acked = true;
+    this.#inHand += 1;
+    try {
+      const { said, goOn } = await this.#prepare(kind, event.body);
       // When it fails the person sees Slack's own error; the interaction is stored and is still handled
       await event
-        .ack(response)
+        .ack(said)
         .catch((error: unknown) => log.warn("slack.ack-failed", { kind, error: messageOf(error) }));
       this.#guard.onAck?.(kind, performance.now() - began);
-    };
-    const prepared: ReceiverEvent["ack"] = async (response) => {
-      await this.#guard.beforeEventAck(event.body);
-      await ack(response);
-    };
-    this.#unacked += 1;
-    try {
-      await super.processEvent({ ...event, ack: kind === "event" ? prepared : ack });
+      if (goOn === undefined) return;
+      // Of deliveries that come together all are acked before the first goes on
+      await turn();
+      const ack: ReceiverEvent["ack"] = () => Promise.resolve();
+      await super.processEvent({ ...event, ack, customProperties: { goOn } });
     } catch (error) {
       log.error("slack.delivery-failed", { kind, error });
     } finally {
-      if (!acked) {
-        log.warn("slack.unhandled", { kind, type: textAt(event.body, "type").slice(0, 50) });
-        await ack();
-      }
-      this.#unacked -= 1;
+      this.#inHand -= 1;
+    }
+  }
+
+  async #prepare(kind: DeliveryKind, body: unknown): Promise<Prepared> {
+    const { log, prepare } = this.#guard;
+    if (kind === "other") log.warn("slack.unhandled", { type: textAt(body, "type").slice(0, 50) });
+    try {
+      return await prepare(kind, body);
+    } catch (error) {
+      log.error("slack.delivery-failed", { kind, error });
+      return {};
     }
   }
 }

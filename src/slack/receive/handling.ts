@@ -30,6 +30,10 @@ export function createHandling(options: {
     running.add(task);
   }
 
+  function note({ kind, userId: person, channelId: channel }: Interaction): void {
+    if (kind !== "home") log.info("interaction.taken", { kind, person, channel });
+  }
+
   async function attempt(
     interaction: Interaction,
     work: (reply: Reply) => Promise<void>,
@@ -74,9 +78,12 @@ export function createHandling(options: {
 
   return {
     handle: (interaction: Interaction) =>
-      track(interaction, () =>
-        finishing(interaction, (reply) => handlers.handle(interaction, reply)),
-      ),
+      track(interaction, async () => {
+        note(interaction);
+        await finishing(interaction, (reply) => handlers.handle(interaction, reply));
+      }),
+    /** A submission that its ack gave back. */
+    noteOnly: (interaction: Interaction) => track(interaction, async () => note(interaction)),
     repeated: (interaction: Interaction) =>
       track(interaction, () =>
         attempt(interaction, (reply) => handlers.repeated(interaction, reply)),

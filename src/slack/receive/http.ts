@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import querystring from "node:querystring";
 import type { App, Receiver } from "@slack/bolt";
 import { type Live, valueOf } from "../../config/changing-file.ts";
@@ -76,7 +76,7 @@ export function createSlackHttp(options: SlackHttpOptions) {
   async function take(request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (closed) return answer(response, 503);
     if (request.method !== "POST") return refuse(request, response, "method");
-    const signed = readSignature(request.headersDistinct, now());
+    const signed = readSignature(request.headers, now());
     if (typeof signed === "string") return refuse(request, response, signed);
     if (Number(request.headers["content-length"] ?? 0) > maxBytes)
       return refuse(request, response, "too-large");
@@ -232,13 +232,10 @@ interface Signed {
   signature: string;
 }
 
-function readSignature(
-  headers: Readonly<Record<string, readonly string[] | undefined>>,
-  nowMs: number,
-): Signed | SignatureProblem {
-  const [timestamp = "", ...moreTimestamps] = headers["x-slack-request-timestamp"] ?? [];
-  const [signature = "", ...moreSignatures] = headers["x-slack-signature"] ?? [];
-  if (moreTimestamps.length > 0 || moreSignatures.length > 0) return "header";
+/** Of a header that comes twice Node joins the values, and then neither form fits. */
+function readSignature(headers: IncomingHttpHeaders, nowMs: number): Signed | SignatureProblem {
+  const timestamp = String(headers["x-slack-request-timestamp"]);
+  const signature = String(headers["x-slack-signature"]);
   if (!/^\d{1,12}$/.test(timestamp) || !/^v0=[0-9a-f]{64}$/.test(signature)) return "header";
   if (Math.abs(nowMs / 1000 - Number(timestamp)) > toleranceSeconds) return "timestamp";
   return { timestamp, signature };

@@ -1,4 +1,3 @@
-import type { AnyMiddlewareArgs, Middleware } from "@slack/bolt";
 import { within } from "../../deadline.ts";
 import { during, workOnInteraction } from "../../log/ids.ts";
 import type { Log } from "../../log/log.ts";
@@ -11,7 +10,7 @@ import type {
   SuggestRequest,
   Suggestion,
 } from "./interaction.ts";
-import { type DeliveryKind, deliveryKind } from "./guarded-app.ts";
+import type { DeliveryKind, Prepared } from "./guarded-app.ts";
 import { type Handling, plainly } from "./handling.ts";
 import { type Intake, IntakeDown } from "./intake.ts";
 import { at, textAt, listAt } from "../web.ts";
@@ -27,10 +26,7 @@ type Taken =
   /** Not stored: `text` goes into the ack where that can carry text. */
   | { interaction: Interaction; outcome: "refused"; text: string; message: Message };
 
-/** Reads a delivery and stores it, once per body. Undefined when there is nothing to do. */
-type Take = (body: unknown) => Promise<Taken | undefined>;
-
-interface ListenerOptions {
+interface PrepareOptions {
   us: { botUserId: string };
   intake: Intake;
   handlers: Handlers;
@@ -43,10 +39,12 @@ interface ListenerOptions {
 /** Slack waits three seconds for an ack; the rest is for the network. */
 const answerWithinMs = 2_200;
 
-export function createTake({ us, intake, handlers, seal, log, now }: ListenerOptions): Take {
-  const taken = new WeakMap<object, Promise<Taken | undefined>>();
+/** Before the ack: stores each delivery that asks for something, and says how it goes on. */
+export function createPrepare(options: PrepareOptions) {
+  const { us, intake, handlers, handling, seal, log, now } = options;
 
-  async function takeOnce(body: unknown): Promise<Taken | undefined> {
+  /** Undefined when there is nothing to do. */
+  async function take(body: unknown): Promise<Taken | undefined> {
     const interaction = readInteraction(body, us, now());
     if (interaction === undefined || interaction.userId === "") return undefined;
     try {
@@ -62,86 +60,50 @@ export function createTake({ us, intake, handlers, seal, log, now }: ListenerOpt
     }
   }
 
-  return (body) => {
-    if (typeof body !== "object" || body === null) return Promise.resolve(undefined);
-    const made = taken.get(body) ?? takeOnce(body);
-    taken.set(body, made);
-    return made;
-  };
-}
-
-/** As Bolt hands it over; an event has been acked already. */
-interface Delivery {
-  body: unknown;
-  ack: (said?: unknown) => Promise<void>;
-}
-
-/**
- * Stores, acks, and handles each delivery. One middleware for all of them: of one listener for each kind, Bolt would run
- * every one's checks for every delivery. What is of no known kind is acked by GuardedApp.
- */
-export function createListener(
-  take: Take,
-  options: ListenerOptions,
-): Middleware<AnyMiddlewareArgs> {
-  const { handlers, handling, intake, log } = options;
-
-  /** After the ack, which shouldn't wait for it. */
-  function note({ id, kind, userId: person, channelId: channel }: Interaction): void {
-    if (kind === "home") return;
-    during(workOnInteraction(id), () => log.info("interaction.taken", { kind, person, channel }));
-  }
-
-  function handle(interaction: Interaction): void {
-    note(interaction);
-    handling.handle(interaction);
-  }
-
-  function goOn(taken: Taken | undefined): void {
-    if (taken === undefined) return;
-    if (taken.outcome === "new") handle(taken.interaction);
+  function goOn(taken: Taken): void {
+    if (taken.outcome === "new") handling.handle(taken.interaction);
     else if (taken.outcome === "seen") handling.repeated(taken.interaction);
     else if (taken.outcome === "unwritten") handling.read(taken.interaction, taken.answer);
     else if (taken.outcome === "refused" && taken.interaction.kind !== "home")
       handling.tell(taken.interaction, taken.message);
   }
 
-  async function ackAndGoOn({ body, ack }: Delivery): Promise<void> {
+  async function stored(body: unknown): Promise<Prepared> {
     const taken = await take(body);
-    await ack();
-    goOn(taken);
+    return taken === undefined ? {} : { goOn: () => goOn(taken) };
   }
 
-  async function command({ body, ack }: Delivery): Promise<void> {
+  async function command(body: unknown): Promise<Prepared> {
     const taken = await take(body);
-    const isRefused = taken?.outcome === "refused";
-    await (isRefused ? ack({ response_type: "ephemeral", text: taken.text }) : ack());
-    if (!isRefused) goOn(taken);
+    if (taken?.outcome === "refused")
+      return { said: { response_type: "ephemeral", text: taken.text } };
+    return taken === undefined ? {} : { goOn: () => goOn(taken) };
   }
 
-  async function submission({ body, ack }: Delivery): Promise<void> {
+  async function submission(body: unknown): Promise<Prepared> {
     const began = performance.now();
     const view = at(body, "view");
     const taken = await take(body);
-    if (taken?.interaction.kind !== "submission") return ack();
+    if (taken?.interaction.kind !== "submission") return {};
     const { interaction } = taken;
-    if (taken.outcome === "refused") return ack(problemAck(view, taken.text));
-    if (taken.outcome === "seen") {
-      await ack();
-      return goOn(taken);
-    }
+    if (taken.outcome === "refused") return { said: problemAck(view, taken.text) };
+    if (taken.outcome === "seen") return { goOn: () => goOn(taken) };
     const leftMs = answerWithinMs - (performance.now() - began);
     const submitted = during(workOnInteraction(interaction.id), () => handlers.submit(interaction));
     const refusal = await refusalAck(submitted, view, leftMs, log);
-    // Started before the ack: the corrected submission has the same id and must not count as a redelivery.
-    const forgotten = refusal && intake.finish(interaction.id, { forget: true });
-    await (refusal ? ack(refusal) : ack());
-    await forgotten;
-    if (refusal) note(interaction);
-    else handle(interaction);
+    if (refusal === undefined) return { goOn: () => handling.handle(interaction) };
+    // Begun before the ack: the corrected submission has the same id and must not count as a redelivery.
+    const forgotten = intake.finish(interaction.id, { forget: true });
+    return {
+      said: refusal,
+      async goOn() {
+        await forgotten;
+        handling.noteOnly(interaction);
+      },
+    };
   }
 
-  async function suggest({ body, ack }: Delivery): Promise<void> {
+  async function suggest(body: unknown): Promise<Prepared> {
     const request: SuggestRequest = {
       userId: textAt(body, "user", "id"),
       teamId: textAt(body, "user", "team_id") || textAt(body, "team", "id"),
@@ -154,33 +116,31 @@ export function createListener(
       log.error("slack.suggest-failed", { error });
       return [];
     });
-    await ack({
-      options: (found ?? [])
-        .slice(0, 100)
-        .filter(({ value }) => value.length <= 75 && value !== "")
-        .map(optionOf),
-    });
+    const offered = (found ?? [])
+      .slice(0, 100)
+      .filter(({ value }) => value.length <= 75 && value !== "");
+    return { said: { options: offered.map(optionOf) } };
   }
 
-  /** Acked after `take` (GuardedApp's `beforeEventAck`). */
-  async function event({ body }: Delivery): Promise<void> {
+  async function event(body: unknown): Promise<Prepared> {
     const told = at(body, "event");
-    if (textAt(told, "type").startsWith("subteam_"))
-      await handlers.peopleChanged(told, textAt(body, "event_id") || textAt(told, "event_ts"));
-    else goOn(await take(body));
+    if (!textAt(told, "type").startsWith("subteam_")) return stored(body);
+    const id = textAt(body, "event_id") || textAt(told, "event_ts");
+    return { goOn: () => handlers.peopleChanged(told, id) };
   }
 
-  const listeners: Record<DeliveryKind, (delivery: Delivery) => Promise<void>> = {
+  const nothing = async (): Promise<Prepared> => ({});
+  const kinds: Record<DeliveryKind, (body: unknown) => Promise<Prepared>> = {
     command,
-    button: ackAndGoOn,
-    shortcut: ackAndGoOn,
+    button: stored,
+    shortcut: stored,
     submission,
-    closed: ({ ack }) => ack(),
+    closed: nothing,
     options: suggest,
     event,
-    other: async () => undefined,
+    other: nothing,
   };
-  return (delivery) => listeners[deliveryKind(delivery.body)](delivery as Delivery);
+  return (kind: DeliveryKind, body: unknown) => kinds[kind](body);
 }
 
 function optionOf({ label, value, description }: Suggestion) {
