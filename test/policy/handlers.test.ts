@@ -128,9 +128,11 @@ describe("who gets past authority with what can be pressed and submitted", () =>
 
   it("is everything that Bolt hands to us: one middleware, with a listener for each kind of delivery", () => {
     const given = sources.flatMap(([path, text]) =>
-      [...text.matchAll(/\b(?:app|this)\.(use|command|action|shortcut|view|options|event|message)\(/g)].map(
-        ([, how]) => `${path} ${how}`,
-      ),
+      [
+        ...text.matchAll(
+          /\b(?:app|this)\.(use|command|action|shortcut|view|options|event|message)\(/g,
+        ),
+      ].map(([, how]) => `${path} ${how}`),
     );
     expect(given).toEqual(["src/slack/receive/guarded-app.ts use"]);
     const text = sources.find(([path]) => path === "src/slack/receive/listeners.ts")?.[1] ?? "";

@@ -35,6 +35,8 @@ if older then
     return {older, 'same'}
   end
 end
+local record = string.gsub(ARGV[2], '"' .. ARGV[13] .. '"', string.format('%d', now))
+record = string.gsub(record, '"' .. ARGV[13] .. ':"', string.format('%d', now + ARGV[14]))
 redis.call('HSET', KEYS[1], 'record', record, 'state', ARGV[3], 'final', '0', 'attempt', '0', 'owner', '',
   'revision', '1', 'createdAt', now, 'changedAt', now, 'progress', ARGV[4])
 if ARGV[8] ~= '' then
