@@ -29,6 +29,7 @@ export async function measureRestart(): Promise<readonly Figure[]> {
   world.compute.forget();
   world.slack.forgetCalls();
   await restart(1);
+  await sleep(1_000); // the card's last edit
   const calls = world.compute.calls();
   const reads = calls.filter(({ method, path }) => method === "GET" && !path.endsWith("/projects"));
   const slack = world.slack.callCounts();
