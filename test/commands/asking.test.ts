@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { person, usual, vm } from "../policy/sample.ts";
 import { interaction as asked, restartOf } from "../requests/asking.ts";
@@ -80,6 +81,7 @@ describe("/gatehouse why", () => {
     for (const one of ["web-2", "db-1"]) {
       const target = { ...vm(one), id: `vm-payments-${one}` };
       ids.push((await asked(at.journal, restartOf(target))).record.id);
+      await sleep(2); // two of one millisecond have no order
     }
     expect(shownText(await at.reads("gatehouse why"))).toContain(ids[1]);
     for (const words of ["web-2", "payments/web-2", "vm-payments-web-2", ids[0]])
