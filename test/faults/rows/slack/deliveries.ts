@@ -104,6 +104,13 @@ export const slackRows: Row[] = [
         const vm = await fresh(stage)("vm stop");
         await stage.request("vm stop", vm);
         const [pending] = await pendingApprovals(stage, 1);
+        // The edit that takes the button away comes after the clicks
+        await stage.slack.question("addWeather", {
+          method: "chat.update",
+          kind: "slow",
+          ms: 2000,
+          times: 1,
+        });
         const clicks = await Promise.all(
           Array.from({ length: 50 }, () => tryPress(stage, "amir", pending)),
         );
