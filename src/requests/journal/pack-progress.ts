@@ -76,7 +76,6 @@ export function packTold({
 /** What its start was judged by. Votes and an undo are bound to it. */
 const termsOf = ({ target }: RequestRecord) => ({
   runsUntil: undefined,
-  policyVersion: undefined,
   target: { ...target, createdAt: undefined, specs: undefined },
 });
 

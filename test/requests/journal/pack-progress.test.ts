@@ -93,6 +93,10 @@ describe("an ended request that Slack has all of", () => {
     expect(kept(ended({ approval }, read)).record).toEqual(bound);
   });
 
+  it("keeps the policy that it ran under", () => {
+    expect(kept(ended({}, read)).record.policyVersion).toBe("v1");
+  });
+
   it("keeps what an undo is bound to", () => {
     const progress = { ...read, safety: { request: "r-0", snapshotId: "snap-1" } };
     expect(kept(ended({}, progress)).record.target).toEqual(record.target);
