@@ -7,7 +7,7 @@ import { compileTargetGlobs } from "../policy/target-globs.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import type { Target } from "../registry/target.ts";
 
-/** What a channel may be told of: VMs in ERROR and out of it, attestation that fails, and changes that were made elsewhere. */
+/** What a channel can be notified about: VMs in ERROR and out of it, attestation that fails, and changes that were made elsewhere. */
 export const events = ["trouble", "drift", "changes"] as const;
 export type Event = (typeof events)[number];
 
@@ -43,7 +43,7 @@ export interface News {
   /** The same news has the same key, in any process. */
   key: string;
   about: readonly Followed[];
-  /** Of those of them that a channel is subscribed to, and may be told of. */
+  /** About those of them that a channel is subscribed to, and may see. */
   line(about: readonly Followed[]): Line | Promise<Line>;
   /** These channels know already. */
   saidIn?: readonly (string | undefined)[];

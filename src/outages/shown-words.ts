@@ -20,7 +20,7 @@ interface By {
 /** A direct message has one reader, who did it. */
 const isDirect = (channelId: string) => channelId.startsWith("D");
 
-/** Where a recap speaks of a request: in its channel, or where that must not be told of the target, in that of the target's team. */
+/** Where a recap speaks of a request: in its channel, or, where that may not see the target, in that of the target's team. */
 export async function recapChannel(
   { target }: Pick<RequestRecord, "target">,
   channelId: string,

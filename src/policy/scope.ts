@@ -46,7 +46,7 @@ export function seesAllOf(
 }
 
 /**
- * Whether a project may be told of under every name that is known of it: the one it had, and that of now. Where no name is
+ * Whether a project may be shown under every name that is known of it: the one it had, and that of now. Where no name is
  * known, no team can be told from another: only where everything is seen.
  */
 export function seesUnder(
