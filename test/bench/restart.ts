@@ -11,6 +11,8 @@ sharedChannels: [C07VENDOR]
 `;
 const settleMs = 300;
 const idleMs = 10_000;
+/** Edits, seals, and what is no longer kept of a request that was told. */
+const trailMs = 5_000;
 const counted = 3;
 /** Of each channel. */
 const kept = 15;
@@ -104,13 +106,13 @@ async function redisCalls(world: World, restart: Restarter): Promise<number> {
 async function bytesKept(world: World, restart: Restarter): Promise<number> {
   const redis = new Redis(world.redisUrl);
   try {
-    await sleep(1_000);
+    await sleep(trailMs);
     const first = await keptBytes(redis);
     await sleep(idleMs);
     const before = await keptBytes(redis);
     const began = performance.now();
     await restart(kept, channels);
-    await sleep(5_000); // edits, seals
+    await sleep(trailMs);
     const idle = ((before - first) * (performance.now() - began)) / idleMs;
     return ((await keptBytes(redis)) - before - idle) / (kept * channels.length);
   } finally {

@@ -185,9 +185,11 @@ describe("a person of one team, with names and IDs of another", () => {
     expect(home.text).toContain("views.publish");
     expect(home.text).not.toMatch(/xqz/i);
     const { ts = "" } = await olivia.types("ops", "what of xqzdb and db-1 and vm-xqzdb?");
-    const named = await teams.answerTo(
-      async () => void (await olivia.picksMessageShortcut("show-vms", ts)),
-    );
+    const isSaid = () => /named in that message/.test(JSON.stringify(teams.world.slack.calls()));
+    const named = await teams.answerTo(async () => {
+      await olivia.picksMessageShortcut("show-vms", ts);
+      await teams.world.slack.until(isSaid);
+    });
     expect(named.text).toContain("One VM is named in that message");
     expect(named.text).not.toMatch(/xqz/i);
   });

@@ -17,10 +17,10 @@ import {
 } from "./worker-context.ts";
 import { lasts, type Progress, type State, type StoredRequest } from "../journal/record.ts";
 
-/** `theirs`: another worker polls it by now. `known`: what the next poll begins with. */
+/** `theirs`: another worker polls it by now. `restMs`: no sooner, whoever asks. `known`: what the next poll begins with. */
 export type Polled =
   | { is: "ended" }
-  | { is: "wait"; ms: number; known?: Known | undefined }
+  | { is: "wait"; ms: number; restMs?: number; known?: Known | undefined }
   | { is: "theirs" };
 
 /**
@@ -41,8 +41,6 @@ export async function poll(
     await by.polls.end(pollKey, by.workerId);
     return ended;
   }
-  const early = earlyMs(waiting, now, by.policy.timing.pollFirstMs);
-  if (early > 0) return waitFor(early);
   let read: (request: StoredRequest) => { seen: Seen | undefined } | undefined;
   try {
     const work = workOnRequests(waiting.map(({ record }) => record));
@@ -57,27 +55,33 @@ export async function poll(
   // One alone is judged by what the time should be; the move that keeps what was found says whether it is
   const at = alone ? Math.round(now + alone.elapsedMs()) : await by.store.now();
   let youngest = 0;
-  const left: StoredRequest[] = [];
+  const left: { request: Waiting; seen: Seen | undefined }[] = [];
   let next: Known | undefined;
   for (const request of waiting) {
     const found = read(request);
     const judged = found && (await judgeAlone(request, found.seen, at, by, alone));
     if (judged === "over") continue;
-    next = judged;
-    left.push(request);
+    next = judged?.known;
+    const { progress } = judged ?? request;
+    left.push({ request: { ...request, progress }, seen: found?.seen });
     youngest = Math.max(youngest, request.progress.sentAt ?? at);
   }
   await by.at("watch", pollKey);
-  const [first] = left;
-  if (!first) return ended;
+  if (left.length === 0) return ended;
   const { pollFirstMs, pollMostMs } = by.policy.timing;
   const sinceStartMs = Math.max(0, at - youngest);
   const delay = nextPollDelay({ firstMs: pollFirstMs, maxMs: pollMostMs, sinceStartMs, polls });
-  const found = left.length === 1 ? read(first) : undefined;
-  const last = { ...first, ...(next ? { progress: next.progress } : {}) };
-  const ms = found ? soonest(last, found.seen, at, { ...by.policy.timing, delay }) : delay;
-  return { ...waitFor(ms), known: next };
+  const timing = { ...by.policy.timing, delay };
+  const soon = left.map(({ request, seen }) => soonest(request, seen, at, timing));
+  const restMs = left.length === 1 ? 0 : pollFirstMs * Math.min(1, left.length / crowd);
+  return { ...waitFor(Math.max(restMs, Math.min(delay, ...soon))), restMs, known: next };
 }
+
+/**
+ * From this many requests on, polls of a key are as far apart as the first polls of one. Each send and each answer asks for a poll,
+ * because a short REBOOTING is a restart's only proof; many requests together must not cause as many polls.
+ */
+const crowd = 300;
 
 interface Taken {
   now: number;
@@ -101,13 +105,14 @@ async function take(
   return { now, waiting, alone };
 }
 
+type Waiting = Pick<StoredRequest, "state" | "progress" | "changedAt">;
+
 /**
- * In how many milliseconds a poll may decide about a request that waits alone, where that is foreseeable: when its settled target has
- * stood for long enough, and, right after the send, soon, because some services need less than the first poll's time; otherwise
- * `delay`. Several in a project share polls at the usual pace.
+ * In how many milliseconds a poll may decide about a request, where that is foreseeable: when its settled target has stood for
+ * long enough, and, right after the send, soon, because some services need less than the first poll's time; otherwise `delay`.
  */
 export function soonest(
-  { state, progress, changedAt }: Pick<StoredRequest, "state" | "progress" | "changedAt">,
+  { state, progress, changedAt }: Waiting,
   seen: Seen | undefined,
   at: number,
   timing: { pollFirstMs: number; pollMostMs: number; stableGapMs: number; delay: number },
@@ -117,21 +122,9 @@ export function soonest(
   const isSame = progress.lastLook?.print === lookAt(seen, at).print;
   const stableInMs = (isSame ? (progress.sameSince ?? at) : at) + stableGapMs - at;
   if (isSettled && progress.mark && stableInMs > 0) return Math.min(stableInMs, pollMostMs);
-  const isYoung = at - (progress.sentAt ?? changedAt) < pollFirstMs;
-  return isYoung ? Math.min(delay, Math.round(pollFirstMs / 3)) : delay;
-}
-
-/** From this many requests on, polls are as far apart as the first polls of one. */
-const crowd = 50;
-
-/**
- * Time until the next poll is allowed. Each send and each answer asks for a poll, because a short REBOOTING is a restart's
- * only proof; many requests together must not cause as many polls. A single request is polled at once.
- */
-function earlyMs(waiting: readonly StoredRequest[], now: number, pollFirstMs: number): number {
-  if (waiting.length === 1) return 0;
-  const lookedAt = Math.max(0, ...waiting.map(({ progress }) => progress.lastLook?.at ?? 0));
-  return lookedAt + pollFirstMs * Math.min(1, waiting.length / crowd) - now;
+  const ageMs = Math.max(0, at - (progress.sentAt ?? changedAt));
+  const youngMs = Math.round(pollFirstMs / 3);
+  return ageMs < pollFirstMs ? Math.min(delay, youngMs - (ageMs % youngMs)) : delay;
 }
 
 /** What throws for one request must not keep the others of its project from being judged; in the end a person sees it. */
@@ -160,8 +153,8 @@ async function judgeAlone(
   }
 }
 
-/** That the request no longer waits for polls, or what the next poll of one alone begins with, unless that must be asked of Redis. */
-type Judgment = "over" | Known | undefined;
+/** That the request no longer waits for polls, or how it stands now, and what the next poll of one alone begins with. */
+type Judgment = "over" | { progress: Progress; known?: Known | undefined } | undefined;
 
 async function judgeOne(
   request: StoredRequest,
@@ -186,8 +179,9 @@ async function judgeOne(
     timing: by.policy.timing,
   });
   const isTold = lasts(judged.progress) && !lasts(before);
-  if (alone && !isTold && decidesNothing(request, judged))
-    return { ...alone, progress: judged.progress };
+  const isKnown = alone ?? request.progress.lastLook?.print === judged.progress.lastLook?.print;
+  if (isKnown && !isTold && decidesNothing(request, judged))
+    return { progress: judged.progress, known: alone && { ...alone, progress: judged.progress } };
   const moved = await by.store.move(request, {
     state: judged.state,
     progress: judged.progress,
@@ -199,7 +193,8 @@ async function judgeOne(
   if (moved.is === "late") return judgeOne(request, seen, moved.now, by);
   // Its sender changed it meanwhile: left to the next poll
   if (moved.is !== "moved") return undefined;
-  return isPolled(judged.state) ? knownBy(moved) : "over";
+  if (!isPolled(judged.state)) return "over";
+  return { progress: moved.request.progress, known: knownBy(moved) };
 }
 
 const isPolled = (state: State) => ["sending", "accepted", "unclear"].includes(state);
@@ -207,7 +202,10 @@ const isPolled = (state: State) => ["sending", "accepted", "unclear"].includes(s
 /** How far from Redis' time a read may be dated: little beside what is measured by it. */
 const toleranceMs = ({ policy }: WorkerContext) => Math.max(2, policy.timing.stableGapMs / 20);
 
-/** What only later reads make something of isn't kept: who polls it knows it, and who takes over reads it again. */
+/**
+ * What only later reads make something of isn't kept of one alone: who polls it knows it, and who takes over reads it again. Of
+ * several, what is as it was isn't kept.
+ */
 function decidesNothing(
   { state, progress }: StoredRequest,
   { progress: now, ...to }: { state: string; progress: Progress; why?: string },

@@ -31,6 +31,8 @@ interface Polling {
   again?: How | undefined;
   /** Since when its lease runs, by this process's clock. */
   leasedAt: number;
+  /** No poll before that, by this process's clock. */
+  restsUntil: number;
 }
 
 interface How {
@@ -59,14 +61,16 @@ export function createPoller(options: {
 
   function begin(pollKey: string, how: How): void {
     if (isClosed) return;
-    const polling = polled.get(pollKey) ?? { polls: 0, leasedAt: -Infinity };
+    const polling = polled.get(pollKey) ?? { polls: 0, leasedAt: -Infinity, restsUntil: 0 };
     polled.set(pollKey, polling);
     if (polling.running) {
       if (how.always) polling.again = how;
       return;
     }
     clearTimeout(polling.timer);
-    if (running >= most) return later(pollKey, polling, roomMs, how);
+    const restMs = polling.restsUntil - performance.now();
+    if (restMs > 0 || running >= most)
+      return later(pollKey, polling, Math.max(restMs, running >= most ? roomMs : 0), how);
     running += 1;
     polling.running = run(pollKey, polling, how).finally(() => (running -= 1));
   }
@@ -84,6 +88,7 @@ export function createPoller(options: {
       return options.poll(pollKey, { ...how, polls: polling.polls });
     });
     polling.running = undefined;
+    if (next.is === "wait") polling.restsUntil = performance.now() + (next.restMs ?? 0);
     const { again } = polling;
     polling.again = undefined;
     if (again) return begin(pollKey, again);

@@ -1,4 +1,5 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto";
+import { request } from "undici";
 import type { Message } from "../../messages/message.ts";
 import { at, parseJson } from "../web.ts";
 
@@ -93,7 +94,7 @@ export async function postResponse(
 ): Promise<ResponseOutcome> {
   if (!isResponseUrl(url, options.apiUrl)) return "refused";
   try {
-    const response = await fetch(url, {
+    const { statusCode, body } = await request(url, {
       method: "POST",
       headers: { "content-type": "application/json; charset=utf-8" },
       body: JSON.stringify({
@@ -105,14 +106,13 @@ export async function postResponse(
         unfurl_media: false,
         thread_ts: threadTs,
       }),
-      redirect: "manual",
       signal: AbortSignal.timeout(options.timeoutMs ?? 5_000),
     });
-    const said = (await response.text()).trim();
-    if (response.status >= 500) return "lost";
+    const said = (await body.text()).trim();
+    if (statusCode >= 500) return "lost";
     // A 200 may still say no: `no_original`, or {"ok":false,…}.
     const isYes = said === "" || said === "ok" || at(parseJson(said), "ok") === true;
-    return response.status === 200 && isYes ? "done" : "refused";
+    return statusCode === 200 && isYes ? "done" : "refused";
   } catch {
     return "lost"; // the error may contain the address, so it is dropped
   }

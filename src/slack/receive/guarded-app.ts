@@ -1,4 +1,4 @@
-import { setImmediate as turn } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { App, type AppOptions, type ReceiverEvent } from "@slack/bolt";
 import { messageOf } from "../../errors.ts";
 import type { Log } from "../../log/log.ts";
@@ -27,6 +27,12 @@ const kinds = new Map<string, DeliveryKind>([
   ["message_action", "shortcut"],
 ]);
 
+/**
+ * From an ack to what comes after it (ms). Handling one takes milliseconds: begun at once, it keeps the processor from whoever
+ * carries the ack away, and makes the acks of deliveries that come together wait.
+ */
+const ackFirstMs = 3;
+
 /** A delivery for another app or workspace. Receivers refuse it without an answer. */
 export class ForeignDelivery extends Error {
   override readonly name = "ForeignDelivery";
@@ -54,6 +60,7 @@ interface GuardOptions {
 export class GuardedApp extends App {
   readonly #guard: GuardOptions;
   #inHand = 0;
+  #rest: Promise<void> | undefined;
 
   constructor(app: AppOptions, guard: GuardOptions) {
     super(app);
@@ -86,8 +93,7 @@ export class GuardedApp extends App {
         .catch((error: unknown) => log.warn("slack.ack-failed", { kind, error: messageOf(error) }));
       this.#guard.onAck?.(kind, performance.now() - began);
       if (goOn === undefined) return;
-      // Of deliveries that come together all are acked before the first goes on
-      await turn();
+      await this.#acksFirst();
       const ack: ReceiverEvent["ack"] = () => Promise.resolve();
       await super.processEvent({ ...event, ack, customProperties: { goOn } });
     } catch (error) {
@@ -95,6 +101,12 @@ export class GuardedApp extends App {
     } finally {
       this.#inHand -= 1;
     }
+  }
+
+  /** Deliveries that are acked meanwhile go on together. */
+  #acksFirst(): Promise<void> {
+    this.#rest ??= sleep(ackFirstMs).then(() => (this.#rest = undefined));
+    return this.#rest;
   }
 
   async #prepare(kind: DeliveryKind, body: unknown): Promise<Prepared> {

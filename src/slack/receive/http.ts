@@ -7,7 +7,7 @@ import type { Log } from "../../log/log.ts";
 import { parseJson, payloadOf, textAt } from "../web.ts";
 import { ForeignDelivery } from "./guarded-app.ts";
 import { createUnverified } from "./unverified.ts";
-import { createHmac, timingSafeEqual } from "node:crypto";
+import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto";
 
 /** Why an HTTP request was rejected. Nothing of it is kept or logged. */
 export type HttpRefusal =
@@ -241,7 +241,18 @@ function readSignature(headers: IncomingHttpHeaders, nowMs: number): Signed | Si
   return { timestamp, signature };
 }
 
+let lastKey: { secret: string; key: KeyObject } | undefined;
+
+/** Made once: it takes as long as a fifth of the rest. */
+function keyOf(secret: string): KeyObject {
+  if (lastKey?.secret !== secret) lastKey = { secret, key: createSecretKey(secret, "utf8") };
+  return lastKey.key;
+}
+
 function isSignedBy(secret: string, { timestamp, signature }: Signed, body: Buffer): boolean {
-  const wanted = createHmac("sha256", secret).update(`v0:${timestamp}:`).update(body).digest("hex");
+  const wanted = createHmac("sha256", keyOf(secret))
+    .update(`v0:${timestamp}:`)
+    .update(body)
+    .digest("hex");
   return timingSafeEqual(Buffer.from(signature), Buffer.from(`v0=${wanted}`));
 }

@@ -14,9 +14,9 @@ import { type WorkerHere, workerHere } from "./worker-here.ts";
 const pollKey = "vms/prj-payments";
 
 /** Restarts of this many VMs of one project that the service has accepted just now. */
-async function accepted(here: WorkerHere, many: number): Promise<void> {
+async function accepted(here: WorkerHere, many: number, after = 0): Promise<void> {
   const { store } = here.by;
-  for (let n = 0; n < many; n++) {
+  for (let n = after; n < after + many; n++) {
     const sent = await claimedRestart(store, `web-${n + 1}`);
     await store.move(sent, {
       state: "accepted",
@@ -57,21 +57,32 @@ function spyOnTakes({ by }: WorkerHere) {
 const reads = (here: WorkerHere) => here.compute.calls().length;
 
 describe("the poll that requests of a project share", () => {
-  it("is one read for all, and comes no sooner however often it is rung for", async () => {
+  it("is one read for all, and the more there are, the longer it rests", async () => {
     await using here = await workerHere();
-    await accepted(here, 60);
-    const first = await poll(here, 1);
-    expect(first.is).toBe("wait");
+    await accepted(here, 2);
+    const { pollFirstMs } = here.by.policy.timing;
+    expect(waits(await poll(here, 1)).restMs).toBeLessThan(pollFirstMs / 100);
+    await accepted(here, 58, 2);
     expect(reads(here)).toBe(1);
-    for (let rings = 0; rings < 5; rings++) {
-      const next = await poll(here, 2);
-      if (next.is !== "wait") throw new Error("they still wait");
-      expect(next.ms).toBeGreaterThan(0);
-      expect(next.ms).toBeLessThanOrEqual(here.by.policy.timing.pollFirstMs);
+    const { restMs = 0, ms } = waits(await poll(here, 2));
+    expect(reads(here)).toBe(2);
+    expect(restMs).toBeGreaterThan(pollFirstMs / 10);
+    expect(ms).toBeGreaterThanOrEqual(restMs);
+  });
+
+  it("comes as soon for each of several as for one alone, and moves none that is as it was", async () => {
+    await using here = await workerHere();
+    await accepted(here, 2);
+    const { timing } = here.by.policy;
+    expect(waits(await poll(here, 9)).ms).toBeLessThanOrEqual(Math.ceil(timing.pollFirstMs / 3));
+    const asked = spyOnTakes(here);
+    await poll(here, 9);
+    expect(asked()).toEqual({ takes: 1, moves: [] });
+    const ids = await here.by.store.openIds();
+    for (const request of await here.by.store.getMany(ids)) {
+      const { lastLook, sameSince } = request.progress;
+      expect([lastLook?.at, sameSince]).toEqual([sameSince, lastLook?.at]);
     }
-    expect(reads(here)).toBe(1);
-    const look = async () => (await poll(here, 2), reads(here));
-    await expect.poll(look, { timeout: 5000 }).toBe(2);
   });
 
   it("judges each alone: one that always throws ends as unknown, and the others are done", async () => {
@@ -135,15 +146,6 @@ describe("the poll that requests of a project share", () => {
     await here.redis.hset(here.requestKey(broken), "progress", "{");
     await poll(here, 1);
     expect(reads(here)).toBe(1);
-  });
-
-  it("keeps two together waiting for a moment only", async () => {
-    await using here = await workerHere();
-    await accepted(here, 2);
-    await poll(here, 1);
-    const next = await poll(here, 2);
-    if (next.is !== "wait") throw new Error("they still wait");
-    if (reads(here) === 1) expect(next.ms).toBeLessThanOrEqual(40);
   });
 
   it("keeps nothing of a read that decides nothing, and the first that proves that it began", async () => {
@@ -226,7 +228,7 @@ describe("the poll that requests of a project share", () => {
   });
 });
 
-describe("the next poll of a request that waits alone", () => {
+describe("the next poll of a request", () => {
   const delay = 4_000;
   const timing = { pollFirstMs: 1_000, pollMostMs: 10_000, stableGapMs: 2_000, delay };
   const vm = { id: "vm-1", name: "web-1", projectId: "p", status: "RUNNING" };
@@ -235,8 +237,8 @@ describe("the next poll of a request that waits alone", () => {
   const sent = { sentAt: 10_000, mark };
 
   it.each([
-    ["soon, right after the send", "sending", sent, vm, 10_010, 333],
-    ["soon, while it is young and not settled", "accepted", sent, rebooting, 10_400, 333],
+    ["soon, right after the send", "sending", sent, vm, 10_010, 323],
+    ["soon, while it is young and not settled", "accepted", sent, rebooting, 10_400, 266],
     ["when it will have stood for long enough", "accepted", sent, vm, 10_400, 2_000],
     [
       "counted from the first of equal reads",

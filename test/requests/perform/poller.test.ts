@@ -26,9 +26,9 @@ async function workers(here: WorkerHere) {
     times: (who: string) => polled.filter((one) => one === who).length,
     worker(
       workerId: string,
-      how: { leaseMs: number; nextMs: number; act?: () => Promise<unknown> },
+      how: { leaseMs: number; nextMs: number; restMs?: number; act?: () => Promise<unknown> },
     ) {
-      const { leaseMs, nextMs, act } = how;
+      const { leaseMs, nextMs, restMs = 0, act } = how;
       const poller = createPoller({
         polls,
         workerId,
@@ -39,7 +39,7 @@ async function workers(here: WorkerHere) {
             return { is: "theirs" };
           polled.push(workerId);
           await act?.();
-          return { is: "wait", ms: nextMs };
+          return { is: "wait", ms: nextMs, restMs };
         },
         log: silentLog(),
       });
@@ -148,6 +148,21 @@ describe("polls by the timers of the worker that sent", () => {
     expect(all.times("first")).toBe(1);
     goOn();
     await expect.poll(() => all.times("first")).toBe(2);
+  });
+
+  it("rest for as long as the last one said, however often they are asked for", async () => {
+    await using here = await workerHere();
+    await using all = await workers(here);
+    const restMs = 400;
+    const first = all.worker("first", { leaseMs: longMs, nextMs: longMs, restMs });
+    await first.watch(pollKey, true);
+    await expect.poll(() => all.times("first")).toBe(1);
+    const elapsedMs = stopwatch();
+    for (let rings = 0; rings < 5; rings++) await first.watch(pollKey, true);
+    await expect.poll(() => all.times("first")).toBe(2);
+    expect(elapsedMs()).toBeGreaterThan(restMs / 2);
+    await sleep(restMs + 100);
+    expect(all.times("first")).toBe(2);
   });
 
   it("begin with what is known for as long as the key is this worker's, and its lease is renewed meanwhile", async () => {

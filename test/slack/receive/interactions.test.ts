@@ -268,7 +268,7 @@ describe("what else Slack sends", () => {
       });
       expect(answer.status).toBe(200);
     }
-    expect(changes).toBe(1);
+    await expect.poll(() => changes).toBe(1);
   });
 
   it("is acked even when Bolt can't tell what it is", async () => {
