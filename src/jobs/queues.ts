@@ -52,11 +52,14 @@ interface RequestJob {
 /** A job's ID must be free again for the next wake-up. */
 const defaultJobOptions = { removeOnComplete: true, removeOnFail: true, attempts: 1 } as const;
 
+/** Nobody reads what BullMQ tells in its stream; of itself it keeps 10,000 of them. */
+const streams = { events: { maxLen: 100 } } as const;
+
 /** The rest is left to the next round. */
 const maxOrphans = 500;
 
 export function createQueues(connection: RedisClient, prefix: string): Queues {
-  const options = { connection, prefix, defaultJobOptions };
+  const options = { connection, prefix, defaultJobOptions, streams };
   const requests = new Queue<RequestJob>(requestQueue, options);
   requests.on("error", () => undefined); // the connection logs it
 

@@ -6,9 +6,9 @@ import type { Load, Loaded } from "./load.ts";
 import { startGatehouse, startProgram } from "./process.ts";
 
 const policy = `access: { view: ["*"] }\n`;
-const rounds = 3;
+const rounds = 5;
 
-/** How fast deliveries over HTTP are acknowledged, beside a Bolt app that only acknowledges. */
+/** How fast deliveries over HTTP are acknowledged, beside a Bolt app that only acknowledges, and one that stores each before. */
 export async function measureThroughput(): Promise<readonly Figure[]> {
   await using world = await startWorld({
     roles: [],
@@ -16,9 +16,8 @@ export async function measureThroughput(): Promise<readonly Figure[]> {
     policy,
     slack: { rateLimits: "off" },
   });
-  await using bare = await startProgram(["test/bench/bare-bolt.ts"], world.env, (line) =>
-    line.startsWith("ready ") ? Number(line.slice(6)) : undefined,
-  );
+  await using bare = await startBolt(world.env);
+  await using storing = await startBolt({ ...world.env, STORE_IN: world.redisUrl });
   await using answers = await startAnswers(world.slack.apiUrl);
   const env = { ...world.env, SLACK_API_URL: answers.apiUrl };
   await using programs = new AsyncDisposableStack();
@@ -26,24 +25,31 @@ export async function measureThroughput(): Promise<readonly Figure[]> {
   const port = Number(new URL(world.slack.app.requestUrl ?? "").port);
   const ours: Loaded[] = [];
   const peers: Loaded[] = [];
+  const storers: Loaded[] = [];
   // In turn, so that whatever else this machine does strikes both
   for (let round = 0; round <= rounds; round += 1) {
     const one = await load(world, port, answers.responseUrl);
     const other = await load(world, bare.told, answers.responseUrl);
+    const third = await load(world, storing.told, answers.responseUrl, { manyForMs: 0 });
     if (round === 0) continue; // code is warm
     ours.push(one);
     peers.push(other);
+    storers.push(third);
   }
   const middle = (all: readonly Loaded[], of: (one: Loaded) => number) =>
     quantile(all.map(of), 0.5);
-  const beside = (of: (one: Loaded) => number) => ({
-    value: middle(ours, of),
-    times: middle(ours, of) / middle(peers, of),
+  const beside = (all: readonly Loaded[], of: (one: Loaded) => number) => ({
+    value: middle(all, of),
+    times: middle(all, of) / middle(peers, of),
   });
   const to = "a Bolt app that only acks";
-  const p50 = beside(({ oneMs }) => quantile(oneMs, 0.5));
-  const p99 = beside(({ oneMs }) => quantile(oneMs, 0.99));
-  const many = beside(({ perSecond }) => perSecond);
+  const half = ({ oneMs }: Loaded) => quantile(oneMs, 0.5);
+  const most = ({ oneMs }: Loaded) => quantile(oneMs, 0.99);
+  const p50 = beside(ours, half);
+  const p99 = beside(ours, most);
+  const stored50 = beside(storers, half);
+  const stored99 = beside(storers, most);
+  const many = beside(ours, ({ perSecond }) => perSecond);
   return [
     {
       name: "ack over HTTP, one client, a hundred commands a second: p50",
@@ -57,6 +63,13 @@ export async function measureThroughput(): Promise<readonly Figure[]> {
       unit: "ms",
       ratio: { to, times: p99.times, bound: 1.5 },
     },
+    {
+      name: "the same of a Bolt app that stores each with one script before its ack: p50",
+      value: stored50.value,
+      unit: "ms",
+      ratio: { to, times: stored50.times },
+    },
+    { name: "… p99", value: stored99.value, unit: "ms", ratio: { to, times: stored99.times } },
     {
       name: "acks over HTTP a second, 32 clients that each deliver the same again and again",
       value: many.value,
@@ -94,7 +107,17 @@ async function startAnswers(apiUrl: string) {
   };
 }
 
-async function load(world: World, port: number, responseUrl: string): Promise<Loaded> {
+const startBolt = (env: Record<string, string>) =>
+  startProgram(["test/bench/bare-bolt.ts"], env, (line) =>
+    line.startsWith("ready ") ? Number(line.slice(6)) : undefined,
+  );
+
+async function load(
+  world: World,
+  port: number,
+  responseUrl: string,
+  { manyForMs }: Pick<Load, "manyForMs"> = { manyForMs: 3_000 },
+): Promise<Loaded> {
   const what: Load = {
     url: `http://127.0.0.1:${port}/slack/events`,
     signingSecret: world.slack.app.signingSecret,
@@ -103,7 +126,7 @@ async function load(world: World, port: number, responseUrl: string): Promise<Lo
     responseUrl,
     oneForMs: 4_000,
     clients: 32,
-    manyForMs: 3_000,
+    manyForMs,
   };
   await using program = await startProgram(
     ["test/bench/load.ts"],
