@@ -73,15 +73,16 @@ export async function poll(
   const delay = nextPollDelay({ firstMs: pollFirstMs, maxMs: pollMostMs, sinceStartMs, polls });
   const timing = { ...by.policy.timing, delay };
   const soon = left.map(({ request, seen }) => soonest(request, seen, at, timing));
-  const restMs = left.length === 1 ? 0 : pollFirstMs * Math.min(1, left.length / crowd);
+  const restMs = left.length === 1 ? 0 : pollFirstMs * Math.min(2, (left.length / crowd) ** 2);
   return { ...waitFor(Math.max(restMs, Math.min(delay, ...soon))), restMs, known: next };
 }
 
 /**
- * From this many requests on, polls of a key are as far apart as the first polls of one. Each send and each answer asks for a poll,
- * because a short REBOOTING is a restart's only proof; many requests together must not cause as many polls.
+ * As many are polled as far apart as the first polls of one. Each send and each answer asks for a poll, because a short REBOOTING is
+ * a restart's only proof, and each poll judges all: so the time between polls grows with the square of how many there are, up to
+ * twice that.
  */
-const crowd = 300;
+const crowd = 70;
 
 interface Taken {
   now: number;
