@@ -36,7 +36,7 @@ export function startPostingRecaps(options: {
   at(point: "recap" | "recapped", outage: string): Promise<void>;
 }): { close(): Promise<void> } {
   const { watch, outages, store, patience, log } = options;
-  const everyMs = Math.min(1000, patience.outageMs / 10);
+  const everyMs = Math.min(2000, patience.outageMs / 10);
   // Gathering may take long
   const visibilityTimeoutMs = Math.min(30_000, patience.outageMs);
   const touched = new Map<string, readonly string[]>();
