@@ -126,7 +126,10 @@ export function createPrepare(options: PrepareOptions) {
     const told = at(body, "event");
     if (!textAt(told, "type").startsWith("subteam_")) return stored(body);
     const id = textAt(body, "event_id") || textAt(told, "event_ts");
-    return { goOn: () => handlers.peopleChanged(told, id) };
+    // Begun before the ack: a right that was taken doesn't outlast it
+    const changed = Promise.try(() => handlers.peopleChanged(told, id));
+    changed.catch(() => undefined); // goOn says it
+    return { goOn: () => changed };
   }
 
   const nothing = async (): Promise<Prepared> => ({});
