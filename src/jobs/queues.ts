@@ -52,7 +52,7 @@ interface RequestJob {
 /** A job's ID must be free again for the next wake-up. */
 const defaultJobOptions = { removeOnComplete: true, removeOnFail: true, attempts: 1 } as const;
 
-/** Nobody reads what BullMQ tells in its stream; of itself it keeps 10,000 of them. */
+/** Nobody reads these events, of which BullMQ keeps 10,000 by default. */
 const streams = { events: { maxLen: 100 } } as const;
 
 /** The rest is left to the next round. */

@@ -2,7 +2,7 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import { startWorld, type World } from "../../sandbox/world.ts";
 import { type Figure, quantile } from "./figure.ts";
-import { introduce, startGatehouse, startProgram } from "./process.ts";
+import { introduce, startBolt, startGatehouse } from "./process.ts";
 
 const perSecond = 50;
 const policy = `access: { operate: ["S01ONCALL"] }
@@ -49,9 +49,7 @@ export async function measureAcks(
 }
 
 async function bareAcks(world: World, type: Typing, seconds: number): Promise<readonly number[]> {
-  await using bare = await startProgram(["test/bench/bare-bolt.ts"], world.env, (line) =>
-    line.startsWith("ready ") ? Number(line.slice(6)) : undefined,
-  );
+  await using bare = await startBolt(world.env);
   await introduce(world, bare.told);
   await type(1);
   return (await calmest(() => type(seconds))).acks;

@@ -2,7 +2,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
 import { startWorld } from "../../sandbox/world.ts";
 import type { Figure } from "./figure.ts";
-import { introduce, type Program, startGatehouse, startProgram } from "./process.ts";
+import {
+  introduce,
+  isReady,
+  type Program,
+  startBolt,
+  startGatehouse,
+  startProgram,
+} from "./process.ts";
 
 const policy = `access: { operate: ["S01ONCALL"] }\n`;
 /** Starting is over, and what it left was collected. */
@@ -19,7 +26,7 @@ type Role = "gateway" | "worker" | undefined;
 
 /** What processes cost that have nothing to do: each alone with a Redis, beside the least that Bolt and BullMQ can be. */
 export async function measureIdle(): Promise<readonly Figure[]> {
-  const [bolt, queue] = await Promise.all([idle(startBolt), idle(startQueue)]);
+  const [bolt, queue] = await Promise.all([idle(startBare), idle(startQueue)]);
   const [gateway, worker] = await Promise.all([
     idle(gatehouse("gateway")),
     idle(gatehouse("worker")),
@@ -77,10 +84,8 @@ const gatehouse = (role: Role): Start => {
   return (world) => startGatehouse(world, role);
 };
 
-const isReady = (line: string) => (line.startsWith("ready ") ? Number(line.slice(6)) : undefined);
-
-const startBolt: Start = async (world) => {
-  const bare = await startProgram(["test/bench/bare-bolt.ts"], world.env, isReady);
+const startBare: Start = async (world) => {
+  const bare = await startBolt(world.env);
   await introduce(world, bare.told);
   return bare;
 };

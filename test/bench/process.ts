@@ -37,6 +37,14 @@ export async function startProgram<T>(
   };
 }
 
+/** The least that a Slack app can do (`bare-bolt.ts`); told is its port, where it has one. */
+export const startBolt = (env: Record<string, string>) =>
+  startProgram(["test/bench/bare-bolt.ts"], env, isReady);
+
+/** What the bare programs print once they run. */
+export const isReady = (line: string) =>
+  line.startsWith("ready ") ? Number(line.slice(6)) : undefined;
+
 async function end(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const gone = once(child, "exit");

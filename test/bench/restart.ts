@@ -141,8 +141,8 @@ async function keptBytes(redis: Redis): Promise<Kept> {
   const bytes = { all: 0, trail: 0 };
   for (const key of await redis.keys("*")) {
     const expiresInMs = await redis.pttl(key);
-    const isNobodys = /:(seen-statuses|events)$/.test(key);
-    if (isNobodys || (expiresInMs >= 0 && expiresInMs <= dayMs)) continue;
+    const isCommon = /:(seen-statuses|events)$/.test(key);
+    if (isCommon || (expiresInMs >= 0 && expiresInMs <= dayMs)) continue;
     const taken = Number(await redis.memory("USAGE", key, "SAMPLES", 0));
     bytes.all += taken;
     if (key.includes(":audit")) bytes.trail += taken;

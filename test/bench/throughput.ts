@@ -3,7 +3,7 @@ import { listen } from "../../sandbox/listen.ts";
 import { startWorld, type World } from "../../sandbox/world.ts";
 import { type Figure, quantile } from "./figure.ts";
 import type { Load, Loaded } from "./load.ts";
-import { startGatehouse, startProgram } from "./process.ts";
+import { startBolt, startGatehouse, startProgram } from "./process.ts";
 
 const policy = `access: { view: ["*"] }\n`;
 const rounds = 5;
@@ -26,7 +26,7 @@ export async function measureThroughput(): Promise<readonly Figure[]> {
   const ours: Loaded[] = [];
   const peers: Loaded[] = [];
   const storers: Loaded[] = [];
-  // In turn, so that whatever else this machine does strikes both
+  // In turn, so that whatever else this machine does strikes all
   for (let round = 0; round <= rounds; round += 1) {
     const one = await load(world, port, answers.responseUrl);
     const other = await load(world, bare.told, answers.responseUrl);
@@ -106,11 +106,6 @@ async function startAnswers(apiUrl: string) {
     [Symbol.asyncDispose]: () => listening.close(),
   };
 }
-
-const startBolt = (env: Record<string, string>) =>
-  startProgram(["test/bench/bare-bolt.ts"], env, (line) =>
-    line.startsWith("ready ") ? Number(line.slice(6)) : undefined,
-  );
 
 async function load(
   world: World,

@@ -68,9 +68,9 @@ export function createPoller(options: {
       return;
     }
     clearTimeout(polling.timer);
-    const restMs = polling.restsUntil - performance.now();
-    if (restMs > 0 || running >= most)
-      return later(pollKey, polling, Math.max(restMs, running >= most ? roomMs : 0), how);
+    const room = running < most ? 0 : roomMs;
+    const inMs = Math.max(room, polling.restsUntil - performance.now());
+    if (inMs > 0) return later(pollKey, polling, inMs, how);
     running += 1;
     polling.running = run(pollKey, polling, how).finally(() => (running -= 1));
   }

@@ -178,7 +178,7 @@ async function noted(
 
 /**
  * Approvals need a channel: what was requested on the Home tab goes to that of its team, else to the first that policy
- * allows, where that may be told of it.
+ * allows, where that may see the target.
  */
 function channelForApproval(
   { channelId, target }: Pick<Submission, "channelId" | "target">,

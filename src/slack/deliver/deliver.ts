@@ -67,7 +67,7 @@ const notOursMs = 1000;
 
 type Options = Parameters<typeof createPostOnce>[0] & {
   redis: RedisClient;
-  /** How often it looks for what other processes left (ms). What this one puts on an outbox, it is told of. */
+  /** How often it looks for what other processes left (ms). What this one puts on an outbox, it knows at once. */
   everyMs: number;
 };
 

@@ -16,7 +16,7 @@ interface Keyed {
 }
 
 export interface Feeds<Line> {
-  /** Stored when it resolves. What the channel was told of before is left out. */
+  /** Stored when it resolves. What the channel was notified about before is left out. */
   post(channelId: string, lines: readonly (Line & Keyed)[]): Promise<void>;
   source: Source;
 }

@@ -243,7 +243,7 @@ function readSignature(headers: IncomingHttpHeaders, nowMs: number): Signed | Si
 
 let lastKey: { secret: string; key: KeyObject } | undefined;
 
-/** Made once: it takes as long as a fifth of the rest. */
+/** Made once for a secret: making it is a fifth of the check. */
 function keyOf(secret: string): KeyObject {
   if (lastKey?.secret !== secret) lastKey = { secret, key: createSecretKey(secret, "utf8") };
   return lastKey.key;

@@ -128,7 +128,7 @@ export function createPrepare(options: PrepareOptions) {
     const id = textAt(body, "event_id") || textAt(told, "event_ts");
     // Begun before the ack: a right that was taken doesn't outlast it
     const changed = Promise.try(() => handlers.peopleChanged(told, id));
-    changed.catch(() => undefined); // goOn says it
+    changed.catch(() => undefined); // thrown again in goOn, where it is logged
     return { goOn: () => changed };
   }
 

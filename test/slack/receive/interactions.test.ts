@@ -258,7 +258,7 @@ describe("what else Slack sends", () => {
     });
     expect(changes).toBe(0);
     const event = gateway.slack.deliveries("event").at(-1)?.payload ?? {};
-    for (const type of ["subteam_members_changed", "channel_rename"]) {
+    for (const type of ["channel_rename", "subteam_members_changed"]) {
       const body = JSON.stringify({ ...event, event_id: `Ev${type}`, event: { type } });
       const timestamp = Math.floor(Date.now() / 1000);
       const answer = await gateway.slack.sendRaw(body, {
@@ -268,7 +268,8 @@ describe("what else Slack sends", () => {
       });
       expect(answer.status).toBe(200);
     }
-    await expect.poll(() => changes).toBe(1);
+    // Without waiting: a right that was taken is gone with the ack
+    expect(changes).toBe(1);
   });
 
   it("is acked even when Bolt can't tell what it is", async () => {
