@@ -3,9 +3,12 @@ import { protection } from "../policy/refusal.ts";
 import { argumentsOf, targetArgument } from "../registry/arguments.ts";
 import { type Command, isChange } from "../registry/define.ts";
 import { type Invocation, targetWords } from "../registry/invocation.ts";
-import { parseCommand } from "../registry/parse.ts";
+import { type Parsed, parseCommand } from "../registry/parse.ts";
 import { targetOf } from "../requests/submit/resolve.ts";
 import type { ReadContext } from "./context.ts";
+
+/** Of a fleet of thousands, so that help takes no longer there. */
+const mostTried = 50;
 
 /** The examples of commands with names of this workspace, so that they work as they stand. Call it for who may see them. */
 export async function examplesHere({
@@ -13,33 +16,45 @@ export async function examplesHere({
   inventory,
   policy,
 }: Pick<ReadContext, "commands" | "inventory" | "policy">): Promise<(command: Command) => string> {
-  const vms = (await inventory.vms()).filter(isPlain);
-  const projects = (await inventory.projects()).filter(isPlain);
-  const times = new Map<string, number>();
-  for (const { name } of vms) times.set(name, (times.get(name) ?? 0) + 1);
+  const [vms, projects] = [await inventory.vms(), await inventory.projects()];
+  const names = new Map<KnownVm, string>();
+
+  /** With its project where another one has that name. */
+  function nameOf(vm: KnownVm): string {
+    const { id, name, projectName } = vm;
+    const isShared = () => vms.some((other) => other.name === name && other.id !== id);
+    const known = names.get(vm) ?? (isShared() ? `${projectName}/${name}` : name);
+    names.set(vm, known);
+    return known;
+  }
 
   function vmFor(command: Command): string | undefined {
     const wanted = isChange(command) && command.on === "vm" ? command.offeredIn : ["RUNNING"];
-    const suits = (vm: KnownVm) =>
-      (wanted?.includes(vm.status) ?? true) &&
-      !protection(policy, { command, targets: [targetOf(vm)] });
+    const firstIn = (statuses: readonly string[] | undefined) =>
+      vms
+        .values()
+        .filter((vm) => (statuses?.includes(vm.status) ?? true) && isPlain(vm))
+        .take(mostTried)
+        .find((vm) => !protection(policy, { command, targets: [targetOf(vm)] }));
     // Those that run are known best; a restart of one in ERROR may be refused
-    const vm = vms.find((one) => one.status === wanted?.[0] && suits(one)) ?? vms.find(suits);
-    return vm && ((times.get(vm.name) ?? 0) > 1 ? `${vm.projectName}/${vm.name}` : vm.name);
+    const vm = firstIn(wanted?.slice(0, 1)) ?? firstIn(wanted);
+    return vm && nameOf(vm);
   }
 
   function projectFor(command: Command): string | undefined {
-    const inside = Map.groupBy(vms, ({ projectId }) => projectId);
+    // Of what only reads, one in which there is something to see
+    const full = isChange(command) ? undefined : vms.find(isPlain)?.projectName;
     const suits = (project: KnownProject) => {
-      const names = (inside.get(project.id) ?? []).map(({ name }) => name);
-      return !protection(policy, { command, targets: [targetOf(project)], vmNames: names });
+      const vmNames = vms
+        .filter(({ projectId }) => projectId === project.id)
+        .map(({ name }) => name);
+      return !protection(policy, { command, targets: [targetOf(project)], vmNames });
     };
-    const full = projects.find((one) => inside.has(one.id) && suits(one));
-    return (isChange(command) ? undefined : full)?.name ?? projects.find(suits)?.name;
+    return full ?? projects.values().filter(isPlain).take(mostTried).find(suits)?.name;
   }
 
   function wordsHere(words: string): string {
-    const parsed = parseCommand(words, commands);
+    const parsed = parsedOnce(words, commands);
     if ("refusal" in parsed) return words;
     const rest = argumentsOf(parsed.command).find(({ isRest }) => isRest);
     const text = rest && parsed.input[rest.key];
@@ -54,6 +69,17 @@ export async function examplesHere({
   }
 
   return ({ example }) => `/${wordsHere(example.replace(/^\//, ""))}`;
+}
+
+const parsedOf = new WeakMap<readonly Command[], Map<string, Parsed>>();
+
+/** Examples are the same words each time. */
+function parsedOnce(words: string, commands: readonly Command[]): Parsed {
+  const known = parsedOf.get(commands) ?? new Map<string, Parsed>();
+  parsedOf.set(commands, known);
+  const parsed = known.get(words) ?? parseCommand(words, commands);
+  known.set(words, parsed);
+  return parsed;
 }
 
 /** Needs no quotes, and reads back as itself. */

@@ -41,10 +41,11 @@ export function createDependencyMonitor(
       if (!was) return [];
       const { firstFailedAt, failedAt, answeredAt } = was;
       const last = { part, failedAgo: ago(failedAt), answeredAgo: ago(answeredAt) };
-      // An outage begins with the first failure, however late it is reported
-      return firstFailedAt === failedAt
-        ? [last]
-        : [{ part, failedAgo: ago(firstFailedAt), answeredAgo: undefined }, last];
+      if (firstFailedAt === undefined || firstFailedAt === failedAt) return [last];
+      // An outage begins with the first failure, however late it is reported, unless an answer has ended what was before
+      const isBefore = answeredAt !== undefined && answeredAt < firstFailedAt;
+      const answeredAgo = isBefore ? ago(answeredAt) : undefined;
+      return [{ part, failedAgo: ago(firstFailedAt), answeredAgo }, last];
     });
   }
 

@@ -37,7 +37,11 @@ for i = 4, #ARGV, 3 do
   local got = redis.call('HMGET', KEYS[1], field('since'), field('last'), field('answered'), field('open'))
   local since, last, ok, open = tonumber(got[1]), tonumber(got[2]), tonumber(got[3]), got[4]
   if failed then
-    if since and not open and failed - last > gap then since = nil end
+    if since and not open then
+      -- Of a report with both, the answer may lie between what failed before and this failure
+      local wasAnswered = answered and answered >= last and answered < failed
+      if wasAnswered or failed - last > gap then since = nil end
+    end
     if not since then since, last, ok = failed, failed, nil end
     if failed > last then last = failed end
   end

@@ -1,5 +1,5 @@
 import type { Policy } from "../config/policy-file.ts";
-import type { CommandClass } from "../registry/define.ts";
+import type { Command, CommandClass } from "../registry/define.ts";
 import type { Target } from "../registry/target.ts";
 import { fold, matchesGlob } from "../text/glob.ts";
 import type { Person } from "../registry/person.ts";
@@ -124,10 +124,26 @@ export function accessRefusal(asked: Asked): PolicyRefusal | undefined {
 export function mayRun(
   asked: Omit<Asked, "targets" | "channelId"> & { targets?: readonly Target[] },
 ): boolean {
-  const { policy, person, ourTeamId, command, isUndo, targets = [] } = asked;
+  const { policy, person, ourTeamId, targets = [] } = asked;
   const inLists = lists(policy, person, ourTeamId, projectsOf({ ...asked, targets }));
-  const enough = isUndo ? [...listsFor(command), "approve" as const] : listsFor(command);
-  if (enough.some((list) => inLists.includes(list))) return true;
+  return (asked.isUndo && inLists.includes("approve")) || suffices(inLists, asked.command, asked);
+}
+
+/** Those of these commands that this person may run on some targets. */
+export function runnable(commands: readonly Command[], who: Who): readonly Command[] {
+  const inLists = lists(who.policy, who.person, who.ourTeamId);
+  return commands.filter((command) => suffices(inLists, command, who));
+}
+
+type Who = Pick<Asked, "policy" | "person" | "ourTeamId">;
+
+/** Whether being in these access lists is enough to run it. */
+function suffices(
+  inLists: readonly AccessList[],
+  command: Command,
+  { policy, person, ourTeamId }: Who,
+): boolean {
+  if (listsFor(command).some((list) => inLists.includes(list))) return true;
   return (
     command.kind === "read" && command.votersToo === true && mayVote(policy, person, ourTeamId)
   );

@@ -276,9 +276,16 @@ export function dottedName(command: Pick<Command, "name">): string {
   return command.name.replaceAll(" ", ".");
 }
 
-/** What its first word leaves: its own verb (`restart`, `pins drop`), then its aliases. */
-export function verbsOf({ name, aliases = [] }: Pick<Command, "name" | "aliases">): string[] {
-  return [name.slice(name.indexOf(" ") + 1), ...aliases];
+type Called = Pick<Command, "name" | "aliases">;
+
+const knownVerbs = new WeakMap<Called, readonly string[]>();
+
+/** What its first word leaves: its own verb (`restart`, `pins drop`), then its aliases. Every word that is typed asks all commands. */
+export function verbsOf(command: Called): readonly string[] {
+  const { name, aliases = [] } = command;
+  const verbs = knownVerbs.get(command) ?? [name.slice(name.indexOf(" ") + 1), ...aliases];
+  knownVerbs.set(command, verbs);
+  return verbs;
 }
 
 /** Throws when two commands answer to one word, or a word can't be typed. */

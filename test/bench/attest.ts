@@ -29,7 +29,7 @@ export async function measureAttesting(): Promise<readonly Figure[]> {
       (line) => (line.startsWith("{") ? (JSON.parse(line) as Record<string, string>) : undefined),
     );
     await using measured = await startProgram(
-      ["--expose-gc", "test/bench/attest-here.ts"],
+      ["--expose-gc", "run.mjs", "test/bench/attest-here.ts"],
       { BENCH: JSON.stringify({ ...service.told, redisUrl: server.url, folder, connections }) },
       (line): AttestRounds | undefined => (line.startsWith("{") ? JSON.parse(line) : undefined),
     );

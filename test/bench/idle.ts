@@ -7,6 +7,7 @@ import {
   isReady,
   type Program,
   startBolt,
+  startPlainBolt,
   startGatehouse,
   startProgram,
 } from "./process.ts";
@@ -26,12 +27,12 @@ type Role = "gateway" | "worker" | undefined;
 
 /** What processes cost that have nothing to do: each alone with a Redis, beside the least that Bolt and BullMQ can be. */
 export async function measureIdle(): Promise<readonly Figure[]> {
-  const [bolt, queue] = await Promise.all([idle(startBare), idle(startQueue)]);
+  const [bolt, queue] = await Promise.all([idle(bare(startBolt)), idle(startQueue)]);
   const [gateway, worker] = await Promise.all([
     idle(gatehouse("gateway")),
     idle(gatehouse("worker")),
   ]);
-  const both = await idle(gatehouse(undefined));
+  const [both, plain] = await Promise.all([idle(gatehouse(undefined)), idle(bare(startPlainBolt))]);
   return [
     commands("an idle gateway", gateway, 15),
     { ...commands("an idle worker", worker, 15), ratio: ratio(worker, queue, "perSecond") },
@@ -40,6 +41,7 @@ export async function measureIdle(): Promise<readonly Figure[]> {
     memory("an idle worker", worker, bolt, 1.3),
     memory("one idle process that is both", both, bolt),
     memory("a bare BullMQ worker", queue, bolt),
+    memory("a Bolt app without types to strip", plain, bolt),
   ];
 }
 
@@ -84,10 +86,12 @@ const gatehouse = (role: Role): Start => {
   return (world) => startGatehouse(world, role);
 };
 
-const startBare: Start = async (world) => {
-  const bare = await startBolt(world.env);
-  await introduce(world, bare.told);
-  return bare;
+const bare = (startIt: typeof startBolt): Start => {
+  return async (world) => {
+    const app = await startIt(world.env);
+    await introduce(world, app.told);
+    return app;
+  };
 };
 
 const startQueue: Start = (world) => startProgram(["test/bench/bare-queue.ts"], world.env, isReady);

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import { stripTypeScriptTypes } from "node:module";
 import { createInterface } from "node:readline";
 import type { World } from "../../sandbox/world.ts";
 
@@ -37,9 +38,19 @@ export async function startProgram<T>(
   };
 }
 
-/** The least that a Slack app can do (`bare-bolt.ts`); told is its port, where it has one. */
+const bareBolt = "test/bench/bare-bolt.ts";
+
+/** The least that a Slack app can do, run as Gatehouse is; told is its port, where it has one. */
 export const startBolt = (env: Record<string, string>) =>
-  startProgram(["test/bench/bare-bolt.ts"], env, isReady);
+  startProgram(["run.mjs", bareBolt], env, isReady);
+
+/** The same without its types, so that Node needs not strip them. */
+export const startPlainBolt = (env: Record<string, string>) =>
+  startProgram(
+    ["--input-type=module", "--eval", stripTypeScriptTypes(readFileSync(bareBolt, "utf8"))],
+    env,
+    isReady,
+  );
 
 /** What the bare programs print once they run. */
 export const isReady = (line: string) =>
@@ -55,7 +66,7 @@ async function end(child: ChildProcess): Promise<void> {
 
 /** Gatehouse as it runs in production, in this world; with a request URL where it is started for HTTP. */
 export async function startGatehouse(world: World, role?: "gateway" | "worker"): Promise<Program> {
-  const args = ["src/main.ts", ...(role ? [role] : [])];
+  const args = ["gatehouse.mjs", ...(role ? [role] : [])];
   const env = { ...world.env, LOG_LEVEL: "info" };
   const program = await startProgram(args, env, (line) => {
     if (!line.includes('"process.started"')) return undefined;

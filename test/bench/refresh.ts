@@ -27,7 +27,7 @@ export async function measureRefreshAndDigest(): Promise<readonly Figure[]> {
     (line) => (line.startsWith("{") ? (JSON.parse(line) as Record<string, string>) : undefined),
   );
   await using measured = await startProgram(
-    ["test/bench/refresh-here.ts"],
+    ["run.mjs", "test/bench/refresh-here.ts"],
     {
       BENCH: JSON.stringify({ ...service.told, redisUrl: server.url, projects, connections }),
     },

@@ -5,7 +5,8 @@ import { parseCommand } from "../../src/registry/parse.ts";
 import { targetArgument } from "../../src/registry/arguments.ts";
 import { targetWords } from "../../src/registry/invocation.ts";
 import { resolveTarget } from "../../src/requests/submit/resolve.ts";
-import { usual } from "../policy/sample.ts";
+import type { Inventory } from "../../src/inventory/inventory.ts";
+import { command as commandOf, usual } from "../policy/sample.ts";
 import { startReading } from "./reading.ts";
 
 describe("the examples in help", () => {
@@ -30,6 +31,29 @@ describe("the examples in help", () => {
       "gatehouse help": "/gatehouse help vm restart",
     });
     expect(said["project delete"]).not.toMatch(/payments|vault/);
+  });
+
+  it("are found without reading all of 20,000 VMs", async () => {
+    let read = 0;
+    const vms = Array.from({ length: 20_000 }, (_, n) => ({
+      id: `vm-${n}`,
+      name: `web-${n}`,
+      projectId: `p-${n % 1000}`,
+      status: n % 2 === 0 ? "RUNNING" : "STOPPED",
+      get projectName() {
+        read += 1;
+        return `team-${n % 1000}`;
+      },
+    }));
+    const inventory = { vms: async () => vms, projects: async () => [] };
+    const exampleOf = await examplesHere({
+      commands,
+      inventory: inventory as unknown as Inventory,
+      policy: { ...usual, protect: ["*"] },
+    });
+    for (const command of commands) exampleOf(command);
+    expect(exampleOf(commandOf("vm restart"))).toBe("/vm restart web-0");
+    expect(read).toBeLessThan(50 * commands.length);
   });
 
   it("stay as they are where nothing is known", async () => {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { createKeys } from "../../src/redis/redis.ts";
 import { outageTimingFor, createOutageStore, type Sighting } from "../../src/outages/outages.ts";
@@ -69,6 +70,23 @@ describe("an outage", () => {
     await here.pass(10 * minute);
     await here.saw(0);
     expect(await here.open()).toEqual([]);
+  });
+
+  it("is none when an answer came between a hiccup and the failures of one report", async () => {
+    await using here = await keeping();
+    await here.saw(0);
+    await here.pass(40_000);
+    const watch = createDependencyMonitor(patience, async () => undefined);
+    watch.saw("slack", "answer");
+    await sleep(5);
+    watch.saw("slack", "silence");
+    await sleep(5);
+    watch.saw("slack", "silence");
+    await watch.report(here.store);
+    expect(await here.open()).toEqual([]);
+    await here.pass(31_000);
+    await here.saw(0);
+    expect(await here.open()).toEqual(["slack"]);
   });
 
   it("ends with the first answer, once nobody has failed for a while; it is put on the list once", async () => {

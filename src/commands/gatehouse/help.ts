@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { defineCommand } from "../../registry/define.ts";
 import { lists } from "../../policy/access.ts";
+import { runnable } from "../../policy/refusal.ts";
 import { renderHelp } from "../../registry/help.ts";
 import type { ReadContext } from "../context.ts";
 import { examplesHere } from "../examples.ts";
@@ -22,14 +23,9 @@ export const help = defineCommand({
       .meta({ rest: true, description: "a command, for its details; `all` for all of them" }),
   }),
   answer: async ({ command }, context: ReadContext) => {
-    const { commands, mayRun, policy, person, ourTeamId } = context;
-    const shown = await examplesHere(context);
+    const { commands, policy, person, ourTeamId } = context;
+    const exampleOf = await examplesHere(context);
     const hasBreakGlass = lists(policy, person, ourTeamId).includes("breakGlass");
-    return renderHelp(
-      commands.filter((one) => mayRun(one)),
-      command,
-      shown,
-      hasBreakGlass,
-    );
+    return renderHelp(runnable(commands, context), command, exampleOf, hasBreakGlass);
   },
 });

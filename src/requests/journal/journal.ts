@@ -120,7 +120,7 @@ export function createJournal(redis: RedisClient, key: Keys) {
     const sameHash = hash("sha256", JSON.stringify(parts));
     const audit = auditRecord(
       record,
-      { move: request.state, why: `asked by ${record.via}` },
+      { team: requester.teamId, move: request.state, why: `asked by ${record.via}` },
       requester.id,
     );
     const { state } = request;
@@ -216,8 +216,7 @@ export function createJournal(redis: RedisClient, key: Keys) {
           record,
           {
             move: to.state,
-            from: request.state,
-            attempt,
+            attempt: attempt > 1 ? attempt : undefined,
             why: to.why,
             worker: owner,
             ...(to.keep ? { pin: { vm: to.keep.vmId, values: to.keep.values ?? null } } : {}),

@@ -1,6 +1,12 @@
 import type { Vm } from "../../compute/compute.ts";
 import type { Seen } from "../../registry/define.ts";
-import { isList, type Progress, type RequestRecord, type StoredRequest } from "./record.ts";
+import {
+  isList,
+  type Progress,
+  type RequestRecord,
+  type StoredRequest,
+  usualVia,
+} from "./record.ts";
 
 /** What only the next read would need. */
 const readsOfEnded = {
@@ -68,7 +74,7 @@ export function packTold({
   const isBound = record.approval !== undefined || progress.safety !== undefined;
   const terms = isBound ? {} : termsOf(record);
   return {
-    record: JSON.stringify({ ...record, ...originOfEnded, ...terms }),
+    record: JSON.stringify({ ...record, ...originOfEnded, ...terms, ...usualOf(record) }),
     progress: packProgress(onlyShown(progress), final),
   };
 }
@@ -76,16 +82,28 @@ export function packTold({
 /** What its start was judged by. Votes and an undo are bound to it. */
 const termsOf = ({ target }: RequestRecord) => ({
   runsUntil: undefined,
-  target: { ...target, createdAt: undefined, specs: undefined },
+  target: { ...target, status: undefined, createdAt: undefined, specs: undefined },
 });
 
-/** Of VMs, what results tell: the status, and the size where it may have changed. */
-function onlyShown(progress: Progress): Packable {
-  const { before, after, already } = progress;
+/** What `parseStored` takes where nothing is said. */
+const usualOf = ({ via }: RequestRecord) => (via === usualVia ? { via: undefined } : {});
+
+/**
+ * What recaps and `why` tell. Of VMs the status, and the size where it may have changed; what proved the result stands in the
+ * result alone.
+ */
+function onlyShown({ mark: _mark, lastLook: _look, ...progress }: Progress): Packable {
+  const { before, after, already, answer } = progress;
   const isSized = already === true || sizeOf(before) !== sizeOf(after);
   const shownOf = (seen: Seen | undefined) =>
     isVm(seen) ? { status: seen.status, ...(isSized ? { specs: seen.specs } : {}) } : seen;
-  return { ...progress, before: shownOf(before), after: shownOf(after) };
+  const isYes = answer?.class === "accepted";
+  return {
+    ...progress,
+    before: shownOf(before),
+    after: shownOf(after),
+    ...(isYes ? { answer: { ...answer, status: undefined } } : {}),
+  };
 }
 
 const isVm = (seen: Seen | undefined): seen is Vm =>

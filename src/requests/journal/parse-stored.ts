@@ -6,6 +6,7 @@ import {
   recordVersion,
   type RequestRecord,
   type StoredRequest,
+  usualVia,
 } from "./record.ts";
 import { unpackProgress } from "./pack-progress.ts";
 
@@ -23,7 +24,7 @@ export function parseStored(fields: Readonly<Record<string, string>>): StoredReq
 
 function parseFields(fields: Readonly<Record<string, string>>): StoredRequest | undefined {
   if (!fields["record"] || !fields["state"]) return undefined;
-  const record = JSON.parse(fields["record"]) as RequestRecord;
+  const record = { via: usualVia, ...(JSON.parse(fields["record"]) as object) } as RequestRecord;
   if (record.v !== recordVersion || !isKnownState(fields["state"])) return undefined;
   const [card, asked] = [placeIn(fields["card"]), placeIn(fields["asked"])];
   return {

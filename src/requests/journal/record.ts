@@ -79,6 +79,9 @@ export interface Look {
   print: string;
 }
 
+/** How a request was made unless its record says. */
+export const usualVia = "command";
+
 /** The part that grows while the request lives. */
 export interface Progress {
   /** Read right before the send. */
@@ -321,7 +324,10 @@ export function stateWords(state: string): string {
 /** How long a finished request is kept. */
 export const keepFinalMs = 90 * 24 * 3600_000;
 
-/** The audit record of a step. IDs, not names, for people; no parameters that could be secret. */
+/**
+ * The audit record of a step. IDs, not names, for people; no parameters that could be secret. Each tells what it is about and for
+ * whom; what never changes otherwise stands in the request's first record.
+ */
 export function auditRecord(
   record: RequestRecord,
   entry: Record<string, unknown>,
@@ -334,7 +340,6 @@ export function auditRecord(
     command: record.command,
     target: { kind: target.kind, id: target.id, name: target.name },
     requester: requester.id,
-    team: requester.teamId,
     digest: approval?.digest,
     roll: record.roll,
     who: actor,

@@ -13,6 +13,7 @@ import {
   interaction,
   policy,
   auditOf,
+  claimedBy,
   claimedTwice,
   member,
   restartOf,
@@ -134,6 +135,35 @@ describe("moving a request", () => {
     expect(moves.filter(({ is }) => is === "changed")).toHaveLength(199);
     const audit = await auditOf(here.redis, here.key("audit"));
     expect(audit.filter(({ move }) => move === "sending")).toHaveLength(1);
+  });
+
+  it("leaves records that each name the request, its target and requester, and say the rest once", async () => {
+    await using here = await journal();
+    const request = await interaction(here.store, atOnce("a"));
+    let now = await claimedBy("w-1", request, here.store);
+    for (const [state, attempt] of [
+      ["authorized", 1],
+      ["sending", 2],
+    ] as const) {
+      const moved = await here.store.move(now, { ...claim, state, attempt, why: "again" });
+      if (moved.is !== "moved") throw new Error(moved.is);
+      now = moved.request;
+    }
+    const audit = await auditOf(here.redis, here.key("audit"));
+    const { id, command, target, requester } = request.record;
+    for (const one of audit)
+      expect(one).toMatchObject({
+        request: id,
+        command,
+        target: { id: target.id, name: target.name },
+        requester: requester.id,
+      });
+    expect(audit.map(({ move, team, attempt, from }) => [move, team, attempt, from])).toEqual([
+      ["authorized", requester.teamId, undefined, undefined],
+      ["sending", undefined, undefined, undefined],
+      ["authorized", undefined, undefined, undefined],
+      ["sending", undefined, 2, undefined],
+    ]);
   });
 
   it("claims a target for one request only, until that one has ended", async () => {

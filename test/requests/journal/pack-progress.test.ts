@@ -8,6 +8,7 @@ import type {
   RequestRecord,
   StoredRequest,
 } from "../../../src/requests/journal/record.ts";
+import { renderCard } from "../../../src/requests/render/render-card.ts";
 import { renderResult } from "../../../src/requests/render/render-result.ts";
 
 const vm = {
@@ -82,7 +83,10 @@ describe("an ended request that Slack has all of", () => {
     if (!command) throw new Error(`no ${name}`);
     const request = ended({ command: name, input }, progress);
     const told = kept(request);
-    expect(renderResult(told, command)).toEqual(renderResult(request, command));
+    expect(renderCard(told, command)).toEqual(renderCard(request, command));
+    const [said, ...facts] = renderResult(told, command).blocks;
+    expect(said).toEqual(renderResult(request, command).blocks[0]);
+    expect(JSON.stringify(facts)).not.toMatch(/REBOOTING|undefined/);
     expect(JSON.stringify(told)).not.toMatch(/10\.0\.0\.3|abab|command:1/);
     expect(JSON.stringify(told).length).toBeLessThan(JSON.stringify(request).length / 1.6);
   });
@@ -91,6 +95,10 @@ describe("an ended request that Slack has all of", () => {
     const approval = { required: 1, expiresAt: 9, digest: "d", why: "", evidence: [] };
     const { interaction: _gone, ...bound } = { ...record, approval };
     expect(kept(ended({ approval }, read)).record).toEqual(bound);
+  });
+
+  it.each(["command", "safety"] as const)("keeps how it was made: by %s", (via) => {
+    expect(kept(ended({ via }, read)).record.via).toBe(via);
   });
 
   it("keeps the policy that it ran under", () => {

@@ -11,7 +11,7 @@ const alone = "how long nothing is taken";
 const must =
   "work goes on within 10 s, every process says when it can't work, and every request ends";
 
-/** Asks for 200 changes while `faults` are done one after the other. */
+/** Asks for 200 changes, and for more until `faults` are done, one after the other: what nobody asks for, nobody takes. */
 async function asking(stage: Stage, faults: (strike: Strike) => Promise<void>): Promise<Asking> {
   const take = fresh(stage);
   const struckAt: number[] = [];
@@ -30,11 +30,13 @@ async function asking(stage: Stage, faults: (strike: Strike) => Promise<void>): 
       await fault();
     }),
   );
-  striking.catch(() => undefined); // awaited below
-  for (let n = 0; n < operations; n++) {
+  let isStriking = true;
+  const struck = () => void (isStriking = false);
+  striking.then(struck, struck); // awaited below
+  for (let n = 0; n < operations || isStriking; n++) {
     const command = kinds[n % kinds.length] ?? "";
     await stage.request(command, await take(command), { channel: n % 2 ? "ops" : "status" });
-    await sleep(30);
+    await sleep(n < operations ? 30 : 200);
   }
   await striking;
   // Somebody must ask after the last fault, too
@@ -47,10 +49,18 @@ async function asking(stage: Stage, faults: (strike: Strike) => Promise<void>): 
   await stage.quiet(45_000);
   isOver = true;
   await probing;
-  const ready = await Promise.all(stage.bots.map(readinessOf));
+  const ready = await readyWithin(5_000, stage.bots);
   const made = (await stage.journal()).map(({ fields }) => Number(fields["createdAt"]));
   const awayMs = struckAt.map((at) => Math.min(...made.filter((one) => one > at)) - at);
   return { awayMs: Math.max(...awayMs), said, ready };
+}
+
+/** What each answers once all say yes, or at the end of this time. */
+async function readyWithin(ms: number, bots: readonly Bot[]): Promise<number[]> {
+  for (const until = Date.now() + ms; ; await sleep(200)) {
+    const ready = await Promise.all(bots.map(readinessOf));
+    if (ready.every((status) => status === 200) || Date.now() > until) return ready;
+  }
 }
 
 /** 0: no answer. */
@@ -78,7 +88,7 @@ async function drill(
 ): Promise<Story> {
   // Nine servers on one machine: a claim takes longer than with one
   const timing = { claimWindow: 1000, quiesce: 2500, settleDeadline: 8000 };
-  const options = { seed, namespace, workers: 2, vms: operations + 20, timing, ...more };
+  const options = { seed, namespace, workers: 2, vms: operations + 120, timing, ...more };
   return onStage(options, async (stage) => {
     const { awayMs, said, ready } = await asking(stage, (strike) => faults(stage, strike));
     const heard = (
