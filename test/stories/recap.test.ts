@@ -136,11 +136,6 @@ describe("after Slack was away", () => {
     world.slack.weather.add({ method: "chat.postMessage", kind: "lost-before", times: 1 });
     await world.olivia.types("ops", "/vm restart web-2");
     await world.settled();
-    // Only an answer ends the hiccup
-    const unanswered = async () =>
-      (await world.client.zcard(world.key("outbox"))) +
-      (await world.client.scard(world.key("outages", "failing")));
-    await expect.poll(unanswered, { timeout: waitMs }).toBe(0);
     slackGoes(world);
     await world.ada.types("ops", "/gatehouse freeze lunch");
     await isAway(world, "slack");
