@@ -71,7 +71,7 @@ export async function startGateway(options: {
   spans: Spans | undefined;
   log: Log;
   /** Failpoints between an interaction and its request. */
-  at(point: "intake" | "ack" | "journal" | "enqueue", what: string): Promise<void>;
+  at(point: "intake" | "acked" | "ack" | "journal" | "enqueue", what: string): Promise<void>;
 }): Promise<Gateway> {
   const { config, receive, identity, redis, key, store, commands, people, telemetry, log, at } =
     options;
@@ -144,6 +144,13 @@ export async function startGateway(options: {
         if (taken === "seen") telemetry.refusals.inc({ reason: "replay" });
         await at("intake", interaction.id);
         return taken;
+      },
+      async claim(interaction, how) {
+        if (!how?.beforeAck) await at("acked", interaction.id);
+        const work = workOnInteraction(interaction.id);
+        const claimed = await during(work, () => intake.claim(interaction, how));
+        if (claimed === "seen") telemetry.refusals.inc({ reason: "replay" });
+        return claimed;
       },
     },
     handlers: {

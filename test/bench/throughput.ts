@@ -64,7 +64,7 @@ export async function measureThroughput(): Promise<readonly Figure[]> {
       ratio: { to, times: p99.times, bound: 1.5 },
     },
     {
-      name: "the same of a Bolt app that stores each with one script before its ack: p50",
+      name: "the same of a Bolt app that stores each with one command before its ack: p50",
       value: stored50.value,
       unit: "ms",
       ratio: { to, times: stored50.times },

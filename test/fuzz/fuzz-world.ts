@@ -7,6 +7,7 @@ import { createJournal, type Journal } from "../../src/requests/journal/journal.
 import { startWorld, type World, type WorldOptions } from "../../sandbox/world.ts";
 import { looking } from "../support/looking.ts";
 import type { Tally } from "./fuzzed.ts";
+import { pendingDeliveries } from "../support/pending-deliveries.ts";
 
 /** Everything that changes something waits for an approval: so nothing may ever reach the service unapproved. */
 const everything = ["*.*"];
@@ -128,7 +129,7 @@ export async function startFuzzWorld(
         async () => "no request fits",
       ),
     async idle() {
-      const left = () => client.hlen(key("intake", "records"));
+      const left = () => pendingDeliveries(client, key);
       await looking(
         async () => (await left()) === 0 || undefined,
         120_000,

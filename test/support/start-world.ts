@@ -10,6 +10,7 @@ import {
   type World,
   type WorldOptions,
 } from "../../sandbox/world.ts";
+import { pendingDeliveries } from "./pending-deliveries.ts";
 
 /** A world on the tests' shared Redis, in a namespace of its own, where everything takes milliseconds. */
 export interface TestWorld extends World {
@@ -132,7 +133,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<TestWorld>
       eventually(
         async () => {
           // What was acknowledged may become a request only afterwards
-          if ((await client.hlen(key("intake", "holders"))) > 0) return undefined;
+          if ((await pendingDeliveries(client, key)) > 0) return undefined;
           const requests = await newest();
           const areSettled = requests.every(
             ({ final, state }) => final || state === "unknown" || state === "draft",

@@ -1,8 +1,9 @@
 import { randomBytes } from "node:crypto";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { within } from "../../deadline.ts";
 import { messageOf, UserError } from "../../errors.ts";
 import type { Log } from "../../log/log.ts";
-import { type Keys, defineScript, type RedisClient } from "../../redis/redis.ts";
+import { type Keys, defineScript, fromPairs, type RedisClient } from "../../redis/redis.ts";
 import { redisTrouble } from "../../redis/trouble.ts";
 import type { Interaction } from "./interaction.ts";
 import * as scripts from "./intake-scripts.ts";
@@ -18,6 +19,8 @@ export class IntakeDown extends UserError {
     this.isCrowded = isCrowded;
   }
 }
+
+export type Claimed = "new" | "seen" | "gone";
 
 export type Intake = ReturnType<typeof createIntake>;
 
@@ -54,15 +57,16 @@ export function createIntake(options: IntakeOptions) {
   const gateways = key("intake", "gateways");
   const seen = (id: string) => key("intake", "seen", id);
   const undone = (stamp: string) => key("intake", "undone", stamp);
+  const arrived = key("intake", "arrived");
   const run = {
-    accept: defineScript(redis, "gatehouseIntakeAccept", scripts.accept),
+    claim: defineScript(redis, "gatehouseIntakeClaim", scripts.claim),
     finish: defineScript(redis, "gatehouseIntakeFinish", scripts.finish),
     disown: defineScript(redis, "gatehouseIntakeDisown", scripts.disown),
     beat: defineScript(redis, "gatehouseIntakeBeat", scripts.beat),
     recover: defineScript(redis, "gatehouseIntakeRecover", scripts.recover),
   };
-  /** Writes not yet confirmed: id → stamp to undo, or undefined for finished. */
-  const owed = new Map<string, string | undefined>();
+  /** Writes not yet confirmed: what was finished, by its id, and accepts to undo, by their stamp. */
+  const owed = new Map<string, { id: string; stamp: string | undefined }>();
   const stamps = new Map<string, string>();
   /** Stored and not finished: what this gateway accepted or took over. */
   const inHand = new Set<string>();
@@ -71,68 +75,136 @@ export function createIntake(options: IntakeOptions) {
   let recovering: Promise<unknown> = Promise.resolve();
   let count = 0;
   let timer: NodeJS.Timeout | undefined;
+  /** From this process's clock to Redis time (ms). */
+  let ahead = 0;
+  let claims: { stamp: string; id: string; hasArrived: boolean }[] = [];
+  let claimed: Promise<ReadonlyMap<string, string>> | undefined;
 
   /**
-   * Stores the interaction before its ack. `seen`: a redelivery (within 11 minutes). Kinds that may change something are
-   * kept until `finish`, so that another gateway can take over. Throws IntakeDown within about a second when Redis
-   * doesn't store it, and UserError when it is too large.
+   * Stores the interaction before its ack, so that another gateway can take over until `finish`. `seen`: it comes a second time
+   * while the first is pending. Throws IntakeDown within about a second when Redis doesn't store it, and UserError when it is
+   * too large.
    */
   async function accept(
     interaction: Interaction,
     { sealedResponseUrl }: { sealedResponseUrl?: string | undefined } = {},
   ): Promise<"new" | "seen"> {
-    const record = kinds.has(interaction.kind) ? toRecord(interaction, sealedResponseUrl) : "";
+    const { id } = interaction;
+    const record = toRecord(interaction, sealedResponseUrl);
     if (Buffer.byteLength(record) > maxBytes)
       throw new UserError("That message is too long.", "Nothing was done.");
-    const stamp = `${gateway}/${(count += 1)}`;
-    const args = [stamp, seenForMs, interaction.id, record, gateway, maxPending];
-    let answer: unknown;
-    accepting.set(stamp, interaction.id);
+    const stamp = nextStamp();
+    accepting.set(stamp, id);
     try {
-      const keys = [seen(interaction.id), records, holders, gateways, undone(stamp)];
-      answer = await within(acceptWithinMs, run.accept(keys, args), () => {
+      const value = `${stamp}|${Math.round(Date.now() + ahead)}|${record}`;
+      const isFirst = await inTime(interaction, stamp, redis.hsetnx(arrived, id, value));
+      if (isFirst === 0) return "seen";
+      if (inHand.has(id)) {
+        // Stored and claimed before
+        redis.hdel(arrived, id).catch(() => undefined);
+        return "seen";
+      }
+    } finally {
+      accepting.delete(stamp);
+    }
+    stamps.set(id, stamp);
+    inHand.add(id);
+    return "new";
+  }
+
+  const nextStamp = () => `${gateway}/${(count += 1)}`;
+
+  /** Throws IntakeDown when Redis doesn't answer in time. */
+  async function inTime<T>({ id, kind }: Interaction, stamp: string, asked: Promise<T>) {
+    try {
+      return await within(acceptWithinMs, asked, (): never => {
         throw new Error("Command timed out");
       });
     } catch (error) {
       // Only the answer may be lost. The person reads "nothing was done", so that must become true.
-      owe(interaction.id, stamp);
-      log.warn("intake.down", { error: messageOf(error), kind: interaction.kind });
+      if (stamps.get(id) === stamp) letGo(id);
+      owe(id, stamp);
+      log.warn("intake.down", { error: messageOf(error), kind });
       throw new IntakeDown(redisTrouble(error) ?? "Redis is down");
-    } finally {
-      accepting.delete(stamp);
     }
+  }
+
+  /**
+   * Before anything is done for it, once for each delivery within 11 minutes: `seen` is a redelivery, `gone` was taken over
+   * meanwhile. What was accepted may be claimed after its ack. Throws IntakeDown when too many are pending, and `beforeAck` also
+   * when Redis doesn't answer in time.
+   */
+  async function claim(
+    interaction: Interaction,
+    { beforeAck = false }: { beforeAck?: boolean } = {},
+  ): Promise<Claimed> {
+    const { id } = interaction;
+    const hasArrived = stamps.has(id);
+    const stamp = stamps.get(id) ?? nextStamp();
+    const asked = claimTogether({ stamp, id, hasArrived });
+    const answer = await (beforeAck ? inTime(interaction, stamp, asked) : asked);
+    if (answer === "new") return "new";
+    if (hasArrived) letGo(id);
     if (answer === "full")
       throw new IntakeDown("Too many requests are pending", { isCrowded: true });
-    if (answer !== "new") return "seen";
-    if (record !== "") {
-      stamps.set(interaction.id, stamp);
-      inHand.add(interaction.id);
-    }
-    return "new";
+    return answer === "seen" ? "seen" : "gone";
+  }
+
+  /** One script for all deliveries that were acked meanwhile. */
+  async function claimTogether(one: (typeof claims)[number]): Promise<string | undefined> {
+    claims.push(one);
+    claimed ??= nextTurn().then(() => {
+      const all = claims;
+      claims = [];
+      claimed = undefined;
+      return claimAll(all);
+    });
+    return (await claimed).get(one.stamp);
+  }
+
+  async function claimAll(all: typeof claims): Promise<ReadonlyMap<string, string>> {
+    const keys = all.flatMap(({ id, stamp }) => [seen(id), undone(stamp)]);
+    const args = all.flatMap(({ id, stamp, hasArrived }) => [stamp, id, hasArrived ? 1 : 0]);
+    const answers = await run.claim(
+      [arrived, records, holders, ...keys],
+      [seenForMs, maxPending, ...args],
+    );
+    return new Map(all.map(({ stamp }, place) => [stamp, textAt(answers, String(place))]));
+  }
+
+  function letGo(id: string): string | undefined {
+    const stamp = stamps.get(id);
+    stamps.delete(id);
+    inHand.delete(id);
+    return stamp;
   }
 
   /** Handled, or with `forget` refused: the same delivery may come again. Never throws. */
   async function finish(id: string, { forget = false }: { forget?: boolean } = {}): Promise<void> {
-    const stamp = stamps.get(id);
-    stamps.delete(id);
-    inHand.delete(id);
-    owe(id, forget ? stamp : undefined);
-    await settle(id);
+    const stamp = letGo(id);
+    await settle(owe(id, forget ? stamp : undefined));
   }
 
-  function owe(id: string, stamp: string | undefined): void {
-    owed.set(id, stamp);
+  function owe(id: string, stamp: string | undefined): string {
+    const name = stamp ?? id;
+    owed.set(name, { id, stamp });
     const [oldest] = owed.keys();
     if (owed.size > maxOwed && oldest !== undefined) owed.delete(oldest);
+    return name;
   }
 
-  async function settle(id: string): Promise<boolean> {
-    const stamp = owed.get(id);
+  async function settle(name: string): Promise<boolean> {
+    const write = owed.get(name);
+    if (write === undefined) return true;
+    const { id, stamp } = write;
     try {
       await (stamp === undefined
         ? run.finish([records, holders], [gateway, id])
-        : run.disown([seen(id), records, holders, undone(stamp)], [stamp, id, undoneForMs]));
-      if (owed.get(id) === stamp) owed.delete(id);
+        : run.disown(
+            [seen(id), records, holders, undone(stamp), arrived],
+            [stamp, id, undoneForMs],
+          ));
+      if (owed.get(name) === write) owed.delete(name);
       return true;
     } catch (error) {
       log.warn("intake.owed", { error: messageOf(error), owed: owed.size });
@@ -140,12 +212,13 @@ export function createIntake(options: IntakeOptions) {
     }
   }
 
-  async function recover(olderThanMs: number): Promise<LeftInteraction[]> {
+  async function recover(olderThanMs: number, isAgain = false): Promise<LeftInteraction[]> {
     // Sooner would take over from live gateways.
     const silentMs = Math.max(olderThanMs, 3 * beatMs);
     const ages = [silentMs, maxAtOnce, maxTakeovers, options.staleAfterMs ?? staleAfterMs];
-    const args = [gateway, ...ages, ...inHand, ...accepting.values(), ...owed.keys()];
-    const answer = await run.recover([records, holders, gateways], args);
+    const owing = [...owed.values()].map(({ id }) => id);
+    const args = [gateway, ...ages, ...inHand, ...accepting.values(), ...owing];
+    const answer = await run.recover([records, holders, gateways, arrived], args);
     const left = [
       ...textsAt(answer, "0").map((record) => fromRecord(record, false)),
       ...textsAt(answer, "1").map((record) => fromRecord(record, true)),
@@ -155,13 +228,19 @@ export function createIntake(options: IntakeOptions) {
       if (tooLate) log.error("intake.too-late", { interaction: id, kind, user });
       else inHand.add(id);
     }
-    return left;
+    const unclaimed = textsAt(answer, "2");
+    if (unclaimed.length === 0 || isAgain) return left;
+    // For those that accepted them: whose they are then is found as for all others
+    const pairs = Object.entries(fromPairs(unclaimed));
+    await claimAll(pairs.map(([id, stamp]) => ({ id, stamp, hasArrived: true })));
+    return [...left, ...(await recover(olderThanMs, true))];
   }
 
   async function beat(): Promise<void> {
     try {
-      await run.beat([gateways], [gateway, rememberGatewaysMs]);
-      for (const id of [...owed.keys()].slice(0, settledPerBeat)) if (!(await settle(id))) return;
+      const now = Number(await run.beat([gateways], [gateway, rememberGatewaysMs]));
+      ahead = now - Date.now();
+      for (const one of [...owed.keys()].slice(0, settledPerBeat)) if (!(await settle(one))) return;
     } catch (error) {
       log.debug("intake.silent", { error: messageOf(error) });
     }
@@ -169,7 +248,10 @@ export function createIntake(options: IntakeOptions) {
 
   return {
     accept,
+    claim,
     finish,
+    /** Accepted and not claimed, because Redis went away: `recover` finds it. */
+    leave: ({ id }: Interaction): void => void letGo(id),
     /**
      * Takes over from gateways without a heartbeat for `olderThanMs` (at least three beats); each interaction goes to one
      * caller. Also what this gateway finished, if Redis lost that: Redis may have lost its results too. What is older than
@@ -203,8 +285,8 @@ export interface LeftInteraction {
   tooLate: boolean;
 }
 
-/** What is stored. The Home tab and shortcuts change nothing, so they are only deduplicated. */
-const kinds: ReadonlySet<string> = new Set<Interaction["kind"]>([
+/** What is accepted before it is claimed. The Home tab and shortcuts change nothing, so they are only deduplicated. */
+export const keptKinds: ReadonlySet<string> = new Set<Interaction["kind"]>([
   "command",
   "mention",
   "button",
@@ -234,7 +316,7 @@ function isInteraction(value: unknown): value is Interaction {
   return (
     textAt(value, "id") !== "" &&
     textAt(value, "userId") !== "" &&
-    kinds.has(textAt(value, "kind")) &&
+    keptKinds.has(textAt(value, "kind")) &&
     typeof at(value, "at") === "number"
   );
 }

@@ -4,7 +4,7 @@ import path from "node:path";
 import { Redis } from "ioredis";
 import { type RedisServer, startRedis } from "../../../sandbox/ensure-redis.ts";
 import { silentLog } from "../../../src/log/log.ts";
-import { connectRedis } from "../../../src/redis/redis.ts";
+import { connectRedis, createKeys } from "../../../src/redis/redis.ts";
 import type { RedisNodes } from "../../support/redis-nodes.ts";
 import { type RemoteSlack, remoteSlack } from "../../support/remote-slack.ts";
 import type { BotOptions } from "./bot.ts";
@@ -16,6 +16,7 @@ import { type Proxy, startProxy } from "./proxy.ts";
 import { type Service, service } from "./service.ts";
 import { type Bot, startBot } from "./start-bot.ts";
 import { fastSlack, type Timing, policyText, rowTiming } from "./timing.ts";
+import { pendingDeliveries } from "../../support/pending-deliveries.ts";
 
 export interface StageOptions {
   seed?: number;
@@ -241,7 +242,7 @@ export async function startStage(options: StageOptions = {}): Promise<Stage> {
             const isSettled = journal.every(
               ({ isFinal, state }) => isFinal || state === "unknown" || state === "draft",
             );
-            if (!isSettled || (await redis.hlen(`{${namespace}}:intake:records`)) > 0)
+            if (!isSettled || (await pendingDeliveries(redis, createKeys(namespace))) > 0)
               return undefined;
             return (await owed(redis, namespace)) === 0 ? journal : undefined;
           },

@@ -62,20 +62,28 @@ describe("what was acked", () => {
     const sealedResponseUrl = sealResponseUrl(url, "xoxb-secret");
     expect(await intake.accept(asked, { sealedResponseUrl })).toBe("new");
     expect(await intake.accept(asked, { sealedResponseUrl })).toBe("seen");
+    expect(await intake.claim(asked)).toBe("new");
+    expect(await intake.accept(asked, { sealedResponseUrl })).toBe("seen");
     const stored = await dump(shared.redis, shared.key.prefix);
     expect(stored).toContain("vm list");
     expect(stored).not.toMatch(/verysecret|hooks\.slack|1\.2\.3\.trigger/);
     await intake.finish(asked.id);
+    // It comes again after its end
+    expect(await intake.accept(asked)).toBe("new");
+    expect(await intake.claim(asked)).toBe("seen");
     expect(await dump(shared.redis, shared.key.prefix)).not.toContain("vm list");
-    expect(await intake.accept(asked)).toBe("seen");
   });
 
   it("goes to exactly one other gateway when its own dies, and to none while it lives", async () => {
     const { shared, all } = await intakes("gw-a", "gw-b", "gw-c", "gw-d");
     await using _ = shared;
     const [dead, ...others] = all;
-    for (let count = 0; count < 30; count += 1)
-      await dead?.accept(interaction(`command:${count}`), { sealedResponseUrl: `1.${count}` });
+    for (let count = 0; count < 30; count += 1) {
+      const asked = interaction(`command:${count}`);
+      await dead?.accept(asked, { sealedResponseUrl: `1.${count}` });
+      // It may die between an ack and the claim, and after that
+      if (count % 2 === 0) await dead?.claim(asked);
+    }
     await dead?.start();
     expect(await others[0]?.recover(0)).toEqual([]);
     // Showing no more life, as after SIGKILL.
@@ -128,6 +136,8 @@ describe("what was acked", () => {
     const names = [key("intake", "records"), key("intake", "holders")] as const;
     await own?.accept(interaction("command:1"));
     await own?.accept(interaction("command:2"));
+    for (const id of ["command:1", "command:2"])
+      expect(await own?.claim(interaction(id))).toBe("new");
     await own?.start();
     const before = await Promise.all(names.map((name) => redis.hgetall(name)));
     await own?.finish("command:1");
@@ -170,8 +180,10 @@ describe("what was acked", () => {
     await intake.start();
     await other.call("CLIENT", "PAUSE", "400", "ALL");
     await expect(intake.accept(interaction("command:late"))).rejects.toThrow(IntakeDown);
-    await expect.poll(() => other.hlen(key("intake", "records"))).toBe(0);
-    expect(await intake.accept(interaction("command:late"))).toBe("new");
+    // Each accept that heard nothing is undone, however often it came
+    await expect
+      .poll(() => intake.accept(interaction("command:late")), { timeout: 5_000 })
+      .toBe("new");
     await intake.close();
     redis.disconnect();
     other.disconnect();
@@ -180,13 +192,46 @@ describe("what was acked", () => {
   it("is not done after all when a frozen Redis takes it after it was undone, from a line long gone", async () => {
     await using world = await testRedis();
     const { redis, key } = world;
-    const accept = defineScript(redis, "accept", scripts.accept);
+    const intake = createIntake({ redis, key, log: silentLog(), gateway: "gw", beatMs: 5 });
     const disown = defineScript(redis, "disown", scripts.disown);
-    const [seen, records, holders, gateways, undone] = ["s", "r", "h", "g", "u"].map((k) => key(k));
-    const keys = [seen, records, holders, gateways, undone].map(String);
-    await disown([keys[0], keys[1], keys[2], keys[4]].map(String), ["gw/1", "id", 60_000]);
-    expect(await accept(keys, ["gw/1", 60_000, "id", "{}", "gw", 10])).toBe("late");
-    expect(await redis.exists(...keys.slice(0, 4))).toBe(0);
+    const [arrived, seen, undone] = [["arrived"], ["seen", "id"], ["undone", "gw/1"]].map((parts) =>
+      key("intake", ...parts),
+    );
+    const kept = ["records", "holders"].map((name) => key("intake", name));
+    await disown([seen, ...kept, undone, arrived].map(String), ["gw/1", "id", 60_000]);
+    await redis.hset(String(arrived), "id", 'gw/1|1|{"version":1}');
+    await expect
+      .poll(async () => [await intake.recover(0), await redis.hlen(String(arrived))])
+      .toEqual([[], 0]);
+    expect(await redis.exists(String(seen), ...kept)).toBe(0);
+  });
+
+  it("is claimed once: by a gateway that slept meanwhile no more, and by one that hears no answer again", async () => {
+    const { shared, all } = await intakes("gw-a", "gw-b");
+    await using _ = shared;
+    const [slept, other] = all as [(typeof all)[0], (typeof all)[0]];
+    const [one, two] = [interaction("command:1"), interaction("command:2")];
+    await slept.accept(one);
+    await slept.accept(two);
+    expect(await slept.claim(two)).toBe("new");
+    expect(await slept.claim(two)).toBe("new");
+    await expect.poll(() => other.recover(0), { interval: 20 }).toHaveLength(2);
+    expect(await slept.claim(one)).toBe("gone");
+    expect(await slept.claim(two)).toBe("gone");
+    expect(await other.recover(0)).toEqual([]);
+  });
+
+  it("is found where it was left when Redis went away before its claim", async () => {
+    const { shared, all } = await intakes("gw-a");
+    await using _ = shared;
+    const [own] = all as [(typeof all)[0]];
+    const left = interaction("command:left");
+    await own.accept(left);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(await own.recover(0)).toEqual([]);
+    own.leave(left);
+    expect((await own.recover(0)).map((one) => one.interaction.id)).toEqual([left.id]);
+    expect(await own.recover(0)).toEqual([]);
   });
 
   it("fails within a second when Redis is gone, and is refused when too long", async () => {
@@ -204,6 +249,27 @@ describe("what was acked", () => {
     expect(performance.now() - began).toBeLessThan(2_500);
     await expect(intake.finish("command:1")).resolves.toBeUndefined();
     redis.disconnect();
+  });
+
+  it("is refused in a message when too many are pending, and may come again", async () => {
+    await using gateway = await startGateway();
+    const shared = await connectRedis(gateway.redisUrl, "commands", silentLog());
+    const records = createKeys(gateway.namespace)("intake", "records");
+    const many = Array.from({ length: 10_000 }, (_, n) => [`other:${n}`, "{}"] as const);
+    await shared.hset(records, Object.fromEntries(many));
+    const olivia = gateway.slack.person("olivia");
+    await olivia.types("ops", "/vm list");
+    await olivia.until(() =>
+      olivia
+        .seesChannel("ops")
+        .messages.some(({ text }) => /Too many requests are pending: nothing was done/.test(text)),
+    );
+    expect(gateway.handled).toEqual([]);
+    expect(await shared.hlen(records)).toBe(10_000);
+    await shared.del(records);
+    await olivia.types("ops", "/vm list");
+    await gateway.handles(1);
+    shared.disconnect();
   });
 
   it("is finished by the next gateway, which can still answer the person", async () => {
