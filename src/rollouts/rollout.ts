@@ -71,7 +71,7 @@ export interface RolloutProgress {
   /** Canceled with nothing sent while the rollout was paused: requeued on resume. */
   again?: readonly number[];
   /** Times requeued, by place: each time is another request. */
-  anew?: Readonly<Record<string, number>>;
+  requeues?: Readonly<Record<string, number>>;
   ok: number;
   /** Of `ok`: already in the wanted state. */
   already: number;
@@ -196,7 +196,7 @@ export function nextStep(
   const places = leftOf(counted, total, room);
   const begins = places.map((n) => ({
     n,
-    request: idOf(n, counted.anew?.[n] ?? 0),
+    request: idOf(n, counted.requeues?.[n] ?? 0),
     name: nameOf(n),
   }));
   const { again = [], ...rest } = counted;
@@ -245,14 +245,16 @@ function reasonToStop(
 function count(progress: RolloutProgress, ended: readonly Outcome[]): RolloutProgress {
   const places = new Set(ended.map(({ n }) => n));
   const returned = ended.filter(({ is }) => is === "returned").map(({ n }) => n);
-  const times = returned.map((n) => [n, (progress.anew?.[n] ?? 0) + 1] as const);
+  const times = returned.map((n) => [n, (progress.requeues?.[n] ?? 0) + 1] as const);
   const again = [...(progress.again ?? []), ...returned];
   const unknown = (progress.unknown ?? 0) + ended.filter(({ is }) => is === "unknown").length;
   return {
     ...progress,
     open: progress.open.filter(({ n }) => !places.has(n)),
     ...(again.length > 0 ? { again } : {}),
-    ...(times.length > 0 ? { anew: { ...progress.anew, ...Object.fromEntries(times) } } : {}),
+    ...(times.length > 0
+      ? { requeues: { ...progress.requeues, ...Object.fromEntries(times) } }
+      : {}),
     ok: progress.ok + ended.filter(endedWell).length,
     already: progress.already + ended.filter(({ is }) => is === "already").length,
     failed: progress.failed + ended.filter(hasFailed).length,

@@ -91,7 +91,7 @@ export function createRollouts(redis: RedisClient, key: Keys) {
           rollout.revision,
           to.state,
           final ? 1 : 0,
-          JSON.stringify(to.progress),
+          storedProgress(to.progress),
           to.why === undefined ? "" : auditRecord(to.record ?? rollout.record, to, rollout.state),
           to.record ? JSON.stringify(to.record) : "",
           to.tell ?? "",
@@ -136,6 +136,18 @@ function auditRecord(record: RolloutRecord, to: RolloutMove, from: RolloutState)
   });
 }
 
+/** `requeues` is stored under the name that the version before reads. The version after this one may write its own name. */
+function storedProgress({ requeues, ...progress }: RolloutProgress): string {
+  return JSON.stringify({ ...progress, anew: requeues });
+}
+
+function parseProgress(text: string): RolloutProgress {
+  const { anew, ...progress } = JSON.parse(text) as RolloutProgress & {
+    anew?: RolloutProgress["requeues"];
+  };
+  return anew === undefined ? progress : { requeues: anew, ...progress };
+}
+
 /** Undefined for one that is gone, or that a newer version wrote. */
 export function parseRollout(fields: Fields): StoredRollout | undefined {
   if (!fields["record"] || !fields["state"]) return undefined;
@@ -150,7 +162,7 @@ export function parseRollout(fields: Fields): StoredRollout | undefined {
     revision: Number(fields["revision"]),
     changedAt: Number(fields["changedAt"]),
     seenAt: Number(fields["seenAt"]),
-    progress: JSON.parse(fields["progress"] ?? "{}") as RolloutProgress,
+    progress: parseProgress(fields["progress"] ?? "{}"),
     delivered: {
       said: Object.fromEntries(said.map(([field, value]) => [field.slice(5), value])),
       ...(channelId && ts ? { card: { channelId, ts } } : {}),

@@ -31,7 +31,7 @@ const step = (at: ReturnType<typeof rollout>, ended: readonly Outcome[] = []) =>
   nextStep(
     at,
     ended,
-    (n, anew) => requestIdOf("roll-test", n, anew),
+    (n, earlier) => requestIdOf("roll-test", n, earlier),
     (n) => `vm-${n}`,
   );
 const outcome = (n: number, is: Outcome["is"], over: Partial<Outcome> = {}): Outcome => ({
@@ -81,7 +81,7 @@ describe("the next step of a roll", () => {
     expect(step(going, [outcome(0, "failed", { isUntrusted: true })]).state).toBe("failed");
   });
 
-  it("begins anew, as another request, what was turned away while it was paused", () => {
+  it("begins again, as another request, what was turned away while it was paused", () => {
     const paused = rollout(3, {}, { state: "paused", progress: { next: 1, open: open(0) } });
     const returned = step(paused, [outcome(0, "returned")]);
     expect(returned).toMatchObject({
