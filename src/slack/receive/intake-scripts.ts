@@ -16,7 +16,7 @@ import { redisTimeLua } from "../../redis/redis.ts";
 /**
  * KEYS arrived records holders, then of each its seen and undone; ARGV ttl, max pending, then of each its stamp, its id, and 1 where
  * it has arrived. Whoever claims: it is held by the gateway that accepted it. Asked again it answers the same.
- * → for each: new, seen, full, late, or gone (taken over meanwhile)
+ * → for each: new, seen, full, late, gone (taken over meanwhile), or lost (Redis has neither it nor a claim)
  */
 export const claim = `
 local ttl, most = ARGV[1], tonumber(ARGV[2])
@@ -26,9 +26,9 @@ for i = 0, (#ARGV - 2) / 3 - 1 do
   local stamp, id, hasArrived = ARGV[3 + 3 * i], ARGV[4 + 3 * i], ARGV[5 + 3 * i] == '1'
   local holder = string.match(stamp, '^(.*)/') .. '|'
   local at, record
-  if hasArrived then
-    local got = redis.call('HGET', KEYS[1], id)
-    if got and string.sub(got, 1, #stamp + 1) == stamp .. '|' then
+  local got = hasArrived and redis.call('HGET', KEYS[1], id)
+  if got then
+    if string.sub(got, 1, #stamp + 1) == stamp .. '|' then
       at, record = string.match(string.sub(got, #stamp + 2), '^(%d+)|(.*)$')
       redis.call('HDEL', KEYS[1], id)
     end
@@ -39,7 +39,9 @@ for i = 0, (#ARGV - 2) / 3 - 1 do
     answer = 'late'
   elseif hasArrived and not record then
     local held = was == stamp and redis.call('HGET', KEYS[3], id)
-    if not held or string.sub(held, 1, #holder) ~= holder then answer = 'gone' end
+    if not was and not got then
+      answer = 'lost'
+    elseif not held or string.sub(held, 1, #holder) ~= holder then answer = 'gone' end
   elseif was then
     answer = 'seen'
   elseif record and redis.call('HLEN', KEYS[2]) >= most then

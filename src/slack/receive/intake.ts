@@ -51,6 +51,7 @@ const maxBytes = 128 * 1024;
 
 export function createIntake(options: IntakeOptions) {
   const { redis, key, log, acceptWithinMs = 1_000, beatMs = 2_000 } = options;
+  const { staleAfterMs: oldestMs = staleAfterMs } = options;
   const gateway = options.gateway ?? `gw-${randomBytes(6).toString("hex")}`;
   const records = key("intake", "records");
   const holders = key("intake", "holders");
@@ -67,7 +68,8 @@ export function createIntake(options: IntakeOptions) {
   };
   /** Writes not yet confirmed: what was finished, by its id, and accepts to undo, by their stamp. */
   const owed = new Map<string, { id: string; stamp: string | undefined }>();
-  const stamps = new Map<string, string>();
+  /** What this gateway accepted and has not finished, by id. */
+  const accepted = new Map<string, Accepted>();
   /** Stored and not finished: what this gateway accepted or took over. */
   const inHand = new Set<string>();
   /** Under way to Redis, by stamp: stored perhaps, and its answer not read yet. */
@@ -94,9 +96,10 @@ export function createIntake(options: IntakeOptions) {
     if (Buffer.byteLength(record) > maxBytes)
       throw new UserError("That message is too long.", "Nothing was done.");
     const stamp = nextStamp();
+    const acceptedAt = Math.round(Date.now() + ahead);
+    const value = `${stamp}|${acceptedAt}|${record}`;
     accepting.set(stamp, id);
     try {
-      const value = `${stamp}|${Math.round(Date.now() + ahead)}|${record}`;
       const isFirst = await inTime(interaction, stamp, redis.hsetnx(arrived, id, value));
       if (isFirst === 0) return "seen";
       if (inHand.has(id)) {
@@ -107,7 +110,7 @@ export function createIntake(options: IntakeOptions) {
     } finally {
       accepting.delete(stamp);
     }
-    stamps.set(id, stamp);
+    accepted.set(id, { stamp, acceptedAt, value });
     inHand.add(id);
     return "new";
   }
@@ -122,7 +125,7 @@ export function createIntake(options: IntakeOptions) {
       });
     } catch (error) {
       // Only the answer may be lost. The person reads "nothing was done", so that must become true.
-      if (stamps.get(id) === stamp) letGo(id);
+      if (accepted.get(id)?.stamp === stamp) letGo(id);
       owe(id, stamp);
       log.warn("intake.down", { error: messageOf(error), kind });
       throw new IntakeDown(redisTrouble(error) ?? "Redis is down");
@@ -139,15 +142,26 @@ export function createIntake(options: IntakeOptions) {
     { beforeAck = false }: { beforeAck?: boolean } = {},
   ): Promise<Claimed> {
     const { id } = interaction;
-    const hasArrived = stamps.has(id);
-    const stamp = stamps.get(id) ?? nextStamp();
-    const asked = claimTogether({ stamp, id, hasArrived });
+    const stored = accepted.get(id);
+    const stamp = stored?.stamp ?? nextStamp();
+    const asked = stored
+      ? claimStored(id, stored)
+      : claimTogether({ stamp, id, hasArrived: false });
     const answer = await (beforeAck ? inTime(interaction, stamp, asked) : asked);
     if (answer === "new") return "new";
-    if (hasArrived) letGo(id);
+    if (stored) letGo(id);
     if (answer === "full")
       throw new IntakeDown("Too many requests are pending", { isCrowded: true });
     return answer === "seen" ? "seen" : "gone";
+  }
+
+  /** A failover may lose what Redis has just stored; it was acked, so it is stored again. */
+  async function claimStored(id: string, stored: Accepted): Promise<string | undefined> {
+    const { stamp, acceptedAt, value } = stored;
+    const answer = await claimTogether({ stamp, id, hasArrived: true });
+    if (answer !== "lost" || Date.now() + ahead - acceptedAt > oldestMs) return answer;
+    await redis.hsetnx(arrived, id, value);
+    return claimStored(id, stored);
   }
 
   /** One script for all deliveries that were acked meanwhile. */
@@ -173,8 +187,8 @@ export function createIntake(options: IntakeOptions) {
   }
 
   function letGo(id: string): string | undefined {
-    const stamp = stamps.get(id);
-    stamps.delete(id);
+    const stamp = accepted.get(id)?.stamp;
+    accepted.delete(id);
     inHand.delete(id);
     return stamp;
   }
@@ -215,7 +229,7 @@ export function createIntake(options: IntakeOptions) {
   async function recover(olderThanMs: number, isAgain = false): Promise<LeftInteraction[]> {
     // Sooner would take over from live gateways.
     const silentMs = Math.max(olderThanMs, 3 * beatMs);
-    const ages = [silentMs, maxAtOnce, maxTakeovers, options.staleAfterMs ?? staleAfterMs];
+    const ages = [silentMs, maxAtOnce, maxTakeovers, oldestMs];
     const owing = [...owed.values()].map(({ id }) => id);
     const args = [gateway, ...ages, ...inHand, ...accepting.values(), ...owing];
     const answer = await run.recover([records, holders, gateways, arrived], args);
@@ -275,6 +289,13 @@ export function createIntake(options: IntakeOptions) {
       await redis.zrem(gateways, gateway).catch(() => 0);
     },
   };
+}
+
+/** `acceptedAt` in Redis time (ms); `value` as it is stored until its claim. */
+interface Accepted {
+  stamp: string;
+  acceptedAt: number;
+  value: string;
 }
 
 /** A pending interaction of a dead gateway. Its trigger is gone. */

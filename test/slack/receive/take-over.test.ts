@@ -221,6 +221,23 @@ describe("what was acked", () => {
     expect(await other.recover(0)).toEqual([]);
   });
 
+  it("is stored again when a failover lost it before its claim, but not what is too old for that", async () => {
+    const { shared, all } = await intakes("gw-a");
+    await using _ = shared;
+    const [own] = all as [(typeof all)[0]];
+    const lost = interaction("command:lost");
+    const arrived = shared.key("intake", "arrived");
+    await own.accept(lost);
+    await shared.redis.del(arrived);
+    expect(await own.claim(lost)).toBe("new");
+    expect(await shared.redis.hget(shared.key("intake", "records"), lost.id)).toContain("vm list");
+    const old = createIntake({ ...shared, log: silentLog(), gateway: "gw-b", staleAfterMs: 1 });
+    await old.accept(interaction("command:old"));
+    await shared.redis.del(arrived);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    expect(await old.claim(interaction("command:old"))).toBe("gone");
+  });
+
   it("is found where it was left when Redis went away before its claim", async () => {
     const { shared, all } = await intakes("gw-a");
     await using _ = shared;
