@@ -2,6 +2,7 @@ import { commands } from "../commands/index.ts";
 import { ConfigError, loadConfig, type Role } from "../config/config.ts";
 import { version } from "../config/version.ts";
 import { messageOf, UserError } from "../errors.ts";
+import { gatherLines } from "../log/gather-lines.ts";
 import { createLog, hideSecret, type Log } from "../log/log.ts";
 import { operationsOf } from "../policy/approval-rule.ts";
 import { isKnownSocketRejection } from "../slack/receive/socket-rejection.ts";
@@ -20,7 +21,11 @@ export async function runProcess(role: Role, signals: Signals): Promise<void> {
   const config = orExit(() => loadConfig({ role, operations: operationsOf(commands) }));
   for (const secret of config.secrets) hideSecret(secret);
   if (config.proxies) useProxies(config.proxies);
-  const log = createLog({ level: config.logLevel, base: { role: config.role, pid: process.pid } });
+  const log = createLog({
+    level: config.logLevel,
+    write: toStandardOutput(),
+    base: { role: config.role, pid: process.pid },
+  });
   log.info("process.starting", { version, node: process.version });
   catchTheUncaught(log);
   let running: Running | undefined;
@@ -53,6 +58,12 @@ export async function runProcess(role: Role, signals: Signals): Promise<void> {
   if (isReloadDue) void started.reload();
   collectGarbage();
   onAbort(stopping, () => void stop(started, log));
+}
+
+function toStandardOutput() {
+  const lines = gatherLines((text) => process.stdout.write(text));
+  process.once("exit", lines.flush);
+  return lines.write;
 }
 
 /** Also when it was aborted before. */
