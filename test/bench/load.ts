@@ -3,31 +3,39 @@ import { Agent, request } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { signedHeaders } from "../../sandbox/slack/deliver/http-delivery.ts";
 
-/** What to deliver, and to whom. */
+/** What to deliver, and to which apps. */
 export interface Load {
-  url: string;
+  urls: readonly string[];
   signingSecret: string;
   teamId: string;
   appId: string;
   /** Where answers go after the ack. */
   responseUrl: string;
   clients: number;
-  /** How long one client delivers, then all of them (ms). */
-  oneForMs: number;
-  manyForMs: number;
+  /** How often each app has its turn with one client, and with all of them, after those in which code gets warm. */
+  turnsAlone: number;
+  turnsTogether: number;
+  /** A turn (ms). */
+  aloneForMs: number;
+  togetherForMs: number;
 }
 
+/** By app. */
 export interface Loaded {
-  /** Each ack of one client alone. */
+  /** Each ack of one client alone (ms). */
   oneMs: readonly number[];
-  /** Acks of all clients together. */
-  perSecond: number;
+  /** Acks of all clients together, of each turn. */
+  perSecond: readonly number[];
 }
 
 // Delivers `/gatehouse help` as Slack does over HTTP: first one client, a hundred new ones a second, then all of them as fast as
-// they are acknowledged, each the same delivery again: so what is counted is receiving, not the answers to help.
+// they are acknowledged, each the same delivery again: so what is counted is receiving, not the answers to help. The apps take
+// short turns: whatever else this machine does strikes all, and none has time to give back its memory in between.
 const load = JSON.parse(process.env["BENCH"] ?? "{}") as Load;
 const agent = new Agent({ keepAlive: true, maxSockets: load.clients });
+const warmPart = 0.15;
+/** What one app still does after its last ack mustn't cost the next one. */
+const pauseMs = 250;
 
 function bodyOf(triggerId: string): string {
   return new URLSearchParams({
@@ -48,7 +56,7 @@ function bodyOf(triggerId: string): string {
 }
 
 /** Resolves with how long the ack took (ms). */
-function deliver(triggerId: string): Promise<number> {
+function deliver(url: string, triggerId: string): Promise<number> {
   const body = bodyOf(triggerId);
   const headers = {
     "content-type": "application/x-www-form-urlencoded",
@@ -57,7 +65,7 @@ function deliver(triggerId: string): Promise<number> {
   };
   const { promise, resolve, reject } = Promise.withResolvers<number>();
   const began = performance.now();
-  const call = request(load.url, { method: "POST", agent, headers }, (response) => {
+  const call = request(url, { method: "POST", agent, headers }, (response) => {
     const took = performance.now() - began;
     response.resume().on("end", () => {
       if (response.statusCode === 200) resolve(took);
@@ -68,27 +76,49 @@ function deliver(triggerId: string): Promise<number> {
   return promise;
 }
 
+const ours = randomBytes(8).toString("hex");
 const newId = () => randomBytes(12).toString("hex");
 
-async function alone(untilMs: number): Promise<number[]> {
+async function alone(url: string): Promise<number[]> {
+  const untilMs = performance.now() + load.aloneForMs;
   const took: number[] = [];
   while (performance.now() < untilMs) {
     await sleep(10);
-    took.push(await deliver(newId()));
+    took.push(await deliver(url, newId()));
   }
   return took;
 }
 
-async function together(untilMs: number): Promise<number> {
-  const id = newId();
-  let count = 0;
-  for (; performance.now() < untilMs; count += 1) await deliver(id);
-  return count;
+async function together(url: string): Promise<number> {
+  const untilMs = performance.now() + load.togetherForMs;
+  const again = async (_: unknown, client: number) => {
+    const id = `${ours}${client}`;
+    let count = 0;
+    for (; performance.now() < untilMs; count += 1) await deliver(url, id);
+    return count;
+  };
+  const counts = await Promise.all(Array.from({ length: load.clients }, again));
+  return counts.reduce((sum, count) => sum + count, 0) / (load.togetherForMs / 1000);
 }
 
-const oneMs = await alone(performance.now() + load.oneForMs);
-const untilMs = performance.now() + load.manyForMs;
-const counts = await Promise.all(Array.from({ length: load.clients }, () => together(untilMs)));
-const perSecond = counts.reduce((sum, count) => sum + count, 0) / (load.manyForMs / 1000);
-process.stdout.write(`${JSON.stringify({ oneMs, perSecond } satisfies Loaded)}\n`);
+/** What each app did in its turns, without those in which code gets warm. Every second time they come in reverse. */
+async function inTurns<T>(turns: number, act: (url: string) => Promise<T>): Promise<T[][]> {
+  const warm = Math.ceil(turns * warmPart);
+  const apps = load.urls.map((url) => ({ url, done: [] as T[] }));
+  for (let turn = 0; turn < warm + turns; turn += 1)
+    for (const { url, done } of turn % 2 === 0 ? apps : apps.toReversed()) {
+      await sleep(pauseMs);
+      const result = await act(url);
+      if (turn >= warm) done.push(result);
+    }
+  return apps.map(({ done }) => done);
+}
+
+const oneMs = await inTurns(load.turnsAlone, alone);
+const perSecond = await inTurns(load.turnsTogether, together);
+const all = load.urls.map((_, place): Loaded => ({
+  oneMs: oneMs[place]?.flat() ?? [],
+  perSecond: perSecond[place] ?? [],
+}));
+process.stdout.write(`${JSON.stringify(all)}\n`);
 agent.destroy();

@@ -6,7 +6,6 @@ import type { Load, Loaded } from "./load.ts";
 import { startBolt, startGatehouse, startProgram } from "./process.ts";
 
 const policy = `access: { view: ["*"] }\n`;
-const rounds = 5;
 
 /** How fast deliveries over HTTP are acknowledged, beside a Bolt app that only acknowledges, and one that stores each before. */
 export async function measureThroughput(): Promise<readonly Figure[]> {
@@ -23,33 +22,21 @@ export async function measureThroughput(): Promise<readonly Figure[]> {
   await using programs = new AsyncDisposableStack();
   programs.use(await startGatehouse({ ...world, env }));
   const port = Number(new URL(world.slack.app.requestUrl ?? "").port);
-  const ours: Loaded[] = [];
-  const peers: Loaded[] = [];
-  const storers: Loaded[] = [];
-  // In turn, so that whatever else this machine does strikes all
-  for (let round = 0; round <= rounds; round += 1) {
-    const one = await load(world, port, answers.responseUrl);
-    const other = await load(world, bare.told, answers.responseUrl);
-    const third = await load(world, storing.told, answers.responseUrl, { manyForMs: 0 });
-    if (round === 0) continue; // code is warm
-    ours.push(one);
-    peers.push(other);
-    storers.push(third);
-  }
-  const middle = (all: readonly Loaded[], of: (one: Loaded) => number) =>
-    quantile(all.map(of), 0.5);
-  const beside = (all: readonly Loaded[], of: (one: Loaded) => number) => ({
-    value: middle(all, of),
-    times: middle(all, of) / middle(peers, of),
+  const ports = [port, bare.told, storing.told];
+  const [ours, peer, storer] = await load(world, ports, answers.responseUrl);
+  if (!ours || !peer || !storer) throw new Error("an app was not measured");
+  const beside = (all: Loaded, of: (one: Loaded) => number) => ({
+    value: of(all),
+    times: of(all) / of(peer),
   });
   const to = "a Bolt app that only acks";
   const half = ({ oneMs }: Loaded) => quantile(oneMs, 0.5);
   const most = ({ oneMs }: Loaded) => quantile(oneMs, 0.99);
   const p50 = beside(ours, half);
   const p99 = beside(ours, most);
-  const stored50 = beside(storers, half);
-  const stored99 = beside(storers, most);
-  const many = beside(ours, ({ perSecond }) => perSecond);
+  const stored50 = beside(storer, half);
+  const stored99 = beside(storer, most);
+  const many = beside(ours, ({ perSecond }) => quantile(perSecond, 0.5));
   return [
     {
       name: "ack over HTTP, one client, a hundred commands a second: p50",
@@ -107,26 +94,28 @@ async function startAnswers(apiUrl: string) {
   };
 }
 
+/** By port. */
 async function load(
   world: World,
-  port: number,
+  ports: readonly number[],
   responseUrl: string,
-  { manyForMs }: Pick<Load, "manyForMs"> = { manyForMs: 3_000 },
-): Promise<Loaded> {
+): Promise<readonly Loaded[]> {
   const what: Load = {
-    url: `http://127.0.0.1:${port}/slack/events`,
+    urls: ports.map((port) => `http://127.0.0.1:${port}/slack/events`),
     signingSecret: world.slack.app.signingSecret,
     teamId: world.slack.workspace.team.id,
     appId: world.slack.app.appId,
     responseUrl,
-    oneForMs: 4_000,
     clients: 32,
-    manyForMs,
+    turnsAlone: 32,
+    aloneForMs: 1_000,
+    turnsTogether: 12,
+    togetherForMs: 1_000,
   };
   await using program = await startProgram(
     ["test/bench/load.ts"],
     { BENCH: JSON.stringify(what) },
-    (line): Loaded | undefined => (line.startsWith("{") ? (JSON.parse(line) as Loaded) : undefined),
+    (line) => (line.startsWith("[") ? (JSON.parse(line) as readonly Loaded[]) : undefined),
   );
   return program.told;
 }
