@@ -64,9 +64,18 @@ async function end(child: ChildProcess): Promise<void> {
   await gone;
 }
 
+/** Node's, as the image starts it. */
+function imageOptions(): readonly string[] {
+  return (
+    readFileSync("Dockerfile", "utf8")
+      .match(/^CMD .*$/m)?.[0]
+      .match(/--[\w=-]+/g) ?? []
+  );
+}
+
 /** Gatehouse as it runs in production, in this world; with a request URL where it is started for HTTP. */
 export async function startGatehouse(world: World, role?: "gateway" | "worker"): Promise<Program> {
-  const args = ["gatehouse.mjs", ...(role ? [role] : [])];
+  const args = [...imageOptions(), "gatehouse.mjs", ...(role ? [role] : [])];
   const env = { ...world.env, LOG_LEVEL: "info" };
   const program = await startProgram(args, env, (line) => {
     if (!line.includes('"process.started"')) return undefined;
