@@ -107,9 +107,9 @@ async function load(
     appId: world.slack.app.appId,
     responseUrl,
     clients: 32,
-    turnsAlone: 32,
+    turnsAlone: 64,
     aloneForMs: 1_000,
-    turnsTogether: 12,
+    turnsTogether: 8,
     togetherForMs: 1_000,
   };
   await using program = await startProgram(
