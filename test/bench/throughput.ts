@@ -7,7 +7,7 @@ import { startBolt, startGatehouse, startProgram } from "./process.ts";
 
 const policy = `access: { view: ["*"] }\n`;
 
-/** How fast deliveries over HTTP are acknowledged, beside a Bolt app that only acknowledges, and one that stores each before. */
+/** How fast deliveries over HTTP are acknowledged, beside a Bolt app that only acknowledges, and one that also stores and answers each. */
 export async function measureThroughput(): Promise<readonly Figure[]> {
   await using world = await startWorld({
     roles: [],
@@ -51,7 +51,7 @@ export async function measureThroughput(): Promise<readonly Figure[]> {
       ratio: { to, times: p99.times, bound: 1.5 },
     },
     {
-      name: "the same of a Bolt app that stores each with one command before its ack: p50",
+      name: "the same of a Bolt app that stores each before its ack and answers it after: p50",
       value: stored50.value,
       unit: "ms",
       ratio: { to, times: stored50.times },
