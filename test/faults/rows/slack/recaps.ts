@@ -59,7 +59,8 @@ export const recapRows: Row[] = [
     alone: "a recap that waits for results only so long",
     run: ({ seed }) =>
       onStage(
-        { seed, vms: 60, workers: 2, timing: { outage: 2000, settleDeadline: 15_000 } },
+        // A recap waits six times as long as the shortest outage: longer than the last outcome takes to become unknown
+        { seed, vms: 60, workers: 2, timing: { outage: 3000, settleDeadline: 15_000 } },
         async (stage) => {
           const take = fresh(stage);
           const vms: [command: string, vm: string][] = [];
