@@ -27,7 +27,7 @@ const patient = { timeout: 30_000 };
 async function moveInto(state: State, clock: SteppedClock, stack: AsyncDisposableStack) {
   // By this Redis no time has passed since
   await clock.set(state.atMs - Date.now());
-  const redis = stack.use(await startRedis({ env: clock.env }));
+  const redis = stack.use(await startRedis(clock.redis));
   await loadRedis(state, redis.port);
   const world = stack.use(
     await startWorld({

@@ -32,10 +32,8 @@ export interface StageOptions {
   realSlackPace?: boolean;
   /** How long an address of a console is good for (ms). */
   consoleMs?: number;
-  redisArgs?: readonly string[];
-  redisEnv?: Record<string, string>;
-  /** Instead of the one that is found. */
-  redisProgram?: string;
+  /** `program`: instead of the one that is found. */
+  redis?: { args?: readonly string[]; env?: Record<string, string>; program?: string };
   /** Take the place of the single Redis, without a line in front; whoever started them ends them. */
   nodes?: RedisNodes;
   /** One of its own by default. */
@@ -112,9 +110,7 @@ export async function startStage(options: StageOptions = {}): Promise<Stage> {
     const [redisServer, computeChild, slackChild] = await Promise.all([
       startRedis({
         dir: path.join(folder, "."),
-        args: options.redisArgs ?? [],
-        ...(options.redisEnv ? { env: options.redisEnv } : {}),
-        ...(options.redisProgram ? { program: options.redisProgram } : {}),
+        ...options.redis,
       }),
       startChild("sandbox/compute/main.ts", [JSON.stringify(sandbox)]),
       startChild("sandbox/slack/main.ts", [

@@ -6,7 +6,7 @@ import { findProgram } from "../../../../sandbox/find-program.ts";
 
 /** The wall clock of a server that we start: what to start it with, and how to step it while it runs. */
 export interface SteppedClock {
-  env: Record<string, string>;
+  redis: { env: Record<string, string>; args: readonly string[] };
   set(offMs: number): Promise<void>;
 }
 
@@ -31,5 +31,12 @@ export async function steppedClock(folder: string): Promise<SteppedClock | strin
     await file.write(bytes, 0, 8, 0);
   };
   await set(0);
-  return { env: { LD_PRELOAD: library, CLOCK_OFF_FILE: offFile }, set };
+  return {
+    redis: {
+      env: { LD_PRELOAD: library, CLOCK_OFF_FILE: offFile },
+      // It waits until a time of this clock, and the kernel knows only its own: set back, it would wait for nothing and never rest
+      args: ["--jemalloc-bg-thread", "no"],
+    },
+    set,
+  };
 }

@@ -26,7 +26,7 @@ export const clockStepRows: Row[] = [
             workers: 2,
             vms: 40,
             policy: voting,
-            redisEnv: clock.env,
+            redis: clock.redis,
             transitionMs: [400, 900],
           },
           async (stage) => {

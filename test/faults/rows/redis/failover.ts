@@ -50,7 +50,7 @@ function failedOver(
   judge: (seen: Seen) => Promise<readonly (readonly [string, boolean])[]>,
 ): Promise<Story> {
   const operations = Math.min(200, times * 4);
-  const options = { seed, workers: 0, vms: operations + 20, redisArgs: fsync };
+  const options = { seed, workers: 0, vms: operations + 20, redis: { args: fsync } };
   return onStage(options, async (stage) => {
     const take = fresh(stage);
     const dir = path.join(stage.folder, "replica");

@@ -83,7 +83,7 @@ interface Asking {
 
 async function drill(
   seed: number,
-  more: Pick<StageOptions, "nodes" | "redisArgs">,
+  more: Pick<StageOptions, "nodes" | "redis">,
   faults: (stage: Stage, strike: Strike) => Promise<void>,
 ): Promise<Story> {
   // Nine servers on one machine: a claim takes longer than with one

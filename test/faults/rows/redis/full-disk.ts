@@ -63,7 +63,7 @@ export const redisDiskRows: Row[] = [
       if (lacking !== undefined) return { wrong: [], notes: [], notRun: lacking };
       await using redis = await survivingRedis();
       const slowly = { workers: 1, transitionMs: [600, 900] } as const;
-      return await onStage({ seed, redisProgram: redis.program, ...slowly }, async (stage) => {
+      return await onStage({ seed, redis, ...slowly }, async (stage) => {
         const take = fresh(stage);
         const running = await askEach(stage, take);
         await looking(

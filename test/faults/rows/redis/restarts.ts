@@ -48,7 +48,7 @@ export const redisRows: Row[] = [
     run: ({ seed, times }) => {
       const operations = Math.min(500, times * 10);
       return onStage(
-        { seed, workers: 3, vms: operations + 20, redisArgs: ["--appendfsync", "always"] },
+        { seed, workers: 3, vms: operations + 20, redis: { args: ["--appendfsync", "always"] } },
         async (stage) => {
           const take = fresh(stage);
           let isOver = false;
@@ -90,7 +90,7 @@ export const redisRows: Row[] = [
         ["--appendonly", "no"],
         ["--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"],
       ]) {
-        await using stage = await startStage({ seed, redisArgs: args, workers: 0, gateways: 0 });
+        await using stage = await startStage({ seed, redis: { args }, workers: 0, gateways: 0 });
         const bot = await stage.addBot("worker");
         expectations.push([
           `a worker refuses and says why (${bot.refused ?? "started"})`,
@@ -107,7 +107,7 @@ export const redisRows: Row[] = [
     unknown: "not judged",
     run: ({ seed }) =>
       onStage(
-        { seed, workers: 0, vms: 60, redisArgs: ["--appendfsync", "always"] },
+        { seed, workers: 0, vms: 60, redis: { args: ["--appendfsync", "always"] } },
         async (stage) => {
           const take = fresh(stage);
           const asked = [...(await askEach(stage, take)), ...(await askEach(stage, take))];
