@@ -15,6 +15,14 @@ export async function answersTo(stage: Stage, who: string): Promise<string[]> {
     .map(wordsOf);
 }
 
+/** Asks to see one VM, which makes no request; resolves with what Slack says of the delivery. */
+export const looksAt = (stage: Stage, vm: string) =>
+  stage.slack.act("olivia", "types", "ops", `/vm show ${vm}`);
+
+/** How often olivia was shown this VM. */
+export const timesShown = async (stage: Stage, vm: string): Promise<number> =>
+  (await answersTo(stage, "olivia")).filter((text) => text.includes(vm)).length;
+
 /** Resolves with the newest message that says so, as soon as this person sees one. */
 export async function hears(
   stage: Stage,

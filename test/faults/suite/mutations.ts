@@ -141,4 +141,25 @@ export const mutations: readonly Mutation[] = [
     is: "await work(reply);",
     rows: "R25",
   },
+  {
+    name: "what was acked and not claimed is left to a dead gateway",
+    file: "src/slack/receive/intake.ts",
+    was: "if (unclaimed.length === 0 || isAgain) return left;",
+    is: "if (unclaimed.length === 0 || !isAgain) return left;",
+    rows: "P1c,P21",
+  },
+  {
+    name: "a gateway that slept claims what another took over",
+    file: "src/slack/receive/intake-scripts.ts",
+    was: "elseif not held or string.sub(held, 1, #holder) ~= holder then answer = 'gone' end",
+    is: "end",
+    rows: "P21",
+  },
+  {
+    name: "what comes twice is claimed twice",
+    file: "src/slack/receive/intake-scripts.ts",
+    was: "elseif was then\n    answer = 'seen'",
+    is: "elseif was == '' then\n    answer = 'seen'",
+    rows: "S1",
+  },
 ];

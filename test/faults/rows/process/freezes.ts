@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { runCampaign } from "../../campaign/campaign.ts";
+import { looksAt, timesShown } from "../../people/hearing.ts";
 import { askEach, fresh, type How, judged, kinds, onStage, type Story, type Row } from "../row.ts";
+import type { Stage } from "../../stage/stage.ts";
 import type { Timing } from "../../stage/timing.ts";
 
 export const processRows: Row[] = [
@@ -52,6 +54,20 @@ export const processRows: Row[] = [
     must: "nothing is sent any more",
     unknown: "no trace",
     run: (how) => freezeAt(how, "send", {}),
+  },
+  {
+    id: "P21",
+    fault: "a gateway frozen for 7 s between an ack and its claim",
+    must: "another takes over what was acknowledged, and it is requested or answered once",
+    unknown: "none",
+    run: (how) => freezeGatewayAt(how, "acked"),
+  },
+  {
+    id: "P21b",
+    fault: "the same, between the claim and the journal",
+    must: "another takes over what was acknowledged, and it is requested once",
+    unknown: "none",
+    run: (how) => freezeGatewayAt(how, "ack"),
   },
   {
     id: "P14",
@@ -178,29 +194,72 @@ export const processRows: Row[] = [
   },
 ];
 
-async function freezeAt(how: How, point: string, timing: Partial<Timing>): Promise<Story> {
-  return onStage({ seed: how.seed, vms: 60, workers: 0, timing }, async (stage) => {
+const freezeAt = (how: How, point: string, timing: Partial<Timing>): Promise<Story> =>
+  onStage({ seed: how.seed, vms: 60, workers: 0, timing }, async (stage) => {
     const take = fresh(stage);
-    const frozen = await Promise.all(
-      Array.from({ length: 7 }, (_, n) => stage.addBot("worker", { slot: `frozen-${n}` })),
+    const { frozen, isEnough } = await freeze(stage, "worker", point, async (command) =>
+      stage.request(command, await take(command)),
     );
-    for (const bot of frozen) await bot.arm({ point, do: "stop" });
-    let reached = 0;
-    const all = Promise.allSettled(
-      frozen.map((bot) => bot.hit(point, 60_000).then(() => (reached += 1))),
-    );
-    // One may take two, or take one in its last moment: then more is asked for until each has stopped at the point
-    for (let n = 0; n < 2 * frozen.length && reached < frozen.length; n++) {
-      const command = kinds[n % kinds.length] ?? "";
-      await stage.request(command, await take(command));
-      if (n >= frozen.length - 1) await Promise.race([all, sleep(500)]);
-    }
-    stage.faults += reached;
     await stage.addBot("worker", { slot: "successor" });
     await sleep(7000);
     for (const bot of frozen) bot.thaw();
     await sleep(1500);
     await stage.quiet(60_000);
-    return judged(await stage.check(), [[`frozen there: ${reached} of 7`, reached >= 5]]);
+    return judged(await stage.check(), [isEnough]);
   });
+
+const freezeGatewayAt = (how: How, point: string): Promise<Story> =>
+  onStage({ seed: how.seed, vms: 60, gateways: 0, ackTimeoutMs: 800 }, async (stage) => {
+    const take = fresh(stage);
+    const shown: string[] = [];
+    const { frozen, isEnough } = await freeze(stage, "gateway", point, async (command) => {
+      const vm = await take(command);
+      if (command !== "vm stop") await stage.request(command, vm);
+      else if ((await looksAt(stage, vm)).acked) shown.push(vm);
+    });
+    const held = stage.asked.filter(({ acked }) => acked).length;
+    const before = (await stage.journal()).length;
+    await stage.addBot("gateway", { slot: "successor" });
+    await sleep(7000);
+    const meanwhile = (await stage.journal()).length;
+    for (const bot of frozen) bot.thaw();
+    await sleep(1500);
+    await stage.quiet(60_000);
+    const times = await Promise.all(shown.map((vm) => timesShown(stage, vm)));
+    return judged(await stage.check(), [
+      isEnough,
+      [
+        `${held} acknowledged, ${before} requested before, ${meanwhile} meanwhile`,
+        before === 0 && meanwhile === held,
+      ],
+      // Frozen in the middle of an answer a gateway may end it too
+      [
+        `VMs were shown ${times.join(", ")} times`,
+        times.every((count) => count === 1 || (count > 1 && point !== "acked")),
+      ],
+    ]);
+  });
+
+/** Asks until each of seven processes stands still at the point. */
+async function freeze(
+  stage: Stage,
+  role: "worker" | "gateway",
+  point: string,
+  ask: (command: string) => Promise<unknown>,
+) {
+  const frozen = await Promise.all(
+    Array.from({ length: 7 }, (_, n) => stage.addBot(role, { slot: `frozen-${n}` })),
+  );
+  for (const bot of frozen) await bot.arm({ point, do: "stop" });
+  let reached = 0;
+  const all = Promise.allSettled(
+    frozen.map((bot) => bot.hit(point, 60_000).then(() => (reached += 1))),
+  );
+  // One may take two, or take one in its last moment: then more is asked for until each has stopped at the point
+  for (let n = 0; n < 2 * frozen.length && reached < frozen.length; n++) {
+    await ask(kinds[n % kinds.length] ?? "");
+    if (n >= frozen.length - 1) await Promise.race([all, sleep(500)]);
+  }
+  stage.faults += reached;
+  return { frozen, isEnough: [`frozen there: ${reached} of 7`, reached >= 5] as const };
 }

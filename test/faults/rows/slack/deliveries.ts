@@ -1,25 +1,31 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { askEach, fresh, judged, onStage, type Row } from "../row.ts";
 import { pendingApprovals, tryPress, votesOf, voting } from "../../people/approvals.ts";
+import { hears, looksAt, timesShown } from "../../people/hearing.ts";
 
 export const slackRows: Row[] = [
   {
     id: "S1",
     fault: "the same command delivered three times more, byte for byte",
-    must: "one request for each command; the copies do nothing",
+    must: "one request or answer for each command; the copies do nothing",
     unknown: "no trace",
     run: ({ seed }) =>
       onStage({ seed, receive: "http" }, async (stage) => {
         const take = fresh(stage);
         const asked = await askEach(stage, take);
-        for (const { deliveryId } of asked)
+        const vm = await take("vm show");
+        const look = await looksAt(stage, vm);
+        await hears(stage, "olivia", new RegExp(vm));
+        for (const { deliveryId } of [...asked, look])
           for (let n = 0; n < 3; n++) {
             await stage.slack.question("redeliver", deliveryId);
             stage.faults += 1;
           }
         const journal = await stage.quiet();
+        const shown = await timesShown(stage, vm);
         return judged(await stage.check(), [
           [`${journal.length} requests for ${asked.length} asks`, journal.length === asked.length],
+          [`a VM is shown ${shown} times`, shown === 1],
         ]);
       }),
   },
