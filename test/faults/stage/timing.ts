@@ -36,11 +36,11 @@ export const campaignTiming: Timing = {
   ...rowTiming,
   httpTimeout: 800,
   quiesce: longestFreezeMs + 1500,
-  settleDeadline: 15_000,
+  settleDeadline: 30_000,
   restartMark: 2500,
   claimWindow: 600,
   staleAfter: 60_000,
-  approvalExpires: 20_000,
+  approvalExpires: 40_000,
 };
 
 /** Slack's limits, scaled: one message per 60 ms and channel instead of one per second, edits likewise. */
