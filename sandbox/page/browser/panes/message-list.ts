@@ -21,6 +21,7 @@ export interface MessageList {
  */
 export function createList(label: string): MessageList {
   let atEnd = true;
+  let top = 0;
   let unseen = 0;
   let newest = "";
   const list = el("div", {
@@ -32,6 +33,7 @@ export function createList(label: string): MessageList {
   });
   const toEnd = () => {
     list.scrollTop = list.scrollHeight;
+    top = list.scrollTop;
     atEnd = true;
     count(0);
   };
@@ -41,12 +43,19 @@ export function createList(label: string): MessageList {
     pill.hidden = unseen === 0;
     pill.textContent = unseen === 1 ? "1 new message ↓" : `${unseen} new messages ↓`;
   };
-  list.addEventListener("scroll", () => {
-    atEnd = list.scrollHeight - list.scrollTop - list.clientHeight < 60;
+  const scrolled = () => {
+    top = list.scrollTop;
+    atEnd = list.scrollHeight - top - list.clientHeight < 60;
     if (atEnd) count(0);
-  });
+  };
+  list.addEventListener("scroll", scrolled);
+  // The event comes with the next frame, and what is new may come before that
+  const noticeScroll = () => {
+    if (list.clientHeight > 0 && list.scrollTop < top) scrolled();
+  };
   // Pictures arrive late, and what stands around the list takes room and gives it back
   const keep = () => {
+    noticeScroll();
     if (atEnd) toEnd();
   };
   list.addEventListener("load", keep, true);
@@ -57,6 +66,7 @@ export function createList(label: string): MessageList {
     show: (items, messages, me, moved) => {
       const fresh = messages.filter(({ ts }) => ts > newest);
       newest = messages.at(-1)?.ts ?? "";
+      noticeScroll();
       drawKeyed(list, items);
       if (atEnd || moved || fresh.some(({ author }) => author.id === me)) toEnd();
       else count(unseen + fresh.length);
