@@ -1,5 +1,14 @@
 import { parseJson } from "../text/parse-json.ts";
-import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import path from "node:path";
 import { z } from "zod";
 import { isHash } from "./chain.ts";
@@ -9,6 +18,7 @@ import {
   createPublicKey,
   generateKeyPairSync,
   type KeyObject,
+  randomUUID,
   sign,
   verify,
 } from "node:crypto";
@@ -106,11 +116,18 @@ export function findSigningKey(folder: string): SigningKey | undefined {
 function makeKey(file: string): void {
   const { privateKey } = generateKeyPairSync("ed25519");
   const pem = privateKey.export({ type: "pkcs8", format: "pem" });
+  // Killed, or on a full disk, a process must not leave half a key that nobody replaces
+  const beside = `${file}.${randomUUID()}`;
   try {
-    writeFileSync(file, pem, { mode: 0o600, flag: "wx" });
-  } catch (error) {
-    // another process that shares the folder was faster
-    if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+    writeFileSync(beside, pem, { mode: 0o600, flag: "wx", flush: true });
+    try {
+      linkSync(beside, file);
+    } catch {
+      // Another process that shares the folder was faster, or the folder knows no links
+      if (!existsSync(file)) renameSync(beside, file);
+    }
+  } finally {
+    rmSync(beside, { force: true });
   }
 }
 

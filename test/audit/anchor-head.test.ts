@@ -1,6 +1,10 @@
+import { execFile } from "node:child_process";
+import { readdir } from "node:fs/promises";
+import path from "node:path";
+import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { anchorDaily, anchorHead } from "../../src/audit/anchor-head.ts";
-import { openAnchors } from "../../src/audit/anchors.ts";
+import { openAnchors, openSigningKey } from "../../src/audit/anchors.ts";
 import { createLog, silentLog } from "../../src/log/log.ts";
 import type { Message } from "../../src/messages/message.ts";
 import { testRedis } from "../support/with-redis.ts";
@@ -9,6 +13,20 @@ import { append, sealAll, testFolder } from "./trail-of.ts";
 function refuse(): Promise<void> {
   return Promise.reject(new Error("Slack is away"));
 }
+
+describe("the signing key", () => {
+  it("is whole or not there: a disk that was full when it was made leaves no half of it", async () => {
+    await using folder = await testFolder();
+    const anchors = path.join(import.meta.dirname, "../../src/audit/anchors.ts");
+    const make = `import(${JSON.stringify(anchors)}).then((all) => all.openSigningKey(${JSON.stringify(folder.path)}))`;
+    const limited = ["-c", 'ulimit -f 0; exec "$0" -e "$1"', process.execPath, make];
+    await expect(promisify(execFile)("sh", limited)).rejects.toThrow("EFBIG");
+    expect(await readdir(folder.path)).toEqual([]);
+    const made = openSigningKey(folder.path);
+    expect(openSigningKey(folder.path).publicKey).toBe(made.publicKey);
+    expect(await readdir(folder.path)).toEqual(["audit-key.pem"]);
+  });
+});
 
 describe("the head of the audit trail", () => {
   it("is written to the log and to the disk", async () => {
