@@ -245,8 +245,8 @@ describe("votes that a rule names", () => {
   it.each([
     [[["S0PAYLEADS"], ["S0PAYLEADS"]], 2],
     [[["S0PAYLEADS", "U9X"], ["U9X", "S0PAYLEADS"], ["S0SECURITY"]], 3],
-  ])("are a seat for each entry, of the same people too: %o needs %i", (lists, required) => {
-    const votes = lists.map((from) => `{ from: ${JSON.stringify(from)} }`).join(", ");
+  ])("are a seat for each entry, of the same people too: %o needs %i", (seats, required) => {
+    const votes = seats.map((from) => `{ from: ${JSON.stringify(from)} }`).join(", ");
     const policy = policyOf(
       `access: { approve: ["U0A"] }\napprovals: [{ operations: ["vm.restore"], votes: [${votes}] }]`,
     );
