@@ -1,9 +1,9 @@
 import type { Redis } from "ioredis";
 import type { RedisClient } from "./redis.ts";
 
-/** Whether Redis keeps its data. `sentence`: what is wrong, and the fix. */
+/** Whether Redis keeps its data. `sentence`: what is wrong, and the fix. `untold`: what nobody but its operator can see to. */
 export type RedisCheck =
-  | { kind: "ok" }
+  | { kind: "ok"; untold?: string }
   | { kind: "volatile"; sentence: string; allowed: boolean }
   | { kind: "unchecked"; sentence: string };
 
@@ -15,28 +15,73 @@ export async function checkRedis(
   redis: Redis,
   { allowVolatile }: { allowVolatile: boolean },
 ): Promise<RedisCheck> {
-  const { volatile, unknown } = await checkServer(redis);
+  const { volatile, unknown, untold } = await checkServer(redis);
   if (volatile !== undefined)
     return { kind: "volatile", sentence: volatile, allowed: allowVolatile };
   if (unknown !== undefined) return { kind: "unchecked", sentence: unknown };
-  return { kind: "ok" };
+  return { kind: "ok", ...(untold === undefined ? {} : { untold }) };
 }
 
-async function checkServer(server: Redis): Promise<{ volatile?: string; unknown?: string }> {
+interface Found {
+  volatile?: string;
+  unknown?: string;
+  untold?: string;
+}
+
+async function checkServer(server: Redis): Promise<Found> {
   const info = parseInfo(await ask(() => server.info()));
   const appendOnly = info.get("aof_enabled") ?? yesNo(await setting(server, "appendonly"));
   const policy = info.get("maxmemory_policy") ?? (await setting(server, "maxmemory-policy"));
   const lastWrite = info.get("aof_last_write_status");
   const volatile = volatileSentence({ appendOnly, policy, lastWrite });
   if (volatile !== undefined) return { volatile };
+  const replay = await replayProblem(server);
+  if (replay?.volatile !== undefined) return replay;
   const missing = [
     appendOnly === undefined && "appendonly",
     policy === undefined && "maxmemory-policy",
   ].filter(Boolean);
-  if (missing.length === 0) return {};
+  if (missing.length === 0) return replay ?? {};
   return {
     unknown: `This Redis doesn't report its configuration: check ${missing.join(" and ")} (appendonly yes, maxmemory-policy noeviction).`,
   };
+}
+
+const replays = "`user default off ~* &* +@all`, which still lets no one in";
+
+/**
+ * Redis replays its append-only file as the user `default`, and until redis/redis#14545 (in Valkey still) drops each MULTI/EXEC
+ * in it, which is every script that writes twice, for what that user may not do. Whether it is off doesn't matter.
+ */
+async function replayProblem(server: Redis): Promise<Found | undefined> {
+  // What this user wrote, it may replay
+  if ((server.options.username ?? "default") === "default") return undefined;
+  const told = await ask(() => server.call("ACL", "GETUSER", "default"));
+  if (told === undefined)
+    return {
+      untold: `this Redis doesn't tell what its user \`default\` may do, as which it replays its file at a restart: check that it is ${replays}, or allow Gatehouse's user \`+acl|getuser\``,
+    };
+  if (mayReplay(told)) return undefined;
+  return {
+    volatile: `Redis replays its append-only file as the user \`default\`, which may not do what is in it, so a restart would drop what was sent. Set ${replays}, in its ACL file and start it again.`,
+  };
+}
+
+/** None of them stands in a transaction of ours. */
+const neverReplayed =
+  /^-(@(dangerous|admin|scripting|pubsub|connection|blocking)|acl|bg\w+|client|cluster|config|debug|eval\w*|failover|fcall\w*|flush\w+|function|info|keys|latency|memory|migrate|module|monitor|replicaof|restore|restore-asking|role|save|script|shutdown|slaveof|slowlog|sort\w*|swapdb|sync|psync|p?subscribe|publish)(\|.*)?$/;
+
+/** Of what ACL GETUSER says: Redis 6 lists keys, and names "everything" among the flags. */
+function mayReplay(told: unknown): boolean {
+  if (!Array.isArray(told)) return true; // null: there is no such user, nor ACLs as Redis has them
+  const field = (name: string) => [told[told.indexOf(name) + 1] ?? []].flat().map(String);
+  const [all, ...changed] = field("commands").join(" ").split(" ");
+  const keys = [...field("keys").flatMap((one) => one.split(" ")), ...field("flags")];
+  return (
+    all === "+@all" &&
+    changed.every((rule) => rule.startsWith("+") || neverReplayed.test(rule)) &&
+    keys.some((one) => ["~*", "*", "allkeys"].includes(one))
+  );
 }
 
 /** How the server that has a key stores what it is told; undefined where it doesn't say. */
