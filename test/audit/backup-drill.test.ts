@@ -62,7 +62,7 @@ describe("the drill of docs/operate.md", () => {
       const env = {
         DATA: server.dir,
         COPY: path.join(folder.path, "copy"),
-        REDIS_ADMIN_URL: server.url,
+        ADMIN_URL: server.url,
       };
       const dataDir = path.join(folder.path, "gateway");
       const audit = async (...words: string[]) => {
