@@ -209,7 +209,8 @@ describe.each(places)("%s, with gatehouse.example.yml", (_, examples) => {
     });
     const found = examples();
     expect(found).toHaveLength(2);
-    await using _running = await startExamples(world, found, settings(world));
+    await using running = await startExamples(world, found, settings(world));
     await restarts(world);
+    expect(await running.areReady()).toBe(true);
   }, 60_000);
 });
