@@ -1,9 +1,9 @@
 import type { Redis } from "ioredis";
 import type { RedisClient } from "./redis.ts";
 
-/** Whether Redis keeps its data. `sentence`: what is wrong, and the fix. `untold`: what nobody but its operator can see to. */
+/** Whether Redis keeps its data. `sentence`: what is wrong, and the fix. */
 export type RedisCheck =
-  | { kind: "ok"; untold?: string }
+  | { kind: "ok" }
   | { kind: "volatile"; sentence: string; allowed: boolean }
   | { kind: "unchecked"; sentence: string };
 
@@ -15,73 +15,48 @@ export async function checkRedis(
   redis: Redis,
   { allowVolatile }: { allowVolatile: boolean },
 ): Promise<RedisCheck> {
-  const { volatile, unknown, untold } = await checkServer(redis);
+  const { volatile, unknown } = await checkServer(redis);
   if (volatile !== undefined)
     return { kind: "volatile", sentence: volatile, allowed: allowVolatile };
   if (unknown !== undefined) return { kind: "unchecked", sentence: unknown };
-  return { kind: "ok", ...(untold === undefined ? {} : { untold }) };
+  return { kind: "ok" };
 }
 
-interface Found {
-  volatile?: string;
-  unknown?: string;
-  untold?: string;
-}
-
-async function checkServer(server: Redis): Promise<Found> {
+async function checkServer(server: Redis): Promise<{ volatile?: string; unknown?: string }> {
   const info = parseInfo(await ask(() => server.info()));
   const appendOnly = info.get("aof_enabled") ?? yesNo(await setting(server, "appendonly"));
   const policy = info.get("maxmemory_policy") ?? (await setting(server, "maxmemory-policy"));
   const lastWrite = info.get("aof_last_write_status");
-  const volatile = volatileSentence({ appendOnly, policy, lastWrite });
+  // What default itself wrote, it may replay
+  const replaysAll =
+    (server.options.username ?? "default") === "default" ||
+    mayReplayAll(await ask(() => server.call("ACL", "GETUSER", "default")));
+  const volatile = volatileSentence({ appendOnly, policy, lastWrite, replaysAll });
   if (volatile !== undefined) return { volatile };
-  const replay = await replayProblem(server);
-  if (replay?.volatile !== undefined) return replay;
   const missing = [
-    appendOnly === undefined && "appendonly",
-    policy === undefined && "maxmemory-policy",
-  ].filter(Boolean);
-  if (missing.length === 0) return replay ?? {};
+    appendOnly === undefined && "`appendonly yes`",
+    policy === undefined && "`maxmemory-policy noeviction`",
+    replaysAll === undefined &&
+      `\`${defaultUser}\` or more (to let Gatehouse check it: \`+acl|getuser\` for its own user)`,
+  ].filter((one) => one !== false);
+  if (missing.length === 0) return {};
   return {
-    unknown: `This Redis doesn't report its configuration: check ${missing.join(" and ")} (appendonly yes, maxmemory-policy noeviction).`,
+    unknown: `This Redis doesn't report all of its configuration. Check that it has: ${missing.join(", ")}.`,
   };
 }
 
-const replays = "`user default off ~* &* +@all`, which still lets no one in";
+const defaultUser = "user default off ~* &* +@all";
 
 /**
- * Redis replays its append-only file as the user `default`, and until redis/redis#14545 (in Valkey still) drops each MULTI/EXEC
- * in it, which is every script that writes twice, for what that user may not do. Whether it is off doesn't matter.
+ * Whether the user default may do everything, which a Redis needs that has users: it replays its append-only file as that user,
+ * and drops each transaction, so each script that wrote twice, of which one command is refused
+ * (https://github.com/redis/redis/issues/14545). Off or on doesn't matter. Undefined where Redis doesn't say.
  */
-async function replayProblem(server: Redis): Promise<Found | undefined> {
-  // What this user wrote, it may replay
-  if ((server.options.username ?? "default") === "default") return undefined;
-  const told = await ask(() => server.call("ACL", "GETUSER", "default"));
-  if (told === undefined)
-    return {
-      untold: `this Redis doesn't tell what its user \`default\` may do, as which it replays its file at a restart: check that it is ${replays}, or allow Gatehouse's user \`+acl|getuser\``,
-    };
-  if (mayReplay(told)) return undefined;
-  return {
-    volatile: `Redis replays its append-only file as the user \`default\`, which may not do what is in it, so a restart would drop what was sent. Set ${replays}, in its ACL file and start it again.`,
-  };
-}
-
-/** None of them stands in a transaction of ours. */
-const neverReplayed =
-  /^-(@(dangerous|admin|scripting|pubsub|connection|blocking)|acl|bg\w+|client|cluster|config|debug|eval\w*|failover|fcall\w*|flush\w+|function|info|keys|latency|memory|migrate|module|monitor|replicaof|restore|restore-asking|role|save|script|shutdown|slaveof|slowlog|sort\w*|swapdb|sync|psync|p?subscribe|publish)(\|.*)?$/;
-
-/** Of what ACL GETUSER says: Redis 6 lists keys, and names "everything" among the flags. */
-function mayReplay(told: unknown): boolean {
-  if (!Array.isArray(told)) return true; // null: there is no such user, nor ACLs as Redis has them
-  const field = (name: string) => [told[told.indexOf(name) + 1] ?? []].flat().map(String);
-  const [all, ...changed] = field("commands").join(" ").split(" ");
-  const keys = [...field("keys").flatMap((one) => one.split(" ")), ...field("flags")];
-  return (
-    all === "+@all" &&
-    changed.every((rule) => rule.startsWith("+") || neverReplayed.test(rule)) &&
-    keys.some((one) => ["~*", "*", "allkeys"].includes(one))
-  );
+function mayReplayAll(answer: unknown): boolean | undefined {
+  if (!Array.isArray(answer)) return undefined;
+  // Redis 6.2 lists keys without their ~, and has the rights of commands in the same words
+  const of = (name: string) => String(answer[answer.indexOf(name) + 1] ?? "");
+  return of("commands") === "+@all" && /^(~?\*)$/.test(of("keys"));
 }
 
 /** How the server that has a key stores what it is told; undefined where it doesn't say. */
@@ -165,6 +140,7 @@ export function volatileSentence(seen: {
   appendOnly: string | undefined;
   policy: string | undefined;
   lastWrite: string | undefined;
+  replaysAll: boolean | undefined;
 }): string | undefined {
   if (seen.appendOnly === "0") {
     return "Redis keeps nothing on disk, so a restart would forget what was sent. Set `appendonly yes` in redis.conf, or run `redis-cli CONFIG SET appendonly yes` and `redis-cli CONFIG REWRITE`.";
@@ -174,6 +150,9 @@ export function volatileSentence(seen: {
   }
   if (seen.lastWrite !== undefined && seen.lastWrite !== "ok") {
     return "Redis can't write its append-only file: free space on its disk, or check its log.";
+  }
+  if (seen.replaysAll === false) {
+    return `After a restart Redis would drop what scripts wrote: it replays its append-only file as the user default, who lacks rights. Set \`${defaultUser}\` (still off) in the ACL file and load it, or run \`redis-cli ACL SETUSER ${defaultUser.slice(5)}\` and \`redis-cli ACL SAVE\`.`;
   }
   return undefined;
 }

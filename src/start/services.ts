@@ -77,8 +77,6 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   if (redisCheck.kind === "volatile" && !redisCheck.allowed) {
     throw new UserError(redisCheck.sentence);
   }
-  if (redisCheck.kind === "ok" && redisCheck.untold !== undefined)
-    log.warn("redis.storage", { sentence: redisCheck.untold });
   const storageProblemsNow = async () =>
     storageProblems(await storageOf(redis), config.redisReplicas);
   for (const problem of await storageProblemsNow()) log.warn("redis.storage", { ...problem });

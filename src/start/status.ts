@@ -89,9 +89,9 @@ export function createStatus(on: {
     }
     if (on.redisCheck.kind !== "ok") return { ok: false, detail: on.redisCheck.sentence };
     const problems = await on.storageProblemsNow();
-    const { untold } = on.redisCheck;
-    const more = [untold, ...problems.map(({ sentence }) => sentence)];
-    const detail = ["answers, writes to disk", ...more.filter(Boolean)].join("; ");
+    const detail = ["answers, writes to disk", ...problems.map(({ sentence }) => sentence)].join(
+      "; ",
+    );
     return { ok: !problems.some(({ stops }) => stops), detail };
   }
 

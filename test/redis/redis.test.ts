@@ -270,15 +270,30 @@ describe("what Redis keeps", () => {
     await admin.call("ACL", "SETUSER", "bot", "-info");
     expect(await checkRedis(redis, { allowVolatile: false })).toEqual({
       kind: "unchecked",
-      sentence: expect.stringContaining("check appendonly and maxmemory-policy"),
+      sentence: expect.stringContaining(
+        "Check that it has: `appendonly yes`, `maxmemory-policy noeviction`.",
+      ),
     });
     redis.disconnect();
     admin.disconnect();
   });
 
+  it("may be replayed by the user default where Gatehouse is that user, whatever that one may not do", async () => {
+    const rules = "default on nopass ~* &* +@all -@dangerous +info";
+    await using server = await privateRedis(["--user", ...rules.split(" ")]);
+    const redis = await connectRedis(server.url, "commands", silentLog());
+    expect(await checkRedis(redis, { allowVolatile: false })).toEqual({ kind: "ok" });
+    redis.disconnect();
+  });
+
   it("isn't enough when the append-only file can't be written", () => {
-    expect(volatileSentence({ appendOnly: "1", policy: "noeviction", lastWrite: "err" })).toContain(
-      "free space",
-    );
+    expect(
+      volatileSentence({
+        appendOnly: "1",
+        policy: "noeviction",
+        lastWrite: "err",
+        replaysAll: true,
+      }),
+    ).toContain("free space");
   });
 });

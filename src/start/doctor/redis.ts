@@ -114,13 +114,7 @@ export function judgeRedis(facts: RedisFacts): readonly Finding[] {
 }
 
 function checkFinding(check: RedisCheck): readonly Finding[] {
-  if (check.kind === "ok")
-    return [
-      well("keeps everything on disk, evicts nothing"),
-      ...(check.untold === undefined
-        ? []
-        : [note(check.untold, "docs/promise.md says what may be lost otherwise.")]),
-    ];
+  if (check.kind === "ok") return [well("keeps everything on disk, evicts nothing")];
   if (check.kind === "unchecked")
     return [note(check.sentence, "A managed Redis may not say; its provider does.")];
   return check.allowed
