@@ -63,7 +63,10 @@ const policySchema = section({
         /** Globs over command names written with a dot: `vm.restore`, `vm.*`. */
         operations: z.array(operation).min(1, "must name at least one command"),
         /** Globs over VM or project names; undefined: all. */
-        targets: z.array(glob).optional(),
+        targets: z
+          .array(glob)
+          .min(1, "must name at least one VM or project, or be omitted for all")
+          .optional(),
         /** From those who may approve on the target; 0: it runs at once. */
         required: count(0, 20).optional(),
         /** Instead of `required`: each must be met, and one person counts once. */

@@ -7,10 +7,13 @@ interface Rules {
   access: Record<"approve" | "operate" | "administer" | "breakGlass", readonly string[]>;
   approvals: readonly {
     operations: readonly string[];
+    targets?: readonly string[] | undefined;
     required: number;
     votes?: readonly { from: readonly string[]; required: number }[] | undefined;
   }[];
-  teams: Readonly<Record<string, { projects: readonly string[]; approve: readonly string[] }>>;
+  teams: Readonly<
+    Record<string, Record<"projects" | "approve" | "operate" | "breakGlass", readonly string[]>>
+  >;
   timing: Timing;
 }
 
@@ -37,7 +40,7 @@ export function nonsenseIn(rules: Rules, operations: readonly Operation[]): read
   return [
     ...unknownOperations(rules, operations),
     ...claimedTwice(rules),
-    ...(Object.keys(rules.teams).length > 0 ? [] : tooMany(rules)),
+    ...tooMany(rules),
     ...tooManyVotes(rules),
     ...unsigned(rules),
     ...unsound(rules.timing),
@@ -60,25 +63,66 @@ function unknownOperations({ approvals }: Rules, operations: readonly Operation[
   );
 }
 
-/** Members of groups are known only to Slack: where one approves, the request itself says that too few could. */
-function tooMany({ access, approvals }: Rules): Nonsense[] {
-  if (access.approve.some((entry) => !isUser(entry))) return [];
-  const approvers = new Set(access.approve);
-  const operators = access.operate.every(isUser) ? new Set(access.operate) : undefined;
+/**
+ * Rules that ask for more approvals than those who may give them are people. Members of groups are known only to Slack: where one
+ * approves, the request itself says that too few could.
+ */
+function tooMany(rules: Rules): Nonsense[] {
+  const { access, teams, approvals } = rules;
+  const hasTeams = Object.keys(teams).length > 0;
+  const places = [
+    // With teams perhaps nothing is left for access, and then nobody need approve there
+    ...(hasTeams && access.approve.length === 0 ? [] : [{ place: "access", rights: access }]),
+    ...Object.entries(teams).map(([team, rights]) => ({ place: `teams.${team}`, rights })),
+  ];
+  return approvals.flatMap(({ required, votes }, index) => {
+    if (votes !== undefined) return [];
+    return places.flatMap(({ place, rights }) => {
+      const projects = "projects" in rights ? rights.projects : undefined;
+      const { most, who } = mostApprovals(rights, place);
+      if (most === undefined || required <= most) return [];
+      if (hasTeams && !decides(rules.approvals, index, projects)) return [];
+      const message = `is ${required}, but ${who}: nobody could ever approve enough`;
+      return [{ path: ["approvals", index, "required"], message }];
+    });
+  });
+}
+
+/** How many people could approve there; undefined where groups or everyone may. */
+function mostApprovals(
+  { approve, operate }: Record<"approve" | "operate", readonly string[]>,
+  place: string,
+): { most: number | undefined; who: string } {
+  if (approve.some((entry) => !isUser(entry))) return { most: undefined, who: "" };
+  const approvers = new Set(approve);
+  const operators = operate.every(isUser) ? new Set(operate) : undefined;
   // Nobody decides on their own request: where every operator approves too, there is one fewer
   const isSpared = operators && operators.size > 0 && operators.isSubsetOf(approvers);
-  const most = approvers.size - (isSpared ? 1 : 0);
   const names = approvers.size === 1 ? "1 person" : `${approvers.size} people`;
-  return approvals.flatMap(({ required, votes }, index) =>
-    votes !== undefined || required <= most
-      ? []
-      : [
-          {
-            path: ["approvals", index, "required"],
-            message: `is ${required}, but access.approve names ${names}${isSpared ? ", and the requester doesn't count" : ""}: nobody could ever approve enough`,
-          },
-        ],
-  );
+  const who = `${place}.approve names ${names}${isSpared ? ", and the requester doesn't count" : ""}`;
+  return { most: approvers.size - (isSpared ? 1 : 0), who };
+}
+
+/** Whether a rule surely is the first for something of a team (`projects`), or of what no team has. */
+function decides(
+  approvals: Rules["approvals"],
+  index: number,
+  projects: readonly string[] | undefined,
+): boolean {
+  const isAbout = ({ targets }: Rules["approvals"][number]) =>
+    targets === undefined ||
+    targets.some((glob) =>
+      (projects ?? []).some((entry) => globsOverlap(fold(glob.split("/")[0] ?? ""), fold(entry))),
+    );
+  const rule = approvals[index];
+  if (!rule || !isAbout(rule)) return false;
+  return !approvals
+    .slice(0, index)
+    .some(
+      (other) =>
+        isAbout(other) &&
+        other.operations.some((one) => rule.operations.some((two) => globsOverlap(one, two))),
+    );
 }
 
 /** Only people named one by one can be counted. */
@@ -121,20 +165,26 @@ function claimedTwice({ teams }: Rules): Nonsense[] {
   });
 }
 
-/** A review is signed by an administrator or an approver other than who broke the glass. */
-function unsigned({ access }: Rules): Nonsense[] {
-  const reviewers = [...access.administer, ...access.approve];
-  if (reviewers.some((entry) => !isUser(entry))) return [];
-  return access.breakGlass.flatMap((entry, index) =>
-    reviewers.some((other) => other !== entry)
-      ? []
-      : [
-          {
-            path: ["access", "breakGlass", index],
-            message: `(${entry}) could never get a review signed: add someone else to access.administer or access.approve`,
-          },
-        ],
-  );
+/** A review is signed by an administrator, or an approver of what it was about, other than who broke the glass. */
+function unsigned({ access, teams }: Rules): Nonsense[] {
+  const places = [
+    { path: ["access"], rights: access },
+    ...Object.entries(teams).map(([team, rights]) => ({ path: ["teams", team], rights })),
+  ];
+  return places.flatMap(({ path, rights: { approve, breakGlass } }) => {
+    const reviewers = [...access.administer, ...approve];
+    if (reviewers.some((entry) => !isUser(entry))) return [];
+    return breakGlass.flatMap((entry, index) =>
+      reviewers.some((other) => other !== entry)
+        ? []
+        : [
+            {
+              path: [...path, "breakGlass", index],
+              message: `(${entry}) could never get a review signed: add someone else to access.administer or ${path.join(".")}.approve`,
+            },
+          ],
+    );
+  });
 }
 
 function isUser(entry: string): boolean {

@@ -52,6 +52,45 @@ describe("a rule that nobody could fulfill", () => {
     expect(problems(rule("vm.restore", 1), `operate: ["*"]`)).toHaveLength(1);
   });
 
+  const withTeam = (approvals: string, team = "") =>
+    problems(`teams:
+  pay: { projects: ["pay", "pay-*"], operate: ["S0ON"], approve: [U0AMIR, U0BEA]${team} }
+approvals:
+${approvals}`);
+
+  it("is refused with teams too, where a rule surely decides for what a team has", () => {
+    const few =
+      "approvals[1].required is 3, but teams.pay.approve names 2 people: nobody could ever approve enough";
+    for (const targets of ["", `targets: ["pay-eu/*"], `, `targets: ["x", "p*"], `])
+      expect(withTeam(`  - { operations: ["vm.*"], ${targets}required: 3 }`)).toEqual([
+        expect.stringContaining(few),
+      ]);
+    expect(withTeam(`  - { operations: ["vm.*"], targets: ["db-*"], required: 3 }`)).toEqual([]);
+    expect(withTeam(`  - { operations: ["vm.*"], required: 2 }`)).toEqual([]);
+    expect(
+      withTeam(`  - { operations: ["vm.restore"], targets: ["pay*"], required: 1 }
+  - { operations: ["vm.restore"], required: 3 }`),
+    ).toEqual([]);
+  });
+
+  it("is refused where it names no target, as that would match none", () => {
+    expect(problems(`approvals: [{ operations: ["vm.*"], targets: [], required: 1 }]`)).toEqual([
+      expect.stringContaining("must name at least one VM or project, or be omitted for all"),
+    ]);
+  });
+
+  it("is refused where a team's break-glass could never be reviewed", () => {
+    const rights = (more: string) =>
+      problems(`teams: { pay: { projects: [pay], operate: [U0X], ${more} } }`);
+    expect(rights("approve: [U0AMIR], breakGlass: [U0AMIR]")).toEqual([
+      expect.stringContaining(
+        "teams.pay.breakGlass[1] (U0AMIR) could never get a review signed: add someone else to access.administer or teams.pay.approve",
+      ),
+    ]);
+    expect(rights("approve: [U0AMIR, U0BEA], breakGlass: [U0AMIR]")).toEqual([]);
+    expect(rights("approve: [S0LEADS], breakGlass: [U0AMIR]")).toEqual([]);
+  });
+
   it("is refused when everybody who may ask is one of those who are needed", () => {
     expect(
       problems(rule("vm.restore", 2), `approve: [U0AMIR, U0BEA], operate: [U0BEA, U0BEA]`),

@@ -49,10 +49,7 @@ interface Approval {
   required: number;
   /** Who they must be, as of the request (`needsOf`). */
   votes?: readonly VoteNeed[];
-  /**
-   * Of each of `votes`: what those are called, and who could, as of the request; undefined for every full member. Absent where
-   * `access.approve` says who.
-   */
+  /** Of each of `votes`, where not `access.approve` says who: what those are called, and who could; undefined for all members. */
   needs?: readonly { called: readonly string[]; who?: readonly Named[] }[];
   /** Milliseconds, Redis time. */
   expiresAt: number;
