@@ -1,6 +1,7 @@
 import type { AttestationReport, Compute, Vm } from "../compute/compute.ts";
 import type { Policy } from "../config/policy-file.ts";
 import type { AppraisalOptions } from "../verifier/attestation-result.ts";
+import { Newest } from "../verifier/newest.ts";
 import { type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
 import type { Facts } from "../verifier/verification.ts";
 import {
@@ -63,6 +64,7 @@ interface AppraiserOptions {
 /** The one judge of evidence: commands, gates, cards, and monitors all ask it. */
 export function createAppraiser(by: AppraiserOptions): Appraiser {
   const { compute, register, now, roots = vendorRoots } = by;
+  const newest = new Newest();
 
   async function verify(raw: string | undefined, folder: string | undefined) {
     const bytes = raw === undefined ? undefined : decodeEvidence(raw);
@@ -71,12 +73,13 @@ export function createAppraiser(by: AppraiserOptions): Appraiser {
     const none: FoundEndorsements = { endorsements: {}, absent: [] };
     const { endorsements, absent, early } =
       needed && folder !== undefined ? await findEndorsements(folder, needed) : none;
-    const verifiedBy = (these: Endorsements) => verifyEncoded(raw, these, { now: now(), roots });
+    const verifiedBy = (these: Endorsements, among?: Newest) =>
+      verifyEncoded(raw, these, { now: now(), roots, newest: among });
     const { intel } = endorsements;
     return {
       absent,
       endorsements,
-      verification: verifiedBy(endorsements),
+      verification: verifiedBy(endorsements, newest),
       early: early && intel && verifiedBy({ intel: { ...intel, tcbInfo: early } }),
     };
   }

@@ -63,9 +63,10 @@ export async function importEndorsements(
     }
     for (const { from, name } of found) {
       const files = await readEndorsement(from, name);
-      const stored = files
-        ? await storeEndorsement(into, name, files, { now, roots, url: resolve(from, name) })
-        : { refused: "it can't be read" };
+      const stored =
+        "problem" in files
+          ? { refused: files.problem }
+          : await storeEndorsement(into, name, files, { now, roots, url: resolve(from, name) });
       if (typeof stored !== "string") isGood = false;
       const says = typeof stored === "string" ? words[stored] : `refused: ${stored.refused}`;
       write(`${name}: ${says}\n`);
