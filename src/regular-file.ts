@@ -7,15 +7,16 @@ const flags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY;
 /** A file that is none, or is larger than anything that it could rightly be; `code` as system errors have it. */
 export class FileRefusedError extends Error {
   override readonly name = "FileRefusedError";
-  readonly code: "NOT_A_FILE" | "TOO_LARGE";
+  readonly code: "EISDIR" | "NOT_A_FILE" | "TOO_LARGE";
 
-  constructor(code: "NOT_A_FILE" | "TOO_LARGE", message: string) {
+  constructor(code: FileRefusedError["code"], message: string) {
     super(message);
     this.code = code;
   }
 }
 
 function check(path: string, stats: Stats, most: number): void {
+  if (stats.isDirectory()) throw new FileRefusedError("EISDIR", `${path} is a folder`);
   if (!stats.isFile()) throw new FileRefusedError("NOT_A_FILE", `${path} is not a regular file`);
   if (stats.size > most) throw tooLarge(path, most);
 }

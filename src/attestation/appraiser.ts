@@ -1,13 +1,13 @@
 import type { AttestationReport, Compute, Vm } from "../compute/compute.ts";
 import type { Policy } from "../config/policy-file.ts";
 import type { AppraisalOptions } from "../verifier/attestation-result.ts";
-import { Newest } from "../verifier/newest.ts";
 import { type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
 import type { Facts } from "../verifier/verification.ts";
 import {
   decodeEvidence,
   type Endorsements,
   endorsementsNeeded,
+  Newest,
   verifyEncoded,
 } from "../verifier/verify-evidence.ts";
 import type { Appraisal, AppraisalInput } from "./appraisal.ts";

@@ -26,7 +26,8 @@ export async function readSmall(
     return content.length > 0 ? content : undefined;
   } catch (error) {
     if (codeOf(error) === "ENOENT") return undefined;
-    if (!(error instanceof FileRefusedError)) return { problem: `it can't be read (${codeOf(error)})` };
+    if (!(error instanceof FileRefusedError))
+      return { problem: `it can't be read (${codeOf(error)})` };
     return { problem: error.code === "TOO_LARGE" ? "it is too large" : "it is not a regular file" };
   }
 }

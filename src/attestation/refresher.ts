@@ -98,11 +98,13 @@ export function createRefresher(options: RefresherOptions) {
       due.set(name, Math.max(await dueAt(name), now() + hourMs));
     } catch (error) {
       const times = (failures.get(name) ?? 0) + 1;
+      log.warn("endorsements.not-renewed", { name, url, why: messageOf(error), times });
+      // Forgotten meanwhile
+      if (!due.has(name)) return;
       failures.set(name, times);
       const asked = error instanceof FetchError ? error.retryAfterMs : undefined;
       const backoff = Math.min(hourMs, firstRetryMs * 2 ** (times - 1)) * (0.5 + Math.random() / 2);
       due.set(name, now() + Math.max(backoff, Math.min(asked ?? 0, hourMs)));
-      log.warn("endorsements.not-renewed", { name, url, why: messageOf(error), times });
     }
   }
 
@@ -118,7 +120,8 @@ export function createRefresher(options: RefresherOptions) {
   /** A call for a chip that may be made up; the others are of a few names, or of what Intel has signed. */
   function isAffordable(name: string, kept: number): boolean {
     if (!unknown.has(name) || running.has(name)) return true;
-    const earned = Math.floor(Math.max(0, now() - budget.at) / chipEveryMs);
+    budget.at = Math.min(budget.at, now());
+    const earned = Math.floor((now() - budget.at) / chipEveryMs);
     budget.calls = Math.min(mostChipsAtOnce, budget.calls + earned);
     budget.at = budget.calls === mostChipsAtOnce ? now() : budget.at + earned * chipEveryMs;
     if (budget.calls <= kept) return false;
@@ -142,7 +145,9 @@ export function createRefresher(options: RefresherOptions) {
   /** The chips that were asked for last come first: those before them may be made up. */
   async function round(): Promise<void> {
     const names = [...due].filter(([, at]) => at <= now()).map(([name]) => name);
-    const worth = names.filter((name) => !unknown.has(name) || (failures.get(name) ?? 0) < mostRetries);
+    const worth = names.filter(
+      (name) => !unknown.has(name) || (failures.get(name) ?? 0) < mostRetries,
+    );
     const affordable = worth.toReversed().filter((name) => isAffordable(name, keptForNew));
     await Promise.all(affordable.map((name) => once(name)));
   }

@@ -1,6 +1,6 @@
 import type { Certificate } from "./certificate.ts";
 import { isClock } from "./examination.ts";
-import type { Newest } from "./newest.ts";
+import { Newest } from "./newest.ts";
 import type { Problem } from "./reasons.ts";
 import { type TrustedRoots, vendorRoots, type Product } from "./roots.ts";
 import { productOf, readReport } from "./snp/report.ts";
@@ -15,6 +15,8 @@ export interface Endorsements {
   intel?: IntelEndorsements;
   amd?: AmdEndorsements;
 }
+
+export { Newest };
 
 const mostBytes = 64 * 1024;
 
