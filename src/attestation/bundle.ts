@@ -138,10 +138,8 @@ export function judgeBundle(
   });
 }
 
+/** The worst first. */
 export const verdicts: readonly Verdict[] = ["failed", "could not verify", "verified"];
-
-const worse = (one: Verdict, other: Verdict): Verdict =>
-  verdicts.indexOf(one) < verdicts.indexOf(other) ? one : other;
 
 /** The judgment as far as its signer is trusted: what the evidence says by itself stands below then. */
 export function bySigner(
@@ -152,14 +150,19 @@ export function bySigner(
   const against = signerProblem(bundle, trusted);
   const notes = auditLines(bundle);
   if (!against) {
-    const by = `Note: clock, pins, and policy are as signed by ${fingerprintOf(bundle.signedBy ?? "")}, whom you named`;
+    const by = `Note: clock, pins, and policy are as signed by the key ${fingerprintOf(bundle.signedBy ?? "")}, which --signer names`;
     return { verdict, lines: [...lines, by, ...notes] };
   }
+  // Evidence that fails needs nobody's word for it
+  if (verdict === "failed" && against.verdict !== "failed")
+    return { verdict, lines: [...lines, `Note: ${against.says}`, ...notes] };
   const [first = "", ...more] = lines;
-  const is = worse(against.verdict, verdict);
-  const title = is === "failed" ? "Failed" : "Could not verify";
+  const title = against.verdict === "failed" ? "Failed" : "Could not verify";
   const alone = `By the bundle's own clock, pins, and policy: ${first}`;
-  return { verdict: is, lines: [`${title}: ${against.says}.`, alone, ...more, ...notes] };
+  return {
+    verdict: against.verdict,
+    lines: [`${title}: ${against.says}.`, alone, ...more, ...notes],
+  };
 }
 
 /** Why a bundle must not be believed for what no vendor signs. */

@@ -77,7 +77,9 @@ describe("a bundle", () => {
   ])("%s is verified for whoever names its signer, by any name of the key", async (_what, it) => {
     for (const name of [ours.key, ours.sha256, ours.sha256.slice(0, 16)]) {
       const { code, said } = await checked(it, roots, "--signer", name);
-      expect(said).toContain(`as signed by ${ours.sha256.slice(0, 16)}, whom you named`);
+      expect(said).toContain(
+        `as signed by the key ${ours.sha256.slice(0, 16)}, which --signer names`,
+      );
       expect(code).toBe(0);
     }
   });

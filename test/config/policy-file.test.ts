@@ -266,8 +266,9 @@ describe("attestation in gatehouse.yml", () => {
       /x\\u000ano problems isn't known/,
     ],
   ])("has a problem with its line: %s", (_what, text, says) => {
-    expect(problems(`attestation: {\n${text}\n}`)).toEqual([expect.stringMatching(says)]);
-    expect(problems(`attestation: {\n${text}\n}`)[0]).toMatch(/^gatehouse\.yml line 2: [^\n]*$/);
+    const read = problems(`attestation: {\n  ${text}\n  }`);
+    expect(read).toEqual([expect.stringMatching(says)]);
+    expect(read[0]).toMatch(/^gatehouse\.yml line 2: [^\n]*$/);
   });
 
   it.each([
