@@ -74,9 +74,9 @@ describe("a bundle", () => {
   it.each([
     ["of one VM", bundle],
     ["of a fleet", fleet],
-  ])("%s is verified for whoever names its signer, by any name of the key", async (_what, it) => {
+  ])("%s is verified for whoever names its signer, by any name of the key", async (_what, made) => {
     for (const name of [ours.key, ours.sha256, ours.sha256.slice(0, 16)]) {
-      const { code, said } = await checked(it, roots, "--signer", name);
+      const { code, said } = await checked(made, roots, "--signer", name);
       expect(said).toContain(
         `as signed by the key ${ours.sha256.slice(0, 16)}, which --signer names`,
       );
@@ -87,8 +87,8 @@ describe("a bundle", () => {
   it.each([
     ["of one VM", bundle],
     ["of a fleet", fleet],
-  ])("%s is not verified where nobody says who may sign", async (_what, it) => {
-    const { code, first } = await checked(it, roots);
+  ])("%s is not verified where nobody says who may sign", async (_what, made) => {
+    const { code, first } = await checked(made, roots);
     expect(first).toMatch(/^Could not verify: the bundle is signed by the key .* --signer/);
     expect(code).toBe(2);
   });
@@ -108,8 +108,8 @@ describe("a bundle", () => {
   it("is not verified without its signature, whether it names its signer or not", async () => {
     const { signature: _, ...stripped } = bundle ?? { signature: "" };
     const { signedBy: _by, ...bare } = stripped as { signedBy?: string };
-    for (const it of [stripped, bare, signed(bare, { signer: undefined, auditHead: undefined })]) {
-      const { code, first } = await checked(it, roots, "--signer", ours.sha256);
+    for (const made of [stripped, bare, signed(bare, { signer: undefined, auditHead: undefined })]) {
+      const { code, first } = await checked(made, roots, "--signer", ours.sha256);
       expect(first).toMatch(/^Could not verify: nobody signed the bundle/);
       expect(code).toBe(2);
     }

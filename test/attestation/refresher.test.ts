@@ -235,13 +235,23 @@ describe("evidence that nobody signed", () => {
   it("fills no memory: what is over a few hundred chips is forgotten", async () => {
     await using at = await vendors();
     at.weather.status = 404;
-    for (const one of madeUp(1, 400)) await at.refresher.ensure(needs(one));
-    const asked = at.asked.length;
-    // The first of them was forgotten with its failure: it is new again
-    at.clock.now += 300_000;
-    const [first = snp] = madeUp(1, 1);
+    const [first = snp] = madeUp(1000, 1);
+    const chip = first.toString("hex", 0x1a0, 0x1e0);
+    const asked = () => at.asked.filter((url) => url.includes(chip)).length;
     await at.refresher.ensure(needs(first));
-    expect(at.asked.length).toBe(asked + 2);
+    for (let hour = 0; hour < 7; hour += 1) {
+      at.clock.now += 3_600_000;
+      await at.refresher.round();
+    }
+    expect(asked()).toBe(8);
+    // It failed so often that it is due in half an hour at the earliest
+    at.clock.now += 180_000;
+    await at.refresher.ensure(needs(first));
+    expect(asked()).toBe(8);
+    for (const one of madeUp(1, 400)) await at.refresher.ensure(needs(one));
+    at.clock.now += 120_000;
+    await at.refresher.ensure(needs(first));
+    expect(asked()).toBe(9);
   });
 });
 
