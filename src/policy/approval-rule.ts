@@ -31,7 +31,7 @@ export function approvalRule(policy: Policy, judged: Judged): NeededApprovals {
       b.required > a.required || (b.required === a.required && b.expiresMs < a.expiresMs) ? b : a,
     first,
   );
-  const votes = allNeeds([first, ...others].flatMap((one) => one.votes));
+  const votes = allNeeds([first, ...others].map((one) => one.votes));
   return { ...strictest, votes, required: totalOf(votes) };
 }
 

@@ -21,7 +21,7 @@ export function usualNeeds(
   return over.map(({ rights }) => ({ from: rights.approve, required }));
 }
 
-/** What a waiting request needs: as written in it, or `access.approve` where nothing else was asked for. */
+/** What a waiting request needs, as policy said at the request. Earlier versions left out what `access.approve` said. */
 export function needsOf(
   { access }: Pick<Policy, "access">,
   { required, votes }: { required: number; votes?: readonly VoteNeed[] },
@@ -29,7 +29,7 @@ export function needsOf(
   return votes ?? [{ from: access.approve, required }];
 }
 
-/** Whether a request needs no word on whom to ask (`needsOf`). */
+/** Whether `access.approve` says who: then no word is needed on whom to ask. */
 export function isUsual({ access }: Pick<Policy, "access">, votes: readonly VoteNeed[]): boolean {
   return covers([{ from: access.approve, required: totalOf(votes) }], votes);
 }
@@ -41,15 +41,23 @@ export function oneMore(votes: readonly VoteNeed[]): readonly VoteNeed[] {
   return [...votes, { from: [...new Set(votes.flatMap(({ from }) => from))], required: 1 }];
 }
 
-/** All of them at once. Equal people are asked for the most that any asks for. */
-export function allNeeds(needs: readonly VoteNeed[]): readonly VoteNeed[] {
-  const merged = new Map<string, VoteNeed>();
-  for (const need of needs) {
-    const key = need.from.toSorted().join(" ");
-    const before = merged.get(key);
-    if (!before || before.required < need.required) merged.set(key, need);
+/**
+ * What meets each of these rules at once. Within one rule each entry is a seat of its own, and a person fills one; where several
+ * rules ask for the same people, the most that one of them asks for is enough.
+ */
+export function allNeeds(rules: readonly (readonly VoteNeed[])[]): readonly VoteNeed[] {
+  const most = new Map<string, VoteNeed>();
+  for (const rule of rules) {
+    const seats = new Map<string, VoteNeed>();
+    for (const need of rule) {
+      const key = [...new Set(need.from)].toSorted().join(" ");
+      const required = (seats.get(key)?.required ?? 0) + need.required;
+      seats.set(key, { from: need.from, required });
+    }
+    for (const [key, need] of seats)
+      if ((most.get(key)?.required ?? 0) < need.required) most.set(key, need);
   }
-  return [...merged.values()];
+  return [...most.values()];
 }
 
 export function totalOf(needs: readonly VoteNeed[]): number {
@@ -58,7 +66,7 @@ export function totalOf(needs: readonly VoteNeed[]): number {
 
 /** Whether each of these needs is among those. */
 export function covers(those: readonly VoteNeed[], needs: readonly VoteNeed[]): boolean {
-  return totalOf(allNeeds([...those, ...needs])) === totalOf(those);
+  return totalOf(allNeeds([those, needs])) === totalOf(those);
 }
 
 /** The numbers of the needs that an approval of this full member counts for. */

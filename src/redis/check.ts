@@ -27,16 +27,33 @@ async function checkServer(server: Redis): Promise<{ volatile?: string; unknown?
   const appendOnly = info.get("aof_enabled") ?? yesNo(await setting(server, "appendonly"));
   const policy = info.get("maxmemory_policy") ?? (await setting(server, "maxmemory-policy"));
   const lastWrite = info.get("aof_last_write_status");
-  const volatile = volatileSentence({ appendOnly, policy, lastWrite });
+  const replaysAll = mayReplayAll(await ask(() => server.call("ACL", "GETUSER", "default")));
+  const volatile = volatileSentence({ appendOnly, policy, lastWrite, replaysAll });
   if (volatile !== undefined) return { volatile };
   const missing = [
-    appendOnly === undefined && "appendonly",
-    policy === undefined && "maxmemory-policy",
-  ].filter(Boolean);
+    appendOnly === undefined && "`appendonly yes`",
+    policy === undefined && "`maxmemory-policy noeviction`",
+    replaysAll === undefined &&
+      `\`${defaultUser}\` or more (to let Gatehouse check it: \`+acl|getuser\` for its own user)`,
+  ].filter((one) => one !== false);
   if (missing.length === 0) return {};
   return {
-    unknown: `This Redis doesn't report its configuration: check ${missing.join(" and ")} (appendonly yes, maxmemory-policy noeviction).`,
+    unknown: `This Redis doesn't report all of its configuration. Check that it has: ${missing.join(", ")}.`,
   };
+}
+
+const defaultUser = "user default off ~* &* +@all";
+
+/**
+ * Whether the user default may do everything, which a Redis needs that has users: it replays its append-only file as that user,
+ * and drops each transaction, so each script that wrote twice, of which one command is refused
+ * (https://github.com/redis/redis/issues/14545). Off or on doesn't matter. Undefined where Redis doesn't say.
+ */
+function mayReplayAll(answer: unknown): boolean | undefined {
+  if (!Array.isArray(answer)) return undefined;
+  // Redis 6.2 lists keys without their ~, and has the rights of commands in the same words
+  const of = (name: string) => String(answer[answer.indexOf(name) + 1] ?? "");
+  return of("commands") === "+@all" && /^(~?\*)$/.test(of("keys"));
 }
 
 /** How the server that has a key stores what it is told; undefined where it doesn't say. */
@@ -120,6 +137,7 @@ export function volatileSentence(seen: {
   appendOnly: string | undefined;
   policy: string | undefined;
   lastWrite: string | undefined;
+  replaysAll: boolean | undefined;
 }): string | undefined {
   if (seen.appendOnly === "0") {
     return "Redis keeps nothing on disk, so a restart would forget what was sent. Set `appendonly yes` in redis.conf, or run `redis-cli CONFIG SET appendonly yes` and `redis-cli CONFIG REWRITE`.";
@@ -129,6 +147,9 @@ export function volatileSentence(seen: {
   }
   if (seen.lastWrite !== undefined && seen.lastWrite !== "ok") {
     return "Redis can't write its append-only file: free space on its disk, or check its log.";
+  }
+  if (seen.replaysAll === false) {
+    return `After a restart Redis would drop what scripts wrote: it replays its append-only file as the user default, who lacks rights. Set \`${defaultUser}\` (still off) in the ACL file and load it, or run \`redis-cli ACL SETUSER ${defaultUser.slice(5)}\` and \`redis-cli ACL SAVE\`.`;
   }
   return undefined;
 }

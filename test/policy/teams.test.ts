@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parsePolicy } from "../../src/config/policy-file.ts";
 import { commands } from "../../src/commands/index.ts";
@@ -11,7 +12,14 @@ import {
   teamsOf,
   unmatchedIn,
 } from "../../src/policy/teams.ts";
-import { metBy } from "../../src/policy/vote-needs.ts";
+import {
+  allNeeds,
+  covers,
+  metBy,
+  oneMore,
+  stillNeeded,
+  totalOf,
+} from "../../src/policy/vote-needs.ts";
 import { approversRefusal, voteRefusal } from "../../src/policy/vote.ts";
 import { globsOverlap } from "../../src/text/glob.ts";
 import { command, ourTeamId, person, policyOf, project, vm } from "./sample.ts";
@@ -232,6 +240,44 @@ describe("votes that a rule names", () => {
         membersOf: (group) => members[group],
       }),
     ).toBeUndefined();
+  });
+
+  it.each([
+    [[["S0PAYLEADS"], ["S0PAYLEADS"]], 2],
+    [[["S0PAYLEADS", "U9X"], ["U9X", "S0PAYLEADS"], ["S0SECURITY"]], 3],
+  ])("are a seat for each entry, of the same people too: %o needs %i", (seats, required) => {
+    const votes = seats.map((from) => `{ from: ${JSON.stringify(from)} }`).join(", ");
+    const policy = policyOf(
+      `access: { approve: ["U0A"] }\napprovals: [{ operations: ["vm.restore"], votes: [${votes}] }]`,
+    );
+    const rule = approvalRule(policy, {
+      command: command("vm restore"),
+      targets: [vm("db-1"), vm("db-2")],
+    });
+    expect(rule).toMatchObject({ required, why: expect.stringContaining(`requires ${required}`) });
+    // One person fills one seat
+    expect(totalOf(stillNeeded(rule.votes, [lead, lead]))).toBe(required - 2);
+    expect(totalOf(stillNeeded(rule.votes, [lead]))).toBe(required - 1);
+  });
+
+  it("are covered by themselves and one more, however their lists overlap", () => {
+    const needs = fc.array(
+      fc.record({
+        from: fc.uniqueArray(fc.constantFrom("U0A", "U0B", "U0C"), { minLength: 1 }),
+        required: fc.integer({ min: 1, max: 3 }),
+      }),
+      { minLength: 1, maxLength: 4 },
+    );
+    fc.assert(
+      fc.property(needs, needs, (some, others) => {
+        const both = allNeeds([some, others]);
+        expect(covers(both, some) && covers(both, others)).toBe(true);
+        expect(covers(oneMore(some), some)).toBe(true);
+        expect(totalOf(oneMore(some))).toBe(totalOf(some) + 1);
+        const [first, ...rest] = some;
+        expect(first && covers(allNeeds([rest]), some)).toBe(false);
+      }),
+    );
   });
 
   it("of a target in two teams are those of both", () => {

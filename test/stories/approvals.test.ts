@@ -4,7 +4,7 @@ import { personOf } from "../../sandbox/slack/state/people.ts";
 import type { SeenMessage } from "../../sandbox/slack/seen.ts";
 import { describeSeen } from "../../sandbox/slack/describe-seen.ts";
 import { auditOf } from "../requests/asking.ts";
-import { startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";
+import { startWorld, testPolicy, testTiming, type TestWorld } from "../support/start-world.ts";
 import { buttonOn, pressPayload, sendSigned } from "./forge.ts";
 import { hears, wordsOf } from "./words.ts";
 
@@ -281,6 +281,24 @@ describe("a request that waits for approval", () => {
     expect(request).toMatchObject({ state: "cancelled" });
     await hears(world.olivia, "ops", /the policy changed while this waited for approval/);
     expect(writes(world)).toEqual([]);
+  });
+
+  it("keeps whose approval it needed, and is read by nobody whom a later policy lets approve elsewhere", async () => {
+    await using world = await startWorld({ policy: restartsNeedOne });
+    await waits(world, "web-2");
+    const { record } = await waiting(world);
+    expect(record.approval?.votes).toEqual([{ from: ["S02LEADS"], required: 1 }]);
+    await world.processes[0]?.close();
+    const teams = `access: { view: ["U0VERA", "U0AMIR"], operate: [], approve: ["U0VERA"], administer: ["U0ADA"] }
+teams: { all: { projects: ["*"], operate: ["S01ONCALL"], approve: ["U0ADA"] } }
+${testTiming}`;
+    await writeFile(world.env["GATEHOUSE_CONFIG"] ?? "", teams);
+    await world.startProcess("all");
+    await world.slack.connected();
+    await world.vera.types("ops", `/gatehouse why ${record.id}`);
+    await hears(world.vera, "ops", /There is no request/);
+    await world.amir.types("ops", `/gatehouse why ${record.id}`);
+    await hears(world.amir, "ops", /Restart web-2/);
   });
 
   it("is refused at once when nobody else could approve it", async () => {

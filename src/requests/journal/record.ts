@@ -47,9 +47,12 @@ export interface RequestRecord extends Origin {
 interface Approval {
   /** Of all together. */
   required: number;
-  /** Who they must be, unless `access.approve` says (`needsOf`). */
+  /** Who they must be, as of the request (`needsOf`). */
   votes?: readonly VoteNeed[];
-  /** Of each of `votes`: what those are called, and who could, as of the request; undefined for every full member. */
+  /**
+   * Of each of `votes`: what those are called, and who could, as of the request; undefined for every full member. Absent where
+   * `access.approve` says who.
+   */
   needs?: readonly { called: readonly string[]; who?: readonly Named[] }[];
   /** Milliseconds, Redis time. */
   expiresAt: number;

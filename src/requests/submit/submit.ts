@@ -35,7 +35,6 @@ export interface Submission {
   /** Without it, the request runs at once. */
   approval?: {
     required: number;
-    /** Unless `access.approve` says who. */
     votes?: readonly VoteNeed[];
     needs?: NonNullable<RequestRecord["approval"]>["needs"];
     expiresMs: number;

@@ -9,7 +9,7 @@ type Gateway = Pick<GatewayContext, "membersOf" | "nameOf" | "learnNames" | "our
 
 /** Why nobody could approve it, known before anything is typed. */
 export async function tooFewApprovers(
-  { votes }: { votes: readonly VoteNeed[] },
+  { votes, raised }: { votes: readonly VoteNeed[]; raised?: string | undefined },
   requesterId: string,
   { membersOf, nameOf, learnNames }: Gateway,
 ): Promise<Refusal | undefined> {
@@ -17,7 +17,10 @@ export async function tooFewApprovers(
   const asked = votes.flatMap(({ from }) => from);
   const members = await membersOf(asked);
   await learnNames(asked);
-  return approversRefusal({ votes, requesterId, membersOf: members, nameOf });
+  const refused = approversRefusal({ votes, requesterId, membersOf: members, nameOf });
+  if (!refused || raised === undefined) return refused;
+  const way = `One of these is added because ${raised}. Choose another snapshot: \`/vm snapshots\` lists those that Gatehouse took.`;
+  return { ...refused, hint: `${way} ${refused.hint}` };
 }
 
 /** More are only counted. */

@@ -117,13 +117,13 @@ async function withApprovals(
   const channelId = channelForApproval(submission, gateway);
   const byWhom = isUsual(gateway.policy, votes)
     ? { who: await approversFor(votes, person.id, gateway) }
-    : { votes, needs: await namedIn(votes, person.id, gateway) };
+    : { needs: await namedIn(votes, person.id, gateway) };
   // A file without teams works as it did before there were any
   const isReminded = Object.keys(gateway.policy.teams).length > 0;
   return {
     ...submission,
     channelId,
-    approval: { required, expiresMs, why, evidence, isReminded, ...byWhom },
+    approval: { required, votes, expiresMs, why, evidence, isReminded, ...byWhom },
   };
 }
 

@@ -135,7 +135,7 @@ async function accountsOf(
 ): Promise<Pick<Parameters<typeof voteRefusal>[0], "requester" | "approvers">> {
   const approved = votes.filter((one) => one.vote === "approve").map(({ voterId: id }) => ({ id }));
   // Groups count only where one person could meet one need or another
-  const isPlain = (approval?.votes ?? []).length < 2;
+  const isPlain = (approval?.votes?.length ?? 1) < 2;
   if (voter.email === undefined && isPlain) return { requester, approvers: [] };
   const account = ({ id }: { id: string }) => gateway.person(id, requester.teamId);
   return {
