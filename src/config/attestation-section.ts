@@ -87,8 +87,8 @@ const rule = section({
  * Whether whatever one glob names is named by the other, too. A `*` stands for any text, so that a glob in which it is read as
  * a letter covers no more than it does; a `?` there could stand for a `*`, and is left out.
  */
-const covers = (glob: string, other: string) =>
-  matchesGlob(glob, other) && !(glob.includes("?") && other.includes("*"));
+const covers = (wider: string, other: string) =>
+  matchesGlob(wider, other) && !(wider.includes("?") && other.includes("*"));
 
 /** The first match wins: of the same VMs, only the rule that stands first ever counts. */
 function shadowOf(rules: readonly AppraisalRule[], at: number): number | undefined {

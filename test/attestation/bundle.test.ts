@@ -108,7 +108,11 @@ describe("a bundle", () => {
   it("is not verified without its signature, whether it names its signer or not", async () => {
     const { signature: _, ...stripped } = bundle ?? { signature: "" };
     const { signedBy: _by, ...bare } = stripped as { signedBy?: string };
-    for (const made of [stripped, bare, signed(bare, { signer: undefined, auditHead: undefined })]) {
+    for (const made of [
+      stripped,
+      bare,
+      signed(bare, { signer: undefined, auditHead: undefined }),
+    ]) {
       const { code, first } = await checked(made, roots, "--signer", ours.sha256);
       expect(first).toMatch(/^Could not verify: nobody signed the bundle/);
       expect(code).toBe(2);
