@@ -89,10 +89,23 @@ const gapMarker = z.object({
 });
 export type GapMarker = z.infer<typeof gapMarker>;
 
-const marker = z.discriminatedUnion("what", [erasedMarker, gapMarker]);
+/** What isn't there any more: records by their numbers, or a head that was kept elsewhere, `seq:hash`. */
+const loss = z.object({ from: z.number(), to: z.number(), head: z.string().optional() });
+export type Loss = z.infer<typeof loss>;
+
+/** A person knows of the losses, as after a restored backup. */
+const recordedMarker = z.object({
+  what: z.literal("audit-gap-recorded"),
+  who: z.string(),
+  why: z.string(),
+  lost: z.array(loss),
+});
+export type RecordedMarker = z.infer<typeof recordedMarker>;
+
+const marker = z.discriminatedUnion("what", [erasedMarker, gapMarker, recordedMarker]);
 
 /** Undefined for every ordinary record. */
-export function readMarker(record: string): ErasedMarker | GapMarker | undefined {
-  if (!record.includes('"audit-erased"') && !record.includes('"audit-gap"')) return undefined;
+export function readMarker(record: string): z.infer<typeof marker> | undefined {
+  if (!record.includes('"audit-erased"') && !record.includes('"audit-gap')) return undefined;
   return marker.safeParse(parseJson(record)).data;
 }

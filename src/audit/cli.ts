@@ -19,13 +19,16 @@ export const auditUsage = `usage: node gatehouse.mjs audit <what>
   export [file]                 export the whole sealed trail as JSON, to a file or the terminal
   head                          the end of the chain, as seq:hash
   erase <id…> --who <you> --why <reason>
-                                permanently erases their contents; the chain still verifies`;
+                                permanently erases their contents; the chain still verifies
+  record-gap --who <you> --why <reason>
+                                after a restored backup: records what is lost, by the heads kept here and each --anchor;
+                                from then on verify names it, with who and why, and ends with 3`;
 
 /** Of an export: a million records. */
 const mostBytes = 512 * 1024 * 1024;
 
-/** 0 intact, 1 broken, 2 can't tell, 64 unknown words. */
-type AuditExitCode = 0 | 1 | 2 | 64;
+/** 0 intact, 1 broken, 2 can't tell, 3 intact but for gaps that someone recorded, 64 unknown words. */
+type AuditExitCode = 0 | 1 | 2 | 3 | 64;
 
 interface AuditTerminal {
   /** Not needed to verify a file. */
@@ -52,7 +55,7 @@ export async function runAudit(
         terminal,
       );
     }
-    if (verb !== "verify" && verb !== "export" && verb !== "head" && verb !== "erase") {
+    if (!["verify", "export", "head", "erase", "record-gap"].includes(verb ?? "")) {
       throw new UserError(
         verb ? `There is no "audit ${verb}"` : "Say what to do with the audit trail",
         auditUsage,
@@ -65,10 +68,9 @@ export async function runAudit(
       if (verb === "erase") return erase(trail, rest, values, terminal);
       const { dataDir } = terminal;
       const kept = dataDir ? openAnchors(dataDir, trail.key.namespace).all : [];
-      return report(
-        await verifyAudit({ ...trail, anchors: [...kept, ...anchors], from }),
-        terminal,
-      );
+      const verdict = await verifyAudit({ ...trail, anchors: [...kept, ...anchors], from });
+      if (verb === "record-gap") return recordGap(trail, verdict, values, terminal);
+      return report(verdict, terminal);
     });
   } catch (error) {
     const hint = error instanceof UserError && error.hint ? `\n${error.hint}` : "";
@@ -114,7 +116,8 @@ async function withRedis(
 
 function report(verdict: Verdict, { write }: AuditTerminal): AuditExitCode {
   write(`${verdictLines(verdict).join("\n")}\n`);
-  return verdict.is === "intact" ? 0 : verdict.is === "broken" ? 1 : 2;
+  if (verdict.is === "intact") return verdict.recorded.length > 0 ? 3 : 0;
+  return verdict.is === "broken" ? 1 : 2;
 }
 
 /** The export is recorded in the trail; the copy ends before that record. */
@@ -151,5 +154,29 @@ async function erase(
     throw new UserError("Name the records, --who, and --why", auditUsage);
   const { erased } = await eraseRecords({ ...trail, ids, who, why });
   write(`${erased} erased. Redis forgets them on disk at its next BGREWRITEAOF or BGSAVE.\n`);
+  return 0;
+}
+
+/** Only what is missing can be recorded: what was changed is no loss, and stays broken. */
+async function recordGap(
+  trail: Trail,
+  { problems }: Verdict,
+  { who, why }: { who?: string; why?: string },
+  { write }: AuditTerminal,
+): Promise<AuditExitCode> {
+  if (!who || !why) throw new UserError("Say --who and --why", auditUsage);
+  const other = problems.find(({ loss }) => loss === undefined);
+  if (other)
+    throw new UserError(
+      `Record ${other.seq}: ${other.says} (${other.kind})`,
+      "That is no loss of a restored backup, so nothing was recorded: find out who wrote to Redis.",
+    );
+  const lost = problems.flatMap(({ loss }) => loss ?? []);
+  if (lost.length === 0) {
+    write("No loss is left to record.\n");
+    return 0;
+  }
+  await trail.append({ what: "audit-gap-recorded", who, why, lost });
+  write(`Recorded: ${problems.map(({ says }) => says).join("; ")}.\n`);
   return 0;
 }

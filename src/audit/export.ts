@@ -17,7 +17,7 @@ const howToVerify = [
   "2. payload must be SHA-256 of salt '' record, the record's exact text: printf '%s%s' SALT RECORD | sha256sum",
   "3. hash must be SHA-256 of a zero byte, then before, payload, seq, id and at with one space between:",
   "   printf '\\0%s %s %s %s %s' BEFORE PAYLOAD SEQ ID AT | sha256sum. It is the `before` of the next record.",
-  "4. seq grows by one; where it doesn't, records were lost, and a record with what=audit-gap says so.",
+  "4. seq grows by one; where it doesn't, records were lost, and a record with what=audit-gap says so; one with what=audit-gap-recorded says who knows of it, and why.",
   "5. Without record and salt (erased, withheld) the payload's hash stands for them; each erased one is named by a later record with what=audit-erased.",
   "6. `head` must be the last seq and hash. Compare it, and any head posted to the audit channel (seq:hash), with what you find.",
   "7. Each checkpoint's signature is Ed25519 by publicKey (SPKI, base64) over the text: gatehouse-audit-checkpoint CHAIN SEQ HASH AT",

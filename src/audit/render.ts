@@ -11,7 +11,7 @@ import { counted, duration, lines, md, name, plain } from "../messages/text.ts";
 import { scrub } from "../log/log.ts";
 import type { Anchor } from "./anchors.ts";
 import type { AuditEntry, AuditPage } from "./read.ts";
-import type { Verdict } from "./walk.ts";
+import { range, type RecordedLoss, type Verdict } from "./walk.ts";
 
 const most = 50;
 
@@ -87,7 +87,8 @@ function words(value: unknown): string {
 
 export function renderVerdict(verdict: Verdict): Message {
   const [first = "", ...rest] = verdictLines(verdict);
-  const symbol = verdict.is === "intact" ? "✅" : verdict.is === "broken" ? "🚨" : "❔";
+  const whole = verdict.recorded.length > 0 ? "⚠️" : "✅";
+  const symbol = verdict.is === "intact" ? whole : verdict.is === "broken" ? "🚨" : "❔";
   const title = md`${symbol} ${first}`;
   return message(
     `${symbol} ${first}`,
@@ -98,13 +99,13 @@ export function renderVerdict(verdict: Verdict): Message {
 
 /** Plain sentences, the most important first. */
 export function verdictLines(verdict: Verdict): string[] {
-  const { problem, sealed, head, erased, withheld, unsealed, anchors, signed } = verdict;
+  const { problem, recorded, sealed, head, erased, withheld, unsealed, anchors, signed } = verdict;
   const waits =
     unsealed.count > 0
       ? `${counted(unsealed.count, "record")} not sealed yet, the oldest for ${duration(unsealed.oldestMs)}.`
       : "";
   const first = {
-    intact: `The audit trail is intact: ${counted(sealed, "record")} verified.`,
+    intact: `The audit trail is intact${recorded.length > 0 ? " but for what is recorded as lost" : ""}: ${counted(sealed, "record")} verified.`,
     broken: problem
       ? `The audit trail is broken at record ${problem.seq}${problem.id ? ` (${problem.id})` : ""}: ${problem.says} (${problem.kind}).`
       : "The audit trail is broken.",
@@ -116,6 +117,7 @@ export function verdictLines(verdict: Verdict): string[] {
   return [
     first,
     verdict.is === "intact" || sealed === 0 ? "" : `${counted(sealed, "record")} verified.`,
+    ...recorded.map(lossLine),
     waits,
     head ? `Head: ${head.seq}:${head.hash}` : "",
     anchors > 0 ? `Compared with ${counted(anchors, "head")} kept elsewhere.` : "",
@@ -125,6 +127,12 @@ export function verdictLines(verdict: Verdict): string[] {
       ? `${counted(withheld, "record")} omitted from this export; their seals still verify.`
       : "",
   ].filter((line) => line !== "");
+}
+
+function lossLine({ from, to, head, who, why }: RecordedLoss): string {
+  const what =
+    head === undefined ? "" : `, with the head ${head.slice(0, head.indexOf(":") + 9)}…,`;
+  return `Records ${range(from, to)}${what} are lost, as ${words(who)} recorded: ${words(why)}`;
 }
 
 /** The daily post to the audit channel: a copy that write access to Redis can't change. */

@@ -195,6 +195,8 @@ function broken(seq: number, says: string): Verdict {
   return {
     is: "broken",
     problem: fileFault(seq, says),
+    problems: [fileFault(seq, says)],
+    recorded: [],
     sealed: 0,
     erased: 0,
     withheld: 0,

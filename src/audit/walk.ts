@@ -1,5 +1,15 @@
 import { type Anchor, type Checkpoint, fingerprint, isSignedRightly } from "./anchors.ts";
-import { type Entry, genesis, hashOf, isHash, isSealedBy, type Seal, readMarker } from "./chain.ts";
+import {
+  type Entry,
+  genesis,
+  hashOf,
+  isHash,
+  isSealedBy,
+  type Loss,
+  readMarker,
+  type RecordedMarker,
+  type Seal,
+} from "./chain.ts";
 
 type ProblemKind =
   | "changed" // the record (or its time) is not what was sealed
@@ -21,12 +31,24 @@ export interface Problem {
   kind: ProblemKind;
   /** One sentence for people. */
   says: string;
+  /** What is gone, where a person may record it and the rest still verifies. */
+  loss?: Loss;
+}
+
+/** A loss that someone recorded. */
+export interface RecordedLoss extends Loss {
+  who: string;
+  why: string;
 }
 
 /** `unsure`: nothing to verify, or too much unsealed for the chain to say much. */
 export interface Verdict {
   is: "intact" | "broken" | "unsure";
   problem?: Problem;
+  /** All that were seen, that one first. */
+  problems: readonly Problem[];
+  /** Losses that someone recorded: they break nothing, and are never left unsaid. */
+  recorded: readonly RecordedLoss[];
   /** Sealed records verified. */
   sealed: number;
   head?: { seq: number; hash: string };
@@ -76,17 +98,18 @@ export function createWalk(options: {
   const begin = options.before ?? { seq: 0, hash: genesis };
   const problems: Problem[] = [];
   const missing = new Map<number, string>();
+  const markers: RecordedMarker[] = [];
   const keys = new Set<string>();
   const points = new Map<number, (Anchor | Checkpoint)[]>();
   for (const point of [...options.anchors, ...options.checkpoints]) {
     if (point.seq > begin.seq) points.set(point.seq, [...(points.get(point.seq) ?? []), point]);
   }
-  const furthest = Math.max(0, ...points.keys());
   let { seq, hash } = begin;
   let sealed = 0;
   let erased = 0;
   let withheld = 0;
   let compared = 0;
+  let comparedTo = begin.seq;
   let signedTo = 0;
   let isStopped = false;
 
@@ -110,7 +133,7 @@ export function createWalk(options: {
     if (seal.seq > expected) {
       // the sealer skips numbers only after a loss, and its next seal then follows the last one left
       if (!follows) return stop(bad("removed", expected, "the seal is missing"));
-      problems.push(bad("gap", expected, `records ${range(expected, seal.seq - 1)} were lost`));
+      problems.push(lost("gap", { from: expected, to: seal.seq - 1 }, "were lost"));
     } else if (!follows) {
       return stop(bad("seal", seal.seq, "the seal doesn't follow from the one before", seal.id));
     }
@@ -145,18 +168,27 @@ export function createWalk(options: {
       if (isSigned && !isSignedRightly(chain, point)) {
         return stop(bad("signature", seal.seq, "the checkpoint's signature is wrong", seal.id));
       }
-      if (point.hash !== seal.hash) {
-        const where = isSigned ? "signed" : "anchored elsewhere";
-        return stop(
-          bad("replaced", seal.seq, `the seal is not the one that was ${where}`, seal.id),
-        );
+      const differs = point.hash !== seal.hash;
+      if (differs && isSigned) {
+        return stop(bad("replaced", seal.seq, "the seal is not the one that was signed", seal.id));
       }
-      if (!isSigned) compared++;
-      else if (!trustedKeys || trustedKeys.includes(point.publicKey)) {
+      if (differs) {
+        // What follows is a chain all the same, and may say who knows of it
+        const loss = { from: comparedTo + 1, to: seal.seq, head: headOf(point) };
+        const says = "the seal is not the one that was anchored elsewhere";
+        problems.push({ ...bad("replaced", seal.seq, says, seal.id), loss });
+      } else if (!isSigned) {
+        compared++;
+        comparedTo = seal.seq;
+      } else if (!trustedKeys || trustedKeys.includes(point.publicKey)) {
         signedTo = seal.seq;
         keys.add(fingerprint(point.publicKey));
       }
     }
+  }
+
+  function ends(most: number): Problem {
+    return bad("truncated", seq + 1, `the chain ends here, but it once reached record ${most}`);
   }
 
   function explain(record: string): void {
@@ -168,12 +200,12 @@ export function createWalk(options: {
         erased++;
       }
     }
+    if (marker?.what === "audit-gap-recorded") markers.push(marker);
     if (marker?.what !== "audit-gap" || marker.after < begin.seq) return;
-    const says =
-      marker.found === "cut"
-        ? `records ${range(marker.after + 1, marker.next - 1)} were lost, according to the trail itself`
-        : "the seal was replaced, according to the trail itself";
-    problems.unshift(bad("gap", marker.after + 1, says));
+    const from = marker.after + 1;
+    const what = marker.found === "cut" ? "were lost" : "were replaced";
+    const loss = { from, to: Math.max(from, marker.next - 1) };
+    problems.unshift(lost("gap", loss, `${what}, according to the trail itself`));
   }
 
   return {
@@ -191,17 +223,30 @@ export function createWalk(options: {
           bad("removed", at, "the record is missing, and no record says that it was erased", id),
         );
       }
-      const most = Math.max(furthest, given);
-      if (!isStopped && most > seq) {
-        const says = `the chain ends here, but it once reached record ${most}`;
-        problems.push(bad("truncated", seq + 1, says));
-      } else if (gone) {
+      const beyond = isStopped ? [] : [...points.values()].flat().filter((one) => one.seq > seq);
+      for (const point of beyond.toSorted((a, b) => b.seq - a.seq)) {
+        const loss = { from: seq + 1, to: point.seq, head: headOf(point) };
+        problems.push({ ...ends(point.seq), ...("signature" in point ? {} : { loss }) });
+      }
+      if (!isStopped && given > seq) problems.push(ends(given));
+      if (gone && beyond.length === 0 && given <= seq) {
         const says = "a record was removed before it was sealed";
         problems.push(bad("removed", seq + 1, says, gone));
       }
-      const [problem] = problems.toSorted((a, b) => a.seq - b.seq);
+      const recorded = new Map<string, RecordedLoss>();
+      const left = problems.filter(({ loss }) => {
+        const by = loss && markers.find((one) => one.lost.some((known) => isSame(known, loss)));
+        if (!by) return true;
+        const { who, why } = by;
+        recorded.set(loss.head ?? range(loss.from, loss.to), { ...loss, who, why });
+        return false;
+      });
+      const found = left.toSorted((a, b) => a.seq - b.seq);
+      const [problem] = found;
       return {
         ...(problem ? { problem } : {}),
+        problems: found,
+        recorded: [...recorded.values()],
         sealed,
         ...(seq > 0 ? { head: { seq, hash } } : {}),
         erased,
@@ -213,7 +258,21 @@ export function createWalk(options: {
   };
 }
 
-function range(from: number, to: number): string {
+/** A head is told by its hash: where the chain went on, it is missing elsewhere than at its end. */
+function isSame(known: Loss, loss: Loss): boolean {
+  if (loss.head !== undefined) return known.head === loss.head;
+  return known.from === loss.from && known.to === loss.to;
+}
+
+function headOf({ seq, hash }: Pick<Anchor, "seq" | "hash">): string {
+  return `${seq}:${hash}`;
+}
+
+function lost(kind: ProblemKind, loss: Loss, what: string): Problem {
+  return { ...bad(kind, loss.from, `records ${range(loss.from, loss.to)} ${what}`), loss };
+}
+
+export function range(from: number, to: number): string {
   return from >= to ? String(from) : `${from} to ${to}`;
 }
 

@@ -38,7 +38,12 @@ type Frozen<T> = { readonly [Key in keyof T]: Frozen<T[Key]> };
  * gatehouse.yml with every default filled in and every duration in milliseconds. Access lists contain Slack user IDs
  * (`U…`, `W…`), user group IDs (`S…`), or `*` for every full member of the workspace.
  */
-export type Policy = Frozen<z.output<typeof policySchema>>;
+export type Policy = Frozen<
+  z.output<typeof policySchema> & {
+    /** What its rules can be about: a rename is judged by all that it takes a project out of. */
+    operations: Operation[];
+  }
+>;
 export type Access = Policy["access"];
 export type DigestRule = Policy["digests"][number];
 export type Team = Policy["teams"][string];
@@ -134,7 +139,7 @@ export const mostPolicyBytes = 4 * longestText;
 
 /** The policy without a file: everyone may view, no one may change anything. */
 export function emptyPolicy(): Policy {
-  return policySchema.parse({});
+  return { ...policySchema.parse({}), operations: [] };
 }
 
 /**
@@ -170,7 +175,7 @@ export function parsePolicy(
   if (read.success && problems.length === 0) {
     for (const part of [read.data.approvals, read.data.teams])
       texts.set(part, { text, lines: new Map() });
-    return { policy: read.data };
+    return { policy: { ...read.data, operations: [...operations] } };
   }
   problems.sort((a, b) => (a.offset ?? 0) - (b.offset ?? 0));
   // A key may hold a line break, which must not make a line of its own

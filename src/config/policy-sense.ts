@@ -20,6 +20,10 @@ export interface Operation {
   name: string;
   /** Whether a request of it can wait for approval. */
   mayNeedApproval: boolean;
+  /** Approvals where no rule matches. */
+  byDefault: number;
+  /** Approvals that no rule can do without. */
+  atLeast: number;
 }
 
 interface Nonsense {

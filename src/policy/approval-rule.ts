@@ -1,10 +1,10 @@
 import { lineWords, type Policy } from "../config/policy-file.ts";
 import type { Operation } from "../config/policy-sense.ts";
 import { type Command, dottedName } from "../registry/define.ts";
-import { type Judged, judgedNames, type Named, ownerOf } from "./judged.ts";
+import { type Judged, judgedNames, type Named, ownerOf, renamed } from "./judged.ts";
 import { matchesAny, matchingTarget } from "./refusal.ts";
 import { type Owned, teamsOf } from "./teams.ts";
-import { allNeeds, totalOf, usualNeeds, type VoteNeed } from "./vote-needs.ts";
+import { allNeeds, covers, totalOf, usualNeeds, type VoteNeed } from "./vote-needs.ts";
 
 export interface NeededApprovals {
   /** How many people other than the requester must approve; 0: it runs at once. */
@@ -20,12 +20,13 @@ export interface NeededApprovals {
 
 /**
  * The approvals that a request needs. The first matching entry of `approvals` decides; without one, destructive commands
- * need one approval and others none. Of several names the strictest decides. Reads and administration need none.
+ * need one approval and others none. Of several names the strictest decides. Reads and administration need none. A rename
+ * needs what every rule asks that it leads out of: otherwise it would be the way round them.
  */
 export function approvalRule(policy: Policy, judged: Judged): NeededApprovals {
-  const { command } = judged;
-  const all = judgedNames(judged).map((named) => ruleFor(policy, command, named));
-  const [first = ruleFor(policy, command), ...others] = all;
+  const operation = operationOf(judged.command);
+  const own = judgedNames(judged).map((named) => ruleFor(policy, operation, named));
+  const [first = ruleFor(policy, operation), ...others] = [...own, ...rulesLeft(policy, judged)];
   const strictest = others.reduce(
     (a, b) =>
       b.required > a.required || (b.required === a.required && b.expiresMs < a.expiresMs) ? b : a,
@@ -35,19 +36,30 @@ export function approvalRule(policy: Policy, judged: Judged): NeededApprovals {
   return { ...strictest, votes, required: totalOf(votes) };
 }
 
-function ruleFor(policy: Policy, command: Command, target?: Named): NeededApprovals {
-  const rule = ruleInFile(policy, command, target);
-  const min = (command.kind === "change" && command.minApprovals) || 0;
-  if (rule.required >= min) return rule;
-  const votes = usualNeeds(policy, min, target && ownerOf(target));
-  return { ...rule, required: min, votes, why: `${dottedName(command)} always needs ${min}` };
+/** The rules, for any operation, that a target has under its name of now and hasn't under its new one. */
+function rulesLeft(policy: Policy, judged: Judged): readonly NeededApprovals[] {
+  return renamed(judged).flatMap(({ before, after }) =>
+    policy.operations.flatMap((operation) => {
+      const [now, then] = [before, after].map((named) => ruleFor(policy, operation, named));
+      if (!now || !then || covers(then.votes, now.votes)) return [];
+      return [{ ...now, why: `${now.why}, and ${after.because} leads out of that` }];
+    }),
+  );
 }
 
-function ruleInFile(policy: Policy, command: Command, target?: Named): NeededApprovals {
+function ruleFor(policy: Policy, operation: Operation, target?: Named): NeededApprovals {
+  const rule = ruleInFile(policy, operation, target);
+  const { name, atLeast } = operation;
+  if (rule.required >= atLeast) return rule;
+  const votes = usualNeeds(policy, atLeast, target && ownerOf(target));
+  return { ...rule, required: atLeast, votes, why: `${name} always needs ${atLeast}` };
+}
+
+function ruleInFile(policy: Policy, of: Operation, target?: Named): NeededApprovals {
   const owner = target && ownerOf(target);
-  const operation = dottedName(command);
+  const operation = of.name;
   const byDefault = { index: "default", expiresMs: policy.timing.approvalExpiresMs } as const;
-  if (!mayNeedApproval(command)) {
+  if (!of.mayNeedApproval) {
     const why = `${operation} changes nothing that needs approval`;
     return { ...byDefault, required: 0, votes: [], why };
   }
@@ -70,15 +82,15 @@ function ruleInFile(policy: Policy, command: Command, target?: Named): NeededApp
       why,
     };
   }
-  const destroys = command.class === "destroy";
-  const required = destroys ? 1 : 0;
+  const required = of.byDefault;
   return {
     ...byDefault,
     required,
     votes: usualNeeds(policy, required, owner),
-    why: destroys
-      ? `no entry of approvals in gatehouse.yml matches ${operation}; destructive commands need one approval${approversIn(policy, owner)}`
-      : `no entry of approvals in gatehouse.yml matches ${operation}`,
+    why:
+      required > 0
+        ? `no entry of approvals in gatehouse.yml matches ${operation}; destructive commands need one approval${approversIn(policy, owner)}`
+        : `no entry of approvals in gatehouse.yml matches ${operation}`,
   };
 }
 
@@ -98,10 +110,16 @@ export function mayNeedApproval({ kind, class: of }: Pick<Command, "kind" | "cla
 
 /** For reading the rules of `approvals`. */
 export function operationsOf(commands: readonly Command[]): readonly Operation[] {
-  return commands.map((command) => ({
+  return commands.map(operationOf);
+}
+
+function operationOf(command: Command): Operation {
+  return {
     name: dottedName(command),
     mayNeedApproval: mayNeedApproval(command),
-  }));
+    byDefault: command.class === "destroy" ? 1 : 0,
+    atLeast: (command.kind === "change" && command.minApprovals) || 0,
+  };
 }
 
 /** The rollback guard, because a restore can undo security fixes: why it needs one more approval, or undefined. */

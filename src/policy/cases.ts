@@ -11,6 +11,8 @@ export interface PolicyCase {
   /** With a dot. */
   command: string;
   target: string | undefined;
+  /** Of a rename. */
+  newName: string | undefined;
 }
 
 export interface PolicyDecision {
@@ -27,7 +29,7 @@ const caseSchema = z.strictObject({
   who: z.string(),
   groups: z.array(z.string()).default([]),
   in: z.string().default(""),
-  /** `vm.restore payments/db-1` */
+  /** `vm.restore payments/db-1`, `project.update pay --name payments` */
   run: z.string(),
   expect: z.enum(["allowed", "refused"]),
   approvals: z.int().optional(),
@@ -45,9 +47,10 @@ export function differencesFrom(
   const read = z.array(caseSchema).safeParse(yamlOf(table));
   if (!read.success) throw new UserError(`${table.path}: ${z.prettifyError(read.error)}`);
   const differences = read.data.flatMap((one, index) => {
-    const [command = "", target] = one.run.split(" ");
+    const [words = "", newName] = one.run.split(" --name ");
+    const [command = "", target] = words.split(" ");
     const { who, groups, approvals, votes } = one;
-    const is = decide({ who, groups, channel: one.in, command, target });
+    const is = decide({ who, groups, channel: one.in, command, target, newName });
     const fits =
       one.expect === (is.allowed ? "allowed" : "refused") &&
       (approvals === undefined || approvals === is.approvals) &&

@@ -27,19 +27,28 @@ export type Named = Target & {
 export function judgedNames(judged: Judged): readonly Named[] {
   const { command, targets, vmNames = [] } = judged;
   if (command.kind !== "change" || command.on !== "project") return targets;
-  const newName = newNameOf(judged);
-  return targets.flatMap((target) => [
+  const ofNow = targets.flatMap((target) => [
     target,
     ...vmNames.map((name) => inside(target, name, name)),
-    ...(newName === undefined
-      ? []
-      : [
-          { ...target, name: newName, because: `its new name ${newName}` },
-          ...vmNames.map((name) =>
-            inside({ ...target, name: newName }, name, `${newName}/${name}, its name afterwards`),
-          ),
-        ]),
   ]);
+  return [...ofNow, ...renamed(judged).map(({ after }) => after)];
+}
+
+/** Of a rename each project, and each VM inside, under the name that rules know now and under the one of afterwards. */
+export function renamed(judged: Judged): readonly { before: Named; after: Named }[] {
+  const { targets, vmNames = [] } = judged;
+  const newName = newNameOf(judged);
+  if (newName === undefined) return [];
+  return targets.flatMap((target) => {
+    const renamedTo = { ...target, name: newName };
+    return [
+      { before: target, after: { ...renamedTo, because: `its new name ${newName}` } },
+      ...vmNames.map((name) => ({
+        before: inside(target, name, name),
+        after: inside(renamedTo, name, `${newName}/${name}, its name afterwards`),
+      })),
+    ];
+  });
 }
 
 /** The projects that all of these are in, or are. */

@@ -27,7 +27,10 @@ async function checkServer(server: Redis): Promise<{ volatile?: string; unknown?
   const appendOnly = info.get("aof_enabled") ?? yesNo(await setting(server, "appendonly"));
   const policy = info.get("maxmemory_policy") ?? (await setting(server, "maxmemory-policy"));
   const lastWrite = info.get("aof_last_write_status");
-  const replaysAll = mayReplayAll(await ask(() => server.call("ACL", "GETUSER", "default")));
+  // What default itself wrote, it may replay
+  const replaysAll =
+    (server.options.username ?? "default") === "default" ||
+    mayReplayAll(await ask(() => server.call("ACL", "GETUSER", "default")));
   const volatile = volatileSentence({ appendOnly, policy, lastWrite, replaysAll });
   if (volatile !== undefined) return { volatile };
   const missing = [

@@ -83,6 +83,7 @@ exit codes
   0    done; everything checked is well
   1    it failed, or something checked is not well
   2    audit, attestation: it can't be told
+  3    audit verify: intact, but for losses that someone recorded
   64   the words mean nothing here
   78   the configuration or the runtime is wrong; each problem is printed, and a supervisor need not retry
 `;

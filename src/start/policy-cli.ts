@@ -23,9 +23,10 @@ import { useProxies } from "./use-proxies.ts";
 export const policyUsage = `usage: node gatehouse.mjs policy <what>
   check [file]                  every problem of the file, with its line; with SLACK_BOT_TOKEN, also groups, people, and
                                 channels that Slack doesn't have
-  explain --as <user> [--groups <S1,S2>] [--in <channel>] <command> [<target>]
+  explain --as <user> [--groups <S1,S2>] [--in <channel>] <command> [<target>] [--name <new name>]
                                 whether that person may run it there, who must approve, and which lines decide;
-                                a target is project/vm or project, as in vm.restore payments/db-1; without --groups, Slack
+                                a target is project/vm or project, as in vm.restore payments/db-1 or, for a new
+                                name, project.update pay --name payments; without --groups, Slack
                                 says which groups they are in, where SLACK_BOT_TOKEN is set
   test <cases.yml>              compares the file with a table of cases: who, groups, in, run, expect, approvals, votes
   --file <file>                 the file, default GATEHOUSE_CONFIG or gatehouse.yml`;
@@ -60,7 +61,14 @@ export async function runPolicy(
       const [command, target] = rest;
       if (values.as === undefined || command === undefined) throw new UserError(policyUsage);
       const { groups, note } = await groupsOf(values.as, values.groups, read, terminal);
-      const asked = { who: values.as, groups, channel: values.in ?? "", command, target };
+      const asked = {
+        who: values.as,
+        groups,
+        channel: values.in ?? "",
+        command,
+        target,
+        newName: values.name,
+      };
       const decision = decide(asked, read);
       terminal.write(`${decision.why}\n${note}`);
       return decision.allowed ? 0 : 1;
@@ -76,7 +84,7 @@ export async function runPolicy(
 
 function parseWords(words: readonly string[]) {
   const one = { type: "string" } as const;
-  const options = { as: one, groups: one, in: one, file: one };
+  const options = { as: one, groups: one, in: one, file: one, name: one };
   try {
     return parseArgs({ args: [...words], allowPositionals: true, options });
   } catch {
@@ -206,8 +214,18 @@ function decide(asked: PolicyCase, { path, text, policy }: PolicyFile): PolicyDe
     return found === undefined ? `(${path})` : `(${path} line ${found})`;
   };
   const channelId = asked.channel;
+  const input = asked.newName === undefined ? {} : { name: asked.newName };
   // A project's VMs are unknown here; none is assumed to be protected
-  const no = refusal({ policy, person, ourTeamId, command, targets, channelId, vmNames: [] });
+  const no = refusal({
+    policy,
+    person,
+    ourTeamId,
+    command,
+    targets,
+    input,
+    channelId,
+    vmNames: [],
+  });
   if (no) {
     // Whoever reads the file may know what a person in Slack isn't told
     const rule = no.toldAs === undefined ? "" : ` The rule is ${no.rule}.`;
@@ -217,7 +235,7 @@ function decide(asked: PolicyCase, { path, text, policy }: PolicyFile): PolicyDe
   const by = allowedBy(asked, { command, targets, policy, line });
   if (!mayNeedApproval(command))
     return { allowed: true, approvals: 0, votes: [], why: `allowed. ${by}` };
-  const { required, votes, why, index } = approvalRule(policy, { command, targets });
+  const { required, votes, why, index } = approvalRule(policy, { command, targets, input });
   // Where a rule names who votes, its reason has the line
   const isPlaced = index === "default" || policy.approvals[index]?.votes !== undefined;
   const place = isPlaced ? "" : ` ${line(["approvals", index])}`;

@@ -98,6 +98,91 @@ describe("audit in a terminal", () => {
     expect((await at.audit("verify")).said).toContain("1 record erased on purpose");
   });
 
+  /** What a restored copy leaves: Redis as it was, and heads on disk that it doesn't know. */
+  async function restored(at: Awaited<ReturnType<typeof terminal>>) {
+    const { redis, key } = at.world;
+    const names = await redis.keys(`${key.prefix}*`);
+    const copy = await Promise.all(names.map(async (name) => redis.dumpBuffer(name)));
+    await append(at.world, 5);
+    await sealAll(at.world, at.folder);
+    await redis.del(...(await redis.keys(`${key.prefix}*`)));
+    for (const [n, name] of names.entries()) await redis.restore(name, 0, copy[n] ?? "");
+  }
+
+  it("record-gap says what a restored copy lost, and verify names it, with who and why, and ends with 3", async () => {
+    await using at = await terminal(3);
+    await restored(at);
+    expect(await at.audit("verify")).toMatchObject({ code: 1 });
+    // The gateway that starts finds the gap by its own head, and goes on after it
+    await append(at.world, 2);
+    await sealAll(at.world, at.folder);
+    const before = await at.audit("verify");
+    expect(before).toMatchObject({
+      code: 1,
+      said: expect.stringContaining("records 4 to 8 were lost"),
+    });
+    expect(await at.audit("record-gap")).toMatchObject({ code: 64 });
+    const order = ["record-gap", "--who", "ada", "--why", "the copy of Monday"];
+    expect(await at.audit(...order)).toMatchObject({ code: 0 });
+    await sealAll(at.world, at.folder);
+    const after = await at.audit("verify");
+    expect(after).toMatchObject({ code: 3 });
+    expect(after.said).toContain("intact but for what is recorded as lost");
+    expect(after.said).toContain("Records 4 to 8 are lost, as ada recorded: the copy of Monday");
+    expect(await at.audit(...order)).toEqual({ code: 0, said: "No loss is left to record.\n" });
+    // An export says the same, and another loss is one again
+    const file = join(at.folder, "export.json");
+    await at.audit("export", file);
+    expect((await at.audit("verify", file)).code).toBe(3);
+    await restored(at);
+    expect((await at.audit("verify")).code).toBe(1);
+  });
+
+  it("record-gap before the gateways run counts for the gap that they find; of a head that another sealer overtook, it names what may differ", async () => {
+    await using at = await terminal(3);
+    await restored(at);
+    const order = ["record-gap", "--who", "ada", "--why", "the copy of Monday"];
+    expect((await at.audit(...order)).said).toContain("it once reached record 8");
+    await sealAll(at.world, at.folder);
+    expect((await at.audit("verify")).code).toBe(3);
+    await restored(at);
+    // A gateway that had no newer head
+    await using other = await testFolder();
+    await append(at.world, 9);
+    await sealAll(at.world, other.path);
+    const { code, said } = await at.audit("verify");
+    expect({ code, said }).toMatchObject({
+      code: 1,
+      said: expect.stringContaining("anchored elsewhere"),
+    });
+    expect((await at.audit(...order)).code).toBe(0);
+    expect(await at.audit("verify")).toMatchObject({
+      code: 3,
+      said: expect.stringMatching(/Records 11 to 15, with the head 15:[0-9a-f]{8}…, are lost/),
+    });
+  });
+
+  it("record-gap takes nothing that was changed for a loss", async () => {
+    await using at = await terminal(3);
+    await at.world.redis.xdel(at.world.key("audit"), at.ids[1] ?? "");
+    const { code, said } = await at.audit("record-gap", "--who", "mallory", "--why", "backup");
+    expect({ code, said }).toMatchObject({
+      code: 2,
+      said: expect.stringContaining("nothing was recorded"),
+    });
+    expect((await at.audit("verify")).code).toBe(1);
+    // Nor does a record that someone puts there by hand
+    const lost = [{ from: 2, to: 2 }];
+    await append(at.world, 1, () => ({
+      what: "audit-gap-recorded",
+      who: "mallory",
+      why: "backup",
+      lost,
+    }));
+    await sealAll(at.world, at.folder);
+    expect((await at.audit("verify")).code).toBe(1);
+  });
+
   it("ends with 2 when it can't tell", async () => {
     await using at = await terminal(0);
     expect((await at.audit("verify")).code).toBe(2);

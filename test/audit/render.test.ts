@@ -30,6 +30,8 @@ const hash = "ab".repeat(32);
 
 const intact: Verdict = {
   is: "intact",
+  problems: [],
+  recorded: [],
   sealed: 1204,
   head: { seq: 1204, hash },
   erased: 1,

@@ -5,6 +5,8 @@ import { parsePolicy, type Policy } from "../../src/config/policy-file.ts";
 const operations = ["vm.restore", "project.delete"].map((name) => ({
   name,
   mayNeedApproval: true,
+  byDefault: 1,
+  atLeast: 0,
 }));
 
 function policy(text: string): Policy {

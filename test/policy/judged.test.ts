@@ -1,4 +1,4 @@
-import { assert, constantFrom, property, record, subarray } from "fast-check";
+import { array, assert, constantFrom, integer, property, record, subarray } from "fast-check";
 import { describe, expect, it } from "vitest";
 import { commands } from "../../src/commands/index.ts";
 import { isChange } from "../../src/registry/define.ts";
@@ -44,6 +44,66 @@ describe("a project's new name", () => {
       why: "approvals[1] in gatehouse.yml requires 2 for project.update on prod-* (because of prod-db)",
     });
     expect(rule("pay", "shop", ["web"]).required).toBe(0);
+  });
+
+  it("needs what every rule asks that it leads out of, whatever operation that is about", () => {
+    const rule = (yaml: string, name: string, as: string, vmNames: string[] = []) =>
+      ruleOf(yaml, { name: "project update", target: project(name), as, vmNames });
+    const deletes = `approvals: [{ operations: ["project.delete"], targets: ["prod-*"], required: 2 }]`;
+    expect(rule(deletes, "prod-pay", "pay")).toMatchObject({
+      required: 2,
+      why: "approvals[1] in gatehouse.yml requires 2 for project.delete on prod-*, and its new name pay leads out of that",
+    });
+    expect(rule(deletes, "prod-pay", "prod-shop").required).toBe(0);
+    expect(rule(deletes, "pay", "prod-pay").required).toBe(0);
+    const restores = `approvals: [{ operations: ["vm.restore"], targets: ["pay/db-*"], votes: [{ from: ["S0DBA"], required: 2 }] }]`;
+    expect(rule(restores, "pay", "shop", ["web-1", "db-1"])).toMatchObject({
+      required: 2,
+      votes: [{ from: ["S0DBA"], required: 2 }],
+    });
+    expect(rule(restores, "pay", "shop", ["web-1"]).required).toBe(0);
+    // Destroying needs one approval without any rule: a name that a rule lets destroy alone leads out of that
+    const free = `approvals: [{ operations: ["*"], targets: ["test-*"], required: 0 }]`;
+    expect(rule(free, "pay", "test-pay").required).toBe(1);
+    const teams = `teams: { pay: { projects: ["pay*"], operate: ["U0OLA"], approve: ["S0PAY"] } }`;
+    expect(rule(teams, "pay", "shop").votes).toEqual([{ from: ["S0PAY"], required: 1 }]);
+    expect(rule(teams, "pay", "pay-2").required).toBe(0);
+  });
+
+  it("of any rule never leads to a name under which less is asked than was asked for the rename", () => {
+    const glob = constantFrom("prod-*", "pay*", "*", "prod-pay", "pay/db*", "*/db-1", "shop");
+    const operations = constantFrom("project.delete", "vm.restore", "vm.*", "project.*", "*");
+    const rules = array(
+      record({
+        operations: operations.map((one) => [one]),
+        targets: array(glob, { minLength: 1, maxLength: 2 }),
+        required: integer({ min: 0, max: 3 }),
+      }),
+      { maxLength: 4 },
+    );
+    const names = constantFrom("prod-pay", "pay", "shop", "pay-2", "prod-shop");
+    assert(
+      property(rules, names, names, (approvals, from, to) => {
+        const policy = policyOf(`${operator}\napprovals: ${JSON.stringify(approvals)}`);
+        const asked = (name: string, target: ReturnType<typeof project>, input = {}) =>
+          approvalRule(policy, {
+            command: command(name),
+            targets: [target],
+            input,
+            vmNames: ["db-1"],
+          });
+        const inside = (name: string, owner: string) => ({ ...vm("db-1", owner), name });
+        const toRename = asked("project update", project(from), { name: to }).required;
+        for (const [name, before, after] of [
+          ["project delete", project(from), project(to)],
+          ["vm restore", inside("db-1", from), inside("db-1", to)],
+        ] as const) {
+          const [was, is] = [before, after].map((one) => asked(name, one).required);
+          if (was !== undefined && is !== undefined && is < was)
+            expect(toRename).toBeGreaterThanOrEqual(was);
+        }
+      }),
+    );
   });
 
   it("leads neither out of a protection nor into one", () => {

@@ -1,61 +1,18 @@
-import { execFileSync } from "node:child_process";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { Redis } from "ioredis";
 import { describe, expect, it } from "vitest";
-import { parse } from "yaml";
 import { silentLog } from "../../src/log/log.ts";
 import { checkRedis } from "../../src/redis/check.ts";
 import { connectRedis, createKeys } from "../../src/redis/redis.ts";
 import { runDoctor } from "../../src/start/doctor/doctor.ts";
 import { runRetention } from "../../src/start/retention.ts";
 import { startWorld, testPolicy } from "../support/start-world.ts";
-import { privateRedis } from "../support/with-redis.ts";
+import { composeRedis } from "../support/compose.ts";
 import { hears } from "../stories/words.ts";
-
-const password = "not-a-real-password";
-
-/**
- * The Redis of compose.yaml: its own script writes the users' file, with the paths of the container in a folder of ours, and
- * Redis starts with the options that stand there.
- */
-async function composeRedis(changed: (users: string) => string = (same) => same) {
-  const text = await readFile(new URL("../../compose.yaml", import.meta.url), "utf8");
-  const { services } = parse(text, { merge: true }) as {
-    services: { redis: { command: string[] } };
-  };
-  const folder = await mkdtemp(join(tmpdir(), "gatehouse-users-"));
-  await writeFile(join(folder, "redis-password"), password);
-  const script = services.redis.command
-    .join("\n")
-    .replaceAll("$$", "$")
-    .replaceAll(/\/(run\/secrets|tmp)\//g, `${folder}/`);
-  const [writeUsers = "", options = ""] = script.split("exec redis-server ");
-  execFileSync("sh", ["-c", writeUsers]);
-  const file = join(folder, "users.acl");
-  await writeFile(file, changed(await readFile(file, "utf8")));
-  const args = options
-    .replaceAll("\\\n", " ")
-    .replace(/--dir \S+/, "")
-    .trim()
-    .split(/\s+/);
-  expect(args).toEqual(expect.arrayContaining(["--aclfile", file, "--appendonly", "yes"]));
-  const server = await privateRedis(args);
-  return {
-    ...server,
-    redisUrl: server.url.replace("//", `//gatehouse:${password}@`),
-    async [Symbol.asyncDispose]() {
-      await server[Symbol.asyncDispose]();
-      await rm(folder, { recursive: true });
-    },
-  };
-}
 
 describe("the Redis of compose.yaml", () => {
   it("lets Gatehouse do its work, and neither forget, stop, read along nor change settings (R4)", async () => {
     await using server = await composeRedis();
-    const { redisUrl } = server;
+    const redisUrl = server.url;
     await using world = await startWorld({
       redisUrl,
       namespace: "gatehouse",
@@ -100,7 +57,7 @@ describe("the Redis of compose.yaml", () => {
 
   it("lets nobody in without the password", async () => {
     await using server = await composeRedis();
-    const stranger = new Redis(server.url, { lazyConnect: true, retryStrategy: () => null });
+    const stranger = new Redis(server.port, { lazyConnect: true, retryStrategy: () => null });
     stranger.on("error", () => undefined);
     await expect(stranger.get("{gatehouse}:freeze")).rejects.toThrow(/NOAUTH/);
     stranger.disconnect();
@@ -108,7 +65,7 @@ describe("the Redis of compose.yaml", () => {
 
   it("keeps what scripts wrote through a kill: it replays its file as the user default (redis/redis#14545)", async () => {
     await using server = await composeRedis();
-    const before = await connectRedis(server.redisUrl, "commands", silentLog());
+    const before = await connectRedis(server.url, "commands", silentLog());
     const key = createKeys();
     for (let n = 0; n < 100; n += 1) {
       const both = "redis.call('SET', KEYS[1], ARGV[1]) redis.call('SADD', KEYS[2], ARGV[1])";
@@ -118,7 +75,7 @@ describe("the Redis of compose.yaml", () => {
     before.disconnect();
     await server.kill();
     await server.start();
-    const after = await connectRedis(server.redisUrl, "commands", silentLog());
+    const after = await connectRedis(server.url, "commands", silentLog());
     const kept = await Promise.all([
       after.get(key("one", 99)),
       after.scard(key("all")),
@@ -134,8 +91,8 @@ describe("the Redis of compose.yaml", () => {
     "user default off ~* &* +@all -eval",
     "user default off ~x:* &* +@all",
   ])("is refused at the start where it could drop what scripts wrote: `%s`", async (line) => {
-    await using server = await composeRedis((users) => users.replace(/user default .*/, line));
-    const redis = await connectRedis(server.redisUrl, "commands", silentLog());
+    await using server = await composeRedis((users) => users.replace(/user default [^"]*/, line));
+    const redis = await connectRedis(server.url, "commands", silentLog());
     expect(await checkRedis(redis, { allowVolatile: false })).toEqual({
       kind: "volatile",
       sentence: expect.stringContaining("`user default off ~* &* +@all`"),
@@ -146,11 +103,11 @@ describe("the Redis of compose.yaml", () => {
 
   it("is enough as it is, and where it may not be asked the start says what to look at", async () => {
     await using server = await composeRedis();
-    const redis = await connectRedis(server.redisUrl, "commands", silentLog());
+    const redis = await connectRedis(server.url, "commands", silentLog());
     expect(await checkRedis(redis, { allowVolatile: false })).toEqual({ kind: "ok" });
     redis.disconnect();
     await using other = await composeRedis((users) => users.replace("+acl|getuser", ""));
-    const mute = await connectRedis(other.redisUrl, "commands", silentLog());
+    const mute = await connectRedis(other.url, "commands", silentLog());
     expect(await checkRedis(mute, { allowVolatile: false })).toEqual({
       kind: "unchecked",
       sentence: expect.stringContaining("user default off ~* &* +@all"),

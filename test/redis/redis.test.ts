@@ -278,6 +278,14 @@ describe("what Redis keeps", () => {
     admin.disconnect();
   });
 
+  it("may be replayed by the user default where Gatehouse is that user, whatever that one may not do", async () => {
+    const rules = "default on nopass ~* &* +@all -@dangerous +info";
+    await using server = await privateRedis(["--user", ...rules.split(" ")]);
+    const redis = await connectRedis(server.url, "commands", silentLog());
+    expect(await checkRedis(redis, { allowVolatile: false })).toEqual({ kind: "ok" });
+    redis.disconnect();
+  });
+
   it("isn't enough when the append-only file can't be written", () => {
     expect(
       volatileSentence({

@@ -279,7 +279,21 @@ describe("metrics", () => {
       alert_rule_test.filter(({ exp_alerts }) => exp_alerts?.length).map((one) => one.alertname),
     );
     const alerts = rules.groups.flatMap((group) => group.rules.map(({ alert }) => alert));
-    expect(fired.toSorted()).toEqual(alerts.toSorted());
+    expect([...new Set(fired)].toSorted()).toEqual(alerts.toSorted());
+  });
+
+  it.each([
+    ["deploy/prometheus/alerts.yml", 'job="gatehouse"'],
+    ["deploy/grafana/gatehouse.json", String.raw`job=~\"$job\"`],
+  ])("that %s looks at are of one installation", (file, filter) => {
+    const text = fileOf(file)
+      .split("\n")
+      .filter((line) => !/^ *(description|summary|#)|label_values/.test(line.replaceAll('"', "")))
+      .join("\n");
+    const looks = [...text.matchAll(/\b(?:gatehouse|nodejs)_[a-z_\d]+(\{[^}]*\})?/g)];
+    expect(looks.length).toBeGreaterThan(15);
+    const open = looks.filter(([, labels = ""]) => !labels.includes(filter));
+    expect(open.map(([whole]) => whole)).toEqual([]);
   });
 
   it("fire in those stories by Prometheus' own count", ({ skip }) => {

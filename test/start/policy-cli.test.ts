@@ -148,6 +148,12 @@ describe("policy explain", () => {
     [["vm.restore", "prod-pay/db-1"], 0, /^allowed, with 2 approvals: .*yml line 12/],
     [["vm.stop", "vault-1"], 1, /^refused: vault-1 is protected.*yml line 17/],
     [
+      ["project.update", "prod-pay", "--name", "pay"],
+      0,
+      /^allowed, with 2 approvals: .*vm\.restore on prod-\*, and its new name pay leads out of that/,
+    ],
+    [["project.update", "prod-pay", "--name", "prod-shop"], 0, /^allowed, without approval/],
+    [
       ["vm.stop", "payments/web-2"],
       0,
       /access.operate names S01ONCALL \(gatehouse.example.yml line \d+\)\./,

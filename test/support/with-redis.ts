@@ -43,9 +43,12 @@ export interface PrivateRedis extends AsyncDisposable {
 }
 
 /** A Redis that a test may kill and start again. */
-export async function privateRedis(args: readonly string[] = []): Promise<PrivateRedis> {
+export async function privateRedis(
+  args: readonly string[] = [],
+  own: { program?: string } = {},
+): Promise<PrivateRedis> {
   const dir = await mkdtemp(join(tmpdir(), "gatehouse-redis-"));
-  let server = await startRedis({ dir, args });
+  let server = await startRedis({ dir, args, ...own });
   const { url, port } = server;
   return {
     url,
@@ -54,7 +57,7 @@ export async function privateRedis(args: readonly string[] = []): Promise<Privat
     kill: () => server.kill(),
     stop: () => server.stop(),
     start: async (next = args) => {
-      server = await startRedis({ dir, port, args: next });
+      server = await startRedis({ dir, port, args: next, ...own });
     },
     [Symbol.asyncDispose]: async () => {
       await server.kill();

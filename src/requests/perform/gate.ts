@@ -4,6 +4,7 @@ import { refusal } from "../../policy/refusal.ts";
 import type { ChangeCommand, Refusal, Seen } from "../../registry/define.ts";
 import type { Person } from "../../registry/person.ts";
 import type { Target } from "../../registry/target.ts";
+import { ownerOf } from "../../policy/judged.ts";
 import { teamChange } from "./team-change.ts";
 import { type Change, throttledWhy, type WorkerContext } from "./worker-context.ts";
 import {
@@ -41,8 +42,6 @@ export async function gate(
       return { is: "closed", why: "the policy changed since this request", hint: underNewPolicy };
     return { is: "later", why: "it waits for a worker that has the new policy" };
   }
-  const elsewhere = await teamChange(record, by);
-  if (elsewhere !== undefined) return { is: "closed", why: elsewhere, hint: "Request again." };
   let person;
   try {
     person = await by.person(record.requester.id, record.requester.teamId);
@@ -50,8 +49,13 @@ export async function gate(
     return { is: "later", why: "Slack can't confirm who you are right now" };
   }
   let read: Read;
+  let target: Target | undefined;
   try {
-    read = await readTarget(record.target, by, readWithin(by.policy.timing));
+    const within = readWithin(by.policy.timing);
+    [read, target] = await Promise.all([
+      readTarget(record.target, by, within),
+      asNamedNow(record.target, by, within),
+    ]);
   } catch (error) {
     const decision = whenUnreadable(error);
     // Only the second time in a row: one failed handshake may be a hiccup
@@ -63,13 +67,17 @@ export async function gate(
     return decision;
   }
   const { seen, vms } = read;
+  if (target === undefined && seen !== undefined) return { is: "later", why: noProject };
+  target ??= record.target;
+  const elsewhere = teamChange(record.target, ownerOf(target).name, by);
+  if (elsewhere !== undefined) return { is: "closed", why: elsewhere, hint: "Request again." };
   const vmIds = vms.map(({ id }) => id);
   const refused = refusal({
     policy: by.policy,
     person,
     ourTeamId: by.ourTeamId,
     command,
-    targets: [record.target],
+    targets: [target],
     input: record.input,
     channelId: record.channelId,
     vmNames: vms.map(({ name }) => name),
@@ -78,7 +86,7 @@ export async function gate(
     isUndo: await isUndo(record, by.store),
   });
   if (refused) return { is: "closed", why: refused.text, hint: refused.hint };
-  const unapproved = await approvalProblem(request, command, vms, by);
+  const unapproved = await approvalProblem(request, command, { target, vms }, by);
   if (unapproved) return unapproved;
   if (command.on === "new-project")
     return refusedNow(effect.notNow?.(seen ?? [])) ?? { is: "open", before: seen, vmIds };
@@ -155,12 +163,33 @@ export async function readTarget(
   }
 }
 
+/**
+ * The target as rules know it now: a VM under the name that its project has at the service, which may have changed since anybody
+ * looked. Undefined where the project can't be found.
+ */
+export async function asNamedNow(
+  target: Target,
+  { compute }: Pick<WorkerContext, "compute">,
+  options: CallOptions = {},
+): Promise<Target | undefined> {
+  if (target.kind !== "vm") return target;
+  try {
+    const { id, name } = await compute.projects.get(target.projectId, options);
+    itself({ kind: "project", id: target.projectId }, { id });
+    return { ...target, projectName: name };
+  } catch (error) {
+    if (error instanceof ComputeError && error.kind === "not-found") return undefined;
+    throw error;
+  }
+}
+
 /** A record of something else, however whole, says nothing of the target. */
-function itself<T extends { id: string }>(target: Target, seen: T): T {
+function itself<T extends { id: string }>(target: Pick<Target, "kind" | "id">, seen: T): T {
   if (seen.id === target.id) return seen;
   throw new ComputeError("unexpected", `the ${target.kind}`, "the answer is about another one");
 }
 
+const noProject = "the compute service doesn't find the project of this VM; nothing was sent";
 const untrusted = "the compute service's certificate can't be trusted; nothing was sent";
 /** Freezes and messages say the same of a 401 or 403. */
 export const keyRefused = (status: number) =>
@@ -187,6 +216,8 @@ export function difference(asked: Target, seen: Seen): string | undefined {
   if (Array.isArray(seen)) return undefined;
   const now = seen as Exclude<Seen, readonly unknown[]>;
   if (now.name !== asked.name) return `${asked.name} is now called ${now.name}`;
+  if (asked.kind === "vm" && "projectId" in now && now.projectId !== asked.projectId)
+    return `${asked.name} belongs to another project by now`;
   if (isAnotherOne(now, asked)) {
     return `${asked.name} was replaced since the request: it was created at ${now.createdAt}`;
   }
@@ -206,13 +237,14 @@ export function difference(asked: Target, seen: Seen): string | undefined {
 export async function approvalProblem(
   request: StoredRequest,
   command: ChangeCommand,
-  vms: readonly Vm[],
+  /** As read now. */
+  { target: named, vms }: { target: Target; vms: readonly Vm[] },
   by: Pick<WorkerContext, "policy" | "store" | "person" | "ourTeamId" | "log">,
 ): Promise<Extract<GateDecision, { is: "closed" | "later" }> | undefined> {
   const { record, votes } = request;
   const vmNames = vms.map(({ name }) => name);
   const { input, target } = record;
-  const needed = approvalRule(by.policy, { command, targets: [target], input, vmNames });
+  const needed = approvalRule(by.policy, { command, targets: [named], input, vmNames });
   if (needed.required === 0 && !record.approval) return undefined;
   // A request with approvals never becomes break-glass afterwards
   if (record.breakGlass && !record.approval) return undefined;

@@ -1,3 +1,4 @@
+import { ownerOf } from "../../policy/judged.ts";
 import { teamChange } from "./team-change.ts";
 import { claimId, type WorkerContext } from "./worker-context.ts";
 import { type StoredRequest, pollKeyOf, statusOf } from "../journal/record.ts";
@@ -93,7 +94,9 @@ async function expireUnanswered(request: StoredRequest, by: WorkerContext): Prom
     await by.store.move(request, { state: "cancelled", progress, why });
     return;
   }
-  const elsewhere = await teamChange(request.record, by);
+  const { target } = request.record;
+  const { id } = ownerOf(target);
+  const elsewhere = teamChange(target, id === "" ? undefined : await by.projectName(id), by);
   if (elsewhere !== undefined) {
     const progress = { ...request.progress, why: elsewhere, hint: "Request again." };
     await by.store.move(request, { state: "cancelled", progress, why: elsewhere });

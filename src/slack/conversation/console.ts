@@ -12,6 +12,7 @@ import type { Target } from "../../registry/target.ts";
 import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
 import {
   approvalProblem,
+  asNamedNow,
   difference,
   readTarget,
   underNewPolicy,
@@ -52,7 +53,7 @@ export async function openConsole(
     ...(insist === undefined ? {} : { insist }),
   });
   const person = await gateway.person(interaction.userId, interaction.teamId, { fresh: true });
-  const vm = await resolveTarget("vm", value["vm"], gateway.inventory);
+  const vm = await asItIsNow(await resolveTarget("vm", value["vm"], gateway.inventory), gateway);
   const asked = { command: console, targets: [vm], person, channelId: interaction.channelId };
   const notYours = refusalOfOffer(value, person.id, gateway.now());
   if (notYours) {
@@ -137,6 +138,17 @@ export async function asksFirst(
   return true;
 }
 
+/** Rules judge a console by the project that its VM has now, as the gate does; what is known of it may be a minute old. */
+async function asItIsNow(known: Target, gateway: GatewayContext): Promise<Target> {
+  const { id, projectId } = await gateway.compute.vms.get(known.id);
+  const now = await asNamedNow({ ...known, id, projectId }, gateway);
+  if (now) return now;
+  throw new UserError(
+    `The compute service doesn't find the project of ${known.name}, so nothing was opened.`,
+    "Try again in a minute.",
+  );
+}
+
 /** The button for the requester of an approved console, shown to nobody else. */
 export async function offerApproved(
   request: StoredRequest,
@@ -190,7 +202,7 @@ async function approvedRequest(
   const { seen } = await readTarget(record.target, gateway);
   const changed = seen === undefined ? `${vm.name} is gone` : difference(record.target, seen);
   if (changed !== undefined) return refuse(`${changed}.`, "Check it, then request again.");
-  const problem = await approvalProblem(request, asRequest, [], gateway);
+  const problem = await approvalProblem(request, asRequest, { target: vm, vms: [] }, gateway);
   if (problem) return refuse(`No console: ${problem.why}.`, problem.hint ?? "Request it again.");
   return { ...request, progress: { ...request.progress, ...(seen ? { before: seen } : {}) } };
 }

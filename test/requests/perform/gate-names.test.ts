@@ -19,10 +19,10 @@ async function renamed(here: WorkerHere, rules: string, meanwhile = () => undefi
 }
 
 function rulesOf(rules: string) {
-  const { approvals, protect, attestation } = policyOf(
+  const { approvals, protect, attestation, operations } = policyOf(
     `{ access: { approve: ["S02LEADS"] }, ${rules} }`,
   );
-  return { approvals, protect, attestation };
+  return { approvals, protect, attestation, operations };
 }
 
 const needs = (targets: string) =>
@@ -40,6 +40,11 @@ describe("the gate before a rename", () => {
     ],
     ["the old name needs an approval", needs("payments"), /lacks the approvals/],
     ["the new name needs one", needs("pay"), /lacks the approvals/],
+    [
+      "the old name needs one for something else",
+      `approvals: [{ operations: ["project.delete"], targets: ["payments"], required: 2 }]`,
+      /lacks the approvals/,
+    ],
     ["a VM inside needs one", needs("db-1"), /needs more approvals by now: .*because of db-1/],
   ])("closes when %s, whatever the journal says", async (_what, rules, why) => {
     await using here = await workerHere();

@@ -26,6 +26,50 @@ describe("the gate before a send", () => {
     });
   });
 
+  it("judges by what its project is called now, not by what was known when it was requested", async () => {
+    await using here = await workerHere();
+    const request = await asked(here);
+    const rules = `access: { operate: ["U0OLIVIA"], approve: ["U0AMIR"] }`;
+    here.by.policy = policyOf(
+      `${rules}\napprovals: [{ operations: ["vm.*"], targets: ["search"], required: 1 }]`,
+    );
+    expect(await verdict(request, here)).toMatchObject({ is: "open" });
+    here.compute.edit.findProject("payments").name = "search";
+    expect(await verdict(request, here)).toMatchObject({
+      is: "closed",
+      why: expect.stringMatching(/approval/),
+    });
+    here.by.policy = policyOf(`${rules}
+teams: { search: { projects: ["search"], operate: ["S09SEARCH"], approve: ["S09SEARCH"] } }`);
+    expect(await verdict(request, here)).toMatchObject({
+      is: "closed",
+      why: "the project payments is called search by now and belongs to another team",
+    });
+    expect(here.compute.writes()).toEqual([]);
+  });
+
+  it("closes when the VM belongs to another project by now", async () => {
+    await using here = await workerHere();
+    const request = await asked(here);
+    here.compute.edit.findVm("web-2").projectId = here.compute.edit.addProject({
+      id: "prj-search",
+      name: "search",
+    });
+    expect(await verdict(request, here)).toMatchObject({
+      is: "closed",
+      why: "web-2 belongs to another project by now",
+    });
+  });
+
+  it("waits where its project can't be read", async () => {
+    await using here = await workerHere();
+    const request = await asked(here);
+    for (const status of [500, 404]) {
+      here.compute.weather({ match: "GET /v1/projects/*", status });
+      expect(await verdict(request, here)).toMatchObject({ is: "later" });
+    }
+  });
+
   it("closes when the policy is another one than the one it was asked under", async () => {
     await using here = await workerHere();
     const request = await asked(here);
@@ -159,7 +203,7 @@ describe("what was asked about and what stands", () => {
     const was = vmTarget("a", { createdAt: "2026-01-01T00:00:00Z", specs: { cpu: 2, memory: 4 } });
     const is = {
       id: was.id,
-      projectId: "p",
+      projectId: was.projectId,
       name: "a",
       status: "STOPPED",
       createdAt: "2026-01-01T00:00:00Z",
