@@ -3,7 +3,13 @@ export function tlv(tag: number, ...contents: readonly Buffer[]): Buffer {
   const content = Buffer.concat(contents);
   const size = content.length;
   const head =
-    size < 0x80 ? [size] : size < 0x100 ? [0x81, size] : [0x82, Math.floor(size / 256), size % 256];
+    size < 0x80
+      ? [size]
+      : size < 0x100
+        ? [0x81, size]
+        : size < 0x10000
+          ? [0x82, size >> 8, size & 0xff]
+          : [0x83, size >> 16, (size >> 8) & 0xff, size & 0xff];
   return Buffer.concat([Buffer.from([tag, ...head]), content]);
 }
 

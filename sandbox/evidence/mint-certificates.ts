@@ -84,12 +84,23 @@ export interface ListFields {
   until: number | undefined;
   serials?: readonly number[];
   organization?: string;
+  /** The list's number, 7 without it; 0: none. */
+  number?: number;
   /** More of the list's extensions. */
   extensions?: readonly Buffer[];
 }
 
 export function mintList(fields: ListFields): Buffer {
-  const { issuer, signer, signing, from, until, serials = [], extensions = [] } = fields;
+  const {
+    issuer,
+    signer,
+    signing,
+    from,
+    until,
+    serials = [],
+    number = 7,
+    extensions = [],
+  } = fields;
   const entries = serials.map((serial) => sequence(integer(serial), time(from)));
   const tbs = sequence(
     integer(1),
@@ -98,7 +109,10 @@ export function mintList(fields: ListFields): Buffer {
     time(from),
     ...(until === undefined ? [] : [time(until)]),
     ...(entries.length > 0 ? [sequence(...entries)] : []),
-    tlv(0xa0, sequence(extension("2.5.29.20", integer(7)), ...extensions)),
+    tlv(
+      0xa0,
+      sequence(...(number > 0 ? [extension("2.5.29.20", integer(number))] : []), ...extensions),
+    ),
   );
   return sequence(tbs, signing.algorithm, bits(signing.sign(tbs, signer.privateKey)));
 }

@@ -7,6 +7,7 @@ import {
   decodeEvidence,
   type Endorsements,
   endorsementsNeeded,
+  Newest,
   verifyEncoded,
 } from "../verifier/verify-evidence.ts";
 import type { Appraisal, AppraisalInput } from "./appraisal.ts";
@@ -63,6 +64,7 @@ interface AppraiserOptions {
 /** The one judge of evidence: commands, gates, cards, and monitors all ask it. */
 export function createAppraiser(by: AppraiserOptions): Appraiser {
   const { compute, register, now, roots = vendorRoots } = by;
+  const newest = new Newest();
 
   async function verify(raw: string | undefined, folder: string | undefined) {
     const bytes = raw === undefined ? undefined : decodeEvidence(raw);
@@ -71,12 +73,13 @@ export function createAppraiser(by: AppraiserOptions): Appraiser {
     const none: FoundEndorsements = { endorsements: {}, absent: [] };
     const { endorsements, absent, early } =
       needed && folder !== undefined ? await findEndorsements(folder, needed) : none;
-    const verifiedBy = (these: Endorsements) => verifyEncoded(raw, these, { now: now(), roots });
+    const verifiedBy = (these: Endorsements, among?: Newest) =>
+      verifyEncoded(raw, these, { now: now(), roots, newest: among });
     const { intel } = endorsements;
     return {
       absent,
       endorsements,
-      verification: verifiedBy(endorsements),
+      verification: verifiedBy(endorsements, newest),
       early: early && intel && verifiedBy({ intel: { ...intel, tcbInfo: early } }),
     };
   }

@@ -110,26 +110,94 @@ export function readBundle(file: Buffer): EvidenceBundle | undefined {
   return isBundle && json.format === format ? (json as EvidenceBundle) : undefined;
 }
 
-/** Judges a bundle again, by its own clock, endorsements, pins, and policy. Throws for one that isn't whole. */
+type Verdict = AttestationResult["verdict"];
+
+/** What comes of a bundle; `lines` for a terminal, the verdict first. */
+export interface JudgedBundle {
+  lines: readonly string[];
+  verdict: Verdict;
+}
+
+/**
+ * Judges a bundle again, by its own clock, endorsements, pins, and policy, which count for as much as whoever signed them:
+ * `trusted` are the signers that the reader names. Throws for one that isn't whole.
+ */
 export function judgeBundle(
   bundle: EvidenceBundle,
   roots: TrustedRoots,
-): { lines: readonly string[]; verdict: AttestationResult["verdict"] } {
+  trusted: readonly string[],
+): JudgedBundle {
   const result = resultOf(bundle, roots);
-  const broken = isBroken(bundle);
-  return {
-    verdict: broken ? "failed" : result.verdict,
+  return bySigner(bundle, trusted, {
+    verdict: result.verdict,
     lines: [
-      ...(broken ? [brokenLine] : []),
       ...resultLines(result, { at: bundle.at, absent: [] }),
       `  VM                 ${bundle.vm.name} (${bundle.vm.id})`,
-      ...signingLines(bundle),
       ...(result.verdict === bundle.verdict ? [] : [`Note: the bundle says ${bundle.verdict}`]),
     ],
+  });
+}
+
+/** The worst first. */
+export const verdicts: readonly Verdict[] = ["failed", "could not verify", "verified"];
+
+/** The judgment as far as its signer is trusted: what the evidence says by itself stands below then. */
+export function bySigner(
+  bundle: Signed,
+  trusted: readonly string[],
+  { lines, verdict }: JudgedBundle,
+): JudgedBundle {
+  const against = signerProblem(bundle, trusted);
+  const notes = auditLines(bundle);
+  if (!against) {
+    const by = `Note: clock, pins, and policy are as signed by the key ${fingerprintOf(bundle.signedBy ?? "")}, which --signer names`;
+    return { verdict, lines: [...lines, by, ...notes] };
+  }
+  // Evidence that fails needs nobody's word for it
+  if (verdict === "failed" && against.verdict !== "failed")
+    return { verdict, lines: [...lines, `Note: ${against.says}`, ...notes] };
+  const [first = "", ...more] = lines;
+  const title = against.verdict === "failed" ? "Failed" : "Could not verify";
+  const alone = `By the bundle's own clock, pins, and policy: ${first}`;
+  return {
+    verdict: against.verdict,
+    lines: [`${title}: ${against.says}.`, alone, ...more, ...notes],
   };
 }
 
-export const brokenLine = "Failed: the bundle was changed after it was signed.";
+/** Why a bundle must not be believed for what no vendor signs. */
+function signerProblem(
+  bundle: Signed,
+  trusted: readonly string[],
+): { verdict: "failed" | "could not verify"; says: string } | undefined {
+  const state = signatureIn(bundle);
+  if (state === "broken")
+    return { verdict: "failed", says: "the bundle was changed after it was signed" };
+  if (state === "unsigned")
+    return {
+      verdict: "could not verify",
+      says: "nobody signed the bundle, so its clock, pins, and policy are as anyone wrote them",
+    };
+  const key = bundle.signedBy ?? "";
+  const names = [key, fingerprintOf(key), sha256Of(key)];
+  if (names.some((name) => trusted.includes(name))) return undefined;
+  const by = `the bundle is signed by the key ${fingerprintOf(key)}`;
+  return trusted.length > 0
+    ? { verdict: "failed", says: `${by}, which is none that --signer names` }
+    : {
+        verdict: "could not verify",
+        says: `${by}, and nobody said whether that is Gatehouse's: name the key that you trust with --signer (\`audit verify\` shows it)`,
+      };
+}
+
+/** A fingerprint as people compare keys, the whole SHA-256, or the key itself; undefined for anything else. */
+export function signerNamed(text: string): string | undefined {
+  const hex = text.toLowerCase().replaceAll(/[\s:]/g, "");
+  if (/^([0-9a-f]{16}|[0-9a-f]{64})$/.test(hex)) return hex;
+  const base64 = text.replaceAll(/-----[A-Z ]+-----|\s/g, "");
+  // Ed25519, SPKI
+  return /^[A-Za-z0-9+/]{58}==?$|^[A-Za-z0-9+/]{59}=$/.test(base64) ? base64 : undefined;
+}
 
 export function resultOf(bundle: EvidenceBundle, roots: TrustedRoots): AttestationResult {
   const { at, report, options } = bundle;
@@ -141,20 +209,10 @@ export function resultOf(bundle: EvidenceBundle, roots: TrustedRoots): Attestati
   return appraiseEvidence(verification, { ...options, now: at });
 }
 
-/** What no vendor signs, and who stands for it. */
-export function signingLines(bundle: Signed): readonly string[] {
-  const { signedBy, auditHead } = bundle;
-  return [
-    signatureIn(bundle) === "unsigned"
-      ? "Note: nobody signed the bundle; clock, pins, and policy are as whoever made it wrote them"
-      : `Note: clock, pins, and policy are as signed by the key ${fingerprintOf(signedBy ?? "")} (\`audit head\` shows Gatehouse's)`,
-    ...(auditHead
-      ? [`Note: made after record ${auditHead.seq} of the audit trail, ${auditHead.hash}`]
-      : []),
-  ];
-}
-
-export const isBroken = (bundle: Signed): boolean => signatureIn(bundle) === "broken";
+const auditLines = ({ auditHead }: Signed): readonly string[] =>
+  auditHead
+    ? [`Note: made after record ${auditHead.seq} of the audit trail, ${auditHead.hash}`]
+    : [];
 
 function endorsementsIn({ endorsements: { intel, amd } }: EvidenceBundle): Endorsements {
   const bytes = (base64: string | undefined) =>
@@ -176,7 +234,7 @@ function endorsementsIn({ endorsements: { intel, amd } }: EvidenceBundle): Endor
 
 function signatureIn(bundle: Signed): "holds" | "broken" | "unsigned" {
   const { signedBy, signature } = bundle;
-  if (signedBy === undefined && signature === undefined) return "unsigned";
+  if (signature === undefined) return "unsigned";
   try {
     const key = createPublicKey({
       key: Buffer.from(signedBy ?? "", "base64"),
@@ -190,6 +248,8 @@ function signatureIn(bundle: Signed): "holds" | "broken" | "unsigned" {
   }
 }
 
+const sha256Of = (publicKey: string) =>
+  createHash("sha256").update(Buffer.from(publicKey, "base64")).digest("hex");
+
 /** As people compare keys of the audit trail. */
-const fingerprintOf = (publicKey: string) =>
-  createHash("sha256").update(Buffer.from(publicKey, "base64")).digest("hex").slice(0, 16);
+const fingerprintOf = (publicKey: string) => sha256Of(publicKey).slice(0, 16);

@@ -1,7 +1,8 @@
-import { readFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { messageOf, UserError } from "../errors.ts";
+import { readRegularSync } from "../regular-file.ts";
 import { parseJson } from "../text/parse-json.ts";
+import { printableLine } from "../text/printable.ts";
 import {
   type AcceptedStatus,
   type Allowance,
@@ -13,11 +14,12 @@ import {
 } from "../verifier/appraisal-policy.ts";
 import { appraiseEvidence } from "../verifier/appraise-evidence.ts";
 import type { AttestationResult } from "../verifier/attestation-result.ts";
+import { exactTime } from "../verifier/der.ts";
 import { products, type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
 import { tcbPartNames } from "../verifier/snp/report.ts";
 import { tcbStatuses } from "../verifier/tdx/tcb.ts";
 import { decodeEvidence, endorsementsNeeded, verifyEvidence } from "../verifier/verify-evidence.ts";
-import { judgeBundle, readBundle } from "./bundle.ts";
+import { judgeBundle, readBundle, signerNamed } from "./bundle.ts";
 import { findEndorsements } from "./endorsements.ts";
 import { judgeFleetBundle, readFleetBundle } from "./fleet-bundle.ts";
 import { importEndorsements, showStatus } from "./folder-cli.ts";
@@ -26,8 +28,10 @@ import { resultLines } from "./render-result.ts";
 
 export const attestationUsage = `usage: node gatehouse.mjs attestation check <file>
   a raw TDX quote or SNP report (binary, base64, or hex), or the file that vm attest attaches; a bundle of
-  vm attest --evidence, of one VM or of a fleet, is judged by its own clock, endorsements, pins, and policy, without
-  these options
+  vm attest --evidence, of one VM or of a fleet, is judged by its own clock, endorsements, pins, and policy, with the
+  first of these options alone
+      --signer <key>            whose bundles count: the fingerprint of Gatehouse's key (16 hex digits), its SHA-256, or the key
+                                in base64; repeatable; a bundle of anyone else fails, and without it none is verified
       --endorsements <folder>   what Intel and AMD have signed (docs/attestation.md); else attestation.endorsements
       --pin <hex>               the MEASUREMENT or MRTD expected; MRTD,RTMR0,RTMR1,RTMR2 for TDX; repeatable
       --at <time>               judge by this clock, like 2026-03-01T00:00:00Z; now without it
@@ -38,7 +42,7 @@ export const attestationUsage = `usage: node gatehouse.mjs attestation check <fi
       --vmpl <number>           who in the VM may have asked; 0 without it
       --report-data <hex>       what the report must be bound to
       --json                    the whole result, for programs
-  ends with 0 verified, 1 failed, 2 could not verify
+  ends with 0 verified, 1 failed, 2 could not verify; a bundle with 0 only where --signer names its key
 
        node gatehouse.mjs attestation status
   what the folder of endorsements holds, and until when; ends with 1 when something in it doesn't hold
@@ -80,11 +84,14 @@ export async function runAttestation(
           : `There is no "attestation ${words.join(" ")}"`,
         attestationUsage,
       );
-    const content = await readFile(file);
+    const content = readRegularSync(file, mostBytes);
     const [bundle, fleet] = [readBundle(content), readFleetBundle(content)];
-    const judged = bundle ? judgeBundle(bundle, roots) : fleet && judgeFleetBundle(fleet, roots);
+    const signers = (values.signer ?? []).map((text) => signerOf(text));
+    const judged = bundle
+      ? judgeBundle(bundle, roots, signers)
+      : fleet && judgeFleetBundle(fleet, roots, signers);
     if (judged) {
-      write(`${judged.lines.join("\n")}\n`);
+      write(textOf(judged.lines));
       return exitCodes[judged.verdict];
     }
     const references = (values.pin ?? []).map((pin) => referenceOf(pin));
@@ -96,7 +103,7 @@ export async function runAttestation(
       needed && folder !== undefined
         ? await findEndorsements(folder, needed)
         : { endorsements: {}, absent: [] };
-    const vek = values.vek === undefined ? undefined : await readFile(values.vek);
+    const vek = values.vek === undefined ? undefined : readRegularSync(values.vek, mostBytes);
     const amd = vek ? { ...endorsements.amd, vek } : endorsements.amd;
     const result = appraiseEvidence(
       bytes
@@ -114,7 +121,7 @@ export async function runAttestation(
     write(
       values.json
         ? `${JSON.stringify({ at: new Date(at).toISOString(), ...result }, jsonValue, 2)}\n`
-        : `${resultLines(result, { at, absent }).join("\n")}\n`,
+        : textOf(resultLines(result, { at, absent })),
     );
     return exitCodes[result.verdict];
   } catch (error) {
@@ -122,6 +129,19 @@ export async function runAttestation(
     write(`${messageOf(error)}${hint}\n`);
     return error instanceof UserError && error.hint === attestationUsage ? 64 : 2;
   }
+}
+
+/** A bundle of a whole fleet has some MiB. */
+const mostBytes = 64 * 1024 * 1024;
+
+/** A name in a certificate or a bundle is as whoever made it wrote it: it must not pass for a line of its own. */
+const textOf = (lines: readonly string[]) =>
+  lines.map((line) => `${printableLine(line)}\n`).join("");
+
+function signerOf(text: string): string {
+  const signer = signerNamed(text);
+  if (signer !== undefined) return signer;
+  throw new UserError(`${text.slice(0, 200)} is no key`, "like 9f86d081884c7d65");
 }
 
 const exitCodes: Record<AttestationResult["verdict"], AttestationExitCode> = {
@@ -136,6 +156,7 @@ function parseWords(words: readonly string[]) {
   const options = {
     endorsements: one,
     pin: several,
+    signer: several,
     at: one,
     vek: one,
     accept: several,
@@ -172,8 +193,8 @@ function reportIn(json: unknown, depth: number): string | undefined {
 }
 
 function timeOf(text: string): number {
-  const at = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/.test(text) ? Date.parse(text) : Number.NaN;
-  if (Number.isNaN(at)) throw new UserError(`${text} is not a time`, "like 2026-03-01T00:00:00Z");
+  const at = exactTime(text.replace(/\.\d+Z$/, "Z"));
+  if (at === undefined) throw new UserError(`${text} is not a time`, "like 2026-03-01T00:00:00Z");
   return at;
 }
 
@@ -222,8 +243,8 @@ function policyOf({
 function acceptedOf(text: string): AcceptedStatus {
   const [word = "", day = "", ids = ""] = text.split(":");
   const status = tcbStatuses.find((one) => one === word);
-  const until = /^\d{4}-\d\d-\d\d$/.test(day) ? Date.parse(`${day}T23:59:59Z`) : Number.NaN;
-  if (!status || Number.isNaN(until))
+  const until = exactTime(`${day}T23:59:59Z`);
+  if (!status || until === undefined)
     throw new UserError(`${text} is not a status and a day`, "like OutOfDate:2026-12-31");
   return { status, until, advisories: ids.split(",").filter((id) => id !== "") };
 }
@@ -237,7 +258,8 @@ function minimumOf(text: string): MinimumTcb {
     return part && ([part, Number(number)] as const);
   });
   const known = parts.filter((part) => part !== undefined);
-  if (!product || known.length !== parts.length)
+  const isOf = known.every(([part, n]) => n <= 255 && (part !== "fmc" || product === "Turin"));
+  if (!product || known.length !== parts.length || !isOf)
     throw new UserError(`${text} is not a minimum`, "like Genoa:snp=23,microcode=84");
   return { product, tcb: Object.fromEntries(known) };
 }

@@ -1,6 +1,8 @@
 import { createHash, randomUUID } from "node:crypto";
-import { mkdir, open, readdir, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { codeOf } from "../errors.ts";
+import { FileRefusedError, readRegular } from "../regular-file.ts";
 import {
   chainNameOf,
   type EndorsementFiles,
@@ -8,33 +10,38 @@ import {
   type Inspected,
   inspectEndorsement,
 } from "../verifier/inspect-endorsement.ts";
+import { isOlder } from "../verifier/newest.ts";
 import type { TrustedRoots } from "../verifier/roots.ts";
 
 /** Far more than any list or statement has; what is larger is none. */
-export const mostBytes = 4 * 1024 * 1024;
+export const mostBytes = 1024 * 1024;
 
-/** Undefined when there is no such file, or none that can be read or is of a reasonable size. */
-export async function readSmall(path: string): Promise<Buffer | undefined> {
-  const file = await open(path).catch(() => undefined);
+/** A file of the folder; undefined when it isn't there or is empty, a word on what is there instead of a file. */
+export async function readSmall(
+  folder: string,
+  name: string,
+): Promise<Buffer | { problem: string } | undefined> {
   try {
-    const size = (await file?.stat())?.size ?? 0;
-    return size > 0 && size <= mostBytes ? await file?.readFile() : undefined;
-  } catch {
-    return undefined;
-  } finally {
-    await file?.close();
+    const content = await readRegular(join(folder, name), mostBytes);
+    return content.length > 0 ? content : undefined;
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return undefined;
+    if (!(error instanceof FileRefusedError))
+      return { problem: `it can't be read (${codeOf(error)})` };
+    return { problem: error.code === "TOO_LARGE" ? "it is too large" : "it is not a regular file" };
   }
 }
 
-/** An endorsement with its chain, by its name in the folder. */
+/** An endorsement with its chain, by its name in the folder; or why there is none. */
 export async function readEndorsement(
   folder: string,
   name: string,
-): Promise<EndorsementFiles | undefined> {
+): Promise<EndorsementFiles | { problem: string }> {
   const chainName = chainNameOf(name);
-  const content = await readSmall(join(folder, name));
-  const chain = chainName && (await readSmall(join(folder, chainName)));
-  return content && { content, chain: chain ? chain.toString("latin1") : undefined };
+  const content = await readSmall(folder, name);
+  if (!Buffer.isBuffer(content)) return content ?? { problem: "it is missing or empty" };
+  const chain = chainName && (await readSmall(folder, chainName));
+  return { content, chain: Buffer.isBuffer(chain) ? chain.toString("latin1") : undefined };
 }
 
 export interface Listed {
@@ -54,7 +61,7 @@ export async function listEndorsements(
     if (!kind) continue;
     // oxlint-disable-next-line no-await-in-loop -- a few small files
     const files = await readEndorsement(folder, name);
-    const inspected = files ? inspectEndorsement(kind, files, by) : { problem: "it can't be read" };
+    const inspected = "problem" in files ? files : inspectEndorsement(kind, files, by);
     listed.push({ name, inspected });
   }
   return listed;
@@ -63,8 +70,8 @@ export async function listEndorsements(
 export type Stored = "stored" | "kept" | { refused: string };
 
 /**
- * Puts an endorsement into the folder: only what holds now, up to the roots, and never an older one over a newer. A reader
- * sees the old file or the new one, never a part of it.
+ * Puts an endorsement into the folder: only what holds now, up to the roots, and never an older one over a newer, which the
+ * higher number is. A reader sees the old file or the new one, never a part of it.
  */
 export async function storeEndorsement(
   folder: string,
@@ -79,8 +86,8 @@ export async function storeEndorsement(
   if (now > inspected.until) return { refused: `it ended on ${dayOf(inspected.until)}` };
   if (now < inspected.from) return { refused: `it begins on ${dayOf(inspected.from)}` };
   const there = await readEndorsement(folder, name);
-  const known = there && inspectEndorsement(kind, there, { roots, now });
-  if (known && !("problem" in known) && known.from >= inspected.from) return "kept";
+  const known = "problem" in there ? there : inspectEndorsement(kind, there, { roots, now });
+  if (!("problem" in known) && !isOlder(known, inspected)) return "kept";
   const chainName = chainNameOf(name);
   if (chainName !== undefined) await replace(join(folder, chainName), files.chain ?? "");
   await replace(join(folder, name), files.content);

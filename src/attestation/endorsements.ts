@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { products, type Product } from "../verifier/roots.ts";
 import type { Endorsements, Needed } from "../verifier/verify-evidence.ts";
 import type { SignedAnswer } from "../verifier/tdx/collateral.ts";
@@ -27,9 +26,10 @@ export interface FoundEndorsements {
 export async function findEndorsements(folder: string, needed: Needed): Promise<FoundEndorsements> {
   const absent: string[] = [];
   const read = async (name: string): Promise<Buffer | undefined> => {
-    const bytes = await readSmall(join(folder, name));
-    if (bytes === undefined) absent.push(name);
-    return bytes;
+    const bytes = await readSmall(folder, name);
+    if (Buffer.isBuffer(bytes)) return bytes;
+    absent.push(bytes ? `${name} (${bytes.problem})` : name);
+    return undefined;
   };
   const answer = async (name: string): Promise<SignedAnswer | undefined> => {
     const [body, chain] = [await read(`${name}.json`), await read(`${name}.pem`)];
@@ -45,18 +45,20 @@ export async function findEndorsements(folder: string, needed: Needed): Promise<
     };
     return { endorsements: { intel }, absent, ...(early ? { early } : {}) };
   }
-  const { product, vek } = await findVek(folder, needed);
+  const { product, vek, problem } = await findVek(folder, needed);
   // A VLEK comes with its report, and is on no one's disk
-  if (!vek && needed.signer === "VCEK") absent.push(vekFile(product ?? "Milan", needed));
+  if (!vek && needed.signer === "VCEK")
+    absent.push(`${vekFile(product ?? "Milan", needed)}${problem ? ` (${problem})` : ""}`);
   const crl = product && (await read(`amd/${product}/${needed.signer.toLowerCase()}.crl`));
   return { endorsements: { amd: { ...(vek ? { vek } : {}), crl } }, absent };
 }
 
 async function earlyAnswer(folder: string, fmspc: string): Promise<SignedAnswer | undefined> {
   const [body, chain] = await Promise.all(
-    ["json", "pem"].map((end) => readSmall(join(folder, `intel/tcb/${fmspc}.early.${end}`))),
+    ["json", "pem"].map((end) => readSmall(folder, `intel/tcb/${fmspc}.early.${end}`)),
   );
-  return body && chain && { body: body.toString("utf8"), chain: chain.toString("latin1") };
+  if (!Buffer.isBuffer(body) || !Buffer.isBuffer(chain)) return undefined;
+  return { body: body.toString("utf8"), chain: chain.toString("latin1") };
 }
 
 /** The files that evidence needs and that a vendor gives to everybody, as they are named in the folder. */
@@ -90,12 +92,13 @@ function vekFile(product: Product, { chipId, reportedTcb }: NeededOfAmd): string
 async function findVek(
   folder: string,
   needed: NeededOfAmd,
-): Promise<{ product?: Product; vek?: Buffer }> {
+): Promise<{ product?: Product; vek?: Buffer; problem?: string }> {
   if (needed.signer === "VLEK") return needed.product ? { product: needed.product } : {};
   for (const product of needed.product ? [needed.product] : products) {
     // oxlint-disable-next-line no-await-in-loop -- the first of three
-    const vek = await readSmall(join(folder, vekFile(product, needed)));
-    if (vek) return { product, vek };
+    const vek = await readSmall(folder, vekFile(product, needed));
+    if (Buffer.isBuffer(vek)) return { product, vek };
+    if (vek) return { product, ...vek };
   }
   return needed.product ? { product: needed.product } : {};
 }

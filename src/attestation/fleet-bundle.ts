@@ -1,17 +1,16 @@
 import { UserError } from "../errors.ts";
 import { canonical } from "../text/canonical-json.ts";
 import { parseJson } from "../text/parse-json.ts";
-import type { AttestationResult } from "../verifier/attestation-result.ts";
 import type { TrustedRoots } from "../verifier/roots.ts";
 import {
-  brokenLine,
+  bySigner,
   type EvidenceBundle,
-  isBroken,
+  type JudgedBundle,
   resultOf,
   signed,
   type Signing,
-  signingLines,
   unsignedBundle,
+  verdicts,
 } from "./bundle.ts";
 import type { FleetRow } from "./render-fleet.ts";
 
@@ -64,13 +63,12 @@ export function readFleetBundle(file: Buffer): FleetBundle | undefined {
   throw new UserError("The bundle isn't whole");
 }
 
-const order: readonly AttestationResult["verdict"][] = ["failed", "could not verify", "verified"];
-
 /** Judges each VM again, the worst first; the verdict is the worst of all. A VM without a report could not be verified. */
 export function judgeFleetBundle(
   bundle: FleetBundle,
   roots: TrustedRoots,
-): { lines: readonly string[]; verdict: AttestationResult["verdict"] } {
+  trusted: readonly string[],
+): JudgedBundle {
   const judged = [
     ...bundle.vms.map(({ by, ...its }) => {
       const endorsements = bundle.endorsements[by];
@@ -86,22 +84,19 @@ export function judgeFleetBundle(
       verdict: "could not verify" as const,
       why: `no report: ${why}`,
     })),
-  ].toSorted((a, b) => order.indexOf(a.verdict) - order.indexOf(b.verdict));
-  const isChanged = isBroken(bundle);
-  const counts = order.flatMap((verdict) => {
+  ].toSorted((a, b) => verdicts.indexOf(a.verdict) - verdicts.indexOf(b.verdict));
+  const counts = verdicts.flatMap((verdict) => {
     const many = judged.filter((one) => one.verdict === verdict).length;
     return many === 0 ? [] : [`${many} ${verdict}`];
   });
-  return {
-    verdict: isChanged ? "failed" : (judged[0]?.verdict ?? "could not verify"),
+  return bySigner(bundle, trusted, {
+    verdict: judged[0]?.verdict ?? "could not verify",
     lines: [
-      ...(isChanged ? [brokenLine] : []),
       `${judged.length} VMs: ${counts.join(", ")}`,
       ...judged.map(({ vm, at, verdict, why }) => {
         const when = at === undefined ? "" : `, at ${new Date(at).toISOString().slice(0, 19)}Z`;
         return `  ${verdict}: ${vm.name} (${vm.id})${when}: ${why}`;
       }),
-      ...signingLines(bundle),
     ],
-  };
+  });
 }

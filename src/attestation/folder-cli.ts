@@ -1,6 +1,7 @@
 import { stat } from "node:fs/promises";
 import { resolve, sep } from "node:path";
 import { UserError } from "../errors.ts";
+import { printableLine } from "../text/printable.ts";
 import { endorsementNamed } from "../verifier/inspect-endorsement.ts";
 import type { TrustedRoots } from "../verifier/roots.ts";
 import {
@@ -31,7 +32,8 @@ export async function showStatus({ write, folder, now, roots }: FolderTerminal):
   }
   const rows = all.map((one) => ({ ...one, ...judged(one, now) }));
   const sorted = rows.toSorted((a, b) => a.until - b.until || a.name.localeCompare(b.name));
-  for (const { sign, says, name } of sorted) write(`${sign} ${says.padEnd(34)} ${name}\n`);
+  for (const { sign, says, name } of sorted)
+    write(`${sign} ${printableLine(says).padEnd(34)} ${name}\n`);
   return rows.every(({ isGood }) => isGood) ? 0 : 1;
 }
 
@@ -63,12 +65,13 @@ export async function importEndorsements(
     }
     for (const { from, name } of found) {
       const files = await readEndorsement(from, name);
-      const stored = files
-        ? await storeEndorsement(into, name, files, { now, roots, url: resolve(from, name) })
-        : { refused: "it can't be read" };
+      const stored =
+        "problem" in files
+          ? { refused: files.problem }
+          : await storeEndorsement(into, name, files, { now, roots, url: resolve(from, name) });
       if (typeof stored !== "string") isGood = false;
       const says = typeof stored === "string" ? words[stored] : `refused: ${stored.refused}`;
-      write(`${name}: ${says}\n`);
+      write(`${name}: ${printableLine(says)}\n`);
     }
   }
   return isGood ? 0 : 1;

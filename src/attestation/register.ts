@@ -5,12 +5,13 @@ const claim = `${redisTimeLua}
 local found = {}
 for _, mark in ipairs(KEYS) do
   local first = redis.call('SET', mark, ARGV[1] .. ' ' .. now, 'PX', ARGV[2], 'NX', 'GET')
+  if first then redis.call('PEXPIRE', mark, ARGV[2]) end
   table.insert(found, first or (ARGV[1] .. ' ' .. now))
 end
 return found
 `;
 
-/** Longer than anyone keeps a stored report to show it again, short enough that what is gone leaves nothing. */
+/** From the last time it was seen: longer than anyone keeps a stored report to show it again, short enough that what is gone leaves nothing. */
 const rememberedMs = 90 * 86_400_000;
 
 export type EvidenceRegister = ReturnType<typeof createEvidenceRegister>;

@@ -1,7 +1,8 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { messageOf, UserError } from "../errors.ts";
 import { silentLog } from "../log/log.ts";
+import { readRegularSync } from "../regular-file.ts";
 import { createKeys, connectRedis } from "../redis/redis.ts";
 import { type Anchor, openAnchors, readAnchor, findSigningKey } from "./anchors.ts";
 import { eraseRecords } from "./erase.ts";
@@ -22,6 +23,9 @@ export const auditUsage = `usage: node gatehouse.mjs audit <what>
   record-gap --who <you> --why <reason>
                                 after a restored backup: records what is lost, by the heads kept here and each --anchor;
                                 from then on verify names it, with who and why, and ends with 3`;
+
+/** Of an export: a million records. */
+const mostBytes = 512 * 1024 * 1024;
 
 /** 0 intact, 1 broken, 2 can't tell, 3 intact but for gaps that someone recorded, 64 unknown words. */
 type AuditExitCode = 0 | 1 | 2 | 3 | 64;
@@ -46,7 +50,10 @@ export async function runAudit(
     const [verb, ...rest] = positionals;
     const anchors = (values.anchor ?? []).map(anchorOf);
     if (verb === "verify" && rest[0] !== undefined) {
-      return report(verifyExport(readFileSync(rest[0], "utf8"), { anchors }), terminal);
+      return report(
+        verifyExport(readRegularSync(rest[0], mostBytes).toString("utf8"), { anchors }),
+        terminal,
+      );
     }
     if (!["verify", "export", "head", "erase", "record-gap"].includes(verb ?? "")) {
       throw new UserError(

@@ -1,6 +1,9 @@
 import * as z from "zod";
+import { matchesGlob } from "../text/glob.ts";
 import { allowances, type AppraisalPolicy } from "../verifier/appraisal-policy.ts";
+import { exactTime } from "../verifier/der.ts";
 import { products } from "../verifier/roots.ts";
+import { tcbPartNames } from "../verifier/snp/report.ts";
 import { tcbStatuses } from "../verifier/tdx/tcb.ts";
 import { count, duration, glob, measurement, section } from "./policy-values.ts";
 
@@ -14,13 +17,14 @@ export interface AppraisalRule {
 const oneOf = <const Names extends readonly [string, ...string[]]>(names: Names) =>
   z.enum(names, { error: `must be one of ${names.join(", ")}` });
 
-const daySentence = 'must be a day like "2026-12-31"';
+const daySentence = 'must be a day of the calendar like "2026-12-31"';
 
 /** Becomes milliseconds: the last second of that day in UTC. */
-const lastDay = z
-  .string(daySentence)
-  .refine((text) => /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text)), daySentence)
-  .transform((text) => Date.parse(`${text}T23:59:59Z`));
+const lastDay = z.string(daySentence).transform((text, context) => {
+  const at = exactTime(`${text}T23:59:59Z`);
+  if (at === undefined) context.issues.push({ code: "custom", message: daySentence, input: text });
+  return at ?? 0;
+});
 
 const part = count(0, 255).optional();
 
@@ -33,11 +37,19 @@ const minimum = section({
   tee: part,
   snp: part,
   microcode: part,
-}).transform(({ product, models, ...parts }) => ({
-  product,
-  ...(models ? { models } : {}),
-  tcb: Object.fromEntries(Object.entries(parts).filter(([, value]) => value !== undefined)),
-}));
+})
+  .refine((parts) => tcbPartNames.some((name) => parts[name] !== undefined), {
+    message: `must name at least one part: ${tcbPartNames.join(", ")}`,
+  })
+  .refine(({ product, fmc }) => fmc === undefined || product === "Turin", {
+    path: ["fmc"],
+    message: "is a part of Turin's firmware alone: no other processor could meet it",
+  })
+  .transform(({ product, models, ...parts }) => ({
+    product,
+    ...(models ? { models } : {}),
+    tcb: Object.fromEntries(Object.entries(parts).filter(([, value]) => value !== undefined)),
+  }));
 
 const accepted = section({
   status: oneOf(tcbStatuses),
@@ -71,6 +83,26 @@ const rule = section({
   }),
 );
 
+/**
+ * Whether whatever one glob names is named by the other, too. A `*` stands for any text, so that a glob in which it is read as
+ * a letter covers no more than it does; a `?` there could stand for a `*`, and is left out.
+ */
+const covers = (wider: string, other: string) =>
+  matchesGlob(wider, other) && !(wider.includes("?") && other.includes("*"));
+
+/** The first match wins: of the same VMs, only the rule that stands first ever counts. */
+function shadowOf(rules: readonly AppraisalRule[], at: number): number | undefined {
+  const targets = rules[at]?.targets;
+  const before = rules
+    .slice(0, at)
+    .findIndex(
+      ({ targets: theirs }) =>
+        theirs === undefined ||
+        targets?.every((one) => theirs.some((other) => covers(other, one))) === true,
+    );
+  return before < 0 ? undefined : before;
+}
+
 const addressSentence = "must be an address like https://kdsintf.amd.com";
 
 /** Without the slash at its end. */
@@ -100,7 +132,20 @@ export const attestationSection = section({
     )
     .default([]),
   /** First match wins; without a match nothing is accepted that isn't current. */
-  appraisal: z.array(rule).default([]),
+  appraisal: z
+    .array(rule)
+    .default([])
+    .superRefine((rules, context) => {
+      for (const at of rules.keys()) {
+        const before = shadowOf(rules, at);
+        if (before !== undefined)
+          context.addIssue({
+            code: "custom",
+            path: [at],
+            message: `can never count: rule ${before + 1} before it speaks of the same VMs, and the first that does wins; put the narrower or stricter one first, or make them one`,
+          });
+      }
+    }),
   /** A restore from an older snapshot needs one more approval. */
   maxSnapshotAge: duration.optional(),
   /** The folder of what Intel and AMD have signed; docs/attestation.md names its files. */

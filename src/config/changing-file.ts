@@ -1,5 +1,5 @@
-import { readFileSync } from "node:fs";
 import { codeOf } from "../errors.ts";
+import { readRegularSync } from "../regular-file.ts";
 
 /** A text, or what returns it as it is at that moment. */
 export type Live = string | (() => string);
@@ -12,6 +12,8 @@ export function valueOf(live: Live): string {
 export type FileNews = { is: "changed"; text: string } | { is: "kept"; why: string };
 
 const lookEveryMs = 2_000;
+/** A token has a hundred; a list of CAs the most. */
+const mostBytes = 1024 * 1024;
 
 /**
  * The text of a file that may be replaced while the process runs, as Kubernetes replaces a mounted secret. It is compared by
@@ -28,7 +30,7 @@ export class ChangingFile {
   #lookedAt = performance.now();
   #told = "";
 
-  /** Throws what `readFileSync` throws. */
+  /** Throws what `readRegularSync` throws. */
   constructor(path: string) {
     this.#path = path;
     this.#text = this.#read();
@@ -67,6 +69,6 @@ export class ChangingFile {
   }
 
   #read(): string {
-    return readFileSync(this.#path, "utf8").trim();
+    return readRegularSync(this.#path, mostBytes).toString("utf8").trim();
   }
 }

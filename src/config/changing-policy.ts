@@ -1,7 +1,14 @@
-import { readFileSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { codeOf } from "../errors.ts";
-import { emptyPolicy, parsePolicy, policyVersion, type Policy } from "./policy-file.ts";
+import { readRegularSync } from "../regular-file.ts";
+import {
+  emptyPolicy,
+  mostPolicyBytes,
+  parsePolicy,
+  policyVersion,
+  type Policy,
+} from "./policy-file.ts";
 import type { Operation } from "./policy-sense.ts";
 
 /** The rules that count in this process at one moment; the two belong together. */
@@ -170,7 +177,7 @@ type Found = { is: "text"; text: string } | { is: "absent" | "unreadable"; probl
 
 function textOf({ path, shown }: PolicyPlace): Found {
   try {
-    return { is: "text", text: readFileSync(path, "utf8") };
+    return { is: "text", text: readRegularSync(path, mostPolicyBytes).toString("utf8") };
   } catch (error) {
     const code = codeOf(error);
     const problem = `${shown} can't be read (${code})`;

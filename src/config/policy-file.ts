@@ -12,6 +12,7 @@ import {
 import * as z from "zod";
 import { attestationSection } from "./attestation-section.ts";
 import { canonical } from "../text/canonical-json.ts";
+import { printableLine } from "../text/printable.ts";
 import { nearest } from "../text/nearest.ts";
 import { nonsenseIn, type Operation } from "./policy-sense.ts";
 import { teamsSection } from "./teams-section.ts";
@@ -136,6 +137,8 @@ export { parseDuration, type Timing, type Weekday } from "./policy-values.ts";
 type PolicyResult = { policy: Policy } | { problems: readonly string[] };
 
 const longestText = 1_000_000;
+/** More than that many characters take. */
+export const mostPolicyBytes = 4 * longestText;
 
 /** The policy without a file: everyone may view, no one may change anything. */
 export function emptyPolicy(): Policy {
@@ -178,7 +181,10 @@ export function parsePolicy(
     return { policy: { ...read.data, operations: [...operations] } };
   }
   problems.sort((a, b) => (a.offset ?? 0) - (b.offset ?? 0));
-  return { problems: problems.map(({ offset, sentence }) => `${at(offset)}: ${sentence}`) };
+  // A key may hold a line break, which must not make a line of its own
+  return {
+    problems: problems.map(({ offset, sentence }) => printableLine(`${at(offset)}: ${sentence}`)),
+  };
 }
 
 /** The text that a section was read from: a policy may be put together from the sections of two files. */

@@ -75,8 +75,8 @@ export const timeOfDay = matching(
 
 /** One value, or MRTD,RTMR0,RTMR1,RTMR2 of a TDX VM. Becomes lower case without `0x` and spaces. */
 export const measurement = matching(
-  /^\s*(0x)?[0-9a-fA-F]{2,256}(\s*,\s*(0x)?[0-9a-fA-F]{96}){0,3}\s*$/,
-  'must be hex digits, one value or four with commas (MRTD,RTMR0,RTMR1,RTMR2); put it in quotes ("…") so that YAML reads it as text',
+  /^\s*(0x)?[0-9a-fA-F]{96}(\s*,\s*(0x)?[0-9a-fA-F]{96}){0,3}\s*$/,
+  'must be 48 bytes, which are 96 hex digits, or four such values with commas (MRTD,RTMR0,RTMR1,RTMR2); put it in quotes ("…") so that YAML reads it as text',
 )
   .refine(
     (text) => [1, 4].includes(text.split(",").length),

@@ -25,6 +25,13 @@ export function readProxies(from: Environment): Proxies | undefined {
   return { https, http, no: from.text("no_proxy") ?? from.text("NO_PROXY") ?? "" };
 }
 
+/** For undici's EnvHttpProxyAgent, which everything but the client of the compute service uses (decision 032). */
+export const proxyOptions = ({ https, http, no }: Proxies) => ({
+  ...(https === undefined ? {} : { httpsProxy: https }),
+  ...(http === undefined ? {} : { httpProxy: http }),
+  noProxy: no,
+});
+
 /** The passwords in it, which must not be printed. */
 export function passwordsIn(proxies: Proxies | undefined): readonly string[] {
   return [proxies?.https, proxies?.http].flatMap((address) => {

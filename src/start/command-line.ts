@@ -1,6 +1,7 @@
 import type { Role } from "../config/config.ts";
 import { version } from "../config/version.ts";
 import { nearest } from "../text/nearest.ts";
+import { printable } from "../text/printable.ts";
 
 /** Exit code for words that mean nothing here: EX_USAGE of sysexits.h. */
 export const usageExitCode = 64;
@@ -95,8 +96,11 @@ exit codes
 export async function runCommandLine(
   words: readonly string[],
   programs: Programs,
-  { write, complain }: { write: (text: string) => void; complain: (text: string) => void },
+  out: { write: (text: string) => void; complain: (text: string) => void },
 ): Promise<{ role: Role } | { exitCode: number }> {
+  // Names come from files and services: here, and nowhere else, they become inert for a terminal
+  const write = (text: string) => out.write(printable(text));
+  const complain = (text: string) => out.complain(printable(text));
   const order = readWords(words, programs);
   if (order.is === "role") return { role: order.role };
   if (order.is === "unknown") {

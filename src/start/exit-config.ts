@@ -1,3 +1,4 @@
+import { printable } from "../text/printable.ts";
 import { ConfigError, configExitCode } from "../config/config.ts";
 
 /** What `load` returns. Where the configuration is wrong, the process ends and says how. */
@@ -11,6 +12,6 @@ export function orExit<T>(load: () => T): T {
 }
 
 export function exitConfig(error: ConfigError): never {
-  process.stderr.write(`${error.message}\n`);
+  process.stderr.write(`${printable(error.message)}\n`);
   return process.exit(configExitCode);
 }

@@ -1,9 +1,8 @@
 import { counted } from "../messages/text.ts";
-import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { commands } from "../commands/index.ts";
 import { messageOf, UserError } from "../errors.ts";
-import { lineOf, parsePolicy, type Policy } from "../config/policy-file.ts";
+import { lineOf, mostPolicyBytes, parsePolicy, type Policy } from "../config/policy-file.ts";
 import type { SlackAccess } from "../config/config.ts";
 import { listsFor, whoAre, whoMay } from "../policy/access.ts";
 import { approvalRule, mayNeedApproval, operationsOf } from "../policy/approval-rule.ts";
@@ -15,6 +14,7 @@ import type { VoteNeed } from "../policy/vote-needs.ts";
 import { type Command, dottedName } from "../registry/define.ts";
 import type { Target } from "../registry/target.ts";
 import { groupsNamedIn } from "../slack/people/people.ts";
+import { readRegularSync } from "../regular-file.ts";
 import { nearest } from "../text/nearest.ts";
 import type { Finding } from "./doctor/finding.ts";
 import { judgeNames, lookAtPolicy } from "./doctor/policy.ts";
@@ -107,7 +107,7 @@ function readPolicy(path: string): PolicyFile {
 
 function readText(path: string): string {
   try {
-    return readFileSync(path, "utf8");
+    return readRegularSync(path, mostPolicyBytes).toString("utf8");
   } catch (error) {
     throw new UserError(`${path} can't be read: ${messageOf(error)}`);
   }

@@ -6,6 +6,7 @@ import { gatherLines } from "../log/gather-lines.ts";
 import { createLog, hideSecret, type Log } from "../log/log.ts";
 import { operationsOf } from "../policy/approval-rule.ts";
 import { isKnownSocketRejection } from "../slack/receive/socket-rejection.ts";
+import { printable } from "../text/printable.ts";
 import { collectGarbage } from "./collect-garbage.ts";
 import { exitConfig, orExit } from "./exit-config.ts";
 import { useProxies } from "./use-proxies.ts";
@@ -51,7 +52,7 @@ export async function runProcess(role: Role, signals: Signals): Promise<void> {
     log.error("process.cannot-start", { error });
     if (error instanceof ConfigError) exitConfig(error);
     const hint = error instanceof UserError && error.hint ? ` ${error.hint}.` : "";
-    process.stderr.write(`Gatehouse can't start: ${messageOf(error)}.${hint}\n`);
+    process.stderr.write(printable(`Gatehouse can't start: ${messageOf(error)}.${hint}\n`));
     process.exit(1);
   }
   const started = running;

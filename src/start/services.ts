@@ -141,8 +141,16 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const roots = options.roots ?? vendorRoots;
   const refresher =
     addresses && folder !== undefined
-      ? opened(createRefresher({ folder, addresses, roots, log, now: Date.now }), (it) =>
-          it.close(),
+      ? opened(
+          createRefresher({
+            folder,
+            addresses,
+            roots,
+            log,
+            proxies: config.proxies,
+            now: Date.now,
+          }),
+          (it) => it.close(),
         )
       : undefined;
   const appraiser = createAppraiser({

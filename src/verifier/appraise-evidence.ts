@@ -165,6 +165,24 @@ function supportOf({ facts, tcb }: Verification): readonly Pick<Weighed, "code" 
   }));
 }
 
+/** Fields that owner or host set, and that no pin covers; of those that are all zero there is nothing to say. */
+function uncheckedIn(facts: Facts): readonly string[] {
+  const fields: readonly (readonly [string, string])[] =
+    facts.tee === "snp"
+      ? [
+          ["HOST_DATA", facts.hostData],
+          ["ID_KEY_DIGEST", facts.idKeyDigest],
+          ["AUTHOR_KEY_DIGEST", facts.authorKeyDigest],
+        ]
+      : [
+          ["MRCONFIGID", facts.mrConfigId],
+          ["MROWNER", facts.mrOwner],
+          ["MROWNERCONFIG", facts.mrOwnerConfig],
+          ["RTMR3", facts.rtmr[3]],
+        ];
+  return fields.flatMap(([name, value]) => (/^0*$/.test(value) ? [] : [name]));
+}
+
 /** What a reader should know beside the verdict. */
 function notesOf(
   { facts, endorsedAt, tcb }: Verification,
@@ -176,6 +194,8 @@ function notesOf(
     notes.push("Not fresh: the compute service takes no nonce, so a stored report looks the same");
   const findings = findingsOf(facts);
   if (findings.includes("unbound")) notes.push("Bound to nothing: its report data is empty");
+  const unchecked = uncheckedIn(facts);
+  if (unchecked.length > 0) notes.push(`Neither pinned nor checked: ${unchecked.join(", ")}`);
   if (findings.includes("sept-ve-disable-off"))
     notes.push("SEPT_VE_DISABLE is off, as Azure runs its VMs");
   const found = references.map((one) => matches(one, facts));

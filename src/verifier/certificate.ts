@@ -40,8 +40,12 @@ export interface Certificate {
 const basicConstraints = "2.5.29.19";
 const keyUsage = "2.5.29.15";
 
+/** Vendors' have 2 KiB at most. */
+const mostBytes = 16 * 1024;
+
 /** Undefined for what is not strict DER of that form, or has a critical extension that nobody here understands. */
 export function parseCertificate(der: Buffer): Certificate | undefined {
+  if (der.length > mostBytes) return undefined;
   const [tbs, algorithm, signature, ...more] = partsOf(readValue(der, tags.sequence)) ?? [];
   const [version, serial, inner, issuer, validity, subject, publicKey, extensions, ...rest] =
     partsOf(tbs) ?? [];

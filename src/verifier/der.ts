@@ -19,16 +19,20 @@ export const tags = {
 /** Context-specific, constructed: `[0]` to `[30]`. */
 export const tagged = (number: number): number => 0xa0 | number;
 
+/** More than stand in any one sequence but a list of revoked certificates, which is read once its signature holds. */
+const mostValues = 64;
+
 /**
  * The values that stand in these bytes one after the other, or undefined. Strict (X.690, section 10): tags of one byte,
  * definite lengths in their shortest form, nothing cut and nothing left over. Every reader below keeps to that, so that
- * no two spellings of a certificate or list are taken for the same.
+ * no two spellings of a certificate or list are taken for the same. One level at a time, of few values: bytes that nobody
+ * signed take no more work than what they could be.
  */
-export function readValues(bytes: Buffer): readonly Der[] | undefined {
+export function readValues(bytes: Buffer, most = mostValues): readonly Der[] | undefined {
   const values: Der[] = [];
   let at = 0;
   while (at < bytes.length) {
-    const value = valueAt(bytes, at);
+    const value = values.length < most ? valueAt(bytes, at) : undefined;
     if (value === undefined) return undefined;
     values.push(value);
     at += value.whole.length;
@@ -59,8 +63,9 @@ export function readValue(bytes: Buffer, tag: number): Der | undefined {
 export function partsOf(
   value: Der | undefined,
   tag: number = tags.sequence,
+  most?: number,
 ): readonly Der[] | undefined {
-  return value?.tag === tag ? readValues(value.content) : undefined;
+  return value?.tag === tag ? readValues(value.content, most) : undefined;
 }
 
 /** The bytes of a whole number, two's complement, shortest form. */

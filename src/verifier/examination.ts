@@ -1,3 +1,4 @@
+import type { Edition, Newest } from "./newest.ts";
 import type { Problem, Reason } from "./reasons.ts";
 
 /** Both ends included, milliseconds since the epoch. */
@@ -16,13 +17,15 @@ export interface Examination {
   add(reason: Reason, about?: string): undefined;
   /** Narrows the time; being outside of it is a problem. What is renewed says by its begin how old the view of it is. */
   lasts(kind: Kind, about: string, span: Span, isRenewed?: boolean): void;
+  /** One that is older than another that was seen is a problem. Only of what is signed, under a root that is trusted. */
+  isNewest(kind: "crl" | "collateral", about: string, of: string, edition: Edition): void;
   /** The time in which everything used is valid, and what ends it. */
   span(): Span & { endsWith: string };
   /** When the oldest of the lists and other renewed endorsements was made. */
   endorsedAt(): number | undefined;
 }
 
-export function startExamination(now: number): Examination {
+export function startExamination(now: number, newest?: Newest): Examination {
   const problems: Problem[] = [];
   let [from, until, oldest] = [-Infinity, Infinity, Infinity];
   let endsWith = "";
@@ -41,6 +44,10 @@ export function startExamination(now: number): Examination {
       // Not "now < from": a clock that is no number is in no span
       if (!(now >= span.from)) problems.push({ reason: `${kind}-not-yet-valid`, about });
       else if (!(now <= span.until)) problems.push({ reason: `${kind}-expired`, about });
+    },
+    isNewest(kind, about, of, edition) {
+      if (newest?.admits(of, edition) === false)
+        problems.push({ reason: `${kind}-superseded`, about });
     },
     span: () => ({ from, until, endsWith }),
     endorsedAt: () => (oldest === Infinity ? undefined : oldest),

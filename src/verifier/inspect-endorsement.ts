@@ -1,5 +1,6 @@
 import { amdScheme, intelScheme, linkProblem, parseCertificate } from "./certificate.ts";
 import { startExamination } from "./examination.ts";
+import type { Edition } from "./newest.ts";
 import { readPem } from "./pem.ts";
 import { sentenceOf } from "./reasons.ts";
 import { readRevocationList } from "./revocation.ts";
@@ -31,7 +32,7 @@ export interface EndorsementFiles {
 }
 
 /** Signed by whom it must be, and from when until when it holds (ms); or why it is worth nothing. */
-export type Inspected = { from: number; until: number } | { problem: string };
+export type Inspected = (Edition & { until: number }) | { problem: string };
 
 /** Checks one endorsement alone, up to the roots; its dates are for the caller to judge. */
 export function inspectEndorsement(
@@ -51,7 +52,7 @@ function inspectList(list: Buffer, issuerDer: Buffer, vendor: "intel" | "amd"): 
   if (!issuer) return { problem: "its issuer can't be read" };
   const read = readRevocationList(list, issuer, vendor === "intel" ? intelScheme : amdScheme);
   if (typeof read === "string") return problemOf(read, "the revocation list");
-  return { from: read.thisUpdate, until: read.nextUpdate };
+  return { number: read.number, from: read.thisUpdate, until: read.nextUpdate };
 }
 
 /** The CA stands in each quote; alone, the list needs it beside itself. */
@@ -95,7 +96,8 @@ function inspectCollateral(
   if (isInfo && read.tcbInfo && read.tcbInfo.fmspc !== kind.fmspc)
     return problemOf("fmspc", read.tcbInfo.fmspc);
   const { from, until } = exam.span();
-  return { from, until };
+  const evaluation = (read.tcbInfo ?? read.qeIdentity)?.evaluation;
+  return { ...(evaluation === undefined ? {} : { number: BigInt(evaluation) }), from, until };
 }
 
 function inspectVcek(

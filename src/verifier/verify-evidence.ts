@@ -1,4 +1,6 @@
+import type { Certificate } from "./certificate.ts";
 import { isClock } from "./examination.ts";
+import { Newest } from "./newest.ts";
 import type { Problem } from "./reasons.ts";
 import { type TrustedRoots, vendorRoots, type Product } from "./roots.ts";
 import { productOf, readReport } from "./snp/report.ts";
@@ -14,6 +16,8 @@ export interface Endorsements {
   amd?: AmdEndorsements;
 }
 
+export { Newest };
+
 const mostBytes = 64 * 1024;
 
 /** A quote names its key type where a report has the zeros of its version. */
@@ -24,6 +28,14 @@ function teeOf(bytes: Buffer): "tdx" | "snp" | Problem {
   return bytes.readUInt16LE(2) === 0 ? "snp" : "tdx";
 }
 
+interface By {
+  /** Our clock in milliseconds since the epoch. */
+  now: number;
+  roots?: TrustedRoots;
+  /** What was seen before of the vendors' lists; without it, each is judged by itself. */
+  newest?: Newest | undefined;
+}
+
 /**
  * Checks the raw report of a VM: pure, offline, and never by exceptions. `now` is our clock in milliseconds since the epoch,
  * never a time that the report names.
@@ -31,21 +43,21 @@ function teeOf(bytes: Buffer): "tdx" | "snp" | Problem {
 export function verifyEvidence(
   bytes: Buffer,
   endorsements: Endorsements,
-  { now, roots = vendorRoots }: { now: number; roots?: TrustedRoots },
+  { now, roots = vendorRoots, newest }: By,
 ): Verification {
   const tee = teeOf(bytes);
   if (typeof tee !== "string") return notReadable(tee);
   if (!isClock(now)) return notReadable({ reason: "clock", about: "" });
   return tee === "snp"
-    ? verifyReport(bytes, endorsements.amd ?? {}, { now, roots })
-    : verifyQuote(bytes, endorsements.intel ?? {}, { now, roots });
+    ? verifyReport(bytes, endorsements.amd ?? {}, { now, roots, newest })
+    : verifyQuote(bytes, endorsements.intel ?? {}, { now, roots, newest });
 }
 
 /** The same for a report as the compute service gives it: base64, or nothing at all. */
 export function verifyEncoded(
   report: string | undefined,
   endorsements: Endorsements,
-  options: { now: number; roots?: TrustedRoots },
+  options: By,
 ): Verification {
   if (report === undefined || report.trim() === "")
     return notReadable({ reason: "evidence-missing", about: "" });
@@ -56,7 +68,13 @@ export function verifyEncoded(
 
 /** Which endorsements a piece of evidence needs: names to look them up by, believed for nothing else. */
 export type Needed =
-  | { tee: "tdx"; fmspc: string; ca: "platform" | "processor" }
+  | {
+      tee: "tdx";
+      fmspc: string;
+      ca: "platform" | "processor";
+      /** Who says so, to be checked before anything is fetched. */
+      chain: readonly Certificate[];
+    }
   | { tee: "snp"; product?: Product; signer: "VCEK" | "VLEK"; chipId: string; reportedTcb: string };
 
 export function endorsementsNeeded(bytes: Buffer): Needed | undefined {
@@ -70,10 +88,11 @@ export function endorsementsNeeded(bytes: Buffer): Needed | undefined {
   }
   if (tee !== "tdx") return undefined;
   const quote = readQuote(bytes);
-  const [leaf, issuer] = "reason" in quote ? [] : (certificatesOf(quote.pem) ?? []);
+  const chain = "reason" in quote ? [] : (certificatesOf(quote.pem) ?? []);
+  const [leaf, issuer] = chain;
   const pck = leaf && readPck(leaf);
   const ca = issuer && pckCaOf(issuer);
-  return pck && !("lacks" in pck) && ca ? { tee, fmspc: pck.fmspc, ca } : undefined;
+  return pck && !("lacks" in pck) && ca ? { tee, fmspc: pck.fmspc, ca, chain } : undefined;
 }
 
 /** Base64 as the compute service gives it (also with the two letters of URLs, spaces, and no padding), or undefined. */

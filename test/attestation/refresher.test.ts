@@ -1,15 +1,21 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { once } from "node:events";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { request as httpRequest } from "node:http";
+import { createServer } from "node:https";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { describe, expect, it } from "vitest";
 import { evidenceOf, sandboxRoots, writeEndorsements } from "../../sandbox/evidence/vendors.ts";
 import { listEndorsements } from "../../src/attestation/endorsement-folder.ts";
 import { findEndorsements } from "../../src/attestation/endorsements.ts";
 import { addressOf } from "../../src/attestation/fetch-endorsement.ts";
 import { createRefresher } from "../../src/attestation/refresher.ts";
-import { createLog } from "../../src/log/log.ts";
+import { createLog, silentLog } from "../../src/log/log.ts";
 import { endorsementsNeeded, verifyEvidence } from "../../src/verifier/verify-evidence.ts";
 import { startChild } from "../faults/stage/child.ts";
+import { connectProxy } from "../support/connect-proxy.ts";
 import { startVendors } from "../support/vendor-server.ts";
 
 const dayMs = 86_400_000;
@@ -161,6 +167,144 @@ describe("the refresher of endorsements", () => {
     await at.refresher.round();
     expect(at.lines.join("")).toMatch(/refused: it ended on/);
     expect(await at.verified(snp)).toBe("authentic");
+  });
+});
+
+describe("evidence that nobody signed", () => {
+  const madeUp = (from: number, many = 60) =>
+    Array.from({ length: many }, (_, n) => {
+      const bytes = Buffer.from(snp);
+      bytes.writeUInt32LE(from + n, 0x1a0);
+      return bytes;
+    });
+
+  it("makes few calls for chips that it makes up, the rest later, and none for ever", async () => {
+    await using at = await vendors();
+    const chips = () => at.asked.filter((url) => url.includes("?blSPL=")).length;
+    const ensureAll = async () => {
+      for (const one of madeUp(1)) await at.refresher.ensure(needs(one));
+    };
+    at.weather.status = 404;
+    await ensureAll();
+    expect(chips()).toBe(12);
+    expect(at.lines.join("")).toMatch(/endorsements\.postponed.*tried later/);
+    await ensureAll();
+    expect(chips()).toBe(12);
+    // A minute earns six more calls, and half of the budget is kept for chips that are new
+    at.clock.now += 60_000;
+    await at.refresher.round();
+    expect(chips()).toBe(12);
+    at.clock.now += 60_000;
+    await at.refresher.round();
+    expect(chips()).toBe(18);
+    // Days later all were tried, and nobody asks any longer
+    for (let hour = 0; hour < 24 * 40; hour += 1) {
+      at.clock.now += 3_600_000;
+      await at.refresher.round();
+    }
+    const all = chips();
+    expect(all).toBeLessThanOrEqual(60 * 8);
+    at.clock.now += 10 * dayMs;
+    await at.refresher.round();
+    expect(chips()).toBe(all);
+  });
+
+  it("doesn't keep a new VM of a genuine chip from being verified at once", async () => {
+    await using at = await vendors();
+    at.weather.status = 404;
+    for (const one of madeUp(1)) await at.refresher.ensure(needs(one));
+    at.clock.now += 120_000;
+    await at.refresher.round();
+    at.weather.status = 200;
+    await at.refresher.ensure(needs(snp));
+    expect(at.asked.at(-1)).toContain(`/vcek/v1/Genoa/${"c1".repeat(8)}`);
+    // The list had failed, too
+    at.clock.now += 60_000;
+    await at.refresher.round();
+    expect(await at.verified(snp)).toBe("authentic");
+  });
+
+  it("makes no call at all where a quote's chain isn't Intel's", async () => {
+    await using at = await vendors();
+    const strange = evidenceOf({ ...machine, platform: "TDX" }, { isStranger: true });
+    await at.refresher.ensure(needs(strange));
+    await at.refresher.round();
+    expect(at.asked).toEqual([]);
+  });
+
+  it("fills no memory: what is over a few hundred chips is forgotten", async () => {
+    await using at = await vendors();
+    at.weather.status = 404;
+    const [first = snp] = madeUp(1000, 1);
+    const chip = first.toString("hex", 0x1a0, 0x1e0);
+    const asked = () => at.asked.filter((url) => url.includes(chip)).length;
+    await at.refresher.ensure(needs(first));
+    for (let hour = 0; hour < 7; hour += 1) {
+      at.clock.now += 3_600_000;
+      await at.refresher.round();
+    }
+    expect(asked()).toBe(8);
+    // It failed so often that it is due in half an hour at the earliest
+    at.clock.now += 180_000;
+    await at.refresher.ensure(needs(first));
+    expect(asked()).toBe(8);
+    for (const one of madeUp(1, 400)) await at.refresher.ensure(needs(one));
+    at.clock.now += 120_000;
+    await at.refresher.ensure(needs(first));
+    expect(asked()).toBe(9);
+  });
+});
+
+/** The vendors behind TLS, as they are in the world. */
+async function overTls(url: string) {
+  const pem = await readFile(join(import.meta.dirname, "../compute/certificates/localhost.pem"));
+  const before = getCACertificates("default");
+  setDefaultCACertificates([
+    ...before,
+    pem.toString().replace(/-----BEGIN PRIVATE[^]*?PRIVATE KEY-----/, ""),
+  ]);
+  const server = createServer({ cert: pem, key: pem }, (asked, answer) => {
+    httpRequest(`${url}${asked.url}`, (found) => {
+      answer.writeHead(found.statusCode ?? 502, found.headers);
+      found.pipe(answer);
+    }).end();
+  });
+  const { promise, resolve } = Promise.withResolvers<void>();
+  server.listen(0, "127.0.0.1", resolve);
+  await promise;
+  const host = `localhost:${(server.address() as AddressInfo).port}`;
+  return {
+    host,
+    [Symbol.asyncDispose]: async () => {
+      setDefaultCACertificates(before);
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
+describe("a proxy", () => {
+  it("carries what is fetched, by CONNECT, unless NO_PROXY names the vendor", async () => {
+    await using proxy = await connectProxy();
+    await using at = await vendors();
+    await using tls = await overTls(at.addresses.amd);
+    const base = `https://${tls.host}`;
+    const addresses = { intel: base, intelRoot: `${base}/root.der`, amd: base };
+    const fetchedBy = async (no: string, into: string) => {
+      const folder = join(at.ours, into);
+      const proxies = { https: proxy.url, http: undefined, no };
+      const by = { folder, addresses, roots: sandboxRoots, log: silentLog(), proxies };
+      const refresher = createRefresher({ ...by, now: Date.now });
+      await refresher.ensure(needs(snp));
+      await refresher.close();
+      return listEndorsements(folder, { roots: sandboxRoots, now: Date.now() });
+    };
+    expect(await fetchedBy("", "through")).toHaveLength(2);
+    expect([...new Set(proxy.tunnels)]).toEqual([tls.host]);
+    const many = proxy.tunnels.length;
+    expect(await fetchedBy("localhost", "direct")).toHaveLength(2);
+    expect(proxy.tunnels).toHaveLength(many);
   });
 });
 

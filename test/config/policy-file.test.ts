@@ -138,12 +138,12 @@ describe("gatehouse.yml", () => {
 
   it("reads measurements in any case, with or without 0x", () => {
     const read = policy(
-      'attestation: { maxSnapshotAge: 7d, pins: [{ targets: ["a"], measurements: ["0xAB12", "cd34"] }] }',
+      `attestation: { maxSnapshotAge: 7d, pins: [{ targets: ["a"], measurements: ["0x${"AB".repeat(48)}", "${"cd".repeat(48)}"] }] }`,
     );
     expect(read.attestation).toEqual({
       appraisal: [],
       maxSnapshotAgeMs: 604_800_000,
-      pins: [{ targets: ["a"], measurements: ["ab12", "cd34"] }],
+      pins: [{ targets: ["a"], measurements: ["ab".repeat(48), "cd".repeat(48)] }],
     });
   });
 });
@@ -214,9 +214,70 @@ describe("attestation in gatehouse.yml", () => {
       expect.stringMatching(
         /^line 4: attestation.appraisal\[1\].accept\[1\].status must be one of UpToDate, /,
       ),
-      'line 4: attestation.appraisal[1].accept[1].until must be a day like "2026-12-31"',
+      'line 4: attestation.appraisal[1].accept[1].until must be a day of the calendar like "2026-12-31"',
       "line 5: attestation.appraisal[1].vmpl must be a whole number from 0 to 3",
     ]);
+  });
+
+  it.each([
+    [
+      "a pin of 47 bytes",
+      `pins: [{ targets: [a], measurements: ["${"ab".repeat(47)}"] }]`,
+      /pins\[1\]\.measurements\[1\] must be 48 bytes/,
+    ],
+    [
+      "a pin of 49 bytes",
+      `pins: [{ targets: [a], measurements: ["${"ab".repeat(49)}"] }]`,
+      /must be 48 bytes/,
+    ],
+    [
+      "a day that isn't there",
+      "appraisal: [{ accept: [{ status: OutOfDate, until: 2026-02-31 }] }]",
+      /until must be a day of the calendar/,
+    ],
+    [
+      "a minimum without a part",
+      "appraisal: [{ minimumTcb: [{ product: Genoa }] }]",
+      /minimumTcb\[1\] must name at least one part/,
+    ],
+    [
+      "a part that the processor lacks",
+      "appraisal: [{ minimumTcb: [{ product: Genoa, fmc: 1 }] }]",
+      /fmc is a part of Turin's/,
+    ],
+    [
+      "a weaker rule before a stricter one",
+      "appraisal: [{ targets: ['prod-*', x], allow: [debug] }, { targets: ['prod-db-*'] }]",
+      /appraisal\[2\] can never count: rule 1/,
+    ],
+    [
+      "a rule for all before another",
+      "appraisal: [{ allow: [debug] }, { targets: [a] }]",
+      /appraisal\[2\] can never count/,
+    ],
+    [
+      "a second rule for all",
+      "appraisal: [{}, { allow: [debug] }]",
+      /appraisal\[2\] can never count/,
+    ],
+    [
+      "a key that makes a line of its own",
+      '"x\\nno problems": 1',
+      /x\\u000ano problems isn't known/,
+    ],
+  ])("has a problem with its line: %s", (_what, text, says) => {
+    const read = problems(`attestation: {\n  ${text}\n  }`);
+    expect(read).toEqual([expect.stringMatching(says)]);
+    expect(read[0]).toMatch(/^gatehouse\.yml line 2: [^\n]*$/);
+  });
+
+  it.each([
+    "[{ targets: ['prod-db-*'] }, { targets: ['prod-*'], allow: [debug] }, {}]",
+    "[{ targets: ['prod-?'] }, { targets: ['prod-*'] }]",
+    "[{ targets: ['prod-*'] }, { targets: ['prod-1', 'test-1'] }]",
+    "[{ minimumTcb: [{ product: Turin, fmc: 1 }], accept: [{ status: OutOfDate, until: 2028-02-29 }] }]",
+  ])("takes what can hold: %s", (text) => {
+    expect(policy(`attestation: { appraisal: ${text} }`).attestation.appraisal).not.toEqual([]);
   });
 
   it("is part of the policy's version, but for the folder where endorsements are", () => {
@@ -329,7 +390,7 @@ describe("a mistake in gatehouse.yml", () => {
 
 describe("the version of the policy", () => {
   it("stays when the folder of endorsements is another one", () => {
-    const pins = 'pins: [{ targets: ["a"], measurements: ["ab12"] }]';
+    const pins = `pins: [{ targets: ["a"], measurements: ["${"ab".repeat(48)}"] }]`;
     expect(version(`attestation: { ${pins}, endorsements: /srv/endorsements }`)).toBe(
       version(`attestation: { ${pins} }`),
     );

@@ -8,6 +8,7 @@ import { importsOf, type Sources } from "./sources.ts";
 const rooms = [
   "errors.ts",
   "deadline.ts",
+  "regular-file.ts",
   "text",
   "verifier",
   "config",

@@ -83,8 +83,8 @@ describe("a project's new name", () => {
     );
     const names = constantFrom("prod-pay", "pay", "shop", "pay-2", "prod-shop");
     assert(
-      property(rules, names, names, (approvals, from, to) => {
-        const policy = policyOf(`${operator}\napprovals: ${JSON.stringify(approvals)}`);
+      property(rules, names, names, (entries, from, to) => {
+        const policy = policyOf(`${operator}\napprovals: ${JSON.stringify(entries)}`);
         const asked = (name: string, target: ReturnType<typeof project>, input = {}) =>
           approvalRule(policy, {
             command: command(name),
@@ -126,7 +126,7 @@ describe("a project's new name", () => {
   });
 
   it("keeps the pins of the VMs inside, or is refused", () => {
-    const pins = `attestation: { pins: [{ targets: ["pay/*"], measurements: ["aa"] }, { targets: ["lab/*"], measurements: ["aa", "bb"] }, { targets: ["shop/*"], measurements: ["aa"] }] }`;
+    const pins = `attestation: { pins: [{ targets: ["pay/*"], measurements: ["${"aa".repeat(48)}"] }, { targets: ["lab/*"], measurements: ["${"aa".repeat(48)}", "${"bb".repeat(48)}"] }, { targets: ["shop/*"], measurements: ["${"aa".repeat(48)}"] }] }`;
     const rule = (as: string, target = project("pay"), vmNames = ["db"]) =>
       ruleOf(pins, { name: "project update", target, as, vmNames }).rule;
     expect(rule("elsewhere")).toBe("attestation.pins");
@@ -139,7 +139,7 @@ describe("a project's new name", () => {
   });
 
   it("puts no pinned VM under another rule of what is accepted", () => {
-    const rules = `attestation: { pins: [{ targets: ["db"], measurements: ["aa"] }], appraisal: [{ targets: ["test/*"], allow: [debug] }] }`;
+    const rules = `attestation: { pins: [{ targets: ["db"], measurements: ["${"aa".repeat(48)}"] }], appraisal: [{ targets: ["test/*"], allow: [debug] }] }`;
     const rule = (as: string, vmNames: string[]) =>
       ruleOf(rules, { name: "project update", target: project("pay"), as, vmNames }).rule;
     expect(rule("test", ["db"])).toBe("attestation.pins");

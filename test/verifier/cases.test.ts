@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { allReasons } from "../../src/verifier/reasons.ts";
 import { appraiseEvidence } from "../../src/verifier/appraise-evidence.ts";
-import { verifyEncoded, verifyEvidence } from "../../src/verifier/verify-evidence.ts";
+import { Newest, verifyEncoded, verifyEvidence } from "../../src/verifier/verify-evidence.ts";
 import { checkCases } from "./check-cases.ts";
 import { complaintsOf, createMints } from "./judging.ts";
 import { requiredCases } from "./required-cases.ts";
 
-const verifier = { appraiseEvidence, verifyEncoded, verifyEvidence };
+const verifier = { appraiseEvidence, Newest, verifyEncoded, verifyEvidence };
 const mints = createMints();
 const required = requiredCases(mints);
 const checks = checkCases(mints);

@@ -16,7 +16,7 @@ const critical = extension("2.5.29.28", Buffer.from("3000", "hex"), true);
 
 /** One check each that nothing else would make up for; what is taken away from the verifier is noticed by one of these. */
 export function checkCases(mints: Mints): readonly Case[] {
-  const { tdx, snp, genuine } = createJudging(mints);
+  const { tdx, snp, tdxAfter, snpAfter, genuine } = createJudging(mints);
   const { intel, amd } = mints;
   const stranger = createIntelKeys();
   const strangers = mintTdx(stranger, mintedAt);
@@ -136,6 +136,71 @@ export function checkCases(mints: Mints): readonly Case[] {
       "crl-signature",
       "TDX: list signed in another way",
       tdx({ pckCrl: { signing: { ...ecdsaSigning, algorithm: pssSigning.algorithm } } }),
+    ),
+    alarm(
+      "crl-malformed",
+      "TDX: list larger than any is",
+      tdx({ pckCrl: { extensions: [extension("2.5.29.99", Buffer.alloc(1024 * 1024))] } }),
+    ),
+    good(
+      "TDX: list of thousands",
+      tdx({ pckCrl: { serials: Array.from({ length: 3000 }, (_, n) => 0x10000 + n) } }),
+    ),
+    fail(
+      "chain-malformed",
+      "TDX: certificate larger than any is",
+      tdx({ pck: { extensions: [extension("2.5.29.99", Buffer.alloc(16 * 1024))] } }),
+    ),
+    fail(
+      "chain-malformed",
+      "TDX: certificate with more parts than any has",
+      tdx({
+        pck: {
+          extensions: Array.from({ length: 70 }, (_, n) =>
+            extension(`2.5.29.${n + 40}`, octets(Buffer.from([1]))),
+          ),
+        },
+      }),
+    ),
+    // Over time
+    cannot(
+      "crl-superseded",
+      "TDX: PCK list with a lower number than before",
+      tdxAfter({ pckCrl: { number: 9 } }, { pckCrl: { number: 8 } }),
+    ),
+    cannot(
+      "crl-superseded",
+      "TDX: root list with a lower number than before",
+      tdxAfter({ rootCrl: { number: 9 } }, { rootCrl: { number: 8, from: mintedAt - dayMs } }),
+    ),
+    cannot(
+      "crl-superseded",
+      "SNP: list with a lower number than before",
+      snpAfter({ crl: { number: 9 } }, { crl: { number: 8 } }),
+    ),
+    cannot(
+      "crl-superseded",
+      "TDX: list without a number, older than before",
+      tdxAfter(
+        { pckCrl: { number: 0, from: mintedAt - dayMs } },
+        { pckCrl: { number: 0, from: mintedAt - 2 * dayMs } },
+      ),
+    ),
+    good(
+      "TDX: list with a higher number than before, and an earlier day",
+      tdxAfter(
+        { pckCrl: { number: 8, from: mintedAt - dayMs } },
+        { pckCrl: { number: 9, from: mintedAt - 2 * dayMs } },
+      ),
+    ),
+    good(
+      "TDX: list of a stranger's CA, which no later one has to follow",
+      tdxAfter({ ca: { signer: stranger.root }, pckCrl: { number: 99 } }, {}),
+    ),
+    cannot(
+      "collateral-superseded",
+      "TDX: TCB info with a lower evaluation number than before",
+      tdxAfter({ tcbInfo: (info) => void (info.tcbEvaluationDataNumber = 99) }, {}),
     ),
     alarm("crl-signature", "SNP: list of another signer", snp({ crl: { signer: amd.ask } })),
     alarm(
@@ -569,6 +634,16 @@ export function checkCases(mints: Mints): readonly Case[] {
       "report-signer",
       "SNP: signed by a key of an unknown kind",
       snp({ report: setTo(0x48, 3 << 2) }),
+    ),
+    good(
+      "SNP: fields of its owner, which nobody pins",
+      snp({ report: (bytes) => void bytes.fill(1, 0xc0, 0x140) }),
+      "Neither pinned nor checked: HOST_DATA, ID_KEY_DIGEST, AUTHOR_KEY_DIGEST",
+    ),
+    good(
+      "TDX: fields of its owner, which nobody pins",
+      tdx({ body: (bytes) => void bytes.fill(1, 184, 328) }),
+      "Neither pinned nor checked: MRCONFIGID, MROWNER, MROWNERCONFIG",
     ),
     good("SNP: bits of the platform that nobody knows", snp({ report: setTo(0x41, 0xff) })),
     fail("known-broken-product", "SNP: Milan", snp({ product: "Milan" })),

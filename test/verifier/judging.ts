@@ -16,7 +16,7 @@ import type * as verifying from "../../src/verifier/verify-evidence.ts";
 import { endorsementsOf, evidenceOf, vectorOf } from "./vectors.ts";
 
 /** What is tried: the verifier as it is, or one with a check taken away. */
-export type Verifier = Pick<typeof verifying, "verifyEvidence" | "verifyEncoded"> &
+export type Verifier = Pick<typeof verifying, "verifyEvidence" | "verifyEncoded" | "Newest"> &
   Pick<typeof appraising, "appraiseEvidence">;
 
 export interface Case {
@@ -45,6 +45,7 @@ interface Otherwise {
   policy?: Partial<AppraisalPolicy>;
   references?: results.AppraisalOptions["references"];
   context?: results.Context;
+  newest?: verifying.Newest;
 }
 
 export const mintedAt = Date.parse("2026-06-01T00:00:00Z");
@@ -87,9 +88,9 @@ export function createJudging(mints: Mints) {
     endorsements: verifying.Endorsements,
     otherwise: Required<Pick<Otherwise, "now" | "roots" | "references">> & Otherwise,
   ) => {
-    const { now, roots, references, policy, context, encoded } = otherwise;
+    const { now, roots, references, policy, context, encoded, newest } = otherwise;
     const evidence = otherwise.evidence?.(bytes) ?? bytes;
-    const options = { now, roots };
+    const options = { now, roots, newest };
     return verifier.appraiseEvidence(
       encoded
         ? verifier.verifyEncoded(encoded(evidence), endorsements, options)
@@ -133,6 +134,26 @@ export function createJudging(mints: Mints) {
           },
         );
       },
+    /** What vouches for the second was seen after what vouches for the first. */
+    tdxAfter: (before: TdxChanges, changes: TdxChanges) => (verifier: Verifier) => {
+      const first = mintTdx(mints.intel, mintedAt, before);
+      const rootCertificate = first.certificates.root;
+      const second = mintTdx(mints.intel, mintedAt, { ...changes, rootCertificate });
+      const newest = new verifier.Newest();
+      const roots = first.roots(vendorRoots);
+      const options = { now: mintedAt, roots, references: [mintedTuple], newest };
+      judge(verifier, first.quote, { intel: first.endorsements }, options);
+      return judge(verifier, second.quote, { intel: second.endorsements }, options);
+    },
+    snpAfter: (before: SnpChanges, changes: SnpChanges) => (verifier: Verifier) => {
+      const [first, second] = [before, changes].map((each) => mintSnp(mints.amd, mintedAt, each));
+      if (!first || !second) throw new Error("two were asked for");
+      const roots = first.roots(vendorRoots);
+      const newest = new verifier.Newest();
+      const options = { now: mintedAt, roots, references: [{ measurement }], newest };
+      judge(verifier, first.report, { amd: first.endorsements }, options);
+      return judge(verifier, second.report, { amd: second.endorsements }, options);
+    },
     snp:
       (changes: SnpChanges, otherwise: Otherwise & { amd?: (all: Amd) => Amd } = {}) =>
       (verifier: Verifier) => {

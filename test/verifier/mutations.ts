@@ -14,6 +14,7 @@ const levels = "src/verifier/tdx/tcb.ts";
 const report = "src/verifier/snp/verify-report.ts";
 const reportBytes = "src/verifier/snp/report.ts";
 const time = "src/verifier/examination.ts";
+const newest = "src/verifier/newest.ts";
 
 type Row = readonly [file: string, noticedBy: string, was: string, is: string];
 
@@ -94,14 +95,70 @@ const rows: readonly Row[] = [
     "readValue(der, tags.sequence)) ?? [];\n  const bits",
     "{ tag: 0x30, content: der.subarray(4, 4 + der.readUInt16BE(2)), whole: der }) ?? [];\n  const bits",
   ],
-  [quote, "PCK list missing", 'exam.add("crl-missing", what);', ""],
-  [quote, "PCK list of another signer", "exam.add(list, what);", ""],
   [
-    quote,
-    "PCK list expired",
-    'exam.lasts("crl", what, { from: list.thisUpdate, until: list.nextUpdate });',
+    lists,
+    "TDX: list larger than any is",
+    'if (der.length > mostBytes) return "crl-malformed";',
     "",
   ],
+  [
+    chain,
+    "TDX: certificate larger than any is",
+    "if (der.length > mostBytes) return undefined;",
+    "",
+  ],
+  [
+    "src/verifier/der.ts",
+    "TDX: certificate with more parts than any has",
+    "values.length < most ? valueAt(bytes, at) : undefined",
+    "valueAt(bytes, at)",
+  ],
+  [lists, "TDX: list of thousands", "partsOf(list, tags.sequence, Infinity)", "partsOf(list)"],
+  [
+    quote,
+    "TDX: PCK list with a lower number than before",
+    'if (isTrusted) exam.isNewest("crl", what, of, { number, from });',
+    "",
+  ],
+  [
+    quote,
+    "TDX: root list with a lower number than before",
+    'if (isTrusted) exam.isNewest("crl", what, of, { number, from });',
+    "",
+  ],
+  [
+    quote,
+    "TDX: list of a stranger's CA, which no later one has to follow",
+    "root.der.equals(roots.intel) && linkProblem(ca, root, intelScheme, 1) === undefined",
+    "true",
+  ],
+  [
+    report,
+    "SNP: list with a lower number than before",
+    'exam.isNewest("crl", what, `list of ${product}, ${kind}`, { number, from });',
+    "",
+  ],
+  [
+    collateral,
+    "TDX: TCB info with a lower evaluation number than before",
+    'exam.isNewest("collateral", what, of, { number: BigInt(value.evaluation), from });',
+    "",
+  ],
+  [
+    newest,
+    "TDX: list with a higher number than before, and an earlier day",
+    "return one.number < other.number;",
+    "return one.from < other.from;",
+  ],
+  [
+    newest,
+    "TDX: list without a number, older than before",
+    "return one.from < other.from;",
+    "return false;",
+  ],
+  [quote, "PCK list missing", 'exam.add("crl-missing", what);', ""],
+  [quote, "PCK list of another signer", "exam.add(list, what);", ""],
+  [quote, "PCK list expired", 'exam.lasts("crl", what, { from, until });', ""],
   [
     quote,
     "PCK CA revoked",
@@ -126,12 +183,7 @@ const rows: readonly Row[] = [
     'if (typeof list === "string") return exam.add(list, what);',
     'if (typeof list === "string") return undefined;',
   ],
-  [
-    report,
-    "AMD's list expired",
-    'exam.lasts("crl", what, { from: list.thisUpdate, until: list.nextUpdate });',
-    "",
-  ],
+  [report, "AMD's list expired", 'exam.lasts("crl", what, { from, until });', ""],
   [
     report,
     "ASK revoked",

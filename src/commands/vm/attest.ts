@@ -71,14 +71,14 @@ async function bundleAnswer(vm: NamedVm, read: Attested, context: ReadContext): 
       `The compute service returned no raw report of ${vm.name}.`,
       read.appraisal.reasons[0],
     );
-  const text = md`The evidence of ${name(vm.name)} is a file in your direct messages. ${name(check)} judges it again, without a network.`;
+  const text = md`The evidence of ${name(vm.name)} is a file in your direct messages. ${name(check)} judges it again, without a network; ${name("audit verify")} shows the fingerprint of the key.`;
   return {
     message: message(readable(text), section(text)),
     file: evidenceFile(`Evidence of ${vm.name}`, bundle, context),
   };
 }
 
-const check = "node gatehouse.mjs attestation check <file>";
+const check = "node gatehouse.mjs attestation check <file> --signer <fingerprint>";
 
 async function signingIn({ trail: { redis, key, dataDir } }: ReadContext): Promise<Signing> {
   const head = await createTrail(redis, key).head();

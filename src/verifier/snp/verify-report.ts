@@ -1,5 +1,6 @@
 import { amdScheme, type Certificate, linkProblem, parseCertificate } from "../certificate.ts";
 import { type Examination, startExamination } from "../examination.ts";
+import type { Newest } from "../newest.ts";
 import { readRevocationList } from "../revocation.ts";
 import type { Product, TrustedRoots } from "../roots.ts";
 import { isSignedRaw, readKey } from "../signature.ts";
@@ -22,11 +23,11 @@ export interface AmdEndorsements {
 export function verifyReport(
   bytes: Buffer,
   endorsements: AmdEndorsements,
-  { now, roots }: { now: number; roots: TrustedRoots },
+  { now, roots, newest }: { now: number; roots: TrustedRoots; newest?: Newest | undefined },
 ): Verification {
   const report = readReport(bytes);
   if ("reason" in report) return notReadable(report);
-  const exam = startExamination(now);
+  const exam = startExamination(now, newest);
   for (const { reason, about } of report.problems) exam.add(reason, about);
   const product = checkKey(report, endorsements, roots, exam);
   return verificationOf(exam, { facts: report.facts, signed: report.signed, product });
@@ -102,7 +103,7 @@ function checkChain(
 
 /** Every VCEK has the serial number 0, so that lists can only name what stands above. */
 function checkLists(
-  { product, issuer, ark }: VekIssuers,
+  { product, kind, issuer, ark }: VekIssuers,
   crl: Buffer | undefined,
   exam: Examination,
 ): void {
@@ -110,7 +111,10 @@ function checkLists(
   if (!crl) return exam.add("crl-missing", what);
   const list = readRevocationList(crl, ark, amdScheme);
   if (typeof list === "string") return exam.add(list, what);
-  exam.lasts("crl", what, { from: list.thisUpdate, until: list.nextUpdate });
+  const { number, thisUpdate: from, nextUpdate: until } = list;
+  exam.lasts("crl", what, { from, until });
+  // One ARK may number its two lists apart
+  exam.isNewest("crl", what, `list of ${product}, ${kind}`, { number, from });
   for (const { serial, commonName } of [issuer, ark])
     if (list.revoked.has(serial.toString("hex"))) exam.add("revoked", commonName);
 }

@@ -36,6 +36,7 @@ export type PlatformLevel = Level & {
 export interface QeIdentity {
   issueDate: string;
   nextUpdate: string;
+  evaluation: number;
   miscSelect: Buffer;
   miscSelectMask: Buffer;
   attributes: Buffer;
@@ -147,6 +148,7 @@ export function readQeIdentity(value: unknown): QeIdentity | undefined {
   return whole({
     issueDate: textOf(fields["issueDate"]),
     nextUpdate: textOf(fields["nextUpdate"]),
+    evaluation: countOf(fields["tcbEvaluationDataNumber"]),
     miscSelect: bytesOf(fields["miscselect"], 4),
     miscSelectMask: bytesOf(fields["miscselectMask"], 4),
     attributes: bytesOf(fields["attributes"], 16),

@@ -101,7 +101,7 @@ function signerOf(chain: string, roots: TrustedRoots): Certificate | undefined {
 }
 
 /** Of the kind and version that this code understands, and in its time; else undefined, and the problem is noted. */
-function read<T extends { issueDate: string; nextUpdate: string }>(
+function read<T extends { issueDate: string; nextUpdate: string; evaluation: number }>(
   kind: keyof typeof kinds,
   json: object,
   readValue: (json: unknown) => T | undefined,
@@ -117,5 +117,7 @@ function read<T extends { issueDate: string; nextUpdate: string }>(
   if (!value || from === undefined || until === undefined)
     return exam.add("collateral-kind", `${what} in a form of its own`);
   exam.lasts("collateral", what, { from, until });
+  const of = "fmspc" in value ? `${kind} ${String(value.fmspc)}` : kind;
+  exam.isNewest("collateral", what, of, { number: BigInt(value.evaluation), from });
   return exam.now >= from && exam.now <= until ? value : undefined;
 }

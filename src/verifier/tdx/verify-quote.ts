@@ -1,5 +1,6 @@
 import { type Certificate, intelScheme, linkProblem, parseCertificate } from "../certificate.ts";
 import { type Examination, startExamination } from "../examination.ts";
+import type { Newest } from "../newest.ts";
 import { readPem } from "../pem.ts";
 import { readRevocationList } from "../revocation.ts";
 import type { TrustedRoots } from "../roots.ts";
@@ -15,17 +16,23 @@ import { standing, type TcbStanding } from "./tcb.ts";
 export function verifyQuote(
   bytes: Buffer,
   endorsements: IntelEndorsements,
-  { now, roots }: { now: number; roots: TrustedRoots },
+  { now, roots, newest }: By,
 ): Verification {
   const quote = readQuote(bytes);
   if ("reason" in quote) return notReadable(quote);
-  const exam = startExamination(now);
+  const exam = startExamination(now, newest);
   const chain = readChain(quote.pem, roots, exam);
   checkSignatures(quote, chain?.leaf, exam);
   const tcb = chain && checkPlatform(quote, chain, endorsements, roots, exam);
   // Each way to no level is a problem already; should one ever not be, it still is no level
   if (!tcb && exam.problems.length === 0) exam.add("collateral-missing", "Intel's word on it");
   return verificationOf(exam, { facts: quote.facts, signed: quote.signed, tcb });
+}
+
+interface By {
+  now: number;
+  roots: TrustedRoots;
+  newest?: Newest | undefined;
 }
 
 interface Chain {
@@ -51,6 +58,21 @@ export function certificatesOf(pem: string): readonly Certificate[] | undefined 
   const all = readPem(pem)?.map((der) => parseCertificate(der));
   const known = all?.filter((one) => one !== undefined);
   return known?.length === all?.length ? known : undefined;
+}
+
+/** Signed by the pinned root, and may itself sign. */
+function isVouchedFor(ca: Certificate, root: Certificate, roots: TrustedRoots): boolean {
+  return root.der.equals(roots.intel) && linkProblem(ca, root, intelScheme, 1) === undefined;
+}
+
+/**
+ * Whether the PCK certificate stands under Intel's root, by signatures alone: what a quote without one asks for is nothing to
+ * fetch.
+ */
+export function isOfIntel(chain: readonly Certificate[], roots: TrustedRoots): boolean {
+  const [leaf, ca, root] = chain;
+  if (!leaf || !ca || !root || !isVouchedFor(ca, root, roots)) return false;
+  return linkProblem(leaf, ca, intelScheme, 0) === undefined;
 }
 
 /** PCK under its CA under the pinned root; undefined where that can't even be read. */
@@ -106,8 +128,11 @@ function checkPlatform(
   exam: Examination,
 ): TcbStanding | undefined {
   const { rootCrl, pckCrl } = endorsements;
-  const revoked = listOf("Intel's revocation list of CAs", rootCrl, root, exam);
-  const revokedPcks = listOf("Intel's revocation list of PCK certificates", pckCrl, ca, exam);
+  const isTrusted = isVouchedFor(ca, root, roots);
+  const listed = (what: string, der: Buffer | undefined, issuer: Certificate) =>
+    listOf(what, der, issuer, isTrusted, exam);
+  const revoked = listed("Intel's revocation list of CAs", rootCrl, root);
+  const revokedPcks = listed("Intel's revocation list of PCK certificates", pckCrl, ca);
   if (revoked.has(ca.serial.toString("hex"))) exam.add("revoked", ca.commonName);
   if (revokedPcks.has(leaf.serial.toString("hex"))) exam.add("revoked", leaf.commonName);
   const { tcbInfo, qeIdentity } = checkCollateral(endorsements, roots, revoked, exam);
@@ -126,6 +151,7 @@ function listOf(
   what: string,
   der: Buffer | undefined,
   issuer: Certificate,
+  isTrusted: boolean,
   exam: Examination,
 ): ReadonlySet<string> {
   const none = new Set<string>();
@@ -138,7 +164,10 @@ function listOf(
     exam.add(list, what);
     return none;
   }
-  exam.lasts("crl", what, { from: list.thisUpdate, until: list.nextUpdate });
+  const { number, thisUpdate: from, nextUpdate: until } = list;
+  exam.lasts("crl", what, { from, until });
+  const of = `list of ${issuer.publicKey.toString("base64")}`;
+  if (isTrusted) exam.isNewest("crl", what, of, { number, from });
   return list.revoked;
 }
 

@@ -35,7 +35,7 @@ describe("the gate before a rename", () => {
     ["a VM inside is protected by the new name", `protect: ["pay/db-1"]`, /because of pay\/db-1/],
     [
       "a VM inside would lose its pin",
-      `attestation: { pins: [{ targets: ["payments/db-1"], measurements: ["aa"] }] }`,
+      `attestation: { pins: [{ targets: ["payments/db-1"], measurements: ["${"aa".repeat(48)}"] }] }`,
       /db-1 in it is pinned/,
     ],
     ["the old name needs an approval", needs("payments"), /lacks the approvals/],

@@ -1,0 +1,184 @@
+import { createHash, generateKeyPairSync, sign } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { bundleOf, signed, type Signing } from "../../src/attestation/bundle.ts";
+import { runAttestation } from "../../src/attestation/cli.ts";
+import { fleetBundleOf } from "../../src/attestation/fleet-bundle.ts";
+import { appraisalOptions, appraise } from "../../src/attestation/appraise.ts";
+import { runCommandLine } from "../../src/start/command-line.ts";
+import { printable } from "../../src/text/printable.ts";
+import { createJudging, createMints } from "../verifier/judging.ts";
+import { good, snp } from "./reports.ts";
+
+function signer(): { signing: Signing; key: string; sha256: string } {
+  const { publicKey, privateKey } = generateKeyPairSync("ed25519");
+  const key = publicKey.export({ type: "spki", format: "der" }).toString("base64");
+  const sha256 = createHash("sha256").update(Buffer.from(key, "base64")).digest("hex");
+  const its = {
+    publicKey: key,
+    sign: (text: string) => sign(null, Buffer.from(text), privateKey).toString("base64"),
+  };
+  return { signing: { signer: its, auditHead: { seq: 7, hash: "ab" } }, key, sha256 };
+}
+
+const vm = { id: "vm-1", name: "web-1", projectId: "p-1" };
+
+/** A VM that is verified, with all that it follows from. */
+function attested() {
+  const evidence = snp();
+  const input = good({ evidence });
+  const { roots } = evidence;
+  const { report } = input;
+  if ("error" in report) throw new Error("no report");
+  const by = { endorsements: evidence.endorsements, options: appraisalOptions(input) };
+  const pins = { from: "gatehouse.yml", values: input.pins } as const;
+  return {
+    roots,
+    its: {
+      vm: { ...vm, status: "RUNNING" } as never,
+      appraisal: appraise(input),
+      report,
+      pins,
+      by,
+    },
+  };
+}
+
+async function checked(
+  bundle: unknown,
+  roots: ReturnType<typeof attested>["roots"],
+  ...words: string[]
+) {
+  const folder = await mkdtemp(join(tmpdir(), "gatehouse-bundle-"));
+  try {
+    const file = join(folder, "evidence.json");
+    await writeFile(file, JSON.stringify(bundle));
+    let said = "";
+    const write = (text: string) => void (said += text);
+    const code = await runAttestation(["check", file, ...words], { write, roots });
+    return { code, said, first: said.split("\n")[0] ?? "" };
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+describe("a bundle", () => {
+  const { roots, its } = attested();
+  const [ours, other] = [signer(), signer()];
+  const bundle = bundleOf(vm, its, ours.signing);
+  const rows = [{ vm: its.vm, attested: its }] as never;
+  const fleet = fleetBundleOf(rows, ours.signing);
+
+  it.each([
+    ["of one VM", bundle],
+    ["of a fleet", fleet],
+  ])("%s is verified for whoever names its signer, by any name of the key", async (_what, made) => {
+    for (const name of [ours.key, ours.sha256, ours.sha256.slice(0, 16)]) {
+      const { code, said } = await checked(made, roots, "--signer", name);
+      expect(said).toContain(
+        `as signed by the key ${ours.sha256.slice(0, 16)}, which --signer names`,
+      );
+      expect(code).toBe(0);
+    }
+  });
+
+  it.each([
+    ["of one VM", bundle],
+    ["of a fleet", fleet],
+  ])("%s is not verified where nobody says who may sign", async (_what, made) => {
+    const { code, first } = await checked(made, roots);
+    expect(first).toMatch(/^Could not verify: the bundle is signed by the key .* --signer/);
+    expect(code).toBe(2);
+  });
+
+  it("fails when another key signed it, or it was changed", async () => {
+    const words = ["--signer", ours.sha256];
+    const stranger = await checked(bundleOf(vm, its, other.signing), roots, ...words);
+    expect(stranger.first).toMatch(/^Failed: .* none that --signer names\.$/);
+    expect(stranger.code).toBe(1);
+    const changed = await checked({ ...bundle, at: (bundle?.at ?? 0) + 1 }, roots, ...words);
+    expect(changed.first).toBe("Failed: the bundle was changed after it was signed.");
+    expect(changed.code).toBe(1);
+    const claimed = await checked({ ...bundle, signedBy: other.key }, roots, "--signer", other.key);
+    expect(claimed.code).toBe(1);
+  });
+
+  it("is not verified without its signature, whether it names its signer or not", async () => {
+    const { signature: _, ...stripped } = bundle ?? { signature: "" };
+    const { signedBy: _by, ...bare } = stripped as { signedBy?: string };
+    for (const made of [
+      stripped,
+      bare,
+      signed(bare, { signer: undefined, auditHead: undefined }),
+    ]) {
+      const { code, first } = await checked(made, roots, "--signer", ours.sha256);
+      expect(first).toMatch(/^Could not verify: nobody signed the bundle/);
+      expect(code).toBe(2);
+    }
+  });
+
+  it("names its signer by a key, or the words are refused", async () => {
+    const { code, said } = await checked(bundle, roots, "--signer", "abc");
+    expect(said).toContain("abc is no key");
+    expect(code).toBe(2);
+  });
+
+  it("gets no line of its own for what a name in it says", async () => {
+    const evil = { ...vm, name: "x\u001b[2J\nVerified: all" };
+    const { said } = await checked(bundleOf(evil, its, ours.signing), roots, "--signer", ours.key);
+    expect(said).toContain("x\\u001b[2J\\u000aVerified: all (vm-1)");
+    expect(said.match(/^Verified:/gm)).toHaveLength(1);
+  });
+});
+
+describe("what a program prints", () => {
+  it("is inert for a terminal: a certificate's name neither clears the screen nor adds a line", async () => {
+    const evil = "x\u001b[2J\r\nVerified: AMD's signature holds.\u202e\u009b1m";
+    const { minted } = createJudging(createMints());
+    const input = minted.snp({ vek: { subject: evil } });
+    let said = "";
+    const program = {
+      what: "",
+      usage: "",
+      run: (words: readonly string[], write: (text: string) => void) =>
+        runAttestation(words, { write, roots: input.roots }),
+    };
+    const folder = await mkdtemp(join(tmpdir(), "gatehouse-names-"));
+    const [file, vek] = [join(folder, "report.bin"), join(folder, "vek.der")];
+    await writeFile(file, input.bytes);
+    await writeFile(vek, input.endorsements.amd?.vek ?? "");
+    const out = { write: (text: string) => void (said += text), complain: () => undefined };
+    await runCommandLine(
+      ["attestation", "check", file, "--vek", vek],
+      { attestation: program },
+      out,
+    );
+    await rm(folder, { recursive: true });
+    expect(said).toContain("x\\u001b[2J");
+    expect(said).not.toMatch(/^Verified/m);
+    // oxlint-disable-next-line no-control-regex -- what must not be there
+    expect(said).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e]/);
+  });
+
+  it("is so for every program, at the one place where all print, and JSON still means the same", async () => {
+    const evil = "a\u001b]0;x\u0007\u2066\u009b\u200b";
+    const said: string[] = [];
+    const program = {
+      what: "",
+      usage: evil,
+      run: (_: readonly string[], write: (text: string) => void) => (write(`${evil}\n\ttab`), 0),
+    };
+    const out = {
+      write: (text: string) => void said.push(text),
+      complain: (text: string) => void said.push(text),
+    };
+    for (const words of [["p"], ["p", "--help"], [evil]])
+      await runCommandLine(words, { p: program }, out);
+    expect(said.join("")).toContain("a\\u001b]0;x\\u0007\\u2066\\u009b\\u200b\n\ttab");
+    // oxlint-disable-next-line no-control-regex -- what must not be there
+    expect(said.join("")).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b\u2066]/);
+    expect(JSON.parse(printable(JSON.stringify({ evil })))).toEqual({ evil });
+  });
+});
