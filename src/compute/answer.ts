@@ -46,6 +46,23 @@ export function check<T>(
 }
 
 /**
+ * Throws for a record that names another VM or project than the call: however whole, it says nothing of what was asked for.
+ * `wanted`: the ID of the call under the name that such a record has for it. What names none passes.
+ */
+export function checkAbout(
+  endpoint: Endpoint,
+  { answer }: Good,
+  record: unknown,
+  wanted: Readonly<Record<string, string>>,
+): void {
+  for (const [name, id] of Object.entries(wanted)) {
+    const told = idText(own(record, name));
+    if (told !== undefined && told !== id)
+      throw unexpected(endpoint, answer.status, name, "is that of another one");
+  }
+}
+
+/**
  * Where an accepted change's answer may hold a record: `{vm: …}`, `{data: {vm: …}}`, `{data: …}`, or the body itself.
  * The form isn't documented and the service accepted, so nothing here fails; a task looks much like a record, so only the
  * record that the call was about counts.
@@ -104,6 +121,8 @@ function snapshotIdIn(
   name: string,
   status: number,
 ): string | undefined {
+  const ofVm = idText(own(record, "vm_id"));
+  if (ofVm !== undefined && ofVm !== vmId) return undefined;
   const clear = idText(own(record, "snapshot_id")) ?? idText(own(record, "snapshotId"));
   if (clear !== undefined) return clear;
   const id = idText(own(record, "id"));

@@ -29,6 +29,7 @@ import {
   acceptedNewProject,
   acceptedProject,
   check,
+  checkAbout,
   jsonOf,
   collectPages,
   parsePage,
@@ -148,14 +149,19 @@ export function createProjects(http: Http, log: Log): Compute["projects"] {
     ids: { project_id: projectId },
     list: true,
   });
-  const parseVms = (good: Good) => parsePage(endpoints.listVms, good, "vms", listedVmSchema);
+  const parseVms = (good: Good, projectId: string) => {
+    const page = parsePage(endpoints.listVms, good, "vms", listedVmSchema);
+    for (const vm of page.items)
+      checkAbout(endpoints.listVms, good, { project_id: vm.projectId }, { project_id: projectId });
+    return page;
+  };
 
   async function readVms(
     projectId: string,
     query: Record<string, number>,
     options: CallOptions,
   ): Promise<Page<ListedVm>> {
-    return parseVms(await http.read({ ...vmList(projectId), query, ...options }));
+    return parseVms(await http.read({ ...vmList(projectId), query, ...options }), projectId);
   }
 
   async function followVms(
@@ -192,12 +198,10 @@ export function createProjects(http: Http, log: Log): Compute["projects"] {
     get: async (projectId, options = {}) => {
       const endpoint = endpoints.getProject;
       const good = await http.read({ endpoint, ids: { project_id: projectId }, ...options });
-      return check(
-        endpoint,
-        good.answer.status,
-        projectSchema,
-        unwrap(jsonOf(endpoint, good), ["id", "status"]),
-      );
+      const record = unwrap(jsonOf(endpoint, good), ["id", "status"]);
+      const project = check(endpoint, good.answer.status, projectSchema, record);
+      checkAbout(endpoint, good, record, { id: projectId });
+      return project;
     },
 
     vms: async (projectId, options = {}) => {
@@ -210,7 +214,7 @@ export function createProjects(http: Http, log: Log): Compute["projects"] {
       const isSame = (text: string) => (seen = hash("sha256", text)) === mark;
       const good = await http.read({ ...vmList(projectId), isSame, onAnswer, ...options });
       if (good.body === "same") return "same";
-      const first = parseVms(good);
+      const first = parseVms(good, projectId);
       const vms = await followVms(projectId, first, options);
       // The first page says nothing of the others
       return isPaged(first) ? { vms } : { vms, mark: seen };
@@ -283,7 +287,10 @@ export function createVms(http: Http): Compute["vms"] {
     query: Record<string, string> = {},
   ): Promise<T> {
     const good = await http.read({ endpoint, ids: { vm_id: vmId }, query, ...options });
-    return check(endpoint, good.answer.status, schema, unwrap(jsonOf(endpoint, good), marks));
+    const record = unwrap(jsonOf(endpoint, good), marks);
+    const checked = check(endpoint, good.answer.status, schema, record);
+    checkAbout(endpoint, good, record, marks.includes("id") ? { id: vmId } : { vm_id: vmId });
+    return checked;
   }
 
   async function change(
@@ -328,12 +335,9 @@ export function createVms(http: Http): Compute["vms"] {
     console: async (vmId, options = {}) => {
       const endpoint = endpoints.openConsole;
       const good = await http.change({ endpoint, ids: { vm_id: vmId }, ...options });
-      return check(
-        endpoint,
-        good.answer.status,
-        consoleSchema,
-        unwrap(jsonOf(endpoint, good), ["url"]),
-      );
+      const record = unwrap(jsonOf(endpoint, good), ["url"]);
+      checkAbout(endpoint, good, record, { vm_id: vmId });
+      return check(endpoint, good.answer.status, consoleSchema, record);
     },
   };
 }

@@ -149,9 +149,8 @@ export async function readTarget(
     return { seen: all.filter((project) => project.name === target.name), vms: [] };
   }
   try {
-    if (target.kind === "vm")
-      return { seen: itself(target, await compute.vms.get(target.id, options)), vms: [] };
-    const project = itself(target, await compute.projects.get(target.id, options));
+    if (target.kind === "vm") return { seen: await compute.vms.get(target.id, options), vms: [] };
+    const project = await compute.projects.get(target.id, options);
     const vms = project.type === "TEE_VM" ? await compute.projects.vms(target.id, options) : [];
     return { seen: project, vms };
   } catch (error) {
@@ -174,19 +173,12 @@ export async function asNamedNow(
 ): Promise<Target | undefined> {
   if (target.kind !== "vm") return target;
   try {
-    const { id, name } = await compute.projects.get(target.projectId, options);
-    itself({ kind: "project", id: target.projectId }, { id });
+    const { name } = await compute.projects.get(target.projectId, options);
     return { ...target, projectName: name };
   } catch (error) {
     if (error instanceof ComputeError && error.kind === "not-found") return undefined;
     throw error;
   }
-}
-
-/** A record of something else, however whole, says nothing of the target. */
-function itself<T extends { id: string }>(target: Pick<Target, "kind" | "id">, seen: T): T {
-  if (seen.id === target.id) return seen;
-  throw new ComputeError("unexpected", `the ${target.kind}`, "the answer is about another one");
 }
 
 const noProject = "the compute service doesn't find the project of this VM; nothing was sent";
