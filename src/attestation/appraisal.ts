@@ -7,7 +7,7 @@ import type { Verification } from "../verifier/verification.ts";
 export type Verdict = AttestationResult["verdict"];
 
 export interface AppraisalInput {
-  vm: Pick<Vm, "createdAt" | "attestation">;
+  vm: Pick<Vm, "createdAt" | "attestation"> & Partial<Pick<Vm, "status">>;
   report: AttestationReport | { error: unknown };
   /** Of the raw report, by the vendors' roots; undefined where there is none. */
   verification: Verification | undefined;
@@ -24,6 +24,8 @@ export interface AppraisalInput {
   absent?: readonly string[];
   /** What the register of evidence knows. */
   seen?: Context["seen"];
+  /** When genuine evidence of this VM was seen last, before now (Redis's time, ms). */
+  attestedAt?: number | undefined;
   /** Milliseconds since the epoch. */
   now: number;
   /** Reports from before this moment are not enough: when the VM was changed, in milliseconds since the epoch. */
@@ -40,8 +42,12 @@ export interface Appraisal {
   wayOut?: string;
   /** Nothing contradicts, and what is missing is that gatehouse.yml names no endorsements, or no pin for this VM. */
   isUnconfigured: boolean;
-  /** Attestation is switched off for the VM. */
+  /** gatehouse.yml, a pin, or evidence that was seen before asks for more than that nothing contradicts. */
+  isAsked: boolean;
+  /** The service says that attestation is off, and no pin and no evidence of before says otherwise. */
   isOff: boolean;
+  /** The VM runs, and the service answered without a report: no mere outage. */
+  isWithheld: boolean;
   /** What a vendor had signed was changed or forged. */
   isAlarm: boolean;
   measurement: {

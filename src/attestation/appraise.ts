@@ -4,7 +4,7 @@ import { appraiseEvidence } from "../verifier/appraise-evidence.ts";
 import type { AppraisalOptions } from "../verifier/attestation-result.ts";
 import type { Facts } from "../verifier/verification.ts";
 import type { Appraisal, AppraisalInput } from "./appraisal.ts";
-import { isForPolicy, isOff, lacksOf, timeOf, wayOutOf } from "./lacks.ts";
+import { isForPolicy, isOff, isWithheld, lacksOf, timeOf, wayOutOf } from "./lacks.ts";
 import { difference, nearestOf, normalize, short } from "./measurements.ts";
 import { measuredDigits, pinOf, referencesOf } from "./pins.ts";
 
@@ -42,7 +42,9 @@ export function appraise(input: AppraisalInput): Appraisal {
     notes: result?.notes ?? [],
     ...(wayOut === undefined ? {} : { wayOut }),
     isUnconfigured: verdict === "could not verify" && lacks.every(({ code }) => isForPolicy(code)),
+    isAsked: input.hasEndorsements || input.pins.length > 0 || input.attestedAt !== undefined,
     isOff: isOff(input),
+    isWithheld: isWithheld(input),
     isAlarm: result?.isAlarm ?? false,
     measurement,
     ...(diff === undefined ? {} : { difference: diff }),
@@ -80,15 +82,17 @@ export function appraisalOptions({
 }
 
 /**
- * Why a gate must not open on this result: a rollout, a console. Without endorsements or a pin in gatehouse.yml nobody asked
- * for more than that nothing contradicts.
+ * Why a gate must not open on this result: a rollout, a console. Without endorsements in gatehouse.yml, a pin, or evidence of
+ * before, nobody asked for more than that nothing contradicts.
  */
 export function gateRefusal({
   verdict,
   reasons,
+  isAsked,
   isUnconfigured,
-}: Pick<Appraisal, "verdict" | "reasons" | "isUnconfigured">): string | undefined {
-  return verdict === "verified" || isUnconfigured ? undefined : reasons.join("; ");
+}: Pick<Appraisal, "verdict" | "reasons" | "isAsked" | "isUnconfigured">): string | undefined {
+  if (verdict === "verified" || isUnconfigured) return undefined;
+  return verdict === "failed" || isAsked ? reasons.join("; ") : undefined;
 }
 
 const distinct = (sentences: readonly string[]) => [...new Set(sentences)];

@@ -44,6 +44,14 @@ export interface Appraiser {
   ): Promise<Attested>;
   /** What gatehouse.yml pins; where it says nothing of the VM, what people approved. */
   pinsOf(vm: NamedVm): Promise<VmPins>;
+  /**
+   * Whether evidence is asked of a VM: it is pinned, its evidence was seen before, or one of these records says that attestation is
+   * enabled. What the service says asks for more, never for less.
+   */
+  isAskedOf(
+    vm: NamedVm,
+    records: readonly (Pick<Vm, "attestation"> | undefined)[],
+  ): Promise<boolean>;
   /** What people approved. */
   accepted: AcceptedPins;
 }
@@ -52,7 +60,7 @@ interface AppraiserOptions {
   compute: Pick<Compute, "vms">;
   /** Read for each VM: it may change. */
   readonly policy: Policy["attestation"];
-  register: Pick<EvidenceRegister, "seen">;
+  register: Pick<EvidenceRegister, "seen" | "lastSeen">;
   accepted: AcceptedPins;
   /** Fetches what the folder of endorsements lacks, where gatehouse.yml allows it. */
   refresher?: Pick<Refresher, "ensure"> | undefined;
@@ -95,11 +103,17 @@ export function createAppraiser(by: AppraiserOptions): Appraiser {
   return {
     pinsOf,
     accepted: by.accepted,
+    async isAskedOf(vm, records) {
+      if (records.some((record) => record?.attestation?.enabled === true)) return true;
+      const [pins, attestedAt] = await Promise.all([pinsOf(vm), register.lastSeen(vm.id)]);
+      return pins.values.length > 0 || attestedAt !== undefined;
+    },
     async attest(named, { notBefore, signal, asIfPinned = false } = {}) {
-      const [vm, report, pins] = await Promise.all([
+      const [vm, report, pins, attestedAt] = await Promise.all([
         compute.vms.get(named.id, { signal }),
         compute.vms.attestation(named.id, { signal }).catch((error: unknown) => ({ error })),
         pinsOf(named),
+        register.lastSeen(named.id),
       ]);
       const { policy } = by;
       const found =
@@ -121,6 +135,7 @@ export function createAppraiser(by: AppraiserOptions): Appraiser {
         policy: acceptedFor(policy.appraisal, names),
         hasEndorsements: policy.endorsements !== undefined,
         ...(seen === undefined ? {} : { seen }),
+        attestedAt,
         now: now(),
         notBefore,
       };
@@ -136,7 +151,7 @@ export function createAppraiser(by: AppraiserOptions): Appraiser {
 }
 
 /**
- * What is made of a VM's evidence now, in words for those who decide about it; undefined where attestation is off. Never
+ * What is made of a VM's evidence now, in words for those who decide about it; undefined where attestation is off and nothing asks for it. Never
  * rejects: that it can't be told is told.
  */
 export async function attestationInWords(
@@ -146,8 +161,8 @@ export async function attestationInWords(
 ): Promise<string | undefined> {
   try {
     const read = await appraiser.attest(vm, { signal: AbortSignal.timeout(timeoutMs) });
-    const { verdict, reasons } = read.appraisal;
-    if (read.vm.attestation?.enabled !== true) return undefined;
+    const { verdict, reasons, isOff } = read.appraisal;
+    if (isOff) return undefined;
     return verdict === "verified" ? "verified by Gatehouse" : `${verdict}: ${reasons.join("; ")}`;
   } catch {
     return "could not verify: the compute service can't be asked right now";

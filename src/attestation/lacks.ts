@@ -14,8 +14,20 @@ export type Lack = Omit<AppraisalReason, "code"> & {
   code: AppraisalReason["code"] | "policy" | "service";
 };
 
-export const isOff = ({ vm, report }: Pick<AppraisalInput, "vm" | "report">): boolean =>
+/** The service isn't a witness against evidence: of a VM that is pinned, or was attested before, its word ends nothing. */
+export const isOff = (input: AppraisalInput): boolean =>
+  isSaidOff(input) && input.pins.length === 0 && input.attestedAt === undefined;
+
+const isSaidOff = ({ vm, report }: Pick<AppraisalInput, "vm" | "report">): boolean =>
   vm.attestation?.enabled === false || ("error" in report && vm.attestation?.enabled !== true);
+
+/** The VM runs, and there is no report, though the service can be asked. */
+export function isWithheld({ vm, report }: Pick<AppraisalInput, "vm" | "report">): boolean {
+  if (vm.status !== "RUNNING") return false;
+  if (!("error" in report)) return report.report === undefined;
+  const { error } = report;
+  return !(error instanceof ComputeError) || !["unreachable", "busy"].includes(error.kind);
+}
 
 /** Nobody asked for it in gatehouse.yml. */
 export const isForPolicy = (code: Lack["code"]) =>
@@ -33,6 +45,12 @@ export function lacksOf(
   const { hasEndorsements } = input;
   const service = (says: string): Lack => ({ code: "service", says });
   if (isOff(input)) return [service("attestation is not enabled for this VM")];
+  if (isSaidOff(input)) {
+    const before = input.pins.length > 0 ? "it is pinned" : "its evidence was seen before";
+    return [
+      service(`attestation is not enabled for this VM, says the compute service, but ${before}`),
+    ];
+  }
   if ("error" in input.report) return [service(whyNoReport(input.report.error))];
   if (!result) return [service("the compute service gave no raw report")];
   const lacks: readonly AppraisalReason[] =

@@ -1,9 +1,11 @@
 import { defineScript, type Keys, type RedisClient, redisTimeLua } from "../redis/redis.ts";
 
-/** KEYS marks   ARGV VM, ms → for each mark: whose it is, and when it was first seen (Redis, ms) */
+/** KEYS of the VM, marks   ARGV VM, ms → for each mark: whose it is, and when it was first seen (Redis, ms) */
 const claim = `${redisTimeLua}
 local found = {}
-for _, mark in ipairs(KEYS) do
+redis.call('SET', KEYS[1], now, 'PX', ARGV[2])
+for n = 2, #KEYS do
+  local mark = KEYS[n]
   local first = redis.call('SET', mark, ARGV[1] .. ' ' .. now, 'PX', ARGV[2], 'NX', 'GET')
   if first then redis.call('PEXPIRE', mark, ARGV[2]) end
   table.insert(found, first or (ARGV[1] .. ' ' .. now))
@@ -22,7 +24,14 @@ export type EvidenceRegister = ReturnType<typeof createEvidenceRegister>;
  */
 export function createEvidenceRegister(redis: RedisClient, key: Keys) {
   const run = defineScript(redis, "gatehouseClaimEvidence", claim);
+  const ofVm = (vmId: string) => key("evidence", "of", vmId);
   return {
+    /** When genuine evidence of this VM was seen last (Redis, ms), which the service can't take back. */
+    async lastSeen(vmId: string): Promise<number | undefined> {
+      const at = await redis.get(ofVm(vmId));
+      return at === null ? undefined : Number(at);
+    },
+
     /** Only of evidence whose signatures hold: a made-up one must not take another's place. `notBefore` in Redis's time. */
     async seen(
       vmId: string,
@@ -30,7 +39,7 @@ export function createEvidenceRegister(redis: RedisClient, key: Keys) {
       notBefore: number | undefined,
     ): Promise<"before the change" | "under another VM" | undefined> {
       const names = [marks.digest, ...(marks.reportId === undefined ? [] : [marks.reportId])];
-      const keys = names.map((name) => key("evidence", name));
+      const keys = [ofVm(vmId), ...names.map((name) => key("evidence", name))];
       const found = (await run(keys, [vmId, rememberedMs])) as string[];
       const owners = found.map((text) => {
         const space = text.lastIndexOf(" ");

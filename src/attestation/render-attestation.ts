@@ -117,13 +117,10 @@ interface AfterChange {
 /**
  * Pass an appraisal made with `notBefore`, the moment of the change: a report from before proves nothing about what runs
  * now. A failure is an alarm; that nothing could be verified yet is said, and alarms nobody. Undefined when attestation
- * is not enabled for the VM.
+ * is off for the VM and nothing asks for it.
  */
-export function afterChange(
-  vm: { attestation?: { enabled?: boolean } },
-  appraisal: Appraisal,
-): AfterChange | undefined {
-  if (vm.attestation?.enabled !== true) return undefined;
+export function afterChange(appraisal: Appraisal): AfterChange | undefined {
+  if (appraisal.isOff) return undefined;
   const line = attestationLine(appraisal);
   if (appraisal.verdict === "verified")
     return { line: md`Attested again: ${line}`, isAlarm: false };

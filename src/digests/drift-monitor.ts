@@ -174,7 +174,7 @@ type News = { is: "failed" | "recovered"; id: string };
 function judgeDrift(
   before: DriftRecord | undefined,
   vm: Pick<KnownVm, "id" | "name" | "projectName">,
-  appraisal: Pick<Appraisal, "verdict" | "reasons" | "measurement" | "isUnconfigured">,
+  appraisal: Pick<Appraisal, "verdict" | "reasons" | "measurement" | "isAsked" | "isUnconfigured">,
   now: number,
 ): { record: DriftRecord; news?: News } | undefined {
   const { reasons, measurement } = appraisal;

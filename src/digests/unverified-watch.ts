@@ -124,7 +124,7 @@ export function amongVms(
 }
 
 /** Not where a report could not be had for the moment, or the VM doesn't run. */
-const wasJudged = ({ result, isOff }: Appraisal) => result !== undefined || isOff;
+const wasJudged = ({ result, isWithheld }: Appraisal) => result !== undefined || isWithheld;
 
 /** One alarm to each team for what is missing, however many VMs it is about, and one when that is over. */
 export function unverifiedNews(

@@ -143,14 +143,16 @@ export function createAttestationNote(by: {
   ): Promise<Markdown | undefined> {
     if (state !== "done" || progress.already || !isAttestedAfter(command)) return undefined;
     const vm = (progress.after ?? progress.before) as Vm | undefined;
-    if (vm?.attestation?.enabled !== true || vm.status !== "RUNNING") return undefined;
     const { target } = record;
+    if (vm?.status !== "RUNNING") return undefined;
     try {
+      const records = [progress.before, progress.after] as (Vm | undefined)[];
+      if (!(await by.appraiser.isAskedOf(target, records))) return undefined;
       const attested = await by.appraiser.attest(target, {
         notBefore: progress.sentAt,
         signal: AbortSignal.timeout(by.policy.timing.httpTimeoutMs),
       });
-      const found = afterChange(attested.vm, attested.appraisal);
+      const found = afterChange(attested.appraisal);
       if (!found) return undefined;
       return found.isAlarm
         ? lines(found.line, new Markdown(mentions(operatorsOf(target, by.policy))))

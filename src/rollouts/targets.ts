@@ -70,8 +70,9 @@ export async function refusalBefore(
   const refusals = targets.map(async (target) => {
     try {
       const { vm, appraisal } = await appraiser.attest(target, { signal });
-      if (vm.attestation?.enabled !== true || vm.status !== "RUNNING") return undefined;
-      const refusal = appraisal.result && gateRefusal(appraisal);
+      if (appraisal.isOff || vm.status !== "RUNNING") return undefined;
+      const isJudged = appraisal.result !== undefined || appraisal.isWithheld;
+      const refusal = isJudged ? gateRefusal(appraisal) : undefined;
       const how = appraisal.verdict === "failed" ? "failed" : "could not be verified";
       return refusal && `${target.name}: attestation ${how} before it was touched: ${refusal}`;
     } catch (error) {
@@ -85,7 +86,7 @@ export async function refusalBefore(
 /** After this time without a current report, the VM counts as not attested. */
 const attestedWithinMs = 120_000;
 
-/** Undefined until the target has ended. Where attestation is enabled, settled is not enough. */
+/** Undefined until the target has ended. Where evidence is asked of it, settled is not enough. */
 export async function judgeTarget(
   { n }: OpenTarget,
   stored: StoredRequest,
@@ -110,7 +111,7 @@ export async function judgeTarget(
 
 type Trust = { is: "good" } | { is: "waits" } | { is: "bad"; why: string };
 
-/** Whether the VM is attested and matches its pins, if attestation is enabled. */
+/** Whether the VM is attested and matches its pins, if evidence is asked of it. */
 async function trustOf(
   { progress, changedAt }: StoredRequest,
   command: ChangeCommand,
@@ -118,10 +119,9 @@ async function trustOf(
   by: WorkerContext,
 ): Promise<Trust> {
   const [before, after] = [progress.before as Vm | undefined, progress.after as Vm | undefined];
-  // A list may show less of a VM than its own record, which was read before
-  const isEnabled = (after?.attestation ?? before?.attestation)?.enabled === true;
   const runs = (after ?? before)?.status === "RUNNING";
-  if (!isAttestedAfter(command) || !isEnabled || !runs) return { is: "good" };
+  if (!isAttestedAfter(command) || !runs) return { is: "good" };
+  if (!(await by.appraiser.isAskedOf(target, [before, after]))) return { is: "good" };
   const { timing } = by.policy;
   let missing: string;
   try {

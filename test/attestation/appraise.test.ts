@@ -195,8 +195,13 @@ describe("a VM's attestation", () => {
     ]);
     expect(reasonOf(new Error("boom"))).toEqual(["the compute service gave no report"]);
     const off = { vm: {} };
-    expect(reasonOf(answered("conflict", 409), off)).toEqual([
+    expect(reasonOf(answered("conflict", 409), { ...off, pins: [] })).toEqual([
       "attestation is not enabled for this VM",
+    ]);
+    const saysOff = "attestation is not enabled for this VM, says the compute service, but";
+    expect(reasonOf(answered("conflict", 409), off)).toEqual([`${saysOff} it is pinned`]);
+    expect(reasonOf(answered("conflict", 409), { ...off, pins: [], attestedAt: 1 })).toEqual([
+      `${saysOff} its evidence was seen before`,
     ]);
   });
 
@@ -265,6 +270,13 @@ describe("a gate", () => {
     expect(refusalOf({ ...none, says: { report: "AAAA" } })).toBeUndefined();
     expect(refusalOf({ ...none, says: { report: "" } })).toMatch(/no raw report/);
     expect(refusalOf({ ...none, notBefore: now })).toMatch(/from before the change/);
+    // Nobody asked for evidence of this one
+    for (const report of ["", "see attachment", "§§§"])
+      expect(refusalOf({ ...none, pins: [], says: { report } })).toBeUndefined();
+    expect(refusalOf({ ...none, pins: [], attestedAt: now, says: { report: "" } })).toMatch(
+      /no raw/,
+    );
+    expect(refusalOf({ ...none, pins: [], evidence: debugged })).toMatch(/debugging is on/);
     expect(refusalOf({ endorsements: {} })).toMatch(/is missing/);
     expect(refusalOf({ endorsements: {}, pins: [] })).toMatch(/is missing/);
     expect(refusalOf(without)).toMatch(/can't be asked/);

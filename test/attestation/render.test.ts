@@ -8,7 +8,6 @@ import {
 import { type FleetRow, renderFleet } from "../../src/attestation/render-fleet.ts";
 import { good, measurement, now, otherMeasurement, reportOf, snp } from "./reports.ts";
 
-const enabled = { attestation: { enabled: true } };
 const dayMs = 86_400_000;
 const debugged = () => snp((report) => (report[0x0a] = (report[0x0a] ?? 0) | 0x08));
 
@@ -76,7 +75,7 @@ describe("a fleet", () => {
   });
   const fleet = [
     rowOf("a-good"),
-    rowOf("b-off", good({ vm: { attestation: { enabled: false } } })),
+    rowOf("b-off", good({ vm: { attestation: { enabled: false } }, pins: [] })),
     rowOf("c-unpinned", good({ pins: [] })),
     rowOf("e-debug", good({ evidence: debugged() })),
     rowOf("d-other", good({ pins: [otherMeasurement] })),
@@ -111,7 +110,7 @@ describe("a fleet", () => {
 
 describe("the result of a change", () => {
   it("says that the VM is attested again, and by whom", () => {
-    const said = afterChange(enabled, appraise(good({ notBefore: now - 60_000 })));
+    const said = afterChange(appraise(good({ notBefore: now - 60_000 })));
     expect(said?.line.value).toBe(
       "Attested again: ✅ verified by Gatehouse (measurement abab…abab)",
     );
@@ -119,24 +118,26 @@ describe("the result of a change", () => {
   });
 
   it("turns red when the pin doesn't match any more", () => {
-    const said = afterChange(enabled, appraise(good({ pins: [otherMeasurement] })));
+    const said = afterChange(appraise(good({ pins: [otherMeasurement] })));
     expect(said).toMatchObject({ isAlarm: true });
     expect(said?.line.value).toBe(
       "🔴 *The measurement no longer matches its pin.*\nabab…abab instead of 0f0e…0d0c: 48 of 48 bytes differ, from byte 1",
     );
     const unverified = appraise(good({ says: { verified: false } }));
-    expect(afterChange(enabled, unverified)?.line.value).toBe(
+    expect(afterChange(unverified)?.line.value).toBe(
       "🔴 *Attestation failed after this change.*\nthe compute service says the report is not verified",
     );
   });
 
   it("alarms nobody while it can't be known, and says nothing where nothing is attested", () => {
-    const old = afterChange(enabled, appraise(good({ notBefore: now })));
+    const old = afterChange(appraise(good({ notBefore: now })));
     expect(old?.isAlarm).toBe(false);
     expect(old?.line.value).toBe(
       "Attestation: ❔ could not verify (the report is still the one from before the change)",
     );
-    expect(afterChange({}, appraise(good()))).toBeUndefined();
+    expect(
+      afterChange(appraise(good({ vm: {}, report: { error: new Error("none") }, pins: [] }))),
+    ).toBeUndefined();
   });
 });
 

@@ -7,7 +7,11 @@ import { sandboxRoots, writeEndorsements } from "../../sandbox/evidence/vendors.
 import { runAttestation } from "../../src/attestation/cli.ts";
 import { listEndorsements, storeEndorsement } from "../../src/attestation/endorsement-folder.ts";
 import { findEndorsements } from "../../src/attestation/endorsements.ts";
+import { gateRefusal } from "../../src/attestation/appraise.ts";
 import { createEvidenceRegister } from "../../src/attestation/register.ts";
+import type { Compute } from "../../src/compute/compute.ts";
+import { emptyPolicy } from "../../src/config/policy-file.ts";
+import { sandboxAppraiser } from "../support/appraiser.ts";
 import { parseCertificate } from "../../src/verifier/certificate.ts";
 import { inspectEndorsement } from "../../src/verifier/inspect-endorsement.ts";
 import { vendorRoots } from "../../src/verifier/roots.ts";
@@ -153,5 +157,26 @@ describe("the register of evidence", () => {
     expect(await register.seen("vm-1", marks, undefined)).toBeUndefined();
     for (const key of keys) expect(await at.redis.pttl(key)).toBeGreaterThan(89 * dayMs);
     expect(await register.seen("vm-2", marks, undefined)).toBe("under another VM");
+  });
+
+  it("knows when a VM's evidence was seen last, which no word of the service ends", async () => {
+    await using at = await testRedis();
+    const register = createEvidenceRegister(at.redis, at.key);
+    expect(await register.lastSeen("vm-1")).toBeUndefined();
+    await register.seen("vm-1", { digest: "cc" }, undefined);
+    expect(await register.lastSeen("vm-1")).toBeGreaterThan(Date.now() - 60_000);
+    const off = { id: "vm-1", projectId: "p-1", name: "web-1", status: "RUNNING" };
+    const compute = {
+      vms: {
+        get: async () => ({ ...off, attestation: { enabled: false } }),
+        attestation: () => Promise.reject(new Error("none")),
+      },
+    } as unknown as Compute;
+    const appraiser = sandboxAppraiser({ compute, policy: emptyPolicy(), ...at });
+    expect(await appraiser.isAskedOf({ ...off, projectName: "shop" }, [])).toBe(true);
+    const { appraisal } = await appraiser.attest({ ...off, projectName: "shop" });
+    expect(appraisal).toMatchObject({ isOff: false, isAsked: true, isWithheld: true });
+    expect(gateRefusal(appraisal)).toMatch(/but its evidence was seen before/);
+    expect(await appraiser.isAskedOf({ ...off, id: "vm-2", projectName: "shop" }, [])).toBe(false);
   });
 });

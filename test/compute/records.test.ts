@@ -48,7 +48,7 @@ describe("a VM record", () => {
   it.each(tolerated)("is read %s", async (_, body, expected) => {
     await using server = await answering(says(body));
     await using compute = clientOf(server.url);
-    expect(await compute.vms.get(expected.id)).toEqual(expected);
+    expect(await compute.vms.get((expected as { id: string }).id)).toEqual(expected);
   });
 
   it.each([

@@ -69,7 +69,7 @@ describe("what vouches for VMs", () => {
     const off = good({ vm: { attestation: { enabled: false } } });
     const judged = [{ vm: vm(0), appraisal: appraise(off) }];
     expect(unverifiedNews([], unverifiedIn(judged, on(now)))[0]?.message.text).toBe(
-      "❔ 1 pinned VM can't be verified: attestation is not enabled for this VM.",
+      "❔ 1 pinned VM can't be verified: attestation is not enabled for this VM, says the compute service, but it is pinned.",
     );
   });
 });

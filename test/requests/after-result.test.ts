@@ -23,6 +23,7 @@ async function noteOn(projectName: string, times = 1) {
         reads += 1;
         return { vm, appraisal };
       },
+      isAskedOf: async () => true,
     } as unknown as Appraiser,
     policy,
     log: silentLog(),

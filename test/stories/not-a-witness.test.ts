@@ -1,0 +1,57 @@
+import { describe, expect, it } from "vitest";
+import { launchMeasurement } from "../../sandbox/compute/records.ts";
+import { fleetOf, numbered, rollouts, touched } from "../rollouts/rollout-world.ts";
+import { startWorld, testPolicy } from "../support/start-world.ts";
+import { hears, wordsOf } from "./words.ts";
+
+const ended = /Restart of \d+ VMs (has ended|was stopped)/;
+
+/** A fleet whose third VM is pinned to what it measures at first. */
+async function pinnedFleet(vms: number) {
+  const pin = launchMeasurement("vm-0000-002 v1", 4);
+  const world = await startWorld({
+    ...fleetOf(vms),
+    policy: `${testPolicy}attestation: { pins: [{ targets: ["vm-0000-002"], measurements: ["${pin}"] }] }\n`,
+  });
+  return { world, third: world.compute.edit.findVm("vm-0000-002") };
+}
+
+describe("a VM of which the compute service says that attestation is off, and that is pinned", () => {
+  it("stops a rollout before it is touched, and has its line after a restart", async () => {
+    const { world, third } = await pinnedFleet(4);
+    await using _world = world;
+    third.attested = false;
+    await rollouts(world.olivia, "/vm restart vm-0000-*", { "roll:number": "4" });
+    const end = wordsOf(await hears(world.olivia, "ops", ended));
+    expect(end).toContain(
+      "vm-0000-002: attestation could not be verified before it was touched: attestation is not enabled for this VM, says the compute service, but it is pinned",
+    );
+    expect(touched(world)).toEqual(numbered(0, 2));
+    await world.olivia.types("ops", "/vm restart vm-0000-002");
+    const result = wordsOf(await hears(world.olivia, "ops", /Restarted vm-0000-002/));
+    expect(result).toMatch(/Attestation: .*not enabled for this VM, .* but it is pinned/);
+  });
+
+  it("stops a rollout that has just restarted it", async () => {
+    const { world, third } = await pinnedFleet(4);
+    await using _world = world;
+    void world.compute.called("POST /v1/vms/vm-0000-002/restart").then(() => {
+      third.attested = false;
+    });
+    await rollouts(world.olivia, "/vm restart vm-0000-*", { "roll:number": "4" });
+    const end = wordsOf(await hears(world.olivia, "ops", ended, 20_000));
+    expect(end).toContain("attestation could not be verified: attestation is not enabled");
+    expect(touched(world)).toEqual(numbered(0, 3));
+  });
+});
+
+describe("evidence that can't be parsed, where the policy asks for none", () => {
+  it.each(["text", "cut-report", "no-base64"] as const)("stops no rollout: %s", async (how) => {
+    await using world = await startWorld(fleetOf(3));
+    const texts = { text: "see attachment", "cut-report": "AAAA".repeat(20), "no-base64": "§§§" };
+    for (const vm of numbered(0, 3)) world.compute.edit.findVm(vm).replayed = texts[how];
+    await rollouts(world.olivia, "/vm restart vm-0000-*", { "roll:number": "3" });
+    expect(wordsOf(await hears(world.olivia, "ops", ended))).toContain("3 of 3");
+    expect(touched(world)).toEqual(numbered(0, 3));
+  });
+});
