@@ -13,14 +13,13 @@ async function pinnedFleet(vms: number) {
     ...fleetOf(vms),
     policy: `${testPolicy}attestation: { pins: [{ targets: ["vm-0000-002"], measurements: ["${pin}"] }] }\n`,
   });
-  return { world, third: world.compute.edit.findVm("vm-0000-002") };
+  return { ...world, third: world.compute.edit.findVm("vm-0000-002") };
 }
 
 describe("a VM of which the compute service says that attestation is off, and that is pinned", () => {
   it("stops a rollout before it is touched, and has its line after a restart", async () => {
-    const { world, third } = await pinnedFleet(4);
-    await using _world = world;
-    third.attested = false;
+    await using world = await pinnedFleet(4);
+    world.third.attested = false;
     await rollouts(world.olivia, "/vm restart vm-0000-*", { "roll:number": "4" });
     const end = wordsOf(await hears(world.olivia, "ops", ended));
     expect(end).toContain(
@@ -33,10 +32,9 @@ describe("a VM of which the compute service says that attestation is off, and th
   });
 
   it("stops a rollout that has just restarted it", async () => {
-    const { world, third } = await pinnedFleet(4);
-    await using _world = world;
+    await using world = await pinnedFleet(4);
     void world.compute.called("POST /v1/vms/vm-0000-002/restart").then(() => {
-      third.attested = false;
+      world.third.attested = false;
     });
     await rollouts(world.olivia, "/vm restart vm-0000-*", { "roll:number": "4" });
     const end = wordsOf(await hears(world.olivia, "ops", ended, 20_000));
