@@ -46,7 +46,7 @@ teams:
     approve: ["U0NOOR"]
     channel: C08SEARCH
 approvals:
-  - { operations: ["project.delete"], required: 2, expires: 15m }
+  - { operations: ["project.delete"], targets: ["staging", "payments", "ledger"], required: 2, expires: 15m }
   - { operations: ["vm.restart"], targets: ["search/*"], required: 1, expires: ${restartExpires} }
 protect: ["vault-*"]
 attestation:

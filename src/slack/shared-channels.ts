@@ -1,6 +1,6 @@
 import type { Log } from "../log/log.ts";
 import { sharedOutside } from "../messages/closed-channel.ts";
-import { at, type Web, type WebAnswer } from "./web.ts";
+import { at, isShutOut, type Web, type WebAnswer } from "./web.ts";
 
 /** How long what Slack says of a channel counts (ms). */
 const goodForMs = 300_000;
@@ -41,6 +41,7 @@ export function createSharedChannels(options: {
     // Nothing was posted, whatever became of the question
     if (answer.kind === "lost") return { ok: false, kind: "unreachable", reason: answer.reason };
     if (answer.kind !== "refused") return answer;
+    if (isShutOut(answer)) return { ok: false, kind: "unreachable", reason: answer.error };
     // A channel that the bot doesn't see refuses the post too; a missing scope is the doctor's to name
     log.warn("slack.channel-unseen", { channel: channelId, error: answer.error });
     return undefined;

@@ -193,7 +193,7 @@ export function createWeb(options: WebOptions): Web {
       const began = performance.now();
       let token = valueOf(options.token);
       let answer = await send(method, args);
-      while (isTokenRefused(answer)) {
+      while (isShutOut(answer)) {
         options.refreshToken?.();
         const newer = valueOf(options.token);
         if (newer === token) break;
@@ -207,9 +207,33 @@ export function createWeb(options: WebOptions): Web {
   };
 }
 
-function isTokenRefused(answer: WebAnswer): boolean {
-  if (answer.ok || answer.kind !== "refused") return false;
-  return ["invalid_auth", "token_revoked", "token_expired"].includes(answer.error);
+/** Slack takes nothing from this app until somebody gives it another token, or lets it in again. */
+const appShutOut = new Set([
+  "access_denied",
+  "account_inactive",
+  "ekm_access_denied",
+  "http_401",
+  "http_403",
+  "http_407",
+  "invalid_auth",
+  "not_authed",
+  "org_login_required",
+  "team_access_not_granted",
+  "team_added_to_org",
+  "token_expired",
+  "token_revoked",
+  "two_factor_setup_required",
+]);
+const scopeMissing = new Set(["missing_scope", "not_allowed_token_type"]);
+
+/** Whether Slack refused because of the app's token or account, whatever it was asked. */
+export function isShutOut(answer: WebAnswer): boolean {
+  return !answer.ok && answer.kind === "refused" && appShutOut.has(answer.error);
+}
+
+/** Whether a refusal says nothing of the message or its place: the same call works once the app has what it lacks. */
+export function isBecauseOfUs(error: string): boolean {
+  return appShutOut.has(error) || scopeMissing.has(error);
 }
 
 function classify(error: unknown): WebAnswer {

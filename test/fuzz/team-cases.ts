@@ -79,9 +79,10 @@ export const teamCase: fc.Arbitrary<TeamCase> = fc
   .map(({ access, administrators, teams, owners, ids: chosen, called, at, ...rest }) => {
     const made = teams.flatMap((team, index) => {
       const projects = claims.filter((_, claim) => owners[claim] === index);
-      return projects.length > 0 ? [[`team-${index}`, { projects, ...team }] as const] : [];
+      const whole = { projects, ...team, approve: [...team.approve, "S0REVIEW"] };
+      return projects.length > 0 ? [[`team-${index}`, whole] as const] : [];
     });
-    // Somebody must be able to sign a review
+    // Somebody must be able to approve, and to sign a review
     const reviewed = { ...access, approve: [...access.approve, "S0REVIEW"] };
     const places = { access: { projects: [], ...reviewed }, ...Object.fromEntries(made) };
     const file = {

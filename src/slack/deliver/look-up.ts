@@ -1,7 +1,7 @@
 import { messageOf } from "../../errors.ts";
 import type { Log } from "../../log/log.ts";
 import type { BotIdentity } from "../people/identity.ts";
-import { listAt, type Place, textAt, type Web } from "../web.ts";
+import { isShutOut, listAt, type Place, textAt, type Web } from "../web.ts";
 
 /** Identifies a message after a lost answer. */
 const metadataType = "gatehouse_request";
@@ -84,7 +84,7 @@ export function createLookUp(options: {
         ? await web.call("conversations.replies", { ...args, ts: threadTs })
         : await web.call("conversations.history", args);
       if (!answer.ok) {
-        if (answer.kind !== "refused") return "unsure";
+        if (answer.kind !== "refused" || isShutOut(answer)) return "unsure";
         log.warn("slack.look-up-refused", { [kind]: id, error: answer.error });
         return undefined;
       }

@@ -4,7 +4,14 @@ import type { Message } from "../../messages/message.ts";
 import type { Outbox } from "../../redis/due-list.ts";
 import type { Fields } from "../../redis/redis.ts";
 import type { SharedChannels } from "../shared-channels.ts";
-import { textAt, type Place, postMessage, type Web, type WebAnswer } from "../web.ts";
+import {
+  isBecauseOfUs,
+  textAt,
+  type Place,
+  postMessage,
+  type Web,
+  type WebAnswer,
+} from "../web.ts";
 import { createDirects } from "./directs.ts";
 import { createLookUp, metadataOf } from "./look-up.ts";
 import { createMarkAges } from "./mark-ages.ts";
@@ -116,6 +123,8 @@ const unsureMs = 3000;
 const callMs = 10_000;
 /** From the mark to the call (ms). A process suspended for longer must assume that others went on. */
 const windowMs = 2000;
+/** Until the next try where Slack refuses the app itself (ms). */
+const shutOutMs = 3000;
 /** Another process set the mark first, or others say it too: read again. */
 const readAgainMs = 1;
 /** What is owed, or where, has changed by it: all is read again at once. */
@@ -127,7 +136,7 @@ const readAgain = -1;
  * set, so only one of several processes makes the call:
  *
  *     "" ──► posting <since> ──► <ts of the message>, or another word when it is settled
- *                     ├──► ""           provably not posted
+ *                     ├──► ""           provably not posted, also because Slack refuses the app itself
  *                     └──► posting 0    its answer was lost: looked up in Slack, and resent only when it isn't there
  *
  *     <what it shows> ──► editing <since> ──► <what it shows now>
@@ -210,6 +219,7 @@ export function createPostOnce(options: {
     await mine.becomes(answer.kind === "lost" ? "posting 0" : "");
     if (answer.kind !== "refused") return waitAfter(answer, { post: place.channelId });
     const { error, detail } = answer;
+    if (isBecauseOfUs(error)) return waitForUs(error, { post: place.channelId });
     // Slack may still be processing the picture: `closed` decides what is next
     const isUnready = error === unreadyPicture && hasPicture(message);
     if (isUnready || owed.isFragile || closedChannel.has(error))
@@ -252,9 +262,11 @@ export function createPostOnce(options: {
     if ("waitMs" in mine) return mine.waitMs || readAgainMs;
     if (!(await mine.isInTime())) return readAgainMs;
     const answer = await web.call("chat.update", { channel, ts, text, blocks });
-    if (!answer.ok && answer.kind !== "refused") {
+    if (!answer.ok && (answer.kind !== "refused" || isBecauseOfUs(answer.error))) {
       await mine.becomes("editing 0");
-      return waitAfter(answer, "edit");
+      return answer.kind === "refused"
+        ? waitForUs(answer.error, "edit")
+        : waitAfter(answer, "edit");
     }
     if (!answer.ok)
       log.warn("slack.refused-edit", { [subject.kind]: subject.id, error: answer.error });
@@ -274,6 +286,7 @@ export function createPostOnce(options: {
       const error = await sendNow();
       if (error !== undefined) {
         await mine.becomes("");
+        if (isBecauseOfUs(error)) return waitForUs(error, undefined);
         return closed(subject, owed, error, keep);
       }
     }
@@ -302,6 +315,17 @@ export function createPostOnce(options: {
     if (answer.kind !== "limited") return unsureMs;
     await rateLimiter.pause(what, answer.retryAfterMs);
     return answer.retryAfterMs;
+  }
+
+  /** What Slack refuses because of the app's token, account, or scopes stays owed, and goes once they are mended. */
+  async function waitForUs(
+    error: string,
+    what: Parameters<RateLimiter["pause"]>[0] | undefined,
+  ): Promise<number> {
+    log.warn("slack.refused-us", { error });
+    // One try in this time tells enough, however much is owed there
+    if (what !== undefined) await rateLimiter.pause(what, shutOutMs);
+    return shutOutMs;
   }
 
   /** Marks it, with its turn. Not its turn yet: how long until then; 0 when another process was faster. */

@@ -4,7 +4,7 @@ import { renderRollout, renderRolloutEnd, rolloutEndFile } from "../../rollouts/
 import type { StoredRollout } from "../../rollouts/rollout.ts";
 import { parseRollout, type Rollouts } from "../../rollouts/rollouts.ts";
 import type { Fields } from "../../redis/redis.ts";
-import type { Place, Web } from "../web.ts";
+import { isBecauseOfUs, type Place, type Web } from "../web.ts";
 import type { Owes, Source } from "./deliver.ts";
 import type { Owed, Shows } from "./post-once.ts";
 import { uploadFile } from "./upload.ts";
@@ -76,6 +76,9 @@ export function rolloutSource(options: {
       if (content === undefined) return undefined;
       const sent = await uploadFile({ ...options, to, name: `${id}.csv`, title, content });
       if (sent.is !== "posted") log.warn("roll.list-not-sent", { rollout: id, why: sent.why });
+      // Nothing was posted; without the scope it never will be
+      if (sent.is === "failed" && sent.why !== "missing_scope" && isBecauseOfUs(sent.why))
+        return sent.why;
       // A missing list is better than a repeated one
       return undefined;
     };

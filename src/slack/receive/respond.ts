@@ -2,7 +2,7 @@ import type { View } from "@slack/types";
 import type { Log } from "../../log/log.ts";
 import { message as makeMessage, type Message, news, section } from "../../messages/message.ts";
 import { type Interaction, isDirect, type Reply } from "./interaction.ts";
-import { textAt, postMessage, type Web, type WebAnswer } from "../web.ts";
+import { isBecauseOfUs, textAt, postMessage, type Web, type WebAnswer } from "../web.ts";
 import { postResponse, type EphemeralPost } from "../deliver/response-url.ts";
 import { lines, type Markdown, md, name } from "../../messages/text.ts";
 import type { Announce } from "../deliver/announce.ts";
@@ -70,7 +70,7 @@ export function createReply(options: ReplyOptions): Reply {
       answer = await postMessage(web, { channelId: userId }, message);
       noteFailure("chat.postMessage", answer);
     }
-    if (answer.ok || answer.kind === "refused") return;
+    if (answer.ok || (answer.kind === "refused" && !isBecauseOfUs(answer.error))) return;
     try {
       await options.onLostReply?.(interaction);
     } catch (error) {
