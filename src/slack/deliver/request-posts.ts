@@ -98,12 +98,15 @@ export function createRequestPosts(options: {
     const isWholeHere = final && fallback !== "response-url";
     const isWhole = isElsewhere ? final : isWholeHere;
     const isLast = cardViewOf(request) === "ended";
+    // One message says both: what is posted now, or was, and found again after its answer was lost
+    const holds = (card: string, result: string) =>
+      !isSaid(said[card]) || said[card] === said[result];
     return {
       card: {
         key: "card",
         async render() {
           const place = await placeOf(request);
-          return isWhole && !isSaid(said["card"])
+          return isWhole && holds("card", "result")
             ? renderEnded(request, command, await note(), place)
             : renderCard(request, command, approversOf(request), place);
         },
@@ -134,7 +137,7 @@ export function createRequestPosts(options: {
         async render() {
           await options.at("link", record.id);
           const link = await linkTo(delivered.card);
-          return isWholeHere && !isSaid(said["asked"])
+          return isWholeHere && holds("asked", "answer")
             ? renderAnswered(request, command, await note(), link)
             : renderAsked(request, command, link);
         },
