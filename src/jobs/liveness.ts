@@ -24,6 +24,7 @@ export async function startHeartbeat(options: {
   const beat = async () => {
     const beats = redis.pipeline();
     for (const id of ids) beats.set(key("worker", id), "1", "PX", beatMs * missedBeats);
+    beats.sadd(key("workers"), workerId);
     for (const [error] of (await beats.exec()) ?? []) if (error) throw error;
   };
   await beat();
@@ -40,8 +41,18 @@ export async function startHeartbeat(options: {
     async close() {
       clearInterval(timer);
       await redis.del(ids.map((id) => key("worker", id))).catch(() => undefined);
+      await redis.srem(key("workers"), workerId).catch(() => undefined);
     },
   };
+}
+
+/** How many workers have a heartbeat. Those that died are forgotten with it. */
+export async function countWorkers(redis: RedisClient, key: Keys): Promise<number> {
+  const ids = await redis.smembers(key("workers"));
+  const beats = await Promise.all(ids.map((id) => redis.exists(key("worker", id))));
+  const dead = ids.filter((_, index) => beats[index] === 0);
+  if (dead.length > 0) await redis.srem(key("workers"), ...dead);
+  return ids.length - dead.length;
 }
 
 /**

@@ -67,7 +67,7 @@ export const kinds: readonly Kind[] = [
     pattern: /^(freeze|reviews(-signed)?|lock:.*|fence|lates|sends:.*|watch:.*|polls|pollers)$/,
     kept: "until ended by a person or the request",
   },
-  { what: "signs of life", pattern: /^(worker|turn|probe)(:|$)/, kept: "seconds" },
+  { what: "signs of life", pattern: /^(workers?|turn|probe)(:|$)/, kept: "seconds" },
   { what: "the queues", pattern: /^(requests|watches):/, kept: "while a job waits or runs" },
 ];
 

@@ -1,3 +1,4 @@
+import { countWorkers } from "../jobs/liveness.ts";
 import type { Queues } from "../jobs/queues.ts";
 import type { Config } from "../config/config.ts";
 import { version } from "../config/version.ts";
@@ -139,15 +140,20 @@ export function createStatus(on: {
   }
 
   async function workReading(): Promise<Reading> {
-    const [open, unsaid, counts] = await Promise.all([
+    const [open, unsaid, counts, workers] = await Promise.all([
       on.store.openCount(),
       on.store.outbox.depth(),
       on.queues.counts(),
+      countWorkers(on.redis, on.key),
     ]);
     const waiting = (counts["waiting"] ?? 0) + (counts["delayed"] ?? 0);
+    if (workers === 0) {
+      const detail = `no worker is running, and ${counted(open, "request")} open. Start a worker, or read its log.`;
+      return { ok: false, detail };
+    }
     return {
       ok: unsaid < 100,
-      detail: `${counted(open, "request")} open, ${counted(waiting, "job")} waiting, ${counted(unsaid, "message")} to deliver`,
+      detail: `${counted(workers, "worker")}, ${counted(open, "request")} open, ${counted(waiting, "job")} waiting, ${counted(unsaid, "message")} to deliver`,
     };
   }
 

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import { version } from "../../src/config/version.ts";
+import { hears, wordsOf } from "../stories/words.ts";
 import { startWorld } from "../support/start-world.ts";
 
 it("200 probes at once cost at most one call of Slack", async () => {
@@ -22,4 +23,25 @@ it("a Slack that limits calls makes no process unready", async () => {
   const limited = await fetch(`http://127.0.0.1:${port}/readyz`);
   expect([limited.status, await limited.text()]).toEqual([200, '{"ok":true}\n']);
   expect(world.slack.calls("auth.test").length).toBeGreaterThan(0);
+});
+
+it("says that no worker is running, and a card doesn't say that anything runs before it was sent", async () => {
+  await using world = await startWorld({ roles: ["gateway"] });
+  await world.olivia.types("ops", "/vm restart web-2");
+  await hears(world.olivia, "ops", /Restart[^]*Requested\. The result will be in the thread/);
+  await world.olivia.types("ops", "/gatehouse status");
+  const without = await hears(world.olivia, "ops", /Work/);
+  expect(wordsOf(without)).toMatch(
+    /no worker is running, and 1 request open\. Start a worker, or read its log/,
+  );
+  expect(wordsOf(without)).not.toContain("Everything works");
+  const worker = await world.startProcess("worker");
+  await hears(world.olivia, "ops", /Restarted web-2/);
+  await world.olivia.types("ops", "/gatehouse status");
+  await hears(world.olivia, "ops", /1 worker, 0 requests open/);
+  // Killed, it leaves its ID, which counts only while it beats
+  await worker.close();
+  await world.client.sadd(world.key("workers"), "w-killed");
+  await world.olivia.types("ops", "/gatehouse status");
+  await hears(world.olivia, "ops", /no worker is running, and 0 requests open/);
 });

@@ -77,7 +77,7 @@ describe("looking around as somebody who may only view", () => {
     await using world = await startWorld({ compute: { transitionMs: 400 } });
     expect(await told(world, "/gatehouse jobs", /No requests are running/)).toMatch(/or waiting/);
     await world.olivia.types("ops", "/vm restart web-2");
-    await hears(world.olivia, "ops", /Restarting/);
+    await hears(world.olivia, "ops", /Requested\. The result|Restarting/);
     expect(await told(world, "/gatehouse jobs", /1 open/)).toMatch(
       /Restart web-2 \(payments\): (waiting to start|being sent|running)/,
     );

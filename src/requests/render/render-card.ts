@@ -48,7 +48,7 @@ export function renderCard(
   const now = stateLine(request, command);
   const asked = md`Requested by ${record.requester.name}${from} at ${when(record.createdAt)} · ${name(record.id)}`;
   return message(
-    cardViewOf(request) === "running"
+    cardViewOf(request) === "running" && request.state !== "authorized"
       ? news(md`${command.say.doing} ${targetName(request)}…`)
       : news(md`${verbOf(request, command)} ${targetName(request)}: ${now}`),
     section(lines(title, now, decidedLine(request))),
@@ -141,7 +141,8 @@ function stateLine(request: StoredRequest, command: ChangeCommand): Markdown {
     case "asking":
       return askingLine(request);
     default:
-      // Without a time it is true before the send and after: the card is edited only for what lasts
+      // Nothing was sent yet; true after the send too, because the card is edited only for what lasts
+      if (request.state === "authorized") return md`Requested. The result will be in the thread.`;
       return progress.sentAt === undefined
         ? md`${command.say.doing} ${target}…`
         : md`${command.say.doing} ${target}… sent at ${when(progress.sentAt)}, waiting until ${command.say.until ?? "it has settled"}.`;

@@ -39,9 +39,9 @@ export function findSilence(
       const shared = /^shared (.+)/.exec(request.fields["said:card"] ?? "")?.[1];
       const cards = said.get(`${shared ?? request.id} card`) ?? [];
       if (cards.length !== 1) findings.push(`silent: ${request.id}: ${cards.length} cards`);
-      // “Stopping web-1…”; a longer text is only cut
+      // “Stopping web-1…”, “Stop web-1: Requested. …”; a longer text is only cut
       const stale = cards.find(
-        ({ text }) => request.isFinal && /^\w+ing [^:]*…$/.test(text.trim()),
+        ({ text }) => request.isFinal && /^\w+ing [^:]*…$|: Requested\. /.test(text.trim()),
       );
       if (stale)
         findings.push(`silent: ${request.id} is ${request.state}, its card says “${stale.text}”`);

@@ -56,7 +56,7 @@ describe("the weather of the page", () => {
       await turn("worker", true);
       expect(worker.isUp()).toBe(false);
       await world.slack.person("olivia").types("ops", "/vm restart web-2");
-      await said("Restarting");
+      await said("Requested. The result will be in the thread.");
       expect(doneTo("web-2")).toBe("");
       await turn("worker", false);
       await said("Restarted `web-2`");

@@ -173,7 +173,7 @@ describe.concurrent("a shared card", () => {
     const alone = await at.asks("web-1");
     at.start();
     await expect.poll(() => at.said(), within).toEqual(["card"]);
-    expect(at.posted[0]?.text).toMatch(/^Restarting web-1/);
+    expect(at.posted[0]?.text).toMatch(/^Restart web-1.*: Requested\./);
     await at.ends(alone);
     await expect.poll(() => at.said(), within).toEqual(["card", "result"]);
     await expect.poll(() => at.told, within).toEqual([alone.record.id]);
