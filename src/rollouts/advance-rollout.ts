@@ -4,7 +4,7 @@ import type { ChangeCommand } from "../registry/define.ts";
 import type { StoredRequest } from "../requests/journal/record.ts";
 import {
   judgeTarget,
-  refusalBefore,
+  refusedBefore,
   type RolloutContext,
   submitTarget,
   cancelUnsent,
@@ -68,19 +68,18 @@ async function step(id: string, by: RolloutContext): Promise<boolean> {
   if (!command) return giveUp(rollout, by);
   const targets = by.known.get(id) ?? (await rollouts.targets(id));
   by.known.set(id, targets);
-  const ended = await judgeOpen(rollout, targets, command, by);
-  const nextUnless = (untrusted?: string) =>
+  const judged = await judgeOpen(rollout, targets, command, by);
+  const nextAfter = (outcomes: readonly Outcome[]) =>
     nextStep(
       rollout,
-      ended,
+      outcomes,
       (n, earlier) => requestIdOf(id, n, earlier),
       (n) => (targets[n] ? calledName(targets[n]) : `number ${n + 1}`),
-      untrusted,
     );
-  const wanted = nextUnless();
-  const beginning = wanted.begins.flatMap(({ n }) => targets[n] ?? []);
-  const refusal = await refusalBefore(beginning, command, workerContext);
-  const next = refusal === undefined ? wanted : nextUnless(refusal);
+  const wanted = nextAfter(judged);
+  const refused = await refusedBefore(wanted.begins, targets, command, workerContext);
+  const ended = [...judged, ...refused];
+  const next = refused.length === 0 ? wanted : nextAfter(ended);
   const isNews = next.state !== rollout.state;
   if (!isNews && ended.length === 0 && next.begins.length === 0) return false;
   const moved = await rollouts.move(rollout, {

@@ -210,7 +210,7 @@ function resultOf(outcome: Outcome | undefined, hasBegun: boolean, command: Chan
     case "already":
       return "✅ Nothing to do";
     case "failed":
-      return "❌ Failed";
+      return outcome.request === "" ? "❌ Not touched" : "❌ Failed";
     case "unknown":
       return "❓ Unknown";
     default:

@@ -91,6 +91,7 @@ export interface RolloutProgress {
 export interface Outcome {
   n: number;
   is: "ok" | "already" | "failed" | "unknown" | "cancelled" | "returned";
+  /** Empty where none was made: the target was refused before it was touched. */
   request: string;
   why?: string;
   /** From the send until settled (ms). */
@@ -164,19 +165,18 @@ interface Step {
 
 /**
  * The rollout's next state after these outcomes, and the targets that begin. `idOf` takes how many requests the target had
- * before; `halt` is why none may begin.
+ * before.
  */
 export function nextStep(
   rollout: Pick<StoredRollout, "record" | "state" | "progress">,
   ended: readonly Outcome[],
   idOf: (n: number, earlier: number) => string,
   nameOf: (n: number) => string,
-  halt?: string,
 ): Step {
   const counted = count(rollout.progress, ended);
   const { total } = rollout.record;
   if (rollout.state === "running" || rollout.state === "paused") {
-    const stop = reasonToStop(rollout, counted, ended, nameOf) ?? halt;
+    const stop = reasonToStop(rollout, counted, ended, nameOf);
     if (stop !== undefined) {
       const progress: RolloutProgress = { ...counted, endsAs: "failed", why: stop };
       const state = counted.open.length > 0 ? "ending" : "failed";

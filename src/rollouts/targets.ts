@@ -57,30 +57,35 @@ export async function submitTarget(
 }
 
 /**
- * Why these must not be touched, the first of them: what runs there isn't what should, so that somebody has to look before
+ * Those of these that must not be touched, as outcomes: what runs there isn't what should, so that somebody has to look before
  * it is changed. A VM that doesn't run, or whose report can't be had right now, is judged once it has booted.
  */
-export async function refusalBefore(
-  targets: readonly Target[],
+export async function refusedBefore(
+  beginning: readonly OpenTarget[],
+  targets: RolloutTargets,
   command: ChangeCommand,
   { appraiser, policy, log }: WorkerContext,
-): Promise<string | undefined> {
-  if (!isAttestedAfter(command)) return undefined;
+): Promise<readonly Outcome[]> {
+  if (!isAttestedAfter(command)) return [];
   const signal = AbortSignal.timeout(policy.timing.httpTimeoutMs);
-  const refusals = targets.map(async (target) => {
+  const refusals = beginning.map(async ({ n }): Promise<Outcome | undefined> => {
+    const target = targets[n];
+    if (!target) return undefined;
     try {
       const { vm, appraisal } = await appraiser.attest(target, { signal });
       if (appraisal.isOff || vm.status !== "RUNNING") return undefined;
       const isJudged = appraisal.result !== undefined || appraisal.isWithheld;
       const refusal = isJudged ? gateRefusal(appraisal) : undefined;
       const how = appraisal.verdict === "failed" ? "failed" : "could not be verified";
-      return refusal && `${target.name}: attestation ${how} before it was touched: ${refusal}`;
+      if (refusal === undefined) return undefined;
+      const why = `attestation ${how} before it was touched: ${refusal}`;
+      return { n, is: "failed", request: "", why, isUntrusted: true };
     } catch (error) {
       log.warn("attestation.unread", { vm: target.id, why: messageOf(error) });
       return undefined;
     }
   });
-  return (await Promise.all(refusals)).find((refusal) => refusal !== undefined);
+  return (await Promise.all(refusals)).filter((refusal) => refusal !== undefined);
 }
 
 /** After this time without a current report, the VM counts as not attested. */
