@@ -116,7 +116,7 @@ export class ChangingPolicy {
       return undefined;
     }
     const parsed =
-      found.is === "text" ? usable(found.text, this.#place) : { problems: [found.problem] };
+      found.is === "text" ? parse(found.text, this.#place) : { problems: [found.problem] };
     if ("problems" in parsed) return onlyVersion === undefined ? this.#keep(parsed) : undefined;
     if (onlyVersion !== undefined && parsed.policyVersion !== onlyVersion) return undefined;
     const before = this.#read;
@@ -156,11 +156,6 @@ function untilNextStart(policy: Policy, atStart: Policy): Policy {
 }
 
 type Parsed = PolicyText | { problems: readonly string[] };
-
-/** A file that is being written may be empty for a moment, which would be a policy that lets nobody do anything. */
-function usable(text: string, place: PolicyPlace): Parsed {
-  return text.trim() === "" ? { problems: [`${place.shown} is empty`] } : parse(text, place);
-}
 
 function parse(text: string, { shown, path, operations }: PolicyPlace): Parsed {
   const result = parsePolicy(text, shown, operations);

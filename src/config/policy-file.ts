@@ -1,20 +1,12 @@
 import { createHash } from "node:crypto";
-import {
-  isAlias,
-  isMap,
-  isNode,
-  isSeq,
-  LineCounter,
-  parseDocument,
-  type Document,
-  type Node,
-} from "yaml";
+import type { Document } from "yaml";
 import * as z from "zod";
 import { attestationSection } from "./attestation-section.ts";
 import { canonical } from "../text/canonical-json.ts";
 import { printableLine } from "../text/printable.ts";
 import { nearest } from "../text/nearest.ts";
 import { nonsenseIn, type Operation } from "./policy-sense.ts";
+import { pathText, place, type Problem, readYaml } from "./policy-yaml.ts";
 import { teamsSection } from "./teams-section.ts";
 import {
   timing,
@@ -147,7 +139,7 @@ export function emptyPolicy(): Policy {
 
 /**
  * Reads gatehouse.yml. Problems begin with their place: `gatehouse.yml line 3: access.oprate isn't known; did you mean
- * operate?`. A key without a value counts as absent. `operations` are all commands, which live to the right of here.
+ * operate?`. `operations` are all commands, which live to the right of here.
  */
 export function parsePolicy(
   text: string,
@@ -156,35 +148,25 @@ export function parsePolicy(
 ): PolicyResult {
   if (text.length > longestText)
     return { problems: [`${path}: is larger than ${longestText} characters`] };
-  const lines = new LineCounter();
-  const document = parseDocument(text, {
-    lineCounter: lines,
-    prettyErrors: false,
-    stringKeys: true,
+  const { document, value, lineAt, problems: unsaid } = readYaml(text);
+  const told = (problems: readonly Problem[]) => ({
+    problems: problems
+      .toSorted((a, b) => (a.offset ?? 0) - (b.offset ?? 0))
+      // A key may hold a line break, which must not make a line of its own
+      .map(({ offset, sentence }) => printableLine(`${path} line ${lineAt(offset)}: ${sentence}`)),
   });
-  const at = (offset: number | undefined) => `${path} line ${lines.linePos(offset ?? 0).line}`;
-  if (document.errors.length > 0) {
-    return { problems: document.errors.map((error) => `${at(error.pos[0])}: ${error.message}`) };
-  }
-  const value = plainValue(document);
-  if (value === undefined)
-    return {
-      problems: [`${path}: has too many aliases, or one without its anchor`],
-    };
-  const read = policySchema.safeParse(value.value ?? {}, { reportInput: true });
-  const problems = read.success
+  if (value === undefined) return told(unsaid);
+  const read = policySchema.safeParse(value, { reportInput: true });
+  // Of what is empty the schema has nothing to add
+  const wrong = read.success
     ? nonsenseIn(read.data, operations).map((one) => problemAt(one.path, one.message, document))
-    : read.error.issues.flatMap((issue) => problemsOf(issue, document));
-  if (read.success && problems.length === 0) {
-    for (const part of [read.data.approvals, read.data.teams])
-      texts.set(part, { text, lines: new Map() });
-    return { policy: { ...read.data, operations: [...operations] } };
-  }
-  problems.sort((a, b) => (a.offset ?? 0) - (b.offset ?? 0));
-  // A key may hold a line break, which must not make a line of its own
-  return {
-    problems: problems.map(({ offset, sentence }) => printableLine(`${at(offset)}: ${sentence}`)),
-  };
+    : read.error.issues
+        .filter(({ input }) => input !== null)
+        .flatMap((issue) => problemsOf(issue, document));
+  if (!read.success || unsaid.length + wrong.length > 0) return told([...unsaid, ...wrong]);
+  for (const part of [read.data.approvals, read.data.teams])
+    texts.set(part, { text, lines: new Map() });
+  return { policy: { ...read.data, operations: [...operations] } };
 }
 
 /** The text that a section was read from: a policy may be put together from the sections of two files. */
@@ -206,10 +188,8 @@ export function lineWords(
 
 /** The line of a value, 1 for the first; undefined where the file doesn't have it. */
 export function lineOf(text: string, path: readonly PropertyKey[]): number | undefined {
-  const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, stringKeys: true });
-  if (!document.hasIn(path)) return undefined;
-  return lines.linePos(place(path, document, false) ?? 0).line;
+  const { document, lineAt } = readYaml(text);
+  return document.hasIn(path) ? lineAt(place(path, document, false)) : undefined;
 }
 
 /** 12 hex digits over everything that decides who may do what. Changing timing or digests cancels nothing, nor where files are. */
@@ -224,30 +204,6 @@ export function policyVersion(policy: Policy): string {
   const { endorsements: _place, refresh: _from, ...attestation } = policy.attestation;
   const deciding = { access, approvals, protect, channels, attestation, limits, ...teams };
   return createHash("sha256").update(canonical(deciding)).digest("hex").slice(0, 12);
-}
-
-/** The document as plain values, undefined for empty ones (`operate:` alone); undefined itself for an alias bomb. */
-function plainValue(document: Document): { value: unknown } | undefined {
-  try {
-    return { value: withoutNulls(document.toJS({ maxAliasCount: 100 })) };
-  } catch {
-    return undefined;
-  }
-}
-
-function withoutNulls(value: unknown): unknown {
-  if (value === null) return undefined;
-  if (Array.isArray(value))
-    return value.map((item: unknown) => (item === null ? null : withoutNulls(item)));
-  if (typeof value !== "object") return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([key, inner]) => [key, withoutNulls(inner)]),
-  );
-}
-
-interface Problem {
-  offset: number | undefined;
-  sentence: string;
 }
 
 function problemsOf(issue: z.core.$ZodIssue, document: Document): Problem[] {
@@ -279,45 +235,4 @@ function complaint(issue: z.core.$ZodIssue): string {
   return issue.expected === "string"
     ? 'must be text; put it in quotes ("…")'
     : `must be a ${issue.expected}`;
-}
-
-/** `approvals[1].targets[2]`: counted from 1, as people do. */
-function pathText(path: readonly PropertyKey[]): string {
-  if (path.length === 0) return "the file";
-  return path.reduce<string>((text, part) => {
-    if (typeof part === "number") return `${text}[${part + 1}]`;
-    return text === "" ? String(part) : `${text}.${String(part)}`;
-  }, "");
-}
-
-/** The offset of the value (or its key); for something missing, of its parent. */
-function place(
-  path: readonly PropertyKey[],
-  document: Document,
-  wantsKey: boolean,
-): number | undefined {
-  let node: unknown = document.contents;
-  let offset = start(node);
-  for (const [index, part] of path.entries()) {
-    if (isAlias(node)) node = node.resolve(document);
-    if (isMap(node)) {
-      const pair = node.items.find((item) => keyText(item.key) === String(part));
-      if (pair === undefined) break;
-      const isKey = (wantsKey && index === path.length - 1) || start(pair.value) === undefined;
-      offset = start(isKey ? pair.key : pair.value) ?? offset;
-      node = pair.value;
-    } else if (isSeq(node)) {
-      node = node.items[Number(part)];
-      offset = start(node) ?? offset;
-    } else break;
-  }
-  return offset;
-}
-
-function start(node: unknown): number | undefined {
-  return isNode(node) ? (node as Node).range?.[0] : undefined;
-}
-
-function keyText(key: unknown): string {
-  return String(typeof key === "object" && key !== null && "value" in key ? key.value : key);
 }

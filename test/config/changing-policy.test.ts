@@ -45,8 +45,8 @@ describe("a policy file that changes", () => {
   it.each([
     ["access: { oprate: [U0AMIR] }", "gatehouse.yml line 1: access.oprate isn't known"],
     ["access: [U0AMIR]", "gatehouse.yml line 1: access must contain"],
-    ["", "gatehouse.yml is empty"],
-    [" \n", "gatehouse.yml is empty"],
+    ["", "gatehouse.yml line 1: the file is empty"],
+    ["# access: later\n", "the file is empty"],
   ])("keeps the rules before when it can't be used, and says so once: %j", (bad, problem) => {
     const file = open("protect: [vault-1]");
     write(bad);

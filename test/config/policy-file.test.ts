@@ -66,8 +66,8 @@ describe("gatehouse.yml", () => {
     expect(read.timing).toEqual(emptyPolicy().timing); // the example shows the defaults
   });
 
-  it("lets everyone view and nobody change anything when it is empty", () => {
-    for (const text of ["", "# nothing\n", "access:\n", "access:\n  operate:\n", "access: {}"]) {
+  it("lets everyone view and nobody change anything when it says nothing", () => {
+    for (const text of ["{}", "# nothing\n{}", "access: {}"]) {
       expect({ ...policy(text), operations: [] }).toEqual(emptyPolicy());
     }
     expect(emptyPolicy()).toMatchObject({
@@ -282,8 +282,30 @@ describe("attestation in gatehouse.yml", () => {
 
   it("is part of the policy's version, but for the folder where endorsements are", () => {
     const rules = "attestation: { appraisal: [{ allow: [debug] }] }";
-    expect(version(rules)).not.toBe(version(""));
-    expect(version("attestation: { endorsements: here }")).toBe(version(""));
+    expect(version(rules)).not.toBe(version("{}"));
+    expect(version("attestation: { endorsements: here }")).toBe(version("{}"));
+  });
+});
+
+describe("a key of gatehouse.yml that a comment has emptied", () => {
+  it.each([
+    [
+      "access:\n  view: # [S01ABC]\n",
+      "line 2: access.view is empty: give it a value, or remove it",
+    ],
+    ["teams:\n#  pay: { projects: [pay] }\n", "line 1: teams is empty"],
+    ["access: {}\nprotect:\n  # - vault-*\n", "line 2: protect is empty"],
+    ["timing:\n  sweep: 10s\n  heartbeat:\n", "line 3: timing.heartbeat is empty"],
+    [
+      "approvals:\n  - operations: [vm.restore]\n    targets:\n    required: 1",
+      "line 3: approvals[1].targets is empty",
+    ],
+    ["access:\n  view:\n    - # S01ABC\n", "access.view[1] is empty"],
+    ["", "line 1: the file is empty: for a policy by which everyone can view"],
+    ["# access: { view: [S01ABC] }\n", "the file is empty"],
+  ])("is a problem with its line, and no default counts: %j", (text, problem) => {
+    const read = parsePolicy(text, "gatehouse.yml", operationsOf(commands));
+    expect("problems" in read && read.problems).toEqual([expect.stringContaining(problem)]);
   });
 });
 
@@ -331,13 +353,16 @@ describe("a mistake in gatehouse.yml", () => {
     ["access:\n  view: []\n  view: []", "line 3: Map keys must be unique"],
     ["[1, 2]", "the file must contain `name: value` lines"],
     ["__proto__: { x: 1 }", "__proto__ isn't known"],
-    ["access: { view: [*nobody] }", "one without its anchor"],
+    [
+      "access: { view: [*nobody] }",
+      "access.view[1] is the alias *nobody, and no anchor &nobody is before it",
+    ],
     ["--- {}\n--- {}", "line 2"],
     ["channels: []", "must name at least one channel"],
     ["approvals: [{ operations: [], required: 1 }]", "must name at least one command"],
     ['approvals: [{ operations: ["*"], required: -1 }]', "must be a whole number from 0 to 20"],
     ["attestation: { pins: [{ targets: [a], measurements: [1234] }] }", 'put it in quotes ("…")'],
-    ["digests: [null]", "digests[1] must contain `name: value` lines"],
+    ["digests: [null]", "digests[1] is empty: give it a value, or remove it"],
     ["timing: { sweep: 25d }", "24 days at most"],
     ["timing: { sweep: 0s }", "24 days at most"],
     ["limits: { requestsPerMinute: many }", "must be a whole number from 1"],

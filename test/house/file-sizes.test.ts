@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { readSources, type Sources } from "./sources.ts";
 
-const maxLines = 350;
+const maxLines = 500;
 const maxFiles = 26;
 
 function tooLong(sources: Sources): readonly string[] {
@@ -40,8 +40,8 @@ describe("files", () => {
   });
 
   it("are named when one breaks the rules", () => {
-    expect(tooLong(new Map([["src/long.ts", "\n".repeat(350) + "x"]]))).toEqual([
-      "src/long.ts has 351 lines, 350 is the most",
+    expect(tooLong(new Map([["src/long.ts", "\n".repeat(500) + "x"]]))).toEqual([
+      "src/long.ts has 501 lines, 500 is the most",
     ]);
     const room = Array.from({ length: 27 }, (_, n) => [`src/jobs/${n}.ts`, ""] as const);
     const inner = ["src/jobs/inner/a.ts", ""] as const;

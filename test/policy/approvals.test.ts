@@ -192,7 +192,7 @@ describe("whether anybody else could approve", () => {
   it("counts nobody of a group that Slack doesn't know, and everybody for *", () => {
     expect(could("U0ANY", 1, policyOf(`access: { approve: ["S99GONE"] }`))).toBe(false);
     expect(could("U0ANY", 5, policyOf(`access: { approve: ["*"] }`))).toBe(true);
-    expect(could("U0ANY", 1, policyOf(""))).toBe(false);
+    expect(could("U0ANY", 1, policyOf("{}"))).toBe(false);
   });
 
   it("says who could, or why nobody", () => {
@@ -204,7 +204,7 @@ describe("whether anybody else could approve", () => {
     expect(refused("U0ANY", 1, only("S99GONE"))?.hint).toMatch(
       /^Slack doesn't tell who is in: `S99GONE`\. The team/,
     );
-    expect(refused("U0ANY", 1, policyOf(""))?.hint).toMatch(/^Nobody could approve\. The team/);
+    expect(refused("U0ANY", 1, policyOf("{}"))?.hint).toMatch(/^Nobody could approve\. The team/);
     expect(refused("U0ONE", 1, only("U0ONE"))?.hint).toMatch(/^Nobody but you could approve\./);
   });
 });
