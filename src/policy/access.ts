@@ -67,10 +67,7 @@ export function placesSeen(policy: Policy, person: Person, ourTeamId: string): r
   const isAdministrator =
     isFullMember(person, ourTeamId) && named(policy.access.administer, person);
   return allRights(policy)
-    .filter(({ rights }) => {
-      const isIn = listsIn(rights, person, ourTeamId);
-      return isAdministrator || isIn.includes("view") || isIn.includes("operate");
-    })
+    .filter(({ rights }) => isAdministrator || listsIn(rights, person, ourTeamId).includes("view"))
     .map(({ place }) => place);
 }
 

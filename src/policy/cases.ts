@@ -13,6 +13,8 @@ export interface PolicyCase {
   target: string | undefined;
   /** Of a rename. */
   newName: string | undefined;
+  /** Names of the VMs in a project: rules hold for those too. Undefined where nobody said. */
+  vms: readonly string[] | undefined;
 }
 
 export interface PolicyDecision {
@@ -29,7 +31,7 @@ const caseSchema = z.strictObject({
   who: z.string(),
   groups: z.array(z.string()).default([]),
   in: z.string().default(""),
-  /** `vm.restore payments/db-1`, `project.update pay --name payments` */
+  /** `vm.restore payments/db-1`, `project.update pay --name payments --vms db-1,web-1` */
   run: z.string(),
   expect: z.enum(["allowed", "refused"]),
   approvals: z.int().optional(),
@@ -47,10 +49,8 @@ export function differencesFrom(
   const read = z.array(caseSchema).safeParse(yamlOf(table));
   if (!read.success) throw new UserError(`${table.path}: ${z.prettifyError(read.error)}`);
   const differences = read.data.flatMap((one, index) => {
-    const [words = "", newName] = one.run.split(" --name ");
-    const [command = "", target] = words.split(" ");
     const { who, groups, approvals, votes } = one;
-    const is = decide({ who, groups, channel: one.in, command, target, newName });
+    const is = decide({ who, groups, channel: one.in, ...readRun(one.run) });
     const fits =
       one.expect === (is.allowed ? "allowed" : "refused") &&
       (approvals === undefined || approvals === is.approvals) &&
@@ -67,6 +67,15 @@ export function differencesFrom(
       : [`case ${index + 1}: ${who} ${one.run}\n  expected ${wanted}\n  but is   ${is.why}`];
   });
   return { cases: read.data.length, differences };
+}
+
+/** A new name may have spaces. */
+function readRun(run: string): Pick<PolicyCase, "command" | "target" | "newName" | "vms"> {
+  const [words = "", ...options] = run.split(/ --(?=(?:name|vms) )/);
+  const [command = "", target] = words.split(" ");
+  const valueOf = (key: string) =>
+    options.find((one) => one.startsWith(`${key} `))?.slice(key.length + 1);
+  return { command, target, newName: valueOf("name"), vms: valueOf("vms")?.split(",") };
 }
 
 /** In any order. */

@@ -14,6 +14,7 @@ import {
   named as isNamed,
   placesSeen,
 } from "./access.ts";
+import { seesAllOf } from "./scope.ts";
 import { rightsOver } from "./teams.ts";
 
 /** Whether a name matches one of the globs, ignoring case: `vault-*` matches `Vault-1`. */
@@ -108,7 +109,7 @@ export interface PolicyRefusal {
 
 const changes: ReadonlySet<CommandClass> = new Set(["change", "disrupt", "destroy", "secret"]);
 
-/** Why a person may not run a command, for commands, buttons, forms, and the gate before a send. Denied by default. */
+/** Why a person may not run a command. Denied by default. The first half of `decide`. */
 export function refusal(asked: Asked): PolicyRefusal | undefined {
   return accessRefusal(asked) ?? protectRefusal(asked);
 }
@@ -116,7 +117,7 @@ export function refusal(asked: Asked): PolicyRefusal | undefined {
 /** Who may request it, and where: known before the targets are resolved. */
 export function accessRefusal(asked: Asked): PolicyRefusal | undefined {
   if (asked.breakGlass) return emergencyRefusal(asked);
-  if (mayRun(asked)) return channelRefusal(asked);
+  if (mayRun(asked)) return channelRefusal(asked) ?? speakingRefusal(asked);
   return personRefusal(asked) ?? listRefusal(asked, listsFor(asked.command)[0] ?? "administer");
 }
 
@@ -227,6 +228,18 @@ function channelRefusal({ policy, command, channelId }: Asked): PolicyRefusal | 
     rule: "channels",
     text: `/${command.name} changes something, so ${channelId === "" ? "it must be run in a channel" : "it can't be run in this channel"}.`,
     hint: `Run it in ${channels.map((id) => `\`${id}\``).join(", ")} (\`channels\` in gatehouse.yml).`,
+  };
+}
+
+function speakingRefusal(asked: Asked): PolicyRefusal | undefined {
+  const { policy, person, ourTeamId, command, channelId, input = {} } = asked;
+  if (command.kind !== "read" || command.speaksFor?.(input) !== true) return undefined;
+  // Without a channel the command itself asks for one
+  if (channelId === "" || seesAllOf(channelId, person, policy, ourTeamId)) return undefined;
+  return {
+    rule: "teams",
+    text: `You can't run /${command.name} here: you can't see everything that this channel may be told.`,
+    hint: "Ask someone who can, or run it in a channel of your team.",
   };
 }
 

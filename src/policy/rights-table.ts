@@ -6,6 +6,7 @@ import type { Target } from "../registry/target.ts";
 import { refusal } from "./refusal.ts";
 
 const ourTeamId = "T0";
+const itsChannel = "C0ITS";
 const someone: Person = { id: "U0", teamId: ourTeamId, name: "U0", kind: "member", groups: [] };
 export const teamLists = ["view", "operate", "approve", "breakGlass"] as const;
 export type TeamList = (typeof teamLists)[number];
@@ -36,6 +37,7 @@ export function mayWith(
       approve: [],
       breakGlass: [],
       digests: [],
+      channel: name === "its" ? itsChannel : "C0ELSE",
     };
     return has ? withSomeone(lists) : lists;
   };
@@ -56,7 +58,7 @@ export function mayWith(
       ourTeamId,
       command,
       targets,
-      channelId: "C0",
+      channelId: place === "access" ? "C0" : itsChannel,
       vmNames: [],
     }) === undefined
   );
@@ -70,6 +72,13 @@ function targetInTeam(command: Command): Target | undefined {
   return kind === "project"
     ? { kind, id: "p-its", name: "its", ...project }
     : { kind, id: "v-1", name: "v-1", projectName: "its", ...project };
+}
+
+/** In words, where no target says whose it is. */
+function anotherTeam(command: Command): string | undefined {
+  if (command.kind === "read" && command.speaksFor)
+    return "the same, in channels where they see everything";
+  return targetInTeam(command) ? undefined : "the same: it has no target";
 }
 
 const about = `# Rights
@@ -89,7 +98,7 @@ export function renderRights(commands: readonly Command[]): string {
     name: `\`/${command.name}\``,
     cells: [
       listed(command, "its team"),
-      targetInTeam(command) ? listed(command, "another team") : "the same: it has no target",
+      anotherTeam(command) ?? listed(command, "another team"),
       mayWith(command, "access", "administer") ? "yes" : "–",
     ].join(" | "),
   }));

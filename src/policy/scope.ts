@@ -41,8 +41,8 @@ export function seesAllOf(
   policy: Policy,
   ourTeamId: string,
 ): boolean {
-  const shown = scopeShownTo(person, channelId, policy, ourTeamId);
-  return shown?.key === scopeOfChannel(policy, channelId)?.key;
+  const seen = placesSeen(policy, person, ourTeamId);
+  return placesOf(policy, channelId).every((place) => seen.includes(place));
 }
 
 /**

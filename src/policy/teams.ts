@@ -1,4 +1,4 @@
-import type { Access, Policy, Team } from "../config/policy-file.ts";
+import type { Access, Policy } from "../config/policy-file.ts";
 import { compileGlob, fold, isGlob } from "../text/glob.ts";
 
 /** A project as far as teams go; `name` is undefined where only its ID is known. */
@@ -72,32 +72,32 @@ export function rightsOver(
     const team = policy.teams[name];
     return team ? [{ place: `teams.${name}`, rights: rightsOf(team) }] : [];
   });
-  return teams.length > 0 ? teams : [{ place: "access", rights: policy.access }];
+  return teams.length > 0 ? teams : [{ place: "access", rights: rightsOf(policy.access) }];
 }
 
 /** Everywhere that some rights are given: `access` first. */
 export function allRights(policy: Policy): readonly { place: string; rights: Rights }[] {
   const teams = Object.entries(policy.teams);
   return [
-    { place: "access", rights: policy.access },
+    { place: "access", rights: rightsOf(policy.access) },
     ...teams.map(([name, team]) => ({ place: `teams.${name}`, rights: rightsOf(team) })),
   ];
 }
 
-const withView = new WeakMap<Team, Rights>();
+const withView = new WeakMap<Rights, Rights>();
 
-/** Whoever may do something with what a team has sees it too. */
-function rightsOf(team: Team): Rights {
-  const known = withView.get(team);
+/** Everyone who may do something with a VM or project sees it too. */
+function rightsOf(listed: Rights): Rights {
+  const known = withView.get(listed);
   if (known) return known;
-  const { view, operate, approve, breakGlass } = team;
+  const { view, operate, approve, breakGlass } = listed;
   const rights = {
     view: [...new Set([...view, ...operate, ...approve, ...breakGlass])],
     operate,
     approve,
     breakGlass,
   };
-  withView.set(team, rights);
+  withView.set(listed, rights);
   return rights;
 }
 

@@ -51,6 +51,8 @@ export interface ReadCommand<
   approversToo?: true;
   /** Whoever a rule of `approvals` asks for a vote may run it; it shows them what they vote on. */
   votersToo?: true;
+  /** Whether, with these words, it decides what a channel is told: only for those who see all that the channel may be told. */
+  speaksFor?: (input: Readonly<Record<string, unknown>>) => boolean;
   /** Default: to the requester, who may share it. `asker`: to no one else. `channel`: to everyone there. */
   audience?: "asker" | "channel";
   /** The request that waits where policy wants approvals first. Its requester ends it with a button; no worker sends it. */
@@ -139,7 +141,7 @@ export interface ProjectCommand<Schema extends ArgsSchema = ArgsSchema> extends 
   ): Markdown | undefined;
 }
 
-/** Creates a project called by its argument `name`. Reads return all projects of that name. */
+/** Creates a project called by its argument `name`. Reads return the projects of that name that weren't there before. */
 export interface CreateCommand<Schema extends ArgsSchema = ArgsSchema> extends ChangeBase<Schema> {
   on: "new-project";
   effect: Effect<readonly Project[], z.output<Schema>>;

@@ -5,10 +5,10 @@ import { messageOf, UserError } from "../errors.ts";
 import { lineOf, mostPolicyBytes, parsePolicy, type Policy } from "../config/policy-file.ts";
 import type { SlackAccess } from "../config/config.ts";
 import { listsFor, whoAre, whoMay } from "../policy/access.ts";
-import { approvalRule, mayNeedApproval, operationsOf } from "../policy/approval-rule.ts";
+import { mayNeedApproval, operationsOf } from "../policy/approval-rule.ts";
 import { differencesFrom, type PolicyCase, type PolicyDecision } from "../policy/cases.ts";
+import { decide as decideAsked } from "../policy/decide.ts";
 import { ownerOf } from "../policy/judged.ts";
-import { refusal } from "../policy/refusal.ts";
 import { allRights, rightsOver } from "../policy/teams.ts";
 import type { VoteNeed } from "../policy/vote-needs.ts";
 import { type Command, dottedName } from "../registry/define.ts";
@@ -23,11 +23,12 @@ import { useProxies } from "./use-proxies.ts";
 export const policyUsage = `usage: node gatehouse.mjs policy <what>
   check [file]                  every problem of the file, with its line; with SLACK_BOT_TOKEN, also groups, people, and
                                 channels that Slack doesn't have
-  explain --as <user> [--groups <S1,S2>] [--in <channel>] <command> [<target>] [--name <new name>]
+  explain --as <user> [--groups <S1,S2>] [--in <channel>] <command> [<target>] [--name <new name>] [--vms <vm1,vm2>]
                                 whether that person may run it there, who must approve, and which lines decide;
                                 a target is project/vm or project, as in vm.restore payments/db-1 or, for a new
-                                name, project.update pay --name payments; without --groups, Slack
-                                says which groups they are in, where SLACK_BOT_TOKEN is set
+                                name, project.update pay --name payments; --vms names the VMs of a project, which
+                                rules hold for too; without --groups, Slack says which groups they are in, where
+                                SLACK_BOT_TOKEN is set
   test <cases.yml>              compares the file with a table of cases: who, groups, in, run, expect, approvals, votes
   --file <file>                 the file, default GATEHOUSE_CONFIG or gatehouse.yml`;
 
@@ -68,6 +69,7 @@ export async function runPolicy(
         command,
         target,
         newName: values.name,
+        vms: values.vms?.split(","),
       };
       const decision = decide(asked, read);
       terminal.write(`${decision.why}\n${note}`);
@@ -84,7 +86,7 @@ export async function runPolicy(
 
 function parseWords(words: readonly string[]) {
   const one = { type: "string" } as const;
-  const options = { as: one, groups: one, in: one, file: one, name: one };
+  const options = { as: one, groups: one, in: one, file: one, name: one, vms: one };
   try {
     return parseArgs({ args: [...words], allowPositionals: true, options });
   } catch {
@@ -198,10 +200,11 @@ async function groupsOf(
   return { groups, note: `In ${groups.join(", ") || "none of the groups named"}, says Slack.\n` };
 }
 
-/** What the bot would decide before it looks at Slack, at the VM, or at limits: the same functions decide. */
+/** What the bot would decide before it looks at Slack, at the VM, or at limits: the same function decides. */
 function decide(asked: PolicyCase, { path, text, policy }: PolicyFile): PolicyDecision {
   const command = commandNamed(asked.command);
-  const targets = asked.target === undefined ? [] : [targetNamed(asked.target, command.name)];
+  const targets =
+    asked.target === undefined ? [] : [targetNamed(asked.target, command.name, policy)];
   const person = {
     id: asked.who,
     teamId: ourTeamId,
@@ -215,17 +218,9 @@ function decide(asked: PolicyCase, { path, text, policy }: PolicyFile): PolicyDe
   };
   const channelId = asked.channel;
   const input = asked.newName === undefined ? {} : { name: asked.newName };
-  // A project's VMs are unknown here; none is assumed to be protected
-  const no = refusal({
-    policy,
-    person,
-    ourTeamId,
-    command,
-    targets,
-    input,
-    channelId,
-    vmNames: [],
-  });
+  const vmNames = asked.vms ?? [];
+  const whole = { policy, person, ourTeamId, command, targets, input, channelId, vmNames };
+  const { refused: no, needed } = decideAsked(whole);
   if (no) {
     // Whoever reads the file may know what a person in Slack isn't told
     const rule = no.toldAs === undefined ? "" : ` The rule is ${no.rule}.`;
@@ -235,15 +230,19 @@ function decide(asked: PolicyCase, { path, text, policy }: PolicyFile): PolicyDe
   const by = allowedBy(asked, { command, targets, policy, line });
   if (!mayNeedApproval(command))
     return { allowed: true, approvals: 0, votes: [], why: `allowed. ${by}` };
-  const { required, votes, why, index } = approvalRule(policy, { command, targets, input });
+  const { required, votes, why, index } = needed;
   // Where a rule names who votes, its reason has the line
   const isPlaced = index === "default" || policy.approvals[index]?.votes !== undefined;
   const place = isPlaced ? "" : ` ${line(["approvals", index])}`;
   const approvers = votes.map((need) => ` ${approversOf(need, votes.length, asked.who)}`).join("");
   const how =
     required === 0 ? "allowed, without approval" : `allowed, with ${counted(required, "approval")}`;
-  const whole = `${how}: ${why}.${place}${approvers} ${by}`;
-  return { allowed: true, approvals: required, votes, why: whole };
+  const unknown =
+    command.kind === "change" && command.on === "project" && asked.vms === undefined
+      ? " This is without the VMs in it: name them with --vms, as rules hold for them too."
+      : "";
+  const said = `${how}: ${why}.${place}${approvers} ${by}${unknown}`;
+  return { allowed: true, approvals: required, votes, why: said };
 }
 
 /** The entry of each access list that lets them; of several teams each must. */
@@ -297,10 +296,14 @@ function commandNamed(dotted: string) {
   );
 }
 
-/** `payments/db-1` is a VM, `payments` a project, or a VM for a VM's command. */
-function targetNamed(words: string, command: string): Target {
+/** `payments/db-1` is a VM, `payments` a project, or a VM for a VM's command. Throws UserError where teams need to know its project. */
+function targetNamed(words: string, command: string, { teams }: Policy): Target {
   const [first = "", name] = words.split("/");
   const isVm = name !== undefined || command.startsWith("vm ");
+  if (isVm && name === undefined && Object.keys(teams).length > 0)
+    throw new UserError(
+      `Whose ${first} is depends on its project: name it as project/vm, like payments/${first}.`,
+    );
   const base = { id: words, projectId: first, status: "" };
   if (!isVm) return { ...base, kind: "project", name: words };
   return { ...base, kind: "vm", name: name ?? first, ...(name ? { projectName: first } : {}) };

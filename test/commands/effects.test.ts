@@ -176,7 +176,7 @@ describe("project create", () => {
     const { wanted, untouched, mark, again } = create.effect;
     expect(wanted([project()], [], {})).toBe(true);
     expect(wanted([project(), project({ id: "p-2" })], [], {})).toBe(false);
-    expect(wanted([project()], [project()], {})).toBe(false);
+    expect(wanted([], [], {})).toBe(false);
     expect(wanted([project({ status: "ERROR" })], [], {})).toBe(false);
     expect(mark?.([project({ status: "CREATING" })], [])).toBe(true);
     expect(untouched?.([], [], {})).toBe(true);

@@ -79,17 +79,13 @@ const isAdministrator = ({ administrators, person }: TeamCase) =>
 
 const looks = ["view", "operate", "approve", "breakGlass"] as const;
 
-/** In a team whoever is in any list may look, guests too; in `access` those in `view`, and operators see names. */
-export function mayLook(one: TeamCase, project: Owned, isOnlyName: boolean): boolean {
+/** Whoever is in any list of a place may look at what it has, guests too. */
+export function mayLook(one: TeamCase, project: Owned): boolean {
   const { places, person } = one;
   if (isAdministrator(one)) return true;
-  return ownersOf(places, project).every((place) => {
-    if (place !== places["access"])
-      return looks.some((list) => isListed(place[list], person, true));
-    return (
-      isListed(place.view, person, true) || (isOnlyName && isListed(place.operate, person, false))
-    );
-  });
+  return ownersOf(places, project).every((place) =>
+    looks.some((list) => isListed(place[list], person, true)),
+  );
 }
 
 function targetIn({ projects, at, command }: TeamCase): { target: Target; project: Owned } {
@@ -132,9 +128,13 @@ function* rightsWrong(one: TeamCase): Generator<string> {
   const { command, policy } = one;
   const others = command.name === "project update" ? [{ id: project.id, name: one.newName }] : [];
   const isAdmins = command.class === "administer";
-  const should = [project, ...others].every((each) =>
-    command.class === "read" ? mayLook(one, each, false) : isInAll(one, each, "operate"),
-  );
+  // The channel is no team's
+  const speaks = command.kind === "read" && command.speaksFor !== undefined;
+  const should =
+    (!speaks || mayLook(one, { id: "", name: "nobody's" })) &&
+    [project, ...others].every((each) =>
+      command.class === "read" ? mayLook(one, each) : isInAll(one, each, "operate"),
+    );
   const may = isAllowed(one);
   if (!isAdmins && may && !should) yield "allowed what no list gives";
   if (!isAdmins && !may && should) yield "refused what a list gives";
@@ -168,7 +168,7 @@ function* sightWrong(one: TeamCase): Generator<string> {
     }));
     const entry = { contents: contentsOf(project, of), version: 1, dirty: false };
     whole.set(entry);
-    const sees = mayLook(one, { id, name }, true);
+    const sees = mayLook(one, { id, name });
     if (scope && scope.sees({ id, name }) !== sees) yield `sees ${name} (${id}): ${!sees}`;
     if (sees) alone.set(entry);
   }

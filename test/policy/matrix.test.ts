@@ -13,30 +13,30 @@ import { isChange } from "../../src/registry/define.ts";
  */
 const expected = `
 command              class       approvals  member view operate approve administer breakGlass guest external bot deactivated
-vm list              read        0          -      yes  -       -       yes        -          yes   -        -   -
-vm show              read        0          -      yes  -       -       yes        -          yes   -        -   -
-vm metrics           read        0          -      yes  -       -       yes        -          yes   -        -   -
-vm attest            read        0          -      yes  -       -       yes        -          yes   -        -   -
+vm list              read        0          -      yes  yes     yes     yes        yes        yes   -        -   -
+vm show              read        0          -      yes  yes     yes     yes        yes        yes   -        -   -
+vm metrics           read        0          -      yes  yes     yes     yes        yes        yes   -        -   -
+vm attest            read        0          -      yes  yes     yes     yes        yes        yes   -        -   -
 vm start             change      0          -      -    yes     -       -          -          -     -        -   -
 vm stop              disrupt     0          -      -    yes     -       -          -          -     -        -   -
 vm restart           disrupt     0          -      -    yes     -       -          -          -     -        -   -
 vm resize            disrupt     0          -      -    yes     -       -          -          -     -        -   -
 vm snapshot          change      0          -      -    yes     -       -          -          -     -        -   -
-vm snapshots         read        0          -      yes  -       -       yes        -          yes   -        -   -
+vm snapshots         read        0          -      yes  yes     yes     yes        yes        yes   -        -   -
 vm restore           destroy     1          -      -    yes     -       -          -          -     -        -   -
 vm console           secret      0          -      -    yes     -       -          -          -     -        -   -
-project list         read        0          -      yes  -       -       yes        -          yes   -        -   -
-project show         read        0          -      yes  -       -       yes        -          yes   -        -   -
+project list         read        0          -      yes  yes     yes     yes        yes        yes   -        -   -
+project show         read        0          -      yes  yes     yes     yes        yes        yes   -        -   -
 project create       change      0          -      -    yes     -       -          -          -     -        -   -
 project update       disrupt     0          -      -    yes     -       -          -          -     -        -   -
 project delete       destroy     1          -      -    yes     -       -          -          -     -        -   -
-gatehouse help       read        0          -      yes  -       -       yes        -          yes   -        -   -
-gatehouse jobs       read        0          -      yes  -       -       yes        -          yes   -        -   -
-gatehouse approvals  read        0          -      yes  -       -       yes        -          yes   -        -   -
-gatehouse status     read        0          -      yes  -       -       yes        -          yes   -        -   -
-gatehouse can-i      read        0          -      yes  -       -       yes        -          yes   -        -   -
-gatehouse why        read        0          -      yes  -       -       yes        -          yes   -        -   -
-gatehouse pins       read        0          -      yes  -       -       yes        -          yes   -        -   -
+gatehouse help       read        0          -      yes  yes     yes     yes        yes        yes   -        -   -
+gatehouse jobs       read        0          -      yes  yes     yes     yes        yes        yes   -        -   -
+gatehouse approvals  read        0          -      yes  yes     yes     yes        yes        yes   -        -   -
+gatehouse status     read        0          -      yes  yes     yes     yes        yes        yes   -        -   -
+gatehouse can-i      read        0          -      yes  yes     yes     yes        yes        yes   -        -   -
+gatehouse why        read        0          -      yes  yes     yes     yes        yes        yes   -        -   -
+gatehouse pins       read        0          -      yes  yes     yes     yes        yes        yes   -        -   -
 gatehouse pins propose  change   1          -      -    yes     -       -          -          -     -        -   -
 gatehouse pins drop  change      1          -      -    yes     -       -          -          -     -        -   -
 gatehouse digest     change      0          -      -    yes     -       -          -          -     -        -   -
@@ -120,8 +120,7 @@ describe("who may run what", () => {
 
 /**
  * The same for teams: somebody in one list of one place alone, on a VM or project of a team. A team's own lists give what
- * those of `access` give without teams, and whoever may do something may view; nothing else gives anything, but
- * `access.administer`.
+ * those of `access` give without teams; nothing else gives anything, but `access.administer`.
  */
 describe("who may run what on a target of a team", () => {
   const places: readonly Place[] = ["its team", "another team", "access"];
@@ -136,9 +135,11 @@ describe("who may run what on a target of a team", () => {
         (isChange(command) && command.on === "new-project");
       for (const place of places)
         for (const list of teamLists) {
-          const isTheirs = place === "its team" || !hasTarget;
-          const seesToo = isNamed("view") && place !== "access";
-          const expectedHere = isTheirs && (isNamed(list) || seesToo);
+          // The channel is the team's, or no team's: who is told there must see what is told there
+          const speaks = command.kind === "read" && command.speaksFor !== undefined;
+          const isElsewhere = hasTarget || (speaks && place === "another team");
+          const isTheirs = place === "its team" || !isElsewhere;
+          const expectedHere = isTheirs && isNamed(list);
           expect(mayWith(command, place, list), `${list} of ${place}`).toBe(expectedHere);
         }
       expect(mayWith(command, "access", "administer")).toBe(isNamed("administer"));

@@ -1,15 +1,17 @@
 import * as z from "zod";
 import { sentence } from "../../messages/message.ts";
 import { duration, hintOf, lines, md, name } from "../../messages/text.ts";
-import { approvalRule, mayNeedApproval, type NeededApprovals } from "../../policy/approval-rule.ts";
+import { mayNeedApproval, type NeededApprovals } from "../../policy/approval-rule.ts";
+import { decide, decideEach, needingApproval } from "../../policy/decide.ts";
 import { calledIn, needsInWords } from "../../policy/need-words.ts";
-import { refusal } from "../../policy/refusal.ts";
+import type { PolicyRefusal } from "../../policy/refusal.ts";
 import { isUsual } from "../../policy/vote-needs.ts";
 import { defineCommand } from "../../registry/define.ts";
 import { parseCommand } from "../../registry/parse.ts";
 import { asksForChange, type Invocation, targetWords } from "../../registry/invocation.ts";
+import { calledName } from "../../registry/target.ts";
 import { targetArgument } from "../../registry/arguments.ts";
-import { namesWithin, resolveSeveral } from "../../requests/submit/resolve.ts";
+import { namesWithin, resolveOne, resolveSeveral } from "../../requests/submit/resolve.ts";
 import type { ReadContext } from "../context.ts";
 
 export const canI = defineCommand({
@@ -29,18 +31,21 @@ export const canI = defineCommand({
       return sentence(lines(md`${parsed.refusal.text}`, hintOf(parsed.refusal.hint)));
     const { command, input } = parsed;
     const several = asksForChange(parsed) ? await resolveSeveral(parsed, context) : undefined;
-    const targets = several?.targets ?? (await oneTarget(parsed, context));
+    const breakGlass = "breakGlass" in parsed && parsed.breakGlass !== undefined;
+    const asked = { ...context, command, input, breakGlass };
+    // As a rollout does: each is judged alone, and those that are refused are skipped
+    const each = several && decideEach({ ...asked, targets: several.targets });
+    const targets = each?.allowed ?? (await oneTarget(parsed, context));
+    if (each && targets.length === 0) return refusedAs(each.refused[0]?.by);
+    const needing = several && needingApproval(policy, { command, targets });
+    if (needing) return sentence(md`Not several at once: ${needing.why}.`);
     const vmNames = await namesWithin(targets, context);
-    const refused = refusal({ ...context, command, input, targets, vmNames });
-    if (refused) {
-      const rule = md`The rule is ${name(refused.toldAs ?? refused.rule)}.`;
-      return sentence(lines(md`No: ${refused.text}`, hintOf(refused.hint), rule));
-    }
+    const { refused, needed } = decide({ ...asked, targets, vmNames });
+    if (refused) return refusedAs(refused);
     const asTyped = name(`/${command.name}`);
     if (!mayNeedApproval(command)) return sentence(md`Yes, you can run ${asTyped}.`);
-    const needed = approvalRule(policy, { command, input, targets, vmNames });
     const { required, why, expiresMs } = needed;
-    if (several && required > 0) return sentence(md`Not several at once: ${why}.`);
+    const skipped = each?.refused.map(({ target }) => calledName(target)) ?? [];
     const frozen = await journal.freezeState();
     return sentence(
       lines(
@@ -48,11 +53,25 @@ export const canI = defineCommand({
           ? md`Yes, you can run ${asTyped} without approval.`
           : md`Yes, you can request ${asTyped}; ${await whoMust(needed, context)} must approve it within ${duration(expiresMs)}.`,
         md`Why: ${why}.`,
+        skipped.length > 0 &&
+          md`It would skip ${namesIn(skipped)}: you can't change ${skipped.length === 1 ? "it" : "those"}.`,
         frozen && md`But all changes are frozen by ${frozen.by}.`,
       ),
     );
   },
 });
+
+function refusedAs(refused: PolicyRefusal | undefined) {
+  const { text = "", hint, rule, toldAs = rule ?? "" } = refused ?? {};
+  return sentence(lines(md`No: ${text}`, hintOf(hint), md`The rule is ${name(toldAs)}.`));
+}
+
+function namesIn(all: readonly string[]): string {
+  const more = all.length - maxNamed;
+  return `${all.slice(0, maxNamed).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+}
+
+const maxNamed = 5;
 
 /** `1 other person`, or whom the rule or the team names. */
 async function whoMust(
@@ -65,8 +84,11 @@ async function whoMust(
   return needsInWords(named);
 }
 
-async function oneTarget(asked: Invocation, { resolve }: Pick<ReadContext, "resolve">) {
+/** None where none is named, or a command has none: then only the person decides. */
+async function oneTarget(asked: Invocation, context: Pick<ReadContext, "resolve" | "inventory">) {
   const kind = targetArgument(asked.command)?.target;
   const [word] = targetWords(asked);
-  return kind && word !== undefined ? [await resolve(kind, word)] : [];
+  if (kind && word !== undefined) return [await context.resolve(kind, word)];
+  const isNew = asksForChange(asked) && asked.command.on === "new-project";
+  return isNew ? [await resolveOne(asked, context)] : [];
 }

@@ -19,6 +19,7 @@ export const digest = defineCommand({
   summary: "Post a digest here daily or now, or hand over to the next shift",
   example: "/gatehouse digest on 09:00 Europe/Paris mon-fri",
   class: "change",
+  speaksFor: ({ action }) => action !== "handover",
   args: z.object({
     action: z.enum(["on", "off", "now", "handover"]).optional().meta({
       description:

@@ -2,7 +2,6 @@ import * as z from "zod";
 import type { AcceptedPin } from "../../attestation/accepted-pins.ts";
 import { short } from "../../attestation/measurements.ts";
 import { namesOf, pinsFor } from "../../attestation/pins.ts";
-import type { Pin } from "../../config/policy-file.ts";
 import {
   context as small,
   message,
@@ -66,13 +65,14 @@ async function pinsSeen({ appraiser, policy, inventory }: ReadContext) {
     const known = await inventory.findVm(vm.id, { onlyKnown: true });
     return "found" in known && known.found.id === vm.id;
   };
-  const matchesSome = async ({ targets }: Pin) => {
-    const matched = await Promise.all(targets.map((glob) => inventory.matchVms(glob)));
-    return matched.some((vms) => vms.length > 0);
-  };
+  const matchesOne = async (glob: string) => (await inventory.matchVms(glob)).length > 0;
+  // An entry may name VMs of several teams: the names of others aren't shown
+  const cut = await Promise.all(
+    inFile.map(async (pin) => ({ ...pin, targets: await those(pin.targets, matchesOne) })),
+  );
   return {
     accepted: await those(accepted, isSeen),
-    inFile: await those(inFile, matchesSome),
+    inFile: cut.filter(({ targets }) => targets.length > 0),
   };
 }
 

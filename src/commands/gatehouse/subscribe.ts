@@ -29,6 +29,7 @@ export const subscribe = defineCommand({
   summary: "Tell this channel when VMs fail, drift, or are changed elsewhere",
   example: "/gatehouse subscribe payments-* trouble,drift,changes",
   class: "change",
+  speaksFor: () => true,
   args: z.object({
     targets: z.string().max(500).optional().meta({
       description:

@@ -21,6 +21,7 @@ export const unsubscribe = defineCommand({
   summary: "End what this channel is subscribed to",
   example: "/gatehouse unsubscribe payments-*",
   class: "change",
+  speaksFor: () => true,
   args: z.object({
     targets: z
       .string()

@@ -75,14 +75,11 @@ export const create = defineCommand({
   effect: {
     notNow: ([one]) =>
       one && { text: `A project called ${one.name} already exists.`, hint: "Choose another name." },
-    wanted: (now, before) =>
-      now?.length === 1 &&
-      (before?.length ?? 0) === 0 &&
-      now[0]?.status !== "ERROR" &&
-      now[0]?.status !== "DELETING",
+    wanted: (now) =>
+      now?.length === 1 && now[0]?.status !== "ERROR" && now[0]?.status !== "DELETING",
     mark: (now) => (now?.length ?? 0) > 0,
     // The list is its own control read: it is returned, without the name
-    untouched: (now, before) => now?.length === 0 && before?.length === 0,
+    untouched: (now) => now?.length === 0,
     again: "never",
   },
   perform: (_project, given, { compute }) => compute.projects.create(newProject(given)),

@@ -1,6 +1,7 @@
 import { type CallOptions, type Vm, isTransitional } from "../../compute/compute.ts";
 import { ComputeError } from "../../compute/errors.ts";
 import { refusal } from "../../policy/refusal.ts";
+import { scopeOfPerson } from "../../policy/scope.ts";
 import type { ChangeCommand, Refusal, Seen } from "../../registry/define.ts";
 import type { Person } from "../../registry/person.ts";
 import type { Target } from "../../registry/target.ts";
@@ -12,6 +13,7 @@ import {
   type RequestRecord,
   statusOf,
   isAnotherOne,
+  isList,
   approvableOf,
 } from "../journal/record.ts";
 import { fingerprintOf } from "../../approvals/fingerprint.ts";
@@ -88,8 +90,12 @@ export async function gate(
   if (refused) return { is: "closed", why: refused.text, hint: refused.hint };
   const unapproved = await approvalProblem(request, command, { target, vms }, by);
   if (unapproved) return unapproved;
-  if (command.on === "new-project")
-    return refusedNow(effect.notNow?.(seen ?? [])) ?? { is: "open", before: seen, vmIds };
+  if (command.on === "new-project") {
+    // What the requester doesn't see is answered by the service, as it answers it
+    const scope = scopeOfPerson(by.policy, person, by.ourTeamId);
+    const known = seen && isList(seen) ? seen.filter((one) => scope?.sees(one) ?? true) : [];
+    return refusedNow(effect.notNow?.(known)) ?? { is: "open", before: seen, vmIds };
+  }
   if (seen === undefined) {
     if (command.on === "project" && command.deletes) return { is: "already", seen: [] };
     return { is: "closed", why: `${record.target.name} is gone`, hint: "Look it up by its name." };

@@ -41,9 +41,10 @@ export function judge(input: {
   at: number;
   timing: JudgeTiming;
 }): Judged {
-  const { state, effect, seen, at, timing } = input;
+  const { state, effect, at, timing } = input;
   const args = input.args as never;
   const before = input.progress.before;
+  const seen = withoutFormer(input.seen, before);
   const look = lookAt(seen, at);
   const isSame = input.progress.lastLook?.print === look.print;
   const progress: Progress = {
@@ -123,6 +124,13 @@ export function judge(input: {
   if (isLate && (progress.quietLooks ?? 0) >= enoughLooks)
     return ended("unknown", `no stable read: last ${look.status}`);
   return { state, progress };
+}
+
+/** Of a list: what was there before may be another team's, and proves nothing. */
+function withoutFormer(seen: Seen | undefined, before: Seen | undefined): Seen | undefined {
+  if (seen === undefined || before === undefined || !isList(seen) || !isList(before)) return seen;
+  const former = new Set(before.map(({ id }) => id));
+  return seen.filter(({ id }) => !former.has(id));
 }
 
 export function lookAt(seen: Seen | undefined, at: number): Look {

@@ -21,7 +21,7 @@ import {
   isDecidedElsewhere,
   unknownWords,
 } from "./card-view.ts";
-import { type StoredRequest, sentWords, statusOf } from "../journal/record.ts";
+import { isList, type StoredRequest, sentWords, statusOf } from "../journal/record.ts";
 
 /** A message of the request's thread. `notice` is one of `noticesDue`. */
 export function renderNotice(
@@ -182,7 +182,7 @@ function whoDecided(decided: { id: string; name?: string }): Markdown {
 }
 
 function arrow(before: Seen | undefined, after: Seen | undefined): Markdown {
-  return before === undefined || (Array.isArray(before) && before.length === 0)
+  return before === undefined || isList(before)
     ? md`${statusOf(after)}`
     : md`${statusOf(before)} → ${statusOf(after)}`;
 }

@@ -49,7 +49,8 @@ export async function share(
 ): Promise<void> {
   const { userId, teamId, channelId } = interaction;
   const person = await gateway.person(userId, teamId);
-  await authorize({ command: invocation.command, targets: [], person, channelId }, gateway);
+  const { command, input } = invocation;
+  await authorize({ command, input, targets: [], person, channelId }, gateway);
   await answer(invocation, person, interaction, reply, gateway, true);
 }
 
@@ -63,7 +64,7 @@ export async function answerWithoutRedis(
   reply: Reply,
   gateway: GatewayContext,
 ): Promise<void> {
-  const { command } = invocation;
+  const { command, input } = invocation;
   const note = md`⚠️ Redis is unavailable: this was read without it. Requests in progress aren't shown, and changes don't work until it is back.`;
   const noted = {
     ...reply,
@@ -71,7 +72,7 @@ export async function answerWithoutRedis(
   };
   try {
     const person = await gateway.person(interaction.userId, interaction.teamId);
-    const asked = { command, targets: [], person, channelId: interaction.channelId };
+    const asked = { command, input, targets: [], person, channelId: interaction.channelId };
     const refused = refusalOf(asked, gateway);
     if (refused) return await reply.privately(say(md`${refused.text}`));
     await answer(invocation, person, interaction, noted, gateway);

@@ -1,6 +1,7 @@
 import { UserError } from "../../errors.ts";
 import { placesSeen } from "../../policy/access.ts";
-import { accessRefusal, type Asked, type PolicyRefusal, refusal } from "../../policy/refusal.ts";
+import { decide } from "../../policy/decide.ts";
+import { accessRefusal, type Asked, type PolicyRefusal } from "../../policy/refusal.ts";
 import type { Command } from "../../registry/define.ts";
 import type { Input } from "../../registry/invocation.ts";
 import type { Person } from "../../registry/person.ts";
@@ -42,7 +43,7 @@ export async function authorize(asked: AskedFor, gateway: GatewayContext): Promi
 /** The second half: names are resolved after the first, so that a stranger learns none. Teams decide here. */
 export async function authorizeTargets(asked: AskedFor, gateway: GatewayContext): Promise<void> {
   const vmNames = asked.vmNames ?? (await namesWithin(asked.targets, gateway));
-  await stop(refusal({ ...rules(asked, gateway), vmNames }), asked, gateway);
+  await stop(decide({ ...rules(asked, gateway), vmNames }).refused, asked, gateway);
 }
 
 /** Rights over the targets alone: what `protect` says doesn't matter to what ends something. */
@@ -69,10 +70,10 @@ type Rules = Pick<GatewayContext, "policy" | "ourTeamId" | "nameOf">;
 
 /** The refusal without a record of it. */
 export function refusalOf(asked: AskedFor, gateway: Rules): PolicyRefusal | undefined {
-  return refusal(rules(asked, gateway));
+  return decide(rules(asked, gateway)).refused;
 }
 
-function rules(asked: AskedFor, { policy, ourTeamId, nameOf }: Rules): Asked {
+export function rules(asked: AskedFor, { policy, ourTeamId, nameOf }: Rules): Asked {
   return { ...asked, policy, ourTeamId, nameOf };
 }
 

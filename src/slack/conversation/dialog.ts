@@ -123,7 +123,6 @@ export async function submitDialog(
 ): Promise<void> {
   const form = await readDialog(interaction, gateway);
   const { command, meta, target, input, person } = form;
-  await authorize(askedIn(form, person), gateway);
   const facts = await gatherFacts(command, target, input, gateway);
   const refused = notNow(command, facts);
   if (refused) throw new UserError(refused.text, refused.hint);

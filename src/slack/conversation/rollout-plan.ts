@@ -2,8 +2,8 @@ import type { Vm } from "../../compute/compute.ts";
 import { messageOf, UserError } from "../../errors.ts";
 import { buttons, message, type Message, readable, section } from "../../messages/message.ts";
 import { counted, csv, lines, md, name, plain } from "../../messages/text.ts";
-import { approvalRule } from "../../policy/approval-rule.ts";
-import { protection } from "../../policy/refusal.ts";
+import { decideEach, needingApproval } from "../../policy/decide.ts";
+import type { PolicyRefusal } from "../../policy/refusal.ts";
 import type { ChangeCommand, Effect } from "../../registry/define.ts";
 import { type Args, type ChangeInvocation } from "../../registry/invocation.ts";
 import { targetArgument } from "../../registry/arguments.ts";
@@ -18,6 +18,7 @@ import {
 } from "../../rollouts/rollout.ts";
 import { uploadFile } from "../deliver/upload.ts";
 import type { Interaction, Reply } from "../receive/interaction.ts";
+import { noteRefusal, rules } from "./authorize.ts";
 import { openView } from "./dialog-view.ts";
 import { frozenLine } from "./frozen.ts";
 import type { GatewayContext } from "./gateway-context.ts";
@@ -55,10 +56,19 @@ async function planRollout(
   gateway: GatewayContext,
 ): Promise<{ record: RolloutRecord; targets: readonly Target[] }> {
   const { command, input } = invocation;
-  const now = await readNow(several.targets, gateway);
-  const sorted = splitEligible(invocation, now.targets, gateway);
+  const { channelId } = interaction;
+  const asked = { command, input, targets: several.targets, person, channelId };
+  const { allowed, refused } = decideEach(rules(asked, gateway));
+  for (const [rule, all] of Map.groupBy(refused, ({ by }) => by.rule))
+    await noteRefusal({ ...asked, targets: all.map(({ target }) => target) }, rule, gateway);
+  const now = await readNow(allowed, gateway);
+  const sorted = splitEligible(invocation, now.targets);
   const { targets } = sorted;
-  const skipped = [...now.skipped, ...sorted.skipped];
+  const skipped = [
+    ...refused.map(({ target, by }) => ({ name: calledName(target), why: refusedWords(by) })),
+    ...now.skipped,
+    ...sorted.skipped,
+  ];
   if (targets.length === 0) {
     const reasons = [...new Set(skipped.map(({ why }) => why))].slice(0, 5).join("; ");
     throw new UserError(
@@ -66,7 +76,7 @@ async function planRollout(
       "Nothing was done.",
     );
   }
-  const needing = needApproval(command, targets, gateway);
+  const needing = needingApproval(gateway.policy, { command, targets });
   if (needing) {
     const names = needing.targets.slice(0, 5).map(calledName);
     const more = needing.targets.length - names.length;
@@ -173,37 +183,26 @@ async function readNow(
   return { targets: now, skipped };
 }
 
-/** Splits targets into eligible and skipped, each with its reason: protected, wrong state, or already as wanted. */
-function splitEligible(
-  { command, args }: ChangeInvocation,
-  targets: readonly Target[],
-  gateway: Pick<GatewayContext, "policy">,
-): Sorted {
+/** Why policy refuses a VM that others of the rollout needn't be refused for. */
+function refusedWords({ rule, toldAs }: PolicyRefusal): string {
+  const [what, glob] = rule.split(" ");
+  return what === "protect"
+    ? `protected by ${glob ?? "a rule"}`
+    : `you aren't in ${toldAs ?? rule}`;
+}
+
+/** Splits targets into eligible and skipped, each with its reason: wrong state, or already as wanted. */
+function splitEligible({ command, args }: ChangeInvocation, targets: readonly Target[]): Sorted {
   const effect = command.effect as Effect<Vm, Args>;
   const skipped: Skipped[] = [];
   const kept = targets.filter((target) => {
-    const guarded = protection(gateway.policy, { command, targets: [target] });
     const seen = vmOf(target);
-    const why = guarded
-      ? `protected by ${guarded.glob ?? "a rule"}`
-      : args && effect.already?.(seen, args)
+    const why =
+      args && effect.already?.(seen, args)
         ? `${target.status}, nothing to change`
         : effect.notNow?.(seen) && target.status;
     if (why) skipped.push({ name: calledName(target), why });
     return !why;
   });
   return { targets: kept, skipped };
-}
-
-/** The targets that need approval, and by which rule: a rollout can't wait for it. */
-export function needApproval(
-  command: ChangeCommand,
-  targets: readonly Target[],
-  gateway: Pick<GatewayContext, "policy">,
-): { targets: readonly Target[]; why: string } | undefined {
-  const needing = targets.filter(
-    (target) => approvalRule(gateway.policy, { command, targets: [target] }).required > 0,
-  );
-  if (needing.length === 0) return undefined;
-  return { targets: needing, why: approvalRule(gateway.policy, { command, targets: needing }).why };
 }

@@ -1,4 +1,5 @@
 import { UserError } from "../../errors.ts";
+import { needingApproval } from "../../policy/decide.ts";
 import { md, name } from "../../messages/text.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
 import { type Input, withTarget } from "../../registry/invocation.ts";
@@ -15,7 +16,6 @@ import { authorize, authorizeRights } from "./authorize.ts";
 import { inputOf } from "./dialog-view.ts";
 import { frozenLine } from "./frozen.ts";
 import { changeNamed, type GatewayContext } from "./gateway-context.ts";
-import { needApproval } from "./rollout-plan.ts";
 import { asksNumber, rolloutView } from "./rollout-view.ts";
 
 type Errors = Record<string, string>;
@@ -105,7 +105,7 @@ async function authorizeRollout(
   const person = await gateway.person(interaction.userId, interaction.teamId);
   const targets = await gateway.rollouts.targets(id);
   await authorize({ command, targets, person, channelId }, gateway);
-  const needing = needApproval(command, targets, gateway);
+  const needing = needingApproval(gateway.policy, { command, targets });
   if (needing)
     throw new UserError(`${needing.targets[0]?.name ?? ""} needs approval: ${needing.why}.`, hint);
   return targets;

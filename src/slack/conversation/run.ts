@@ -49,7 +49,7 @@ export async function run(
   const { userId, teamId, channelId } = interaction;
   try {
     const person = await gateway.person(userId, teamId);
-    await authorize({ command, targets: [], person, channelId }, gateway);
+    await authorize({ command, input, targets: [], person, channelId }, gateway);
     // A message doesn't prove that a person wrote it: everything but a plain read needs a press (decision 005)
     if (interaction.kind === "mention" && command.kind === "read" && command.class !== "read")
       return await reply.privately(pressToRun(command, input));

@@ -30,17 +30,23 @@ import { deedOf } from "../../requests/render/asking.ts";
 import { say } from "../error-reply.ts";
 import type { Interaction, Reply } from "../receive/interaction.ts";
 import { approversFor, namedIn, tooFewApprovers } from "./approvers.ts";
-import { noteRefusal } from "./authorize.ts";
+import { authorize, noteRefusal } from "./authorize.ts";
 import { changeNamed, type GatewayContext } from "./gateway-context.ts";
 import { targetOfVm } from "../../requests/submit/resolve.ts";
 
-/** Stores the request with the approvals that policy requires. False for a duplicate, which is answered with its state. */
+/**
+ * Stores the request of someone who may make it, with the approvals that policy requires. False for a duplicate, which is answered
+ * with its state. Every request of a person passes here, or break-glass: so policy decides here, whatever asked before.
+ */
 export async function submitChange(
   asked: Submission,
   facts: DialogFacts,
   reply: Pick<Reply, "privately">,
   gateway: GatewayContext,
 ): Promise<boolean> {
+  const { command, input, target, person, channelId, undoes } = asked;
+  const isUndo = undoes !== undefined;
+  await authorize({ command, input, targets: [target], person, channelId, isUndo }, gateway);
   const { prepared, ...more } = await prepare(asked, gateway);
   const whole = { ...asked, ...more, ...childrenOf(asked, facts), ...labelsOf(facts) };
   const submission = await withApprovals(whole, facts, prepared, gateway);
