@@ -11,6 +11,7 @@ import { decide as decideAsked } from "../policy/decide.ts";
 import { ownerOf } from "../policy/judged.ts";
 import { allRights, rightsOver } from "../policy/teams.ts";
 import type { VoteNeed } from "../policy/vote-needs.ts";
+import { targetArgument } from "../registry/arguments.ts";
 import { type Command, dottedName } from "../registry/define.ts";
 import type { Target } from "../registry/target.ts";
 import { groupsNamedIn } from "../slack/people/people.ts";
@@ -204,7 +205,7 @@ async function groupsOf(
 function decide(asked: PolicyCase, { path, text, policy }: PolicyFile): PolicyDecision {
   const command = commandNamed(asked.command);
   const targets =
-    asked.target === undefined ? [] : [targetNamed(asked.target, command.name, policy)];
+    asked.target === undefined ? [] : [targetNamed(asked.target, command, policy)];
   const person = {
     id: asked.who,
     teamId: ourTeamId,
@@ -297,9 +298,9 @@ function commandNamed(dotted: string) {
 }
 
 /** `payments/db-1` is a VM, `payments` a project, or a VM for a VM's command. Throws UserError where teams need to know its project. */
-function targetNamed(words: string, command: string, { teams }: Policy): Target {
+function targetNamed(words: string, command: Command, { teams }: Policy): Target {
   const [first = "", name] = words.split("/");
-  const isVm = name !== undefined || command.startsWith("vm ");
+  const isVm = name !== undefined || targetArgument(command)?.target === "vm";
   if (isVm && name === undefined && Object.keys(teams).length > 0)
     throw new UserError(
       `Whose ${first} is depends on its project: name it as project/vm, like payments/${first}.`,

@@ -31,6 +31,8 @@ export interface Reading extends AsyncDisposable {
   inventory: Inventory;
   snapshots: Snapshots;
   journal: Journal;
+  /** Everything that a command reads from. */
+  context: ReadContext;
   /** What Gatehouse said in its channels meanwhile. */
   told: string[];
   /** What the person typed, answered. */
@@ -131,6 +133,7 @@ export async function startReading(
     inventory,
     snapshots,
     journal,
+    context,
     told,
     async reads(words) {
       const parsed = parseCommand(words, commands);

@@ -5,7 +5,8 @@ import { UserError } from "../../errors.ts";
 import { context, message, type Message, news, section } from "../../messages/message.ts";
 import { duration, Markdown, md, name, when } from "../../messages/text.ts";
 import { approvalRule } from "../../policy/approval-rule.ts";
-import { type ReadInvocation, withTarget } from "../../registry/invocation.ts";
+import type { VmCommand } from "../../registry/define.ts";
+import { type Invocation, type ReadInvocation, withTarget } from "../../registry/invocation.ts";
 import { parseInput } from "../../registry/parse.ts";
 import type { Person } from "../../registry/person.ts";
 import type { Target } from "../../registry/target.ts";
@@ -21,7 +22,7 @@ import { say } from "../error-reply.ts";
 import type { Interaction, Press, Reply } from "../receive/interaction.ts";
 import { postToChannel } from "./answer.ts";
 import { answerOf } from "./read-context.ts";
-import { authorize, noteRefusal } from "./authorize.ts";
+import { authorize, authorizeTargets, noteRefusal } from "./authorize.ts";
 import { resolveOne, resolveTarget } from "../../requests/submit/resolve.ts";
 import type { GatewayContext } from "./gateway-context.ts";
 import { gatherFacts, placeOf, submitChange, takeTurn } from "./submit-change.ts";
@@ -106,20 +107,37 @@ export async function openConsole(
   for (const share of [1 / 3, 2 / 3]) later((until - now) * share, show);
 }
 
+interface Session extends ReadInvocation {
+  asRequest: VmCommand;
+  target: Target;
+}
+
+/** What a command opens that may wait for approvals, on a VM where this person may; undefined for every other command. */
+export async function sessionOn(
+  { command, input, args }: Invocation,
+  person: Person,
+  { channelId }: Interaction,
+  gateway: GatewayContext,
+): Promise<Session | undefined> {
+  if (command.kind !== "read" || !command.asRequest || args === undefined) return undefined;
+  const { asRequest } = command;
+  const target = await resolveOne({ command: asRequest, input }, gateway);
+  await authorizeTargets({ command, input, targets: [target], person, channelId }, gateway);
+  return { command, input, args, asRequest, target };
+}
+
 /**
  * Where policy wants approvals first, a console is a request that waits for them; then its card has the button for its
  * requester. False where none are needed.
  */
 export async function asksFirst(
-  { command, input, args }: ReadInvocation,
+  { command, input, args, asRequest, target }: Session,
   person: Person,
   interaction: Interaction,
   reply: Reply,
   gateway: GatewayContext,
 ): Promise<boolean> {
-  const { asRequest } = command;
-  if (!asRequest || interaction.kind === "mention") return false;
-  const target = await resolveOne({ command: asRequest, input }, gateway);
+  if (interaction.kind === "mention") return false;
   const { policy } = gateway;
   if (approvalRule(policy, { command: asRequest, targets: [target] }).required === 0) return false;
   // What the command itself refuses needs nobody's approval

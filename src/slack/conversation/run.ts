@@ -26,7 +26,7 @@ import { errorReply, say } from "../error-reply.ts";
 import type { Interaction, Reply } from "../receive/interaction.ts";
 import { answer } from "./answer.ts";
 import { authorize, authorizeTargets } from "./authorize.ts";
-import { asksFirst } from "./console.ts";
+import { asksFirst, sessionOn } from "./console.ts";
 import { openDialog } from "./dialog.ts";
 import type { GatewayContext } from "./gateway-context.ts";
 import {
@@ -50,11 +50,12 @@ export async function run(
   try {
     const person = await gateway.person(userId, teamId);
     await authorize({ command, input, targets: [], person, channelId }, gateway);
+    const session = await sessionOn(invocation, person, interaction, gateway);
     // A message doesn't prove that a person wrote it: everything but a plain read needs a press (decision 005)
     if (interaction.kind === "mention" && command.kind === "read" && command.class !== "read")
       return await reply.privately(pressToRun(command, input));
     if (asksForChange(invocation)) await change(invocation, person, interaction, reply, gateway);
-    else if (!(await asksFirst(invocation, person, interaction, reply, gateway)))
+    else if (!session || !(await asksFirst(session, person, interaction, reply, gateway)))
       await answer(invocation, person, interaction, reply, gateway);
   } catch (error) {
     if (error instanceof PickOne) return reply.privately(pickList(command, input, error));

@@ -1,0 +1,11 @@
+import { expect, it } from "vitest";
+import { describeFuzzed, usualSeed } from "./fuzzed.ts";
+import { fuzzOneAnswer } from "./one-answer.ts";
+
+it("2,000 people with a command and a target get one answer, at whichever door they ask", async () => {
+  const fuzzed = await fuzzOneAnswer({ cases: 2_000, seed: usualSeed });
+  expect([...fuzzed.crashes, ...fuzzed.wrong], describeFuzzed(fuzzed)).toEqual([]);
+  // Each door said yes and no often enough to be wrong
+  for (const [door, { yes, no }] of fuzzed.answers)
+    expect(Math.min(yes, no), `${door}: ${yes} + ${no}`).toBeGreaterThan(100);
+}, 120_000);
