@@ -1,0 +1,76 @@
+import { describe, expect, it } from "vitest";
+import type { SeenMessage } from "../../sandbox/slack/seen.ts";
+import { startWorld, testTiming } from "../support/start-world.ts";
+import { hears, wordsOf } from "./words.ts";
+
+const pin = "0a".repeat(48);
+
+/** Olivia operates what no team has, and Amir what the team of #status has. Ada sees everything. */
+const policy = `access:
+  view: []
+  operate: ["U0OLIVIA"]
+  administer: ["U0ADA"]
+teams:
+  pay: { projects: ["payments", "prj-hidden"], operate: ["U0AMIR", "U0ADA"], channel: C02STATUS }
+attestation: { pins: [{ targets: ["payments/*", "gpu-*"], measurements: ["${pin}"] }] }
+audit: { channel: C03AUDIT }
+${testTiming}
+`;
+
+describe("what another team has", () => {
+  it("isn't compared with the name of a new project: the service answers for it", async () => {
+    await using world = await startWorld({
+      policy,
+      prepare: ({ edit }) => void edit.addProject({ id: "prj-hidden", name: "canary" }),
+    });
+    const create = "/project create --name canary --type CONTAINER --region eu-west-1";
+    await world.olivia.types("ops", create);
+    await world.olivia.until(({ modals }) => modals.some(({ submit }) => submit !== ""));
+    await world.olivia.submits();
+    const made = await world.ended("project create");
+    expect(made.state).toBe("done");
+    expect(world.compute.writes().map(({ path }) => path)).toEqual(["/v1/projects"]);
+    const told = wordsOf(await hears(world.olivia, "ops", /canary/));
+    expect(told).not.toMatch(/already exists|hidden|of that name/);
+    // What she sees is in the way
+    await world.olivia.types("ops", create.replace("canary", "staging"));
+    await world.olivia.until(({ modals }) => modals.some(({ submit }) => submit !== ""));
+    await world.olivia.submits();
+    await hears(world.olivia, "ops", /A project called staging already exists/);
+  });
+
+  it("isn't shown where an entry of pins names it too", async () => {
+    await using world = await startWorld({ policy });
+    await world.olivia.types("ops", "/gatehouse pins");
+    const pins = wordsOf(await hears(world.olivia, "ops", /gpu-\*/));
+    expect(pins).not.toContain("payments");
+    await world.ada.types("ops", "/gatehouse pins");
+    expect(wordsOf(await hears(world.ada, "ops", /1 in gatehouse.yml/))).toContain(
+      "payments/* gpu-*",
+    );
+  });
+
+  it("is told in its channel as those decide who see it, in digests, subscriptions, and snoozes alike", async () => {
+    await using world = await startWorld({ policy });
+    await world.amir.types("status", "/gatehouse digest on 09:00 UTC");
+    await hears(world.amir, "status", /A digest is posted in/);
+    const no = /You can't run \/gatehouse \w+ here: you can't see everything/;
+    for (const words of ["digest off", "digest on 10:00", "digest now", "digest", "subscribe *"]) {
+      await world.olivia.types("status", `/gatehouse ${words}`);
+      const command = words.split(" ")[0] ?? "";
+      await hears(world.olivia, "status", new RegExp(`You can't run /gatehouse ${command} here`));
+    }
+    expect(await world.client.hlen(world.key("digest-schedules"))).toBe(1);
+    world.compute.edit.findVm("web-2").status = "ERROR";
+    await world.amir.types("status", "/gatehouse digest now");
+    const digest = await hears(world.amir, "status", /web-2 in payments is in ERROR/);
+    const line = (said: SeenMessage) =>
+      said.blocks.find((block) => JSON.stringify(block).includes("*web-2*"))?.block_id ?? "";
+    await world.olivia.chooses(line(digest), "Snooze 4 h for everyone here", { in: digest.ts });
+    await hears(world.olivia, "status", no);
+    expect(await world.client.zcard(world.key("digest-snoozes", "C02STATUS"))).toBe(0);
+    // A hand-over shows each what they see
+    await world.olivia.types("status", "/gatehouse digest handover");
+    expect(wordsOf(await hears(world.olivia, "status", /Handover/))).not.toContain("web-2");
+  });
+});
