@@ -190,8 +190,8 @@ export async function keepPolicy(on: KeeperOptions): Promise<PolicyKeeper> {
   function standstill(): string | undefined {
     if (supersededAt === undefined) return undefined;
     if (performance.now() - supersededAt < graceInBeats * beatMs) return undefined;
-    const without = file.missingAt === undefined ? "its policy file isn't that one" : "it has none";
-    const problem = placeOf(file.problems[0] ?? without);
+    const state = file.missingAt === undefined ? "isn't that one" : "is missing";
+    const problem = placeOf(file.problems[0] ?? `its policy file ${state}`);
     return `version ${current?.version ?? ""} of the policy replaced ${config.policyVersion}, and this process doesn't have it: ${problem}`;
   }
 
