@@ -1,5 +1,5 @@
 import type { PolicyChange } from "../config/policy-changes.ts";
-import { defineScript, type Keys, type RedisClient, redisTimeLua } from "../redis/redis.ts";
+import type { Keys, RedisClient } from "../redis/redis.ts";
 import { parseJson } from "../text/parse-json.ts";
 
 /** A change of the policy that the audit channel is to be told. */
@@ -31,25 +31,6 @@ export const oweNewsLua = (owed: string, id: string, before: string, news: strin
 redis.call('HSET', ${owed}, ${id}, cjson.encode({
   at = string.format('%d', now), before = ${before}, news = ${news} }))
 `;
-
-/** KEYS whether it was noted, owed   ARGV kept for (ms), id, version before, news (JSON) → 1 when this call noted it */
-const oweOnceScript = `
-if not redis.call('SET', KEYS[1], '1', 'NX', 'PX', ARGV[1]) then return 0 end
-${redisTimeLua}${oweNewsLua("KEYS[2]", "ARGV[2]", "ARGV[3]", "ARGV[4]")}
-return 1
-`;
-
-/** Of several processes that see the same change, named `once`, within this time (ms), one owes it: true for that one. */
-export async function oweNewsOnce(
-  redis: RedisClient,
-  key: Keys,
-  { id, before, news }: { id: string; before: string; news: PolicyNews },
-  { once, forMs }: { once: string; forMs: number },
-): Promise<boolean> {
-  const run = defineScript(redis, "gatehouseOwePolicyNews", oweOnceScript);
-  const args = [forMs, id, before, JSON.stringify(news)];
-  return (await run([key("policy", "noted", once), owedNewsKey(key)], args)) === 1;
-}
 
 export async function readOwedNews(
   redis: RedisClient,

@@ -80,6 +80,11 @@ export class ChangingPolicy {
     return this.#inForce;
   }
 
+  /** Where it should be, if it was never there: then nobody wrote the rules that count here. */
+  get missingAt(): string | undefined {
+    return this.#isAbsent ? this.#place.path : undefined;
+  }
+
   /** As the file says it, with what waits for the next start. */
   get asWritten(): Policy {
     return this.#read.policy;

@@ -1,15 +1,19 @@
 import { hash } from "node:crypto";
 import {
   type OwedPolicyNews,
-  oweNewsOnce,
   type PolicyNews,
   readOwedNews,
   settleNews,
 } from "../audit/owed-policy-news.ts";
-import { adoptPolicy, type Adoption, newsIdOf, readPolicySigns } from "../audit/policies.ts";
+import {
+  adoptPolicy,
+  type PolicySigns,
+  readPolicySigns,
+  readPolicyText,
+} from "../audit/policies.ts";
 import type { PolicyText } from "../config/changing-policy.ts";
-import type { Config } from "../config/config.ts";
-import { changeInWords, changesBetween, type PolicyChange } from "../config/policy-changes.ts";
+import { type Config, ConfigError } from "../config/config.ts";
+import { changeInWords, changesBetween } from "../config/policy-changes.ts";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../log/log.ts";
 import type { Telemetry } from "../log/telemetry.ts";
@@ -63,70 +67,99 @@ const maxRead = 1000;
 const maxNoted = 50;
 
 /**
- * Makes the policy of this process the current one where its file has changed since the process last ran, and follows the
- * others from then on (decisions 052, 053).
+ * A process without a file has no policy to give: it may start where no process had one either, so that Gatehouse can be tried
+ * out, and adopts nothing. Throws ConfigError.
+ */
+export async function refuseMissing(
+  { policyFile }: Pick<Config, "policyFile">,
+  { redis, key, log }: Pick<KeeperOptions, "redis" | "key" | "log">,
+): Promise<void> {
+  const path = policyFile.missingAt;
+  if (path === undefined) return;
+  const { current } = await readPolicySigns(redis, key);
+  if (current !== undefined)
+    throw new ConfigError([
+      `GATEHOUSE_CONFIG: ${path} is missing, and other processes had a policy (version ${current.version}): put their file there, or name its place in GATEHOUSE_CONFIG`,
+    ]);
+  log.warn("policy.missing", { path, why: "everyone can view and no one can change anything" });
+}
+
+/**
+ * Makes the policy of this process the current one where it may (`adoptPolicy`), and follows the others from then on
+ * (decisions 052, 053).
  */
 export async function keepPolicy(on: KeeperOptions): Promise<PolicyKeeper> {
   const { config, redis, key, log, telemetry } = on;
   const { policyFile: file } = config;
   const beatMs = config.policy.timing.heartbeatMs;
   const listeners: (() => void)[] = [];
-  let memory: PolicyMemory | undefined = recallPolicy(config.dataDir);
-  let current: Adoption["current"] | undefined;
+  let memory = file.missingAt === undefined ? recallPolicy(config.dataDir) : undefined;
+  let current: PolicySigns["current"];
   let supersededAt: number | undefined;
   let isToldStill = false;
   let groupChanges: number | undefined;
   /** Problems of the file that aren't told yet, because Redis was away. */
   let untold: readonly string[] | undefined;
-  /** Read, and not yet adopted, for the same reason. */
-  let owed: { before: PolicyText; changes: readonly PolicyChange[] } | undefined;
+  /** The file was read, and isn't adopted yet, for the same reason: what it was before, where that is known. */
+  let owed: { former: PolicyText | undefined } | undefined;
   /** News that this process owes the audit channel. Those of others it tells when they are late. */
   let ownNews: string | undefined;
   /** No news are owed up to the policy of this number. */
   let toldUpTo: number | undefined;
 
-  async function adopt(
-    changes: readonly PolicyChange[] | undefined,
-    former: string | undefined,
-  ): Promise<Adoption> {
+  async function adopt(former: PolicyText | undefined): Promise<void> {
     const { text } = file;
-    // The same text as before is no change: whoever was not replaced must not supersede those who were
-    const from = memory && (memory.text === text ? memory.number - 1 : memory.number);
-    const words = changes?.slice(0, maxNoted).map(changeInWords) ?? [];
     const version = config.policyVersion;
-    const news = await newsOf(changes, former);
-    const adoption = await adoptPolicy(redis, key, version, { from, changes: words, news });
-    if (adoption.isNew) {
-      await on.at("policy-adopted", version);
-      owe(newsIdOf(adoption));
+    const from = memory === undefined ? 0 : memory.number - (memory.text === text ? 1 : 0);
+    const { current: counts } = await readPolicySigns(redis, key);
+    const replaced = former?.policyVersion === counts?.version ? former : await textOf(counts);
+    const changes = replaced && changesBetween(replaced.policy, file.asWritten);
+    const channels = [former, replaced, { policy: config.policy }].map(
+      (one) => one?.policy.audit?.channel,
+    );
+    const adoption = await adoptPolicy(redis, key, version, {
+      from,
+      text,
+      isFileNews: former?.policyVersion === version && changes?.length !== 0,
+      changes: changes?.slice(0, maxNoted).map(changeInWords) ?? [],
+      news: await newsOf({ changes, channels, isSame: counts?.version === version }),
+    });
+    if (adoption.isNew) await on.at("policy-adopted", version);
+    if (adoption.newsId !== undefined) {
+      ownNews = adoption.newsId;
+      toldUpTo = undefined;
     }
     remember({ text, number: adoption.number });
     compare(adoption.current);
-    return adoption;
+  }
+
+  /** What the others have, where this process had something else; undefined where Redis has it in no form that it reads. */
+  async function textOf(counts: PolicySigns["current"]): Promise<PolicyText | undefined> {
+    const parsed = file.parse((await readPolicyText(redis, key)) ?? "");
+    return parsed?.policyVersion === counts?.version ? parsed : undefined;
   }
 
   /** Whoever moves the audit channel is seen in the one that was watched. What is canceled is listed while it still waits. */
-  async function newsOf(
-    changes: readonly PolicyChange[] | undefined,
-    former: string | undefined,
-  ): Promise<PolicyNews | undefined> {
-    const named = [former, config.policy.audit?.channel].filter((one) => one !== undefined);
+  async function newsOf({
+    changes,
+    channels,
+    isSame,
+  }: {
+    changes: PolicyNews["changes"];
+    channels: readonly (string | undefined)[];
+    isSame: boolean;
+  }): Promise<PolicyNews | undefined> {
+    const named = [...new Set(channels)].filter((one) => one !== undefined);
     if (named.length === 0) return undefined;
     const after = config.policyVersion;
-    const counts = await readPolicySigns(redis, key);
-    const waiting = counts.current?.version === after ? [] : await waitingUnderOthers(after);
+    const waiting = isSame ? [] : await waitingUnderOthers(after);
     const canceled = waiting.slice(0, maxNamed).map(({ record }) => record.id);
-    const channels = [...new Set(named)];
-    return { after, changes, channels, canceled, canceledCount: waiting.length };
-  }
-
-  function owe(id: string): void {
-    ownNews = id;
-    toldUpTo = undefined;
+    return { after, changes, channels: named, canceled, canceledCount: waiting.length };
   }
 
   function remember(now: PolicyMemory): void {
-    if (memory?.text === now.text && memory.number === now.number) return;
+    const isSame = memory?.text === now.text && memory.number === now.number;
+    if (isSame || file.missingAt !== undefined) return;
     memory = now;
     rememberPolicy(config.dataDir, now, log);
   }
@@ -157,7 +190,8 @@ export async function keepPolicy(on: KeeperOptions): Promise<PolicyKeeper> {
   function standstill(): string | undefined {
     if (supersededAt === undefined) return undefined;
     if (performance.now() - supersededAt < graceInBeats * beatMs) return undefined;
-    const problem = placeOf(file.problems[0] ?? "its policy file isn't that one");
+    const state = file.missingAt === undefined ? "isn't that one" : "is missing";
+    const problem = placeOf(file.problems[0] ?? `its policy file ${state}`);
     return `version ${current?.version ?? ""} of the policy replaced ${config.policyVersion}, and this process doesn't have it: ${problem}`;
   }
 
@@ -183,31 +217,17 @@ export async function keepPolicy(on: KeeperOptions): Promise<PolicyKeeper> {
       version,
       changes: changes.map(changeInWords),
     });
-    owed = { before: owed?.before ?? before, changes: [...(owed?.changes ?? []), ...changes] };
+    owed ??= { former: before };
     await settle();
   }
 
   /** Adopts what was read, and tells it once. */
   async function settle(): Promise<void> {
     if (owed === undefined) return;
-    const { before, changes } = owed;
-    const former = before.policy.audit?.channel;
-    const adoption = await adopt(changes, former);
+    await adopt(owed.former);
     owed = undefined;
     for (const listener of listeners) listener();
-    const isSame = before.policyVersion === config.policyVersion;
-    if (!adoption.isNew && isSame && changes.length > 0) await oweFileNews(before, changes);
     await tellOwed();
-  }
-
-  /** The file changed, and nothing of what decides: no adoption, and told all the same. */
-  async function oweFileNews(before: PolicyText, changes: readonly PolicyChange[]): Promise<void> {
-    const news = await newsOf(changes, before.policy.audit?.channel);
-    if (news === undefined) return;
-    const once = `${print(before.text)}-${print(file.text)}`;
-    const id = `policy-file-${once}-${await on.store.now()}`;
-    const noted = { id, before: before.policyVersion, news };
-    if (await oweNewsOnce(redis, key, noted, { once, forMs: toldForMs })) owe(id);
   }
 
   /** Tells what is owed. What another process owes waits for that one, which may be at it. */
@@ -283,11 +303,10 @@ export async function keepPolicy(on: KeeperOptions): Promise<PolicyKeeper> {
   }
 
   const later = (error: unknown) => log.warn("policy.later", { why: messageOf(error) });
-  const former = memory && memory.text !== file.text ? file.parse(memory.text) : undefined;
-  const changes = former && changesBetween(former.policy, file.asWritten);
   // What this process remembers of people is younger than this count
   ({ groupChanges } = await readPolicySigns(redis, key));
-  await adopt(changes, former?.policy.audit?.channel);
+  if (file.missingAt === undefined)
+    await adopt(memory && memory.text !== file.text ? file.parse(memory.text) : undefined);
 
   let turn = Promise.resolve();
   /** A signal may come while a round runs. */
@@ -310,8 +329,5 @@ export function placeOf(problem: string): string {
   const [place = "", ...rest] = problem.split(": ");
   return rest.length > 0 ? `${place} can't be used` : problem;
 }
-
-/** As long as the processes may need until all have read a new file. */
-const toldForMs = 600_000;
 
 const print = (text: string) => hash("sha256", text).slice(0, 12);

@@ -6,7 +6,7 @@ import { createEvidenceRegister } from "../attestation/register.ts";
 import { signOfService } from "../compute/errors.ts";
 import type { Config } from "../config/config.ts";
 import { createPeople, groupsNamedIn } from "../slack/people/people.ts";
-import { keepPolicy } from "./policy-keeper.ts";
+import { keepPolicy, refuseMissing } from "./policy-keeper.ts";
 import { connectCompute } from "./connect-compute.ts";
 import { UserError } from "../errors.ts";
 import { renderFeed } from "../digests/render-feed.ts";
@@ -77,6 +77,8 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   if (redisCheck.kind === "volatile" && !redisCheck.allowed) {
     throw new UserError(redisCheck.sentence);
   }
+  // Before anything is done by the rules of a process that has none
+  await refuseMissing(config, { redis, key, log });
   const storageProblemsNow = async () =>
     storageProblems(await storageOf(redis), config.redisReplicas);
   for (const problem of await storageProblemsNow()) log.warn("redis.storage", { ...problem });

@@ -130,7 +130,12 @@ export function createStatus(on: {
   async function policyReading(): Promise<Reading> {
     const still = on.policyKeeper.standstill();
     if (still !== undefined) return { ok: false, detail: `nothing changes here: ${still}` };
-    const { problems } = on.config.policyFile;
+    const { problems, missingAt } = on.config.policyFile;
+    if (missingAt !== undefined)
+      return {
+        ok: false,
+        detail: "gatehouse.yml is missing, so everyone can view and no one can change anything",
+      };
     if (problems.length > 0)
       return {
         ok: false,

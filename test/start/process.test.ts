@@ -1,10 +1,12 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { writeFile } from "node:fs/promises";
+import { mkdir, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { freePort } from "../../sandbox/ensure-redis.ts";
+import { hears } from "../stories/words.ts";
 import { startWorld, testPolicy } from "../support/start-world.ts";
 import { privateRedis } from "../support/with-redis.ts";
 import { compileCache } from "../support/compile-cache.ts";
@@ -17,11 +19,20 @@ interface Started extends AsyncDisposable {
   ended: Promise<number | null>;
 }
 
-function startMain(words: readonly string[], env: Record<string, string>): Started {
-  const child = spawn(process.execPath, ["gatehouse.mjs", ...words], {
-    env: { ...compileCache, PATH: process.env["PATH"] ?? "", ...env },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
+function startMain(
+  words: readonly string[],
+  env: Record<string, string>,
+  cwd = process.cwd(),
+): Started {
+  const child = spawn(
+    process.execPath,
+    [join(import.meta.dirname, "../../gatehouse.mjs"), ...words],
+    {
+      cwd,
+      env: { ...compileCache, PATH: process.env["PATH"] ?? "", ...env },
+      stdio: ["ignore", "pipe", "pipe"],
+    },
+  );
   let said = "";
   const listeners = new Set<() => void>();
   for (const stream of [child.stdout, child.stderr]) {
@@ -174,6 +185,61 @@ describe("a process of Gatehouse", () => {
     main.child.kill("SIGTERM");
     expect(await main.ended).toBe(0);
   });
+
+  it(
+    "without gatehouse.yml ends with 78 where others had a policy; else it says so",
+    { timeout: 60_000 },
+    async () => {
+      await using redis = await privateRedis();
+      await using world = await startWorld({ roles: [], redisUrl: redis.url });
+      const { GATEHOUSE_CONFIG: file = "", ...env } = world.env;
+      const empty = `${env["DATA_DIR"]}-cwd`;
+      await mkdir(empty);
+      const here = join(empty, "gatehouse.yml");
+      const without = { ...env, DATA_DIR: "data" };
+      const stored = async () => {
+        const key = (part: string) => world.client.dump(`{gatehouse}:${part}`);
+        return Promise.all(["policy:version", "policy:order", "policy:text", "audit"].map(key));
+      };
+      {
+        await using first = startMain([], without, empty);
+        await first.prints(/"event":"policy.missing"/);
+        expect(first.output()).toContain(
+          `"path":"${here}","why":"everyone can view and no one can change anything"`,
+        );
+        await first.prints(/process.started/);
+        await world.slack.connected();
+        await world.vera.types("ops", "/gatehouse status");
+        await hears(
+          world.vera,
+          "ops",
+          /Policy: gatehouse.yml is missing, so everyone can view and no one can change anything/,
+        );
+        expect(await stored()).toEqual([null, null, null, null]);
+        await writeFile(here, testPolicy);
+        first.child.kill("SIGHUP");
+        await first.prints(/policy.changed/);
+        await expect.poll(async () => (await stored())[0]).not.toBeNull();
+        first.child.kill("SIGTERM");
+        expect(await first.ended).toBe(0);
+      }
+      await using other = startMain(["worker"], { ...env, GATEHOUSE_CONFIG: file });
+      const [, port] = await other.prints(/"event":"process.started","?.*?"port":(\d+)/);
+      await rm(here);
+      const before = await stored();
+      for (const role of ["gateway", "worker"]) {
+        await using late = startMain([role], without, empty);
+        expect(await late.ended).toBe(78);
+        expect(late.output()).toMatch(
+          new RegExp(
+            `\\n {2}GATEHOUSE_CONFIG: ${here} is missing, and other processes had a policy \\(version \\w{12}\\): put their file there, or name its place in GATEHOUSE_CONFIG\\n`,
+          ),
+        );
+      }
+      expect(await stored()).toEqual(before);
+      expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(200);
+    },
+  );
 
   it("refuses a directory that it can't write, or that another process has, before it says anything to anybody", async () => {
     await using redis = await privateRedis();

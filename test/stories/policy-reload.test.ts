@@ -1,4 +1,4 @@
-import { writeFile } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import { auditOf } from "../requests/asking.ts";
@@ -88,6 +88,20 @@ describe("a policy that is replaced while Gatehouse runs", () => {
     expect(inAudit(world, /can't be used/)).toHaveLength(1);
     expect(inAudit(world, /policy changed|gatehouse.yml changed\./)).toHaveLength(0);
     expect(logged(world, "policy.kept")).toHaveLength(1);
+  });
+
+  it("stays as it was when the file is removed, also where it is watched", async () => {
+    await using world = await startWorld({ env: { GATEHOUSE_WATCH: "1" } });
+    const policy = () => world.client.get(world.key("policy", "version"));
+    const before = await policy();
+    await rm(file(world));
+    const news = wordsOf(await hears(world.ada, "audit", /can't be used/));
+    expect(news).toMatch(/gatehouse.yml can't be read \(ENOENT\)/);
+    await world.processes[0]?.reload();
+    await world.olivia.types("ops", "/vm restart web-2");
+    await hears(world.olivia, "ops", /Restarted web-2/);
+    expect(await policy()).toBe(before);
+    expect(await readiness(world, 0)).toMatch(/^200/);
   });
 
   it("is followed with GATEHOUSE_WATCH alone, in the channel that it names for that and in the one before", async () => {
@@ -192,6 +206,62 @@ describe("a policy that is replaced while Gatehouse runs", () => {
       .map(({ from, to }) => [from, to]);
     expect(versions).toHaveLength(2);
     expect(versions[1]).toEqual(versions[0]?.toReversed());
+    await hears(world.ada, "audit", /The policy changed[^]*approvals: removed \(operations vm/);
+  });
+
+  it("isn't undone by a process in a new directory with an old file, until someone edits that one", async () => {
+    await using world = await startWorld();
+    const other = path.join(path.dirname(file(world)), "other.yml");
+    await writeFile(other, testPolicy);
+    await writeFile(file(world), restartsNeedOne);
+    await world.processes[0]?.reload();
+    await hears(world.ada, "audit", /The policy changed[^]*approvals: added/);
+    const stale = await world.startProcess("worker", { GATEHOUSE_CONFIG: other });
+    await expect
+      .poll(() => readiness(world, 1), { timeout: 15_000 })
+      .toMatch(/^503 .*its policy file isn't that one/);
+    expect(await readiness(world, 0)).toMatch(/^200/);
+    // A comment is enough: what it brings back is told against what counted until then
+    await writeFile(other, `# back, on purpose\n${testPolicy}`);
+    await stale.reload();
+    expect(await readiness(world, 1)).toMatch(/^200/);
+    await hears(world.ada, "audit", /The policy changed[^]*approvals: removed \(operations vm/);
+    const noted = (await auditOf(world.client, world.key("audit"))).filter(
+      ({ what }) => what === "policy",
+    );
+    expect(noted).toMatchObject([
+      { changes: [expect.stringContaining("approvals: added")] },
+      { changes: [expect.stringContaining("approvals: removed")] },
+    ]);
+  });
+
+  it("comes back by a restart with the older file, where the process had the newer one", async () => {
+    await using world = await startWorld();
+    await writeFile(file(world), restartsNeedOne);
+    await world.processes[0]?.reload();
+    await world.processes[0]?.close();
+    await writeFile(file(world), testPolicy);
+    await world.startProcess("worker");
+    await hears(world.ada, "audit", /The policy changed[^]*approvals: removed \(operations vm/);
+  });
+
+  it("is told where the former one was told, also by a process that never had that", async () => {
+    await using world = await startWorld();
+    const other = path.join(path.dirname(file(world)), "other.yml");
+    await writeFile(other, restartsNeedOne.replace("audit: { channel: C03AUDIT }\n", ""));
+    await world.startProcess("worker", { GATEHOUSE_CONFIG: other });
+    const news = wordsOf(await hears(world.ada, "audit", /The policy changed/));
+    expect(news).toMatch(/approvals: added \(operations vm.restart/);
+    expect(news).toMatch(/audit: \(channel C03AUDIT\) → not set/);
+  });
+
+  it("is told by a restart with a file that only moves the audit channel", async () => {
+    await using world = await startWorld();
+    await world.processes[0]?.close();
+    await writeFile(file(world), testPolicy.replace("C03AUDIT", "C02STATUS"));
+    await world.startProcess("worker");
+    await hears(world.ada, "audit", /gatehouse.yml changed\.[^]*audit.channel: /);
+    await hears(world.vera, "status", /gatehouse.yml changed\.[^]*audit.channel: /);
   });
 });
 

@@ -9,6 +9,8 @@ import { askSlack, type SlackAnswer, wordOf } from "./slack.ts";
 
 export interface PolicyFacts {
   policy: Policy;
+  /** Where the file should be; undefined where it is. */
+  missingAt: string | undefined;
   /** Whether Slack takes the bot token; without it the rest is empty. */
   isAsked: boolean;
   /** By user ID: the kind of person, Slack's error, or undefined for silence. */
@@ -30,14 +32,17 @@ const mostPeople = 40;
 export async function lookAtPolicy({
   slack,
   policy,
+  policyFile,
 }: {
   slack: Pick<Config["slack"], "apiUrl" | "botToken">;
   policy: Policy;
+  policyFile?: Pick<Config["policyFile"], "missingAt">;
 }): Promise<PolicyFacts> {
+  const missingAt = policyFile?.missingAt;
   const ask = (method: string, args: Readonly<Record<string, string>> = {}) =>
     askSlack({ apiUrl: slack.apiUrl, token: slack.botToken }, method, args);
   const us = await ask("auth.test");
-  if (wordOf(us) !== "ok") return { policy, ...nothingAsked };
+  if (wordOf(us) !== "ok") return { policy, missingAt, ...nothingAsked };
   const said = "data" in us ? us.data : undefined;
   const home = { teamId: textAt(said, "team_id") };
   const entries = everyoneNamed(policy);
@@ -52,6 +57,7 @@ export async function lookAtPolicy({
   const people = [...new Set([...users, ...approvers])].filter((id) => /^[UW][A-Z0-9]+$/.test(id));
   return {
     policy,
+    missingAt,
     isAsked: true,
     groups,
     people: await read(people.slice(0, mostPeople), async (id) => {
@@ -106,6 +112,14 @@ function membersIn(answer: SlackAnswer): readonly string[] | string | undefined 
 }
 
 export function judgePolicy(facts: PolicyFacts): readonly Finding[] {
+  const { missingAt } = facts;
+  if (missingAt !== undefined)
+    return [
+      ill(
+        `${missingAt} is missing: everyone can view and no one can change anything`,
+        "Copy gatehouse.example.yml there and fill it in, or name the file in GATEHOUSE_CONFIG. Beside processes that have a policy, one without its file doesn't start.",
+      ),
+    ];
   const { operate } = facts.policy.access;
   const operators =
     operate.length === 0

@@ -67,6 +67,7 @@ const policy: PolicyFacts = {
   channels: new Map([["C01", "ok"]]),
   shared: new Map([["C01", false]]),
   auditReaders: undefined,
+  missingAt: undefined,
 };
 /** U01, through a group, and U02 see what pay has. */
 const twoTeams = `access: { operate: [S01], approve: [U01, U02, U03], administer: [U02] }
@@ -249,6 +250,12 @@ const faults: [mark: "✗" | "!", findings: readonly Finding[], what: string, me
     judged.policy({ policy: policyOf("access: { approve: [U01, U02, U03] }") }),
     "access.operate names no one",
     "gatehouse.yml",
+  ],
+  [
+    "✗",
+    judged.policy({ policy: policyOf("{}"), missingAt: "/srv/gatehouse.yml" }),
+    "/srv/gatehouse.yml is missing: everyone can view and no one can change anything",
+    "GATEHOUSE_CONFIG",
   ],
   [
     "✗",
