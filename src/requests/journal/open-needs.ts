@@ -1,5 +1,7 @@
 import type { Policy } from "../../config/policy-file.ts";
-import { lacking, mayMeet, metBy, needsOf, type VoteNeed } from "../../policy/vote-needs.ts";
+import { metBy } from "../../config/seats.ts";
+import { lacking, meets, needsOf, totalOf, type VoteNeed } from "../../policy/vote-needs.ts";
+import type { Vote } from "../../approvals/votes.ts";
 import { voteRefusal } from "../../policy/vote.ts";
 import type { Person } from "../../registry/person.ts";
 import type { StoredRequest } from "./record.ts";
@@ -7,7 +9,7 @@ import type { StoredRequest } from "./record.ts";
 /** The needs that its approvals haven't met, each with what it lacks, as of the votes. */
 function openNeeds<Need extends VoteNeed>(
   needs: readonly Need[],
-  { votes }: Pick<StoredRequest, "votes">,
+  { votes }: { votes: readonly Pick<Vote, "vote" | "meets">[] },
 ): readonly Need[] {
   const yes = votes.filter(({ vote }) => vote === "approve");
   const numbered = needs.map((need, index) => ({ ...need, index }));
@@ -34,5 +36,8 @@ export function waitsFor(
   const votes = needsOf(policy, record.approval);
   if (voteRefusal({ votes, voter: person, ourTeamId, requester: record.requester })) return false;
   if (given.some(({ voterId }) => voterId === person.id)) return false;
-  return openNeeds(votes, request).some((need) => mayMeet(need, person));
+  // Whoever approved may count for another need, and leave theirs to this person
+  const theirs = { vote: "approve", meets: meets(votes, person) } as const;
+  const after = openNeeds(votes, { votes: [...given, theirs] });
+  return totalOf(after) < totalOf(openNeeds(votes, request));
 }
