@@ -12,9 +12,22 @@ function openNeeds<Need extends VoteNeed>(
   { votes }: { votes: readonly Pick<Vote, "vote" | "meets">[] },
 ): readonly Need[] {
   const yes = votes.filter(({ vote }) => vote === "approve");
-  const numbered = needs.map((need, index) => ({ ...need, index }));
-  const met = metBy(numbered, yes, ({ index }, { meets }) => meets?.includes(index) ?? true);
-  return lacking(needs, met);
+  // Who could take several seats counts for the narrowest: what is named as missing is then what others can give
+  const narrowFirst = needs
+    .map((need, index) => ({ ...need, index }))
+    .toSorted((a, b) => breadthOf(a) - breadthOf(b));
+  const met = metBy(narrowFirst, yes, ({ index }, vote) => vote.meets?.includes(index) ?? true);
+  const places = new Map(narrowFirst.map(({ index }, place) => [index, met[place] ?? 0]));
+  return lacking(
+    needs,
+    needs.map((_, index) => places.get(index) ?? 0),
+  );
+}
+
+/** People one by one are fewer than groups, and everyone is the most. */
+function breadthOf({ from }: VoteNeed): number {
+  if (from.includes("*")) return Number.MAX_SAFE_INTEGER;
+  return from.reduce((sum, entry) => sum + (entry.startsWith("S") ? 1_000 : 1), 0);
 }
 
 /** The same with names; undefined where `access.approve` says who. */
@@ -25,7 +38,7 @@ export function namedNeeds({ record, votes }: Pick<StoredRequest, "record" | "vo
   return { all, open: openNeeds(all, { votes }) };
 }
 
-/** Whether it waits for this person: they may vote on it, haven't, and whom they could approve for is still missing. */
+/** Whether it waits for this person: they may vote on it, haven't, and one more seat would be taken by their vote. */
 export function waitsFor(
   person: Person,
   request: StoredRequest,
