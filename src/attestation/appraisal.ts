@@ -2,6 +2,7 @@ import type { AttestationReport, Vm } from "../compute/compute.ts";
 import type { AppraisalPolicy } from "../verifier/appraisal-policy.ts";
 import type { AttestationResult, Context } from "../verifier/attestation-result.ts";
 import type { Verification } from "../verifier/verification.ts";
+import type { VmPins } from "./pins.ts";
 
 /** Three results, never two: that something could not be checked is neither good nor bad news. */
 export type Verdict = AttestationResult["verdict"];
@@ -15,8 +16,8 @@ export interface AppraisalInput {
   early?: Verification | undefined;
   /** What may be measured of this very VM; empty when nothing is said of it. */
   pins: readonly string[];
-  /** The audit trail doesn't know the pin that people are said to have approved. */
-  isPinForged?: boolean;
+  /** People are said to have approved a pin that doesn't count, and why it doesn't. */
+  pinDoubt?: VmPins["doubt"];
   policy: AppraisalPolicy;
   /** Whether gatehouse.yml names a folder of endorsements; without one Gatehouse can check no signature. */
   hasEndorsements: boolean;
@@ -53,7 +54,9 @@ export interface Appraisal {
   measurement: {
     report?: string;
     vm?: string;
+    /** Those that count. */
     pins: readonly string[];
+    pinDoubt?: VmPins["doubt"];
     /** Undefined where one of the two isn't known. */
     matchesVm?: boolean;
     /** Undefined without pins, or without anything to hold against them. */

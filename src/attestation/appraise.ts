@@ -4,7 +4,7 @@ import { appraiseEvidence } from "../verifier/appraise-evidence.ts";
 import type { AppraisalOptions } from "../verifier/attestation-result.ts";
 import type { Facts } from "../verifier/verification.ts";
 import type { Appraisal, AppraisalInput } from "./appraisal.ts";
-import { isForPolicy, isOff, isWithheld, lacksOf, timeOf, wayOutOf } from "./lacks.ts";
+import { isForPolicy, isOff, isPinned, isWithheld, lacksOf, timeOf, wayOutOf } from "./lacks.ts";
 import { difference, nearestOf, normalize, short } from "./measurements.ts";
 import { measuredDigits, pinOf, referencesOf } from "./pins.ts";
 
@@ -42,7 +42,7 @@ export function appraise(input: AppraisalInput): Appraisal {
     notes: result?.notes ?? [],
     ...(wayOut === undefined ? {} : { wayOut }),
     isUnconfigured: verdict === "could not verify" && lacks.every(({ code }) => isForPolicy(code)),
-    isAsked: input.hasEndorsements || input.pins.length > 0 || input.attestedAt !== undefined,
+    isAsked: input.hasEndorsements || isPinned(input) || input.attestedAt !== undefined,
     isOff: isOff(input),
     isWithheld: isWithheld(input),
     isAlarm: result?.isAlarm ?? false,
@@ -106,7 +106,7 @@ const comparable = (measurement: string | undefined) =>
   measurement?.length === measuredDigits ? measurement : undefined;
 
 function measurementsOf(
-  { vm, pins }: AppraisalInput,
+  { vm, pins, pinDoubt }: AppraisalInput,
   report: AttestationReport | undefined,
   facts: Facts | undefined,
 ): Appraisal["measurement"] {
@@ -117,6 +117,7 @@ function measurementsOf(
     ...(ofReport === undefined ? {} : { report: ofReport }),
     ...(ofVm === undefined ? {} : { vm: ofVm }),
     pins,
+    ...(pinDoubt === undefined ? {} : { pinDoubt }),
     ...(ofReport === undefined || ofVm === undefined ? {} : { matchesVm: ofReport === ofVm }),
     ...(pins.length === 0 || (named.length === 0 && !evidence)
       ? {}

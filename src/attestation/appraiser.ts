@@ -97,7 +97,9 @@ export function createAppraiser(by: AppraiserOptions): Appraiser {
     if (inFile.length > 0) return { from: "gatehouse.yml", values: inFile };
     const accepted = await by.accepted.of(vm.id);
     if (!accepted) return { from: "nowhere", values: [] };
-    return { from: "an approval", values: [accepted.values], isForged: accepted.isForged };
+    const { is, values } = accepted;
+    if (is !== "kept") return { from: "an approval", values: [], doubt: is };
+    return { from: "an approval", values: [values] };
   }
 
   return {
@@ -106,7 +108,8 @@ export function createAppraiser(by: AppraiserOptions): Appraiser {
     async isAskedOf(vm, records) {
       if (records.some((record) => record?.attestation?.enabled === true)) return true;
       const [pins, attestedAt] = await Promise.all([pinsOf(vm), register.lastSeen(vm.id)]);
-      return pins.values.length > 0 || attestedAt !== undefined;
+      const isPinned = pins.values.length > 0 || pins.doubt !== undefined;
+      return isPinned || attestedAt !== undefined;
     },
     async attest(named, { notBefore, signal, asIfPinned = false } = {}) {
       const [vm, report, pins, attestedAt] = await Promise.all([
@@ -131,7 +134,7 @@ export function createAppraiser(by: AppraiserOptions): Appraiser {
         early: found?.early,
         absent: found?.absent ?? [],
         pins: facts ? [pinOf(facts)] : pins.values,
-        isPinForged: !asIfPinned && pins.isForged === true,
+        pinDoubt: asIfPinned ? undefined : pins.doubt,
         policy: acceptedFor(policy.appraisal, names),
         hasEndorsements: policy.endorsements !== undefined,
         ...(seen === undefined ? {} : { seen }),

@@ -16,7 +16,11 @@ export type Lack = Omit<AppraisalReason, "code"> & {
 
 /** The service isn't a witness against evidence: of a VM that is pinned, or was attested before, its word ends nothing. */
 export const isOff = (input: AppraisalInput): boolean =>
-  isSaidOff(input) && input.pins.length === 0 && input.attestedAt === undefined;
+  isSaidOff(input) && !isPinned(input) && input.attestedAt === undefined;
+
+/** A pin that doesn't count asks for as much as one that does. */
+export const isPinned = ({ pins, pinDoubt }: Pick<AppraisalInput, "pins" | "pinDoubt">): boolean =>
+  pins.length > 0 || pinDoubt !== undefined;
 
 const isSaidOff = ({ vm, report }: Pick<AppraisalInput, "vm" | "report">): boolean =>
   vm.attestation?.enabled === false || ("error" in report && vm.attestation?.enabled !== true);
@@ -46,7 +50,7 @@ export function lacksOf(
   const service = (says: string): Lack => ({ code: "service", says });
   if (isOff(input)) return [service("attestation is not enabled for this VM")];
   if (isSaidOff(input)) {
-    const before = input.pins.length > 0 ? "it is pinned" : "its evidence was seen before";
+    const before = isPinned(input) ? "it is pinned" : "its evidence was seen before";
     return [
       service(`attestation is not enabled for this VM, says the compute service, but ${before}`),
     ];
@@ -59,16 +63,21 @@ export function lacksOf(
     !hasEndorsements &&
     result.verification.problems.some(({ reason }) => reason === code) &&
     !broken.test(code);
+  const doubt = input.pinDoubt && doubts[input.pinDoubt];
   const kept = lacks.filter((lack) => !isUnasked(lack));
   const folded: Lack[] =
     kept.length === lacks.length
       ? []
       : [{ code: "policy", says: "gatehouse.yml names no endorsements to check signatures with" }];
-  const forged = input.isPinForged
-    ? [service("its pin isn't one that the audit trail says was approved")]
-    : [];
-  return [...forged, ...folded, ...kept, ...agesOf(input, report).map(service)];
+  const said = kept.filter(({ code }) => doubt === undefined || code !== "no-reference-value");
+  const unsure = doubt === undefined ? [] : [service(doubt)];
+  return [...unsure, ...folded, ...said, ...agesOf(input, report).map(service)];
 }
+
+const doubts = {
+  waits: "its approved pin waits to be sealed in the audit trail, for a second or so",
+  forged: "its approved pin was not kept by Gatehouse, or under another bot token",
+};
 
 /** What the service's time for the report says against relying on it. */
 function agesOf(
@@ -92,7 +101,7 @@ function agesOf(
 
 export function wayOutOf(
   lacks: readonly Lack[],
-  { absent = [] }: AppraisalInput,
+  { absent = [], pinDoubt }: AppraisalInput,
   { evidence }: Appraisal["measurement"],
 ): string | undefined {
   const codes = lacks.map(({ code }) => code);
@@ -102,6 +111,8 @@ export function wayOutOf(
     return `Missing in the folder of endorsements: ${absent.join(", ")}; docs/attestation.md says where each comes from`;
   if (codes.some((code) => /expired|endorsement-age/.test(code)))
     return "Renew the vendor's lists in the folder of endorsements; docs/attestation.md says where each comes from";
+  if (pinDoubt === "forged")
+    return "If nobody replaced the bot token, somebody wrote to Redis: see `node gatehouse.mjs audit verify`. `/gatehouse pins propose` asks others to approve what it measures now, `pins drop` to drop what is there";
   if (codes.includes("no-reference-value") && evidence !== undefined)
     return `If this is what should run, pin it: \`/gatehouse pins propose\` asks others to approve it, or write it under \`attestation.pins\` in gatehouse.yml: ${evidence}`;
   return undefined;

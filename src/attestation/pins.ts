@@ -20,9 +20,10 @@ export interface NamedVm {
 /** What may be measured of a VM, and who says so. The file wins: an approval counts only where it says nothing. */
 export interface VmPins {
   from: "gatehouse.yml" | "an approval" | "nowhere";
+  /** Those that count. */
   values: readonly string[];
-  /** The audit trail doesn't know of that approval. */
-  isForged?: boolean;
+  /** Why an approved one doesn't count: its record isn't sealed yet, or it was written by hand. */
+  doubt?: "waits" | "forged";
 }
 
 /** The names by which a pin or a rule can match a VM: name, id, `project/name`. */

@@ -87,7 +87,9 @@ function measurementText({ measurement }: Appraisal): Markdown {
   return md`${name(short(first))} ${compared}`;
 }
 
-function pinText({ pins, matchesPin }: Appraisal["measurement"]): Markdown {
+function pinText({ pins, pinDoubt, matchesPin }: Appraisal["measurement"]): Markdown {
+  if (pinDoubt !== undefined)
+    return pinDoubt === "waits" ? md`waits to be sealed` : md`not kept by Gatehouse`;
   if (pins.length === 0) return md`none set`;
   const shown = pins.slice(0, 3).map((pin) => name(short(pin.split(",")[0] ?? "")));
   const listed = shown.reduce((all, pin) => md`${all} ${pin}`);

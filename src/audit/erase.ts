@@ -4,7 +4,6 @@ import { UserError } from "../errors.ts";
 import { type Keys, defineScript, type RedisClient } from "../redis/redis.ts";
 import { createLeases } from "../redis/lease.ts";
 import {
-  compareIds,
   idBefore,
   isSealedBy,
   isStreamId,
@@ -70,7 +69,7 @@ async function erasable(trail: Trail, ids: readonly string[]): Promise<Seal[]> {
   const found: Seal[] = [];
   for (const id of new Set(ids)) {
     if (!isStreamId(id)) throw new UserError(`${id} is not the ID of an audit record`);
-    const seal = await findSeal(trail, id);
+    const seal = await trail.sealOf(id);
     if (!seal) {
       throw new UserError(`Audit record ${id} is not sealed`, "check the ID, or wait a second");
     }
@@ -86,24 +85,6 @@ async function erasable(trail: Trail, ids: readonly string[]): Promise<Seal[]> {
     found.push(seal);
   }
   return found;
-}
-
-/** Binary search: seals are in the order of their records. */
-async function findSeal(trail: Trail, id: string): Promise<Seal | undefined> {
-  let low = 1;
-  let high = (await trail.head())?.seq ?? 0;
-  while (low <= high) {
-    const middle = Math.floor((low + high) / 2);
-    const [seal] = await trail.seals(middle, 1);
-    if (!seal || seal.seq > high) high = middle - 1;
-    else {
-      const order = compareIds(seal.id, id);
-      if (order === 0) return seal;
-      if (order < 0) low = seal.seq + 1;
-      else high = middle - 1;
-    }
-  }
-  return undefined;
 }
 
 /** In pages, so that Redis isn't blocked; the last page and the swap are one step. */

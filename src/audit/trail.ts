@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type Keys, defineScript, type RedisClient, redisNow } from "../redis/redis.ts";
-import type { Entry, Seal } from "./chain.ts";
+import { compareIds, type Entry, isSealedBy, type Seal } from "./chain.ts";
 import type { Checkpoint } from "./anchors.ts";
 import * as scripts from "./scripts.ts";
 
@@ -32,18 +32,65 @@ export function createTrail(redis: RedisClient, key: Keys) {
     return rows.map(parseSeal);
   }
 
+  async function head(): Promise<Seal | undefined> {
+    const [row] = await redis.xrevrange(names.seals, "+", "-", "COUNT", 1);
+    return row && parseSeal(row);
+  }
+
+  /** Erased records have none. */
+  async function salts(of: readonly Seal[]): Promise<ReadonlyMap<number, string>> {
+    const buckets = [...new Set(of.map(({ seq }) => names.salts(seq)))];
+    const found = await Promise.all(buckets.map((bucket) => redis.hgetall(bucket)));
+    return new Map(
+      found.flatMap((all) => Object.entries(all).map(([seq, salt]) => [Number(seq), salt])),
+    );
+  }
+
+  /** By the ID of its record. Binary search: seals are in the order of their records. */
+  async function sealOf(id: string): Promise<Seal | undefined> {
+    let low = 1;
+    let high = (await head())?.seq ?? 0;
+    while (low <= high) {
+      const middle = Math.floor((low + high) / 2);
+      const [seal] = await seals(middle, 1);
+      if (!seal || seal.seq > high) high = middle - 1;
+      else {
+        const order = compareIds(seal.id, id);
+        if (order === 0) return seal;
+        if (order < 0) low = seal.seq + 1;
+        else high = middle - 1;
+      }
+    }
+    return undefined;
+  }
+
   return {
     redis,
     key,
     names,
     seals,
+    head,
+    salts,
+    sealOf,
+
+    /** A record as it stands: as it was sealed, not sealed yet, or other than it was sealed. */
+    async find(
+      id: string,
+    ): Promise<{ record: string; is: "sealed" | "waits" | "changed" } | undefined> {
+      const [row] = await redis.xrange(names.records, id, id);
+      if (!row) return undefined;
+      const entry = parseEntry(row);
+      const { record } = entry;
+      const seal = await sealOf(id);
+      if (seal) {
+        const salt = (await salts([seal])).get(seal.seq);
+        return { record, is: isSealedBy(entry, seal, salt) ? "sealed" : "changed" };
+      }
+      const last = await head();
+      return { record, is: last && compareIds(last.id, id) >= 0 ? "changed" : "waits" };
+    },
 
     now: () => redisNow(redis),
-
-    async head(): Promise<Seal | undefined> {
-      const [row] = await redis.xrevrange(names.seals, "+", "-", "COUNT", 1);
-      return row && parseSeal(row);
-    },
 
     async seal(seq: number): Promise<Seal | undefined> {
       const [found] = await seals(seq, 1);
@@ -54,15 +101,6 @@ export function createTrail(redis: RedisClient, key: Keys) {
     async sealBefore(seq: number): Promise<Seal | undefined> {
       const [row] = await redis.xrevrange(names.seals, `(${seq}-0`, "-", "COUNT", 1);
       return row && parseSeal(row);
-    },
-
-    /** Erased records have none. */
-    async salts(of: readonly Seal[]): Promise<ReadonlyMap<number, string>> {
-      const buckets = [...new Set(of.map(({ seq }) => names.salts(seq)))];
-      const found = await Promise.all(buckets.map((bucket) => redis.hgetall(bucket)));
-      return new Map(
-        found.flatMap((salts) => Object.entries(salts).map(([seq, salt]) => [Number(seq), salt])),
-      );
     },
 
     /** Records younger than `after`, up to and including `last`. */

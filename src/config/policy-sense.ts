@@ -1,6 +1,7 @@
 import { fold, globsOverlap, isGlob, matchesGlob } from "../text/glob.ts";
 import { nearest } from "../text/nearest.ts";
 import type { Timing } from "./policy-values.ts";
+import { metBy } from "./seats.ts";
 
 /** The parts that must fit together. */
 interface Rules {
@@ -125,22 +126,36 @@ function decides(
     );
 }
 
-/** Only people named one by one can be counted. */
-function tooManyVotes({ approvals }: Rules): Nonsense[] {
+/**
+ * Only people named one by one can be counted. Each fills one seat, and nobody a seat of their own request: where all who may ask
+ * are named too, no seat may depend on each of them.
+ */
+function tooManyVotes({ access, teams, approvals }: Rules): Nonsense[] {
+  const operators = [access, ...Object.values(teams)].flatMap(({ operate }) => operate);
+  const isKnown = operators.length > 0 && operators.every(isUser);
   return approvals.flatMap(({ votes = [] }, index) => {
-    const counted = [...votes.entries()].filter(([, { from }]) => from.every(isUser));
-    const all = new Set(counted.flatMap(([, { from }]) => from));
-    const inAll = counted.reduce((sum, [, { required }]) => sum + required, 0);
-    return counted.flatMap(([at, { from, required }]) =>
-      new Set(from).size >= required && all.size >= inAll
-        ? []
-        : [
-            {
-              path: ["approvals", index, "votes", at, "required"],
-              message: `is ${required}, but too few people are named, and each counts once: nobody could ever approve enough`,
-            },
-          ],
-    );
+    const seats = votes
+      .map((need, at) => ({ ...need, at }))
+      .filter(({ from }) => from.every(isUser));
+    const named = [...new Set(seats.flatMap(({ from }) => from))];
+    const emptyWithout = (requester?: string) => {
+      const others = named.filter((id) => id !== requester);
+      const met = metBy(seats, others, ({ from }, id) => from.includes(id));
+      return seats.filter(({ required }, place) => (met[place] ?? 0) < required);
+    };
+    const everyone = emptyWithout();
+    const empty =
+      everyone.length > 0 || !isKnown
+        ? everyone
+        : operators.reduce(
+            (fewest, id) => (fewest.length === 0 ? fewest : emptyWithout(id)),
+            emptyWithout(operators[0]),
+          );
+    const spared = everyone.length > 0 ? "" : ", the requester doesn't count";
+    return empty.map(({ at, required }) => ({
+      path: ["approvals", index, "votes", at, "required"],
+      message: `is ${required}, but too few people are named${spared}, and each counts once: nobody could ever approve enough`,
+    }));
   });
 }
 

@@ -1,5 +1,6 @@
 import type { Policy } from "../config/policy-file.ts";
 import type { Person } from "../registry/person.ts";
+import { metBy } from "../config/seats.ts";
 import { named } from "./access.ts";
 import { type Owned, rightsOver } from "./teams.ts";
 
@@ -80,39 +81,6 @@ export function meets(
 /** Whether an approval of this full member counts for it. */
 export function mayMeet(need: VoteNeed, person: Pick<Person, "id" | "groups">): boolean {
   return named(need.from, person);
-}
-
-/**
- * How many approvals of these people count for each need, when as many as possible do: one person counts once, so this is a
- * largest matching (augmenting paths).
- */
-export function metBy<Need extends VoteNeed, T>(
-  needs: readonly Need[],
-  people: readonly T[],
-  fits: (need: Need, one: T) => boolean,
-): readonly number[] {
-  const places = needs.flatMap((need, index) =>
-    Array.from({ length: need.required }, () => ({ need, index })),
-  );
-  const taken = new Map<number, number>(); // person → place
-  const seat = (place: number, tried: Set<number>): boolean => {
-    const wanted = places[place];
-    return people.some((one, who) => {
-      if (!wanted || tried.has(who) || !fits(wanted.need, one)) return false;
-      tried.add(who);
-      const before = taken.get(who);
-      if (before !== undefined && !seat(before, tried)) return false;
-      taken.set(who, place);
-      return true;
-    });
-  };
-  for (const place of places.keys()) seat(place, new Set());
-  const met = needs.map(() => 0);
-  for (const place of taken.values()) {
-    const index = places[place]?.index ?? 0;
-    met[index] = (met[index] ?? 0) + 1;
-  }
-  return met;
 }
 
 /** The needs that are still open, each with what it lacks. */

@@ -1,6 +1,7 @@
 import type { Person } from "../registry/person.ts";
 import { andThey, isFullMember, whoAre } from "./access.ts";
-import { mayMeet, metBy, stillNeeded, totalOf, type VoteNeed } from "./vote-needs.ts";
+import { metBy } from "../config/seats.ts";
+import { mayMeet, stillNeeded, totalOf, type VoteNeed } from "./vote-needs.ts";
 
 /**
  * `own-request`: even an administrator's own. `own-account`, `voted-before`: another account with the same e-mail address
@@ -74,32 +75,37 @@ export function approversRefusal(asked: {
   votes: readonly VoteNeed[];
   requesterId: string;
   membersOf: (groupId: string) => readonly string[] | undefined;
+  /** Named, but no full members by now, or the requester's other account. */
+  unable?: ReadonlySet<string>;
   nameOf?: (id: string) => string | undefined;
 }): { text: string; hint: string } | undefined {
-  const { votes, requesterId, membersOf, nameOf } = asked;
+  const { votes, requesterId, membersOf, nameOf, unable = new Set() } = asked;
   const needs = votes.map((need) => {
     const { everyone, users, groups } = whoAre(need.from);
     const members = groups.flatMap((group) => membersOf(group) ?? []);
-    const could = new Set([...users, ...members]);
-    return { ...need, everyone, could, isOne: could.delete(requesterId), groups };
+    const all = new Set([...users, ...members]);
+    const isOne = all.delete(requesterId);
+    return { ...need, everyone, could: all.difference(unable), all, isOne, groups };
   });
   const named = needs.filter(({ everyone }) => !everyone);
   const all = [...new Set(named.flatMap(({ could }) => [...could]))];
   const required = totalOf(named);
   const met = metBy(named, all, (need, id) => need.could.has(id));
   if (met.reduce((sum, one) => sum + one, 0) >= required) return undefined;
+  const cannot = new Set(named.flatMap((need) => [...need.all])).intersection(unable);
   const unread = named.flatMap(({ groups }) =>
     groups.filter((group) => membersOf(group) === undefined),
   );
+  const barred = andThey("Named, but can't vote", [...cannot], nameOf);
   const few = all.length > 0 ? andThey("Could approve", all, nameOf) : "";
   const unknown = andThey("Slack doesn't tell who is in", [...new Set(unread)], nameOf);
   const isOne = named.some((need) => need.isOne);
   const nobody =
-    all.length > 0 || unread.length > 0
+    all.length > 0 || unread.length > 0 || cannot.size > 0
       ? ""
       : ` ${isOne ? "Nobody but you" : "Nobody"} could approve.`;
   return {
     text: `Not enough approvers: this needs ${required} other than you.`,
-    hint: `${`${few}${unknown}${nobody}`.trim()} The team that runs Gatehouse can add people in gatehouse.yml.`,
+    hint: `${`${few}${barred}${unknown}${nobody}`.trim()} The team that runs Gatehouse can add people in gatehouse.yml.`,
   };
 }

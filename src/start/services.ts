@@ -1,5 +1,6 @@
 import { commands } from "../commands/index.ts";
-import { createAcceptedPins } from "../attestation/accepted-pins.ts";
+import { createAcceptedPins, type PinTrail } from "../attestation/accepted-pins.ts";
+import { createTrail } from "../audit/trail.ts";
 import { attestationInWords, createAppraiser } from "../attestation/appraiser.ts";
 import { createRefresher } from "../attestation/refresher.ts";
 import { createEvidenceRegister } from "../attestation/register.ts";
@@ -155,13 +156,25 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
           (it) => it.close(),
         )
       : undefined;
+  const trail = createTrail(redis, key);
+  const pinTrail: PinTrail = {
+    find: trail.find,
+    async alarm(name, record) {
+      if (await trail.appendOnce(name, record)) log.error("pin.forged", record);
+    },
+  };
   const appraiser = createAppraiser({
     compute,
     get policy() {
       return config.policy.attestation;
     },
     register: createEvidenceRegister(redis, key),
-    accepted: createAcceptedPins(redis, key),
+    accepted: createAcceptedPins({
+      redis,
+      key,
+      trail: pinTrail,
+      secret: () => config.slack.botToken,
+    }),
     roots,
     refresher,
     now: Date.now,

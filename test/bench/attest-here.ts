@@ -1,3 +1,4 @@
+import { createTrail } from "../../src/audit/trail.ts";
 import { createAcceptedPins } from "../../src/attestation/accepted-pins.ts";
 import { createAppraiser } from "../../src/attestation/appraiser.ts";
 import { createEvidenceRegister } from "../../src/attestation/register.ts";
@@ -48,7 +49,12 @@ const appraiser = createAppraiser({
   compute,
   policy: policy.attestation,
   register: createEvidenceRegister(redis, key),
-  accepted: createAcceptedPins(redis, key),
+  accepted: createAcceptedPins({
+    redis,
+    key,
+    trail: { find: createTrail(redis, key).find, alarm: () => Promise.resolve() },
+    secret: () => "xoxb-bench",
+  }),
   roots: sandboxRoots,
   now: Date.now,
 });

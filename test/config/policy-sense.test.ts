@@ -99,6 +99,55 @@ ${approvals}`);
     ]);
   });
 
+  const seats = (votes: string, access?: string) =>
+    problems(`approvals: [{ operations: ["vm.restore"], votes: [${votes}] }]`, access);
+  const few = (at: number, required: number, spared = "") =>
+    `gatehouse.yml line 2: approvals[1].votes[${at}].required is ${required}, but too few people are named${spared}, and each counts once: nobody could ever approve enough`;
+
+  it.each([
+    [
+      "one for two seats, beside many",
+      "{ from: [U0A] }, { from: [U0A] }, { from: [U0B, U0C, U0D] }",
+      2,
+      1,
+    ],
+    [
+      "two for three",
+      "{ from: [U0A, U0B], required: 2 }, { from: [U0B] }, { from: [U0C, U0D] }",
+      2,
+      1,
+    ],
+    ["a list within a list", "{ from: [U0A, U0B] }, { from: [U0A] }, { from: [U0B] }", 3, 1],
+    ["one in a group's shadow", "{ from: [S0ANYONE] }, { from: [U0A] }, { from: [U0A] }", 3, 1],
+  ])("is refused where lists overlap: %s", (_what, votes, at, required) => {
+    expect(seats(votes)).toEqual([few(at, required)]);
+  });
+
+  it("is refused where each who may ask has a seat that no one else could take", () => {
+    const spared = ", the requester doesn't count";
+    expect(seats("{ from: [U0A] }, { from: [U0B] }", "operate: [U0A]")).toEqual([
+      few(1, 1, spared),
+    ]);
+    expect(seats("{ from: [U0A, U0B], required: 2 }", "operate: [U0A, U0B]")).toEqual([
+      few(1, 2, spared),
+    ]);
+    for (const operate of ["[U0A, U0I]", "[S01ONCALL]", '["*"]', "[]"])
+      expect(seats("{ from: [U0A] }, { from: [U0B] }", `operate: ${operate}`)).toEqual([]);
+    expect(
+      problems(
+        `teams: { pay: { projects: [pay], operate: [U0I] } }
+approvals: [{ operations: ["vm.restore"], votes: [{ from: [U0A] }] }]`,
+        "operate: [U0A]",
+      ),
+    ).toEqual([]);
+  });
+
+  it("isn't where overlapping lists can be filled by different people", () => {
+    expect(seats("{ from: [U0A, U0B] }, { from: [U0B, U0C] }, { from: [U0A, U0C] }")).toEqual([]);
+    expect(seats("{ from: [U0A, U0B], required: 2 }, { from: [U0B, U0C] }")).toEqual([]);
+    expect(seats("{ from: [S0ANYONE] }, { from: [U0A] }", "operate: [U0I]")).toEqual([]);
+  });
+
   it.each([
     [`approve: [U0AMIR, S02LEADS], operate: ["*"]`, 5],
     [`approve: ["*"], operate: ["*"]`, 20],

@@ -89,6 +89,36 @@ teams:
     expect(await typed(["check", named], named, access)).toMatchObject({ code: 0 });
   });
 
+  it("names those who are listed and can't vote, and the seats that stay empty, with their lines", async () => {
+    await using slack = await startSandboxSlack({});
+    const access = { apiUrl: slack.apiUrl, botToken: slack.app.botToken, proxies: undefined };
+    const votes = `access: { operate: [S01ONCALL], approve: [S02LEADS] }
+approvals:
+  - operations: [vm.restore]
+    votes:
+      - { from: [U0ADA] }
+      - { from: [U0GINA, U0DORA] }
+teams:
+  pay: { projects: [pay], operate: [S01ONCALL], approve: [U0STAN], channel: C03AUDIT }
+`;
+    const file = written("votes.yml", votes);
+    const { code, said } = await typed(["check", file], file, access);
+    expect(code).toBe(1);
+    expect(said).toContain(`${file} line 6: U0GINA is a guest, who may only view`);
+    expect(said).toContain(`${file} line 6: U0DORA has been deactivated`);
+    expect(said).toContain(
+      `${file} line 5: approvals[1].votes: 2 must approve, and of those named only U0ADA can vote`,
+    );
+    expect(said).toContain(
+      `${file} line 8: teams.pay.approve: 1 must approve, and nobody named there can vote`,
+    );
+    const good = written(
+      "votes-good.yml",
+      votes.replace("U0GINA", "U0AMIR").replace("U0STAN", "U0ADA").replace(", U0DORA", ""),
+    );
+    expect(await typed(["check", good], good, access)).toMatchObject({ code: 0 });
+  });
+
   it("names groups, people, and channels that Slack doesn't have, with their lines", async () => {
     await using slack = await startSandboxSlack({});
     const access = { apiUrl: slack.apiUrl, botToken: slack.app.botToken, proxies: undefined };

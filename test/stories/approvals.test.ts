@@ -310,6 +310,28 @@ ${testTiming}`;
     expect(await world.store.openIds()).toEqual([]);
   });
 
+  it.each([
+    ["a guest", "U0GINA"],
+    ["who has left", "U0DORA"],
+    ["of another company", "U0STAN"],
+    ["a bot", "U0DEPLOYBOT"],
+  ])(
+    "is refused at once when the one who is named is %s, whose vote never counts",
+    async (_, id) => {
+      await using world = await startWorld({
+        policy: restartsNeedOne.replace('approve: ["S02LEADS"]', `approve: ["${id}", "U0OLIVIA"]`),
+      });
+      await world.olivia.types("ops", "/vm restart web-2");
+      const said = await hears(
+        world.olivia,
+        "ops",
+        /Not enough approvers: this needs 1 other than you/,
+      );
+      expect(wordsOf(said)).toMatch(/Named, but can't vote: \S+\. The team that runs Gatehouse/);
+      expect(await world.store.openIds()).toEqual([]);
+    },
+  );
+
   it("isn't typed into a dialog when nobody else could approve it", async () => {
     await using world = await startWorld({
       policy: testPolicy.replace('approve: ["S02LEADS"]', 'approve: ["U0OLIVIA"]'),

@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, it } from "vitest";
 import { launchMeasurement } from "../../sandbox/compute/records.ts";
 import { ledgerImage, seedLedger } from "../../sandbox/compute/seed-ledger.ts";
+import { createTrail } from "../../src/audit/trail.ts";
 import { auditOf } from "../requests/asking.ts";
 import { startWorld, testPolicy } from "../support/start-world.ts";
 import { hears, wordsOf } from "./words.ts";
@@ -19,6 +20,30 @@ const { olivia, amir, store, client, key } = world;
 
 const kept = async (vm: string) => (await client.hget(key("pins"), vm)) ?? "";
 const sent = () => world.compute.writes().length;
+const trail = createTrail(client, key);
+
+/** Resolves once the record with this ID stands in the sealed chain. */
+const sealed = (entry: string) =>
+  expect.poll(async () => (await trail.find(entry))?.is, { timeout: 10_000 }).toBe("sealed");
+
+const sealedPin = async (vm: string) => sealed((await kept(vm)).split(" ")[0] ?? "");
+
+const alarms = async () =>
+  (await auditOf(client, key("audit"))).filter(({ what }) => what === "alarm");
+
+/** What is said after this: the same words may have been said before. */
+async function answerTo(text: string, words: RegExp): Promise<string> {
+  const before = olivia.seesChannel("ops").messages.length;
+  const find = () =>
+    olivia
+      .seesChannel("ops")
+      .messages.slice(before)
+      .map(wordsOf)
+      .findLast((one) => words.test(one));
+  await olivia.types("ops", text);
+  await olivia.until(() => find() !== undefined);
+  return find() ?? "";
+}
 
 describe("a pin that is proposed", () => {
   it("is what the VM measures, shown as a difference, and holds once another approves it", async () => {
@@ -36,12 +61,14 @@ describe("a pin that is proposed", () => {
     await hears(olivia, "ops", /Pinned ledger-2\./);
     const request = await world.ended("gatehouse pins propose");
     expect(request).toMatchObject({ state: "done", attempt: 0 });
+    await sealedPin("vm-ledger-2");
     await olivia.types("ops", "/vm attest ledger-2");
     await hears(olivia, "ops", /Verified: ledger-2/);
     expect(sent()).toBe(0);
-    const trail = await auditOf(client, key("audit"));
     const { id } = request.record;
-    const pinned = trail.filter((entry) => entry["request"] === id && entry["pin"] !== undefined);
+    const pinned = (await auditOf(client, key("audit"))).filter(
+      (entry) => entry["request"] === id && entry["pin"] !== undefined,
+    );
     expect(pinned).toMatchObject([{ move: "done", pin: { vm: "vm-ledger-2", values: otherOne } }]);
     await olivia.types("ops", "/gatehouse pins");
     const listed = wordsOf(await hears(olivia, "ops", /Pins: 1 in gatehouse.yml, 1 by approval/));
@@ -56,6 +83,7 @@ describe("a pin that is proposed", () => {
     await amir.presses("Approve", { in: card.ts });
     await hears(olivia, "ops", /Pinned ledger-4\./);
     const first = (await kept("vm-ledger-4")).split('"')[3] ?? "";
+    await sealedPin("vm-ledger-4");
     expect(first.split(",")).toHaveLength(4);
     world.compute.edit.changeBehindTheBack({ vm: "ledger-4", specs: { memory: 32 } });
     await olivia.types("ops", "/vm attest ledger-4");
@@ -102,12 +130,69 @@ describe("a pin that is proposed", () => {
     const theirs = launchMeasurement("what an intruder likes", 2);
     await client.hset(key("pins"), "vm-ledger-2", real.replace(otherOne, theirs));
     await olivia.types("ops", "/vm attest ledger-2");
-    await hears(olivia, "ops", /Could not verify: ledger-2[^]*isn't one that the audit trail says/);
+    await hears(olivia, "ops", /Could not verify: ledger-2[^]*pin was not kept by Gatehouse/);
     await olivia.types("ops", "/vm console ledger-2");
     await hears(olivia, "ops", /No console on ledger-2/);
     await olivia.types("ops", "/gatehouse pins");
-    await hears(olivia, "ops", /not in the audit trail: counts for nothing/);
+    await hears(olivia, "ops", /not kept by Gatehouse: counts for nothing/);
     await client.hset(key("pins"), "vm-ledger-2", real);
+  });
+
+  it("counts for nothing when it was made up with its record, before that is sealed and after", async () => {
+    const real = await kept("vm-ledger-2");
+    const theirs = launchMeasurement("what an intruder likes", 2);
+    const record = (entry: Record<string, unknown>) =>
+      trail.append({ what: "request", request: "r-madeup", requester: "U0OLIVIA", ...entry });
+    const about = {
+      command: "gatehouse pins propose",
+      target: { kind: "vm", id: "vm-ledger-2", name: "ledger-2" },
+      digest: "0".repeat(64),
+    };
+    const before = (await alarms()).length;
+    await client.set(key("audit", "sealer"), "nobody", "PX", 60_000);
+    await record({ ...about, move: "draft", why: "asked by command", who: "U0OLIVIA" });
+    await record({ ...about, vote: "approve", digest: "0".repeat(16), who: "U0AMIR" });
+    const pin = { vm: "vm-ledger-2", values: theirs };
+    const entry = await record({ ...about, move: "done", why: "kept", pin });
+    const madeUp = real
+      .replace(/^\S+/, entry)
+      .replace(otherOne, theirs)
+      .replace(/"request":"[^"]+"/, '"request":"r-madeup"');
+    await client.hset(key("pins"), "vm-ledger-2", madeUp);
+    await answerTo(
+      "/vm attest ledger-2",
+      /Could not verify: ledger-2[^]*pin was not kept by Gatehouse/,
+    );
+    await client.del(key("audit", "sealer"));
+    await sealed(entry);
+    await answerTo(
+      "/vm console ledger-2",
+      /No console on ledger-2[^]*pin was not kept by Gatehouse/,
+    );
+    await answerTo("/gatehouse pins", /ledger-2 \|[^\n]*not kept by Gatehouse: counts for nothing/);
+    expect((await alarms()).slice(before)).toMatchObject([
+      {
+        request: "r-madeup",
+        target: { id: "vm-ledger-2" },
+        why: expect.stringMatching(/not kept by Gatehouse/),
+      },
+    ]);
+    expect(world.lines.join("")).toContain('"pin.forged"');
+    await client.hset(key("pins"), "vm-ledger-2", real);
+  });
+
+  it("waits to be sealed, and counts from then on", async () => {
+    world.compute.edit.setMachine({ vm: "ledger-2", image: "ledger 4.4" });
+    await olivia.types("ops", "/gatehouse pins propose ledger-2 image 4.4");
+    const card = await hears(amir, "ops", /Pin ledger-2[^]*image 4\.4[^]*Approve/);
+    await client.set(key("audit", "sealer"), "nobody", "PX", 60_000);
+    await amir.presses("Approve", { in: card.ts });
+    await world.ended("gatehouse pins propose");
+    await answerTo("/vm attest ledger-2", /Could not verify: ledger-2[^]*waits to be sealed/);
+    await answerTo("/gatehouse pins", /ledger-2 \|[^\n]*waits to be sealed, counts then/);
+    await client.del(key("audit", "sealer"));
+    await sealedPin("vm-ledger-2");
+    await answerTo("/vm attest ledger-2", /Verified: ledger-2/);
   });
 
   it("is dropped the same way", async () => {

@@ -1,5 +1,6 @@
 import { createAcceptedPins } from "../../src/attestation/accepted-pins.ts";
 import { type Appraiser, createAppraiser } from "../../src/attestation/appraiser.ts";
+import { createTrail } from "../../src/audit/trail.ts";
 import { createEvidenceRegister } from "../../src/attestation/register.ts";
 import type { Compute } from "../../src/compute/compute.ts";
 import type { Policy } from "../../src/config/policy-file.ts";
@@ -12,12 +13,22 @@ export const sandboxAppraiser = (by: {
   policy: Policy;
   redis: RedisClient;
   key: Keys;
-}): Appraiser =>
-  createAppraiser({
+}): Appraiser => {
+  const trail = createTrail(by.redis, by.key);
+  return createAppraiser({
     compute: by.compute,
     policy: by.policy.attestation,
     register: createEvidenceRegister(by.redis, by.key),
-    accepted: createAcceptedPins(by.redis, by.key),
+    accepted: createAcceptedPins({
+      redis: by.redis,
+      key: by.key,
+      trail: {
+        find: trail.find,
+        alarm: async (name, record) => void (await trail.appendOnce(name, record)),
+      },
+      secret: () => "xoxb-test",
+    }),
     roots: sandboxRoots,
     now: Date.now,
   });
+};

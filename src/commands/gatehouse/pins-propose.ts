@@ -48,7 +48,7 @@ export const pinsPropose = defineCommand({
           is: "no",
           why: { text: `the values that ${vm.name} measures are others`, hint: values },
         };
-      const [was] = before.isForged ? [] : before.values;
+      const [was] = before.values;
       if (was === values)
         return { is: "no", why: { text: `the pin of ${vm.name} is just that already` } };
       const until = new Date(validUntil ?? 0).toISOString().slice(0, 10);

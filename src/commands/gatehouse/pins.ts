@@ -82,9 +82,10 @@ async function those<T>(all: readonly T[], isOne: (one: T) => Promise<boolean>):
 }
 
 function whoseWord(
-  { isForged, request, by }: { isForged: boolean; request: string; by: string },
+  { is, request, by }: Pick<AcceptedPin, "is" | "request" | "by">,
   isInFile: boolean,
 ): string {
-  if (isForged) return "🚨 not in the audit trail: counts for nothing";
+  if (is === "forged") return "🚨 not kept by Gatehouse: counts for nothing";
+  if (is === "waits") return `${by}, ${request}; waits to be sealed, counts then`;
   return `${by}, ${request}${isInFile ? "; gatehouse.yml wins" : ""}`;
 }

@@ -86,7 +86,8 @@ export const console = defineCommand({
 
 /** A pinned VM must be verified; of any other, nothing may contradict. */
 function refusalOf(appraisal: Appraisal): string | undefined {
-  const isPinned = appraisal.measurement.pins.length > 0;
+  const { pins, pinDoubt } = appraisal.measurement;
+  const isPinned = pins.length > 0 || pinDoubt !== undefined;
   if (!isPinned && appraisal.verdict !== "failed") return undefined;
   const refusal = gateRefusal(appraisal);
   if (appraisal.verdict !== "failed") return refusal && `it could not be verified (${refusal})`;

@@ -47,8 +47,8 @@ export interface Move {
   judged?: { at: number; toleranceMs: number };
   /** Who polls it from now on, unless another worker does; renews the lease of who does already. */
   polls?: PollLease;
-  /** A VM's pin, kept in the same step; without values it is dropped. The audit record tells them. */
-  keep?: { vmId: string; values: string | undefined };
+  /** A VM's pin, kept in the same step; without one it is dropped. The audit record tells its values. */
+  keep?: { vmId: string; pin: KeptPin | undefined };
 }
 
 export type Moved =
@@ -219,7 +219,7 @@ export function createJournal(redis: RedisClient, key: Keys) {
             attempt: attempt > 1 ? attempt : undefined,
             why: to.why,
             worker: owner,
-            ...(to.keep ? { pin: { vm: to.keep.vmId, values: to.keep.values ?? null } } : {}),
+            ...(to.keep ? { pin: { vm: to.keep.vmId, values: to.keep.pin?.values ?? null } } : {}),
           },
           to.actor,
         )
@@ -256,7 +256,7 @@ export function createJournal(redis: RedisClient, key: Keys) {
         request.nonce ?? "",
         nonce ?? "",
         to.keep?.vmId ?? "",
-        to.keep?.values === undefined ? "" : pinText(record, to.keep.values),
+        to.keep?.pin ? JSON.stringify(to.keep.pin) : "",
         pollKeyOf(record),
         `"${time}"`,
         to.judged?.at ?? "",
@@ -326,9 +326,6 @@ function openingOf(fields: Record<string, string>, [now, freeze, pauseMs]: Stops
     throttledMs: Math.max(0, pauseMs),
   };
 }
-
-const pinText = ({ id, target, requester }: RequestRecord, values: string): string =>
-  JSON.stringify({ values, request: id, vm: target, by: requester.name } satisfies KeptPin);
 
 /** A claim, and the service's yes, change nothing of what the request's own card says: that it runs. */
 function looksTheSame(

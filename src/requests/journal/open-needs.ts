@@ -1,5 +1,7 @@
 import type { Policy } from "../../config/policy-file.ts";
-import { lacking, mayMeet, metBy, needsOf, type VoteNeed } from "../../policy/vote-needs.ts";
+import { metBy } from "../../config/seats.ts";
+import { lacking, meets, needsOf, totalOf, type VoteNeed } from "../../policy/vote-needs.ts";
+import type { Vote } from "../../approvals/votes.ts";
 import { voteRefusal } from "../../policy/vote.ts";
 import type { Person } from "../../registry/person.ts";
 import type { StoredRequest } from "./record.ts";
@@ -7,12 +9,25 @@ import type { StoredRequest } from "./record.ts";
 /** The needs that its approvals haven't met, each with what it lacks, as of the votes. */
 function openNeeds<Need extends VoteNeed>(
   needs: readonly Need[],
-  { votes }: Pick<StoredRequest, "votes">,
+  { votes }: { votes: readonly Pick<Vote, "vote" | "meets">[] },
 ): readonly Need[] {
   const yes = votes.filter(({ vote }) => vote === "approve");
-  const numbered = needs.map((need, index) => ({ ...need, index }));
-  const met = metBy(numbered, yes, ({ index }, { meets }) => meets?.includes(index) ?? true);
-  return lacking(needs, met);
+  // Who could take several seats counts for the narrowest: what is named as missing is then what others can give
+  const narrowFirst = needs
+    .map((need, index) => ({ ...need, index }))
+    .toSorted((a, b) => breadthOf(a) - breadthOf(b));
+  const met = metBy(narrowFirst, yes, ({ index }, vote) => vote.meets?.includes(index) ?? true);
+  const places = new Map(narrowFirst.map(({ index }, place) => [index, met[place] ?? 0]));
+  return lacking(
+    needs,
+    needs.map((_, index) => places.get(index) ?? 0),
+  );
+}
+
+/** People one by one are fewer than groups, and everyone is the most. */
+function breadthOf({ from }: VoteNeed): number {
+  if (from.includes("*")) return Number.MAX_SAFE_INTEGER;
+  return from.reduce((sum, entry) => sum + (entry.startsWith("S") ? 1_000 : 1), 0);
 }
 
 /** The same with names; undefined where `access.approve` says who. */
@@ -23,7 +38,7 @@ export function namedNeeds({ record, votes }: Pick<StoredRequest, "record" | "vo
   return { all, open: openNeeds(all, { votes }) };
 }
 
-/** Whether it waits for this person: they may vote on it, haven't, and whom they could approve for is still missing. */
+/** Whether it waits for this person: they may vote on it, haven't, and one more seat would be taken by their vote. */
 export function waitsFor(
   person: Person,
   request: StoredRequest,
@@ -34,5 +49,8 @@ export function waitsFor(
   const votes = needsOf(policy, record.approval);
   if (voteRefusal({ votes, voter: person, ourTeamId, requester: record.requester })) return false;
   if (given.some(({ voterId }) => voterId === person.id)) return false;
-  return openNeeds(votes, request).some((need) => mayMeet(need, person));
+  // Whoever approved may count for another need, and leave theirs to this person
+  const theirs = { vote: "approve", meets: meets(votes, person) } as const;
+  const after = openNeeds(votes, { votes: [...given, theirs] });
+  return totalOf(after) < totalOf(openNeeds(votes, request));
 }

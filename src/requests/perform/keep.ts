@@ -32,11 +32,14 @@ export async function keepIfKept(
   if (prepared.values !== record.input["values"])
     return { is: "closed", why: "it is no longer what was approved", hint: "Request again." };
   const { why: _was, hint: _old, ...rest } = progress;
+  const { id, target: vm, requester } = record;
+  const values = command.keeps.pin(prepared.values);
+  const said = values === undefined ? undefined : { values, request: id, vm, by: requester.name };
   const moved = await by.store.move(request, {
     state: "done",
     progress: { ...rest, ...(seen === undefined ? {} : { before: seen, after: seen }) },
     why: "kept",
-    keep: { vmId: record.target.id, values: command.keeps.pin(prepared.values) },
+    keep: { vmId: vm.id, pin: said && by.appraiser.accepted.vouched(said) },
   });
   await by.at("move", record.id);
   if (moved.is === "frozen") return moved;

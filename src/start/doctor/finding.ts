@@ -6,7 +6,7 @@ export interface Finding {
   /** What to do about it, as a sentence. */
   mend?: string;
   /** The ID in gatehouse.yml that it is about, or its place there. */
-  about?: string | readonly string[];
+  about?: string | readonly (string | number)[];
 }
 
 export interface Section {

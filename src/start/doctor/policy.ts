@@ -1,5 +1,6 @@
 import type { Config } from "../../config/config.ts";
 import type { Policy } from "../../config/policy-file.ts";
+import { metBy } from "../../config/seats.ts";
 import { placesSeen, whoMay } from "../../policy/access.ts";
 import { channelsNamed, everyoneNamed } from "../../policy/teams.ts";
 import { kindOfUser } from "../../slack/people/people.ts";
@@ -52,7 +53,7 @@ export async function lookAtPolicy({
     entries.filter((id) => id.startsWith("S")),
     async (id) => membersIn(await ask("usergroups.users.list", { usergroup: id })),
   );
-  const approvers = whoMay(policy, "approve").groups.flatMap((id) => groups.get(id) ?? []);
+  const approvers = votersNamed(policy).flatMap((id) => groups.get(id) ?? []);
   const users = entries.filter((id) => /^[UW]/.test(id));
   const people = [...new Set([...users, ...approvers])].filter((id) => /^[UW][A-Z0-9]+$/.test(id));
   return {
@@ -144,6 +145,7 @@ export function judgeNames(facts: PolicyFacts): readonly Finding[] {
     ...sharedFindings(facts),
     ...alarmFindings(facts),
     approverFinding(facts),
+    ...seatFindings(facts),
   ];
 }
 
@@ -251,12 +253,9 @@ function approverFinding({ policy, people, groups }: PolicyFacts): Finding {
   if (everyone) return well("approvers: every member but the requester");
   if (ids.some((id) => !Array.isArray(groups.get(id)) && groups.get(id) !== "no_such_subteam"))
     return note("approvers: can't be counted", seeSlack);
-  const members = ids.flatMap((id) => groups.get(id) ?? []).filter((id) => /^[UW]/.test(id));
-  // Who wasn't looked at counts as a member
-  const able = [...new Set([...users, ...members])].filter((id) =>
-    people.has(id) ? people.get(id) === "member" : true,
-  );
-  const most = Math.max(1, ...policy.approvals.map(({ required }) => required));
+  const able = ableAmong([...users, ...ids], { people, groups });
+  const usual = policy.approvals.filter(({ votes }) => votes === undefined);
+  const most = Math.max(1, ...usual.map(({ required }) => required));
   const what = `approvers: ${able.length} (${able.slice(0, 5).join(", ")}${able.length > 5 ? ", …" : ""})`;
   if (able.length < most)
     return ill(
@@ -269,4 +268,71 @@ function approverFinding({ policy, people, groups }: PolicyFacts): Finding {
         "Nobody may approve a request of their own: with one away, some requests can't be approved.",
       )
     : well(what);
+}
+
+/** Everyone whose approval some rule or team asks for, beside groups whose members Slack names. */
+const votersNamed = ({ access, teams, approvals }: Policy): readonly string[] => [
+  ...access.approve,
+  ...Object.values(teams).flatMap(({ approve }) => approve),
+  ...approvals.flatMap(({ votes = [] }) => votes.flatMap(({ from }) => from)),
+];
+
+/** Who of these, with the members of groups, can vote; who wasn't looked at counts as a member. */
+function ableAmong(
+  entries: readonly string[],
+  { people, groups }: Pick<PolicyFacts, "people" | "groups">,
+): readonly string[] {
+  const all = entries.flatMap((id) => (id.startsWith("S") ? (groups.get(id) ?? []) : id));
+  return [...new Set(all)].filter(
+    (id) => /^[UW]/.test(id) && (people.has(id) ? people.get(id) === "member" : true),
+  );
+}
+
+/** Seats that a rule or a team leaves to people who can't vote. Where everyone may, or Slack doesn't tell, nothing is said. */
+function seatFindings({ policy, people, groups }: PolicyFacts): readonly Finding[] {
+  const isTold = ({ from }: { from: readonly string[] }) =>
+    from.every((id) =>
+      id.startsWith("S")
+        ? Array.isArray(groups.get(id)) || groups.get(id) === "no_such_subteam"
+        : id !== "*",
+    );
+  const usual = policy.approvals.filter(
+    ({ votes, targets }) => votes === undefined && targets === undefined,
+  );
+  const most = Math.max(1, ...usual.map(({ required }) => required));
+  const places = [
+    ...policy.approvals.map(({ votes = [] }, index) => ({
+      place: `approvals[${index + 1}].votes`,
+      about: ["approvals", index, "votes"],
+      needs: votes.filter(isTold),
+    })),
+    ...Object.entries(policy.teams).map(([team, { approve }]) => ({
+      place: `teams.${team}.approve`,
+      about: ["teams", team, "approve"],
+      needs: [{ from: approve, required: most }].filter(
+        (need) => approve.length > 0 && isTold(need),
+      ),
+    })),
+  ];
+  return places.flatMap(({ place, about, needs }) => {
+    const seats = needs.map((need) => ({
+      ...need,
+      able: ableAmong(need.from, { people, groups }),
+    }));
+    const able = [...new Set(seats.flatMap((seat) => seat.able))];
+    const met = metBy(seats, able, (seat, id) => seat.able.includes(id));
+    const wanted = seats.reduce((sum, { required }) => sum + required, 0);
+    if (met.reduce((sum, one) => sum + one, 0) >= wanted) return [];
+    const who =
+      able.length === 0
+        ? "nobody named there can vote"
+        : `of those named only ${able.join(", ")} can vote`;
+    return [
+      ill(
+        `${place}: ${wanted} must approve, and ${who}`,
+        "Name full members of this workspace, each for one seat, or what it asks of them can't run.",
+        about,
+      ),
+    ];
+  });
 }

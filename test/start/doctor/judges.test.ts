@@ -324,6 +324,32 @@ const faults: [mark: "✗" | "!", findings: readonly Finding[], what: string, me
   ],
   [
     "✗",
+    judged.policy({
+      policy: policyOf(`access: { operate: [S01], approve: [U01, U02, U03] }
+approvals: [{ operations: ["vm.*"], votes: [{ from: [U01] }, { from: [S01] }] }]
+channels: [C01]
+`),
+    }),
+    "approvals[1].votes: 2 must approve, and of those named only U01 can vote",
+    "Name full members",
+  ],
+  [
+    "✗",
+    judged.policy({
+      policy: policyOf(`access: { operate: [S01], approve: [U01, U02, U03] }
+teams: { pay: { projects: [pay], operate: [S01], approve: [S02], channel: C01 } }
+`),
+      groups: new Map([
+        ["S01", ["U01"]],
+        ["S02", ["U09"]],
+      ]),
+      people: new Map([...policy.people, ["U09", "deactivated"]]),
+    }),
+    "teams.pay.approve: 1 must approve, and nobody named there can vote",
+    "Name full members",
+  ],
+  [
+    "✗",
     judged.directory({ problem: "EACCES", owner: 0 }),
     "DATA_DIR: /data can't be written (EACCES); it belongs to user 0, this is user 1000",
     "chown 1000",
