@@ -40,6 +40,23 @@ describe("the manifest of the Slack app", () => {
     expect(parse(file)).toEqual(manifestOf(commands));
   });
 
+  it("is counted right where docs/install.md says what Slack's summary lists", () => {
+    const manifest = parse(renderManifest(commands)) as {
+      features: { slash_commands: unknown[] };
+      oauth_config: { scopes: { bot: unknown[] } };
+      settings: { event_subscriptions: { bot_events: unknown[] } };
+    };
+    const words =
+      "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty".split(
+        " ",
+      );
+    const many = (all: readonly unknown[]) => words[all.length];
+    const text = readFileSync(new URL("../../docs/install.md", import.meta.url), "utf8");
+    expect(text.replaceAll(/\s+/g, " ")).toContain(
+      `The summary lists ${many(manifest.features.slash_commands)} slash commands, ${many(manifest.settings.event_subscriptions.bot_events)} events, and ${many(manifest.oauth_config.scopes.bot)} bot scopes.`,
+    );
+  });
+
   it("has three slash commands, within the five of a free workspace, each with its words", () => {
     expect(manifestOf(commands)).toMatchObject({
       features: {
