@@ -10,6 +10,7 @@ import {
 } from "node:fs";
 import path from "node:path";
 import { codeOf } from "../../errors.ts";
+import { wayOut } from "../hold-directory.ts";
 import { type Finding, ill, well } from "./finding.ts";
 
 export interface DirectoryFacts {
@@ -44,8 +45,13 @@ function nearestAbove(folder: string): string {
 function problemOfWriting(folder: string): string | undefined {
   try {
     const probe = mkdtempSync(path.join(folder, "doctor-"));
-    writeFileSync(path.join(probe, "probe"), "a line like those of the ledger\n", { flush: true });
-    rmSync(probe, { recursive: true });
+    try {
+      writeFileSync(path.join(probe, "probe"), "a line like those of the ledger\n", {
+        flush: true,
+      });
+    } finally {
+      rmSync(probe, { recursive: true });
+    }
     return undefined;
   } catch (error) {
     return codeOf(error);
@@ -54,12 +60,15 @@ function problemOfWriting(folder: string): string | undefined {
 
 function problemOfMaking(above: string): string | undefined {
   try {
+    if (!statSync(above).isDirectory()) return "ENOTDIR";
     accessSync(above, constants.W_OK | constants.X_OK);
-    return statSync(above).isDirectory() ? undefined : "ENOTDIR";
+    return undefined;
   } catch (error) {
     return codeOf(error);
   }
 }
+
+const asSentence = (clause: string) => `${clause[0]?.toUpperCase()}${clause.slice(1)}.`;
 
 const leastBytes = 100 * 1024 * 1024;
 
@@ -74,7 +83,7 @@ export function judgeDirectory(facts: DirectoryFacts): readonly Finding[] {
     return [
       ill(
         `DATA_DIR: ${folder} can't be ${owner === undefined ? "made" : "written"} (${problem})${whose}`,
-        `Let user ${user} write there (chown ${user}), or name another directory; in a container, give it a volume.`,
+        asSentence(wayOut(problem, user)),
       ),
     ];
   return [

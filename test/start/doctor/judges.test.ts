@@ -325,7 +325,37 @@ const faults: [mark: "✗" | "!", findings: readonly Finding[], what: string, me
     "✗",
     judged.directory({ problem: "EROFS", owner: undefined }),
     "DATA_DIR: /data can't be made (EROFS)",
-    "volume",
+    "Mount its file system writable, or name another directory; in a container, give it a volume.",
+  ],
+  [
+    "✗",
+    judged.directory({ problem: "ENOSPC" }),
+    "DATA_DIR: /data can't be written (ENOSPC)",
+    "Free space on its disk, or inodes (df -h, df -i), or name a directory on another one.",
+  ],
+  [
+    "✗",
+    judged.directory({ problem: "EDQUOT" }),
+    "DATA_DIR: /data can't be written (EDQUOT)",
+    "Raise the disk quota of user 1000, or free what counts to it.",
+  ],
+  [
+    "✗",
+    judged.directory({ problem: "ENOTDIR", owner: undefined }),
+    "DATA_DIR: /data can't be made (ENOTDIR)",
+    "A part of its path is a file: name a directory.",
+  ],
+  [
+    "✗",
+    judged.directory({ problem: "ENOENT", owner: undefined }),
+    "DATA_DIR: /data can't be made (ENOENT)",
+    "A part of its path is missing, or is a link to nothing",
+  ],
+  [
+    "✗",
+    judged.directory({ problem: "EIO" }),
+    "DATA_DIR: /data can't be written (EIO)",
+    "Its disk fails",
   ],
   ["✗", judged.directory({ freeBytes: 5 * 2 ** 20 }), "DATA_DIR: 5 MiB free", "room"],
 ];
