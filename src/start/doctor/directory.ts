@@ -11,7 +11,7 @@ import {
 import path from "node:path";
 import { codeOf } from "../../errors.ts";
 import { wayOut } from "../hold-directory.ts";
-import { type Finding, ill, well } from "./finding.ts";
+import { asSentence, type Finding, ill, well } from "./finding.ts";
 
 export interface DirectoryFacts {
   folder: string;
@@ -37,7 +37,7 @@ export function lookAtDirectory(folder: string): DirectoryFacts {
   };
 }
 
-function nearestAbove(folder: string): string {
+export function nearestAbove(folder: string): string {
   const above = path.dirname(folder);
   return existsSync(above) ? above : nearestAbove(above);
 }
@@ -58,7 +58,8 @@ function problemOfWriting(folder: string): string | undefined {
   }
 }
 
-function problemOfMaking(above: string): string | undefined {
+/** The code of the error that making a directory in `above` would meet. */
+export function problemOfMaking(above: string): string | undefined {
   try {
     if (!statSync(above).isDirectory()) return "ENOTDIR";
     accessSync(above, constants.W_OK | constants.X_OK);
@@ -67,8 +68,6 @@ function problemOfMaking(above: string): string | undefined {
     return codeOf(error);
   }
 }
-
-const asSentence = (clause: string) => `${clause[0]?.toUpperCase()}${clause.slice(1)}.`;
 
 const leastBytes = 100 * 1024 * 1024;
 
