@@ -1,7 +1,7 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
@@ -32,7 +32,7 @@ async function startExamples(
   world: TestWorld,
   examples: readonly Example[],
   more: Readonly<Record<string, string>> = {},
-): Promise<AsyncDisposable & { areReady(): Promise<boolean> }> {
+): Promise<AsyncDisposable & { secrets: string; areReady(): Promise<boolean> }> {
   const ports: string[] = [];
   await using stack = new AsyncDisposableStack();
   const folder = await mkdtemp(path.join(tmpdir(), "gatehouse-example-"));
@@ -45,7 +45,7 @@ async function startExamples(
     const places = [
       [/^\/(config|etc\/gatehouse)\/gatehouse\.yml$/, path.join(root, "gatehouse.example.yml")],
       [/^\/(data|var\/lib\/.*)$/, path.join(folder, name)],
-      [/^(%d|\/run\/secrets\/gatehouse|\/etc\/gatehouse\/secrets)(?=\/)/, secrets],
+      [/^(\/run\/secrets\/gatehouse|\/etc\/gatehouse\/secrets(\/inbound)?)(?=\/)/, secrets],
     ] as const;
     const here = Object.entries(variables).map(([variable, value]) => {
       let text = value;
@@ -92,6 +92,7 @@ async function startExamples(
   await world.slack.connected();
   const kept = stack.move();
   return {
+    secrets,
     async areReady() {
       const looks = ports.map((port) => fetch(`http://127.0.0.1:${port}/readyz`));
       return (await Promise.all(looks)).every(({ ok }) => ok);
@@ -200,7 +201,7 @@ const places: [place: string, examples: () => Example[]][] = [
 ];
 
 describe.each(places)("%s, with gatehouse.example.yml", (_, examples) => {
-  it("starts a gateway and a worker that work together, each with its own secrets from files", async () => {
+  it("starts a gateway and a worker that work together, each with its own secrets from files, which may be replaced", async () => {
     await using redis = await privateRedis();
     await using world = await startWorld({
       roles: [],
@@ -212,5 +213,13 @@ describe.each(places)("%s, with gatehouse.example.yml", (_, examples) => {
     await using running = await startExamples(world, found, settings(world));
     await restarts(world);
     expect(await running.areReady()).toBe(true);
+    const file = path.join(running.secrets, "compute-api-key");
+    const { apiKey, keys } = world.compute;
+    keys.add("the-next-key");
+    await writeFile(`${file}.new`, "the-next-key\n");
+    await rename(`${file}.new`, file);
+    keys.delete(apiKey);
+    await world.olivia.types("ops", "/vm snapshot db-1 nightly");
+    expect(await world.ended("vm snapshot")).toMatchObject({ state: "done" });
   }, 60_000);
 });
