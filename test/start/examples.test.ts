@@ -4,10 +4,13 @@ import { readFileSync } from "node:fs";
 import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { promisify } from "node:util";
+import { parseEnv, promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { verifyAudit } from "../../src/audit/verify.ts";
+import { commands } from "../../src/commands/index.ts";
+import { loadConfig } from "../../src/config/config.ts";
+import { operationsOf } from "../../src/policy/approval-rule.ts";
 import { root } from "../house/sources.ts";
 import { hears } from "../stories/words.ts";
 import { compileCache } from "../support/compile-cache.ts";
@@ -105,6 +108,35 @@ async function restarts(world: TestWorld): Promise<void> {
   await world.olivia.types("ops", "/vm restart web-2");
   await hears(world.olivia, "ops", /<@U0OLIVIA> Restarted web-2/);
 }
+
+describe(".env.example", () => {
+  const text = fileOf(".env.example");
+  const filled = {
+    SLACK_BOT_TOKEN: "xoxb-1",
+    SLACK_APP_TOKEN: "xapp-1",
+    COMPUTE_API_URL: "https://compute.example",
+    COMPUTE_API_KEY: "key",
+    GATEHOUSE_CONFIG: "gatehouse.example.yml",
+  };
+  const load = (lines: string) =>
+    loadConfig({
+      env: { ...parseEnv(lines), ...filled },
+      role: "all",
+      cwd: root,
+      operations: operationsOf(commands),
+    });
+
+  it("is a whole configuration once it is filled in, and so is each line that is commented out", () => {
+    expect(load(text)).toMatchObject({ redisUrl: "redis://localhost:6379", port: 3000 });
+    const all = load(text.replaceAll(/^# (?=[A-Z0-9_]+=)/gm, ""));
+    expect(all).toMatchObject({
+      ops: { port: 3001, host: "127.0.0.1" },
+      proxies: { https: "http://proxy.example:3128" },
+      redisReplicas: 1,
+      traces: { serviceName: "gatehouse" },
+    });
+  });
+});
 
 describe("compose.yaml, with gatehouse.example.yml", () => {
   it("works, and forgets nothing when its Redis is killed", async () => {
