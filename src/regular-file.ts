@@ -1,6 +1,10 @@
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from "node:fs";
 import { open } from "node:fs/promises";
 
+/** What Gatehouse keeps on a disk is for its own user alone, whatever the umask. */
+export const privateFolder = { recursive: true, mode: 0o700 } as const;
+export const privateFile = { mode: 0o600 } as const;
+
 /** Neither a pipe without a writer nor a terminal keeps whoever opens it. */
 const flags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY;
 

@@ -1,3 +1,4 @@
+import { privateFile, privateFolder } from "../regular-file.ts";
 import { parseJson } from "../text/parse-json.ts";
 import {
   appendFileSync,
@@ -50,10 +51,10 @@ export function openAnchors(folder: string, chain: string) {
       return all.at(-1);
     },
     add(anchor: Anchor): void {
-      mkdirSync(folder, { recursive: true });
+      mkdirSync(folder, privateFolder);
       const line = JSON.stringify({ chain, ...anchor });
       // opened for each line: other processes may share the file
-      appendFileSync(file, `${isTorn ? "\n" : ""}${line}\n`, { flush: true });
+      appendFileSync(file, `${isTorn ? "\n" : ""}${line}\n`, { ...privateFile, flush: true });
       isTorn = false;
       all.push(anchor);
     },
@@ -102,7 +103,7 @@ export interface SigningKey {
  * when the file holds no key.
  */
 export function openSigningKey(folder: string): SigningKey {
-  mkdirSync(folder, { recursive: true });
+  mkdirSync(folder, privateFolder);
   const file = path.join(folder, "audit-key.pem");
   if (!existsSync(file)) makeKey(file);
   return signingKey(createPrivateKey(readFileSync(file, "utf8")));
@@ -119,7 +120,7 @@ function makeKey(file: string): void {
   // Killed, or on a full disk, a process must not leave half a key that nobody replaces
   const beside = `${file}.${randomUUID()}`;
   try {
-    writeFileSync(beside, pem, { mode: 0o600, flag: "wx", flush: true });
+    writeFileSync(beside, pem, { ...privateFile, flag: "wx", flush: true });
     try {
       linkSync(beside, file);
     } catch {

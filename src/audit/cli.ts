@@ -4,6 +4,7 @@ import { messageOf, UserError } from "../errors.ts";
 import { silentLog } from "../log/log.ts";
 import { readRegularSync } from "../regular-file.ts";
 import { createKeys, connectRedis } from "../redis/redis.ts";
+import { privateFile } from "../regular-file.ts";
 import { type Anchor, openAnchors, readAnchor, findSigningKey } from "./anchors.ts";
 import { eraseRecords } from "./erase.ts";
 import { exportAudit, exportText } from "./export.ts";
@@ -132,7 +133,7 @@ async function toFile(
   await trail.append({ what: "audit-export", who: "terminal", from, to });
   if (file === undefined) write(exportText(exported));
   else {
-    writeFileSync(file, exportText(exported), { mode: 0o600 });
+    writeFileSync(file, exportText(exported), privateFile);
     write(`${exported.records.length.toLocaleString("en")} records written to ${file}\n`);
   }
   return 0;

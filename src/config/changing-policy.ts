@@ -4,6 +4,7 @@ import { codeOf } from "../errors.ts";
 import { readRegularSync } from "../regular-file.ts";
 import {
   emptyPolicy,
+  lineOf,
   mostPolicyBytes,
   parsePolicy,
   policyVersion,
@@ -93,6 +94,12 @@ export class ChangingPolicy {
   /** The text behind it; empty where there is no file. */
   get text(): string {
     return this.#read.text;
+  }
+
+  /** `gatehouse.yml line 3: `, where the file has a value there. */
+  placeOf(path: readonly string[]): string {
+    const line = lineOf(this.text, path);
+    return line === undefined ? "" : `${this.#place.shown} line ${line}: `;
   }
 
   /** Reads another text as this file would be read: undefined where it has problems. */

@@ -14,7 +14,7 @@ export interface RedisAddress {
 }
 
 const forms =
-  "redis://host:6379, rediss://user:password@host:6379/0, several with commas between them for a Cluster, or redis-sentinel://host:26379,host:26379/name";
+  "redis://host:6379, rediss://<user>:<password>@host:6379/0, several with commas between them for a Cluster, or redis-sentinel://host:26379,host:26379/name";
 
 /**
  * Reads `REDIS_URL`: `redis://` or `rediss://` (TLS), a comma-separated list for a Cluster, whose nodes share the first user

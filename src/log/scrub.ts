@@ -52,6 +52,12 @@ const slackReasons: ReadonlySet<string> = new Set([
   "two_factor_setup_required",
 ]);
 
+/**
+ * How sentences go on that name a secret and hold none: "SLACK_BOT_TOKEN: is no Slack token: the bot token from …". They are
+ * words that no secret is; any other one may be.
+ */
+const sentenceWords: ReadonlySet<string> = new Set(["has", "is", "looks", "the"]);
+
 const shapes: readonly [RegExp, string | ((match: string, ...groups: string[]) => string)][] = [
   [/-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[^-]*(?:-----END [A-Z ]{0,30}-----)?/g, removed],
   // every address: no password, no query, no fragment, and no path where the path itself is the secret
@@ -67,12 +73,18 @@ const shapes: readonly [RegExp, string | ((match: string, ...groups: string[]) =
   [/(?<![\w-])eyJ[\w-]*(?:\.[\w-]*){0,4}/g, removed],
   [/(?<![A-Za-z0-9])v0=[0-9a-f]{16,}/gi, `v0=${removed}`],
   [/(?<![A-Za-z0-9])(bearer)(?:\s{1,4}|%20|\+)[A-Za-z0-9._~+/=-]{3,}/gi, `$1 ${removed}`],
-  [/(?<![A-Za-z0-9])(basic)\s{1,4}[A-Za-z0-9+/]{8,}={0,2}/gi, `$1 ${removed}`],
+  // not "Basic Information", where Slack shows an app's secrets
+  [
+    /(?<![A-Za-z0-9])(basic)\s{1,4}(?!Information(?![A-Za-z0-9+/=]))[A-Za-z0-9+/]{8,}={0,2}/gi,
+    `$1 ${removed}`,
+  ],
   // name=value, name: value, "name": "value"
   [
     /(token|secret|password|passwd|passphrase|api[-_]?key|access[-_]?key|private[-_]?key|authorization|signature|credentials?|cookie)(\\?["']?\s{0,4}(?:=|:|%3D)\s{0,4})(\\?"[^"\\]*\\?"?|\\?'[^'\\]*\\?'?|[^\s"'&,;{}[\]()<>]+)/gi,
     (match, name = "", between = "", value = "") =>
-      slackReasons.has(value) ? match : name + between + removed,
+      slackReasons.has(value) || (between === ": " && sentenceWords.has(value))
+        ? match
+        : name + between + removed,
   ],
 ];
 

@@ -2,15 +2,16 @@ import type { Fields, Log } from "../log/log.ts";
 import { messageOf } from "../errors.ts";
 import { redisTrouble } from "./trouble.ts";
 
-/** Without a complaint for so long, the trouble is over. */
+/** Without a complaint for so long, Redis is asked whether the trouble is over. */
 const quietMs = 5_000;
 
 /**
  * Without Redis everything complains, many times a second. The first complaint becomes `redis.lost`; the others are
- * counted, and told in one line, `redis.back`, when none has come for five seconds. Only warnings and errors are counted,
- * and only those that say nothing else.
+ * counted, and told in one line, `redis.back`, when none has come for five seconds and Redis `answers`: silence alone proves
+ * nothing, as a process that only tries to connect complains every ten seconds. Only warnings and errors are counted, and only
+ * those that say nothing else.
  */
-export function withoutFloods(log: Log): Log & { close(): void } {
+export function withoutFloods(log: Log, answers: () => Promise<boolean>): Log & { close(): void } {
   let outage: { since: number; last: number; events: Map<string, number> } | undefined;
   let timer: NodeJS.Timeout | undefined;
 
@@ -19,14 +20,21 @@ export function withoutFloods(log: Log): Log & { close(): void } {
     if (!outage) {
       outage = { since: now, last: now, events: new Map() };
       log.warn("redis.lost", { ...fields, first: event, why });
-      timer = setInterval(look, quietMs / 5).unref();
+      timer = setInterval(() => void look(), quietMs / 5).unref();
     }
     outage.last = now;
     outage.events.set(event, (outage.events.get(event) ?? 0) + 1);
   }
 
-  function look(): void {
-    if (outage && performance.now() - outage.last >= quietMs) tell("redis.back");
+  const isQuiet = () => outage !== undefined && performance.now() - outage.last >= quietMs;
+
+  async function look(): Promise<void> {
+    const asked = outage;
+    if (!asked || !isQuiet()) return;
+    const isBack = await answers().catch(() => false);
+    if (outage !== asked || !isQuiet()) return;
+    if (isBack) tell("redis.back");
+    else asked.last = performance.now();
   }
 
   function tell(event: "redis.back" | "redis.still-lost"): void {

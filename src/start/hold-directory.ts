@@ -1,16 +1,29 @@
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { connect, createServer } from "node:net";
 import path from "node:path";
 import { ConfigError } from "../config/config.ts";
 import { within } from "../deadline.ts";
 import { codeOf } from "../errors.ts";
+import { privateFile, privateFolder } from "../regular-file.ts";
 
 const lockName = /^lock-[0-9a-f]{16}\.sock$/;
 /** What fits into the address of a socket on every system (macOS: 104 with the end). */
 const longestPath = 103;
 const answerWithinMs = 1_000;
+/** All that Gatehouse writes there. */
+const ourName =
+  /^(ledger|sends-.*\.jsonl|audit-anchors\.jsonl|audit-key\.pem(\..*)?|policy\.json(\.new)?|lock-.*)$/;
 
 /**
  * Makes sure that this process can write its directory, and is the only one that does until `close`. Throws ConfigError.
@@ -31,6 +44,7 @@ export async function holdDirectory(folder: string): Promise<{ close(): Promise<
   try {
     server.listen(socketPath(folder, name));
     await once(server, "listening");
+    tighten(folder);
   } catch (error) {
     if (error instanceof ConfigError) throw error;
     throw unusable(
@@ -58,13 +72,50 @@ function unusable(sentence: string): ConfigError {
 function probe(folder: string, name: string): void {
   const file = path.join(folder, name);
   try {
-    mkdirSync(folder, { recursive: true });
-    writeFileSync(file, "a line like those of the ledger\n", { flush: true });
-    rmSync(file);
+    mkdirSync(folder, privateFolder);
+    try {
+      writeFileSync(file, "a line like those of the ledger\n", { ...privateFile, flush: true });
+    } finally {
+      rmSync(file, { force: true });
+    }
   } catch (error) {
-    throw unusable(
-      `${folder} can't be written (${codeOf(error)}): name a directory that this process may write, on a disk with space`,
-    );
+    const code = codeOf(error);
+    throw unusable(`${folder} can't be written (${code}): ${wayOut(code)}`);
+  }
+}
+
+/** What helps where a directory can't be made or written, by the code of the error. */
+export function wayOut(code: string, user = process.getuid?.() ?? 0): string {
+  if (code === "ENOSPC")
+    return "free space on its disk, or inodes (df -h, df -i), or name a directory on another one";
+  if (code === "EDQUOT") return `raise the disk quota of user ${user}, or free what counts to it`;
+  if (code === "EROFS")
+    return "mount its file system writable, or name another directory; in a container, give it a volume";
+  if (["ENOTDIR", "EEXIST"].includes(code)) return "a part of its path is a file: name a directory";
+  if (["ENOENT", "ELOOP"].includes(code))
+    return "a part of its path is missing, or is a link to nothing: make it, or name another directory";
+  if (code === "EIO")
+    return "its disk fails: the kernel's log says how; name a directory on another one";
+  if (["EACCES", "EPERM"].includes(code))
+    return `let user ${user} write there (chown ${user}), or name another directory; in a container, give it a volume`;
+  return "name a directory that this process may write, on a local disk with space";
+}
+
+/**
+ * Takes from others what they could read of ours: versions before made it as the umask said. A directory that has anything
+ * else in it may be shared for a reason, and keeps its mode. What isn't this user's can't be changed, and isn't.
+ */
+function tighten(at: string): void {
+  try {
+    const found = statSync(at);
+    const names = found.isDirectory() ? readdirSync(at) : [];
+    const ours = names.filter((name) => ourName.test(name)).map((name) => path.join(at, name));
+    const isOwn = found.uid === process.getuid?.() && ours.length === names.length;
+    const isSticky = (found.mode & 0o1000) !== 0;
+    if (isOwn && !isSticky) chmodSync(at, found.mode & (found.isDirectory() ? 0o7700 : 0o600));
+    for (const inner of ours) if (!lstatSync(inner).isSymbolicLink()) tighten(inner);
+  } catch {
+    // It was removed meanwhile, can't be read, or its file system knows no modes
   }
 }
 

@@ -1,4 +1,5 @@
 import { counted } from "../messages/text.ts";
+import { dirname } from "node:path";
 import { parseArgs } from "node:util";
 import { commands } from "../commands/index.ts";
 import { messageOf, UserError } from "../errors.ts";
@@ -17,6 +18,7 @@ import type { Target } from "../registry/target.ts";
 import { groupsNamedIn } from "../slack/people/people.ts";
 import { readRegularSync } from "../regular-file.ts";
 import { nearest } from "../text/nearest.ts";
+import { lookAtFolder } from "./doctor/endorsements.ts";
 import type { Finding } from "./doctor/finding.ts";
 import { judgeNames, lookAtPolicy } from "./doctor/policy.ts";
 import { useProxies } from "./use-proxies.ts";
@@ -127,6 +129,9 @@ async function check(file: PolicyFile, { write, slack }: Terminal): Promise<Poli
     `${path} has no problems: ${counted(approvals.length, "approval rule")}, ${counted(protect.length, "protected name")}, ${counted(digests.length, "digest")}; ${approvers} may approve.\n`,
   );
   write(teamsIn(policy));
+  // Another machine may have the folder
+  for (const { is, what, mend, about } of lookAtFolder(policy.attestation, dirname(path)))
+    if (is !== "well") write(`${lineAbout(about, file)}${what}\n  ${mend ?? ""}\n`);
   if (typeof slack === "string") {
     write(
       `Slack was not asked (${slack}): whether these groups, people, and channels exist isn't known.\n`,

@@ -3,6 +3,7 @@ import path from "node:path";
 import * as z from "zod";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../log/log.ts";
+import { privateFile } from "../regular-file.ts";
 import { parseJson } from "../text/parse-json.ts";
 
 const shape = z.object({ text: z.string(), number: z.int() });
@@ -27,7 +28,7 @@ export function recallPolicy(dataDir: string): PolicyMemory | undefined {
 export function rememberPolicy(dataDir: string, memory: PolicyMemory, log: Log): void {
   const file = fileIn(dataDir);
   try {
-    writeFileSync(`${file}.new`, JSON.stringify(memory), { mode: 0o600 });
+    writeFileSync(`${file}.new`, JSON.stringify(memory), privateFile);
     renameSync(`${file}.new`, file);
   } catch (error) {
     log.warn("policy.not-remembered", { why: messageOf(error) });

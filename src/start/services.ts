@@ -46,6 +46,7 @@ import { type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
 import type { Spans } from "../log/spans.ts";
 import type { Telemetry } from "../log/telemetry.ts";
 import { startPostingRecaps } from "../outages/post-recaps.ts";
+import { lookAtFolder } from "./doctor/endorsements.ts";
 import { observeCalls } from "./observe-calls.ts";
 
 export type Services = Awaited<ReturnType<typeof openServices>>;
@@ -141,6 +142,11 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   );
   inventory.start();
   const { refresh: addresses, endorsements: folder } = attestation;
+  for (const { is, what, mend, about = [] } of lookAtFolder(attestation)) {
+    const why = config.policyFile.placeOf([about].flat()) + what;
+    if (is !== "well")
+      log[is === "ill" ? "warn" : "info"]("endorsements.folder", { why, hint: mend });
+  }
   const roots = options.roots ?? vendorRoots;
   const refresher =
     addresses && folder !== undefined

@@ -51,7 +51,10 @@ export async function start(
   fullLog: Log,
   options: StartOptions = {},
 ): Promise<Running> {
-  const log = withoutFloods(fullLog);
+  const log = withoutFloods(fullLog, async () => {
+    await status?.writeToRedis();
+    return status !== undefined;
+  });
   const closers: (() => Promise<unknown>)[] = [async () => log.close()];
   let isClosing = false;
   const close = async () => {

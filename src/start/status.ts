@@ -210,6 +210,7 @@ export function createStatus(on: {
           }))),
         })),
       ),
+    writeToRedis,
     /** Why this process can't work now, if it can't. */
     async problem(): Promise<string | undefined> {
       try {

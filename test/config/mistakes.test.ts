@@ -3,6 +3,8 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, expect, it } from "vitest";
 import { ConfigError, loadConfig } from "../../src/config/config.ts";
+import { messageOf } from "../../src/errors.ts";
+import { scrubText } from "../../src/log/scrub.ts";
 import { root } from "../house/sources.ts";
 
 const complete = {
@@ -55,6 +57,11 @@ const mistakes: [variable: string, env: Env, sentence: string][] = [
     "SLACK_BOT_TOKEN",
     { SLACK_BOT_TOKEN: "xoxp-hunter22" },
     "is a user token (xoxp-): the bot token",
+  ],
+  [
+    "SLACK_BOT_TOKEN",
+    { SLACK_BOT_TOKEN: "xoxs-hunter22" },
+    "is another kind of Slack token: the bot token",
   ],
   [
     "SLACK_BOT_TOKEN",
@@ -291,6 +298,8 @@ it.each(mistakes)("%s: %o", (variable, env, sentence) => {
     expect(problems[0]).toMatch(new RegExp(`^${variable}: `));
     expect(problems[0]).toContain(sentence);
     expect(problems[0]).not.toMatch(/hunter22|hünter22/);
+    // The log has the whole sentence, too: it names secrets and holds none
+    expect(scrubText(messageOf(error))).toBe(messageOf(error));
   }
 });
 

@@ -155,6 +155,16 @@ describe("docs/policy.md", () => {
     expect(blocks.length).toBeGreaterThan(6);
     // Rules hold only with people who can approve
     expect(parsePolicy(blocks.join(""), "policy.md", operations)).toHaveProperty("policy");
+    const others = documents
+      .filter((document) => document !== "docs/policy.md")
+      .flatMap((document) =>
+        [...textOf(document).matchAll(/```yaml\n([^]*?)```/g)].map(([, block = ""]) =>
+          // What each has to measure stands there as <its name>
+          parsePolicy(block.replaceAll(/<[^<>]+>/g, "ab".repeat(48)), document, operations),
+        ),
+      );
+    expect(others.length).toBeGreaterThan(0);
+    expect(others.filter((read) => "problems" in read)).toEqual([]);
   });
 
   it("names every key, and no other", () => {

@@ -91,6 +91,16 @@ describe("secrets", () => {
       expect(scrub(`token: ${word}`)).toBe("token: [removed]");
   });
 
+  it("leave how our sentences about a secret go on, and no other word in its place", () => {
+    const whole = "SLACK_APP_TOKEN: is no Slack token: the app-level token from Basic Information";
+    expect(scrub(whole)).toBe(whole);
+    for (const text of ["token: theis", "token:is", "token=the", "token: The", "secret: hash"])
+      expect(scrub(text)).toMatch(/^(token|secret)(: ?|=)\[removed\]$/);
+    expect(scrub('{"token": "is"}')).toBe('{"token": [removed]}');
+    for (const credentials of ["Informations", "Information0", "Information=", "inform4tion"])
+      expect(scrub(`Basic ${credentials}`)).toMatch(/^Basic \[removed\]/);
+  });
+
   it("leave ordinary words alone", () => {
     const text =
       "vm restart web-1: RUNNING, took 34 s; see https://docs.slack.dev/reference/methods/chat.postMessage";

@@ -14,7 +14,9 @@ interface Line {
 function listening() {
   const lines: Line[] = [];
   const write = (line: string) => void lines.push(JSON.parse(line) as Line);
-  return { lines, log: withoutFloods(createLog({ level: "info", write })) };
+  const redis = { answers: true };
+  const log = withoutFloods(createLog({ level: "info", write }), async () => redis.answers);
+  return { lines, log, redis };
 }
 
 const refused = () =>
@@ -24,7 +26,7 @@ describe("eight seconds without Redis", () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  it("are one line at the start, and one at the end that counts", () => {
+  it("are one line at the start, and one at the end that counts", async () => {
     const { lines, log } = listening();
     const worker = log.child({ role: "worker" });
     for (let second = 0; second < 8; second += 1) {
@@ -32,12 +34,13 @@ describe("eight seconds without Redis", () => {
       log.warn("round.failed", { name: "sweep", why: "Stream isn't writeable and …" });
       worker.warn("queue.error", { queue: "requests", error: refused() });
       worker.error("delivery.failed", { error: new Error("Connection is closed.") });
-      vi.advanceTimersByTime(1_000);
+      // oxlint-disable-next-line no-await-in-loop -- one second after the other
+      await vi.advanceTimersByTimeAsync(1_000);
     }
     expect(lines).toMatchObject([
       { level: "warn", event: "redis.lost", why: "connect ECONNREFUSED 127.0.0.1:6379" },
     ]);
-    vi.advanceTimersByTime(10_000);
+    await vi.advanceTimersByTimeAsync(10_000);
     expect(lines.slice(1)).toMatchObject([
       {
         level: "warn",
@@ -50,6 +53,18 @@ describe("eight seconds without Redis", () => {
     log.warn("round.failed", { name: "sweep", why: "Command timed out" });
     log.close();
     expect(lines.slice(2).map(({ event }) => event)).toEqual(["redis.lost", "redis.still-lost"]);
+  });
+
+  it("are over when Redis answers, not when nobody complains any more", async () => {
+    const { lines, log, redis } = listening();
+    redis.answers = false;
+    log.warn("redis.error", { purpose: "commands", error: refused() });
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(lines.map(({ event }) => event)).toEqual(["redis.lost"]);
+    redis.answers = true;
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(lines.slice(1)).toMatchObject([{ event: "redis.back", complaints: 1 }]);
+    expect(lines[1]?.seconds).toBeGreaterThan(50);
   });
 
   it("hide nothing that has another reason", () => {

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import * as z from "zod";
@@ -12,6 +13,7 @@ import {
   withTable,
 } from "../../src/registry/manifest.ts";
 import { usageOf } from "../../src/registry/arguments.ts";
+import { root } from "../house/sources.ts";
 
 // https://github.com/slackapi/manifest-schema, version 2.0.0
 const published: z.core.JSONSchema.JSONSchema = JSON.parse(
@@ -38,6 +40,23 @@ describe("the manifest of the Slack app", () => {
     const file = readFileSync(new URL("../../manifest.yml", import.meta.url), "utf8");
     expect(file).toBe(renderManifest(commands));
     expect(parse(file)).toEqual(manifestOf(commands));
+  });
+
+  it("is counted right where docs/install.md says what Slack's summary lists", () => {
+    const manifest = parse(renderManifest(commands)) as {
+      features: { slash_commands: unknown[] };
+      oauth_config: { scopes: { bot: unknown[] } };
+      settings: { event_subscriptions: { bot_events: unknown[] } };
+    };
+    const words =
+      "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty".split(
+        " ",
+      );
+    const many = (all: readonly unknown[]) => words[all.length];
+    const text = readFileSync(path.join(root, "docs/install.md"), "utf8");
+    expect(text.replaceAll(/\s+/g, " ")).toContain(
+      `The summary lists ${many(manifest.features.slash_commands)} slash commands, ${many(manifest.settings.event_subscriptions.bot_events)} events, and ${many(manifest.oauth_config.scopes.bot)} bot scopes.`,
+    );
   });
 
   it("has three slash commands, within the five of a free workspace, each with its words", () => {

@@ -31,7 +31,7 @@ interface Container {
   args: string[];
   env: { name: string; value?: string; $patch?: string }[];
   ports: { name: string; containerPort: number }[];
-  volumeMounts: { name: string; mountPath: string }[];
+  volumeMounts: { name: string; mountPath: string; subPath?: string }[];
   securityContext: object;
   [probe: string]: unknown;
 }
@@ -124,6 +124,8 @@ describe("deploy/kubernetes", () => {
       );
       expect(set.spec.volumeClaimTemplates.map(({ metadata }) => metadata.name)).toEqual(["data"]);
       expect(mounts.get("data")).toBe(variables.get("DATA_DIR"));
+      // What is mounted by a subPath isn't replaced when its secret is
+      expect(container.volumeMounts.filter(({ subPath }) => subPath !== undefined)).toEqual([]);
       const secret = pod.volumes.find(({ name }) => name === "secrets")?.secret?.items ?? [];
       const files = [...variables]
         .filter(([name]) => name.endsWith("_FILE"))
@@ -165,9 +167,18 @@ describe("deploy/systemd", () => {
         ([name]) => name !== "NODE_ENV" && !known.has(plainName(name)),
       );
       expect(unknown).toEqual([]);
-      const credentials = [...unit.matchAll(/^LoadCredential=([\w-]+):/gm)].map(([, name]) => name);
+      // Credentials of systemd's are copied at the start: a secret that is replaced would not be seen
+      expect(unit).not.toMatch(/^(Load|Set)Credential/m);
       const files = variables.filter(([name]) => name.endsWith("_FILE"));
-      expect(files.map(([, file]) => file)).toEqual(credentials.map((name) => `%d/${name}`));
+      const placed = files.map(([name]) => {
+        const folder = gatewayOnly.includes(plainName(name)) ? "secrets/inbound" : "secrets";
+        return `/etc/gatehouse/${folder}/${plainName(name).toLowerCase().replaceAll("_", "-")}`;
+      });
+      expect(files.map(([, file]) => file)).toEqual(placed);
+      const [, groups] = /^SupplementaryGroups=(.*)$/m.exec(unit) ?? [];
+      expect(groups).toBe(role === "gateway" ? "gatehouse gatehouse-inbound" : "gatehouse");
+      for (const setting of ["DynamicUser=yes", "ProtectSystem=strict", "UMask=0077"])
+        expect(unit).toContain(`\n${setting}\n`);
       expect(unit).toMatch(/^RestartPreventExitStatus=.*\b78\b/m);
       const isGateway = gatewayOnly.some((name) => unit.includes(name));
       expect(isGateway).toBe(role === "gateway");

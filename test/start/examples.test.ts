@@ -1,13 +1,16 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { promisify } from "node:util";
+import { parseEnv, promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { verifyAudit } from "../../src/audit/verify.ts";
+import { commands } from "../../src/commands/index.ts";
+import { loadConfig } from "../../src/config/config.ts";
+import { operationsOf } from "../../src/policy/approval-rule.ts";
 import { root } from "../house/sources.ts";
 import { hears } from "../stories/words.ts";
 import { compileCache } from "../support/compile-cache.ts";
@@ -32,7 +35,7 @@ async function startExamples(
   world: TestWorld,
   examples: readonly Example[],
   more: Readonly<Record<string, string>> = {},
-): Promise<AsyncDisposable & { areReady(): Promise<boolean> }> {
+): Promise<AsyncDisposable & { secrets: string; areReady(): Promise<boolean> }> {
   const ports: string[] = [];
   await using stack = new AsyncDisposableStack();
   const folder = await mkdtemp(path.join(tmpdir(), "gatehouse-example-"));
@@ -45,7 +48,7 @@ async function startExamples(
     const places = [
       [/^\/(config|etc\/gatehouse)\/gatehouse\.yml$/, path.join(root, "gatehouse.example.yml")],
       [/^\/(data|var\/lib\/.*)$/, path.join(folder, name)],
-      [/^(%d|\/run\/secrets\/gatehouse|\/etc\/gatehouse\/secrets)(?=\/)/, secrets],
+      [/^(\/run\/secrets\/gatehouse|\/etc\/gatehouse\/secrets(\/inbound)?)(?=\/)/, secrets],
     ] as const;
     const here = Object.entries(variables).map(([variable, value]) => {
       let text = value;
@@ -92,6 +95,7 @@ async function startExamples(
   await world.slack.connected();
   const kept = stack.move();
   return {
+    secrets,
     async areReady() {
       const looks = ports.map((port) => fetch(`http://127.0.0.1:${port}/readyz`));
       return (await Promise.all(looks)).every(({ ok }) => ok);
@@ -104,6 +108,35 @@ async function restarts(world: TestWorld): Promise<void> {
   await world.olivia.types("ops", "/vm restart web-2");
   await hears(world.olivia, "ops", /<@U0OLIVIA> Restarted web-2/);
 }
+
+describe(".env.example", () => {
+  const text = fileOf(".env.example");
+  const filled = {
+    SLACK_BOT_TOKEN: "xoxb-1",
+    SLACK_APP_TOKEN: "xapp-1",
+    COMPUTE_API_URL: "https://compute.example",
+    COMPUTE_API_KEY: "key",
+    GATEHOUSE_CONFIG: "gatehouse.example.yml",
+  };
+  const load = (lines: string) =>
+    loadConfig({
+      env: { ...parseEnv(lines), ...filled },
+      role: "all",
+      cwd: root,
+      operations: operationsOf(commands),
+    });
+
+  it("is a whole configuration once it is filled in, and so is each line that is commented out", () => {
+    expect(load(text)).toMatchObject({ redisUrl: "redis://localhost:6379", port: 3000 });
+    const all = load(text.replaceAll(/^# (?=[A-Z0-9_]+=)/gm, ""));
+    expect(all).toMatchObject({
+      ops: { port: 3001, host: "127.0.0.1" },
+      proxies: { https: "http://proxy.example:3128" },
+      redisReplicas: 1,
+      traces: { serviceName: "gatehouse" },
+    });
+  });
+});
 
 describe("compose.yaml, with gatehouse.example.yml", () => {
   it("works, and forgets nothing when its Redis is killed", async () => {
@@ -200,7 +233,7 @@ const places: [place: string, examples: () => Example[]][] = [
 ];
 
 describe.each(places)("%s, with gatehouse.example.yml", (_, examples) => {
-  it("starts a gateway and a worker that work together, each with its own secrets from files", async () => {
+  it("starts a gateway and a worker that work together, each with its own secrets from files, which may be replaced", async () => {
     await using redis = await privateRedis();
     await using world = await startWorld({
       roles: [],
@@ -212,5 +245,13 @@ describe.each(places)("%s, with gatehouse.example.yml", (_, examples) => {
     await using running = await startExamples(world, found, settings(world));
     await restarts(world);
     expect(await running.areReady()).toBe(true);
+    const file = path.join(running.secrets, "compute-api-key");
+    const { apiKey, keys } = world.compute;
+    keys.add("the-next-key");
+    await writeFile(`${file}.new`, "the-next-key\n");
+    await rename(`${file}.new`, file);
+    keys.delete(apiKey);
+    await world.olivia.types("ops", "/vm snapshot db-1 nightly");
+    expect(await world.ended("vm snapshot")).toMatchObject({ state: "done" });
   }, 60_000);
 });

@@ -1,11 +1,15 @@
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
+import { chmodSync, existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
 import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect, it } from "vitest";
 import { ConfigError } from "../../src/config/config.ts";
+import { judgeDirectory, lookAtDirectory } from "../../src/start/doctor/directory.ts";
 import { holdDirectory } from "../../src/start/hold-directory.ts";
+import { startWorld } from "../support/start-world.ts";
+import { privateRedis } from "../support/with-redis.ts";
 
 async function folder() {
   const made = await mkdtemp(path.join(tmpdir(), "gatehouse-dir-"));
@@ -45,6 +49,97 @@ it("one that can't be written, or is too long a path, is refused by its name", a
   expect(await refusalOf(`${dir.path}-${"x".repeat(120)}`)).toEqual([
     expect.stringMatching(/too long a path/),
   ]);
+});
+
+/** What is mounted there, in 64 KiB; undefined where nothing may be. */
+function smallDisk(at: string): (AsyncDisposable & { remount(how: string): void }) | undefined {
+  mkdirSync(at);
+  const run = (program: string, ...words: string[]) => spawnSync(program, words).status;
+  if (run("mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", at) !== 0) return undefined;
+  return {
+    remount: (how) => void run("mount", "-o", `remount,${how}`, at),
+    [Symbol.asyncDispose]: async () => void run("umount", at),
+  };
+}
+
+it("a full disk, and one that is mounted read-only, are told with their own way out, and nothing stays behind", async ({
+  skip,
+}) => {
+  await using dir = await folder();
+  await using disk = smallDisk(dir.path);
+  if (!disk) throw skip("nothing can be mounted here");
+  const filler = path.join(dir.path, "filler");
+  writeFileSync(filler, Buffer.alloc(64 * 1024));
+  const full =
+    "Free space on its disk, or inodes (df -h, df -i), or name a directory on another one";
+  expect(await refusalOf(dir.path)).toEqual([
+    `DATA_DIR: ${dir.path} can't be written (ENOSPC): ${full[0]?.toLowerCase()}${full.slice(1)}`,
+  ]);
+  expect(judgeDirectory(lookAtDirectory(dir.path))).toMatchObject([
+    { is: "ill", what: `DATA_DIR: ${dir.path} can't be written (ENOSPC)`, mend: `${full}.` },
+  ]);
+  expect(await readdir(dir.path)).toEqual(["filler"]);
+  await rm(filler);
+  disk.remount("ro");
+  expect(await refusalOf(dir.path)).toEqual([
+    `DATA_DIR: ${dir.path} can't be written (EROFS): mount its file system writable, or name another directory; in a container, give it a volume`,
+  ]);
+  disk.remount("rw");
+  await (await holdDirectory(dir.path)).close();
+});
+
+it("what it keeps is for its own user alone, also where others could read it before", async () => {
+  await using dir = await folder();
+  const before = process.umask(0o022);
+  try {
+    await using redis = await privateRedis();
+    const env = { DATA_DIR: dir.path };
+    const modes = async () => {
+      const names = ["", ...(await readdir(dir.path, { recursive: true })).toSorted()];
+      return names.map((name) => {
+        const is = statSync(path.join(dir.path, name));
+        return { name, mode: is.mode & 0o777, wanted: is.isDirectory() ? 0o700 : 0o600 };
+      });
+    };
+    const runs = async (look: () => Promise<void>) => {
+      await using world = await startWorld({ redisUrl: redis.url, namespace: "gatehouse", env });
+      await world.olivia.types("ops", "/vm restart web-2");
+      await world.ended("vm restart");
+      await expect.poll(() => existsSync(path.join(dir.path, "audit-anchors.jsonl"))).toBe(true);
+      await look();
+    };
+    const areOpen = async () => (await modes()).filter(({ mode, wanted }) => mode !== wanted);
+    await runs(async () => {
+      const names = (await modes()).map(({ name }) =>
+        name.replace(/[\da-f]{16}|(?<=sends)-[^.]*/, "…"),
+      );
+      expect(names).toEqual([
+        "",
+        "audit-anchors.jsonl",
+        "audit-key.pem",
+        "ledger",
+        "ledger/sends….jsonl",
+        "lock-….sock",
+        "policy.json",
+      ]);
+      expect(await areOpen()).toEqual([]);
+    });
+    for (const { name, wanted } of await modes())
+      chmodSync(path.join(dir.path, name), wanted | 0o055);
+    await runs(async () => expect(await areOpen()).toEqual([]));
+  } finally {
+    process.umask(before);
+  }
+});
+
+it("a directory that others use, too, keeps its mode", async () => {
+  await using dir = await folder();
+  mkdirSync(dir.path, { mode: 0o755 });
+  await writeFile(path.join(dir.path, "of-someone-else"), "", { mode: 0o644 });
+  await writeFile(path.join(dir.path, "sends-w1.jsonl"), "", { mode: 0o644 });
+  await (await holdDirectory(dir.path)).close();
+  const modeOf = (name: string) => statSync(path.join(dir.path, name)).mode & 0o777;
+  expect(["", "of-someone-else", "sends-w1.jsonl"].map(modeOf)).toEqual([0o755, 0o644, 0o600]);
 });
 
 it("of twenty processes that start at once at most one gets it", async () => {

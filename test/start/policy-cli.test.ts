@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -47,6 +47,22 @@ describe("policy check", () => {
     expect(code).toBe(1);
     expect(said).toContain(`${bad} line 1: acess isn't known; did you mean access?`);
     expect(said).toContain(`${bad} line 2: protect must be a list`);
+  });
+
+  it("names a folder of endorsements that isn't there, which may be right on another machine", async () => {
+    const file = written("folder.yml", "protect: []\nattestation:\n  endorsements: signed\n");
+    expect(await typed(["check", file])).toMatchObject({
+      code: 0,
+      said: expect.stringContaining(
+        `${file} line 3: attestation.endorsements: ${join(folder, "signed")} isn't there: no VM can be verified\n  Make it and fill it`,
+      ),
+    });
+    mkdirSync(join(folder, "signed"));
+    expect((await typed(["check", file])).said).toContain(
+      `${file} line 3: attestation.endorsements: ${join(folder, "signed")} is empty: no VM can be verified\n`,
+    );
+    writeFileSync(join(folder, "signed", "root.crl"), "");
+    expect((await typed(["check", file])).said).not.toContain("endorsements");
   });
 
   it("says so when there is no file", async () => {

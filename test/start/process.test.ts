@@ -89,6 +89,19 @@ describe("a process of Gatehouse", () => {
     expect(main.output()).toMatch(/REDIS_URL: Redis at \S+ has no database 99/);
   });
 
+  it("never says that Redis is back while it has not answered, and gives up", async () => {
+    await using redis = await privateRedis();
+    await using world = await startWorld({ roles: [], redisUrl: redis.url });
+    await redis.stop();
+    await using main = startMain([], world.env);
+    expect(await main.ended).toBe(1);
+    const about = [...main.output().matchAll(/"event":"(redis\.[\w-]+)"/g)].map(
+      ([, event]) => event,
+    );
+    expect(about).toEqual(["redis.lost", "redis.still-lost"]);
+    expect(main.output()).toMatch(/Gatehouse can't start: Redis at \S+ can't be used/);
+  });
+
   it("answers probes, gives figures, and ends with 0 on SIGTERM", async () => {
     await using redis = await privateRedis();
     await using world = await startWorld({ roles: [], redisUrl: redis.url });

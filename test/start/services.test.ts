@@ -1,5 +1,23 @@
 import { expect, it } from "vitest";
-import { startWorld } from "../support/start-world.ts";
+import { startWorld, testPolicy } from "../support/start-world.ts";
+
+it("says at the start that the folder of endorsements isn't there, with its line and what to do", async () => {
+  await using world = await startWorld({
+    roles: [],
+    policy: `${testPolicy}attestation:\n  endorsements: /no/such/folder\n`,
+  });
+  await world.startProcess("worker");
+  const file = world.env["GATEHOUSE_CONFIG"] ?? "";
+  const line = testPolicy.split("\n").length + 1;
+  expect(world.lines.map((said) => JSON.parse(said) as object)).toContainEqual(
+    expect.objectContaining({
+      level: "warn",
+      event: "endorsements.folder",
+      why: `${file} line ${line}: attestation.endorsements: /no/such/folder isn't there: no VM can be verified`,
+      hint: expect.stringContaining("attestation import"),
+    }),
+  );
+});
 
 it("writes into the log that a read of the service was tried again", async () => {
   await using world = await startWorld();

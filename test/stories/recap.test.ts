@@ -238,6 +238,8 @@ describe("after Redis was away", () => {
     expect(recapsIn(world, "ops")).toHaveLength(1);
     expect(recapsIn(world, "status")).toHaveLength(1);
     expect(world.compute.writes()).toEqual([]);
+    const backs = () => world.lines.filter((line) => line.includes('"event":"redis.back"')).length;
+    await expect.poll(backs, { timeout: waitMs }).toBe(2);
   });
 });
 

@@ -3,6 +3,7 @@ import { open } from "node:fs/promises";
 import path from "node:path";
 import { within } from "../../deadline.ts";
 import type { Log } from "../../log/log.ts";
+import { privateFile, privateFolder } from "../../regular-file.ts";
 import type { Journal } from "./journal.ts";
 
 /**
@@ -47,13 +48,13 @@ const idOf = (entry: Pick<LedgerEntry, "request" | "attempt">) =>
 
 /** Opens this process's ledger in `folder` and reads the others there. */
 export async function openLedger(folder: string, workerId: string): Promise<Ledger> {
-  mkdirSync(folder, { recursive: true });
+  mkdirSync(folder, privateFolder);
   const found = readAll(folder);
   const known = found.entries.filter((entry) => entry.at > Date.now() - forgetAfterMs);
   // Only appends a line break: its process may still be writing
   for (const { file } of found.torn) appendFileSync(path.join(folder, file), "\n");
   const ids = new Set(known.map(idOf));
-  const file = await open(path.join(folder, `sends-${workerId}.jsonl`), "a");
+  const file = await open(path.join(folder, `sends-${workerId}.jsonl`), "a", privateFile.mode);
   let waiting: { line: string; written: () => void; failed: (error: unknown) => void }[] = [];
   let flushing: Promise<void> | undefined;
   let isTorn = false;

@@ -10,7 +10,8 @@ import {
 } from "node:fs";
 import path from "node:path";
 import { codeOf } from "../../errors.ts";
-import { type Finding, ill, well } from "./finding.ts";
+import { wayOut } from "../hold-directory.ts";
+import { asSentence, type Finding, ill, well } from "./finding.ts";
 
 export interface DirectoryFacts {
   folder: string;
@@ -36,7 +37,7 @@ export function lookAtDirectory(folder: string): DirectoryFacts {
   };
 }
 
-function nearestAbove(folder: string): string {
+export function nearestAbove(folder: string): string {
   const above = path.dirname(folder);
   return existsSync(above) ? above : nearestAbove(above);
 }
@@ -44,18 +45,25 @@ function nearestAbove(folder: string): string {
 function problemOfWriting(folder: string): string | undefined {
   try {
     const probe = mkdtempSync(path.join(folder, "doctor-"));
-    writeFileSync(path.join(probe, "probe"), "a line like those of the ledger\n", { flush: true });
-    rmSync(probe, { recursive: true });
+    try {
+      writeFileSync(path.join(probe, "probe"), "a line like those of the ledger\n", {
+        flush: true,
+      });
+    } finally {
+      rmSync(probe, { recursive: true });
+    }
     return undefined;
   } catch (error) {
     return codeOf(error);
   }
 }
 
-function problemOfMaking(above: string): string | undefined {
+/** The code of the error that making a directory in `above` would meet. */
+export function problemOfMaking(above: string): string | undefined {
   try {
+    if (!statSync(above).isDirectory()) return "ENOTDIR";
     accessSync(above, constants.W_OK | constants.X_OK);
-    return statSync(above).isDirectory() ? undefined : "ENOTDIR";
+    return undefined;
   } catch (error) {
     return codeOf(error);
   }
@@ -74,7 +82,7 @@ export function judgeDirectory(facts: DirectoryFacts): readonly Finding[] {
     return [
       ill(
         `DATA_DIR: ${folder} can't be ${owner === undefined ? "made" : "written"} (${problem})${whose}`,
-        `Let user ${user} write there (chown ${user}), or name another directory; in a container, give it a volume.`,
+        asSentence(wayOut(problem, user)),
       ),
     ];
   return [

@@ -5,6 +5,7 @@ import { messageOf } from "../../errors.ts";
 import { operationsOf } from "../../policy/approval-rule.ts";
 import { useProxies } from "../use-proxies.ts";
 import { judgeDirectory, lookAtDirectory } from "./directory.ts";
+import { lookAtFolder } from "./endorsements.ts";
 import { exitCodeOf, type Finding, ill, render, type Section, well } from "./finding.ts";
 import { judgePolicy, lookAtPolicy } from "./policy.ts";
 import { judgeRedis, lookAtRedis } from "./redis.ts";
@@ -37,6 +38,14 @@ export async function runDoctor(
   return exitCodeOf(sections);
 }
 
+/** Names the line of gatehouse.yml that it is about. */
+const withPlace =
+  ({ policyFile }: Config) =>
+  (finding: Finding): Finding => ({
+    ...finding,
+    what: (Array.isArray(finding.about) ? policyFile.placeOf(finding.about) : "") + finding.what,
+  });
+
 async function examine(
   role: Role,
   env: Env | undefined,
@@ -57,7 +66,13 @@ async function examine(
     ["Slack", async () => judgeSlack(await lookAtSlack(config, now))],
     ["Redis", async () => judgeRedis(await lookAtRedis(config))],
     ["Compute service", async () => judgeService(await lookAtService(config, now))],
-    ["Policy", async () => judgePolicy(await lookAtPolicy(config))],
+    [
+      "Policy",
+      async () => [
+        ...judgePolicy(await lookAtPolicy(config)),
+        ...lookAtFolder(config.policyFile.asWritten.attestation).map(withPlace(config)),
+      ],
+    ],
     ["Data directory", async () => judgeDirectory(lookAtDirectory(config.dataDir))],
   ];
   const looked = sections.map(async ([name, look]) => {

@@ -26,6 +26,8 @@ export const ill = (what: string, mend: string, about?: Finding["about"]): Findi
   is: "ill",
 });
 
+export const asSentence = (clause: string) => `${clause[0]?.toUpperCase()}${clause.slice(1)}.`;
+
 const marks = { well: "✓", note: "!", ill: "✗" } as const;
 
 /** The sections as they are printed, and how many of each there are at the end. */

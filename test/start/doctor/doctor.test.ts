@@ -5,7 +5,7 @@ import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runDoctor } from "../../../src/start/doctor/doctor.ts";
 import { root } from "../../house/sources.ts";
-import { startWorld, type TestWorld } from "../../support/start-world.ts";
+import { startWorld, testPolicy, type TestWorld } from "../../support/start-world.ts";
 import { privateRedis } from "../../support/with-redis.ts";
 
 let redis: Awaited<ReturnType<typeof privateRedis>>;
@@ -187,6 +187,20 @@ audit: { channel: C06SECRET }
         "certificate: localhost, from localhost, ",
         "Redis keeps nothing on disk",
         "memory: ",
+      ],
+    ],
+    [
+      "a folder of endorsements that isn't there",
+      () => ({
+        env: {
+          GATEHOUSE_CONFIG: policyFile(
+            "folder.yml",
+            `${testPolicy}attestation:\n  endorsements: /no/such/folder\n`,
+          ),
+        },
+      }),
+      [
+        `folder.yml line ${testPolicy.split("\n").length + 1}: attestation.endorsements: /no/such/folder isn't there: no VM can be verified`,
       ],
     ],
     [

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { botScopes } from "../../../src/registry/manifest.ts";
 import { type DirectoryFacts, judgeDirectory } from "../../../src/start/doctor/directory.ts";
+import { type FolderFacts, judgeFolder } from "../../../src/start/doctor/endorsements.ts";
 import { exitCodeOf, type Finding, render } from "../../../src/start/doctor/finding.ts";
 import { judgePolicy, type PolicyFacts } from "../../../src/start/doctor/policy.ts";
 import { judgeRedis, type RedisFacts } from "../../../src/start/doctor/redis.ts";
@@ -84,12 +85,22 @@ const directory: DirectoryFacts = {
   freeBytes: 2 ** 33,
 };
 
+const signed: FolderFacts = {
+  folder: "/signed",
+  user: 1000,
+  isFilled: false,
+  isEmpty: false,
+  problem: undefined,
+  problemOfFilling: undefined,
+};
+
 const judged = {
   slack: (facts: Partial<SlackFacts>) => judgeSlack({ ...slack, ...facts }),
   redis: (facts: Partial<typeof redis>) => judgeRedis({ ...redis, ...facts }),
   service: (facts: Partial<ServiceFacts>) => judgeService({ ...service, ...facts }),
   policy: (facts: Partial<PolicyFacts>) => judgePolicy({ ...policy, ...facts }),
   directory: (facts: Partial<DirectoryFacts>) => judgeDirectory({ ...directory, ...facts }),
+  folder: (facts: Partial<FolderFacts>) => judgeFolder({ ...signed, ...facts }),
 };
 
 /** Each fault alone, in a world that is well otherwise: the only line that isn't ✓, and a part of its mend. */
@@ -358,7 +369,69 @@ teams: { pay: { projects: [pay], operate: [S01], approve: [S02], channel: C01 } 
     "✗",
     judged.directory({ problem: "EROFS", owner: undefined }),
     "DATA_DIR: /data can't be made (EROFS)",
-    "volume",
+    "Mount its file system writable, or name another directory; in a container, give it a volume.",
+  ],
+  [
+    "✗",
+    judged.directory({ problem: "ENOSPC" }),
+    "DATA_DIR: /data can't be written (ENOSPC)",
+    "Free space on its disk, or inodes (df -h, df -i), or name a directory on another one.",
+  ],
+  [
+    "✗",
+    judged.directory({ problem: "EDQUOT" }),
+    "DATA_DIR: /data can't be written (EDQUOT)",
+    "Raise the disk quota of user 1000, or free what counts to it.",
+  ],
+  [
+    "✗",
+    judged.directory({ problem: "ENOTDIR", owner: undefined }),
+    "DATA_DIR: /data can't be made (ENOTDIR)",
+    "A part of its path is a file: name a directory.",
+  ],
+  [
+    "✗",
+    judged.directory({ problem: "ENOENT", owner: undefined }),
+    "DATA_DIR: /data can't be made (ENOENT)",
+    "A part of its path is missing, or is a link to nothing",
+  ],
+  [
+    "✗",
+    judged.directory({ problem: "EIO" }),
+    "DATA_DIR: /data can't be written (EIO)",
+    "Its disk fails",
+  ],
+  [
+    "✗",
+    judged.folder({ problem: "ENOENT" }),
+    "attestation.endorsements: /signed isn't there: no VM can be verified",
+    "Make it and fill it (node gatehouse.mjs attestation import), or let attestation.refresh fill it; docs/attestation.md names the files.",
+  ],
+  ["!", judged.folder({ isEmpty: true }), "/signed is empty: no VM can be verified", "fill it"],
+  [
+    "✗",
+    judged.folder({ problem: "EACCES" }),
+    "attestation.endorsements: /signed can't be read (EACCES): no VM can be verified",
+    "Let user 1000 read it, and what is in it.",
+  ],
+  ["✗", judged.folder({ problem: "ENOTDIR" }), "can't be read (ENOTDIR)", "is a file: name a dir"],
+  [
+    "!",
+    judged.folder({ isFilled: true, problem: "ENOENT" }),
+    "attestation.endorsements: /signed isn't there yet",
+    "attestation.refresh makes it when the first evidence comes.",
+  ],
+  [
+    "✗",
+    judged.folder({ isFilled: true, problem: "ENOENT", problemOfFilling: "EROFS" }),
+    "attestation.endorsements: /signed isn't there, and attestation.refresh can't make it (EROFS)",
+    "Mount its file system writable",
+  ],
+  [
+    "!",
+    judged.folder({ isFilled: true, problemOfFilling: "EACCES" }),
+    "attestation.endorsements: attestation.refresh can't fill /signed from here (EACCES)",
+    "Let user 1000 write there",
   ],
   ["✗", judged.directory({ freeBytes: 5 * 2 ** 20 }), "DATA_DIR: 5 MiB free", "room"],
 ];
