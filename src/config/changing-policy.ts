@@ -97,7 +97,7 @@ export class ChangingPolicy {
   }
 
   /** `gatehouse.yml line 3: `, where the file has a value there. */
-  placeOf(path: readonly string[]): string {
+  placeOf(path: readonly PropertyKey[]): string {
     const line = lineOf(this.text, path);
     return line === undefined ? "" : `${this.#place.shown} line ${line}: `;
   }

@@ -42,11 +42,11 @@ describe("what another team has", () => {
   it("isn't shown where an entry of pins names it too", async () => {
     await using world = await startWorld({ policy });
     await world.olivia.types("ops", "/gatehouse pins");
-    const pins = wordsOf(await hears(world.olivia, "ops", /gpu-\*/));
+    const pins = wordsOf(await hears(world.olivia, "ops", /gpu- /));
     expect(pins).not.toContain("payments");
     await world.ada.types("ops", "/gatehouse pins");
-    expect(wordsOf(await hears(world.ada, "ops", /1 in gatehouse.yml/))).toContain(
-      "payments/* gpu-*",
+    expect(wordsOf(await hears(world.ada, "ops", /1 in gatehouse\.yml/))).toContain(
+      "payments/ gpu-",
     );
   });
 
