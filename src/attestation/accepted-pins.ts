@@ -1,5 +1,5 @@
 import { createHash, createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
-import type { Keys, RedisClient } from "../redis/redis.ts";
+import { defineScript, type Keys, type RedisClient } from "../redis/redis.ts";
 import { canonical } from "../text/canonical-json.ts";
 import { parseJson } from "../text/parse-json.ts";
 import type { NamedVm } from "./pins.ts";
@@ -13,17 +13,20 @@ export interface KeptPin {
   vm: NamedVm;
   /** The name of its requester. */
   by: string;
-  /** By the worker that let the request through the gate: who can only write to Redis can't make it. */
-  vouch: string;
+  /**
+   * By the worker that let the request through the gate: who can only write to Redis can't make it. After the bot token was
+   * replaced the newest is first; the one before stays for processes that don't have the new token yet.
+   */
+  vouches: readonly string[];
 }
 
 /**
- * `waits`: its record isn't sealed yet. `forged`: no worker that has this bot token vouches for it, or the audit trail has no
+ * `waits`: its record isn't sealed yet. `forged`: no worker that has a bot token known here vouches for it, or the audit trail has no
  * such record as it was sealed.
  */
 type Standing = "kept" | "waits" | "forged";
 
-export interface AcceptedPin extends Omit<KeptPin, "vouch"> {
+export interface AcceptedPin extends Omit<KeptPin, "vouches"> {
   /** Redis time (ms). */
   at: number;
   is: Standing;
@@ -38,9 +41,19 @@ export interface PinTrail {
 
 export type AcceptedPins = ReturnType<typeof createAcceptedPins>;
 
+/** KEYS pins   ARGV ID of the VM, its pin as it was, as it is from now on */
+const replaceScript = `
+if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
+return redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
+`;
+
+/** How many bot tokens a process remembers. */
+const mostSecrets = 3;
+
 /**
  * Pins that people approved. One counts once its worker vouches for it and its record stands in the sealed chain; one that was
- * written or changed by hand counts for nothing, and is an alarm. `secret`: the bot token, which all processes have and Redis hasn't.
+ * written or changed by hand counts for nothing, and is an alarm. `secret`: the bot token, which all processes have and Redis hasn't;
+ * where it is replaced while a process runs, that process vouches anew for what it knows to be right.
  */
 export function createAcceptedPins({
   redis,
@@ -55,29 +68,58 @@ export function createAcceptedPins({
 }) {
   const named = key("pins");
 
-  const vouchFor = ({ values, request, vm, by }: Omit<KeptPin, "vouch">): Buffer => {
-    const derived = Buffer.from(hkdfSync("sha256", secret(), "", "gatehouse approved pin", 32));
+  const replace = defineScript(redis, "gatehouseRenewPin", replaceScript);
+  /** Those that this process has had, the newest first. */
+  let secrets: readonly string[] = [secret()];
+
+  function secretsNow(): readonly string[] {
+    const now = secret();
+    if (secrets[0] !== now)
+      secrets = [now, ...secrets.filter((one) => one !== now)].slice(0, mostSecrets);
+    return secrets;
+  }
+
+  const vouchFor = (
+    { values, request, vm, by }: Omit<KeptPin, "vouches">,
+    token: string,
+  ): Buffer => {
+    const derived = Buffer.from(hkdfSync("sha256", token, "", "gatehouse approved pin", 32));
     const pin = canonical({ chain: key.namespace, values, request, vm, by });
     return createHmac("sha256", derived).update(pin).digest();
   };
 
-  function isVouched(vmId: string, pin: KeptPin): boolean {
-    const said = Buffer.from(pin.vouch, "base64url");
-    const right = vouchFor(pin);
-    return pin.vm.id === vmId && said.length === right.length && timingSafeEqual(said, right);
-  }
+  const isVouched = (pin: KeptPin, token: string): boolean =>
+    pin.vouches.some((vouch) => {
+      const [said, right] = [Buffer.from(vouch, "base64url"), vouchFor(pin, token)];
+      return said.length === right.length && timingSafeEqual(said, right);
+    });
 
-  async function standingOf(vmId: string, entry: string, kept: KeptPin): Promise<Standing> {
-    if (!isVouched(vmId, kept) || !/^\d{1,15}-\d{1,15}$/.test(entry)) return "forged";
+  const vouched = (pin: Omit<KeptPin, "vouches">, former: readonly string[] = []): KeptPin => {
+    const [token = ""] = secretsNow();
+    const vouches = [vouchFor(pin, token).toString("base64url"), ...former].slice(0, 2);
+    return { ...pin, vouches };
+  };
+
+  async function standingOf(vmId: string, text: string, kept: KeptPin): Promise<Standing> {
+    const [entry = ""] = text.split(" ", 1);
+    const [token = "", ...former] = secretsNow();
+    const isCurrent = isVouched(kept, token);
+    const isKnown = isCurrent || former.some((one) => isVouched(kept, one));
+    if (!isKnown || kept.vm.id !== vmId || !/^\d{1,15}-\d{1,15}$/.test(entry)) return "forged";
     const found = await trail.find(entry);
     if (!found || found.is === "changed" || !says(found.record, kept)) return "forged";
+    if (!isCurrent) {
+      const { vouches, ...pin } = kept;
+      const renewed = JSON.stringify(vouched(pin, vouches));
+      await replace([named], [vmId, text, `${entry} ${renewed}`]);
+    }
     return found.is === "sealed" ? "kept" : "waits";
   }
 
   async function read(vmId: string, text: string): Promise<AcceptedPin> {
     const space = text.indexOf(" ");
     const [entry, kept] = [text.slice(0, space), readKept(text.slice(space + 1))];
-    const is = kept ? await standingOf(vmId, entry, kept) : "forged";
+    const is = kept ? await standingOf(vmId, text, kept) : "forged";
     const vm = { id: vmId, name: vmId, projectId: "" };
     const pin = kept ?? { values: "", request: "", vm, by: "" };
     if (is === "forged") {
@@ -91,10 +133,7 @@ export function createAcceptedPins({
 
   return {
     /** For the journal to keep. */
-    vouched: (pin: Omit<KeptPin, "vouch">): KeptPin => ({
-      ...pin,
-      vouch: vouchFor(pin).toString("base64url"),
-    }),
+    vouched: (pin: Omit<KeptPin, "vouches">): KeptPin => vouched(pin),
     async of(vmId: string): Promise<AcceptedPin | undefined> {
       const text = await redis.hget(named, vmId);
       return text === null ? undefined : read(vmId, text);
@@ -113,8 +152,9 @@ export function createAcceptedPins({
 function readKept(text: string): KeptPin | undefined {
   const json = parseJson(text);
   if (typeof json !== "object" || json === null) return undefined;
-  const { values, request, vm, by, vouch } = json as Partial<KeptPin>;
-  const isWhole = [values, request, by, vouch].every((part) => typeof part === "string");
+  const { values, request, vm, by, vouches } = json as Partial<KeptPin>;
+  const all = Array.isArray(vouches) && vouches.length <= 2 ? vouches : [undefined];
+  const isWhole = [values, request, by, ...all].every((part) => typeof part === "string");
   return isWhole && typeof vm?.name === "string" ? (json as KeptPin) : undefined;
 }
 

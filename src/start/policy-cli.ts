@@ -209,8 +209,7 @@ async function groupsOf(
 /** What the bot would decide before it looks at Slack, at the VM, or at limits: the same function decides. */
 function decide(asked: PolicyCase, { path, text, policy }: PolicyFile): PolicyDecision {
   const command = commandNamed(asked.command);
-  const targets =
-    asked.target === undefined ? [] : [targetNamed(asked.target, command, policy)];
+  const targets = asked.target === undefined ? [] : [targetNamed(asked.target, command, policy)];
   const person = {
     id: asked.who,
     teamId: ourTeamId,

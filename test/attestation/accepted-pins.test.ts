@@ -1,0 +1,63 @@
+import { describe, expect, it } from "vitest";
+import { createAcceptedPins } from "../../src/attestation/accepted-pins.ts";
+import { testRedis } from "../support/with-redis.ts";
+
+const vm = { id: "vm-a", name: "a", projectId: "p" };
+const pin = { values: "0a".repeat(48), request: "r-1", vm, by: "olivia" };
+const record = JSON.stringify({
+  move: "done",
+  request: "r-1",
+  pin: { vm: "vm-a", values: pin.values },
+});
+
+describe("an approved pin, when the bot token is replaced", () => {
+  it("counts on in processes that have had both tokens, and by them in those that have either", async () => {
+    await using at = await testRedis();
+    const alarms: string[] = [];
+    const startWith = (token: () => string) =>
+      createAcceptedPins({
+        ...at,
+        trail: {
+          find: async () => ({ record, is: "sealed" }),
+          alarm: async (name) => void alarms.push(name),
+        },
+        secret: token,
+      });
+    let token = "xoxb-first-fake";
+    const running = startWith(() => token);
+    await at.redis.hset(at.key("pins"), "vm-a", `1-1 ${JSON.stringify(running.vouched(pin))}`);
+    const slow = startWith(() => "xoxb-first-fake");
+    token = "xoxb-second-fake";
+    const restarted = startWith(() => "xoxb-second-fake");
+    expect(await running.of("vm-a")).toMatchObject({ is: "kept" });
+    expect(await restarted.of("vm-a")).toMatchObject({ is: "kept" });
+    expect(await slow.of("vm-a")).toMatchObject({ is: "kept" });
+    expect(alarms).toEqual([]);
+    // Of somebody who had neither nothing counts, and nothing is vouched for anew
+    const before = await at.redis.hget(at.key("pins"), "vm-a");
+    expect(await startWith(() => "xoxb-third-fake").of("vm-a")).toMatchObject({ is: "forged" });
+    expect(alarms).toHaveLength(1);
+    expect(await at.redis.hget(at.key("pins"), "vm-a")).toBe(before);
+  });
+
+  it("isn't brought back over one that was approved meanwhile", async () => {
+    await using at = await testRedis();
+    let token = "xoxb-first-fake";
+    const other = JSON.stringify({ values: "other" });
+    const running = createAcceptedPins({
+      ...at,
+      trail: {
+        find: async () => {
+          await at.redis.hset(at.key("pins"), "vm-a", `2-1 ${other}`);
+          return { record, is: "sealed" };
+        },
+        alarm: async () => undefined,
+      },
+      secret: () => token,
+    });
+    await at.redis.hset(at.key("pins"), "vm-a", `1-1 ${JSON.stringify(running.vouched(pin))}`);
+    token = "xoxb-second-fake";
+    await running.of("vm-a");
+    expect(await at.redis.hget(at.key("pins"), "vm-a")).toBe(`2-1 ${other}`);
+  });
+});
