@@ -190,8 +190,8 @@ function wordsOf(one: Triple, target: Target | undefined, times = 1): string {
   const { command } = one;
   const options = Object.entries(inputOf(one, undefined)).map(([key, value]) =>
     command.name === "vm restore" || command.name.startsWith("gatehouse")
-      ? String(value)
-      : `--${key} ${String(value)}`,
+      ? value
+      : `--${key} ${value}`,
   );
   const words = named && target ? Array<string>(times).fill(whole(target)) : [];
   return [command.name, ...words, ...options].join(" ");
@@ -349,7 +349,7 @@ async function canI(words: string, one: Triple, where: Where) {
   const base = { at: Date.now(), userId: person.id, teamId: person.teamId, channelId };
   const text = `gatehouse can-i ${words}`;
   const answer = await act((id) => ({ ...base, id, kind: "command", text }), one, where);
-  if (/^You can't run \/gatehouse can-i/.test(answer.said)) return undefined;
+  if (answer.said.startsWith("You can't run /gatehouse can-i")) return undefined;
   return { ...answer, may: answer.may && !answer.said.startsWith("No: ") };
 }
 
@@ -365,8 +365,13 @@ async function explain(
   let said = "";
   const code = await runPolicy(
     [
-      ...["explain", "--file", path, "--as", person.id, "--groups", person.groups.join(",")],
-      ...["--in", channelId, "--vms", vms.join(","), dottedName(command)],
+      "explain",
+      `--file=${path}`,
+      `--as=${person.id}`,
+      `--groups=${person.groups.join(",")}`,
+      `--in=${channelId}`,
+      `--vms=${vms.join(",")}`,
+      dottedName(command),
       ...(target ? [whole(target)] : []),
       ...(isNamed ? ["--name", newName] : []),
     ],
