@@ -309,7 +309,8 @@ function targetNamed(words: string, command: Command, { teams }: Policy): Target
     throw new UserError(
       `Whose ${first} is depends on its project: name it as project/vm, like payments/${first}.`,
     );
-  const base = { id: words, projectId: first, status: "" };
+  // What is typed is a name: as an ID too, a claim of that name would outlast a rename
+  const base = { id: words, projectId: "", status: "" };
   if (!isVm) return { ...base, kind: "project", name: words };
   return { ...base, kind: "vm", name: name ?? first, ...(name ? { projectName: first } : {}) };
 }

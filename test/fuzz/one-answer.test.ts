@@ -7,5 +7,5 @@ it("2,000 people with a command and a target get one answer, at whichever door t
   expect([...fuzzed.crashes, ...fuzzed.wrong], describeFuzzed(fuzzed)).toEqual([]);
   // Each door said yes and no often enough to be wrong
   for (const [door, { yes, no }] of fuzzed.answers)
-    expect(Math.min(yes, no), `${door}: ${yes} + ${no}`).toBeGreaterThan(100);
+    expect(Math.min(yes, no), `${door}: ${yes} + ${no}`).toBeGreaterThan(40);
 }, 120_000);

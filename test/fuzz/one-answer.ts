@@ -4,6 +4,7 @@ import { join } from "node:path";
 import * as fc from "fast-check";
 import { commands } from "../../src/commands/index.ts";
 import { parsePolicy, type Policy, policyVersion } from "../../src/config/policy-file.ts";
+import type { Inventory } from "../../src/inventory/inventory.ts";
 import { silentLog } from "../../src/log/log.ts";
 import { operationsOf } from "../../src/policy/approval-rule.ts";
 import { decide } from "../../src/policy/decide.ts";
@@ -133,7 +134,7 @@ export async function fuzzOneAnswer({ cases, seed }: { cases: number; seed: numb
     await Promise.all(asked.map(askAll));
   };
   const all = [...sampled(asking, { cases: cases / 10, seed })];
-  // Most of the time passes while the service is asked for what isn't known: so many policies at once
+  // Many wait for Redis at once
   for (let from = 0; from < all.length; from += atOnce)
     await Promise.all(all.slice(from, from + atOnce).map((one, n) => askUnder(one, from + n)));
   rmSync(folder, { recursive: true });
@@ -333,6 +334,7 @@ function contextOf(policy: Policy, person: Person, { context, journal }: Reading
     standstill: () => undefined,
     store: journal,
     rollouts: createRollouts(redis, key),
+    inventory: onlyKnown(context.inventory),
     apiUrl: "",
     web: { call: async () => ({ ok: false, kind: "refused", error: "not_here" }) } as never,
     person: async () => person,
@@ -341,6 +343,16 @@ function contextOf(policy: Policy, person: Person, { context, journal }: Reading
     wake: async () => undefined,
     seal: () => "sealed",
     log: silentLog(),
+  };
+}
+
+/** What isn't known isn't looked for in the service, which is most of the time otherwise. */
+function onlyKnown(inventory: Inventory): Inventory {
+  return {
+    ...inventory,
+    findVm: (words) => inventory.findVm(words, { onlyKnown: true }),
+    findProject: (words) => inventory.findProject(words, { onlyKnown: true }),
+    seenIn: (scope) => onlyKnown(inventory.seenIn(scope)),
   };
 }
 

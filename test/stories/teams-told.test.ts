@@ -33,7 +33,11 @@ describe("two teams in one Gatehouse", () => {
       await vera.types("vendor", "/gatehouse subscribe *");
       await hears(vera, "vendor", /VMs? match/);
       await vera.types("ops", "/gatehouse subscribe");
-      await hears(vera, "ops", /You can't see all that this channel may be told/);
+      await hears(
+        vera,
+        "ops",
+        /You can't run \/gatehouse subscribe here: you can't see everything/,
+      );
 
       // A change requested elsewhere, and one where it is subscribed to
       await olivia.types("random", "/vm restart db-1");

@@ -25,7 +25,7 @@ describe("a worker's slots", () => {
     const hanging = Array.from({ length: 30 }, (_, n) => `hung-${n}`);
     const paths = new Set<string>();
     await using world = await startWorld({
-      policy: `${testPolicy.replace("httpTimeout: 1s", "httpTimeout: 4s")}limits: { requestsPerMinute: 1000 }\n`,
+      policy: `${testPolicy.replace("httpTimeout: 700ms, quiesce: 2000ms, settleDeadline: 4s", "httpTimeout: 4s, quiesce: 9s, settleDeadline: 12s")}limits: { requestsPerMinute: 1000 }\n`,
       prepare: (compute) => {
         for (const name of hanging) {
           const id = compute.edit.addVm({ project: "payments", name });
