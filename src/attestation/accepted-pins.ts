@@ -1,4 +1,5 @@
 import { createHash, createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
 import { defineScript, type Keys, type RedisClient } from "../redis/redis.ts";
 import { canonical } from "../text/canonical-json.ts";
 import { parseJson } from "../text/parse-json.ts";
@@ -46,6 +47,9 @@ const replaceScript = `
 if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
 return redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
 `;
+
+/** Whoever asks right after the approval shouldn't be told that it counts in a moment (ms). */
+const sealedWithinMs = 3_000;
 
 /** How many bot tokens a process remembers. */
 const mostSecrets = 3;
@@ -134,9 +138,15 @@ export function createAcceptedPins({
   return {
     /** For the journal to keep. */
     vouched: (pin: Omit<KeptPin, "vouches">): KeptPin => vouched(pin),
+    /** Waits a little for a seal. */
     async of(vmId: string): Promise<AcceptedPin | undefined> {
-      const text = await redis.hget(named, vmId);
-      return text === null ? undefined : read(vmId, text);
+      const until = performance.now() + sealedWithinMs;
+      for (;;) {
+        const text = await redis.hget(named, vmId);
+        const pin = text === null ? undefined : await read(vmId, text);
+        if (pin?.is !== "waits" || performance.now() > until) return pin;
+        await sleep(200);
+      }
     },
     /** The newest first. */
     async all(): Promise<readonly AcceptedPin[]> {
