@@ -38,7 +38,7 @@ interface SealerOptions {
   /** How often a moving head is anchored (ms); default a minute. */
   anchorEveryMs?: number;
   /** Once per incident: records wait too long, or sealed records have disappeared. */
-  onStuck?: (why: string) => void;
+  onStuck?: (why: string, cause: "trail-unsealed" | "records-lost") => void;
   /** This process's own disk fails while another process seals: it should leave before it is the one that is stuck. */
   onUnfit?: (why: string) => void;
 }
@@ -147,6 +147,7 @@ export function startSealer(options: SealerOptions): Sealer {
     log.error("audit.gap", { after: gap.after, next: gap.next, found: gap.found });
     options.onStuck?.(
       `sealed audit records after number ${gap.after} have disappeared or were replaced`,
+      "records-lost",
     );
   }
 
@@ -157,7 +158,10 @@ export function startSealer(options: SealerOptions): Sealer {
     if (!isStuck || wasStuck) return;
     log.error("audit.stuck", { why, ms });
     const since = Math.round(ms / 1000);
-    options.onStuck?.(`the audit trail could not be sealed and anchored for ${since} s: ${why}`);
+    options.onStuck?.(
+      `the audit trail could not be sealed and anchored for ${since} s: ${why}`,
+      "trail-unsealed",
+    );
   }
 
   function anchorSometimes(isLast = false): void {
