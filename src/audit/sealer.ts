@@ -74,6 +74,8 @@ export function startSealer(options: SealerOptions): Sealer {
   let seen: { head: Seal | undefined; now: number } | undefined;
   let floor = 0;
   let mustCompare = true;
+  /** After a gap: the anchor that is gone would count as replaced at the next comparison. */
+  let mustAnchor = false;
   /** Where the chain ended when all was sealed, and whether this process was to seal. */
   let settled: { head: Seal | undefined; isMine: boolean } | undefined;
   let glanced = glances;
@@ -143,6 +145,7 @@ export function startSealer(options: SealerOptions): Sealer {
   }
 
   function report(gap: Awaited<ReturnType<typeof findGap>>): void {
+    mustAnchor ||= gap !== undefined;
     if (!gap?.isNew) return;
     log.error("audit.gap", { after: gap.after, next: gap.next, found: gap.found });
     options.onStuck?.(
@@ -170,8 +173,13 @@ export function startSealer(options: SealerOptions): Sealer {
     const { last } = anchors;
     if (last && last.seq >= head.seq) return;
     const isDue =
-      !last || head.seq - last.seq >= anchorEveryRecords || now - last.at >= anchorEveryMs;
-    if (isDue || isLast) onDisk(() => anchors.add({ seq: head.seq, hash: head.hash, at: now }));
+      mustAnchor ||
+      !last ||
+      head.seq - last.seq >= anchorEveryRecords ||
+      now - last.at >= anchorEveryMs;
+    if (!isDue && !isLast) return;
+    onDisk(() => anchors.add({ seq: head.seq, hash: head.hash, at: now }));
+    mustAnchor = false;
   }
 
   async function run(): Promise<void> {

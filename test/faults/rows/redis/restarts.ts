@@ -37,14 +37,6 @@ async function frozenForLost(stage: Stage, requests: number): Promise<string> {
   return (await freezeOf(stage)) ?? "";
 }
 
-/** Resolves once every record of the trail is sealed, so that every process has anchored something of it. */
-async function sealed(stage: Stage): Promise<void> {
-  const [records, seals] = ["audit", "audit:seals"].map((name) => `{${stage.namespace}}:${name}`);
-  const isSealed = async () =>
-    (await stage.redis.xlen(records ?? "")) === (await stage.redis.xlen(seals ?? ""));
-  await until(isSealed, "the trail isn't sealed");
-}
-
 const recordsOf = async (stage: Stage, what: string): Promise<string[]> => {
   const trail = await stage.redis.xrange(`{${stage.namespace}}:audit`, "-", "+");
   return trail
@@ -134,16 +126,16 @@ export const redisRows: Row[] = [
           const asked = [...(await askEach(stage, take)), ...(await askEach(stage, take))];
           const isWritten = async () => (await stage.journal()).length === asked.length;
           await until(isWritten, "not everything is in the journal");
-          await sealed(stage);
           const copy = path.join(stage.folder, "copy");
           await mkdir(copy);
           await cp(path.join(stage.folder, "appendonlydir"), path.join(copy, "appendonlydir"), {
             recursive: true,
           });
-          const before = await stage.addBot("worker", { slot: "w" });
+          const slots = { worker: "w", gateway: "gateway-0" };
+          const before = await stage.addBot("worker", { slot: slots.worker });
           await stage.quiet();
-          // At its end it anchors what the copy lacks
-          await before.stop();
+          // At its end the gateway anchors records that the copy lacks
+          await Promise.all([before, ...stage.gateways()].map((bot) => bot.stop()));
           await stage.redisServer.kill();
           stage.faults += 1;
           const { port } = stage.redisServer;
@@ -152,7 +144,9 @@ export const redisRows: Row[] = [
             port,
             args: ["--appendfsync", "always"],
           });
-          await stage.addBot("worker", { slot: "w" });
+          const again = ["worker", "gateway"] as const;
+          await Promise.all(again.map((role) => stage.addBot(role, { slot: slots[role] })));
+          await stage.connected(1);
           const frozen = await frozenForLost(stage, asked.length);
           await hears(stage, "olivia", new RegExp(`Redis lost ${asked.length} sent`), patienceMs);
           const isGapFound = async () => (await recordsOf(stage, "audit-gap")).length > 0;
