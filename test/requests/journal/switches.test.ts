@@ -6,6 +6,7 @@ import { silentLog } from "../../../src/log/log.ts";
 import { createJournal, type Journal } from "../../../src/requests/journal/journal.ts";
 import { checkLedger, openLedger } from "../../../src/requests/journal/ledger.ts";
 import { testRedis } from "../../support/with-redis.ts";
+import { auditOf } from "../asking.ts";
 
 const gap = "sealed audit records after number 0 have disappeared or were replaced";
 const lost = "Redis lost 1 sent request: vm restart of vm-1 (r-lost)";
@@ -15,10 +16,8 @@ async function start() {
   const store = createJournal(redis.redis, redis.key);
   const folder = await mkdtempDisposable(path.join(tmpdir(), "gatehouse-freeze-"));
   const close: (() => PromiseLike<void>)[] = [redis[Symbol.asyncDispose], folder.remove];
-  const records = async (what: string): Promise<Record<string, unknown>[]> =>
-    (await redis.redis.xrange(redis.key("audit"), "-", "+"))
-      .map(([, fields]) => JSON.parse(fields[fields.indexOf("record") + 1] ?? "") as never)
-      .filter((record: { what: string }) => record.what === what);
+  const records = async (kind: string) =>
+    (await auditOf(redis.redis, redis.key("audit"))).filter(({ what }) => what === kind);
   return {
     store,
     records,
