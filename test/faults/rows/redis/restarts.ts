@@ -14,6 +14,7 @@ import {
   kinds,
   onStage,
   type Row,
+  type Story,
 } from "../row.ts";
 import { type Stage, startStage } from "../../stage/stage.ts";
 
@@ -51,6 +52,73 @@ async function sendsNamed(stage: Stage): Promise<number> {
   );
   return new Set(sends.map(({ request }) => request)).size;
 }
+
+/** The worker finds sends that the copy lacks, the gateway sealed records: `order` says who starts and finds first. */
+const restored = (seed: number, order: readonly ("worker" | "gateway")[]): Promise<Story> =>
+  onStage(
+    { seed, workers: 0, vms: 60, redis: { args: ["--appendfsync", "always"] } },
+    async (stage) => {
+      const take = fresh(stage);
+      const asked = [...(await askEach(stage, take)), ...(await askEach(stage, take))];
+      const isWritten = async () => (await stage.journal()).length === asked.length;
+      await until(isWritten, "not everything is in the journal");
+      const copy = path.join(stage.folder, "copy");
+      await mkdir(copy);
+      await cp(path.join(stage.folder, "appendonlydir"), path.join(copy, "appendonlydir"), {
+        recursive: true,
+      });
+      const slots = { worker: "w", gateway: "gateway-0" };
+      const before = await stage.addBot("worker", { slot: slots.worker });
+      await stage.quiet();
+      // At its end the gateway anchors records that the copy lacks
+      await Promise.all([before, ...stage.gateways()].map((bot) => bot.stop()));
+      await stage.redisServer.kill();
+      stage.faults += 1;
+      const { port } = stage.redisServer;
+      stage.redisServer = await startRedis({
+        dir: copy,
+        port,
+        args: ["--appendfsync", "always"],
+      });
+      for (const role of order) {
+        await stage.addBot(role, { slot: slots[role] });
+        if (role === "gateway") {
+          await stage.connected(1);
+          const isGapFound = async () =>
+            (await freezeOf(stage)) !== null && (await recordsOf(stage, "audit-gap")).length > 0;
+          await until(isGapFound, "nobody misses the records that the copy lacks");
+        } else await frozenForLost(stage, asked.length);
+      }
+      const frozen = await frozenForLost(stage, asked.length);
+      await hears(stage, "olivia", new RegExp(`Redis lost ${asked.length} sent`), patienceMs);
+      const named = await sendsNamed(stage);
+      await stage.quiet(patienceMs);
+      const stillFrozen = await freezeOf(stage);
+      // A journal that forgot can't be judged: what really happened can
+      const targets = new Set(asked.map(({ target }) => target));
+      const vms = (await stage.service.vms()).filter(({ id }) => targets.has(id));
+      const worst = Math.max(...vms.map((vm) => vm.starts + vm.stops + vm.restarts));
+      await stage.slack.act("ada", "types", "ops", "/gatehouse thaw");
+      await until(
+        async () => (await freezeOf(stage)) === null,
+        "an administrator's thaw ends nothing",
+      );
+      const [later] = await askEach(stage, take, ["vm restart"]);
+      const end = await stage.until(
+        ({ target, isFinal }) => isFinal && target === later?.target,
+        patienceMs,
+      );
+      return expected([
+        [`frozen for it in the end, too (${stillFrozen})`, stillFrozen === frozen],
+        [`what was sent stands in the audit trail (${named})`, named === asked.length],
+        [
+          `at most one effect on each of ${vms.length} VMs (${worst})`,
+          worst === 1 && vms.length === asked.length,
+        ],
+        [`after a thaw work goes on (${end.state})`, end.state === "done"],
+      ]);
+    },
+  );
 
 export const redisRows: Row[] = [
   {
@@ -118,67 +186,16 @@ export const redisRows: Row[] = [
     fault: "Redis restored from a copy taken before the sends",
     must: "the freeze says that Redis lost sends, though audit records are lost, too; the trail names each send, no VM sees two effects, and after a thaw work goes on",
     unknown: "not judged",
-    run: ({ seed }) =>
-      onStage(
-        { seed, workers: 0, vms: 60, redis: { args: ["--appendfsync", "always"] } },
-        async (stage) => {
-          const take = fresh(stage);
-          const asked = [...(await askEach(stage, take)), ...(await askEach(stage, take))];
-          const isWritten = async () => (await stage.journal()).length === asked.length;
-          await until(isWritten, "not everything is in the journal");
-          const copy = path.join(stage.folder, "copy");
-          await mkdir(copy);
-          await cp(path.join(stage.folder, "appendonlydir"), path.join(copy, "appendonlydir"), {
-            recursive: true,
-          });
-          const slots = { worker: "w", gateway: "gateway-0" };
-          const before = await stage.addBot("worker", { slot: slots.worker });
-          await stage.quiet();
-          // At its end the gateway anchors records that the copy lacks
-          await Promise.all([before, ...stage.gateways()].map((bot) => bot.stop()));
-          await stage.redisServer.kill();
-          stage.faults += 1;
-          const { port } = stage.redisServer;
-          stage.redisServer = await startRedis({
-            dir: copy,
-            port,
-            args: ["--appendfsync", "always"],
-          });
-          const again = ["worker", "gateway"] as const;
-          await Promise.all(again.map((role) => stage.addBot(role, { slot: slots[role] })));
-          await stage.connected(1);
-          const frozen = await frozenForLost(stage, asked.length);
-          await hears(stage, "olivia", new RegExp(`Redis lost ${asked.length} sent`), patienceMs);
-          const isGapFound = async () => (await recordsOf(stage, "audit-gap")).length > 0;
-          await until(isGapFound, "nobody misses the records that the copy lacks");
-          const named = await sendsNamed(stage);
-          await stage.quiet(patienceMs);
-          const stillFrozen = await freezeOf(stage);
-          // A journal that forgot can't be judged: what really happened can
-          const targets = new Set(asked.map(({ target }) => target));
-          const vms = (await stage.service.vms()).filter(({ id }) => targets.has(id));
-          const worst = Math.max(...vms.map((vm) => vm.starts + vm.stops + vm.restarts));
-          await stage.slack.act("ada", "types", "ops", "/gatehouse thaw");
-          await until(
-            async () => (await freezeOf(stage)) === null,
-            "an administrator's thaw ends nothing",
-          );
-          const [later] = await askEach(stage, take, ["vm restart"]);
-          const end = await stage.until(
-            ({ target, isFinal }) => isFinal && target === later?.target,
-            patienceMs,
-          );
-          return expected([
-            [`frozen for it in the end, too (${stillFrozen})`, stillFrozen === frozen],
-            [`what was sent stands in the audit trail (${named})`, named === asked.length],
-            [
-              `at most one effect on each of ${vms.length} VMs (${worst})`,
-              worst === 1 && vms.length === asked.length,
-            ],
-            [`after a thaw work goes on (${end.state})`, end.state === "done"],
-          ]);
-        },
-      ),
+    async run({ seed }) {
+      const stories = [
+        await restored(seed, ["worker", "gateway"]),
+        await restored(seed, ["gateway", "worker"]),
+      ];
+      return {
+        wrong: stories.flatMap(({ wrong }) => wrong),
+        notes: stories.flatMap(({ notes }) => notes),
+      };
+    },
   },
   {
     id: "R4",
