@@ -163,7 +163,8 @@ export async function writeEndorsements(
     await writeFile(file, content ?? "");
   };
   const now = mintedAt();
-  const ended = { from: now - 40 * dayMs, until: now - 2 * dayMs };
+  // From the same day as before, or it would be an older list than one that was seen
+  const ended = { until: now - 2 * dayMs };
   const { endorsements: intel, certificates } = mintTdx(sandboxIntel(), now, {
     ...ofIntel?.tdx,
     rootCertificate: read().intelRootCertificate,

@@ -38,7 +38,7 @@ interface SealerOptions {
   /** How often a moving head is anchored (ms); default a minute. */
   anchorEveryMs?: number;
   /** Once per incident: records wait too long, or sealed records have disappeared. */
-  onStuck?: (why: string) => void;
+  onStuck?: (why: string, cause: "trail-unsealed" | "records-lost") => void;
   /** This process's own disk fails while another process seals: it should leave before it is the one that is stuck. */
   onUnfit?: (why: string) => void;
 }
@@ -74,6 +74,8 @@ export function startSealer(options: SealerOptions): Sealer {
   let seen: { head: Seal | undefined; now: number } | undefined;
   let floor = 0;
   let mustCompare = true;
+  /** After a gap: the anchor that is gone would count as replaced at the next comparison. */
+  let mustAnchor = false;
   /** Where the chain ended when all was sealed, and whether this process was to seal. */
   let settled: { head: Seal | undefined; isMine: boolean } | undefined;
   let glanced = glances;
@@ -143,10 +145,12 @@ export function startSealer(options: SealerOptions): Sealer {
   }
 
   function report(gap: Awaited<ReturnType<typeof findGap>>): void {
+    mustAnchor ||= gap !== undefined;
     if (!gap?.isNew) return;
     log.error("audit.gap", { after: gap.after, next: gap.next, found: gap.found });
     options.onStuck?.(
       `sealed audit records after number ${gap.after} have disappeared or were replaced`,
+      "records-lost",
     );
   }
 
@@ -157,7 +161,10 @@ export function startSealer(options: SealerOptions): Sealer {
     if (!isStuck || wasStuck) return;
     log.error("audit.stuck", { why, ms });
     const since = Math.round(ms / 1000);
-    options.onStuck?.(`the audit trail could not be sealed and anchored for ${since} s: ${why}`);
+    options.onStuck?.(
+      `the audit trail could not be sealed and anchored for ${since} s: ${why}`,
+      "trail-unsealed",
+    );
   }
 
   function anchorSometimes(isLast = false): void {
@@ -166,8 +173,13 @@ export function startSealer(options: SealerOptions): Sealer {
     const { last } = anchors;
     if (last && last.seq >= head.seq) return;
     const isDue =
-      !last || head.seq - last.seq >= anchorEveryRecords || now - last.at >= anchorEveryMs;
-    if (isDue || isLast) onDisk(() => anchors.add({ seq: head.seq, hash: head.hash, at: now }));
+      mustAnchor ||
+      !last ||
+      head.seq - last.seq >= anchorEveryRecords ||
+      now - last.at >= anchorEveryMs;
+    if (!isDue && !isLast) return;
+    onDisk(() => anchors.add({ seq: head.seq, hash: head.hash, at: now }));
+    mustAnchor = false;
   }
 
   async function run(): Promise<void> {

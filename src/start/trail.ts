@@ -20,9 +20,9 @@ export function startTrail(on: Services, onUnfit: (why: string) => void): void {
       log,
       dataDir,
       onUnfit,
-      onStuck: (why) => {
+      onStuck: (why, cause) => {
         store
-          .freeze({ by: "Gatehouse", reason: why })
+          .freeze({ by: "Gatehouse", cause, reason: why })
           .catch((error: unknown) => log.error("audit.freeze-failed", { error }));
       },
     }),

@@ -301,7 +301,14 @@ describe("a trail that lost its end", () => {
     const onStuck = (why: string) => void stuck.push(why);
     const sealer = startSealer({ redis, key, log, dataDir: folder.path, everyMs: 5, onStuck });
     await sealer.idle();
-    await sealer.idle();
+    // It compares again after each reconnect, before it has anchored anything behind the loss by itself
+    for (let n = 0; n < 2; n++) {
+      const isBack = once(redis, "ready");
+      redis.disconnect(true);
+      await isBack;
+      await append({ redis, key }, 1);
+      await sealer.idle();
+    }
     await sealer.close();
     expect(stuck).toEqual([
       `sealed audit records after number ${lostFrom - 1} have disappeared or were replaced`,

@@ -36,6 +36,31 @@ describe("freezing all changes", () => {
     expect(world.compute.writes()).toHaveLength(1);
   });
 
+  it("by a person is told once more when Gatehouse finds a weightier reason, before somebody thaws without it", async () => {
+    await using world = await startWorld();
+    const { ada, client, key } = world;
+    await ada.types("ops", "/gatehouse freeze storage is failing");
+    const seals = key("audit", "seals");
+    await expect.poll(() => client.xlen(seals), { timeout: 10_000 }).toBeGreaterThan(0);
+    await client.xtrim(seals, "MAXLEN", 0);
+    await hears(
+      ada,
+      "audit",
+      /Gatehouse froze all changes: sealed audit records after number 0 have disappeared or were replaced\. /,
+    );
+    await ada.types("ops", "/gatehouse status");
+    await hears(
+      ada,
+      "ops",
+      /frozen by Gatehouse: sealed audit records after number 0 have disappeared or were replaced; ada froze all changes before: storage is failing/,
+    );
+    const freezes = (await auditOf(client, key("audit"))).filter(({ what }) => what === "freeze");
+    expect(freezes.map(({ who }) => who)).toEqual(["U0ADA", "Gatehouse"]);
+    await ada.types("ops", "/gatehouse thaw");
+    await hears(ada, "ops", /Changes are allowed again/);
+    expect(await world.store.freezeState()).toBeUndefined();
+  });
+
   it("is not for everybody", async () => {
     await using world = await startWorld();
     await world.vera.types("ops", "/gatehouse freeze for fun");

@@ -133,7 +133,7 @@ function parseEntry(line: string): LedgerEntry[] {
 
 /**
  * Compares this worker's sends with the journal. A send missing there means that Redis was rolled back or emptied: all
- * changes freeze until a person has checked.
+ * changes freeze until a person has checked. Resolves with those that no freeze had named.
  */
 export async function checkLedger(
   ledger: Ledger,
@@ -149,11 +149,9 @@ export async function checkLedger(
     const claims = await store.claimsOf(page);
     behind.push(...page.filter((entry, at) => isForgotten(entry, claims[at])));
   }
-  // What an administrator checked and thawed does not freeze again
-  const looked = await store.lookedAt(behind.map(sendId));
-  const missing = behind.filter((entry) => !looked.has(sendId(entry)));
+  const named = await store.named(behind.map(sendId));
+  const missing = behind.filter((entry) => !named.has(sendId(entry)));
   if (missing.length > 0) {
-    await store.noteMissingSends(missing.map(sendId));
     log.error("ledger.ahead-of-journal", { count: missing.length, first: missing.slice(0, 20) });
     // Of a request that was resent several sends are missing
     const requests = [...new Map(missing.map((entry) => [entry.request, entry])).values()];
@@ -161,11 +159,13 @@ export async function checkLedger(
       .slice(0, 5)
       .map(({ command, target, request }) => `${command} of ${target} (${request})`)
       .join(", ");
-    // An earlier freeze keeps its own reason, so the trail gets the list
+    // A freeze names few of them, so the trail gets the list
     await store.note({ what: "ledger-ahead", count: missing.length, sends: missing.slice(0, 200) });
     await store.freeze({
       by: "Gatehouse",
+      cause: "sends-lost",
       reason: `Redis lost ${requests.length} sent ${requests.length === 1 ? "request" : "requests"}: ${some}`,
+      sends: missing.map(sendId),
     });
   }
   return missing;

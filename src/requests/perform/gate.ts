@@ -64,7 +64,7 @@ export async function gate(
     if (decision.why === untrusted && request.progress.why === untrusted) {
       const reason =
         "the compute service's certificate can't be trusted: another server may be answering";
-      await by.store.freeze({ by: "Gatehouse", reason });
+      await by.store.freeze({ by: "Gatehouse", cause: "certificate-untrusted", reason });
     }
     return decision;
   }

@@ -115,6 +115,7 @@ async function claimOnce(
   } catch (error) {
     await store.freeze({
       by: "Gatehouse",
+      cause: "ledger-unwritten",
       reason: `the send ledger can't be written (${messageOf(error)})`,
     });
     return returnUnsent(claimed, "the send ledger can't be written", by);
@@ -289,6 +290,7 @@ async function refused(
   if ((answer.status === 401 && !answer.hasNewKey) || answer.status === 403) {
     await by.store.freeze({
       by: "Gatehouse",
+      cause: "key-refused",
       reason: keyRefused(answer.status),
     });
   }

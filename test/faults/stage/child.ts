@@ -63,7 +63,7 @@ export async function startChild(
     if (isGone()) return;
     child.kill("SIGCONT");
     child.kill("SIGTERM");
-    const late = setTimeout(() => child.kill("SIGKILL"), 4000);
+    const late = setTimeout(() => child.kill("SIGKILL"), 11_000); // a process ends by itself within 10 s
     await exited;
     clearTimeout(late);
   };

@@ -16,6 +16,13 @@ export const mutations: readonly Mutation[] = [
     rows: "R3",
   },
   {
+    name: "the first reason to freeze keeps a weightier one away",
+    file: "src/requests/journal/switches.ts",
+    was: "if (more < weighs) return undefined;",
+    is: "return undefined;",
+    rows: "R3",
+  },
+  {
     name: "the ledger does not stand in the way of a send",
     file: "src/requests/journal/ledger.ts",
     was: "if (ids.has(idOf(entry))) return false;",

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type RedisNodes, startCluster, startSentinels } from "../../../support/redis-nodes.ts";
+import { looking } from "../../../support/looking.ts";
 import { answersTo } from "../../people/hearing.ts";
 import type { Bot } from "../../stage/start-bot.ts";
 import type { Stage, StageOptions } from "../../stage/stage.ts";
@@ -142,6 +143,20 @@ async function frozen(nodes: RedisNodes, strike: Strike): Promise<void> {
   old.thaw();
 }
 
+/** Redis is slow from the moment on in which an interaction is acked, claimed, and not handled yet. */
+async function slowInHand(stage: Stage): Promise<void> {
+  const [gateway] = stage.gateways();
+  const before = gateway?.hits.length ?? 0;
+  await gateway?.arm({ point: "ack", do: "wait" });
+  await looking(
+    async () => ((gateway?.hits.length ?? 0) > before ? true : undefined),
+    15_000,
+    async () => "no interaction is in hand",
+  );
+  await stage.redis.call("CLIENT", "PAUSE", "1600", "ALL");
+  gateway?.go();
+}
+
 export const redisFailoverRows: Row[] = [
   {
     id: "R20",
@@ -218,7 +233,7 @@ export const redisFailoverRows: Row[] = [
     run: ({ seed }) =>
       drill(seed, {}, async (stage, strike) => {
         for (let n = 0; n < 4; n++) {
-          await strike(() => stage.redis.call("CLIENT", "PAUSE", "1600", "ALL"));
+          await strike(() => slowInHand(stage));
           await sleep(3000);
         }
       }),
