@@ -4,9 +4,14 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 /** What takes longest begins first, or one worker would be busy with it when the others have nothing left. */
 const slow = [
   "test/faults/",
-  "test/upgrade/",
+  "test/start/process.test",
   "test/stories/tour",
+  "test/upgrade/",
+  "test/sandbox/page/",
   "test/stories/recap",
+  "test/fuzz/one-answer",
+  "test/start/",
+  "test/redis/",
   "test/stories/",
 ];
 
