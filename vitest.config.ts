@@ -1,17 +1,22 @@
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-/** What takes longest begins first, or one worker would be busy with it when the others have nothing left. */
+/**
+ * What takes longest begins first, or one worker would be busy with it when the others have nothing left; of these, what waits
+ * beside what computes.
+ */
 const slow = [
-  "test/faults/",
-  "test/start/process.test",
   "test/stories/tour",
-  "test/upgrade/",
-  "test/sandbox/page/",
+  "test/faults/campaign",
   "test/stories/recap",
+  "test/start/process.test",
+  "test/redis/failover",
+  "test/faults/rows",
+  "test/sandbox/page/in-a-browser",
+  "test/upgrade/",
   "test/fuzz/one-answer",
+  "test/sandbox/page/",
   "test/start/",
-  "test/redis/",
   "test/stories/",
 ];
 

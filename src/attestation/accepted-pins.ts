@@ -49,7 +49,7 @@ return redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
 `;
 
 /** Whoever asks right after the approval shouldn't be told that it counts in a moment (ms). */
-const sealedWithinMs = 3_000;
+const sealedWithinMs = 5_000;
 
 /** How many bot tokens a process remembers. */
 const mostSecrets = 3;

@@ -65,7 +65,8 @@ function startMain(
   };
 }
 
-describe("a process of Gatehouse", () => {
+/** Each starts several processes, one after the other. */
+describe("a process of Gatehouse", { timeout: 60_000 }, () => {
   it("names every problem of its configuration at once, and exits with 78", async () => {
     await using main = startMain([], { COMPUTE_API_URL: "ftp://nowhere", PORT: "many" });
     expect(await main.ended).toBe(78);
@@ -124,30 +125,37 @@ describe("a process of Gatehouse", () => {
     });
   });
 
-  it("runs as gateway and workers apart, and loses nothing when a worker is replaced", async () => {
-    await using redis = await privateRedis();
-    await using world = await startWorld({
-      roles: [],
-      redisUrl: redis.url,
-      compute: { transitionMs: 400 },
-    });
-    const env = {
-      ...world.env,
-      DATA_DIR: `${world.env["DATA_DIR"] ?? ""}-${randomBytes(3).toString("hex")}`,
-    };
-    await using gateway = startMain(["gateway"], { ...env, DATA_DIR: `${env.DATA_DIR}-gateway` });
-    await using first = startMain(["worker"], env);
-    await Promise.all([gateway.prints(/process.started/), first.prints(/process.started/)]);
-    await world.slack.connected();
-    await world.olivia.types("ops", "/vm restart web-2");
-    await world.compute.called("POST /v1/vms/:id/restart");
-    first.child.kill("SIGTERM");
-    expect(await first.ended).toBe(0);
-    await using second = startMain(["worker"], env);
-    await second.prints(/process.started/);
-    await world.olivia.until((seen) => JSON.stringify(seen).includes("Restarted `web-2`"), 15_000);
-    expect(world.compute.writes()).toHaveLength(1);
-  });
+  it(
+    "runs as gateway and workers apart, and loses nothing when a worker is replaced",
+    { timeout: 60_000 },
+    async () => {
+      await using redis = await privateRedis();
+      await using world = await startWorld({
+        roles: [],
+        redisUrl: redis.url,
+        compute: { transitionMs: 400 },
+      });
+      const env = {
+        ...world.env,
+        DATA_DIR: `${world.env["DATA_DIR"] ?? ""}-${randomBytes(3).toString("hex")}`,
+      };
+      await using gateway = startMain(["gateway"], { ...env, DATA_DIR: `${env.DATA_DIR}-gateway` });
+      await using first = startMain(["worker"], env);
+      await Promise.all([gateway.prints(/process.started/), first.prints(/process.started/)]);
+      await world.slack.connected();
+      await world.olivia.types("ops", "/vm restart web-2");
+      await world.compute.called("POST /v1/vms/:id/restart");
+      first.child.kill("SIGTERM");
+      expect(await first.ended).toBe(0);
+      await using second = startMain(["worker"], env);
+      await second.prints(/process.started/);
+      await world.olivia.until(
+        (seen) => JSON.stringify(seen).includes("Restarted `web-2`"),
+        15_000,
+      );
+      expect(world.compute.writes()).toHaveLength(1);
+    },
+  );
 
   it("answers probes and ends on SIGTERM while Slack can't be reached; a worker begins, and needs it for nothing yet", async () => {
     await using redis = await privateRedis();

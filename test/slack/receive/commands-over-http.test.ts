@@ -30,7 +30,7 @@ describe("a slash command over HTTP", () => {
       expect(await gateway.slack.redeliver(first.deliveryId ?? "")).toMatchObject({ acked: true });
     }
     await expect.poll(() => gateway.repeated).toHaveLength(2);
-    expect(gateway.handled).toHaveLength(1);
+    await expect.poll(() => gateway.handled).toHaveLength(1);
     expect(gateway.repeated[0]?.id).toBe(gateway.handled[0]?.id);
   });
 
