@@ -79,7 +79,10 @@ export const recapRows: Row[] = [
           for (let n = 0; n < 8; n++) {
             await sleep(800);
             replacing.push(replaceOne(stage, "worker"));
-            if (n === 4) stage.lines.compute.refuse(false);
+            if (n !== 4) continue;
+            // On a slow machine hardly a worker lives long enough to see that the service is away
+            await outageBegan(stage, "service");
+            stage.lines.compute.refuse(false);
           }
           await Promise.all(replacing);
           const journal = await stage.quiet(60_000);
@@ -98,6 +101,16 @@ async function replaceOne(stage: Stage, role: "worker" | "gateway"): Promise<voi
   stage.faults += 1;
   await oldest?.kill();
   await stage.addBot(role);
+}
+
+/** Resolves once an outage of that part is on record. */
+async function outageBegan(stage: Stage, part: "slack" | "redis" | "service"): Promise<void> {
+  const watch = `{${stage.namespace}}:outages:watch`;
+  await looking(
+    async () => (await stage.redis.hget(watch, `${part}:open`)) ?? undefined,
+    60_000,
+    async () => `No outage: ${JSON.stringify(await stage.redis.hgetall(watch))}`,
+  );
 }
 
 const recap = /^recap:(\w+)-\d+:(\w+)$/;
