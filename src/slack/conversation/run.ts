@@ -113,7 +113,7 @@ function onceOf(interaction: Interaction): string {
 /** In place of the message that only its reader saw: its buttons are used. */
 function requested({ say: { verb } }: ChangeCommand, target: Target): Message {
   return say(
-    md`✓ ${verb} ${name(calledName(target))}: requested. Its message says what becomes of it.`,
+    md`✓ ${verb} ${name(calledName(target))}: requested. Its message will show the result.`,
   );
 }
 

@@ -212,7 +212,7 @@ export async function alreadyRequested(
   const command = changeNamed(request?.record.command, gateway);
   const what = request && command ? deedOf(request.record, command) : "It";
   const state = request ? stateWords(request.state) : "on record";
-  return say(md`${first} It was not done a second time.`, md`${what}: ${state} (${name(id)}).`);
+  return say(md`${first} Gatehouse didn't run it again.`, md`${what}: ${state} (${name(id)}).`);
 }
 
 /** What a person should see before confirming, read now. */

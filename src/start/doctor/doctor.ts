@@ -77,7 +77,7 @@ async function examine(
   ];
   const looked = sections.map(async ([name, look]) => {
     const findings = await look().catch((error: unknown) => [
-      ill(`can't be checked: ${messageOf(error)}`, "Report this to whoever looks after Gatehouse."),
+      ill(`can't be checked: ${messageOf(error)}`, "Report this to the team that runs Gatehouse."),
     ]);
     return { name, findings };
   });

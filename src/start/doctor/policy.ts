@@ -149,7 +149,7 @@ export function judgeNames(facts: PolicyFacts): readonly Finding[] {
   ];
 }
 
-const seeSlack = "Mend what stands under Slack first.";
+const seeSlack = "Fix the Slack problems above first.";
 
 function groupFindings({ groups }: PolicyFacts): readonly Finding[] {
   const found = [...groups].map(([id, members]) => {
