@@ -125,37 +125,30 @@ describe("a process of Gatehouse", { timeout: 60_000 }, () => {
     });
   });
 
-  it(
-    "runs as gateway and workers apart, and loses nothing when a worker is replaced",
-    { timeout: 60_000 },
-    async () => {
-      await using redis = await privateRedis();
-      await using world = await startWorld({
-        roles: [],
-        redisUrl: redis.url,
-        compute: { transitionMs: 400 },
-      });
-      const env = {
-        ...world.env,
-        DATA_DIR: `${world.env["DATA_DIR"] ?? ""}-${randomBytes(3).toString("hex")}`,
-      };
-      await using gateway = startMain(["gateway"], { ...env, DATA_DIR: `${env.DATA_DIR}-gateway` });
-      await using first = startMain(["worker"], env);
-      await Promise.all([gateway.prints(/process.started/), first.prints(/process.started/)]);
-      await world.slack.connected();
-      await world.olivia.types("ops", "/vm restart web-2");
-      await world.compute.called("POST /v1/vms/:id/restart");
-      first.child.kill("SIGTERM");
-      expect(await first.ended).toBe(0);
-      await using second = startMain(["worker"], env);
-      await second.prints(/process.started/);
-      await world.olivia.until(
-        (seen) => JSON.stringify(seen).includes("Restarted `web-2`"),
-        15_000,
-      );
-      expect(world.compute.writes()).toHaveLength(1);
-    },
-  );
+  it("runs as gateway and workers apart, and loses nothing when a worker is replaced", async () => {
+    await using redis = await privateRedis();
+    await using world = await startWorld({
+      roles: [],
+      redisUrl: redis.url,
+      compute: { transitionMs: 400 },
+    });
+    const env = {
+      ...world.env,
+      DATA_DIR: `${world.env["DATA_DIR"] ?? ""}-${randomBytes(3).toString("hex")}`,
+    };
+    await using gateway = startMain(["gateway"], { ...env, DATA_DIR: `${env.DATA_DIR}-gateway` });
+    await using first = startMain(["worker"], env);
+    await Promise.all([gateway.prints(/process.started/), first.prints(/process.started/)]);
+    await world.slack.connected();
+    await world.olivia.types("ops", "/vm restart web-2");
+    await world.compute.called("POST /v1/vms/:id/restart");
+    first.child.kill("SIGTERM");
+    expect(await first.ended).toBe(0);
+    await using second = startMain(["worker"], env);
+    await second.prints(/process.started/);
+    await world.olivia.until((seen) => JSON.stringify(seen).includes("Restarted `web-2`"), 15_000);
+    expect(world.compute.writes()).toHaveLength(1);
+  });
 
   it("answers probes and ends on SIGTERM while Slack can't be reached; a worker begins, and needs it for nothing yet", async () => {
     await using redis = await privateRedis();
@@ -207,60 +200,56 @@ describe("a process of Gatehouse", { timeout: 60_000 }, () => {
     expect(await main.ended).toBe(0);
   });
 
-  it(
-    "without gatehouse.yml ends with 78 where others had a policy; else it says so",
-    { timeout: 60_000 },
-    async () => {
-      await using redis = await privateRedis();
-      await using world = await startWorld({ roles: [], redisUrl: redis.url });
-      const { GATEHOUSE_CONFIG: file = "", ...env } = world.env;
-      const empty = `${env["DATA_DIR"]}-cwd`;
-      await mkdir(empty);
-      const here = join(empty, "gatehouse.yml");
-      const without = { ...env, DATA_DIR: "data" };
-      const stored = async () => {
-        const key = (part: string) => world.client.dump(`{gatehouse}:${part}`);
-        return Promise.all(["policy:version", "policy:order", "policy:text", "audit"].map(key));
-      };
-      {
-        await using first = startMain([], without, empty);
-        await first.prints(/"event":"policy.missing"/);
-        expect(first.output()).toContain(
-          `"path":"${here}","why":"everyone can view and no one can change anything"`,
-        );
-        await first.prints(/process.started/);
-        await world.slack.connected();
-        await world.vera.types("ops", "/gatehouse status");
-        await hears(
-          world.vera,
-          "ops",
-          /Policy: gatehouse.yml is missing, so everyone can view and no one can change anything/,
-        );
-        expect(await stored()).toEqual([null, null, null, null]);
-        await writeFile(here, testPolicy);
-        first.child.kill("SIGHUP");
-        await first.prints(/policy.changed/);
-        await expect.poll(async () => (await stored())[0]).not.toBeNull();
-        first.child.kill("SIGTERM");
-        expect(await first.ended).toBe(0);
-      }
-      await using other = startMain(["worker"], { ...env, GATEHOUSE_CONFIG: file });
-      const [, port] = await other.prints(/"event":"process.started","?.*?"port":(\d+)/);
-      await rm(here);
-      const before = await stored();
-      for (const role of ["gateway", "worker"]) {
-        await using late = startMain([role], without, empty);
-        expect(await late.ended).toBe(78);
-        expect(late.output()).toMatch(
-          new RegExp(
-            `\\n {2}GATEHOUSE_CONFIG: ${here} is missing, and other processes had a policy \\(version \\w{12}\\): put their file there, or name its place in GATEHOUSE_CONFIG\\n`,
-          ),
-        );
-      }
-      expect(await stored()).toEqual(before);
-      expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(200);
-    },
-  );
+  it("without gatehouse.yml ends with 78 where others had a policy; else it says so", async () => {
+    await using redis = await privateRedis();
+    await using world = await startWorld({ roles: [], redisUrl: redis.url });
+    const { GATEHOUSE_CONFIG: file = "", ...env } = world.env;
+    const empty = `${env["DATA_DIR"]}-cwd`;
+    await mkdir(empty);
+    const here = join(empty, "gatehouse.yml");
+    const without = { ...env, DATA_DIR: "data" };
+    const stored = async () => {
+      const key = (part: string) => world.client.dump(`{gatehouse}:${part}`);
+      return Promise.all(["policy:version", "policy:order", "policy:text", "audit"].map(key));
+    };
+    {
+      await using first = startMain([], without, empty);
+      await first.prints(/"event":"policy.missing"/);
+      expect(first.output()).toContain(
+        `"path":"${here}","why":"everyone can view and no one can change anything"`,
+      );
+      await first.prints(/process.started/);
+      await world.slack.connected();
+      await world.vera.types("ops", "/gatehouse status");
+      await hears(
+        world.vera,
+        "ops",
+        /Policy: gatehouse.yml is missing, so everyone can view and no one can change anything/,
+      );
+      expect(await stored()).toEqual([null, null, null, null]);
+      await writeFile(here, testPolicy);
+      first.child.kill("SIGHUP");
+      await first.prints(/policy.changed/);
+      await expect.poll(async () => (await stored())[0]).not.toBeNull();
+      first.child.kill("SIGTERM");
+      expect(await first.ended).toBe(0);
+    }
+    await using other = startMain(["worker"], { ...env, GATEHOUSE_CONFIG: file });
+    const [, port] = await other.prints(/"event":"process.started","?.*?"port":(\d+)/);
+    await rm(here);
+    const before = await stored();
+    for (const role of ["gateway", "worker"]) {
+      await using late = startMain([role], without, empty);
+      expect(await late.ended).toBe(78);
+      expect(late.output()).toMatch(
+        new RegExp(
+          `\\n {2}GATEHOUSE_CONFIG: ${here} is missing, and other processes had a policy \\(version \\w{12}\\): put their file there, or name its place in GATEHOUSE_CONFIG\\n`,
+        ),
+      );
+    }
+    expect(await stored()).toEqual(before);
+    expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(200);
+  });
 
   it("refuses a directory that it can't write, or that another process has, before it says anything to anybody", async () => {
     await using redis = await privateRedis();

@@ -279,7 +279,7 @@ const faults: [mark: "✗" | "!", findings: readonly Finding[], what: string, me
     "!",
     judged.policy({ groups: new Map([["S01", undefined]]) }),
     "group S01: Slack says nothing",
-    "under Slack",
+    "Fix the Slack problems above",
   ],
   [
     "✗",
