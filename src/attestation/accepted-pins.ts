@@ -51,9 +51,6 @@ return redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
 /** Whoever asks right after the approval shouldn't be told that it counts in a moment (ms). */
 const sealedWithinMs = 5_000;
 
-/** How many bot tokens a process remembers. */
-const mostSecrets = 3;
-
 /**
  * Pins that people approved. One counts once its worker vouches for it and its record stands in the sealed chain; one that was
  * written or changed by hand counts for nothing, and is an alarm. `secret`: the bot token, which all processes have and Redis hasn't;
@@ -73,14 +70,33 @@ export function createAcceptedPins({
   const named = key("pins");
 
   const replace = defineScript(redis, "gatehouseRenewPin", replaceScript);
-  /** Those that this process has had, the newest first. */
+  /** That of now, and the one before until all pins are vouched for anew: it may have been replaced because it leaked. */
   let secrets: readonly string[] = [secret()];
+  let renewing: Promise<void> | undefined;
 
   function secretsNow(): readonly string[] {
     const now = secret();
-    if (secrets[0] !== now)
-      secrets = [now, ...secrets.filter((one) => one !== now)].slice(0, mostSecrets);
+    if (secrets[0] !== now) secrets = [now, ...secrets.slice(0, 1)];
+    if (secrets.length > 1) renewing ??= renewAll(now);
     return secrets;
+  }
+
+  /** Where Redis is away, the next look at a pin tries again. */
+  async function renewAll(now: string): Promise<void> {
+    try {
+      await all();
+      if (secrets[0] === now) secrets = [now];
+    } catch {
+      // Whoever asked for a pin hears of it
+    } finally {
+      renewing = undefined;
+    }
+  }
+
+  async function all(): Promise<readonly AcceptedPin[]> {
+    const rows = Object.entries(await redis.hgetall(named));
+    const pins = await Promise.all(rows.map(([vmId, text]) => read(vmId, text)));
+    return pins.toSorted((a, b) => b.at - a.at);
   }
 
   const vouchFor = (
@@ -149,11 +165,7 @@ export function createAcceptedPins({
       }
     },
     /** The newest first. */
-    async all(): Promise<readonly AcceptedPin[]> {
-      const rows = Object.entries(await redis.hgetall(named));
-      const pins = await Promise.all(rows.map(([vmId, text]) => read(vmId, text)));
-      return pins.toSorted((a, b) => b.at - a.at);
-    },
+    all,
     /** The IDs of their VMs. */
     vmIds: (): Promise<string[]> => redis.hkeys(named),
   };
