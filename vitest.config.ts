@@ -1,34 +1,47 @@
+import path from "node:path";
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-/**
- * What takes longest begins first, or one worker would be busy with it when the others have nothing left; of these, what waits
- * beside what computes.
- */
-const slow = [
-  "test/stories/tour",
-  "test/faults/campaign",
-  "test/stories/recap",
-  "test/start/process.test",
-  "test/redis/failover",
-  "test/faults/rows",
-  "test/sandbox/page/in-a-browser",
-  "test/upgrade/",
-  "test/fuzz/one-answer",
-  "test/sandbox/page/",
-  "test/start/",
-  "test/stories/",
+/** Keep a processor busy: processes, browsers, thousands of cases. One after the other, between those that wait for sockets. */
+const computing = [
+  "faults/rows",
+  "faults/campaign",
+  "sandbox/page/in-a-browser",
+  "upgrade/side-by-side",
+  "start/process.test",
+  "fuzz/one-answer",
+  "stories/browser",
+  "start/examples",
+  "sandbox/page/weather",
+  "start/process-secrets",
+  "upgrade/upgrade",
 ];
 
-function rank({ moduleId }: TestSpecification): number {
-  const at = slow.findIndex((part) => moduleId.includes(part));
-  return at < 0 ? slow.length : at;
-}
+/** Wait for minutes or seconds, so they begin first. */
+const waiting = ["stories/tour", "stories/rollout.", "stories/recap", "redis/failover"];
 
-class SlowFirst extends BaseSequencer {
+const placeIn = (list: readonly string[], { moduleId }: TestSpecification) =>
+  list.findIndex((part) => moduleId.includes(`/test/${part}`));
+
+const inOrderOf = (list: readonly string[], files: readonly TestSpecification[]) =>
+  files
+    .filter((file) => placeIn(list, file) >= 0)
+    .toSorted((a, b) => placeIn(list, a) - placeIn(list, b));
+
+class Mixed extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    // oxlint-disable-next-line no-array-sort -- a sequencer's, not an array's
-    return (await super.sort(files)).toSorted((a, b) => rank(a) - rank(b));
+    const busy = inOrderOf(computing, files);
+    const known = new Set([...busy, ...inOrderOf(waiting, files)]);
+    // By their names alone, so that files of one folder, which are alike, don't all run at once
+    const rest = files
+      .filter((file) => !known.has(file))
+      .toSorted((a, b) => path.basename(a.moduleId).localeCompare(path.basename(b.moduleId)));
+    const apart = Math.ceil((rest.length * 0.8) / (busy.length || 1));
+    return [
+      ...inOrderOf(waiting, files),
+      ...rest.flatMap((file, at) => [...(at % apart === 0 ? busy.splice(0, 1) : []), file]),
+      ...busy,
+    ];
   }
 }
 
@@ -43,8 +56,8 @@ export default defineConfig({
     // Loading Bolt and its like anew for each file would take a third of the time; no file leaves anything behind
     isolate: false,
     // the tests wait for sockets and processes more than they compute
-    maxWorkers: 3,
-    sequence: { sequencer: SlowFirst },
+    maxWorkers: 4,
+    sequence: { sequencer: Mixed },
     // an "only" left behind must not let the rest pass unseen
     allowOnly: false,
   },

@@ -86,21 +86,21 @@ describe("a Redis that is killed and comes back while requests run", () => {
 });
 
 describe("a Redis that fails over while requests run", () => {
-  it("is a Cluster whose primary is killed: work goes on within 10 s, and nothing is done twice", async () => {
+  it.concurrent("is a Cluster whose primary is killed: work goes on within 10 s, and nothing is done twice", async () => {
     await using cluster = await startCluster();
     const { awayMs, calls, told, ...seen } = await primaryKilled(cluster);
     expect(seen, [...calls, ...told].join("\n")).toEqual(wentOn);
     expect(awayMs).toBeLessThan(10_000);
   }, 30_000);
 
-  it("is watched by sentinels: work goes on within 10 s, and nothing is done twice", async () => {
+  it.concurrent("is watched by sentinels: work goes on within 10 s, and nothing is done twice", async () => {
     await using redis = await startSentinels();
     const { awayMs, calls, told, ...seen } = await primaryKilled(redis);
     expect(seen, [...calls, ...told].join("\n")).toEqual(wentOn);
     expect(awayMs).toBeLessThan(10_000);
   }, 30_000);
 
-  it(
+  it.concurrent(
     "is watched by sentinels and speaks TLS alone: both they and the next primary are reached by it",
     trustingOurs(async () => {
       await using redis = await startSentinels({ tls: true, password: "word-of-redis" });

@@ -180,7 +180,7 @@ describe("compose.yaml, with gatehouse.example.yml", () => {
     expect(after).toMatchObject({ requests: 1, is: "intact" });
     await expect.poll(() => running.areReady(), { timeout: 10_000 }).toBe(true);
     await world.olivia.types("ops", "/vm snapshot db-1 nightly");
-    expect(await world.ended("vm snapshot")).toMatchObject({ state: "done" });
+    expect(await world.ended("vm snapshot", 30_000)).toMatchObject({ state: "done" });
     expect(await world.client.exists(world.key("freeze"))).toBe(0);
   }, 90_000);
 });
@@ -252,6 +252,6 @@ describe.each(places)("%s, with gatehouse.example.yml", (_, examples) => {
     await rename(`${file}.new`, file);
     keys.delete(apiKey);
     await world.olivia.types("ops", "/vm snapshot db-1 nightly");
-    expect(await world.ended("vm snapshot")).toMatchObject({ state: "done" });
+    expect(await world.ended("vm snapshot", 30_000)).toMatchObject({ state: "done" });
   }, 60_000);
 });

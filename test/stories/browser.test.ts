@@ -1,14 +1,19 @@
-import { describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startPage } from "../../sandbox/page/page.ts";
-import { browserForTests, openBrowser } from "../support/browser.ts";
+import { browserForTests, openBrowser, type TestBrowser } from "../support/browser.ts";
 import { fleetOf } from "../rollouts/rollout-world.ts";
 import { startWorld } from "../support/start-world.ts";
 
 describe.skipIf((await browserForTests()) === undefined)("in a browser", () => {
+  let browser: TestBrowser;
+  beforeAll(async () => {
+    browser = await openBrowser();
+  });
+  afterAll(() => browser[Symbol.asyncDispose]());
+
   it("a person restarts a VM, and another one looks at the same story", async () => {
     await using world = await startWorld();
     await using page = await startPage({ slack: world.slack });
-    await using browser = await openBrowser();
     await using window = await browser.open(page.url, { as: "olivia", channel: "ops" });
     await window.type("/vm show web-2");
     await window.sees("web-2 is RUNNING");
@@ -27,7 +32,6 @@ describe.skipIf((await browserForTests()) === undefined)("in a browser", () => {
     await world.olivia.types("ops", "/vm snapshot db-1 nightly");
     const taken = await world.ended("vm snapshot");
     await using page = await startPage({ slack: world.slack });
-    await using browser = await openBrowser();
     await using window = await browser.open(page.url, { as: "olivia", channel: "ops" });
     await window.type(`/vm restore db-1 ${taken.progress.answer?.snapshotId ?? ""}`);
     await window.sees("All data of db-1 is replaced");
@@ -53,7 +57,6 @@ describe.skipIf((await browserForTests()) === undefined)("in a browser", () => {
   it("a person pauses a roll and lets it go on", async () => {
     await using world = await startWorld(fleetOf(5, 250));
     await using page = await startPage({ slack: world.slack });
-    await using browser = await openBrowser();
     await using window = await browser.open(page.url, { as: "olivia", channel: "ops" });
     await window.type("/vm restart vm-0000-*");
     await window.sees("vm-0000-004");

@@ -2,6 +2,7 @@ import { describe, expect, it, vi } from "vitest";
 import { createOutageStore, type OutageStore } from "../../src/outages/outages.ts";
 import type { SeenMessage } from "../../sandbox/slack/seen.ts";
 import type { WorldOptions } from "../../sandbox/world.ts";
+import { eventually } from "../support/looking.ts";
 import { startWorld, type TestWorld, testPolicy } from "../support/start-world.ts";
 import { privateRedis } from "../support/with-redis.ts";
 import { hears, wordsOf } from "./words.ts";
@@ -34,11 +35,9 @@ function slackGoes(world: TestWorld): void {
 }
 
 const isAway = (world: RecapWorld, part: string) =>
-  expect
-    .poll(async () => (await world.outages.state()).open.map((one) => one.part), {
-      timeout: waitMs,
-    })
-    .toContain(part);
+  eventually(async () =>
+    expect((await world.outages.state()).open.map((one) => one.part)).toContain(part),
+  );
 
 const recapsIn = (world: TestWorld, channel: string): SeenMessage[] =>
   world.ada.seesChannel(channel).messages.filter(({ text }) => /was unavailable/.test(text));
@@ -50,7 +49,7 @@ async function allTold(world: RecapWorld): Promise<void> {
     const due = await world.client.zcard(world.key("outages", "due"));
     return open.length + due + (await world.client.zcard(world.key("notices")));
   };
-  await expect.poll(left, { timeout: waitMs }).toBe(0);
+  await eventually(async () => expect(await left()).toBe(0));
 }
 
 /** How often its end was said, alone or with others. */
@@ -65,20 +64,15 @@ function timesTold(world: TestWorld, id: string): number {
 }
 
 const ended = (world: TestWorld, count: number) =>
-  expect
-    .poll(
-      async () => {
-        const requests = await world.store.getMany(await world.store.recentIds({}, 50));
-        return requests.filter(({ final, state }) => final || state === "unknown").length;
-      },
-      { timeout: waitMs },
-    )
-    .toBe(count);
+  eventually(async () => {
+    const requests = await world.store.getMany(await world.store.recentIds({}, 50));
+    expect(requests.filter(({ final, state }) => final || state === "unknown")).toHaveLength(count);
+  });
 
 describe("after Slack was away", () => {
-  it("each result is said once, then one recap per channel tells what ran, what did not and what nobody knows", async () => {
+  it.concurrent("each result is said once, then one recap per channel tells what ran, what did not and what nobody knows", async () => {
     await using world = await startAttentive({
-      policy: attentive.replace("timing: {", "timing: { staleAfter: 2500ms,"),
+      policy: attentive.replace("timing: {", "timing: { staleAfter: 4s,"),
       roles: ["all", "worker", "gateway"],
     });
     world.compute.weather({ match: "POST /v1/vms/*/snapshot*", lost: "before" });
@@ -129,7 +123,7 @@ describe("after Slack was away", () => {
     }
   });
 
-  it("nothing is told of a hiccup, nor of an outage in which nobody asked for anything", async () => {
+  it.concurrent("nothing is told of a hiccup, nor of an outage in which nobody asked for anything", async () => {
     await using world = await startAttentive();
     await world.olivia.types("ops", "/vm restart web-2");
     await world.settled();
@@ -147,7 +141,7 @@ describe("after Slack was away", () => {
     await hears(world.ada, "ops", /Outages: none now; Slack was away for \d+ s, until \d+ s ago/);
   });
 
-  it("it is still told when the process that closed the outage died before it said so", async () => {
+  it.concurrent("it is still told when the process that closed the outage died before it said so", async () => {
     let dies = true;
     await using world = await startAttentive({
       async at(point) {
@@ -166,7 +160,7 @@ describe("after Slack was away", () => {
     expect(recapsIn(world, "ops")).toHaveLength(1);
   });
 
-  it("it is told once though a process died between announcing it and noting that", async () => {
+  it.concurrent("it is told once though a process died between announcing it and noting that", async () => {
     let deaths = 0;
     await using world = await startAttentive({
       roles: ["all", "worker"],
@@ -187,7 +181,7 @@ describe("after Slack was away", () => {
 });
 
 describe("after Redis was away", () => {
-  it("what was refused is listed once, in words that can be typed again; reads were answered", async () => {
+  it.concurrent("what was refused is listed once, in words that can be typed again; reads were answered", async () => {
     await using redis = await privateRedis();
     await using world = await startAttentive({ redisUrl: redis.url, roles: ["all", "gateway"] });
     await world.olivia.types("ops", "/vm list");
@@ -205,15 +199,11 @@ describe("after Redis was away", () => {
     await world.olivia.types("ops", "/gatehouse jobs");
     await hears(world.olivia, "ops", /Redis doesn't answer, and \/gatehouse jobs needs it/);
     await world.olivia.types("status", "/vm restart vault/vault-1");
-    await expect
-      .poll(
-        async () => {
-          await world.olivia.types("ops", "/gatehouse status");
-          return wordsOf(world.olivia.seesChannel("ops").messages.at(-1) as SeenMessage);
-        },
-        { timeout: waitMs, interval: 300 },
-      )
-      .toMatch(/Outages: Redis has been away for [2-9] s/);
+    await eventually(async () => {
+      await world.olivia.types("ops", "/gatehouse status");
+      const said = wordsOf(world.olivia.seesChannel("ops").messages.at(-1) as SeenMessage);
+      expect(said).toMatch(/Outages: Redis has been away for [2-9] s/);
+    });
     // Not a line for each that complained: one of each process
     const complaints = world.lines.filter((line) => /"level":"(warn|error)"/.test(line));
     const about = complaints.map((line) => (JSON.parse(line) as { event: string }).event);
@@ -233,18 +223,18 @@ describe("after Redis was away", () => {
     );
     expect(wordsOf(recap)).not.toMatch(/show|jobs|status/);
     await hears(world.vera, "status", /🚫 \/vm restart vault\/vault-1/, waitMs);
-    await expect.poll(() => world.client.ping().catch(() => ""), { timeout: waitMs }).toBe("PONG");
+    await eventually(() => world.client.ping());
     await allTold(world);
     expect(recapsIn(world, "ops")).toHaveLength(1);
     expect(recapsIn(world, "status")).toHaveLength(1);
     expect(world.compute.writes()).toEqual([]);
     const backs = () => world.lines.filter((line) => line.includes('"event":"redis.back"')).length;
-    await expect.poll(backs, { timeout: waitMs }).toBe(2);
+    await eventually(() => expect(backs()).toBe(2));
   });
 });
 
 describe("after the service was away", () => {
-  it("tells what waited for it and what gave up; meanwhile lists and cards say how old they are", async () => {
+  it.concurrent("tells what waited for it and what gave up; meanwhile lists and cards say how old they are", async () => {
     await using world = await startAttentive({
       policy: attentive.replace("timing: {", "timing: { staleAfter: 1500ms,"),
     });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { eventually } from "../support/looking.ts";
 import { startWorld, type TestWorld } from "../support/start-world.ts";
 import { wordsOf } from "./words.ts";
 
@@ -9,12 +10,12 @@ const saying = (world: TestWorld, words: RegExp) =>
 const toldOnce = async (world: TestWorld, vm: string) => {
   const result = new RegExp(`Restarted ${vm}`);
   await world.olivia.until(() => saying(world, result).length > 0, 20_000);
-  await expect.poll(() => saying(world, /Requested by olivia/).length).toBe(1);
+  await eventually(() => expect(saying(world, /Requested by olivia/)).toHaveLength(1));
   expect(saying(world, result)).toHaveLength(1);
 };
 
 describe("a bot token that Slack refuses", () => {
-  it.each(["before anything is posted", "after the card was posted"])(
+  it.concurrent.each(["before anything is posted", "after the card was posted"])(
     "keeps what is owed until it works again, once each: refused %s",
     async (when) => {
       await using world = await startWorld();
@@ -30,11 +31,11 @@ describe("a bot token that Slack refuses", () => {
       await world.compute.called("POST /v1/vms/*/restart");
       const states = async () =>
         (await world.store.getMany(await world.store.recentIds({}, 5))).map(({ state }) => state);
-      await expect.poll(states).toEqual(["done"]);
+      await eventually(async () => expect(await states()).toEqual(["done"]));
       // Longer than a try takes
       world.slack.forgetCalls();
       const tries = () => world.slack.calls().length;
-      await expect.poll(tries, { timeout: 10_000 }).toBeGreaterThan(0);
+      await eventually(() => expect(tries()).toBeGreaterThan(0));
       expect(saying(world, /Restarted web-2/)).toEqual([]);
       app.botToken = botToken;
       await toldOnce(world, "web-2");
@@ -42,10 +43,13 @@ describe("a bot token that Slack refuses", () => {
     },
   );
 
-  it.each(["account_inactive", "missing_scope"])("is no other than %s", async (error) => {
-    await using world = await startWorld();
-    world.slack.weather.add({ method: "chat.postMessage", kind: "error", error, times: 1 });
-    await world.olivia.types("ops", "/vm restart web-2");
-    await toldOnce(world, "web-2");
-  });
+  it.concurrent.each(["account_inactive", "missing_scope"])(
+    "is no other than %s",
+    async (error) => {
+      await using world = await startWorld();
+      world.slack.weather.add({ method: "chat.postMessage", kind: "error", error, times: 1 });
+      await world.olivia.types("ops", "/vm restart web-2");
+      await toldOnce(world, "web-2");
+    },
+  );
 });

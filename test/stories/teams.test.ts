@@ -183,15 +183,15 @@ describe("a person of one team, with names and IDs of another", () => {
       await teams.world.slack.until(() => teams.world.slack.calls("views.publish").length > 0);
     });
     expect(home.text).toContain("views.publish");
-    expect(home.text).not.toMatch(/xqz/i);
-    const { ts = "" } = await olivia.types("ops", "what of xqzdb and db-1 and vm-xqzdb?");
+    expect(home.text).not.toMatch(/xqu/i);
+    const { ts = "" } = await olivia.types("ops", "what of xqudb and db-1 and vm-xqudb?");
     const isSaid = () => /named in that message/.test(JSON.stringify(teams.world.slack.calls()));
     const named = await teams.answerTo(async () => {
       await olivia.picksMessageShortcut("show-vms", ts);
       await teams.world.slack.until(isSaid);
     });
     expect(named.text).toContain("One VM is named in that message");
-    expect(named.text).not.toMatch(/xqz/i);
+    expect(named.text).not.toMatch(/xqu/i);
   });
 
   it("has changed nothing of it, and none of this was a bug", async () => {

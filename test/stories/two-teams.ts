@@ -18,7 +18,7 @@ const others = 55;
  * Olivia and Vera are of one team, Amir and Ada of another, of whose things every name and ID holds these letters.
  * Olivia has a request waiting, and may have no second: what she asks for is answered, and never made.
  */
-export const foreignLetters = "xqz";
+export const foreignLetters = "xqu";
 
 const theirChannel = "C05LEADS";
 
@@ -36,7 +36,7 @@ teams:
     breakGlass: ["U0OLIVIA"]
     channel: C02STATUS
   theirs:
-    projects: ["xqz*"]
+    projects: ["xqu*"]
     operate: ["U0AMIR"]
     approve: ["U0ADA"]
     channel: C05LEADS
@@ -99,10 +99,10 @@ export async function startTwoTeams(): Promise<TwoTeams> {
     mayFailAtTheDoor: false,
     policy,
     prepare({ edit }) {
-      for (const project of ["xqzlab", "xqzother"])
+      for (const project of ["xqulab", "xquother"])
         edit.addProject({ id: `prj-${project}`, name: project });
-      for (const name of ["xqzdb", "xqzweb", "xqzapp-1", "xqzapp-2", "xqzapp-3"])
-        edit.addVm({ id: `vm-${name}`, project: "xqzlab", name });
+      for (const name of ["xqudb", "xquweb", "xquapp-1", "xquapp-2", "xquapp-3"])
+        edit.addVm({ id: `vm-${name}`, project: "xqulab", name });
       for (let n = 0; n < others; n += 1)
         edit.addProject({ id: `prj-other-${n}`, name: `other-${n}` });
     },
@@ -112,21 +112,21 @@ export async function startTwoTeams(): Promise<TwoTeams> {
   const olivia = slack.person("olivia");
   const rollouts = createRollouts(world.client, world.key);
 
-  await amir.types("leads-only", "/vm snapshot xqzdb xqznightly");
-  await amir.types("leads-only", "/vm stop xqzdb");
+  await amir.types("leads-only", "/vm snapshot xqudb xqunightly");
+  await amir.types("leads-only", "/vm stop xqudb");
   const { record: taken } = await world.until(
     ({ record, final }) => final && record.command === "vm snapshot",
   );
   const { record: asked } = await world.until(({ state }) => state === "draft");
   const [snapshot] = await looking(
     async () => {
-      const known = await createSnapshots(world.client, world.key).of("vm-xqzdb");
+      const known = await createSnapshots(world.client, world.key).of("vm-xqudb");
       return known.length > 0 ? known : undefined;
     },
     10_000,
     async () => "the snapshot is not remembered",
   );
-  await amir.types("leads-only", "/vm restart xqzapp-*");
+  await amir.types("leads-only", "/vm restart xquapp-*");
   await amir.until(({ modals }) => modals.some(({ submit }) => submit !== ""));
   const planned = topModal(slack.workspace, "U0AMIR")?.privateMetadata ?? "";
   const { roll } = JSON.parse(planned) as { roll: string };
@@ -157,21 +157,21 @@ export async function startTwoTeams(): Promise<TwoTeams> {
 
   const theirs: Foreign = {
     words: {
-      vm: "xqzdb",
-      "VM's ID": "vm-xqzdb",
-      "project/VM": "xqzlab/xqzdb",
-      project: "xqzlab",
-      "project's ID": "prj-xqzlab",
-      glob: "xqz*",
-      "glob in a project": "xqzlab/*",
+      vm: "xqudb",
+      "VM's ID": "vm-xqudb",
+      "project/VM": "xqulab/xqudb",
+      project: "xqulab",
+      "project's ID": "prj-xqulab",
+      glob: "xqu*",
+      "glob in a project": "xqulab/*",
       request: asked.id,
       rollout: roll,
       snapshot: snapshot?.id ?? "",
     },
-    vm: "xqzdb",
-    vmId: "vm-xqzdb",
-    project: "xqzlab",
-    projectId: "prj-xqzlab",
+    vm: "xqudb",
+    vmId: "vm-xqudb",
+    project: "xqulab",
+    projectId: "prj-xqulab",
     draft: asked.id,
     done: taken.id,
     rollout: roll,
@@ -248,7 +248,7 @@ export async function startTwoTeams(): Promise<TwoTeams> {
       return JSON.stringify({
         requests: requests.toSorted(),
         rollout: [rollout?.state, rollout?.revision],
-        snapshots: await createSnapshots(world.client, world.key).of("vm-xqzdb"),
+        snapshots: await createSnapshots(world.client, world.key).of("vm-xqudb"),
         vms: Object.values(world.compute.truth().vms).filter(({ id }) =>
           id.includes(foreignLetters),
         ),

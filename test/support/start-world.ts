@@ -25,7 +25,7 @@ export interface TestWorld extends World {
   /** Everything that was logged, line by line. */
   lines: string[];
   /** Resolves with the newest request once it has ended and Slack was told everything. */
-  ended(command?: string): Promise<StoredRequest>;
+  ended(command?: string, timeoutMs?: number): Promise<StoredRequest>;
   /** Resolves once no request is open but those in `unknown` and `draft`, and nothing waits to be said. */
   settled(timeoutMs?: number): Promise<StoredRequest[]>;
 }
@@ -117,7 +117,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<TestWorld>
     key,
     client,
     lines,
-    ended: (command) =>
+    ended: (command, timeoutMs = 10_000) =>
       eventually(
         async () => {
           const [request] = (await newest()).filter(
@@ -126,7 +126,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<TestWorld>
           if (!request?.final && request?.state !== "unknown") return undefined;
           return (await store.outbox.depth()) === 0 ? request : undefined;
         },
-        10_000,
+        timeoutMs,
         describe,
       ),
     settled: (timeoutMs = 15_000) =>

@@ -39,6 +39,8 @@ const mostRunning = 60;
 export async function runCampaign(options: {
   operations: number;
   seed: number;
+  /** Three workers and two gateways without it; each has one that waits to take over. */
+  posts?: { workers: number; gateways: number };
   /** Between two faults (ms). */
   everyMs?: readonly [number, number];
   freezes?: number;
@@ -63,8 +65,7 @@ export async function runCampaign(options: {
   // Some are refused by their dialog, because of the request before
   const wishes = await planWishes(stage, Math.ceil(operations * 1.15), random);
   const crew = await startCrew(stage, {
-    workers: 3,
-    gateways: 2,
+    ...(options.posts ?? { workers: 3, gateways: 2 }),
     random,
     everyMs: options.everyMs ?? [150, 500],
     freezes: options.freezes ?? 0.25,
