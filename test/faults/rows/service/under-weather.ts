@@ -8,30 +8,36 @@ export function underWeather({
   weather,
   ends,
   each,
+  transitionMs,
   ...row
 }: Omit<Row, "run"> & {
   weather: Weather;
   each: number;
+  /** How long a VM is STARTING, STOPPING, or REBOOTING. */
+  transitionMs?: readonly [number, number];
   ends: (request: Journalled) => boolean;
 }): Row {
   return {
     ...row,
     run: ({ seed }) =>
-      onStage({ seed, workers: 2, vms: 40 }, async (stage) => {
-        const take = fresh(stage);
-        await stage.service.weather({ match: "writes", ...weather });
-        for (let n = 0; n < each; n++) await askEach(stage, take);
-        const journal = await stage.quiet();
-        stage.faults += await struckCalls(stage);
-        const wrong = journal.filter((request) => !ends(request));
-        return judged(
-          await stage.check(),
-          wrong.map((one) => [
-            `${one.command} does not end as ${one.state} (${one.progress.why ?? ""}) [${one.history.join(" ")}]`,
-            false,
-          ]),
-        );
-      }),
+      onStage(
+        { seed, workers: 2, vms: 40, ...(transitionMs ? { transitionMs } : {}) },
+        async (stage) => {
+          const take = fresh(stage);
+          await stage.service.weather({ match: "writes", ...weather });
+          for (let n = 0; n < each; n++) await askEach(stage, take);
+          const journal = await stage.quiet();
+          stage.faults += await struckCalls(stage);
+          const wrong = journal.filter((request) => !ends(request));
+          return judged(
+            await stage.check(),
+            wrong.map((one) => [
+              `${one.command} does not end as ${one.state} (${one.progress.why ?? ""}) [${one.history.join(" ")}]`,
+              false,
+            ]),
+          );
+        },
+      ),
   };
 }
 
