@@ -88,8 +88,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: "the VMs inside a project are not judged",
     file: "src/policy/judged.ts",
-    was: "const { command, targets, vmNames = [] } = judged;",
-    is: "const { command, targets } = judged; const vmNames: string[] = [];",
+    was: 'return { ...project, kind: "vm", name, projectName: project.name, because };',
+    is: "return { ...project, because: because || name };",
     rows: "X15",
   },
   {
