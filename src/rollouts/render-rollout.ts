@@ -76,7 +76,7 @@ function atWork({ progress }: Pick<StoredRollout, "progress">): Markdown | undef
   const names = progress.open.flatMap(({ name: called }) => called ?? []);
   if (names.length === 0) return undefined;
   const more = names.length - maxAtWork;
-  return md`At work: ${names.slice(0, maxAtWork).join(", ")}${more > 0 ? ` and ${more} more` : ""}.`;
+  return md`In progress: ${names.slice(0, maxAtWork).join(", ")}${more > 0 ? ` and ${more} more` : ""}.`;
 }
 
 function stateLine(rollout: StoredRollout): Markdown | undefined {

@@ -199,7 +199,7 @@ async function listening<T>(variable: string, server: Promise<T>): Promise<T> {
         ? "another process has it"
         : code === "EACCES"
           ? "this user may not have it (below 1024)"
-          : "this machine hasn't that address";
+          : "this machine doesn't have that address";
     throw new UserError(
       `${variable}: the port can't be opened: ${found}`,
       `Set ${variable} to another one, or end the other process`,

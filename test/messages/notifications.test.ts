@@ -418,6 +418,6 @@ describe("what a locked phone shows", () => {
   });
 
   it("of a rollout goes with the names of the VMs at work", () => {
-    expect(shownText(renderRollout(rolled(usual), restart))).toContain("At work: db-1.");
+    expect(shownText(renderRollout(rolled(usual), restart))).toContain("In progress: db-1.");
   });
 });
