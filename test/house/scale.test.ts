@@ -1,0 +1,118 @@
+import { describe, expect, it } from "vitest";
+import { readSources, type Sources } from "./sources.ts";
+
+/** What each room weighs at most: lines and bytes of its files, comments and blanks included. Turned down, never up. */
+const rooms: Readonly<Record<string, readonly [lines: number, bytes: number]>> = {
+  commands: [3_090, 125_500],
+  registry: [1_550, 61_800],
+  "policy, approvals": [1_600, 65_600],
+  requests: [6_540, 267_400],
+  jobs: [350, 12_800],
+  rollouts: [1_150, 45_600],
+  compute: [2_090, 76_400],
+  inventory: [1_980, 74_200],
+  attestation: [2_620, 109_800],
+  verifier: [3_050, 138_000],
+  audit: [2_460, 94_500],
+  "digests, outages": [2_920, 118_800],
+  "messages, charts": [980, 37_500],
+  "slack/receive": [2_140, 83_100],
+  "slack/conversation": [4_250, 176_500],
+  "slack/deliver": [2_350, 95_000],
+  "slack, slack/people": [1_180, 44_700],
+  redis: [1_110, 42_900],
+  config: [2_300, 90_700],
+  log: [860, 32_600],
+  start: [4_180, 165_900],
+  "text, errors, main": [350, 13_800],
+};
+/** Lines that a room may stay below its number before that is turned down. */
+const slack = 60;
+
+const most = {
+  files: 379,
+  bytesOfAll: 1_970_000,
+  scripts: 55,
+  /** KEYS beside, which are counted by no one. */
+  scriptArguments: 24,
+  /** Scripts that unpack what they are given. */
+  unpacking: 5,
+};
+/** The share of comments: what goes must not be why. */
+const leastComments = 0.094;
+
+const sources = readSources(["src"]);
+const linesOf = (text: string) => text.split("\n").length - 1;
+
+/** The room whose name begins the path, the longest; the rest stands by itself. */
+function roomOf(path: string): string {
+  const inside = path.slice("src/".length);
+  const folders = Object.keys(rooms).flatMap((room) =>
+    room.split(", ").map((folder) => [folder, room] as const),
+  );
+  const [found] = folders
+    .filter(([folder]) => inside.startsWith(`${folder}/`))
+    .toSorted(([a], [b]) => b.length - a.length);
+  return found?.[1] ?? "text, errors, main";
+}
+
+function weigh(files: Sources): Map<string, { lines: number; bytes: number }> {
+  const weights = new Map<string, { lines: number; bytes: number }>();
+  for (const [path, text] of files) {
+    const { lines, bytes } = weights.get(roomOf(path)) ?? { lines: 0, bytes: 0 };
+    const more = { lines: lines + linesOf(text), bytes: bytes + Buffer.byteLength(text) };
+    weights.set(roomOf(path), more);
+  }
+  return weights;
+}
+
+/** Of each script, the highest number of `ARGV`, and how it gets to them. */
+function argumentsOf(files: Sources): { path: string; most: number; unpacks: number }[] {
+  return [...files].map(([path, text]) => ({
+    path,
+    most: Math.max(0, ...[...text.matchAll(/ARGV\[(\d+)\]/g)].map(([, n]) => Number(n))),
+    unpacks: [...text.matchAll(/unpack\(ARGV/g)].length,
+  }));
+}
+
+describe("the weight of src", () => {
+  it("is what each room may weigh, and no room has much less than its number says", () => {
+    const weights = weigh(sources);
+    const wrong = Object.entries(rooms).flatMap(([room, [mostLines, mostBytes]]) => {
+      const { lines, bytes } = weights.get(room) ?? { lines: 0, bytes: 0 };
+      if (lines > mostLines) return [`${room}: ${lines} lines, ${mostLines} at most`];
+      if (bytes > mostBytes) return [`${room}: ${bytes} bytes, ${mostBytes} at most`];
+      const isLight = lines < mostLines - slack;
+      return isLight ? [`${room}: ${lines} lines, so turn its ${mostLines} down`] : [];
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  it("is what all may weigh together", () => {
+    const bytes = [...sources.values()].reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+    expect(sources.size).toBeLessThanOrEqual(most.files);
+    expect(bytes).toBeLessThanOrEqual(most.bytesOfAll);
+  });
+
+  it("doesn't fall by comments that say why", () => {
+    let [all, comments] = [0, 0];
+    for (const text of sources.values()) {
+      all += linesOf(text);
+      comments += text.split("\n").filter((line) => /^\s*(\/\/|\/?\*)/.test(line)).length;
+    }
+    expect(comments / all).toBeGreaterThan(leastComments);
+  });
+});
+
+describe("scripts in Redis", () => {
+  it("are few, and take few arguments", () => {
+    const scripts = [...sources.values()].flatMap((text) => [
+      ...text.matchAll(/\bdefineScript\(\s*\w+,/g),
+    ]);
+    expect(scripts.length).toBeLessThanOrEqual(most.scripts);
+    const found = argumentsOf(sources);
+    expect(found.filter((file) => file.most > most.scriptArguments)).toEqual([]);
+    const unpacking = found.reduce((sum, { unpacks }) => sum + unpacks, 0);
+    expect(unpacking).toBeLessThanOrEqual(most.unpacking);
+  });
+});
