@@ -4,8 +4,6 @@ import type { Keys, RedisClient } from "../redis/redis.ts";
 /** Publishes this process's heartbeat. Without one, its sends are reconciled. */
 interface Heartbeat {
   isAlive(workerId: string): Promise<boolean>;
-  /** Adds IDs to the heartbeat. */
-  addHeartbeatIds(ids: readonly string[]): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -20,12 +18,9 @@ export async function startHeartbeat(options: {
   log: Log;
 }): Promise<Heartbeat> {
   const { redis, key, workerId, beatMs, log } = options;
-  const ids = [workerId];
   const beat = async () => {
-    const beats = redis.pipeline();
-    for (const id of ids) beats.set(key("worker", id), "1", "PX", beatMs * missedBeats);
-    beats.sadd(key("workers"), workerId);
-    for (const [error] of (await beats.exec()) ?? []) if (error) throw error;
+    const isSet = redis.set(key("worker", workerId), "1", "PX", beatMs * missedBeats);
+    await Promise.all([isSet, redis.sadd(key("workers"), workerId)]);
   };
   await beat();
   const timer = setInterval(() => {
@@ -34,13 +29,9 @@ export async function startHeartbeat(options: {
 
   return {
     isAlive: async (other) => (await redis.exists(key("worker", other))) === 1,
-    async addHeartbeatIds(more) {
-      ids.push(...more);
-      await beat();
-    },
     async close() {
       clearInterval(timer);
-      await redis.del(ids.map((id) => key("worker", id))).catch(() => undefined);
+      await redis.del(key("worker", workerId)).catch(() => undefined);
       await redis.srem(key("workers"), workerId).catch(() => undefined);
     },
   };

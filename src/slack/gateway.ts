@@ -59,7 +59,7 @@ export async function startGateway(options: {
   compute: Compute;
   appraiser: Appraiser;
   commands: readonly Command[];
-  queues: Pick<Queues, "wakeNew">;
+  queues: Pick<Queues, "wake">;
   status: GatewayContext["status"];
   standstill: GatewayContext["standstill"];
   tell: GatewayContext["tell"];
@@ -81,9 +81,9 @@ export async function startGateway(options: {
   const lasting: Omit<GatewayContext, "policy" | "policyVersion"> = {
     ...options,
     apiUrl,
-    async wake(id, opening) {
+    async wake(id) {
       await at("journal", id);
-      await options.queues.wakeNew(id, opening);
+      await options.queues.wake(id);
       await at("enqueue", id);
     },
     ...createNames({

@@ -118,8 +118,8 @@ export function createMeasure(on: {
 
   /** Under the name of the queue that they once were. */
   async function polls(): Promise<QueueDepth> {
-    const { overdue, leased, oldestAt } = await on.polls.depth();
-    return { queue: "watches", waiting: overdue, active: 0, delayed: leased, oldestAt };
+    const { overdue, waiting, oldestAt } = await on.polls.depth();
+    return { queue: "watches", waiting: overdue, active: 0, delayed: waiting, oldestAt };
   }
 
   async function countJobs(): Promise<void> {

@@ -245,7 +245,6 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     },
     attestationNote,
     tellElsewhere: (request, command) => tellElsewhere(request, command, elsewhere),
-    followers: subscriptions.named,
     recordResults: (request, command) =>
       recordResults(request, command, {
         snapshots,
@@ -277,7 +276,6 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
         feeds.source,
       ],
       {
-        redis,
         web,
         refusal,
         rateLimiter: calls.limiter(createRateLimiter(redis, key, options.slackLimits)),

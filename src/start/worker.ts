@@ -3,6 +3,7 @@ import path from "node:path";
 import { commands } from "../commands/index.ts";
 import type { Services } from "./services.ts";
 import { startQueueProbe, startHeartbeat } from "../jobs/liveness.ts";
+import { startDispatcher } from "../redis/dispatcher.ts";
 import { startRounds } from "../redis/rounds.ts";
 import { startWorkers } from "../jobs/queues.ts";
 import type { Message } from "../messages/message.ts";
@@ -16,8 +17,7 @@ import { observeAlive } from "../requests/perform/senders.ts";
 import { advance } from "../requests/perform/perform.ts";
 import type { WorkerContext } from "../requests/perform/worker-context.ts";
 import type { StoredRequest } from "../requests/journal/record.ts";
-import { poll } from "../requests/perform/poll.ts";
-import { createPoller } from "../requests/perform/poller.ts";
+import { pollWork } from "../requests/perform/poll.ts";
 import { advanceRollouts } from "../rollouts/advance-rollout.ts";
 import type { RolloutContext } from "../rollouts/targets.ts";
 import { requestable } from "../registry/define.ts";
@@ -25,7 +25,6 @@ import { startDigests } from "./digests.ts";
 
 const drainMs = 6000;
 const concurrency = 20;
-const pollsAtOnce = 10;
 /** What is left of the time to stop in, once no request is being worked on. */
 const pollsEndMs = 1500;
 
@@ -59,17 +58,6 @@ export async function startWorker(on: Services, onDead: (why: string) => void): 
     waitMs: Math.round(0.75 * timing.claimWindowMs),
     log,
   });
-  const poller = opened(
-    createPoller({
-      polls: on.polls,
-      workerId,
-      leaseMs: () => config.policy.timing.heartbeatMs,
-      most: pollsAtOnce,
-      poll: (pollKey, how) => poll(pollKey, how, contextNow()),
-      log,
-    }),
-    (it) => it.close(pollsEndMs),
-  );
   const lasting = {
     store,
     ledger,
@@ -85,7 +73,6 @@ export async function startWorker(on: Services, onDead: (why: string) => void): 
     workerId,
     isAlive: observeAlive(heartbeat.isAlive, timing.heartbeatMs),
     wake: (id) => queues.wake(id),
-    watch: poller.watch,
     polls: on.polls,
     mine: new Set<string>(),
     calling: new Set<string>(),
@@ -116,23 +103,17 @@ export async function startWorker(on: Services, onDead: (why: string) => void): 
       connection,
       prefix: key.prefix,
       concurrency,
-      lockMs: Math.max(5000, 2 * timing.httpTimeoutMs),
       // Its death is noticed later than that
       lookMs: 2 * timing.heartbeatMs,
-      advance: (id, opening) => advance(id, contextNow(), opening),
-      wake: queues.wake,
+      advance: (id) => advance(id, contextNow()),
       heard: queueProbe.heard,
       log,
     }),
     (it) => it.close(drainMs),
   );
-  await heartbeat.addHeartbeatIds(jobs.ids);
   jobs.begin();
-  queues.stepsHere(jobs.stepNow);
-  const requeueOrphans = async () => {
-    const requeued = await queues.requeueOrphans(heartbeat.isAlive);
-    if (requeued > 0) log.warn("queue.rescued", { requeued });
-  };
+  const everyMs = () => config.policy.timing.heartbeatMs;
+  opened(startDispatcher([pollWork(contextNow)], { everyMs, log }), (it) => it.close(pollsEndMs));
   const tellOf = async ({ record, delivered }: StoredRequest, message: Message) => {
     const { channelId, ts } = delivered.card ?? {};
     const place = channelId && ts ? { channelId, threadTs: ts } : { channelId: record.channelId };
@@ -149,8 +130,6 @@ export async function startWorker(on: Services, onDead: (why: string) => void): 
   // What waited under the former policy is canceled at once, as the audit channel was told
   on.policyKeeper.onChanged(() => void sweeping.now());
   const rounds = [
-    startRounds("rescue", timing.heartbeatMs, requeueOrphans, log),
-    startRounds("polls", timing.heartbeatMs, poller.look, log),
     sweeping,
     // Redis may be emptied without a reconnect
     startRounds("ledger", timing.sweepMs, () => checkLedger(ledger, store, log, 200), log),

@@ -121,7 +121,6 @@ export async function startScene(scene: Partial<Scene> = {}) {
       sendPicture: (picture) => sendPicture(picture, { web, apiUrl: slack.apiUrl, log }),
     });
     const delivery = startDelivery([notices.source], {
-      redis: own,
       refusal: async () => undefined,
       us: () => ({ botId: "B0GATEHOUSE", botUserId: "U0GATEHOUSE" }),
       web,

@@ -1,6 +1,6 @@
 import { describe, expect, inject, it, vi } from "vitest";
 import { createQueues, startWorkers } from "../../src/jobs/queues.ts";
-import { connectRedis, type RedisClient } from "../../src/redis/redis.ts";
+import { connectRedis } from "../../src/redis/redis.ts";
 import { testRedis } from "../support/with-redis.ts";
 import { startQueueProbe } from "../../src/jobs/liveness.ts";
 import { startRounds } from "../../src/redis/rounds.ts";
@@ -94,11 +94,9 @@ it("tells a probe that waits from one that another worker took", async () => {
     connection: blocking,
     prefix: at.key.prefix,
     concurrency: 1,
-    lockMs: 60_000,
     lookMs: 1_000,
     heard: took.resolve,
     advance: async () => ({ is: "ended" }),
-    wake: async () => undefined,
     log: silentLog(),
   });
   other.begin();
@@ -107,65 +105,6 @@ it("tells a probe that waits from one that another worker took", async () => {
   await other.close(2_000);
   await queues.close();
   for (const one of [connection, blocking]) one.disconnect();
-});
-
-it("takes the first step where the request was made, and is told only when that must wait", async () => {
-  await using at = await testRedis();
-  const connections = await Promise.all(
-    (["commands", "worker"] as const).map((purpose) =>
-      connectRedis(inject("redisUrl"), purpose, silentLog()),
-    ),
-  );
-  const [connection, blocking] = connections as [RedisClient, RedisClient];
-  const queues = createQueues(connection, at.key.prefix);
-  const hangs = Promise.withResolvers<void>();
-  const stepped: string[] = [];
-  const begun: unknown[] = [];
-  const opening = { request: undefined, now: 1, frozen: undefined, throttledMs: 0 };
-  const jobs = startWorkers({
-    connection: blocking,
-    prefix: at.key.prefix,
-    concurrency: 2,
-    lockMs: 60_000,
-    lookMs: 1_000,
-    heard: () => undefined,
-    async advance(id, known) {
-      stepped.push(id);
-      begun.push(known);
-      if (id === "r-fails") throw new Error("Redis is away");
-      if (id === "r-hangs") await hangs.promise;
-      return id === "r-waits" ? { is: "wait", ms: 60_000 } : { is: "ended" };
-    },
-    wake: queues.wake,
-    log: silentLog(),
-  });
-  queues.stepsHere(jobs.stepNow);
-  await queues.wakeNew("r-early");
-  expect(stepped).toEqual([]);
-  expect(await queues.counts()).toMatchObject({ waiting: 1 });
-  jobs.begin();
-  await expect.poll(() => stepped).toEqual(["r-early"]);
-  const added = async () => Number(await at.redis.get(`${at.key.prefix}:requests:id`)) || 0;
-  const jobIds = await added();
-  for (const id of ["r-ends", "r-fails", "r-waits"]) {
-    await queues.wakeNew(id, opening);
-    await expect.poll(() => stepped.at(-1)).toBe(id);
-  }
-  await expect.poll(() => queues.counts()).toMatchObject({ waiting: 0, delayed: 1 });
-  expect(begun).toEqual([undefined, opening, opening, opening]);
-  expect(await added()).toBe(jobIds + 1);
-  // There is room for one
-  await queues.wakeNew("r-hangs");
-  await queues.wakeNew("r-queued");
-  await expect.poll(() => stepped.at(-1)).toBe("r-queued");
-  expect(await added()).toBe(jobIds + 2);
-  const closed = jobs.close(5_000);
-  await queues.wakeNew("r-late");
-  expect(await added()).toBe(jobIds + 3);
-  hangs.resolve();
-  await closed;
-  await queues.close();
-  for (const one of connections) one.disconnect();
 });
 
 describe("something done over and over", () => {

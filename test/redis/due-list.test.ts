@@ -1,10 +1,5 @@
 import { expect, it } from "vitest";
-import {
-  createDueList,
-  createOutbox,
-  createTakeDue,
-  type Ending,
-} from "../../src/redis/due-list.ts";
+import { createDueList, createOutbox } from "../../src/redis/due-list.ts";
 import { testRedis } from "../support/with-redis.ts";
 
 it("gives what is due, the longest due first, and to nobody else until the visibility timeout is over", async () => {
@@ -23,79 +18,27 @@ it("gives what is due, the longest due first, and to nobody else until the visib
   expect(await list.depth()).toBe(2);
 });
 
-/** Of things that are hashes. */
-async function owing() {
+it("is done with what has not moved since; what has is still owed, and what is gone is done", async () => {
   const { redis, key, [Symbol.asyncDispose]: dispose } = await testRedis();
   const outbox = createOutbox(redis, key("list"), (id) => key("thing", id));
-  const hash = key("thing", "a");
-  await redis.hset(hash, "revision", 3);
+  await redis.hset(key("thing", "a"), "revision", 3);
   await outbox.later("a", 0);
-  return {
-    redis,
-    key,
-    hash,
-    outbox,
-    end: (revision: number | undefined, more: Partial<Ending> = {}) =>
-      outbox.done("a", { revision, elseInMs: 60_000, kept: { text: "short" }, ...more }),
-    text: () => redis.hget(hash, "text"),
-    [Symbol.asyncDispose]: dispose,
-  };
-}
-
-it("is done with what has not moved since; what has comes along as it is, and what is gone is done", async () => {
-  await using here = await owing();
-  const { redis, hash, outbox, end, text } = here;
-  expect(await end(2, { elseInMs: 0 })).toEqual({ is: "changed", fields: { revision: "3" } });
+  expect(await outbox.done("a", 2, 0)).toBe(false);
   expect(await outbox.take(8, 60_000)).toEqual(["a"]);
-  const said = { "said:card": "1.1" };
-  const fields = { revision: "3", ...said };
-  for (const revision of [2, undefined])
-    expect(await end(revision, { said })).toEqual({ is: "changed", fields });
-  expect(await outbox.take(8, 60_000)).toEqual([]);
-  expect(await text()).toBeNull();
-  expect(await end(3)).toEqual({ is: "done" });
-  expect(await text()).toBe("short");
+  expect(await outbox.done("a", 3, 0)).toBe(true);
   expect(await outbox.depth()).toBe(0);
   await outbox.later("a", 60_000);
-  await redis.del(hash);
-  expect(await end(-1)).toEqual({ is: "done" });
-  expect(await redis.exists(hash)).toBe(0);
+  await redis.del(key("thing", "a"));
+  expect(await outbox.done("a", 3, 0)).toBe(true);
   expect(await outbox.depth()).toBe(0);
+  await dispose();
 });
 
-it("is not done while there is something to do it for first, and keeps what is said all the same", async () => {
-  await using here = await owing();
-  const { redis, key, hash, outbox, end, text } = here;
-  const unless = key("subscriptions");
-  await redis.hset(unless, "C01OPS *", "{}");
-  expect(await end(3, { unless, said: { face: "ended" } })).toEqual({ is: "owed" });
-  expect([await outbox.depth(), await text(), await redis.hget(hash, "face")]).toEqual([
-    1,
-    null,
-    "ended",
-  ]);
-  await redis.hdel(unless, "C01OPS *");
-  expect(await end(3, { unless })).toEqual({ is: "done" });
-});
-
-it("hashes come along with what is taken, but for those that may be long", async () => {
-  await using here = await owing();
-  const { redis, key, outbox } = here;
-  const take = createTakeDue(redis);
-  const other = createDueList(redis, key("others"));
-  await other.later("b", 0);
-  await outbox.later("gone", -1000);
-  const wanted = { most: 8, visibilityTimeoutMs: 60_000 };
-  const both = [
-    { ...wanted, list: outbox.list, hashes: outbox.hashes },
-    { ...wanted, list: other.list },
-  ];
-  const { taken } = await take(both);
-  expect(taken).toEqual([
-    [
-      { id: "gone", fields: {} },
-      { id: "a", fields: { revision: "3" } },
-    ],
-    [{ id: "b", fields: undefined }],
-  ]);
+it("sets a mark only where it is as it was read", async () => {
+  const { redis, key, [Symbol.asyncDispose]: dispose } = await testRedis();
+  const outbox = createOutbox(redis, key("list"), (id) => key("thing", id));
+  const marked = await Promise.all([1, 2, 3].map((n) => outbox.mark("a", "said:card", "", `${n}`)));
+  expect(marked.filter(Boolean)).toHaveLength(1);
+  expect(await outbox.mark("a", "said:card", "7", "8")).toBe(false);
+  await dispose();
 });

@@ -1,4 +1,10 @@
-import { redisTimeLua, type Keys, defineScript, type RedisClient } from "../../redis/redis.ts";
+import {
+  redisTimeLua,
+  type Keys,
+  defineScript,
+  type RedisClient,
+  redisNow,
+} from "../../redis/redis.ts";
 import { shortFingerprint } from "../../approvals/fingerprint.ts";
 import type { VoteOutcome, VoteProblem, Vote } from "../../approvals/votes.ts";
 import { keepStep } from "./scripts.ts";
@@ -9,9 +15,9 @@ import { auditRecord, keepFinalMs, type StoredRequest, locksOf } from "./record.
  * One vote, atomically. Deny wins until the claim; the requester never counts; one vote per person. An approval was judged
  * beside those that were there: when there are others by now, it is judged again, so that no two of them take the same need.
  *
- * KEYS request, history that an older version kept beside it, audit, outbox, open, lock
+ * KEYS request, audit, outbox, open, lock
  * ARGV id, first digits of the fingerprint the voter saw, voter, vote (approve|deny), vote record, audit record,
- *      step of its history when decided, how long a final request is kept (ms), approvals that it was judged beside
+ *      step of its history when decided, approvals that it was judged beside
  * → {'counted', n} | {'authorized', n} | {'denied'} | {'refused', why} | {'again'}
  */
 const voteScript = `${redisTimeLua}
@@ -32,19 +38,17 @@ local all = redis.call('HGETALL', KEYS[1])
 for i = 1, #all, 2 do
   if string.sub(all[i], 1, 5) == 'vote:' and string.find(all[i + 1], '"vote":"approve"', 1, true) then approvals = approvals + 1 end
 end
-if ARGV[4] == 'approve' and approvals ~= tonumber(ARGV[9]) then return {'again'} end
-local record = string.gsub(ARGV[5], '__AT__', string.format('%d', now))
-redis.call('HSET', KEYS[1], field, record)
-redis.call('XADD', KEYS[3], '*', 'at', now, 'record', ARGV[6])
+if ARGV[4] == 'approve' and approvals ~= tonumber(ARGV[8]) then return {'again'} end
+redis.call('HSET', KEYS[1], field, ARGV[5])
+redis.call('XADD', KEYS[2], '*', 'at', now, 'record', ARGV[6])
 redis.call('HINCRBY', KEYS[1], 'revision', 1)
-redis.call('ZADD', KEYS[4], 'NX', now, ARGV[1])
+redis.call('ZADD', KEYS[3], 'NX', now, ARGV[1])
 if ARGV[4] == 'deny' then
   redis.call('HSET', KEYS[1], 'state', 'denied', 'final', '1', 'changedAt', now)
   ${keepStep("ARGV[7]")}
-  redis.call('ZREM', KEYS[5], ARGV[1])
-  if redis.call('GET', KEYS[6]) == ARGV[1] then redis.call('DEL', KEYS[6]) end
-  redis.call('PEXPIRE', KEYS[1], ARGV[8])
-  redis.call('PEXPIRE', KEYS[2], ARGV[8])
+  redis.call('ZREM', KEYS[4], ARGV[1])
+  if redis.call('GET', KEYS[5]) == ARGV[1] then redis.call('DEL', KEYS[5]) end
+  redis.call('PEXPIRE', KEYS[1], ${keepFinalMs})
   return {'denied'}
 end
 approvals = approvals + 1
@@ -133,12 +137,12 @@ export function createBallot(redis: RedisClient, key: Keys, onVote: () => void) 
       const { record, votes } = request;
       const digest = record.approval?.digest ?? "";
       const known = meets ? { meets } : {};
-      const entry = { voterId: voter.id, name: voter.name, vote, digest, ...known };
+      const at = await redisNow(redis);
+      const entry = { voterId: voter.id, name: voter.name, vote, digest, ...known, at };
       const [state, verb] = vote === "deny" ? ["denied", "denied"] : ["authorized", "approved"];
       const [is, more] = (await runVote(
         [
           key("request", record.id),
-          key("request", record.id, "history"),
           key("audit"),
           key("outbox"),
           key("requests", "open"),
@@ -149,10 +153,9 @@ export function createBallot(redis: RedisClient, key: Keys, onVote: () => void) 
           seen,
           voter.id,
           vote,
-          JSON.stringify({ ...entry, at: "__AT__" }).replace('"__AT__"', "__AT__"),
+          JSON.stringify(entry),
           auditRecord(record, { vote, digest: shortFingerprint(digest) }, voter.id),
           stepText({ state, why: `${verb} by ${voter.id}`, actor: voter.id }),
-          keepFinalMs,
           votes.filter((one) => one.vote === "approve").length,
         ],
       )) as [string, string | number | undefined];

@@ -74,21 +74,29 @@ export function createDurability(options: {
   async function waitFor(claims: readonly Waiting[]): Promise<(string | undefined)[]> {
     const { replicas, disk } = await needs(claims);
     if (replicas === 0 && !disk) return claims.map(() => undefined);
-    const keys = [fence, ...claims.map(({ claimed }) => key("request", claimed.record.id))];
-    const args = claims.flatMap(({ claimed }) => [claimed.attempt, claimed.nonce ?? ""]);
-    // WAIT speaks of what its own connection wrote
-    const pipeline = redis.pipeline().call("eval", scripts.holds, keys.length, ...keys, 1, ...args);
+    // WAIT speaks of what its own connection wrote: with a write of it, of all that was written before, by any connection
+    const pipeline = redis.pipeline().set(fence, "");
+    for (const { claimed } of claims)
+      pipeline.eval(
+        scripts.holds,
+        1,
+        key("request", claimed.record.id),
+        claimed.attempt,
+        claimed.nonce ?? "",
+      );
     if (replicas > 0) pipeline.wait(replicas, waitMs);
     if (disk) pipeline.call("WAITAOF", 1, 0, waitMs);
-    const [held, ...waits] = ((await pipeline.exec()) ?? []) as Answer[];
-    if (!held || held[0]) throw held?.[0] ?? new Error("no answer");
+    const [written, ...answers] = ((await pipeline.exec()) ?? []) as Answer[];
+    if (!written || written[0]) throw written?.[0] ?? new Error("no answer");
+    const held = answers.slice(0, claims.length);
+    const waits = answers.slice(claims.length);
     const why =
       (replicas > 0 ? replicasProblem(waits[0], replicas) : undefined) ??
       (disk ? diskProblem(waits.at(-1)) : undefined);
-    const [, ...isHeld] = held[1] as number[];
-    return claims.map((_, at) =>
-      isHeld[at] === 1 ? why : "Redis lost the claim; nothing was sent",
-    );
+    return held.map(([error, found]) => {
+      if (error) throw error;
+      return (found as number[])[1] === 1 ? why : "Redis lost the claim; nothing was sent";
+    });
   }
 
   async function run(): Promise<void> {

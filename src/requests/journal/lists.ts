@@ -17,11 +17,8 @@ export function createLists(
     },
 
     async history(id: string): Promise<Step[]> {
-      const [[createdAt, history], beside] = await Promise.all([
-        redis.hmget(key("request", id), "createdAt", "history"),
-        redis.lrange(key("request", id, "history"), 0, -1),
-      ]);
-      return parseSteps({ createdAt: Number(createdAt), history: history ?? "" }, beside);
+      const [createdAt, history] = await redis.hmget(key("request", id), "createdAt", "history");
+      return parseSteps({ createdAt: Number(createdAt), history: history ?? "" });
     },
 
     openIds: (): Promise<string[]> => redis.zrange(key("requests", "open"), 0, "-1"),

@@ -87,7 +87,6 @@ export function observed(
         const { createdAt, requester, via } = record;
         const times = { since: createdAt, at: createdAt, actor: requester.id };
         moved(record, { from: undefined, to: request.state, why: `asked by ${via}`, ...times });
-        if (request.state === "authorized") waits("compute", created.opening.throttledMs);
       }
       return created;
     },
@@ -146,10 +145,10 @@ export function observed(
       log.info("audit.noted", entry);
     },
 
-    async opening(id) {
-      const opening = await journal.opening(id);
-      if (opening.request?.state === "authorized") waits("compute", opening.throttledMs);
-      return opening;
+    async throttledMs() {
+      const ms = await journal.throttledMs();
+      waits("compute", ms);
+      return ms;
     },
   };
 }

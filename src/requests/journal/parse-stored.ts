@@ -6,9 +6,7 @@ import {
   recordVersion,
   type RequestRecord,
   type StoredRequest,
-  usualVia,
 } from "./record.ts";
-import { unpackProgress } from "./pack-progress.ts";
 
 export { fromPairs } from "../../redis/redis.ts";
 
@@ -24,11 +22,11 @@ export function parseStored(fields: Readonly<Record<string, string>>): StoredReq
 
 function parseFields(fields: Readonly<Record<string, string>>): StoredRequest | undefined {
   if (!fields["record"] || !fields["state"]) return undefined;
-  const record = { via: usualVia, ...(JSON.parse(fields["record"]) as object) } as RequestRecord;
+  const record = JSON.parse(fields["record"]) as RequestRecord;
   if (record.v !== recordVersion || !isKnownState(fields["state"])) return undefined;
   const [card, asked] = [placeIn(fields["card"]), placeIn(fields["asked"])];
   return {
-    record: { ...record, createdAt: Number(fields["createdAt"]) },
+    record,
     state: fields["state"],
     final: fields["final"] === "1",
     attempt: Number(fields["attempt"]),
@@ -36,7 +34,7 @@ function parseFields(fields: Readonly<Record<string, string>>): StoredRequest | 
     owner: fields["owner"] || undefined,
     revision: Number(fields["revision"]),
     changedAt: Number(fields["changedAt"]),
-    progress: unpackProgress(JSON.parse(fields["progress"] ?? "{}") as Progress),
+    progress: JSON.parse(fields["progress"] ?? "{}") as Progress,
     votes: entriesOf(fields, "vote:")
       .map(([, value]) => withReason(JSON.parse(value) as Vote, fields["denial"]))
       .toSorted((a, b) => a.at - b.at),

@@ -1,136 +1,83 @@
-import { type Keys, defineScript, type RedisClient, redisTimeLua } from "../../redis/redis.ts";
-import { fromPairs, parseStored } from "./parse-stored.ts";
+import { createDueList } from "../../redis/due-list.ts";
+import {
+  type Keys,
+  defineScript,
+  type RedisClient,
+  redisNow,
+  redisTimeLua,
+} from "../../redis/redis.ts";
 import type { StoredRequest } from "./record.ts";
 
-/** In one script: few enough that Redis doesn't stand still. */
-const maxReadAtOnce = 100;
-
 /**
- * Takes a key to poll it, and reads what a poll begins with. The worker that took it last keeps it, whoever asks; `always`
- * takes it from that one, because what was just sent must be read at once.
+ * After a poll: when the next one is due, unless it was asked for meanwhile and is due already. Nothing to poll is forgotten.
  *
- * KEYS polls, pollers, watched
- * ARGV key, worker, lease (ms), always (0|1), key prefix of requests, most requests to read at once
- * → {now} when it is another's, or {now, ids, then the fields of each, or none when there are more}
+ * KEYS polls, watched   ARGV key, in (ms)
  */
-const take = `${redisTimeLua}
-if ARGV[4] ~= '1' and redis.call('HGET', KEYS[2], ARGV[1]) ~= ARGV[2] then return {now} end
-local ids = redis.call('SMEMBERS', KEYS[3])
-if #ids == 0 then
-  redis.call('ZREM', KEYS[1], ARGV[1])
-  redis.call('HDEL', KEYS[2], ARGV[1])
-  return {now, ids}
-end
-redis.call('ZADD', KEYS[1], now + ARGV[3], ARGV[1])
-redis.call('HSET', KEYS[2], ARGV[1], ARGV[2])
-local found = {now, ids}
-if #ids <= tonumber(ARGV[6]) then
-  for i, id in ipairs(ids) do found[i + 2] = redis.call('HGETALL', ARGV[5] .. id) end
-end
-return found
+const next = `${redisTimeLua}
+local due = redis.call('ZSCORE', KEYS[1], ARGV[1])
+if redis.call('EXISTS', KEYS[2]) == 0 then redis.call('ZREM', KEYS[1], ARGV[1])
+elseif due and tonumber(due) > now then redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[1]) end
+return 1
 `;
-
-/** KEYS polls, pollers   ARGV worker, lease (ms), most → keys whose lease has run out: they are this worker's now */
-const takeOver = `${redisTimeLua}
-local keys = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, ARGV[3])
-for _, key in ipairs(keys) do
-  redis.call('ZADD', KEYS[1], now + ARGV[2], key)
-  redis.call('HSET', KEYS[2], key, ARGV[1])
-end
-return keys
-`;
-
-/** KEYS polls, pollers   ARGV worker, for how long from now (ms, '' ends it), ...keys → how many are still this worker's: of those alone */
-const keep = `${redisTimeLua}
-local kept = 0
-for i = 3, #ARGV do
-  if redis.call('HGET', KEYS[2], ARGV[i]) == ARGV[1] then
-    kept = kept + 1
-    if ARGV[2] == '' then
-      redis.call('ZREM', KEYS[1], ARGV[i])
-      redis.call('HDEL', KEYS[2], ARGV[i])
-    else redis.call('ZADD', KEYS[1], 'XX', now + ARGV[2], ARGV[i]) end
-  end
-end
-return kept
-`;
-
-/** KEYS polls   ARGV key */
-const expect = `${redisTimeLua}
-return redis.call('ZADD', KEYS[1], 'NX', now, ARGV[1])
-`;
-
-/** KEYS polls → how many are overdue, how many are not, since when the longest overdue is (ms) */
-const depth = `${redisTimeLua}
-local first = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')
-local overdue = redis.call('ZCOUNT', KEYS[1], '-inf', now)
-return {overdue, redis.call('ZCARD', KEYS[1]) - overdue, first[2] or '0'}
-`;
-
-/** A worker's right to poll a key, for a time. */
-export interface PollLease {
-  worker: string;
-  leaseMs: number;
-  /** Takes it from another worker. */
-  always: boolean;
-}
 
 export type Polls = ReturnType<typeof createPolls>;
 
 /**
- * Who polls what. A worker takes a key for a lease and polls it by its own timers; each poll renews the lease, and when it has
- * run out, any other worker takes the key. So two may poll one key for a moment: what a poll finds is compared and set.
+ * What is to be polled, and when. A request is watched from its claim until reads have decided it: the script that moves it
+ * says so. Any worker polls what is due; two that poll the same are harmless, because what a poll finds is compared and set.
  */
 export function createPolls(
   redis: RedisClient,
   key: Keys,
   getMany: (ids: readonly string[]) => Promise<StoredRequest[]>,
 ) {
-  const lists = [key("polls"), key("pollers")];
-  const runTake = defineScript(redis, "gatehouseTakePoll", take);
-  const runTakeOver = defineScript(redis, "gatehouseTakePolls", takeOver);
-  const runKeep = defineScript(redis, "gatehouseKeepPolls", keep);
-  const runExpect = defineScript(redis, "gatehouseExpectPoll", expect);
-  const runDepth = defineScript(redis, "gatehousePollDepth", depth);
+  const due = createDueList(redis, key("polls"));
+  const runNext = defineScript(redis, "gatehouseNextPoll", next);
+  const watched = (pollKey: string) => key("watch", pollKey);
   return {
-    /** What waits for the polls of a key, and Redis time; undefined when the key is another worker's. */
-    async take(
-      pollKey: string,
-      { worker, leaseMs, always }: PollLease,
-    ): Promise<{ now: number; requests: StoredRequest[] } | undefined> {
-      const keys = [...lists, key("watch", pollKey)];
-      const args = [pollKey, worker, leaseMs, always ? 1 : 0, key("request", ""), maxReadAtOnce];
-      const answer = (await runTake(keys, args)) as [number, string[]?, ...string[][]];
-      const [now, ids, ...all] = answer;
-      if (ids === undefined) return undefined;
-      const requests =
-        all.length < ids.length
-          ? await getMany(ids)
-          : all.map((fields) => parseStored(fromPairs(fields))).filter((one) => one !== undefined);
-      return { now, requests };
+    due,
+
+    /** The requests that wait for the polls of a key. Those that no longer do are forgotten. */
+    async waiting(pollKey: string): Promise<StoredRequest[]> {
+      const ids = await redis.smembers(watched(pollKey));
+      const requests = (await getMany(ids)).filter(isPolled);
+      const waits = new Set(requests.map(({ record }) => record.id));
+      const over = ids.filter((id) => !waits.has(id));
+      if (over.length > 0) await redis.srem(watched(pollKey), ...over);
+      return requests;
     },
-    /** Keys that no one has polled for too long: they are this worker's now. */
-    async takeOver(worker: string, leaseMs: number, most: number): Promise<string[]> {
-      return (await runTakeOver(lists, [worker, leaseMs, most])) as string[];
+
+    async next(pollKey: string, inMs: number): Promise<void> {
+      await runNext([due.list, watched(pollKey)], [pollKey, Math.ceil(inMs)]);
     },
-    /** Others may take them in so many milliseconds. False when they took one before. */
-    async keep(pollKeys: readonly string[], worker: string, forMs: number): Promise<boolean> {
-      if (pollKeys.length === 0) return true;
-      return (await runKeep(lists, [worker, Math.ceil(forMs), ...pollKeys])) === pollKeys.length;
+
+    /** It is due now. */
+    async soon(pollKey: string): Promise<void> {
+      await due.later(pollKey, 0);
+      due.ring(pollKey);
     },
-    /** Nothing is left to poll. */
-    async end(pollKey: string, worker: string): Promise<void> {
-      await runKeep(lists, [worker, "", pollKey]);
-    },
-    /** Someone must poll it: at once, unless someone does. */
+
+    /** It is due now, unless it is on the list. */
     async expect(pollKey: string): Promise<void> {
-      await runExpect(lists.slice(0, 1), [pollKey]);
+      await redis.zadd(due.list, "NX", String(await redisNow(redis)), pollKey);
     },
+
     /** For metrics: how many are overdue, how many are not, and since when the longest is (ms). */
-    async depth(): Promise<{ overdue: number; leased: number; oldestAt: number | undefined }> {
-      const answer = (await runDepth(lists.slice(0, 1), [])) as [number, number, string];
-      const [overdue, leased, since] = answer;
-      return { overdue, leased, oldestAt: overdue === 0 ? undefined : Number(since) };
+    async depth(): Promise<{ overdue: number; waiting: number; oldestAt: number | undefined }> {
+      const now = await redisNow(redis);
+      const [overdue, all, [, since]] = await Promise.all([
+        redis.zcount(due.list, "-inf", now),
+        redis.zcard(due.list),
+        redis.zrange(due.list, 0, "0", "WITHSCORES"),
+      ]);
+      return {
+        overdue,
+        waiting: all - overdue,
+        oldestAt: overdue === 0 ? undefined : Number(since),
+      };
     },
   };
 }
+
+const isPolled = ({ state, final }: StoredRequest): boolean =>
+  !final && ["sending", "accepted", "unclear"].includes(state);

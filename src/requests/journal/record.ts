@@ -79,9 +79,6 @@ export interface Look {
   print: string;
 }
 
-/** How a request was made unless its record says. */
-export const usualVia = "command";
-
 /** The part that grows while the request lives. */
 export interface Progress {
   /** Read right before the send. */
@@ -321,6 +318,8 @@ export function stateWords(state: string): string {
   return (Object.hasOwn(words, state) && words[state]) || state;
 }
 
+/** An equal request of the same person within this time (ms) is the same one, even when it is already done. */
+export const sameWithinMs = 10_000;
 /** How long a finished request is kept. */
 export const keepFinalMs = 90 * 24 * 3600_000;
 

@@ -109,7 +109,7 @@ export function createSwitches(redis: RedisClient, key: Keys) {
       return true;
     },
 
-    /** What the journal knows of these sends, whichever version wrote it; undefined for a missing request. */
+    /** What the journal knows of these sends; undefined for a missing request. */
     async claimsOf(
       sends: readonly { request: string; attempt: number }[],
     ): Promise<({ attempts: number; nonce: string | undefined } | undefined)[]> {
@@ -141,6 +141,11 @@ export function createSwitches(redis: RedisClient, key: Keys) {
     /** True once in this time, across all processes. */
     async useOnce(name: string, forMs: number): Promise<boolean> {
       return (await redis.set(key("used", name), "1", "PX", forMs, "NX")) !== null;
+    },
+
+    /** For how long calls pause (ms). */
+    async throttledMs(): Promise<number> {
+      return Math.max(0, await redis.pttl(key("throttled")));
     },
 
     async throttle(forMs: number): Promise<void> {

@@ -1,4 +1,3 @@
-import { timeOfMove } from "../journal/time-of-move.ts";
 import { during, workOnRequest } from "../../log/ids.ts";
 import { redisTrouble } from "../../redis/trouble.ts";
 import { gate, underNewPolicy } from "./gate.ts";
@@ -16,7 +15,6 @@ import {
   type Change,
 } from "./worker-context.ts";
 import { type Progress, type StoredRequest, pollKeyOf, sentWords } from "../journal/record.ts";
-import type { Opening } from "../journal/journal.ts";
 import { hourlyOf, limitWords } from "../journal/limits.ts";
 import { keepIfKept } from "./keep.ts";
 import { claimAndSend } from "./send.ts";
@@ -27,24 +25,23 @@ const noCurrentPolicy = "it waits for a worker that has the current policy";
 /** How soon a request comes again when its project has no slot left. */
 const turnMs = 200;
 
-/** Advances a request by a step; idempotent, because every step is a compare-and-set. `begun`: what is known of one that was just made. */
-export async function advance(id: string, by: WorkerContext, begun?: Opening): Promise<Next> {
-  const opening = begun ?? (await by.store.opening(id));
-  const { request } = opening;
+/** Advances a request by a step; idempotent, because every step is a compare-and-set. */
+export async function advance(id: string, by: WorkerContext): Promise<Next> {
+  const request = await by.store.get(id);
   if (!request || request.final) return ended;
-  return during(workOnRequest(request.record), () => step(request, opening, by));
+  return during(workOnRequest(request.record), () => step(request, by));
 }
 
-async function step(request: StoredRequest, opening: Opening, by: WorkerContext): Promise<Next> {
+async function step(request: StoredRequest, by: WorkerContext): Promise<Next> {
   try {
     switch (request.state) {
       case "authorized":
-        return await beginInTurn(request, opening, by);
+        return await beginInTurn(request, by);
       case "sending":
         return await checkSender(request, by);
       case "accepted":
       case "unclear":
-        await by.watch(pollKeyOf(request.record), false);
+        await by.polls.expect(pollKeyOf(request.record));
         return ended;
       default:
         return ended;
@@ -55,27 +52,24 @@ async function step(request: StoredRequest, opening: Opening, by: WorkerContext)
 }
 
 /** A project whose calls hang must not take every slot of the worker. */
-async function beginInTurn(
-  request: StoredRequest,
-  opening: Opening,
-  by: WorkerContext,
-): Promise<Next> {
+async function beginInTurn(request: StoredRequest, by: WorkerContext): Promise<Next> {
   const { projectId, id, name } = request.record.target;
   const leave = by.shares.take(projectId || id || name);
   if (!leave) return waitFor(turnMs + jitter(turnMs));
   try {
-    return await begin(request, opening, by);
+    return await begin(request, by);
   } finally {
     leave();
   }
 }
 
-async function begin(
-  request: StoredRequest,
-  { now, frozen, throttledMs }: Opening,
-  by: WorkerContext,
-): Promise<Next> {
+async function begin(request: StoredRequest, by: WorkerContext): Promise<Next> {
   const { store } = by;
+  const [now, frozen, throttledMs] = await Promise.all([
+    store.now(),
+    store.freezeState(),
+    store.throttledMs(),
+  ]);
   const { timing } = by.policy;
   const { record, progress } = request;
   if (progress.notBefore && progress.notBefore > now) return waitFor(progress.notBefore - now);
@@ -167,10 +161,10 @@ async function checkSender(request: StoredRequest, by: WorkerContext): Promise<N
   const isGone = owner !== undefined && !(await by.isAlive(owner));
   if (!isGone && leftMs > 0) return waitFor(Math.min(timing.heartbeatMs, leftMs));
   const why = `the worker that sent it ${isGone ? "is gone" : "does not answer"}`;
-  const progress = { ...request.progress, endedAt: timeOfMove };
+  const progress = { ...request.progress, endedAt: await by.store.now() };
   const moved = await by.store.move(request, { state: "unclear", progress, why });
   if (moved.is === "changed") return waitFor(50);
-  await by.watch(pollKeyOf(request.record), true);
+  await by.polls.soon(pollKeyOf(request.record));
   return ended;
 }
 

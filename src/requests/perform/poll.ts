@@ -1,46 +1,62 @@
 import { ComputeError } from "../../compute/errors.ts";
-import { stopwatch } from "../../deadline.ts";
 import { nextPollDelay } from "../../compute/compute.ts";
 import { during, workOnRequests } from "../../log/ids.ts";
+import type { DueWork } from "../../redis/dispatcher.ts";
 import type { Seen } from "../../registry/define.ts";
 import { readTarget } from "./gate.ts";
 import { isUnsettled, judge, lookAt } from "./reconcile.ts";
-import {
-  changeOf,
-  ended,
-  type Known,
-  knownBy,
-  maxStepErrors,
-  pollLease,
-  type WorkerContext,
-  waitFor,
-} from "./worker-context.ts";
+import { changeOf, maxStepErrors, type WorkerContext } from "./worker-context.ts";
 import { lasts, type Progress, type State, type StoredRequest } from "../journal/record.ts";
 
-/** `theirs`: another worker polls it by now. `restMs`: no sooner, whoever asks. `known`: what the next poll begins with. */
-export type Polled =
-  | { is: "ended" }
-  | { is: "wait"; ms: number; restMs?: number; known?: Known | undefined }
-  | { is: "theirs" };
+/** When a key is polled next (ms), and that it is polled no sooner, whoever asks (ms). */
+interface Polled {
+  inMs: number;
+  restMs: number;
+}
+
+/** Polls under way at a time. */
+const pollsAtOnce = 10;
+
+/** Polls what is due. How often, and until when a key rests, each process knows of its own polls. */
+export function pollWork(contextNow: () => WorkerContext): DueWork {
+  const { polls } = contextNow();
+  const polled = new Map<string, { polls: number; restsUntil: number }>();
+  return {
+    kind: "poll",
+    due: polls.due,
+    atOnce: pollsAtOnce,
+    visibilityTimeoutMs: () => 2 * contextNow().policy.timing.heartbeatMs,
+    async handle(pollKey) {
+      const before = polled.get(pollKey) ?? { polls: 0, restsUntil: 0 };
+      const restsMs = before.restsUntil - performance.now();
+      const next =
+        restsMs > 0
+          ? { inMs: restsMs, restMs: restsMs }
+          : await poll(pollKey, before.polls + 1, contextNow());
+      if (next && restsMs <= 0)
+        polled.set(pollKey, {
+          polls: before.polls + 1,
+          restsUntil: performance.now() + next.restMs,
+        });
+      else if (!next) polled.delete(pollKey);
+      const inMs = next?.inMs ?? 0;
+      await polls.next(pollKey, inMs);
+      return next && inMs;
+    },
+  };
+}
 
 /**
  * One poll per key serves all its requests: the VMs of a project share a read of its list. Between polls, a waiting request
- * costs no worker time. `always` also takes a key that another worker polls; what is `known` isn't asked of Redis.
+ * costs no worker time. `polls`: how many there were, with this one. Undefined once nothing is left to poll.
  */
 export async function poll(
   pollKey: string,
-  { polls, always, known }: { polls: number; always: boolean; known?: Known | undefined },
+  polls: number,
   by: WorkerContext,
-): Promise<Polled> {
-  const taken = known
-    ? { now: known.now, waiting: [known.request], alone: known }
-    : await take(pollKey, always, by);
-  if (!taken) return { is: "theirs" };
-  const { now, waiting, alone } = taken;
-  if (waiting.length === 0) {
-    await by.polls.end(pollKey, by.workerId);
-    return ended;
-  }
+): Promise<Polled | undefined> {
+  const waiting = await by.polls.waiting(pollKey);
+  if (waiting.length === 0) return undefined;
   let read: (request: StoredRequest) => { seen: Seen | undefined } | undefined;
   try {
     const work = workOnRequests(waiting.map(({ record }) => record));
@@ -50,31 +66,28 @@ export async function poll(
     if (!isKnown) by.log.error("poll.failed", { pollKey, error });
     // Without a read, only deadlines decide
     await giveUpLate(waiting, by);
-    return waitFor((isKnown && error.retryAfterMs) || by.policy.timing.pollMostMs);
+    return { inMs: (isKnown && error.retryAfterMs) || by.policy.timing.pollMostMs, restMs: 0 };
   }
-  // One alone is judged by what the time should be; the move that keeps what was found says whether it is
-  const at = alone ? Math.round(now + alone.elapsedMs()) : await by.store.now();
+  const at = await by.store.now();
   let youngest = 0;
   const left: { request: Waiting; seen: Seen | undefined }[] = [];
-  let next: Known | undefined;
   for (const request of waiting) {
     const found = read(request);
-    const judged = found && (await judgeAlone(request, found.seen, at, by, alone));
+    const judged = found && (await judgeAlone(request, found.seen, at, by));
     if (judged === "over") continue;
-    next = judged?.known;
-    const { progress } = judged ?? request;
+    const progress = judged ?? request.progress;
     left.push({ request: { ...request, progress }, seen: found?.seen });
     youngest = Math.max(youngest, request.progress.sentAt ?? at);
   }
   await by.at("watch", pollKey);
-  if (left.length === 0) return ended;
+  if (left.length === 0) return undefined;
   const { pollFirstMs, pollMostMs } = by.policy.timing;
   const sinceStartMs = Math.max(0, at - youngest);
   const delay = nextPollDelay({ firstMs: pollFirstMs, maxMs: pollMostMs, sinceStartMs, polls });
   const timing = { ...by.policy.timing, delay };
   const soon = left.map(({ request, seen }) => soonest(request, seen, at, timing));
   const restMs = left.length === 1 ? 0 : pollFirstMs * Math.min(2, (left.length / crowd) ** 2);
-  return { ...waitFor(Math.max(restMs, Math.min(delay, ...soon))), restMs, known: next };
+  return { inMs: Math.max(1, restMs, Math.min(delay, ...soon)), restMs };
 }
 
 /**
@@ -83,28 +96,6 @@ export async function poll(
  * twice that.
  */
 const crowd = 70;
-
-interface Taken {
-  now: number;
-  waiting: readonly StoredRequest[];
-  alone: Known | undefined;
-}
-
-async function take(
-  pollKey: string,
-  always: boolean,
-  by: WorkerContext,
-): Promise<Taken | undefined> {
-  const taken = await by.polls.take(pollKey, pollLease(by, always));
-  if (!taken) return undefined;
-  const elapsedMs = stopwatch();
-  const { now } = taken;
-  const waiting = taken.requests.filter(({ state, final }) => !final && isPolled(state));
-  const [request] = waiting;
-  const isAlone = request && waiting.length === 1;
-  const alone = isAlone ? { request, progress: request.progress, now, elapsedMs } : undefined;
-  return { now, waiting, alone };
-}
 
 type Waiting = Pick<StoredRequest, "state" | "progress" | "changedAt">;
 
@@ -134,10 +125,9 @@ async function judgeAlone(
   seen: Seen | undefined,
   at: number,
   by: WorkerContext,
-  alone: Known | undefined,
 ): Promise<Judgment> {
   try {
-    return await judgeOne(request, seen, at, by, alone);
+    return await judgeOne(request, seen, at, by);
   } catch (error) {
     const { record, state } = request;
     by.log.error("request.judging-failed", { request: record.id, state, error });
@@ -154,59 +144,43 @@ async function judgeAlone(
   }
 }
 
-/** That the request no longer waits for polls, or how it stands now, and what the next poll of one alone begins with. */
-type Judgment = "over" | { progress: Progress; known?: Known | undefined } | undefined;
+/** That the request no longer waits for polls, or how far it is now; undefined where it is left to the next poll. */
+type Judgment = "over" | Progress | undefined;
 
 async function judgeOne(
   request: StoredRequest,
   seen: Seen | undefined,
   at: number,
   by: WorkerContext,
-  alone?: Known,
 ): Promise<Judgment> {
   const change = changeOf(request.record, by.commands);
   if (!change) return undefined;
-  // By a clock that was set back since, what was read would stand for too short
-  const isDated = alone && (alone.progress.lastLook?.at ?? at) <= at;
-  const before = isDated ? alone.progress : request.progress;
-  const { blindSince: _over, ...progress } = before;
+  const { blindSince: _over, ...before } = request.progress;
   const judged = judge({
     state: request.state as "sending" | "accepted" | "unclear",
-    progress,
+    progress: before,
     effect: change.effect,
     args: change.args,
     seen,
     at,
     timing: by.policy.timing,
   });
-  const isTold = lasts(judged.progress) && !lasts(before);
-  const isKnown = alone ?? request.progress.lastLook?.print === judged.progress.lastLook?.print;
-  if (isKnown && !isTold && decidesNothing(request, judged))
-    return { progress: judged.progress, known: alone && { ...alone, progress: judged.progress } };
+  const isShown = lasts(judged.progress) && !lasts(before);
+  const isSame = before.lastLook?.print === judged.progress.lastLook?.print;
+  if (isSame && !isShown && decidesNothing(request, judged)) return judged.progress;
   const moved = await by.store.move(request, {
     state: judged.state,
     progress: judged.progress,
     ...(judged.why ? { why: judged.why } : {}),
-    isTold,
-    ...(alone ? { judged: { at, toleranceMs: toleranceMs(by) }, polls: pollLease(by, false) } : {}),
   });
-  // What was read since it was kept was dated as wrongly
-  if (moved.is === "late") return judgeOne(request, seen, moved.now, by);
   // Its sender changed it meanwhile: left to the next poll
   if (moved.is !== "moved") return undefined;
-  if (!isPolled(judged.state)) return "over";
-  return { progress: moved.request.progress, known: knownBy(moved) };
+  return isPolled(judged.state) ? moved.request.progress : "over";
 }
 
 const isPolled = (state: State) => ["sending", "accepted", "unclear"].includes(state);
 
-/** How far from Redis' time a read may be dated: little beside what is measured by it. */
-const toleranceMs = ({ policy }: WorkerContext) => Math.max(2, policy.timing.stableGapMs / 20);
-
-/**
- * What only later reads make something of isn't kept of one alone: who polls it knows it, and who takes over reads it again. Of
- * several, what is as it was isn't kept.
- */
+/** What is as it was isn't kept. */
 function decidesNothing(
   { state, progress }: StoredRequest,
   { progress: now, ...to }: { state: string; progress: Progress; why?: string },

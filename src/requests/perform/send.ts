@@ -1,4 +1,3 @@
-import { timeOfMove } from "../journal/time-of-move.ts";
 import type { Accepted } from "../../compute/compute.ts";
 import { ComputeError } from "../../compute/errors.ts";
 import { stopwatch } from "../../deadline.ts";
@@ -8,8 +7,6 @@ import type { Seen } from "../../registry/define.ts";
 import {
   returnToAuthorized,
   moveOwn,
-  knownBy,
-  pollLease,
   type Change,
   ended,
   type Next,
@@ -61,7 +58,7 @@ interface Call {
 
 /**
  * Of the first poll's time: a call that is answered by then says itself what it began, or is followed by a read at once. A short
- * REBOOTING may be a restart's only proof, so one that takes longer is polled while it is under way, as is one whose key others poll or wait for.
+ * REBOOTING may be a restart's only proof, so one that takes longer is polled while it is under way.
  */
 const longCall = 0.15;
 
@@ -85,12 +82,10 @@ async function claimOnce(
     progress: {
       ...kept,
       ...(open.before === undefined ? {} : { before: open.before }),
-      sentAt: timeOfMove,
+      sentAt: await store.now(),
     },
     why: request.attempt === 0 ? "claimed" : `claimed again, attempt ${request.attempt + 1}`,
     claim: { vmIds: open.vmIds, nonce: call.nonce },
-    // Should this process die, another one polls as soon as the lease has run out
-    ...(needsMark ? { polls: pollLease(by, false) } : {}),
   });
   if (claim.is === "frozen" || claim.is === "locked") return claim;
   if (claim.is !== "moved") return claim.is === "changed" ? waitFor(50) : ended;
@@ -124,13 +119,15 @@ async function claimOnce(
     call.mayHaveLeft = true;
     const why = "this attempt is already in the ledger";
     await moveOwn(claimed, { state: "unclear", learned: {}, why }, by);
-    await by.watch(pollKeyOf(record), true);
+    await by.polls.soon(pollKeyOf(record));
     return ended;
   }
   await by.at("ledger", record.id);
-  const watch = () => by.watch(pollKeyOf(record), true);
-  if (needsMark && !claim.isAlone) await watch();
-  else if (needsMark) call.looking = setTimeout(() => void watch(), longCall * pollFirstMs);
+  if (needsMark)
+    call.looking = setTimeout(
+      () => void by.polls.soon(pollKeyOf(record)).catch(() => undefined),
+      longCall * pollFirstMs,
+    );
   // A worker paused since the claim must not act on outdated facts
   if (elapsedMs() > windowMs) return returnUnsent(claimed, tooLong, by);
 
@@ -208,7 +205,7 @@ async function takeAnswer(
   answer: Accepted | ComputeError,
   by: WorkerContext,
 ): Promise<Next> {
-  const endedAt = timeOfMove;
+  const endedAt = await by.store.now();
   if (!(answer instanceof ComputeError)) return accepted(claimed, change, answer, endedAt, by);
   const learned: Partial<Progress> = {
     endedAt,
@@ -242,7 +239,7 @@ async function takeAnswer(
     case "unclear":
     case "unexpected":
       await moveOwn(claimed, { state: "unclear", learned, why: "no clear answer" }, by);
-      await by.watch(pollKeyOf(claimed.record), true);
+      await by.polls.soon(pollKeyOf(claimed.record));
       return ended;
     default:
       return refused(claimed, change, learned, answer, by);
@@ -274,8 +271,8 @@ async function accepted(
     return ended;
   }
   const why = "accepted by the compute service";
-  const moved = await moveOwn(claimed, { state: "accepted", learned, why }, by);
-  await by.watch(pollKeyOf(claimed.record), true, knownBy(moved));
+  await moveOwn(claimed, { state: "accepted", learned, why }, by);
+  await by.polls.soon(pollKeyOf(claimed.record));
   return ended;
 }
 
@@ -305,7 +302,7 @@ async function refused(
     if ((claimed.progress.resent ?? 0) > 0) {
       const why = "it was resent, and the compute service refused it in this state";
       await moveOwn(claimed, { state: "unclear", learned, why }, by);
-      await by.watch(pollKeyOf(claimed.record), true);
+      await by.polls.soon(pollKeyOf(claimed.record));
       return ended;
     }
   }

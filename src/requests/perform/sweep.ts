@@ -29,7 +29,7 @@ export async function sweep(by: WorkerContext): Promise<{ open: number }> {
   }
   for (const claim of by.sendingSince.keys())
     if (!sending.has(claim)) by.sendingSince.delete(claim);
-  for (const pollKey of pollKeys) await by.watch(pollKey, false);
+  for (const pollKey of pollKeys) await by.polls.expect(pollKey);
   await by.store.trim();
   return { open: ids.length };
 }

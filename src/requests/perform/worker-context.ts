@@ -1,4 +1,3 @@
-import { stopwatch } from "../../deadline.ts";
 import type { Appraiser } from "../../attestation/appraiser.ts";
 import type { Compute } from "../../compute/compute.ts";
 import type { Log } from "../../log/log.ts";
@@ -10,7 +9,7 @@ import type { Person } from "../../registry/person.ts";
 import type { Shares } from "./shares.ts";
 import type { Ledger } from "../journal/ledger.ts";
 import type { Journal, Moved } from "../journal/journal.ts";
-import type { PollLease, Polls } from "../journal/polls.ts";
+import type { Polls } from "../journal/polls.ts";
 import type { RequestRecord, Progress, StoredRequest, State } from "../journal/record.ts";
 
 /** What lies to the right in the import order (the queue, Slack) comes in as functions. */
@@ -34,8 +33,6 @@ export interface WorkerContext {
   isAlive(workerId: string): Promise<boolean>;
   /** Enqueues a wake-up for a request. */
   wake(id: string): Promise<void>;
-  /** Sees to it that a key is polled: by this process at once (`soon`), or by whichever does already. */
-  watch(pollKey: string, soon: boolean, known?: Known): Promise<void>;
   polls: Polls;
   /** This worker's slots, shared between projects. */
   shares: Shares;
@@ -56,32 +53,6 @@ export interface WorkerContext {
     request: string,
   ): Promise<void>;
 }
-
-/**
- * The one request that waits for the polls of a key, as this worker took or moved it. While its lease lasts, polls of it ask Redis
- * for nothing until something is decided.
- */
-export interface Known {
-  request: StoredRequest;
-  /** With what was read since and isn't kept: a worker that goes on from what is kept reads it again. */
-  progress: Progress;
-  /** Redis time, and how long ago that was. */
-  now: number;
-  elapsedMs(): number;
-}
-
-export function knownBy(moved: Moved): Known | undefined {
-  if (moved.is !== "moved" || !moved.isAlone) return undefined;
-  const { request, at } = moved;
-  return { request, progress: request.progress, now: at, elapsedMs: stopwatch() };
-}
-
-/** This worker's right to poll. */
-export const pollLease = ({ workerId, policy }: WorkerContext, always: boolean): PollLease => ({
-  worker: workerId,
-  leaseMs: policy.timing.heartbeatMs,
-  always,
-});
 
 /** A request, parsed. */
 export interface Change {
@@ -149,8 +120,7 @@ export async function moveOwn(
     const mark = to.learned.mark ?? now.progress.mark;
     const { quietSince: _early, quietLooks: _few, mayResend: _not, ...noted } = now.progress;
     const progress = { ...noted, ...to.learned, ...(mark ? { mark } : {}) };
-    const polls = pollLease(by, true);
-    const moved = await by.store.move(now, { state: to.state, progress, why: to.why, polls });
+    const moved = await by.store.move(now, { state: to.state, progress, why: to.why });
     if (moved.is !== "changed") return moved;
     now = await by.store.get(claimed.record.id);
   }

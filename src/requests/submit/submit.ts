@@ -8,8 +8,7 @@ import type { Person } from "../../registry/person.ts";
 import type { Target } from "../../registry/target.ts";
 import type { Evidence } from "./approval-facts.ts";
 import { type RequestRecord, recordVersion, approvableOf } from "../journal/record.ts";
-import { timeOfMove } from "../journal/time-of-move.ts";
-import { newRequestId, type Journal, type Opening } from "../journal/journal.ts";
+import { newRequestId, type Journal } from "../journal/journal.ts";
 
 /** An authorized command on one resolved target. */
 export interface Submission {
@@ -55,14 +54,11 @@ export async function submit(
     policy: Pick<Policy, "teams">;
     policyVersion: string;
     staleAfterMs: number;
-    /** With what its first step begins, where that is taken at once. */
-    wake(id: string, opening: Opening): Promise<void>;
+    wake(id: string): Promise<void>;
   },
 ): Promise<{ id: string; isNew: boolean }> {
   const { command, person, approval } = submission;
-  // Only what someone is shown, or a fingerprint covers, has to be dated before
-  const isDated = approval !== undefined || command.fillIn !== undefined;
-  const now = isDated ? await by.store.now() : timeOfMove;
+  const now = await by.store.now();
   const teamChannel = channelOfProject(by.policy, ownerOf(submission.target));
   const asked: RequestRecord = {
     v: recordVersion,
@@ -75,7 +71,7 @@ export async function submit(
     via: submission.via,
     policyVersion: by.policyVersion,
     createdAt: now,
-    runsUntil: (isDated ? now : 0) + (approval?.expiresMs ?? 0) + by.staleAfterMs,
+    runsUntil: now + (approval?.expiresMs ?? 0) + by.staleAfterMs,
     ...(submission.threadTs ? { threadTs: submission.threadTs } : {}),
     ...(teamChannel && teamChannel !== submission.channelId ? { teamChannel } : {}),
     ...(submission.reason ? { reason: submission.reason } : {}),
@@ -90,8 +86,7 @@ export async function submit(
   const state = record.approval ? "draft" : "authorized";
   const created = await by.store.create({ record, state, interactionId: submission.interactionId });
   // The sweep repeats a lost wake-up
-  if (created.isNew && state === "authorized")
-    await by.wake(created.id, created.opening).catch(() => undefined);
+  if (created.isNew && state === "authorized") await by.wake(created.id).catch(() => undefined);
   return created;
 }
 

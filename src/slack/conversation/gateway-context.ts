@@ -15,7 +15,7 @@ import {
   requestable,
 } from "../../registry/define.ts";
 import type { Person } from "../../registry/person.ts";
-import type { Journal, Opening } from "../../requests/journal/journal.ts";
+import type { Journal } from "../../requests/journal/journal.ts";
 import type { Rollouts } from "../../rollouts/rollouts.ts";
 import type { Web } from "../web.ts";
 
@@ -46,8 +46,7 @@ export interface GatewayContext {
   learnNames(ids: readonly string[]): Promise<void>;
   /** Counting the VMs of this inventory, or all. */
   status(inventory?: Inventory): Promise<readonly StatusLine[]>;
-  /** `opening`: of a request that was just made, with what its first step begins. */
-  wake(id: string, opening?: Opening): Promise<void>;
+  wake(id: string): Promise<void>;
   /** Posts to the audit channel, once per id; nothing where policy names none. Alarms go where `alertChannel` says. */
   tell(where: "audit", id: string, message: Message): Promise<void>;
   /** To the audit channel, and to each channel where something is open or was requested within the last hour. */

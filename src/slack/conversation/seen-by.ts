@@ -63,6 +63,7 @@ const tellsNothing = [
   "isOlderPolicy",
   "useOnce",
   "throttle",
+  "throttledMs",
   "takeTurn",
   "takeHourlyPlace",
   "takeDraftPlace",
@@ -115,10 +116,6 @@ function journalSeenBy(viewer: Viewer, gateway: GatewayContext): Journal {
     idsAskedBetween: async (...between) => idsSeen(await store.idsAskedBetween(...between)),
     madeBy: async (interactionId) => ifSeen(await store.madeBy(interactionId)),
     history: async (id) => ((await get(id)) ? store.history(id) : []),
-    opening: async (id) => {
-      const { request, ...rest } = await store.opening(id);
-      return { ...rest, request: await ifSeen(request) };
-    },
     review: async (id) => ((await get(id)) ? store.review(id) : undefined),
     openReviews: async () => {
       const reviews = await store.openReviews();

@@ -75,7 +75,7 @@ export function createNotices(options: {
       render: () => message,
       closed: async (error) => (error === unreadyPicture ? offerAgain(id) : undefined),
     };
-    return { ...owes, messages: [owed], isWhole: true };
+    return { ...owes, messages: [owed] };
   }
 
   async function offerAgain(id: string): Promise<number> {

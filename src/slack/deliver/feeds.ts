@@ -81,7 +81,6 @@ export function createFeeds<Line extends object>(options: {
   const outbox = {
     ...createOutbox(redis, key("feeds"), feedKey),
     // Its lines may be many, and are read once
-    hashes: undefined,
     async get(id: string): Promise<Fields> {
       const values = await redis.hmget(feedKey(id), ...named);
       return Object.fromEntries(named.map((name, n) => [name, values[n] ?? ""]));
@@ -96,7 +95,6 @@ export function createFeeds<Line extends object>(options: {
     return {
       createdAt: Number(at),
       revision: 0,
-      isWhole: true,
       messages: [
         {
           key: "feed",

@@ -2,7 +2,6 @@ import type { Log } from "../../log/log.ts";
 import { sharedOutside } from "../../messages/closed-channel.ts";
 import type { Message } from "../../messages/message.ts";
 import type { Outbox } from "../../redis/due-list.ts";
-import type { Fields } from "../../redis/redis.ts";
 import type { SharedChannels } from "../shared-channels.ts";
 import {
   isBecauseOfUs,
@@ -25,9 +24,7 @@ export interface Subject {
   /** Redis time (ms). */
   createdAt: number;
   /** Keeps its marks. */
-  outbox: Pick<Outbox, "hashOf" | "mark" | "begin" | "remember">;
-  /** Kept with the next mark: then there are none. */
-  pending?: { fields: Fields };
+  outbox: Pick<Outbox, "hashOf" | "mark" | "remember">;
   /** Failpoints. */
   at?: ((point: "posting" | "posted", id: string) => Promise<void>) | undefined;
 }
@@ -107,9 +104,6 @@ export function isSaid(mark: string | undefined): boolean {
   return mark !== undefined && mark !== "" && !mark.startsWith("posting");
 }
 
-/** Keeps the marks of a message that Slack has, now or with what is written next. */
-type Keep = (said: Fields) => Promise<void>;
-
 /** The mark that this process has set. */
 interface Mine {
   becomes(value: string): Promise<boolean>;
@@ -132,8 +126,7 @@ const readAgain = -1;
 
 /**
  * Posts one message that is owed, by at most one call, and returns when to retry (ms), 0 when it is posted, or below 0 when
- * all must be read again. `keep` is given what is to be kept of a message that is posted. Before each call a mark is compared and
- * set, so only one of several processes makes the call:
+ * all must be read again. Before each call a mark is compared and set, so only one of several processes makes the call:
  *
  *     "" ──► posting <since> ──► <ts of the message>, or another word when it is settled
  *                     ├──► ""           provably not posted, also because Slack refuses the app itself
@@ -159,21 +152,17 @@ export function createPostOnce(options: {
   const lookUp = createLookUp(options);
   const ages = createMarkAges(options.now, callMs);
 
-  return async function postOnce(
-    subject: Subject,
-    owed: Owed,
-    keep: Keep = (fields) => subject.outbox.remember(subject.id, fields),
-  ): Promise<number> {
+  return async function postOnce(subject: Subject, owed: Owed): Promise<number> {
     const isPost = "place" in owed;
     const { shows } = isPost ? owed : {};
     const leftMs = await leftOf((shows?.standsAt ? shows.before : owed.mark) ?? "");
     if (leftMs > 0) return leftMs;
-    if (!isPost) return send(subject, owed, keep);
-    if (shows?.standsAt) return edit(subject, owed, shows, shows.standsAt, keep);
-    return post(subject, owed, owed.place, keep);
+    if (!isPost) return send(subject, owed);
+    if (shows?.standsAt) return edit(subject, owed, shows, shows.standsAt);
+    return post(subject, owed, owed.place);
   };
 
-  async function post(subject: Subject, owed: OwedPost, at: Place, keep: Keep): Promise<number> {
+  async function post(subject: Subject, owed: OwedPost, at: Place): Promise<number> {
     const { kind, id } = subject;
     const { key, mark = "", urgency, shows, covers = [] } = owed;
     const join = mark === "" ? owed.join : undefined;
@@ -187,15 +176,14 @@ export function createPostOnce(options: {
       if (found === "unsure") return unsureMs;
       // Not what it shows, which may have changed since it was posted
       if (found) {
-        const remember: Keep = (fields) => subject.outbox.remember(id, fields);
-        await said(found.ts, place.channelId, {}, found.covers, remember);
+        await said(found.ts, place.channelId, {}, found.covers);
         return readAgain;
       }
     }
     const no = await options.refusal(place.channelId);
     if (no)
       return no.kind === "refused"
-        ? closed(subject, owed, no.error, keep)
+        ? closed(subject, owed, no.error)
         : waitAfter(no, { post: place.channelId });
     const early = owed.growsUntilMarked ? undefined : await owed.render();
     const turn = { id: `${kind} ${id} ${key}`, urgency, isJoining: join !== undefined };
@@ -213,7 +201,7 @@ export function createPostOnce(options: {
     await subject.at?.("posted", id);
     if (answer.ok) {
       const channelId = textAt(answer.data, "channel") || place.channelId;
-      return said(textAt(answer.data, "ts"), channelId, shown, covers, keep);
+      return said(textAt(answer.data, "ts"), channelId, shown, covers);
     }
     // The call has ended: the next attempt need not wait for it, nor look it up where nothing was posted
     await mine.becomes(answer.kind === "lost" ? "posting 0" : "");
@@ -223,25 +211,24 @@ export function createPostOnce(options: {
     // Slack may still be processing the picture: `closed` decides what is next
     const isUnready = error === unreadyPicture && hasPicture(message);
     if (isUnready || owed.isFragile || closedChannel.has(error))
-      return closed(subject, owed, error, keep);
+      return closed(subject, owed, error);
     // Its thread was deleted: post in the channel
     if (place.threadTs && goneThread.has(error))
-      return post(subject, { ...owed, mark: "" }, { channelId: place.channelId }, keep);
+      return post(subject, { ...owed, mark: "" }, { channelId: place.channelId });
     log.error("slack.refused-message", { [kind]: id, what: key, error, detail });
-    return said("refused", place.channelId, shown, covers, keep);
+    return said("refused", place.channelId, shown, covers);
 
     async function said(
       ts: string,
       channelId: string,
       more: Record<string, string>,
       also: readonly string[],
-      keeps: Keep,
     ) {
       // What is edited later is edited where it was posted
       const isKept = (key === "card" || shows) && ts !== "refused";
       const stands = isKept ? { [key]: `${channelId} ${ts}` } : {};
       const marks = Object.fromEntries([key, ...also].map((one) => [`said:${one}`, ts]));
-      await keeps({ ...marks, ...stands, ...more });
+      await subject.outbox.remember(id, { ...marks, ...stands, ...more });
       if (ts !== "refused") owed.onSaid?.();
       return 0;
     }
@@ -252,7 +239,6 @@ export function createPostOnce(options: {
     owed: OwedPost,
     { field, before, now, isLast }: Shows,
     { channelId: channel, ts }: NonNullable<Shows["standsAt"]>,
-    keep: Keep,
   ): Promise<number> {
     const { text, blocks } = await owed.render();
     const id = `${subject.kind} ${subject.id} ${owed.key}`;
@@ -270,41 +256,38 @@ export function createPostOnce(options: {
     }
     if (!answer.ok)
       log.warn("slack.refused-edit", { [subject.kind]: subject.id, error: answer.error });
-    await keep({ [field]: now });
+    await subject.outbox.remember(subject.id, { [field]: now });
     return 0;
   }
 
-  async function send(subject: Subject, owed: OwedSend, keep: Keep): Promise<number> {
+  async function send(subject: Subject, owed: OwedSend): Promise<number> {
     const { key, mark = "" } = owed;
     if (mark === "") {
       const sendNow = await owed.prepare();
-      const mine = await begin(subject, `said:${key}`, mark, "posting", async (marked) => ({
-        waitMs: 0,
-        at: await subject.outbox.begin(subject.id, marked),
-      }));
+      const mine = await begin(subject, `said:${key}`, mark, "posting", async (marked) => {
+        const at = await options.now();
+        const { field, before, doing } = marked;
+        const isMine = await subject.outbox.mark(subject.id, field, before, `${doing} ${at}`);
+        return { waitMs: 0, at: isMine ? at : undefined };
+      });
       if ("waitMs" in mine || !(await mine.isInTime())) return readAgainMs;
       const error = await sendNow();
       if (error !== undefined) {
         await mine.becomes("");
         if (isBecauseOfUs(error)) return waitForUs(error, undefined);
-        return closed(subject, owed, error, keep);
+        return closed(subject, owed, error);
       }
     }
-    await keep({ [`said:${key}`]: owed.sentMark });
+    await subject.outbox.remember(subject.id, { [`said:${key}`]: owed.sentMark });
     if (owed.sentMark !== "") owed.onSaid?.();
     return 0;
   }
 
-  async function closed(
-    { kind, id }: Subject,
-    owed: Owed,
-    error: string,
-    keep: Keep,
-  ): Promise<number> {
+  async function closed({ kind, id, outbox }: Subject, owed: Owed, error: string): Promise<number> {
     const waitMs = await owed.closed?.(error);
     if (waitMs !== undefined) return waitMs === 0 ? readAgain : waitMs;
     log.error("slack.nowhere-to-say", { [kind]: id, what: owed.key, error });
-    await keep({ [`said:${owed.key}`]: "nowhere" });
+    await outbox.remember(id, { [`said:${owed.key}`]: "nowhere" });
     return 0;
   }
 
@@ -330,16 +313,14 @@ export function createPostOnce(options: {
 
   /** Marks it, with its turn. Not its turn yet: how long until then; 0 when another process was faster. */
   async function begin(
-    { id, outbox, pending = { fields: {} } }: Subject,
+    { id, outbox }: Subject,
     field: string,
     before: string,
     doing: "posting" | "editing",
     take: (mark: Mark) => Promise<Taken>,
   ): Promise<Mine | Pick<Taken, "waitMs">> {
     const began = performance.now();
-    const also = pending.fields;
-    const { waitMs, at } = await take({ hash: outbox.hashOf(id), field, before, doing, also });
-    pending.fields = {};
+    const { waitMs, at } = await take({ hash: outbox.hashOf(id), field, before, doing });
     if (at === undefined) return { waitMs };
     ages.saw(at);
     const value = `${doing} ${at}`;

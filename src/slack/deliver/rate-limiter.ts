@@ -1,4 +1,3 @@
-import type { Beginning } from "../../redis/due-list.ts";
 import { type Keys, defineScript, type RedisClient, redisTimeLua } from "../../redis/redis.ts";
 
 /**
@@ -27,10 +26,14 @@ export interface Turn {
   mark: Mark;
 }
 
-/** What is marked in the same step as the turn is taken. */
-export interface Mark extends Beginning {
+/** What is marked in the same step as the turn is taken: a field that must still be as it was read ("" for none). */
+export interface Mark {
   /** Key of its hash. */
   hash: string;
+  field: string;
+  before: string;
+  /** It becomes `<doing> <Redis time (ms)>`. */
+  doing: string;
 }
 
 /** A turn that is taken has the time of its mark; without one, and nothing to wait for, the mark is another's by now. */
@@ -52,13 +55,11 @@ const longestMs = 10_000;
  * another's by now uses up no turn.
  *
  * KEYS bucket, line, times, marked hash
- * ARGV interval (ms), burst, reserve, urgency (0 first), id, joins (0|1), field, its value ('' for none), what is begun,
- *      then fields and values to set in any case
+ * ARGV interval (ms), burst, reserve, urgency (0 first), id, joins (0|1), field, its value ('' for none), what is begun
  * → how long to wait (ms), the time of the mark or 0
  */
 const take = `${redisTimeLua}
 local interval, id = tonumber(ARGV[1]), ARGV[5]
-if #ARGV > 9 then redis.call('HSET', KEYS[4], unpack(ARGV, 10)) end
 if (redis.call('HGET', KEYS[4], ARGV[7]) or '') ~= ARGV[8] then
   redis.call('ZREM', KEYS[2], id)
   redis.call('HDEL', KEYS[3], id)
@@ -137,7 +138,6 @@ export function createRateLimiter(
         mark.field,
         mark.before,
         mark.doing,
-        ...Object.entries(mark.also ?? {}).flat(),
       ],
     )) as [number, number];
     return { waitMs, at: at || undefined };

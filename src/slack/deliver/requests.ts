@@ -6,7 +6,6 @@ import type { Fields } from "../../redis/redis.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
 import type { Journal } from "../../requests/journal/journal.ts";
 import type { Delivered, StoredRequest } from "../../requests/journal/record.ts";
-import { packTold } from "../../requests/journal/pack-progress.ts";
 import { parseStored } from "../../requests/journal/parse-stored.ts";
 import { sharedCardOf } from "../../requests/journal/shared-cards.ts";
 import { hasNoCard, isChannel, isDecidedElsewhere } from "../../requests/render/card-view.ts";
@@ -35,10 +34,8 @@ export function requestSource(
     commands: readonly ChangeCommand[];
     /** Called at least once for each ended request, before its result is posted. */
     recordResults(request: StoredRequest, command: ChangeCommand): Promise<void>;
-    /** Called at least once for each request whose own messages say that it ended. */
+    /** Called at least once for each request whose own messages say that it ended, once they are posted. */
     tellElsewhere(request: StoredRequest, command: ChangeCommand): Promise<void>;
-    /** Key in Redis, which is there while anyone is to be told elsewhere. */
-    followers: string;
     visibilityTimeoutMs: number;
     refusal: SharedChannels["refusal"];
     /** Opens response URLs, and says which are Slack's. */
@@ -57,7 +54,10 @@ export function requestSource(
     if (!request || !command) return undefined;
     const { said } = request.delivered;
     const isRecorded = !request.final || said["afterwards"] !== undefined;
-    if (!isRecorded) await options.recordResults(request, command);
+    if (!isRecorded) {
+      await options.recordResults(request, command);
+      await outbox.remember(id, { "said:afterwards": "1" });
+    }
     if (request.state === "draft" && isSaid(said["card"]) && isSeenByNobody(request)) {
       await cancelUnapprovable(request);
       return read(id, await outbox.get(id));
@@ -71,18 +71,12 @@ export function requestSource(
     if (sharedId !== undefined) await store.sharedCards.touch(sharedId);
     const isSaidElsewhere = sharedId !== undefined || hasNoCard(request);
     const messages = isSaidElsewhere ? [] : owedOf(request, command, placesOf(request));
-    return {
-      createdAt: record.createdAt,
-      revision,
-      messages,
-      work: workOnRequest(record),
-      isWhole: isWhole(request, messages),
-      noted: isRecorded ? undefined : { "said:afterwards": "1" },
-      afterwards: isToldElsewhere(request)
-        ? { where: options.followers, run: () => options.tellElsewhere(request, command) }
-        : undefined,
-      kept: isSaidElsewhere ? undefined : packTold(request),
-    };
+    const isTold = messages.every(({ mark }) => isSaid(mark));
+    if (isTold && isToldElsewhere(request) && said["told-elsewhere"] === undefined) {
+      await options.tellElsewhere(request, command);
+      await outbox.remember(id, { "said:told-elsewhere": "1" });
+    }
+    return { createdAt: record.createdAt, revision, messages, work: workOnRequest(record) };
   }
 
   function owedOf(request: StoredRequest, command: ChangeCommand, at: Where): Owed[] {
@@ -228,13 +222,6 @@ function placesOf(request: StoredRequest): Where {
 function placeIn(message: Delivered["card"], channelId: string, thread?: string): Spot {
   const threadTs = thread ?? message?.ts;
   return { channelId: message?.channelId ?? channelId, ...(threadTs ? { threadTs } : {}) };
-}
-
-/** Its card is there, or is all that it owes: then no other message depends on where one will be. */
-function isWhole(request: StoredRequest, messages: readonly Owed[]): boolean {
-  const { final, delivered } = request;
-  if (isDecidedElsewhere(request) || delivered.fallback !== undefined) return false;
-  return delivered.card !== undefined || (messages.length === 1 && !final);
 }
 
 /** Only its requester sees its card. */

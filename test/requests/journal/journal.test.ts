@@ -1,17 +1,11 @@
-import { timeOfMove } from "../../../src/requests/journal/time-of-move.ts";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { adoptPolicy } from "../../../src/audit/policies.ts";
 import { createPolls } from "../../../src/requests/journal/polls.ts";
 import { createJournal, type Move, newNonce } from "../../../src/requests/journal/journal.ts";
-import { redisNow } from "../../../src/redis/redis.ts";
-import { packProgress } from "../../../src/requests/journal/pack-progress.ts";
-import { type Progress } from "../../../src/requests/journal/record.ts";
 import { sweep } from "../../../src/requests/perform/sweep.ts";
 import { testRedis } from "../../support/with-redis.ts";
-import { submit } from "../../../src/requests/submit/submit.ts";
 import {
   interaction,
-  policy,
   auditOf,
   claimedBy,
   claimedTwice,
@@ -51,30 +45,6 @@ describe("writing a request down", () => {
     expect(await here.store.openCount()).toBe(1);
     expect(await auditOf(here.redis, here.key("audit"))).toHaveLength(1);
   });
-
-  it.each([false, true])(
-    "says with what the first step begins, as if that were asked (while frozen and throttled: %s)",
-    async (isStopped) => {
-      await using here = await journal();
-      if (isStopped) {
-        await here.store.freeze({ by: "Ada", reason: "the weekend" });
-        await here.store.throttle(60_000);
-      }
-      const wake = vi.fn(async () => undefined);
-      const by = { store: here.store, policy, policyVersion: "v1", staleAfterMs: 1_000, wake };
-      const asked = vi.spyOn(here.store, "now");
-      const before = await redisNow(here.redis);
-      const { id } = await submit({ ...atOnce("a"), threadTs: "1.2" }, by);
-      expect(asked).not.toHaveBeenCalled();
-      const { now, ...opening } = await here.store.opening(id);
-      const { createdAt = 0, runsUntil = 0 } = opening.request?.record ?? {};
-      expect(before <= createdAt && createdAt <= now).toBe(true);
-      expect(runsUntil).toBe(createdAt + 1_000);
-      const begun = { ...opening, throttledMs: expect.closeTo(opening.throttledMs, -3) };
-      expect(wake.mock.calls).toEqual([[id, { now: expect.any(Number), ...begun }]]);
-      expect(opening.frozen !== undefined && opening.throttledMs > 0).toBe(isStopped);
-    },
-  );
 
   it("lets lists of a person and a target forget what is no longer kept, and end with it", async () => {
     await using here = await journal();
@@ -239,94 +209,9 @@ describe("what a poll reads", () => {
       ids.push(...made.map(({ record }) => record.id));
       await here.redis.sadd(here.key("watch", "vms/p"), ...made.map(({ record }) => record.id));
       const polls = createPolls(here.redis, here.key, here.store.getMany);
-      const mine = { worker: "w-1", leaseMs: 1000, always: true };
-      const { now = 0, requests = [] } = (await polls.take("vms/p", mine)) ?? {};
+      const requests = await polls.waiting("vms/p");
       expect(requests.map(({ record }) => record.id).toSorted()).toEqual(ids.toSorted());
-      expect(now).toBeGreaterThanOrEqual(requests[0]?.record.createdAt ?? Infinity);
     }
-  });
-});
-
-describe("the time of a move", () => {
-  it("is filled in by Redis, and nowhere else in what is kept", async () => {
-    await using here = await journal();
-    const request = await interaction(here.store, atOnce("a"));
-    const before = await here.store.now();
-    const progress = { sentAt: timeOfMove, why: `"${timeOfMove}"`, looks: 7 };
-    const moved = await here.store.move(request, { ...claim, progress });
-    if (moved.is !== "moved") throw new Error(moved.is);
-    expect(moved.at).toBeGreaterThanOrEqual(before);
-    expect(moved.request.progress).toEqual({ ...progress, sentAt: moved.at });
-    const stored = await here.store.get(request.record.id);
-    expect(stored?.progress).toEqual(moved.request.progress);
-  });
-
-  it("is refused where what it was judged by is another", async () => {
-    await using here = await journal();
-    const request = await interaction(here.store, atOnce("a"));
-    const saved = (at: number) =>
-      here.store.move(request, {
-        state: request.state,
-        progress: { looks: 1 },
-        judged: { at, toleranceMs: 500 },
-      });
-    const now = await here.store.now();
-    for (const off of [-60_000, 60_000]) {
-      const outcome = await saved(now + off);
-      expect(outcome.is === "late" && outcome.now).toBeGreaterThanOrEqual(now);
-    }
-    expect((await here.store.get(request.record.id))?.revision).toBe(1);
-    expect((await saved(await here.store.now())).is).toBe("moved");
-  });
-
-  it("that only says that a call runs puts nothing on the outbox, but where a shared card says so", async () => {
-    await using here = await journal();
-    const shared = new Map<boolean, boolean>();
-    for (const isShared of [false, true]) {
-      const request = await interaction(here.store, atOnce(`vm-${isShared}`));
-      const { id } = request.record;
-      await here.redis.del(here.key("outbox"));
-      if (isShared) await here.redis.hset(here.key("request", id), "said:card", "shared s-1");
-      await here.store.move(request, claim);
-      shared.set(isShared, (await here.store.outbox.depth()) === 1);
-    }
-    expect([...shared]).toEqual([
-      [false, false],
-      [true, true],
-    ]);
-  });
-});
-
-describe("the progress of a request that has ended", () => {
-  const vm = { id: "vm-1", name: "a", status: "RUNNING", projectId: "p" };
-  const progress: Progress = {
-    before: vm,
-    after: { ...vm },
-    lastLook: { at: 9, status: "RUNNING", print: "[a long one]" },
-    sameSince: 7,
-    looks: 4,
-    sentAt: 5,
-  };
-
-  it("keeps what is shown, and what was read twice once", async () => {
-    await using here = await journal();
-    const { record } = await interaction(here.store, atOnce("a"));
-    const id = record.id;
-    const open = await here.store.get(id);
-    if (!open) throw new Error("not written down");
-    await here.store.move(open, { state: "done", progress, why: "read RUNNING" });
-    expect((await here.store.get(id))?.progress).toEqual({
-      before: vm,
-      after: vm,
-      lastLook: { at: 9, status: "RUNNING", print: "" },
-      sentAt: 5,
-    });
-    const kept = (await here.redis.hget(here.key("request", id), "progress")) ?? "";
-    expect(kept.split("vm-1")).toHaveLength(2);
-  });
-
-  it("is whole while it is open", () => {
-    expect(JSON.parse(packProgress(progress, false))).toEqual({ ...progress, after: "same" });
   });
 });
 

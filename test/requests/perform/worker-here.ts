@@ -84,7 +84,6 @@ export async function workerHere(
     workerId,
     isAlive: async () => true,
     wake: async () => undefined,
-    watch: async () => undefined,
     polls: createPolls(redis, key, store.getMany),
     mine: new Set(),
     calling: new Set(),

@@ -36,7 +36,6 @@ async function announcing() {
       const usual = createRateLimiter(redis, key, fast);
       const { announce, source } = createNotices({ redis, key });
       const delivery = startDelivery([source], {
-        redis,
         refusal: async () => undefined,
         us: () => ({ botId: "B0GATEHOUSE", botUserId: "U0GATEHOUSE" }),
         web,

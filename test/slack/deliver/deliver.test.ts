@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { commands } from "../../../src/commands/index.ts";
 import { silentLog } from "../../../src/log/log.ts";
-import type { RedisClient } from "../../../src/redis/redis.ts";
 import { createJournal, type Journal } from "../../../src/requests/journal/journal.ts";
 import type { StoredRequest } from "../../../src/requests/journal/record.ts";
 import { startDelivery } from "../../../src/slack/deliver/deliver.ts";
@@ -52,7 +51,6 @@ async function deliveringWith(held: (name: string) => Promise<void> | undefined)
     policy,
     recordResults: async ({ record }) => void recorded.push(record.id),
     tellElsewhere: async ({ record }) => void toldElsewhere.push(record.id),
-    followers: key("subscriptions"),
     attestationNote: async () => undefined,
     visibilityTimeoutMs: longMs,
     refusal: async () => undefined,
@@ -62,7 +60,6 @@ async function deliveringWith(held: (name: string) => Promise<void> | undefined)
   });
   const rateLimiter = createRateLimiter(redis, key, unlimited);
   const delivery = startDelivery([source], {
-    redis,
     web,
     rateLimiter,
     log: silentLog(),
@@ -106,20 +103,6 @@ async function endedOf(store: Journal, request: StoredRequest): Promise<StoredRe
     now = moved.request;
   }
   return now;
-}
-
-/** What this connection asked since the last look, but for takes, and what tests look at. */
-function commandsOf(redis: RedisClient): () => string[] {
-  const scripts = Object.entries(redis.scriptsSet) as [string, { sha: string }][];
-  const names = new Map(scripts.map(([name, { sha }]) => [sha, name]));
-  let asked: string[] = [];
-  const send = redis.sendCommand.bind(redis);
-  redis.sendCommand = (command, ...rest) => {
-    const name = names.get(String(command.args[0])) ?? command.name;
-    if (!["gatehouseTakeDue", "zcard", "time"].includes(name)) asked.push(name);
-    return send(command, ...rest);
-  };
-  return () => asked.splice(0);
 }
 
 const named = (name: string) => restartOf(vmTarget(name));
@@ -183,44 +166,6 @@ describe("the delivery of messages", () => {
     expect(here.notices).not.toContain("result");
   });
 
-  it.each([
-    ["once all is told, without its trace and the address for answers", undefined],
-    ["whole while answers may still go to that address", "response-url"],
-  ])("keeps an ended request %s", async (_what, fallback) => {
-    await using here = await deliveringWith(() => undefined);
-    const { store, requestKey, redis } = here;
-    const origin = { trace: "0".repeat(32), parentSpan: "1".repeat(16) };
-    const whole = { sealedResponseUrl: "1.sealed" };
-    const request = await interaction(store, { ...named("kept"), ...whole });
-    const { id } = request.record;
-    const record = { ...request.record, ...origin };
-    const goesTo = fallback ? { fallback } : {};
-    await redis.hset(requestKey(id), { record: JSON.stringify(record), ...goesTo });
-    await store.move(request, { state: "cancelled", progress: {}, why: "cancelled" });
-    await expect.poll(() => store.outbox.depth()).toBe(0);
-    const { trace: _t, parentSpan: _s, sealedResponseUrl: _u, ...short } = record;
-    const { record: kept } = (await store.get(id)) ?? {};
-    expect(kept).toMatchObject(fallback ? record : short);
-    expect(kept && "trace" in kept).toBe(fallback !== undefined);
-  });
-
-  it("asks Redis once for a turn with its mark, and once to keep the last with its end", async () => {
-    await using here = await deliveringWith(() => undefined);
-    const asked = commandsOf(here.redis);
-    const request = await interaction(here.store, plain("counted"));
-    await expect.poll(() => here.store.outbox.depth()).toBe(0);
-    // The first two are the test's own
-    const posted = ["gatehouseCreate", "hgetall", "gatehousePaceTake", "gatehouseDueDone"];
-    expect(asked()).toEqual(posted);
-    await endedOf(here.store, request);
-    await expect.poll(() => here.store.outbox.depth()).toBe(0);
-    expect(here.notices).toEqual(["result"]);
-    expect(here.recorded).toEqual([request.record.id]);
-    const moves = ["gatehouseMove", "gatehouseMove", "gatehouseMove"];
-    const told = ["gatehousePaceTake", "gatehousePaceTake", "gatehouseDueDone"];
-    expect(asked()).toEqual([...moves, ...told]);
-  });
-
   it("keeps a result that is posted, though the edit that follows must wait for its turn", async () => {
     await using here = await deliveringWith(() => undefined);
     const { store, redis, requestKey } = here;
@@ -241,23 +186,25 @@ describe("the delivery of messages", () => {
     const { id } = request.record;
     await expect.poll(() => store.outbox.depth()).toBe(0);
     await here.rateLimiter.pause({ post: "C01OPS" }, longMs);
-    const asked = commandsOf(redis);
     await endedOf(store, request);
     await expect.poll(() => redis.hget(requestKey(id), "said:afterwards")).toBe("1");
-    asked();
+    const before = here.notices.length;
     await store.outbox.later(id, 0);
-    await expect.poll(() => asked().includes("gatehousePaceTake")).toBe(true);
+    await expect
+      .poll(async () => Number(await redis.zscore(store.outbox.list, id)))
+      .toBeGreaterThan(await store.now());
+    expect(here.notices).toHaveLength(before);
     expect(here.recorded).toEqual([id]);
     expect(here.notices).toEqual([]);
   });
 
-  it("tells a change elsewhere before it is done, where any channel is subscribed", async () => {
-    await using here = await deliveringWith(() => undefined);
-    await endedOf(here.store, await interaction(here.store, plain("unheard")));
-    await expect.poll(() => here.store.outbox.depth()).toBe(0);
-    expect(here.toldElsewhere).toEqual([]);
-    await here.redis.hset(here.key("subscriptions"), "C02STATUS *", "{}");
+  it("tells a change elsewhere once it is posted", async () => {
+    const slow = Promise.withResolvers<void>();
+    await using here = await deliveringWith(() => slow.promise);
     const request = await endedOf(here.store, await interaction(here.store, plain("heard")));
+    await expect.poll(() => here.begun.length).toBeGreaterThan(0);
+    expect(here.toldElsewhere).toEqual([]);
+    slow.resolve();
     await expect.poll(() => here.store.outbox.depth()).toBe(0);
     expect(here.toldElsewhere).toEqual([request.record.id]);
   });

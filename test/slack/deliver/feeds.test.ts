@@ -32,7 +32,6 @@ async function feeding(interval = 1) {
       if (delivers)
         started.push(
           startDelivery([feeds.source], {
-            redis,
             refusal: async () => undefined,
             us: () => ({ botId: "B0GATEHOUSE", botUserId: "U0GATEHOUSE" }),
             web,

@@ -44,7 +44,6 @@ async function says(owed: Owed, redis: Record<string, string>) {
       marks.set(field, mark);
       return true;
     },
-    begin: async (_id: string, mark: Omit<Mark, "hash">) => begin(mark),
     hashOf: (id: string) => id,
   };
   const subject = { kind: "request", id: "r-1", createdAt: Date.now(), outbox };

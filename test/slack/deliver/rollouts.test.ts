@@ -58,7 +58,6 @@ async function rollingOut({ channelId = "C01OPS" } = {}) {
       const changes = commands.filter(isChange);
       const source = rolloutSource({ rollouts, commands: changes, web, apiUrl, log, editMs: 50 });
       const delivery = startDelivery([source], {
-        redis,
         refusal: async () => undefined,
         us: () => ({ botId: "B0GATEHOUSE", botUserId: "U0GATEHOUSE" }),
         web,

@@ -84,7 +84,6 @@ async function crowded(over: { answer?(posted: Posted): WebAnswer | undefined } 
           policy,
           recordResults: async () => undefined,
           tellElsewhere: async () => undefined,
-          followers: key("subscriptions"),
           refusal: async () => undefined,
           botToken: "xoxb-1",
           apiUrl: "https://slack.com/api/",
@@ -93,7 +92,6 @@ async function crowded(over: { answer?(posted: Posted): WebAnswer | undefined } 
         sharedCardSource({ ...options, editMs: 100 }),
       ],
       {
-        redis,
         web,
         rateLimiter: {
           ...unlimited,
