@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { adoptPolicy } from "../../../src/audit/policies.ts";
 import { createPolls } from "../../../src/requests/journal/polls.ts";
+import { pollKeyOf } from "../../../src/requests/journal/record.ts";
 import { createJournal, type Move, newNonce } from "../../../src/requests/journal/journal.ts";
 import { sweep } from "../../../src/requests/perform/sweep.ts";
 import { testRedis } from "../../support/with-redis.ts";
@@ -200,16 +201,23 @@ describe("moving a request", () => {
 });
 
 describe("what a poll reads", () => {
-  it("is all that waits, a few in one answer or hundreds", async () => {
+  it("is all that waits for it, one or hundreds, and what no longer does is forgotten", async () => {
     await using here = await journal();
     const ids: string[] = [];
     for (const more of [1, 2, 150]) {
       const names = Array.from({ length: more }, (_, n) => `vm-${ids.length + n}`);
       const made = await Promise.all(names.map((name) => interaction(here.store, atOnce(name))));
       ids.push(...made.map(({ record }) => record.id));
-      await here.redis.sadd(here.key("watch", "vms/p"), ...made.map(({ record }) => record.id));
+      for (const request of made)
+        await here.store.move(request, { ...claim, claim: { vmIds: [], nonce: newNonce() } });
+      const watched = here.key(
+        "watch",
+        pollKeyOf(made[0]?.record ?? { target: vmTarget("a"), command: "" }),
+      );
+      await here.redis.sadd(watched, "r-gone");
       const polls = createPolls(here.redis, here.key, here.store.getMany);
-      const requests = await polls.waiting("vms/p");
+      const requests = await polls.waiting(watched.slice(here.key("watch", "").length));
+      expect(await here.redis.sismember(watched, "r-gone")).toBe(0);
       expect(requests.map(({ record }) => record.id).toSorted()).toEqual(ids.toSorted());
     }
   });

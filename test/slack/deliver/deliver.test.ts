@@ -27,9 +27,12 @@ async function deliveringWith(held: (name: string) => Promise<void> | undefined)
   const recorded: string[] = [];
   const toldElsewhere: string[] = [];
   const waiting = new Set<() => void>();
+  let calls = 0;
   const web: Web = {
     async call(_method, args = {}) {
-      const ok = { ok: true as const, data: { ts: "1763600000.000200", channel: "C01OPS" } };
+      calls += 1;
+      const ts = `1763600000.${String(calls).padStart(6, "0")}`;
+      const ok = { ok: true as const, data: { ts, channel: "C01OPS" } };
       const said = textAt(args, "metadata", "event_payload", "said");
       if (said !== "" && said !== "card") {
         notices.push(said);
