@@ -7,14 +7,12 @@ const computing = [
   "faults/rows",
   "faults/campaign",
   "sandbox/page/in-a-browser",
-  "upgrade/side-by-side",
   "start/process.test",
   "fuzz/one-answer",
   "stories/browser",
   "start/examples",
   "sandbox/page/weather",
   "start/process-secrets",
-  "upgrade/upgrade",
 ];
 
 /** Wait for minutes or seconds, so they begin first. */

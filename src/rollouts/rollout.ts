@@ -2,9 +2,6 @@ import { createHash, randomInt } from "node:crypto";
 import type { Rolling } from "../registry/rolling.ts";
 import type { Target } from "../registry/target.ts";
 
-/** A process leaves records with another number alone. */
-export const rolloutVersion = 1;
-
 /**
  * One command on many targets. The rollout decides when the next target may begin, as a request; the journal alone decides
  * whether and how anything is sent.
@@ -28,7 +25,6 @@ export type RolloutState =
 
 /** The part that never changes once confirmed. */
 export interface RolloutRecord {
-  v: typeof rolloutVersion;
   id: string;
   command: string;
   /** Arguments as words, without targets and rollout options. */

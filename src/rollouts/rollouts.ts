@@ -15,7 +15,6 @@ import {
   type RolloutRecord,
   type RolloutState,
   type RolloutTargets,
-  rolloutVersion,
   type StoredRollout,
 } from "./rollout.ts";
 import * as scripts from "./scripts.ts";
@@ -91,7 +90,7 @@ export function createRollouts(redis: RedisClient, key: Keys) {
           rollout.revision,
           to.state,
           final ? 1 : 0,
-          storedProgress(to.progress),
+          JSON.stringify(to.progress),
           to.why === undefined ? "" : auditRecord(to.record ?? rollout.record, to, rollout.state),
           to.record ? JSON.stringify(to.record) : "",
           to.tell ?? "",
@@ -136,23 +135,10 @@ function auditRecord(record: RolloutRecord, to: RolloutMove, from: RolloutState)
   });
 }
 
-/** `requeues` is stored under the name that the version before reads. The version after this one may write its own name. */
-function storedProgress({ requeues, ...progress }: RolloutProgress): string {
-  return JSON.stringify({ ...progress, anew: requeues });
-}
-
-function parseProgress(text: string): RolloutProgress {
-  const { anew, ...progress } = JSON.parse(text) as RolloutProgress & {
-    anew?: RolloutProgress["requeues"];
-  };
-  return anew === undefined ? progress : { requeues: anew, ...progress };
-}
-
-/** Undefined for one that is gone, or that a newer version wrote. */
+/** Undefined for one that is gone. */
 export function parseRollout(fields: Fields): StoredRollout | undefined {
   if (!fields["record"] || !fields["state"]) return undefined;
   const record = JSON.parse(fields["record"]) as RolloutRecord;
-  if (record.v !== rolloutVersion) return undefined;
   const [channelId, ts] = (fields["card"] ?? "").split(" ");
   const said = Object.entries(fields).filter(([field]) => field.startsWith("said:"));
   return {
@@ -162,7 +148,7 @@ export function parseRollout(fields: Fields): StoredRollout | undefined {
     revision: Number(fields["revision"]),
     changedAt: Number(fields["changedAt"]),
     seenAt: Number(fields["seenAt"]),
-    progress: parseProgress(fields["progress"] ?? "{}"),
+    progress: JSON.parse(fields["progress"] ?? "{}") as RolloutProgress,
     delivered: {
       said: Object.fromEntries(said.map(([field, value]) => [field.slice(5), value])),
       ...(channelId && ts ? { card: { channelId, ts } } : {}),

@@ -32,6 +32,7 @@ import { createNotices } from "../slack/deliver/announce.ts";
 import { createFeeds } from "../slack/deliver/feeds.ts";
 import { linkTo } from "../slack/deliver/permalink.ts";
 import { startDelivery } from "../slack/deliver/deliver.ts";
+import { takeFormat } from "./stored-format.ts";
 import { learnIdentity } from "../slack/people/learn-identity.ts";
 import { sharedCardSource } from "../slack/deliver/shared-cards.ts";
 import { createRateLimiter, type SlackLimits } from "../slack/deliver/rate-limiter.ts";
@@ -79,6 +80,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   if (redisCheck.kind === "volatile" && !redisCheck.allowed) {
     throw new UserError(redisCheck.sentence);
   }
+  await takeFormat(redis, key);
   // Before anything is done by the rules of a process that has none
   await refuseMissing(config, { redis, key, log });
   const storageProblemsNow = async () =>

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { families, familyOf, rows } from "../faults/rows/index.ts";
-import { newerVersion } from "../faults/rows/process/newer-version.ts";
+import { anotherFormat } from "../faults/rows/process/another-format.ts";
 import { type Patch, patchProblem } from "../faults/stage/patch.ts";
 import { documentFile, explainRows, readPart } from "../faults/suite/document.ts";
 import { mutations } from "../faults/suite/mutations.ts";
@@ -72,8 +72,8 @@ const problems = (patches: readonly Patch[], sources: Sources) =>
 describe("patches of the source", () => {
   const sources = readSources(["src"]);
 
-  it("fit: what a mutant or a newer version changes stands there exactly once", () => {
-    expect(problems([...mutations, ...newerVersion], sources)).toEqual([]);
+  it("fit: what a mutant or another format changes stands there exactly once", () => {
+    expect(problems([...mutations, ...anotherFormat], sources)).toEqual([]);
   });
 
   it("of each mutant are noticed by rows that are there", () => {

@@ -51,7 +51,6 @@ const endless: About = {
 
 function recordOf({ who, vm, why }: About, over: Partial<RequestRecord> = {}): RequestRecord {
   return {
-    v: 1,
     id: "r-7fk3m9q2xw",
     command: "vm restore",
     input: { vm: `vm-payments-${vm}`, snapshot: "snap-42" },
@@ -121,7 +120,6 @@ const elsewhere = (about: About, over: Partial<StoredRequest> = {}): StoredReque
 
 const rolled = (about: About, over: Partial<StoredRollout> = {}): StoredRollout => ({
   record: {
-    v: 1,
     id: "roll-7fk3m9q2",
     command: "vm restart",
     input: {},

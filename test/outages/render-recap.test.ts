@@ -27,7 +27,6 @@ function request(
 ): StoredRequest {
   return {
     record: {
-      v: 1,
       id: `r-${name}`,
       command: "vm restart",
       input: { vms: [`vm-payments-${name}`] },

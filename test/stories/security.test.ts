@@ -123,7 +123,6 @@ function requestOf(
   const read = (command.on === "new-project" ? [seen] : seen) as never;
   return {
     record: {
-      v: 1,
       id: "r-7fk3m9q2xw",
       command: command.name,
       input: inputOf(command, text),

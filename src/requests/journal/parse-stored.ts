@@ -3,14 +3,13 @@ import {
   type Delivered,
   isKnownState,
   type Progress,
-  recordVersion,
   type RequestRecord,
   type StoredRequest,
 } from "./record.ts";
 
 export { fromPairs } from "../../redis/redis.ts";
 
-/** Undefined for a record that is gone, can't be read, or was written by a newer version. */
+/** Undefined for a record that is gone or can't be read. */
 export function parseStored(fields: Readonly<Record<string, string>>): StoredRequest | undefined {
   try {
     return parseFields(fields);
@@ -23,7 +22,7 @@ export function parseStored(fields: Readonly<Record<string, string>>): StoredReq
 function parseFields(fields: Readonly<Record<string, string>>): StoredRequest | undefined {
   if (!fields["record"] || !fields["state"]) return undefined;
   const record = JSON.parse(fields["record"]) as RequestRecord;
-  if (record.v !== recordVersion || !isKnownState(fields["state"])) return undefined;
+  if (!isKnownState(fields["state"])) return undefined;
   const [card, asked] = [placeIn(fields["card"]), placeIn(fields["asked"])];
   return {
     record,

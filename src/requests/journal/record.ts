@@ -5,12 +5,8 @@ import type { Labels, Seen } from "../../registry/define.ts";
 import type { VoteNeed } from "../../policy/vote-needs.ts";
 import type { Target } from "../../registry/target.ts";
 
-/** A process leaves records with another number alone. */
-export const recordVersion = 1;
-
 /** The part of a request that never changes. Anything different is another request. Of its origin nothing is decided by. */
 export interface RequestRecord extends Origin {
-  v: typeof recordVersion;
   id: string;
   command: string;
   /** Arguments as words, parsed again by each worker. */
@@ -138,7 +134,7 @@ export interface StoredRequest {
   state: State;
   final: boolean;
   attempt: number;
-  /** Random, of this attempt's claim; undefined before the first, and in records of versions without one. */
+  /** Random, of this attempt's claim; undefined before the first. */
   nonce?: string | undefined;
   owner: string | undefined;
   revision: number;

@@ -62,7 +62,7 @@ export interface Change {
 }
 
 /**
- * Another version may have written the record: undefined for an unknown command, throws UserError for unreadable
+ * A process of another version may have written the record: undefined for a command that this one lacks, throws UserError for unreadable
  * arguments.
  */
 export function changeOf(

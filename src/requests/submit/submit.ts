@@ -7,7 +7,7 @@ import type { VoteNeed } from "../../policy/vote-needs.ts";
 import type { Person } from "../../registry/person.ts";
 import type { Target } from "../../registry/target.ts";
 import type { Evidence } from "./approval-facts.ts";
-import { type RequestRecord, recordVersion, approvableOf } from "../journal/record.ts";
+import { type RequestRecord, approvableOf } from "../journal/record.ts";
 import { newRequestId, type Journal } from "../journal/journal.ts";
 
 /** An authorized command on one resolved target. */
@@ -61,7 +61,6 @@ export async function submit(
   const now = await by.store.now();
   const teamChannel = channelOfProject(by.policy, ownerOf(submission.target));
   const asked: RequestRecord = {
-    v: recordVersion,
     id: submission.id ?? newRequestId(),
     command: command.name,
     input: command.fillIn?.(submission.input, submission.target, new Date(now)) ?? submission.input,

@@ -10,12 +10,7 @@ import { targetArgument } from "../../registry/arguments.ts";
 import type { Person } from "../../registry/person.ts";
 import { rollingOf, withoutRolling } from "../../registry/rolling.ts";
 import { calledName, type Target } from "../../registry/target.ts";
-import {
-  newRolloutId,
-  type RolloutRecord,
-  rolloutVersion,
-  type Skipped,
-} from "../../rollouts/rollout.ts";
+import { newRolloutId, type RolloutRecord, type Skipped } from "../../rollouts/rollout.ts";
 import { uploadFile } from "../deliver/upload.ts";
 import type { Interaction, Reply } from "../receive/interaction.ts";
 import { noteRefusal, rules } from "./authorize.ts";
@@ -88,7 +83,6 @@ async function planRollout(
   const named = targetArgument(command)?.key ?? "";
   const { [named]: _targets, ...own } = withoutRolling(command, input);
   const record: RolloutRecord = {
-    v: rolloutVersion,
     id: newRolloutId(),
     command: command.name,
     input: own,

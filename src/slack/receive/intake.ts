@@ -318,21 +318,20 @@ export const keptKinds: ReadonlySet<string> = new Set<Interaction["kind"]>([
 function toRecord(interaction: Interaction, sealedResponseUrl: string | undefined): string {
   const { triggerId: _trigger, responseUrl: _url, ...kept } = interaction;
   return JSON.stringify({
-    version: 1,
     ask: kept,
     ...(sealedResponseUrl === undefined ? {} : { sealedResponseUrl }),
   });
 }
 
-/** Undefined for records of another version. */
+/** Undefined for what isn't one. */
 function fromRecord(text: string, tooLate: boolean): LeftInteraction | undefined {
   const record = payloadOf(parseJson(text));
   const [interaction, sealed] = [record["ask"], textAt(record, "sealedResponseUrl")];
-  if (record["version"] !== 1 || !isInteraction(interaction)) return undefined;
+  if (!isInteraction(interaction)) return undefined;
   return { interaction, tooLate, ...(sealed === "" ? {} : { sealedResponseUrl: sealed }) };
 }
 
-/** Only `toRecord` writes version 1, so this is enough. */
+/** Only `toRecord` writes them, so this is enough. */
 function isInteraction(value: unknown): value is Interaction {
   return (
     textAt(value, "id") !== "" &&

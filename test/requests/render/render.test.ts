@@ -14,7 +14,6 @@ const digest = "0123456789abcdef".repeat(4);
 const at = Date.parse("2026-11-20T12:00:00Z");
 
 const record: RequestRecord = {
-  v: 1,
   id: "r-7fk3m9q2xw",
   command: "vm restore",
   input: { vm: "vm-payments-db-1", snapshot: "snap-42" },

@@ -15,7 +15,6 @@ const at = Date.parse("2026-11-20T12:00:00Z");
 function member(n: number, over: Partial<StoredRequest> = {}, note?: Member["note"]): Member {
   const request: StoredRequest = {
     record: {
-      v: 1,
       id: `r-${n}`,
       command: "vm restart",
       input: { vms: [`vm-payments-web-${n}`] },

@@ -1,102 +1,49 @@
-import { readdir, readFile } from "node:fs/promises";
-import path from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
-import { makeNewerVersion, newerState } from "./newer-version.ts";
+import { makeAnotherFormat } from "./another-format.ts";
 import { askEach, fresh, judged, onStage, type Row } from "../row.ts";
-import type { Stage } from "../../stage/stage.ts";
-
-/** A round of requests begins this often (ms). */
-const everyMs = 500;
-
-/** What a process sent, by its own ledger. */
-async function sentBy(stage: Stage, slot: string): Promise<string[]> {
-  const folder = path.join(stage.folder, slot, "ledger");
-  const texts = await Promise.all(
-    (await readdir(folder)).map((name) => readFile(path.join(folder, name), "utf8")),
-  );
-  return texts
-    .flatMap((text) => text.split("\n"))
-    .filter((line) => line !== "")
-    .map((line) => (JSON.parse(line) as { request: string }).request);
-}
-
-async function writtenBy(stage: Stage, version: number) {
-  return (await stage.journal()).filter(
-    ({ fields }) => (JSON.parse(fields["record"] ?? "{}") as { v?: number }).v === version,
-  );
-}
 
 export const versionRows: Row[] = [
   {
     id: "P18",
-    fault: "an older and a newer version side by side, and back again",
-    must: "the older one sends nothing of the newer one's and keeps what it does not know; a step back freezes nothing",
+    fault:
+      "processes of another stored format are started while requests are open, and once all have ended and stopped",
+    must: "neither format sends, reads, or drops the other's: they start only once nothing is open and no worker runs",
     unknown: "no trace",
-    async run({ seed, times }) {
-      const rounds = (times >= 50 ? 60_000 : 10_000) / everyMs;
-      await using newer = await makeNewerVersion();
-      return await onStage({ seed, vms: rounds * 3 + 20 }, async (stage) => {
-        const { script } = newer;
-        const gateway = await stage.addBot("gateway", { slot: "newer-gateway", script });
-        const worker = await stage.addBot("worker", { slot: "newer", script });
-        await stage.connected(2);
+    async run({ seed }) {
+      await using other = await makeAnotherFormat();
+      return await onStage({ seed, vms: 40 }, async (stage) => {
         const take = fresh(stage);
-        let next = worker;
-        for (let n = 0; n < rounds; n++) {
-          await askEach(stage, take);
-          // Halfway the newer worker dies, and for some seconds only the older one is there
-          if (n === Math.floor(rounds / 2)) {
-            await worker.kill();
-            stage.faults += 1;
-          }
-          if (n === Math.floor(rounds / 2) + 6)
-            next = await stage.addBot("worker", { slot: "newer-2", script });
-          await sleep(everyMs);
-        }
+        const begin = async (slot: string) =>
+          (await stage.addBot("worker", { slot, script: other.script })).refused ?? "it started";
+        await askEach(stage, take);
+        const amidst = await begin("other-amidst");
+        stage.faults += 1;
         await stage.quiet(60_000);
-        const [theirs, ours] = [await writtenBy(stage, 2), await writtenBy(stage, 1)];
-        const newOnes = new Set(theirs.map(({ id }) => id));
-        const meddled = (await sentBy(stage, "worker-1")).filter((id) => newOnes.has(id));
-        const rested = theirs.filter(({ history }) => history.includes(newerState)).length;
-        const marked = theirs.filter(({ fields }) => fields["record"]?.includes('"weight"')).length;
-
-        // Back to the older version, with the newer one's ledger
-        await Promise.all([next.kill(), gateway.kill()]);
-        await stage.addBot("worker", { slot: "newer-2" });
+        // Nothing is open, and the old worker runs
+        const beside = await begin("other-beside");
+        stage.faults += 1;
+        await Promise.all(stage.bots.map((bot) => bot.stop()));
+        const done = (await stage.journal()).filter(({ isFinal }) => isFinal).length;
+        const gateway = await stage.addBot("gateway", {
+          slot: "other-gateway",
+          script: other.script,
+        });
+        const worker = await stage.addBot("worker", { slot: "other", script: other.script });
+        await stage.connected(1);
         const [last] = await askEach(stage, take, ["vm restart"]);
         const after = await stage.until(
           ({ target, isFinal }) => target === last?.target && isFinal,
         );
         await stage.quiet();
-        const frozen = await stage.redis.get(`{${stage.namespace}}:freeze`);
+        const kept = (await stage.journal()).filter(({ isFinal }) => isFinal).length;
         const verdict = await stage.check();
-        // The checker doesn't know the newer version's state
-        const gaps = verdict.findings.filter((finding) => finding.includes(newerState)).length;
-        return judged(
-          verdict,
-          [
-            [
-              `both had work (${theirs.length}, ${ours.length})`,
-              theirs.length > 5 && ours.length > 5,
-            ],
-            [
-              `the older one sent none of the newer one's (${meddled.length})`,
-              meddled.length === 0,
-            ],
-            [
-              `each rested (${rested}) and kept its field (${marked})`,
-              rested === theirs.length && marked === theirs.length,
-            ],
-            [
-              `a step back freezes nothing (${after.state}): ${frozen ?? ""}`,
-              frozen === null && after.state === "done",
-            ],
-          ],
-          {
-            instead: { auditGaps: Math.max(0, verdict.auditGaps - gaps) },
-            notes: [`${theirs.length} of the newer version, ${ours.length} of the older`],
-          },
-        );
+        await Promise.all([gateway.stop(), worker.stop()]);
+        const isRefused = (said: string) => said.includes("holds stored format 1");
+        return judged(verdict, [
+          [`refused beside open requests: ${amidst.slice(0, 200)}`, isRefused(amidst)],
+          [`refused beside a running worker: ${beside.slice(0, 200)}`, isRefused(beside)],
+          [`works once all have stopped (${after.state})`, after.state === "done"],
+          [`nothing of the other format is dropped (${done}, ${kept})`, kept === done + 1],
+        ]);
       });
     },
   },
