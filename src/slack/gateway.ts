@@ -71,7 +71,7 @@ export async function startGateway(options: {
   spans: Spans | undefined;
   log: Log;
   /** Failpoints between an interaction and its request. */
-  at(point: "intake" | "acked" | "ack" | "journal" | "enqueue", what: string): Promise<void>;
+  at(point: "intake" | "ack" | "journal" | "enqueue", what: string): Promise<void>;
 }): Promise<Gateway> {
   const { config, receive, identity, redis, key, store, commands, people, telemetry, log, at } =
     options;
@@ -120,6 +120,7 @@ export async function startGateway(options: {
     key,
     log,
     beatMs: timing.heartbeatMs,
+    takeOverAfterMs: 5 * timing.heartbeatMs,
   });
   // Each handling begins with the rules of its moment and keeps them
   const contextNow = (): GatewayContext => ({ ...lasting, ...config.policyFile.inForce });
@@ -144,13 +145,6 @@ export async function startGateway(options: {
         if (taken === "seen") telemetry.refusals.inc({ reason: "replay" });
         await at("intake", interaction.id);
         return taken;
-      },
-      async claim(interaction, how) {
-        if (!how?.beforeAck) await at("acked", interaction.id);
-        const work = workOnInteraction(interaction.id);
-        const claimed = await during(work, () => intake.claim(interaction, how));
-        if (claimed === "seen") telemetry.refusals.inc({ reason: "replay" });
-        return claimed;
       },
     },
     handlers: {
@@ -188,7 +182,7 @@ export async function startGateway(options: {
     onAck: (kind, ms) => telemetry.acked.observe({ command: kind }, ms / 1000),
     onRefused: (reason) => telemetry.refusals.inc({ reason }),
     onLostReply: createLostReplies(options.announce),
-    takeOverAfterMs: 5 * timing.heartbeatMs,
+    recoverEveryMs: Math.min(5_000, 5 * timing.heartbeatMs),
   });
   // Slack may be unreachable at the start: readiness shows it, and the socket keeps trying
   void app.start().catch((error: unknown) => log.error("slack.start-failed", { error }));

@@ -5,7 +5,7 @@ import { messageOf, UserError } from "../errors.ts";
 import { gatherLines } from "../log/gather-lines.ts";
 import { createLog, hideSecret, type Log } from "../log/log.ts";
 import { operationsOf } from "../policy/approval-rule.ts";
-import { isKnownSocketRejection } from "../slack/receive/socket-rejection.ts";
+import { isKnownSocketRejection } from "../slack/receive/socket.ts";
 import { printable } from "../text/printable.ts";
 import { collectGarbage } from "./collect-garbage.ts";
 import { exitConfig, orExit } from "./exit-config.ts";

@@ -4,8 +4,8 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Live } from "../../config/changing-file.ts";
 import { messageOf } from "../../errors.ts";
-import { type Log, slackLogger } from "../../log/log.ts";
-import { type DeliveryKind, GuardedApp } from "./guarded-app.ts";
+import type { Log } from "../../log/log.ts";
+import { createDeliveries, type DeliveryKind } from "./deliveries.ts";
 import { createHandling } from "./handling.ts";
 import { createSlackHttp, type HttpRefusal } from "./http.ts";
 import type { BotIdentity } from "../people/identity.ts";
@@ -14,7 +14,7 @@ import { createPrepare } from "./listeners.ts";
 import { createReply } from "./respond.ts";
 import { openResponseUrl, sealResponseUrl } from "../deliver/response-url.ts";
 import { createSlackSocket } from "./socket.ts";
-import { clientOptions, type Web } from "../web.ts";
+import type { Web } from "../web.ts";
 
 interface SlackAppOptions {
   settings: {
@@ -38,28 +38,15 @@ interface SlackAppOptions {
   onRefused?: (reason: HttpRefusal | "app" | "team") => void;
   /** Slack accepted an answer nowhere. */
   onLostReply?: (interaction: Interaction) => Promise<void>;
-  /** How long a gateway may miss heartbeats before its interactions are taken over. */
-  takeOverAfterMs?: number;
+  /** How often this one looks for what other gateways left (ms). */
+  recoverEveryMs?: number;
 }
 
-const recoverEveryMs = 5_000;
-
-/** The Bolt app: receives, acknowledges, and hands interactions to `handlers`. */
+/** Receives, acknowledges, and hands interactions to `handlers`. */
 export function createSlackApp(options: SlackAppOptions) {
   const { settings, identity, web, intake, handlers, log } = options;
-  const { takeOverAfterMs = 15_000 } = options;
+  const { recoverEveryMs = 5_000 } = options;
   const { botToken, appToken, signingSecret, apiUrl, dispatcher } = settings;
-  const socket =
-    appToken === undefined
-      ? undefined
-      : createSlackSocket({ ...options, appToken, apiUrl, dispatcher });
-  const http =
-    socket === undefined
-      ? createSlackHttp({ ...options, signingSecret: signingSecret ?? "" })
-      : undefined;
-  const receiver = socket?.receiver ?? http?.receiver;
-  if (receiver === undefined) throw new Error("neither an app token nor a signing secret");
-
   const handling = createHandling({
     handlers,
     intake,
@@ -77,37 +64,21 @@ export function createSlackApp(options: SlackAppOptions) {
     log,
     now: Date.now,
   });
-  const app = new GuardedApp(
-    {
-      receiver,
-      token: botToken,
-      // With both given Bolt doesn't ask Slack for them, which would be an unhandled rejection when that fails.
-      botId: identity.botId,
-      botUserId: identity.botUserId,
-      tokenVerificationEnabled: false,
-      clientOptions: clientOptions({ apiUrl, log }),
-      logger: slackLogger(log),
-      // The default keeps a state for every conversation in memory, forever.
-      convoStore: false,
-      processBeforeResponse: false,
-      ignoreSelf: true,
-      attachFunctionToken: false,
-    },
-    {
-      identity,
-      log,
-      prepare,
-      onAck: options.onAck,
-      onRefused: options.onRefused,
-    },
-  );
-  // The default handler rejects, which becomes a 500 after the ack.
-  app.error(async (error) => log.error("slack.listener-failed", { error }));
+  const deliveries = createDeliveries({ ...options, prepare });
+  const { take } = deliveries;
+  const socket =
+    appToken === undefined
+      ? undefined
+      : createSlackSocket({ ...options, take, appToken, apiUrl, dispatcher });
+  const http =
+    appToken === undefined
+      ? createSlackHttp({ ...options, take, signingSecret: signingSecret ?? "" })
+      : undefined;
 
   let timer: NodeJS.Timeout | undefined;
   async function takeOver(): Promise<void> {
     try {
-      for (const left of await intake.recover(takeOverAfterMs)) handling.takeOver(left);
+      for (const left of await intake.recover()) handling.takeOver(left);
     } catch (error) {
       log.debug("intake.not-recovered", { error: messageOf(error) });
     }
@@ -116,13 +87,10 @@ export function createSlackApp(options: SlackAppOptions) {
   return {
     /** Socket Mode: resolves with the first connection, or with `close`. HTTP: immediately. */
     async start(): Promise<void> {
-      await intake.start();
+      intake.start();
       void takeOver();
-      timer ??= setInterval(
-        () => void takeOver(),
-        Math.min(recoverEveryMs, takeOverAfterMs),
-      ).unref();
-      await socket?.receiver.start();
+      timer ??= setInterval(() => void takeOver(), recoverEveryMs).unref();
+      await socket?.start();
     },
     /** HTTP: answers Slack's path, false for every other. */
     route: (request: IncomingMessage, response: ServerResponse) =>
@@ -139,7 +107,7 @@ export function createSlackApp(options: SlackAppOptions) {
       clearInterval(timer);
       http?.close();
       // Once the connection closes no ack can be sent, and Slack doesn't redeliver commands.
-      for (let tries = 0; app.inHand > 0 && tries < 50; tries += 1) await delay(20);
+      for (let tries = 0; deliveries.inHand() > 0 && tries < 50; tries += 1) await delay(20);
       await socket?.close();
       const left = await handling.idle(Math.max(0, deadlineMs - (performance.now() - began)));
       await intake.close();

@@ -7,7 +7,7 @@ import type { Message } from "../../messages/message.ts";
 import { md } from "../../messages/text.ts";
 import { errorReply, say } from "../error-reply.ts";
 import type { Interaction, Handlers, Reply } from "./interaction.ts";
-import { type Claimed, type Intake, IntakeDown, type LeftInteraction } from "./intake.ts";
+import type { Intake, LeftInteraction } from "./intake.ts";
 
 /** Handles interactions after their ack: nothing here throws, and `idle` waits for it. */
 export type Handling = ReturnType<typeof createHandling>;
@@ -84,26 +84,11 @@ export function createHandling(options: {
   const repeated = (interaction: Interaction) =>
     attempt(interaction, (reply) => handlers.repeated(interaction, reply));
 
-  async function claim(interaction: Interaction): Promise<void> {
-    let claimed: Claimed;
-    try {
-      claimed = await patiently(() => intake.claim(interaction));
-    } catch (error) {
-      if (error instanceof IntakeDown) return tell(interaction, errorReply(error, log));
-      intake.leave(interaction);
-      throw error;
-    }
-    if (claimed === "new") await handle(interaction);
-    else if (claimed === "seen") await repeated(interaction);
-  }
-
   const tell = (interaction: Interaction, message: Message) =>
     attempt(interaction, (reply) => reply.privately(message));
 
   return {
     handle: (interaction: Interaction) => track(interaction, () => handle(interaction)),
-    /** What was accepted before its ack. */
-    claim: (interaction: Interaction) => track(interaction, () => claim(interaction)),
     /** A submission that its ack gave back. */
     noteOnly: (interaction: Interaction) => track(interaction, async () => note(interaction)),
     repeated: (interaction: Interaction) => track(interaction, () => repeated(interaction)),

@@ -1,11 +1,10 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import querystring from "node:querystring";
-import type { App, Receiver } from "@slack/bolt";
 import { type Live, valueOf } from "../../config/changing-file.ts";
 import { messageOf } from "../../errors.ts";
 import type { Log } from "../../log/log.ts";
 import { parseJson, payloadOf, textAt } from "../web.ts";
-import { ForeignDelivery } from "./guarded-app.ts";
+import { ForeignDelivery, type TakeDelivery } from "./deliveries.ts";
 import { createUnverified } from "./unverified.ts";
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto";
 
@@ -20,6 +19,7 @@ export type HttpRefusal =
   | "crowded";
 
 export interface SlackHttpOptions {
+  take: TakeDelivery;
   /** It may be replaced while the process runs. */
   signingSecret: Live;
   log: Log;
@@ -56,16 +56,6 @@ export function createSlackHttp(options: SlackHttpOptions) {
   const unverified = createUnverified(options.unverified);
   let closed = false;
 
-  let app: App | undefined;
-  /** For Bolt's App. Never started: Gatehouse has its own server. */
-  const receiver: Receiver = {
-    init(given) {
-      app = given;
-    },
-    start: () => Promise.resolve(),
-    stop: () => Promise.resolve(),
-  };
-
   function refuse(request: IncomingMessage, response: ServerResponse, reason: HttpRefusal): void {
     options.onRefused?.(reason);
     log.warn("slack.refused", { reason });
@@ -87,27 +77,15 @@ export function createSlackHttp(options: SlackHttpOptions) {
     if (type === undefined) return refuse(request, response, "content-type");
     const delivery = parseDelivery(type, body.toString());
     if (delivery === undefined) return refuse(request, response, "body");
-    await deliver(delivery, request, response);
+    await deliver(delivery, response);
   }
 
-  async function deliver(
-    body: Record<string, unknown>,
-    request: IncomingMessage,
-    response: ServerResponse,
-  ): Promise<void> {
+  async function deliver(body: Record<string, unknown>, response: ServerResponse): Promise<void> {
     if (textAt(body, "ssl_check") === "1") return acknowledge(response, undefined);
     if (textAt(body, "type") === "url_verification")
       return acknowledge(response, { challenge: textAt(body, "challenge") });
-    const retryNum = Number(request.headers["x-slack-retry-num"] ?? Number.NaN);
-    const retryReason = request.headers["x-slack-retry-reason"];
     try {
-      if (app === undefined) throw new Error("the receiver has no app");
-      await app.processEvent({
-        body,
-        ack: async (said: unknown) => acknowledge(response, said),
-        ...(Number.isNaN(retryNum) ? {} : { retryNum }),
-        ...(typeof retryReason === "string" ? { retryReason } : {}),
-      });
+      await options.take({ body, ack: async (said: unknown) => acknowledge(response, said) });
     } catch (error) {
       if (!(error instanceof ForeignDelivery)) log.error("slack.delivery-failed", { error });
       if (!response.headersSent) answer(response, error instanceof ForeignDelivery ? 403 : 500);
@@ -115,7 +93,6 @@ export function createSlackHttp(options: SlackHttpOptions) {
   }
 
   return {
-    receiver,
     /** Answers requests to Slack's path; false for all others, which stay untouched. */
     route(request: IncomingMessage, response: ServerResponse): boolean {
       if (request.url !== path && !isOurPath(request.url ?? "")) return false;

@@ -1,13 +1,12 @@
 import { randomBytes } from "node:crypto";
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { within } from "../../deadline.ts";
 import { messageOf, UserError } from "../../errors.ts";
 import type { Log } from "../../log/log.ts";
-import { type Keys, defineScript, fromPairs, type RedisClient } from "../../redis/redis.ts";
+import { createDueList } from "../../redis/due-list.ts";
+import { type Keys, defineScript, type RedisClient, redisTimeLua } from "../../redis/redis.ts";
 import { redisTrouble } from "../../redis/trouble.ts";
 import type { Interaction } from "./interaction.ts";
-import * as scripts from "./intake-scripts.ts";
-import { textsAt, at, parseJson, payloadOf, textAt } from "../web.ts";
+import { at, parseJson, payloadOf, textAt } from "../web.ts";
 
 /** Redis didn't store it: nothing was done, and the ack says so. */
 export class IntakeDown extends UserError {
@@ -20,7 +19,68 @@ export class IntakeDown extends UserError {
   }
 }
 
-export type Claimed = "new" | "seen" | "gone";
+/** A delivery may be dated 300 s ahead and redelivered until 300 s after that. */
+const seenForMs = 11 * 60_000;
+/** A frozen Redis may execute, when it wakes, what was sent to it on a connection that is long gone. */
+const undoneForMs = 10 * 60_000;
+const maxTakeovers = 3;
+const maxPending = 10_000;
+
+/**
+ * Before the ack: once for each delivery within 11 minutes. An accept that was undone meanwhile stays undone.
+ *
+ * KEYS seen, undone, records, due
+ * ARGV id, stamp, interaction ('' is only deduplicated), visibility timeout (ms) → new, seen, full, or late
+ */
+const acceptScript = `${redisTimeLua}
+if redis.call('EXISTS', KEYS[2]) == 1 then return 'late' end
+if redis.call('EXISTS', KEYS[1]) == 1 then return 'seen' end
+if ARGV[3] ~= '' then
+  if redis.call('HLEN', KEYS[3]) >= ${maxPending} then return 'full' end
+  redis.call('HSET', KEYS[3], ARGV[1], ARGV[2] .. '|' .. now .. '|0|' .. ARGV[3])
+  redis.call('ZADD', KEYS[4], now + ARGV[4], ARGV[1])
+end
+redis.call('SET', KEYS[1], ARGV[2], 'PX', ${seenForMs})
+return 'new'
+`;
+
+/** Undoes this accept, never another's.   KEYS seen, undone, records, due   ARGV id, stamp */
+const undoScript = `
+redis.call('SET', KEYS[2], 1, 'PX', ${undoneForMs})
+local got = redis.call('HGET', KEYS[3], ARGV[1])
+if got and string.sub(got, 1, #ARGV[2] + 1) == ARGV[2] .. '|' then
+  redis.call('HDEL', KEYS[3], ARGV[1])
+  redis.call('ZREM', KEYS[4], ARGV[1])
+end
+if redis.call('GET', KEYS[1]) == ARGV[2] then redis.call('DEL', KEYS[1]) end
+return 1
+`;
+
+/**
+ * What a gateway has in hand stays invisible to others. Stored again where a failover lost it: it was acked.
+ *
+ * KEYS records, due   ARGV id, visibility timeout (ms), what is stored if it is lost
+ */
+const renewScript = `${redisTimeLua}
+redis.call('HSETNX', KEYS[1], ARGV[1], ARGV[3])
+return redis.call('ZADD', KEYS[2], now + ARGV[2], ARGV[1])
+`;
+
+/**
+ * Of what has become due: counts the take-over, or drops what is too old or was taken over too often.
+ *
+ * KEYS records, due   ARGV id, oldest (ms) → {taken or dropped, interaction}, or {gone}
+ */
+const takeOverScript = `${redisTimeLua}
+local stamp, at, times, interaction = string.match(redis.call('HGET', KEYS[1], ARGV[1]) or '', '^([^|]*)|(%d+)|(%d+)|(.*)$')
+if stamp and tonumber(times) < ${maxTakeovers} and now - tonumber(at) < tonumber(ARGV[2]) then
+  redis.call('HSET', KEYS[1], ARGV[1], stamp .. '|' .. at .. '|' .. (tonumber(times) + 1) .. '|' .. interaction)
+  return {'taken', interaction}
+end
+redis.call('HDEL', KEYS[1], ARGV[1])
+redis.call('ZREM', KEYS[2], ARGV[1])
+return stamp and {'dropped', interaction} or {'gone'}
+`;
 
 export type Intake = ReturnType<typeof createIntake>;
 
@@ -32,170 +92,101 @@ interface IntakeOptions {
   gateway?: string;
   staleAfterMs?: number;
   acceptWithinMs?: number;
-  /** Heartbeat interval; the same for all gateways. */
+  /** What is in hand is renewed this often (ms). */
   beatMs?: number;
+  /** How long a gateway may miss beats before its interactions are taken over: at least three. */
+  takeOverAfterMs?: number;
 }
 
-/** A delivery may be dated 300 s ahead and redelivered until 300 s after that. */
-const seenForMs = 11 * 60_000;
-const staleAfterMs = 10 * 60_000;
-/** A frozen Redis may execute, when it wakes, what was sent to it on a connection that is long gone. */
-const undoneForMs = 10 * 60_000;
 const maxOwed = 20_000;
 const settledPerBeat = 500;
-const rememberGatewaysMs = 24 * 3_600_000;
-const maxTakeovers = 3;
 const maxAtOnce = 100;
-const maxPending = 10_000;
 const maxBytes = 128 * 1024;
 
+/**
+ * Interactions from before their ack until they are handled. Each is invisible to other gateways while its own renews it:
+ *
+ *     accepted, acked ──► handled ──► finished
+ *           │                └── its gateway renews it with each beat
+ *           ├──► due again: another gateway takes it over, three times at most, and until it is too old
+ *           └──► undone, where Redis didn't answer in time: the person read that nothing was done
+ *
+ * All keys share one hash tag, and times are Redis time (ms).
+ *
+ * - `seen:<id>`       who accepted this delivery (its stamp: gateway/count); expires after 11 minutes
+ * - `records`         hash, id → "stamp|accepted at|times taken over|interaction"
+ * - `due`             sorted set, id → when others take it over
+ * - `undone:<stamp>`  this accept was undone, even if it comes later than that
+ */
 export function createIntake(options: IntakeOptions) {
   const { redis, key, log, acceptWithinMs = 1_000, beatMs = 2_000 } = options;
-  const { staleAfterMs: oldestMs = staleAfterMs } = options;
+  const { staleAfterMs = 10 * 60_000, takeOverAfterMs = 15_000 } = options;
   const gateway = options.gateway ?? `gw-${randomBytes(6).toString("hex")}`;
+  const visibilityTimeoutMs = Math.max(takeOverAfterMs, 3 * beatMs);
   const records = key("intake", "records");
-  const holders = key("intake", "holders");
-  const gateways = key("intake", "gateways");
-  const seen = (id: string) => key("intake", "seen", id);
-  const undone = (stamp: string) => key("intake", "undone", stamp);
-  const arrived = key("intake", "arrived");
+  const due = createDueList(redis, key("intake", "due"));
+  const keysOf = (id: string, stamp: string) => [
+    key("intake", "seen", id),
+    key("intake", "undone", stamp),
+    records,
+    due.list,
+  ];
   const run = {
-    claim: defineScript(redis, "gatehouseIntakeClaim", scripts.claim),
-    finish: defineScript(redis, "gatehouseIntakeFinish", scripts.finish),
-    disown: defineScript(redis, "gatehouseIntakeDisown", scripts.disown),
-    beat: defineScript(redis, "gatehouseIntakeBeat", scripts.beat),
-    recover: defineScript(redis, "gatehouseIntakeRecover", scripts.recover),
+    accept: defineScript(redis, "gatehouseIntakeAccept", acceptScript),
+    undo: defineScript(redis, "gatehouseIntakeUndo", undoScript),
+    renew: defineScript(redis, "gatehouseIntakeRenew", renewScript),
+    takeOver: defineScript(redis, "gatehouseIntakeTakeOver", takeOverScript),
   };
-  /** Writes not yet confirmed: what was finished, by its id, and accepts to undo, by their stamp. */
+  /** Writes not yet confirmed: what was finished, and accepts to undo, by their stamp or ID. */
   const owed = new Map<string, { id: string; stamp: string | undefined }>();
-  /** What this gateway accepted and has not finished, by id. */
-  const accepted = new Map<string, Accepted>();
-  /** Stored and not finished: what this gateway accepted or took over. */
-  const inHand = new Set<string>();
-  /** Under way to Redis, by stamp: stored perhaps, and its answer not read yet. */
-  const accepting = new Map<string, string>();
-  let recovering: Promise<unknown> = Promise.resolve();
+  /** Stored and not finished, by ID: what this gateway accepted or took over. */
+  const inHand = new Map<string, { stamp: string; record: string }>();
+  /** Under way to Redis: stored perhaps, and its answer not read yet. */
+  const accepting = new Set<string>();
   let count = 0;
   let timer: NodeJS.Timeout | undefined;
-  /** From this process's clock to Redis time (ms). */
-  let ahead = 0;
-  let claims: { stamp: string; id: string; hasArrived: boolean }[] = [];
-  let claimed: Promise<ReadonlyMap<string, string>> | undefined;
 
   /**
-   * Stores the interaction before its ack, so that another gateway can take over until `finish`. `seen`: it comes a second time
-   * while the first is pending. Throws IntakeDown within about a second when Redis doesn't store it, and UserError when it is
-   * too large.
+   * Stores the interaction before its ack, so that another gateway can take over until `finish`; `seen`: it is a redelivery.
+   * Throws IntakeDown within about a second when Redis doesn't store it or too many are pending, and UserError when it is too
+   * large.
    */
   async function accept(
     interaction: Interaction,
     { sealedResponseUrl }: { sealedResponseUrl?: string | undefined } = {},
   ): Promise<"new" | "seen"> {
-    const { id } = interaction;
-    const record = toRecord(interaction, sealedResponseUrl);
+    const { id, kind } = interaction;
+    const isKept = keptKinds.has(kind);
+    const record = isKept ? toRecord(interaction, sealedResponseUrl) : "";
     if (Buffer.byteLength(record) > maxBytes)
       throw new UserError("That message is too long.", "Nothing was done.");
-    const stamp = nextStamp();
-    const acceptedAt = Math.round(Date.now() + ahead);
-    const value = `${stamp}|${acceptedAt}|${record}`;
-    accepting.set(stamp, id);
+    const stamp = `${gateway}/${(count += 1)}`;
+    accepting.add(id);
+    let answer: unknown;
     try {
-      const isFirst = await inTime(interaction, stamp, redis.hsetnx(arrived, id, value));
-      if (isFirst === 0) return "seen";
-      if (inHand.has(id)) {
-        // Stored and claimed before
-        redis.hdel(arrived, id).catch(() => undefined);
-        return "seen";
-      }
-    } finally {
-      accepting.delete(stamp);
-    }
-    accepted.set(id, { stamp, acceptedAt, value });
-    inHand.add(id);
-    return "new";
-  }
-
-  const nextStamp = () => `${gateway}/${(count += 1)}`;
-
-  /** Throws IntakeDown when Redis doesn't answer in time. */
-  async function inTime<T>({ id, kind }: Interaction, stamp: string, asked: Promise<T>) {
-    try {
-      return await within(acceptWithinMs, asked, (): never => {
+      const asked = run.accept(keysOf(id, stamp), [id, stamp, record, visibilityTimeoutMs]);
+      answer = await within(acceptWithinMs, asked, (): never => {
         throw new Error("Command timed out");
       });
     } catch (error) {
       // Only the answer may be lost. The person reads "nothing was done", so that must become true.
-      if (accepted.get(id)?.stamp === stamp) letGo(id);
       owe(id, stamp);
       log.warn("intake.down", { error: messageOf(error), kind });
       throw new IntakeDown(redisTrouble(error) ?? "Redis is down");
+    } finally {
+      accepting.delete(id);
     }
-  }
-
-  /**
-   * Before anything is done for it, once for each delivery within 11 minutes: `seen` is a redelivery, `gone` was taken over
-   * meanwhile. What was accepted may be claimed after its ack. Throws IntakeDown when too many are pending, and `beforeAck` also
-   * when Redis doesn't answer in time.
-   */
-  async function claim(
-    interaction: Interaction,
-    { beforeAck = false }: { beforeAck?: boolean } = {},
-  ): Promise<Claimed> {
-    const { id } = interaction;
-    const stored = accepted.get(id);
-    const stamp = stored?.stamp ?? nextStamp();
-    const asked = stored
-      ? claimStored(id, stored)
-      : claimTogether({ stamp, id, hasArrived: false });
-    const answer = await (beforeAck ? inTime(interaction, stamp, asked) : asked);
-    if (answer === "new") return "new";
-    if (stored) letGo(id);
     if (answer === "full")
       throw new IntakeDown("Too many requests are pending", { isCrowded: true });
-    return answer === "seen" ? "seen" : "gone";
-  }
-
-  /** A failover may lose what Redis has just stored; it was acked, so it is stored again. */
-  async function claimStored(id: string, stored: Accepted): Promise<string | undefined> {
-    const { stamp, acceptedAt, value } = stored;
-    const answer = await claimTogether({ stamp, id, hasArrived: true });
-    if (answer !== "lost" || Date.now() + ahead - acceptedAt > oldestMs) return answer;
-    await redis.hsetnx(arrived, id, value);
-    return claimStored(id, stored);
-  }
-
-  /** One script for all deliveries that were acked meanwhile. */
-  async function claimTogether(one: (typeof claims)[number]): Promise<string | undefined> {
-    claims.push(one);
-    claimed ??= nextTurn().then(() => {
-      const all = claims;
-      claims = [];
-      claimed = undefined;
-      return claimAll(all);
-    });
-    return (await claimed).get(one.stamp);
-  }
-
-  async function claimAll(all: typeof claims): Promise<ReadonlyMap<string, string>> {
-    const keys = all.flatMap(({ id, stamp }) => [seen(id), undone(stamp)]);
-    const args = all.flatMap(({ id, stamp, hasArrived }) => [stamp, id, hasArrived ? 1 : 0]);
-    const answers = await run.claim(
-      [arrived, records, holders, ...keys],
-      [seenForMs, maxPending, ...args],
-    );
-    return new Map(all.map(({ stamp }, place) => [stamp, textAt(answers, String(place))]));
-  }
-
-  function letGo(id: string): string | undefined {
-    const stamp = accepted.get(id)?.stamp;
-    accepted.delete(id);
-    inHand.delete(id);
-    return stamp;
+    if (answer !== "new") return "seen";
+    if (isKept) inHand.set(id, { stamp, record: `${stamp}|${Date.now()}|0|${record}` });
+    return "new";
   }
 
   /** Handled, or with `forget` refused: the same delivery may come again. Never throws. */
   async function finish(id: string, { forget = false }: { forget?: boolean } = {}): Promise<void> {
-    const stamp = letGo(id);
+    const stamp = inHand.get(id)?.stamp;
+    inHand.delete(id);
     await settle(owe(id, forget ? stamp : undefined));
   }
 
@@ -212,12 +203,8 @@ export function createIntake(options: IntakeOptions) {
     if (write === undefined) return true;
     const { id, stamp } = write;
     try {
-      await (stamp === undefined
-        ? run.finish([records, holders], [gateway, id])
-        : run.disown(
-            [seen(id), records, holders, undone(stamp), arrived],
-            [stamp, id, undoneForMs],
-          ));
+      if (stamp === undefined) await Promise.all([redis.hdel(records, id), due.remove(id)]);
+      else await run.undo(keysOf(id, stamp), [id, stamp]);
       if (owed.get(name) === write) owed.delete(name);
       return true;
     } catch (error) {
@@ -226,34 +213,30 @@ export function createIntake(options: IntakeOptions) {
     }
   }
 
-  async function recover(olderThanMs: number, isAgain = false): Promise<LeftInteraction[]> {
-    // Sooner would take over from live gateways.
-    const silentMs = Math.max(olderThanMs, 3 * beatMs);
-    const ages = [silentMs, maxAtOnce, maxTakeovers, oldestMs];
-    const owing = [...owed.values()].map(({ id }) => id);
-    const args = [gateway, ...ages, ...inHand, ...accepting.values(), ...owing];
-    const answer = await run.recover([records, holders, gateways, arrived], args);
-    const left = [
-      ...textsAt(answer, "0").map((record) => fromRecord(record, false)),
-      ...textsAt(answer, "1").map((record) => fromRecord(record, true)),
-    ].filter((one) => one !== undefined);
-    for (const { interaction, tooLate } of left) {
-      const { id, kind, userId: user } = interaction;
-      if (tooLate) log.error("intake.too-late", { interaction: id, kind, user });
-      else inHand.add(id);
+  async function recover(): Promise<LeftInteraction[]> {
+    const left: LeftInteraction[] = [];
+    for (const id of await due.take(maxAtOnce, visibilityTimeoutMs)) {
+      const isOwed = [...owed.values()].some((write) => write.id === id);
+      if (inHand.has(id) || accepting.has(id) || isOwed) continue;
+      const [is, text = ""] = (await run.takeOver(
+        [records, due.list],
+        [id, staleAfterMs],
+      )) as string[];
+      const found = is === "gone" ? undefined : fromRecord(text, is === "dropped");
+      if (!found) continue;
+      left.push(found);
+      const { kind, userId: user } = found.interaction;
+      if (found.tooLate) log.error("intake.too-late", { interaction: id, kind, user });
+      else inHand.set(id, { stamp: `${gateway}/${(count += 1)}`, record: "" });
     }
-    const unclaimed = textsAt(answer, "2");
-    if (unclaimed.length === 0 || isAgain) return left;
-    // For those that accepted them: whose they are then is found as for all others
-    const pairs = Object.entries(fromPairs(unclaimed));
-    await claimAll(pairs.map(([id, stamp]) => ({ id, stamp, hasArrived: true })));
-    return [...left, ...(await recover(olderThanMs, true))];
+    return left;
   }
 
   async function beat(): Promise<void> {
     try {
-      const now = Number(await run.beat([gateways], [gateway, rememberGatewaysMs]));
-      ahead = now - Date.now();
+      for (const [id, { record }] of inHand)
+        if (record === "") await due.later(id, visibilityTimeoutMs);
+        else await run.renew([records, due.list], [id, visibilityTimeoutMs, record]);
       for (const one of [...owed.keys()].slice(0, settledPerBeat)) if (!(await settle(one))) return;
     } catch (error) {
       log.debug("intake.silent", { error: messageOf(error) });
@@ -262,40 +245,23 @@ export function createIntake(options: IntakeOptions) {
 
   return {
     accept,
-    claim,
     finish,
-    /** Accepted and not claimed, because Redis went away: `recover` finds it. */
-    leave: ({ id }: Interaction): void => void letGo(id),
     /**
-     * Takes over from gateways without a heartbeat for `olderThanMs` (at least three beats); each interaction goes to one
-     * caller. Also what this gateway finished, if Redis lost that: Redis may have lost its results too. What is older than
-     * `staleAfterMs`, or had three gateways die, is returned once, as too late.
+     * Takes over what other gateways renew no more, and what this one finished, if Redis lost that; each goes to one caller. What
+     * is older than `staleAfterMs`, or had three gateways die, is returned once, as too late.
      */
-    recover(olderThanMs: number): Promise<LeftInteraction[]> {
-      // One at a time: what the first takes over is in hand before the next starts
-      const recovered = recovering.then(() => recover(olderThanMs));
-      recovering = recovered.catch(() => undefined);
-      return recovered;
-    },
-    /** Sends a heartbeat now and every `beatMs`. */
-    async start(): Promise<void> {
-      await beat();
+    recover,
+    /** Renews what is in hand every `beatMs`. */
+    start(): void {
       timer ??= setInterval(() => void beat(), beatMs).unref();
     },
-    /** Stops the heartbeat: unfinished interactions go to the next gateway that recovers. */
+    /** Renews no more, and leaves what isn't finished to the next gateway that recovers. */
     async close(): Promise<void> {
       clearInterval(timer);
       await beat();
-      await redis.zrem(gateways, gateway).catch(() => 0);
+      for (const id of inHand.keys()) await due.later(id, 0).catch(() => undefined);
     },
   };
-}
-
-/** `acceptedAt` in Redis time (ms); `value` as it is stored until its claim. */
-interface Accepted {
-  stamp: string;
-  acceptedAt: number;
-  value: string;
 }
 
 /** A pending interaction of a dead gateway. Its trigger is gone. */
@@ -306,7 +272,7 @@ export interface LeftInteraction {
   tooLate: boolean;
 }
 
-/** What is accepted before it is claimed. The Home tab and shortcuts change nothing, so they are only deduplicated. */
+/** What is kept until it is handled. The Home tab and shortcuts change nothing, so they are only deduplicated. */
 export const keptKinds: ReadonlySet<string> = new Set<Interaction["kind"]>([
   "command",
   "mention",

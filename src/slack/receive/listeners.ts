@@ -10,9 +10,9 @@ import type {
   SuggestRequest,
   Suggestion,
 } from "./interaction.ts";
-import type { DeliveryKind, Prepared } from "./guarded-app.ts";
+import type { DeliveryKind, Prepared } from "./deliveries.ts";
 import { type Handling, plainly } from "./handling.ts";
-import { type Claimed, type Intake, IntakeDown, keptKinds } from "./intake.ts";
+import { type Intake, IntakeDown } from "./intake.ts";
 import { at, textAt, listAt } from "../web.ts";
 import { readInteraction } from "./read-interaction.ts";
 import type { ModalView } from "@slack/types";
@@ -20,7 +20,7 @@ import { md } from "../../messages/text.ts";
 
 /** The result of intake. */
 type Taken =
-  | { interaction: Interaction; outcome: "accepted" | Claimed }
+  | { interaction: Interaction; outcome: "new" | "seen" }
   /** Redis is unavailable, but this only reads: answered without being stored. */
   | { interaction: Interaction; outcome: "unwritten"; answer: (reply: Reply) => Promise<void> }
   /** Not stored: `text` goes into the ack where that can carry text. */
@@ -43,26 +43,14 @@ const answerWithinMs = 2_200;
 export function createPrepare(options: PrepareOptions) {
   const { us, intake, handlers, handling, seal, log, now } = options;
 
-  /** Stores it, and with `claims`, what its ack may depend on, claims it too. */
-  async function store(
-    interaction: Interaction,
-    { claims }: { claims: boolean },
-  ): Promise<"accepted" | Claimed> {
-    if (keptKinds.has(interaction.kind)) {
-      const sealedResponseUrl =
-        interaction.responseUrl === undefined ? undefined : seal(interaction.responseUrl);
-      const accepted = await intake.accept(interaction, { sealedResponseUrl });
-      if (accepted === "seen" || !claims) return accepted === "seen" ? "seen" : "accepted";
-    }
-    return intake.claim(interaction, { beforeAck: true });
-  }
-
   /** Undefined when there is nothing to do. */
-  async function take(body: unknown, { claims = false } = {}): Promise<Taken | undefined> {
+  async function take(body: unknown): Promise<Taken | undefined> {
     const interaction = readInteraction(body, us, now());
     if (interaction === undefined || interaction.userId === "") return undefined;
+    const { responseUrl } = interaction;
     try {
-      return { interaction, outcome: await store(interaction, { claims }) };
+      const sealed = responseUrl === undefined ? {} : { sealedResponseUrl: seal(responseUrl) };
+      return { interaction, outcome: await intake.accept(interaction, sealed) };
     } catch (error) {
       if (error instanceof IntakeDown) {
         const answer = handlers.withoutRedis?.(interaction);
@@ -73,8 +61,7 @@ export function createPrepare(options: PrepareOptions) {
   }
 
   function goOn(taken: Taken): void {
-    if (taken.outcome === "accepted") handling.claim(taken.interaction);
-    else if (taken.outcome === "new") handling.handle(taken.interaction);
+    if (taken.outcome === "new") handling.handle(taken.interaction);
     else if (taken.outcome === "seen") handling.repeated(taken.interaction);
     else if (taken.outcome === "unwritten") handling.read(taken.interaction, taken.answer);
     else if (taken.outcome === "refused" && taken.interaction.kind !== "home")
@@ -96,7 +83,7 @@ export function createPrepare(options: PrepareOptions) {
   async function submission(body: unknown): Promise<Prepared> {
     const began = performance.now();
     const view = at(body, "view");
-    const taken = await take(body, { claims: true });
+    const taken = await take(body);
     if (taken?.interaction.kind !== "submission") return {};
     const { interaction } = taken;
     if (taken.outcome === "refused") return { said: problemAck(view, taken.text) };

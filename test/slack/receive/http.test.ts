@@ -5,7 +5,6 @@ import { connect, type Socket } from "node:net";
 import { describe, expect, it } from "vitest";
 import { silentLog } from "../../../src/log/log.ts";
 import { createSlackHttp, type SlackHttpOptions } from "../../../src/slack/receive/http.ts";
-import { CountingApp } from "./counting-app.ts";
 import { listenLocally } from "./local-server.ts";
 
 const secret = "a-signing-secret";
@@ -17,13 +16,17 @@ type Headers = Record<string, string | string[]>;
 /** Our HTTP side with an app that only counts what gets through to it. */
 async function startHttp(options: Partial<SlackHttpOptions> = {}) {
   const refused: string[] = [];
+  const accepted: unknown[] = [];
   const http = createSlackHttp({
+    async take({ body, ack }) {
+      accepted.push(body);
+      await ack();
+    },
     signingSecret: secret,
     log: silentLog(),
     onRefused: (reason) => void refused.push(reason),
     ...options,
   });
-  const accepted = new CountingApp(http.receiver).bodies;
   const server = await listenLocally(
     (req, res) => void (http.route(req, res) || res.writeHead(404).end()),
   );

@@ -1,8 +1,6 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { silentLog } from "../../../src/log/log.ts";
-import { createSlackSocket } from "../../../src/slack/receive/socket.ts";
-import { isKnownSocketRejection } from "../../../src/slack/receive/socket-rejection.ts";
-import { CountingApp } from "./counting-app.ts";
+import { createSlackSocket, isKnownSocketRejection } from "../../../src/slack/receive/socket.ts";
 import { listenLocally } from "./local-server.ts";
 import { startGateway } from "./start-slack.ts";
 
@@ -102,15 +100,16 @@ describe("Socket Mode", () => {
         .end('{"ok":false,"error":"invalid_auth"}');
     });
     const apiUrl = `${server.url}/api/`;
-    const socket = createSlackSocket({ appToken: "xapp-1-A1-x", apiUrl, log: silentLog() });
-    const app = new CountingApp(socket.receiver);
-    const started = socket.receiver.start();
+    const taken: unknown[] = [];
+    const take = async (event: unknown) => void taken.push(event);
+    const socket = createSlackSocket({ take, appToken: "xapp-1-A1-x", apiUrl, log: silentLog() });
+    const started = socket.start();
     await expect.poll(() => socket.problem()).toContain("invalid_auth");
     expect(socket.connected()).toBe(false);
     await socket.close();
     await started;
     expect(calls.length).toBeLessThan(4);
-    expect(app.bodies).toEqual([]);
+    expect(taken).toEqual([]);
   });
 
   it("knows the rejections that its client leaves behind from bugs of ours", () => {

@@ -81,8 +81,9 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
       log,
       beatMs: 50,
       acceptWithinMs: 500,
+      takeOverAfterMs: 150,
     }),
-    takeOverAfterMs: 150,
+    recoverEveryMs: 150,
     handlers: {
       repeated: async (interaction) => void repeated.push(interaction),
       submit: async () => undefined,

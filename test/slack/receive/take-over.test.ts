@@ -1,11 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { createKeys, connectRedis, defineScript } from "../../../src/redis/redis.ts";
+import { createKeys, connectRedis } from "../../../src/redis/redis.ts";
 import { silentLog } from "../../../src/log/log.ts";
 import { message, section } from "../../../src/messages/message.ts";
 import { Markdown } from "../../../src/messages/text.ts";
 import type { Interaction } from "../../../src/slack/receive/interaction.ts";
 import { createIntake, type Intake, IntakeDown } from "../../../src/slack/receive/intake.ts";
-import * as scripts from "../../../src/slack/receive/intake-scripts.ts";
 import { sealResponseUrl } from "../../../src/slack/deliver/response-url.ts";
 import { privateRedis, testRedis } from "../../support/with-redis.ts";
 import { startGateway } from "./start-slack.ts";
@@ -28,6 +27,7 @@ async function intakes(
   gateways: string[],
   { beatMs = 20, staleAfterMs = 600_000 }: { beatMs?: number; staleAfterMs?: number } = {},
 ) {
+  const takeOverAfterMs = 0;
   const shared = await testRedis();
   const all = gateways.map((gateway) =>
     createIntake({
@@ -37,6 +37,7 @@ async function intakes(
       gateway,
       beatMs,
       staleAfterMs,
+      takeOverAfterMs,
     }),
   );
   return { shared, all };
@@ -48,7 +49,7 @@ async function takenOver(by: Pick<Intake, "recover">[], most: number): Promise<s
   await expect
     .poll(
       async () => {
-        const found = (await Promise.all(by.map((each) => each.recover(0)))).flat();
+        const found = (await Promise.all(by.map((each) => each.recover()))).flat();
         left.push(...found.map((one) => one.interaction.id));
         return left.length;
       },
@@ -81,15 +82,12 @@ describe("what was acked", () => {
     const sealedResponseUrl = sealResponseUrl(url, "xoxb-secret");
     expect(await intake.accept(asked, { sealedResponseUrl })).toBe("new");
     expect(await intake.accept(asked, { sealedResponseUrl })).toBe("seen");
-    expect(await intake.claim(asked)).toBe("new");
-    expect(await intake.accept(asked, { sealedResponseUrl })).toBe("seen");
     const stored = await dump(shared.redis, shared.key.prefix);
     expect(stored).toContain("vm list");
     expect(stored).not.toMatch(/verysecret|hooks\.slack|1\.2\.3\.trigger/);
     await intake.finish(asked.id);
     // It comes again after its end
-    expect(await intake.accept(asked)).toBe("new");
-    expect(await intake.claim(asked)).toBe("seen");
+    expect(await intake.accept(asked)).toBe("seen");
     expect(await dump(shared.redis, shared.key.prefix)).not.toContain("vm list");
   });
 
@@ -101,17 +99,15 @@ describe("what was acked", () => {
     for (let count = 0; count < 30; count += 1) {
       const asked = interaction(`command:${count}`);
       await dead?.accept(asked, { sealedResponseUrl: `1.${count}` });
-      // It may die between an ack and the claim, and after that
-      if (count % 2 === 0) await dead?.claim(asked);
     }
-    await dead?.start();
-    expect(await others[0]?.recover(0)).toEqual([]);
-    // Showing no more life, as after SIGKILL.
+    dead?.start();
+    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    expect(await others[0]?.recover()).toEqual([]);
     await dead?.close();
     const left = await takenOver(others, 30);
     expect(new Set(left).size).toBe(30);
     expect(left).toHaveLength(30);
-    expect((await Promise.all(others.map((other) => other.recover(0)))).flat()).toEqual([]);
+    expect((await Promise.all(others.map((other) => other.recover()))).flat()).toEqual([]);
   });
 
   it("comes as too late once it is too old to be done, or when gateways keep dying over it", async () => {
@@ -121,9 +117,9 @@ describe("what was acked", () => {
     await dead?.accept(interaction("command:old"));
     await dead?.close();
     await new Promise((resolve) => setTimeout(resolve, 450));
-    const left = await other?.recover(0);
+    const left = await other?.recover();
     expect(left).toMatchObject([{ tooLate: true, interaction: { id: "command:old" } }]);
-    expect(await other?.recover(0)).toEqual([]);
+    expect(await other?.recover()).toEqual([]);
     const deadly = interaction("command:deadly");
     await dead?.accept(deadly);
     const seen: boolean[] = [];
@@ -134,10 +130,10 @@ describe("what was acked", () => {
         log: silentLog(),
         gateway: `gw-${life}`,
         beatMs: 5,
+        takeOverAfterMs: 0,
       });
-      await shared.redis.del(shared.key("intake", "gateways"));
-      await new Promise((resolve) => setTimeout(resolve, 20));
-      seen.push(...(await next.recover(0)).map(({ tooLate }) => tooLate));
+      await new Promise((resolve) => setTimeout(resolve, 80));
+      seen.push(...(await next.recover()).map(({ tooLate }) => tooLate));
     }
     expect(seen).toEqual([false, false, false, true]);
   });
@@ -147,18 +143,16 @@ describe("what was acked", () => {
     await using _ = shared;
     const { redis, key } = shared;
     const [own] = all as [(typeof all)[0]];
-    const names = [key("intake", "records"), key("intake", "holders")] as const;
     await own.accept(interaction("command:1"));
     await own.accept(interaction("command:2"));
-    for (const id of ["command:1", "command:2"])
-      expect(await own.claim(interaction(id))).toBe("new");
-    await own.start();
-    const before = await Promise.all(names.map((name) => redis.hgetall(name)));
+    const before = await redis.hgetall(key("intake", "records"));
     await own.finish("command:1");
     // As a Redis that lost its last second, or that was put back to a copy
-    for (const [at, name] of names.entries()) await redis.hset(name, before[at] ?? {});
+    await redis.hset(key("intake", "records"), before);
+    await redis.zadd(key("intake", "due"), 1, "command:1", 1, "command:2");
     expect(await takenOver([own, own], 1)).toEqual(["command:1"]);
-    expect(await own.recover(0)).toEqual([]);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(await own.recover()).toEqual([]);
     await own.close();
   });
 
@@ -170,7 +164,7 @@ describe("what was acked", () => {
     await new Promise(setImmediate);
     // A loop that stands still: the answer is there, and not read
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100);
-    const [taken, left] = await Promise.all([taking, a.recover(0)]);
+    const [taken, left] = await Promise.all([taking, a.recover()]);
     expect([taken, left]).toEqual(["new", []]);
   });
 
@@ -195,63 +189,31 @@ describe("what was acked", () => {
   it("is not done after all when a frozen Redis takes it after it was undone, from a line long gone", async () => {
     await using world = await testRedis();
     const { redis, key } = world;
-    const intake = createIntake({ redis, key, log: silentLog(), gateway: "gw", beatMs: 5 });
-    const disown = defineScript(redis, "disown", scripts.disown);
-    const [arrived, seen, undone] = [["arrived"], ["seen", "id"], ["undone", "gw/1"]].map((parts) =>
-      key("intake", ...parts),
-    );
-    const kept = ["records", "holders"].map((name) => key("intake", name));
-    await disown([seen, ...kept, undone, arrived].map(String), ["gw/1", "id", 60_000]);
-    await redis.hset(String(arrived), "id", 'gw/1|1|{"version":1}');
-    await expect
-      .poll(async () => [await intake.recover(0), await redis.hlen(String(arrived))])
-      .toEqual([[], 0]);
-    expect(await redis.exists(String(seen), ...kept)).toBe(0);
+    const made = () => createIntake({ redis, key, log: silentLog(), gateway: "gw", beatMs: 5 });
+    const undone = made();
+    expect(await undone.accept(interaction("command:1"))).toBe("new");
+    await undone.finish("command:1", { forget: true });
+    // The same accept, which Redis executes only now
+    expect(await made().accept(interaction("command:1"))).toBe("seen");
+    expect(await redis.hlen(key("intake", "records"))).toBe(0);
+    // Typed again it is another accept
+    expect(await undone.accept(interaction("command:1"))).toBe("new");
   });
 
-  it("is claimed once: by a gateway that slept meanwhile no more, and by one that hears no answer again", async () => {
-    const { shared, all } = await intakes(["gw-a", "gw-b"]);
+  it("stays with a gateway that renews it, is stored again when a failover lost it, and is another's once that sleeps", async () => {
+    const { shared, all } = await intakes(["gw-a", "gw-b"], { beatMs: 100 });
     await using _ = shared;
-    const [slept, other] = all as [(typeof all)[0], (typeof all)[0]];
-    const [one, two] = [interaction("command:1"), interaction("command:2")];
-    await slept.accept(one);
-    await slept.accept(two);
-    expect(await slept.claim(two)).toBe("new");
-    expect(await slept.claim(two)).toBe("new");
-    expect((await takenOver([other], 2)).toSorted()).toEqual([one.id, two.id]);
-    expect(await slept.claim(one)).toBe("gone");
-    expect(await slept.claim(two)).toBe("gone");
-    expect(await other.recover(0)).toEqual([]);
-  });
-
-  it("is stored again when a failover lost it before its claim, but not what is too old for that", async () => {
-    const { shared, all } = await intakes(["gw-a"]);
-    await using _ = shared;
-    const [own] = all as [(typeof all)[0]];
-    const lost = interaction("command:lost");
-    const arrived = shared.key("intake", "arrived");
-    await own.accept(lost);
-    await shared.redis.del(arrived);
-    expect(await own.claim(lost)).toBe("new");
-    expect(await shared.redis.hget(shared.key("intake", "records"), lost.id)).toContain("vm list");
-    const old = createIntake({ ...shared, log: silentLog(), gateway: "gw-b", staleAfterMs: 1 });
-    await old.accept(interaction("command:old"));
-    await shared.redis.del(arrived);
-    await new Promise((resolve) => setTimeout(resolve, 10));
-    expect(await old.claim(interaction("command:old"))).toBe("gone");
-  });
-
-  it("is found where it was left when Redis went away before its claim", async () => {
-    const { shared, all } = await intakes(["gw-a"]);
-    await using _ = shared;
-    const [own] = all as [(typeof all)[0]];
-    const left = interaction("command:left");
-    await own.accept(left);
-    await new Promise((resolve) => setTimeout(resolve, 100));
-    expect(await own.recover(0)).toEqual([]);
-    own.leave(left);
-    expect((await own.recover(0)).map((one) => one.interaction.id)).toEqual([left.id]);
-    expect(await own.recover(0)).toEqual([]);
+    const [own, other] = all as [(typeof all)[0], (typeof all)[0]];
+    const { redis, key } = shared;
+    await own.accept(interaction("command:lost"));
+    await redis.del(key("intake", "records"), key("intake", "due"));
+    own.start();
+    const stored = async () => redis.hget(key("intake", "records"), "command:lost");
+    await expect.poll(stored).toContain("vm list");
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    expect(await other.recover()).toEqual([]);
+    await own.close();
+    expect(await takenOver([other], 1)).toEqual(["command:lost"]);
   });
 
   it("fails within a second when Redis is gone, and is refused when too long", async () => {

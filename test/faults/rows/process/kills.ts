@@ -24,7 +24,6 @@ const points: readonly (readonly [
 ])[] = [
   ["P1", "intake", "gateway", "written down, before the ack"],
   ["P1b", "ack", "gateway", "after the ack, before the journal"],
-  ["P1c", "acked", "gateway", "after the ack, before its claim"],
   ["P2", "journal", "gateway", "in the journal, before the queue"],
   ["P3", "enqueue", "gateway", "in the queue"],
   ["P4", "claim", "worker", "claimed, before the ledger"],
