@@ -2,7 +2,7 @@ import { within } from "../../deadline.ts";
 import { messageOf } from "../../errors.ts";
 import type { Log } from "../../log/log.ts";
 import { type Storage, storageOf } from "../../redis/check.ts";
-import type { Keys, RedisClient } from "../../redis/redis.ts";
+import { defineScript, type Keys, type RedisClient } from "../../redis/redis.ts";
 import type { StoredRequest } from "./record.ts";
 import * as scripts from "./scripts.ts";
 
@@ -48,6 +48,7 @@ export function createDurability(options: {
 }): Durability {
   const { redis, key, waitMs, log } = options;
   const fence = key("fence");
+  const runHolds = defineScript(redis, "gatehouseHolds", scripts.holds);
   let storage: { read: Promise<Storage>; at: number } | undefined;
   let waiting: Waiting[] = [];
   let running: Promise<void> | undefined;
@@ -75,28 +76,22 @@ export function createDurability(options: {
     const { replicas, disk } = await needs(claims);
     if (replicas === 0 && !disk) return claims.map(() => undefined);
     // WAIT speaks of what its own connection wrote: with a write of it, of all that was written before, by any connection
-    const pipeline = redis.pipeline().set(fence, "");
-    for (const { claimed } of claims)
-      pipeline.eval(
-        scripts.holds,
-        1,
-        key("request", claimed.record.id),
-        claimed.attempt,
-        claimed.nonce ?? "",
-      );
-    if (replicas > 0) pipeline.wait(replicas, waitMs);
-    if (disk) pipeline.call("WAITAOF", 1, 0, waitMs);
-    const [written, ...answers] = ((await pipeline.exec()) ?? []) as Answer[];
-    if (!written || written[0]) throw written?.[0] ?? new Error("no answer");
-    const held = answers.slice(0, claims.length);
-    const waits = answers.slice(claims.length);
+    const [, held, isReplicated, isStored] = await Promise.all([
+      redis.set(fence, ""),
+      Promise.all(
+        claims.map(({ claimed }) =>
+          runHolds([key("request", claimed.record.id)], [claimed.attempt, claimed.nonce ?? ""]),
+        ),
+      ),
+      replicas > 0 ? answerOf(redis.wait(replicas, waitMs)) : undefined,
+      disk ? answerOf(redis.call("WAITAOF", 1, 0, waitMs)) : undefined,
+    ]);
     const why =
-      (replicas > 0 ? replicasProblem(waits[0], replicas) : undefined) ??
-      (disk ? diskProblem(waits.at(-1)) : undefined);
-    return held.map(([error, found]) => {
-      if (error) throw error;
-      return (found as number[])[1] === 1 ? why : "Redis lost the claim; nothing was sent";
-    });
+      (replicas > 0 ? replicasProblem(isReplicated, replicas) : undefined) ??
+      (disk ? diskProblem(isStored) : undefined);
+    return held.map((found) =>
+      (found as number[])[1] === 1 ? why : "Redis lost the claim; nothing was sent",
+    );
   }
 
   async function run(): Promise<void> {
@@ -125,6 +120,13 @@ export function createDurability(options: {
     },
   };
 }
+
+/** A refusal is an answer too. */
+const answerOf = (asked: Promise<unknown>): Promise<Answer> =>
+  asked.then(
+    (result): Answer => [null, result],
+    (error: Error): Answer => [error, undefined],
+  );
 
 const slow = "Redis was too slow to confirm that it keeps the claim; nothing was sent";
 
