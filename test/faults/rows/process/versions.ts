@@ -1,5 +1,6 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { makeAnotherFormat } from "./another-format.ts";
-import { askEach, fresh, judged, onStage, type Row } from "../row.ts";
+import { askEach, fresh, judged, kinds, onStage, type Row } from "../row.ts";
 
 export const versionRows: Row[] = [
   {
@@ -43,6 +44,41 @@ export const versionRows: Row[] = [
           [`refused beside a running worker: ${beside.slice(0, 200)}`, isRefused(beside)],
           [`works once all have stopped (${after.state})`, after.state === "done"],
           [`nothing of the other format is dropped (${done}, ${kept})`, kept === done + 1],
+        ]);
+      });
+    },
+  },
+  {
+    id: "P22",
+    fault: "every process replaced one by one, twice, under 100 requests",
+    must: "each ends in good order, nobody is refused, and every request ends",
+    unknown: "no trace",
+    async run({ seed }) {
+      return await onStage({ seed, vms: 120, workers: 2, gateways: 2 }, async (stage) => {
+        const take = fresh(stage);
+        let refused = 0;
+        const asking = (async () => {
+          for (let n = 0; n < 100; n++) {
+            const command = kinds[n % kinds.length] ?? "vm restart";
+            const asked = await stage.request(command, await take(command));
+            if (!asked.acked) refused += 1;
+            await sleep(150);
+          }
+        })();
+        const ends: (number | string)[] = [];
+        for (let round = 0; round < 2; round++)
+          for (const old of stage.bots.filter((bot) => !bot.isGone())) {
+            await stage.addBot(old.role === "gateway" ? "gateway" : "worker");
+            await stage.connected(2);
+            await old.stop();
+            ends.push(await old.exited);
+            stage.faults += 1;
+          }
+        await asking;
+        await stage.quiet(60_000);
+        return judged(await stage.check(), [
+          [`each ended with 0 (${ends.join(" ")})`, ends.every((how) => how === 0)],
+          [`nobody was refused (${refused})`, refused === 0],
         ]);
       });
     },

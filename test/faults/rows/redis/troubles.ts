@@ -56,8 +56,45 @@ export const redisTroubleRows: Row[] = [
       }),
   },
   {
+    id: "R8d",
+    fault: "the answer of Redis to what was accepted is lost, and the connection with it",
+    must: "people hear that nothing was done, and it is true, also later",
+    unknown: "none",
+    run: ({ seed }) =>
+      onStage({ seed, workers: 1, gateways: 0, ackTimeoutMs: 2500 }, async (stage) => {
+        const take = fresh(stage);
+        const far = { REDIS_URL: `redis://127.0.0.1:${stage.lines.redis.port}` };
+        await stage.addBot("gateway", { slot: "far", env: far });
+        await stage.connected(1);
+        const refused: string[] = [];
+        for (let n = 0; n < 4; n++) {
+          await askEach(stage, take, ["vm restart"]);
+          await stage.quiet();
+          const vm = await take("vm stop");
+          stage.lines.redis.halfOpen(true);
+          stage.faults += 1;
+          await stage.slack.act("olivia", "types", "ops", `/vm stop ${vm}`);
+          stage.lines.redis.halfOpen(false);
+          stage.lines.redis.cut();
+          refused.push(vm);
+          await sleep(1500);
+        }
+        // Another gateway would take over what was accepted and not undone
+        await stage.addBot("gateway", { slot: "successor" });
+        await sleep(8000);
+        const answers = await answersTo(stage, "olivia");
+        const said = answers.filter((text) => /nothing was done/.test(text)).length;
+        const targets = new Set((await stage.journal()).map(({ target }) => target));
+        const made = refused.filter((vm) => targets.has(vm));
+        return judged(await stage.check(), [
+          [`"nothing was done" is said each time (${said} of 4)`, said >= 4],
+          [`and true (${made.join(", ")})`, made.length === 0],
+        ]);
+      }),
+  },
+  {
     id: "R9",
-    fault: "the queue, and who polls what, are wiped by hand while requests are open",
+    fault: "the queue, and what is to be polled, are wiped by hand while requests are open",
     must: "every request is done all the same",
     unknown: "no trace",
     run: ({ seed }) =>
@@ -69,7 +106,7 @@ export const redisTroubleRows: Row[] = [
           const prefix = `{${stage.namespace}}`;
           const queue = new Queue("requests", { connection: stage.redis, prefix });
           await queue.obliterate({ force: true });
-          await stage.redis.del(`${prefix}:polls`, `${prefix}:pollers`);
+          await stage.redis.del(`${prefix}:polls`);
           stage.faults += 2;
         }
         const journal = await stage.quiet();
