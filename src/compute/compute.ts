@@ -79,16 +79,6 @@ export interface CallOptions {
   signal?: AbortSignal | undefined;
 }
 
-interface ReadOptions extends CallOptions {
-  /** Called when the answer is complete but not yet parsed: its connection is free. */
-  onAnswer?: (() => void) | undefined;
-}
-
-interface ListOptions extends CallOptions {
-  /** Gets new projects, each once, while further pages are being read. */
-  onPage?: ((projects: readonly Project[]) => void) | undefined;
-}
-
 /**
  * All sixteen endpoints. Every call rejects with ComputeError, or with UserError for an impossible ID (nothing was sent
  * then). Reads are retried within a budget (4 tries, full jitter, 10% of calls); changes are sent at most once.
@@ -96,16 +86,10 @@ interface ListOptions extends CallOptions {
 export interface Compute {
   projects: {
     /** All pages, whatever per_page the service allows; at most `most` projects (default 10,000). */
-    listAll(most?: number, options?: ListOptions): Promise<Project[]>;
+    listAll(most?: number, options?: CallOptions): Promise<Project[]>;
     get(projectId: string, options?: CallOptions): Promise<Project>;
     /** Follows pages where the service has them. */
     vms(projectId: string, options?: CallOptions): Promise<Vm[]>;
-    /** "same" without parsing when the answer is byte for byte the one that `mark` names. */
-    vmsUnless(
-      mark: string | undefined,
-      projectId: string,
-      options?: ReadOptions,
-    ): Promise<{ vms: Vm[]; mark?: string | undefined } | "same">;
     create(input: NewProject, options?: CallOptions): Promise<Accepted>;
     update(
       projectId: string,

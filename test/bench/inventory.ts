@@ -78,7 +78,6 @@ export function fleetService(projects: number, vmsPerProject: number, latencyMs 
       listAll: () => pause().then(() => all),
       get: unknown,
       vms: (id) => pause().then(() => vms(id)),
-      vmsUnless: (_mark, id) => pause().then(() => ({ vms: vms(id) })),
       create: never,
       update: never,
       delete: never,
