@@ -185,21 +185,53 @@ export function renderQuery(query?: Readonly<Record<string, string | number | un
   return params.size === 0 ? "" : "?".concat(params.toString());
 }
 
+/** What a status says of a VM or a project. */
+interface StatusFacts {
+  sign: string;
+  /** In lists trouble comes first, then what is changing, stopped, running. */
+  rank: number;
+  /** What stays in it until someone changes it. */
+  settledOf: readonly ("vm" | "project")[];
+  isAlarming: boolean;
+  isRunning: boolean;
+  isStopped: boolean;
+}
+
+const never = { isAlarming: false, isRunning: false, isStopped: false };
+const changing: StatusFacts = { sign: "🟡", rank: 1, settledOf: [], ...never };
+const running: StatusFacts = { sign: "🟢", rank: 3, settledOf: [], ...never, isRunning: true };
+
+/** The documented ones. In which of them a command is offered, and what it leads to, it says itself. */
+const statuses = new Map<string, StatusFacts>([
+  ["ERROR", { sign: "🔴", rank: 0, settledOf: ["vm", "project"], ...never, isAlarming: true }],
+  ["CREATING", changing],
+  ["REBOOTING", changing],
+  ["DELETING", changing],
+  ["STOPPED", { sign: "⚪", rank: 2, settledOf: ["vm", "project"], ...never, isStopped: true }],
+  ["RUNNING", { ...running, settledOf: ["vm"] }],
+  ["ACTIVE", { ...running, settledOf: ["project"] }],
+]);
+
+export function isKnownStatus(status: string): boolean {
+  return statuses.has(status);
+}
+
 /** An unknown status ("MIGRATING") never counts as settled: nothing is concluded from it or sent on top of it. */
-const settledVm = new Set(["RUNNING", "STOPPED", "ERROR"]);
-const settledProject = new Set(["ACTIVE", "STOPPED", "ERROR"]);
+export function statusFacts(status: string): StatusFacts {
+  return statuses.get(status) ?? { ...changing, sign: "❔" };
+}
 
 export function isSettledVmStatus(status: string): boolean {
-  return settledVm.has(status);
+  return statusFacts(status).settledOf.includes("vm");
 }
 
 export function isSettledProjectStatus(status: string): boolean {
-  return settledProject.has(status);
+  return statusFacts(status).settledOf.includes("project");
 }
 
 /** CREATING, REBOOTING, DELETING, and anything unknown. */
 export function isTransitional(status: string): boolean {
-  return !settledVm.has(status) && !settledProject.has(status);
+  return statusFacts(status).settledOf.length === 0;
 }
 
 /** The first polls are quick: a short REBOOTING is the only proof of a restart. */

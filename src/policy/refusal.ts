@@ -1,3 +1,4 @@
+import { statusFacts } from "../compute/compute.ts";
 import type { Policy } from "../config/policy-file.ts";
 import type { Command, CommandClass } from "../registry/define.ts";
 import type { Target } from "../registry/target.ts";
@@ -50,7 +51,7 @@ export function needsConfirmation(
   return (
     command.class === "disrupt" &&
     target.kind === "vm" &&
-    target.status !== "STOPPED" &&
+    !statusFacts(target.status).isStopped &&
     matchingTarget(confirm, target) !== undefined
   );
 }

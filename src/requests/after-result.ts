@@ -1,4 +1,4 @@
-import type { Vm } from "../compute/compute.ts";
+import { statusFacts, type Vm } from "../compute/compute.ts";
 import type { Inventory } from "../inventory/inventory.ts";
 import type { Snapshots } from "../inventory/snapshots.ts";
 import type { ChangeCommand } from "../registry/define.ts";
@@ -144,7 +144,7 @@ export function createAttestationNote(by: {
     if (state !== "done" || progress.already || !isAttestedAfter(command)) return undefined;
     const vm = (progress.after ?? progress.before) as Vm | undefined;
     const { target } = record;
-    if (vm?.status !== "RUNNING") return undefined;
+    if (!vm || !statusFacts(vm.status).isRunning) return undefined;
     try {
       const records = [progress.before, progress.after] as (Vm | undefined)[];
       if (!(await by.appraiser.isAskedOf(target, records))) return undefined;

@@ -1,4 +1,5 @@
 import type { KnownBlock, ModalView } from "@slack/types";
+import { statusFacts } from "../../compute/compute.ts";
 import { plainText, section } from "../../messages/message.ts";
 import { counted, lines, type Markdown, md, name, plain } from "../../messages/text.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
@@ -62,7 +63,7 @@ function interruption(
   { options }: RolloutRecord,
 ): Markdown | undefined {
   if (of !== "disrupt") return undefined;
-  const running = targets.filter(({ status }) => status !== "STOPPED").length;
+  const running = targets.filter(({ status }) => !statusFacts(status).isStopped).length;
   if (running === 0) return undefined;
   return md`⚠️ *This interrupts what runs on ${counted(running, "VM")}*, ${options.maxUnavailable} at a time.`;
 }
