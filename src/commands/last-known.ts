@@ -13,7 +13,7 @@ import {
 } from "../messages/message.ts";
 import { counted, md, name, plain, duration, type Markdown } from "../messages/text.ts";
 import { countByStatus, statusSign } from "../inventory/status-words.ts";
-import type { Target } from "../registry/target.ts";
+import type { Target } from "../registry/define.ts";
 import type { ReadContext } from "./context.ts";
 
 /** Undefined, for the last known state, when the compute service is unreachable. */

@@ -1,9 +1,8 @@
 import type { WorkerContext } from "../requests/perform/worker-context.ts";
 import type { RolloutTargets, StoredRollout, OpenTarget, Outcome } from "./rollout.ts";
 import type { Rollouts } from "./rollouts.ts";
-import type { ChangeCommand } from "../registry/define.ts";
+import type { ChangeCommand, Target } from "../registry/define.ts";
 import { withTarget } from "../registry/invocation.ts";
-import type { Target } from "../registry/target.ts";
 import { submit } from "../requests/submit/submit.ts";
 import { gateRefusal } from "../attestation/appraise.ts";
 import { statusFacts, type Vm } from "../compute/compute.ts";
