@@ -141,9 +141,9 @@ export function readWords(text: string): SubscriptionWords {
   const chosen = words.map((word) => word.toLowerCase()).filter(isEvent);
   const globs = words.filter((word) => !isEvent(word.toLowerCase()));
   for (const glob of globs) {
-    const shown = glob.slice(0, 40);
+    const start = glob.slice(0, 40);
     if (!globShape.safeParse(glob).success)
-      throw new UserError(`${shown} can't be the name of a VM or project.`, usage);
+      throw new UserError(`${start} can't be the name of a VM or project.`, usage);
   }
   return { globs, events: events.filter((event) => chosen.includes(event)) };
 }
