@@ -1,11 +1,11 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { parse } from "yaml";
 import { commands } from "../src/commands/index.ts";
 import { loadConfig, type Role } from "../src/config/config.ts";
 import { operationsOf } from "../src/policy/approval-rule.ts";
 import { createLog, hideSecret, type Log } from "../src/log/log.ts";
-import { manifestOf } from "../src/registry/manifest.ts";
 import { type Running, start } from "../src/start/start.ts";
 import {
   type SandboxCompute,
@@ -63,6 +63,8 @@ export interface World extends AsyncDisposable {
   close(): Promise<void>;
 }
 
+const manifestFile = new URL("../manifest.yml", import.meta.url);
+
 /** What the app's manifest says of commands and of its messages tab. */
 function settingsOf(manifest: unknown): Partial<AppSettings> {
   const features = fieldsOf(fieldsOf(manifest)["features"]);
@@ -86,12 +88,13 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   try {
     const folder = await mkdtemp(path.join(tmpdir(), "gatehouse-world-"));
     closers.push(() => rm(folder, { recursive: true, force: true }));
+    const manifest: unknown = parse(await readFile(manifestFile, "utf8"));
     const [redis, compute, slack] = await Promise.all([
       options.redisUrl === undefined ? startRedis() : undefined,
       startSandboxCompute(options.compute),
       startSandboxSlack({
         ...options.slack,
-        app: { ...settingsOf(manifestOf(commands)), ...options.slack?.app },
+        app: { ...settingsOf(manifest), ...options.slack?.app },
       }),
     ]);
     if (redis) closers.push(() => redis.stop());

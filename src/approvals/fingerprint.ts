@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Target } from "../registry/target.ts";
+import type { Target } from "../registry/define.ts";
 import { canonical } from "../text/canonical-json.ts";
 
 /** Everything that an approval covers: any change makes another fingerprint. */

@@ -1,4 +1,4 @@
-import type { AttestationReport } from "../compute/compute.ts";
+import { type AttestationReport, statusFacts } from "../compute/compute.ts";
 import { ComputeError } from "../compute/errors.ts";
 import { plain } from "../messages/text.ts";
 import type { AppraisalReason, AttestationResult } from "../verifier/attestation-result.ts";
@@ -27,7 +27,7 @@ const isSaidOff = ({ vm, report }: Pick<AppraisalInput, "vm" | "report">): boole
 
 /** The VM runs, and there is no report, though the service can be asked. */
 export function isWithheld({ vm, report }: Pick<AppraisalInput, "vm" | "report">): boolean {
-  if (vm.status !== "RUNNING") return false;
+  if (!statusFacts(vm.status ?? "").isRunning) return false;
   if (!("error" in report)) return report.report === undefined;
   const { error } = report;
   return !(error instanceof ComputeError) || !["unreachable", "busy"].includes(error.kind);

@@ -8,9 +8,8 @@ import type { Inventory } from "../inventory/inventory.ts";
 import type { Snapshots } from "../inventory/snapshots.ts";
 import type { Message } from "../messages/message.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
-import type { Command } from "../registry/define.ts";
-import type { Person } from "../registry/person.ts";
-import type { Target } from "../registry/target.ts";
+import type { Command, Target } from "../registry/define.ts";
+import type { Person } from "../registry/invocation.ts";
 import type { Journal } from "../requests/journal/journal.ts";
 
 /** What a read command answers from. */

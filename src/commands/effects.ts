@@ -2,15 +2,18 @@ import {
   type Specs,
   type Vm,
   type Project,
-  isSettledVmStatus,
+  isKnownStatus,
   isSettledProjectStatus,
+  isSettledVmStatus,
+  isTransitional,
+  statusFacts,
 } from "../compute/compute.ts";
 import { type Markdown, md } from "../messages/text.ts";
 import type { Refusal } from "../registry/define.ts";
 
 /** What a restart or a stop does to a VM, for those who confirm or approve it. */
 export function interrupts({ name, status }: Pick<Vm, "name" | "status">): Markdown {
-  return status === "STOPPED"
+  return statusFacts(status).isStopped
     ? md`${name} is stopped: nothing on it is interrupted.`
     : md`⚠️ This interrupts what runs on ${name}.`;
 }
@@ -28,11 +31,10 @@ export function isUnmoved(now: Timed, before: Timed): boolean {
   return now?.updatedAt !== undefined && now.updatedAt === before?.updatedAt;
 }
 
-const passing = ["CREATING", "REBOOTING", "DELETING"];
-
 /** Refuses in a status that only a later version of the compute service has. */
 export function unknownStatus(vm: Vm): Refusal | undefined {
-  return isSettledVmStatus(vm.status) || passing.includes(vm.status) ? undefined : notKnown(vm);
+  const isPassing = isKnownStatus(vm.status) && isTransitional(vm.status);
+  return isPassing || isSettledVmStatus(vm.status) ? undefined : notKnown(vm);
 }
 
 function notKnown({ name, status }: Vm | Project): Refusal {

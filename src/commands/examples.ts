@@ -3,7 +3,7 @@ import { protection } from "../policy/refusal.ts";
 import { argumentsOf, targetArgument } from "../registry/arguments.ts";
 import { type Command, isChange } from "../registry/define.ts";
 import { type Invocation, targetWords } from "../registry/invocation.ts";
-import { type Parsed, parseCommand } from "../registry/parse.ts";
+import { parseCommand } from "../registry/parse.ts";
 import { targetOf } from "../requests/submit/resolve.ts";
 import type { ReadContext } from "./context.ts";
 
@@ -17,15 +17,11 @@ export async function examplesHere({
   policy,
 }: Pick<ReadContext, "commands" | "inventory" | "policy">): Promise<(command: Command) => string> {
   const [vms, projects] = [await inventory.vms(), await inventory.projects()];
-  const names = new Map<KnownVm, string>();
 
   /** With its project where another one has that name. */
-  function nameOf(vm: KnownVm): string {
-    const { id, name, projectName } = vm;
-    const isShared = () => vms.some((other) => other.name === name && other.id !== id);
-    const known = names.get(vm) ?? (isShared() ? `${projectName}/${name}` : name);
-    names.set(vm, known);
-    return known;
+  function nameOf({ id, name, projectName }: KnownVm): string {
+    const isShared = vms.some((other) => other.name === name && other.id !== id);
+    return isShared ? `${projectName}/${name}` : name;
   }
 
   function vmFor(command: Command): string | undefined {
@@ -54,7 +50,7 @@ export async function examplesHere({
   }
 
   function wordsHere(words: string): string {
-    const parsed = parsedOnce(words, commands);
+    const parsed = parseCommand(words, commands);
     if ("refusal" in parsed) return words;
     const rest = argumentsOf(parsed.command).find(({ isRest }) => isRest);
     const text = rest && parsed.input[rest.key];
@@ -69,17 +65,6 @@ export async function examplesHere({
   }
 
   return ({ example }) => `/${wordsHere(example.replace(/^\//, ""))}`;
-}
-
-const parsedOf = new WeakMap<readonly Command[], Map<string, Parsed>>();
-
-/** Examples are the same words each time. */
-function parsedOnce(words: string, commands: readonly Command[]): Parsed {
-  const known = parsedOf.get(commands) ?? new Map<string, Parsed>();
-  parsedOf.set(commands, known);
-  const parsed = known.get(words) ?? parseCommand(words, commands);
-  known.set(words, parsed);
-  return parsed;
 }
 
 /** Needs no quotes, and reads back as itself. */

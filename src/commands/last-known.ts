@@ -1,6 +1,7 @@
 import type { Specs } from "../compute/compute.ts";
 import { ComputeError } from "../compute/errors.ts";
-import type { InventoryState, KnownProject, KnownVm } from "../inventory/inventory.ts";
+import { UserError } from "../errors.ts";
+import type { InventoryState } from "../inventory/inventory.ts";
 import {
   buttons,
   context,
@@ -12,6 +13,8 @@ import {
 } from "../messages/message.ts";
 import { counted, md, name, plain, duration, type Markdown } from "../messages/text.ts";
 import { countByStatus, statusSign } from "../inventory/status-words.ts";
+import type { Target } from "../registry/define.ts";
+import type { ReadContext } from "./context.ts";
 
 /** Undefined, for the last known state, when the compute service is unreachable. */
 export function unlessUnreachable<T>(read: Promise<T>): Promise<T | undefined> {
@@ -21,15 +24,23 @@ export function unlessUnreachable<T>(read: Promise<T>): Promise<T | undefined> {
   });
 }
 
-/** A VM or a project as last read, without what only the compute service knows. */
-export function lastKnown(
-  known: KnownVm | (KnownProject & { vms: readonly KnownVm[] }),
-  state: InventoryState,
-  now: number,
-): Message {
-  const head = md`${statusSign(known.status)} *${plain(known.name)}* was *${plain(known.status)}* when it was last read`;
+/** A VM or a project as last read, without what only the compute service knows. Throws UserError where nothing was. */
+export async function lastKnown(
+  { kind, id, name: called }: Target,
+  { inventory, now }: Pick<ReadContext, "inventory" | "now">,
+): Promise<Message> {
+  const found =
+    kind === "vm"
+      ? await inventory.findVm(id, { onlyKnown: true })
+      : await inventory.findProject(id, { onlyKnown: true });
+  if (!("found" in found))
+    throw new UserError(
+      `The compute service is unreachable, and Gatehouse has no record of ${called}.`,
+    );
+  const known = found.found;
   const isVm = "projectId" in known;
-  const kind = isVm ? "vm" : "project";
+  const vms = isVm ? [] : await inventory.vms({ projectId: id });
+  const head = md`${statusSign(known.status)} *${plain(known.name)}* was *${plain(known.status)}* when it was last read`;
   const value = JSON.stringify({ [kind]: known.id });
   return message(
     readable(head),
@@ -39,12 +50,12 @@ export function lastKnown(
       ["Region", md`${plain(known.region ?? "not reported")}`],
       isVm
         ? ["CPU · memory · disk", md`${specsWords(known.specs)}`]
-        : known.vms.length > 0
-          ? [counted(known.vms.length, "VM"), md`${countByStatus(known.vms)}`]
+        : vms.length > 0
+          ? [counted(vms.length, "VM"), md`${countByStatus(vms)}`]
           : undefined,
     ]),
     context(
-      md`⚠️ The compute service is unreachable. ${inventoryAge(state, now)} ${name("/gatehouse status")} shows when it is available.`,
+      md`⚠️ The compute service is unreachable. ${inventoryAge(await inventory.state(), now())} ${name("/gatehouse status")} shows when it is available.`,
     ),
     context(md`ID ${name(known.id)}`),
     buttons([{ label: "Refresh", action: `run:${kind}.show`, value }]),

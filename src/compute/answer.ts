@@ -1,35 +1,31 @@
 import type * as z from "zod";
-import type { Endpoint, Accepted, NewProject, Project, Vm } from "./compute.ts";
+import type { Accepted, Project, Vm } from "./compute.ts";
 import { ComputeError, describeFailure } from "./errors.ts";
-import { own, isRecord, projectSchema, vmSchema } from "./body.ts";
+import {
+  isRecord,
+  type ListedVm,
+  listedVmSchema,
+  own,
+  projectSchema,
+  unwrap,
+  vmSchema,
+} from "./body.ts";
 import type { Good } from "./http.ts";
 
 /** An answer that lacks what it must have. `field` is a path like `vms[3].status`. */
-function unexpected(
-  endpoint: Endpoint,
-  status: number,
-  field: string,
-  problem: string,
-): ComputeError {
+function unexpected({ endpoint, status }: Good, field: string, problem: string): ComputeError {
   const message = `${describeFailure(endpoint, "unexpected", "answer", status)}: ${field} ${problem}`;
   return new ComputeError("unexpected", endpoint, message, { reason: "answer", status });
 }
 
 /** The JSON of a whole answer, or ComputeError `unexpected` when it is none. */
-export function jsonOf(endpoint: Endpoint, good: Good): unknown {
+function jsonOf(good: Good): unknown {
   if (typeof good.body !== "string") return good.body.json;
-  const problem = good.body === "empty" ? "is empty" : "is not JSON";
-  throw unexpected(endpoint, good.answer.status, "the body", problem);
+  throw unexpected(good, "the body", good.body === "empty" ? "is empty" : "is not JSON");
 }
 
 /** The first problem is named by its field, never by its value. */
-export function check<T>(
-  endpoint: Endpoint,
-  status: number,
-  schema: z.ZodType<T>,
-  value: unknown,
-  at = "",
-): T {
+function check<T>(good: Good, schema: z.ZodType<T>, value: unknown, at = ""): T {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
   const path = parsed.error.issues[0]?.path ?? [];
@@ -42,24 +38,28 @@ export function check<T>(
   }
   const isMissing = path.length > 0 && (inner === undefined || inner === null);
   const problem = isMissing ? "is missing" : "has the wrong form";
-  throw unexpected(endpoint, status, field || "the record", problem);
+  throw unexpected(good, field || "the record", problem);
 }
 
 /**
- * Throws for a record that names another VM or project than the call: however whole, it says nothing of what was asked for.
- * `wanted`: the ID of the call under the name that such a record has for it. What names none passes.
+ * A record, which the fields `marks` tell from its wrapper. One that names another VM or project than was asked for, by the
+ * field `idName`, says nothing of that one, however whole it is. What names none passes.
  */
-export function checkAbout(
-  endpoint: Endpoint,
-  { answer }: Good,
-  record: unknown,
-  wanted: Readonly<Record<string, string>>,
-): void {
-  for (const [name, id] of Object.entries(wanted)) {
-    const told = idText(own(record, name));
-    if (told !== undefined && told !== id)
-      throw unexpected(endpoint, answer.status, name, "is that of another one");
-  }
+export function recordOf<T>(
+  good: Good,
+  schema: z.ZodType<T>,
+  marks: readonly string[],
+  [idName, id]: readonly [idName: string, id: string],
+): T {
+  const record = unwrap(jsonOf(good), marks);
+  const checked = check(good, schema, record);
+  checkAbout(good, idName, own(record, idName), id);
+  return checked;
+}
+
+function checkAbout(good: Good, idName: string, told: unknown, id: string): void {
+  const named = idText(told);
+  if (named !== undefined && named !== id) throw unexpected(good, idName, "is that of another one");
 }
 
 /**
@@ -76,25 +76,16 @@ function candidates(good: Good, key: string): unknown[] {
 export function acceptedVm(good: Good, vmId: string): Accepted {
   const vm = candidates(good, "vm")
     .map((each) => vmSchema.safeParse(each).data)
-    .find((each): each is Vm => each?.id === vmId);
-  return { status: good.answer.status, ...(vm ? { vm } : {}) };
+    .find((each) => each?.id === vmId);
+  return { status: good.status, ...(vm ? { vm } : {}) };
 }
 
-export function acceptedProject(good: Good, projectId: string): Accepted {
-  const project = projects(good).find((each) => each.id === projectId);
-  return { status: good.answer.status, ...(project ? { project } : {}) };
-}
-
-/** A new project is recognized by the requested type and name. */
-export function acceptedNewProject(good: Good, { type, name }: NewProject): Accepted {
-  const project = projects(good).find((each) => each.type === type && each.name === name);
-  return { status: good.answer.status, ...(project ? { project } : {}) };
-}
-
-function projects(good: Good): Project[] {
-  return candidates(good, "project")
+/** A new project has no ID yet: it is recognized by the requested type and name. */
+export function acceptedProject(good: Good, isIt: (project: Project) => boolean): Accepted {
+  const project = candidates(good, "project")
     .map((each) => projectSchema.safeParse(each).data)
-    .filter((each) => each !== undefined);
+    .find((each) => each !== undefined && isIt(each));
+  return { status: good.status, ...(project ? { project } : {}) };
 }
 
 /**
@@ -102,9 +93,8 @@ function projects(good: Good): Project[] {
  * when the record has the snapshot's name, or was created (200, 201) and holds only what a snapshot has.
  */
 export function acceptedSnapshot(good: Good, vmId: string, name: string): Accepted {
-  const { status } = good.answer;
   const snapshotId = candidates(good, "snapshot")
-    .map((each) => snapshotIdIn(each, vmId, name, status))
+    .map((each) => snapshotIdIn(each, vmId, name, good.status))
     .find((id) => id !== undefined);
   const told = snapshotId ?? snapshotText(good);
   return { ...acceptedVm(good, vmId), ...(told === undefined ? {} : { snapshotId: told }) };
@@ -153,20 +143,21 @@ export interface Page<T> {
 }
 
 /** A list in any of its forms: an array, or an object with the array under `key`, `data`, `items` or `results`. */
-export function parsePage<T>(
-  endpoint: Endpoint,
-  good: Good,
-  key: string,
-  schema: z.ZodType<T>,
-): Page<T> {
-  const json = jsonOf(endpoint, good);
-  const { status } = good.answer;
+export function parsePage<T>(good: Good, key: string, schema: z.ZodType<T>): Page<T> {
+  const json = jsonOf(good);
   const list = findList(json, key);
-  if (!list) throw unexpected(endpoint, status, key, "is missing");
+  if (!list) throw unexpected(good, key, "is missing");
   return {
-    items: list.map((each, index) => check(endpoint, status, schema, each, `${key}[${index}]`)),
+    items: list.map((each, index) => check(good, schema, each, `${key}[${index}]`)),
     ...paging(json),
   };
+}
+
+/** A page of the VMs of one project, which they may omit. */
+export function parseVms(good: Good, projectId: string): Page<Vm> {
+  const page: Page<ListedVm> = parsePage(good, "vms", listedVmSchema);
+  for (const vm of page.items) checkAbout(good, "project_id", vm.projectId, projectId);
+  return { ...page, items: page.items.map((vm) => ({ ...vm, projectId })) };
 }
 
 function findList(json: unknown, key: string): unknown[] | undefined {
@@ -220,36 +211,26 @@ export async function collectPages<T extends { id: string }>(
   readPage: (page: number) => Promise<Page<T>>,
   first: Page<T>,
   most: number,
-  onPage: (items: readonly T[]) => void = () => {},
 ): Promise<{ items: T[]; complete: boolean }> {
-  const seen = new Map<string, T>();
-  const take = (pages: readonly Page<T>[]): T[] => {
-    const fresh = new Map(pages.flatMap((page) => page.items).map((item) => [item.id, item]));
-    for (const [id, item] of fresh) {
-      if (seen.has(id) || seen.size >= most) fresh.delete(id);
-      else seen.set(id, item);
-    }
-    return [...fresh.values()];
-  };
   const total = Math.min(first.total ?? Number.POSITIVE_INFINITY, most);
+  const seen = new Map(first.items.map((item) => [item.id, item]));
   let last = first;
   let next = 2;
-  let fresh = take([first]);
-  while (fresh.length > 0 && seen.size < total && !isLast(last)) {
+  let isNew = seen.size > 0;
+  while (isNew && seen.size < total && !isLast(last)) {
     // The first page's real length is the page size, whatever was requested.
     const left =
       first.total === undefined ? 1 : Math.ceil((total - seen.size) / first.items.length);
     const wave = Array.from({ length: Math.min(left, atOnce) }, (_, offset) => next + offset);
-    const reading = Promise.all(wave.map((page) => readPage(page)));
-    // After the next pages are requested, so that they get their connections first.
-    onPage(fresh);
-    const pages = await reading;
+    const pages = await Promise.all(wave.map((page) => readPage(page)));
     next += wave.length;
-    fresh = take(pages);
+    const before = seen.size;
+    for (const item of pages.flatMap((page) => page.items)) seen.set(item.id, item);
+    isNew = seen.size > before;
     last = pages.at(-1) ?? last;
   }
-  if (fresh.length > 0) onPage(fresh);
-  return { items: [...seen.values()], complete: first.total === undefined || seen.size >= total };
+  const complete = first.total === undefined || seen.size >= total;
+  return { items: [...seen.values()].slice(0, most), complete };
 }
 
 function isLast(page: Page<unknown>): boolean {

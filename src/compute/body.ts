@@ -2,7 +2,7 @@ import { parseJson } from "../text/parse-json.ts";
 import type { ComputeErrorReason } from "./errors.ts";
 import { plain } from "../messages/text.ts";
 import * as z from "zod";
-import type { AttestationReport, ConsoleSession, Metrics, Project, Specs, Vm } from "./compute.ts";
+import type { AttestationReport, ConsoleSession, Metrics, Project, Vm } from "./compute.ts";
 
 export interface Answer {
   status: number;
@@ -16,10 +16,10 @@ export interface Answer {
   flaw?: ComputeErrorReason | undefined;
 }
 
-/** `broken-off`: JSON that was cut off in transit. `same`: not parsed, the caller knows it already. */
-export type Body = { json: unknown } | "empty" | "broken-off" | "not-json" | "same";
+/** `broken-off`: JSON that was cut off in transit. */
+export type Body = { json: unknown } | "empty" | "broken-off" | "not-json";
 
-export function parseBody(answer: Answer): Exclude<Body, "same"> {
+export function parseBody(answer: Answer): Body {
   const text = answer.text.trim();
   if (text === "") return "empty";
   const json = parseJson(text);
@@ -129,68 +129,46 @@ const number = maybe(z.number());
 const id = z.union([z.string().min(1), z.number().transform(String)]);
 const status = z.string().min(1);
 
-type Present<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
+/** Names in these records have one underscore at most. */
+type OurName<K> = K extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<Tail>}` : K;
+type Missing<T> = { [K in keyof T]-?: undefined extends T[K] ? K : never }[keyof T];
+type Ours<T> = { [K in Exclude<keyof T, Missing<T>> as OurName<K>]: T[K] } & {
+  [K in Missing<T> as OurName<K>]?: Exclude<T[K], undefined>;
+};
 
-/** Omits undefined fields, so that "missing" has one form. */
-function present<T extends object>(fields: T): Present<T> {
-  const kept: Present<T> = {};
-  for (const key in fields) {
-    const value = fields[key];
-    if (isPresent(value)) kept[key] = value;
-  }
-  return kept;
+/** The record under our names, `createdAt` for `created_at`. What is undefined is left out, so that "missing" has one form. */
+function ours<T extends object>(record: T): Ours<T> {
+  const fields = Object.entries(record).filter(([, value]) => value !== undefined);
+  const ourName = (name: string) => name.replace(/_./, (pair) => pair.slice(1).toUpperCase());
+  return Object.fromEntries(fields.map(([name, value]) => [ourName(name), value])) as Ours<T>;
 }
 
-function isPresent<T>(value: T): value is Exclude<T, undefined> {
-  return value !== undefined;
+function named<T extends { id: string; name?: string | undefined }>(record: T) {
+  return ours({ ...record, name: record.name ?? record.id });
 }
 
-const specsSchema = z
-  .object({ cpu: number, memory: number, disk: number })
-  .transform((specs): Specs => present(specs));
-
-const attestationMark = z
-  .object({ enabled: maybe(z.boolean()), measurement: text })
-  .transform((mark): NonNullable<Vm["attestation"]> => present(mark));
+const specs = maybe(z.object({ cpu: number, memory: number, disk: number }).transform(ours));
 
 const vmFields = z.object({
   id,
   name: text,
   status,
   region: text,
-  specs: maybe(specsSchema),
+  specs,
   ip_address: text,
   created_at: text,
   updated_at: text,
-  attestation: maybe(attestationMark),
+  attestation: maybe(z.object({ enabled: maybe(z.boolean()), measurement: text }).transform(ours)),
 });
 
-function toVm(vm: z.output<typeof vmFields>): Omit<Vm, "projectId"> {
-  return {
-    id: vm.id,
-    name: vm.name ?? vm.id,
-    status: vm.status,
-    ...present({
-      region: vm.region,
-      specs: vm.specs,
-      ipAddress: vm.ip_address,
-      createdAt: vm.created_at,
-      updatedAt: vm.updated_at,
-      attestation: vm.attestation,
-    }),
-  };
-}
-
-export const vmSchema = vmFields
-  .extend({ project_id: id })
-  .transform((vm): Vm => ({ ...toVm(vm), projectId: vm.project_id }));
+export const vmSchema = vmFields.extend({ project_id: id }).transform((vm): Vm => named(vm));
 
 /** A project's list of VMs may omit the project. */
-export type ListedVm = Omit<Vm, "projectId"> & { projectId: string | undefined };
+export type ListedVm = Omit<Vm, "projectId"> & { projectId?: string };
 
 export const listedVmSchema = vmFields
   .extend({ project_id: maybe(id) })
-  .transform((vm): ListedVm => ({ ...toVm(vm), projectId: vm.project_id }));
+  .transform((vm): ListedVm => named(vm));
 
 export const projectSchema = z
   .object({
@@ -201,20 +179,9 @@ export const projectSchema = z
     region: text,
     created_at: text,
     updated_at: text,
-    specs: maybe(specsSchema),
+    specs,
   })
-  .transform((project): Project => ({
-    id: project.id,
-    name: project.name ?? project.id,
-    type: project.type,
-    status: project.status,
-    ...present({
-      region: project.region,
-      createdAt: project.created_at,
-      updatedAt: project.updated_at,
-      specs: project.specs,
-    }),
-  }));
+  .transform((project): Project => named(project));
 
 const sample = z.object({ timestamp: z.string(), value: z.number() });
 const samples = z
@@ -226,17 +193,9 @@ const samples = z
 
 export const metricsSchema = z
   .object({ cpu_usage: samples, memory_usage: samples, disk_usage: number })
-  .transform((metrics): Metrics => ({
-    cpuUsage: metrics.cpu_usage,
-    memoryUsage: metrics.memory_usage,
-    ...present({ diskUsage: metrics.disk_usage }),
-  }));
+  .transform((metrics): Metrics => ours(metrics));
 
-const platform = z
-  .object({ vendor: text, model: text, firmware_version: text })
-  .transform((it): NonNullable<AttestationReport["platform"]> =>
-    present({ vendor: it.vendor, model: it.model, firmwareVersion: it.firmware_version }),
-  );
+const platform = z.object({ vendor: text, model: text, firmware_version: text }).transform(ours);
 
 export const attestationSchema = z
   .object({
@@ -246,7 +205,7 @@ export const attestationSchema = z
     timestamp: text,
     platform: maybe(platform),
   })
-  .transform((report): AttestationReport => present(report));
+  .transform((report): AttestationReport => ours(report));
 
 /** Secure WebSocket only: the address carries a token. */
 export const consoleSchema = z
@@ -254,10 +213,7 @@ export const consoleSchema = z
     url: z.string().refine((url) => URL.parse(url)?.protocol === "wss:"),
     expires_at: text,
   })
-  .transform((session): ConsoleSession => ({
-    url: session.url,
-    ...present({ expiresAt: session.expires_at }),
-  }));
+  .transform((session): ConsoleSession => ours(session));
 
 const wrappers = "vm project console session metrics attestation data result".split(" ");
 

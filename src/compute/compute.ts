@@ -79,16 +79,6 @@ export interface CallOptions {
   signal?: AbortSignal | undefined;
 }
 
-interface ReadOptions extends CallOptions {
-  /** Called when the answer is complete but not yet parsed: its connection is free. */
-  onAnswer?: (() => void) | undefined;
-}
-
-interface ListOptions extends CallOptions {
-  /** Gets new projects, each once, while further pages are being read. */
-  onPage?: ((projects: readonly Project[]) => void) | undefined;
-}
-
 /**
  * All sixteen endpoints. Every call rejects with ComputeError, or with UserError for an impossible ID (nothing was sent
  * then). Reads are retried within a budget (4 tries, full jitter, 10% of calls); changes are sent at most once.
@@ -96,16 +86,10 @@ interface ListOptions extends CallOptions {
 export interface Compute {
   projects: {
     /** All pages, whatever per_page the service allows; at most `most` projects (default 10,000). */
-    listAll(most?: number, options?: ListOptions): Promise<Project[]>;
+    listAll(most?: number, options?: CallOptions): Promise<Project[]>;
     get(projectId: string, options?: CallOptions): Promise<Project>;
     /** Follows pages where the service has them. */
     vms(projectId: string, options?: CallOptions): Promise<Vm[]>;
-    /** "same" without parsing when the answer is byte for byte the one that `mark` names. */
-    vmsUnless(
-      mark: string | undefined,
-      projectId: string,
-      options?: ReadOptions,
-    ): Promise<{ vms: Vm[]; mark?: string | undefined } | "same">;
     create(input: NewProject, options?: CallOptions): Promise<Accepted>;
     update(
       projectId: string,
@@ -201,21 +185,53 @@ export function renderQuery(query?: Readonly<Record<string, string | number | un
   return params.size === 0 ? "" : "?".concat(params.toString());
 }
 
+/** What a status says of a VM or a project. */
+interface StatusFacts {
+  sign: string;
+  /** In lists trouble comes first, then what is changing, stopped, running. */
+  rank: number;
+  /** What stays in it until someone changes it. */
+  settledOf: readonly ("vm" | "project")[];
+  isAlarming: boolean;
+  isRunning: boolean;
+  isStopped: boolean;
+}
+
+const never = { isAlarming: false, isRunning: false, isStopped: false };
+const changing: StatusFacts = { sign: "🟡", rank: 1, settledOf: [], ...never };
+const running: StatusFacts = { sign: "🟢", rank: 3, settledOf: [], ...never, isRunning: true };
+
+/** The documented ones. In which of them a command is offered, and what it leads to, it says itself. */
+const statuses = new Map<string, StatusFacts>([
+  ["ERROR", { sign: "🔴", rank: 0, settledOf: ["vm", "project"], ...never, isAlarming: true }],
+  ["CREATING", changing],
+  ["REBOOTING", changing],
+  ["DELETING", changing],
+  ["STOPPED", { sign: "⚪", rank: 2, settledOf: ["vm", "project"], ...never, isStopped: true }],
+  ["RUNNING", { ...running, settledOf: ["vm"] }],
+  ["ACTIVE", { ...running, settledOf: ["project"] }],
+]);
+
+export function isKnownStatus(status: string): boolean {
+  return statuses.has(status);
+}
+
 /** An unknown status ("MIGRATING") never counts as settled: nothing is concluded from it or sent on top of it. */
-const settledVm = new Set(["RUNNING", "STOPPED", "ERROR"]);
-const settledProject = new Set(["ACTIVE", "STOPPED", "ERROR"]);
+export function statusFacts(status: string): StatusFacts {
+  return statuses.get(status) ?? { ...changing, sign: "❔" };
+}
 
 export function isSettledVmStatus(status: string): boolean {
-  return settledVm.has(status);
+  return statusFacts(status).settledOf.includes("vm");
 }
 
 export function isSettledProjectStatus(status: string): boolean {
-  return settledProject.has(status);
+  return statusFacts(status).settledOf.includes("project");
 }
 
 /** CREATING, REBOOTING, DELETING, and anything unknown. */
 export function isTransitional(status: string): boolean {
-  return !settledVm.has(status) && !settledProject.has(status);
+  return statusFacts(status).settledOf.length === 0;
 }
 
 /** The first polls are quick: a short REBOOTING is the only proof of a restart. */

@@ -1,109 +1,42 @@
-import type { LookupFunction } from "node:net";
-import { UserError } from "../errors.ts";
-import { type Live, valueOf } from "../config/changing-file.ts";
-import type { ComputeTls } from "../config/compute-tls.ts";
 import { type Log, silentLog } from "../log/log.ts";
 import {
-  type Compute,
-  type NewProject,
-  type Project,
-  type Specs,
-  type CallOptions,
-  type Vm,
-  endpoints,
-  type Accepted,
-  checkSnapshotId,
-  type Endpoint,
-} from "./compute.ts";
-import {
-  type CallReport,
-  createHttp,
-  defaultDelays,
-  type Http,
-  type RetryDelays,
-  type Good,
-} from "./http.ts";
-import { createConnector, parseBaseUrl } from "./reach.ts";
-import { hash } from "node:crypto";
-import {
-  acceptedNewProject,
   acceptedProject,
-  check,
-  checkAbout,
-  jsonOf,
-  collectPages,
-  parsePage,
-  type Page,
   acceptedSnapshot,
   acceptedVm,
+  collectPages,
+  type Page,
+  parsePage,
+  parseVms,
+  recordOf,
 } from "./answer.ts";
-import { ComputeError } from "./errors.ts";
 import {
-  listedVmSchema,
-  projectSchema,
-  unwrap,
-  type ListedVm,
   attestationSchema,
   consoleSchema,
   metricsSchema,
+  projectSchema,
   vmSchema,
 } from "./body.ts";
-import type * as z from "zod";
+import {
+  type Accepted,
+  type CallOptions,
+  checkSnapshotId,
+  type Compute,
+  type Endpoint,
+  endpoints,
+  type NewProject,
+  type Project,
+  type Specs,
+} from "./compute.ts";
+import { ComputeError } from "./errors.ts";
+import { type ComputeOptions, createHttp, type Http } from "./http.ts";
 
-export interface ComputeOptions {
-  /** `https://host[/prefix]`; http only for hosts that are loopback or private by name. */
-  baseUrl: string;
-  /** It may be replaced while the process runs. */
-  apiKey: Live;
-  /** Looks for a newer key now: before each change, and after a 401. */
-  refreshKey?: () => void;
-  /** For one try: connecting, sending, and the whole answer. */
-  timeoutMs: number;
-  /** Concurrent reads; default 32. Each change has its own connection. */
-  connections?: number;
-  /** Of a record; default 1 MiB. Lists may have 16 times as much. */
-  maxResponseBytes?: number;
-  /** Lets a public host name resolve to private addresses, or to these ranges; never to link-local ones (metadata services). */
-  allowPrivate?: boolean | readonly string[];
-  /** Read for each connection. */
-  tls?: ComputeTls;
-  /** The address of a proxy that tunnels (CONNECT). */
-  proxy?: string | undefined;
-  log?: Log;
-  /** Called after each try. */
-  onCall?: (call: CallReport) => void;
-  retryDelays?: Partial<RetryDelays>;
-  /** Stands in for DNS. */
-  lookup?: LookupFunction;
-}
+export type { ComputeOptions } from "./http.ts";
 
 /** Throws UserError for a base URL or key that can't be used. */
 export function createCompute(options: ComputeOptions): Compute {
-  const { timeoutMs, log = silentLog() } = options;
-  // What HTTP allows in a header value, without spaces (RFC 6750 allows less).
-  if (!/^[\x21-\x7e]+$/.test(valueOf(options.apiKey)))
-    throw new UserError("The compute service's key is empty or has characters no key has");
-  const base = parseBaseUrl(options.baseUrl, options.allowPrivate ?? false);
-  const http = createHttp({
-    base,
-    apiKey: () => valueOf(options.apiKey),
-    refreshKey: options.refreshKey ?? (() => undefined),
-    timeoutMs,
-    connections: options.connections ?? 32,
-    maxResponseBytes: options.maxResponseBytes ?? 1024 * 1024,
-    connect: createConnector({
-      base,
-      timeoutMs,
-      tls: options.tls,
-      proxy: options.proxy,
-      lookup: options.lookup,
-    }),
-    delays: { ...defaultDelays, ...options.retryDelays },
-    log,
-    onCall: options.onCall ?? (() => {}),
-  });
+  const http = createHttp(options);
   const callsOver = (by: Http): Compute => ({
-    projects: createProjects(by, log),
+    projects: createProjects(by, options.log ?? silentLog()),
     vms: createVms(by),
     onlyWhile: (mayGoOn) =>
       callsOver({ ...http, change: (call) => http.change({ ...call, mayGoOn }) }),
@@ -116,14 +49,14 @@ const perPageWanted = 100;
 const maxProjects = 10_000;
 const maxVmsOfProject = 100_000;
 
-export function createProjects(http: Http, log: Log): Compute["projects"] {
+function createProjects(http: Http, log: Log): Compute["projects"] {
   async function readProjects(
     query: Record<string, number>,
     options: CallOptions,
   ): Promise<Page<Project>> {
     const endpoint = endpoints.listProjects;
     const good = await http.read({ endpoint, query, list: true, ...options });
-    return parsePage(endpoint, good, "projects", projectSchema);
+    return parsePage(good, "projects", projectSchema);
   }
 
   /** The bounds of per_page aren't documented: if ours is refused, the service's default is used. */
@@ -144,52 +77,24 @@ export function createProjects(http: Http, log: Log): Compute["projects"] {
     if (!complete) log.warn("compute.list-incomplete", { endpoint });
   }
 
-  const vmList = (projectId: string) => ({
-    endpoint: endpoints.listVms,
-    ids: { project_id: projectId },
-    list: true,
-  });
-  const parseVms = (good: Good, projectId: string) => {
-    const page = parsePage(endpoints.listVms, good, "vms", listedVmSchema);
-    for (const vm of page.items)
-      checkAbout(endpoints.listVms, good, { project_id: vm.projectId }, { project_id: projectId });
-    return page;
-  };
-
-  async function readVms(
+  async function change(
+    endpoint: Endpoint,
     projectId: string,
-    query: Record<string, number>,
     options: CallOptions,
-  ): Promise<Page<ListedVm>> {
-    return parseVms(await http.read({ ...vmList(projectId), query, ...options }), projectId);
-  }
-
-  async function followVms(
-    projectId: string,
-    first: Page<ListedVm>,
-    options: CallOptions,
-  ): Promise<Vm[]> {
-    const inProject = (vm: ListedVm): Vm => ({ ...vm, projectId: vm.projectId ?? projectId });
-    // Whether this list has pages isn't documented: it does when it says so.
-    if (!isPaged(first)) return first.items.map(inProject);
-    const size = first.perPage === undefined ? {} : { per_page: first.perPage };
-    const { items, complete } = await collectPages(
-      (page) => readVms(projectId, { page, ...size }, options),
-      first,
-      maxVmsOfProject,
-    );
-    warnIncomplete(endpoints.listVms, complete);
-    return items.map(inProject);
+    body?: object,
+  ): Promise<Accepted> {
+    const call = { endpoint, ids: { project_id: projectId }, ...options };
+    const good = await http.change(body === undefined ? call : { ...call, body });
+    return acceptedProject(good, ({ id }) => id === projectId);
   }
 
   return {
-    listAll: async (most = maxProjects, { onPage, ...options } = {}) => {
+    listAll: async (most = maxProjects, options = {}) => {
       const { first, size } = await readFirst(options);
       const { items, complete } = await collectPages(
         (page) => readProjects({ page, ...size }, options),
         first,
         most,
-        onPage,
       );
       warnIncomplete(endpoints.listProjects, complete);
       return items;
@@ -198,61 +103,38 @@ export function createProjects(http: Http, log: Log): Compute["projects"] {
     get: async (projectId, options = {}) => {
       const endpoint = endpoints.getProject;
       const good = await http.read({ endpoint, ids: { project_id: projectId }, ...options });
-      const record = unwrap(jsonOf(endpoint, good), ["id", "status"]);
-      const project = check(endpoint, good.answer.status, projectSchema, record);
-      checkAbout(endpoint, good, record, { id: projectId });
-      return project;
+      return recordOf(good, projectSchema, ["id", "status"], ["id", projectId]);
     },
 
     vms: async (projectId, options = {}) => {
-      const first = await readVms(projectId, {}, options);
-      return followVms(projectId, first, options);
-    },
-
-    vmsUnless: async (mark, projectId, { onAnswer, ...options } = {}) => {
-      let seen = "";
-      const isSame = (text: string) => (seen = hash("sha256", text)) === mark;
-      const good = await http.read({ ...vmList(projectId), isSame, onAnswer, ...options });
-      if (good.body === "same") return "same";
-      const first = parseVms(good, projectId);
-      const vms = await followVms(projectId, first, options);
-      // The first page says nothing of the others
-      return isPaged(first) ? { vms } : { vms, mark: seen };
+      const endpoint = endpoints.listVms;
+      const ids = { project_id: projectId };
+      const read = async (query: Record<string, number>) =>
+        parseVms(await http.read({ endpoint, ids, list: true, query, ...options }), projectId);
+      const first = await read({});
+      // Whether this list has pages isn't documented: it does when it says so.
+      if (Object.keys(first).every((key) => key === "items")) return first.items;
+      const size = first.perPage === undefined ? {} : { per_page: first.perPage };
+      const { items, complete } = await collectPages(
+        (page) => read({ page, ...size }),
+        first,
+        maxVmsOfProject,
+      );
+      warnIncomplete(endpoint, complete);
+      return items;
     },
 
     create: async (input, options = {}) => {
-      const good = await http.change({
-        endpoint: endpoints.createProject,
-        body: toBody(input),
-        ...options,
-      });
-      return acceptedNewProject(good, input);
+      const endpoint = endpoints.createProject;
+      const good = await http.change({ endpoint, body: toBody(input), ...options });
+      return acceptedProject(good, ({ type, name }) => type === input.type && name === input.name);
     },
 
-    update: async (projectId, change, options = {}) => {
-      const body = { name: change.name, specs: change.specs && toSpecs(change.specs) };
-      const good = await http.change({
-        endpoint: endpoints.updateProject,
-        ids: { project_id: projectId },
-        body,
-        ...options,
-      });
-      return acceptedProject(good, projectId);
-    },
+    update: async (projectId, { name, specs }, options = {}) =>
+      change(endpoints.updateProject, projectId, options, { name, specs: specs && toSpecs(specs) }),
 
-    delete: async (projectId, options = {}) => {
-      const call = {
-        endpoint: endpoints.deleteProject,
-        ids: { project_id: projectId },
-        ...options,
-      };
-      return acceptedProject(await http.change(call), projectId);
-    },
+    delete: async (projectId, options = {}) => change(endpoints.deleteProject, projectId, options),
   };
-}
-
-function isPaged(page: Page<unknown>): boolean {
-  return Object.keys(page).some((key) => key !== "items");
 }
 
 /** Only the fields the service knows. */
@@ -276,22 +158,12 @@ function toBody(input: NewProject): object {
   };
 }
 
-export function createVms(http: Http): Compute["vms"] {
-  /** `marks` are the fields by which the record is known from its wrapper. */
-  async function read<T>(
-    endpoint: Endpoint,
-    vmId: string,
-    schema: z.ZodType<T>,
-    marks: readonly string[],
-    options: CallOptions,
-    query: Record<string, string> = {},
-  ): Promise<T> {
-    const good = await http.read({ endpoint, ids: { vm_id: vmId }, query, ...options });
-    const record = unwrap(jsonOf(endpoint, good), marks);
-    const checked = check(endpoint, good.answer.status, schema, record);
-    checkAbout(endpoint, good, record, marks.includes("id") ? { id: vmId } : { vm_id: vmId });
-    return checked;
-  }
+function createVms(http: Http): Compute["vms"] {
+  const about = (endpoint: Endpoint, vmId: string, options: CallOptions) => ({
+    endpoint,
+    ids: { vm_id: vmId },
+    ...options,
+  });
 
   async function change(
     endpoint: Endpoint,
@@ -299,19 +171,25 @@ export function createVms(http: Http): Compute["vms"] {
     options: CallOptions,
     body?: object,
   ): Promise<Accepted> {
-    const call = { endpoint, ids: { vm_id: vmId }, ...options };
+    const call = about(endpoint, vmId, options);
     return acceptedVm(await http.change(body === undefined ? call : { ...call, body }), vmId);
   }
 
   return {
-    get: async (vmId, options = {}) =>
-      read(endpoints.getVm, vmId, vmSchema, ["id", "status"], options),
+    get: async (vmId, options = {}) => {
+      const good = await http.read(about(endpoints.getVm, vmId, options));
+      return recordOf(good, vmSchema, ["id", "status"], ["id", vmId]);
+    },
 
-    metrics: async (vmId, period, options = {}) =>
-      read(endpoints.vmMetrics, vmId, metricsSchema, ["cpu_usage"], options, { period }),
+    metrics: async (vmId, period, options = {}) => {
+      const call = { ...about(endpoints.vmMetrics, vmId, options), query: { period } };
+      return recordOf(await http.read(call), metricsSchema, ["cpu_usage"], ["vm_id", vmId]);
+    },
 
-    attestation: async (vmId, options = {}) =>
-      read(endpoints.vmAttestation, vmId, attestationSchema, ["measurement"], options),
+    attestation: async (vmId, options = {}) => {
+      const good = await http.read(about(endpoints.vmAttestation, vmId, options));
+      return recordOf(good, attestationSchema, ["measurement"], ["vm_id", vmId]);
+    },
 
     start: async (vmId, options = {}) => change(endpoints.startVm, vmId, options),
     stop: async (vmId, options = {}) => change(endpoints.stopVm, vmId, options),
@@ -320,12 +198,7 @@ export function createVms(http: Http): Compute["vms"] {
       change(endpoints.resizeVm, vmId, options, { specs: toSpecs(specs) }),
 
     snapshot: async (vmId, name, options = {}) => {
-      const call = {
-        endpoint: endpoints.takeSnapshot,
-        ids: { vm_id: vmId },
-        body: { name },
-        ...options,
-      };
+      const call = { ...about(endpoints.takeSnapshot, vmId, options), body: { name } };
       return acceptedSnapshot(await http.change(call), vmId, name);
     },
 
@@ -333,11 +206,8 @@ export function createVms(http: Http): Compute["vms"] {
       change(endpoints.restoreVm, vmId, options, { snapshot_id: checkSnapshotId(snapshotId) }),
 
     console: async (vmId, options = {}) => {
-      const endpoint = endpoints.openConsole;
-      const good = await http.change({ endpoint, ids: { vm_id: vmId }, ...options });
-      const record = unwrap(jsonOf(endpoint, good), ["url"]);
-      checkAbout(endpoint, good, record, { vm_id: vmId });
-      return check(endpoint, good.answer.status, consoleSchema, record);
+      const good = await http.change(about(endpoints.openConsole, vmId, options));
+      return recordOf(good, consoleSchema, ["url"], ["vm_id", vmId]);
     },
   };
 }

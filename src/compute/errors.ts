@@ -47,19 +47,7 @@ export class ComputeError extends Error {
   /** The key was refused (401), and meanwhile there is another one. */
   readonly hasNewKey: boolean;
 
-  constructor(
-    kind: ComputeErrorKind,
-    endpoint: string,
-    message: string,
-    detail: {
-      status?: number | undefined;
-      serviceMessage?: string | undefined;
-      retryAfterMs?: number | undefined;
-      reason?: ComputeErrorReason | undefined;
-      hasNewKey?: boolean;
-      cause?: unknown;
-    } = {},
-  ) {
+  constructor(kind: ComputeErrorKind, endpoint: string, message: string, detail: Detail = {}) {
     super(message, detail.cause === undefined ? undefined : { cause: detail.cause });
     this.kind = kind;
     this.endpoint = endpoint;
@@ -70,6 +58,9 @@ export class ComputeError extends Error {
     this.hasNewKey = detail.hasNewKey ?? false;
   }
 }
+
+type Known = "status" | "serviceMessage" | "retryAfterMs" | "reason" | "hasNewKey";
+type Detail = Partial<Pick<ComputeError, Known>> & { cause?: unknown };
 
 /** Read all the time, and no single broken record makes it fail. */
 const controlRead = endpoints.listProjects;

@@ -8,92 +8,55 @@ export interface Request {
   path: string;
   method: Method;
   headers: Record<string, string>;
-  body?: string | undefined;
+  body: string | null;
   /** For connecting, sending and reading the answer together. */
   timeoutMs: number;
   /** Most bytes of an answer's body. */
   maxBytes: number;
-  signal?: AbortSignal | undefined;
+  signal: AbortSignal | undefined;
 }
 
 /** What came of one request and one answer. Never throws for what the network does. */
 export type Exchange = Answer | { failure: ComputeErrorReason };
 
-/** Bodies of refusals matter only for a sentence in them. */
-const maxErrorBytes = 64 * 1024;
-
-/** Uses undici's raw events: its promises and streams would double the cost of a refresh's hundreds of calls. */
-export function exchange(dispatcher: Dispatcher, request: Request): Promise<Exchange> {
-  const { origin, path, method, headers, body = null, signal } = request;
-  if (signal?.aborted) return Promise.resolve({ failure: "aborted" });
-  const { promise, resolve } = Promise.withResolvers<Exchange>();
-  let wire: Dispatcher.DispatchController | undefined;
-  let stoppedBy: ComputeErrorReason | undefined;
+export async function exchange(dispatcher: Dispatcher, request: Request): Promise<Exchange> {
+  const { timeoutMs, maxBytes, signal, ...rest } = request;
+  // undici would connect first
+  if (signal?.aborted) return { failure: "aborted" };
+  const timer = AbortSignal.timeout(timeoutMs);
+  const stop = AbortSignal.any(signal ? [signal, timer] : [timer]);
   let answer: Omit<Answer, "text"> | undefined;
-  let most = request.maxBytes;
-  let isPlain = true;
-  let size = 0;
-  const chunks: Buffer[] = [];
-
-  // Destroys the connection, or stops the request when it gets one.
-  const stop = (reason: ComputeErrorReason) => {
-    stoppedBy ??= reason;
-    wire?.abort(new Error(stoppedBy));
-  };
-  const timer = setTimeout(stop, request.timeoutMs, "timeout");
-  const giveUp = () => stop("aborted");
-  signal?.addEventListener("abort", giveUp, { once: true });
-  const end = (came: Exchange) => {
-    clearTimeout(timer);
-    signal?.removeEventListener("abort", giveUp);
-    resolve(came);
-  };
-  const fail = (error: unknown) => {
-    const reason = stoppedBy ?? reasonOf(error);
-    if (!answer) return end({ failure: reason });
-    end({ ...answer, text: "", flaw: reason === "reset" ? "truncated" : reason });
-  };
-
-  const handler: Dispatcher.DispatchHandler = {
-    onRequestStart(controller) {
-      wire = controller;
-      if (stoppedBy !== undefined) stop(stoppedBy);
-    },
-    onResponseStart(_, status, received) {
-      if (status < 200) return;
-      if (status >= 300) most = Math.min(maxErrorBytes, most);
-      // Compression was not requested: an encoded answer counts as empty.
-      isPlain = (first(received["content-encoding"]) ?? "identity") === "identity";
-      answer = {
-        status,
-        contentType: (first(received["content-type"]) ?? "").split(";")[0]!.trim().toLowerCase(),
-        retryAfter: first(received["retry-after"]),
-        date: first(received["date"]),
-      };
-    },
-    onResponseData(_, chunk) {
-      size += chunk.length;
-      if (size > most) stop("too-large");
-      else chunks.push(chunk);
-    },
-    onResponseEnd() {
-      if (!answer) return fail(undefined);
-      end({ ...answer, text: isPlain ? textOf(chunks) : "" });
-    },
-    onResponseError: (_, error) => fail(error),
-  };
   try {
-    dispatcher.dispatch({ origin, path, method, headers, body }, handler);
+    const { statusCode, headers, body } = await dispatcher.request({ ...rest, signal: stop });
+    answer = {
+      status: statusCode,
+      contentType: (first(headers["content-type"]) ?? "").split(";")[0]!.trim().toLowerCase(),
+      retryAfter: first(headers["retry-after"]),
+      date: first(headers["date"]),
+    };
+    const text = await readText(body, maxBytes);
+    if (text === undefined) return { ...answer, text: "", flaw: "too-large" };
+    // Compression was not requested: an encoded answer counts as empty.
+    const isPlain = (first(headers["content-encoding"]) ?? "identity") === "identity";
+    return { ...answer, text: isPlain ? text : "" };
   } catch (error) {
-    fail(error);
+    const stopped = stop.reason === timer.reason ? "timeout" : "aborted";
+    const reason = stop.aborted ? stopped : reasonOf(error);
+    if (!answer) return { failure: reason };
+    return { ...answer, text: "", flaw: reason === "reset" ? "truncated" : reason };
   }
-  return promise;
 }
 
-function textOf(chunks: readonly Buffer[]): string {
-  const [only] = chunks;
-  const whole = only && chunks.length === 1 ? only : Buffer.concat(chunks);
-  return whole.toString("utf8");
+/** Undefined when there is more; the connection is then given up. */
+async function readText(body: AsyncIterable<Buffer>, most: number): Promise<string | undefined> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of body) {
+    size += chunk.length;
+    if (size > most) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString("utf8");
 }
 
 function first(header: string | string[] | undefined): string | undefined {
@@ -129,10 +92,14 @@ function codeOf(error: unknown): string {
   return "cause" in error ? codeOf(error.cause) : "";
 }
 
-/** An answer to use, or a failure; `again`: a read may be retried. */
-export type Verdict =
-  | { answer: Answer; body: Body }
-  | { kind: ComputeErrorKind; reason: ComputeErrorReason; answer?: Answer; again: boolean };
+export interface Bad {
+  kind: ComputeErrorKind;
+  reason: ComputeErrorReason;
+  answer?: Answer;
+}
+
+/** An answer to use, or a failure. */
+export type Verdict = { answer: Answer; body: Body } | Bad;
 
 /** Given before anything is done. A status outside these sets proves nothing. */
 const refusals = new Set([
@@ -144,58 +111,46 @@ const refusals = new Set([
  * unclear, a whole one is accepted whatever it holds. A foreign page proves nothing.
  */
 export function judgeChange(seen: Exchange, connected: boolean): Verdict {
-  if ("failure" in seen) {
-    return { kind: connected ? "unclear" : "unreachable", reason: seen.failure, again: false };
-  }
-  if (isForeign(seen)) return { kind: "unclear", reason: "answer", answer: seen, again: false };
-  if (seen.status >= 200 && seen.status < 300) {
-    const body = parseBody(seen);
-    const reason = seen.flaw ?? (body === "broken-off" ? "truncated" : undefined);
-    if (reason !== undefined) return { kind: "unclear", reason, answer: seen, again: false };
-    return { answer: seen, body };
-  }
-  return {
-    kind: kindOf(seen.status) ?? "unclear",
-    reason: reasonFor(seen.status),
-    answer: seen,
-    again: false,
-  };
+  if ("failure" in seen)
+    return { kind: connected ? "unclear" : "unreachable", reason: seen.failure };
+  if (isForeign(seen)) return { kind: "unclear", reason: "answer", answer: seen };
+  if (!isGood(seen))
+    return { kind: kindOf(seen.status) ?? "unclear", reason: reasonFor(seen.status), answer: seen };
+  const body = parseBody(seen);
+  const reason = seen.flaw ?? (body === "broken-off" ? "truncated" : undefined);
+  return reason ? { kind: "unclear", reason, answer: seen } : { answer: seen, body };
 }
 
-/** Transient failures are retried, clear answers are not. */
-export function judgeRead(seen: Exchange, isSame?: (text: string) => boolean): Verdict {
-  if ("failure" in seen) {
-    const reason = seen.failure;
-    if (reason === "too-large") return { kind: "unexpected", reason, again: false };
-    const isFinal = reason === "aborted" || reason === "forbidden-address" || reason === "tls";
-    return { kind: "unreachable", reason, again: !isFinal };
-  }
+export function judgeRead(seen: Exchange): Verdict {
+  if ("failure" in seen) return { kind: "unreachable", reason: seen.failure };
   const { status, flaw } = seen;
-  if (status >= 200 && status < 300) {
-    if (flaw === "too-large")
-      return { kind: "unexpected", reason: flaw, answer: seen, again: false };
-    if (flaw !== undefined)
-      return { kind: "unreachable", reason: flaw, answer: seen, again: flaw !== "aborted" };
-    const body = isSame?.(seen.text) ? "same" : parseBody(seen);
-    if (body === "broken-off")
-      return { kind: "unreachable", reason: "truncated", answer: seen, again: true };
-    return { answer: seen, body };
+  if (isGood(seen)) {
+    const body = parseBody(seen);
+    const reason = flaw ?? (body === "broken-off" ? "truncated" : undefined);
+    if (!reason) return { answer: seen, body };
+    return { kind: reason === "too-large" ? "unexpected" : "unreachable", reason, answer: seen };
   }
   const known = kindOf(status);
   if (known !== undefined && known !== "busy" && isForeign(seen))
-    return { kind: "unreachable", reason: "answer", answer: seen, again: false };
-  if (known !== undefined)
-    return { kind: known, reason: "status", answer: seen, again: known === "busy" };
-  if (status < 400)
-    return { kind: "unexpected", reason: reasonFor(status), answer: seen, again: false };
-  const passing =
-    status >= 500 ? status !== 501 && status !== 505 : status === 408 || status === 425;
-  return {
-    kind: status >= 500 || passing ? "unreachable" : "refused",
-    reason: "status",
-    answer: seen,
-    again: passing,
-  };
+    return { kind: "unreachable", reason: "answer", answer: seen };
+  if (known !== undefined) return { kind: known, reason: "status", answer: seen };
+  if (status < 400) return { kind: "unexpected", reason: reasonFor(status), answer: seen };
+  const isPassing = status >= 500 || status === 408 || status === 425;
+  return { kind: isPassing ? "unreachable" : "refused", reason: "status", answer: seen };
+}
+
+/** Whether a read that ended so may end otherwise when it is sent again. */
+export function mayPass({ kind, reason, answer }: Bad): boolean {
+  if (kind === "busy") return true; // told to slow down
+  if (kind !== "unreachable") return false; // a clear answer
+  if (reason === "aborted") return false; // nobody waits for it
+  if (reason === "tls" || reason === "forbidden-address") return false; // a person must look
+  if (reason === "answer") return false; // something else answers in the service's place
+  return answer?.status !== 501 && answer?.status !== 505; // it can't do that
+}
+
+function isGood({ status }: Pick<Answer, "status">): boolean {
+  return status >= 200 && status < 300;
 }
 
 function kindOf(status: number): ComputeErrorKind | undefined {

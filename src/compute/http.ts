@@ -1,7 +1,11 @@
-import { setImmediate as turn, setTimeout as wait } from "node:timers/promises";
-import { Agent, Client, type buildConnector } from "undici";
-import type { Log } from "../log/log.ts";
-import { serviceMessage } from "./body.ts";
+import { setTimeout as wait } from "node:timers/promises";
+import { Agent, Client, type Dispatcher } from "undici";
+import type { LookupFunction } from "node:net";
+import { UserError } from "../errors.ts";
+import { type Live, valueOf } from "../config/changing-file.ts";
+import type { ComputeTls } from "../config/compute-tls.ts";
+import { type Log, silentLog } from "../log/log.ts";
+import { type Body, serviceMessage } from "./body.ts";
 import { type Endpoint, fillPath, methodOf, renderQuery } from "./compute.ts";
 import {
   ComputeError,
@@ -10,14 +14,43 @@ import {
   describeFailure,
 } from "./errors.ts";
 import {
+  type Bad,
   type Exchange,
   exchange,
   judgeChange,
   judgeRead,
+  mayPass,
   type Request,
   type Verdict,
 } from "./exchange.ts";
-import { type BaseAddress, connectOnce } from "./reach.ts";
+import { connectOnce, createConnector, parseBaseUrl } from "./reach.ts";
+
+export interface ComputeOptions {
+  /** `https://host[/prefix]`; http only for hosts that are loopback or private by name. */
+  baseUrl: string;
+  /** It may be replaced while the process runs. */
+  apiKey: Live;
+  /** Looks for a newer key now: before each change, and after a 401. */
+  refreshKey?: () => void;
+  /** For one try: connecting, sending, and the whole answer. */
+  timeoutMs: number;
+  /** Concurrent reads; default 32. Each change has its own connection. */
+  connections?: number;
+  /** Of a record; default 1 MiB. Lists may have 16 times as much. */
+  maxResponseBytes?: number;
+  /** Lets a public host name resolve to private addresses, or to these ranges; never to link-local ones (metadata services). */
+  allowPrivate?: boolean | readonly string[];
+  /** Read for each connection. */
+  tls?: ComputeTls;
+  /** The address of a proxy that tunnels (CONNECT). */
+  proxy?: string | undefined;
+  log?: Log;
+  /** Called after each try. */
+  onCall?: (call: CallReport) => void;
+  retryDelays?: Partial<RetryDelays>;
+  /** Stands in for DNS. */
+  lookup?: LookupFunction;
+}
 
 interface Call {
   endpoint: Endpoint;
@@ -29,10 +62,6 @@ interface Call {
   signal?: AbortSignal | undefined;
   /** Of a change: asked once connected; when false, nothing is sent (`unreachable`). */
   mayGoOn?: (() => Promise<boolean>) | undefined;
-  /** Of a read: a good answer is complete, and its connection is free. */
-  onAnswer?: (() => void) | undefined;
-  /** Of a read: the caller knows this text, so it isn't parsed (`body: "same"`). */
-  isSame?: ((text: string) => boolean) | undefined;
 }
 
 /** One try, for metrics. `kind` only when it failed. */
@@ -48,20 +77,12 @@ export interface CallReport {
   reason?: ComputeErrorReason;
 }
 
-interface HttpSettings {
-  base: BaseAddress;
-  apiKey: () => string;
-  refreshKey: () => void;
-  timeoutMs: number;
-  connections: number;
-  maxResponseBytes: number;
-  connect: buildConnector.connector;
-  delays: RetryDelays;
-  log: Log;
-  onCall: (call: CallReport) => void;
+/** A 2xx answer that came whole. */
+export interface Good {
+  endpoint: Endpoint;
+  status: number;
+  body: Body;
 }
-
-export type Good = Extract<Verdict, { body: unknown }>;
 
 export interface Http {
   /** Retried within the budget. Rejects with ComputeError or UserError. */
@@ -71,20 +92,22 @@ export interface Http {
   close(): Promise<void>;
 }
 
-const abandoned = { kind: "unreachable", reason: "aborted", again: false } as const;
-
 /** Lists may be this many times larger than a record. */
 const listFactor = 16;
 
-export function createHttp(settings: HttpSettings): Http {
-  const { base, timeoutMs, maxResponseBytes, connections, connect, delays } = settings;
+/** Throws UserError for a base URL or key that can't be used. */
+export function createHttp(options: ComputeOptions): Http {
+  const { apiKey, refreshKey, timeoutMs, onCall, log = silentLog() } = options;
+  const { connections = 32, maxResponseBytes = 1024 * 1024 } = options;
+  // What HTTP allows in a header value, without spaces (RFC 6750 allows less).
+  if (!/^[\x21-\x7e]+$/.test(valueOf(apiKey)))
+    throw new UserError("The compute service's key is empty or contains invalid characters");
+  const base = parseBaseUrl(options.baseUrl, options.allowPrivate ?? false);
+  const connect = createConnector({ ...options, base });
+  const delays = { ...defaultDelays, ...options.retryDelays };
   // Headers and body share the call's own timer (exchange.ts), which is exact; undici's are not.
-  const shared = { allowH2: false, pipelining: 1, connect, headersTimeout: 0, bodyTimeout: 0 };
-  const agent = new Agent({
-    ...shared,
-    connections,
-    maxResponseSize: maxResponseBytes * listFactor,
-  });
+  const shared = { allowH2: false, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 };
+  const agent = new Agent({ ...shared, connect, connections });
   const slots = createSlots(connections);
   const budget = createRetryBudget();
 
@@ -92,67 +115,78 @@ export function createHttp(settings: HttpSettings): Http {
     let request = prepare(call);
     budget.earn();
     for (let attempt = 1; ; attempt += 1) {
-      const seen = await slots
-        .run(() => clocked(() => exchange(agent, request)), call.signal)
-        .catch((error: unknown) => {
-          throw call.signal?.aborted ? toError(call.endpoint, abandoned) : error;
-        });
-      if (call.onAnswer && isWhole(seen.came)) {
-        call.onAnswer();
-        // The next call sends first: its answer travels while this one is parsed
-        await turn();
-      }
-      const verdict = judgeRead(seen.came, call.isSame);
-      report(call.endpoint, attempt, seen.durationMs, verdict);
-      if ("body" in verdict) return verdict;
+      const verdict = await slots.run(
+        () => tryOnce(agent, call, request, attempt, judgeRead),
+        call.signal,
+      );
+      if (verdict === undefined) throw toError(call, { kind: "unreachable", reason: "aborted" });
+      if ("body" in verdict) return goodOf(call, verdict);
       if (verdict.answer?.status === 401 && hasNewerKey(request)) {
         request = prepare(call);
         continue;
       }
       const retryAfterMs = parseRetryAfter(verdict.answer?.retryAfter);
-      const waitMs = retryWaitMs({ again: verdict.again, tries: attempt, retryAfterMs }, delays);
-      if (waitMs === undefined || !budget.spend()) throw toError(call.endpoint, verdict);
-      const { reason } = verdict;
-      settings.log.info("compute.retry", { endpoint: call.endpoint, attempt, reason, waitMs });
+      const waitMs = mayPass(verdict) ? retryWaitMs(attempt, retryAfterMs, delays) : undefined;
+      if (waitMs === undefined || !budget.spend()) throw toError(call, verdict);
+      const { endpoint } = call;
+      log.info("compute.retry", { endpoint, attempt, reason: verdict.reason, waitMs });
       // Given up between tries: the last one is what is known
       await wait(waitMs, undefined, { signal: call.signal }).catch(() => {
-        throw toError(call.endpoint, verdict);
+        throw toError(call, verdict);
       });
     }
   }
 
   async function change(call: Call): Promise<Good> {
-    settings.refreshKey();
+    refreshKey?.();
     const request = prepare(call);
     const wire = { connected: false };
-    const client = new Client(base.origin, {
-      ...shared,
-      connect: connectOnce(connect, wire, call.mayGoOn),
-    });
+    const once = connectOnce(connect, wire, call.mayGoOn);
+    const client = new Client(base.origin, { ...shared, connect: once });
     try {
-      const { came, durationMs } = await clocked(() => exchange(client, request));
-      const verdict = judgeChange(came, wire.connected);
-      report(call.endpoint, 1, durationMs, verdict);
-      if ("body" in verdict) return verdict;
+      const verdict = await tryOnce(client, call, request, 1, (came) =>
+        judgeChange(came, wire.connected),
+      );
+      if ("body" in verdict) return goodOf(call, verdict);
       // Not sent again, though a 401 says that nothing happened: one attempt is one send
-      const hasNewKey = verdict.answer?.status === 401 && hasNewerKey(request);
-      throw toError(call.endpoint, verdict, hasNewKey);
+      throw toError(call, verdict, verdict.answer?.status === 401 && hasNewerKey(request));
     } finally {
       // Not awaited: that would wait for a connection that is still being opened.
       client.destroy().catch(() => {});
     }
   }
 
-  const authorization = () => `Bearer ${settings.apiKey()}`;
+  async function tryOnce(
+    dispatcher: Dispatcher,
+    { endpoint }: Call,
+    request: Request,
+    attempt: number,
+    judge: (came: Exchange) => Verdict,
+  ): Promise<Verdict> {
+    const startedAt = performance.now();
+    const came = await exchange(dispatcher, request);
+    const durationMs = performance.now() - startedAt;
+    const verdict = judge(came);
+    onCall?.({
+      endpoint,
+      attempt,
+      durationMs,
+      ...(verdict.answer ? { status: verdict.answer.status, date: verdict.answer.date } : {}),
+      ...("kind" in verdict ? { kind: verdict.kind, reason: verdict.reason } : {}),
+    });
+    return verdict;
+  }
+
+  const authorization = () => `Bearer ${valueOf(apiKey)}`;
 
   /** Than the one that was refused. Another call may have found it, so what the look brings doesn't tell. */
   function hasNewerKey({ headers }: Request): boolean {
-    settings.refreshKey();
+    refreshKey?.();
     return headers["authorization"] !== authorization();
   }
 
   function prepare(call: Call): Request {
-    const body = call.body === undefined ? undefined : JSON.stringify(call.body);
+    const body = call.body === undefined ? null : JSON.stringify(call.body);
     return {
       origin: base.origin,
       path: base.prefix.concat(fillPath(call.endpoint, call.ids ?? {}), renderQuery(call.query)),
@@ -161,7 +195,7 @@ export function createHttp(settings: HttpSettings): Http {
         authorization: authorization(),
         accept: "application/json",
         "user-agent": "gatehouse",
-        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...(body === null ? {} : { "content-type": "application/json" }),
       },
       body,
       timeoutMs,
@@ -170,50 +204,24 @@ export function createHttp(settings: HttpSettings): Http {
     };
   }
 
-  function report(endpoint: Endpoint, attempt: number, durationMs: number, verdict: Verdict): void {
-    settings.onCall({
-      endpoint,
-      attempt,
-      durationMs,
-      ...(verdict.answer ? { status: verdict.answer.status, date: verdict.answer.date } : {}),
-      ...("kind" in verdict ? { kind: verdict.kind, reason: verdict.reason } : {}),
+  function toError({ endpoint }: Call, bad: Bad, hasNewKey = false): ComputeError {
+    const { kind, reason, answer } = bad;
+    const status = answer?.status;
+    const isRefusal = answer !== undefined && answer.status >= 400;
+    return new ComputeError(kind, endpoint, describeFailure(endpoint, kind, reason, status), {
+      reason,
+      status,
+      serviceMessage: isRefusal ? serviceMessage(answer, valueOf(apiKey)) : undefined,
+      retryAfterMs: parseRetryAfter(answer?.retryAfter),
+      hasNewKey,
     });
-  }
-
-  function toError(
-    endpoint: Endpoint,
-    verdict: Exclude<Verdict, Good>,
-    hasNewKey = false,
-  ): ComputeError {
-    const { kind, reason, answer } = verdict;
-    return new ComputeError(
-      kind,
-      endpoint,
-      describeFailure(endpoint, kind, reason, answer?.status),
-      {
-        reason,
-        status: answer?.status,
-        serviceMessage:
-          answer && answer.status >= 400 ? serviceMessage(answer, settings.apiKey()) : undefined,
-        retryAfterMs: parseRetryAfter(answer?.retryAfter),
-        hasNewKey,
-      },
-    );
   }
 
   return { read, change, close: () => agent.destroy() };
 }
 
-async function clocked(
-  work: () => Promise<Exchange>,
-): Promise<{ came: Exchange; durationMs: number }> {
-  const startedAt = performance.now();
-  const came = await work();
-  return { came, durationMs: performance.now() - startedAt };
-}
-
-function isWhole(came: Exchange): boolean {
-  return !("failure" in came) && came.status >= 200 && came.status < 300 && came.flaw === undefined;
+function goodOf({ endpoint }: Call, { answer, body }: Exclude<Verdict, Bad>): Good {
+  return { endpoint, status: answer.status, body };
 }
 
 /** Limits concurrency before the request, so that a call's timeout begins when it may be sent. */
@@ -221,43 +229,33 @@ function createSlots(count: number) {
   let free = count;
   const waiting = new Set<() => void>();
 
-  async function enter(signal: AbortSignal | undefined): Promise<void> {
-    signal?.throwIfAborted();
-    if (free > 0) {
-      free -= 1;
-      return;
-    }
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const giveUp = () => {
-      waiting.delete(resolve);
-      reject(signal?.reason instanceof Error ? signal.reason : new Error("given up"));
-    };
-    waiting.add(resolve);
-    signal?.addEventListener("abort", giveUp, { once: true });
-    try {
-      await promise;
-    } finally {
+  /** False when given up first. */
+  function turn(signal: AbortSignal | undefined): Promise<boolean> {
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const begin = () => end(true);
+    const giveUp = () => end(false);
+    const end = (isOurs: boolean) => {
+      waiting.delete(begin);
       signal?.removeEventListener("abort", giveUp);
-    }
-  }
-
-  function leave(): void {
-    const next = waiting.values().next().value;
-    if (next === undefined) free += 1;
-    else {
-      waiting.delete(next);
-      next();
-    }
+      resolve(isOurs);
+    };
+    waiting.add(begin);
+    signal?.addEventListener("abort", giveUp);
+    return promise;
   }
 
   return {
-    /** Rejects with the signal's reason when given up while waiting. */
-    async run<T>(work: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-      await enter(signal);
+    /** Undefined when given up before it began. */
+    async run<T>(work: () => Promise<T>, signal: AbortSignal | undefined): Promise<T | undefined> {
+      if (signal?.aborted) return undefined;
+      if (free > 0) free -= 1;
+      else if (!(await turn(signal))) return undefined;
       try {
         return await work();
       } finally {
-        leave();
+        const [next] = waiting;
+        if (next) next();
+        else free += 1;
       }
     },
   };
@@ -304,14 +302,15 @@ const maxTries = 4;
 
 /** How long to wait before retrying a read; undefined: give up. Full jitter on top of `Retry-After`. */
 export function retryWaitMs(
-  failed: { again: boolean; tries: number; retryAfterMs?: number | undefined },
+  tries: number,
+  retryAfterMs: number | undefined,
   delays: RetryDelays,
 ): number | undefined {
-  if (!failed.again || failed.tries >= maxTries) return undefined;
-  const jitter = delays.random() * Math.min(delays.maxMs, delays.baseMs * 2 ** (failed.tries - 1));
-  if (failed.retryAfterMs === undefined) return jitter;
-  if (failed.retryAfterMs > delays.maxMs) return undefined;
-  return Math.min(delays.maxMs, failed.retryAfterMs + jitter);
+  if (tries >= maxTries) return undefined;
+  const jitter = delays.random() * Math.min(delays.maxMs, delays.baseMs * 2 ** (tries - 1));
+  if (retryAfterMs === undefined) return jitter;
+  if (retryAfterMs > delays.maxMs) return undefined;
+  return Math.min(delays.maxMs, retryAfterMs + jitter);
 }
 
 const maxRetryAfterMs = 3_600_000;

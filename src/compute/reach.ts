@@ -1,86 +1,68 @@
 import { lookup as systemLookup, type LookupAddress } from "node:dns";
-import { BlockList, isIP, type LookupFunction, type Socket } from "node:net";
+import { request as plainRequest } from "node:http";
+import { request as tlsRequest } from "node:https";
+import { isIP, type LookupFunction, type Socket } from "node:net";
 import { createSecureContext, type SecureContext } from "node:tls";
+import ipaddr from "ipaddr.js";
 import { buildConnector } from "undici";
 import type { ComputeTls } from "../config/compute-tls.ts";
 import { UserError } from "../errors.ts";
-import { throughProxy } from "./proxy.ts";
 
 /** By the host's own name. A public name that resolves into the inner network is SSRF: checked before connecting. */
 type Reach = "public" | "private" | "loopback";
+
+type Address = ipaddr.IPv4 | ipaddr.IPv6;
+type Range = [net: Address, bits: number];
 
 /**
  * Link-local (the clouds' metadata services), and what is no destination at all. Teredo and a network's own NAT64 prefix
  * (RFC 8215) hide an IPv4 address in ways that can't be told from outside, so they are none either.
  */
-const never = blockList(
+const never = parseRanges(
   ["0.0.0.0/8", "169.254.0.0/16", "224.0.0.0/4", "240.0.0.0/4"],
   ["::/128", "fe80::/10", "ff00::/8", "2001::/32", "64:ff9b:1::/48"],
 );
-const loopback = blockList(["127.0.0.0/8"], ["::1/128"]);
-const inner = blockList(
-  [
-    "10.0.0.0/8",
-    "172.16.0.0/12",
-    "192.168.0.0/16",
-    "100.64.0.0/10",
-    "192.0.0.0/24",
-    "198.18.0.0/15",
-  ],
+const loopback = parseRanges(["127.0.0.0/8"], ["::1/128"]);
+const inner = parseRanges(
+  ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"],
+  ["100.64.0.0/10", "192.0.0.0/24", "198.18.0.0/15"],
   ["fc00::/7", "fec0::/10"],
 );
-/** IPv6 addresses that lead to the IPv4 address which stands in them, from this byte on. */
-const around4: readonly (readonly [list: BlockList, firstByte: number])[] = [
-  [blockList([], ["::/96"]), 12],
-  [blockList([], ["::ffff:0:0/96"]), 12],
-  [blockList([], ["::ffff:0:0:0/96"]), 12],
-  [blockList([], ["64:ff9b::/96"]), 12],
-  [blockList([], ["2002::/16"]), 2],
-];
+/** IPv6 addresses that lead to the IPv4 address in their last four bytes: compatible, mapped, translated, NAT64. */
+const around4 = parseRanges(["::/96", "::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96"]);
+/** 6to4: the IPv4 address follows the prefix. */
+const sixToFour = parseRanges(["2002::/16"]);
 
-function blockList(v4: readonly string[], v6: readonly string[]): BlockList {
-  return addRanges(new BlockList(), [...v4, ...v6]);
+function parseRanges(...texts: readonly (readonly string[])[]): readonly Range[] {
+  return texts.flat().map((text) => ipaddr.parseCIDR(text.replace(/%[^/]*/, "")));
 }
 
-function addRanges(list: BlockList, ranges: readonly string[]): BlockList {
-  for (const range of ranges) {
-    const [net = "", bits = "0"] = range.split("/");
-    list.addSubnet(net, Number(bits), range.includes(":") ? "ipv6" : "ipv4");
-  }
-  return list;
+/** The address, and the IPv4 address that it leads to; nothing for what is none. */
+function addressesIn(text: string): readonly Address[] {
+  // The library alone would also read what no resolver says: 0x7f.1, 2130706433
+  if (isIP(text) === 0) return [];
+  const address = ipaddr.parse(text.replace(/%.*/, ""));
+  const held = heldBy(address);
+  return held ? [address, held] : [address];
 }
 
-/** Whether it, or the IPv4 address that it leads to, is in the list. */
-function isIn(list: BlockList, address: string): boolean {
-  return isIP(address) !== 0 && [address, ...inside(address)].some((one) => check(list, one));
+function heldBy(address: Address): Address | undefined {
+  // ::1 and :: are in ::/96, but lead nowhere else
+  if (isAmong([address], [...loopback, ...never])) return undefined;
+  const bytes = address.toByteArray();
+  if (isAmong([address], around4)) return ipaddr.fromByteArray(bytes.slice(12));
+  if (isAmong([address], sixToFour)) return ipaddr.fromByteArray(bytes.slice(2, 6));
+  return undefined;
 }
 
-function check(list: BlockList, address: string): boolean {
-  return list.check(address, isIP(address) === 6 ? "ipv6" : "ipv4");
+function isAmong(addresses: readonly Address[], ranges: readonly Range[]): boolean {
+  const list = { among: [...ranges] };
+  return addresses.some((one) => ipaddr.subnetMatch(one, list, "not") === "among");
 }
 
-function inside(address: string): readonly string[] {
-  if (isIP(address) !== 6 || /^(0*:)*:?0*[01]?$/.test(address)) return [];
-  const bytes = bytesOf(address);
-  return around4.flatMap(([list, from]) =>
-    check(list, address) ? [bytes.slice(from, from + 4).join(".")] : [],
-  );
-}
-
-/** The sixteen bytes of an IPv6 address. */
-function bytesOf(address: string): readonly number[] {
-  // Written in one way, without a dotted end
-  const url = new URL("http://localhost");
-  url.hostname = `[${address.replace(/%.*/, "")}]`;
-  const hex = url.hostname.slice(1, -1);
-  const [left = [], right = []] = hex
-    .split("::")
-    .map((half) => half.split(":").filter((group) => group !== ""));
-  const zeros = Array.from({ length: 8 - left.length - right.length }, () => "0");
-  return [...left, ...zeros, ...right].flatMap((group) => {
-    const value = Number.parseInt(group, 16);
-    return [value >> 8, value & 0xff];
-  });
+/** Whether it, or the IPv4 address that it leads to, is in one of the ranges. */
+function isIn(ranges: readonly Range[], address: string): boolean {
+  return isAmong(addressesIn(address), ranges);
 }
 
 function isLoopbackHost(host: string): boolean {
@@ -101,7 +83,7 @@ export interface BaseAddress {
   prefix: string;
   reach: Reach;
   /** Private addresses that a public name may lead to all the same. */
-  allowed: BlockList;
+  allowed: readonly Range[];
 }
 
 /**
@@ -147,8 +129,8 @@ export function parseBaseUrl(
     );
   }
   const ranges = typeof allowPrivate === "boolean" ? [] : allowPrivate;
-  const allowed = addRanges(new BlockList(), ranges);
-  return { origin: url.origin, prefix: url.pathname.replace(/\/+$/, ""), reach, allowed };
+  const prefix = url.pathname.replace(/\/+$/, "");
+  return { origin: url.origin, prefix, reach, allowed: parseRanges(ranges) };
 }
 
 /** Whether a host of this reach may resolve to this address. */
@@ -222,15 +204,55 @@ export function createConnector(options: {
   return (to, callback) => {
     const texts = { ca: tls?.ca, cert: tls?.cert, key: tls?.key };
     const now = JSON.stringify(texts);
-    if (connect === undefined || now !== read) {
-      try {
-        connect = build(createSecureContext({ ...texts, minVersion: "TLSv1.2" }));
-        read = now;
-      } catch (error) {
-        if (connect === undefined) throw error;
-      }
+    try {
+      if (now !== read) connect = build(createSecureContext({ ...texts, minVersion: "TLSv1.2" }));
+      read = now;
+    } catch (error) {
+      if (connect === undefined) throw error;
     }
-    connect(to, callback);
+    connect?.(to, callback);
+  };
+}
+
+/** The proxy opened no connection. Nothing was sent to whoever is behind it. */
+class ProxyRefusedError extends Error {
+  override readonly name = "ProxyRefusedError";
+  readonly code = "PROXY_REFUSED";
+}
+
+/**
+ * Opens a tunnel (CONNECT) for each connection, and within it the same TLS as without a proxy: the proxy learns host and port,
+ * and nothing else.
+ */
+function throughProxy(
+  proxy: URL,
+  timeoutMs: number,
+  connect: buildConnector.connector,
+): buildConnector.connector {
+  const login = [proxy.username, proxy.password].map((part) => decodeURIComponent(part)).join(":");
+  const authorization = { "proxy-authorization": `Basic ${Buffer.from(login).toString("base64")}` };
+  const send = proxy.protocol === "https:" ? tlsRequest : plainRequest;
+  return (options, callback) => {
+    const port = options.port === "" ? "443" : options.port;
+    const target = `${options.hostname}:${port}`;
+    const asked = send(new URL(proxy.origin), {
+      method: "CONNECT",
+      path: target,
+      headers: { host: target, ...(proxy.username === "" ? {} : authorization) },
+      agent: false,
+      signal: AbortSignal.timeout(timeoutMs),
+    });
+    const fail = (error: Error) => callback(error, null);
+    asked.once("error", fail);
+    asked.once("connect", (answer, socket) => {
+      asked.off("error", fail);
+      if (answer.statusCode !== 200) {
+        socket.destroy();
+        return fail(new ProxyRefusedError(`the proxy answered ${answer.statusCode}`));
+      }
+      connect({ ...options, httpSocket: socket as Socket }, callback);
+    });
+    asked.end();
   };
 }
 

@@ -1,5 +1,5 @@
 import type { KnownVm } from "../inventory/inventory.ts";
-import type { Target } from "../registry/target.ts";
+import type { Target } from "../registry/define.ts";
 import type { UnverifiedRecord } from "./unverified-watch.ts";
 import type { DriftRecord } from "./drift-monitor.ts";
 

@@ -2,7 +2,7 @@ import type { Inventory, KnownVm, Scope } from "../inventory/inventory.ts";
 import { ownerOf } from "../policy/judged.ts";
 import { seesUnder } from "../policy/scope.ts";
 import { compileTargetGlobs } from "../policy/target-globs.ts";
-import type { Target } from "../registry/target.ts";
+import type { Target } from "../registry/define.ts";
 
 /** What of everything is spoken of: what a scope sees, and of that what globs name. */
 export interface Sight {

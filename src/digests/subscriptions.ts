@@ -5,7 +5,7 @@ import { scopeOfChannel, seesUnder } from "../policy/scope.ts";
 import { ownerOf } from "../policy/judged.ts";
 import { compileTargetGlobs } from "../policy/target-globs.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
-import type { Target } from "../registry/target.ts";
+import type { Target } from "../registry/define.ts";
 
 /** What a channel can be notified about: VMs in ERROR and out of it, attestation that fails, and changes that were made elsewhere. */
 export const events = ["trouble", "drift", "changes"] as const;

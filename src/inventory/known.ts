@@ -11,8 +11,6 @@ interface Entry {
   version: number;
   /** Not yet written to Redis. */
   dirty: boolean;
-  /** Hash of the service's single answer that said this (`vmsUnless`). */
-  mark?: string | undefined;
 }
 
 /** Everything known, in memory, with its indexes. Synchronous. */

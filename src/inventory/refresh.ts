@@ -64,27 +64,15 @@ export async function readEverything(options: RefreshOptions): Promise<Refreshed
     return outcome !== "changed";
   }
 
-  async function readVms(project: Project, leave: () => void): Promise<void> {
+  async function readVms(project: Project): Promise<void> {
     done.add(project.id);
     for (let reads = 0; reads < maxReads; reads++) {
       const before = known.entry(project.id);
-      const isSameThen = before && !before.dirty && isSameProject(before.contents.project, project);
-      const mark = isSameThen ? before.mark : undefined;
-      const answer = await compute.projects.vmsUnless(mark, project.id, {
-        signal,
-        onAnswer: leave,
-      });
+      const vms = await compute.projects.vms(project.id, { signal });
       failuresInARow = 0;
-      if (answer === "same") {
-        if (known.entry(project.id) === before) return;
-      } else if (isSameThen && known.agrees(project, answer.vms)) {
-        before.mark = answer.mark;
-        return;
-      } else if (
-        known.entry(project.id) === before &&
-        (await publish(project.id, contentsOf(project, answer.vms)))
-      )
-        return;
+      if (known.entry(project.id) !== before) continue;
+      if (before && !before.dirty && known.agrees(project, vms)) return;
+      if (await publish(project.id, contentsOf(project, vms))) return;
     }
   }
 
@@ -105,9 +93,9 @@ export async function readEverything(options: RefreshOptions): Promise<Refreshed
     }
   }
 
-  async function read(project: Project, leave: () => void): Promise<void> {
+  async function read(project: Project): Promise<void> {
     try {
-      if (project.type === "TEE_VM") return await readVms(project, leave);
+      if (project.type === "TEE_VM") return await readVms(project);
       done.add(project.id);
       await publish(project.id, contentsOf(project, []));
     } catch (error) {
@@ -119,7 +107,7 @@ export async function readEverything(options: RefreshOptions): Promise<Refreshed
 
   async function readList(): Promise<readonly Project[]> {
     try {
-      return await compute.projects.listAll(maxProjects, { signal, onPage: queue });
+      return await compute.projects.listAll(maxProjects, { signal });
     } catch (error) {
       listFailed = true; // also stops the reads in progress
       if (!(error instanceof ComputeError)) throw error;

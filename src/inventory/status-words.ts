@@ -1,13 +1,9 @@
+import { statusFacts } from "../compute/compute.ts";
 import { byName } from "./packing.ts";
-
-const changing = new Set(["CREATING", "REBOOTING", "DELETING"]);
 
 /** For a VM or a project; an unknown status gets a question mark. */
 export function statusSign(status: string): string {
-  if (status === "RUNNING" || status === "ACTIVE") return "🟢";
-  if (status === "STOPPED") return "⚪";
-  if (status === "ERROR") return "🔴";
-  return changing.has(status) ? "🟡" : "❔";
+  return statusFacts(status).sign;
 }
 
 /** ERROR first, then changing, stopped, running. */
@@ -19,9 +15,7 @@ export function byTrouble(
 }
 
 function rank(status: string): number {
-  if (status === "ERROR") return 0;
-  if (status === "RUNNING" || status === "ACTIVE") return 3;
-  return status === "STOPPED" ? 2 : 1;
+  return statusFacts(status).rank;
 }
 
 /** The first `most` of a sort, in one pass: sorting 100,000 VMs would block the process. */

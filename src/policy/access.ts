@@ -1,6 +1,6 @@
 import type { Access, Policy } from "../config/policy-file.ts";
 import type { Command, CommandClass } from "../registry/define.ts";
-import type { Person } from "../registry/person.ts";
+import type { Person } from "../registry/invocation.ts";
 import { allRights, type Owned, type Rights, rightsOver } from "./teams.ts";
 
 export type AccessList = keyof Access;

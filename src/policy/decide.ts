@@ -1,5 +1,5 @@
 import type { Policy } from "../config/policy-file.ts";
-import type { Target } from "../registry/target.ts";
+import type { Target } from "../registry/define.ts";
 import { approvalRule, type NeededApprovals } from "./approval-rule.ts";
 import { type Asked, type PolicyRefusal, refusal } from "./refusal.ts";
 

@@ -1,7 +1,6 @@
 import { acceptedFor, pinsFor } from "../attestation/pins.ts";
 import type { Policy } from "../config/policy-file.ts";
-import type { Command } from "../registry/define.ts";
-import type { Target } from "../registry/target.ts";
+import type { Command, Target } from "../registry/define.ts";
 import type { Owned } from "./teams.ts";
 
 /** What a command is asked to do. */

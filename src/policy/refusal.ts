@@ -1,8 +1,8 @@
+import { statusFacts } from "../compute/compute.ts";
 import type { Policy } from "../config/policy-file.ts";
-import type { Command, CommandClass } from "../registry/define.ts";
-import type { Target } from "../registry/target.ts";
+import type { Command, CommandClass, Target } from "../registry/define.ts";
 import { fold, matchesGlob } from "../text/glob.ts";
-import type { Person } from "../registry/person.ts";
+import type { Person } from "../registry/invocation.ts";
 import { type Judged, judgedNames, looserPin, projectsOf } from "./judged.ts";
 import {
   type AccessList,
@@ -50,7 +50,7 @@ export function needsConfirmation(
   return (
     command.class === "disrupt" &&
     target.kind === "vm" &&
-    target.status !== "STOPPED" &&
+    !statusFacts(target.status).isStopped &&
     matchingTarget(confirm, target) !== undefined
   );
 }

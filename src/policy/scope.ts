@@ -1,6 +1,6 @@
 import type { Policy } from "../config/policy-file.ts";
 import type { Scope } from "../inventory/inventory.ts";
-import type { Person } from "../registry/person.ts";
+import type { Person } from "../registry/invocation.ts";
 import { placesSeen } from "./access.ts";
 import { allRights, type Owned, rightsOver } from "./teams.ts";
 

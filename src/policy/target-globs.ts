@@ -1,4 +1,4 @@
-import type { Target } from "../registry/target.ts";
+import type { Target } from "../registry/define.ts";
 import { compileGlob, fold } from "../text/glob.ts";
 
 type Named = Pick<Target, "kind" | "name" | "projectName">;

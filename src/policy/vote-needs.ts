@@ -1,5 +1,5 @@
 import type { Policy } from "../config/policy-file.ts";
-import type { Person } from "../registry/person.ts";
+import type { Person } from "../registry/invocation.ts";
 import { metBy } from "../config/seats.ts";
 import { named } from "./access.ts";
 import { type Owned, rightsOver } from "./teams.ts";

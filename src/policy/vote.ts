@@ -1,4 +1,4 @@
-import type { Person } from "../registry/person.ts";
+import type { Person } from "../registry/invocation.ts";
 import { andThey, isFullMember, whoAre } from "./access.ts";
 import { metBy } from "../config/seats.ts";
 import { mayMeet, stillNeeded, totalOf, type VoteNeed } from "./vote-needs.ts";

@@ -5,7 +5,26 @@ import type { Accepted, Compute, Project, Vm } from "../compute/compute.ts";
 import type { KnownSnapshot } from "../inventory/snapshots.ts";
 import type { Message } from "../messages/message.ts";
 import type { Markdown } from "../messages/text.ts";
-import type { Target } from "./target.ts";
+
+/** As seen at the request. Only `id` decides: a name reused since must not redirect the request. */
+export interface Target {
+  kind: "vm" | "project";
+  id: string;
+  name: string;
+  /** For a project, its own ID. */
+  projectId: string;
+  projectName?: string;
+  status: string;
+  createdAt?: string;
+  specs?: { cpu?: number; memory?: number; disk?: number };
+  /** Another VM had the same name: people read `project/name`. */
+  sharesName?: boolean;
+}
+
+/** The name that tells it from others: `web-2`, or `payments/web-1` where another VM has that name. */
+export function calledName({ kind, name, projectName, projectId, sharesName }: Target): string {
+  return kind === "vm" && sharesName ? `${projectName ?? projectId}/${name}` : name;
+}
 
 /**
  * A command is one plain object in one file. Help, pick-lists, manifest, permissions, and README table are computed from
@@ -278,16 +297,12 @@ export function dottedName(command: Pick<Command, "name">): string {
   return command.name.replaceAll(" ", ".");
 }
 
-type Called = Pick<Command, "name" | "aliases">;
-
-const knownVerbs = new WeakMap<Called, readonly string[]>();
-
-/** What its first word leaves: its own verb (`restart`, `pins drop`), then its aliases. Every word that is typed asks all commands. */
-export function verbsOf(command: Called): readonly string[] {
-  const { name, aliases = [] } = command;
-  const verbs = knownVerbs.get(command) ?? [name.slice(name.indexOf(" ") + 1), ...aliases];
-  knownVerbs.set(command, verbs);
-  return verbs;
+/** What its first word leaves: its own verb (`restart`, `pins drop`), then its aliases. */
+export function verbsOf({
+  name,
+  aliases = [],
+}: Pick<Command, "name" | "aliases">): readonly string[] {
+  return [name.slice(name.indexOf(" ") + 1), ...aliases];
 }
 
 /** Throws when two commands answer to one word, or a word can't be typed. */

@@ -1,8 +1,7 @@
 import { UserError } from "../errors.ts";
 import { allNearest, nearest } from "../text/nearest.ts";
 import { type Command, verbsOf } from "./define.ts";
-import { isPolite } from "./names.ts";
-import type { Word } from "./tokenize.ts";
+import { isPolite, type Word } from "./tokenize.ts";
 
 /** A command and the words after it. */
 export interface Found {

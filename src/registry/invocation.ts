@@ -1,8 +1,27 @@
-import type * as z from "zod";
-import type { ArgsSchema, ChangeCommand, Command, ReadCommand } from "./define.ts";
-import { withoutRolling } from "./rolling.ts";
-import type { Target } from "./target.ts";
-import { targetArgument } from "./arguments.ts";
+import * as z from "zod";
+import type {
+  ArgsSchema,
+  ChangeCommand,
+  Command,
+  CommandClass,
+  ReadCommand,
+  Target,
+} from "./define.ts";
+import { argumentsOf, targetArgument, wholeNumber } from "./arguments.ts";
+
+/** A person as Slack describes them now. Only a `member` (full, active, human, of this team) can change anything. */
+export interface Person {
+  /** Slack user ID, `U…` or `W…`. */
+  id: string;
+  teamId: string;
+  /** Display name, never used for decisions. */
+  name: string;
+  kind: "member" | "guest" | "bot" | "external" | "deactivated";
+  /** Lower case, without `+tag`: it shows two accounts of one person. Undefined without the scope `users:read.email`. */
+  email?: string;
+  /** The policy's user groups (`S…`) that this person is in. */
+  groups: readonly string[];
+}
 
 /** Arguments as written, by key: text, lists of text, and `true` for switches. */
 export type Input = Record<string, unknown>;
@@ -48,4 +67,70 @@ export function withTarget(command: Command, input: Input, { id }: Pick<Target, 
   const named = targetArgument(command);
   if (named === undefined || id === "") return input;
   return { ...withoutRolling(command, input), [named.key]: named.isList ? [id] : id };
+}
+
+/** Options of a rollout, as in Kubernetes. */
+export interface Rolling {
+  /** How many VMs can be in progress at once. */
+  maxUnavailable: number;
+  /** Start with one VM; continue only if it succeeds. */
+  canary: boolean;
+  /** After this many failures no other VM starts. */
+  stopOnFailure: number;
+}
+
+const flags = { flagOnly: true, rolling: true };
+
+/** The flags of every command that takes several VMs. */
+export const rollingArgs = {
+  maxUnavailable: z
+    .string()
+    .regex(/^(?:[1-9]\d{0,3}|(?:[1-9]\d?|100)%)$/, {
+      error: "must be a whole number from 1, or a percentage like 10%",
+    })
+    .optional()
+    .meta({ ...flags, description: "how many VMs can be in progress: a number or a percentage" }),
+  canary: z
+    .boolean()
+    .optional()
+    .meta({ ...flags, description: "start with one VM; continue only if it succeeds" }),
+  stopOnFailure: wholeNumber(1000)
+    .optional()
+    .meta({ ...flags, description: "stop after this many failures; by default after the first" }),
+};
+
+/** The options for `count` targets, from arguments or a form; invalid ones get their default. */
+export function rollingOf(
+  command: { class: CommandClass },
+  args: { maxUnavailable?: unknown; canary?: unknown; stopOnFailure?: unknown },
+  count: number,
+): Rolling {
+  return {
+    maxUnavailable: maxAtOnce(command, args.maxUnavailable, count),
+    canary: args.canary === true,
+    stopOnFailure: Math.max(1, Math.trunc(Number(args.stopOnFailure ?? 1)) || 1),
+  };
+}
+
+/** What interrupts goes one by one unless the requester says otherwise. A percentage is rounded down, to at least one. */
+function maxAtOnce(command: { class: CommandClass }, wanted: unknown, count: number): number {
+  if (typeof wanted !== "string") return command.class === "disrupt" ? 1 : count;
+  const number = Number.parseInt(wanted, 10);
+  const most = wanted.endsWith("%") ? Math.floor((count * number) / 100) : number;
+  return Math.min(Math.max(1, most), count);
+}
+
+export function isRollable(command: Command): boolean {
+  return command.kind === "change" && argumentsOf(command).some(({ isRolling }) => isRolling);
+}
+
+/** The input of each request: without the rollout's options. */
+export function withoutRolling(
+  command: Command,
+  input: Record<string, unknown>,
+): Record<string, unknown> {
+  const rolling = new Set(
+    argumentsOf(command).flatMap(({ key, isRolling }) => (isRolling ? [key] : [])),
+  );
+  return Object.fromEntries(Object.entries(input).filter(([key]) => !rolling.has(key)));
 }

@@ -3,8 +3,7 @@ import { UserError } from "../errors.ts";
 import type { Command } from "./define.ts";
 import type { Input } from "./invocation.ts";
 import { type Argument, argumentsOf, flagName, usageOf } from "./arguments.ts";
-import type { Word } from "./tokenize.ts";
-import { isPolite, nameIn, namesIn } from "./names.ts";
+import { type Word, isPolite, nameIn, namesIn } from "./tokenize.ts";
 
 /** A refusal with the usage. */
 export function wrong(command: Command, text: string): UserError {

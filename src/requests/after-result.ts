@@ -1,7 +1,7 @@
-import type { Vm } from "../compute/compute.ts";
+import { statusFacts, type Vm } from "../compute/compute.ts";
 import type { Inventory } from "../inventory/inventory.ts";
 import type { Snapshots } from "../inventory/snapshots.ts";
-import type { ChangeCommand } from "../registry/define.ts";
+import type { ChangeCommand, Target } from "../registry/define.ts";
 import type { StoredRequest } from "./journal/record.ts";
 import { afterChange } from "../attestation/render-attestation.ts";
 import type { Appraiser } from "../attestation/appraiser.ts";
@@ -13,7 +13,6 @@ import { lines, Markdown, md, name, when } from "../messages/text.ts";
 import type { Policy } from "../config/policy-file.ts";
 import { ownerOf } from "../policy/judged.ts";
 import { rightsOver } from "../policy/teams.ts";
-import type { Target } from "../registry/target.ts";
 import { mentions } from "./render/card-view.ts";
 import { headline, symbolOf } from "./render/render-result.ts";
 
@@ -144,7 +143,7 @@ export function createAttestationNote(by: {
     if (state !== "done" || progress.already || !isAttestedAfter(command)) return undefined;
     const vm = (progress.after ?? progress.before) as Vm | undefined;
     const { target } = record;
-    if (vm?.status !== "RUNNING") return undefined;
+    if (!vm || !statusFacts(vm.status).isRunning) return undefined;
     try {
       const records = [progress.before, progress.after] as (Vm | undefined)[];
       if (!(await by.appraiser.isAskedOf(target, records))) return undefined;

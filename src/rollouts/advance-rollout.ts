@@ -1,6 +1,5 @@
 import { duration } from "../messages/text.ts";
-import { calledName } from "../registry/target.ts";
-import type { ChangeCommand } from "../registry/define.ts";
+import { calledName, type ChangeCommand } from "../registry/define.ts";
 import type { StoredRequest } from "../requests/journal/record.ts";
 import {
   judgeTarget,

@@ -19,9 +19,8 @@ import {
   csv,
   mention,
 } from "../messages/text.ts";
-import { calledName } from "../registry/target.ts";
-import type { Rolling } from "../registry/rolling.ts";
-import type { ChangeCommand } from "../registry/define.ts";
+import { calledName, type ChangeCommand } from "../registry/define.ts";
+import type { Rolling } from "../registry/invocation.ts";
 import {
   type StoredRollout,
   endedWell,

@@ -1,6 +1,6 @@
 import { createHash, randomInt } from "node:crypto";
-import type { Rolling } from "../registry/rolling.ts";
-import type { Target } from "../registry/target.ts";
+import type { Rolling } from "../registry/invocation.ts";
+import type { Target } from "../registry/define.ts";
 
 /**
  * One command on many targets. The rollout decides when the next target may begin, as a request; the journal alone decides

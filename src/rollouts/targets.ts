@@ -1,12 +1,11 @@
 import type { WorkerContext } from "../requests/perform/worker-context.ts";
 import type { RolloutTargets, StoredRollout, OpenTarget, Outcome } from "./rollout.ts";
 import type { Rollouts } from "./rollouts.ts";
-import type { ChangeCommand } from "../registry/define.ts";
+import type { ChangeCommand, Target } from "../registry/define.ts";
 import { withTarget } from "../registry/invocation.ts";
-import type { Target } from "../registry/target.ts";
 import { submit } from "../requests/submit/submit.ts";
 import { gateRefusal } from "../attestation/appraise.ts";
-import type { Vm } from "../compute/compute.ts";
+import { statusFacts, type Vm } from "../compute/compute.ts";
 import { messageOf } from "../errors.ts";
 import { isAttestedAfter } from "../requests/after-result.ts";
 import type { StoredRequest } from "../requests/journal/record.ts";
@@ -73,7 +72,7 @@ export async function refusedBefore(
     if (!target) return undefined;
     try {
       const { vm, appraisal } = await appraiser.attest(target, { signal });
-      if (appraisal.isOff || vm.status !== "RUNNING") return undefined;
+      if (appraisal.isOff || !statusFacts(vm.status).isRunning) return undefined;
       const isJudged = appraisal.result !== undefined || appraisal.isWithheld;
       const refusal = isJudged ? gateRefusal(appraisal) : undefined;
       const how = appraisal.verdict === "failed" ? "failed" : "could not be verified";
@@ -124,7 +123,7 @@ async function trustOf(
   by: WorkerContext,
 ): Promise<Trust> {
   const [before, after] = [progress.before as Vm | undefined, progress.after as Vm | undefined];
-  const runs = (after ?? before)?.status === "RUNNING";
+  const runs = statusFacts((after ?? before)?.status ?? "").isRunning;
   if (!isAttestedAfter(command) || !runs) return { is: "good" };
   if (!(await by.appraiser.isAskedOf(target, [before, after]))) return { is: "good" };
   const { timing } = by.policy;

@@ -8,7 +8,7 @@ import type { Inventory, KnownProject } from "../../src/inventory/inventory.ts";
 import { silentLog } from "../../src/log/log.ts";
 import { scopeOfPerson } from "../../src/policy/scope.ts";
 import type { RedisClient } from "../../src/redis/redis.ts";
-import type { Person } from "../../src/registry/person.ts";
+import type { Person } from "../../src/registry/invocation.ts";
 
 export interface Place {
   redis: RedisClient;
@@ -78,7 +78,6 @@ export function fleetService(projects: number, vmsPerProject: number, latencyMs 
       listAll: () => pause().then(() => all),
       get: unknown,
       vms: (id) => pause().then(() => vms(id)),
-      vmsUnless: (_mark, id) => pause().then(() => ({ vms: vms(id) })),
       create: never,
       update: never,
       delete: never,

@@ -14,8 +14,7 @@ import {
   type SandboxCompute,
   startSandboxCompute,
 } from "../../sandbox/compute/start-sandbox-compute.ts";
-import { isChange } from "../../src/registry/define.ts";
-import type { Target } from "../../src/registry/target.ts";
+import { isChange, type Target } from "../../src/registry/define.ts";
 import { requestsForDigest } from "../../src/requests/for-digest.ts";
 import { createJournal, type Journal } from "../../src/requests/journal/journal.ts";
 import type { StoredRequest } from "../../src/requests/journal/record.ts";

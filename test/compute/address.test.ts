@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
-import { BlockList } from "node:net";
 import { join } from "node:path";
+import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Compute } from "../../src/compute/compute.ts";
 import { mayReach, parseBaseUrl } from "../../src/compute/reach.ts";
@@ -117,6 +117,35 @@ describe("the base URL", () => {
   );
 });
 
+const publicUrl = "https://compute.example.com";
+type Bytes = readonly [number, number, number, number];
+const byte = fc.integer({ min: 0, max: 255 });
+/** The first of them are where ranges begin and end. */
+const addresses4: fc.Arbitrary<Bytes> = fc.tuple(
+  fc.oneof(fc.constantFrom(0, 10, 100, 127, 169, 172, 192, 198, 224, 240, 255), byte),
+  fc.oneof(fc.constantFrom(0, 15, 16, 31, 32, 63, 64, 127, 128, 168, 254), byte),
+  byte,
+  byte,
+);
+const hex = (...pair: readonly [number, number]) => (pair[0] * 256 + pair[1]).toString(16);
+/** As in RFC 4291 (mapped), 2765 (translated), 6052 (NAT64), 3056 (6to4). */
+const holders: readonly ((bytes: Bytes) => string)[] = [
+  (bytes) => `::ffff:${bytes.join(".")}`,
+  (bytes) => `0:0:0:0:0:ffff:${bytes.join(".")}`,
+  (bytes) => `::ffff:${bytes.join(".")}%br-lan.7`,
+  ([a, b, c, d]) => `::ffff:${hex(a, b)}:${hex(c, d)}`,
+  (bytes) => `::ffff:0:${bytes.join(".")}`,
+  (bytes) => `64:ff9b::${bytes.join(".")}`,
+  ([a, b, c, d]) => `64:ff9b:0:0:0:0:${hex(a, b)}:${hex(c, d)}`,
+  ([a, b, c, d]) => `2002:${hex(a, b)}:${hex(c, d)}::1`,
+];
+
+function reachesOf(address: string) {
+  return (["public", "private", "loopback"] as const).filter((reach) =>
+    mayReach(address, { reach, allowed: [] }),
+  );
+}
+
 describe("a name that leads elsewhere", () => {
   it("may reach public addresses; private and loopback ones only when the base URL says so itself; link-local never", () => {
     const table: [address: string, ...reaches: string[]][] = [
@@ -162,6 +191,16 @@ describe("a name that leads elsewhere", () => {
       ["2001:0:5db8:d822::1"],
       ["2001:db8::1", "public", "private", "loopback"],
       ["fe80::1%eth0"],
+      ["fe80::1%br-lan.7"],
+      ["::ffff:169.254.169.254%br-lan.7"],
+      ["FE80::1"],
+      ["febf:ffff::1"],
+      ["::FFFF:A9FE:A9FE"],
+      ["0:0:0:0:0:ffff:169.254.169.254"],
+      ["169.254.169.254."],
+      ["0xa9fea9fe"],
+      ["0251.0376.0251.0376"],
+      ["2852039166"],
       ["ff02::1"],
       ["224.0.0.1"],
       ["240.0.0.1"],
@@ -169,11 +208,29 @@ describe("a name that leads elsewhere", () => {
       ["not an address"],
     ];
     for (const [address, ...reaches] of table) {
-      const may = (["public", "private", "loopback"] as const).filter((reach) =>
-        mayReach(address, { reach, allowed: new BlockList() }),
-      );
-      expect(may, address).toEqual(reaches);
+      expect(reachesOf(address), address).toEqual(reaches);
     }
+  });
+
+  it("is judged by the IPv4 address it leads to, however an IPv6 address holds it and is written", () => {
+    fc.assert(
+      fc.property(
+        addresses4,
+        fc.constantFrom(...holders),
+        fc.boolean(),
+        ([a, b, c, d], holder, isUpper) => {
+          const own = reachesOf(`${a}.${b}.${c}.${d}`);
+          const held = holder([a, b, c, d]);
+          expect(reachesOf(isUpper ? held.toUpperCase() : held), held).toEqual(own);
+          const whole = {
+            reach: "public",
+            allowed: parseBaseUrl(publicUrl, ["0.0.0.0/0", "::/0"]).allowed,
+          } as const;
+          if (own.length < 2) expect(mayReach(held, whole), held).toBe(false);
+        },
+      ),
+      { numRuns: 1000 },
+    );
   });
 
   it.each([

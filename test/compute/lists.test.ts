@@ -61,51 +61,6 @@ describe("the list of a project's VMs", () => {
   });
 });
 
-describe("the list of a project's VMs, read again", () => {
-  it("is not made sense of when it is byte for byte what it was", async () => {
-    let name = "web-1";
-    await using server = await answering((request, response) =>
-      says({ vms: [{ ...vmRecord, name }] })(request, response),
-    );
-    await using compute = clientOf(server.url);
-    const first = await compute.projects.vmsUnless(undefined, "prj-1");
-    if (first === "same") throw new Error("nothing was known yet");
-    expect(first.vms).toMatchObject([{ name: "web-1" }]);
-    expect(await compute.projects.vmsUnless(first.mark, "prj-1")).toBe("same");
-    name = "web-2";
-    const changed = await compute.projects.vmsUnless(first.mark, "prj-1");
-    expect(changed).toMatchObject({ vms: [{ name: "web-2" }] });
-    expect(changed).not.toMatchObject({ mark: first.mark });
-  });
-
-  it("has no mark when it has pages: the first says nothing of the others", async () => {
-    await using sandbox = await startSandboxCompute({
-      world: { projects: 1, vmsPerProject: 25 },
-      perPage: 10,
-    });
-    await using compute = clientOf(sandbox.url, { apiKey: sandbox.apiKey });
-    sandbox.weather({ list: "paged", mostPerPage: 10 });
-    const read = await compute.projects.vmsUnless(undefined, "prj-0000");
-    if (read === "same") throw new Error("nothing was known yet");
-    expect(read.vms).toHaveLength(25);
-    expect(read.mark).toBeUndefined();
-  });
-
-  it("gives its connection back before it is made sense of, once, and not when it fails", async () => {
-    await using sandbox = await startSandboxCompute({ world: { projects: 1, vmsPerProject: 2 } });
-    await using compute = clientOf(sandbox.url, { apiKey: sandbox.apiKey });
-    sandbox.weather({ status: 503, times: 2 });
-    const told: string[] = [];
-    const onAnswer = () => told.push(`after ${sandbox.calls().length} calls`);
-    await compute.projects
-      .vmsUnless(undefined, "prj-0000", { onAnswer })
-      .then(() => told.push("read"));
-    expect(told).toEqual(["after 3 calls", "read"]);
-    await failureOf(compute.projects.vmsUnless(undefined, "prj-none", { onAnswer }));
-    expect(told).toHaveLength(2);
-  });
-});
-
 describe("the list of all projects", () => {
   const world = { projects: 45, vmsPerProject: 0 };
 
@@ -121,17 +76,6 @@ describe("the list of all projects", () => {
     await using compute = clientOf(sandbox.url, { apiKey: sandbox.apiKey });
     sandbox.weather({ list: "paged-without-total" });
     expect(await compute.projects.listAll()).toHaveLength(45);
-  });
-
-  it("tells of each project once, page by page, before the end", async () => {
-    await using sandbox = await startSandboxCompute({ world, mostPerPage: 10 });
-    await using compute = clientOf(sandbox.url, { apiKey: sandbox.apiKey });
-    const told: string[][] = [];
-    const all = await compute.projects.listAll(42, {
-      onPage: (projects) => told.push(projects.map((project) => project.id)),
-    });
-    expect(told.map((ids) => ids.length)).toEqual([10, 32]);
-    expect(told.flat()).toEqual(all.map((project) => project.id));
   });
 
   it("stops at the most that is wanted", async () => {

@@ -165,11 +165,10 @@ describe("Retry-After", () => {
   const delays = { baseMs: 100, maxMs: 5000, random: () => 0.5 };
 
   it("is waited for when it is short, and ends the call when it is long", () => {
-    expect(retryWaitMs({ again: true, tries: 1, retryAfterMs: 2000 }, delays)).toBe(2050);
-    expect(retryWaitMs({ again: true, tries: 1, retryAfterMs: 30_000 }, delays)).toBeUndefined();
-    expect(retryWaitMs({ again: true, tries: 3 }, delays)).toBe(200);
-    expect(retryWaitMs({ again: true, tries: 4 }, delays)).toBeUndefined();
-    expect(retryWaitMs({ again: false, tries: 1 }, delays)).toBeUndefined();
+    expect(retryWaitMs(1, 2000, delays)).toBe(2050);
+    expect(retryWaitMs(1, 30_000, delays)).toBeUndefined();
+    expect(retryWaitMs(3, undefined, delays)).toBe(200);
+    expect(retryWaitMs(4, undefined, delays)).toBeUndefined();
   });
 
   it("is read as seconds or as a date, capped at an hour; anything else is none", () => {

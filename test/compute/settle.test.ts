@@ -1,10 +1,13 @@
 import { describe, expect, it } from "vitest";
+import { commands } from "../../src/commands/index.ts";
 import {
   isSettledProjectStatus,
   isSettledVmStatus,
   isTransitional,
   nextPollDelay,
+  statusFacts,
 } from "../../src/compute/compute.ts";
+import { isChange } from "../../src/registry/define.ts";
 
 describe("a status", () => {
   it("is settled or not, and one we don't know is not", () => {
@@ -24,6 +27,31 @@ describe("a status", () => {
       expect(isSettledProjectStatus(status)).toBe(true);
     for (const status of ["CREATING", "DELETING", "RUNNING"])
       expect(isSettledProjectStatus(status)).toBe(false);
+  });
+
+  it("is known by the offers of every command, and none is made in one that passes", () => {
+    const offered = commands.flatMap((one) =>
+      isChange(one) && one.on === "vm" ? (one.offeredIn ?? []) : [],
+    );
+    expect(offered.length).toBeGreaterThan(5);
+    expect(offered.filter((status) => !isSettledVmStatus(status))).toEqual([]);
+  });
+
+  it("alarms, runs or is stopped as its name says; one we don't know does nothing of that", () => {
+    const facts = (status: string) => {
+      const { sign, isAlarming, isRunning, isStopped } = statusFacts(status);
+      return [sign, isAlarming && "alarm", isRunning && "runs", isStopped && "stopped"].filter(
+        Boolean,
+      );
+    };
+    expect(facts("ERROR")).toEqual(["🔴", "alarm"]);
+    expect(facts("RUNNING")).toEqual(["🟢", "runs"]);
+    expect(facts("ACTIVE")).toEqual(["🟢", "runs"]);
+    expect(facts("STOPPED")).toEqual(["⚪", "stopped"]);
+    for (const status of ["CREATING", "REBOOTING", "DELETING"])
+      expect(facts(status)).toEqual(["🟡"]);
+    for (const status of ["MIGRATING", "constructor", "", "running"])
+      expect(facts(status)).toEqual(["❔"]);
   });
 
   it("is transitional when neither a VM nor a project stays in it", () => {

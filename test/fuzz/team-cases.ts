@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { parsePolicy, type Policy } from "../../src/config/policy-file.ts";
 import { commands } from "../../src/commands/index.ts";
 import { operationsOf } from "../../src/policy/approval-rule.ts";
-import type { Person } from "../../src/registry/person.ts";
+import type { Person } from "../../src/registry/invocation.ts";
 
 /** Somewhere that a policy with teams is asked something: who, in which world, with which command, on what. */
 export interface TeamCase {

@@ -5,8 +5,8 @@ import { approvalRule } from "../../src/policy/approval-rule.ts";
 import { refusal } from "../../src/policy/refusal.ts";
 import { scopeOfPerson } from "../../src/policy/scope.ts";
 import { voteRefusal } from "../../src/policy/vote.ts";
-import type { Person } from "../../src/registry/person.ts";
-import type { Target } from "../../src/registry/target.ts";
+import type { Person } from "../../src/registry/invocation.ts";
+import type { Target } from "../../src/registry/define.ts";
 import { createTally, type Fuzzed, type FuzzOptions, sampled } from "./fuzzed.ts";
 import { ourTeamId, type Place, type TeamCase, teamCase } from "./team-cases.ts";
 

@@ -87,7 +87,7 @@ const sandboxRooms = [
 /** Programs of their own: they see what `main.ts` sees, and no file imports them. */
 const programs = new Set([
   "src/main.ts",
-  "src/commands/derive.ts",
+  "scripts/derive.ts",
   "sandbox/compute/main.ts",
   "sandbox/slack/main.ts",
   "sandbox/tour/main.ts",
@@ -105,17 +105,25 @@ function roomOf(path: string, house: readonly string[]): string | undefined {
 
 /**
  * A sentence for each import that points to the right, to a program, out of `src`, or from a place that is no room.
- * The sandbox may import all of `src`, never the tests.
+ * The sandbox may import all of `src`, never the tests; so may `scripts`, which nothing else imports.
  */
 export function orderProblems(sources: Sources): readonly string[] {
   return [...sources].flatMap(([path, text]) =>
     importsOf(path, text).flatMap((target) => {
-      const problem = path.startsWith("sandbox/")
-        ? sandboxProblem(path, target)
-        : importProblem(path, target);
+      const problem = problemOf(path, target);
       return problem === undefined ? [] : [`${path} imports ${target}: ${problem}`];
     }),
   );
+}
+
+function problemOf(path: string, target: string): string | undefined {
+  if (path.startsWith("scripts/")) return scriptProblem(target);
+  return path.startsWith("sandbox/") ? sandboxProblem(path, target) : importProblem(path, target);
+}
+
+function scriptProblem(target: string): string | undefined {
+  if (programs.has(target)) return "that is a program, no file imports it";
+  return /^(src|scripts)\//.test(target) ? undefined : "a script sees only src and scripts";
 }
 
 function sandboxProblem(path: string, target: string): string | undefined {

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { cycles, orderProblems } from "./import-order.ts";
 import { importsOf, readSources } from "./sources.ts";
 
-const sources = readSources(["src", "sandbox"]);
+const sources = readSources(["src", "sandbox", "scripts"]);
 
 describe("imports", () => {
   it("only point to the left, never into the sandbox, and never to a program", () => {
@@ -32,15 +32,20 @@ describe("the rule of imports", () => {
   it("names a planted import of the sandbox, of a program, from outside and of an unknown folder", () => {
     const planted = new Map([
       ["src/start/start.ts", 'const world = await import("../../sandbox/world.ts")'],
-      ["src/slack/receive/app.ts", 'export * from "../../commands/derive.ts"'],
+      ["src/slack/receive/app.ts", 'export * from "../../main.ts"'],
       ["src/errors.ts", 'import "../test/support/x.ts"'],
       ["src/helpers/a.ts", 'import { b } from "../errors.ts"'],
+      ["src/start/doctor.ts", 'import { c } from "../../scripts/manifest.ts"'],
+      ["scripts/manifest.ts", 'import { d } from "./derive.ts"\nimport "../sandbox/world.ts"'],
     ]);
     expect(orderProblems(planted).map((problem) => problem.split(": ")[1])).toEqual([
       "that is outside src",
       "that is a program, no file imports it",
       "that is outside src",
       "a folder without a place in the import order",
+      "that is outside src",
+      "that is a program, no file imports it",
+      "a script sees only src and scripts",
     ]);
   });
 

@@ -3,7 +3,7 @@ import { commands } from "../../src/commands/index.ts";
 import { emptyPolicy } from "../../src/config/policy-file.ts";
 import { permissionMatrix, roles } from "./permission-matrix.ts";
 import { policyOf } from "./sample.ts";
-import { mayWith, type Place, teamLists } from "../../src/policy/rights-table.ts";
+import { mayWith, type Place, teamLists } from "../../scripts/rights-table.ts";
 import { targetArgument } from "../../src/registry/arguments.ts";
 import { isChange } from "../../src/registry/define.ts";
 

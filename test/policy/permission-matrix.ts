@@ -1,6 +1,6 @@
 import type { Policy } from "../../src/config/policy-file.ts";
 import type { Command, CommandClass } from "../../src/registry/define.ts";
-import type { Person } from "../../src/registry/person.ts";
+import type { Person } from "../../src/registry/invocation.ts";
 import { type AccessList, accessLists } from "../../src/policy/access.ts";
 import { approvalRule } from "../../src/policy/approval-rule.ts";
 import { refusal } from "../../src/policy/refusal.ts";

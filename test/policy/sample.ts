@@ -1,9 +1,8 @@
 import { parsePolicy, type Policy } from "../../src/config/policy-file.ts";
 import { commands } from "../../src/commands/index.ts";
 import { operationsOf } from "../../src/policy/approval-rule.ts";
-import type { Command } from "../../src/registry/define.ts";
-import type { Person } from "../../src/registry/person.ts";
-import type { Target } from "../../src/registry/target.ts";
+import type { Command, Target } from "../../src/registry/define.ts";
+import type { Person } from "../../src/registry/invocation.ts";
 
 export const ourTeamId = "T0OURS";
 

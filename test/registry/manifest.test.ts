@@ -6,12 +6,12 @@ import * as z from "zod";
 import { commands } from "../../src/commands/index.ts";
 import {
   botEvents,
-  botScopes,
   manifestOf,
   renderManifest,
   renderTable,
   withTable,
-} from "../../src/registry/manifest.ts";
+} from "../../scripts/manifest.ts";
+import { botScopes } from "../../src/start/doctor/slack.ts";
 import { usageOf } from "../../src/registry/arguments.ts";
 import { root } from "../house/sources.ts";
 

@@ -1,8 +1,8 @@
 import { restart } from "../../src/commands/vm/restart.ts";
 import type { Policy } from "../../src/config/policy-file.ts";
 import type { Keys, RedisClient } from "../../src/redis/redis.ts";
-import type { Person } from "../../src/registry/person.ts";
-import type { Target } from "../../src/registry/target.ts";
+import type { Person } from "../../src/registry/invocation.ts";
+import type { Target } from "../../src/registry/define.ts";
 import type { StoredRequest } from "../../src/requests/journal/record.ts";
 import { type Journal, newNonce } from "../../src/requests/journal/journal.ts";
 import { submit, type Submission } from "../../src/requests/submit/submit.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { commands } from "../../src/commands/index.ts";
 import { parseCommand } from "../../src/registry/parse.ts";
-import { isRollable, rollingOf, withoutRolling } from "../../src/registry/rolling.ts";
+import { isRollable, rollingOf, withoutRolling } from "../../src/registry/invocation.ts";
 import { csv } from "../../src/messages/text.ts";
 
 function read(words: string) {

@@ -11,8 +11,7 @@ import {
 import { duration, Markdown, md, name } from "../../messages/text.ts";
 import { needsOf } from "../../policy/vote-needs.ts";
 import { voteRefusal } from "../../policy/vote.ts";
-import { defineCommand, requestable } from "../../registry/define.ts";
-import { calledName } from "../../registry/target.ts";
+import { defineCommand, requestable, calledName } from "../../registry/define.ts";
 import { recentRequests } from "../../requests/recent-requests.ts";
 import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
 import { askingRow, deedOf, whyButton } from "../../requests/render/asking.ts";

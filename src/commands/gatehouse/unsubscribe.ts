@@ -5,14 +5,7 @@ import { sentence } from "../../messages/message.ts";
 import { channelLink, md } from "../../messages/text.ts";
 import { defineCommand } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
-import {
-  checkPlace,
-  eventWords,
-  named,
-  noneNamed,
-  noteWords,
-  readWords,
-} from "../subscription-words.ts";
+import { checkPlace, eventWords, named, noneNamed, noteWords, readWords } from "./subscribe.ts";
 
 export const unsubscribe = defineCommand({
   kind: "read",

@@ -1,5 +1,4 @@
 import * as z from "zod";
-import { UserError } from "../../errors.ts";
 import type { Project } from "../../compute/compute.ts";
 import {
   buttons,
@@ -35,15 +34,7 @@ export const show = defineCommand({
     const project = await unlessUnreachable(compute.projects.get(found.id));
     const vms =
       project?.type === "TEE_VM" ? await unlessUnreachable(compute.projects.vms(found.id)) : [];
-    if (!project || !vms) {
-      const known = await inventory.findProject(found.id, { onlyKnown: true });
-      if (!("found" in known))
-        throw new UserError(
-          `The compute service is unreachable, and Gatehouse has no record of ${found.name}.`,
-        );
-      const all = await inventory.vms({ projectId: found.id });
-      return lastKnown({ ...known.found, vms: all }, await inventory.state(), now());
-    }
+    if (!project || !vms) return lastKnown(found, context_);
     await inventory.note({ project });
     const { block, shown } = shownTable(
       ["Name", "Status", "CPU", "Memory", "IP address"],

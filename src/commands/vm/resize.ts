@@ -3,7 +3,7 @@ import { isSettledVmStatus, type Specs } from "../../compute/compute.ts";
 import { type Markdown, md } from "../../messages/text.ts";
 import { targets, wholeNumber } from "../../registry/arguments.ts";
 import { defineCommand, type DialogFacts } from "../../registry/define.ts";
-import { rollingArgs } from "../../registry/rolling.ts";
+import { rollingArgs } from "../../registry/invocation.ts";
 import { keepsSpecs, hasSpecs, onlyIn } from "../effects.ts";
 
 export const resize = defineCommand({

@@ -1,5 +1,4 @@
 import * as z from "zod";
-import { UserError } from "../../errors.ts";
 import { target } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
 import { recentRequests } from "../../requests/recent-requests.ts";
@@ -27,13 +26,7 @@ export const show = defineCommand({
       recentRequests({ targetId: found.id, open: true, most: 3 }, journal).catch(() => []),
       recentRequests({ targetId: found.id, most: 10 }, journal).catch(() => []),
     ]);
-    if (!vm) {
-      const known = await inventory.findVm(found.id, { onlyKnown: true });
-      if ("found" in known) return lastKnown(known.found, await inventory.state(), now());
-      throw new UserError(
-        `The compute service is unreachable, and Gatehouse has no record of ${found.name}.`,
-      );
-    }
+    if (!vm) return lastKnown(found, { inventory, now });
     await inventory.note({ vm });
     return vmCard({
       vm,

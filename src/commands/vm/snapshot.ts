@@ -2,7 +2,7 @@ import * as z from "zod";
 import { md, name as code } from "../../messages/text.ts";
 import { targetOrSeveral } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
-import { rollingArgs } from "../../registry/rolling.ts";
+import { rollingArgs } from "../../registry/invocation.ts";
 import { unknownStatus } from "../effects.ts";
 
 export const snapshot = defineCommand({

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { targets } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
-import { rollingArgs } from "../../registry/rolling.ts";
+import { rollingArgs } from "../../registry/invocation.ts";
 import { onlyIn } from "../effects.ts";
 
 export const start = defineCommand({

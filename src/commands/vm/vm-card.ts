@@ -1,4 +1,4 @@
-import type { Vm } from "../../compute/compute.ts";
+import { statusFacts, type Vm } from "../../compute/compute.ts";
 import {
   type ButtonSpec,
   buttons,
@@ -79,7 +79,7 @@ export function refusedInError({
   vm: { status: string };
   last?: readonly StoredRequest[] | undefined;
 }): ReadonlySet<string> {
-  if (vm.status !== "ERROR") return new Set();
+  if (!statusFacts(vm.status).isAlarming) return new Set();
   const newest = new Map(last.toReversed().map((request) => [request.record.command, request]));
   return new Set([...newest].flatMap(([command, one]) => (isRefusedInError(one) ? [command] : [])));
 }

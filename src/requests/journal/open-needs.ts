@@ -3,7 +3,7 @@ import { metBy } from "../../config/seats.ts";
 import { lacking, meets, needsOf, totalOf, type VoteNeed } from "../../policy/vote-needs.ts";
 import type { Vote } from "../../approvals/votes.ts";
 import { voteRefusal } from "../../policy/vote.ts";
-import type { Person } from "../../registry/person.ts";
+import type { Person } from "../../registry/invocation.ts";
 import type { StoredRequest } from "./record.ts";
 
 /** The needs that its approvals haven't met, each with what it lacks, as of the votes. */

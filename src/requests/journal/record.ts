@@ -1,9 +1,8 @@
 import type { Approvable } from "../../approvals/fingerprint.ts";
 import type { Vote } from "../../approvals/votes.ts";
 import type { Origin } from "../../log/ids.ts";
-import type { Labels, Seen } from "../../registry/define.ts";
+import type { Labels, Seen, Target } from "../../registry/define.ts";
 import type { VoteNeed } from "../../policy/vote-needs.ts";
-import type { Target } from "../../registry/target.ts";
 
 /** The part of a request that never changes. Anything different is another request. Of its origin nothing is decided by. */
 export interface RequestRecord extends Origin {

@@ -2,9 +2,8 @@ import { type CallOptions, type Vm, isTransitional } from "../../compute/compute
 import { ComputeError } from "../../compute/errors.ts";
 import { refusal } from "../../policy/refusal.ts";
 import { scopeOfPerson } from "../../policy/scope.ts";
-import type { ChangeCommand, Refusal, Seen } from "../../registry/define.ts";
-import type { Person } from "../../registry/person.ts";
-import type { Target } from "../../registry/target.ts";
+import type { ChangeCommand, Refusal, Seen, Target } from "../../registry/define.ts";
+import type { Person } from "../../registry/invocation.ts";
 import { ownerOf } from "../../policy/judged.ts";
 import { teamChange } from "./team-change.ts";
 import { type Change, throttledWhy, type WorkerContext } from "./worker-context.ts";

@@ -1,4 +1,4 @@
-import { isTransitional } from "../../compute/compute.ts";
+import { isTransitional, statusFacts } from "../../compute/compute.ts";
 import type { Effect, Seen } from "../../registry/define.ts";
 import {
   type Look,
@@ -93,8 +93,8 @@ export function judge(input: {
   }
   if (
     isStable &&
-    look.status === "ERROR" &&
-    (began || (wasAccepted && statusOf(before) !== "ERROR"))
+    statusFacts(look.status).isAlarming &&
+    (began || (wasAccepted && !statusFacts(statusOf(before)).isAlarming))
   ) {
     return ended("failed", "the compute service reports ERROR");
   }

@@ -1,6 +1,6 @@
 import { ownerOf } from "../../policy/judged.ts";
 import { teamsOf } from "../../policy/teams.ts";
-import type { Target } from "../../registry/target.ts";
+import type { Target } from "../../registry/define.ts";
 import type { WorkerContext } from "./worker-context.ts";
 
 /**

@@ -8,8 +8,7 @@ import {
   section,
 } from "../../messages/message.ts";
 import { lines, Markdown, md, name, when } from "../../messages/text.ts";
-import type { ChangeCommand } from "../../registry/define.ts";
-import { calledName } from "../../registry/target.ts";
+import { type ChangeCommand, calledName } from "../../registry/define.ts";
 import type { StoredRequest } from "../journal/record.ts";
 import {
   askingLine,

@@ -9,10 +9,9 @@ import {
   name,
   when,
 } from "../../messages/text.ts";
-import type { ChangeCommand, Seen } from "../../registry/define.ts";
+import { type ChangeCommand, type Seen, calledName } from "../../registry/define.ts";
 import type { Args } from "../../registry/invocation.ts";
 import { checkInput } from "../../registry/parse.ts";
-import { calledName } from "../../registry/target.ts";
 import { deedOf, missingWords } from "./asking.ts";
 import {
   cardViewOf,

@@ -1,7 +1,6 @@
 import { context, menu, message, type Message, news, section } from "../../messages/message.ts";
 import { duration, lines, Markdown, md, mention, name, when } from "../../messages/text.ts";
-import type { ChangeCommand } from "../../registry/define.ts";
-import { calledName } from "../../registry/target.ts";
+import { type ChangeCommand, calledName } from "../../registry/define.ts";
 import { stateWords, type StoredRequest } from "../journal/record.ts";
 import { sharedCardOf } from "../journal/shared-cards.ts";
 import { cardViewOf } from "./card-view.ts";

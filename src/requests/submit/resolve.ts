@@ -1,10 +1,13 @@
 import type { Vm } from "../../compute/compute.ts";
 import { UserError } from "../../errors.ts";
 import type { Inventory, KnownProject, KnownVm } from "../../inventory/inventory.ts";
-import type { ChangeCommand } from "../../registry/define.ts";
-import { type ChangeInvocation, type Input, targetWords } from "../../registry/invocation.ts";
-import { isRollable } from "../../registry/rolling.ts";
-import type { Target } from "../../registry/target.ts";
+import type { ChangeCommand, Target } from "../../registry/define.ts";
+import {
+  type ChangeInvocation,
+  type Input,
+  targetWords,
+  isRollable,
+} from "../../registry/invocation.ts";
 import { argumentsOf, targetArgument } from "../../registry/arguments.ts";
 import { duration } from "../../messages/text.ts";
 import { isGlob } from "../../text/glob.ts";

@@ -1,11 +1,10 @@
 import { fingerprintOf } from "../../approvals/fingerprint.ts";
-import type { ChangeCommand, Labels } from "../../registry/define.ts";
+import type { ChangeCommand, Labels, Target } from "../../registry/define.ts";
 import type { Policy } from "../../config/policy-file.ts";
 import { ownerOf } from "../../policy/judged.ts";
 import { channelOfProject } from "../../policy/teams.ts";
 import type { VoteNeed } from "../../policy/vote-needs.ts";
-import type { Person } from "../../registry/person.ts";
-import type { Target } from "../../registry/target.ts";
+import type { Person } from "../../registry/invocation.ts";
 import type { Evidence } from "./approval-facts.ts";
 import { type RequestRecord, approvableOf } from "../journal/record.ts";
 import { newRequestId, type Journal } from "../journal/journal.ts";

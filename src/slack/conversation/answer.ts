@@ -10,8 +10,7 @@ import {
 import { howToOpen } from "../../messages/closed-channel.ts";
 import { Markdown, md, name } from "../../messages/text.ts";
 import { type Answer, dottedName } from "../../registry/define.ts";
-import type { ReadInvocation } from "../../registry/invocation.ts";
-import type { Person } from "../../registry/person.ts";
+import type { ReadInvocation, Person } from "../../registry/invocation.ts";
 import type { Chart } from "../../charts/chart.ts";
 import { chartBlock } from "../../charts/without-picture.ts";
 import { postChart, withSparkline } from "../deliver/post-chart.ts";

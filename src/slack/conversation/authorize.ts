@@ -2,10 +2,8 @@ import { UserError } from "../../errors.ts";
 import { placesSeen } from "../../policy/access.ts";
 import { decide } from "../../policy/decide.ts";
 import { accessRefusal, type Asked, type PolicyRefusal } from "../../policy/refusal.ts";
-import type { Command } from "../../registry/define.ts";
-import type { Input } from "../../registry/invocation.ts";
-import type { Person } from "../../registry/person.ts";
-import type { Target } from "../../registry/target.ts";
+import type { Command, Target } from "../../registry/define.ts";
+import type { Input, Person } from "../../registry/invocation.ts";
 import type { GatewayContext } from "./gateway-context.ts";
 import { namesWithin } from "../../requests/submit/resolve.ts";
 

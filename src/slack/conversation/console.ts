@@ -5,11 +5,14 @@ import { UserError } from "../../errors.ts";
 import { context, message, type Message, news, section } from "../../messages/message.ts";
 import { duration, Markdown, md, name, when } from "../../messages/text.ts";
 import { approvalRule } from "../../policy/approval-rule.ts";
-import type { VmCommand } from "../../registry/define.ts";
-import { type Invocation, type ReadInvocation, withTarget } from "../../registry/invocation.ts";
+import type { VmCommand, Target } from "../../registry/define.ts";
+import {
+  type Invocation,
+  type ReadInvocation,
+  withTarget,
+  type Person,
+} from "../../registry/invocation.ts";
 import { parseInput } from "../../registry/parse.ts";
-import type { Person } from "../../registry/person.ts";
-import type { Target } from "../../registry/target.ts";
 import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
 import {
   approvalProblem,

@@ -2,9 +2,8 @@ import type { Checkboxes, InputBlock, KnownBlock, ModalView, PlainTextInput } fr
 import type { Log } from "../../log/log.ts";
 import { plainText, section } from "../../messages/message.ts";
 import { lines, type Markdown, md, name, when } from "../../messages/text.ts";
-import type { ChangeCommand, DialogFacts } from "../../registry/define.ts";
+import { type ChangeCommand, type DialogFacts, calledName } from "../../registry/define.ts";
 import { type Argument, argumentsOf } from "../../registry/arguments.ts";
-import { calledName } from "../../registry/target.ts";
 import type { StoredRequest } from "../../requests/journal/record.ts";
 import { errorReply } from "../error-reply.ts";
 import type { Reply } from "../receive/interaction.ts";

@@ -14,7 +14,7 @@ import {
   dottedName,
   requestable,
 } from "../../registry/define.ts";
-import type { Person } from "../../registry/person.ts";
+import type { Person } from "../../registry/invocation.ts";
 import type { Journal } from "../../requests/journal/journal.ts";
 import type { Rollouts } from "../../rollouts/rollouts.ts";
 import type { Web } from "../web.ts";

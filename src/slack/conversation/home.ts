@@ -15,7 +15,7 @@ import {
 } from "../../messages/message.ts";
 import { duration, lines, md, name } from "../../messages/text.ts";
 import { mayRun } from "../../policy/refusal.ts";
-import type { Person } from "../../registry/person.ts";
+import type { Person } from "../../registry/invocation.ts";
 import { waitsFor } from "../../requests/journal/open-needs.ts";
 import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
 import { askingRow, deedOf } from "../../requests/render/asking.ts";

@@ -3,7 +3,7 @@ import type { Digest } from "../../digests/render-digest.ts";
 import type { Message } from "../../messages/message.ts";
 import { mayRun } from "../../policy/refusal.ts";
 import type { Answer, ReadCommand } from "../../registry/define.ts";
-import type { Person } from "../../registry/person.ts";
+import type { Person } from "../../registry/invocation.ts";
 import { resolveTarget } from "../../requests/submit/resolve.ts";
 import { linkTo } from "../deliver/permalink.ts";
 import { postChart } from "../deliver/post-chart.ts";

@@ -4,12 +4,15 @@ import { buttons, message, type Message, readable, section } from "../../message
 import { counted, csv, lines, md, name, plain } from "../../messages/text.ts";
 import { decideEach, needingApproval } from "../../policy/decide.ts";
 import type { PolicyRefusal } from "../../policy/refusal.ts";
-import type { ChangeCommand, Effect } from "../../registry/define.ts";
-import { type Args, type ChangeInvocation } from "../../registry/invocation.ts";
+import { type ChangeCommand, type Effect, calledName, type Target } from "../../registry/define.ts";
+import {
+  type Args,
+  type ChangeInvocation,
+  type Person,
+  rollingOf,
+  withoutRolling,
+} from "../../registry/invocation.ts";
 import { targetArgument } from "../../registry/arguments.ts";
-import type { Person } from "../../registry/person.ts";
-import { rollingOf, withoutRolling } from "../../registry/rolling.ts";
-import { calledName, type Target } from "../../registry/target.ts";
 import { newRolloutId, type RolloutRecord, type Skipped } from "../../rollouts/rollout.ts";
 import { uploadFile } from "../deliver/upload.ts";
 import type { Interaction, Reply } from "../receive/interaction.ts";

@@ -1,11 +1,16 @@
 import { UserError } from "../../errors.ts";
 import { needingApproval } from "../../policy/decide.ts";
 import { md, name } from "../../messages/text.ts";
-import type { ChangeCommand } from "../../registry/define.ts";
-import { type Input, withTarget } from "../../registry/invocation.ts";
+import type { ChangeCommand, Target } from "../../registry/define.ts";
+import {
+  type Input,
+  withTarget,
+  type Rolling,
+  rollingArgs,
+  rollingOf,
+  withoutRolling,
+} from "../../registry/invocation.ts";
 import { checkInput } from "../../registry/parse.ts";
-import { type Rolling, rollingArgs, rollingOf, withoutRolling } from "../../registry/rolling.ts";
-import type { Target } from "../../registry/target.ts";
 import { type RolloutControl, controlRollout } from "../../rollouts/control-rollout.ts";
 import { restIdOf, restOf, type StoredRollout } from "../../rollouts/rollout.ts";
 import { cancelUnsentOpen } from "../../rollouts/targets.ts";

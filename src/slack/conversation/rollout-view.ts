@@ -1,8 +1,8 @@
 import type { KnownBlock, ModalView } from "@slack/types";
+import { statusFacts } from "../../compute/compute.ts";
 import { plainText, section } from "../../messages/message.ts";
 import { counted, lines, type Markdown, md, name, plain } from "../../messages/text.ts";
-import type { ChangeCommand } from "../../registry/define.ts";
-import type { Target } from "../../registry/target.ts";
+import type { ChangeCommand, Target } from "../../registry/define.ts";
 import { argumentsOf } from "../../registry/arguments.ts";
 import type { Skipped, RolloutRecord } from "../../rollouts/rollout.ts";
 import { checkbox, inputBlock, modal, textInput } from "./dialog-view.ts";
@@ -62,7 +62,7 @@ function interruption(
   { options }: RolloutRecord,
 ): Markdown | undefined {
   if (of !== "disrupt") return undefined;
-  const running = targets.filter(({ status }) => status !== "STOPPED").length;
+  const running = targets.filter(({ status }) => !statusFacts(status).isStopped).length;
   if (running === 0) return undefined;
   return md`⚠️ *This interrupts what runs on ${counted(running, "VM")}*, ${options.maxUnavailable} at a time.`;
 }

@@ -10,7 +10,14 @@ import {
 } from "../../messages/message.ts";
 import { lines, md, name } from "../../messages/text.ts";
 import { needsConfirmation } from "../../policy/refusal.ts";
-import { type ChangeCommand, type Command, isChange, dottedName } from "../../registry/define.ts";
+import {
+  type ChangeCommand,
+  type Command,
+  isChange,
+  dottedName,
+  calledName,
+  type Target,
+} from "../../registry/define.ts";
 import {
   asksForChange,
   type ChangeInvocation,
@@ -18,9 +25,8 @@ import {
   type Input,
   type Invocation,
   withTarget,
+  type Person,
 } from "../../registry/invocation.ts";
-import type { Person } from "../../registry/person.ts";
-import { calledName, type Target } from "../../registry/target.ts";
 import type { RequestRecord } from "../../requests/journal/record.ts";
 import { errorReply, say } from "../error-reply.ts";
 import type { Interaction, Reply } from "../receive/interaction.ts";

@@ -15,10 +15,10 @@ import type {
   Effect,
   Refusal,
   Seen,
+  Target,
 } from "../../registry/define.ts";
 import type { Args, Input } from "../../registry/invocation.ts";
 import { parseInput } from "../../registry/parse.ts";
-import type { Target } from "../../registry/target.ts";
 import { readTarget } from "../../requests/perform/gate.ts";
 import { attestationInWords } from "../../attestation/appraiser.ts";
 import { type Evidence, gatherApprovalFacts } from "../../requests/submit/approval-facts.ts";

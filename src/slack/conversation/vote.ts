@@ -5,7 +5,7 @@ import { type VoteOutcome, voteProblemText } from "../../approvals/votes.ts";
 import { meets, needsOf } from "../../policy/vote-needs.ts";
 import { voteRefusal, voteRefusalText } from "../../policy/vote.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
-import type { Person } from "../../registry/person.ts";
+import type { Person } from "../../registry/invocation.ts";
 import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
 import { say } from "../error-reply.ts";
 import { deedOf, missingWords } from "../../requests/render/asking.ts";

@@ -1,7 +1,7 @@
 import type { Policy } from "../../config/policy-file.ts";
 import { UserError } from "../../errors.ts";
 import { everyoneNamed } from "../../policy/teams.ts";
-import type { Person } from "../../registry/person.ts";
+import type { Person } from "../../registry/invocation.ts";
 import { at, textAt, textsAt, listAt, type Web, type WebAnswer } from "../web.ts";
 
 /** The person can't be verified right now, so the answer is no. */

@@ -1,6 +1,5 @@
 import type { Config } from "../../config/config.ts";
 import { messageOf } from "../../errors.ts";
-import { botScopes } from "../../registry/manifest.ts";
 import { parseJson, textAt } from "../../slack/web.ts";
 import { clockFinding, type Finding, ill, note, well } from "./finding.ts";
 
@@ -21,6 +20,24 @@ export interface SlackFacts {
   mode: "socket" | "http" | undefined;
   now: number;
 }
+
+/** History and metadata are needed to look for a message whose post was not answered before it is posted again. */
+export const botScopes = [
+  "app_mentions:read",
+  "channels:history",
+  "channels:read",
+  "chat:write",
+  "commands",
+  "files:write",
+  "groups:history",
+  "groups:read",
+  "im:history",
+  "im:write",
+  "metadata.message:read",
+  "mpim:history",
+  "usergroups:read",
+  "users:read",
+] as const;
 
 const withinMs = 8_000;
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { deleteProject } from "../../../src/commands/project/delete.ts";
-import type { Target } from "../../../src/registry/target.ts";
+import type { Target } from "../../../src/registry/define.ts";
 import { createJournal, type Move, newNonce } from "../../../src/requests/journal/journal.ts";
 import { testRedis } from "../../support/with-redis.ts";
 import { interaction, restartOf, vmTarget } from "../asking.ts";

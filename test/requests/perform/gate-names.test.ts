@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { update } from "../../../src/commands/project/update.ts";
-import type { Target } from "../../../src/registry/target.ts";
+import type { Target } from "../../../src/registry/define.ts";
 import { gate } from "../../../src/requests/perform/gate.ts";
 import { policyOf } from "../../policy/sample.ts";
 import { interaction, policy, restartOf } from "../asking.ts";

@@ -1,12 +1,16 @@
 import { describe, expect, it } from "vitest";
-import { botScopes } from "../../../src/registry/manifest.ts";
 import { type DirectoryFacts, judgeDirectory } from "../../../src/start/doctor/directory.ts";
 import { type FolderFacts, judgeFolder } from "../../../src/start/doctor/endorsements.ts";
 import { exitCodeOf, type Finding, render } from "../../../src/start/doctor/finding.ts";
 import { judgePolicy, type PolicyFacts } from "../../../src/start/doctor/policy.ts";
 import { judgeRedis, type RedisFacts } from "../../../src/start/doctor/redis.ts";
 import { judgeService, type ServiceFacts } from "../../../src/start/doctor/service.ts";
-import { judgeSlack, type SlackAnswer, type SlackFacts } from "../../../src/start/doctor/slack.ts";
+import {
+  botScopes,
+  judgeSlack,
+  type SlackAnswer,
+  type SlackFacts,
+} from "../../../src/start/doctor/slack.ts";
 import { policyOf } from "../../policy/sample.ts";
 
 const now = Date.parse("2026-11-22T12:00:00Z");

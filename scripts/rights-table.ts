@@ -1,9 +1,8 @@
-import { emptyPolicy, type Policy, type Team } from "../config/policy-file.ts";
-import { targetArgument } from "../registry/arguments.ts";
-import { type Command, isChange } from "../registry/define.ts";
-import type { Person } from "../registry/person.ts";
-import type { Target } from "../registry/target.ts";
-import { refusal } from "./refusal.ts";
+import { emptyPolicy, type Policy, type Team } from "../src/config/policy-file.ts";
+import { targetArgument } from "../src/registry/arguments.ts";
+import { type Command, isChange, type Target } from "../src/registry/define.ts";
+import type { Person } from "../src/registry/invocation.ts";
+import { refusal } from "../src/policy/refusal.ts";
 
 const ourTeamId = "T0";
 const itsChannel = "C0ITS";

@@ -1,9 +1,10 @@
 import { stringify } from "yaml";
-import type { Command, CommandClass } from "./define.ts";
-import { usageOf } from "./arguments.ts";
+import { usageOf } from "../src/registry/arguments.ts";
+import type { Command, CommandClass } from "../src/registry/define.ts";
+import { botScopes } from "../src/start/doctor/slack.ts";
 
 /** Global and message shortcuts, by the callback IDs that `slack/` listens to. */
-export const shortcuts = [
+const shortcuts = [
   {
     name: "Restart a VM…",
     type: "global",
@@ -16,24 +17,6 @@ export const shortcuts = [
     callback_id: "show-vms",
     description: "Look up the VMs that this message names",
   },
-] as const;
-
-/** History and metadata are needed to look for a message whose post was not answered before it is posted again. */
-export const botScopes = [
-  "app_mentions:read",
-  "channels:history",
-  "channels:read",
-  "chat:write",
-  "commands",
-  "files:write",
-  "groups:history",
-  "groups:read",
-  "im:history",
-  "im:write",
-  "metadata.message:read",
-  "mpim:history",
-  "usergroups:read",
-  "users:read",
 ] as const;
 
 export const botEvents = [
