@@ -6,7 +6,7 @@ import {
   readable,
   section,
   sentence,
-  shownTable,
+  table,
 } from "../../messages/message.ts";
 import { duration, Markdown, md, name } from "../../messages/text.ts";
 import { needsOf } from "../../policy/vote-needs.ts";
@@ -44,7 +44,8 @@ export const jobs = defineCommand({
     const first = open.slice(0, maxWithButtons);
     const rows = await Promise.all(first.map((request) => rowOf(request, context)));
     const rest = open.slice(maxWithButtons);
-    const { block, shown } = shownTable(
+    const { block, shown } = table(
+      "More open requests",
       ["Target", "Command", "State", "Age", "Request"],
       rest.map(({ record, state }) => [
         calledName(record.target),
@@ -62,7 +63,7 @@ export const jobs = defineCommand({
       readable(head),
       section(all < open.length ? md`${head}. The first ${all} are shown.` : head),
       ...rows,
-      rest.length > 0 ? block : undefined,
+      block,
     );
   },
 });

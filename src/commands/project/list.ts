@@ -5,7 +5,7 @@ import {
   readable,
   section,
   sentence,
-  shownTable,
+  table,
 } from "../../messages/message.ts";
 import { counted, lines, md, name } from "../../messages/text.ts";
 import { wholeNumber } from "../../registry/arguments.ts";
@@ -51,7 +51,8 @@ export const list = defineCommand({
       );
     }
     const first = (page - 1) * perPage;
-    const { block, shown } = shownTable(
+    const { block, shown } = table(
+      "Projects",
       ["Name", "Status", "Type", "Region", "ID"],
       projects
         .slice(first, first + perPage)

@@ -9,7 +9,7 @@ import {
   message,
   readable,
   section,
-  shownTable,
+  table,
 } from "../../messages/message.ts";
 import { counted, md, name, plain, when } from "../../messages/text.ts";
 import { target } from "../../registry/arguments.ts";
@@ -45,7 +45,8 @@ export const show = defineCommand({
       return lastKnown({ ...known.found, vms: all }, await inventory.state(), now());
     }
     await inventory.note({ project });
-    const { block, shown } = shownTable(
+    const { block, shown } = table(
+      `VMs of ${project.name}`,
       ["Name", "Status", "CPU", "Memory", "IP address"],
       firstOf(vms, maxRows, byTrouble).map((vm) => [
         vm.name,
