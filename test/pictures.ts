@@ -96,6 +96,10 @@ await person("olivia").submits({
 await sees("amir", "corrupt index");
 await take("approval", { as: "amir", channel: "ops", words: "Fingerprint" });
 
+await person("olivia").types("status", "/gatehouse digest now");
+await sees("olivia", "VMs by status");
+await takeBoth("digest", { as: "olivia", channel: "status", words: "VMs by status" });
+
 const ops = { as: "olivia", channel: "ops" };
 await person("olivia").types("ops", "/vm restart edge-* --max-unavailable 3");
 await person("olivia").until(({ modals }) => modals.some(({ submit }) => submit !== ""));

@@ -76,7 +76,9 @@ function textsIn(value: unknown): string[] {
 function chartWords({ title, chart }: Fields): string {
   const { type, series } = fieldsOf(chart);
   const named = listOf(series);
-  const bars = listOf(named[0]?.["data"]).map(({ label, value }) => `${textOf(label)} ${String(value)}`);
+  const bars = listOf(named[0]?.["data"]).map(
+    ({ label, value }) => `${textOf(label)} ${String(value)}`,
+  );
   const what = type === "bar" ? bars : named.map(({ name }) => textOf(name));
   return `${textOf(title)}: ${what.join(", ")}`;
 }

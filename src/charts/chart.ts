@@ -13,16 +13,10 @@ interface Sample {
   value: number;
 }
 
-/** `at` is in milliseconds. */
-interface Point {
-  at: number;
-  value: number;
-}
-
-/** Points are finite and in order of time. */
+/** Points are finite and in order of time; `at` is in milliseconds. */
 interface Series {
   name: string;
-  points: readonly Point[];
+  points: readonly { at: number; value: number }[];
 }
 
 /** Slack's: https://docs.slack.dev/reference/block-kit/blocks/data-visualization-block */
@@ -49,7 +43,7 @@ export function usageCharts(usage: Usage, title: string): ChartBlock[] {
 }
 
 function lineChart(title: string, series: readonly Series[]): ChartBlock {
-  const { from, bucketMs, isEach, peaks } = peaksOf(series);
+  const { from, bucketMs, peaks } = peaksOf(series);
   const categories = [...(peaks[0]?.keys() ?? [])].map((bucket) =>
     timeLabel(from + bucket * bucketMs, bucketMs),
   );
@@ -65,18 +59,12 @@ function lineChart(title: string, series: readonly Series[]): ChartBlock {
           value: Number(peak.toPrecision(4)),
         })),
       })),
-      axis_config: {
-        categories,
-        x_label: isEach ? "Time (UTC)" : `Time (UTC), peak of each ${duration(bucketMs)}`,
-      },
+      axis_config: { categories, x_label: `Time (UTC), peak of each ${duration(bucketMs)}` },
     },
   };
 }
 
-/**
- * The time in at most 20 equal buckets, and the peak of each series in each, so that spikes stay visible. A bucket without
- * samples has none. `isEach`: no bucket joins samples.
- */
+/** The time in at most 20 equal buckets, and the peak of each series in each that has samples: spikes stay visible. */
 function peaksOf(series: readonly Series[]) {
   const from = Math.min(...series.map(({ points }) => points[0]?.at ?? 0));
   const until = Math.max(...series.map(({ points }) => points.at(-1)?.at ?? 0));
@@ -92,8 +80,7 @@ function peaksOf(series: readonly Series[]) {
     }
     return found;
   });
-  const isEach = series.every(({ points }, which) => points.length === peaks[which]?.size);
-  return { from, bucketMs, isEach, peaks };
+  return { from, bucketMs, peaks };
 }
 
 /** `14:30`, over days `11-20 14:30`, over months `2026-11-20`, within a minute `14:30:05`. */
@@ -104,26 +91,19 @@ function timeLabel(at: number, bucketMs: number): string {
   return time.slice(0, bucketMs >= 60_000 ? 5 : 8);
 }
 
-const maxBars = 8;
-
-/** How often each label occurs, the most frequent first. None without labels. */
+/** How often each label occurs, the most frequent 20 first. None without labels. */
 export function countChart(title: string, name: string, labels: readonly string[]): ChartBlock[] {
   if (labels.length === 0) return [];
-  const counts = [...Map.groupBy(labels, (label) => plain(label, limits.label) || "–")]
+  const data = [...Map.groupBy(labels, (label) => plain(label, limits.label) || "–")]
     .map(([label, same]) => ({ label, value: same.length }))
-    .toSorted((a, b) => b.value - a.value || (a.label < b.label ? -1 : 1));
-  const rest = counts.length > maxBars ? counts.splice(maxBars - 1) : [];
-  const others = rest.reduce((sum, { value }) => sum + value, 0);
-  const data = [...counts, ...(others > 0 ? [{ label: `${rest.length} others`, value: others }] : [])];
+    .toSorted((a, b) => b.value - a.value || (a.label < b.label ? -1 : 1))
+    .slice(0, limits.points);
+  const axis = { categories: data.map(({ label }) => label), y_label: name };
   return [
     {
       type: "data_visualization",
       title: plain(title, limits.title) || "Chart",
-      chart: {
-        type: "bar",
-        series: [{ name, data }],
-        axis_config: { categories: data.map(({ label }) => label), y_label: name },
-      },
+      chart: { type: "bar", series: [{ name, data }], axis_config: axis },
     },
   ];
 }
@@ -135,16 +115,10 @@ function seriesOf({ cpuUsage, memoryUsage }: Usage): Series[] {
   ];
 }
 
-/** Larger values would overflow when subtracted. */
-const largest = 1e300;
-
 /** In order of time, without invalid samples. */
-export function pointsOf(samples: readonly Sample[]): Point[] {
+export function pointsOf(samples: readonly Sample[]): Series["points"] {
   return samples
-    .map(({ timestamp, value }) => ({
-      at: Date.parse(timestamp),
-      value: Math.max(-largest, Math.min(largest, value)),
-    }))
+    .map(({ timestamp, value }) => ({ at: Date.parse(timestamp), value }))
     .filter(({ at, value }) => Number.isFinite(at) && Number.isFinite(value))
     .toSorted((a, b) => a.at - b.at);
 }

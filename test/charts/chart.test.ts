@@ -82,7 +82,7 @@ describe("a chart of metrics", () => {
     expect(usageCharts({ cpuUsage: [], memoryUsage: [] }, "a")).toEqual([]);
     const [alone] = usageCharts({ cpuUsage: [sample(0, 5)], memoryUsage: [] }, "a");
     expect(alone?.chart.series).toEqual([{ name: "CPU", data: [{ label: "10:00:00", value: 5 }] }]);
-    expect(alone?.chart.axis_config.x_label).toBe("Time (UTC)");
+    expect(alone?.chart.axis_config.x_label).toBe("Time (UTC), peak of each 1 s");
   });
 
   it("keeps Slack's limits whatever comes", () => {
@@ -115,7 +115,7 @@ describe("a chart of metrics", () => {
 });
 
 describe("a chart of counts", () => {
-  it("is a bar each, the most frequent first, and the rare ones together", () => {
+  it("is a bar each, the most frequent first, of at most 20 kinds", () => {
     const [block] = countChart("VMs by status", "VMs", ["ERROR", "RUNNING", "RUNNING", "FROZEN"]);
     expect(block?.chart).toEqual({
       type: "bar",
@@ -132,10 +132,7 @@ describe("a chart of counts", () => {
       axis_config: { categories: ["RUNNING", "ERROR", "FROZEN"], y_label: "VMs" },
     });
     const kinds = Array.from({ length: 60 }, (_, index) => `STATE-${index}`);
-    expect(countChart("VMs", "VMs", kinds)[0]?.chart.series[0]?.data.at(-1)).toEqual({
-      label: "53 others",
-      value: 53,
-    });
+    expect(countChart("VMs", "VMs", kinds)[0]?.chart.series[0]?.data).toHaveLength(20);
     expect(countChart("VMs", "VMs", [])).toEqual([]);
   });
 
@@ -170,7 +167,14 @@ describe("a chart or a table in words", () => {
       section(md`Metrics of web-1`),
       usageCharts({ ...usage, memoryUsage: row([5, 5, 5, 5, 5, 5, 5, 5]) }, "web-1"),
       countChart("VMs by status", "VMs", ["RUNNING", "RUNNING", "ERROR"]),
-      table("VMs", ["Name", "Status"], [["web-1", "RUNNING"], ["<!channel>", ""]]).block,
+      table(
+        "VMs",
+        ["Name", "Status"],
+        [
+          ["web-1", "RUNNING"],
+          ["<!channel>", ""],
+        ],
+      ).block,
     );
     const said = inWords(made);
     expect(said && shownText(said)).toBe(
@@ -192,7 +196,11 @@ describe("a chart or a table in words", () => {
 
   it("has every row of the longest table that fits", () => {
     const names = Array.from({ length: 100 }, (_, n) => `vm-${n}-${"&".repeat(70)}`);
-    const made = table("VMs", ["Name"], names.map((one) => [one]));
+    const made = table(
+      "VMs",
+      ["Name"],
+      names.map((one) => [one]),
+    );
     expect(made.shown).toBe(100);
     const said = inWords(message("m", made.block));
     expect(said && complaintsOf(said)).toEqual([]);
@@ -240,10 +248,9 @@ describe("points", () => {
           points.map((point) => point.at).toSorted((a, b) => a - b),
         );
         const known = all.filter(
-          ({ timestamp, value }) => !Number.isNaN(Date.parse(timestamp)) && !Number.isNaN(value),
+          ({ timestamp, value }) => !Number.isNaN(Date.parse(timestamp)) && Number.isFinite(value),
         );
         expect(points).toHaveLength(known.length);
-        expect(points.every(({ value }) => Math.abs(value) <= 1e300)).toBe(true);
       }),
     );
   });

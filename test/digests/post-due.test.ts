@@ -205,7 +205,7 @@ describe("snoozing a line", () => {
     const line = lineOf({ kind: "error", key: "error:vm-db-1" });
     const until = scene.set.now + 24 * hour;
     await digests.snoozes.snooze("C02STATUS", line, until, scene.set.now);
-    const words = async (channel: string) => JSON.stringify((await digests.build(channel)));
+    const words = async (channel: string) => JSON.stringify(await digests.build(channel));
     expect(await words("C02STATUS")).toContain("db-2");
     expect(await words("C02STATUS")).not.toContain("db-1");
     expect(await words("C02STATUS")).toContain("1 line is snoozed here");
@@ -226,7 +226,7 @@ describe("snoozing a line", () => {
     const { digests } = await scene.start();
     const { set } = scene;
     const line = lineOf({ kind: "error", key: "error:vm-db-1" });
-    const words = async () => JSON.stringify((await digests.build("C02STATUS")));
+    const words = async () => JSON.stringify(await digests.build("C02STATUS"));
     await digests.snoozes.snooze("C02STATUS", line, set.now + 100 * hour, set.now);
     expect(await words()).not.toContain("db-1");
     // Only now it is known since when

@@ -79,8 +79,7 @@ describe("digests with teams", () => {
   it("say so on request in each channel, and to one person what both may see", async () => {
     await using scene = await startTeams();
     const { digests } = await scene.start();
-    const now = async (channel: string) =>
-      namesIn(shownText(await digests.build(channel)));
+    const now = async (channel: string) => namesIn(shownText(await digests.build(channel)));
     expect(await now("C07VENDOR")).toEqual(["sea-web"]);
     expect(await now("C09ANY")).toEqual(["shop-web"]);
     const handed = async (who: string, channel: string) =>

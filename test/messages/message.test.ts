@@ -92,10 +92,14 @@ describe("a message", () => {
 
   it("has no table without rows, and sorts a column by number where all of it are numbers", () => {
     expect(table("none", ["a"], [])).toEqual({ block: undefined, shown: 0 });
-    const { block, shown } = table("VMs", ["Name", "CPU"], [
-      ["7", "16"],
-      ["web-1", "2"],
-    ]);
+    const { block, shown } = table(
+      "VMs",
+      ["Name", "CPU"],
+      [
+        ["7", "16"],
+        ["web-1", "2"],
+      ],
+    );
     expect(shown).toBe(2);
     expect(block?.rows.map((row) => row.map(({ type }) => type))).toEqual([
       ["raw_text", "raw_text"],

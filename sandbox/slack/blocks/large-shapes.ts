@@ -45,13 +45,15 @@ export const dataTable = block("data_table", {
   caption: bare(150),
   page_size: z.int().min(1).max(100).optional(),
   row_header_column_index: z.int().min(0).max(19).optional(),
-}).refine(
-  (value) => new Set(value.rows.map((row) => row.length)).size === 1,
-  "all rows must have the same number of cells",
-).refine(
-  ({ rows }) => rows[0]?.every(({ type }) => type !== "rich_text"),
-  "header cells must not be rich_text",
-);
+})
+  .refine(
+    (value) => new Set(value.rows.map((row) => row.length)).size === 1,
+    "all rows must have the same number of cells",
+  )
+  .refine(
+    ({ rows }) => rows[0]?.every(({ type }) => type !== "rich_text"),
+    "header cells must not be rich_text",
+  );
 
 const point = z.strictObject({ label: bare(20), value: z.number() });
 const series = z.strictObject({ name: bare(20), data: items(point, 20) });

@@ -1,13 +1,6 @@
 import * as z from "zod";
 import type { KnownBlock } from "@slack/types";
-import {
-  buttons,
-  message,
-  readable,
-  section,
-  sentence,
-  table,
-} from "../../messages/message.ts";
+import { buttons, message, readable, section, sentence, table } from "../../messages/message.ts";
 import { duration, Markdown, md, name } from "../../messages/text.ts";
 import { needsOf } from "../../policy/vote-needs.ts";
 import { voteRefusal } from "../../policy/vote.ts";

@@ -1,12 +1,5 @@
 import * as z from "zod";
-import {
-  context,
-  message,
-  readable,
-  section,
-  sentence,
-  table,
-} from "../../messages/message.ts";
+import { context, message, readable, section, sentence, table } from "../../messages/message.ts";
 import { counted, lines, md, name } from "../../messages/text.ts";
 import { wholeNumber } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";

@@ -58,10 +58,7 @@ export async function showHome(
   return answer.ok;
 }
 
-async function newsBlocks(
-  { said, request: id }: News,
-  gateway: GatewayContext,
-): Promise<Block[]> {
+async function newsBlocks({ said, request: id }: News, gateway: GatewayContext): Promise<Block[]> {
   const request = id === undefined ? undefined : await gateway.store.get(id);
   const command = changeNamed(request?.record.command, gateway);
   if (!request || !command) return said ? [...said.blocks, divider] : [];
