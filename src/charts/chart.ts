@@ -115,11 +115,11 @@ function seriesOf({ cpuUsage, memoryUsage }: Usage): Series[] {
   ];
 }
 
-/** In order of time, without invalid samples. */
+/** In order of time, without invalid samples: beyond 1e300, rounding overflows. */
 export function pointsOf(samples: readonly Sample[]): Series["points"] {
   return samples
     .map(({ timestamp, value }) => ({ at: Date.parse(timestamp), value }))
-    .filter(({ at, value }) => Number.isFinite(at) && Number.isFinite(value))
+    .filter(({ at, value }) => Number.isFinite(at) && Math.abs(value) < 1e300)
     .toSorted((a, b) => a.at - b.at);
 }
 

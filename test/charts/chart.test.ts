@@ -248,7 +248,7 @@ describe("points", () => {
           points.map((point) => point.at).toSorted((a, b) => a - b),
         );
         const known = all.filter(
-          ({ timestamp, value }) => !Number.isNaN(Date.parse(timestamp)) && Number.isFinite(value),
+          ({ timestamp, value }) => !Number.isNaN(Date.parse(timestamp)) && Math.abs(value) < 1e300,
         );
         expect(points).toHaveLength(known.length);
       }),

@@ -152,9 +152,9 @@ const readAgain = -1;
  * set, so only one of several processes makes the call:
  *
  *     "" ──► posting <since> ──► <ts of the message>, or another word when it is settled
- *                     ├──► ""           provably not posted, also because Slack refuses the app itself
- *                     ├──► posting words   provably not posted: Slack refuses its charts or tables, so it goes in words
- *                     └──► posting 0    its answer was lost: looked up in Slack, and resent only when it isn't there
+ *                     ├──► ""             provably not posted, also because Slack refuses the app itself
+ *                     ├──► posting words  provably not posted: Slack refuses its charts or tables, so it goes in words
+ *                     └──► posting 0      its answer was lost: looked up in Slack, and resent only when it isn't there
  *
  *     <what it shows> ──► editing <since> ──► <what it shows now>
  *                                └──► editing 0    not edited, or its answer was lost: resent, since an edit is idempotent
