@@ -1,6 +1,5 @@
 /// <reference lib="dom" />
 import { writeFile } from "node:fs/promises";
-import { createCanvas, loadImage } from "@napi-rs/canvas";
 import { demoGuide } from "../sandbox/demo-guide.ts";
 import { demoWorld } from "../sandbox/demo-world.ts";
 import { startPage } from "../sandbox/page/page.ts";
@@ -61,16 +60,16 @@ async function take(name: string, scene: Scene): Promise<void> {
 
 /** A desktop and a phone beside each other. */
 async function takeBoth(name: string, scene: Scene): Promise<void> {
-  const all = await Promise.all((await both(scene)).map((png) => loadImage(png)));
-  const gap = 16;
-  const width = all.reduce((sum, one) => sum + one.width + gap, -gap);
-  const canvas = createCanvas(width, Math.min(...all.map(({ height }) => height)));
-  let left = 0;
-  for (const one of all) {
-    canvas.getContext("2d").drawImage(one, left, 0);
-    left += one.width + gap;
-  }
-  await writeFile(`docs/${name}.png`, await canvas.encode("png"));
+  const images = (await both(scene)).map(
+    (png) => `<img src="data:image/png;base64,${png.toString("base64")}">`,
+  );
+  await using window = await browser.open(page.url, { as: scene.as });
+  await window.tab.goto("about:blank");
+  await window.tab.setViewportSize({ width: 1280 + 16 + 390, height: 800 });
+  await window.tab.setContent(
+    `<body style="margin: 0; display: flex; gap: 16px; align-items: start">${images.join("")}`,
+  );
+  await writeFile(`docs/${name}.png`, await window.tab.screenshot({ omitBackground: true }));
   process.stdout.write(`${name}\n`);
 }
 
@@ -96,6 +95,10 @@ await person("olivia").submits({
 });
 await sees("amir", "corrupt index");
 await take("approval", { as: "amir", channel: "ops", words: "Fingerprint" });
+
+await person("olivia").types("status", "/gatehouse digest now");
+await sees("olivia", "VMs by status");
+await takeBoth("digest", { as: "olivia", channel: "status", words: "VMs by status" });
 
 const ops = { as: "olivia", channel: "ops" };
 await person("olivia").types("ops", "/vm restart edge-* --max-unavailable 3");

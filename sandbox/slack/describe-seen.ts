@@ -1,5 +1,5 @@
 import { elementsIn, labelOf } from "./blocks/walk.ts";
-import { fieldsOf, isFields } from "./fields.ts";
+import { type Fields, fieldsOf, isFields, listOf, textOf } from "./fields.ts";
 import type { Seen, SeenBlock, SeenMessage, SeenView } from "./seen.ts";
 import { everyMessage } from "./state/messages.ts";
 import type { Workspace } from "./state/workspace.ts";
@@ -65,10 +65,22 @@ function textsIn(value: unknown): string[] {
   if (!isFields(value)) return [];
   if (elementsIn([value]).some(({ element }) => element === value)) return [];
   if (value["type"] === "image") return [`[image: ${String(value["alt_text"])}]`];
+  if (value["type"] === "data_visualization") return [`[chart: ${chartWords(value)}]`];
   if (typeof value["text"] === "string") return value["text"].split("\n");
   return Object.entries(value).flatMap(([key, inner]) =>
     key !== "confirm" && typeof inner === "object" ? textsIn(inner) : [],
   );
+}
+
+/** The title, with the names of its lines, or its bars. */
+function chartWords({ title, chart }: Fields): string {
+  const { type, series } = fieldsOf(chart);
+  const named = listOf(series);
+  const bars = listOf(named[0]?.["data"]).map(
+    ({ label, value }) => `${textOf(label)} ${String(value)}`,
+  );
+  const what = type === "bar" ? bars : named.map(({ name }) => textOf(name));
+  return `${textOf(title)}: ${what.join(", ")}`;
 }
 
 /** The last messages of the workspace, what Slack told people, and the app's calls: for failures. */

@@ -6,7 +6,7 @@ import {
   type Message,
   readable,
   section,
-  shownTable,
+  table,
 } from "../messages/message.ts";
 import { csv, md, plain } from "../messages/text.ts";
 import type { Appraisal } from "./appraisal.ts";
@@ -76,7 +76,8 @@ export function renderFleet(
     return many === 0 ? [] : [`${signs[rank]} ${many.toLocaleString("en-US")} ${rank}`];
   });
   const head = md`*Attestation of ${plain(words, 100)}*: ${counts.join(", ")}`;
-  const { block, shown } = shownTable(
+  const { block, shown } = table(
+    `Attestation of ${words}`,
     ["VM", "Result", "Why", "Days left", "Measurement"],
     sorted.map((row) => [
       row.vm.name,

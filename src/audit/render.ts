@@ -38,7 +38,7 @@ export function renderAudit(
       lines(title, ...rows.slice(0, 10).map((row) => md`${row.filter(Boolean).join(" · ")}`)),
     ),
     section(title),
-    table(["Time (UTC)", "Who", "What", "Target", "Result"], rows),
+    table("Audit trail", ["Time (UTC)", "Who", "What", "Target", "Result"], rows).block,
     isMore ? context(md`There is more. \`/gatehouse audit <target>\` narrows it down.`) : undefined,
   );
 }

@@ -1,80 +1,132 @@
-/** `at` is in milliseconds. */
-export interface Point {
-  at: number;
-  value: number;
-}
-
-/** Lines over time, without units: the compute service gives none. */
-export interface LineChart {
-  kind: "lines";
-  title: string;
-  /** `Disk 43.2 · last 1h`. */
-  subtitle?: string;
-  /** Points are finite and in order of time. */
-  series: readonly { name: string; points: readonly Point[] }[];
-}
-
-/** VMs by status, for example. */
-export interface CountChart {
-  kind: "counts";
-  title: string;
-  counts: readonly { label: string; count: number }[];
-}
-
-export type Chart = LineChart | CountChart;
-
-/** The most frequent label first. */
-export function countsOf(title: string, labels: readonly string[]): CountChart {
-  const counts = [...Map.groupBy(labels, (label) => label)]
-    .map(([label, same]) => ({ label, count: same.length }))
-    .toSorted((a, b) => b.count - a.count || (a.label < b.label ? -1 : 1));
-  return { kind: "counts", title, counts };
-}
+import type { ChartBlock } from "../messages/message.ts";
+import { duration, plain } from "../messages/text.ts";
 
 /** As the compute service returns it: `value` without a unit, `timestamp` in ISO 8601. */
-export interface Usage {
+interface Usage {
   cpuUsage: readonly Sample[];
   memoryUsage: readonly Sample[];
   diskUsage?: number;
 }
 
-export interface Sample {
+interface Sample {
   timestamp: string;
   value: number;
 }
 
-/** CPU and memory as lines, disk as a number. `period` as in the API: `1h`. */
-export function chartOf(usage: Usage, title: string, period = ""): LineChart {
-  const disk = usage.diskUsage === undefined ? "" : `Disk ${shortNumber(usage.diskUsage)}`;
+/** Points are finite and in order of time; `at` is in milliseconds. */
+interface Series {
+  name: string;
+  points: readonly { at: number; value: number }[];
+}
+
+/** Slack's: https://docs.slack.dev/reference/block-kit/blocks/data-visualization-block */
+const limits = { points: 20, label: 20, title: 50 } as const;
+
+/** Lines whose highest values differ by a larger factor would be flat on a shared axis. */
+const mostApart = 8;
+
+/**
+ * CPU and memory over time, in one chart, or in one each where they can't share an axis: Slack also wants a value of every
+ * line at every point, and one may have no samples for some of the time. None without samples.
+ */
+export function usageCharts(usage: Usage, title: string): ChartBlock[] {
+  const series = seriesOf(usage).filter(({ points }) => points.length > 0);
+  if (series.length === 0) return [];
+  const { peaks } = peaksOf(series);
+  const sizes = peaks.map((one) => Math.max(...[...one.values()].map(Math.abs)));
+  const isApart = Math.min(...sizes) > 0 && Math.max(...sizes) > mostApart * Math.min(...sizes);
+  const all = new Set(peaks.flatMap((one) => [...one.keys()]));
+  const hasHoles = peaks.some((one) => one.size < all.size);
+  return isApart || hasHoles
+    ? series.map((one) => lineChart(`${one.name} of ${title}`, [one]))
+    : [lineChart(title, series)];
+}
+
+function lineChart(title: string, series: readonly Series[]): ChartBlock {
+  const { from, bucketMs, peaks } = peaksOf(series);
+  const categories = [...(peaks[0]?.keys() ?? [])].map((bucket) =>
+    timeLabel(from + bucket * bucketMs, bucketMs),
+  );
   return {
-    kind: "lines",
-    title,
-    subtitle: [disk, period && `last ${period}`].filter(Boolean).join(" · "),
-    series: [
-      { name: "CPU", points: pointsOf(usage.cpuUsage) },
-      { name: "Memory", points: pointsOf(usage.memoryUsage) },
-    ],
+    type: "data_visualization",
+    title: plain(title, limits.title) || "Chart",
+    chart: {
+      type: "line",
+      series: series.map(({ name }, which) => ({
+        name,
+        data: [...(peaks[which]?.values() ?? [])].map((peak, index) => ({
+          label: categories[index] ?? "",
+          value: Number(peak.toPrecision(4)),
+        })),
+      })),
+      axis_config: { categories, x_label: `Time (UTC), peak of each ${duration(bucketMs)}` },
+    },
   };
 }
 
-/** Larger values would overflow when subtracted. */
-const largest = 1e300;
+/** The time in at most 20 equal buckets, and the peak of each series in each that has samples: spikes stay visible. */
+function peaksOf(series: readonly Series[]) {
+  const from = Math.min(...series.map(({ points }) => points[0]?.at ?? 0));
+  const until = Math.max(...series.map(({ points }) => points.at(-1)?.at ?? 0));
+  const longest = Math.max(...series.map(({ points }) => points.length));
+  // Labels can't tell apart what is less than a second apart
+  const count = Math.max(1, Math.min(limits.points, longest, Math.floor((until - from) / 1000)));
+  const bucketMs = (until - from) / count || 1;
+  const peaks = series.map(({ points }) => {
+    const found = new Map<number, number>();
+    for (const { at, value } of points) {
+      const bucket = Math.min(count - 1, Math.floor((at - from) / bucketMs));
+      found.set(bucket, Math.max(found.get(bucket) ?? -Infinity, value));
+    }
+    return found;
+  });
+  return { from, bucketMs, peaks };
+}
 
-/** In order of time, without invalid samples. */
-export function pointsOf(samples: readonly Sample[]): Point[] {
+/** `14:30`, over days `11-20 14:30`, over months `2026-11-20`, within a minute `14:30:05`. */
+function timeLabel(at: number, bucketMs: number): string {
+  const [date = "", time = ""] = new Date(at).toISOString().split("T");
+  if (bucketMs >= 24 * 3_600_000) return date;
+  if (bucketMs >= 3_600_000) return `${date.slice(-5)} ${time.slice(0, 5)}`;
+  return time.slice(0, bucketMs >= 60_000 ? 5 : 8);
+}
+
+/** How often each label occurs, the most frequent 20 first. None without labels. */
+export function countChart(title: string, name: string, labels: readonly string[]): ChartBlock[] {
+  if (labels.length === 0) return [];
+  const data = [...Map.groupBy(labels, (label) => plain(label, limits.label) || "–")]
+    .map(([label, same]) => ({ label, value: same.length }))
+    .toSorted((a, b) => b.value - a.value || (a.label < b.label ? -1 : 1))
+    .slice(0, limits.points);
+  const axis = { categories: data.map(({ label }) => label), y_label: name };
+  return [
+    {
+      type: "data_visualization",
+      title: plain(title, limits.title) || "Chart",
+      chart: { type: "bar", series: [{ name, data }], axis_config: axis },
+    },
+  ];
+}
+
+function seriesOf({ cpuUsage, memoryUsage }: Usage): Series[] {
+  return [
+    { name: "CPU", points: pointsOf(cpuUsage) },
+    { name: "Memory", points: pointsOf(memoryUsage) },
+  ];
+}
+
+/** In order of time, without invalid samples: beyond 1e300, rounding overflows. */
+export function pointsOf(samples: readonly Sample[]): Series["points"] {
   return samples
-    .map(({ timestamp, value }) => ({
-      at: Date.parse(timestamp),
-      value: Math.max(-largest, Math.min(largest, value)),
-    }))
-    .filter(({ at, value }) => Number.isFinite(at) && Number.isFinite(value))
+    .map(({ timestamp, value }) => ({ at: Date.parse(timestamp), value }))
+    .filter(({ at, value }) => Number.isFinite(at) && Math.abs(value) < 1e300)
     .toSorted((a, b) => a.at - b.at);
 }
 
-/** The chart in words, for screen readers and notifications. */
-export function altText(usage: Usage): string {
+/** CPU, memory, and disk in words, for screen readers and notifications. */
+export function usageWords(usage: Usage): string {
   const disk = usage.diskUsage === undefined ? "no value" : shortNumber(usage.diskUsage);
-  const lines = chartOf(usage, "").series.map(({ name, points }) => {
+  const lines = seriesOf(usage).map(({ name, points }) => {
     const last = points.at(-1);
     if (!last) return `${name}: no samples.`;
     const sorted = points.map(({ value }) => value).toSorted((a, b) => a - b);

@@ -3,7 +3,6 @@ import type { Compute } from "../compute/compute.ts";
 import type { Policy } from "../config/policy-file.ts";
 import type { Digests } from "../digests/create-digests.ts";
 import type { Subscriptions } from "../digests/subscriptions.ts";
-import type { Digest } from "../digests/render-digest.ts";
 import type { Inventory } from "../inventory/inventory.ts";
 import type { Snapshots } from "../inventory/snapshots.ts";
 import type { Message } from "../messages/message.ts";
@@ -45,7 +44,7 @@ export interface ReadContext {
   linkTo(message: { channelId: string; ts: string } | undefined): Promise<string | undefined>;
   status(): Promise<readonly StatusLine[]>;
   /** Posts a digest in a channel, or returns why it can't. */
-  post(channelId: string, digest: Digest): Promise<string | undefined>;
+  post(channelId: string, digest: Message): Promise<string | undefined>;
   /** Posts to the audit channel once per ID, where the policy names one. */
   tell(where: "audit", id: string, message: Message): Promise<void>;
   /** To the audit channel, and to each channel where something is open or was requested within the last hour. */

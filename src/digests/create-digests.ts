@@ -2,6 +2,7 @@ import { messageOf } from "../errors.ts";
 import type { Inventory, KnownVm, Scope } from "../inventory/inventory.ts";
 import type { Snapshots } from "../inventory/snapshots.ts";
 import type { Log } from "../log/log.ts";
+import type { Message } from "../messages/message.ts";
 import type { Policy } from "../config/policy-file.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import { scopeOfChannel } from "../policy/scope.ts";
@@ -10,7 +11,7 @@ import { createDriftRecords, type DriftRecord } from "./drift-monitor.ts";
 import type { Facts, RequestSource } from "./facts.ts";
 import { itemsOf } from "./items.ts";
 import { lineOf } from "./line-buttons.ts";
-import { type Digest, renderChanges, renderDigest, renderHandover } from "./render-digest.ts";
+import { renderChanges, renderDigest, renderHandover } from "./render-digest.ts";
 import { createSchedules, digestsIn } from "./schedules.ts";
 import { sightOf } from "./sight.ts";
 import { createSlotRecords, localWords, seriesOf, type Slot } from "./slots.ts";
@@ -137,7 +138,7 @@ export function createDigests(options: DigestsOptions) {
     unverified,
     statuses,
     /** What the channel may be told. Without a slot: a digest on request, of the targets that the channel's own are about. */
-    async build(channel: string, { slot }: { slot?: Slot } = {}): Promise<Digest> {
+    async build(channel: string, { slot }: { slot?: Slot } = {}): Promise<Message> {
       const targets = slot ? slot.rule.targets : await targetsOf(channel);
       const scope = scopeOfChannel(options.policy, channel);
       const found = await facts({ channel, scope, targets, isScheduled: slot !== undefined });
@@ -155,7 +156,7 @@ export function createDigests(options: DigestsOptions) {
       });
     },
     /** Everything within the scope that ended since then (ms). */
-    async changes(since: number, scope: Scope | undefined): Promise<Digest["message"]> {
+    async changes(since: number, scope: Scope | undefined): Promise<Message> {
       const { only } = sightOf(inventory, scope, undefined);
       return renderChanges(await only(await requests.endedSince(since), ({ target }) => target));
     },
@@ -164,7 +165,7 @@ export function createDigests(options: DigestsOptions) {
       channel: string,
       scope: Scope | undefined,
       note?: { by: string; text: string },
-    ): Promise<Digest["message"]> {
+    ): Promise<Message> {
       const consoles = consolesIn(scope).catch((error: unknown) => {
         log.warn("digest.unread", { part: "consoles", why: messageOf(error) });
         return undefined;

@@ -4,7 +4,6 @@ import type { Log } from "../log/log.ts";
 import { type Message, notice } from "../messages/message.ts";
 import { channelLink, md } from "../messages/text.ts";
 import type { Digests } from "./create-digests.ts";
-import type { Digest } from "./render-digest.ts";
 import { latestSlot, localWords, seriesOf, type Slot } from "./slots.ts";
 
 /** Older slots are not posted: the next one covers them. */
@@ -14,7 +13,7 @@ const maxRemembered = 1000;
 interface PostDueOptions {
   digests: Pick<Digests, "schedules" | "slots" | "build">;
   /** Stored when it resolves, posted once per ID. */
-  announce(notice: { id: string; channelId: string } & Digest): Promise<unknown>;
+  announce(notice: { id: string; channelId: string; message: Message }): Promise<unknown>;
   /** Tells of the digest of a channel, once per ID. */
   alarm(channelId: string, id: string, message: Message): Promise<void>;
   /** Failpoint for crash tests, while a digest is built. */
@@ -40,9 +39,9 @@ export function createPostDue(options: PostDueOptions): () => Promise<void> {
     if (begun === "yours") {
       const { rule, id } = slot;
       const readUntil = now();
-      const digest = await digests.build(rule.channel, { slot });
+      const message = await digests.build(rule.channel, { slot });
       await options.at?.("digest", id);
-      await options.announce({ id, channelId: rule.channel, ...digest });
+      await options.announce({ id, channelId: rule.channel, message });
       await slots.told(seriesOf(rule), readUntil);
       await slots.end(id, "posted");
       log.info("digest.posted", { slot: id, lateMs: Math.max(0, readUntil - slot.at) });

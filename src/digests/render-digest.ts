@@ -1,4 +1,4 @@
-import { countsOf, type CountChart } from "../charts/chart.ts";
+import { countChart } from "../charts/chart.ts";
 import { countByStatus } from "../inventory/status-words.ts";
 import type { KnownVm } from "../inventory/inventory.ts";
 import {
@@ -12,17 +12,12 @@ import {
   readable,
   section,
   sentence,
-  shownTable,
+  table,
 } from "../messages/message.ts";
 import { duration, lines, type Markdown, md, when, mention, name } from "../messages/text.ts";
 import type { Facts, ConsoleFact, RequestFact } from "./facts.ts";
 import { type Item, itemsOf, type Kind, kinds, listed } from "./items.ts";
 import { besideLine, lineOf, unsnoozeAll } from "./line-buttons.ts";
-
-export interface Digest {
-  message: Message;
-  picture?: { chart: CountChart; altText: string };
-}
 
 interface DigestFrame {
   title: string;
@@ -41,7 +36,7 @@ const maxLines = 19;
 const maxOfKind = 6;
 
 /** The most urgent first; what doesn't fit is counted; no news is one short line. Pure. */
-export function renderDigest(facts: Facts, frame: DigestFrame): Digest {
+export function renderDigest(facts: Facts, frame: DigestFrame): Message {
   const all = itemsOf(facts);
   const heard = all.filter((item) => item.isLasting || !frame.snoozed.has(lineOf(item)));
   const snoozed = all.length - heard.length;
@@ -51,38 +46,35 @@ export function renderDigest(facts: Facts, frame: DigestFrame): Digest {
   if (heard.length === 0 && !missing && !frame.intro) {
     const quiet = md`☀️ Nothing new since ${sinceWords(facts)}. ${counts}`;
     const more = lines(late, snoozedWords(snoozed));
-    return {
-      message: message(
-        news(md`${frame.title}: nothing new`),
-        section(quiet),
-        more.value === "" ? undefined : context(more),
-        snoozed > 0 ? buttons([unsnoozeAll]) : undefined,
-      ),
-    };
+    return message(
+      news(md`${frame.title}: nothing new`),
+      section(quiet),
+      more.value === "" ? undefined : context(more),
+      snoozed > 0 ? buttons([unsnoozeAll]) : undefined,
+    );
   }
   const shown = chosen(heard).map((item) => ({ item, ...item.draw() }));
   const rows = shown.map(({ item, text, button }) =>
     section(text, frame.isPrivate || item.isLasting ? button : besideLine(lineOf(item), button)),
   );
-  const picture = pictureOf(facts);
-  return {
-    message: message(
-      news(md`${frame.title}: ${summaryOf(heard) || "something could not be read"}`),
-      header(frame.title),
-      late && context(late),
-      frame.intro && section(frame.intro),
-      heard.length === 0 ? section(md`☀️ Nothing else new since ${sinceWords(facts)}.`) : rows,
-      notShown(
-        heard,
-        shown.map(({ item }) => item),
-      ),
-      divider,
-      missing && section(missing),
-      context(lines(counts, snoozedWords(snoozed), ageWords(facts))),
-      snoozed > 0 ? buttons([unsnoozeAll]) : [],
+  const statuses = (countable(facts) ?? []).map(({ status }) => status);
+  return message(
+    news(md`${frame.title}: ${summaryOf(heard) || "something could not be read"}`),
+    header(frame.title),
+    late && context(late),
+    frame.intro && section(frame.intro),
+    heard.length === 0 ? section(md`☀️ Nothing else new since ${sinceWords(facts)}.`) : rows,
+    notShown(
+      heard,
+      shown.map(({ item }) => item),
     ),
-    ...(picture ? { picture } : {}),
-  };
+    divider,
+    missing && section(missing),
+    // A handover is for one person, and about what runs now
+    frame.isPrivate ? [] : countChart("VMs by status", "VMs", statuses),
+    context(lines(counts, snoozedWords(snoozed), ageWords(facts))),
+    snoozed > 0 ? buttons([unsnoozeAll]) : [],
+  );
 }
 
 /** Each kind gets room for one line before any gets room for many. */
@@ -144,16 +136,6 @@ function countWords(facts: Facts): Markdown {
   return md`${count(vms.length)} ${vms.length === 1 ? "VM" : "VMs"}: ${countByStatus(vms)}${without}.`;
 }
 
-function pictureOf(facts: Facts): Digest["picture"] {
-  const vms = countable(facts);
-  if (!vms || vms.length === 0) return undefined;
-  const chart = countsOf(
-    "VMs by status",
-    vms.map(({ status }) => status),
-  );
-  return { chart, altText: `VMs by status: ${countByStatus(vms)}` };
-}
-
 function missingWords({ unread, unreadProjects, stale, refreshedAt }: Facts): Markdown | undefined {
   const parts = [
     unread.length > 0 &&
@@ -200,7 +182,7 @@ export function renderHandover(
       ),
   );
   const frame = { title: "Handover", snoozed: new Set<string>(), isPrivate: true, intro };
-  return renderDigest(facts, frame).message;
+  return renderDigest(facts, frame);
 }
 
 function runningWords(running: readonly RequestFact[] | undefined): Markdown {
@@ -228,7 +210,8 @@ const maxChanges = 99;
 export function renderChanges(ended: readonly RequestFact[]): Message {
   const done = ended.filter(({ state }) => state === "done" || state === "failed");
   if (done.length === 0) return sentence(md`No change is on record for that time.`);
-  const { block, shown } = shownTable(
+  const { block, shown } = table(
+    "Changes",
     ["Target", "What", "By", "Time (UTC)", "Request"],
     done
       .slice(0, maxChanges)

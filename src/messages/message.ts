@@ -1,6 +1,7 @@
 import type {
   Button,
   ConfirmationDialog,
+  DataTableBlock,
   KnownBlock,
   Overflow,
   PlainTextElement,
@@ -13,7 +14,21 @@ import { escape, inert, Markdown, plain } from "./text.ts";
  */
 export interface Message {
   text: string;
-  blocks: KnownBlock[];
+  blocks: Block[];
+}
+
+export type Block = KnownBlock | ChartBlock;
+
+/** What Slack draws itself (https://docs.slack.dev/reference/block-kit/blocks/data-visualization-block); @slack/types 3.2.0 lacks it. */
+export interface ChartBlock {
+  type: "data_visualization";
+  title: string;
+  chart: {
+    type: "line" | "bar";
+    /** Each has a value for each category, in the same order. */
+    series: { name: string; data: { label: string; value: number }[] }[];
+    axis_config: { categories: string[]; x_label?: string; y_label?: string };
+  };
 }
 
 export const limits = {
@@ -157,7 +172,7 @@ export function menu(spec: {
 /** Joins blocks into a message, and counts those beyond the limit. A string as `text` is untrusted and made inert. */
 export function message(
   text: string | Markdown,
-  ...blocks: readonly (KnownBlock | KnownBlock[] | undefined)[]
+  ...blocks: readonly (Block | Block[] | undefined)[]
 ): Message {
   const all = blocks.flat().filter((block) => block !== undefined);
   const over = all.length - limits.blocks + 1;
@@ -195,32 +210,49 @@ export function notice(text: Markdown): Message {
   return message(news(text), section(text));
 }
 
-/** Slack refuses empty cells. */
-const cell = (text: string) => ({ type: "raw_text" as const, text: plain(text, 120) || "–" });
+/** Slack turns the page itself: this many are read at a glance, on a phone too. */
+const rowsPerPage = 10;
+const maxRows = 100;
+/** Slack's documentation has named 10,000 and 20,000. */
+const maxCharacters = 9000;
 
-/** Within Slack's 100 rows and 10,000 characters. */
+/**
+ * A table that Slack pages and sorts (https://docs.slack.dev/reference/block-kit/blocks/data-table-block), and how many rows
+ * fit: long names leave room for fewer. Without rows there is no block.
+ */
 export function table(
+  caption: string,
   columns: readonly string[],
   rows: readonly (readonly string[])[],
-): KnownBlock {
-  let room = 9000;
-  const shown: { type: "raw_text"; text: string }[][] = [];
-  for (const row of rows.slice(0, 99)) {
-    const cells = columns.map((_, index) => cell(row[index] ?? ""));
-    room -= cells.reduce((sum, { text }) => sum + text.length, 0);
-    if (room < 0) break;
-    shown.push(cells);
-  }
-  return { type: "table", rows: [columns.map(cell), ...shown] };
-}
-
-/** A table, and how many rows fit: long names leave room for fewer. */
-export function shownTable(
-  columns: readonly string[],
-  rows: readonly (readonly string[])[],
-): { block: KnownBlock; shown: number } {
-  const block = table(columns, rows);
-  return { block, shown: block.type === "table" ? block.rows.length - 1 : 0 };
+): { block: DataTableBlock | undefined; shown: number } {
+  // Slack refuses empty cells
+  const texts = rows
+    .slice(0, maxRows)
+    .map((row) => columns.map((_, index) => plain(row[index] ?? "", 120) || "–"));
+  let room = maxCharacters;
+  const end = texts.findIndex((row) => (room -= row.join("").length) < 0);
+  const shown = end < 0 ? texts : texts.slice(0, end);
+  if (shown.length === 0) return { block: undefined, shown: 0 };
+  // Only a column of numbers alone is sorted by number
+  const isNumeric = columns.map((_, index) =>
+    shown.every((row) => /^\d{1,15}(\.\d+)?$/.test(row[index] ?? "")),
+  );
+  const block: DataTableBlock = {
+    type: "data_table",
+    caption: plain(caption) || "Table",
+    page_size: rowsPerPage,
+    rows: [
+      columns.map((text) => ({ type: "raw_text", text: plain(text, 120) || "–" })),
+      ...shown.map((row) =>
+        row.map((text, index) =>
+          isNumeric[index]
+            ? { type: "raw_number" as const, value: Number(text), text }
+            : { type: "raw_text" as const, text },
+        ),
+      ),
+    ],
+  };
+  return { block, shown: shown.length };
 }
 
 /** Mrkdwn as words, for notifications and screen readers. */

@@ -42,16 +42,6 @@ export function inert(text: string): string {
     .replaceAll(">", "&gt;");
 }
 
-/** A name or an ID in a code span. */
-export function code(value: unknown, most = 150): string {
-  const inner = plain(value, most)
-    .replaceAll("&", "&amp;")
-    .replaceAll("<", "&lt;")
-    .replaceAll(">", "&gt;")
-    .replaceAll("`", "ˋ");
-  return inner === "" ? "` `" : `\`${inner}\``;
-}
-
 /** Safe mrkdwn: what `md` returns, and inserts without escaping. */
 export class Markdown {
   readonly value: string;
@@ -97,9 +87,14 @@ export function plainWords(text: Markdown): string {
     .replaceAll("&amp;", "&");
 }
 
-/** `name` as inline code, inside md``. */
-export function name(value: unknown): Markdown {
-  return new Markdown(code(value));
+/** A name or an ID as inline code. */
+export function name(value: unknown, most = 150): Markdown {
+  const inner = plain(value, most)
+    .replaceAll("&", "&amp;")
+    .replaceAll("<", "&lt;")
+    .replaceAll(">", "&gt;")
+    .replaceAll("`", "ˋ");
+  return new Markdown(inner === "" ? "` `" : `\`${inner}\``);
 }
 
 /** Mentions a person, who is notified. */

@@ -1,6 +1,5 @@
 import type { z } from "zod";
 import type { Appraiser } from "../attestation/appraiser.ts";
-import type { Chart } from "../charts/chart.ts";
 import type { Accepted, Compute, Project, Vm } from "../compute/compute.ts";
 import type { KnownSnapshot } from "../inventory/snapshots.ts";
 import type { Message } from "../messages/message.ts";
@@ -83,8 +82,6 @@ export interface ReadCommand<
 
 export interface Answer {
   message: Message;
-  /** Shown under the message as a picture, else as Slack's own chart, else as text. */
-  chart?: { chart: Chart; altText: string };
   /** Offered to the channel, though the command isn't a plain read. */
   isSharable?: boolean;
   /** Sent to the requester's direct messages: a file can't be ephemeral. */

@@ -9,7 +9,7 @@ import {
   section,
   sentence,
 } from "../messages/message.ts";
-import { code, lines, Markdown, md, name } from "../messages/text.ts";
+import { lines, Markdown, md, name } from "../messages/text.ts";
 import { nearest } from "../text/nearest.ts";
 import { type Command, type CommandClass, dottedName, verbsOf } from "./define.ts";
 import { argumentsOf, flagName, targetArgument, usageOf } from "./arguments.ts";
@@ -160,7 +160,7 @@ function renderOne(command: Command, example: string): Message {
     `${usageOf(command)}: ${command.summary}`,
     section(
       lines(
-        new Markdown(code(usageOf(command), 1000)),
+        name(usageOf(command), 1000),
         md`${command.summary}.${interactions[command.class] === "" ? "" : ` It ${interactions[command.class].replace(/^(shown|for)/, "is $1")}.`}`,
         ...details,
         aliases.length > 0 && md`Also: ${aliases.map((one) => `/${one}`).join(", ")}`,

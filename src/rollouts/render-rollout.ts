@@ -127,9 +127,6 @@ function signOf({ state, progress }: Pick<StoredRollout, "state" | "progress">):
   return state === "paused" ? "⏸️" : "⏳";
 }
 
-/** What a table of Slack's holds (https://docs.slack.dev/reference/block-kit/blocks/table-block); the rest goes into a file. */
-const maxRows = 99;
-
 const columns = ["VM", "Result", "Project", "Took", "Why"] as const;
 
 /** The result in the thread, with the one mention of the requester. Failures first. */
@@ -147,20 +144,19 @@ export function renderRolloutEnd(
   const said = md`${signOf(rollout)} ${mention(record.requester.id)} ${what} ${how}${took(rollout)}${why}.`;
   const { leftOut: skipped } = record;
   const names = skipped.slice(0, 20).map((one) => `${one.name} (${one.why})`);
+  const { block, shown } = table(what.value, columns, rows);
   return message(
     news(md`${what} ${how}${took(rollout)}${why}: ${progressWords(rollout)}`),
     section(lines(said, progressLine(rollout))),
-    table(columns, rows.slice(0, maxRows)),
-    rows.length > maxRows
-      ? [context(md`${rows.length - maxRows} more: the file has all of them.`)]
-      : [],
+    block,
+    rows.length > shown
+      ? context(md`${rows.length - shown} more: the file has all of them.`)
+      : undefined,
     skipped.length > 0
-      ? [
-          context(
-            md`Skipped: ${names.join(", ")}${skipped.length > 20 ? ` and ${skipped.length - 20} more` : ""}`,
-          ),
-        ]
-      : [],
+      ? context(
+          md`Skipped: ${names.join(", ")}${skipped.length > 20 ? ` and ${skipped.length - 20} more` : ""}`,
+        )
+      : undefined,
   );
 }
 
@@ -172,7 +168,7 @@ export function rolloutEndFile(
   command: ChangeCommand,
 ): string | undefined {
   const rows = rowsOf(rollout, targets, outcomes, command);
-  return rows.length > maxRows ? csv([columns, ...rows]) : undefined;
+  return rows.length > table("", columns, rows).shown ? csv([columns, ...rows]) : undefined;
 }
 
 /** Failed, unknown, not started, then done; each in the original order. */

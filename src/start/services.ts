@@ -36,7 +36,6 @@ import { takeFormat } from "./stored-format.ts";
 import { learnIdentity } from "../slack/people/learn-identity.ts";
 import { sharedCardSource } from "../slack/deliver/shared-cards.ts";
 import { createRateLimiter, type SlackLimits } from "../slack/deliver/rate-limiter.ts";
-import { sendPicture } from "../slack/deliver/picture.ts";
 import { requestSource } from "../slack/deliver/requests.ts";
 import { rolloutSource } from "../slack/deliver/rollouts.ts";
 import { requestable } from "../registry/define.ts";
@@ -192,11 +191,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   await queues.ready();
 
   const { botToken, apiUrl } = config.slack;
-  const notices = createNotices({
-    redis,
-    key,
-    sendPicture: (picture) => sendPicture(picture, { web, apiUrl, log }),
-  });
+  const notices = createNotices({ redis, key });
   const tell: GatewayContext["tell"] = async (where, id, message) => {
     const channelId = config.policy[where]?.channel;
     if (channelId) await notices.announce({ id, channelId, message });

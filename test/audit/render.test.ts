@@ -47,7 +47,7 @@ describe("the audit trail in words", () => {
     expect(shown.text).toBe(
       "Audit trail about web-1: the last 1\n2026-11-20 21:05:07 · U02BOB · vm restart (r-7kq2) · web-1 · authorized: approved",
     );
-    expect(shown.blocks.map(({ type }) => type)).toEqual(["section", "table"]);
+    expect(shown.blocks.map(({ type }) => type)).toEqual(["section", "data_table"]);
   });
 
   it("says so when there is nothing, or when there is more", () => {

@@ -59,7 +59,7 @@ async function refresh(): Promise<void> {
 }
 
 async function buildDigest(): Promise<void> {
-  const { message } = await digests.build("C01OPS");
+  const message = await digests.build("C01OPS");
   // Else it would be measured how quickly nothing is told
   if (!message.text.includes(`${broken} VMs in ERROR`) || !message.text.includes("change"))
     throw new Error(`the digest lacks what happened: ${message.text}`);

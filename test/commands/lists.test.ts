@@ -114,7 +114,7 @@ describe("/vm list", () => {
       at.service.edit.addVm({ project, name: `${index}-${"x".repeat(300)}` });
     await at.inventory.refresh();
     const list = await at.reads(`vm list ${project}`);
-    const rows = list.blocks.flatMap((block) => (block.type === "table" ? block.rows : []));
+    const rows = list.blocks.flatMap((block) => (block.type === "data_table" ? block.rows : []));
     expect(rows.length).toBeLessThan(51);
     expect(shownText(list)).toContain(`1 to ${rows.length - 1} of 60 are shown.`);
     expect(complaintsOf(list)).toEqual([]);

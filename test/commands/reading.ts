@@ -120,7 +120,7 @@ export async function startReading(
     learnNames: async () => undefined,
     linkTo: async () => undefined,
     status: async () => [],
-    post: async (channelId, { message }) => void told.push(`${channelId}: ${message.text}`),
+    post: async (channelId, { text }) => void told.push(`${channelId}: ${text}`),
     tell: async (where, _id, { text }) => void told.push(`${where}: ${text}`),
     tellBusy: async (_id, { text }) => void told.push(`busy: ${text}`),
     now: Date.now,

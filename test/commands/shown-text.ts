@@ -13,7 +13,7 @@ export function complaintsOf(message: Message): string[] {
 export function shownText({ blocks }: Message): string {
   return blocks
     .map((block) => {
-      if (block.type === "table") {
+      if (block.type === "data_table") {
         return block.rows.map((row) => row.map(texts).join(" | ")).join("\n");
       }
       if (block.type === "actions") return block.elements.map((one) => `[${texts(one)}]`).join(" ");

@@ -19,7 +19,6 @@ import { type SandboxSlack, startSandboxSlack } from "../../sandbox/slack/sandbo
 import { createNotices } from "../../src/slack/deliver/announce.ts";
 import { startDelivery } from "../../src/slack/deliver/deliver.ts";
 import { createRateLimiter } from "../../src/slack/deliver/rate-limiter.ts";
-import { sendPicture } from "../../src/slack/deliver/picture.ts";
 import { createWeb } from "../../src/slack/web.ts";
 
 export const running = (name: string, status = "RUNNING", projectName = "shop"): KnownVm => ({
@@ -115,11 +114,7 @@ export async function startScene(scene: Partial<Scene> = {}) {
     const own = await connectRedis(redisUrl, "commands", log);
     const web = createWeb({ token: slack.app.botToken, apiUrl: slack.apiUrl, log });
     const rateLimiter = createRateLimiter(own, key, fast);
-    const notices = createNotices({
-      redis: own,
-      key,
-      sendPicture: (picture) => sendPicture(picture, { web, apiUrl: slack.apiUrl, log }),
-    });
+    const notices = createNotices({ redis: own, key });
     const delivery = startDelivery([notices.source], {
       refusal: async () => undefined,
       us: () => ({ botId: "B0GATEHOUSE", botUserId: "U0GATEHOUSE" }),

@@ -1,6 +1,5 @@
 import { lineOf } from "../../src/digests/line-buttons.ts";
 import { describe, expect, it } from "vitest";
-import { closeCharts } from "../../src/charts/charts.ts";
 import { wordsOf } from "../stories/words.ts";
 import { noRequests, running, startScene } from "./digest-processes.ts";
 
@@ -149,45 +148,49 @@ describe("digests on a schedule", () => {
   });
 });
 
-describe("the picture of a digest", () => {
+describe("the chart of a digest", () => {
   const shown = { vms: [running("web-1"), running("db-1", "ERROR")] };
 
-  it("stands in the message, with the same in words", async () => {
+  it("is in the message, with the same in words", async () => {
     await using scene = await startScene({
       now: ms("2026-11-20T08:00Z"),
       rules: [rule("UTC")],
       ...shown,
     });
-    scene.slack.app.fileReadyMs = 500;
     const one = await scene.start();
     await one.postDue();
     scene.set.now = ms("2026-11-20T09:00Z");
     await one.postDue();
     await scene.said();
-    const image = scene.posted()[0]?.blocks.find(({ type }) => type === "image");
-    expect(image).toMatchObject({ alt_text: "VMs by status: 1 ERROR, 1 RUNNING" });
-    await closeCharts();
+    const chart = scene.posted()[0]?.blocks.find(({ type }) => type === "data_visualization");
+    expect(chart).toMatchObject({
+      title: "VMs by status",
+      chart: { type: "bar", axis_config: { categories: ["ERROR", "RUNNING"] } },
+    });
+    expect(scene.posted().map(wordsOf).join()).toContain("2 VMs: 1 ERROR, 1 RUNNING.");
   });
 
-  it("is left away where uploads are refused", async () => {
+  it("is in words where Slack refuses it, and the digest is posted once", async () => {
     await using scene = await startScene({
       now: ms("2026-11-20T08:00Z"),
       rules: [rule("UTC")],
       ...shown,
     });
-    scene.slack.weather.add({
-      method: "files.getUploadURLExternal",
+    const over = scene.slack.weather.add({
+      method: "chat.postMessage",
       kind: "error",
-      error: "missing_scope",
+      error: "invalid_blocks",
+      times: 1,
     });
     const one = await scene.start();
     await one.postDue();
     scene.set.now = ms("2026-11-20T09:00Z");
     await one.postDue();
     await scene.said();
-    expect(scene.posted()[0]?.blocks.map(({ type }) => type)).not.toContain("image");
-    expect(scene.posted().map(wordsOf).join()).toContain("2 VMs: 1 ERROR, 1 RUNNING.");
-    await closeCharts();
+    over();
+    expect(scene.posted()).toHaveLength(1);
+    expect(scene.posted()[0]?.blocks.map(({ type }) => type)).not.toContain("data_visualization");
+    expect(scene.posted().map(wordsOf).join()).toContain("VMs by status\n1 ERROR · 1 RUNNING");
   });
 });
 
@@ -202,7 +205,7 @@ describe("snoozing a line", () => {
     const line = lineOf({ kind: "error", key: "error:vm-db-1" });
     const until = scene.set.now + 24 * hour;
     await digests.snoozes.snooze("C02STATUS", line, until, scene.set.now);
-    const words = async (channel: string) => JSON.stringify((await digests.build(channel)).message);
+    const words = async (channel: string) => JSON.stringify(await digests.build(channel));
     expect(await words("C02STATUS")).toContain("db-2");
     expect(await words("C02STATUS")).not.toContain("db-1");
     expect(await words("C02STATUS")).toContain("1 line is snoozed here");
@@ -223,7 +226,7 @@ describe("snoozing a line", () => {
     const { digests } = await scene.start();
     const { set } = scene;
     const line = lineOf({ kind: "error", key: "error:vm-db-1" });
-    const words = async () => JSON.stringify((await digests.build("C02STATUS")).message);
+    const words = async () => JSON.stringify(await digests.build("C02STATUS"));
     await digests.snoozes.snooze("C02STATUS", line, set.now + 100 * hour, set.now);
     expect(await words()).not.toContain("db-1");
     // Only now it is known since when

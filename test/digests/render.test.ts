@@ -50,15 +50,17 @@ const request = (id: string, some: Partial<RequestFact> = {}): RequestFact => ({
 const frame = { title: "Digest", snoozed: new Set<string>() };
 const words = (message: Message) =>
   JSON.stringify(message.blocks).replaceAll(/<!date\^\d+\^[^|>]*\|([^>]*)>/g, "$1");
-const shown = (some: Partial<Facts>) => words(renderDigest(facts(some), frame).message);
+const chartIn = ({ blocks }: Message) =>
+  blocks.find((block) => block.type === "data_visualization");
+const shown = (some: Partial<Facts>) => words(renderDigest(facts(some), frame));
 
 describe("a digest", () => {
   it("is one quiet line when there is nothing to say", () => {
-    const { message, picture } = renderDigest(facts(), frame);
+    const message = renderDigest(facts(), frame);
     expect(message.blocks).toHaveLength(1);
     expect(message.text).toBe("Digest: nothing new");
     expect(words(message)).toContain("☀️ Nothing new since 08:00:00 UTC. 2 VMs: 2 RUNNING.");
-    expect(picture).toBeUndefined();
+    expect(chartIn(message)).toBeUndefined();
   });
 
   it("tells the most urgent first, each line with a button and a way to quiet it", () => {
@@ -72,7 +74,7 @@ describe("a digest", () => {
       since: now - hour,
       episode: 0,
     };
-    const { message, picture } = renderDigest(
+    const message = renderDigest(
       facts({
         vms: [running("web-1", "ERROR"), running("web-2", "REBOOTING"), running("db-1")],
         statusSince: new Map([
@@ -150,12 +152,18 @@ describe("a digest", () => {
     ]);
     expect(message.blocks.filter(({ type }) => type === "actions")).toEqual([]);
     expect(complaintsOf(message)).toEqual([]);
-    expect(picture?.altText).toBe("VMs by status: 1 ERROR, 1 REBOOTING, 1 RUNNING");
+    expect(chartIn(message)?.chart.series).toEqual([
+      {
+        name: "VMs",
+        data: ["ERROR", "REBOOTING", "RUNNING"].map((label) => ({ label, value: 1 })),
+      },
+    ]);
+    expect(words(message)).toContain("3 VMs: 1 ERROR, 1 REBOOTING, 1 RUNNING.");
   });
 
   it("keeps the button of a line whose VM has an ID too long for a menu", () => {
     const vm = { ...running("web-1", "ERROR"), id: `vm-${"x".repeat(80)}` };
-    const { message } = renderDigest(facts({ vms: [vm] }), frame);
+    const message = renderDigest(facts({ vms: [vm] }), frame);
     expect(message.blocks.find((block) => "accessory" in block)).toMatchObject({
       accessory: { type: "button", action_id: "run:vm.show" },
     });
@@ -179,7 +187,7 @@ describe("a digest", () => {
 
   it("stays within Slack's limits, counts the rest, and hides no kind behind another", () => {
     const many = Array.from({ length: 5000 }, (_, n) => running(`web-${n}`, "ERROR"));
-    const { message } = renderDigest(
+    const message = renderDigest(
       facts({
         vms: many,
         open: Array.from({ length: 30 }, (_, n) => request(`r-${n}`, { state: "unknown" })),
@@ -208,11 +216,11 @@ describe("a digest", () => {
 
   it("says nothing of VMs at all when none could be read", () => {
     const { vms: _, refreshedAt: __, newestSnapshots: ___, ...rest } = facts();
-    const { message, picture } = renderDigest({ ...rest, stale: true, unread: ["VMs"] }, frame);
+    const message = renderDigest({ ...rest, stale: true, unread: ["VMs"] }, frame);
     expect(words(message)).toContain("How many VMs there are could not be read.");
     expect(words(message)).toContain("The compute service has not been read yet");
     expect(words(message)).not.toMatch(/\b0 |no VMs/);
-    expect(picture).toBeUndefined();
+    expect(chartIn(message)).toBeUndefined();
   });
 
   it("keeps text from the service inert", () => {
@@ -221,7 +229,7 @@ describe("a digest", () => {
     const { blocks } = renderDigest(
       facts({ vms: [vm], unreadProjects: [evil], unread: [evil] }),
       frame,
-    ).message;
+    );
     // Slack shows plain text as it is written
     const markup = JSON.stringify(blocks, (_key, value) =>
       value?.type === "plain_text" ? undefined : value,

@@ -79,8 +79,7 @@ describe("digests with teams", () => {
   it("say so on request in each channel, and to one person what both may see", async () => {
     await using scene = await startTeams();
     const { digests } = await scene.start();
-    const now = async (channel: string) =>
-      namesIn(shownText((await digests.build(channel)).message));
+    const now = async (channel: string) => namesIn(shownText(await digests.build(channel)));
     expect(await now("C07VENDOR")).toEqual(["sea-web"]);
     expect(await now("C09ANY")).toEqual(["shop-web"]);
     const handed = async (who: string, channel: string) =>
@@ -103,9 +102,9 @@ describe("digests with teams", () => {
     scene.set.vms = vms.map((vm) =>
       vm.projectName === "payments" ? { ...vm, projectName: "search-2" } : vm,
     );
-    const words = shownText((await digests.build("C01OPS")).message);
+    const words = shownText(await digests.build("C01OPS"));
     expect(namesIn(words)).toEqual([]);
-    expect(namesIn(shownText((await digests.build("C07VENDOR")).message))).toEqual([
+    expect(namesIn(shownText(await digests.build("C07VENDOR")))).toEqual([
       "pay-web",
       "db-pay",
       "sea-web",

@@ -37,7 +37,7 @@ function isForHere({ os, cpu, libc }: Locked): boolean {
 }
 
 const isNative = (path: string) =>
-  /\/@(msgpackr-extract|napi-rs|oxfmt|oxlint|oxlint-tsgolint)\/[\w-]+$/.test(path);
+  /\/@(msgpackr-extract|oxfmt|oxlint|oxlint-tsgolint)\/[\w-]+$/.test(path);
 const isMusl = (path: string) => /-musl$|android|openharmony/.test(path);
 
 describe("what Gatehouse is built of", () => {

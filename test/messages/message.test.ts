@@ -33,7 +33,7 @@ function everything(text: string): Message {
     ]),
     context(md`${text}`),
     divider,
-    table([text, text], [[text, text], [text]]),
+    table(text, [text, text], [[text, text], [text]]).block,
     buttons([
       spec,
       { ...spec, action: "run:vm.start", confirm: { title: text, text, confirm: text } },
@@ -71,21 +71,41 @@ describe("a message", () => {
     expect(JSON.stringify(made.blocks.at(-1))).toContain("31 more not shown");
     expect(complaintsOf(made)).toEqual([]);
     const wide = table(
+      "wide",
       Array.from({ length: 20 }, (_, n) => `column ${n}`),
       Array.from({ length: 400 }, () => Array.from({ length: 20 }, () => "y".repeat(100))),
     );
-    expect(complaintsOf(message("wide", wide))).toEqual([]);
+    expect(complaintsOf(message("wide", wide.block))).toEqual([]);
     expect(
       complaintsOf(
         message(
           "rows",
           table(
+            "rows",
             ["a"],
             Array.from({ length: 500 }, () => ["b"]),
-          ),
+          ).block,
         ),
       ),
     ).toEqual([]);
+  });
+
+  it("has no table without rows, and sorts a column by number where all of it are numbers", () => {
+    expect(table("none", ["a"], [])).toEqual({ block: undefined, shown: 0 });
+    const { block, shown } = table(
+      "VMs",
+      ["Name", "CPU"],
+      [
+        ["7", "16"],
+        ["web-1", "2"],
+      ],
+    );
+    expect(shown).toBe(2);
+    expect(block?.rows.map((row) => row.map(({ type }) => type))).toEqual([
+      ["raw_text", "raw_text"],
+      ["raw_text", "raw_number"],
+      ["raw_text", "raw_number"],
+    ]);
   });
 
   it("mentions only those whom our own builders mention", () => {

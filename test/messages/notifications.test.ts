@@ -183,7 +183,7 @@ const digestOf = (about: About) =>
       snapshotOldMs: 1,
     },
     { title: "Digest, Fri 20 Nov, 09:00", snoozed: new Set() },
-  ).message;
+  );
 
 const review = ({ vm, why }: About) => ({
   request: "r-7fk3m9q2xw",

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { closeCharts } from "../../src/charts/charts.ts";
 import { startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";
 import { hears, wordsOf } from "./words.ts";
 
@@ -11,7 +10,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await world.close();
-  await closeCharts();
 });
 
 /** Writes to Gatehouse itself, and waits for its answer there. */
@@ -21,12 +19,12 @@ async function says(text: string, words: RegExp) {
 }
 
 describe("a direct message to Gatehouse", () => {
-  it("takes the same words and answers there, for good, with pictures and slash commands in its hints", async () => {
+  it("takes the same words and answers there, for good, with charts and slash commands in its hints", async () => {
     const shown = await says("vm show web-2", /web-2 is RUNNING/);
     expect(shown.ephemeral).toBe(false);
     expect(wordsOf(shown)).not.toContain("[Share in channel]");
     const chart = await says("vm metrics web-2", /CPU and memory of web-2/);
-    expect(chart.blocks.map(({ type }) => type)).toContain("image");
+    expect(chart.blocks.map(({ type }) => type)).toContain("data_visualization");
     const unknown = await says("vm show nothing-like-it", /There is no VM called nothing-like-it/);
     expect(wordsOf(unknown)).toContain("/vm list shows every VM");
   });

@@ -225,7 +225,7 @@ describe("a roll of many", () => {
     await world.olivia.submits({ "roll:number": "120" });
     const end = await hears(world.olivia, "ops", ended, 20_000);
     expect(wordsOf(end)).toContain("120 of 120");
-    expect(wordsOf(end)).toContain("21 more: the file has all of them.");
+    expect(wordsOf(end)).toContain("20 more: the file has all of them.");
     await world.olivia.until(() =>
       world.olivia.seesChannel("ops").messages.some(({ files }) => files.length > 0),
     );

@@ -1,9 +1,6 @@
-import { afterAll, describe, expect, it } from "vitest";
-import { closeCharts } from "../../src/charts/charts.ts";
+import { describe, expect, it } from "vitest";
 import { hears, wordsOf } from "./words.ts";
 import { startWorld, testTiming } from "../support/start-world.ts";
-
-afterAll(() => closeCharts());
 
 /** Olivia's team has payments and #ops, Amir's has ml and #vendor; #status tells of what is left. */
 const policy = `access: { view: [], operate: ["U0ADA"], administer: ["U0ADA"] }

@@ -12,7 +12,7 @@ const surfaces: Partial<Record<string, readonly Surface[]>> = {
   container: ["message", "home"],
   context_actions: ["message"],
   data_table: ["message", "home"],
-  data_visualization: ["message"],
+  data_visualization: ["message", "home"],
   file: ["message"],
   markdown: ["message"],
   plan: ["message"],
@@ -120,12 +120,15 @@ function aboutSums(blocks: readonly Fields[], at: string): string[] {
   if (ofType("table").length > 1) complaints.push(`only_one_table_allowed [json-pointer:${at}]`);
   if (ofType("data_visualization").length > 2)
     complaints.push(`no more than 2 data_visualization blocks allowed [json-pointer:${at}]`);
-  const cells = ofType("table").flatMap((block) =>
-    Array.isArray(block["rows"]) ? block["rows"].flatMap(listOf) : [],
-  );
-  const characters = cells.reduce((sum, cell) => sum + textOf(cell["text"]).length, 0);
-  if (characters > 10_000)
-    complaints.push(`table must be less than 10001 characters [json-pointer:${at}]`);
+  const most = { table: 10_000, data_table: 20_000 };
+  for (const [type, limit] of Object.entries(most)) {
+    const cells = ofType(type).flatMap((block) =>
+      Array.isArray(block["rows"]) ? block["rows"].flatMap(listOf) : [],
+    );
+    const characters = cells.reduce((sum, cell) => sum + textOf(cell["text"]).length, 0);
+    if (characters > limit)
+      complaints.push(`${type} must be less than ${limit + 1} characters [json-pointer:${at}]`);
+  }
   return complaints;
 }
 

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { button } from "./elements.ts";
-import { bare, block, imageElement, items, mrkdwn } from "./texts.ts";
+import { bare, block, imageElement, items, mrkdwn, upTo } from "./texts.ts";
 
 /** The blocks that hold many things. https://docs.slack.dev/reference/block-kit/blocks */
 
@@ -45,10 +45,57 @@ export const dataTable = block("data_table", {
   caption: bare(150),
   page_size: z.int().min(1).max(100).optional(),
   row_header_column_index: z.int().min(0).max(19).optional(),
-}).refine(
-  (value) => new Set(value.rows.map((row) => row.length)).size === 1,
-  "all rows must have the same number of cells",
-);
+})
+  .refine(
+    (value) => new Set(value.rows.map((row) => row.length)).size === 1,
+    "all rows must have the same number of cells",
+  )
+  .refine(
+    ({ rows }) => rows[0]?.every(({ type }) => type !== "rich_text"),
+    "header cells must not be rich_text",
+  );
+
+const point = z.strictObject({ label: bare(20), value: z.number() });
+const series = z.strictObject({ name: bare(20), data: items(point, 20) });
+const labels = (named: readonly { label: string }[]) => named.map(({ label }) => label).toSorted();
+
+/** Each line, bar or area has one value for each category. */
+const axes = <const T extends string>(type: T) =>
+  z
+    .strictObject({
+      type: z.literal(type),
+      series: items(series, 12),
+      axis_config: z.strictObject({
+        categories: items(bare(20), 20),
+        x_label: upTo(50).optional(),
+        y_label: upTo(50).optional(),
+      }),
+    })
+    .refine(
+      (chart) => new Set(chart.series.map(({ name }) => name)).size === chart.series.length,
+      "series must have unique names",
+    )
+    .refine(({ series: all, axis_config: { categories } }) => {
+      const wanted = JSON.stringify([...new Set(categories)].toSorted());
+      return (
+        new Set(categories).size === categories.length &&
+        all.every(({ data }) => JSON.stringify(labels(data)) === wanted)
+      );
+    }, "each series must have one data point for each category");
+
+/** https://docs.slack.dev/reference/block-kit/blocks/data-visualization-block */
+export const dataVisualization = block("data_visualization", {
+  title: bare(50),
+  chart: z.discriminatedUnion("type", [
+    axes("line"),
+    axes("bar"),
+    axes("area"),
+    z.strictObject({
+      type: z.literal("pie"),
+      segments: items(z.strictObject({ label: bare(20), value: z.number().positive() }), 12),
+    }),
+  ]),
+});
 
 export const card = block("card", {
   hero_image: imageElement.optional(),

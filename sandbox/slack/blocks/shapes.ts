@@ -11,12 +11,11 @@ import {
   selects,
   workflowButton,
 } from "./elements.ts";
-import { card, dataTable, richText, table, taskCard } from "./large-shapes.ts";
+import { card, dataTable, dataVisualization, richText, table, taskCard } from "./large-shapes.ts";
 import {
   anyText,
   bare,
   block,
-  blockId,
   imageElement,
   imageParts,
   items,
@@ -138,12 +137,7 @@ export const shapes = {
     elements: items(z.discriminatedUnion("type", [feedbackButtons, iconButton]), 5),
   }),
   data_table: dataTable,
-  // New in June 2026 and not in @slack/types yet: only its title's limit is sure.
-  data_visualization: z.looseObject({
-    type: z.literal("data_visualization"),
-    block_id: blockId,
-    title: upTo(50).optional(),
-  }),
+  data_visualization: dataVisualization,
   divider,
   file,
   header,

@@ -1,13 +1,6 @@
 import * as z from "zod";
 import type { KnownBlock } from "@slack/types";
-import {
-  buttons,
-  message,
-  readable,
-  section,
-  sentence,
-  shownTable,
-} from "../../messages/message.ts";
+import { buttons, message, readable, section, sentence, table } from "../../messages/message.ts";
 import { duration, Markdown, md, name } from "../../messages/text.ts";
 import { needsOf } from "../../policy/vote-needs.ts";
 import { voteRefusal } from "../../policy/vote.ts";
@@ -43,7 +36,8 @@ export const jobs = defineCommand({
     const first = open.slice(0, maxWithButtons);
     const rows = await Promise.all(first.map((request) => rowOf(request, context)));
     const rest = open.slice(maxWithButtons);
-    const { block, shown } = shownTable(
+    const { block, shown } = table(
+      "More open requests",
       ["Target", "Command", "State", "Age", "Request"],
       rest.map(({ record, state }) => [
         calledName(record.target),
@@ -61,7 +55,7 @@ export const jobs = defineCommand({
       readable(head),
       section(all < open.length ? md`${head}. The first ${all} are shown.` : head),
       ...rows,
-      rest.length > 0 ? block : undefined,
+      block,
     );
   },
 });

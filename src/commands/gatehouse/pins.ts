@@ -2,13 +2,7 @@ import * as z from "zod";
 import type { AcceptedPin } from "../../attestation/accepted-pins.ts";
 import { short } from "../../attestation/measurements.ts";
 import { namesOf, pinsFor } from "../../attestation/pins.ts";
-import {
-  context as small,
-  message,
-  readable,
-  section,
-  shownTable,
-} from "../../messages/message.ts";
+import { context as small, message, readable, section, table } from "../../messages/message.ts";
 import { duration, md, name, plain } from "../../messages/text.ts";
 import { defineCommand } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
@@ -47,7 +41,7 @@ export const pins = defineCommand({
       const none = md`Nothing is pinned. ${name("/gatehouse pins propose")} takes what a VM measures now, once others approve it.`;
       return message(readable(none), section(none));
     }
-    const { block, shown } = shownTable(["VM", "Values", "By", "Since"], rows);
+    const { block, shown } = table("Pins", ["VM", "Values", "By", "Since"], rows);
     return message(
       readable(head),
       section(shown < rows.length ? md`${head}. The first ${shown} are shown.` : head),

@@ -1,12 +1,5 @@
 import * as z from "zod";
-import {
-  context,
-  message,
-  readable,
-  section,
-  sentence,
-  shownTable,
-} from "../../messages/message.ts";
+import { context, message, readable, section, sentence, table } from "../../messages/message.ts";
 import { counted, lines, md, name } from "../../messages/text.ts";
 import { wholeNumber } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
@@ -51,7 +44,8 @@ export const list = defineCommand({
       );
     }
     const first = (page - 1) * perPage;
-    const { block, shown } = shownTable(
+    const { block, shown } = table(
+      "Projects",
       ["Name", "Status", "Type", "Region", "ID"],
       projects
         .slice(first, first + perPage)

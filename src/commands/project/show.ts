@@ -8,7 +8,7 @@ import {
   message,
   readable,
   section,
-  shownTable,
+  table,
 } from "../../messages/message.ts";
 import { counted, md, name, plain, when } from "../../messages/text.ts";
 import { target } from "../../registry/arguments.ts";
@@ -36,7 +36,8 @@ export const show = defineCommand({
       project?.type === "TEE_VM" ? await unlessUnreachable(compute.projects.vms(found.id)) : [];
     if (!project || !vms) return lastKnown(found, context_);
     await inventory.note({ project });
-    const { block, shown } = shownTable(
+    const { block, shown } = table(
+      `VMs of ${project.name}`,
       ["Name", "Status", "CPU", "Memory", "IP address"],
       firstOf(vms, maxRows, byTrouble).map((vm) => [
         vm.name,

@@ -8,7 +8,7 @@ import {
   readable,
   section,
   sentence,
-  shownTable,
+  table,
 } from "../../messages/message.ts";
 import { target, wholeNumber } from "../../registry/arguments.ts";
 import { type Answer, defineCommand } from "../../registry/define.ts";
@@ -90,7 +90,8 @@ export const list = defineCommand({
     const some = firstOf(vms, page * maxRows, vmOrders[sort]).slice(from);
     // A phone shows the first columns
     const repeats = new Set(some.map((vm) => vm.name)).size < some.length;
-    const { block, shown } = shownTable(
+    const { block, shown } = table(
+      "VMs",
       repeats ? projectFirst(columns) : columns,
       some.map((vm) => (repeats ? projectFirst(row(vm)) : row(vm))),
     );

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { altText, chartOf, shortNumber } from "../../charts/chart.ts";
+import { shortNumber, usageCharts, usageWords } from "../../charts/chart.ts";
 import {
   buttons,
   type ButtonSpec,
@@ -48,16 +48,12 @@ export const metrics = defineCommand({
       ? md`${name(vm.name)} has no samples of CPU or memory for ${name(period)}; it is ${vm.status}.`
       : md`CPU and memory of ${name(vm.name)}, last ${name(period)}.`;
     const text = md`${what}${disk}`;
-    const shown = message(
-      readable(md`${text} ${altText(usage)}`),
+    return message(
+      readable(md`${text} ${usageWords(usage)}`),
       section(text),
+      usageCharts(usage, `${vm.name}, last ${period}`),
       context(md`The compute service names no units: values are as it counts them.`),
       buttons(periods.map((one) => periodButton(vm.id, one, period))),
     );
-    if (isEmpty) return shown;
-    return {
-      message: shown,
-      chart: { chart: chartOf(usage, vm.name, period), altText: altText(usage) },
-    };
   },
 });

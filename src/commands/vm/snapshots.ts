@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { context, message, readable, section, shownTable } from "../../messages/message.ts";
+import { context, message, readable, section, table } from "../../messages/message.ts";
 import { counted, duration, md, name } from "../../messages/text.ts";
 import { target } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
@@ -36,7 +36,8 @@ export const snapshots = defineCommand({
         specsWords(one.specs),
         one.measurement ? `${one.measurement.slice(0, 12)}…` : "unknown",
       ]);
-    const { block, shown } = shownTable(
+    const { block, shown } = table(
+      `Snapshots of ${vm.name}`,
       ["Name", "ID", "Taken", "By", "CPU · memory · disk", "Measurement"],
       rows,
     );

@@ -10,10 +10,8 @@ import {
 import { howToOpen } from "../../messages/closed-channel.ts";
 import { Markdown, md, name } from "../../messages/text.ts";
 import { type Answer, dottedName } from "../../registry/define.ts";
-import type { ReadInvocation, Person } from "../../registry/invocation.ts";
-import type { Chart } from "../../charts/chart.ts";
-import { chartBlock } from "../../charts/without-picture.ts";
-import { postChart, withSparkline } from "../deliver/post-chart.ts";
+import type { Person, ReadInvocation } from "../../registry/invocation.ts";
+import { showOrSay } from "../deliver/post-once.ts";
 import { uploadFile } from "../deliver/upload.ts";
 import { errorReply, say } from "../error-reply.ts";
 import { postMessage } from "../web.ts";
@@ -93,14 +91,13 @@ function withContext({ text, blocks }: Message, note: Markdown): Message {
 }
 
 async function showAnswer(
-  { message: said, chart, file, isSharable: mayShare = false }: Answer,
+  { message: said, file, isSharable: mayShare = false }: Answer,
   { command, input, toChannel }: Pick<ReadInvocation, "command" | "input"> & { toChannel: boolean },
   interaction: Interaction,
   reply: Reply,
   gateway: GatewayContext,
 ): Promise<void> {
   if (file) await sendFile(file, interaction, reply, gateway);
-  if (toChannel && chart) return showChart(said, chart, interaction, reply, gateway);
   if (toChannel) return postToChannel(said, interaction, reply, gateway);
   const isSharable =
     interaction.channelId !== "" &&
@@ -111,60 +108,8 @@ async function showAnswer(
     value: JSON.stringify({ command: dottedName(command), input }),
   };
   const { text, blocks } = said;
-  const whole = isSharable ? message(new Markdown(text), blocks, buttons([sharing])) : said;
-  if (chart) return showChartPrivately(whole, chart.chart, interaction, reply, gateway);
-  await reply.privately(whole);
-}
-
-/**
- * A picture can't be ephemeral: only the asker sees Slack's own chart, or text where Slack refuses that. Shared, it is a
- * picture.
- */
-async function showChartPrivately(
-  above: Message,
-  chart: Chart,
-  { channelId, userId, threadTs }: Interaction,
-  reply: Reply,
-  { web }: Pick<GatewayContext, "web">,
-): Promise<void> {
-  const block = chart.kind === "lines" ? chartBlock(chart) : undefined;
-  const [first, ...rest] = above.blocks;
-  if (block && first && channelId !== "") {
-    const shown = await web.call("chat.postEphemeral", {
-      channel: channelId,
-      user: userId,
-      ...(threadTs ? { thread_ts: threadTs } : {}),
-      text: above.text,
-      blocks: [first, block, ...rest],
-    });
-    if (shown.ok || shown.kind === "lost") return;
-  }
-  await reply.privately(withSparkline(above, chart));
-}
-
-async function showChart(
-  above: Message,
-  { chart, altText }: NonNullable<Answer["chart"]>,
-  interaction: Interaction,
-  reply: Reply,
-  gateway: GatewayContext,
-): Promise<void> {
-  const posted = await postChart({
-    web: gateway.web,
-    apiUrl: gateway.apiUrl,
-    log: gateway.log,
-    channelId: interaction.channelId,
-    threadTs: interaction.threadTs,
-    message: above,
-    chart,
-    altText,
-  });
-  if (posted.is !== "closed") return;
-  await reply.privately(posted.instead);
   await reply.privately(
-    say(
-      md`Gatehouse can't post pictures here (${posted.why}), so only you see this, as text. ${howToOpen(posted.why)}`,
-    ),
+    isSharable ? message(new Markdown(text), blocks, buttons([sharing])) : said,
   );
 }
 
@@ -199,7 +144,7 @@ export async function postToChannel(
   reply: Reply,
   gateway: Pick<GatewayContext, "web">,
 ): Promise<void> {
-  const posted = await postMessage(gateway.web, interaction, posting);
+  const posted = await showOrSay(posting, (one) => postMessage(gateway.web, interaction, one));
   if (posted.ok || posted.kind === "lost") return;
   await reply.privately(posting);
   const why =

@@ -1,4 +1,3 @@
-import type { KnownBlock } from "@slack/types";
 import { restart } from "../../commands/vm/restart.ts";
 import { show } from "../../commands/vm/show.ts";
 import { refusedInError } from "../../commands/vm/vm-card.ts";
@@ -6,6 +5,7 @@ import type { KnownVm } from "../../inventory/inventory.ts";
 import { recentRequests } from "../../requests/recent-requests.ts";
 import { headline, insteadInError, symbolOf } from "../../requests/render/render-result.ts";
 import {
+  type Block,
   buttons,
   context,
   divider,
@@ -58,10 +58,7 @@ export async function showHome(
   return answer.ok;
 }
 
-async function newsBlocks(
-  { said, request: id }: News,
-  gateway: GatewayContext,
-): Promise<KnownBlock[]> {
+async function newsBlocks({ said, request: id }: News, gateway: GatewayContext): Promise<Block[]> {
   const request = id === undefined ? undefined : await gateway.store.get(id);
   const command = changeNamed(request?.record.command, gateway);
   if (!request || !command) return said ? [...said.blocks, divider] : [];
@@ -123,7 +120,7 @@ function follow(
   void look().catch(() => undefined);
 }
 
-async function homeBlocks(person: Person, gateway: GatewayContext): Promise<KnownBlock[]> {
+async function homeBlocks(person: Person, gateway: GatewayContext): Promise<Block[]> {
   const { store } = gateway;
   await gateway.inventory.upToDate();
   const [open, openCount, mine, state, frozen] = await Promise.all([
@@ -182,7 +179,7 @@ async function troubleRow(
   vm: KnownVm,
   person: Person,
   { policy, ourTeamId, store }: GatewayContext,
-): Promise<KnownBlock[]> {
+): Promise<Block[]> {
   const last = await recentRequests({ targetId: vm.id, most: 10 }, store);
   const refused = refusedInError({ vm, last });
   const offered = [show, restart].filter(
@@ -198,7 +195,7 @@ async function troubleRow(
 }
 
 /** The same facts as on the card in the channel: a vote from here counts as much. */
-function rowOfAsking(request: StoredRequest, gateway: GatewayContext): KnownBlock[] {
+function rowOfAsking(request: StoredRequest, gateway: GatewayContext): Block[] {
   const command = changeNamed(request.record.command, gateway);
   return command ? askingRow(request, command, { mayVote: true }) : [];
 }

@@ -1,5 +1,4 @@
-import type { KnownBlock } from "@slack/types";
-import type { Message } from "../../messages/message.ts";
+import type { Block, Message } from "../../messages/message.ts";
 import type { Command } from "../../registry/define.ts";
 import type { Reply } from "../receive/interaction.ts";
 
@@ -31,11 +30,11 @@ export function mentionWords(text: string, commands: readonly Command[]): string
 }
 
 /** Only mrkdwn: labels and cells of tables are names. */
-function withWords(block: KnownBlock, commands: readonly Command[]): KnownBlock {
+function withWords(block: Block, commands: readonly Command[]): Block {
   return JSON.parse(JSON.stringify(block), (_key, value: unknown) => {
     if (typeof value !== "object" || value === null) return value;
     const { type, text } = value as { type?: unknown; text?: unknown };
     if (type !== "mrkdwn" || typeof text !== "string") return value;
     return { ...value, text: mentionWords(text, commands) };
-  }) as KnownBlock;
+  }) as Block;
 }

@@ -1,12 +1,11 @@
 import type { ReadContext } from "../../commands/context.ts";
-import type { Digest } from "../../digests/render-digest.ts";
 import type { Message } from "../../messages/message.ts";
 import { mayRun } from "../../policy/refusal.ts";
 import type { Answer, ReadCommand } from "../../registry/define.ts";
 import type { Person } from "../../registry/invocation.ts";
 import { resolveTarget } from "../../requests/submit/resolve.ts";
 import { linkTo } from "../deliver/permalink.ts";
-import { postChart } from "../deliver/post-chart.ts";
+import { showOrSay } from "../deliver/post-once.ts";
 import type { Interaction } from "../receive/interaction.ts";
 import { postMessage, whyOf } from "../web.ts";
 import type { GatewayContext } from "./gateway-context.ts";
@@ -36,16 +35,12 @@ export function answerOf(
   return command.answer(args as never, context as never);
 }
 
-/** Posts a digest, with its picture if any. Returns why it couldn't. */
+/** Posts a digest. Returns why it couldn't. */
 async function post(
   channelId: string,
-  { message, picture }: Digest,
-  { web, apiUrl, log }: Pick<GatewayContext, "web" | "apiUrl" | "log">,
+  digest: Message,
+  { web }: Pick<GatewayContext, "web">,
 ): Promise<string | undefined> {
-  if (picture) {
-    const posted = await postChart({ web, apiUrl, log, channelId, message, ...picture });
-    return posted.is === "closed" ? posted.why : undefined;
-  }
-  const posted = await postMessage(web, { channelId }, message);
+  const posted = await showOrSay(digest, (one) => postMessage(web, { channelId }, one));
   return posted.ok || posted.kind === "lost" ? undefined : whyOf(posted);
 }

@@ -57,5 +57,6 @@ async function vmsNamedIn(text: string, gateway: GatewayContext): Promise<Messag
   }
   const rows = vms.slice(0, maxShown).map((vm) => [vm.name, vm.status, vm.projectName, vm.id]);
   const what = `${vms.length === 1 ? "One VM is" : `${vms.length} VMs are`} named in that message`;
-  return message(what, section(md`${what}:`), table(["Name", "Status", "Project", "ID"], rows));
+  const { block } = table("VMs", ["Name", "Status", "Project", "ID"], rows);
+  return message(what, section(md`${what}:`), block);
 }

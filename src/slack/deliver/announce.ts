@@ -8,8 +8,7 @@ import {
   type RedisClient,
 } from "../../redis/redis.ts";
 import type { Owes, Source } from "./deliver.ts";
-import { type Picture, withPicture } from "./picture.ts";
-import { isSaid, type Owed, unreadyPicture } from "./post-once.ts";
+import type { Owed } from "./post-once.ts";
 
 /** A message without a request: a freeze, an alarm, the head of the audit trail, a digest. */
 export interface Notice {
@@ -18,8 +17,6 @@ export interface Notice {
   channelId: string;
   threadTs?: string;
   message: Message;
-  /** Left out when Slack doesn't process it in time. */
-  picture?: Picture;
 }
 
 /** Stored when it resolves; posted once, when Slack accepts it. False when it was announced before. */
@@ -35,53 +32,26 @@ return 1
 `;
 
 const keptMs = 7 * 24 * 3600_000;
-/** Slack may still be processing the picture: the wait between posts, and how many. */
-const unreadyMs = 700;
-const maxOffers = 15;
-const noPicture = "none";
-
 /** Stores notices, and posts one message for each, in order. */
-export function createNotices(options: {
-  redis: RedisClient;
-  key: Keys;
-  /** Draws and uploads; undefined when that fails. */
-  sendPicture?(picture: Picture): Promise<string | undefined>;
-}): { announce: Announce; source: Source } {
+export function createNotices(options: { redis: RedisClient; key: Keys }): {
+  announce: Announce;
+  source: Source;
+} {
   const { redis, key } = options;
   const noticeKey = (id: string) => key("notice", id);
   const outbox = createOutbox(redis, key("notices"), noticeKey);
   const runAnnounce = defineScript(redis, "gatehouseAnnounce", announceScript);
 
-  async function read(id: string, fields: Fields): Promise<Owes | undefined> {
-    const mark = fields["said:notice"];
-    const owes = { createdAt: Number(fields["at"]), revision: 0 };
+  async function read(_id: string, fields: Fields): Promise<Owes | undefined> {
     if (!fields["notice"]) return undefined;
     const notice = JSON.parse(fields["notice"]) as Notice;
-    const fileId = notice.picture ? fields["picture"] : noPicture;
-    // After the upload the notice is claimed again: another process may have claimed it meanwhile
-    if (notice.picture && fileId === undefined && !isSaid(mark)) {
-      const sent = await options.sendPicture?.(notice.picture);
-      await outbox.remember(id, { picture: sent ?? noPicture });
-      return { ...owes, messages: [], waitMs: 1 };
-    }
-    const message =
-      notice.picture && fileId && fileId !== noPicture
-        ? withPicture(notice.message, notice.picture, fileId)
-        : notice.message;
     const owed: Owed = {
       key: "notice",
-      mark,
+      mark: fields["said:notice"],
       place: notice,
-      render: () => message,
-      closed: async (error) => (error === unreadyPicture ? offerAgain(id) : undefined),
+      render: () => notice.message,
     };
-    return { ...owes, messages: [owed] };
-  }
-
-  async function offerAgain(id: string): Promise<number> {
-    const offers = await redis.hincrby(noticeKey(id), "offers", 1);
-    if (offers >= maxOffers) await outbox.remember(id, { picture: noPicture });
-    return unreadyMs;
+    return { createdAt: Number(fields["at"]), revision: 0, messages: [owed] };
   }
 
   return {

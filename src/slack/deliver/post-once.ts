@@ -1,3 +1,4 @@
+import { inWords } from "../../charts/in-words.ts";
 import type { Log } from "../../log/log.ts";
 import { sharedOutside } from "../../messages/closed-channel.ts";
 import type { Message } from "../../messages/message.ts";
@@ -92,12 +93,27 @@ export const closedChannel = new Set([
   "no_permission",
   sharedOutside,
 ]);
-/** How Slack refuses a picture that it has not processed yet. */
-export const unreadyPicture = "invalid_blocks";
 
-const hasPicture = ({ blocks }: Message) => blocks.some((block) => "slack_file" in block);
+const goneThread = new Set(["thread_not_found", "cannot_reply_to_message"]);
 
-export const goneThread = new Set(["thread_not_found", "cannot_reply_to_message"]);
+/** Whether Slack refused what a message holds, not its place or the app. */
+function isOfContent(answer: WebAnswer): boolean {
+  if (answer.ok || answer.kind !== "refused" || isBecauseOfUs(answer.error)) return false;
+  return !closedChannel.has(answer.error) && !goneThread.has(answer.error);
+}
+
+/** Shows a message at once; where Slack refuses its charts or tables, which shows nothing, once more in words. */
+export async function showOrSay(
+  message: Message,
+  show: (message: Message) => Promise<WebAnswer>,
+): Promise<WebAnswer> {
+  const answer = await show(message);
+  const words = isOfContent(answer) ? inWords(message) : undefined;
+  return words ? show(words) : answer;
+}
+
+/** The mark of a message whose charts or tables Slack has refused: it is provably not posted, and goes in words. */
+const refusedBlocks = "posting words";
 
 /** A mark is the message's ts, or since when a post may be in flight. */
 export function isSaid(mark: string | undefined): boolean {
@@ -129,8 +145,9 @@ const readAgain = -1;
  * all must be read again. Before each call a mark is compared and set, so only one of several processes makes the call:
  *
  *     "" ──► posting <since> ──► <ts of the message>, or another word when it is settled
- *                     ├──► ""           provably not posted, also because Slack refuses the app itself
- *                     └──► posting 0    its answer was lost: looked up in Slack, and resent only when it isn't there
+ *                     ├──► ""             provably not posted, also because Slack refuses the app itself
+ *                     ├──► posting words  provably not posted: Slack refuses its charts or tables, so it goes in words
+ *                     └──► posting 0      its answer was lost: looked up in Slack, and resent only when it isn't there
  *
  *     <what it shows> ──► editing <since> ──► <what it shows now>
  *                                └──► editing 0    not edited, or its answer was lost: resent, since an edit is idempotent
@@ -166,12 +183,17 @@ export function createPostOnce(options: {
     const { kind, id } = subject;
     const { key, mark = "", urgency, shows, covers = [] } = owed;
     const join = mark === "" ? owed.join : undefined;
+    const isUnclear = mark !== "" && mark !== refusedBlocks;
+    const render = async () => {
+      const whole = await owed.render();
+      return mark === refusedBlocks ? (inWords(whole) ?? whole) : whole;
+    };
     const shown: Record<string, string> = shows ? { [shows.field]: shows.now } : {};
     const channel = await directs.of(at.channelId);
     // A first post needs only the person
-    if (channel === undefined && mark !== "") return unsureMs;
+    if (channel === undefined && isUnclear) return unsureMs;
     const place = { ...at, channelId: channel ?? at.channelId };
-    if (mark !== "") {
+    if (isUnclear) {
       const found = await lookUp(subject, key, place);
       if (found === "unsure") return unsureMs;
       // Not what it shows, which may have changed since it was posted
@@ -185,7 +207,7 @@ export function createPostOnce(options: {
       return no.kind === "refused"
         ? closed(subject, owed, no.error)
         : waitAfter(no, { post: place.channelId });
-    const early = owed.growsUntilMarked ? undefined : await owed.render();
+    const early = owed.growsUntilMarked ? undefined : await render();
     const turn = { id: `${kind} ${id} ${key}`, urgency, isJoining: join !== undefined };
     const mine = await begin(subject, `said:${key}`, mark, "posting", (marked) =>
       rateLimiter.post(place.channelId, { ...turn, mark: marked }),
@@ -194,7 +216,7 @@ export function createPostOnce(options: {
       const isJoined = mine.waitMs > 0 && (await join?.()) === true;
       return isJoined ? readAgainMs : mine.waitMs || readAgainMs;
     }
-    const message = early ?? (await owed.render());
+    const message = early ?? (await render());
     if (!(await mine.isInTime())) return readAgainMs;
     await subject.at?.("posting", id);
     const answer = await postMessage(web, place, message, metadataOf(id, owed));
@@ -203,15 +225,14 @@ export function createPostOnce(options: {
       const channelId = textAt(answer.data, "channel") || place.channelId;
       return said(textAt(answer.data, "ts"), channelId, shown, covers);
     }
+    const words = mark !== refusedBlocks && isOfContent(answer) ? inWords(message) : undefined;
     // The call has ended: the next attempt need not wait for it, nor look it up where nothing was posted
-    await mine.becomes(answer.kind === "lost" ? "posting 0" : "");
+    await mine.becomes(answer.kind === "lost" ? "posting 0" : words ? refusedBlocks : "");
+    if (words) return readAgain;
     if (answer.kind !== "refused") return waitAfter(answer, { post: place.channelId });
     const { error, detail } = answer;
     if (isBecauseOfUs(error)) return waitForUs(error, { post: place.channelId });
-    // Slack may still be processing the picture: `closed` decides what is next
-    const isUnready = error === unreadyPicture && hasPicture(message);
-    if (isUnready || owed.isFragile || closedChannel.has(error))
-      return closed(subject, owed, error);
+    if (owed.isFragile || closedChannel.has(error)) return closed(subject, owed, error);
     // Its thread was deleted: post in the channel
     if (place.threadTs && goneThread.has(error))
       return post(subject, { ...owed, mark: "" }, { channelId: place.channelId });

@@ -1,36 +1,20 @@
-import { setTimeout as after } from "node:timers/promises";
 import { plain } from "../../messages/text.ts";
-import { textAt, type Place, postMessage, type Web, type WebAnswer, whyOf } from "../web.ts";
+import { textAt, type Place, type Web, type WebAnswer, whyOf } from "../web.ts";
 
 /**
  * An upload has three steps: request an address, send the bytes there, complete it
- * (https://docs.slack.dev/messaging/working-with-files#upload). A picture is completed privately and then shown by an
- * image block, because only such a message can be found and edited later.
+ * (https://docs.slack.dev/messaging/working-with-files#upload).
  */
 
 /** Which step failed; or `unsure`: it may have succeeded and must not be tried in another way. */
 type UploadFailure =
-  | { is: "failed"; step: "open" | "announce" | "send" | "complete" | "post"; why: string }
+  | { is: "failed"; step: "open" | "announce" | "send" | "complete"; why: string }
   | { is: "unsure"; why: string };
 
 interface Sender {
   web: Web;
   /** Determines which upload addresses are Slack's. */
   apiUrl: string;
-}
-
-interface ImageSpec extends Sender, Place {
-  png: Uint8Array;
-  /** With its extension. */
-  name: string;
-  title: string;
-  altText: string;
-  /** For notifications. */
-  text: string;
-  /** Shown above the picture. */
-  blocks?: readonly object[];
-  /** How long Slack may take to process the picture; default 10 s. */
-  readyWithinMs?: number | undefined;
 }
 
 interface FileSpec extends Sender {
@@ -44,35 +28,6 @@ interface FileSpec extends Sender {
 const sendWithinMs = 15_000;
 const maxBytes = 20_000_000;
 
-/** Uploads a picture privately: an image block can show it by its id. */
-export async function uploadUnseen(
-  spec: Pick<ImageSpec, "web" | "apiUrl" | "png" | "name" | "title"> & { altText?: string },
-): Promise<Stored> {
-  const file = await store(spec, spec.png, plain(spec.altText ?? "", 1000));
-  if (file.is !== "stored") return file;
-  const completed = await complete(spec, file.id, {});
-  return completed.ok || completed.kind === "lost"
-    ? file
-    : { is: "failed", step: "complete", why: whyOf(completed) };
-}
-
-export async function uploadImage(
-  spec: ImageSpec,
-): Promise<UploadFailure | { is: "posted"; channelId: string; ts: string; fileId: string }> {
-  const { web } = spec;
-  const file = await uploadUnseen(spec);
-  if (file.is !== "stored") return file;
-  const posted = await postWhenReady(spec, file.id);
-  if (posted.ok) {
-    const channelId = textAt(posted.data, "channel") || spec.channelId;
-    return { is: "posted", channelId, ts: textAt(posted.data, "ts"), fileId: file.id };
-  }
-  if (posted.kind === "lost") return { is: "unsure", why: whyOf(posted) };
-  // No one sees it: delete it
-  await web.call("files.delete", { file: file.id });
-  return { is: "failed", step: "post", why: whyOf(posted) };
-}
-
 export async function uploadFile(
   spec: FileSpec,
 ): Promise<UploadFailure | { is: "posted"; channelId: string; fileId: string }> {
@@ -85,7 +40,7 @@ export async function uploadFile(
     place = spec.to;
   }
   const bytes = typeof spec.content === "string" ? Buffer.from(spec.content) : spec.content;
-  const file = await store(spec, bytes, "");
+  const file = await store(spec, bytes);
   if (file.is !== "stored") return file;
   const completed = await complete(spec, file.id, {
     channel_id: place.channelId,
@@ -102,14 +57,12 @@ type Stored = { is: "stored"; id: string } | UploadFailure;
 async function store(
   { web, apiUrl, name }: Sender & { name: string },
   bytes: Uint8Array,
-  altText: string,
 ): Promise<Stored> {
   if (bytes.length === 0 || bytes.length > maxBytes)
     return { is: "failed", step: "announce", why: `${bytes.length} bytes` };
   const announced = await web.call("files.getUploadURLExternal", {
     filename: plain(name, 100),
     length: bytes.length,
-    ...(altText === "" ? {} : { alt_txt: altText }),
   });
   if (!announced.ok) return { is: "failed", step: "announce", why: whyOf(announced) };
   const [url, id] = [textAt(announced.data, "upload_url"), textAt(announced.data, "file_id")];
@@ -144,29 +97,6 @@ function complete(
 ): Promise<WebAnswer> {
   const files = [{ id, title: plain(title, 200) }];
   return web.call("files.completeUploadExternal", { files, ...where });
-}
-
-/** Slack processes a file after its upload and refuses a message that shows it too early. */
-async function postWhenReady(spec: ImageSpec, fileId: string): Promise<WebAnswer> {
-  const image = {
-    type: "image",
-    slack_file: { id: fileId },
-    alt_text: plain(spec.altText, 2000) || "picture",
-    title: { type: "plain_text", text: plain(spec.title, 2000) || "picture", emoji: false },
-  };
-  const deadline = performance.now() + (spec.readyWithinMs ?? 10_000);
-  for (let waitMs = 150; ; waitMs = Math.min(2_000, waitMs * 2)) {
-    const blocks = [...(spec.blocks ?? []), image];
-    const answer = await postMessage(spec.web, spec, { text: spec.text, blocks });
-    if (answer.ok || !mayBeUnready(answer) || performance.now() + waitMs > deadline) return answer;
-    await after(waitMs);
-  }
-}
-
-/** Slack answers `invalid_blocks`, without details or with one about the file. */
-function mayBeUnready(answer: WebAnswer): boolean {
-  if (answer.ok || answer.kind !== "refused" || answer.error !== "invalid_blocks") return false;
-  return answer.detail.length === 0 || answer.detail.some((one) => /file/i.test(one));
 }
 
 /**

@@ -3,6 +3,7 @@ import type { Log } from "../../log/log.ts";
 import { message as makeMessage, type Message, news, section } from "../../messages/message.ts";
 import { type Interaction, isDirect, type Reply } from "./interaction.ts";
 import { isBecauseOfUs, textAt, postMessage, type Web, type WebAnswer } from "../web.ts";
+import { showOrSay } from "../deliver/post-once.ts";
 import { postResponse, type EphemeralPost } from "../deliver/response-url.ts";
 import { lines, type Markdown, md, name } from "../../messages/text.ts";
 import type { Announce } from "../deliver/announce.ts";
@@ -56,18 +57,19 @@ export function createReply(options: ReplyOptions): Reply {
    * or the answer is lost, no other way works better now: the person is told later.
    */
   async function post(message: Message): Promise<void> {
-    const { text, blocks } = message;
     const { channelId, threadTs, userId } = interaction;
     let answer: WebAnswer | undefined;
     if (isDirect(interaction)) {
-      answer = await postMessage(web, { channelId, threadTs }, message);
+      answer = await showOrSay(message, (one) => postMessage(web, { channelId, threadTs }, one));
       noteFailure("chat.postMessage", answer);
     } else if (channelId !== "") {
       const place = { channel: channelId, user: userId, ...(threadTs && { thread_ts: threadTs }) };
-      answer = await call("chat.postEphemeral", { ...place, text, blocks });
+      answer = await showOrSay(message, ({ text, blocks }) =>
+        call("chat.postEphemeral", { ...place, text, blocks }),
+      );
     }
     if (answer === undefined || (!answer.ok && answer.kind === "refused")) {
-      answer = await postMessage(web, { channelId: userId }, message);
+      answer = await showOrSay(message, (one) => postMessage(web, { channelId: userId }, one));
       noteFailure("chat.postMessage", answer);
     }
     if (answer.ok || (answer.kind === "refused" && !isBecauseOfUs(answer.error))) return;

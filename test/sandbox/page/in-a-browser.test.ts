@@ -142,6 +142,53 @@ describe.skipIf(chromium === undefined)("the sandbox in a browser", () => {
     expect(page.errors).toEqual([]);
   });
 
+  it("draws a chart with its axes and legend, and a table that sorts and turns its pages, for everybody", async () => {
+    await using world = await startPageWorld();
+    await callApi(world.slack, "chat.postMessage", {
+      channel: "C01OPS",
+      text: "charts",
+      blocks: [...chartBlocks, tableBlock],
+    });
+    await using page = await browser.open(world.url, { as: "olivia", channel: "ops" });
+    const named = (name: string) => page.tab.getByRole("img", { name, exact: true });
+    await named("web-1: CPU from 10 to 80, last 30; Memory from 20 to 40, last 40").waitFor();
+    await named("VMs by status: RUNNING 1200, ERROR 2").waitFor();
+    for (const words of ["Time (UTC)", "Load", "10:05", "1.2K"]) await page.sees(words);
+    expect(await page.tab.locator(".legend li").allInnerTexts()).toEqual(["CPU", "Memory"]);
+    const table = page.tab.getByRole("table", { name: "VMs" });
+    const first = table.getByRole("rowheader").first();
+    await expect.poll(() => first.innerText()).toBe("vm-1");
+    await table.getByRole("button", { name: "CPU" }).click();
+    await table.getByRole("button", { name: "CPU" }).click();
+    await expect.poll(() => first.innerText()).toBe("vm-12");
+    await table
+      .getByRole("columnheader", { name: "CPU" })
+      .and(page.tab.locator("[aria-sort=descending]"))
+      .waitFor();
+    await page.press("Next");
+    await page.sees("11–12 of 12");
+    for (const [light, width] of [
+      ["light", 1280],
+      ["dark", 1280],
+      ["dark", 390],
+    ] as const) {
+      await page.tab.setViewportSize({ width, height: 800 });
+      expect(await faultsOf(page, light), `${light}, ${width} wide`).toEqual([]);
+      const overhang = await page.tab.evaluate(() => document.documentElement.scrollWidth);
+      expect(overhang).toBeLessThanOrEqual(width);
+    }
+    // Words in the drawing stay readable, and none lies on another
+    const words = await page.tab
+      .locator(".chart svg text")
+      .evaluateAll((all) =>
+        all.map((text) => ({ said: text.textContent, ...text.getBoundingClientRect().toJSON() })),
+      );
+    for (const { said, height } of words)
+      if (!said?.includes("Load") && !said?.includes("VMs"))
+        expect(height, said ?? "").toBeGreaterThan(10);
+    expect(page.errors).toEqual([]);
+  });
+
   it("brings own words into view, counts what is new below, and covers no answer", async () => {
     await using world = await startPageWorld();
     for (let line = 1; line <= 40; line += 1)
@@ -312,6 +359,44 @@ declare global {
     axe: typeof axe;
   }
 }
+
+const categories = ["10:00", "10:05", "10:10"];
+const series = (name: string, values: number[], labels = categories) => ({
+  name,
+  data: labels.map((label, index) => ({ label, value: values[index] ?? 0 })),
+});
+const chartBlocks = [
+  {
+    type: "data_visualization",
+    title: "web-1",
+    chart: {
+      type: "line",
+      series: [series("CPU", [10, 80, 30]), series("Memory", [20, 30, 40])],
+      axis_config: { categories, x_label: "Time (UTC)", y_label: "Load" },
+    },
+  },
+  {
+    type: "data_visualization",
+    title: "VMs by status",
+    chart: {
+      type: "bar",
+      series: [series("VMs", [1200, 2], ["RUNNING", "ERROR"])],
+      axis_config: { categories: ["RUNNING", "ERROR"], y_label: "VMs" },
+    },
+  },
+];
+const tableBlock = {
+  type: "data_table",
+  caption: "VMs",
+  page_size: 10,
+  rows: [
+    ["Name", "CPU"].map((text) => ({ type: "raw_text", text })),
+    ...Array.from({ length: 12 }, (_, n) => [
+      { type: "raw_text", text: `vm-${n + 1}` },
+      { type: "raw_number", value: n + 1, text: `${n + 1}` },
+    ]),
+  ],
+};
 
 const onePixel = Buffer.from(
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",

@@ -10,6 +10,19 @@ const button = (more = {}) => ({ type: "button", text: plain("Go"), action_id: "
 const actions = (...elements: object[]) => ({ type: "actions", elements });
 const many = <T>(count: number, one: T) => Array.from({ length: count }, () => one);
 
+const cell = (text: string) => ({ type: "raw_text", text });
+const lines = (categories: string[]) => ({
+  type: "line",
+  series: [{ name: "CPU", data: categories.map((label) => ({ label, value: 1 })) }],
+  axis_config: { categories, x_label: "Time" },
+});
+const chart = (more = {}) => ({
+  type: "data_visualization",
+  title: "CPU",
+  chart: lines(["a", "b"]),
+  ...more,
+});
+
 const refused: [what: string, blocks: unknown, complaint: string][] = [
   [
     "51 blocks",
@@ -121,6 +134,63 @@ const refused: [what: string, blocks: unknown, complaint: string][] = [
     "table must be less than 10001 characters",
   ],
   [
+    "a table of a head alone",
+    [{ type: "data_table", caption: "a", rows: [[cell("a")]] }],
+    "no less than 2 items allowed [json-pointer:/blocks/0/rows]",
+  ],
+  [
+    "102 rows in a table",
+    [{ type: "data_table", caption: "a", rows: many(102, [cell("a")]) }],
+    "no more than 101 items allowed",
+  ],
+  [
+    "a table without a caption",
+    [{ type: "data_table", rows: many(2, [cell("a")]) }],
+    "missing required field: caption [json-pointer:/blocks/0]",
+  ],
+  [
+    "rows of different lengths",
+    [{ type: "data_table", caption: "a", rows: [[cell("a")], [cell("a"), cell("b")]] }],
+    "all rows must have the same number of cells",
+  ],
+  [
+    "rich text in the head of a table",
+    [{ type: "data_table", caption: "a", rows: many(2, [{ type: "rich_text", elements: [] }]) }],
+    "header cells must not be rich_text",
+  ],
+  [
+    "20,001 characters in tables",
+    many(2, { type: "data_table", caption: "a", rows: many(100, [cell("x".repeat(101))]) }),
+    "data_table must be less than 20001 characters",
+  ],
+  ["three charts", many(3, chart()), "no more than 2 data_visualization blocks allowed"],
+  ["a chart without a title", [chart({ title: "" })], "must be more than 0 characters"],
+  [
+    "a title of 51 characters",
+    [chart({ title: "x".repeat(51) })],
+    "must be less than 51 characters [json-pointer:/blocks/0/title]",
+  ],
+  [
+    "21 points",
+    [chart({ chart: lines(Array.from({ length: 21 }, (_, n) => `${n}`)) })],
+    "no more than 20 items allowed",
+  ],
+  [
+    "a category of 21 characters",
+    [chart({ chart: lines(["x".repeat(21)]) })],
+    "must be less than 21 characters",
+  ],
+  [
+    "a line that lacks a category",
+    [chart({ chart: { ...lines(["a"]), axis_config: { categories: ["a", "b"] } } })],
+    "each series must have one data point for each category",
+  ],
+  [
+    "two lines of one name",
+    [chart({ chart: { ...lines(["a"]), series: many(2, lines(["a"]).series[0]) } })],
+    "series must have unique names",
+  ],
+  [
     "an alert in a message",
     [{ type: "alert", text: plain("a") }],
     "block type alert is not supported in a message",
@@ -183,6 +253,9 @@ describe("blocks in a message", () => {
         elements: [{ type: "rich_text_section", elements: [{ type: "text", text: "<@U1>" }] }],
       },
       { type: "table", rows: [row, row] },
+      { type: "data_table", caption: "VMs", rows: [[cell("a"), cell("b"), cell("c")], row] },
+      chart(),
+      chart({ chart: { type: "pie", segments: [{ label: "a", value: 1 }] } }),
       { type: "markdown", text: "# hi" },
       { type: "card", title: { type: "mrkdwn", text: "t" }, actions: [button()] },
       { type: "container", title: plain("more"), child_blocks: [{ type: "divider" }] },
@@ -222,7 +295,7 @@ describe("blocks in a message", () => {
         { label: long, action: "a", value: long, confirm },
         { label: long, action: "b", value: "1" },
       ]),
-      build.table([long, "b"], many(200, [long, ""])),
+      build.table(long, [long, "b"], many(200, [long, ""])).block,
       many(60, build.divider),
     );
     expect(await answerTo(slack, message.blocks)).toMatchObject({ ok: true });

@@ -1,6 +1,6 @@
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { silentLog } from "../../../src/log/log.ts";
-import { sentence } from "../../../src/messages/message.ts";
+import { message, sentence, table } from "../../../src/messages/message.ts";
 import { md } from "../../../src/messages/text.ts";
 import type { Mark } from "../../../src/slack/deliver/rate-limiter.ts";
 import { createPostOnce, type Owed, type OwedPost } from "../../../src/slack/deliver/post-once.ts";
@@ -8,7 +8,11 @@ import { createPostOnce, type Owed, type OwedPost } from "../../../src/slack/del
 const said = sentence(md`Restarted web-2`);
 
 /** Says what is owed with what was read of its marks; `redis` holds them as they are by now. */
-async function says(owed: Owed, redis: Record<string, string>) {
+async function says(
+  owed: Owed,
+  redis: Record<string, string>,
+  refuses: (args: Record<string, unknown>) => string | undefined = () => undefined,
+) {
   const marks = new Map(Object.entries(redis));
   const calls: string[] = [];
   const begin = ({ field, before, doing }: Omit<Mark, "hash">) => {
@@ -20,8 +24,10 @@ async function says(owed: Owed, redis: Record<string, string>) {
   const taken = async ({ mark }: { mark: Mark }) => ({ waitMs: 0, at: begin(mark) });
   const postOnce = createPostOnce({
     web: {
-      async call(method) {
+      async call(method, args = {}) {
         calls.push(method);
+        const error = refuses(args);
+        if (error !== undefined) return { ok: false, kind: "refused", error, detail: [] };
         return { ok: true, data: { ts: "2.2", channel: "C1" } };
       },
     },
@@ -114,4 +120,45 @@ it("what can't be looked for is marked before it is sent, and sent at most once"
   const left = `posting ${Date.now() - 60_000}`;
   expect(await send(left, left)).toMatchObject({ isSaid: true, marks: { "said:file": "1" } });
   expect(sent).toEqual([]);
+});
+
+describe("a message whose chart or table Slack refuses", () => {
+  const rows = message("Restarts", table("Restarts", ["VM"], [["web-1"]]).block);
+  const owed = (mark: string) => post({ key: "end", mark, render: () => rows });
+  const refuses = ({ blocks }: Record<string, unknown>) =>
+    JSON.stringify(blocks).includes("data_table") ? "invalid_blocks" : undefined;
+
+  it("is posted once more in words, under the same mark", async () => {
+    const first = await says(owed(""), {}, refuses);
+    expect(first).toEqual({
+      isSaid: false,
+      calls: ["chat.postMessage"],
+      marks: { "said:end": "posting words" },
+    });
+    // Not looked up: it is provably not there
+    const second = await says(owed("posting words"), first.marks, refuses);
+    expect(second).toEqual({
+      isSaid: true,
+      calls: ["chat.postMessage"],
+      marks: { "said:end": "2.2" },
+    });
+  });
+
+  it("is posted by one process only, and given up once its words are refused too", async () => {
+    const redis = { "said:end": `posting ${Date.now()}` };
+    expect(await says(owed("posting words"), redis, refuses)).toMatchObject({ calls: [] });
+    const never = await says(owed("posting words"), { "said:end": "posting words" }, () => "bad");
+    expect(never).toMatchObject({ isSaid: true, marks: { "said:end": "refused" } });
+  });
+
+  it("isn't tried in words where its place or the app is refused", async () => {
+    for (const [error, mark] of [
+      ["is_archived", "nowhere"],
+      ["invalid_auth", ""],
+    ])
+      expect(await says(owed(""), {}, () => error)).toMatchObject({
+        calls: ["chat.postMessage"],
+        marks: { "said:end": mark },
+      });
+  });
 });

@@ -2,25 +2,33 @@ import { type Fields, fieldsOf, listOf, textOf } from "../../../slack/fields.ts"
 import { el, svg } from "../dom/dom.ts";
 
 const width = 480;
-const height = 200;
-const edge = { left: 44, right: 12, top: 10, bottom: 26 };
+const height = 220;
+/** Room beside the plot: numbers to the left, categories below, and a line more for the name of an axis. */
+const edge = { left: 50, right: 14, top: 18, bottom: 24, name: 20 };
 
 interface Series {
   name: string;
   values: number[];
 }
 
+interface Plot {
+  type: string;
+  categories: readonly string[];
+  series: readonly Series[];
+  xLabel: string;
+  yLabel: string;
+}
+
 /** A data_visualization block. https://docs.slack.dev/reference/block-kit/blocks/data-visualization-block */
 export function drawChart(block: Fields): HTMLElement {
-  const chart = fieldsOf(block["chart"]);
   const title = textOf(block["title"]);
-  const type = textOf(chart["type"], "line");
-  const { categories, series } = type === "pie" ? piece(chart) : axes(chart);
+  const plot = plotOf(fieldsOf(block["chart"]));
+  const { series } = plot;
   return el(
     "figure",
     { class: "chart" },
     el("figcaption", {}, title),
-    plot(type, categories, series, `${title}: ${inWords(series)}`),
+    drawPlot(plot, `${title}: ${inWords(plot)}`),
     series.length > 1
       ? el(
           "ul",
@@ -31,132 +39,165 @@ export function drawChart(block: Fields): HTMLElement {
   );
 }
 
-function axes(chart: Fields): { categories: string[]; series: Series[] } {
-  const all = listOf(chart["series"]);
-  const named = fieldsOf(chart["axis_config"])["categories"];
-  const categories = Array.isArray(named)
-    ? named.map((name) => textOf(name))
-    : listOf(all[0]?.["data"]).map((point) => textOf(point["label"]));
-  const series = all.map((one) => ({
-    name: textOf(one["name"]),
-    values: listOf(one["data"]).map((point) => Number(point["value"])),
-  }));
-  return { categories, series };
-}
-
-/** A pie is drawn as bars: easier to compare, and to read. */
-function piece(chart: Fields): { categories: string[]; series: Series[] } {
-  const segments = listOf(chart["segments"]);
+function plotOf(chart: Fields): Plot {
+  const type = textOf(chart["type"], "line");
+  const axis = fieldsOf(chart["axis_config"]);
+  const labels = { xLabel: textOf(axis["x_label"]), yLabel: textOf(axis["y_label"]) };
+  const valuesOf = (points: readonly Fields[]) => points.map(({ value }) => Number(value));
+  if (type === "pie") {
+    // Drawn as bars: easier to compare, and to read
+    const segments = listOf(chart["segments"]);
+    const categories = segments.map(({ label }) => textOf(label));
+    return {
+      type: "bar",
+      categories,
+      series: [{ name: "", values: valuesOf(segments) }],
+      ...labels,
+    };
+  }
+  const series = listOf(chart["series"]);
+  const named = axis["categories"];
   return {
-    categories: segments.map((segment) => textOf(segment["label"])),
-    series: [{ name: "", values: segments.map((segment) => Number(segment["value"])) }],
+    type,
+    categories: Array.isArray(named) ? named.map((name) => textOf(name)) : [],
+    series: series.map(({ name, data }) => ({
+      name: textOf(name),
+      values: valuesOf(listOf(data)),
+    })),
+    ...labels,
   };
 }
 
-function inWords(series: readonly Series[]): string {
+/** Each bar, or where each line goes: for who hears the page. */
+function inWords({ type, categories, series }: Plot): string {
+  if (type === "bar" && series.length === 1)
+    return categories.map((name, at) => `${name} ${series[0]?.values[at] ?? ""}`).join(", ");
   return series
-    .map(({ name, values }) => {
-      const known = values.filter(Number.isFinite);
-      if (known.length === 0) return `${name} no values`;
-      return `${name} from ${Math.min(...known)} to ${Math.max(...known)}, last ${known.at(-1) ?? ""}`.trim();
-    })
+    .map(
+      ({ name, values }) =>
+        `${name} from ${Math.min(...values)} to ${Math.max(...values)}, last ${values.at(-1) ?? ""}`,
+    )
     .join("; ");
 }
 
-function plot(
-  type: string,
-  categories: readonly string[],
-  series: readonly Series[],
-  label: string,
-): SVGElement {
-  const values = series.flatMap((one) => one.values).filter(Number.isFinite);
-  const top = niceTop(Math.max(1, ...values));
+const short = new Intl.NumberFormat("en-US", { notation: "compact", maximumFractionDigits: 2 });
+
+function drawPlot(plot: Plot, label: string): SVGElement {
+  const { type, categories, series, xLabel, yLabel } = plot;
+  const left = edge.left + (yLabel ? edge.name : 0);
+  const ground = height - edge.bottom - (xLabel ? edge.name : 0);
+  const values = series.flatMap((one) => one.values);
+  const top = niceTop(Math.max(0, ...values) || 1);
   const bottom = Math.min(0, ...values);
-  const bars = type === "bar" || type === "pie";
-  const steps = Math.max(1, categories.length - (bars ? 0 : 1));
-  const x = (index: number) => edge.left + ((width - edge.left - edge.right) * index) / steps;
+  const isBar = type === "bar";
+  const step = (width - left - edge.right) / Math.max(1, categories.length - (isBar ? 0 : 1));
+  const x = (index: number) => left + step * (isBar ? index + 0.5 : index);
   const y = (value: number) =>
-    edge.top + (height - edge.top - edge.bottom) * (1 - (value - bottom) / (top - bottom));
-  const mark = bars
-    ? drawBars(series, x, y, y(0))
-    : series.map((one, index) =>
-        drawLine(one, index, x, y, type === "area" ? y(bottom) : undefined),
-      );
+    edge.top + (ground - edge.top) * (1 - (value - bottom) / (top - bottom));
+  const name = { class: "axis", "text-anchor": "middle" };
+  const middle = (edge.top + ground) / 2;
   return svg(
     "svg",
     { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label },
-    [0, 0.5, 1].map((part) => drawGrid(bottom + (top - bottom) * part, y)),
-    mark,
-    drawLabels(categories, (index) => (bars ? (x(index) + x(index + 1)) / 2 : x(index))),
+    [0, 0.5, 1].map((part) => {
+      const value = bottom + (top - bottom) * part;
+      return [
+        svg("line", {
+          class: "grid",
+          x1: left,
+          x2: width - edge.right,
+          y1: y(value),
+          y2: y(value),
+        }),
+        svg(
+          "text",
+          { class: "axis", x: left - 6, y: y(value) + 4, "text-anchor": "end" },
+          short.format(value),
+        ),
+      ];
+    }),
+    isBar
+      ? drawBars(plot, step, x, y)
+      : series.map((one, index) => drawLine(plot, one, index, x, y, y(bottom))),
+    drawCategories(categories, step, x, ground + 17),
+    xLabel && svg("text", { ...name, x: (left + width - edge.right) / 2, y: height - 6 }, xLabel),
+    yLabel && svg("text", { ...name, transform: `translate(14 ${middle}) rotate(-90)` }, yLabel),
   );
 }
 
-function drawGrid(value: number, y: (value: number) => number): SVGElement[] {
-  return [
-    svg("line", {
-      class: "grid",
-      x1: edge.left,
-      x2: width - edge.right,
-      y1: y(value),
-      y2: y(value),
-    }),
-    svg(
-      "text",
-      { class: "axis", x: edge.left - 6, y: y(value) + 4, "text-anchor": "end" },
-      String(Math.round(value * 100) / 100),
-    ),
-  ];
-}
-
-/** As many labels as fit beside each other. */
-function drawLabels(categories: readonly string[], x: (index: number) => number): SVGElement[] {
-  const every = Math.max(1, Math.ceil(categories.length / 6));
+/** As many as fit beside each other. */
+function drawCategories(
+  categories: readonly string[],
+  step: number,
+  x: (index: number) => number,
+  y: number,
+): SVGElement[] {
+  const longest = Math.max(...categories.map((name) => name.length));
+  const every = Math.max(1, Math.ceil((longest * 8.5 + 10) / step));
   return categories.flatMap((name, index) =>
     index % every === 0
-      ? [svg("text", { class: "axis", x: x(index), y: height - 8, "text-anchor": "middle" }, name)]
+      ? [svg("text", { class: "axis", x: x(index), y, "text-anchor": "middle" }, name)]
       : [],
   );
 }
 
 function drawLine(
-  one: Series,
+  { type, categories }: Plot,
+  { name, values }: Series,
   index: number,
   x: (index: number) => number,
   y: (value: number) => number,
-  ground: number | undefined,
+  ground: number,
 ): SVGElement {
-  const points = one.values.flatMap((value, at) =>
-    Number.isFinite(value) ? [`${x(at)},${y(value)}`] : [],
-  );
-  const line = svg("polyline", { class: `line series-${index % 6}`, points: points.join(" ") });
-  if (ground === undefined) return line;
-  const area = [`${x(0)},${ground}`, ...points, `${x(one.values.length - 1)},${ground}`];
+  const points = values.map((value, at) => `${x(at)},${y(value)}`);
+  const area = [`${x(0)},${ground}`, ...points, `${x(values.length - 1)},${ground}`];
   return svg(
     "g",
-    {},
-    svg("polygon", { class: `area series-${index % 6}`, points: area.join(" ") }),
-    line,
+    { class: `series-${index % 6}` },
+    type === "area" && svg("polygon", { class: "area", points: area.join(" ") }),
+    svg("polyline", { class: "line", points: points.join(" ") }),
+    values.map((value, at) =>
+      svg(
+        "circle",
+        { class: "point", cx: x(at), cy: y(value), r: values.length > 1 ? 2.5 : 4 },
+        svg("title", {}, `${name}, ${categories[at] ?? ""}: ${value}`),
+      ),
+    ),
   );
 }
 
+/** With its number above each, where a category has one bar. */
 function drawBars(
-  series: readonly Series[],
+  { categories, series }: Plot,
+  step: number,
   x: (index: number) => number,
   y: (value: number) => number,
-  ground: number,
 ): SVGElement[] {
-  const room = (x(1) - x(0)) * 0.7;
+  const room = Math.min(step * 0.7, 90);
   const each = room / Math.max(1, series.length);
-  return series.flatMap((one, index) =>
-    one.values.map((value, at) =>
-      svg("rect", {
-        class: `bar series-${index % 6}`,
-        x: x(at) + (x(1) - x(0)) * 0.15 + each * index,
-        width: Math.max(1, each - 1),
-        y: Math.min(y(value), ground),
-        height: Math.abs(ground - y(value)),
-      }),
-    ),
+  return series.flatMap(({ name, values }, index) =>
+    values.flatMap((value, at) => [
+      svg(
+        "rect",
+        {
+          class: `bar series-${index % 6}`,
+          x: x(at) - room / 2 + each * index,
+          width: Math.max(1, each - 1),
+          y: Math.min(y(value), y(0)),
+          height: Math.max(1, Math.abs(y(0) - y(value))),
+        },
+        svg("title", {}, `${name}, ${categories[at] ?? ""}: ${value}`),
+      ),
+      ...(series.length > 1
+        ? []
+        : [
+            svg(
+              "text",
+              { class: "axis value", x: x(at), y: y(value) - 5, "text-anchor": "middle" },
+              short.format(value),
+            ),
+          ]),
+    ]),
   );
 }
 

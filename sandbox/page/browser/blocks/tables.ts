@@ -67,7 +67,7 @@ function scrolling(label: string, table: HTMLElement): HTMLElement {
 export function drawDataTable(block: Fields, names: Names): HTMLElement {
   const [head = [], ...rows] = rowsOf(block);
   const size = Math.max(1, Number(block["page_size"] ?? 5) || 5);
-  const rowHead = Number(block["row_header_column_index"] ?? -1);
+  const rowHead = Number(block["row_header_column_index"] ?? 0);
   let page = 0;
   let sorted: { column: number; up: boolean } | undefined;
   const box = el("div", { class: "data-table" });
@@ -113,7 +113,10 @@ export function drawDataTable(block: Fields, names: Names): HTMLElement {
             row.map((cell, column) =>
               el(
                 column === rowHead ? "th" : "td",
-                { class: cell["type"] === "raw_number" ? "right" : "left" },
+                {
+                  class: cell["type"] === "raw_number" ? "right" : "left",
+                  scope: column === rowHead && "row",
+                },
                 drawCell(cell, names),
               ),
             ),

@@ -1,0 +1,47 @@
+import type { DataTableBlock } from "@slack/types";
+import { type ChartBlock, limits, message, type Message, section } from "../messages/message.ts";
+import { lines, Markdown, md } from "../messages/text.ts";
+import { shortNumber } from "./chart.ts";
+
+/** A message with its charts and tables as text, for where Slack refuses them. Undefined when it has none. */
+export function inWords({ text, blocks }: Message): Message | undefined {
+  const said = blocks.map((block) => {
+    if (block.type === "data_visualization") return chartWords(block);
+    return block.type === "data_table" ? tableWords(block) : block;
+  });
+  if (said.every((one, index) => one === blocks[index])) return undefined;
+  return message(new Markdown(text), ...said);
+}
+
+function chartWords({ title, chart: { type, series } }: ChartBlock) {
+  const rows = series.map(({ name, data }) => {
+    const values = data.map(({ value }) => value);
+    const [least, most] = [Math.min(...values), Math.max(...values)].map(shortNumber);
+    return type === "line"
+      ? md`${sparkline(values)} ${name}: ${least} to ${most}`
+      : md`${data.map(({ label, value }) => `${shortNumber(value)} ${label}`).join(" · ")}`;
+  });
+  return section(lines(md`*${title}*`, ...rows));
+}
+
+const bars = Array.from("▁▂▃▄▅▆▇█");
+
+export function sparkline(values: readonly number[]): string {
+  const [low, high] = [Math.min(...values), Math.max(...values)];
+  const barOf = (value: number) =>
+    low === high ? 3 : Math.min(7, Math.floor(((value - low) / (high - low)) * 8));
+  return values.map((value) => bars[barOf(value)]).join("");
+}
+
+/** A line for each row, in as many sections as it takes. */
+function tableWords({ rows: [columns = [], ...rows] }: DataTableBlock) {
+  const line = (row: DataTableBlock["rows"][number]) =>
+    md`${row.map((cell) => ("text" in cell ? cell.text : "")).join(" · ")}`;
+  const parts: Markdown[] = [md`*${line(columns)}*`];
+  for (const row of rows) {
+    const longer = lines(parts.at(-1), line(row));
+    if (longer.value.length <= limits.section) parts[parts.length - 1] = longer;
+    else parts.push(line(row));
+  }
+  return parts.map((part) => section(part));
+}
