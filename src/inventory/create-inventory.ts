@@ -5,15 +5,14 @@ import { within } from "../deadline.ts";
 import { messageOf, UserError } from "../errors.ts";
 import type { Log } from "../log/log.ts";
 import type { RedisClient } from "../redis/redis.ts";
-import type { Inventory, KnownVm, Seen } from "./inventory.ts";
+import { createLeases } from "../redis/lease.ts";
 import { type Rounds, startRounds } from "../redis/rounds.ts";
-import { createKnown, type Known } from "./known.ts";
+import type { Inventory, KnownVm, Seen } from "./inventory.ts";
+import { contentsOf, createKnown, createScopes, type Known } from "./known.ts";
 import { readEverything } from "./refresh.ts";
-import { createScopes } from "./scopes.ts";
-import { createReplica, type Replica } from "./replica.ts";
+import { createReplica } from "./replica.ts";
 import { createSeeker } from "./seek.ts";
 import { createInventoryStore } from "./store.ts";
-import { contentsOf } from "./packing.ts";
 
 const leaseMs = 30_000;
 /** Redis is read at most this often, in the background. */
@@ -26,6 +25,8 @@ const didYouMean = 5;
 const retryAfterMs = 10_000;
 /** A refresh that takes this many intervals, and at least a minute, leaves the rest unread. */
 const lateAfterIntervals = 5;
+
+const pause = (ms: number) => delay(Math.max(0, ms), undefined, { ref: false });
 
 export interface InventoryOptions {
   redis: RedisClient;
@@ -43,8 +44,12 @@ export interface InventoryOptions {
  * answers from it without waiting.
  */
 export function createInventory(options: InventoryOptions): Inventory {
-  const { compute, log, refreshMs, concurrency = 8 } = options;
-  const store = createInventoryStore(options.redis, options.key);
+  const { redis, key, compute, log, refreshMs, concurrency = 8 } = options;
+  const store = createInventoryStore(redis, key);
+  const leases = createLeases(redis);
+  const lease = key("inventory", "lease");
+  /** There for a while after each refresh: the usual ones skip then. */
+  const recent = key("inventory", "recent");
   const known = createKnown();
   const replica = createReplica({ store, known, log });
   const rounds: Rounds[] = [];
@@ -66,17 +71,12 @@ export function createInventory(options: InventoryOptions): Inventory {
 
   /** Syncs in the background. Only the first sync is waited for, and briefly. */
   async function freshen(): Promise<void> {
-    if (!isReady()) await becomeReady(performance.now() + patienceMs);
-    else if (!closing.signal.aborted && performance.now() - lookedAt >= lookEveryMs) void look();
-  }
-
-  async function becomeReady(until: number): Promise<void> {
-    const goesOn = () => !closing.signal.aborted && !isReady() && performance.now() < until;
-    while (goesOn()) {
-      const pause = delay(50, undefined, { ref: false });
-      await within(until - performance.now(), look(), () => undefined);
-      if (!isReady()) await pause;
-    }
+    const isOpen = () => !closing.signal.aborted;
+    if (!isReady()) {
+      const until = performance.now() + patienceMs;
+      while (isOpen() && !isReady() && performance.now() < until)
+        await Promise.race([Promise.all([look(), pause(50)]), pause(until - performance.now())]);
+    } else if (isOpen() && performance.now() - lookedAt >= lookEveryMs) void look();
   }
 
   async function knowing<T>(what: T): Promise<T> {
@@ -97,43 +97,45 @@ export function createInventory(options: InventoryOptions): Inventory {
   }
 
   async function refresh(force: boolean): Promise<boolean> {
+    if (!force && (await redis.exists(recent)) === 1) return false;
     const token = randomUUID();
-    if (!(await store.claim(token, leaseMs, force))) return false;
-    const renewal = setInterval(() => {
-      store.renew(token, leaseMs).catch(() => {}); // lost: the writes notice
-    }, leaseMs / 3);
-    const late = performance.now() + Math.max(60_000, lateAfterIntervals * refreshMs);
-    let ended: Parameters<typeof store.release>[1];
+    // Only spares the service: refreshes of two processes at a time are harmless
+    if (!(await leases.take(lease, token, leaseMs))) return false;
+    const renewal = setInterval(
+      () => void leases.extend(lease, token, leaseMs).catch(() => {}),
+      leaseMs / 3,
+    );
     try {
-      await replica.sync();
-      const result = await readEverything({
-        compute,
-        known,
-        replica,
-        log,
-        concurrency,
-        token,
-        signal: closing.signal,
-        isLate: () => performance.now() > late,
-      });
-      if (result) {
-        tellOnce(result.reason);
-        // A round starts after three quarters of its interval at the earliest: it must not find the last one recent
-        const recentMs = (result.failed ? Math.min(refreshMs, retryAfterMs) : refreshMs) * 0.75;
-        ended = { ...result, refreshedAt: Date.now(), recentMs };
-        replica.ended(ended);
-        known.tidy();
-        log.debug("inventory.refreshed", {
-          ...known.count(),
-          failed: result.failed,
-          unread: result.unread.length,
-        });
-      }
-      return ended?.failed === false;
+      return await readAll();
     } finally {
       clearInterval(renewal);
-      await store.release(token, ended).catch(() => {}); // the lease ends by itself
+      await leases.release(lease, token).catch(() => {}); // it ends by itself
     }
+  }
+
+  async function readAll(): Promise<boolean> {
+    await replica.sync();
+    const late = performance.now() + Math.max(60_000, lateAfterIntervals * refreshMs);
+    const result = await readEverything({
+      compute,
+      known,
+      replica,
+      log,
+      concurrency,
+      signal: closing.signal,
+      isLate: () => performance.now() > late,
+    });
+    if (!result) return false;
+    const { failed, reason, unread } = result;
+    tellOnce(reason);
+    if (failed) await store.failed();
+    else if (!(await replica.complete(Date.now(), unread))) return false;
+    // A round starts after three quarters of its interval at the earliest: it must not find the last one recent
+    const recentMs = (failed ? Math.min(refreshMs, retryAfterMs) : refreshMs) * 0.75;
+    await redis.set(recent, "1", "PX", Math.ceil(recentMs));
+    await replica.sync();
+    log.debug("inventory.refreshed", { ...known.count(), failed, unread: unread.length });
+    return !failed;
   }
 
   /** One at a time in this process too. */
@@ -142,15 +144,28 @@ export function createInventory(options: InventoryOptions): Inventory {
     return refreshing;
   }
 
-  const note = (seen: Seen) => takeNote(seen, known, replica);
+  /** Never rejects: when Redis is unavailable, this process knows it and the next refresh tells the others. */
+  async function note({ vm, project, goneProjectId }: Seen): Promise<void> {
+    if (project)
+      await replica.change(project.id, (now) =>
+        contentsOf({ ...now?.project, ...project }, now?.vms ?? []),
+      );
+    // A VM of an unknown project waits for the next refresh: without the project's name it can't be shown
+    if (vm)
+      await replica.change(
+        vm.projectId,
+        (now) => now && contentsOf(now.project, merged(vm, now.vms)),
+      );
+    if (goneProjectId !== undefined) await replica.change(goneProjectId, () => undefined);
+  }
+
   const scopes = createScopes(known);
   const { seek, seekMatching, upToDate } = createSeeker({
     compute,
     known,
+    replica,
     note,
     refreshMs,
-    noteVms: (projectId, vms) =>
-      replica.change(projectId, (now) => now && contentsOf(now.project, vms)),
     async refresh() {
       await refreshing?.catch(() => undefined);
       return refreshOnce(true);
@@ -243,37 +258,6 @@ export function createInventory(options: InventoryOptions): Inventory {
     },
   };
   return inventory;
-}
-
-/**
- * A VM of an unknown project waits for the next refresh: without the project's name it can't be shown. Never rejects: when
- * Redis is unavailable, this process knows it and the next refresh tells the others.
- */
-async function takeNote(seen: Seen, known: Known, replica: Replica): Promise<void> {
-  const { vm, project, goneVmId, goneProjectId } = seen;
-  if (project) {
-    await replica.change(project.id, (now) =>
-      contentsOf({ ...now?.project, ...project }, now?.vms ?? []),
-    );
-  }
-  if (vm) {
-    const before = known.vm(vm.id);
-    if (before && before.projectId !== vm.projectId) await dropVm(vm.id, before.projectId, replica);
-    await replica.change(
-      vm.projectId,
-      (now) => now && contentsOf(now.project, merged(vm, now.vms)),
-    );
-  }
-  if (goneVmId !== undefined) {
-    const projectId = known.vm(goneVmId)?.projectId;
-    if (projectId !== undefined) await dropVm(goneVmId, projectId, replica);
-  }
-  if (goneProjectId !== undefined) await replica.change(goneProjectId, () => undefined);
-}
-
-async function dropVm(vmId: string, projectId: string, replica: Replica): Promise<void> {
-  const others = (vms: readonly KnownVm[]) => vms.filter(({ id }) => id !== vmId);
-  await replica.change(projectId, (now) => now && contentsOf(now.project, others(now.vms)));
 }
 
 /** What a record omits stays as it was. */

@@ -1,10 +1,11 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { Compute, Vm } from "../compute/compute.ts";
+import type { Compute } from "../compute/compute.ts";
 import { ComputeError } from "../compute/errors.ts";
 import { within } from "../deadline.ts";
 import { UserError } from "../errors.ts";
+import { contentsOf, type Known } from "./known.ts";
 import type { Seen } from "./inventory.ts";
-import type { Known } from "./known.ts";
+import type { Replica } from "./replica.ts";
 
 /** How long a person waits for newer knowledge: a dialog must open within three seconds of the command. */
 const patienceMs = 1_500;
@@ -16,9 +17,8 @@ const maxProjects = 50;
 interface SeekOptions {
   compute: Pick<Compute, "projects" | "vms">;
   known: Known;
+  replica: Replica;
   note(seen: Seen): Promise<void>;
-  /** All VMs of a project, as just read. */
-  noteVms(projectId: string, vms: readonly Vm[]): Promise<void>;
   /** Between the usual refreshes (ms). */
   refreshMs: number;
   /** One that begins after the call; false when another process is at it. */
@@ -26,40 +26,31 @@ interface SeekOptions {
 }
 
 /** Looks for what isn't known, before it is denied: others create VMs too. */
-export function createSeeker({ compute, known, note, noteVms, refreshMs, refresh }: SeekOptions) {
+export function createSeeker({ compute, known, replica, note, refreshMs, refresh }: SeekOptions) {
   const againMs = Math.min(longestAgainMs, refreshMs / 20);
   let begunAt = -Infinity;
-  let running: Promise<unknown> | undefined;
+  let next: Promise<boolean> | undefined;
 
-  /** Waits for a refresh that began after it was asked for; all who wait share it. */
+  /** Shared by all who ask before it begins. */
+  async function begin(): Promise<boolean> {
+    await delay(Math.max(0, begunAt + againMs - performance.now()), undefined, { ref: false });
+    next = undefined;
+    begunAt = performance.now();
+    const isDone = await refresh().catch(() => false); // logged by the rounds, which meet the same
+    if (!isDone) begunAt -= againMs * 0.8; // another process is at it, and began before
+    return isDone;
+  }
+
+  /** Waits for a refresh that began after it was asked for. */
   async function upToDate({
     patience = patienceMs,
     evenLarge = false,
     askedAt = performance.now(),
   } = {}): Promise<void> {
+    if (!evenLarge && known.count().projects > maxProjects) return;
     const leftMs = () => askedAt + patience - performance.now();
-    const wait = (ms: number) =>
-      delay(Math.max(0, Math.min(ms, leftMs())), undefined, { ref: false });
-    while (begunAt < askedAt && leftMs() > 0) {
-      if (!evenLarge && known.count().projects > maxProjects) return;
-      if (running) await within(leftMs(), running, () => undefined);
-      else if (performance.now() < begunAt + againMs)
-        await wait(begunAt + againMs - performance.now());
-      else running = begin();
-    }
-    if (running) await within(leftMs(), running, () => undefined);
-  }
-
-  async function begin(): Promise<void> {
-    begunAt = performance.now();
-    try {
-      // Another process that is at it began before
-      if (!(await refresh())) begunAt -= againMs * 0.8;
-    } catch {
-      // Logged by the rounds, which meet the same
-    } finally {
-      running = undefined;
-    }
+    for (let isOver = false; !isOver && leftMs() > 0;)
+      isOver = await within(leftMs(), (next ??= begin()), () => true);
   }
 
   async function readVm(id: string): Promise<void> {
@@ -74,7 +65,9 @@ export function createSeeker({ compute, known, note, noteVms, refreshMs, refresh
   async function readVmsOf(words: string, seen: Known): Promise<void> {
     const project = seen.findProject(words.split("/")[0] ?? "");
     if (!project || !("found" in project)) return upToDate();
-    await noteVms(project.found.id, await compute.projects.vms(project.found.id));
+    const { id } = project.found;
+    const vms = await compute.projects.vms(id);
+    await replica.change(id, (now) => now && contentsOf(now.project, vms));
   }
 
   return {
