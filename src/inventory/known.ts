@@ -10,43 +10,26 @@ export interface Contents {
   vms: readonly KnownVm[];
 }
 
-export function contentsOf(
-  project: Project | KnownProject,
-  vms: readonly (Vm | KnownVm)[],
-): Contents {
-  const known = knownProject(project);
-  return { project: known, vms: vms.map((vm) => knownVm(vm, known)).toSorted(byName) };
+/** What lists and answers need of what the service says. What it omits is undefined: objects of one shape take less memory. */
+export function contentsOf(seen: Project | KnownProject, vms: readonly (Vm | KnownVm)[]): Contents {
+  const project = knownProject(seen);
+  const of = { projectId: project.id, projectName: project.name };
+  const known = vms.map(({ id, name, status, region, createdAt, specs }) => {
+    const vm = { id, name, ...of, status, region, createdAt, specs };
+    return vm as KnownVm;
+  });
+  return { project, vms: known.toSorted(byName) };
 }
 
-function knownProject({ id, name, type, status, region, createdAt }: Project): KnownProject {
-  return {
-    id,
-    name,
-    type,
-    status,
-    ...(region !== undefined && { region }),
-    ...(createdAt !== undefined && { createdAt }),
-  };
-}
-
-function knownVm(vm: Vm | KnownVm, project: KnownProject): KnownVm {
-  const { id, name, status, region, createdAt, specs } = vm;
-  return {
-    id,
-    name,
-    projectId: project.id,
-    projectName: project.name,
-    status,
-    ...(region !== undefined && { region }),
-    ...(createdAt !== undefined && { createdAt }),
-    ...(specs !== undefined && { specs }),
-  };
+function knownProject(seen: Project | KnownProject): KnownProject {
+  const { id, name, type, status, region, createdAt } = seen;
+  return { id, name, type, status, region, createdAt } as KnownProject;
 }
 
 export const isSame = (a: Contents | undefined, b: Contents | undefined): boolean =>
   a === b || JSON.stringify(a) === JSON.stringify(b);
 
-export const isSameProject = (a: Project, b: Project): boolean =>
+export const isSameProject = (a: KnownProject, b: KnownProject): boolean =>
   JSON.stringify(knownProject(a)) === JSON.stringify(knownProject(b));
 
 /** What this process knows of one project. A new object at each change, so that changes show by identity. */
@@ -73,28 +56,24 @@ export function createKnown() {
     entries.set(project.id, entry);
     ordered = undefined;
     if (before === entry.contents) return;
-    for (const follower of followers) follower.set(entry);
-    if (before?.project.name !== project.name) {
-      if (before) projectNames.remove(before.project.name, project.id);
-      projectNames.add(project.name, project.id);
-    }
+    if (before) leaveOut(before);
+    projectNames.add(project.name, project.id);
     for (const vm of vms) {
-      const was = vmsById.get(vm.id);
+      const elsewhere = vmsById.get(vm.id);
+      if (elsewhere) vmNames.remove(elsewhere.name, vm.id);
       vmsById.set(vm.id, vm);
-      if (was?.name === vm.name) continue;
-      if (was) vmNames.remove(was.name, was.id);
       vmNames.add(vm.name, vm.id);
     }
-    if (before) forget(before.vms, project.id, new Set(vms.map((vm) => vm.id)));
+    for (const follower of followers) follower.set(entry);
   }
 
   /** A VM that another project now lists stays known. */
-  function forget(vms: readonly KnownVm[], projectId: string, except: ReadonlySet<string>): void {
-    for (const { id } of vms) {
-      const now = vmsById.get(id);
-      if (now === undefined || now.projectId !== projectId || except.has(id)) continue;
-      vmsById.delete(id);
-      vmNames.remove(now.name, id);
+  function leaveOut({ project, vms }: Contents): void {
+    projectNames.remove(project.name, project.id);
+    for (const vm of vms) {
+      if (vmsById.get(vm.id) !== vm) continue;
+      vmsById.delete(vm.id);
+      vmNames.remove(vm.name, vm.id);
     }
   }
 
@@ -103,9 +82,8 @@ export function createKnown() {
     if (!entry) return;
     entries.delete(projectId);
     ordered = undefined;
+    leaveOut(entry.contents);
     for (const follower of followers) follower.remove(projectId);
-    projectNames.remove(entry.contents.project.name, projectId);
-    forget(entry.contents.vms, projectId, new Set());
   }
 
   /** By project name. */

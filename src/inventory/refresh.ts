@@ -27,8 +27,6 @@ interface RefreshOptions {
   concurrency: number;
   /** The process is closing. */
   signal: AbortSignal;
-  /** The rest stays unread. */
-  isLate(): boolean;
 }
 
 interface Refreshed {
@@ -51,8 +49,7 @@ export async function readEverything(options: RefreshOptions): Promise<Refreshed
   const unread = new Map<string, string>();
   let failuresInARow = 0;
   let reason: string | undefined;
-  const isOver = () =>
-    reason !== undefined || failuresInARow >= hopeless || options.isLate() || signal.aborted;
+  const isOver = () => reason !== undefined || failuresInARow >= hopeless || signal.aborted;
 
   /** Writes where nothing changed since `before`; false when it did. */
   async function publish(

@@ -149,8 +149,8 @@ What may go:
 /** The IDs of all VMs that stood in the last list. */
 async function knownVms(redis: RedisClient, key: Keys): Promise<ReadonlySet<string>> {
   const ids = new Set<string>();
-  for (const { vms } of await createInventoryStore(redis, key).readAll())
-    for (const { id } of vms) ids.add(id);
+  for (const contents of await createInventoryStore(redis, key).readAll())
+    for (const { id } of contents?.vms ?? []) ids.add(id);
   return ids;
 }
 
