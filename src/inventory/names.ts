@@ -12,8 +12,6 @@ const shortestToGuess = 3;
 const longestToGuess = 64;
 
 /** IDs by name, ignoring case. `containing` and `near` only suggest. */
-export type Names = ReturnType<typeof createNames>;
-
 export function createNames() {
   const ids = new Map<string, Set<string>>();
 

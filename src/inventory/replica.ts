@@ -28,8 +28,6 @@ export function createReplica({
   log: Log;
 }) {
   let head: Head = { version: 0, refreshedAt: undefined, failed: false, unread: [] };
-  /** Projects that are gone, and the versions that say so. */
-  let gone = new Map<string, number>();
   let isReachable = false;
   let isDoubted = false;
   let running: Promise<void> | undefined;
@@ -51,20 +49,21 @@ export function createReplica({
   async function compare(): Promise<Head> {
     const { head: now, versions } = await store.versions();
     for (const entry of known.entries())
-      if (!versions.has(entry.contents.project.id)) known.set({ ...entry, version: 0 });
-    const differing = [...versions.keys()].filter(
-      (id) => (known.entry(id)?.version ?? gone.get(id)) !== versions.get(id),
+      if (entry.version !== 0 && !versions.has(entry.contents.project.id))
+        known.set({ ...entry, version: 0 });
+    const before = new Map(
+      [...versions]
+        .filter(([id, version]) => known.entry(id)?.version !== version)
+        .map(([id]) => [id, known.entry(id)]),
     );
-    gone = new Map([...gone].filter(([id, version]) => versions.get(id) === version));
-    const before = new Map(differing.map((id) => [id, known.entry(id)]));
-    for (const [id, contents] of await store.read(differing)) {
-      const version = versions.get(id) ?? 0;
-      if (!contents) gone.set(id, version);
+    const read = await store.read([...before.keys()]);
+    for (const [id, contents] of read) {
       // What changed here meanwhile is newer, or about to be written
       if (known.entry(id) !== before.get(id)) continue;
-      if (contents) known.set({ contents, version });
+      if (contents) known.set({ contents, version: versions.get(id) ?? 0 });
       else known.remove(id);
     }
+    await store.tidy([...versions].filter(([id]) => read.has(id) && !read.get(id)));
     return now;
   }
 
@@ -76,6 +75,7 @@ export function createReplica({
       isReachable = true;
     } catch (error) {
       isReachable = false;
+      isDoubted = true;
       throw error;
     }
   }
@@ -139,9 +139,8 @@ export function createReplica({
         await sync();
         const lost = [...known.entries()].filter(({ version }) => version === 0);
         for (const { contents } of lost) await write(contents.project.id, contents, 0);
-        if (lost.length > 0 || !(await store.complete(head.version, refreshedAt, unread))) continue;
-        await store.tidy(gone);
-        return true;
+        if (lost.length === 0 && (await store.complete(head.version, refreshedAt, unread)))
+          return true;
       }
       return false;
     },

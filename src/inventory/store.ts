@@ -98,10 +98,10 @@ export function createInventoryStore(redis: RedisClient, key: (...parts: string[
       return Number(await runWrite([head, versions, projects], [projectId, wasRead, text]));
     },
 
-    /** Drops what says for long enough that a project is gone; `gone` has the versions that say so. */
-    async tidy(gone: ReadonlyMap<string, number>): Promise<void> {
+    /** Drops those of the projects that are gone whose version is old. */
+    async tidy(gone: readonly (readonly [id: string, version: number])[]): Promise<void> {
       const since = Date.now() - rememberedMs;
-      const old = [...gone].flatMap(([id, version]) => (version < since ? [id] : []));
+      const old = gone.flatMap(([id, version]) => (version < since ? [id] : []));
       if (old.length > 0)
         await redis
           .multi()

@@ -78,7 +78,7 @@ export function fleetService(projects: number, vmsPerProject: number, latencyMs 
       listAll: () => pause().then(() => all),
       get: unknown,
       vms: (id) => pause().then(() => vms(id)),
-      vmsUnless: (_mark, id) => pause().then(() => ({ vms: vms(id) })),
+      vmsUnless: never,
       create: never,
       update: never,
       delete: never,
