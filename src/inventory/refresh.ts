@@ -118,6 +118,7 @@ export async function readEverything(options: RefreshOptions): Promise<Refreshed
     return !done.has(project.id) || !now || !isSameProject(now, project);
   });
   await inRandomOrder(rest, concurrency, read);
+  if (signal.aborted) return undefined;
   if (reason !== undefined) return { failed: true, unread: [], reason };
   const inList = new Set(list.map((project) => project.id));
   const vanished = before.filter((project) => !inList.has(project.id));
