@@ -53,12 +53,12 @@ export function createNames() {
       const found = new Set<string>();
       for (const variant of oneSlipAway(wanted, alphabet)) if (ids.has(variant)) found.add(variant);
       const allowed = wanted.length < 6 ? 1 : 2;
-      const nearest = firstOf(
-        [...ids.keys()],
-        compared,
-        (a, b) => commonBeginning(b, wanted) - commonBeginning(a, wanted),
-      );
-      for (const name of nearest)
+      const byBeginning: string[][] = Array.from({ length: wanted.length + 1 }, () => []);
+      for (const name of ids.keys()) {
+        const alike = byBeginning[commonBeginning(name, wanted)];
+        if (alike && alike.length < compared) alike.push(name);
+      }
+      for (const name of byBeginning.toReversed().flat().slice(0, compared))
         if (editDistance(wanted, name, allowed) <= allowed) found.add(name);
       return [...found].slice(0, most);
     },
