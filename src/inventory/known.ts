@@ -248,14 +248,14 @@ export function createScopes(known: Known): (scope: Scope) => Known {
   }
 
   return (scope) => {
-    const one = scopes.get(scope.key) ?? open(scope);
+    const opened = scopes.get(scope.key) ?? open(scope);
     scopes.delete(scope.key);
-    scopes.set(scope.key, one);
+    scopes.set(scope.key, opened);
     const [oldest] = scopes;
     if (scopes.size > maxScopes && oldest) {
       oldest[1].leave();
       scopes.delete(oldest[0]);
     }
-    return one.part;
+    return opened.part;
   };
 }
