@@ -1,31 +1,34 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Compute, Vm } from "../compute/compute.ts";
+import { ComputeError } from "../compute/errors.ts";
 import { within } from "../deadline.ts";
 import { messageOf, UserError } from "../errors.ts";
 import type { Log } from "../log/log.ts";
 import type { RedisClient } from "../redis/redis.ts";
-import type { Inventory, KnownVm, Seen } from "./inventory.ts";
+import { createLeases } from "../redis/lease.ts";
 import { type Rounds, startRounds } from "../redis/rounds.ts";
-import { createKnown, type Known } from "./known.ts";
+import type { Inventory, KnownVm, Seen } from "./inventory.ts";
+import { contentsOf, createKnown, createScopes, type Known } from "./known.ts";
 import { readEverything } from "./refresh.ts";
-import { createScopes } from "./scopes.ts";
-import { createReplica, type Replica } from "./replica.ts";
-import { createSeeker } from "./seek.ts";
+import { createReplica } from "./replica.ts";
 import { createInventoryStore } from "./store.ts";
-import { contentsOf } from "./packing.ts";
 
 const leaseMs = 30_000;
 /** Redis is read at most this often, in the background. */
 const lookEveryMs = 500;
 const lookInBackgroundMs = 2_000;
-/** A slash command's answer is due in three seconds. */
-const patienceMs = 2_000;
-const didYouMean = 5;
+/** How long anyone waits for the first names: a slash command's answer is due in three seconds. */
+const firstPatienceMs = 2_000;
+/** How long a person waits for newer knowledge: a dialog must open within three seconds of the command. */
+const patienceMs = 1_500;
+/** Between the starts of two refreshes for people, however many ask: a second, where the usual ones are a minute apart. */
+const longestAgainMs = 1_000;
+/** A larger fleet isn't read whole for one name: the answer says how old the list is. */
+const maxProjectsToSeek = 50;
 /** After a failure the service is read again sooner, but not at once. */
 const retryAfterMs = 10_000;
-/** A refresh that takes this many intervals, and at least a minute, leaves the rest unread. */
-const lateAfterIntervals = 5;
+const didYouMean = 5;
 
 export interface InventoryOptions {
   redis: RedisClient;
@@ -43,13 +46,18 @@ export interface InventoryOptions {
  * answers from it without waiting.
  */
 export function createInventory(options: InventoryOptions): Inventory {
-  const { compute, log, refreshMs, concurrency = 8 } = options;
-  const store = createInventoryStore(options.redis, options.key);
+  const { redis, key, compute, log, refreshMs, concurrency = 8 } = options;
+  const store = createInventoryStore(redis, key);
+  const leases = createLeases(redis);
+  const lease = key("inventory", "lease");
+  /** There for a while after each refresh: the usual ones skip then. */
+  const recent = key("inventory", "recent");
   const known = createKnown();
+  const scopes = createScopes(known);
   const replica = createReplica({ store, known, log });
   const rounds: Rounds[] = [];
-  let lookedAt = -Infinity;
   const closing = new AbortController();
+  let lookedAt = -Infinity;
   let refreshing: Promise<boolean> | undefined;
   let failing: string | undefined;
 
@@ -64,19 +72,16 @@ export function createInventory(options: InventoryOptions): Inventory {
     }
   }
 
-  /** Syncs in the background. Only the first sync is waited for, and briefly. */
+  /** Looks in the background. Only the first look is waited for, and briefly. */
   async function freshen(): Promise<void> {
-    if (!isReady()) await becomeReady(performance.now() + patienceMs);
-    else if (!closing.signal.aborted && performance.now() - lookedAt >= lookEveryMs) void look();
-  }
-
-  async function becomeReady(until: number): Promise<void> {
-    const goesOn = () => !closing.signal.aborted && !isReady() && performance.now() < until;
-    while (goesOn()) {
-      const pause = delay(50, undefined, { ref: false });
-      await within(until - performance.now(), look(), () => undefined);
-      if (!isReady()) await pause;
+    const isOpen = () => !closing.signal.aborted;
+    if (isReady()) {
+      if (isOpen() && performance.now() - lookedAt >= lookEveryMs) void look();
+      return;
     }
+    const until = performance.now() + firstPatienceMs;
+    while (isOpen() && !isReady() && performance.now() < until)
+      await Promise.race([Promise.all([look(), pause(50)]), pause(until - performance.now())]);
   }
 
   async function knowing<T>(what: T): Promise<T> {
@@ -97,43 +102,37 @@ export function createInventory(options: InventoryOptions): Inventory {
   }
 
   async function refresh(force: boolean): Promise<boolean> {
+    if (!force && (await redis.exists(recent)) === 1) return false;
     const token = randomUUID();
-    if (!(await store.claim(token, leaseMs, force))) return false;
-    const renewal = setInterval(() => {
-      store.renew(token, leaseMs).catch(() => {}); // lost: the writes notice
-    }, leaseMs / 3);
-    const late = performance.now() + Math.max(60_000, lateAfterIntervals * refreshMs);
-    let ended: Parameters<typeof store.release>[1];
+    // Only spares the service: two refreshes at a time are harmless
+    if (!(await leases.take(lease, token, leaseMs))) return false;
+    const renewal = setInterval(
+      () => void leases.extend(lease, token, leaseMs).catch(() => {}),
+      leaseMs / 3,
+    );
     try {
-      await replica.sync();
-      const result = await readEverything({
-        compute,
-        known,
-        replica,
-        log,
-        concurrency,
-        token,
-        signal: closing.signal,
-        isLate: () => performance.now() > late,
-      });
-      if (result) {
-        tellOnce(result.reason);
-        // A round starts after three quarters of its interval at the earliest: it must not find the last one recent
-        const recentMs = (result.failed ? Math.min(refreshMs, retryAfterMs) : refreshMs) * 0.75;
-        ended = { ...result, refreshedAt: Date.now(), recentMs };
-        replica.ended(ended);
-        known.tidy();
-        log.debug("inventory.refreshed", {
-          ...known.count(),
-          failed: result.failed,
-          unread: result.unread.length,
-        });
-      }
-      return ended?.failed === false;
+      return await readAndWrite();
     } finally {
       clearInterval(renewal);
-      await store.release(token, ended).catch(() => {}); // the lease ends by itself
+      await leases.release(lease, token).catch(() => {}); // it ends by itself
     }
+  }
+
+  async function readAndWrite(): Promise<boolean> {
+    await replica.sync();
+    const { signal } = closing;
+    const result = await readEverything({ compute, known, replica, log, concurrency, signal });
+    if (!result) return false;
+    const { failed, reason, unread } = result;
+    tellOnce(reason);
+    if (failed) await store.failed();
+    else if (!(await replica.complete(Date.now(), unread))) return false;
+    // A round starts after three quarters of its interval at the earliest: it must not find the last one recent
+    const recentMs = (failed ? Math.min(refreshMs, retryAfterMs) : refreshMs) * 0.75;
+    await redis.set(recent, "1", "PX", Math.ceil(recentMs));
+    await replica.sync();
+    log.debug("inventory.refreshed", { ...known.count(), failed, unread: unread.length });
+    return !failed;
   }
 
   /** One at a time in this process too. */
@@ -142,20 +141,78 @@ export function createInventory(options: InventoryOptions): Inventory {
     return refreshing;
   }
 
-  const note = (seen: Seen) => takeNote(seen, known, replica);
-  const scopes = createScopes(known);
-  const { seek, seekMatching, upToDate } = createSeeker({
-    compute,
-    known,
-    note,
-    refreshMs,
-    noteVms: (projectId, vms) =>
-      replica.change(projectId, (now) => now && contentsOf(now.project, vms)),
-    async refresh() {
-      await refreshing?.catch(() => undefined);
-      return refreshOnce(true);
-    },
-  });
+  /** Never rejects: when Redis is unavailable, this process knows it and the next refresh tells the others. */
+  async function note({ vm, project, goneProjectId }: Seen): Promise<void> {
+    if (project)
+      await replica.change(project.id, (now) =>
+        contentsOf({ ...now?.project, ...project }, now?.vms ?? []),
+      );
+    // A VM of an unknown project waits for the next refresh: without the project's name it can't be shown
+    if (vm)
+      await replica.change(
+        vm.projectId,
+        (now) => now && contentsOf(now.project, merged(vm, now.vms)),
+      );
+    if (goneProjectId !== undefined) await replica.change(goneProjectId, () => undefined);
+  }
+
+  // What isn't known is looked for before it is denied: others create VMs too
+  const againMs = Math.min(longestAgainMs, refreshMs / 20);
+  let begunAt = -Infinity;
+  let next: Promise<boolean> | undefined;
+
+  /** Shared by all who ask before it begins. */
+  async function beginRefresh(): Promise<boolean> {
+    await pause(begunAt + againMs - performance.now());
+    next = undefined;
+    begunAt = performance.now();
+    await refreshing?.catch(() => undefined); // began before
+    const isDone = await refreshOnce(true).catch(() => false); // logged by the rounds, which meet the same
+    if (!isDone) begunAt -= againMs * 0.8; // another process is at it, and began before
+    return isDone;
+  }
+
+  /** Waits for a refresh that began after it was asked for. */
+  async function upToDate({
+    patience = patienceMs,
+    evenLarge = false,
+    askedAt = performance.now(),
+  } = {}): Promise<void> {
+    if (!evenLarge && known.count().projects > maxProjectsToSeek) return;
+    const leftMs = () => askedAt + patience - performance.now();
+    for (let isOver = false; !isOver && leftMs() > 0;)
+      isOver = await within(leftMs(), (next ??= beginRefresh()), () => true);
+  }
+
+  async function readVm(id: string): Promise<void> {
+    const vm = await compute.vms.get(id);
+    if (!known.entry(vm.projectId)) await readProject(vm.projectId);
+    await note({ vm });
+  }
+
+  const readProject = async (id: string) => note({ project: await compute.projects.get(id) });
+
+  /** By ID with one read, or with a refresh; `seen` is what may be named. */
+  async function seek(kind: "vm" | "project", words: string, seen: Known): Promise<void> {
+    const isKnown = () => (kind === "vm" ? seen.findVm(words) : seen.findProject(words));
+    if (isKnown()) return;
+    if (words.includes("/")) return seekIn(words, seen);
+    const askedAt = performance.now();
+    await quietly(kind === "vm" ? readVm(words) : readProject(words));
+    if (!isKnown()) await upToDate({ askedAt });
+  }
+
+  /** For `project/name` or a glob of the kind: the VMs of the one project that it names. */
+  async function seekIn(words: string, seen: Known): Promise<void> {
+    const project = seen.findProject(words.split("/")[0] ?? "");
+    if (!project || !("found" in project)) return upToDate();
+    const { id } = project.found;
+    const read = async () => {
+      const vms = await compute.projects.vms(id);
+      await replica.change(id, (now) => now && contentsOf(now.project, vms));
+    };
+    await quietly(read());
+  }
 
   /** What is answered, from all that is known or from what a scope sees of it. */
   function answersFrom(part: () => Promise<Known>): Omit<Inventory, "start" | "close"> {
@@ -165,27 +222,22 @@ export function createInventory(options: InventoryOptions): Inventory {
         const name = words.trim();
         if (!isReady()) await look();
         const seen = await part();
-        const byId = seen.vm(name); // an id can't become ambiguous by what is not known yet
-        if (byId) {
-          void freshen();
-          return { found: byId };
-        }
-        await knowing(seen);
-        const isKnown = () => seen.findVm(name) !== undefined;
-        if (!onlyKnown && !isKnown()) await seek("vm", name, isKnown, seen);
+        // An ID can't become ambiguous by what is not known yet
+        if (!seen.vm(name)) await knowing(seen);
+        if (!onlyKnown) await seek("vm", name, seen);
         return seen.findVm(name) ?? { unknown: seen.suggestVms(name, didYouMean) };
       },
       async findProject(words, { onlyKnown = false } = {}) {
         const name = words.trim();
         const seen = await ready();
-        const isKnown = () => seen.findProject(name) !== undefined;
-        if (!onlyKnown && !isKnown()) await seek("project", name, isKnown, seen);
+        if (!onlyKnown) await seek("project", name, seen);
         return seen.findProject(name) ?? { unknown: seen.suggestProjects(name, didYouMean) };
       },
-      async matchVms(glob) {
+      async matchVms(words) {
+        const glob = words.trim();
         const seen = await ready();
-        await seekMatching(glob.trim(), seen);
-        return seen.matchVms(glob.trim());
+        await (glob.includes("/") ? seekIn(glob, seen) : upToDate());
+        return seen.matchVms(glob);
       },
       upToDate,
       async suggestVms(typed, most = 10) {
@@ -200,27 +252,25 @@ export function createInventory(options: InventoryOptions): Inventory {
       projects: async () => (await ready()).projects(),
       note,
       async state() {
-        if (isReady()) await freshen();
-        else await look();
+        await (isReady() ? freshen() : look());
         const seen = await part();
         const { refreshedAt, failed, unread } = replica.head();
         // Three intervals: the normal age, a failed refresh, and the time of a long one
         const isOverdue = refreshedAt === undefined || Date.now() - refreshedAt > 3 * refreshMs;
-        const isSeen = (name: string) => seen === known || seen.findProject(name) !== undefined;
         return {
           refreshedAt,
           stale: failed || isOverdue || !replica.isReachable(),
           ...seen.count(),
-          unread: unread.filter(isSeen),
+          unread: unread.filter((name) => seen === known || seen.findProject(name) !== undefined),
         };
       },
-      seenIn(scope) {
-        const inScope = async () => {
+      seenIn: (scope) => ({
+        ...inventory,
+        ...answersFrom(async () => {
           const one = await scope();
           return one ? scopes(one) : known;
-        };
-        return { ...inventory, ...answersFrom(inScope) };
-      },
+        }),
+      }),
       refresh: () => refreshOnce(true),
     };
   }
@@ -245,39 +295,19 @@ export function createInventory(options: InventoryOptions): Inventory {
   return inventory;
 }
 
-/**
- * A VM of an unknown project waits for the next refresh: without the project's name it can't be shown. Never rejects: when
- * Redis is unavailable, this process knows it and the next refresh tells the others.
- */
-async function takeNote(seen: Seen, known: Known, replica: Replica): Promise<void> {
-  const { vm, project, goneVmId, goneProjectId } = seen;
-  if (project) {
-    await replica.change(project.id, (now) =>
-      contentsOf({ ...now?.project, ...project }, now?.vms ?? []),
-    );
-  }
-  if (vm) {
-    const before = known.vm(vm.id);
-    if (before && before.projectId !== vm.projectId) await dropVm(vm.id, before.projectId, replica);
-    await replica.change(
-      vm.projectId,
-      (now) => now && contentsOf(now.project, merged(vm, now.vms)),
-    );
-  }
-  if (goneVmId !== undefined) {
-    const projectId = known.vm(goneVmId)?.projectId;
-    if (projectId !== undefined) await dropVm(goneVmId, projectId, replica);
-  }
-  if (goneProjectId !== undefined) await replica.change(goneProjectId, () => undefined);
-}
-
-async function dropVm(vmId: string, projectId: string, replica: Replica): Promise<void> {
-  const others = (vms: readonly KnownVm[]) => vms.filter(({ id }) => id !== vmId);
-  await replica.change(projectId, (now) => now && contentsOf(now.project, others(now.vms)));
-}
+const pause = (ms: number) => delay(Math.max(0, ms), undefined, { ref: false });
 
 /** What a record omits stays as it was. */
 function merged(vm: Vm, vms: readonly KnownVm[]): (KnownVm | Vm)[] {
   const before = vms.find(({ id }) => id === vm.id);
   return before ? vms.map((old) => (old === before ? { ...old, ...vm } : old)) : [...vms, vm];
+}
+
+/** Not there, no possible ID, or the service is unreachable: then it isn't known. */
+async function quietly(read: Promise<void>): Promise<void> {
+  try {
+    await read;
+  } catch (error) {
+    if (!(error instanceof ComputeError || error instanceof UserError)) throw error;
+  }
 }

@@ -31,7 +31,6 @@ export type Found<T> =
 export interface Seen {
   vm?: Vm;
   project?: Project;
-  goneVmId?: string;
   goneProjectId?: string;
 }
 

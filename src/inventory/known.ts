@@ -1,27 +1,53 @@
 import type { Project, Vm } from "../compute/compute.ts";
-import type { Found, KnownProject, KnownVm } from "./inventory.ts";
+import type { Found, KnownProject, KnownVm, Scope } from "./inventory.ts";
 import { fold, compileGlob } from "../text/glob.ts";
-import { createNameIndex, type NameIndex } from "./name-index.ts";
-import { byName, type Contents, isSameProject, isSameVm } from "./packing.ts";
+import { createNames } from "./names.ts";
+import { byName } from "./status-words.ts";
+
+/** One project with all its VMs, sorted by name: the unit that is read, stored, and compared. Immutable. */
+export interface Contents {
+  project: KnownProject;
+  vms: readonly KnownVm[];
+}
+
+/** What lists and answers need of what the service says. What it omits is undefined: objects of one shape take less memory. */
+export function contentsOf(seen: Project | KnownProject, vms: readonly (Vm | KnownVm)[]): Contents {
+  const project = knownProject(seen);
+  const of = { projectId: project.id, projectName: project.name };
+  const known = vms.map(({ id, name, status, region, createdAt, specs }) => {
+    const vm = { id, name, ...of, status, region, createdAt, specs };
+    return vm as KnownVm;
+  });
+  return { project, vms: known.toSorted(byName) };
+}
+
+function knownProject(seen: Project | KnownProject): KnownProject {
+  const { id, name, type, status, region, createdAt } = seen;
+  return { id, name, type, status, region, createdAt } as KnownProject;
+}
+
+export const isSame = (a: Contents | undefined, b: Contents | undefined): boolean =>
+  a === b || JSON.stringify(a) === JSON.stringify(b);
+
+export const isSameProject = (a: KnownProject, b: KnownProject): boolean =>
+  JSON.stringify(knownProject(a)) === JSON.stringify(knownProject(b));
 
 /** What this process knows of one project. A new object at each change, so that changes show by identity. */
-interface Entry {
+export interface Entry {
   contents: Contents;
-  /** Its version in Redis, 0 when it isn't there. */
+  /** In Redis: 0 when it has none of this project, -1 when that must be looked up. */
   version: number;
-  /** Not yet written to Redis. */
-  dirty: boolean;
 }
 
 /** Everything known, in memory, with its indexes. Synchronous. */
 export type Known = ReturnType<typeof createKnown>;
 
 export function createKnown() {
-  const followers = new Set<{ set(entry: Entry): void; remove(projectId: string): void }>();
+  const followers = new Set<Follower>();
   const entries = new Map<string, Entry>();
   const vmsById = new Map<string, KnownVm>();
-  const vmNames = createNameIndex();
-  const projectNames = createNameIndex();
+  const vmNames = createNames();
+  const projectNames = createNames();
   let ordered: readonly Entry[] | undefined;
 
   function set(entry: Entry): void {
@@ -30,28 +56,24 @@ export function createKnown() {
     entries.set(project.id, entry);
     ordered = undefined;
     if (before === entry.contents) return;
-    for (const follower of followers) follower.set(entry);
-    if (before?.project.name !== project.name) {
-      if (before) projectNames.remove(before.project.name, project.id);
-      projectNames.add(project.name, project.id);
-    }
+    if (before) leaveOut(before);
+    projectNames.add(project.name, project.id);
     for (const vm of vms) {
-      const was = vmsById.get(vm.id);
+      const elsewhere = vmsById.get(vm.id);
+      if (elsewhere) vmNames.remove(elsewhere.name, vm.id);
       vmsById.set(vm.id, vm);
-      if (was?.name === vm.name) continue;
-      if (was) vmNames.remove(was.name, was.id);
       vmNames.add(vm.name, vm.id);
     }
-    if (before) forget(before.vms, project.id, new Set(vms.map((vm) => vm.id)));
+    for (const follower of followers) follower.set(entry);
   }
 
   /** A VM that another project now lists stays known. */
-  function forget(vms: readonly KnownVm[], projectId: string, except: ReadonlySet<string>): void {
-    for (const { id } of vms) {
-      const now = vmsById.get(id);
-      if (now === undefined || now.projectId !== projectId || except.has(id)) continue;
-      vmsById.delete(id);
-      vmNames.remove(now.name, id);
+  function leaveOut({ project, vms }: Contents): void {
+    projectNames.remove(project.name, project.id);
+    for (const vm of vms) {
+      if (vmsById.get(vm.id) !== vm) continue;
+      vmsById.delete(vm.id);
+      vmNames.remove(vm.name, vm.id);
     }
   }
 
@@ -60,9 +82,8 @@ export function createKnown() {
     if (!entry) return;
     entries.delete(projectId);
     ordered = undefined;
+    leaveOut(entry.contents);
     for (const follower of followers) follower.remove(projectId);
-    projectNames.remove(entry.contents.project.name, projectId);
-    forget(entry.contents.vms, projectId, new Set());
   }
 
   /** By project name. */
@@ -92,11 +113,28 @@ export function createKnown() {
     return meant;
   }
 
+  /** By ID, by name, and by the name of their project, which stands before a slash or alone. */
+  function* likelyVms(typed: string, most: number): Generator<KnownVm> {
+    if (typed === "") {
+      for (const entry of inOrder()) yield* entry.contents.vms;
+      return;
+    }
+    const byId = vmsById.get(typed);
+    if (byId) yield byId;
+    for (const name of vmNames.containing(typed, most)) yield* vmsNamed(name);
+    const slash = typed.indexOf("/");
+    const place = slash === -1 ? typed : typed.slice(0, slash);
+    const part = slash === -1 ? "" : fold(typed.slice(slash + 1));
+    for (const { id } of projectNames.containing(place, most).flatMap(projectsNamed))
+      for (const vm of entries.get(id)?.contents.vms ?? [])
+        if (fold(vm.name).includes(part)) yield vm;
+  }
+
   return {
     set,
     remove,
     /** Tells of everything now and of every change from now on; what it returns ends that. */
-    follow(follower: { set(entry: Entry): void; remove(projectId: string): void }): () => void {
+    follow(follower: Follower): () => void {
       for (const entry of entries.values()) follower.set(entry);
       followers.add(follower);
       return () => void followers.delete(follower);
@@ -105,21 +143,6 @@ export function createKnown() {
     entries: (): Iterable<Entry> => entries.values(),
     vm: (id: string): KnownVm | undefined => vmsById.get(id),
     count: () => ({ vms: vmsById.size, projects: entries.size }),
-    tidy(): void {
-      vmNames.tidy();
-      projectNames.tidy();
-    },
-
-    /** Whether a project was read unchanged. */
-    agrees(project: Project, vms: readonly Vm[]): boolean {
-      const contents = entries.get(project.id)?.contents;
-      if (!contents || contents.vms.length !== vms.length) return false;
-      return (
-        isSameProject(contents.project, project) &&
-        vms.every((vm) => isSameVm(vmsById.get(vm.id), vm, project.id))
-      );
-    },
-
     /** An ID beats every name, so that no name can pose as an ID. */
     findVm(words: string): Found<KnownVm> | undefined {
       const byId = vmsById.get(words);
@@ -148,40 +171,10 @@ export function createKnown() {
       return all.filter((vm) => folded(fold(textOf(vm))));
     },
     suggestVms(typed: string, most: number): KnownVm[] {
-      const found = new Set<KnownVm>();
-      const take = (vms: Iterable<KnownVm>): boolean => {
-        for (const vm of vms) {
-          if (found.size >= most) return true;
-          found.add(vm);
-        }
-        return found.size >= most;
-      };
-      const byId = vmsById.get(typed);
-      if (byId) take([byId]);
-      if (typed === "") {
-        for (const entry of inOrder()) if (take(entry.contents.vms)) break;
-        return [...found];
-      }
-      const inProjects = (place: string, part: string) => {
-        const wanted = fold(part);
-        for (const projectName of projectNames.containing(place, most)) {
-          for (const project of projectsNamed(projectName)) {
-            const vms = entries.get(project.id)?.contents.vms ?? [];
-            if (take(wanted === "" ? vms : vms.filter((vm) => fold(vm.name).includes(wanted))))
-              return;
-          }
-        }
-      };
-      for (const name of vmNames.containing(typed, most))
-        if (take(vmsNamed(name))) return [...found];
-      const slash = typed.indexOf("/");
-      if (slash === -1) inProjects(typed, "");
-      else inProjects(typed.slice(0, slash), typed.slice(slash + 1));
-      if (found.size > 0) return [...found];
-      for (const name of vmNames.near(slash === -1 ? typed : typed.slice(slash + 1), most)) {
-        if (take(vmsNamed(name))) break;
-      }
-      return [...found];
+      const found = distinct(likelyVms(typed, most), most);
+      if (found.length > 0) return found;
+      const names = vmNames.near(typed.slice(typed.indexOf("/") + 1), most);
+      return distinct(names.flatMap(vmsNamed), most);
     },
     suggestProjects(typed: string, most: number): KnownProject[] {
       if (typed === "")
@@ -189,11 +182,9 @@ export function createKnown() {
           .slice(0, most)
           .map((entry) => entry.contents.project);
       const byId = entries.get(typed)?.contents.project;
-      const names = likely(projectNames, typed, most);
-      return [...new Set([...(byId ? [byId] : []), ...names.flatMap(projectsNamed)])].slice(
-        0,
-        most,
-      );
+      const containing = projectNames.containing(typed, most);
+      const names = containing.length > 0 ? containing : projectNames.near(typed, most);
+      return distinct([...(byId ? [byId] : []), ...names.flatMap(projectsNamed)], most);
     },
     vms(filter: { projectId?: string; status?: string } = {}): KnownVm[] {
       const { projectId, status } = filter;
@@ -203,11 +194,6 @@ export function createKnown() {
     },
     projects: (): KnownProject[] => inOrder().map((entry) => entry.contents.project),
   };
-}
-
-function likely(names: NameIndex, typed: string, most: number): string[] {
-  const containing = names.containing(typed, most);
-  return containing.length > 0 ? containing : names.near(typed, most);
 }
 
 function one<T>(candidates: readonly T[]): Found<T> | undefined {
@@ -223,4 +209,53 @@ function pick<T>(ids: Iterable<string>, get: (id: string) => T | undefined): T[]
     if (value !== undefined) found.push(value);
   }
   return found;
+}
+
+function distinct<T>(all: Iterable<T>, most: number): T[] {
+  const found = new Set<T>();
+  for (const each of all) {
+    if (found.size >= most) break;
+    found.add(each);
+  }
+  return [...found];
+}
+
+/** Teams, and what no team has: more only where a policy has hundreds of teams whose people are all awake. */
+const maxScopes = 300;
+
+interface Follower {
+  set(entry: Entry): void;
+  remove(projectId: string): void;
+}
+
+/**
+ * What each scope knows: indexes of its own, so that what is hidden neither answers, nor fills a list of suggestions, nor
+ * takes time. They follow what this process knows; the least used goes first.
+ */
+export function createScopes(known: Known): (scope: Scope) => Known {
+  const scopes = new Map<string, { part: Known; leave: () => void }>();
+
+  function open(scope: Scope): { part: Known; leave: () => void } {
+    const part = createKnown();
+    const leave = known.follow({
+      set(entry) {
+        if (scope.sees(entry.contents.project)) part.set(entry);
+        else part.remove(entry.contents.project.id);
+      },
+      remove: part.remove,
+    });
+    return { part, leave };
+  }
+
+  return (scope) => {
+    const opened = scopes.get(scope.key) ?? open(scope);
+    scopes.delete(scope.key);
+    scopes.set(scope.key, opened);
+    const [oldest] = scopes;
+    if (scopes.size > maxScopes && oldest) {
+      oldest[1].leave();
+      scopes.delete(oldest[0]);
+    }
+    return opened.part;
+  };
 }

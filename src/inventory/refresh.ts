@@ -2,9 +2,15 @@ import type { Compute, Project } from "../compute/compute.ts";
 import { ComputeError } from "../compute/errors.ts";
 import { messageOf, UserError } from "../errors.ts";
 import type { Log } from "../log/log.ts";
-import type { Known } from "./known.ts";
-import { contentsOf, isSameProject } from "./packing.ts";
-import { isSame, type Replica } from "./replica.ts";
+import {
+  type Contents,
+  contentsOf,
+  type Entry,
+  isSame,
+  isSameProject,
+  type Known,
+} from "./known.ts";
+import type { Replica } from "./replica.ts";
 
 /** A list this long counts as cut, so that it removes nothing. */
 const maxProjects = 100_000;
@@ -19,12 +25,8 @@ interface RefreshOptions {
   replica: Replica;
   log: Log;
   concurrency: number;
-  /** Of the lease: nothing is written once it is lost. */
-  token: string;
   /** The process is closing. */
   signal: AbortSignal;
-  /** The rest stays unread. */
-  isLate(): boolean;
 }
 
 interface Refreshed {
@@ -39,207 +41,106 @@ interface Refreshed {
 /**
  * Reads every project and its VMs once, and writes what changed; known projects are read while the list is still loading.
  * A project is removed when a complete list omits it and a read of it is a 404 (decision 007). Undefined when it was
- * stopped or lost its lease.
+ * stopped.
  */
 export async function readEverything(options: RefreshOptions): Promise<Refreshed | undefined> {
-  const { compute, known, replica, log, concurrency, token, signal } = options;
+  const { compute, known, replica, log, concurrency, signal } = options;
   const done = new Set<string>();
   const unread = new Map<string, string>();
   let failuresInARow = 0;
-  let leaseLost = false;
-  let listFailed = false;
   let reason: string | undefined;
-  const isOver = () =>
-    leaseLost || listFailed || failuresInARow >= hopeless || options.isLate() || signal.aborted;
+  const isOver = () => reason !== undefined || failuresInARow >= hopeless || signal.aborted;
 
-  /** False when another process changed it meanwhile; that is now known. */
+  /** Writes where nothing changed since `before`; false when it did. */
   async function publish(
     projectId: string,
-    next: ReturnType<typeof contentsOf> | undefined,
+    contents: Contents | undefined,
+    before: Entry | undefined,
   ): Promise<boolean> {
-    const entry = known.entry(projectId);
-    if (entry ? isSame(next, entry.contents) && !entry.dirty : !next) return true;
-    const outcome = await replica.write(projectId, next, entry?.version ?? 0, token);
-    if (outcome === "lease lost") leaseLost = true;
-    return outcome !== "changed";
+    if (known.entry(projectId) !== before) return false;
+    if (isSame(contents, before?.contents)) return true;
+    return replica.write(projectId, contents, before?.version ?? 0);
   }
 
   async function readVms(project: Project): Promise<void> {
-    done.add(project.id);
     for (let reads = 0; reads < maxReads; reads++) {
       const before = known.entry(project.id);
-      const vms = await compute.projects.vms(project.id, { signal });
-      failuresInARow = 0;
-      if (known.entry(project.id) !== before) continue;
-      if (before && !before.dirty && known.agrees(project, vms)) return;
-      if (await publish(project.id, contentsOf(project, vms))) return;
-    }
-  }
-
-  /** An unreadable project stays as it was; Redis gets it too, in case it lost it. */
-  async function keep(project: Project, error: unknown): Promise<void> {
-    failuresInARow += 1;
-    unread.set(project.id, project.name);
-    log.debug("inventory.unread", { projectId: project.id, reason: messageOf(error) });
-    await publish(project.id, contentsOf(project, known.entry(project.id)?.contents.vms ?? []));
-  }
-
-  async function isGone(projectId: string): Promise<boolean> {
-    try {
-      await compute.projects.get(projectId, { signal });
-      return false;
-    } catch (error) {
-      return error instanceof ComputeError && error.kind === "not-found";
+      const vms =
+        project.type === "TEE_VM" ? await compute.projects.vms(project.id, { signal }) : [];
+      if (project.type === "TEE_VM") failuresInARow = 0;
+      if (await publish(project.id, contentsOf(project, vms), before)) return;
     }
   }
 
   async function read(project: Project): Promise<void> {
+    if (isOver()) return;
+    done.add(project.id);
     try {
-      if (project.type === "TEE_VM") return await readVms(project);
-      done.add(project.id);
-      await publish(project.id, contentsOf(project, []));
+      await readVms(project);
     } catch (error) {
       if (signal.aborted) return;
       if (!(error instanceof ComputeError || error instanceof UserError)) throw error;
-      await keep(project, error);
+      failuresInARow += 1;
+      unread.set(project.id, project.name);
+      log.debug("inventory.unread", { projectId: project.id, reason: messageOf(error) });
+      // Its VMs stay as they were
+      const before = known.entry(project.id);
+      await publish(project.id, contentsOf(project, before?.contents.vms ?? []), before);
     }
   }
 
   async function readList(): Promise<readonly Project[]> {
     try {
-      return await compute.projects.listAll(maxProjects, { signal });
+      const list = await compute.projects.listAll(maxProjects, { signal });
+      return [...new Map(list.map((project) => [project.id, project])).values()];
     } catch (error) {
-      listFailed = true; // also stops the reads in progress
+      reason = messageOf(error); // also stops the reads in progress
       if (!(error instanceof ComputeError)) throw error;
-      reason = error.message;
       return [];
     }
   }
 
-  const queued = new Set<string>();
-  const pool = createPool(concurrency, read, isOver);
-  function queue(projects: readonly Project[]): void {
-    const fresh = projects.filter((project) => !queued.has(project.id));
-    for (const project of fresh) queued.add(project.id);
-    pool.add(shuffle(fresh));
+  async function vanish(project: Project): Promise<void> {
+    const before = known.entry(project.id);
+    if (isOver() || !before) return;
+    const isGone = await compute.projects.get(project.id, { signal }).then(
+      () => false,
+      (error: unknown) => error instanceof ComputeError && error.kind === "not-found",
+    );
+    if (isGone && (await publish(project.id, undefined, before))) unread.delete(project.id);
   }
 
   const before = [...known.entries()].map((entry) => entry.contents.project);
-  queue(before.filter((project) => project.type === "TEE_VM"));
-  const list = await readList();
-  const listed = [...new Map(list.map((project) => [project.id, project])).values()];
-  queue(listed);
-  await pool.drained();
-  if (leaseLost || signal.aborted) return undefined;
-  if (listFailed) return { failed: true, unread: [], reason };
-
-  const inList = new Set(listed.map((project) => project.id));
-  const vanished =
-    list.length < maxProjects ? before.filter((project) => !inList.has(project.id)) : [];
-  const rest = createPool(concurrency, settle, isOver);
-  rest.add(listed);
-  rest.add(vanished);
-  await rest.drained();
-  if (leaseLost || signal.aborted) return undefined;
-  for (const project of listed) if (!done.has(project.id)) unread.set(project.id, project.name);
-  const tried = listed.filter((project) => project.type === "TEE_VM").length;
+  const withVms = before.filter((project) => project.type === "TEE_VM");
+  const [list] = await Promise.all([readList(), inRandomOrder(withVms, concurrency, read)]);
+  const rest = list.filter((project) => {
+    const now = known.entry(project.id)?.contents.project;
+    return !done.has(project.id) || !now || !isSameProject(now, project);
+  });
+  await inRandomOrder(rest, concurrency, read);
+  if (signal.aborted) return undefined;
+  if (reason !== undefined) return { failed: true, unread: [], reason };
+  const inList = new Set(list.map((project) => project.id));
+  const vanished = before.filter((project) => !inList.has(project.id));
+  if (list.length < maxProjects) await inRandomOrder(vanished, concurrency, vanish);
+  if (signal.aborted) return undefined;
+  for (const project of list) if (!done.has(project.id)) unread.set(project.id, project.name);
+  const tried = list.filter((project) => project.type === "TEE_VM").length;
   return { failed: tried > 0 && unread.size >= tried, unread: [...unread.values()].toSorted() };
-
-  async function settle(project: Project): Promise<void> {
-    await (inList.has(project.id) ? rename(project) : vanish(project));
-  }
-
-  /** Its VMs may have been read before the list: the project itself may still differ. */
-  async function rename(project: Project): Promise<void> {
-    const entry = known.entry(project.id);
-    if (!entry || (!entry.dirty && isSameProject(entry.contents.project, project))) return;
-    await publish(project.id, contentsOf(project, entry.contents.vms));
-  }
-
-  async function vanish(project: Project): Promise<void> {
-    const entry = known.entry(project.id);
-    if (!entry) return;
-    if (!(await isGone(project.id))) {
-      await publish(project.id, entry.contents);
-    } else if (await publish(project.id, undefined)) {
-      unread.delete(project.id);
-    }
-  }
 }
 
-/**
- * Processes items, at most `width` at a time, and starts nothing more once `isOver` or after an error. `work` may call
- * `leave` before it ends to let another item start; at most twice the width is unfinished.
- */
-export function createPool<T>(
+/** At most `width` at a time. */
+async function inRandomOrder<T>(
+  items: readonly T[],
   width: number,
-  work: (item: T, leave: () => void) => Promise<void>,
-  isOver: () => boolean,
-) {
-  const queue: T[] = [];
-  let next = 0;
-  let running = 0;
-  let unfinished = 0;
-  let broken: { error: unknown } | undefined;
-  let waiting: PromiseWithResolvers<void> | undefined;
-
-  const hasRoom = () => running < width && unfinished < 2 * width;
-
-  function startMore(): void {
-    while (hasRoom() && next < queue.length && !broken && !isOver()) {
-      const item = queue[next];
-      next += 1;
-      if (item !== undefined) void start(item);
-    }
-    if (unfinished > 0 || !waiting) return;
-    if (broken) waiting.reject(broken.error);
-    else waiting.resolve();
-  }
-
-  async function start(item: T): Promise<void> {
-    running += 1;
-    unfinished += 1;
-    let isHere = true;
-    const leave = () => {
-      if (isHere) running -= 1;
-      isHere = false;
-    };
-    try {
-      await work(item, () => {
-        leave();
-        startMore();
-      });
-    } catch (error) {
-      broken ??= { error };
-    }
-    leave();
-    unfinished -= 1;
-    startMore();
-  }
-
-  return {
-    add(items: Iterable<T>): void {
-      for (const item of items) queue.push(item);
-      startMore();
-    },
-    /** Resolves when nothing runs and nothing will start; rejects with the first error. */
-    drained(): Promise<void> {
-      waiting = Promise.withResolvers<void>();
-      startMore();
-      return waiting.promise;
-    },
+  work: (item: T) => Promise<void>,
+): Promise<void> {
+  const mixed = items
+    .map((item) => ({ item, at: Math.random() }))
+    .toSorted((a, b) => a.at - b.at)
+    .values();
+  const worker = async () => {
+    for (const { item } of mixed) await work(item);
   };
-}
-
-function shuffle<T>(items: readonly T[]): T[] {
-  const mixed = [...items];
-  for (let last = mixed.length - 1; last > 0; last--) {
-    const other = Math.floor(Math.random() * (last + 1));
-    const kept = mixed[last];
-    const swapped = mixed[other];
-    if (kept === undefined || swapped === undefined) continue;
-    mixed[last] = swapped;
-    mixed[other] = kept;
-  }
-  return mixed;
+  await Promise.all(Array.from({ length: width }, worker));
 }

@@ -1,7 +1,6 @@
 import { messageOf } from "../errors.ts";
 import type { Log } from "../log/log.ts";
-import type { Known } from "./known.ts";
-import { type Contents, pack } from "./packing.ts";
+import { type Contents, isSame, type Known } from "./known.ts";
 import type { Head, InventoryStore } from "./store.ts";
 
 /** Edits that keep meeting those of others are given up: the next refresh brings the same. */
@@ -11,8 +10,11 @@ const maxTries = 20;
 type Edit = (now: Contents | undefined) => Contents | undefined;
 
 /**
- * This process's copy of what Redis holds. `sync` takes over what others wrote; `change` and `write` write, and notice
- * when someone else was first. What is known is never dropped because Redis is empty or away.
+ * This process's copy of what Redis holds. `sync` reads each project whose version isn't the known one; `write` writes
+ * where the version is still the known one, so that no news are lost to somebody slower.
+ *
+ * A project is forgotten when Redis says that it is gone. When Redis has nothing of it, because it was emptied or lost its
+ * last writes, it stays known until a refresh has run to its end: what is missing before may well exist.
  */
 export type Replica = ReturnType<typeof createReplica>;
 
@@ -25,54 +27,44 @@ export function createReplica({
   known: Known;
   log: Log;
 }) {
-  let head: Head = {
-    epoch: undefined,
-    version: 0,
-    refreshedAt: undefined,
-    failed: false,
-    unread: [],
-  };
-  let reachable = false;
+  let head: Head = { version: 0, refreshedAt: undefined, failed: false, unread: [] };
+  let isReachable = false;
+  let isDoubted = false;
   let running: Promise<void> | undefined;
-  const queues = new Map<string, { edits: Edit[]; written: Promise<void> }>();
+  let lastChange: Promise<void> = Promise.resolve();
 
   async function takeOver(): Promise<void> {
-    if (await store.isCurrent(head)) return;
-    const { changed, gone, full, ...next } = await store.changesSince(head.version, head.epoch);
-    const isNew = next.epoch !== head.epoch;
-    if (isNew) unpublish(() => true);
-    else if (full) unpublish((id) => !changed.has(id));
-    const wanted = [...changed.keys()].filter(
-      (id) => full || changed.get(id) !== known.entry(id)?.version,
-    );
-    await store.read(wanted, (id, stored) => {
-      if (!stored) return;
-      if (full || stored.version > (known.entry(id)?.version ?? 0))
-        known.set({ ...stored, dirty: false });
-    });
-    for (const id of gone) {
-      if (!changed.has(id) && (known.entry(id)?.version ?? Infinity) <= next.version)
-        known.remove(id);
-    }
-    // Absence counts only after a refresh that ran to its end: before, what is missing there may well exist
-    if (next.refreshedAt !== undefined && (full || next.refreshedAt !== head.refreshedAt)) {
+    const wasDoubted = isDoubted;
+    isDoubted = false;
+    let now = await store.head();
+    if (wasDoubted || now.version !== head.version) now = await compare();
+    if ((now.refreshedAt ?? 0) > (head.refreshedAt ?? 0)) {
       for (const { contents, version } of known.entries())
         if (version === 0) known.remove(contents.project.id);
     }
-    known.tidy();
     // Until all is read again, when it was last right is what this process remembers
-    const refreshedAt = next.refreshedAt ?? head.refreshedAt;
-    head =
-      next.epoch === undefined
-        ? { ...head, epoch: undefined, version: 0 }
-        : { ...next, refreshedAt };
+    head = { ...now, refreshedAt: now.refreshedAt ?? head.refreshedAt };
   }
 
-  /** Redis lost these: they have to be written again. */
-  function unpublish(lost: (projectId: string) => boolean): void {
-    for (const entry of known.entries()) {
-      if (lost(entry.contents.project.id)) known.set({ ...entry, version: 0, dirty: true });
+  async function compare(): Promise<Head> {
+    const { head: now, versions } = await store.versions();
+    for (const entry of known.entries())
+      if (entry.version !== 0 && !versions.has(entry.contents.project.id))
+        known.set({ ...entry, version: 0 });
+    const before = new Map(
+      [...versions]
+        .filter(([id, version]) => known.entry(id)?.version !== version)
+        .map(([id]) => [id, known.entry(id)]),
+    );
+    const read = await store.read([...before.keys()]);
+    for (const [id, contents] of read) {
+      // What changed here meanwhile is newer, or about to be written
+      if (known.entry(id) !== before.get(id)) continue;
+      if (contents) known.set({ contents, version: versions.get(id) ?? 0 });
+      else known.remove(id);
     }
+    await store.tidy([...versions].filter(([id]) => read.has(id) && !read.get(id)));
+    return now;
   }
 
   /** Callers at the same time share one run. Rejects when Redis is away. */
@@ -80,111 +72,81 @@ export function createReplica({
     running ??= takeOver().finally(() => (running = undefined));
     try {
       await running;
-      reachable = true;
+      isReachable = true;
     } catch (error) {
-      reachable = false;
+      isReachable = false;
+      isDoubted = true;
       throw error;
     }
   }
 
-  async function pull(projectId: string): Promise<void> {
-    let isThere = false;
-    await store.read([projectId], (_id, stored) => {
-      if (!stored) return;
-      isThere = true;
-      known.set({ ...stored, dirty: false });
-    });
-    if (!isThere) await sync(); // removed by someone, or all of Redis emptied: only the whole tells
+  /** What is known of a project may not be what Redis has: the next `sync` finds out. */
+  function doubt(projectId: string): void {
+    const entry = known.entry(projectId);
+    if (entry) known.set({ ...entry, version: -1 });
+    isDoubted = true;
   }
 
-  /** Writes unless someone else did since `expected`; then what they wrote is taken over. */
+  /** False when another process was first; then what it wrote is known. */
   async function write(
     projectId: string,
     contents: Contents | undefined,
-    expected: number,
-    token?: string,
-  ): Promise<"written" | "changed" | "lease lost"> {
-    const put = await store.put(projectId, expected, contents, token);
-    if (put === "lease lost") return put;
-    if (put === "changed") {
-      await pull(projectId);
-      return put;
-    }
-    const { version, epoch } = put;
-    if (head.epoch === undefined) head = { ...head, epoch }; // begun by this very write
-    const entry = known.entry(projectId);
-    if (entry && entry.version > version) return "written"; // and already written over, seen by a sync
-    if (!contents) known.remove(projectId);
-    else if (entry && entry.contents !== contents && entry.dirty) known.set({ ...entry, version });
-    else known.set({ contents, version, dirty: false });
-    return "written";
-  }
-
-  /** The version that the edits were made on, and whether they made a difference. */
-  function makeEdits(
-    projectId: string,
-    edits: readonly Edit[],
-  ): { version: number; differs: boolean } {
-    const entry = known.entry(projectId);
-    const version = entry?.version ?? 0;
-    let next = entry?.contents;
-    for (const edit of edits) next = edit(next);
-    if (isSame(next, entry?.contents)) return { version, differs: entry?.dirty ?? false };
-    if (next) known.set({ contents: next, version, dirty: true });
+    wasRead: number,
+  ): Promise<boolean> {
+    const before = known.entry(projectId);
+    const version = await store.write(projectId, wasRead, contents);
+    if (version === 0 || known.entry(projectId) !== before) doubt(projectId);
+    else if (contents) known.set({ contents, version });
     else known.remove(projectId);
-    return { version, differs: true };
+    if (version === 0) await sync();
+    return version > 0;
   }
 
-  async function writeEdits(projectId: string, edits: readonly Edit[]): Promise<void> {
+  async function publish(projectId: string, edit: Edit): Promise<void> {
     try {
       for (let tries = 0; tries < maxTries; tries++) {
-        const { version, differs } = makeEdits(projectId, edits);
-        if (!differs) return;
-        const count = edits.length;
-        const outcome = await write(projectId, known.entry(projectId)?.contents, version);
-        if (outcome === "written" && edits.length === count) return;
+        const { contents, version = 0 } = known.entry(projectId) ?? {};
+        const next = edit(contents);
+        if (!contents && !next) return;
+        if (await write(projectId, next, version)) return;
       }
     } catch (error) {
       log.debug("inventory.note-kept-here", { projectId, reason: messageOf(error) });
+      doubt(projectId);
     }
   }
 
   return {
     write,
-
     sync,
 
     /**
-     * Changes what is known at once, and in Redis as soon as it can: edits of one project go together, and are made again
-     * when someone else was first, so an edit must give the same when it is made twice. Never rejects.
+     * Changes what is known at once, and in Redis as soon as it can, one after the other: they would only meet. An edit is
+     * made again when someone else was first, so it must give the same when it is made twice. Never rejects.
      */
     change(projectId: string, edit: Edit): Promise<void> {
-      const queue = queues.get(projectId);
-      if (queue) {
-        queue.edits.push(edit);
-        makeEdits(projectId, [edit]);
-        return queue.written;
+      const { contents, version = 0 } = known.entry(projectId) ?? {};
+      const next = edit(contents);
+      if (isSame(next, contents) && (version > 0 || !next)) return Promise.resolve();
+      if (next) known.set({ contents: next, version });
+      lastChange = lastChange.then(() => publish(projectId, edit));
+      return lastChange;
+    },
+
+    /** Ends a complete refresh, once all that is known stands in Redis. False when Redis changes too quickly for that. */
+    async complete(refreshedAt: number, unread: readonly string[]): Promise<boolean> {
+      for (let tries = 0; tries < maxTries; tries++) {
+        await sync();
+        const lost = [...known.entries()].filter(({ version }) => version === 0);
+        for (const { contents } of lost) await write(contents.project.id, contents, 0);
+        if (lost.length === 0 && (await store.complete(head.version, refreshedAt, unread)))
+          return true;
       }
-      const edits = [edit];
-      const written = writeEdits(projectId, edits).finally(() => queues.delete(projectId));
-      queues.set(projectId, { edits, written });
-      return written;
+      return false;
     },
 
     head: () => head,
     /** Whether the last try to read Redis worked. */
-    isReachable: () => reachable,
-    /** This process just ended a refresh: no need to ask Redis what it said. */
-    ended(verdict: { failed: boolean; refreshedAt: number; unread: readonly string[] }): void {
-      const { failed, refreshedAt, unread } = verdict;
-      head = failed ? { ...head, failed } : { ...head, failed, refreshedAt, unread };
-    },
+    isReachable: () => isReachable,
   };
-}
-
-export function isSame(a: Contents | undefined, b: Contents | undefined): boolean {
-  if (a === b) return true;
-  if (!a || !b) return false;
-  const [one, other] = [pack(a), pack(b)];
-  return one.project === other.project && one.vms === other.vms;
 }

@@ -1,5 +1,4 @@
 import { statusFacts } from "../compute/compute.ts";
-import { byName } from "./packing.ts";
 
 /** For a VM or a project; an unknown status gets a question mark. */
 export function statusSign(status: string): string {
@@ -16,6 +15,11 @@ export function byTrouble(
 
 function rank(status: string): number {
   return statusFacts(status).rank;
+}
+
+/** By code unit. */
+export function byName(a: { name: string }, b: { name: string }): number {
+  return a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
 }
 
 /** The first `most` of a sort, in one pass: sorting 100,000 VMs would block the process. */

@@ -1,167 +1,129 @@
-import { randomUUID } from "node:crypto";
 import * as z from "zod";
-import { defineScript, type RedisClient } from "../redis/redis.ts";
-import { createLeases } from "../redis/lease.ts";
-import { type Contents, pack, unpack } from "./packing.ts";
-import * as scripts from "./scripts.ts";
+import { defineScript, redisTimeLua, type RedisClient } from "../redis/redis.ts";
+import { type Contents, contentsOf } from "./known.ts";
 
 /** Read at once: enough to be quick, few enough that neither Redis nor this process stands still. */
 const chunk = 100;
-/** Removed projects remembered; a reader that missed more reads everything again. */
-const rememberedGone = 1000;
+/** A removed project is remembered this long: whoever hears of it later learns it from the next refresh. */
+const rememberedMs = 3_600_000;
 
-const texts = z.array(z.string());
-// As the scripts answer
-const putReply = z.tuple([z.number(), z.string()]);
-const changesReply = z.tuple([
-  z.string(),
-  z.string(),
-  z.string(),
-  z.string(),
-  z.string(),
-  z.number(),
-  texts,
-  texts,
-]);
+/**
+ * Writes one project with a new version, unless its version isn't the one that the writer had read. A version is a time
+ * (Redis, ms) and higher than the one before, so none is given twice, not even after Redis was emptied or lost its last
+ * writes.
+ *
+ * KEYS head, versions, projects   ARGV project ID, version that was read (0: not there), contents as JSON (empty: gone)
+ * → the new version, 0 when nothing was written
+ */
+const write = `${redisTimeLua}
+if tonumber(redis.call('ZSCORE', KEYS[2], ARGV[1]) or 0) ~= tonumber(ARGV[2]) then return 0 end
+local version = string.format('%.0f', math.max(now, (redis.call('HGET', KEYS[1], 'version') or 0) + 1))
+redis.call('HSET', KEYS[1], 'version', version)
+redis.call('ZADD', KEYS[2], version, ARGV[1])
+redis.call('HSET', KEYS[3], ARGV[1], ARGV[3])
+return tonumber(version)
+`;
 
-/** How the last refresh ended, for all processes. */
+/**
+ * Says that all there is stands in Redis, unless anything was written or lost since that was so.
+ *
+ * KEYS head   ARGV highest version then, when the refresh ended (ms), names of unread projects as JSON → 1 when it was said
+ */
+const complete = `
+if (redis.call('HGET', KEYS[1], 'version') or '0') ~= ARGV[1] then return 0 end
+redis.call('HSET', KEYS[1], 'failed', 0, 'refreshedAt', ARGV[2], 'unread', ARGV[3])
+return 1
+`;
+
+/** What all processes know of the whole. */
 export interface Head {
-  /** Names this set of data. Undefined when Redis has none. */
-  epoch: string | undefined;
+  /** The highest given so far, 0 when Redis is empty. */
   version: number;
+  /** When the last complete refresh ended (ms), undefined when none has since Redis was emptied. */
   refreshedAt: number | undefined;
+  /** The last refresh failed. */
   failed: boolean;
   unread: readonly string[];
 }
 
-interface Changes extends Head {
-  /** `changed` is all there is, not just what is new. */
-  full: boolean;
-  changed: ReadonlyMap<string, number>;
-  gone: readonly string[];
-}
-
-interface Verdict {
-  failed: boolean;
-  refreshedAt: number;
-  unread: readonly string[];
-  /** How long nobody needs to refresh again (ms). */
-  recentMs: number;
-}
+const inOneMoment = z.tuple([z.record(z.string(), z.string()), z.array(z.string())]);
 
 /** The inventory in Redis. Every call rejects when Redis is away. */
 export type InventoryStore = ReturnType<typeof createInventoryStore>;
 
 export function createInventoryStore(redis: RedisClient, key: (...parts: string[]) => string) {
-  // The layout's version is in the name: an older process next to a newer one keeps to its own.
-  const named = (name: string) => key("inventory", "v1", name);
-  const head = named("head");
-  const projects = named("projects");
-  const vms = named("vms");
-  const changes = named("changes");
-  const gone = named("gone");
-  const lease = named("lease");
-  const recent = named("recent");
-  const put = defineScript(redis, "inventoryPut", scripts.put);
-  const changesSince = defineScript(redis, "inventoryChangesSince", scripts.changesSince);
-  const read = defineScript(redis, "inventoryRead", scripts.read);
-  const claim = defineScript(redis, "inventoryClaim", scripts.claim);
-  const leases = createLeases(redis);
-  const release = defineScript(redis, "inventoryRelease", scripts.release);
+  const head = key("inventory", "head");
+  const versions = key("inventory", "versions");
+  const projects = key("inventory", "projects");
+  const runWrite = defineScript(redis, "inventoryWrite", write);
+  const runComplete = defineScript(redis, "inventoryComplete", complete);
+
+  /** Undefined for those that are gone; without those that aren't there. */
+  async function read(projectIds: readonly string[]): Promise<Map<string, Contents | undefined>> {
+    const found = new Map<string, Contents | undefined>();
+    for (let from = 0; from < projectIds.length; from += chunk) {
+      const ids = projectIds.slice(from, from + chunk);
+      const texts = await redis.hmget(projects, ...ids);
+      for (const [index, id] of ids.entries()) {
+        const text = texts[index] ?? undefined;
+        if (text === undefined) continue;
+        const stored = text === "" ? undefined : (JSON.parse(text) as Contents);
+        found.set(id, stored && contentsOf(stored.project, stored.vms));
+      }
+    }
+    return found;
+  }
 
   return {
-    /** `contents` undefined removes the project. The new version, or why it wasn't written. */
-    async put(
-      projectId: string,
-      expected: number,
-      contents: Contents | undefined,
-      token = "",
-    ): Promise<{ version: number; epoch: string } | "changed" | "lease lost"> {
-      const packed = contents ? pack(contents) : { project: "", vms: "" };
-      const values = [
-        projectId,
-        `${expected}`,
-        packed.project,
-        packed.vms,
-        randomUUID(),
-        token,
-        `${rememberedGone}`,
-      ];
-      const answer = await put([head, projects, vms, changes, gone, lease], values);
-      const [version, epoch] = putReply.parse(answer);
-      return version === -1 ? "changed" : version === -2 ? "lease lost" : { version, epoch };
+    head: async (): Promise<Head> => headOf(await redis.hgetall(head)),
+
+    /** The head, and the version of each project, as they are at one moment. */
+    async versions(): Promise<{ head: Head; versions: ReadonlyMap<string, number> }> {
+      const both = redis.multi().hgetall(head).zrange(versions, 0, "-1", "WITHSCORES");
+      const answers = (await both.exec()) ?? [];
+      for (const [error] of answers) if (error) throw error;
+      const [now, scores] = inOneMoment.parse(answers.map(([, answer]) => answer));
+      const found = new Map<string, number>();
+      for (let at = 0; at + 1 < scores.length; at += 2)
+        found.set(scores[at] ?? "", Number(scores[at + 1]));
+      return { head: headOf(now), versions: found };
     },
 
-    /** Whether a reader that knows this much has nothing to take over. One command, where `changesSince` is several. */
-    async isCurrent(known: Head): Promise<boolean> {
-      const now = await redis.hmget(head, "epoch", "version", "refreshedAt", "failed");
-      const mine = [known.epoch, known.version, known.refreshedAt, known.failed ? 1 : 0];
-      return known.epoch !== undefined && mine.every((one, at) => String(one) === now[at]);
+    read,
+    readAll: async () => (await read(await redis.hkeys(projects))).values(),
+
+    /** The new version; 0 when the project has another one than the one that was read. */
+    async write(projectId: string, wasRead: number, contents: Contents | undefined) {
+      const text = contents ? JSON.stringify(contents) : "";
+      return Number(await runWrite([head, versions, projects], [projectId, wasRead, text]));
     },
 
-    async changesSince(version: number, epoch: string | undefined): Promise<Changes> {
-      const answer = await changesSince([head, changes, gone], [version, epoch ?? ""]);
-      const [nowEpoch, nowVersion, refreshedAt, failed, unread, full, changed, removed] =
-        changesReply.parse(answer);
-      const versions = new Map<string, number>();
-      for (let at = 0; at + 1 < changed.length; at += 2)
-        versions.set(changed[at] ?? "", Number(changed[at + 1]));
-      return {
-        epoch: nowEpoch || undefined,
-        version: Number(nowVersion),
-        refreshedAt: refreshedAt ? Number(refreshedAt) : undefined,
-        failed: failed === "1",
-        unread: namesFrom(unread),
-        full: full === 1,
-        changed: versions,
-        gone: removed,
-      };
+    /** Drops those of the projects that are gone whose version is old. */
+    async tidy(gone: readonly (readonly [id: string, version: number])[]): Promise<void> {
+      const since = Date.now() - rememberedMs;
+      const old = gone.flatMap(([id, version]) => (version < since ? [id] : []));
+      if (old.length > 0)
+        await redis
+          .multi()
+          .zrem(versions, old)
+          .hdel(projects, ...old)
+          .exec();
     },
 
-    /** Calls back for each: with undefined when it isn't there (or isn't readable). */
-    async read(
-      projectIds: readonly string[],
-      seen: (
-        projectId: string,
-        stored: { version: number; contents: Contents } | undefined,
-      ) => void,
-    ): Promise<void> {
-      for (let from = 0; from < projectIds.length; from += chunk) {
-        const ids = projectIds.slice(from, from + chunk);
-        const rows = texts.parse(await read([projects, vms, changes], ids));
-        for (const [index, id] of ids.entries()) {
-          const [version, project = "", list = ""] = rows.slice(index * 3, index * 3 + 3);
-          const contents = version ? unpack(id, { project, vms: list }) : undefined;
-          seen(id, contents && { version: Number(version), contents });
-        }
-      }
+    async complete(version: number, refreshedAt: number, unread: readonly string[]) {
+      return (
+        Number(await runComplete([head], [version, refreshedAt, JSON.stringify(unread)])) === 1
+      );
     },
-
-    async claim(token: string, leaseMs: number, force: boolean): Promise<boolean> {
-      return Number(await claim([lease, recent], [token, `${leaseMs}`, force ? "1" : "0"])) === 1;
-    },
-
-    renew: (token: string, leaseMs: number): Promise<boolean> =>
-      leases.extend(lease, token, leaseMs),
-
-    /** Without a verdict the refresh was given up: the next process may start over at once. */
-    async release(token: string, verdict?: Verdict): Promise<void> {
-      const { failed = "", refreshedAt = 0, unread = [], recentMs = 1 } = verdict ?? {};
-      const ended = failed === "" ? "" : failed ? "1" : "0";
-      const values = [
-        token,
-        ended,
-        `${refreshedAt}`,
-        JSON.stringify(unread),
-        `${Math.ceil(recentMs)}`,
-        randomUUID(),
-      ];
-      await release([lease, recent, head], values);
-    },
+    failed: () => redis.hset(head, "failed", "1"),
   };
 }
 
-function namesFrom(json: string | undefined): string[] {
-  const names: unknown = json ? JSON.parse(json) : [];
-  return Array.isArray(names) ? names.map(String) : [];
+function headOf({ version, refreshedAt, failed, unread = "[]" }: Record<string, string>): Head {
+  return {
+    version: Number(version ?? 0),
+    refreshedAt: refreshedAt === undefined ? undefined : Number(refreshedAt),
+    failed: failed === "1",
+    unread: JSON.parse(unread) as string[],
+  };
 }

@@ -146,16 +146,12 @@ What may go:
 `;
 }
 
-/** The IDs of all VMs that stood in the last list; empty where a part of it can't be read. */
+/** The IDs of all VMs that stood in the last list. */
 async function knownVms(redis: RedisClient, key: Keys): Promise<ReadonlySet<string>> {
-  const projects = await redis.hkeys(key("inventory", "v1", "projects"));
   const ids = new Set<string>();
-  let isWhole = true;
-  await createInventoryStore(redis, key).read(projects, (_, stored) => {
-    isWhole &&= stored !== undefined;
-    for (const { id } of stored?.contents.vms ?? []) ids.add(id);
-  });
-  return isWhole ? ids : new Set();
+  for (const contents of await createInventoryStore(redis, key).readAll())
+    for (const { id } of contents?.vms ?? []) ids.add(id);
+  return ids;
 }
 
 async function* keysOf(redis: RedisClient, { prefix }: Keys): AsyncGenerator<string> {

@@ -1,6 +1,4 @@
-import { createKnown } from "../../src/inventory/known.ts";
-import { contentsOf } from "../../src/inventory/packing.ts";
-import { createScopes } from "../../src/inventory/scopes.ts";
+import { contentsOf, createKnown, createScopes } from "../../src/inventory/known.ts";
 import { approvalRule } from "../../src/policy/approval-rule.ts";
 import { refusal } from "../../src/policy/refusal.ts";
 import { scopeOfPerson } from "../../src/policy/scope.ts";
@@ -166,7 +164,7 @@ function* sightWrong(one: TeamCase): Generator<string> {
       projectId: id,
       status: "RUNNING",
     }));
-    const entry = { contents: contentsOf(project, of), version: 1, dirty: false };
+    const entry = { contents: contentsOf(project, of), version: 1 };
     whole.set(entry);
     const sees = mayLook(one, { id, name });
     if (scope && scope.sees({ id, name }) !== sees) yield `sees ${name} (${id}): ${!sees}`;

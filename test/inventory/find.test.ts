@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createKnown } from "../../src/inventory/known.ts";
-import { contentsOf } from "../../src/inventory/packing.ts";
+import { contentsOf, createKnown } from "../../src/inventory/known.ts";
 import { projectNamed, vmNamed } from "./small-service.ts";
 
 function known(projects: Record<string, readonly string[]>) {
@@ -11,9 +10,8 @@ function known(projects: Record<string, readonly string[]>) {
       project,
       vms.map((vm) => vmNamed(project, vm)),
     );
-    all.set({ contents, version: 1, dirty: false });
+    all.set({ contents, version: 1 });
   }
-  all.tidy();
   return all;
 }
 
@@ -71,11 +69,11 @@ describe("finding a VM by its words", () => {
     const all = known({ shop: ["web-1"], blog: ["db"] });
     const [shop, blog] = [projectNamed("shop"), projectNamed("blog", { name: "journal" })];
     const renamed = { ...vmNamed(shop, "web-1"), name: "web-one" };
-    all.set({ contents: contentsOf(shop, [renamed]), version: 2, dirty: false });
+    all.set({ contents: contentsOf(shop, [renamed]), version: 2 });
     expect([find("web-1", all), find("web-one", all)]).toEqual(["nothing", "found v-shop-web-1"]);
     const moved = { ...renamed, projectId: blog.id };
-    all.set({ contents: contentsOf(blog, [moved]), version: 2, dirty: false });
-    all.set({ contents: contentsOf(shop, []), version: 3, dirty: false });
+    all.set({ contents: contentsOf(blog, [moved]), version: 2 });
+    all.set({ contents: contentsOf(shop, []), version: 3 });
     expect(find("journal/web-one", all)).toBe("found v-shop-web-1");
     expect([find("db", all), find("blog/web-one", all)]).toEqual(["nothing", "nothing"]);
     all.remove(blog.id);
@@ -137,13 +135,12 @@ describe("suggestions", () => {
     const all = known({ a: Array.from({ length: 500 }, (_, n) => `vm-${n}`) });
     const [a, b] = [projectNamed("a"), projectNamed("b")];
     const late = contentsOf(b, [vmNamed(b, "late-one"), vmNamed(b, "vm-7x")]);
-    all.set({ contents: late, version: 1, dirty: false });
+    all.set({ contents: late, version: 1 });
     const names = (typed: string) => all.suggestVms(typed, 5).map(({ name }) => name);
     expect(names("late")).toEqual(["late-one"]);
     expect(names("vm-7")).toEqual(["vm-7", "vm-70", "vm-71", "vm-72", "vm-73"]);
-    all.set({ contents: contentsOf(a, []), version: 2, dirty: false });
+    all.set({ contents: contentsOf(a, []), version: 2 });
     expect(names("vm-7")).toEqual(["vm-7x"]);
-    all.tidy();
     expect([names("vm-7"), names("late"), names("vm-8")]).toEqual([["vm-7x"], ["late-one"], []]);
   });
 

@@ -76,14 +76,23 @@ describe("the inventory", () => {
     const [one, other] = [fleet.opens(), fleet.opens()];
     await one.refresh();
     await other.projects();
-    const version = () => fleet.redis.hget(fleet.key("inventory", "v1", "head"), "version");
-    const before = Number(await version());
+    const versions = async () => {
+      const [shops, blogs] = await fleet.redis.zmscore(
+        fleet.key("inventory", "versions"),
+        "p-shop",
+        "p-blog",
+      );
+      return { shops: Number(shops), blogs: Number(blogs) };
+    };
+    const before = await versions();
     await one.refresh();
-    expect(Number(await version())).toBe(before);
+    expect(await versions()).toEqual(before);
     const held = service.held.get("p-shop");
     held?.vms.push(vmNamed(shop, "web-2"));
     await one.refresh();
-    expect(Number(await version())).toBe(before + 1);
+    const after = await versions();
+    expect(after.blogs).toBe(before.blogs);
+    expect(after.shops).toBeGreaterThan(before.shops);
     await soon(() => names(other.matchVms("web-*"))).toEqual(["web-1", "web-2"]);
   });
 
@@ -274,7 +283,7 @@ describe("a note of what was just read", () => {
       found: { status: "STOPPED", specs: { cpu: 2 } },
     });
     await noted;
-    await one.note({ vm: vmNamed(shop, "web-9"), goneVmId: "v-blog-db" });
+    await one.note({ vm: vmNamed(shop, "web-9") });
     await one.note({ project: projectNamed("fresh", { status: "CREATING" }) });
     await one.note({ goneProjectId: "p-blog" });
     await one.note({ vm: vmNamed(projectNamed("never-heard-of"), "x") });
@@ -305,6 +314,68 @@ describe("a note of what was just read", () => {
     expect(await one.vms()).toMatchObject([{ name: "renamed", status: "STOPPED" }]);
   });
 
+  it("wins over a refresh whose answer was made before and arrives after", async () => {
+    const service = smallService({ shop: ["web-1"], blog: ["db"] });
+    await using fleet = await processes(service);
+    const [one, other] = [fleet.opens(), fleet.opens()];
+    await one.refresh();
+    await other.vms();
+    const stopped = vmNamed(shop, "web-1", { status: "STOPPED" });
+    const made = vmNamed(shop, "web-3");
+    const told = new Set<string>();
+    service.after = async (call) => {
+      if (told.has(call)) return;
+      told.add(call);
+      if (call === "vms p-shop") {
+        service.held.set("p-shop", { project: shop, vms: [stopped, made] });
+        await other.note({ vm: stopped });
+        await other.note({ vm: made });
+      }
+      if (call === "vms p-blog") {
+        service.held.delete("p-blog");
+        await other.note({ goneProjectId: "p-blog" });
+      }
+    };
+    await one.refresh();
+    for (const inventory of [one, other]) {
+      await soon(() => names(inventory.vms())).toEqual(["web-1", "web-3"]);
+      expect(await inventory.vms({ status: "STOPPED" })).toHaveLength(1);
+      expect(await names(inventory.projects())).toEqual(["shop"]);
+    }
+  });
+
+  it("made while a refresh writes what it read is not lost, nor is what was read", async () => {
+    const service = smallService({ shop: ["web-1"] });
+    await using fleet = await processes(service);
+    const [one, other] = [fleet.opens(), fleet.opens()];
+    await one.refresh();
+    await other.vms();
+    for (let round = 2; round < 6; round++) {
+      const status = `STATUS-${round}`;
+      service.held.get("p-shop")?.vms.push(vmNamed(shop, `web-${round}`));
+      const web = service.held.get("p-shop")?.vms[0];
+      if (web) web.status = status;
+      const refreshed = one.refresh();
+      await (round % 2 === 0 ? one : other).note({ vm: vmNamed(shop, "web-1", { status }) });
+      await refreshed;
+      for (const inventory of [one, other]) {
+        await soon(() => inventory.vms()).toHaveLength(round);
+        await soon(() => inventory.vms({ status })).toHaveLength(1);
+      }
+    }
+  });
+
+  it("of many VMs at once by one process is never lost", async () => {
+    const vms = Array.from({ length: 30 }, (_, n) => `vm-${n}`);
+    await using fleet = await processes(smallService({ shop: vms }));
+    const [one, late] = [fleet.opens(), fleet.opens()];
+    await one.refresh();
+    const stopped = vms.map((vm) => vmNamed(shop, vm, { status: "STOPPED" }));
+    await Promise.all(stopped.map((vm) => one.note({ vm })));
+    for (const inventory of [one, late])
+      expect(await inventory.vms({ status: "STOPPED" })).toHaveLength(30);
+  });
+
   it("of many processes at once is never lost", async () => {
     const vms = Array.from({ length: 12 }, (_, n) => `vm-${n}`);
     await using fleet = await processes(smallService({ shop: vms }));
@@ -317,6 +388,36 @@ describe("a note of what was just read", () => {
     const late = fleet.opens();
     await late.projects();
     expect(await late.vms({ status: "STOPPED" })).toHaveLength(12);
+  });
+});
+
+describe("two refreshes at a time", () => {
+  it("end with the newer answer, though the older one arrives last", async () => {
+    const service = smallService({ shop: ["web-1"], blog: ["db"] });
+    await using fleet = await processes(service);
+    const [one, other] = [fleet.opens(), fleet.opens()];
+    await one.refresh();
+    await other.vms();
+    const [isHeld, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    let reads = 0;
+    service.after = async (call) => {
+      if (call !== "vms p-shop" || reads++ > 0) return;
+      isHeld.resolve();
+      await goOn.promise;
+    };
+    const slow = one.refresh();
+    await isHeld.promise;
+    // A process that was paused for longer than its lease
+    await fleet.redis.del(...(await fleet.redis.keys(`${fleet.key("inventory")}*lease`)));
+    service.held.get("p-shop")?.vms.push(vmNamed(shop, "web-2"));
+    service.held.delete("p-blog");
+    expect(await other.refresh()).toBe(true);
+    goOn.resolve();
+    await slow;
+    for (const inventory of [one, other, fleet.opens()]) {
+      await soon(() => names(inventory.vms())).toEqual(["web-1", "web-2"]);
+      await soon(() => names(inventory.projects())).toEqual(["shop"]);
+    }
   });
 });
 
@@ -355,5 +456,53 @@ describe("a bad day of Redis", () => {
     await one.refresh();
     const late = fleet.opens();
     expect(await names(late.vms())).toEqual(["db", "web-1"]);
+  });
+
+  it("that emptied it during a refresh takes nothing from anybody, before or after its end", async () => {
+    const service = smallService({ shop: ["web-1"], blog: ["db"], site: ["www"] });
+    await using fleet = await processes(service, { concurrency: 1 });
+    const [one, other] = [fleet.opens(), fleet.opens()];
+    await one.refresh();
+    await other.vms();
+    let reads = 0;
+    service.after = async (call) => {
+      if (!call.startsWith("vms") || reads++ !== 1) return;
+      await fleet.redis.del(...(await fleet.redis.keys(`${fleet.key("inventory")}*`)));
+      for (const inventory of [one, other]) await inventory.state();
+    };
+    await one.refresh();
+    const all = ["db", "web-1", "www"];
+    await one.note({ vm: vmNamed(shop, "web-1", { status: "STOPPED" }) });
+    await soon(() => other.vms({ status: "STOPPED" })).toHaveLength(1);
+    for (const inventory of [one, other]) expect(await names(inventory.vms())).toEqual(all);
+    await other.refresh();
+    for (const inventory of [one, other, fleet.opens()])
+      await soon(() => names(inventory.vms())).toEqual(all);
+  });
+
+  it("that brought back what it had before takes nothing that was added since", async () => {
+    const service = smallService({ shop: ["web-1"], blog: ["db"] });
+    await using fleet = await processes(service);
+    const [one, other] = [fleet.opens(), fleet.opens()];
+    await one.refresh();
+    await other.vms();
+    const keys = await fleet.redis.keys(`${fleet.key("inventory")}*`);
+    const before = await Promise.all(
+      keys.map(async (key) => ({ key, dump: await fleet.redis.dumpBuffer(key) })),
+    );
+    const site = projectNamed("site");
+    service.held.set(site.id, { project: site, vms: [vmNamed(site, "www")] });
+    await one.refresh();
+    const all = ["db", "web-1", "www"];
+    await soon(() => names(other.vms())).toEqual(all);
+    for (const { key, dump } of before)
+      await fleet.redis.restore(key, 0, dump ?? Buffer.of(), "REPLACE");
+    await one.note({ vm: vmNamed(shop, "web-1", { status: "STOPPED" }) });
+    await soon(() => other.vms({ status: "STOPPED" })).toHaveLength(1);
+    for (const inventory of [one, other]) expect(await names(inventory.vms())).toEqual(all);
+    service.held.delete("p-blog");
+    await one.refresh();
+    for (const inventory of [one, other, fleet.opens()])
+      await soon(() => names(inventory.vms())).toEqual(["web-1", "www"]);
   });
 });

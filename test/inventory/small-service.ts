@@ -10,6 +10,8 @@ export interface SmallService extends Compute {
   maxOpen: number;
   /** Asked before each answer: throw what should fail, wait as long as it should take. */
   before: (call: string) => void | Promise<void>;
+  /** Asked once the answer is made, and before it arrives: what changes meanwhile is not in it. */
+  after: (call: string) => void | Promise<void>;
   /** What the list leaves out, though it exists. */
   readonly hiddenInList: Set<string>;
 }
@@ -35,7 +37,9 @@ export function smallService(projects: Record<string, readonly string[]>): Small
     try {
       await small.before(call);
       await Promise.resolve();
-      return from();
+      const made = from();
+      await small.after(call);
+      return made;
     } finally {
       open -= 1;
     }
@@ -45,6 +49,7 @@ export function smallService(projects: Record<string, readonly string[]>): Small
     calls: [],
     maxOpen: 0,
     before: () => {},
+    after: () => {},
     hiddenInList: new Set(),
     held,
     projects: {

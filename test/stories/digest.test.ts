@@ -84,7 +84,7 @@ describe("/gatehouse digest", () => {
       policy: testPolicy.replace("inventoryRefresh: 5s", "inventoryRefresh: 300ms"),
     });
     world.compute.weather({ match: "GET /v1/projects/prj-ml/vms", status: 503 });
-    const unread = () => world.client.hget(world.key("inventory", "v1", "head"), "unread");
+    const unread = () => world.client.hget(world.key("inventory", "head"), "unread");
     while (!(await unread())?.includes("ml"))
       await new Promise((resolve) => setTimeout(resolve, 20));
     await world.olivia.types("ops", "/gatehouse digest now");

@@ -37,7 +37,7 @@ async function schedulersInBullMq(stage: Stage): Promise<string[]> {
 
 /** Resolves when the inventory names exactly these projects as not read (`failed`: none could be). */
 async function unreadNow(stage: Stage, wanted: { names?: string[]; failed?: boolean }) {
-  const key = `{${stage.namespace}}:inventory:v1:head`;
+  const key = `{${stage.namespace}}:inventory:head`;
   await looking(
     async () => {
       const { unread = "[]", failed = "0" } = await stage.redis.hgetall(key);
@@ -53,7 +53,7 @@ async function unreadNow(stage: Stage, wanted: { names?: string[]; failed?: bool
 async function readSince(stage: Stage, bot: Bot, due: number): Promise<void> {
   const shortly = due - 10_000;
   await setTo(bot, shortly);
-  const key = `{${stage.namespace}}:inventory:v1:head`;
+  const key = `{${stage.namespace}}:inventory:head`;
   await looking(
     async () => (Number(await stage.redis.hget(key, "refreshedAt")) >= shortly ? true : undefined),
     20_000,
