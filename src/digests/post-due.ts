@@ -1,8 +1,8 @@
-import { randomUUID } from "node:crypto";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../log/log.ts";
 import { type Message, notice } from "../messages/message.ts";
 import { channelLink, md } from "../messages/text.ts";
+import type { Keys, RedisClient } from "../redis/redis.ts";
 import type { Digests } from "./create-digests.ts";
 import type { Digest } from "./render-digest.ts";
 import { latestSlot, localWords, seriesOf, type Slot } from "./slots.ts";
@@ -10,6 +10,39 @@ import { latestSlot, localWords, seriesOf, type Slot } from "./slots.ts";
 /** Older slots are not posted: the next one covers them. */
 const mostLateMs = 24 * 3600_000;
 const maxRemembered = 1000;
+const keptMs = 7 * 24 * 3600_000;
+const maxStarts = 3;
+
+/**
+ * Keeps a slot from being begun twice at once, or more than three times in all: building it may crash processes. Its notice,
+ * not this, makes it posted once.
+ */
+export function createSlotRecords(redis: RedisClient, key: Keys, leaseMs: number) {
+  const named = (slotId: string) => key("digest-slot", slotId);
+  return {
+    /** `busy`: another process builds it, or has died or failed in it just now. `exhausted`: begun too often, without an end. */
+    async begin(slotId: string): Promise<"yours" | "busy" | "over" | "exhausted"> {
+      if ((await redis.hexists(named(slotId), "ended")) === 1) return "over";
+      const lease = key("digest-slot", slotId, "lease");
+      if ((await redis.set(lease, "held", "PX", leaseMs, "NX")) === null) return "busy";
+      const starts = await redis.hincrby(named(slotId), "starts", 1);
+      await redis.pexpire(named(slotId), keptMs);
+      return starts > maxStarts ? "exhausted" : "yours";
+    },
+    async end(slotId: string, how: "posted" | "failed"): Promise<void> {
+      await redis.hset(named(slotId), "ended", how);
+      await redis.pexpire(named(slotId), keptMs);
+    },
+    /** Until when the last digest of this series reported changes (ms). */
+    async lastTold(series: string): Promise<number | undefined> {
+      const at = await redis.hget(key("digest-told"), series);
+      return at === null ? undefined : Number(at);
+    },
+    async told(series: string, at: number): Promise<void> {
+      await redis.hset(key("digest-told"), series, at);
+    },
+  };
+}
 
 interface PostDueOptions {
   digests: Pick<Digests, "schedules" | "slots" | "build">;
@@ -29,26 +62,25 @@ interface PostDueOptions {
 export function createPostDue(options: PostDueOptions): () => Promise<void> {
   const { digests, now, log } = options;
   const { schedules, slots } = digests;
-  const owner = randomUUID();
   /** Slots that this process has finished with. */
   const over = new Set<string>();
 
   async function post(slot: Slot): Promise<void> {
-    const begun = await slots.begin(slot.id, owner);
+    const { id, rule, at } = slot;
+    const begun = await slots.begin(id);
     if (begun === "busy") return;
     if (begun === "exhausted") await giveUp(slot);
     if (begun === "yours") {
-      const { rule, id } = slot;
       const readUntil = now();
       const digest = await digests.build(rule.channel, { slot });
       await options.at?.("digest", id);
       await options.announce({ id, channelId: rule.channel, ...digest });
       await slots.told(seriesOf(rule), readUntil);
       await slots.end(id, "posted");
-      log.info("digest.posted", { slot: id, lateMs: Math.max(0, readUntil - slot.at) });
+      log.info("digest.posted", { slot: id, lateMs: Math.max(0, readUntil - at) });
     }
     if (over.size >= maxRemembered) over.clear();
-    over.add(slot.id);
+    over.add(id);
   }
 
   async function giveUp({ id, rule, at }: Slot): Promise<void> {
@@ -68,9 +100,8 @@ export function createPostDue(options: PostDueOptions): () => Promise<void> {
         const isOurs = await schedules.isOurs(slot, now());
         if (isOurs && now() - slot.at <= mostLateMs) await post(slot);
       } catch (error) {
-        // Must not hold up the others; it is retried, three times in all
+        // Must not hold up the others; it is tried again when its lease has ended, three times in all
         log.warn("digest.later", { slot: slot.id, why: messageOf(error) });
-        await slots.letGo(slot.id, owner).catch(() => undefined);
       }
     }
   };

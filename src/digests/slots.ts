@@ -1,7 +1,6 @@
 import { hash } from "node:crypto";
 import type { DigestRule, Weekday } from "../config/policy-file.ts";
 import { weekdays } from "../config/policy-values.ts";
-import { type Keys, defineScript, type RedisClient, redisTimeLua } from "../redis/redis.ts";
 
 /** One moment at which one channel gets its digest. Equal IDs are the same digest. */
 export interface Slot {
@@ -83,62 +82,4 @@ export function daysWords(days: readonly Weekday[]): string {
   const last = named.at(-1) ?? "mon";
   const isRun = weekdays.indexOf(last) - weekdays.indexOf(first) === named.length - 1;
   return isRun && named.length > 2 ? `${first}-${last}` : named.join(", ");
-}
-
-/** `exhausted`: begun too often, each time without an end. */
-type Begun = "yours" | "busy" | "over" | "exhausted";
-
-/**
- * KEYS slot   ARGV owner, lease (ms), most starts, how long it is kept (ms)
- * → 'yours' | 'busy' | 'over' | 'exhausted'
- */
-const beginScript = `${redisTimeLua}
-if redis.call('HGET', KEYS[1], 'ended') then return 'over' end
-if tonumber(redis.call('HGET', KEYS[1], 'until') or '0') > now then return 'busy' end
-if tonumber(redis.call('HGET', KEYS[1], 'starts') or '0') >= tonumber(ARGV[3]) then return 'exhausted' end
-redis.call('HINCRBY', KEYS[1], 'starts', 1)
-redis.call('HSET', KEYS[1], 'owner', ARGV[1], 'until', now + ARGV[2])
-redis.call('PEXPIRE', KEYS[1], ARGV[4])
-return 'yours'
-`;
-
-/** KEYS slot   ARGV owner → 1 when released for another start */
-const letGoScript = `
-if redis.call('HGET', KEYS[1], 'owner') ~= ARGV[1] then return 0 end
-return redis.call('HDEL', KEYS[1], 'until')
-`;
-
-const keptMs = 7 * 24 * 3600_000;
-const maxStarts = 3;
-
-/**
- * Keeps a slot from being begun twice at once, or more than three times in all: building it may crash processes. Its notice,
- * not this, makes it posted once.
- */
-export function createSlotRecords(redis: RedisClient, key: Keys, leaseMs: number) {
-  const runBegin = defineScript(redis, "gatehouseBeginSlot", beginScript);
-  const runLetGo = defineScript(redis, "gatehouseLetGoSlot", letGoScript);
-  const named = (slotId: string) => key("digest-slot", slotId);
-  return {
-    async begin(slotId: string, owner: string): Promise<Begun> {
-      const args = [owner, leaseMs, maxStarts, keptMs];
-      return (await runBegin([named(slotId)], args)) as Begun;
-    },
-    async letGo(slotId: string, owner: string): Promise<void> {
-      await runLetGo([named(slotId)], [owner]);
-    },
-    /** `how`: posted, or failed. */
-    async end(slotId: string, how: "posted" | "failed"): Promise<void> {
-      await redis.hset(named(slotId), "ended", how);
-      await redis.pexpire(named(slotId), keptMs);
-    },
-    /** Until when the last digest of this series reported changes (ms). */
-    async lastTold(series: string): Promise<number | undefined> {
-      const at = await redis.hget(key("digest-told"), series);
-      return at === null ? undefined : Number(at);
-    },
-    async told(series: string, at: number): Promise<void> {
-      await redis.hset(key("digest-told"), series, at);
-    },
-  };
 }
