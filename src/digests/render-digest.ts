@@ -197,41 +197,34 @@ export function renderHandover(
   consoles: readonly ConsoleFact[] | undefined,
   note?: { by: string; text: string },
 ): Message {
-  const running = (facts.open ?? []).filter(({ state }) => underWay.has(state));
+  const running = facts.open
+    ?.filter(({ state }) => underWay.has(state))
+    .map((request) => runningRow(request, facts.now));
+  const open = consoles?.map(
+    ({ vm, by, until }) => md`• ${name(vm)}: ${mention(by)}, until ${when(until, "{time}")}`,
+  );
+  const more = (running?.length ?? 0) - most;
   const intro = lines(
     note && note.text !== "" && md`📝 *From ${note.by}:* “${note.text}”`,
-    runningWords(facts.open && running),
-    ...running.slice(0, most).map((request) => row(request, facts.now)),
-    running.length > most &&
-      md`… and ${running.length - most} more; ${name("/gatehouse jobs")} lists them.`,
-    consolesWords(consoles),
-    ...(consoles ?? [])
-      .slice(0, most)
-      .map(
-        ({ vm, by, until }) => md`• ${name(vm)}: ${mention(by)}, until ${when(until, "{time}")}`,
-      ),
+    running
+      ? md`*Running:*${running.length === 0 ? " nothing." : ""}`
+      : md`*Running:* could not be read.`,
+    ...(running ?? []).slice(0, most),
+    more > 0 && md`… and ${more} more; ${name("/gatehouse jobs")} lists them.`,
+    open
+      ? md`*Consoles open:*${open.length === 0 ? " none that Gatehouse opened." : ""}`
+      : md`*Consoles:* could not be read.`,
+    ...(open ?? []).slice(0, most),
   );
   const frame = { title: "Handover", snoozed: new Set<string>(), isPrivate: true, intro };
   return renderDigest(facts, frame).message;
 }
 
-function runningWords(running: readonly RequestFact[] | undefined): Markdown {
-  if (!running) return md`*Running:* could not be read.`;
-  return running.length === 0 ? md`*Running:* nothing.` : md`*Running:*`;
-}
-
-function row(
+function runningRow(
   { command, target, requester, stateWords, createdAt }: RequestFact,
   now: number,
 ): Markdown {
   return md`• ${command} ${name(target.name)}: ${stateWords} for ${duration(now - createdAt)}, requested by ${requester}`;
-}
-
-function consolesWords(consoles: readonly ConsoleFact[] | undefined): Markdown {
-  if (!consoles) return md`*Consoles:* could not be read.`;
-  return consoles.length === 0
-    ? md`*Consoles open:* none that Gatehouse opened.`
-    : md`*Consoles open:*`;
 }
 
 const maxChanges = 99;

@@ -154,7 +154,7 @@ function isTouched(
 }
 
 /** The channels that hear of it: where its card is, where it was requested, and that of its team. */
-export function channelsOf(request: StoredRequest): readonly string[] {
+function channelsOf(request: StoredRequest): readonly string[] {
   const { record, delivered } = request;
   if (hasNoCard(request)) return [];
   const { asked, card, fallback, isTeamClosed } = delivered;

@@ -24,7 +24,7 @@ const first30 = Array.from({ length: 30 }, (_, n) => vm(n));
 
 const on = (at: number) => ({
   pinned: new Set(first30.map(({ id }) => id)),
-  placeOf: (_: object): string => "access",
+  placeOf: () => "access",
   now: at,
 });
 
@@ -65,7 +65,7 @@ describe("what vouches for VMs", () => {
     const later = compareLacks(ended.after, judgedAt(at + dayMs, 23), here);
     expect(later.changes).toEqual([]);
     expect(inShort(later.after)).toMatchObject([{ since: at, vms: { length: 22 } }]);
-    const over = compareLacks(later.after, judgedAt(now, 23), here);
+    const over = compareLacks(later.after, judgedAt(now, 23), { ...here, now });
     expect(over.changes.map(({ id }) => id)).toEqual([`${news?.id ?? ""}-over`]);
     expect(inShort(over.after)).toEqual([]);
   });

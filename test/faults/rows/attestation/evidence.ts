@@ -255,7 +255,10 @@ export const attestationRows: Row[] = [
               [`one alarm (${alarms.join(" / ")})`, alarms.length === 1],
               [`it is about many of ${vms.length} (${many})`, many > 4],
               [`none for a VM alone (${single})`, single === 0],
-              ["one message when it is over", (await alerts(stage, /Resolved for all pinned VMs/)) === 1],
+              [
+                "one message when it is over",
+                (await alerts(stage, /Resolved for all pinned VMs/)) === 1,
+              ],
             ],
             [words],
           );
