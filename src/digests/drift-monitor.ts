@@ -190,7 +190,10 @@ function compareDrift(
   return { after, changes: [change] };
 }
 
-/** A failure ends with being verified, or as good as policy asks for; without endorsements in gatehouse.yml, nothing contradicts is enough. */
+/**
+ * A failure ends with being verified, or as good as policy asks for: without endorsements in gatehouse.yml, it is enough that
+ * nothing contradicts.
+ */
 function recordOf(
   before: DriftRecord | undefined,
   { vm: { id, name: vmName, projectId, projectName }, appraisal }: Judged,
