@@ -12,10 +12,9 @@ import { createDriftRecords } from "./drift-monitor.ts";
 import type { Facts, RequestSource } from "./facts.ts";
 import { itemsOf } from "./items.ts";
 import { lineOf } from "./line-buttons.ts";
-import { createSlotRecords } from "./post-due.ts";
 import { type Digest, renderChanges, renderDigest, renderHandover } from "./render-digest.ts";
 import { createSchedules, digestsIn } from "./schedules.ts";
-import { localWords, seriesOf, type Slot } from "./slots.ts";
+import { createSlotRecords, localWords, seriesOf, type Slot } from "./slots.ts";
 import { createStatusRecords } from "./status-monitor.ts";
 import type { Followed } from "./subscriptions.ts";
 

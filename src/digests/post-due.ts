@@ -2,7 +2,6 @@ import { messageOf } from "../errors.ts";
 import type { Log } from "../log/log.ts";
 import { type Message, notice } from "../messages/message.ts";
 import { channelLink, md } from "../messages/text.ts";
-import type { Keys, RedisClient } from "../redis/redis.ts";
 import type { Digests } from "./create-digests.ts";
 import type { Digest } from "./render-digest.ts";
 import { latestSlot, localWords, seriesOf, type Slot } from "./slots.ts";
@@ -10,39 +9,6 @@ import { latestSlot, localWords, seriesOf, type Slot } from "./slots.ts";
 /** Older slots are not posted: the next one covers them. */
 const mostLateMs = 24 * 3600_000;
 const maxRemembered = 1000;
-const keptMs = 7 * 24 * 3600_000;
-const maxStarts = 3;
-
-/**
- * Keeps a slot from being begun twice at once, or more than three times in all: building it may crash processes. Its notice,
- * not this, makes it posted once.
- */
-export function createSlotRecords(redis: RedisClient, key: Keys, leaseMs: number) {
-  const named = (slotId: string) => key("digest-slot", slotId);
-  return {
-    /** `busy`: another process builds it, or has died or failed in it just now. `exhausted`: begun too often, without an end. */
-    async begin(slotId: string): Promise<"yours" | "busy" | "over" | "exhausted"> {
-      if ((await redis.hexists(named(slotId), "ended")) === 1) return "over";
-      const lease = key("digest-slot", slotId, "lease");
-      if ((await redis.set(lease, "held", "PX", leaseMs, "NX")) === null) return "busy";
-      const starts = await redis.hincrby(named(slotId), "starts", 1);
-      await redis.pexpire(named(slotId), keptMs);
-      return starts > maxStarts ? "exhausted" : "yours";
-    },
-    async end(slotId: string, how: "posted" | "failed"): Promise<void> {
-      await redis.hset(named(slotId), "ended", how);
-      await redis.pexpire(named(slotId), keptMs);
-    },
-    /** Until when the last digest of this series reported changes (ms). */
-    async lastTold(series: string): Promise<number | undefined> {
-      const at = await redis.hget(key("digest-told"), series);
-      return at === null ? undefined : Number(at);
-    },
-    async told(series: string, at: number): Promise<void> {
-      await redis.hset(key("digest-told"), series, at);
-    },
-  };
-}
 
 interface PostDueOptions {
   digests: Pick<Digests, "schedules" | "slots" | "build">;

@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import type { DigestRule, Weekday } from "../config/policy-file.ts";
 import { weekdays } from "../config/policy-values.ts";
+import type { Keys, RedisClient } from "../redis/redis.ts";
 
 /** One moment at which one channel gets its digest. Equal IDs are the same digest. */
 export interface Slot {
@@ -82,4 +83,38 @@ export function daysWords(days: readonly Weekday[]): string {
   const last = named.at(-1) ?? "mon";
   const isRun = weekdays.indexOf(last) - weekdays.indexOf(first) === named.length - 1;
   return isRun && named.length > 2 ? `${first}-${last}` : named.join(", ");
+}
+
+const keptMs = 7 * 24 * 3600_000;
+const maxStarts = 3;
+
+/**
+ * Keeps a slot from being begun twice at once, or more than three times in all: building it may crash processes. Its notice,
+ * not this, makes it posted once.
+ */
+export function createSlotRecords(redis: RedisClient, key: Keys, leaseMs: number) {
+  const named = (slotId: string) => key("digest-slot", slotId);
+  return {
+    /** `busy`: another process builds it, or has died or failed in it just now. `exhausted`: begun too often, without an end. */
+    async begin(slotId: string): Promise<"yours" | "busy" | "over" | "exhausted"> {
+      if ((await redis.hexists(named(slotId), "ended")) === 1) return "over";
+      const lease = key("digest-slot", slotId, "lease");
+      if ((await redis.set(lease, "held", "PX", leaseMs, "NX")) === null) return "busy";
+      const starts = await redis.hincrby(named(slotId), "starts", 1);
+      await redis.pexpire(named(slotId), keptMs);
+      return starts > maxStarts ? "exhausted" : "yours";
+    },
+    async end(slotId: string, how: "posted" | "failed"): Promise<void> {
+      await redis.hset(named(slotId), "ended", how);
+      await redis.pexpire(named(slotId), keptMs);
+    },
+    /** Until when the last digest of this series reported changes (ms). */
+    async lastTold(series: string): Promise<number | undefined> {
+      const at = await redis.hget(key("digest-told"), series);
+      return at === null ? undefined : Number(at);
+    },
+    async told(series: string, at: number): Promise<void> {
+      await redis.hset(key("digest-told"), series, at);
+    },
+  };
 }
