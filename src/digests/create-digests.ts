@@ -1,22 +1,23 @@
+import { isTransitional } from "../compute/compute.ts";
+import type { Policy } from "../config/policy-file.ts";
 import { messageOf } from "../errors.ts";
-import type { Inventory, KnownVm, Scope } from "../inventory/inventory.ts";
+import type { Inventory, Scope } from "../inventory/inventory.ts";
 import type { Snapshots } from "../inventory/snapshots.ts";
 import type { Log } from "../log/log.ts";
 import type { Message } from "../messages/message.ts";
-import type { Policy } from "../config/policy-file.ts";
+import { ownerOf } from "../policy/judged.ts";
+import { scopeOfChannel, seesUnder } from "../policy/scope.ts";
+import { compileTargetGlobs } from "../policy/target-globs.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
-import { scopeOfChannel } from "../policy/scope.ts";
-import { amongVms, createUnverifiedRecords } from "./unverified-watch.ts";
-import { createDriftRecords, type DriftRecord } from "./drift-monitor.ts";
+import { createDriftRecords } from "./drift-monitor.ts";
 import type { Facts, RequestSource } from "./facts.ts";
 import { itemsOf } from "./items.ts";
 import { lineOf } from "./line-buttons.ts";
 import { renderChanges, renderDigest, renderHandover } from "./render-digest.ts";
 import { createSchedules, digestsIn } from "./schedules.ts";
-import { sightOf } from "./sight.ts";
 import { createSlotRecords, localWords, seriesOf, type Slot } from "./slots.ts";
 import { createStatusRecords } from "./status-monitor.ts";
-import { isTransitional } from "../compute/compute.ts";
+import type { Followed } from "./subscriptions.ts";
 
 export type Digests = ReturnType<typeof createDigests>;
 
@@ -59,7 +60,6 @@ export function createDigests(options: DigestsOptions) {
   const snoozes = createSnoozes(redis, key);
   const slots = createSlotRecords(redis, key, options.leaseMs ?? usualLeaseMs);
   const drift = createDriftRecords(redis, key);
-  const unverified = createUnverifiedRecords(redis, key);
   const statuses = createStatusRecords(redis, key);
 
   /** A part that can't be read is named; the others are still reported. */
@@ -80,35 +80,30 @@ export function createDigests(options: DigestsOptions) {
         return undefined;
       }
     }
-    const known = sight.vms();
-    /** Of records about VMs, those about VMs that are spoken of. */
-    async function ofVms<T>(
-      records: Promise<readonly T[]>,
-      among: (all: readonly T[], vms: readonly KnownVm[]) => readonly T[],
-    ) {
-      return sight.isPartial ? among(await records, await known) : records;
-    }
-
-    const [state, vms, failing, ending, open, ended, reviews, newestSnapshots] = await Promise.all([
+    const [state, vms, failing, open, ended, reviews, newestSnapshots] = await Promise.all([
       read("how old the list of VMs is", sight.inventory.state()),
-      read("VMs", known),
-      read("attestation", ofVms(drift.all(), driftAmong)),
-      read("what keeps VMs from being verified", ofVms(unverified.all(), amongVms)),
+      read("VMs", sight.vms()),
+      read(
+        "attestation",
+        sight.only(driftBySince(), ({ vm }) => ({ kind: "vm", ...vm })),
+      ),
       read(
         "open requests",
-        requests.open().then((all) => sight.only(all, ({ target }) => target)),
+        sight.only(requests.open(), ({ target }) => target),
       ),
       read(
         "what changed",
-        requests.endedSince(since).then((all) => sight.only(all, ({ target }) => target)),
+        sight.only(requests.endedSince(since), ({ target }) => target),
       ),
       read(
         "break-glass reviews",
-        requests.reviews().then((all) => sight.only(all, ({ on }) => on)),
+        sight.only(requests.reviews(), ({ on }) => on),
       ),
       read("snapshots", snapshots.newest()),
     ]);
-    const troubled = (vms ?? []).filter(isTroubled);
+    const troubled = (vms ?? []).filter(
+      ({ status }) => status === "ERROR" || isTransitional(status),
+    );
     const statusSince = await read("since when VMs are in trouble", statuses.since(troubled));
     return {
       now: readAt,
@@ -119,7 +114,6 @@ export function createDigests(options: DigestsOptions) {
       stale: state?.stale ?? true,
       unreadProjects: state?.unread ?? [],
       drift: failing,
-      unverified: ending,
       open,
       ended,
       reviews,
@@ -130,12 +124,15 @@ export function createDigests(options: DigestsOptions) {
     };
   }
 
+  async function driftBySince() {
+    return [...(await drift.read()).values()].toSorted((a, b) => a.since - b.since);
+  }
+
   return {
     schedules,
     snoozes,
     slots,
     drift,
-    unverified,
     statuses,
     /** What the channel may be told. Without a slot: a digest on request, of the targets that the channel's own are about. */
     async build(channel: string, { slot }: { slot?: Slot } = {}): Promise<Message> {
@@ -158,7 +155,7 @@ export function createDigests(options: DigestsOptions) {
     /** Everything within the scope that ended since then (ms). */
     async changes(since: number, scope: Scope | undefined): Promise<Message> {
       const { only } = sightOf(inventory, scope, undefined);
-      return renderChanges(await only(await requests.endedSince(since), ({ target }) => target));
+      return renderChanges(await only(requests.endedSince(since), ({ target }) => target));
     },
     /** What the scope sees. `note`: of who leaves. */
     async handover(
@@ -189,9 +186,39 @@ export function createDigests(options: DigestsOptions) {
   }
 }
 
-function driftAmong(records: readonly DriftRecord[], vms: readonly KnownVm[]) {
-  const ids = new Set(vms.map(({ id }) => id));
-  return records.filter(({ vmId }) => ids.has(vmId));
+type Spoken = Omit<Followed, "projectNameNow">;
+
+/** What of everything is spoken of: what a scope sees, and of that what globs name. */
+function sightOf(
+  inventory: DigestsOptions["inventory"],
+  scope: Scope | undefined,
+  globs: readonly string[] | undefined,
+) {
+  const seen = scope ? inventory.seenIn(async () => scope) : inventory;
+  const isNamed = globs && compileTargetGlobs(globs);
+  return {
+    inventory: seen,
+    async vms() {
+      const vms = await seen.vms();
+      return isNamed ? vms.filter((vm) => isNamed({ kind: "vm", ...vm })) : vms;
+    },
+    /** Keeps what is about a VM or project that is spoken of: by the name it had, and by that of now. */
+    async only<T>(
+      reading: Promise<readonly T[]>,
+      targetOf: (one: T) => Spoken | undefined,
+    ): Promise<readonly T[]> {
+      const some = await reading;
+      if (!scope && !isNamed) return some;
+      const projects = await inventory.projects();
+      const namesNow = new Map(projects.map(({ id, name }) => [id, name]));
+      return some.filter((one) => {
+        const target = targetOf(one);
+        if (!target) return false;
+        const { id, name } = ownerOf(target);
+        return seesUnder(scope, id, [name, namesNow.get(id)]) && (!isNamed || isNamed(target));
+      });
+    },
+  };
 }
 
 const longestMs = 8 * dayMs;
@@ -226,8 +253,4 @@ function createSnoozes(redis: RedisClient, key: Keys) {
       return new Set(await redis.zrangebyscore(named(channel), `(${now}`, "+inf"));
     },
   };
-}
-
-function isTroubled({ status }: Pick<KnownVm, "status">): boolean {
-  return status === "ERROR" || isTransitional(status);
 }

@@ -1,132 +1,109 @@
+import { createHash } from "node:crypto";
 import { setImmediate as breathe, setTimeout as pause } from "node:timers/promises";
 import type { Appraisal } from "../attestation/appraisal.ts";
 import { gateRefusal } from "../attestation/appraise.ts";
 import type { Appraiser } from "../attestation/appraiser.ts";
 import { namesOf, pinsFor } from "../attestation/pins.ts";
+import type { Pin } from "../config/policy-file.ts";
 import { messageOf } from "../errors.ts";
 import type { Inventory, KnownVm } from "../inventory/inventory.ts";
 import type { Log } from "../log/log.ts";
-import { buttons, message, type Message, news as short, section } from "../messages/message.ts";
-import { lines, type Markdown, md } from "../messages/text.ts";
-import type { Pin } from "../config/policy-file.ts";
-import type { Keys, RedisClient } from "../redis/redis.ts";
 import {
-  amongVms,
-  type createUnverifiedRecords,
-  unverifiedNews,
-  unverifiedIn,
-  unverifiedWords,
-} from "./unverified-watch.ts";
-import type { Alarms } from "./alarms.ts";
-import { attestVm, showVm } from "./line-buttons.ts";
-import type { Follow } from "./subscriptions.ts";
+  buttons,
+  message,
+  type Message,
+  news as short,
+  readable,
+  section,
+  sentence,
+} from "../messages/message.ts";
+import { counted, lines, type Markdown, md, name } from "../messages/text.ts";
 import { takeTurn } from "../redis/lease.ts";
-import { createHash } from "node:crypto";
+import type { Keys, RedisClient } from "../redis/redis.ts";
+import { attestVm, listed, showVm } from "./line-buttons.ts";
+import type { News } from "./subscriptions.ts";
+import { type Alarms, createRecords, type MonitorOptions, watch } from "./watch.ts";
 
+/** What is known of a pinned VM. */
+export interface DriftRecord {
+  vm: Pick<KnownVm, "id" | "name" | "projectId" | "projectName">;
+  /** Names its failure, as reported: equal marks are the same failure. Empty while it doesn't fail. */
+  mark: string;
+  /** Why it fails, as a sentence without full stop. */
+  reason: string;
+  /** Milliseconds: since when it is so. */
+  since: number;
+  recoveredAt?: number;
+  /** What keeps it from being verified, or soon will. */
+  lacks: readonly Lack[];
+}
+
+interface Lack {
+  /** A sentence without full stop where it can't be verified; what ends, else. */
+  what: string;
+  /** When it ends (ms); undefined where it can't be verified already. */
+  endsAt?: number;
+  /** It fails once Intel's next level counts, and is fine until then. */
+  isNextLevel?: boolean;
+  /** Since when that is so of any VM of the same place (ms). */
+  since: number;
+}
+
+/** What VMs lack together: one list of a vendor's is behind many. */
+export interface Lacking extends Lack {
+  place: string;
+  vms: readonly DriftRecord["vm"][];
+}
+
+/** An alarm, and what subscribers read of it. */
+interface Change {
+  /** The same change has the same ID, so it is posted once. */
+  id: string;
+  place: string;
+  alarm: Message;
+  news?: Pick<News, "about" | "line">;
+}
+
+const dayMs = 86_400_000;
+/** Days before their end at which the digest warns; a snooze ends with its stage. */
+export const warnDays = [14, 7, 1] as const;
+/** VMs that are attested at the same time. */
 const atOnce = 4;
 /** VMs matched before yielding to the event loop. */
 const batch = 2000;
 
-interface DriftMonitorOptions {
-  redis: RedisClient;
-  key: Keys;
+export const createDriftRecords = (redis: RedisClient, key: Keys) =>
+  createRecords<DriftRecord>(redis, key("drift"));
+
+interface DriftMonitorOptions extends MonitorOptions<DriftRecord> {
   inventory: Pick<Inventory, "vms">;
   appraiser: Appraiser;
   readonly pins: readonly Pin[];
-  records: DriftRecords;
-  unverified: ReturnType<typeof createUnverifiedRecords>;
-  alarms: Alarms;
-  /** Tells the channels that are subscribed. */
-  follow: Follow;
-  everyMs: number;
-  now(): number;
   log: Log;
   signal?: AbortSignal;
 }
 
 /**
- * Attests every pinned VM, a few at a time and spread over half of the interval. Reports a failure, a different failure,
- * and its end; and once for all VMs what has ended that vouches for them. Reported before it is recorded, under an ID that
- * is posted once.
+ * Attests every pinned VM. Reports a failure, a different failure, and its end as they are seen; and once for all VMs, after
+ * the last, what keeps them from being verified.
  */
 export async function monitorDrift(options: DriftMonitorOptions): Promise<void> {
-  const { redis, key, inventory, records, pins, everyMs, log, signal } = options;
+  const { redis, key, inventory, records, pins, everyMs, signal, now } = options;
   const approved = new Set(await options.appraiser.accepted.vmIds());
-  if (pins.length === 0 && approved.size === 0) {
-    await options.unverified.keep([]);
-    return records.keepOnly(new Set());
-  }
+  if (pins.length === 0 && approved.size === 0) return records.keepOnly(new Set());
   const vms = await inventory.vms(); // before the turn is taken: without VMs it must not be used up
   if (!(await takeTurn(redis, key, "drift-watch", everyMs))) return;
   const pinned = await pinnedAmong(vms, pins, approved);
-  const gapMs = Math.min(1000, everyMs / 2 / Math.max(1, pinned.length));
-  const waiting = pinned.values();
-  const judged: { vm: KnownVm; appraisal: Appraisal }[] = [];
-  const checked = Promise.all(
-    Array.from({ length: atOnce }, async () => {
-      let isFirst = true;
-      for (const vm of waiting) {
-        if (!isFirst)
-          await pause(gapMs * atOnce, undefined, { ref: false, ...(signal ? { signal } : {}) });
-        isFirst = false;
-        if (signal?.aborted) return;
-        try {
-          judged.push({ vm, appraisal: await check(vm, options) });
-        } catch (error) {
-          log.warn("drift.unread", { vm: vm.id, why: messageOf(error) });
-        }
-      }
-    }),
-  );
-  await checked.catch((error: unknown) => {
-    if (!signal?.aborted) throw error;
-  });
+  const judged = await judgeEach(pinned, options);
   if (signal?.aborted) return;
   const ids = new Set(pinned.map(({ id }) => id));
+  const { placeOf } = options.alarms;
+  await watch({
+    records,
+    compare: (before) => compareLacks(before, judged, { pinned: ids, placeOf, now: now() }),
+    tell: (changes) => tell(changes, options),
+  });
   await records.keepOnly(ids);
-  await reportUnverified(judged, ids, options);
-}
-
-async function reportUnverified(
-  judged: readonly { vm: KnownVm; appraisal: Appraisal }[],
-  pinned: ReadonlySet<string>,
-  { unverified, alarms, follow, now }: DriftMonitorOptions,
-): Promise<void> {
-  const before = await unverified.all();
-  const { placeOf } = alarms;
-  const after = unverifiedIn(judged, { before, pinned, placeOf, now: now() });
-  for (const { id, record, isOver, message: text } of unverifiedNews(before, after)) {
-    const told = await alarms.tell(id, text, record.place ?? "access");
-    if (isOver) continue;
-    const ids = new Set(record.vmIds);
-    const about = judged.flatMap(({ vm }) =>
-      ids.has(vm.id) ? { kind: "vm" as const, ...vm } : [],
-    );
-    const line = (some: typeof about) => ({
-      text: lines(...amongVms([record], some).map(unverifiedWords)).value,
-      button: attestVm(some[0]?.id ?? ""),
-    });
-    await follow([{ event: "drift", key: id, about, line, saidIn: [told] }]);
-  }
-  await unverified.keep(after);
-}
-
-async function check(vm: KnownVm, options: DriftMonitorOptions): Promise<Appraisal> {
-  const { appraiser, records, alarms, now, signal } = options;
-  const { appraisal } = await appraiser.attest(vm, { signal });
-  const judged = judgeDrift(await records.get(vm.id), vm, appraisal, now());
-  if (judged?.news) {
-    const { id } = judged.news;
-    const told = await alarms.tell(id, renderDrift(judged.news, vm, appraisal), alarms.placeOf(vm));
-    const line = () => ({
-      text: driftWords(judged.news, vm, appraisal).value,
-      button: attestVm(vm.id),
-    });
-    const about = [{ kind: "vm" as const, ...vm }];
-    await options.follow([{ event: "drift", key: id, about, line, saidIn: [told] }]);
-  }
-  if (judged) await records.set(judged.record);
-  return appraisal;
 }
 
 async function pinnedAmong(
@@ -135,117 +112,238 @@ async function pinnedAmong(
   approved: ReadonlySet<string>,
 ): Promise<KnownVm[]> {
   const pinned: KnownVm[] = [];
-  for (let from = 0; from < vms.length; from += batch) {
-    for (const vm of vms.slice(from, from + batch))
-      if (approved.has(vm.id) || pinsFor(pins, namesOf(vm)).length > 0) pinned.push(vm);
-    await breathe();
+  for (const [n, vm] of vms.entries()) {
+    if (n % batch === 0) await breathe();
+    if (approved.has(vm.id) || pinsFor(pins, namesOf(vm)).length > 0) pinned.push(vm);
   }
   return pinned;
 }
 
-/** One line of it. */
-function driftWords(news: News | undefined, vm: KnownVm, appraisal: Appraisal): Markdown {
-  if (news?.is === "recovered")
-    return md`🟢 *${vm.name}* in ${vm.projectName}: attestation ${appraisal.verdict === "verified" ? "is verified again" : "no longer fails"}.`;
-  return md`🔴 *Attestation of ${vm.name} in ${vm.projectName} failed*: ${appraisal.reasons[0] ?? ""}.`;
+interface Judged {
+  vm: KnownVm;
+  appraisal: Appraisal;
 }
 
-export function renderDrift(news: News, vm: KnownVm, appraisal: Appraisal): Message {
-  if (news.is === "recovered") {
-    const text = driftWords(news, vm, appraisal);
+/** A few at a time, spread over half of the interval. Without those that could not be read. */
+async function judgeEach(
+  pinned: readonly KnownVm[],
+  options: DriftMonitorOptions,
+): Promise<Judged[]> {
+  const { appraiser, records, alarms, everyMs, log, signal, now } = options;
+  const began = performance.now();
+  const gapMs = Math.min(1000, everyMs / 2 / Math.max(1, pinned.length));
+  const waiting = pinned.entries();
+  const judged: Judged[] = [];
+  async function judgeNext(): Promise<void> {
+    for (const [n, vm] of waiting) {
+      const dueIn = Math.max(0, began + n * gapMs - performance.now());
+      try {
+        await pause(dueIn, undefined, { ref: false, ...(signal ? { signal } : {}) });
+        const { appraisal } = await appraiser.attest(vm, { signal });
+        await watch({
+          records,
+          ids: [vm.id],
+          compare: (before) =>
+            compareDrift(before.get(vm.id), { vm, appraisal }, alarms.placeOf(vm), now()),
+          tell: (changes) => tell(changes, options),
+        });
+        judged.push({ vm, appraisal });
+      } catch (error) {
+        if (signal?.aborted) return;
+        log.warn("drift.unread", { vm: vm.id, why: messageOf(error) });
+      }
+    }
+  }
+  await Promise.all(Array.from({ length: atOnce }, judgeNext));
+  return judged;
+}
+
+async function tell(
+  changes: readonly Change[],
+  { alarms, follow }: Pick<DriftMonitorOptions, "alarms" | "follow">,
+): Promise<void> {
+  for (const { id, place, alarm, news } of changes) {
+    const told = await alarms.tell(id, alarm, place);
+    if (news) await follow([{ ...news, event: "drift", key: id, saidIn: [told] }]);
+  }
+}
+
+/** News is a first or different failure, and its end. Pure. */
+function compareDrift(
+  before: DriftRecord | undefined,
+  { vm, appraisal }: Judged,
+  place: string,
+  now: number,
+): { after: Map<string, DriftRecord>; changes: Change[] } {
+  const record = recordOf(before, { vm, appraisal }, now);
+  const after = new Map([[vm.id, record]]);
+  if (record.mark === (before?.mark ?? "")) return { after, changes: [] };
+  const change: Change = {
+    id: `drift-${vm.id}-${before?.since ?? 0}-${record.mark || "over"}`,
+    place,
+    alarm: renderDrift(vm, appraisal),
+    news: {
+      about: [{ kind: "vm", ...vm }],
+      line: () => ({ text: driftWords(vm, appraisal).value, button: attestVm(vm.id) }),
+    },
+  };
+  return { after, changes: [change] };
+}
+
+/**
+ * A failure ends with being verified, or as good as policy asks for: without endorsements in gatehouse.yml, it is enough that
+ * nothing contradicts.
+ */
+function recordOf(
+  before: DriftRecord | undefined,
+  { vm: { id, name: vmName, projectId, projectName }, appraisal }: Judged,
+  now: number,
+): DriftRecord {
+  const { verdict, reasons, measurement } = appraisal;
+  const vm = { id, name: vmName, projectId, projectName };
+  const known = { mark: "", reason: "", since: now, lacks: [], ...before, vm };
+  // What could not be verified neither ends a failure nor starts one
+  if (verdict !== "failed" && gateRefusal(appraisal) !== undefined) return known;
+  const isFailed = verdict === "failed";
+  const mark = isFailed ? hashOf([...reasons, measurement.report ?? ""].join("\n")) : "";
+  const reason = reasons[0] ?? "";
+  if (mark === known.mark) return { ...known, reason };
+  return { ...known, mark, reason, since: now, ...(isFailed ? {} : { recoveredAt: now }) };
+}
+
+/** One line of it. */
+function driftWords(vm: KnownVm, { verdict, reasons }: Appraisal): Markdown {
+  if (verdict === "failed")
+    return md`🔴 *Attestation of ${vm.name} in ${vm.projectName} failed*: ${reasons[0] ?? ""}.`;
+  return md`🟢 *${vm.name}* in ${vm.projectName}: attestation ${verdict === "verified" ? "is verified again" : "no longer fails"}.`;
+}
+
+/** A failure, or its end. */
+export function renderDrift(vm: KnownVm, appraisal: Appraisal): Message {
+  const { verdict, reasons, difference } = appraisal;
+  if (verdict !== "failed") {
+    const text = driftWords(vm, appraisal);
     return message(short(text), section(text), buttons([attestVm(vm.id)]));
   }
   const head = md`🔴 *Attestation of ${vm.name} in ${vm.projectName} failed.*`;
-  const why = appraisal.reasons.map((reason) => md`• ${reason}`);
+  const why = reasons.map((reason) => md`• ${reason}`);
   return message(
-    short(md`Attestation of ${vm.name} in ${vm.projectName} failed: ${appraisal.reasons[0] ?? ""}`),
-    section(lines(head, ...why, appraisal.difference ? md`${appraisal.difference}` : undefined)),
+    short(md`Attestation of ${vm.name} in ${vm.projectName} failed: ${reasons[0] ?? ""}`),
+    section(lines(head, ...why, difference ? md`${difference}` : undefined)),
     buttons([attestVm(vm.id), showVm(vm.id)]),
   );
 }
 
-/** The same news has the same ID, so it is posted once. */
-type News = { is: "failed" | "recovered"; id: string };
-
 /**
- * News is a first or different failure, and its end: verified, or as good as policy asks for. What could not be verified
- * neither ends a failure nor starts one. Pure.
+ * One alarm to each team for what its VMs lack, however many they are, and one when none lacks it any longer. `pinned`: all
+ * that should have been judged. Pure.
  */
-function judgeDrift(
-  before: DriftRecord | undefined,
-  vm: Pick<KnownVm, "id" | "name" | "projectName">,
-  appraisal: Pick<Appraisal, "verdict" | "reasons" | "measurement" | "isAsked" | "isUnconfigured">,
-  now: number,
-): { record: DriftRecord; news?: News } | undefined {
-  const { reasons, measurement } = appraisal;
-  if (appraisal.verdict !== "failed" && gateRefusal(appraisal) !== undefined) return undefined;
-  const verdict = appraisal.verdict === "failed" ? "failed" : "verified";
-  const mark = verdict === "failed" ? markOf([...reasons, measurement.report ?? ""]) : "";
-  const episode = before?.episode ?? 0;
-  const shared = {
-    vmId: vm.id,
-    vmName: vm.name,
-    projectName: vm.projectName,
-    reason: reasons[0] ?? "",
-  };
-  if (before && before.verdict === verdict && before.mark === mark)
-    return { record: { ...before, ...shared } };
-  if (verdict === "failed") {
-    const record: DriftRecord = { ...shared, verdict, mark, since: now, episode };
-    return { record, news: { is: "failed", id: `drift-${vm.id}-${episode}-${mark}` } };
+export function compareLacks(
+  before: ReadonlyMap<string, DriftRecord>,
+  judged: readonly Judged[],
+  by: { pinned: ReadonlySet<string>; placeOf: Alarms["placeOf"]; now: number },
+): { after: Map<string, DriftRecord>; changes: Change[] } {
+  const { pinned, placeOf, now } = by;
+  const were = lackingIn(before.values(), placeOf);
+  const after = new Map([...before].filter(([id]) => pinned.has(id)));
+  for (const { vm, appraisal } of judged) {
+    const record = after.get(vm.id);
+    // Where a report can't be had for the moment, or the VM doesn't run, all is as it was
+    if (!record || (appraisal.result === undefined && !appraisal.isWithheld)) continue;
+    const lacks = lacksIn(appraisal, now).map((lack) => ({
+      ...lack,
+      since: were.get(keyOf(lack, placeOf(vm)))?.since ?? now,
+    }));
+    after.set(vm.id, { ...record, lacks });
   }
-  if (before?.verdict !== "failed")
-    return { record: { ...shared, verdict, mark, since: now, episode } };
-  return {
-    record: { ...shared, verdict, mark, since: now, episode: episode + 1, recoveredAt: now },
-    news: { is: "recovered", id: `drift-${vm.id}-${episode}-over` },
-  };
+  const are = lackingIn(after.values(), placeOf);
+  const changes: Change[] = [];
+  for (const [key, lacking] of are)
+    if (isMissing(lacking) && !were.has(key)) changes.push(begins(lacking));
+  for (const [key, lacking] of were)
+    if (isMissing(lacking) && !are.has(key)) {
+      const id = `${idOf(lacking)}-over`;
+      changes.push({ id, place: lacking.place, alarm: renderResolved(lacking) });
+    }
+  return { after, changes };
 }
 
-function markOf(parts: readonly string[]): string {
-  return createHash("sha256").update(parts.join("\n")).digest("hex").slice(0, 16);
+function begins(lacking: Lacking): Change {
+  const { place, vms } = lacking;
+  const about = vms.map((vm) => ({ kind: "vm" as const, ...vm }));
+  const line = (some: readonly { id: string }[]) => ({
+    text: lackingWords({ ...lacking, vms: some }).value,
+    button: attestVm(some[0]?.id ?? ""),
+  });
+  return { id: idOf(lacking), place, alarm: renderLacking(lacking), news: { about, line } };
 }
 
-/** The last result for a pinned VM, as reported. */
-export interface DriftRecord {
-  vmId: string;
-  vmName: string;
-  projectName: string;
-  /** "could not verify" doesn't change it; without endorsements in gatehouse.yml, nothing contradicts is enough. */
-  verdict: "verified" | "failed";
-  /** Names a failure: equal marks are the same failure. Empty when verified. */
-  mark: string;
-  /** Why it fails, as a sentence without full stop. */
-  reason: string;
-  /** Milliseconds: since when it is so. */
-  since: number;
-  /** Grows with each recovery, so that the same failure is reported again after one. */
-  episode: number;
-  recoveredAt?: number;
+/** What is missing, or will end within the first stage. */
+function lacksIn(appraisal: Appraisal, now: number): Omit<Lack, "since">[] {
+  const { verdict, reasons, soon, endsWith, validUntil = Infinity } = appraisal;
+  const isOpen = verdict !== "failed" && gateRefusal(appraisal) !== undefined;
+  const missing = isOpen ? reasons.map((what) => ({ what })) : [];
+  const next = soon === undefined ? [] : [{ what: soon, isNextLevel: true }];
+  const isEnding = verdict === "verified" && validUntil - now <= warnDays[0] * dayMs;
+  const ending = isEnding && endsWith !== undefined ? [{ what: endsWith, endsAt: validUntil }] : [];
+  return [...missing, ...next, ...ending];
 }
 
-type DriftRecords = ReturnType<typeof createDriftRecords>;
+const keyOf = ({ what, endsAt, isNextLevel = false }: Omit<Lack, "since">, place: string) =>
+  `${what} ${endsAt ?? ""} ${isNextLevel} ${place}`;
 
-export function createDriftRecords(redis: RedisClient, key: Keys) {
-  const named = key("drift");
-  return {
-    async all(): Promise<DriftRecord[]> {
-      const rows = await redis.hvals(named);
-      return rows
-        .map((text) => JSON.parse(text) as DriftRecord)
-        .toSorted((a, b) => a.since - b.since);
-    },
-    async get(vmId: string): Promise<DriftRecord | undefined> {
-      const text = await redis.hget(named, vmId);
-      return text === null ? undefined : (JSON.parse(text) as DriftRecord);
-    },
-    async set(record: DriftRecord): Promise<void> {
-      await redis.hset(named, record.vmId, JSON.stringify(record));
-    },
-    /** Forgets VMs that are gone or no longer pinned. */
-    async keepOnly(vmIds: ReadonlySet<string>): Promise<void> {
-      const gone = (await redis.hkeys(named)).filter((id) => !vmIds.has(id));
-      if (gone.length > 0) await redis.hdel(named, ...gone);
-    },
-  };
+const isMissing = ({ endsAt, isNextLevel }: Lack) => endsAt === undefined && !isNextLevel;
+
+/** What these VMs lack, by its key: put together where what is missing and whose VMs they are is the same. */
+export function lackingIn(
+  records: Iterable<DriftRecord>,
+  placeOf: Alarms["placeOf"] = () => "",
+): Map<string, Lacking> {
+  const found = new Map<string, Lacking & { vms: DriftRecord["vm"][] }>();
+  for (const { vm, lacks } of records) {
+    const place = placeOf(vm);
+    for (const lack of lacks) {
+      const key = keyOf(lack, place);
+      const lacking = found.get(key) ?? { ...lack, place, vms: [] };
+      lacking.vms.push(vm);
+      found.set(key, lacking);
+    }
+  }
+  return found;
+}
+
+/** Of what no team has. */
+const nobodys = "access";
+
+/** By the day: whoever dies between post and record says it once all the same. */
+function idOf({ what, since, place }: Lacking): string {
+  const named = place === nobodys ? what : `${what} ${place}`;
+  return `unverified-${hashOf(named)}-${new Date(since).toISOString().slice(0, 10)}`;
+}
+
+const hashOf = (text: string) => createHash("sha256").update(text).digest("hex").slice(0, 16);
+
+export const vmsOf = ({ vms }: { vms: readonly unknown[] }): string =>
+  counted(vms.length, "pinned VM");
+
+export const namesIn = ({ vms }: Pick<Lacking, "vms">): Markdown =>
+  listed(
+    vms.map((vm) => vm.name),
+    3,
+  );
+
+function lackingWords(lacking: { what: string; vms: readonly unknown[] }): Markdown {
+  return md`❔ *${vmsOf(lacking)} can't be verified*: ${lacking.what}.`;
+}
+
+function renderLacking(lacking: Lacking): Message {
+  const text = lackingWords(lacking);
+  const more = md`${namesIn(lacking)}. ${name("/vm attest")} says what to do. Until then rollouts and consoles on them stop.`;
+  const first = lacking.vms[0]?.id ?? "";
+  return message(readable(text), section(lines(text, more)), buttons([attestVm(first)]));
+}
+
+function renderResolved({ what, place }: Lacking): Message {
+  const whose = place === nobodys ? "" : ` of ${place.replaceAll("teams.", "the team ")}`;
+  return sentence(md`🟢 Resolved for all pinned VMs${whose}: ${what}.`);
 }

@@ -1,6 +1,5 @@
 import type { KnownVm } from "../inventory/inventory.ts";
 import type { Target } from "../registry/define.ts";
-import type { UnverifiedRecord } from "./unverified-watch.ts";
 import type { DriftRecord } from "./drift-monitor.ts";
 
 export interface RequestFact {
@@ -62,7 +61,6 @@ export interface Facts {
   stale: boolean;
   unreadProjects: readonly string[];
   drift?: readonly DriftRecord[] | undefined;
-  unverified?: readonly UnverifiedRecord[] | undefined;
   open?: readonly RequestFact[] | undefined;
   ended?: readonly RequestFact[] | undefined;
   reviews?: readonly ReviewFact[] | undefined;

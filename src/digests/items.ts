@@ -1,11 +1,12 @@
 import { isTransitional, isSettledVmStatus } from "../compute/compute.ts";
 import type { KnownVm } from "../inventory/inventory.ts";
 import type { ButtonSpec } from "../messages/message.ts";
-import { duration, type Markdown, md, name, when } from "../messages/text.ts";
-import { namesIn, vmsOf, warnDays } from "./unverified-watch.ts";
+import { counted, duration, type Markdown, md, name, when } from "../messages/text.ts";
+import { lackingIn, namesIn, vmsOf, warnDays } from "./drift-monitor.ts";
 import type { Facts, RequestFact } from "./facts.ts";
 import {
   attestVm,
+  listed,
   showChanges,
   showRequest,
   showVm,
@@ -28,13 +29,14 @@ export const kinds = {
 
 export type Kind = keyof typeof kinds;
 
-/** One line. Only shown lines are drawn: there may be thousands. */
+/** One line. */
 export interface Item {
   kind: Kind;
   /** Identifies the line for snoozing, for as long as digests have it. */
   key: string;
-  /** `button`: the one that stands beside it. */
-  draw(): { text: Markdown; button: ButtonSpec };
+  text: Markdown;
+  /** The one that stands beside it. */
+  button: ButtonSpec;
   /** How many of its kind it stands for; default one. */
   count?: number;
   /** Can't be snoozed: somebody must decide, or it is past. */
@@ -54,60 +56,39 @@ export function itemsOf(facts: Facts): Item[] {
   ];
 }
 
-const ago = (facts: Facts, at: number) => duration(Math.max(1000, facts.now - at));
+const ago = (facts: Facts, at: number) => duration(facts.now - at);
 const atTime = (at: number) => when(at, "{date_short_pretty} {time}");
 
 function vmItems(facts: Facts): Item[] {
-  const error: Item[] = [];
-  const stuck: Item[] = [];
   const unread = new Set(facts.unreadProjects);
-  for (const vm of facts.vms ?? []) {
-    if (vm.status !== "ERROR" && !isTransitional(vm.status)) continue;
-    const since = facts.statusSince.get(vm.id);
+  return (facts.vms ?? []).flatMap((vm): Item[] => {
+    const { id, status } = vm;
+    if (status !== "ERROR" && !isTransitional(status)) return [];
+    const since = facts.statusSince.get(id);
     const lastRead = unread.has(vm.projectName) ? " when it was last read" : "";
-    if (vm.status === "ERROR") {
-      const from = since === undefined ? md`` : md`, seen since ${atTime(since)}`;
-      error.push({
-        kind: "error",
-        key: `error:${vm.id}`,
-        draw: () => ({
-          text: md`🔴 *${vm.name}* in ${vm.projectName} is in ERROR${from}${lastRead}.`,
-          button: showVm(vm.id),
-        }),
-      });
-    } else if (since !== undefined && facts.now - since > facts.stuckAfterMs) {
-      stuck.push(stuckItem(vm, since, lastRead, facts));
+    const what = md`*${vm.name}* in ${vm.projectName}`;
+    const button = showVm(id);
+    if (status === "ERROR") {
+      const from = since === undefined ? "" : md`, seen since ${atTime(since)}`;
+      const text = md`🔴 ${what} is in ERROR${from}${lastRead}.`;
+      return [{ kind: "error", key: `error:${id}`, text, button }];
     }
-  }
-  return [...error, ...stuck];
-}
-
-function stuckItem(vm: KnownVm, since: number, lastRead: string, facts: Facts): Item {
-  return {
-    kind: "stuck",
-    key: `stuck:${vm.id}:${since}`,
-    draw: () => ({
-      text: md`🟡 *${vm.name}* in ${vm.projectName} has been ${vm.status} for ${ago(facts, since)}${lastRead}.`,
-      button: showVm(vm.id),
-    }),
-  };
+    if (since === undefined || facts.now - since <= facts.stuckAfterMs) return [];
+    const text = md`🟡 ${what} has been ${status} for ${ago(facts, since)}${lastRead}.`;
+    return [{ kind: "stuck", key: `stuck:${id}:${since}`, text, button }];
+  });
 }
 
 function driftItems(facts: Facts): Item[] {
-  return (facts.drift ?? []).flatMap((record): Item[] => {
-    const { vmId, vmName, projectName, verdict, since, reason, mark, recoveredAt } = record;
-    const button = attestVm(vmId);
-    if (verdict === "failed") {
-      const text = md`🔴 *${vmName}* in ${projectName}: attestation has failed since ${atTime(since)}: ${reason}.`;
-      return [
-        { kind: "drift", key: `drift:${vmId}:${mark}:${since}`, draw: () => ({ text, button }) },
-      ];
+  return (facts.drift ?? []).flatMap(({ vm, since, reason, mark, recoveredAt }): Item[] => {
+    const line = { kind: "drift", button: attestVm(vm.id) } as const;
+    if (mark !== "") {
+      const text = md`🔴 *${vm.name}* in ${vm.projectName}: attestation has failed since ${atTime(since)}: ${reason}.`;
+      return [{ ...line, key: `drift:${vm.id}:${mark}:${since}`, text }];
     }
     if (recoveredAt === undefined || recoveredAt <= facts.since) return [];
-    const text = md`🟢 *${vmName}* in ${projectName}: attestation had failed; resolved at ${atTime(recoveredAt)}.`;
-    return [
-      { kind: "drift", key: `drift-over:${vmId}:${recoveredAt}`, draw: () => ({ text, button }) },
-    ];
+    const text = md`🟢 *${vm.name}* in ${vm.projectName}: attestation had failed; resolved at ${atTime(recoveredAt)}.`;
+    return [{ ...line, key: `drift-over:${vm.id}:${recoveredAt}`, text }];
   });
 }
 
@@ -115,19 +96,20 @@ const dayMs = 24 * 3600_000;
 
 /** What is missing, and what will end: each stage is a line of its own, so that one that was snoozed comes back. */
 function unverifiedItems(facts: Facts): Item[] {
-  return (facts.unverified ?? []).map((record) => {
-    const { what, endsAt, since, vmId } = record;
+  return [...lackingIn(facts.drift ?? []).values()].map((lacking) => {
+    const { what, endsAt, since, isNextLevel, vms } = lacking;
     const daysLeft = endsAt === undefined ? 0 : (endsAt - facts.now) / dayMs;
     const stage = warnDays.filter((days) => daysLeft <= days).length;
-    const text = record.isNextLevel
-      ? md`⏳ Once Intel's next level counts, ${vmsOf(record)} will fail (${namesIn(record)}): ${what}.`
+    const text = isNextLevel
+      ? md`⏳ Once Intel's next level counts, ${vmsOf(lacking)} will fail (${namesIn(lacking)}): ${what}.`
       : endsAt === undefined
-        ? md`❔ ${vmsOf(record)} can't be verified since ${atTime(since)}: ${what}.`
-        : md`⏳ ${what} ends ${when(endsAt, "{date_short_pretty} {time}")}, in ${duration(Math.max(1000, endsAt - facts.now))}: then ${vmsOf(record)} can't be verified (${namesIn(record)}).`;
+        ? md`❔ ${vmsOf(lacking)} unverifiable since ${atTime(since)}: ${what}.`
+        : md`⏳ ${what} expires ${atTime(endsAt)} (in ${duration(endsAt - facts.now)}); after that, ${vmsOf(lacking)} can't be verified (${namesIn(lacking)}).`;
     return {
       kind: "unverified",
       key: `unverified:${what}:${endsAt ?? since}:${stage}`,
-      draw: () => ({ text, button: attestVm(vmId) }),
+      text,
+      button: attestVm(vms[0]?.id ?? ""),
     };
   });
 }
@@ -138,10 +120,8 @@ function unknownItems(facts: Facts): Item[] {
     kind: "unknown",
     key: `unknown:${request.id}`,
     isLasting: true,
-    draw: () => ({
-      text: md`❓ *${request.command}* ${name(request.target.name)}, requested by ${request.requester}: outcome unknown for ${ago(facts, request.changedAt)}. Someone must record it.`,
-      button: showRequest(request.id),
-    }),
+    text: md`❓ *${request.command}* ${name(request.target.name)}, requested by ${request.requester}: outcome unknown for ${ago(facts, request.changedAt)}. Someone must record it.`,
+    button: showRequest(request.id),
   }));
 }
 
@@ -150,35 +130,25 @@ function reviewItems(facts: Facts): Item[] {
     kind: "review",
     key: `review:${review.request}`,
     isLasting: true,
-    draw: () => ({
-      text: md`🚨 *${review.command}* ${name(review.target)} ran without approval ${ago(facts, review.at)} ago. Another administrator or approver signs the review.`,
-      button: signReview(review.request),
-    }),
+    text: md`🚨 *${review.command}* ${name(review.target)} ran without approval ${ago(facts, review.at)} ago. Another administrator or approver must sign the review.`,
+    button: signReview(review.request),
   }));
 }
 
 function approvalItems(facts: Facts): Item[] {
-  const waiting = (facts.open ?? []).filter(({ state, approval }) => state === "draft" && approval);
-  return oldestFirst(waiting).map((request) => ({
-    kind: "approval",
-    key: `approval:${request.id}`,
-    isLasting: true,
-    draw: () => {
-      const { yes = 0, required = 1, expiresAt = 0 } = request.approval ?? {};
-      return {
-        text: md`✋ *${request.command}* ${name(request.target.name)}, requested by ${request.requester}, has ${yes} of ${required} ${required === 1 ? "approval" : "approvals"}, until ${when(expiresAt, "{time}")}.`,
-        button: showRequest(request.id, "Show"),
-      };
-    },
-  }));
+  const waiting = (facts.open ?? []).filter(({ state }) => state === "draft");
+  return oldestFirst(waiting).flatMap(({ id, command, target, requester, approval }): Item[] => {
+    if (!approval) return [];
+    const { yes, required, expiresAt } = approval;
+    const text = md`✋ *${command}* ${name(target.name)}, requested by ${requester}, has ${yes} of ${counted(required, "approval")}, until ${when(expiresAt, "{time}")}.`;
+    const button = showRequest(id, "Show");
+    return [{ kind: "approval", key: `approval:${id}`, isLasting: true, text, button }];
+  });
 }
 
 function oldestFirst(requests: readonly RequestFact[]): RequestFact[] {
   return requests.toSorted((a, b) => a.createdAt - b.createdAt);
 }
-
-/** Names in one line; the rest is counted. */
-const maxNames = 6;
 
 /** Failures one by one; successes in one line. Past, so nothing of it is snoozed. */
 function changeItems(facts: Facts): Item[] {
@@ -194,10 +164,8 @@ function failedItem(request: RequestFact): Item {
     kind: "change",
     key: `change:${id}`,
     isLasting: true,
-    draw: () => ({
-      text: md`✖️ *${command}* ${name(target.name)} failed at ${atTime(changedAt)}, requested by ${requester}${why ? md`: ${why}` : ""}.`,
-      button: showRequest(id),
-    }),
+    text: md`✖️ *${command}* ${name(target.name)} failed at ${atTime(changedAt)}, requested by ${requester}${why ? md`: ${why}` : ""}.`,
+    button: showRequest(id),
   };
 }
 
@@ -209,19 +177,17 @@ function doneItem(requests: readonly RequestFact[], since: number): Item {
     ...Map.groupBy(requests, ({ done, requester }) => `${done} ${requester}`).values(),
   ];
   const more = groups.length - maxGroups;
+  const all = groups
+    .slice(0, maxGroups)
+    .map(groupWords)
+    .reduce((said, one) => md`${said}; ${one}`);
   return {
     kind: "change",
     key: "changes",
     count: requests.length,
     isLasting: true,
-    draw: () => {
-      const shown = groups.slice(0, maxGroups).map(groupWords);
-      const all = shown.reduce((said, one) => md`${said}; ${one}`);
-      return {
-        text: md`✏️ ${all}${more > 0 ? ` and ${more} more` : ""}`,
-        button: showChanges(since),
-      };
-    },
+    text: md`✏️ ${all}${more > 0 ? ` and ${more} more` : ""}`,
+    button: showChanges(since),
   };
 }
 
@@ -233,15 +199,6 @@ function groupWords(group: readonly RequestFact[]): Markdown {
   const times = group.length === 2 ? ", twice" : `, ${group.length} times`;
   const last = group.length === 1 ? "" : "last ";
   return md`${newest.done} ${listed(names)} · ${newest.requester}${names.length === group.length ? "" : times}, ${last}${atTime(newest.changedAt)}`;
-}
-
-/** `a`, `b` and 3 more. */
-export function listed(names: readonly string[], most = maxNames): Markdown {
-  const shown = names.slice(0, most).map((one) => name(one));
-  const [first = md``, ...rest] = shown;
-  const together = rest.reduce((all, one) => md`${all}, ${one}`, first);
-  const more = names.length - shown.length;
-  return more > 0 ? md`${together} and ${more.toLocaleString("en-US")} more` : together;
 }
 
 /** Younger VMs need no snapshot yet. */
@@ -258,35 +215,32 @@ function snapshotItems({ vms, newestSnapshots, now, snapshotOldMs }: Facts): Ite
     if (at !== undefined && now - at > snapshotOldMs) old.push(vm);
     if (at === undefined && !(now - Date.parse(vm.createdAt ?? "") < freshMs)) without.push(vm);
   }
-  const oldest = old.toSorted(
-    (a, b) => (newestSnapshots.get(a.id) ?? 0) - (newestSnapshots.get(b.id) ?? 0),
-  );
-  const items: Item[] = [];
-  if (oldest[0]) items.push(itemOf("old", oldest[0], oldSentence(oldest, newestSnapshots, now)));
-  if (without[0]) items.push(itemOf("none", without[0], noneSentence(without)));
-  return items;
+  const ageOf = (vm: KnownVm) => now - (newestSnapshots.get(vm.id) ?? now);
+  return [
+    ...snapshotItem(
+      "old",
+      old.toSorted((a, b) => ageOf(b) - ageOf(a)),
+      (names, oldest) =>
+        old.length === 1
+          ? md`💾 The newest snapshot of ${names} is ${duration(ageOf(oldest))} old.`
+          : md`💾 ${old.length} VMs have only old snapshots, the oldest ${duration(ageOf(oldest))}: ${names}.`,
+    ),
+    ...snapshotItem("none", without, (names) =>
+      without.length === 1
+        ? md`💾 Gatehouse knows no snapshot of ${names}.`
+        : md`💾 Gatehouse knows no snapshot of ${counted(without.length, "VM")}: ${names}.`,
+    ),
+  ];
 }
 
-function itemOf(key: string, first: KnownVm, text: ReturnType<typeof md>): Item {
-  return {
-    kind: "snapshot",
-    key: `snapshots:${key}`,
-    draw: () => ({ text, button: showSnapshots(first) }),
-  };
+function snapshotItem(
+  key: string,
+  vms: readonly KnownVm[],
+  words: (names: Markdown, first: KnownVm) => Markdown,
+): Item[] {
+  const [first] = vms;
+  if (!first) return [];
+  const names = vms.map((vm) => `${vm.projectName}/${vm.name}`);
+  const text = words(listed(names, 3), first);
+  return [{ kind: "snapshot", key: `snapshots:${key}`, text, button: showSnapshots(first) }];
 }
-
-function oldSentence(old: readonly KnownVm[], newest: ReadonlyMap<string, number>, now: number) {
-  const age = duration(now - (newest.get(old[0]?.id ?? "") ?? now));
-  return old.length === 1
-    ? md`💾 The newest snapshot of ${listed(namesOf(old))} is ${age} old.`
-    : md`💾 ${old.length} VMs have only old snapshots, the oldest ${age}: ${listed(namesOf(old), 3)}.`;
-}
-
-function noneSentence(without: readonly KnownVm[]) {
-  const count = without.length.toLocaleString("en-US");
-  return without.length === 1
-    ? md`💾 Gatehouse knows no snapshot of ${listed(namesOf(without))}.`
-    : md`💾 Gatehouse knows no snapshot of ${count} VMs: ${listed(namesOf(without), 3)}.`;
-}
-
-const namesOf = (vms: readonly KnownVm[]) => vms.map((vm) => `${vm.projectName}/${vm.name}`);

@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import { type ButtonSpec, fitsMenu } from "../messages/message.ts";
+import { type Markdown, md, name } from "../messages/text.ts";
 
 /** Runs a command as if it had been typed. */
 function runs(label: string, command: string, input: Record<string, string>): ButtonSpec {
@@ -8,8 +9,8 @@ function runs(label: string, command: string, input: Record<string, string>): Bu
 
 export const showVm = (vm: string) => runs("Show", "vm.show", { vm });
 export const attestVm = (vm: string) => runs("Attest", "vm.attest", { vm });
-export const showSnapshots = ({ id: vm, name }: { id: string; name: string }) =>
-  runs(`Snapshots of ${name}`, "vm.snapshots", { vm });
+export const showSnapshots = (vm: { id: string; name: string }) =>
+  runs(`Snapshots of ${vm.name}`, "vm.snapshots", { vm: vm.id });
 export const showRequest = (request: string, label = "Details") =>
   runs(label, "gatehouse.why", { request });
 
@@ -53,3 +54,11 @@ export const unsnoozeAll: ButtonSpec = {
   action: unsnoozeAction,
   value: "{}",
 };
+
+/** `a`, `b` and 3 more. */
+export function listed(names: readonly string[], most = 6): Markdown {
+  const [first = md``, ...rest] = names.slice(0, most).map((one) => name(one));
+  const together = rest.reduce((all, one) => md`${all}, ${one}`, first);
+  const more = names.length - most;
+  return more > 0 ? md`${together} and ${more.toLocaleString("en-US")} more` : together;
+}

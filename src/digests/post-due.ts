@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../log/log.ts";
 import { type Message, notice } from "../messages/message.ts";
@@ -28,26 +27,25 @@ interface PostDueOptions {
 export function createPostDue(options: PostDueOptions): () => Promise<void> {
   const { digests, now, log } = options;
   const { schedules, slots } = digests;
-  const owner = randomUUID();
   /** Slots that this process has finished with. */
   const over = new Set<string>();
 
   async function post(slot: Slot): Promise<void> {
-    const begun = await slots.begin(slot.id, owner);
+    const { id, rule, at } = slot;
+    const begun = await slots.begin(id);
     if (begun === "busy") return;
     if (begun === "exhausted") await giveUp(slot);
     if (begun === "yours") {
-      const { rule, id } = slot;
       const readUntil = now();
       const message = await digests.build(rule.channel, { slot });
       await options.at?.("digest", id);
       await options.announce({ id, channelId: rule.channel, message });
       await slots.told(seriesOf(rule), readUntil);
       await slots.end(id, "posted");
-      log.info("digest.posted", { slot: id, lateMs: Math.max(0, readUntil - slot.at) });
+      log.info("digest.posted", { slot: id, lateMs: Math.max(0, readUntil - at) });
     }
     if (over.size >= maxRemembered) over.clear();
-    over.add(slot.id);
+    over.add(id);
   }
 
   async function giveUp({ id, rule, at }: Slot): Promise<void> {
@@ -67,9 +65,8 @@ export function createPostDue(options: PostDueOptions): () => Promise<void> {
         const isOurs = await schedules.isOurs(slot, now());
         if (isOurs && now() - slot.at <= mostLateMs) await post(slot);
       } catch (error) {
-        // Must not hold up the others; it is retried, three times in all
+        // Must not hold up the others; it is tried again when its lease has ended, three times in all
         log.warn("digest.later", { slot: slot.id, why: messageOf(error) });
-        await slots.letGo(slot.id, owner).catch(() => undefined);
       }
     }
   };

@@ -14,10 +14,19 @@ import {
   sentence,
   table,
 } from "../messages/message.ts";
-import { duration, lines, type Markdown, md, when, mention, name } from "../messages/text.ts";
+import {
+  counted,
+  duration,
+  lines,
+  type Markdown,
+  md,
+  when,
+  mention,
+  name,
+} from "../messages/text.ts";
 import type { Facts, ConsoleFact, RequestFact } from "./facts.ts";
-import { type Item, itemsOf, type Kind, kinds, listed } from "./items.ts";
-import { besideLine, lineOf, unsnoozeAll } from "./line-buttons.ts";
+import { type Item, itemsOf, type Kind, kinds } from "./items.ts";
+import { besideLine, lineOf, listed, unsnoozeAll } from "./line-buttons.ts";
 
 interface DigestFrame {
   title: string;
@@ -53,10 +62,11 @@ export function renderDigest(facts: Facts, frame: DigestFrame): Message {
       snoozed > 0 ? buttons([unsnoozeAll]) : undefined,
     );
   }
-  const shown = chosen(heard).map((item) => ({ item, ...item.draw() }));
-  const rows = shown.map(({ item, text, button }) =>
-    section(text, frame.isPrivate || item.isLasting ? button : besideLine(lineOf(item), button)),
-  );
+  const shown = chosen(heard);
+  const rows = shown.map((item) => {
+    const isPlain = frame.isPrivate || item.isLasting;
+    return section(item.text, isPlain ? item.button : besideLine(lineOf(item), item.button));
+  });
   const statuses = (countable(facts) ?? []).map(({ status }) => status);
   return message(
     news(md`${frame.title}: ${summaryOf(heard) || "something could not be read"}`),
@@ -64,10 +74,7 @@ export function renderDigest(facts: Facts, frame: DigestFrame): Message {
     late && context(late),
     frame.intro && section(frame.intro),
     heard.length === 0 ? section(md`☀️ Nothing else new since ${sinceWords(facts)}.`) : rows,
-    notShown(
-      heard,
-      shown.map(({ item }) => item),
-    ),
+    notShown(heard, shown),
     divider,
     missing && section(missing),
     // A handover is for one person, and about what runs now
@@ -77,13 +84,18 @@ export function renderDigest(facts: Facts, frame: DigestFrame): Message {
   );
 }
 
+/** The most urgent kind first. */
+function byKind(items: readonly Item[]): (readonly [Kind, Item[]])[] {
+  const found = Map.groupBy(items, ({ kind }) => kind);
+  const order = Object.keys(kinds) as Kind[];
+  return order.flatMap((kind) => (found.has(kind) ? [[kind, found.get(kind) ?? []] as const] : []));
+}
+
 /** Each kind gets room for one line before any gets room for many. */
 function chosen(items: readonly Item[]): Item[] {
-  const byKind = Object.groupBy(items, ({ kind }) => kind);
-  const order = (Object.keys(kinds) as Kind[]).filter((kind) => byKind[kind]);
-  let room = maxLines - order.length;
-  return order.flatMap((kind) => {
-    const some = byKind[kind] ?? [];
+  const all = byKind(items);
+  let room = maxLines - all.length;
+  return all.flatMap(([, some]) => {
     const more = Math.min(some.length - 1, maxOfKind - 1, room);
     room -= more;
     return some.slice(0, 1 + more);
@@ -92,10 +104,12 @@ function chosen(items: readonly Item[]): Item[] {
 
 /** `2 VMs in ERROR, 1 waiting for approval`. */
 function summaryOf(items: readonly Item[]): string {
-  const counts = Map.groupBy(items, ({ kind }) => kind);
-  return [...counts]
-    .map(([kind, some]) => [kind, some.reduce((sum, item) => sum + (item.count ?? 1), 0)] as const)
-    .map(([kind, many]) => `${count(many)} ${nameOf(kind, many)}`)
+  return byKind(items)
+    .map(([kind, some]) => {
+      const many = some.reduce((sum, item) => sum + (item.count ?? 1), 0);
+      const [one, more] = kinds[kind];
+      return counted(many, one, more);
+    })
     .join(", ");
 }
 
@@ -103,9 +117,6 @@ function notShown(items: readonly Item[], shown: readonly Item[]) {
   const rest = items.filter((item) => !shown.includes(item));
   return rest.length === 0 ? undefined : section(md`… and ${summaryOf(rest)} more.`);
 }
-
-const count = (many: number) => many.toLocaleString("en-US");
-const nameOf = (kind: Kind, many: number) => kinds[kind][many === 1 ? 0 : 1];
 
 const sinceWords = ({ since }: Facts) => when(since, "{date_short_pretty} {time}");
 
@@ -116,7 +127,7 @@ function lateWords({ lateMs, dueAt }: DigestFrame): Markdown | undefined {
 
 function snoozedWords(snoozed: number): Markdown | undefined {
   if (snoozed === 0) return undefined;
-  return md`😴 ${snoozed} ${snoozed === 1 ? "line is" : "lines are"} snoozed here.`;
+  return md`😴 ${counted(snoozed, "line is", "lines are")} snoozed here.`;
 }
 
 /** VMs of unread projects are neither counted nor zero. */
@@ -132,8 +143,9 @@ function countWords(facts: Facts): Markdown {
     return md`How many VMs there are could not be read.`;
   if (vms.length === 0) return md`There are no VMs.`;
   const uncounted = (facts.vms?.length ?? 0) - vms.length;
-  const without = uncounted > 0 ? md`, and ${count(uncounted)} whose state is not known` : md``;
-  return md`${count(vms.length)} ${vms.length === 1 ? "VM" : "VMs"}: ${countByStatus(vms)}${without}.`;
+  const without =
+    uncounted > 0 ? md`, and ${uncounted.toLocaleString("en-US")} whose state is not known` : md``;
+  return md`${counted(vms.length, "VM")}: ${countByStatus(vms)}${without}.`;
 }
 
 function missingWords({ unread, unreadProjects, stale, refreshedAt }: Facts): Markdown | undefined {
@@ -141,7 +153,7 @@ function missingWords({ unread, unreadProjects, stale, refreshedAt }: Facts): Ma
     unread.length > 0 &&
       md`⚠️ *Could not be read:* ${unread.join(", ")}. Not included in this digest.`,
     unreadProjects.length > 0 &&
-      md`⚠️ *${unreadProjects.length} ${unreadProjects.length === 1 ? "project" : "projects"} could not be read:* ${listed(unreadProjects, 10)}. Their VMs are not counted.`,
+      md`⚠️ *${counted(unreadProjects.length, "project")} could not be read:* ${listed(unreadProjects, 10)}. Their VMs are not counted.`,
     stale &&
       (refreshedAt === undefined
         ? md`⚠️ *The compute service has not been read yet*, so information about VMs is incomplete.`
@@ -153,7 +165,7 @@ function missingWords({ unread, unreadProjects, stale, refreshedAt }: Facts): Ma
 
 function ageWords({ refreshedAt, now, stale }: Facts): Markdown | undefined {
   if (refreshedAt === undefined || stale) return undefined;
-  return md`Read ${duration(Math.max(1000, now - refreshedAt))} ago.`;
+  return md`Read ${duration(now - refreshedAt)} ago.`;
 }
 
 const most = 8;
@@ -167,41 +179,34 @@ export function renderHandover(
   consoles: readonly ConsoleFact[] | undefined,
   note?: { by: string; text: string },
 ): Message {
-  const running = (facts.open ?? []).filter(({ state }) => underWay.has(state));
+  const running = facts.open
+    ?.filter(({ state }) => underWay.has(state))
+    .map((request) => runningRow(request, facts.now));
+  const open = consoles?.map(
+    ({ vm, by, until }) => md`• ${name(vm)}: ${mention(by)}, until ${when(until, "{time}")}`,
+  );
+  const more = (running?.length ?? 0) - most;
   const intro = lines(
     note && note.text !== "" && md`📝 *From ${note.by}:* “${note.text}”`,
-    runningWords(facts.open && running),
-    ...running.slice(0, most).map((request) => row(request, facts.now)),
-    running.length > most &&
-      md`… and ${running.length - most} more; ${name("/gatehouse jobs")} lists them.`,
-    consolesWords(consoles),
-    ...(consoles ?? [])
-      .slice(0, most)
-      .map(
-        ({ vm, by, until }) => md`• ${name(vm)}: ${mention(by)}, until ${when(until, "{time}")}`,
-      ),
+    running
+      ? md`*Running:*${running.length === 0 ? " nothing." : ""}`
+      : md`*Running:* could not be read.`,
+    ...(running ?? []).slice(0, most),
+    more > 0 && md`… and ${more} more; ${name("/gatehouse jobs")} lists them.`,
+    open
+      ? md`*Consoles open:*${open.length === 0 ? " none that Gatehouse opened." : ""}`
+      : md`*Consoles:* could not be read.`,
+    ...(open ?? []).slice(0, most),
   );
   const frame = { title: "Handover", snoozed: new Set<string>(), isPrivate: true, intro };
   return renderDigest(facts, frame);
 }
 
-function runningWords(running: readonly RequestFact[] | undefined): Markdown {
-  if (!running) return md`*Running:* could not be read.`;
-  return running.length === 0 ? md`*Running:* nothing.` : md`*Running:*`;
-}
-
-function row(
+function runningRow(
   { command, target, requester, stateWords, createdAt }: RequestFact,
   now: number,
 ): Markdown {
-  return md`• ${command} ${name(target.name)}: ${stateWords} for ${duration(Math.max(1000, now - createdAt))}, requested by ${requester}`;
-}
-
-function consolesWords(consoles: readonly ConsoleFact[] | undefined): Markdown {
-  if (!consoles) return md`*Consoles:* could not be read.`;
-  return consoles.length === 0
-    ? md`*Consoles open:* none that Gatehouse opened.`
-    : md`*Consoles open:*`;
+  return md`• ${command} ${name(target.name)}: ${stateWords} for ${duration(now - createdAt)}, requested by ${requester}`;
 }
 
 const maxChanges = 99;
@@ -223,7 +228,7 @@ export function renderChanges(ended: readonly RequestFact[]): Message {
         id,
       ]),
   );
-  const head = md`*${count(done.length)} ${done.length === 1 ? "change" : "changes"}*, newest first`;
+  const head = md`*${counted(done.length, "change")}*, newest first`;
   return message(
     readable(head),
     section(shown < done.length ? md`${head}. The first ${shown} are shown.` : head),

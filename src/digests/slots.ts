@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import type { DigestRule, Weekday } from "../config/policy-file.ts";
 import { weekdays } from "../config/policy-values.ts";
-import { type Keys, defineScript, type RedisClient, redisTimeLua } from "../redis/redis.ts";
+import type { Keys, RedisClient } from "../redis/redis.ts";
 
 /** One moment at which one channel gets its digest. Equal IDs are the same digest. */
 export interface Slot {
@@ -85,29 +85,6 @@ export function daysWords(days: readonly Weekday[]): string {
   return isRun && named.length > 2 ? `${first}-${last}` : named.join(", ");
 }
 
-/** `exhausted`: begun too often, each time without an end. */
-type Begun = "yours" | "busy" | "over" | "exhausted";
-
-/**
- * KEYS slot   ARGV owner, lease (ms), most starts, how long it is kept (ms)
- * → 'yours' | 'busy' | 'over' | 'exhausted'
- */
-const beginScript = `${redisTimeLua}
-if redis.call('HGET', KEYS[1], 'ended') then return 'over' end
-if tonumber(redis.call('HGET', KEYS[1], 'until') or '0') > now then return 'busy' end
-if tonumber(redis.call('HGET', KEYS[1], 'starts') or '0') >= tonumber(ARGV[3]) then return 'exhausted' end
-redis.call('HINCRBY', KEYS[1], 'starts', 1)
-redis.call('HSET', KEYS[1], 'owner', ARGV[1], 'until', now + ARGV[2])
-redis.call('PEXPIRE', KEYS[1], ARGV[4])
-return 'yours'
-`;
-
-/** KEYS slot   ARGV owner → 1 when released for another start */
-const letGoScript = `
-if redis.call('HGET', KEYS[1], 'owner') ~= ARGV[1] then return 0 end
-return redis.call('HDEL', KEYS[1], 'until')
-`;
-
 const keptMs = 7 * 24 * 3600_000;
 const maxStarts = 3;
 
@@ -116,18 +93,17 @@ const maxStarts = 3;
  * not this, makes it posted once.
  */
 export function createSlotRecords(redis: RedisClient, key: Keys, leaseMs: number) {
-  const runBegin = defineScript(redis, "gatehouseBeginSlot", beginScript);
-  const runLetGo = defineScript(redis, "gatehouseLetGoSlot", letGoScript);
   const named = (slotId: string) => key("digest-slot", slotId);
   return {
-    async begin(slotId: string, owner: string): Promise<Begun> {
-      const args = [owner, leaseMs, maxStarts, keptMs];
-      return (await runBegin([named(slotId)], args)) as Begun;
+    /** `busy`: another process builds it, or has died or failed in it just now. `exhausted`: begun too often, without an end. */
+    async begin(slotId: string): Promise<"yours" | "busy" | "over" | "exhausted"> {
+      if ((await redis.hexists(named(slotId), "ended")) === 1) return "over";
+      const lease = key("digest-slot", slotId, "lease");
+      if ((await redis.set(lease, "held", "PX", leaseMs, "NX")) === null) return "busy";
+      const starts = await redis.hincrby(named(slotId), "starts", 1);
+      await redis.pexpire(named(slotId), keptMs);
+      return starts > maxStarts ? "exhausted" : "yours";
     },
-    async letGo(slotId: string, owner: string): Promise<void> {
-      await runLetGo([named(slotId)], [owner]);
-    },
-    /** `how`: posted, or failed. */
     async end(slotId: string, how: "posted" | "failed"): Promise<void> {
       await redis.hset(named(slotId), "ended", how);
       await redis.pexpire(named(slotId), keptMs);

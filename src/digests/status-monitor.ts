@@ -3,58 +3,46 @@ import { statusSign } from "../inventory/status-words.ts";
 import type { Inventory, KnownVm } from "../inventory/inventory.ts";
 import { buttons, context, message, type Message, news, section } from "../messages/message.ts";
 import { duration, lines, md } from "../messages/text.ts";
+import { takeTurn } from "../redis/lease.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import type { RequestSource } from "./facts.ts";
-import type { Alarms } from "./alarms.ts";
 import { showVm } from "./line-buttons.ts";
-import type { Follow, News } from "./subscriptions.ts";
-import { takeTurn } from "../redis/lease.ts";
-import * as z from "zod";
+import type { News } from "./subscriptions.ts";
+import { createRecords, type MonitorOptions, watch } from "./watch.ts";
 
 /** A request that ended this recently may explain a status: lists are read about once a minute. */
 const echoMs = 5 * 60_000;
 const maxNamed = 10;
-/** Per call: few enough that neither Redis nor this process blocks. */
-const projectsAtOnce = 100;
 
-interface StatusMonitorOptions {
-  redis: RedisClient;
-  key: Keys;
+interface StatusMonitorOptions extends MonitorOptions<SeenStatuses> {
   inventory: Pick<Inventory, "vms" | "state">;
-  records: StatusRecords;
   requests: Pick<RequestSource, "touched">;
-  alarms: Alarms;
-  /** Tells the channels that are subscribed. */
-  follow: Follow;
-  everyMs: number;
-  now(): number;
 }
 
-/**
- * Reports VMs that went to ERROR or stopped without a request to Gatehouse. Reported before it is recorded: after a crash
- * in between it is found again under the same ID, which is posted once.
- */
+/** Reports VMs that went to ERROR or stopped without a request to Gatehouse. */
 export async function monitorStatuses(options: StatusMonitorOptions): Promise<void> {
-  const { redis, key, inventory, records, requests, alarms, everyMs, now } = options;
+  const { redis, key, inventory, records, everyMs, now } = options;
   const { refreshedAt, stale } = await inventory.state();
   if (refreshedAt === undefined || stale) return;
   // A process with an older copy of the list would see old statuses come back
   const lookedAt = Number((await redis.get(key("status-watch", "list"))) ?? 0);
   if (refreshedAt <= lookedAt || !(await takeTurn(redis, key, "status-watch", everyMs))) return;
   const projects = Map.groupBy(await inventory.vms(), ({ projectId }) => projectId);
-  const changed = new Map<string, SeenStatuses>();
-  const changes: StatusChange[] = [];
-  const ids = [...projects.keys()];
-  for (let from = 0; from < ids.length; from += projectsAtOnce) {
-    const some = ids.slice(from, from + projectsAtOnce);
-    const before = await records.read(some);
-    for (const id of some) {
-      const was = before.get(id);
-      const compared = compareStatuses(was, projects.get(id) ?? [], now());
-      if (compared.after !== was) changed.set(id, compared.after);
-      changes.push(...compared.changes);
-    }
-  }
+  await watch({
+    records,
+    ids: [...projects.keys()],
+    compare: (before) => compareStatuses(before, projects, now()),
+    tell: (changes) => tellChanges(changes, options),
+  });
+  await records.keepOnly(new Set(projects.keys()));
+  await redis.set(key("status-watch", "list"), refreshedAt);
+}
+
+/** What nobody asked for is one alarm for each team; subscribers hear of all trouble, asked for or not. */
+async function tellChanges(
+  changes: readonly StatusChange[],
+  { requests, alarms, follow, everyMs, now }: StatusMonitorOptions,
+): Promise<void> {
   const unasked: StatusChange[] = [];
   for (const change of changes)
     if (isAlarming(change) && !(await requests.touched(change.vm, now() - echoMs)))
@@ -64,12 +52,7 @@ export async function monitorStatuses(options: StatusMonitorOptions): Promise<vo
     const channelId = await alarms.tell(idOf(some), renderUnasked(some, everyMs), place);
     for (const change of some) toldIn.set(change, channelId);
   }
-  await options.follow(
-    changes.filter(isTrouble).map((change) => troubleNews(change, toldIn.get(change))),
-  );
-  await records.write(changed);
-  await records.keepOnly(new Set(ids));
-  await redis.set(key("status-watch", "list"), refreshedAt);
+  await follow(changes.filter(isTrouble).map((change) => troubleNews(change, toldIn.get(change))));
 }
 
 function idOf(changes: readonly StatusChange[]): string {
@@ -129,27 +112,31 @@ interface StatusChange {
   key: string;
 }
 
-/** Without `before`, a project is new and nothing in it has changed. Pure; `after` is `before` when nothing differs. */
+/** A project without a record is new, and nothing in it has changed. Pure. */
 function compareStatuses(
-  before: SeenStatuses | undefined,
-  vms: readonly KnownVm[],
+  before: ReadonlyMap<string, SeenStatuses>,
+  projects: ReadonlyMap<string, readonly KnownVm[]>,
   now: number,
-): { after: SeenStatuses; changes: StatusChange[] } {
-  const after: Record<string, readonly [string, number]> = {};
+): { after: Map<string, SeenStatuses>; changes: StatusChange[] } {
+  const after = new Map<string, SeenStatuses>();
   const changes: StatusChange[] = [];
-  let differs = before === undefined || Object.keys(before).length !== vms.length;
-  for (const vm of vms) {
-    const was = before?.[vm.id];
-    if (was?.[0] === vm.status) {
-      after[vm.id] = was;
-      continue;
+  for (const [id, vms] of projects) {
+    const was = before.get(id) ?? {};
+    const moved = vms.filter((vm) => was[vm.id]?.[0] !== vm.status);
+    if (before.has(id) && moved.length === 0 && Object.keys(was).length === vms.length) continue;
+    const statuses = vms.map((vm): [string, SeenStatus] => {
+      const seen = was[vm.id];
+      return [vm.id, seen?.[0] === vm.status ? seen : [vm.status, now]];
+    });
+    after.set(id, Object.fromEntries(statuses));
+    if (!before.has(id)) continue;
+    for (const vm of moved) {
+      const [from, since = 0] = was[vm.id] ?? [];
+      const change = { vm, from, key: `${vm.id} ${vm.status} ${since}` };
+      if (isAlarming(change) || isTrouble(change)) changes.push(change);
     }
-    differs = true;
-    after[vm.id] = [vm.status, now];
-    const change = { vm, from: was?.[0], key: `${vm.id} ${vm.status} ${was?.[1] ?? 0}` };
-    if (before && (isAlarming(change) || isTrouble(change))) changes.push(change);
   }
-  return { after: !differs && before ? before : after, changes };
+  return { after, changes };
 }
 
 /** A new VM that is STOPPED was never running. */
@@ -168,48 +155,22 @@ type SeenStatus = readonly [status: string, since: number];
 /** By VM id: all VMs of one project. */
 type SeenStatuses = Readonly<Record<string, SeenStatus>>;
 
-const stored = z.record(z.string(), z.tuple([z.string(), z.number()]));
+export type StatusRecords = ReturnType<typeof createStatusRecords>;
 
-/** What was last seen of every VM, by project, for all processes. */
+/** What was last seen of every VM, by project. */
 export function createStatusRecords(redis: RedisClient, key: Keys) {
-  const seen = key("seen-statuses");
-
-  async function read(projectIds: readonly string[]): Promise<Map<string, SeenStatuses>> {
-    const found = new Map<string, SeenStatuses>();
-    for (let from = 0; from < projectIds.length; from += projectsAtOnce) {
-      const ids = projectIds.slice(from, from + projectsAtOnce);
-      const rows = await redis.hmget(seen, ...ids);
-      for (const [index, text] of rows.entries())
-        if (text !== null) found.set(ids[index] ?? "", stored.parse(JSON.parse(text)));
-    }
-    return found;
-  }
-
+  const records = createRecords<SeenStatuses>(redis, key("seen-statuses"));
   return {
-    read,
-    async write(changed: ReadonlyMap<string, SeenStatuses>): Promise<void> {
-      const rows = [...changed];
-      for (let from = 0; from < rows.length; from += projectsAtOnce) {
-        const some = rows.slice(from, from + projectsAtOnce);
-        await redis.hset(seen, new Map(some.map(([id, all]) => [id, JSON.stringify(all)])));
-      }
-    },
-    async keepOnly(projectIds: ReadonlySet<string>): Promise<void> {
-      const gone = (await redis.hkeys(seen)).filter((id) => !projectIds.has(id));
-      for (let from = 0; from < gone.length; from += projectsAtOnce)
-        await redis.hdel(seen, ...gone.slice(from, from + projectsAtOnce));
-    },
+    ...records,
     /** Since when these are in the status they are in, where that is known. */
     async since(vms: readonly KnownVm[]): Promise<Map<string, number>> {
-      const records = await read([...new Set(vms.map(({ projectId }) => projectId))]);
+      const seen = await records.read([...new Set(vms.map(({ projectId }) => projectId))]);
       const known = new Map<string, number>();
-      for (const vm of vms) {
-        const found = records.get(vm.projectId)?.[vm.id];
-        if (found && found[0] === vm.status) known.set(vm.id, found[1]);
+      for (const { id, projectId, status } of vms) {
+        const [was, since] = seen.get(projectId)?.[id] ?? [];
+        if (was === status && since !== undefined) known.set(id, since);
       }
       return known;
     },
   };
 }
-
-export type StatusRecords = ReturnType<typeof createStatusRecords>;

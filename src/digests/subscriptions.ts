@@ -1,6 +1,13 @@
-import * as z from "zod";
 import type { Policy } from "../config/policy-file.ts";
-import type { ButtonSpec } from "../messages/message.ts";
+import {
+  type ButtonSpec,
+  context,
+  message,
+  type Message,
+  news,
+  section,
+} from "../messages/message.ts";
+import { counted, Markdown, md, name as code } from "../messages/text.ts";
 import { scopeOfChannel, seesUnder } from "../policy/scope.ts";
 import { ownerOf } from "../policy/judged.ts";
 import { compileTargetGlobs } from "../policy/target-globs.ts";
@@ -29,10 +36,7 @@ export interface Line {
   button?: ButtonSpec;
 }
 
-export type Followed = Pick<
-  Target,
-  "kind" | "id" | "name" | "projectId" | "projectName" | "status"
-> & {
+export type Followed = Pick<Target, "kind" | "id" | "name" | "projectId" | "projectName"> & {
   /** Where the project may have another name by now. */
   projectNameNow?: string | undefined;
 };
@@ -54,14 +58,6 @@ export type Follow = (news: readonly News[]) => Promise<void>;
 
 export type Subscriptions = ReturnType<typeof createSubscriptions>;
 
-const stored = z.object({
-  channelId: z.string(),
-  glob: z.string(),
-  events: z.array(z.enum(events)),
-  by: z.string(),
-  at: z.number(),
-});
-
 /** Per channel and glob, in one hash: what two people say at the same time stands side by side. */
 export function createSubscriptions(options: {
   redis: RedisClient;
@@ -78,11 +74,11 @@ export function createSubscriptions(options: {
 
   async function all(): Promise<Subscription[]> {
     const rows = Object.values(await redis.hgetall(named));
-    return rows.map((text) => stored.parse(JSON.parse(text))).toSorted((a, b) => a.at - b.at);
+    return rows.map((text) => JSON.parse(text) as Subscription).toSorted((a, b) => a.at - b.at);
   }
 
-  const follow: Follow = async (news) => {
-    if (news.length === 0) return;
+  const follow: Follow = async (happened) => {
+    if (happened.length === 0) return;
     const subscriptions = await all();
     for (const [channelId, own] of Map.groupBy(subscriptions, (one) => one.channelId)) {
       const scope = scopeOfChannel(options.policy, channelId);
@@ -97,7 +93,7 @@ export function createSubscriptions(options: {
         return seesUnder(scope, id, [name, one.projectNameNow]);
       };
       const lines: (Line & { key: string })[] = [];
-      for (const { event, key: id, about, line, saidIn = [] } of news) {
+      for (const { event, key: id, about, line, saidIn = [] } of happened) {
         if (saidIn.includes(channelId)) continue;
         const meant = about.filter((one) => matches[event]?.(one) === true && mayTell(one));
         if (meant.length > 0) lines.push({ ...(await line(meant)), key: `${event} ${id}` });
@@ -120,4 +116,26 @@ export function createSubscriptions(options: {
       await redis.hdel(named, fieldOf(subscription));
     },
   };
+}
+
+/** The rest is counted. */
+const maxLines = 15;
+
+/** What a channel is subscribed to, as it happened: one line, or some that came together. Without mentions. */
+export function renderFeed(lines: readonly Line[]): Message {
+  const shown = lines.slice(0, maxLines);
+  const rows = shown.map(({ text, link, button }) =>
+    section(new Markdown(link === undefined ? text : `${text} <${link}|Its message>`), button),
+  );
+  const more = lines.length - shown.length;
+  const first = new Markdown(shown[0]?.text ?? "");
+  const head = md`*${counted(lines.length, "event")} this channel is subscribed to:*`;
+  return message(
+    news(lines.length === 1 ? first : md`${head} ${first}`),
+    lines.length === 1 ? undefined : section(head),
+    rows,
+    context(
+      md`${more > 0 ? `… and ${more.toLocaleString("en-US")} more. ` : ""}${code("/gatehouse subscribe")} shows what this channel is subscribed to.`,
+    ),
+  );
 }

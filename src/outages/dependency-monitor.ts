@@ -1,11 +1,4 @@
-import type {
-  OutageTiming,
-  Part,
-  RefusedByName,
-  RefusedInteraction,
-  OutageStore,
-  Sighting,
-} from "./outages.ts";
+import type { OutageTiming, Part, RefusedInteraction, OutageStore, Sighting } from "./outages.ts";
 
 /** Limits of what is kept in memory while Redis is unavailable. */
 const maxRefused = 100;
@@ -25,53 +18,49 @@ export interface Watch {
   report(store: OutageStore): Promise<boolean>;
 }
 
+interface Seen {
+  failed?: { first: number; last: number } | undefined;
+  answeredAt?: number | undefined;
+}
+
 export function createDependencyMonitor(
   patience: OutageTiming,
   nameOf: (interaction: RefusedInteraction) => Promise<string | undefined>,
 ): Watch {
-  const seen = new Map<Part, { firstFailedAt?: number; failedAt?: number; answeredAt?: number }>();
-  const watched = ["slack", "service"] as const;
+  const seen = new Map<Part, Seen>();
   const refused = new Map<string, { interaction: RefusedInteraction; at: number }>();
-  let redisAway: { since: number; last: number } | undefined;
 
-  function sightings(now: number): Sighting[] {
-    const ago = (at: number | undefined) => (at === undefined ? undefined : now - at);
-    return watched.flatMap((part) => {
-      const was = seen.get(part);
-      if (!was) return [];
-      const { firstFailedAt, failedAt, answeredAt } = was;
-      const last = { part, failedAgo: ago(failedAt), answeredAgo: ago(answeredAt) };
-      if (firstFailedAt === undefined || firstFailedAt === failedAt) return [last];
-      // An outage begins with the first failure, however late it is reported, unless an answer has ended what was before
-      const isBefore = answeredAt !== undefined && answeredAt < firstFailedAt;
-      const answeredAgo = isBefore ? ago(answeredAt) : undefined;
-      return [{ part, failedAgo: ago(firstFailedAt), answeredAgo }, last];
-    });
+  function failed(part: Part, first: number, last = first): void {
+    const { failed: before, answeredAt } = seen.get(part) ?? {};
+    // An outage begins with its first failure, however late that is reported; an answer has ended what failed before
+    const isSame = before && !(answeredAt !== undefined && answeredAt > before.last);
+    seen.set(part, { failed: { first: isSame ? before.first : first, last }, answeredAt });
   }
 
-  async function handOver({ since, last }: { since: number; last: number }, store: OutageStore) {
-    const interactions = [...refused.values()];
-    // Names may take long to read; a hiccup needs none
-    const isOutage = last - since >= patience.outageMs;
-    const named = await Promise.all(
-      interactions.map(async ({ interaction }): Promise<RefusedByName> => {
-        const name = isOutage ? await nameOf(interaction).catch(() => undefined) : undefined;
-        return { ...interaction, name };
-      }),
-    );
-    const now = performance.now();
-    await store.cameBack({ sinceAgo: now - since, lastAgo: now - last, refused: named }, patience);
-    for (const { interaction } of interactions) refused.delete(interaction.id);
+  const sightingOf = (part: Part, was: Seen | undefined, now: number): Sighting => ({
+    part,
+    failedAgo: was?.failed && { first: now - was.failed.first, last: now - was.failed.last },
+    answeredAgo: was?.answeredAt === undefined ? undefined : now - was.answeredAt,
+  });
+
+  /** What had to be refused until then belongs to the outage of Redis; where there is none, that was a hiccup. */
+  async function handOver(store: OutageStore, outage: string | undefined, until: number) {
+    const all = [...refused.values()].filter(({ at }) => at < until);
+    if (all.length > 0 && outage !== undefined) {
+      const named = all.map(async ({ interaction }) => ({
+        ...interaction,
+        name: await nameOf(interaction).catch(() => undefined),
+      }));
+      await store.keepRefused(outage, await Promise.all(named));
+    }
+    for (const { interaction } of all) refused.delete(interaction.id);
   }
 
   return {
     saw(part, what) {
-      if (what === undefined) return;
-      const at = performance.now();
-      const { firstFailedAt = at, ...was } = seen.get(part) ?? {};
-      const now =
-        what === "answer" ? { ...was, answeredAt: at } : { ...was, firstFailedAt, failedAt: at };
-      seen.set(part, now);
+      const now = performance.now();
+      if (what === "silence") failed(part, now);
+      if (what === "answer") seen.set(part, { ...seen.get(part), answeredAt: now });
     },
     refused(interaction) {
       if (refused.size >= maxRefused) return;
@@ -82,26 +71,29 @@ export function createDependencyMonitor(
       });
     },
     taken: (interactionId) => void refused.delete(interactionId),
-    redisAwayMs: () => (redisAway ? performance.now() - redisAway.since : undefined),
+    redisAwayMs() {
+      const first = seen.get("redis")?.failed?.first;
+      return first === undefined ? undefined : performance.now() - first;
+    },
     async report(store) {
       const began = performance.now();
+      // That Redis takes a report is its answer
       const reported = new Map(seen);
-      let isPending: boolean;
+      reported.set("redis", { ...seen.get("redis"), answeredAt: began });
       try {
-        isPending = await store.report(sightings(began), patience);
+        const told = [...reported].map(async ([part, was]) => {
+          const outage = await store.saw(sightingOf(part, was, began), patience);
+          return [part, outage] as const;
+        });
+        const outages = new Map(await Promise.all(told));
+        await handOver(store, outages.get("redis"), began);
       } catch (error) {
-        const last = performance.now();
-        redisAway = { since: redisAway?.since ?? began, last };
+        failed("redis", began, performance.now());
         throw error;
       }
-      for (const [part, was] of reported) if (seen.get(part) === was) seen.delete(part);
-      if (redisAway) {
-        await handOver(redisAway, store);
-        redisAway = undefined;
-        return true;
-      }
-      for (const [id, { at }] of refused) if (at < began) refused.delete(id);
-      return isPending;
+      for (const [part, was] of reported)
+        if (part === "redis" || seen.get(part) === was) seen.delete(part);
+      return store.isPending();
     },
   };
 }

@@ -1,6 +1,5 @@
 import { createDueList } from "../redis/due-list.ts";
-import { type Keys, defineScript, type RedisClient } from "../redis/redis.ts";
-import * as scripts from "./scripts.ts";
+import { type Keys, defineScript, type RedisClient, redisTimeLua } from "../redis/redis.ts";
 
 /** The dependencies. */
 export const parts = ["slack", "redis", "service"] as const;
@@ -50,100 +49,122 @@ export function outageTimingFor(outageMs: number): OutageTiming {
   return { outageMs, quietMs: outageMs / 3, endsMs: 6 * outageMs };
 }
 
-/** How long ago this process saw a call of a part fail or answered (ms), if at all. */
+/** How long ago this process saw calls of a part fail, with no answer in between, or saw one answered (ms), if at all. */
 export interface Sighting {
   part: Part;
-  failedAgo: number | undefined;
-  answeredAgo: number | undefined;
+  failedAgo?: { first: number; last: number } | undefined;
+  answeredAgo?: number | undefined;
+}
+
+/**
+ * Adds what one process saw to what all processes saw of the part, under Redis time, so that an outage opens once and closes
+ * once. `seen` is a hash: since when calls fail, when the last one failed, the first answer after that, and the ID of the
+ * outage once the failures have lasted long enough without an answer in any process. The first answer ends it, once nobody
+ * has failed for the quiet time; then it is on the list of those to tell of, as `<id> <since> <until>`.
+ *
+ * KEYS seen, due, last outage
+ * ARGV part, first failure, last failure, answer (ms ago, '' for none), long enough (ms), quiet for (ms), longest between two
+ *      failures that belong together (ms)
+ * → ID of the outage that goes on, or ends with this; '' for none
+ */
+const sawScript = `${redisTimeLua}
+local function at(ago) return tonumber(ago) and now - ago end
+local function whole(n) return n and string.format('%.0f', n) or '' end
+local first, last, answered = at(ARGV[2]), at(ARGV[3]), at(ARGV[4])
+local enough, quiet, gap = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
+local got = redis.call('HMGET', KEYS[1], 'since', 'failed', 'answered', 'id')
+local since, failed, ok = tonumber(got[1] or ''), tonumber(got[2] or ''), tonumber(got[3] or '')
+local id = got[4] or ''
+if first and since and id == '' then
+  -- Of a report with both, the answer may lie between what failed before and this failure
+  local wasAnswered = answered and answered >= failed and answered < first
+  if wasAnswered or first - failed > gap then since = nil end
+end
+if first and not since then since, failed = first, last end
+if not since then return '' end
+if first then since, failed = math.min(since, first), math.max(failed, last) end
+if id == '' and failed - since >= enough then id = ARGV[1] .. '-' .. whole(since) end
+if ok and ok < failed then ok = nil end
+if not ok and answered and answered >= failed then ok = answered end
+if ok and (id == '' or now - failed >= quiet) then
+  redis.call('DEL', KEYS[1])
+  if id ~= '' then
+    local outage = id .. ' ' .. whole(since) .. ' ' .. whole(ok)
+    redis.call('ZADD', KEYS[2], now + quiet, outage)
+    redis.call('SET', KEYS[3], outage)
+  end
+else
+  redis.call('HSET', KEYS[1], 'since', whole(since), 'failed', whole(failed), 'answered', whole(ok), 'id', id)
+end
+return id
+`;
+
+const onList = ({ id, since, until }: Past) => `${id} ${since} ${until}`;
+
+function fromList(text: string): Past {
+  const [id = "", since, until] = text.split(" ");
+  const part = parts.find((one) => id.startsWith(`${one}-`)) ?? "service";
+  return { id, part, since: Number(since), until: Number(until) };
 }
 
 /** Retries come within seconds: failures further apart are separate. */
 const gapMs = 60_000;
-/** Failures that a process of an older version reported don't say that answers are wanted. */
-const answersEveryMs = 60_000;
 const keptMs = 24 * 3600_000;
 
 /** Every call rejects while Redis is unavailable. */
 export type OutageStore = ReturnType<typeof createOutageStore>;
 
 export function createOutageStore(redis: RedisClient, key: Keys) {
-  const runReport = defineScript(redis, "gatehouseOutageReport", scripts.report);
-  const runCameBack = defineScript(redis, "gatehouseOutageCameBack", scripts.cameBack);
-  const watch = key("outages", "watch");
-  const records = key("outages", "records");
+  const runSaw = defineScript(redis, "gatehouseSawPart", sawScript);
   const due = key("outages", "due");
-  const failing = key("outages", "failing");
+  const last = key("outages", "last");
   const dueList = createDueList(redis, due);
+  const seenKey = (part: Part) => key("outages", "seen", part);
   const refusedKey = (id: string) => key("outages", "refused", id);
-  let answersAt = -Infinity;
 
   return {
-    /**
-     * Resolves with whether recaps are pending, due or not. It costs one command while nobody's calls fail: answers are told
-     * only where a failure is on record.
-     */
-    async report(
-      sightings: readonly Sighting[],
-      { outageMs, quietMs }: { outageMs: number; quietMs: number },
-    ): Promise<boolean> {
-      const isNews =
-        sightings.some(({ failedAgo }) => failedAgo !== undefined) ||
-        (sightings.length > 0 && performance.now() >= answersAt);
-      // Counts 2 for pending recaps
-      const signs = isNews ? 1 : await redis.exists(due, due, failing);
-      if (sightings.length === 0 || signs % 2 === 0) return signs > 1;
-      answersAt = performance.now() + answersEveryMs;
-      const seen = sightings.flatMap(({ part, failedAgo, answeredAgo }) => [
-        part,
-        failedAgo === undefined ? "" : Math.round(failedAgo),
-        answeredAgo === undefined ? "" : Math.round(answeredAgo),
-      ]);
-      const limits = [outageMs, Math.round(quietMs), gapMs];
-      return (await runReport([watch, records, due, failing], [...limits, ...seen])) === 1;
-    },
-
-    /** Redis was unavailable to this process. Returns the outage's ID; undefined for a hiccup. */
-    async cameBack(
-      away: { sinceAgo: number; lastAgo: number; refused: readonly RefusedByName[] },
-      { outageMs, quietMs }: { outageMs: number; quietMs: number },
+    /** Resolves with the ID of the part's outage, where one goes on or ends with this. */
+    async saw(
+      { part, failedAgo, answeredAgo }: Sighting,
+      { outageMs, quietMs }: Pick<OutageTiming, "outageMs" | "quietMs">,
     ): Promise<string | undefined> {
-      const id = await runCameBack(
-        [watch, records, due],
-        [
-          Math.round(away.sinceAgo),
-          Math.round(away.lastAgo),
-          outageMs,
-          Math.round(quietMs),
-          refusedKey(""),
-          keptMs,
-          ...away.refused.flatMap((interaction) => [interaction.id, JSON.stringify(interaction)]),
-        ],
+      const [first, latest, answered] = [failedAgo?.first, failedAgo?.last, answeredAgo].map((ms) =>
+        ms === undefined ? "" : Math.round(ms),
       );
-      return typeof id === "string" && id !== "" ? id : undefined;
+      const id = await runSaw(
+        [seenKey(part), due, last],
+        [part, first ?? "", latest ?? "", answered ?? "", outageMs, Math.round(quietMs), gapMs],
+      );
+      return id === "" ? undefined : String(id);
     },
-
+    /** Whether recaps are pending, due or not. */
+    isPending: async (): Promise<boolean> => (await redis.exists(due)) === 1,
     async state(): Promise<{ open: Outage[]; last: Past | undefined }> {
-      const fields = await redis.hgetall(watch);
-      const open = parts.flatMap((part): Outage[] => {
-        const id = fields[`${part}:open`];
-        return id ? [{ id, part, since: Number(fields[`${part}:since`]), until: undefined }] : [];
-      });
-      return { open, last: fields["last"] ? (JSON.parse(fields["last"]) as Past) : undefined };
+      const open = await Promise.all(
+        parts.map(async (part): Promise<Outage[]> => {
+          const { id = "", since } = await redis.hgetall(seenKey(part));
+          return id === "" ? [] : [{ id, part, since: Number(since), until: undefined }];
+        }),
+      );
+      const text = await redis.get(last);
+      return { open: open.flat(), last: text === null ? undefined : fromList(text) };
     },
 
-    /** IDs of outages that are over, claimed under a visibility timeout. */
-    takeDue: dueList.take,
-    lookLater: dueList.later,
-    async get(id: string): Promise<Past | undefined> {
-      const text = await redis.hget(records, id);
-      return text ? (JSON.parse(text) as Past) : undefined;
+    /** Outages that are over, claimed under a visibility timeout. */
+    takeDue: async (most: number, visibilityTimeoutMs: number): Promise<Past[]> =>
+      (await dueList.take(most, visibilityTimeoutMs)).map(fromList),
+    lookLater: (outage: Past, inMs: number) => dueList.later(onList(outage), inMs),
+    async forget(outage: Past): Promise<void> {
+      await redis.multi().zrem(due, onList(outage)).del(refusedKey(outage.id)).exec();
+    },
+    /** What a process had to refuse during this outage, each once. */
+    async keepRefused(id: string, refused: readonly RefusedByName[]): Promise<void> {
+      const byId = new Map(refused.map((one) => [one.id, JSON.stringify(one)]));
+      await redis.multi().hset(refusedKey(id), byId).pexpire(refusedKey(id), keptMs).exec();
     },
     async refused(id: string): Promise<RefusedByName[]> {
       const texts = await redis.hvals(refusedKey(id));
       return texts.map((text) => JSON.parse(text) as RefusedByName);
-    },
-    async forget(id: string): Promise<void> {
-      await redis.multi().zrem(due, id).hdel(records, id).del(refusedKey(id)).exec();
     },
   };
 }

@@ -39,25 +39,19 @@ export function startPostingRecaps(options: {
   const everyMs = Math.min(2000, patience.outageMs / 10);
   // Gathering may take long
   const visibilityTimeoutMs = Math.min(30_000, patience.outageMs);
-  const touched = new Map<string, readonly string[]>();
 
   async function round(): Promise<void> {
     try {
       if (!(await watch.report(outages))) return;
-      for (const id of await outages.takeDue(4, visibilityTimeoutMs)) {
-        await tell(id);
-      }
+      for (const outage of await outages.takeDue(4, visibilityTimeoutMs)) await tell(outage);
     } catch (error) {
       log.debug("outage.later", { reason: messageOf(error) });
     }
   }
 
-  async function tell(id: string): Promise<void> {
-    const outage = await outages.get(id);
-    if (!outage) return outages.forget(id);
-    const span = `${id} ${outage.until}`;
-    const ids = touched.get(span) ?? (await touchedBy(outage, store));
-    touched.set(span, ids);
+  async function tell(outage: Past): Promise<void> {
+    const { id } = outage;
+    const ids = await touchedBy(outage, store);
     const places = await gather(outage, ids);
     const undelivered = await store.outbox.among(ids);
     // Read after that: a request leaves its outbox only once its shared card is on that one's
@@ -78,9 +72,8 @@ export function startPostingRecaps(options: {
       await options.announce({ id: `recap:${id}:${channelId}`, channelId, message: recap });
       await options.at("recapped", id);
     }
-    if (isWaiting) return outages.lookLater(id, 2 * everyMs);
-    await outages.forget(id);
-    touched.clear();
+    if (isWaiting) await outages.lookLater(outage, 2 * everyMs);
+    else await outages.forget(outage);
   }
 
   async function gather(outage: Past, ids: readonly string[]) {
@@ -161,7 +154,7 @@ function isTouched(
 }
 
 /** The channels that hear of it: where its card is, where it was requested, and that of its team. */
-export function channelsOf(request: StoredRequest): readonly string[] {
+function channelsOf(request: StoredRequest): readonly string[] {
   const { record, delivered } = request;
   if (hasNoCard(request)) return [];
   const { asked, card, fallback, isTeamClosed } = delivered;

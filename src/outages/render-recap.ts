@@ -12,9 +12,19 @@ const maxLines = 15;
 const linesPerSection = 5;
 const dayMs = 24 * 3600_000;
 
-/** In the order of a recap. */
+/** In the order of the lines of a recap. */
 const outcomes = ["unknown", "failed", "did-not", "under-way", "asking", "ran"] as const;
 type Outcome = (typeof outcomes)[number];
+
+/** In the order of its first sentence; one, and several where that is said in other words. */
+const inWords: readonly (readonly [is: Outcome, one: string, several?: string])[] = [
+  ["ran", "ran"],
+  ["failed", "failed"],
+  ["did-not", "did not"],
+  ["unknown", "outcome unknown", "outcomes unknown"],
+  ["under-way", "still in progress"],
+  ["asking", "still waiting for approval"],
+];
 
 /**
  * One message for a channel after an outage: how long it was, what ran, what did not, what is unknown. Without mentions: each
@@ -31,7 +41,7 @@ export function renderRecap(
     ...requests.map((request) => ({ is: outcomeOf(request), line: lineOf(request, commands) })),
     ...linesOfRefused(refused).map((line) => ({ is: "did-not" as const, line })),
   ].toSorted((a, b) => outcomes.indexOf(a.is) - outcomes.indexOf(b.is));
-  const counts = countsOf(requests, refused.length);
+  const counts = countsOf(told.map(({ is }) => is));
   const head = md`*${partNames[outage.part]} was unavailable* ${span(outage)} (${duration(outage.until - outage.since)}). ${outage.part === "slack" ? "Meanwhile" : "Affected here"}: ${counts}.`;
   const short = md`${partNames[outage.part]} was unavailable for ${duration(outage.until - outage.since)}: ${counts}`;
   const shown = told.slice(0, maxLines).map(({ line }) => line);
@@ -58,20 +68,12 @@ function outcomeOf({ state, final }: Pick<StoredRequest, "state" | "final">): Ou
 }
 
 /** `12 ran, 2 did not, 1 outcome unknown` */
-function countsOf(requests: readonly StoredRequest[], refused: number): string {
-  const count = (is: Outcome) => requests.filter((request) => outcomeOf(request) === is).length;
-  const [ran, failed, didNot] = [count("ran"), count("failed"), count("did-not") + refused];
-  const [unknown, underWay, asking] = [count("unknown"), count("under-way"), count("asking")];
-  return [
-    ran > 0 && `${ran} ran`,
-    failed > 0 && `${failed} failed`,
-    didNot > 0 && `${didNot} did not`,
-    unknown > 0 && `${unknown} ${unknown === 1 ? "outcome" : "outcomes"} unknown`,
-    underWay > 0 && `${underWay} still in progress`,
-    asking > 0 && `${asking} still waiting for approval`,
-  ]
-    .filter((part) => part !== false)
-    .join(", ");
+function countsOf(all: readonly Outcome[]): string {
+  const counts = inWords.map(([is, one, several = one]) => {
+    const count = all.filter((outcome) => outcome === is).length;
+    return count === 0 ? "" : `${count} ${count === 1 ? one : several}`;
+  });
+  return counts.filter(Boolean).join(", ");
 }
 
 function lineOf(request: StoredRequest, commands: readonly ChangeCommand[]): Markdown {
@@ -102,13 +104,10 @@ function mayBeWanted({ state, progress }: StoredRequest): boolean {
 }
 
 function linesOfRefused(refused: readonly RefusedByName[]): Markdown[] {
-  const personOf = ({ name: known, userId }: RefusedByName) =>
-    known === undefined ? name(userId) : md`${known}`;
-  return refused.map((interaction) =>
-    interaction.words === undefined
-      ? md`🚫 A button or form from ${personOf(interaction)} was refused: nothing was done.`
-      : md`🚫 ${name(interaction.words)} from ${personOf(interaction)} was refused: nothing was done.`,
-  );
+  return refused.map(({ words, userId, name: person = name(userId) }) => {
+    const what = words === undefined ? md`A button or form` : name(words);
+    return md`🚫 ${what} from ${person} was refused: nothing was done.`;
+  });
 }
 
 /** In the reader's time zone; a short outage without the date. */

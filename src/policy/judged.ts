@@ -57,7 +57,12 @@ export function projectsOf(judged: Judged): readonly Owned[] {
 }
 
 /** The project of a VM, or the project itself. */
-export function ownerOf({ kind, name, projectId, projectName }: Target): Owned {
+export function ownerOf({
+  kind,
+  name,
+  projectId,
+  projectName,
+}: Pick<Target, "kind" | "name" | "projectId" | "projectName">): Owned {
   return kind === "vm" ? { id: projectId, name: projectName } : { id: projectId, name };
 }
 

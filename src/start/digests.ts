@@ -1,6 +1,6 @@
 import { commands } from "../commands/index.ts";
 import type { Services } from "./services.ts";
-import { createAlarms } from "../digests/alarms.ts";
+import { createAlarms } from "../digests/watch.ts";
 import { createDigests } from "../digests/create-digests.ts";
 import { monitorDrift } from "../digests/drift-monitor.ts";
 import { createPostDue } from "../digests/post-due.ts";
@@ -56,7 +56,6 @@ export function startDigests(on: Services): void {
       return config.policy.attestation.pins;
     },
     records: digests.drift,
-    unverified: digests.unverified,
     everyMs: timing.driftWatchMs,
     signal: stopping.signal,
   };

@@ -49,11 +49,7 @@ export const kinds: readonly Kind[] = [
     pattern: /^inventory:/,
     kept: "while they exist; read again and again",
   },
-  {
-    what: "evidence of VMs, and what fails",
-    pattern: /^(evidence|unverified)(:|$)/,
-    kept: "90 days; failures until they are over",
-  },
+  { what: "evidence of VMs", pattern: /^evidence(:|$)/, kept: "90 days" },
   {
     what: "digests and what they compare",
     pattern: /^(digest-|drift$|seen-statuses$|status-watch:)/,

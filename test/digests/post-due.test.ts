@@ -129,7 +129,9 @@ describe("digests on a schedule", () => {
     await scene.redis.hdel(
       scene.key("digest-slot", "digest-C02STATUS-2026-11-20-0900-UTC"),
       "ended",
-      "until",
+    );
+    await scene.redis.del(
+      scene.key("digest-slot", "digest-C02STATUS-2026-11-20-0900-UTC", "lease"),
     );
     await (await scene.start()).postDue();
     await scene.said();

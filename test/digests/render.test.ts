@@ -65,14 +65,11 @@ describe("a digest", () => {
 
   it("tells the most urgent first, each line with a button and a way to quiet it", () => {
     const drift: DriftRecord = {
-      vmId: "vm-db-1",
-      vmName: "db-1",
-      projectName: "shop",
-      verdict: "failed",
+      vm: running("db-1"),
       mark: "ab",
       reason: "its measurement matches no pin",
       since: now - hour,
-      episode: 0,
+      lacks: [],
     };
     const message = renderDigest(
       facts({
@@ -119,7 +116,7 @@ describe("a digest", () => {
       "🟡 *web-2* in shop has been REBOOTING for 40 min.",
       "🔴 *db-1* in shop: attestation has failed since 07:00:00 UTC: its measurement matches no pin.",
       "❓ *vm restart* `web-1`, requested by olivia: outcome unknown for 1 h. Someone must record it.",
-      "🚨 *project delete* `staging` ran without approval 1 h ago. Another administrator or approver signs the review.",
+      "🚨 *project delete* `staging` ran without approval 1 h ago. Another administrator or approver must sign the review.",
       "✋ *vm restore* `web-1`, requested by olivia, has 1 of 2 approvals, until 09:00:00 UTC.",
       "✖️ *vm restart* `web-1` failed at 07:00:00 UTC, requested by olivia: the VM is in ERROR.",
       "✏️ Restarted `web-1`, `web-3` · olivia, last 07:00:00 UTC; Resized `web-1` · amir, 07:00:00 UTC",
@@ -269,30 +266,35 @@ describe("what vouches for VMs", () => {
     what: endsAt === undefined ? "AMD's list has expired" : "AMD's list",
     ...(endsAt === undefined ? {} : { endsAt }),
     since: now - hour,
-    vms: 22,
-    names: ["web-1", "web-2", "web-3"],
-    vmId: "vm-1",
   });
+  const lacking = (lack: DriftRecord["lacks"][number]): DriftRecord[] =>
+    Array.from({ length: 22 }, (_, n) => ({
+      vm: running(`web-${n + 1}`),
+      mark: "",
+      reason: "",
+      since: now - hour,
+      lacks: [lack],
+    }));
 
   it("is told before it ends and when it has, with how many VMs hang on it", () => {
-    expect(shown({ unverified: [ending(now + 6 * day)] })).toContain(
-      "⏳ AMD's list ends 08:00:00 UTC, in 6 d: then 22 pinned VMs can't be verified (`web-1`, `web-2`, `web-3` and 19 more).",
+    expect(shown({ drift: lacking(ending(now + 6 * day)) })).toContain(
+      "⏳ AMD's list expires 08:00:00 UTC (in 6 d); after that, 22 pinned VMs can't be verified (`web-1`, `web-2`, `web-3` and 19 more).",
     );
-    expect(shown({ unverified: [ending(undefined)] })).toContain(
-      "❔ 22 pinned VMs can't be verified since 07:00:00 UTC: AMD's list has expired.",
+    expect(shown({ drift: lacking(ending(undefined)) })).toContain(
+      "❔ 22 pinned VMs unverifiable since 07:00:00 UTC: AMD's list has expired.",
     );
   });
 
   it("may be a level of Intel's that doesn't count yet", () => {
     const next = { ...ending(undefined), what: "Intel calls it OutOfDate", isNextLevel: true };
-    expect(shown({ unverified: [next] })).toContain(
+    expect(shown({ drift: lacking(next) })).toContain(
       "⏳ Once Intel's next level counts, 22 pinned VMs will fail (`web-1`, `web-2`, `web-3` and 19 more): Intel calls it OutOfDate.",
     );
   });
 
   it("is told again at each stage where it was snoozed", () => {
     const keyAt = (days: number) =>
-      itemsOf(facts({ unverified: [ending(now + days * day)] }))
+      itemsOf(facts({ drift: lacking(ending(now + days * day)) }))
         .find(({ kind }) => kind === "unverified")
         ?.key.split(":")
         .at(-1);

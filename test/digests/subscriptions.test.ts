@@ -1,8 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { createAlarms } from "../../src/digests/alarms.ts";
-import { renderFeed } from "../../src/digests/render-feed.ts";
 import { createStatusRecords, monitorStatuses } from "../../src/digests/status-monitor.ts";
-import { createSubscriptions, type Event, type News } from "../../src/digests/subscriptions.ts";
+import {
+  createSubscriptions,
+  type Event,
+  type News,
+  renderFeed,
+} from "../../src/digests/subscriptions.ts";
+import { createAlarms } from "../../src/digests/watch.ts";
 import type { KnownVm } from "../../src/inventory/inventory.ts";
 import { shownText } from "../commands/shown-text.ts";
 import { testRedis } from "../support/with-redis.ts";

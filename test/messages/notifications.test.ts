@@ -6,7 +6,7 @@ import { restore } from "../../src/commands/vm/restore.ts";
 import { snapshot } from "../../src/commands/vm/snapshot.ts";
 import { renderDrift } from "../../src/digests/drift-monitor.ts";
 import { renderDigest } from "../../src/digests/render-digest.ts";
-import { renderFeed } from "../../src/digests/render-feed.ts";
+import { renderFeed } from "../../src/digests/subscriptions.ts";
 import { renderUnasked } from "../../src/digests/status-monitor.ts";
 import type { Message } from "../../src/messages/message.ts";
 import { news } from "../../src/messages/message.ts";
@@ -194,10 +194,10 @@ const review = ({ vm, why }: About) => ({
 });
 
 const drifted = (about: About, is: "failed" | "recovered") =>
-  renderDrift({ is, id: "drift-1" }, running(about.vm), {
+  renderDrift(running(about.vm), {
     verdict: is === "failed" ? "failed" : "verified",
     reasons: ["the measurement matches no pin"],
-  } as unknown as Parameters<typeof renderDrift>[2]);
+  } as unknown as Parameters<typeof renderDrift>[1]);
 
 const recap = (about: About) => {
   const outage = { id: "slack-1", part: "slack", since: at, until: at + 300_000 } as const;

@@ -1,7 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { createKeys } from "../../src/redis/redis.ts";
-import { outageTimingFor, createOutageStore, type Sighting } from "../../src/outages/outages.ts";
+import {
+  createOutageStore,
+  outageTimingFor,
+  type Part,
+  parts,
+  type Past,
+} from "../../src/outages/outages.ts";
 import { createDependencyMonitor } from "../../src/outages/dependency-monitor.ts";
 import { testRedis } from "../support/with-redis.ts";
 
@@ -12,24 +17,30 @@ const patience = outageTimingFor(30_000);
 async function keeping() {
   const { redis, key, [Symbol.asyncDispose]: close } = await testRedis();
   const store = createOutageStore(redis, key);
-  const watch = key("outages", "watch");
+  const seen = (part: Part) => key("outages", "seen", part);
   return {
     redis,
-    key,
     store,
-    watch,
-    saw: (failedAgo: number | undefined, answeredAgo?: number, part: Sighting["part"] = "slack") =>
-      store.report([{ part, failedAgo, answeredAgo }], patience),
+    seen,
+    async saw(ago: number | undefined, answeredAgo?: number, part: Part = "slack") {
+      const failedAgo = ago === undefined ? undefined : { first: ago, last: ago };
+      await store.saw({ part, failedAgo, answeredAgo }, patience);
+      return store.isPending();
+    },
     /** As if so much time had passed since everything that was seen. */
     async pass(ms: number): Promise<void> {
-      const fields = await redis.hgetall(watch);
-      for (const [field, value] of Object.entries(fields))
-        if (/:(since|last|answered|until)$/.test(field))
-          await redis.hset(watch, field, String(Number(value) - ms));
+      for (const part of parts)
+        for (const [field, value] of Object.entries(await redis.hgetall(seen(part))))
+          if (field !== "id" && value !== "")
+            await redis.hset(seen(part), field, String(Number(value) - ms));
     },
-    silent: () => store.report([], patience),
     open: async () => (await store.state()).open.map(({ part }) => part),
-    ids: () => redis.zrange(key("outages", "due"), 0, "-1"),
+    /** Outages that are to be told of, due or not. */
+    async past(): Promise<Past[]> {
+      const due = key("outages", "due");
+      for (const one of await redis.zrange(due, 0, "-1")) await redis.zadd(due, 0, one);
+      return store.takeDue(10, minute);
+    },
     [Symbol.asyncDispose]: close,
   };
 }
@@ -51,12 +62,11 @@ describe("an outage", () => {
     await here.saw(0);
     await here.pass(31_000);
     expect(await here.saw(0)).toBe(false);
-    expect(await here.silent()).toBe(false);
     await here.pass(20_000);
     expect(await here.saw(undefined, 0)).toBe(true);
-    expect(await here.silent()).toBe(true);
-    for (const id of await here.ids()) await here.store.forget(id);
-    expect(await here.silent()).toBe(false);
+    expect(await here.store.isPending()).toBe(true);
+    for (const one of await here.past()) await here.store.forget(one);
+    expect(await here.store.isPending()).toBe(false);
   });
 
   it("is none when anybody was answered in between, nor when two failures lie far apart", async () => {
@@ -100,10 +110,8 @@ describe("an outage", () => {
     await here.pass(7000);
     await Promise.all(Array.from({ length: 20 }, () => here.saw(undefined, 0)));
     expect(await here.open()).toEqual([]);
-    const ids = await here.ids();
-    expect(ids).toHaveLength(1);
-    const [id = ""] = ids;
-    const past = await here.store.get(id);
+    const [past, ...more] = await here.past();
+    expect(more).toEqual([]);
     expect((await here.store.state()).last).toEqual(past);
     // From the first failure to the first answer: not to when it was closed
     expect(((past?.until ?? 0) - (past?.since ?? 0)) / 1000).toBeCloseTo(45, 0);
@@ -134,79 +142,63 @@ describe("an outage", () => {
 });
 
 describe("answers", () => {
-  it("cost one command while nobody fails, are heard once anybody does, and mean nothing again after them", async () => {
+  it("leave nothing behind while nobody fails, and end what others saw begin", async () => {
     await using here = await keeping();
-    const ran: string[] = [];
-    const client = new Proxy(here.redis, {
-      get(target, name) {
-        const value: unknown = Reflect.get(target, name);
-        if (typeof value !== "function") return value;
-        return (...words: unknown[]): unknown => {
-          if (name === "exists" || name === "gatehouseOutageReport") ran.push(name);
-          return Reflect.apply(value, target, words);
-        };
-      },
-    });
-    const mine = createOutageStore(client, here.key);
-    const answered = () =>
-      mine.report([{ part: "slack", failedAgo: undefined, answeredAgo: 0 }], patience);
-    await answered(); // the first, and one a minute, in any case
-    ran.length = 0;
-    expect(await answered()).toBe(false);
-    expect(ran).toEqual(["exists"]);
+    await here.saw(undefined, 0);
+    expect(await here.redis.exists(here.seen("slack"))).toBe(0);
     await here.saw(5);
     await here.saw(0, undefined, "service");
-    await answered();
-    expect(await here.redis.hget(here.watch, "slack:since")).toBeNull();
-    expect(await here.redis.hget(here.watch, "service:since")).not.toBeNull();
-    await here.saw(undefined, 0, "service");
-    ran.length = 0;
-    await answered();
-    expect(ran).toEqual(["exists"]);
-  });
-
-  it("end an outage that others saw begin", async () => {
-    await using here = await keeping();
-    const mine = createOutageStore(here.redis, here.key);
-    const answered = () =>
-      mine.report([{ part: "slack", failedAgo: undefined, answeredAgo: 0 }], patience);
-    await answered();
-    await here.saw(0);
-    await here.pass(31_000);
-    await here.saw(0);
-    await here.pass(11_000);
-    expect(await answered()).toBe(true);
-    expect(await answered()).toBe(true);
-    expect(await here.open()).toEqual([]);
+    await here.saw(undefined, 0);
+    expect(await here.redis.exists(here.seen("slack"))).toBe(0);
+    expect(await here.redis.exists(here.seen("service"))).toBe(1);
   });
 });
 
 describe("an outage of Redis", () => {
-  const away = (sinceAgo: number, refused: string[] = []) => ({
-    sinceAgo,
-    lastAgo: 1000,
-    refused: refused.map((id) => ({ id, channelId: "C01OPS", userId: "U0A", teamId: "T0" })),
-  });
+  /** A process that was cut off reaches it again, which is its answer. */
+  const back = (
+    here: Awaited<ReturnType<typeof keeping>>,
+    awayMs: number,
+    refused: string[] = [],
+  ) =>
+    here.store
+      .saw({ part: "redis", failedAgo: { first: awayMs, last: 1000 }, answeredAgo: 0 }, patience)
+      .then(async (id) => {
+        const all = refused.map((one) => ({
+          id: one,
+          channelId: "C01OPS",
+          userId: "U0A",
+          teamId: "T0",
+        }));
+        if (id !== undefined && all.length > 0) await here.store.keepRefused(id, all);
+        return id;
+      });
 
   it("is one for all processes that were cut off, and holds what each had to refuse, once", async () => {
     await using here = await keeping();
-    const first = await here.store.cameBack(away(minute, ["a", "b"]), patience);
-    const second = await here.store.cameBack(away(50_000, ["c"]), patience);
+    const first = await back(here, minute, ["a", "b"]);
+    const second = await back(here, 50_000, ["c"]);
+    const longest = await back(here, 2 * minute);
     // Its answer was lost, so it says so again
-    const again = await here.store.cameBack(away(50_000, ["c"]), patience);
-    expect([second, again]).toEqual([first, first]);
-    expect(await here.ids()).toEqual([first]);
+    const again = await back(here, 50_000, ["c"]);
+    expect([second, longest, again]).toEqual([first, first, first]);
+    expect(await here.past()).toEqual([]);
+    await here.pass(11_000);
+    await here.saw(undefined, 0, "redis");
+    const [past, ...more] = await here.past();
+    expect([past?.id, more]).toEqual([first, []]);
+    expect(((past?.until ?? 0) - (past?.since ?? 0)) / 1000).toBeCloseTo(120, 0);
     const refused = await here.store.refused(first ?? "");
     expect(refused.map(({ id }) => id).toSorted()).toEqual(["a", "b", "c"]);
   });
 
-  it("is none when it was short, and another one when the last has been told of", async () => {
+  it("is none when it was short, and another one once the last is over", async () => {
     await using here = await keeping();
-    expect(await here.store.cameBack(away(20_000, ["a"]), patience)).toBeUndefined();
-    const first = await here.store.cameBack(away(minute), patience);
-    await here.store.forget(first ?? "");
-    expect(await here.ids()).toEqual([]);
-    const late = await here.store.cameBack(away(2 * minute), patience);
+    expect(await back(here, 20_000, ["a"])).toBeUndefined();
+    const first = await back(here, minute);
+    await here.pass(11_000);
+    await here.saw(undefined, 0, "redis");
+    const late = await back(here, 2 * minute);
     expect(late).not.toBe(first);
   });
 });
@@ -214,8 +206,7 @@ describe("an outage of Redis", () => {
 describe("what a process sees", () => {
   it("is not lost while Redis is away, and what it refused goes to Redis with names", async () => {
     await using here = await keeping();
-    const dead = createOutageStore(here.redis, createKeys("nowhere"));
-    const failing = { ...dead, report: async () => Promise.reject(new Error("Redis is away")) };
+    const failing = { ...here.store, saw: async () => Promise.reject(new Error("Redis is away")) };
     const watch = createDependencyMonitor(outageTimingFor(50), async () => "Olivia");
     watch.saw("slack", "silence");
     await expect(watch.report(failing)).rejects.toThrow("Redis is away");
@@ -242,15 +233,18 @@ describe("what a process sees", () => {
       .toBeGreaterThan(60);
     await watch.report(here.store);
     expect(watch.redisAwayMs()).toBeUndefined();
-    const [id = ""] = await here.ids();
-    expect(await here.store.refused(id)).toMatchObject([{ words: "/vm stop a", name: "Olivia" }]);
-    expect(await here.redis.hexists(here.watch, "slack:since")).toBe(1);
+    const [open] = (await here.store.state()).open;
+    expect(open?.part).toBe("redis");
+    expect(await here.store.refused(open?.id ?? "")).toMatchObject([
+      { words: "/vm stop a", name: "Olivia" },
+    ]);
+    expect(await here.redis.hexists(here.seen("slack"), "since")).toBe(1);
   });
 
   it("remembers at most a hundred refusals", async () => {
     await using here = await keeping();
     const watch = createDependencyMonitor(outageTimingFor(1), async () => undefined);
-    const failing = { ...here.store, report: async () => Promise.reject(new Error("away")) };
+    const failing = { ...here.store, saw: async () => Promise.reject(new Error("away")) };
     await watch.report(failing).catch(() => undefined);
     for (let n = 0; n < 300; n++)
       watch.refused({ id: `${n}`, channelId: "C", userId: "U", teamId: "T" });
@@ -261,7 +255,7 @@ describe("what a process sees", () => {
       })
       .toBeGreaterThan(5);
     await watch.report(here.store);
-    const [id = ""] = await here.ids();
-    expect(await here.store.refused(id)).toHaveLength(100);
+    const { open, last } = await here.store.state();
+    expect(await here.store.refused(open[0]?.id ?? last?.id ?? "")).toHaveLength(100);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { startSandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
-import { renderFeed } from "../../../src/digests/render-feed.ts";
+import { renderFeed } from "../../../src/digests/subscriptions.ts";
 import { silentLog } from "../../../src/log/log.ts";
 import { redisNow } from "../../../src/redis/redis.ts";
 import { startDelivery } from "../../../src/slack/deliver/deliver.ts";

@@ -248,14 +248,17 @@ export const attestationRows: Row[] = [
           const [words = ""] = alarms;
           const single = await alerts(stage, /Attestation of vm-/);
           await putList(stage, false);
-          await until(/lacks this any longer/);
+          await until(/Resolved for all pinned VMs/);
           await sleep(1000);
           return expected(
             [
               [`one alarm (${alarms.join(" / ")})`, alarms.length === 1],
               [`it is about many of ${vms.length} (${many})`, many > 4],
               [`none for a VM alone (${single})`, single === 0],
-              ["one message when it is over", (await alerts(stage, /lacks this any longer/)) === 1],
+              [
+                "one message when it is over",
+                (await alerts(stage, /Resolved for all pinned VMs/)) === 1,
+              ],
             ],
             [words],
           );

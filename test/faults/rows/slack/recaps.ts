@@ -105,11 +105,11 @@ async function replaceOne(stage: Stage, role: "worker" | "gateway"): Promise<voi
 
 /** Resolves once an outage of that part is on record. */
 async function outageBegan(stage: Stage, part: "slack" | "redis" | "service"): Promise<void> {
-  const watch = `{${stage.namespace}}:outages:watch`;
+  const seen = `{${stage.namespace}}:outages:seen:${part}`;
   await looking(
-    async () => (await stage.redis.hget(watch, `${part}:open`)) ?? undefined,
+    async () => (await stage.redis.hget(seen, "id")) || undefined,
     60_000,
-    async () => `No outage: ${JSON.stringify(await stage.redis.hgetall(watch))}`,
+    async () => `No outage: ${JSON.stringify(await stage.redis.hgetall(seen))}`,
   );
 }
 
@@ -124,13 +124,14 @@ async function oneRecapEach(
   const key = (name: string) => `{${stage.namespace}}:${name}`;
   await looking(
     async () => {
-      const open = await stage.redis.hget(key("outages:watch"), `${part}:open`);
+      const open = await stage.redis.hget(key(`outages:seen:${part}`), "id");
       const due = await stage.redis.zcard(key("outages:due"));
       const unsaid = await stage.redis.zcard(key("notices"));
-      return open === null && due + unsaid === 0 ? true : undefined;
+      return !open && due + unsaid === 0 ? true : undefined;
     },
     60_000,
-    async () => `Outages: ${JSON.stringify(await stage.redis.hgetall(key("outages:watch")))}`,
+    async () =>
+      `Outages: ${JSON.stringify(await stage.redis.hgetall(key(`outages:seen:${part}`)))}`,
   );
   const messages = await stage.slack.messages();
   const idOf = (message: (typeof messages)[number]) =>

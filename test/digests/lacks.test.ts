@@ -1,0 +1,126 @@
+import { describe, expect, it } from "vitest";
+import { appraise } from "../../src/attestation/appraise.ts";
+import { compareLacks, type DriftRecord, lackingIn } from "../../src/digests/drift-monitor.ts";
+import type { KnownVm } from "../../src/inventory/inventory.ts";
+import { running } from "./digest-processes.ts";
+import { good, now } from "../attestation/reports.ts";
+
+const dayMs = 86_400_000;
+const vm = (n: number) => ({ ...running(`web-${n}`), id: `vm-${n}` });
+const judgedAt = (at: number, many = 3) =>
+  Array.from({ length: many }, (_, n) => ({
+    vm: vm(n),
+    appraisal: appraise(good({ now: at, says: { timestamp: "" } })),
+  }));
+
+type Records = ReadonlyMap<string, DriftRecord>;
+
+/** As these VMs are known before anything was missing. */
+const knownAt = (vms: readonly KnownVm[]): Records =>
+  new Map(
+    vms.map((one) => [one.id, { vm: one, mark: "", reason: "", since: 0, lacks: [] } as const]),
+  );
+const first30 = Array.from({ length: 30 }, (_, n) => vm(n));
+
+const on = (at: number) => ({
+  pinned: new Set(first30.map(({ id }) => id)),
+  placeOf: () => "access",
+  now: at,
+});
+
+const inShort = (records: Records) =>
+  [...lackingIn(records.values(), () => "access").values()].map(({ vms, ...lack }) => ({
+    ...lack,
+    vms: vms.map(({ name }) => name),
+  }));
+
+describe("what vouches for VMs", () => {
+  it("is named from 14 days before its end, once for all that hang on it", () => {
+    const none = compareLacks(knownAt(first30), judgedAt(now), on(now));
+    expect(inShort(none.after)).toEqual([]);
+    const at = now + 17 * dayMs;
+    const { after, changes } = compareLacks(knownAt(first30), judgedAt(at, 5), on(at));
+    expect(changes).toEqual([]);
+    expect(inShort(after)).toEqual([
+      {
+        what: "AMD's revocation list of Genoa",
+        endsAt: now + 30 * dayMs,
+        since: at,
+        place: "access",
+        vms: ["web-0", "web-1", "web-2", "web-3", "web-4"],
+      },
+    ]);
+  });
+
+  it("is one alarm when it has ended, none while it stays so, and one when it is over", () => {
+    const at = now + 31 * dayMs;
+    const ended = compareLacks(knownAt(first30), judgedAt(at, 22), on(at));
+    const [news, ...more] = ended.changes;
+    expect(news?.alarm.text).toBe(
+      "❔ 22 pinned VMs can't be verified: AMD's revocation list of Genoa has expired.",
+    );
+    expect(more).toEqual([]);
+    // Another hangs on it, and the first no longer does: it is what it was
+    const here = { ...on(at + dayMs), pinned: new Set(first30.slice(1).map(({ id }) => id)) };
+    const later = compareLacks(ended.after, judgedAt(at + dayMs, 23), here);
+    expect(later.changes).toEqual([]);
+    expect(inShort(later.after)).toMatchObject([{ since: at, vms: { length: 22 } }]);
+    const over = compareLacks(later.after, judgedAt(now, 23), { ...here, now });
+    expect(over.changes.map(({ id }) => id)).toEqual([`${news?.id ?? ""}-over`]);
+    expect(inShort(over.after)).toEqual([]);
+  });
+
+  it("stays as it was where no report can be read", () => {
+    const at = now + 31 * dayMs;
+    const { after } = compareLacks(knownAt(first30), judgedAt(at), on(at));
+    const lost = { report: { error: new Error("away") }, verification: undefined };
+    const unread = [{ vm: vm(0), appraisal: appraise(good(lost)) }];
+    expect(compareLacks(after, unread, on(at + dayMs))).toEqual({ after, changes: [] });
+    // A VM that is gone, or no longer pinned, holds nothing up
+    const gone = compareLacks(after, [], { ...on(at + dayMs), pinned: new Set() });
+    expect(gone.after.size).toBe(0);
+    expect(gone.changes).toHaveLength(1);
+  });
+
+  it("may be anything that keeps pinned VMs from being verified: attestation that was switched off", () => {
+    const off = good({ vm: { attestation: { enabled: false } } });
+    const judged = [{ vm: vm(0), appraisal: appraise(off) }];
+    expect(compareLacks(knownAt(first30), judged, on(now)).changes[0]?.alarm.text).toBe(
+      "❔ 1 pinned VM can't be verified: attestation is not enabled for this VM, says the compute service, but it is pinned.",
+    );
+  });
+});
+
+describe("what vouches for VMs of two teams", () => {
+  const ofTeam = (projectName: string, n: number) => ({ ...vm(n), projectName });
+  const vms = [ofTeam("a", 0), ofTeam("a", 1), ofTeam("b", 2), ofTeam("shop", 3)];
+  const judged = (at: number) =>
+    vms.map((one) => ({
+      vm: one,
+      appraisal: appraise(good({ now: at, says: { timestamp: "" } })),
+    }));
+  const placeOf = ({ projectName }: { projectName: string }) =>
+    projectName === "shop" ? "access" : `teams.${projectName}`;
+
+  it("is an alarm to each about its own, each with an ID of its own", () => {
+    const at = now + 31 * dayMs;
+    const ended = compareLacks(knownAt(vms), judged(at), { ...on(at), placeOf });
+    const said = ended.changes;
+    expect(said.map(({ place, alarm }) => [place, alarm.text])).toEqual([
+      ["teams.a", "❔ 2 pinned VMs can't be verified: AMD's revocation list of Genoa has expired."],
+      ["teams.b", "❔ 1 pinned VM can't be verified: AMD's revocation list of Genoa has expired."],
+      ["access", "❔ 1 pinned VM can't be verified: AMD's revocation list of Genoa has expired."],
+    ]);
+    expect(new Set(said.map(({ id }) => id)).size).toBe(3);
+    // What no team has is told under an ID without a team
+    const [alone] = compareLacks(knownAt(first30), judgedAt(at), on(at)).changes;
+    expect(said[2]?.id).toBe(alone?.id);
+    const others = new Set(["vm-2", "vm-3"]);
+    const over = compareLacks(ended.after, [], { ...on(at), placeOf, pinned: others });
+    expect(over.changes.map(({ alarm }) => alarm.text)).toEqual([
+      "🟢 Resolved for all pinned VMs of the team a: AMD's revocation list of Genoa has expired.",
+    ]);
+    const [among] = lackingIn([...ended.after.values()].filter(({ vm: { id } }) => id === "vm-1"));
+    expect(among?.[1].vms).toMatchObject([{ name: "web-1", id: "vm-1" }]);
+  });
+});
