@@ -1,5 +1,6 @@
 import type { AttestationReport, Compute, Vm } from "../compute/compute.ts";
 import type { Policy } from "../config/policy-file.ts";
+import { pinOf } from "../verifier/appraisal-policy.ts";
 import type { AppraisalOptions } from "../verifier/attestation-result.ts";
 import { type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
 import type { Facts } from "../verifier/verification.ts";
@@ -13,8 +14,8 @@ import {
 import type { Appraisal, AppraisalInput } from "./appraisal.ts";
 import { appraisalOptions, appraise } from "./appraise.ts";
 import type { AcceptedPins } from "./accepted-pins.ts";
-import { findEndorsements, type FoundEndorsements } from "./endorsements.ts";
-import { acceptedFor, namesOf, type NamedVm, pinOf, pinsFor, type VmPins } from "./pins.ts";
+import { findEndorsements, type FoundEndorsements } from "./endorsement-folder.ts";
+import { acceptedFor, namesOf, type NamedVm, pinsFor, type VmPins } from "./pins.ts";
 import type { Refresher } from "./refresher.ts";
 import type { EvidenceRegister } from "./register.ts";
 
@@ -78,17 +79,19 @@ export function createAppraiser(by: AppraiserOptions): Appraiser {
     const bytes = raw === undefined ? undefined : decodeEvidence(raw);
     const needed = bytes && endorsementsNeeded(bytes);
     if (needed) await by.refresher?.ensure(needed);
-    const none: FoundEndorsements = { endorsements: {}, absent: [] };
-    const { endorsements, absent, early } =
-      needed && folder !== undefined ? await findEndorsements(folder, needed) : none;
+    const found: FoundEndorsements =
+      needed && folder !== undefined
+        ? await findEndorsements(folder, needed)
+        : { endorsements: {}, absent: [] };
     const verifiedBy = (these: Endorsements, among?: Newest) =>
       verifyEncoded(raw, these, { now: now(), roots, newest: among });
+    const { endorsements, absent, early: tcbInfo } = found;
     const { intel } = endorsements;
     return {
       absent,
       endorsements,
       verification: verifiedBy(endorsements, newest),
-      early: early && intel && verifiedBy({ intel: { ...intel, tcbInfo: early } }),
+      early: tcbInfo && intel && verifiedBy({ intel: { ...intel, tcbInfo } }),
     };
   }
 
@@ -121,23 +124,23 @@ export function createAppraiser(by: AppraiserOptions): Appraiser {
       const { policy } = by;
       const found =
         "error" in report ? undefined : await verify(report.report, policy.endorsements);
+      const { verification } = found ?? {};
       const seen =
-        found?.verification.is === "authentic"
-          ? await register.seen(vm.id, marksOf(found.verification), notBefore)
+        verification?.is === "authentic"
+          ? await register.seen(vm.id, marksOf(verification), notBefore)
           : undefined;
-      const names = namesOf(named);
-      const facts = asIfPinned ? found?.verification.facts : undefined;
+      const facts = asIfPinned ? verification?.facts : undefined;
       const input: AppraisalInput = {
         vm,
         report,
-        verification: found?.verification,
+        verification,
         early: found?.early,
         absent: found?.absent ?? [],
         pins: facts ? [pinOf(facts)] : pins.values,
         pinDoubt: asIfPinned ? undefined : pins.doubt,
-        policy: acceptedFor(policy.appraisal, names),
+        policy: acceptedFor(policy.appraisal, namesOf(named)),
         hasEndorsements: policy.endorsements !== undefined,
-        ...(seen === undefined ? {} : { seen }),
+        seen,
         attestedAt,
         now: now(),
         notBefore,
@@ -172,6 +175,7 @@ export async function attestationInWords(
   }
 }
 
-function marksOf({ facts, digest }: { facts: Facts; digest: string }) {
-  return facts.tee === "snp" ? { digest, reportId: facts.reportId } : { digest };
-}
+const marksOf = ({ facts, digest }: { facts: Facts; digest: string }) => ({
+  digest,
+  reportId: facts.tee === "snp" ? facts.reportId : undefined,
+});
