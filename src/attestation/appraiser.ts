@@ -29,32 +29,14 @@ export interface Attested {
   by: { endorsements: Endorsements; options: AppraisalOptions };
 }
 
-export interface Appraiser {
-  /**
-   * Reads a VM and its report and judges them. `notBefore` is when the VM was changed, in Redis's time: a report from before
-   * says nothing of what runs now. Rejects only when the VM itself can't be read; without a report the result is `could
-   * not verify`. `asIfPinned`: as if just what it measures were pinned.
-   */
-  attest(
-    vm: NamedVm,
-    options?: {
-      notBefore?: number | undefined;
-      signal?: AbortSignal | undefined;
-      asIfPinned?: boolean;
-    },
-  ): Promise<Attested>;
-  /** What gatehouse.yml pins; where it says nothing of the VM, what people approved. */
-  pinsOf(vm: NamedVm): Promise<VmPins>;
-  /**
-   * Whether evidence is asked of a VM: it is pinned, its evidence was seen before, or one of these records says that attestation is
-   * enabled. What the service says asks for more, never for less.
-   */
-  isAskedOf(
-    vm: NamedVm,
-    records: readonly (Pick<Vm, "attestation"> | undefined)[],
-  ): Promise<boolean>;
-  /** What people approved. */
-  accepted: AcceptedPins;
+export type Appraiser = ReturnType<typeof createAppraiser>;
+
+interface AttestOptions {
+  /** When the VM was changed, in Redis's time: a report from before says nothing of what runs now. */
+  notBefore?: number | undefined;
+  signal?: AbortSignal | undefined;
+  /** As if just what it measures were pinned. */
+  asIfPinned?: boolean;
 }
 
 interface AppraiserOptions {
@@ -71,7 +53,7 @@ interface AppraiserOptions {
 }
 
 /** The one judge of evidence: commands, gates, cards, and monitors all ask it. */
-export function createAppraiser(by: AppraiserOptions): Appraiser {
+export function createAppraiser(by: AppraiserOptions) {
   const { compute, register, now, roots = vendorRoots } = by;
   const newest = new Newest();
 
@@ -95,6 +77,7 @@ export function createAppraiser(by: AppraiserOptions): Appraiser {
     };
   }
 
+  /** What gatehouse.yml pins; where it says nothing of the VM, what people approved. */
   async function pinsOf(vm: NamedVm): Promise<VmPins> {
     const inFile = pinsFor(by.policy.pins, namesOf(vm));
     if (inFile.length > 0) return { from: "gatehouse.yml", values: inFile };
@@ -107,14 +90,29 @@ export function createAppraiser(by: AppraiserOptions): Appraiser {
 
   return {
     pinsOf,
+    /** What people approved. */
     accepted: by.accepted,
-    async isAskedOf(vm, records) {
+    /**
+     * Whether evidence is asked of a VM: it is pinned, its evidence was seen before, or one of these records says that attestation
+     * is enabled. What the service says asks for more, never for less.
+     */
+    async isAskedOf(
+      vm: NamedVm,
+      records: readonly (Pick<Vm, "attestation"> | undefined)[],
+    ): Promise<boolean> {
       if (records.some((record) => record?.attestation?.enabled === true)) return true;
       const [pins, attestedAt] = await Promise.all([pinsOf(vm), register.lastSeen(vm.id)]);
       const isPinned = pins.values.length > 0 || pins.doubt !== undefined;
       return isPinned || attestedAt !== undefined;
     },
-    async attest(named, { notBefore, signal, asIfPinned = false } = {}) {
+    /**
+     * Reads a VM and its report and judges them. Rejects only when the VM itself can't be read; without a report the result is
+     * `could not verify`.
+     */
+    async attest(
+      named: NamedVm,
+      { notBefore, signal, asIfPinned = false }: AttestOptions = {},
+    ): Promise<Attested> {
       const [vm, report, pins, attestedAt] = await Promise.all([
         compute.vms.get(named.id, { signal }),
         compute.vms.attestation(named.id, { signal }).catch((error: unknown) => ({ error })),

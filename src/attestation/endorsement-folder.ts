@@ -3,6 +3,7 @@ import { mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { codeOf } from "../errors.ts";
 import { FileRefusedError, readRegular } from "../regular-file.ts";
+import { isOlder } from "../verifier/examination.ts";
 import {
   chainNameOf,
   type EndorsementFiles,
@@ -10,7 +11,6 @@ import {
   type Inspected,
   inspectEndorsement,
 } from "../verifier/inspect-endorsement.ts";
-import { isOlder } from "../verifier/newest.ts";
 import { type Product, products, type TrustedRoots } from "../verifier/roots.ts";
 import type { SignedAnswer } from "../verifier/tdx/collateral.ts";
 import type { Endorsements, Needed } from "../verifier/verify-evidence.ts";

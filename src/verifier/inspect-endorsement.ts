@@ -1,6 +1,5 @@
 import { amdScheme, intelScheme, linkProblem, parseCertificate } from "./certificate.ts";
-import { startExamination } from "./examination.ts";
-import type { Edition } from "./newest.ts";
+import { type Edition, Examination } from "./examination.ts";
 import { readPem } from "./pem.ts";
 import { sentenceOf } from "./reasons.ts";
 import { readRevocationList } from "./revocation.ts";
@@ -82,7 +81,7 @@ function inspectCollateral(
 ): Inspected {
   const answer = { body: content.toString("utf8"), chain };
   const isInfo = kind.is === "intel-tcb-info";
-  const exam = startExamination(now);
+  const exam = new Examination(now);
   const read = checkCollateral(
     isInfo ? { tcbInfo: answer } : { qeIdentity: answer },
     roots,
@@ -95,7 +94,7 @@ function inspectCollateral(
   if (problem) return { problem: sentenceOf(problem) };
   if (isInfo && read.tcbInfo && read.tcbInfo.fmspc !== kind.fmspc)
     return problemOf("fmspc", read.tcbInfo.fmspc);
-  const { from, until } = exam.span();
+  const { from, until } = exam.span;
   const evaluation = (read.tcbInfo ?? read.qeIdentity)?.evaluation;
   return { ...(evaluation === undefined ? {} : { number: BigInt(evaluation) }), from, until };
 }

@@ -25,9 +25,9 @@ function signer(): { signing: Signing; key: string; sha256: string } {
 const vm = { id: "vm-1", name: "web-1", projectId: "p-1" };
 
 /** A VM that is verified, with all that it follows from. */
-function attested() {
+function attested(over: Parameters<typeof good>[0] = {}) {
   const evidence = snp();
-  const input = good({ evidence });
+  const input = good({ evidence, ...over });
   const { roots } = evidence;
   const { report } = input;
   if ("error" in report) throw new Error("no report");
@@ -114,6 +114,14 @@ describe("a bundle", () => {
       expect(first).toMatch(/^Could not verify: nobody signed the bundle/);
       expect(code).toBe(2);
     }
+  });
+
+  it("keeps what spoke against the evidence beside it: the terminal says what Slack said", async () => {
+    const older = attested({ says: { timestamp: "2025-12-31T23:00:00Z" } });
+    const made = bundleOf([{ vm, attested: older.its }], ours.signing);
+    const { code, first } = await checked(made, older.roots, "--signer", ours.key);
+    expect(first).toBe("Could not verify: the report is older than the VM.");
+    expect([code, made.vms[0]?.verdict]).toEqual([2, "could not verify"]);
   });
 
   it("names its signer by a key, or the words are refused", async () => {
