@@ -14,7 +14,7 @@ import {
 import type { Appraisal, AppraisalInput } from "./appraisal.ts";
 import { appraisalOptions, appraise } from "./appraise.ts";
 import type { AcceptedPins } from "./accepted-pins.ts";
-import { findEndorsements, type FoundEndorsements } from "./endorsement-folder.ts";
+import { findEndorsements } from "./endorsement-folder.ts";
 import { acceptedFor, namesOf, type NamedVm, pinsFor, type VmPins } from "./pins.ts";
 import type { Refresher } from "./refresher.ts";
 import type { EvidenceRegister } from "./register.ts";
@@ -61,13 +61,9 @@ export function createAppraiser(by: AppraiserOptions) {
     const bytes = raw === undefined ? undefined : decodeEvidence(raw);
     const needed = bytes && endorsementsNeeded(bytes);
     if (needed) await by.refresher?.ensure(needed);
-    const found: FoundEndorsements =
-      needed && folder !== undefined
-        ? await findEndorsements(folder, needed)
-        : { endorsements: {}, absent: [] };
     const verifiedBy = (these: Endorsements, among?: Newest) =>
       verifyEncoded(raw, these, { now: now(), roots, newest: among });
-    const { endorsements, absent, early: tcbInfo } = found;
+    const { endorsements, absent, early: tcbInfo } = await findEndorsements(folder, needed);
     const { intel } = endorsements;
     return {
       absent,

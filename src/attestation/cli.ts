@@ -20,7 +20,6 @@ import { judgeBundle, readBundle, signerNamed } from "./bundle.ts";
 import {
   dayOf,
   findEndorsements,
-  type FoundEndorsements,
   listEndorsements,
   readEndorsement,
   storeEndorsement,
@@ -126,11 +125,7 @@ async function check(
   }
   const bytes = evidenceIn(content);
   const needed = bytes && endorsementsNeeded(bytes);
-  const from = folder();
-  const { endorsements, absent }: FoundEndorsements =
-    needed && from !== undefined
-      ? await findEndorsements(from, needed)
-      : { endorsements: {}, absent: [] };
+  const { endorsements, absent } = await findEndorsements(folder(), needed);
   if (values.vek !== undefined)
     endorsements.amd = { ...endorsements.amd, vek: readRegularSync(values.vek, mostBytes) };
   const expectedReportData = values["report-data"]?.replace(/^0x/i, "").toLowerCase();

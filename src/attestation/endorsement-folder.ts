@@ -80,7 +80,12 @@ export function namesNeeded(needed: Needed): readonly string[] {
   return hasChip ? [crl, vek] : [crl];
 }
 
-export async function findEndorsements(folder: string, needed: Needed): Promise<FoundEndorsements> {
+/** Nothing where no folder is named, or where nothing can be said of the evidence. */
+export async function findEndorsements(
+  folder: string | undefined,
+  needed: Needed | undefined,
+): Promise<FoundEndorsements> {
+  if (folder === undefined || !needed) return { endorsements: {}, absent: [] };
   const missing: string[] = [];
   const read = async (name: string, absent = missing): Promise<Buffer | undefined> => {
     const bytes = await readSmall(folder, name);

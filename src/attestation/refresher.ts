@@ -24,17 +24,17 @@ interface RefresherOptions {
   /** The way to the vendors, where it isn't direct. */
   proxies?: Proxies | undefined;
   now(): number;
-  /** How often it looks for what is due. */
-  everyMs?: number;
-  /** One request. */
-  timeoutMs?: number;
-  /** How long a verification waits for what is missing. */
-  patienceMs?: number;
 }
 
 export type Refresher = ReturnType<typeof createRefresher>;
 
 const hourMs = 3_600_000;
+/** How often it looks for what is due. */
+const everyMs = 60_000;
+/** Of one request. */
+const timeoutMs = 10_000;
+/** How long a verification waits for what is missing. */
+const patienceMs = 3000;
 const firstRetryMs = 10_000;
 
 /** KDS answers about one certificate per 10 s and client; as many at once as a rack that is switched on needs. */
@@ -67,12 +67,11 @@ interface Wanted {
  * Evidence asks before its signature can be checked, and a chip ID can be made up. So a quote must stand under Intel's root
  * before anything is fetched for it, and calls for chips that aren't in the folder have a budget of the process.
  */
-export function createRefresher(options: RefresherOptions) {
-  const { folder, addresses, roots, log, now } = options;
-  const { everyMs = 60_000, timeoutMs = 10_000, patienceMs = 3000 } = options;
+export function createRefresher(by: RefresherOptions) {
+  const { folder, addresses, roots, log, proxies, now } = by;
   const connections = { connections: 4, connect: { timeout: timeoutMs } };
-  const dispatcher = options.proxies
-    ? new EnvHttpProxyAgent({ ...connections, ...proxyOptions(options.proxies) })
+  const dispatcher = proxies
+    ? new EnvHttpProxyAgent({ ...connections, ...proxyOptions(proxies) })
     : new Agent(connections);
   const all = new Map<string, Wanted>();
   const budget = { calls: mostChipsAtOnce, at: now() };
