@@ -31,26 +31,19 @@ export function addressOf(
   kind: EndorsementKind,
   { intel, intelRoot, amd }: VendorAddresses,
 ): string {
-  switch (kind.is) {
-    case "intel-root-list":
-      return intelRoot;
-    case "intel-pck-list":
-      return `${intel}/sgx/certification/v4/pckcrl?ca=${kind.ca}&encoding=der`;
-    case "intel-qe-identity":
-      return `${intel}/tdx/certification/v4/qe/identity`;
-    case "intel-tcb-info": {
-      const early = kind.early === undefined ? "" : "&update=early";
-      return `${intel}/tdx/certification/v4/tcb?fmspc=${kind.fmspc}${early}`;
-    }
-    case "amd-list":
-      return `${amd}/${kind.signer}/v1/${kind.product}/crl`;
-    case "amd-vcek": {
-      const versions = Object.entries(tcbParts(kind.tcb, kind.product)).map(
-        ([part, version]) => `${versionNames[part]}=${String(version).padStart(2, "0")}`,
-      );
-      return `${amd}/vcek/v1/${kind.product}/${kind.hwid}?${versions.join("&")}`;
-    }
+  if (kind.is === "intel-root-list") return intelRoot;
+  if (kind.is === "intel-pck-list")
+    return `${intel}/sgx/certification/v4/pckcrl?ca=${kind.ca}&encoding=der`;
+  if (kind.is === "intel-qe-identity") return `${intel}/tdx/certification/v4/qe/identity`;
+  if (kind.is === "intel-tcb-info") {
+    const early = kind.early === undefined ? "" : "&update=early";
+    return `${intel}/tdx/certification/v4/tcb?fmspc=${kind.fmspc}${early}`;
   }
+  if (kind.is === "amd-list") return `${amd}/${kind.signer}/v1/${kind.product}/crl`;
+  const versions = Object.entries(tcbParts(kind.tcb, kind.product)).map(
+    ([part, version]) => `${versionNames[part]}=${String(version).padStart(2, "0")}`,
+  );
+  return `${amd}/vcek/v1/${kind.product}/${kind.hwid}?${versions.join("&")}`;
 }
 
 const chainHeaders = [

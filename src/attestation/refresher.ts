@@ -175,7 +175,7 @@ export function createRefresher(by: RefresherOptions) {
     round: rounds.now,
     async close(): Promise<void> {
       await Promise.all([rounds.close(), dispatcher.destroy()]);
-      await Promise.allSettled([...all.values()].map(({ renewing }) => renewing));
+      await Promise.allSettled([...all.values()].flatMap(({ renewing }) => renewing ?? []));
     },
   };
 }

@@ -6,7 +6,7 @@ import { pem } from "../../sandbox/evidence/der-writer.ts";
 import { readRoots, vendorRoots } from "../../src/verifier/roots.ts";
 
 /** A copy of the shipped files, with one of them changed. */
-async function changed(file: string, change: (pem: string) => string) {
+async function changed(file: string, change: (text: string) => string) {
   const folder = await mkdtemp(join(tmpdir(), "gatehouse-roots-"));
   await cp(join(import.meta.dirname, "../../src/verifier/roots"), folder, { recursive: true });
   const path = join(folder, file);
@@ -15,21 +15,21 @@ async function changed(file: string, change: (pem: string) => string) {
 }
 
 const end = "-----END CERTIFICATE-----\n";
-const certificatesIn = (pem: string) => pem.split(end).filter(Boolean);
+const certificatesIn = (text: string) => text.split(end).filter(Boolean);
 
 describe("the vendors' roots", () => {
   it("are those whose fingerprints stand in the source, wherever they stand in their file", async () => {
-    await using at = await changed("genoa.pem", (pem) =>
-      [...certificatesIn(pem).toReversed(), ""].join(end),
+    await using at = await changed("genoa.pem", (text) =>
+      [...certificatesIn(text).toReversed(), ""].join(end),
     );
     expect(readRoots(at.folder)).toEqual(vendorRoots);
   });
 
   it.each([
-    ["with a letter changed", "intel.pem", (pem: string) => pem.replace("MIIC", "MIIB")],
-    ["that lacks one", "milan.pem", (pem: string) => `${certificatesIn(pem)[0]}${end}`],
+    ["with a letter changed", "intel.pem", (text: string) => text.replace("MIIC", "MIIB")],
+    ["that lacks one", "milan.pem", (text: string) => `${certificatesIn(text)[0]}${end}`],
     ["with a stranger's in its place", "turin.pem", () => pem(vendorRoots.amd.Genoa.ark)],
-    ["with words between", "genoa.pem", (pem: string) => pem.replace(end, `${end}A word.\n`)],
+    ["with words between", "genoa.pem", (text: string) => text.replace(end, `${end}A word.\n`)],
     ["with nothing in it", "intel.pem", () => ""],
   ])("let nothing start from a file %s", async (_what, file, change) => {
     await using at = await changed(file, change);
