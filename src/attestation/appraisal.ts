@@ -10,7 +10,7 @@ export type Verdict = AttestationResult["verdict"];
 export interface AppraisalInput {
   vm: Pick<Vm, "createdAt" | "attestation"> & Partial<Pick<Vm, "status">>;
   report: AttestationReport | { error: unknown };
-  /** Of the raw report, by the vendors' roots; undefined where there is none. */
+  /** Of the raw report, by the vendors' roots; undefined where the report could not be read. */
   verification: Verification | undefined;
   /** The same by what Intel will ask for next, where that is known. */
   early?: Verification | undefined;
@@ -40,7 +40,7 @@ export interface Appraisal {
   /** What a reader should know beside the verdict. */
   notes: readonly string[];
   /** What to do where it could not be verified. */
-  wayOut?: string;
+  wayOut?: string | undefined;
   /** Nothing contradicts, and what is missing is that gatehouse.yml names no endorsements, or no pin for this VM. */
   isUnconfigured: boolean;
   /** gatehouse.yml, a pin, or evidence that was seen before asks for more than that nothing contradicts. */
@@ -52,38 +52,36 @@ export interface Appraisal {
   /** What a vendor had signed was changed or forged. */
   isAlarm: boolean;
   measurement: {
-    report?: string;
-    vm?: string;
+    report?: string | undefined;
+    vm?: string | undefined;
     /** Those that count. */
     pins: readonly string[];
     pinDoubt?: VmPins["doubt"];
     /** Undefined where one of the two isn't known. */
-    matchesVm?: boolean;
+    matchesVm?: boolean | undefined;
     /** Undefined without pins, or without anything to hold against them. */
-    matchesPin?: boolean;
+    matchesPin?: boolean | undefined;
     /** What the evidence measures, as a pin would name it. */
-    evidence?: string;
+    evidence?: string | undefined;
   };
   /** How the measurement differs from the one expected, in words. */
-  difference?: string;
+  difference?: string | undefined;
   /** `AMD SEV-SNP report, version 5, Genoa`. */
-  evidence?: string;
+  evidence?: string | undefined;
   /** Until when this result holds, unless a vendor says otherwise before (ms). */
-  validUntil?: number;
+  validUntil?: number | undefined;
   /** What ends then: `AMD's revocation list of Genoa`. */
-  endsWith?: string;
-  /** When the oldest of the vendors' lists was made (ms). */
-  endorsedAt?: number;
+  endsWith?: string | undefined;
   /** What the compute service says, which never counts for it. */
   service: {
-    verified?: boolean;
-    platform?: string;
+    verified?: boolean | undefined;
+    platform?: string | undefined;
     /** When it says the report was made, and how long ago that was (ms). */
-    madeAt?: number;
-    ageMs?: number;
+    madeAt?: number | undefined;
+    ageMs?: number | undefined;
   };
   /** Why it will fail once Intel's next level counts, as sentences without full stop. */
-  soon?: string;
-  /** The whole result by RFC 9334; undefined without a raw report. */
-  result?: AttestationResult;
+  soon?: string | undefined;
+  /** The whole result by RFC 9334; undefined where the report could not be read. */
+  result?: AttestationResult | undefined;
 }

@@ -1,5 +1,6 @@
 import type { AttestationReport, Compute, Vm } from "../compute/compute.ts";
 import type { Policy } from "../config/policy-file.ts";
+import { pinOf } from "../verifier/appraisal-policy.ts";
 import type { AppraisalOptions } from "../verifier/attestation-result.ts";
 import { type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
 import type { Facts } from "../verifier/verification.ts";
@@ -13,8 +14,8 @@ import {
 import type { Appraisal, AppraisalInput } from "./appraisal.ts";
 import { appraisalOptions, appraise } from "./appraise.ts";
 import type { AcceptedPins } from "./accepted-pins.ts";
-import { findEndorsements, type FoundEndorsements } from "./endorsements.ts";
-import { acceptedFor, namesOf, type NamedVm, pinOf, pinsFor, type VmPins } from "./pins.ts";
+import { findEndorsements } from "./endorsement-folder.ts";
+import { acceptedFor, namesOf, type NamedVm, pinsFor, type VmPins } from "./pins.ts";
 import type { Refresher } from "./refresher.ts";
 import type { EvidenceRegister } from "./register.ts";
 
@@ -28,32 +29,14 @@ export interface Attested {
   by: { endorsements: Endorsements; options: AppraisalOptions };
 }
 
-export interface Appraiser {
-  /**
-   * Reads a VM and its report and judges them. `notBefore` is when the VM was changed, in Redis's time: a report from before
-   * says nothing of what runs now. Rejects only when the VM itself can't be read; without a report the result is `could
-   * not verify`. `asIfPinned`: as if just what it measures were pinned.
-   */
-  attest(
-    vm: NamedVm,
-    options?: {
-      notBefore?: number | undefined;
-      signal?: AbortSignal | undefined;
-      asIfPinned?: boolean;
-    },
-  ): Promise<Attested>;
-  /** What gatehouse.yml pins; where it says nothing of the VM, what people approved. */
-  pinsOf(vm: NamedVm): Promise<VmPins>;
-  /**
-   * Whether evidence is asked of a VM: it is pinned, its evidence was seen before, or one of these records says that attestation is
-   * enabled. What the service says asks for more, never for less.
-   */
-  isAskedOf(
-    vm: NamedVm,
-    records: readonly (Pick<Vm, "attestation"> | undefined)[],
-  ): Promise<boolean>;
-  /** What people approved. */
-  accepted: AcceptedPins;
+export type Appraiser = ReturnType<typeof createAppraiser>;
+
+interface AttestOptions {
+  /** When the VM was changed, in Redis's time: a report from before says nothing of what runs now. */
+  notBefore?: number | undefined;
+  signal?: AbortSignal | undefined;
+  /** As if just what it measures were pinned. */
+  asIfPinned?: boolean;
 }
 
 interface AppraiserOptions {
@@ -70,7 +53,7 @@ interface AppraiserOptions {
 }
 
 /** The one judge of evidence: commands, gates, cards, and monitors all ask it. */
-export function createAppraiser(by: AppraiserOptions): Appraiser {
+export function createAppraiser(by: AppraiserOptions) {
   const { compute, register, now, roots = vendorRoots } = by;
   const newest = new Newest();
 
@@ -78,20 +61,19 @@ export function createAppraiser(by: AppraiserOptions): Appraiser {
     const bytes = raw === undefined ? undefined : decodeEvidence(raw);
     const needed = bytes && endorsementsNeeded(bytes);
     if (needed) await by.refresher?.ensure(needed);
-    const none: FoundEndorsements = { endorsements: {}, absent: [] };
-    const { endorsements, absent, early } =
-      needed && folder !== undefined ? await findEndorsements(folder, needed) : none;
     const verifiedBy = (these: Endorsements, among?: Newest) =>
       verifyEncoded(raw, these, { now: now(), roots, newest: among });
+    const { endorsements, absent, early: tcbInfo } = await findEndorsements(folder, needed);
     const { intel } = endorsements;
     return {
       absent,
       endorsements,
       verification: verifiedBy(endorsements, newest),
-      early: early && intel && verifiedBy({ intel: { ...intel, tcbInfo: early } }),
+      early: tcbInfo && intel && verifiedBy({ intel: { ...intel, tcbInfo } }),
     };
   }
 
+  /** What gatehouse.yml pins; where it says nothing of the VM, what people approved. */
   async function pinsOf(vm: NamedVm): Promise<VmPins> {
     const inFile = pinsFor(by.policy.pins, namesOf(vm));
     if (inFile.length > 0) return { from: "gatehouse.yml", values: inFile };
@@ -104,14 +86,29 @@ export function createAppraiser(by: AppraiserOptions): Appraiser {
 
   return {
     pinsOf,
+    /** What people approved. */
     accepted: by.accepted,
-    async isAskedOf(vm, records) {
+    /**
+     * Whether evidence is asked of a VM: it is pinned, its evidence was seen before, or one of these records says that attestation
+     * is enabled. What the service says asks for more, never for less.
+     */
+    async isAskedOf(
+      vm: NamedVm,
+      records: readonly (Pick<Vm, "attestation"> | undefined)[],
+    ): Promise<boolean> {
       if (records.some((record) => record?.attestation?.enabled === true)) return true;
       const [pins, attestedAt] = await Promise.all([pinsOf(vm), register.lastSeen(vm.id)]);
       const isPinned = pins.values.length > 0 || pins.doubt !== undefined;
       return isPinned || attestedAt !== undefined;
     },
-    async attest(named, { notBefore, signal, asIfPinned = false } = {}) {
+    /**
+     * Reads a VM and its report and judges them. Rejects only when the VM itself can't be read; without a report the result is
+     * `could not verify`.
+     */
+    async attest(
+      named: NamedVm,
+      { notBefore, signal, asIfPinned = false }: AttestOptions = {},
+    ): Promise<Attested> {
       const [vm, report, pins, attestedAt] = await Promise.all([
         compute.vms.get(named.id, { signal }),
         compute.vms.attestation(named.id, { signal }).catch((error: unknown) => ({ error })),
@@ -121,23 +118,23 @@ export function createAppraiser(by: AppraiserOptions): Appraiser {
       const { policy } = by;
       const found =
         "error" in report ? undefined : await verify(report.report, policy.endorsements);
+      const { verification } = found ?? {};
       const seen =
-        found?.verification.is === "authentic"
-          ? await register.seen(vm.id, marksOf(found.verification), notBefore)
+        verification?.is === "authentic"
+          ? await register.seen(vm.id, marksOf(verification), notBefore)
           : undefined;
-      const names = namesOf(named);
-      const facts = asIfPinned ? found?.verification.facts : undefined;
+      const facts = asIfPinned ? verification?.facts : undefined;
       const input: AppraisalInput = {
         vm,
         report,
-        verification: found?.verification,
+        verification,
         early: found?.early,
         absent: found?.absent ?? [],
         pins: facts ? [pinOf(facts)] : pins.values,
         pinDoubt: asIfPinned ? undefined : pins.doubt,
-        policy: acceptedFor(policy.appraisal, names),
+        policy: acceptedFor(policy.appraisal, namesOf(named)),
         hasEndorsements: policy.endorsements !== undefined,
-        ...(seen === undefined ? {} : { seen }),
+        seen,
         attestedAt,
         now: now(),
         notBefore,
@@ -172,6 +169,7 @@ export async function attestationInWords(
   }
 }
 
-function marksOf({ facts, digest }: { facts: Facts; digest: string }) {
-  return facts.tee === "snp" ? { digest, reportId: facts.reportId } : { digest };
-}
+const marksOf = ({ facts, digest }: { facts: Facts; digest: string }) => ({
+  digest,
+  reportId: facts.tee === "snp" ? facts.reportId : undefined,
+});

@@ -1,30 +1,30 @@
+import { stat } from "node:fs/promises";
+import { resolve, sep } from "node:path";
 import { parseArgs } from "node:util";
+import { appraisalRule } from "../config/attestation-section.ts";
+import { measurement } from "../config/policy-values.ts";
 import { messageOf, UserError } from "../errors.ts";
 import { readRegularSync } from "../regular-file.ts";
 import { parseJson } from "../text/parse-json.ts";
 import { printableLine } from "../text/printable.ts";
-import {
-  type AcceptedStatus,
-  type Allowance,
-  allowances,
-  type AppraisalPolicy,
-  type MinimumTcb,
-  type ReferenceValue,
-  strictPolicy,
-} from "../verifier/appraisal-policy.ts";
+import { allowances, type AppraisalPolicy } from "../verifier/appraisal-policy.ts";
 import { appraiseEvidence } from "../verifier/appraise-evidence.ts";
-import type { AttestationResult } from "../verifier/attestation-result.ts";
 import { exactTime } from "../verifier/der.ts";
-import { products, type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
+import { endorsementNamed, type Inspected } from "../verifier/inspect-endorsement.ts";
+import { type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
 import { tcbPartNames } from "../verifier/snp/report.ts";
-import { tcbStatuses } from "../verifier/tdx/tcb.ts";
+import { notReadable } from "../verifier/verification.ts";
 import { decodeEvidence, endorsementsNeeded, verifyEvidence } from "../verifier/verify-evidence.ts";
+import type { Verdict } from "./appraisal.ts";
 import { judgeBundle, readBundle, signerNamed } from "./bundle.ts";
-import { findEndorsements } from "./endorsements.ts";
-import { judgeFleetBundle, readFleetBundle } from "./fleet-bundle.ts";
-import { importEndorsements, showStatus } from "./folder-cli.ts";
-import { jsonValue } from "./render-attestation.ts";
-import { resultLines } from "./render-result.ts";
+import {
+  dayOf,
+  findEndorsements,
+  listEndorsements,
+  readEndorsement,
+  storeEndorsement,
+} from "./endorsement-folder.ts";
+import { jsonValue, resultLines } from "./render-attestation.ts";
 
 export const attestationUsage = `usage: node gatehouse.mjs attestation check <file>
   a raw TDX quote or SNP report (binary, base64, or hex), or the file that vm attest attaches; a bundle of
@@ -61,69 +61,36 @@ interface AttestationTerminal {
   roots?: TrustedRoots;
 }
 
+/** What the words and gatehouse.yml say. */
+interface Terminal {
+  write: (text: string) => void;
+  folder: () => string | undefined;
+  now: number;
+  roots: TrustedRoots;
+}
+
 /** `attestation check`, `status`, and `import` in a terminal, offline. Never throws: errors are written and exit with 2. */
 export async function runAttestation(
   words: readonly string[],
-  { write, endorsements: configured, now = Date.now, roots = vendorRoots }: AttestationTerminal,
+  { write, endorsements, now = Date.now, roots = vendorRoots }: AttestationTerminal,
 ): Promise<AttestationExitCode> {
   try {
     const { values, positionals } = parseWords(words);
     const [verb, file, ...more] = positionals;
     const at = values.at === undefined ? now() : timeOf(values.at);
-    if (verb === "status" || verb === "import") {
-      const folder = values.endorsements ?? configured?.();
-      const terminal = { write, folder, now: at, roots };
-      if (verb === "status" && file === undefined) return await showStatus(terminal);
-      if (verb === "import" && file !== undefined)
-        return await importEndorsements([file, ...more], terminal);
-    }
-    if (verb !== "check" || file === undefined || more.length > 0)
-      throw new UserError(
-        verb === undefined || verb === "check"
-          ? "Name the file to check"
-          : `There is no "attestation ${words.join(" ")}"`,
-        attestationUsage,
-      );
-    const content = readRegularSync(file, mostBytes);
-    const [bundle, fleet] = [readBundle(content), readFleetBundle(content)];
-    const signers = (values.signer ?? []).map((text) => signerOf(text));
-    const judged = bundle
-      ? judgeBundle(bundle, roots, signers)
-      : fleet && judgeFleetBundle(fleet, roots, signers);
-    if (judged) {
-      write(textOf(judged.lines));
-      return exitCodes[judged.verdict];
-    }
-    const references = (values.pin ?? []).map((pin) => referenceOf(pin));
-    const policy = policyOf(values);
-    const bytes = evidenceIn(content);
-    const needed = bytes && endorsementsNeeded(bytes);
-    const folder = values.endorsements ?? configured?.();
-    const { endorsements, absent } =
-      needed && folder !== undefined
-        ? await findEndorsements(folder, needed)
-        : { endorsements: {}, absent: [] };
-    const vek = values.vek === undefined ? undefined : readRegularSync(values.vek, mostBytes);
-    const amd = vek ? { ...endorsements.amd, vek } : endorsements.amd;
-    const result = appraiseEvidence(
-      bytes
-        ? verifyEvidence(bytes, { ...endorsements, ...(amd ? { amd } : {}) }, { now: at, roots })
-        : { is: "unverifiable", problems: [{ reason: "evidence-encoding", about: "" }] },
-      {
-        policy,
-        references,
-        now: at,
-        ...(values["report-data"] === undefined
-          ? {}
-          : { context: { expectedReportData: hexOf(values["report-data"], 64) } }),
-      },
+    const folder = () => values.endorsements ?? endorsements?.();
+    const terminal = { write, folder, now: at, roots };
+    if (verb === "status" && file === undefined) return await showStatus(terminal);
+    if (verb === "import" && file !== undefined)
+      return await importEndorsements([file, ...more], terminal);
+    if (verb === "check" && file !== undefined && more.length === 0)
+      return await check(file, values, terminal);
+    throw new UserError(
+      verb === undefined || verb === "check"
+        ? "Name the file to check"
+        : `There is no "attestation ${words.join(" ")}"`,
+      attestationUsage,
     );
-    write(
-      values.json
-        ? `${JSON.stringify({ at: new Date(at).toISOString(), ...result }, jsonValue, 2)}\n`
-        : textOf(resultLines(result, { at, absent })),
-    );
-    return exitCodes[result.verdict];
   } catch (error) {
     const hint = error instanceof UserError && error.hint ? `\n${error.hint}` : "";
     write(`${messageOf(error)}${hint}\n`);
@@ -134,9 +101,52 @@ export async function runAttestation(
 /** A bundle of a whole fleet has some MiB. */
 const mostBytes = 64 * 1024 * 1024;
 
-/** A name in a certificate or a bundle is as whoever made it wrote it: it must not pass for a line of its own. */
-const textOf = (lines: readonly string[]) =>
-  lines.map((line) => `${printableLine(line)}\n`).join("");
+const exitCodes: Record<Verdict, AttestationExitCode> = {
+  verified: 0,
+  failed: 1,
+  "could not verify": 2,
+};
+
+async function check(
+  file: string,
+  values: Words,
+  { write, folder, now, roots }: Terminal,
+): Promise<AttestationExitCode> {
+  const content = readRegularSync(file, mostBytes);
+  // A name in a certificate or a bundle is as whoever made it wrote it: it must not pass for a line of its own
+  const tell = (lines: readonly string[]) =>
+    write(lines.map((line) => `${printableLine(line)}\n`).join(""));
+  const bundle = readBundle(content);
+  const signers = (values.signer ?? []).map((text) => signerOf(text));
+  if (bundle) {
+    const judged = judgeBundle(bundle, roots, signers);
+    tell(judged.lines);
+    return exitCodes[judged.verdict];
+  }
+  const bytes = evidenceIn(content);
+  const needed = bytes && endorsementsNeeded(bytes);
+  const { endorsements, absent } = await findEndorsements(folder(), needed);
+  if (values.vek !== undefined)
+    endorsements.amd = { ...endorsements.amd, vek: readRegularSync(values.vek, mostBytes) };
+  const expectedReportData = values["report-data"]?.replace(/^0x/i, "").toLowerCase();
+  if (expectedReportData !== undefined && !/^[0-9a-f]{128}$/.test(expectedReportData))
+    throw new UserError(`${expectedReportData.slice(0, 200)} is not 64 bytes in hex`);
+  const result = appraiseEvidence(
+    bytes
+      ? verifyEvidence(bytes, endorsements, { now, roots })
+      : notReadable({ reason: "evidence-encoding", about: "" }),
+    {
+      policy: policyOf(values),
+      references: (values.pin ?? []).map((text) => pinOf(text)),
+      now,
+      context: { expectedReportData },
+    },
+  );
+  if (values.json)
+    write(`${JSON.stringify({ at: new Date(now).toISOString(), ...result }, jsonValue, 2)}\n`);
+  else tell(resultLines(result, { at: now, absent }));
+  return exitCodes[result.verdict];
+}
 
 function signerOf(text: string): string {
   const signer = signerNamed(text);
@@ -144,11 +154,7 @@ function signerOf(text: string): string {
   throw new UserError(`${text.slice(0, 200)} is no key`, "like 9f86d081884c7d65");
 }
 
-const exitCodes: Record<AttestationResult["verdict"], AttestationExitCode> = {
-  verified: 0,
-  failed: 1,
-  "could not verify": 2,
-};
+type Words = ReturnType<typeof parseWords>["values"];
 
 function parseWords(words: readonly string[]) {
   const one = { type: "string" } as const;
@@ -198,68 +204,117 @@ function timeOf(text: string): number {
   return at;
 }
 
-function hexOf(text: string, bytes: number): string {
-  const bare = text.trim().replace(/^0x/i, "").toLowerCase();
-  if (bare.length !== bytes * 2 || !/^[0-9a-f]+$/.test(bare))
-    throw new UserError(`${text.slice(0, 200)} is not ${bytes} bytes in hex`);
-  return bare;
+function pinOf(text: string): string {
+  const { data, error } = measurement.safeParse(text);
+  if (data === undefined)
+    throw new UserError(`--pin ${text.slice(0, 200)}: ${error?.issues[0]?.message}`);
+  return data;
 }
 
-function referenceOf(pin: string): ReferenceValue {
-  const [first = "", ...rest] = pin.split(",").map((part) => hexOf(part, 48));
-  const [a, b, c, ...more] = rest;
-  if (rest.length === 0) return { measurement: first };
-  if (a === undefined || b === undefined || c === undefined || more.length > 0)
-    throw new UserError("A pin is one value, or four: MRTD,RTMR0,RTMR1,RTMR2");
-  return { mrTd: first, rtmr: [a, b, c] };
-}
+const numberIn = (text = "") => (/^\d{1,3}$/.test(text) ? Number(text) : text);
 
-function policyOf({
-  accept = [],
-  minimum = [],
-  allow = [],
-  vmpl = "0",
-}: {
-  accept?: string[];
-  minimum?: string[];
-  allow?: string[];
-  vmpl?: string;
-}): AppraisalPolicy {
-  const isAllowance = (name: string): name is Allowance =>
-    (allowances as readonly string[]).includes(name);
-  const unknown = allow.find((name) => !isAllowance(name));
-  if (unknown !== undefined)
-    throw new UserError(`${unknown} can't be allowed`, `one of ${allowances.join(", ")}`);
-  if (!/^[0-3]$/.test(vmpl)) throw new UserError(`${vmpl} is not a VMPL: 0 to 3`);
-  return {
-    ...strictPolicy,
-    allows: allow.filter(isAllowance),
-    statuses: accept.map((text) => acceptedOf(text)),
-    minimumTcb: minimum.map((text) => minimumOf(text)),
-    vmpl: Number(vmpl),
-  };
-}
-
-function acceptedOf(text: string): AcceptedStatus {
-  const [word = "", day = "", ids = ""] = text.split(":");
-  const status = tcbStatuses.find((one) => one === word);
-  const until = exactTime(`${day}T23:59:59Z`);
-  if (!status || until === undefined)
-    throw new UserError(`${text} is not a status and a day`, "like OutOfDate:2026-12-31");
-  return { status, until, advisories: ids.split(",").filter((id) => id !== "") };
-}
-
-function minimumOf(text: string): MinimumTcb {
-  const [word, rest = ""] = text.split(":");
-  const product = products.find((one) => one === word);
-  const parts = rest.split(",").map((each) => {
-    const [, name, number] = /^([a-z]+)=(\d{1,3})$/.exec(each) ?? [];
-    const part = tcbPartNames.find((one) => one === name);
-    return part && ([part, Number(number)] as const);
+/** Read like a rule of `attestation.appraisal` in gatehouse.yml. */
+function policyOf({ accept = [], minimum = [], allow = [], vmpl = "0" }: Words): AppraisalPolicy {
+  const read = appraisalRule.safeParse({
+    allow,
+    vmpl: numberIn(vmpl),
+    accept: accept.map((text) => {
+      const [status, until, ids = ""] = text.split(":");
+      return { status, until, advisories: ids.split(",").filter((id) => id !== "") };
+    }),
+    minimumTcb: minimum.map((text) => {
+      const [product, parts = ""] = text.split(":");
+      const pairs = parts.split(",").map((part) => part.split("="));
+      return { ...Object.fromEntries(pairs.map(([name, n]) => [name, numberIn(n)])), product };
+    }),
   });
-  const known = parts.filter((part) => part !== undefined);
-  const isOf = known.every(([part, n]) => n <= 255 && (part !== "fmc" || product === "Turin"));
-  if (!product || known.length !== parts.length || !isOf)
-    throw new UserError(`${text} is not a minimum`, "like Genoa:snp=23,microcode=84");
-  return { product, tcb: Object.fromEntries(known) };
+  if (read.success) return read.data.policy;
+  const [{ path: [option = "", at = 0], message } = { path: [], message: "" }] = read.error.issues;
+  const given = { allow, accept, minimumTcb: minimum, vmpl: [vmpl] }[String(option)];
+  const name = option === "minimumTcb" ? "minimum" : String(option);
+  throw new UserError(`--${name} ${given?.[Number(at)]?.slice(0, 200)}: ${message}`);
+}
+
+const dayMs = 86_400_000;
+
+/** What the folder holds and until when, what is wrong first. 0 when everything holds, else 1. */
+async function showStatus({ write, folder, now, roots }: Terminal): Promise<0 | 1> {
+  const from = named(folder());
+  const all = await listEndorsements(from, { roots, now }).catch((error: unknown) => {
+    throw new UserError(`${from} can't be read: ${String(error)}`);
+  });
+  if (all.length === 0) {
+    write(`There is no endorsement in ${from}; docs/attestation.md names the files.\n`);
+    return 1;
+  }
+  const rows = all.map(({ name, inspected }) => ({ name, ...standing(inspected, now) }));
+  const sorted = rows.toSorted((a, b) => a.until - b.until || a.name.localeCompare(b.name));
+  for (const { isGood, says, name } of sorted)
+    write(`${isGood ? "good" : "BAD "} ${printableLine(says).padEnd(34)} ${name}\n`);
+  return rows.every(({ isGood }) => isGood) ? 0 : 1;
+}
+
+function standing(inspected: Inspected, now: number) {
+  if ("problem" in inspected) return { isGood: false, says: inspected.problem, until: -Infinity };
+  const { from, until } = inspected;
+  const days = Math.floor((until - now) / dayMs);
+  if (now < from) return { isGood: false, says: `begins on ${dayOf(from)}`, until };
+  if (now > until) return { isGood: false, says: `ended on ${dayOf(until)}`, until };
+  return { isGood: true, says: `until ${dayOf(until)} (${days} days)`, until };
+}
+
+/**
+ * Takes over endorsements from elsewhere, a medium from a machine with a network first of all: folders laid out alike, or single
+ * files in one. Each is checked; an older one never replaces a newer. 0 when all were taken or were there, else 1.
+ */
+async function importEndorsements(
+  sources: readonly string[],
+  { write, folder, now, roots }: Terminal,
+): Promise<0 | 1> {
+  const into = named(folder());
+  let isGood = true;
+  for (const source of sources) {
+    const found = await namesIn(source, { roots, now });
+    if (found.length === 0) {
+      write(`${source}: no endorsement by its name; docs/attestation.md names the files\n`);
+      isGood = false;
+    }
+    for (const { from, name } of found) {
+      const files = await readEndorsement(from, name);
+      const stored =
+        "problem" in files
+          ? { refused: files.problem }
+          : await storeEndorsement(into, name, files, { now, roots, url: resolve(from, name) });
+      if (typeof stored !== "string") isGood = false;
+      const says = typeof stored === "string" ? imported[stored] : `refused: ${stored.refused}`;
+      write(`${name}: ${printableLine(says)}\n`);
+    }
+  }
+  return isGood ? 0 : 1;
+}
+
+const imported = {
+  stored: "imported",
+  kept: "kept what is there, which is as new or newer",
+} as const;
+
+function named(folder: string | undefined): string {
+  if (folder !== undefined) return folder;
+  throw new UserError(
+    "No folder of endorsements is named",
+    "attestation.endorsements in gatehouse.yml names it, or --endorsements <folder>",
+  );
+}
+
+async function namesIn(source: string, by: { roots: TrustedRoots; now: number }) {
+  const path = resolve(source);
+  const found = await stat(path).catch(() => undefined);
+  if (!found) throw new UserError(`There is no ${source}`);
+  if (found.isDirectory())
+    return (await listEndorsements(path, by)).map(({ name }) => ({ from: path, name }));
+  // A file is known by the end of its path
+  const parts = path.split(sep);
+  const at = [4, 3, 2].find((many) => endorsementNamed(parts.slice(-many).join("/")));
+  if (at === undefined) return [];
+  return [{ from: parts.slice(0, -at).join(sep) || sep, name: parts.slice(-at).join("/") }];
 }

@@ -3,6 +3,7 @@ import { mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { codeOf } from "../errors.ts";
 import { FileRefusedError, readRegular } from "../regular-file.ts";
+import { isOlder } from "../verifier/examination.ts";
 import {
   chainNameOf,
   type EndorsementFiles,
@@ -10,14 +11,35 @@ import {
   type Inspected,
   inspectEndorsement,
 } from "../verifier/inspect-endorsement.ts";
-import { isOlder } from "../verifier/newest.ts";
-import type { TrustedRoots } from "../verifier/roots.ts";
+import { type Product, products, type TrustedRoots } from "../verifier/roots.ts";
+import type { SignedAnswer } from "../verifier/tdx/collateral.ts";
+import type { Endorsements, Needed } from "../verifier/verify-evidence.ts";
+
+/**
+ * What vendors have signed, in files that an operator or a refresher put into a folder, byte for byte as they came:
+ *
+ *     intel/root.crl  intel/pck-platform.crl  intel/pck-processor.crl  intel/tdx-qe.json  intel/tdx-qe.pem
+ *     intel/tcb/<fmspc>.json  intel/tcb/<fmspc>.pem  intel/tcb/<fmspc>.early.json and .pem (what Intel will ask for next)
+ *     intel/pck-<ca>.pem (the chain of its list, for `attestation status` and `import`)
+ *     amd/<product>/vcek.crl  amd/<product>/vlek.crl  amd/<product>/vcek/<chip ID>-<reported TCB>.der
+ *
+ * Nothing in it is believed: each verification checks every signature and date up to the roots in the source, so that who
+ * can write the folder can keep a VM from being verified, and never have one verified. Names are made of fixed words and
+ * hex digits alone.
+ */
+export interface FoundEndorsements {
+  endorsements: Endorsements;
+  /** What Intel will ask of this platform next, where the folder has it. */
+  early?: SignedAnswer | undefined;
+  /** Files that are needed and not there, as they are named in the folder. */
+  absent: readonly string[];
+}
 
 /** Far more than any list or statement has; what is larger is none. */
 export const mostBytes = 1024 * 1024;
 
 /** A file of the folder; undefined when it isn't there or is empty, a word on what is there instead of a file. */
-export async function readSmall(
+async function readSmall(
   folder: string,
   name: string,
 ): Promise<Buffer | { problem: string } | undefined> {
@@ -32,6 +54,80 @@ export async function readSmall(
   }
 }
 
+type OfIntel = Needed & { tee: "tdx" };
+type OfAmd = Needed & { tee: "snp" };
+
+const intelFiles = ({ fmspc, ca }: OfIntel) => ({
+  tcbInfo: `intel/tcb/${fmspc}.json`,
+  early: `intel/tcb/${fmspc}.early.json`,
+  qeIdentity: "intel/tdx-qe.json",
+  pckCrl: `intel/pck-${ca}.crl`,
+  rootCrl: "intel/root.crl",
+});
+
+/** KDS names Turin's chips by eight bytes. */
+const amdFiles = (product: Product, { signer, chipId, reportedTcb }: OfAmd) => ({
+  crl: `amd/${product}/${signer.toLowerCase()}.crl`,
+  vek: `amd/${product}/vcek/${product === "Turin" ? chipId.slice(0, 16) : chipId}-${reportedTcb}.der`,
+});
+
+/** The files that evidence needs and that a vendor gives to everybody, as they are named in the folder. */
+export function namesNeeded(needed: Needed): readonly string[] {
+  if (needed.tee === "tdx") return Object.values(intelFiles(needed));
+  if (!needed.product) return [];
+  const { crl, vek } = amdFiles(needed.product, needed);
+  const hasChip = needed.signer === "VCEK" && !/^0*$/.test(needed.chipId);
+  return hasChip ? [crl, vek] : [crl];
+}
+
+/** Nothing where no folder is named, or where nothing can be said of the evidence. */
+export async function findEndorsements(
+  folder: string | undefined,
+  needed: Needed | undefined,
+): Promise<FoundEndorsements> {
+  if (folder === undefined || !needed) return { endorsements: {}, absent: [] };
+  const missing: string[] = [];
+  const read = async (name: string, absent = missing): Promise<Buffer | undefined> => {
+    const bytes = await readSmall(folder, name);
+    if (Buffer.isBuffer(bytes)) return bytes;
+    absent.push(bytes ? `${name} (${bytes.problem})` : name);
+    return undefined;
+  };
+  const answer = async (name: string, absent = missing): Promise<SignedAnswer | undefined> => {
+    const body = await read(name, absent);
+    const chain = await read(chainNameOf(name) ?? "", absent);
+    return body && chain && { body: body.toString("utf8"), chain: chain.toString("latin1") };
+  };
+  if (needed.tee === "tdx") {
+    const { tcbInfo, early, qeIdentity, pckCrl, rootCrl } = intelFiles(needed);
+    const intel = {
+      tcbInfo: await answer(tcbInfo),
+      qeIdentity: await answer(qeIdentity),
+      pckCrl: await read(pckCrl),
+      rootCrl: await read(rootCrl),
+    };
+    // For warnings alone: nothing is missing without it
+    return { endorsements: { intel }, early: await answer(early, []), absent: missing };
+  }
+  const product = await productIn(folder, needed);
+  const { crl, vek } = amdFiles(product ?? "Milan", needed);
+  const amd = {
+    // A VLEK comes with its report, and is on no one's disk
+    vek: needed.signer === "VCEK" ? await read(vek) : undefined,
+    crl: product && (await read(crl)),
+  };
+  return { endorsements: { amd }, absent: missing };
+}
+
+/** A report of version 2 doesn't say of which product it is: the place of its certificate does. */
+async function productIn(folder: string, needed: OfAmd): Promise<Product | undefined> {
+  if (needed.product || needed.signer === "VLEK") return needed.product;
+  for (const product of products)
+    // oxlint-disable-next-line no-await-in-loop -- the first of three
+    if (await readSmall(folder, amdFiles(product, needed).vek)) return product;
+  return undefined;
+}
+
 /** An endorsement with its chain, by its name in the folder; or why there is none. */
 export async function readEndorsement(
   folder: string,
@@ -44,18 +140,13 @@ export async function readEndorsement(
   return { content, chain: Buffer.isBuffer(chain) ? chain.toString("latin1") : undefined };
 }
 
-export interface Listed {
-  name: string;
-  inspected: Inspected;
-}
-
 /** Everything in the folder that is an endorsement by its name, checked up to the roots. */
 export async function listEndorsements(
   folder: string,
   by: { roots: TrustedRoots; now: number },
-): Promise<Listed[]> {
+): Promise<{ name: string; inspected: Inspected }[]> {
   const entries = await readdir(folder, { recursive: true });
-  const listed: Listed[] = [];
+  const listed: { name: string; inspected: Inspected }[] = [];
   for (const name of entries.map((entry) => entry.replaceAll("\\", "/")).toSorted()) {
     const kind = endorsementNamed(name);
     if (!kind) continue;
@@ -97,7 +188,7 @@ export async function storeEndorsement(
   return "stored";
 }
 
-const dayOf = (at: number) => new Date(at).toISOString().slice(0, 10);
+export const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10);
 
 async function replace(path: string, content: Buffer | string): Promise<void> {
   const beside = `${path}.${randomUUID()}.new`;

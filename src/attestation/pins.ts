@@ -1,12 +1,7 @@
 import type { AppraisalRule } from "../config/attestation-section.ts";
 import type { Pin } from "../config/policy-file.ts";
 import { matchesGlob } from "../text/glob.ts";
-import {
-  type AppraisalPolicy,
-  type ReferenceValue,
-  strictPolicy,
-} from "../verifier/appraisal-policy.ts";
-import type { Facts } from "../verifier/verification.ts";
+import { type AppraisalPolicy, strictPolicy } from "../verifier/appraisal-policy.ts";
 import { difference, short } from "./measurements.ts";
 
 /** A VM by everything that a rule may know it by. */
@@ -52,19 +47,6 @@ export function acceptedFor(
 const isNamed = (globs: readonly string[], names: readonly string[]) =>
   globs.some((glob) => names.some((name) => matchesGlob(glob, name)));
 
-/** Hex digits of the 48 bytes that TDX and SNP measure. */
-export const measuredDigits = 96;
-
-/** Pins that evidence can be held against. One of another length is compared with the compute service's word alone. */
-export function referencesOf(pins: readonly string[]): readonly ReferenceValue[] {
-  return pins.flatMap((pin): ReferenceValue[] => {
-    const [first = "", a, b, c] = pin.split(",");
-    if (first.length !== measuredDigits) return [];
-    if (a === undefined || b === undefined || c === undefined) return [{ measurement: first }];
-    return [{ mrTd: first, rtmr: [a, b, c] }];
-  });
-}
-
 /** What each value of a pin stands for. */
 function partsOf(pin: string): readonly (readonly [label: string, value: string])[] {
   const values = pin.split(",");
@@ -89,11 +71,4 @@ export function pinChange(
     if (was === undefined) return [label, `${short(value)}, not pinned until now`];
     return [label, was === value ? `${short(value)}, unchanged` : (difference(value, was) ?? "")];
   });
-}
-
-/** What evidence measures, written as a pin: MEASUREMENT, or MRTD,RTMR0,RTMR1,RTMR2. */
-export function pinOf(facts: Facts): string {
-  return facts.tee === "snp"
-    ? facts.measurement
-    : [facts.mrTd, ...facts.rtmr.slice(0, 3)].join(",");
 }

@@ -8,8 +8,7 @@ import { endorsementNamed, inspectEndorsement } from "../verifier/inspect-endors
 import type { TrustedRoots } from "../verifier/roots.ts";
 import { isOfIntel } from "../verifier/tdx/verify-quote.ts";
 import type { Needed } from "../verifier/verify-evidence.ts";
-import { readEndorsement, storeEndorsement } from "./endorsement-folder.ts";
-import { namesNeeded } from "./endorsements.ts";
+import { namesNeeded, readEndorsement, storeEndorsement } from "./endorsement-folder.ts";
 import {
   addressOf,
   FetchError,
@@ -25,17 +24,17 @@ interface RefresherOptions {
   /** The way to the vendors, where it isn't direct. */
   proxies?: Proxies | undefined;
   now(): number;
-  /** How often it looks for what is due. */
-  everyMs?: number;
-  /** One request. */
-  timeoutMs?: number;
-  /** How long a verification waits for what is missing. */
-  patienceMs?: number;
 }
 
 export type Refresher = ReturnType<typeof createRefresher>;
 
 const hourMs = 3_600_000;
+/** How often it looks for what is due. */
+const everyMs = 60_000;
+/** Of one request. */
+const timeoutMs = 10_000;
+/** How long a verification waits for what is missing. */
+const patienceMs = 3000;
 const firstRetryMs = 10_000;
 
 /** KDS answers about one certificate per 10 s and client; as many at once as a rack that is switched on needs. */
@@ -48,6 +47,18 @@ const mostUnknown = 256;
 /** After that, an hour apart, only what evidence still asks for is tried again. */
 const mostRetries = 8;
 
+/** What evidence needed, by its name in the folder. */
+interface Wanted {
+  name: string;
+  /** When it should be had, or be renewed. */
+  dueAt: number;
+  /** In a row. */
+  failures: number;
+  /** A chip whose certificate was never there: it may be made up. */
+  isUnknown: boolean;
+  renewing: Promise<void> | undefined;
+}
+
 /**
  * Keeps the folder of endorsements filled with what the evidence that was seen needs: what is missing at once, what is there
  * from half of its life on, at a moment of each process's own. What can't be had is tried again later and later, an hour
@@ -56,22 +67,17 @@ const mostRetries = 8;
  * Evidence asks before its signature can be checked, and a chip ID can be made up. So a quote must stand under Intel's root
  * before anything is fetched for it, and calls for chips that aren't in the folder have a budget of the process.
  */
-export function createRefresher(options: RefresherOptions) {
-  const { folder, addresses, roots, log, now } = options;
-  const { everyMs = 60_000, timeoutMs = 10_000, patienceMs = 3000 } = options;
+export function createRefresher(by: RefresherOptions) {
+  const { folder, addresses, roots, log, proxies, now } = by;
   const connections = { connections: 4, connect: { timeout: timeoutMs } };
-  const dispatcher = options.proxies
-    ? new EnvHttpProxyAgent({ ...connections, ...proxyOptions(options.proxies) })
+  const dispatcher = proxies
+    ? new EnvHttpProxyAgent({ ...connections, ...proxyOptions(proxies) })
     : new Agent(connections);
-  const due = new Map<string, number>();
-  /** Of `due`, chips whose certificate was never there. */
-  const unknown = new Set<string>();
+  const all = new Map<string, Wanted>();
   const budget = { calls: mostChipsAtOnce, at: now() };
-  const failures = new Map<string, number>();
-  const running = new Map<string, Promise<void>>();
 
   /** When what is in the folder should be renewed; at once where it isn't there or worth nothing. */
-  async function dueAt(name: string): Promise<number> {
+  async function dueAtOf(name: string): Promise<number> {
     const kind = endorsementNamed(name);
     const files = kind && (await readEndorsement(folder, name));
     if (!kind || !files || "problem" in files) return 0;
@@ -83,7 +89,18 @@ export function createRefresher(options: RefresherOptions) {
     return from + (until - from) * (0.5 + Math.random() * 0.1);
   }
 
-  async function renew(name: string): Promise<void> {
+  async function remember(name: string): Promise<Wanted> {
+    const dueAt = await dueAtOf(name);
+    const isUnknown = dueAt === 0 && endorsementNamed(name)?.is === "amd-vcek";
+    const wanted = all.get(name) ?? { name, dueAt, failures: 0, isUnknown, renewing: undefined };
+    all.set(name, wanted);
+    const strangers = [...all.values()].filter((one) => one.isUnknown && !one.renewing);
+    if (strangers.length > mostUnknown) all.delete(strangers[0]?.name ?? "");
+    return wanted;
+  }
+
+  async function renew(wanted: Wanted): Promise<void> {
+    const { name } = wanted;
     const kind = endorsementNamed(name);
     if (!kind) return;
     const url = addressOf(kind, addresses);
@@ -92,34 +109,31 @@ export function createRefresher(options: RefresherOptions) {
       const stored = await storeEndorsement(folder, name, files, { now: now(), roots, url });
       if (typeof stored !== "string") throw new FetchError(`refused: ${stored.refused}`);
       log.info("endorsements.renewed", { name, url, stored });
-      failures.delete(name);
-      unknown.delete(name);
+      wanted.failures = 0;
+      wanted.isUnknown = false;
       // A vendor that has nothing newer yet is not asked over and over
-      due.set(name, Math.max(await dueAt(name), now() + hourMs));
+      wanted.dueAt = Math.max(await dueAtOf(name), now() + hourMs);
     } catch (error) {
-      const times = (failures.get(name) ?? 0) + 1;
+      wanted.failures += 1;
+      const times = wanted.failures;
       log.warn("endorsements.not-renewed", { name, url, why: messageOf(error), times });
-      // Forgotten meanwhile
-      if (!due.has(name)) return;
-      failures.set(name, times);
       const asked = error instanceof FetchError ? error.retryAfterMs : undefined;
       const backoff = Math.min(hourMs, firstRetryMs * 2 ** (times - 1)) * (0.5 + Math.random() / 2);
-      due.set(name, now() + Math.max(backoff, Math.min(asked ?? 0, hourMs)));
+      wanted.dueAt = now() + Math.max(backoff, Math.min(asked ?? 0, hourMs));
     }
   }
 
   /** One request for each at a time. */
-  function once(name: string): Promise<void> {
-    const found = running.get(name);
-    if (found) return found;
-    const renewing = renew(name).finally(() => running.delete(name));
-    running.set(name, renewing);
-    return renewing;
+  function once(wanted: Wanted): Promise<void> {
+    wanted.renewing ??= renew(wanted).finally(() => {
+      wanted.renewing = undefined;
+    });
+    return wanted.renewing;
   }
 
   /** A call for a chip that may be made up; the others are of a few names, or of what Intel has signed. */
-  function isAffordable(name: string, kept: number): boolean {
-    if (!unknown.has(name) || running.has(name)) return true;
+  function isAffordable({ isUnknown, renewing }: Wanted, kept: number): boolean {
+    if (!isUnknown || renewing) return true;
     budget.at = Math.min(budget.at, now());
     const earned = Math.floor((now() - budget.at) / chipEveryMs);
     budget.calls = Math.min(mostChipsAtOnce, budget.calls + earned);
@@ -129,27 +143,13 @@ export function createRefresher(options: RefresherOptions) {
     return true;
   }
 
-  async function remember(name: string): Promise<void> {
-    const at = await dueAt(name);
-    due.set(name, at);
-    if (at > 0 || endorsementNamed(name)?.is !== "amd-vcek") return;
-    unknown.add(name);
-    const [oldest] = unknown;
-    if (unknown.size > mostUnknown && oldest !== undefined) forget(oldest);
-  }
-
-  function forget(name: string): void {
-    for (const those of [due, failures, unknown]) those.delete(name);
-  }
-
   /** The chips that were asked for last come first: those before them may be made up. */
   async function round(): Promise<void> {
-    const names = [...due].filter(([, at]) => at <= now()).map(([name]) => name);
-    const worth = names.filter(
-      (name) => !unknown.has(name) || (failures.get(name) ?? 0) < mostRetries,
+    const due = [...all.values()].filter(
+      ({ dueAt, isUnknown, failures }) => dueAt <= now() && (!isUnknown || failures < mostRetries),
     );
-    const affordable = worth.toReversed().filter((name) => isAffordable(name, keptForNew));
-    await Promise.all(affordable.map((name) => once(name)));
+    const affordable = due.toReversed().filter((wanted) => isAffordable(wanted, keptForNew));
+    await Promise.all(affordable.map((wanted) => once(wanted)));
   }
 
   const rounds = startRounds("endorsements", everyMs, round, log);
@@ -160,9 +160,9 @@ export function createRefresher(options: RefresherOptions) {
       const missing: Promise<void>[] = [];
       for (const name of namesNeeded(needed)) {
         // oxlint-disable-next-line no-await-in-loop -- four small files, the first time only
-        if (!due.has(name)) await remember(name);
-        if ((due.get(name) ?? 0) > now() && !running.has(name)) continue;
-        if (isAffordable(name, failures.has(name) ? keptForNew : 0)) missing.push(once(name));
+        const wanted = all.get(name) ?? (await remember(name));
+        if (wanted.dueAt > now() && !wanted.renewing) continue;
+        if (isAffordable(wanted, wanted.failures > 0 ? keptForNew : 0)) missing.push(once(wanted));
         else
           log.warn("endorsements.postponed", {
             name,
@@ -175,7 +175,7 @@ export function createRefresher(options: RefresherOptions) {
     round: rounds.now,
     async close(): Promise<void> {
       await Promise.all([rounds.close(), dispatcher.destroy()]);
-      await Promise.allSettled(running.values());
+      await Promise.allSettled([...all.values()].flatMap(({ renewing }) => renewing ?? []));
     },
   };
 }

@@ -8,26 +8,49 @@ import {
   type Message,
   readable,
   section,
+  table,
 } from "../messages/message.ts";
-import { duration, hintOf, lines, type Markdown, md, name, plain, when } from "../messages/text.ts";
+import {
+  csv,
+  duration,
+  hintOf,
+  lines,
+  type Markdown,
+  md,
+  name,
+  plain,
+  when,
+} from "../messages/text.ts";
+import type { AttestationResult, Claims } from "../verifier/attestation-result.ts";
+import type { Verification } from "../verifier/verification.ts";
 import type { Appraisal, Verdict } from "./appraisal.ts";
-import { shortMeasurement } from "./appraise.ts";
+import type { Attested } from "./appraiser.ts";
 import { short } from "./measurements.ts";
+import type { NamedVm } from "./pins.ts";
 
-export const verdictSigns: Readonly<Record<Verdict, string>> = {
+const verdictSigns: Readonly<Record<Verdict, string>> = {
   verified: "✅",
   failed: "🔴",
   "could not verify": "❔",
 };
 
-const words: Readonly<Record<Verdict, string>> = {
+export const verdictWords: Readonly<Record<Verdict, string>> = {
   verified: "Verified",
   failed: "Failed",
   "could not verify": "Could not verify",
 };
 
+const sentence = (text: string) => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}.`;
+
+/** `4f2a…91bc`, of the evidence, or else of what the service names. */
+function shortMeasurement({ measurement }: Appraisal): string | undefined {
+  const { evidence, report, vm } = measurement;
+  const one = evidence?.split(",")[0] ?? report ?? vm;
+  return one === undefined ? undefined : short(one);
+}
+
 /**
- * Gatehouse's own verdict first, then why, then what was checked and until when it holds; what the compute service says
+ * One VM: Gatehouse's own verdict first, then why, then what was checked and until when it holds; what the compute service says
  * stands beside it. Made for a phone: measurements are short, the file has them whole.
  */
 export function renderAttestation(
@@ -35,23 +58,24 @@ export function renderAttestation(
   appraisal: Appraisal,
   actions: readonly ButtonSpec[] = [],
 ): Message {
-  const { verdict, reasons, notes, measurement, wayOut, evidence, validUntil } = appraisal;
-  const headline = md`${verdictSigns[verdict]} *${words[verdict]}*: ${name(vm.name)}`;
+  const { verdict, reasons, notes, wayOut, evidence, validUntil, soon, isAlarm } = appraisal;
+  const headline = md`${verdictSigns[verdict]} *${verdictWords[verdict]}*: ${name(vm.name)}`;
+  const alarm = isAlarm
+    ? md`🚨 Something that the vendor had signed was changed or forged: look who can write the folder of endorsements.`
+    : undefined;
   const why = reasons.map((reason) => md`• ${sentence(reason)}`);
   return message(
-    readable(md`${words[verdict]}: ${vm.name}. ${reasons.map(sentence).join(" ")}`),
-    section(lines(headline, alarmLine(appraisal), ...why, hintOf(wayOut && `${wayOut}.`))),
-    appraisal.soon
-      ? section(md`⏳ *Fails once Intel's next level counts*: ${sentence(appraisal.soon)}`)
-      : undefined,
+    readable(md`${verdictWords[verdict]}: ${vm.name}. ${reasons.map(sentence).join(" ")}`),
+    section(lines(headline, alarm, ...why, hintOf(wayOut && `${wayOut}.`))),
+    soon ? section(md`⏳ *Fails once Intel's next level counts*: ${sentence(soon)}`) : undefined,
     appraisal.difference ? section(md`*Difference*: ${appraisal.difference}`) : undefined,
     fields([
       evidence === undefined ? undefined : ["Checked by Gatehouse", md`${evidence}`],
       validUntil === undefined
         ? undefined
         : ["Holds until", md`${when(validUntil, "{date_short_pretty} {time}")}`],
-      ["Measurement", measurementText(appraisal)],
-      ["Pins", pinText(measurement)],
+      ["Measurement", measurementText(appraisal.measurement)],
+      ["Pins", pinText(appraisal.measurement)],
       ["The compute service says", serviceText(appraisal.service)],
     ]),
     notes.length > 0 ? context(...notes.map((note) => md`${note}.`)) : undefined,
@@ -59,32 +83,11 @@ export function renderAttestation(
   );
 }
 
-function alarmLine({ isAlarm }: Appraisal): Markdown | undefined {
-  return isAlarm
-    ? md`🚨 Something that the vendor had signed was changed or forged: look who can write the folder of endorsements.`
-    : undefined;
-}
-
-/** One line: `✅ verified by Gatehouse (measurement 4f2a…91bc)`. */
-export function attestationLine(appraisal: Appraisal): Markdown {
-  const { verdict, reasons } = appraisal;
-  const measured = shortMeasurement(appraisal);
-  if (verdict === "verified")
-    return md`${verdictSigns[verdict]} verified by Gatehouse${measured ? ` (measurement ${measured})` : ""}`;
-  return md`${verdictSigns[verdict]} ${verdict} (${reasons[0] ?? ""})`;
-}
-
-function measurementText({ measurement }: Appraisal): Markdown {
-  const { evidence, report, matchesVm } = measurement;
+function measurementText({ evidence, report, matchesVm }: Appraisal["measurement"]): Markdown {
   const [first] = evidence?.split(",") ?? [report];
   if (first === undefined) return md`not reported`;
-  const compared =
-    matchesVm === undefined
-      ? "not on the VM's record"
-      : matchesVm
-        ? "as on the VM"
-        : "not the VM's";
-  return md`${name(short(first))} ${compared}`;
+  const record = matchesVm ? "as on the VM" : "not the VM's";
+  return md`${name(short(first))} ${matchesVm === undefined ? "not on the VM's record" : record}`;
 }
 
 function pinText({ pins, pinDoubt, matchesPin }: Appraisal["measurement"]): Markdown {
@@ -100,14 +103,14 @@ function pinText({ pins, pinDoubt, matchesPin }: Appraisal["measurement"]): Mark
 
 /** Its word, beside ours and never above it. */
 function serviceText({ verified, platform, madeAt, ageMs = 0 }: Appraisal["service"]): Markdown {
-  const word =
-    verified === undefined ? "nothing of verification" : verified ? "verified" : "not verified";
+  const word = serviceWord(verified) || "nothing of verification";
   const at = madeAt === undefined ? undefined : when(madeAt, "{date_short_pretty} {time}");
   const made = at && (ageMs > 0 ? md`, made ${at}, ${duration(ageMs)} ago` : md`, made ${at}`);
   return md`${word}${platform ? md` · ${platform}` : ""}${made ?? ""}`;
 }
 
-const sentence = (text: string) => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}.`;
+const serviceWord = (verified: boolean | undefined) =>
+  verified === undefined ? "" : verified ? "verified" : "not verified";
 
 /** What a result says about attestation after a VM was started, restarted, resized or restored. */
 interface AfterChange {
@@ -122,17 +125,127 @@ interface AfterChange {
  * is off for the VM and nothing asks for it.
  */
 export function afterChange(appraisal: Appraisal): AfterChange | undefined {
-  if (appraisal.isOff) return undefined;
-  const line = attestationLine(appraisal);
-  if (appraisal.verdict === "verified")
-    return { line: md`Attested again: ${line}`, isAlarm: false };
-  if (appraisal.verdict !== "failed") return { line: md`Attestation: ${line}`, isAlarm: false };
+  const { verdict, reasons, measurement, difference, isOff } = appraisal;
+  if (isOff) return undefined;
+  const sign = verdictSigns[verdict];
+  if (verdict === "verified") {
+    const measured = shortMeasurement(appraisal);
+    const which = measured ? ` (measurement ${measured})` : "";
+    return { line: md`Attested again: ${sign} verified by Gatehouse${which}`, isAlarm: false };
+  }
+  if (verdict === "could not verify")
+    return { line: md`Attestation: ${sign} ${verdict} (${reasons[0] ?? ""})`, isAlarm: false };
   const what =
-    appraisal.measurement.matchesPin === false
+    measurement.matchesPin === false
       ? md`🔴 *The measurement no longer matches its pin.*`
       : md`🔴 *Attestation failed after this change.*`;
-  const detail = appraisal.difference ?? appraisal.reasons.join("; ");
-  return { line: lines(what, md`${detail}`), isAlarm: true };
+  return { line: lines(what, md`${difference ?? reasons.join("; ")}`), isAlarm: true };
+}
+
+/** One VM of a fleet: judged, or why it could not even be read. */
+export interface FleetRow {
+  vm: NamedVm;
+  appraisal: Appraisal | undefined;
+  /** With all that it follows from. */
+  attested?: Attested;
+  /** Why there is no appraisal. */
+  unread?: string;
+}
+
+/** The worst first. */
+const ranks = ["failed", "could not verify", "not read", "attestation off", "verified"] as const;
+type Rank = (typeof ranks)[number];
+
+const rankOf = ({ appraisal }: FleetRow): Rank =>
+  appraisal === undefined
+    ? "not read"
+    : appraisal.verdict === "could not verify" && appraisal.isOff
+      ? "attestation off"
+      : appraisal.verdict;
+
+const rankSigns: Readonly<Record<Rank, string>> = {
+  ...verdictSigns,
+  "not read": "❔",
+  "attestation off": "⚪",
+};
+
+const dayMs = 86_400_000;
+
+/** Whole days until a result no longer holds, rounded down. */
+const daysLeft = ({ appraisal }: FleetRow, now: number): string =>
+  appraisal?.validUntil === undefined
+    ? ""
+    : String(Math.max(0, Math.floor((appraisal.validUntil - now) / dayMs)));
+
+const whyOf = ({ appraisal, unread = "" }: FleetRow): string =>
+  appraisal === undefined ? unread : appraisal.reasons.join("; ");
+
+/** Several VMs: a table for a channel; the file has all of them with whole values. */
+export function renderFleet(
+  words: string,
+  rows: readonly FleetRow[],
+  now: number,
+  {
+    file = "All of them, with whole measurements, are in a file in your direct messages.",
+    actions = [],
+  }: { file?: string; actions?: readonly ButtonSpec[] } = {},
+): { message: Message; content: string } {
+  const sorted = rows.toSorted(
+    (a, b) =>
+      ranks.indexOf(rankOf(a)) - ranks.indexOf(rankOf(b)) || a.vm.name.localeCompare(b.vm.name),
+  );
+  const counts = ranks.flatMap((rank) => {
+    const many = sorted.filter((row) => rankOf(row) === rank).length;
+    return many === 0 ? [] : [`${rankSigns[rank]} ${many.toLocaleString("en-US")} ${rank}`];
+  });
+  const head = md`*Attestation of ${plain(words, 100)}*: ${counts.join(", ")}`;
+  const { block, shown } = table(
+    `Attestation of ${words}`,
+    ["VM", "Result", "Why", "Days left", "Measurement"],
+    sorted.map((row) => [
+      row.vm.name,
+      `${rankSigns[rankOf(row)]} ${rankOf(row)}`,
+      plain(whyOf(row), 120),
+      daysLeft(row, now),
+      (row.appraisal && shortMeasurement(row.appraisal)) ?? "",
+    ]),
+  );
+  return {
+    message: message(
+      readable(head),
+      section(head),
+      block,
+      context(
+        md`Checked by Gatehouse. Days left: until the vendors' lists and certificates behind a result end.${shown < sorted.length ? md` ${shown} of ${sorted.length} are shown.` : ""}`,
+        md`${file}`,
+      ),
+      buttons(actions),
+    ),
+    content: csv([csvHeads, ...sorted.map((row) => csvRow(row, now))]),
+  };
+}
+
+const csvHeads =
+  "vm,project,id,result,why,days left,holds until,measurement,service says,evidence,sha256 of signed bytes".split(
+    ",",
+  );
+
+function csvRow(row: FleetRow, now: number): readonly string[] {
+  const { vm, appraisal } = row;
+  const until = appraisal?.validUntil;
+  return [
+    vm.name,
+    vm.projectName ?? vm.projectId,
+    vm.id,
+    rankOf(row),
+    whyOf(row),
+    daysLeft(row, now),
+    until === undefined ? "" : new Date(until).toISOString(),
+    appraisal?.measurement.evidence ?? appraisal?.measurement.report ?? "",
+    serviceWord(appraisal?.service.verified),
+    appraisal?.evidence ?? "",
+    appraisal?.result?.verification.digest ?? "",
+  ];
 }
 
 /** The raw report as a file, for `attestation check` and other verifiers: what the service gave, and what was made of it. */
@@ -142,7 +255,6 @@ export function reportFile(
   { service: _its, ...appraisal }: Appraisal,
   now: number,
 ): { name: string; content: string } {
-  const day = new Date(now).toISOString().replaceAll(/[:]|\.\d+/g, "");
   const bare = plain(vm.name, 60).replaceAll(/[^\p{L}\p{N}._-]+/gu, "-");
   const content = {
     vm: { id: vm.id, name: vm.name, attestation: vm.attestation },
@@ -151,11 +263,77 @@ export function reportFile(
     appraisal,
   };
   return {
-    name: `attestation-${bare || "vm"}-${day}.json`,
+    name: `attestation-${bare || "vm"}-${fileTime(now)}.json`,
     content: `${JSON.stringify(content, jsonValue, 2)}\n`,
   };
 }
 
+/** For the name of a file: `2026-03-01T000000Z`. */
+export const fileTime = (at: number): string =>
+  new Date(at).toISOString().replaceAll(/[:]|\.\d+/g, "");
+
 /** For `JSON.stringify`: flags of evidence are 64 bits. */
 export const jsonValue = (_key: string, value: unknown): unknown =>
   typeof value === "bigint" ? `0x${value.toString(16)}` : value;
+
+const claimNames: readonly [keyof Claims, string][] = [
+  ["hardware", "hardware"],
+  ["executables", "executables"],
+  ["configuration", "configuration"],
+  ["instanceIdentity", "instance identity"],
+];
+
+const claimWords: Readonly<Record<number, string>> = {
+  0: "nothing is known",
+  2: "affirmed",
+  3: "affirmed: pinned",
+  32: "warning",
+  33: "warning: not recognized",
+  36: "warning",
+  96: "contradicted",
+  99: "contradicted: a signature does not hold",
+};
+
+/** For a terminal: `2026-03-01T00:00:00Z`. */
+export const second = (at: number): string => new Date(at).toISOString().replace(/\.\d+Z$/, "Z");
+
+const terminalRow = (label: string, value: string) => `  ${label.padEnd(19)}${value}`;
+
+/** A result for a terminal, the verdict first. */
+export function resultLines(
+  { verdict, claims, reasons, notes, isAlarm, verification }: AttestationResult,
+  { at, absent = [] }: { at: number; absent?: readonly string[] },
+): readonly string[] {
+  const { validity } = verification.is === "authentic" ? verification : {};
+  const held = validity && `${second(validity.from)} to ${second(validity.until)}`;
+  return [
+    `${verdictWords[verdict]}: ${reasons.map(({ says }) => says).join("; ")}.`,
+    ...(isAlarm ? ["ALARM: something that the vendor had signed was changed or forged."] : []),
+    ...factRows(verification).map(([label, value]) => terminalRow(label, value)),
+    ...claimNames.map(([claim, label]) =>
+      terminalRow(label, `${claims[claim]}, ${claimWords[claims[claim]]}`),
+    ),
+    ...(held === undefined ? [] : [terminalRow("holds", held)]),
+    terminalRow("checked at", second(at)),
+    ...absent.map((file) => `Missing in the folder of endorsements: ${file}`),
+    ...notes.map((note) => `Note: ${note}`),
+  ];
+}
+
+function factRows({ facts, tcb, product, digest = "" }: Verification): [string, string][] {
+  if (!facts) return [];
+  const what: [string, string][] =
+    facts.tee === "tdx"
+      ? [
+          ["evidence", `Intel TDX quote, version ${facts.version}, ${facts.body}`],
+          ["MRTD", facts.mrTd],
+          ...facts.rtmr.map((value, at): [string, string] => [`RTMR${at}`, value]),
+        ]
+      : [
+          ["evidence", `AMD SEV-SNP report, version ${facts.version}, ${product ?? "unknown"}`],
+          ["MEASUREMENT", facts.measurement],
+          ["report ID", facts.reportId],
+        ];
+  if (tcb) what.push(["TCB", `${tcb.status}, of ${tcb.date.slice(0, 10)}`]);
+  return [...what, ["signed bytes", `SHA-256 ${digest}`]];
+}

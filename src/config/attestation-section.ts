@@ -60,7 +60,8 @@ const accepted = section({
   until: lastDay,
 });
 
-const rule = section({
+/** A rule of `attestation.appraisal`; `attestation check` reads its options by it, too. */
+export const appraisalRule = section({
   targets: z.array(glob).min(1, "must name at least one VM").optional(),
   allow: z.array(oneOf(allowances)).default([]),
   accept: z.array(accepted).default([]),
@@ -133,7 +134,7 @@ export const attestationSection = section({
     .default([]),
   /** First match wins; without a match nothing is accepted that isn't current. */
   appraisal: z
-    .array(rule)
+    .array(appraisalRule)
     .default([])
     .superRefine((rules, context) => {
       for (const at of rules.keys()) {

@@ -1,7 +1,7 @@
 import type { Product } from "./roots.ts";
-import { type SnpFacts, type TcbParts } from "./snp/report.ts";
-import type { TdxFacts } from "./tdx/quote.ts";
+import type { TcbParts } from "./snp/report.ts";
 import type { TcbStatus } from "./tdx/tcb.ts";
+import type { Facts } from "./verification.ts";
 
 /** What somebody may accept by name although it is refused otherwise. */
 export const allowances = [
@@ -53,23 +53,17 @@ export const strictPolicy: AppraisalPolicy = {
 };
 
 /**
- * A measurement that is expected, lower-case hex. One alone is the MEASUREMENT of SNP or the MRTD of TDX; for TDX firmware
- * alone says nothing of the kernel, so that all four registers should stand in one value.
+ * What evidence measures, written as a pin: MEASUREMENT, or MRTD,RTMR0,RTMR1,RTMR2, lower-case hex. MRTD alone can be pinned,
+ * too; for TDX the firmware says nothing of the kernel, so that all four should stand in one pin.
  */
-export type ReferenceValue =
-  | { measurement: string }
-  | { mrTd: string; rtmr: readonly [string, string, string] };
+export function pinOf(facts: Facts): string {
+  return facts.tee === "snp"
+    ? facts.measurement
+    : [facts.mrTd, ...facts.rtmr.slice(0, 3)].join(",");
+}
 
 /** Whether the evidence measures what is expected; "in part" when only the firmware of a TDX VM is pinned. */
-export function matches(
-  reference: ReferenceValue,
-  facts: TdxFacts | SnpFacts,
-): "whole" | "in part" | undefined {
-  if ("measurement" in reference) {
-    const its = facts.tee === "snp" ? facts.measurement : facts.mrTd;
-    if (its !== reference.measurement) return undefined;
-    return facts.tee === "snp" ? "whole" : "in part";
-  }
-  if (facts.tee !== "tdx" || facts.mrTd !== reference.mrTd) return undefined;
-  return reference.rtmr.every((value, at) => facts.rtmr[at] === value) ? "whole" : undefined;
+export function matches(pin: string, facts: Facts): "whole" | "in part" | undefined {
+  if (pin === pinOf(facts)) return "whole";
+  return facts.tee === "tdx" && pin === facts.mrTd ? "in part" : undefined;
 }

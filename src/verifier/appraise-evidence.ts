@@ -1,17 +1,18 @@
-import { type AppraisalPolicy, matches } from "./appraisal-policy.ts";
+import { type Allowance, type AppraisalPolicy, matches } from "./appraisal-policy.ts";
 import type { AppraisalOptions, AttestationResult, Claims, Weighed } from "./attestation-result.ts";
-import { findingsOf } from "./findings.ts";
-import { standingOf } from "./reasons.ts";
+import { sentenceOf, standingOf } from "./reasons.ts";
+import type { Product } from "./roots.ts";
+import { partsBelow, type SnpFacts, tcbParts } from "./snp/report.ts";
+import { isMasked } from "./snp/verify-report.ts";
 import type { Facts, Verification } from "./verification.ts";
-import { weighHardware } from "./weigh-hardware.ts";
 
 const dayMs = 86_400_000;
 const dayOf = (at: number) => new Date(at).toISOString().slice(0, 10);
 
 /**
- * Weighs what was verified by a policy and by what is expected of the VM. Failed when anything contradicts or is short of
- * current without the policy naming it; verified when hardware, executables, and configuration are all affirmed; else it
- * could not be verified.
+ * The one appraisal: weighs what was verified by a policy, by what is expected of the VM, and by what speaks against it beside the
+ * evidence. Failed when anything contradicts or is short of current without the policy naming it; verified when hardware,
+ * executables, and configuration are all affirmed; else it could not be verified.
  */
 export function appraiseEvidence(
   verification: Verification,
@@ -23,26 +24,27 @@ export function appraiseEvidence(
     ...(facts ? weighConfiguration(facts, options.policy) : []),
     ...(facts ? weighExecutables(facts, options) : []),
     ...weighInstance(facts, options),
+    ...(options.context?.against ?? []),
   ];
   const fails = weighed.filter(({ effect }) => effect === "fails");
   const lacks = weighed.filter(({ effect }) => effect === "lacks");
   const isAuthentic = verification.is === "authentic";
   const verdict = fails.length > 0 ? "failed" : lacks.length > 0 ? "could not verify" : "verified";
   const because = fails.length > 0 ? fails : lacks.length > 0 ? lacks : supportOf(verification);
+  const claimed = (claim: keyof Claims, affirmed: number) =>
+    worst(weighed, claim, isAuthentic ? affirmed : 0);
   return {
     // Without hardware behind it nothing is affirmed, whatever else fits
     verdict: verdict === "verified" && !isAuthentic ? "could not verify" : verdict,
     claims: {
-      hardware: worst(weighed, "hardware", isAuthentic ? 2 : 0) as Claims["hardware"],
-      executables: worst(weighed, "executables", isAuthentic ? 3 : 0) as Claims["executables"],
-      configuration: worst(
-        weighed,
-        "configuration",
-        isAuthentic ? 2 : 0,
-      ) as Claims["configuration"],
-      instanceIdentity: worst(weighed, "instanceIdentity", 0) as Claims["instanceIdentity"],
-    },
-    reasons: because.map(({ code, says }) => ({ code, says })),
+      hardware: claimed("hardware", 2),
+      executables: claimed("executables", 3),
+      configuration: claimed("configuration", 2),
+      instanceIdentity: claimed("instanceIdentity", 0),
+    } as Claims,
+    reasons: because
+      .filter(({ says }, at) => because.findIndex((one) => one.says === says) === at)
+      .map(({ code, says }) => ({ code, says })),
     notes: [
       ...weighed.flatMap(({ effect, says }) => (effect === "note" ? [says] : [])),
       ...notesOf(verification, options),
@@ -52,11 +54,121 @@ export function appraiseEvidence(
   };
 }
 
+const usualValues = { fails: 96, lacks: 0, note: 2 } as const;
+
 /** Contradictions are worse than warnings, those worse than knowing nothing, that worse than any yes. */
 function worst(weighed: readonly Weighed[], claim: keyof Claims, otherwise: number): number {
   const rank = (value: number) => (value >= 32 ? value : value === 0 ? 31 : value);
-  const values = weighed.filter((one) => one.claim === claim).map(({ value }) => value);
+  const values = weighed
+    .filter((one) => one.claim === claim)
+    .map(({ effect, value = usualValues[effect] }) => value);
   return values.reduce((a, b) => (rank(b) > rank(a) ? b : a), otherwise);
+}
+
+const cryptographic = /signature$|^chain-|^qe-report-data$|^report-(reserved|unsigned)$/;
+
+/** The machine: what vouches for it, and how current its firmware is. */
+function weighHardware(
+  { problems, facts, tcb, product, endorsedAt }: Verification,
+  { policy, now }: AppraisalOptions,
+): readonly Weighed[] {
+  const claim = "hardware" as const;
+  const weighed: Weighed[] = problems.map((problem) => ({
+    claim,
+    effect: standingOf(problem) === "contradicts" ? "fails" : "lacks",
+    code: problem.reason,
+    says: sentenceOf(problem),
+    ...(cryptographic.test(problem.reason) && standingOf(problem) === "contradicts"
+      ? { value: 99 }
+      : {}),
+  }));
+  /** A warning that fails unless policy names it. */
+  const warn = (code: Weighed["code"], isNamed: boolean, says: string) =>
+    void weighed.push({ claim, value: 32, effect: isNamed ? "note" : "fails", code, says });
+  if (tcb && tcb.status !== "UpToDate") {
+    const isAccepted = policy.statuses.some(
+      ({ status, advisories, until }) =>
+        status === tcb.status &&
+        now <= until &&
+        tcb.advisories.every((id) => advisories.includes(id)),
+    );
+    const ids = tcb.advisories.length > 0 ? ` (${tcb.advisories.join(", ")})` : "";
+    const since = tcb.date.slice(0, 10);
+    warn("tcb-status", isAccepted, `Intel calls the platform ${tcb.status} since ${since}${ids}`);
+  }
+  if (product === "Milan")
+    warn(
+      "known-broken-product",
+      policy.allows.includes("known-broken-product"),
+      "the root seed of Milan processors can be read out by software (arXiv 2605.12990)",
+    );
+  if (facts?.tee === "snp" && product) weighed.push(...weighFirmware(facts, product, policy));
+  const { maxEndorsementAgeMs = Infinity } = policy;
+  if (endorsedAt !== undefined && now - endorsedAt > maxEndorsementAgeMs) {
+    const says = `the vendor's lists are older than policy allows: of ${dayOf(endorsedAt)}`;
+    weighed.push({ claim, effect: "lacks", code: "endorsement-age", says });
+  }
+  return weighed;
+}
+
+/** Each of the three versions: what runs, what it can't go below, what the VM was started with. */
+function weighFirmware(
+  { cpuid, currentTcb, committedTcb, launchTcb }: SnpFacts,
+  product: Product,
+  { minimumTcb }: AppraisalPolicy,
+): readonly Weighed[] {
+  const claim = "hardware" as const;
+  const ofProduct = minimumTcb.filter((minimum) => minimum.product === product);
+  if (ofProduct.length === 0) {
+    const says = "Firmware level not judged: policy names no minimum for this product";
+    return [{ effect: "note", code: "minimum-tcb", says }];
+  }
+  const model = cpuid?.model;
+  const applying = ofProduct.filter(
+    ({ models }) => models === undefined || (model !== undefined && models.includes(model)),
+  );
+  if (applying.length === 0) {
+    const says = `policy names no minimum firmware for this model (${model ?? "unknown"})`;
+    return [{ claim, effect: "lacks", code: "minimum-unknown", says }];
+  }
+  const versions = { current: currentTcb, committed: committedTcb, launch: launchTcb };
+  return applying.flatMap(({ tcb }) =>
+    Object.entries(versions).flatMap(([name, hex]) =>
+      partsBelow(tcbParts(hex, product), tcb).map((part): Weighed => {
+        const says = `the ${name} firmware is below the minimum: ${part}`;
+        return { claim, effect: "fails", code: "minimum-tcb", says };
+      }),
+    ),
+  );
+}
+
+/** What genuine evidence may say of a VM that its users would not want. */
+type Finding = Exclude<Allowance, "known-broken-product"> | "unbound" | "sept-ve-disable-off";
+
+const bit = (bits: bigint, at: number) => (bits & (1n << BigInt(at))) !== 0n;
+const isZero = (hex: string) => /^0*$/.test(hex);
+
+export function findingsOf(facts: Facts): readonly Finding[] {
+  const found: [Finding, boolean][] =
+    facts.tee === "snp"
+      ? [
+          ["debug", bit(facts.policy, 19)],
+          ["migration-agent", bit(facts.policy, 18)],
+          ["chip-masked", isMasked(facts)],
+        ]
+      : tdxFindings(Buffer.from(facts.tdAttributes, "hex").readBigUInt64LE(), facts.mrServiceTd);
+  found.push(["unbound", isZero(facts.reportData)]);
+  return found.flatMap(([finding, isSo]) => (isSo ? [finding] : []));
+}
+
+/** Bits 0 to 7 make a TD one that its host can look into: 0 is debugging, 4 to 6 are profiling, the rest is reserved. */
+function tdxFindings(attributes: bigint, mrServiceTd: string | undefined): [Finding, boolean][] {
+  return [
+    ["debug", (attributes & 0xffn) !== 0n],
+    ["migratable", bit(attributes, 29)],
+    ["service-td", mrServiceTd !== undefined && !isZero(mrServiceTd)],
+    ["sept-ve-disable-off", !bit(attributes, 28)],
+  ];
 }
 
 const warnings = {
@@ -74,9 +186,10 @@ function weighConfiguration(facts: Facts, { allows, vmpl }: AppraisalPolicy): re
   const claim = "configuration" as const;
   const weighed: Weighed[] = findingsOf(facts).flatMap((code): Weighed[] => {
     if (code === "unbound" || code === "sept-ve-disable-off") return [];
-    const isNamed = allows.includes(code);
-    const weight = { value: isNamed ? 36 : 96, effect: isNamed ? "note" : "fails" } as const;
-    return [{ claim, ...weight, code, says: warnings[code] }];
+    const says = warnings[code];
+    return allows.includes(code)
+      ? [{ claim, value: 36, effect: "note", code, says }]
+      : [{ claim, effect: "fails", code, says }];
   });
   if (facts.tee !== "snp" || facts.vmpl === vmpl) return weighed;
   const isHost = facts.vmpl === hostVmpl;
@@ -84,7 +197,7 @@ function weighConfiguration(facts: Facts, { allows, vmpl }: AppraisalPolicy): re
     ? "the host asked for the report, not the VM"
     : `the report was asked for at VMPL ${facts.vmpl}, policy says ${vmpl}`;
   const code = isHost ? "host-requested" : "vmpl";
-  return [...weighed, { claim, value: 96, effect: "fails", code, says }];
+  return [...weighed, { claim, effect: "fails", code, says }];
 }
 
 function weighExecutables(
@@ -93,33 +206,19 @@ function weighExecutables(
 ): readonly Weighed[] {
   const claim = "executables" as const;
   const weighed: Weighed[] = [];
-  const found = references.map((one) => matches(one, facts));
-  if (references.length === 0)
-    weighed.push({
-      claim,
-      value: 0,
-      effect: "lacks",
-      code: "no-reference-value",
-      says: "no measurement is pinned for this VM",
-    });
-  else if (found.every((match) => match === undefined))
-    weighed.push({
-      claim,
-      value: 96,
-      effect: "fails",
-      code: "measurement",
-      says: "the measurement matches no pin",
-    });
+  if (references.length === 0) {
+    const says = "no measurement is pinned for this VM";
+    weighed.push({ claim, effect: "lacks", code: "no-reference-value", says });
+  } else if (references.every((pin) => matches(pin, facts) === undefined)) {
+    const says = "the measurement matches no pin";
+    weighed.push({ claim, effect: "fails", code: "measurement", says });
+  }
   const named = context?.service?.measurement;
   const own = facts.tee === "snp" ? [facts.measurement] : [facts.mrTd, ...facts.rtmr];
-  if (named !== undefined && !own.includes(named))
-    weighed.push({
-      claim,
-      value: 96,
-      effect: "fails",
-      code: "service-measurement",
-      says: "the compute service names a measurement that the report doesn't have",
-    });
+  if (named !== undefined && !own.includes(named)) {
+    const says = "the compute service names a measurement that the report doesn't have";
+    weighed.push({ claim, effect: "fails", code: "service-measurement", says });
+  }
   return weighed;
 }
 
@@ -127,32 +226,23 @@ function weighInstance(
   facts: Facts | undefined,
   { context = {}, policy }: AppraisalOptions,
 ): readonly Weighed[] {
-  const claim = "instanceIdentity" as const;
   const weighed: Weighed[] = [];
-  const add = (
-    effect: Weighed["effect"],
-    value: number,
-    code: Weighed["code"],
-    says: string,
-  ): void => void weighed.push({ claim, value, effect, code, says });
-  if (context.service?.verified === false)
-    weighed.push({
-      value: 96,
-      effect: "fails",
-      code: "service-denies",
-      says: "the compute service says the report is not verified",
-    });
-  if (context.seen === "under another VM")
-    add("fails", 96, "another-vm", "the report is another VM's");
+  const add = (effect: Weighed["effect"], code: Weighed["code"], says: string) =>
+    void weighed.push({ claim: "instanceIdentity", effect, code, says });
+  if (context.service?.verified === false) {
+    const says = "the compute service says the report is not verified";
+    weighed.push({ effect: "fails", code: "service-denies", says });
+  }
+  if (context.seen === "under another VM") add("fails", "another-vm", "the report is another VM's");
   if (context.seen === "before the change")
-    add("lacks", 0, "before-change", "the report is still the one from before the change");
+    add("lacks", "before-change", "the report is still the one from before the change");
   const { expectedReportData } = context;
   if (facts && expectedReportData !== undefined && facts.reportData !== expectedReportData)
-    add("fails", 96, "report-data", "the report is bound to something else");
+    add("fails", "report-data", "the report is bound to something else");
   else if (facts && expectedReportData !== undefined)
-    add("note", 2, "binding", "The report is bound to what was asked");
+    add("note", "binding", "The report is bound to what was asked");
   else if (facts && policy.needsBinding)
-    add("lacks", 0, "binding", "policy needs a report that is bound to a nonce, and there is none");
+    add("lacks", "binding", "policy needs a report that is bound to a nonce, and there is none");
   return weighed;
 }
 
@@ -167,20 +257,20 @@ function supportOf({ facts, tcb }: Verification): readonly Pick<Weighed, "code" 
 
 /** Fields that owner or host set, and that no pin covers; of those that are all zero there is nothing to say. */
 function uncheckedIn(facts: Facts): readonly string[] {
-  const fields: readonly (readonly [string, string])[] =
+  const fields =
     facts.tee === "snp"
-      ? [
-          ["HOST_DATA", facts.hostData],
-          ["ID_KEY_DIGEST", facts.idKeyDigest],
-          ["AUTHOR_KEY_DIGEST", facts.authorKeyDigest],
-        ]
-      : [
-          ["MRCONFIGID", facts.mrConfigId],
-          ["MROWNER", facts.mrOwner],
-          ["MROWNERCONFIG", facts.mrOwnerConfig],
-          ["RTMR3", facts.rtmr[3]],
-        ];
-  return fields.flatMap(([name, value]) => (/^0*$/.test(value) ? [] : [name]));
+      ? {
+          HOST_DATA: facts.hostData,
+          ID_KEY_DIGEST: facts.idKeyDigest,
+          AUTHOR_KEY_DIGEST: facts.authorKeyDigest,
+        }
+      : {
+          MRCONFIGID: facts.mrConfigId,
+          MROWNER: facts.mrOwner,
+          MROWNERCONFIG: facts.mrOwnerConfig,
+          RTMR3: facts.rtmr[3],
+        };
+  return Object.entries(fields).flatMap(([name, value]) => (isZero(value) ? [] : [name]));
 }
 
 /** What a reader should know beside the verdict. */
@@ -188,8 +278,8 @@ function notesOf(
   { facts, endorsedAt, tcb }: Verification,
   { context, references, now }: AppraisalOptions,
 ): string[] {
+  if (!facts) return [];
   const notes: string[] = [];
-  if (!facts) return notes;
   if (context?.expectedReportData === undefined)
     notes.push("Not fresh: the compute service takes no nonce, so a stored report looks the same");
   const findings = findingsOf(facts);
@@ -198,17 +288,16 @@ function notesOf(
   if (unchecked.length > 0) notes.push(`Neither pinned nor checked: ${unchecked.join(", ")}`);
   if (findings.includes("sept-ve-disable-off"))
     notes.push("SEPT_VE_DISABLE is off, as Azure runs its VMs");
-  const found = references.map((one) => matches(one, facts));
+  const found = references.map((pin) => matches(pin, facts));
   if (found.includes("in part") && !found.includes("whole"))
     notes.push("Only the firmware (MRTD) is pinned: RTMR0 to RTMR2 are not");
   if (facts.tee === "snp" && facts.currentTcb !== facts.committedTcb)
     notes.push("The firmware is provisional: newer than what is committed");
   if (tcb?.status.startsWith("TDRelaunchAdvised"))
     notes.push("The host is patched, the VM started before: restart it");
-  if (context?.service?.verified !== undefined)
-    notes.push(
-      `The compute service says ${context.service.verified ? "verified" : "not verified"}; it doesn't count`,
-    );
+  const said = context?.service?.verified;
+  if (said !== undefined)
+    notes.push(`The compute service says ${said ? "verified" : "not verified"}; it doesn't count`);
   if (endorsedAt !== undefined) {
     const days = Math.floor((now - endorsedAt) / dayMs);
     notes.push(`The vendor's lists are of ${dayOf(endorsedAt)} (${days} days old)`);

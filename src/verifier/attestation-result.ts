@@ -1,4 +1,4 @@
-import type { AppraisalPolicy, ReferenceValue } from "./appraisal-policy.ts";
+import type { AppraisalPolicy } from "./appraisal-policy.ts";
 import type { Reason } from "./reasons.ts";
 import type { Verification } from "./verification.ts";
 
@@ -7,15 +7,17 @@ export interface Context {
   /** What the compute service says. It never helps; only its no is repeated. */
   service?: { verified?: boolean | undefined; measurement?: string | undefined };
   /** Hex of what was to be put into the report, where a nonce was given. */
-  expectedReportData?: string;
+  expectedReportData?: string | undefined;
   /** What the register of earlier reports knows of these signed bytes or this report ID. */
-  seen?: "before the change" | "under another VM";
+  seen?: "before the change" | "under another VM" | undefined;
+  /** What else speaks against relying on the evidence; nothing here can speak for it. */
+  against?: readonly Weighed<"fails" | "lacks">[];
 }
 
 export interface AppraisalOptions {
   policy: AppraisalPolicy;
-  /** Of this very VM; empty when nothing is pinned. */
-  references: readonly ReferenceValue[];
+  /** The pins of this very VM (`pinOf`); empty when nothing is pinned. */
+  references: readonly string[];
   context?: Context;
   /** Our clock, the same as for the verification. */
   now: number;
@@ -39,7 +41,7 @@ export interface AppraisalReason {
 export interface AttestationResult {
   verdict: "verified" | "failed" | "could not verify";
   claims: Claims;
-  /** Why; what contradicts where it failed, what is missing where it could not be verified. Never empty. */
+  /** Why; what contradicts where it failed, what is missing where it could not be verified. Each once, and never empty. */
   reasons: readonly AppraisalReason[];
   notes: readonly string[];
   /** Somebody changed what a vendor had signed. */
@@ -68,13 +70,18 @@ export type PolicyReason =
   | "report-data"
   | "another-vm"
   | "before-change"
-  | "supported";
+  | "supported"
+  // Of what is known beside the evidence
+  | "no-report"
+  | "no-endorsements"
+  | "pin-doubt"
+  | "record"
+  | "age";
 
-/** One thing that speaks for or against a claim, or that a reader should know. */
-export interface Weighed {
+/** One thing that speaks against a claim, or that a reader should know. */
+export interface Weighed<Effect = "fails" | "lacks" | "note"> extends AppraisalReason {
+  effect: Effect;
   claim?: keyof Claims;
-  value: number;
-  effect: "fails" | "lacks" | "note";
-  code: AppraisalReason["code"];
-  says: string;
+  /** Of the claim, where it isn't 96 for what fails, 0 for what lacks, and 2 for a note. */
+  value?: number;
 }

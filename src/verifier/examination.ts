@@ -1,4 +1,3 @@
-import type { Edition, Newest } from "./newest.ts";
 import type { Problem, Reason } from "./reasons.ts";
 
 /** Both ends included, milliseconds since the epoch. */
@@ -7,51 +6,89 @@ export interface Span {
   until: number;
 }
 
-type Kind = "cert" | "crl" | "collateral";
-
-/** What was checked so far: every problem in the order of the checks, and the time in which everything used is valid. */
-export interface Examination {
-  readonly now: number;
-  readonly problems: readonly Problem[];
-  /** Returns nothing, for who has nothing else to return either. */
-  add(reason: Reason, about?: string): undefined;
-  /** Narrows the time; being outside of it is a problem. What is renewed says by its begin how old the view of it is. */
-  lasts(kind: Kind, about: string, span: Span, isRenewed?: boolean): void;
-  /** One that is older than another that was seen is a problem. Only of what is signed, under a root that is trusted. */
-  isNewest(kind: "crl" | "collateral", about: string, of: string, edition: Edition): void;
-  /** The time in which everything used is valid, and what ends it. */
-  span(): Span & { endsWith: string };
-  /** When the oldest of the lists and other renewed endorsements was made. */
-  endorsedAt(): number | undefined;
+/** Where a list or a statement stands among its issuer's of that kind. */
+export interface Edition {
+  /** A list's CRL number, a statement's evaluation number; not every list has one. */
+  number?: bigint | undefined;
+  /** Milliseconds since the epoch. */
+  from: number;
 }
 
-export function startExamination(now: number, newest?: Newest): Examination {
-  const problems: Problem[] = [];
-  let [from, until, oldest] = [-Infinity, Infinity, Infinity];
-  let endsWith = "";
-  return {
-    now,
-    problems,
-    add(reason, about = "") {
-      problems.push({ reason, about });
-      return undefined;
-    },
-    lasts(kind, about, span, isRenewed = kind !== "cert") {
-      from = Math.max(from, span.from);
-      if (span.until < until) endsWith = about;
-      until = Math.min(until, span.until);
-      if (isRenewed) oldest = Math.min(oldest, span.from);
-      // Not "now < from": a clock that is no number is in no span
-      if (!(now >= span.from)) problems.push({ reason: `${kind}-not-yet-valid`, about });
-      else if (!(now <= span.until)) problems.push({ reason: `${kind}-expired`, about });
-    },
-    isNewest(kind, about, of, edition) {
-      if (newest?.admits(of, edition) === false)
-        problems.push({ reason: `${kind}-superseded`, about });
-    },
-    span: () => ({ from, until, endsWith }),
-    endorsedAt: () => (oldest === Infinity ? undefined : oldest),
-  };
+/** The higher number is the newer; without two numbers, or with equal ones, what was issued later. */
+export function isOlder(one: Edition, other: Edition): boolean {
+  if (one.number === undefined || other.number === undefined || one.number === other.number)
+    return one.from < other.from;
+  return one.number < other.number;
+}
+
+/**
+ * The newest of each kind that a process has seen: an older one may not be over yet, and would bring back what was revoked
+ * since. Holds only what a vendor has signed, so that it stays small.
+ */
+export class Newest {
+  readonly #seen = new Map<string, Edition>();
+
+  /** Whether none that was seen before is newer; remembers it then. */
+  admits(of: string, edition: Edition): boolean {
+    const before = this.#seen.get(of);
+    if (before && isOlder(edition, before)) return false;
+    this.#seen.set(of, edition);
+    return true;
+  }
+}
+
+/** What was checked so far: every problem in the order of the checks, and the time in which everything used is valid. */
+export class Examination {
+  readonly now: number;
+  readonly problems: Problem[] = [];
+  readonly #newest: Newest | undefined;
+  #span = { from: -Infinity, until: Infinity, endsWith: "" };
+  #oldest = Infinity;
+
+  constructor(now: number, newest?: Newest) {
+    this.now = now;
+    this.#newest = newest;
+  }
+
+  /** Returns nothing, for who has nothing else to return either. */
+  add(reason: Reason, about = ""): undefined {
+    this.problems.push({ reason, about });
+    return undefined;
+  }
+
+  /** Narrows the time; being outside of it is a problem. What is renewed says by its begin how old the view of it is. */
+  lasts(
+    kind: "cert" | "crl" | "collateral",
+    about: string,
+    { from, until }: Span,
+    isRenewed = kind !== "cert",
+  ): void {
+    const span = this.#span;
+    this.#span = {
+      from: Math.max(span.from, from),
+      until: Math.min(span.until, until),
+      endsWith: until < span.until ? about : span.endsWith,
+    };
+    if (isRenewed) this.#oldest = Math.min(this.#oldest, from);
+    // Not "now < from": a clock that is no number is in no span
+    if (!(this.now >= from)) this.add(`${kind}-not-yet-valid`, about);
+    else if (!(this.now <= until)) this.add(`${kind}-expired`, about);
+  }
+
+  /** One that is older than another that was seen is a problem. Only of what is signed, under a root that is trusted. */
+  isNewest(kind: "crl" | "collateral", about: string, of: string, edition: Edition): void {
+    if (this.#newest?.admits(of, edition) === false) this.add(`${kind}-superseded`, about);
+  }
+
+  /** The time in which everything used is valid, and what ends it. */
+  get span(): Span & { endsWith: string } {
+    return this.#span;
+  }
+
+  /** When the oldest of the lists and other renewed endorsements was made. */
+  get endorsedAt(): number | undefined {
+    return this.#oldest === Infinity ? undefined : this.#oldest;
+  }
 }
 
 const earliestClock = Date.parse("2025-01-01T00:00:00Z");

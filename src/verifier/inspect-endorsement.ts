@@ -1,6 +1,5 @@
 import { amdScheme, intelScheme, linkProblem, parseCertificate } from "./certificate.ts";
-import { startExamination } from "./examination.ts";
-import type { Edition } from "./newest.ts";
+import { type Edition, Examination } from "./examination.ts";
 import { readPem } from "./pem.ts";
 import { sentenceOf } from "./reasons.ts";
 import { readRevocationList } from "./revocation.ts";
@@ -18,8 +17,8 @@ export type EndorsementKind =
   | {
       is: "intel-tcb-info";
       fmspc: string;
-      /** What Intel will ask for next: `update=early`. */
-      isEarly: boolean;
+      /** There for what Intel will ask for next: `update=early`. */
+      early?: string | undefined;
     }
   | { is: "amd-list"; product: Product; signer: "vcek" | "vlek" }
   | { is: "amd-vcek"; product: Product; hwid: string; tcb: string };
@@ -82,7 +81,7 @@ function inspectCollateral(
 ): Inspected {
   const answer = { body: content.toString("utf8"), chain };
   const isInfo = kind.is === "intel-tcb-info";
-  const exam = startExamination(now);
+  const exam = new Examination(now);
   const read = checkCollateral(
     isInfo ? { tcbInfo: answer } : { qeIdentity: answer },
     roots,
@@ -95,7 +94,7 @@ function inspectCollateral(
   if (problem) return { problem: sentenceOf(problem) };
   if (isInfo && read.tcbInfo && read.tcbInfo.fmspc !== kind.fmspc)
     return problemOf("fmspc", read.tcbInfo.fmspc);
-  const { from, until } = exam.span();
+  const { from, until } = exam.span;
   const evaluation = (read.tcbInfo ?? read.qeIdentity)?.evaluation;
   return { ...(evaluation === undefined ? {} : { number: BigInt(evaluation) }), from, until };
 }
@@ -123,43 +122,24 @@ const problemOf = (reason: Parameters<typeof sentenceOf>[0]["reason"], about: st
   problem: sentenceOf({ reason, about }),
 });
 
-const hex = (digits: string) => `([0-9a-f]{${digits}})`;
-const ofProduct = `(${products.join("|")})`;
-const names: readonly [RegExp, (parts: readonly string[]) => EndorsementKind][] = [
-  [/^intel\/root\.crl$/, () => ({ is: "intel-root-list" })],
-  [
-    /^intel\/pck-(platform|processor)\.crl$/,
-    ([ca]) => ({ is: "intel-pck-list", ca: ca === "platform" ? ca : "processor" }),
-  ],
-  [/^intel\/tdx-qe\.json$/, () => ({ is: "intel-qe-identity" })],
-  [
-    new RegExp(`^intel/tcb/${hex("12")}(\\.early)?\\.json$`),
-    ([fmspc = "", early]) => ({ is: "intel-tcb-info", fmspc, isEarly: early !== undefined }),
-  ],
-  [
-    new RegExp(`^amd/${ofProduct}/(vcek|vlek)\\.crl$`),
-    ([product, signer]) => ({
-      is: "amd-list",
-      product: product as Product,
-      signer: signer === "vlek" ? signer : "vcek",
-    }),
-  ],
-  [
-    new RegExp(`^amd/${ofProduct}/vcek/(${hex("128")}|${hex("16")})-${hex("16")}\\.der$`),
-    ([product, hwid = "", , , tcb = ""]) => ({
-      is: "amd-vcek",
-      product: product as Product,
-      hwid,
-      tcb,
-    }),
-  ],
-];
+const ofProduct = `(?<product>${products.join("|")})`;
+/** Kinds by their names in a folder; what is named inside is what the kind says. */
+const names: Readonly<Record<EndorsementKind["is"], RegExp>> = {
+  "intel-root-list": /^intel\/root\.crl$/,
+  "intel-pck-list": /^intel\/pck-(?<ca>platform|processor)\.crl$/,
+  "intel-qe-identity": /^intel\/tdx-qe\.json$/,
+  "intel-tcb-info": /^intel\/tcb\/(?<fmspc>[0-9a-f]{12})(?<early>\.early)?\.json$/,
+  "amd-list": new RegExp(`^amd/${ofProduct}/(?<signer>vcek|vlek)\\.crl$`),
+  "amd-vcek": new RegExp(
+    `^amd/${ofProduct}/vcek/(?<hwid>[0-9a-f]{128}|[0-9a-f]{16})-(?<tcb>[0-9a-f]{16})\\.der$`,
+  ),
+};
 
 /** What a file of the folder is by its name, relative to the folder; undefined for any other file. */
 export function endorsementNamed(name: string): EndorsementKind | undefined {
-  for (const [pattern, kindOf] of names) {
+  for (const [is, pattern] of Object.entries(names)) {
     const found = pattern.exec(name);
-    if (found) return kindOf(found.slice(1));
+    if (found) return { is, ...found.groups } as EndorsementKind;
   }
   return undefined;
 }

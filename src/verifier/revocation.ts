@@ -1,4 +1,5 @@
 import type { Certificate, Scheme } from "./certificate.ts";
+import type { Examination } from "./examination.ts";
 import {
   bitsOf,
   type Der,
@@ -20,7 +21,7 @@ export interface RevocationList {
   /** Hex of the serial numbers. */
   revoked: ReadonlySet<string>;
   /** Grows with each list, where the list names it. */
-  number?: bigint;
+  number: bigint | undefined;
 }
 
 /** 50,000 certificates; Intel's list of 2026 has 57. */
@@ -52,12 +53,27 @@ export function readRevocationList(
   const entries = rest[0]?.tag === tags.sequence ? readEntries(rest.shift()) : new Set<string>();
   const number = readListExtensions(rest.shift());
   if (!entries || number === false || rest.length > 0) return "crl-malformed";
-  return {
-    thisUpdate,
-    nextUpdate,
-    revoked: entries,
-    ...(number === undefined ? {} : { number }),
-  };
+  return { thisUpdate, nextUpdate, revoked: entries, number };
+}
+
+/**
+ * Hex of the serial numbers on a list that its issuer has signed; none where there is no such list, which is noted. `of`: what
+ * the list is the newest of, where it hangs on a root that is trusted.
+ */
+export function examineList(
+  what: string,
+  der: Buffer | undefined,
+  { issuer, scheme, of }: { issuer: Certificate; scheme: Scheme; of: string | undefined },
+  exam: Examination,
+): ReadonlySet<string> {
+  const none = new Set<string>();
+  if (!der) return exam.add("crl-missing", what) ?? none;
+  const list = readRevocationList(der, issuer, scheme);
+  if (typeof list === "string") return exam.add(list, what) ?? none;
+  const { number, thisUpdate: from, nextUpdate: until, revoked } = list;
+  exam.lasts("crl", what, { from, until });
+  if (of !== undefined) exam.isNewest("crl", what, of, { number, from });
+  return revoked;
 }
 
 function readEntries(list: Der | undefined): Set<string> | undefined {

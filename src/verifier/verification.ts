@@ -14,10 +14,10 @@ interface Seen {
   /** SHA-256 of the signed bytes: what a report goes by. Its signature is no name for it, since there are two of each. */
   digest: string;
   /** Intel's word on firmware, module, and quoting enclave. */
-  tcb?: TcbStanding;
-  product?: Product;
+  tcb?: TcbStanding | undefined;
+  product?: Product | undefined;
   /** When the oldest endorsement was made that is renewed from time to time. */
-  endorsedAt?: number;
+  endorsedAt?: number | undefined;
 }
 
 /**
@@ -39,28 +39,12 @@ export function notReadable(problem: Problem): Verification {
 
 export function verificationOf(
   exam: Examination,
-  {
-    facts,
-    signed,
-    tcb,
-    product,
-  }: {
-    facts: Facts;
-    signed: Buffer;
-    tcb?: TcbStanding | undefined;
-    product?: Product | undefined;
-  },
+  { signed, ...its }: Pick<Seen, "facts" | "tcb" | "product"> & { signed: Buffer },
 ): Verification {
-  const endorsedAt = exam.endorsedAt();
-  const seen: Seen = {
-    facts,
-    digest: sha256(signed).toString("hex"),
-    ...(tcb === undefined ? {} : { tcb }),
-    ...(product === undefined ? {} : { product }),
-    ...(endorsedAt === undefined ? {} : { endorsedAt }),
-  };
+  const digest = sha256(signed).toString("hex");
+  const seen: Seen = { ...its, digest, endorsedAt: exam.endorsedAt };
   const [first, ...more] = exam.problems;
-  if (first === undefined) return { ...seen, is: "authentic", problems: [], validity: exam.span() };
+  if (first === undefined) return { ...seen, is: "authentic", problems: [], validity: exam.span };
   // A contradiction outweighs what is missing
   const isContradicted = exam.problems.some((one) => standingOf(one) === "contradicts");
   return { ...seen, is: isContradicted ? "rejected" : "unverifiable", problems: [first, ...more] };

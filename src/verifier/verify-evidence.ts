@@ -1,6 +1,5 @@
 import type { Certificate } from "./certificate.ts";
-import { isClock } from "./examination.ts";
-import { Newest } from "./newest.ts";
+import { isClock, Newest } from "./examination.ts";
 import type { Problem } from "./reasons.ts";
 import { type TrustedRoots, vendorRoots, type Product } from "./roots.ts";
 import { productOf, readReport } from "./snp/report.ts";

@@ -3,9 +3,8 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { bundleOf, signed, type Signing } from "../../src/attestation/bundle.ts";
+import { bundleOf, type Signing } from "../../src/attestation/bundle.ts";
 import { runAttestation } from "../../src/attestation/cli.ts";
-import { fleetBundleOf } from "../../src/attestation/fleet-bundle.ts";
 import { appraisalOptions, appraise } from "../../src/attestation/appraise.ts";
 import { runCommandLine } from "../../src/start/command-line.ts";
 import { printable } from "../../src/text/printable.ts";
@@ -26,9 +25,9 @@ function signer(): { signing: Signing; key: string; sha256: string } {
 const vm = { id: "vm-1", name: "web-1", projectId: "p-1" };
 
 /** A VM that is verified, with all that it follows from. */
-function attested() {
+function attested(over: Parameters<typeof good>[0] = {}) {
   const evidence = snp();
-  const input = good({ evidence });
+  const input = good({ evidence, ...over });
   const { roots } = evidence;
   const { report } = input;
   if ("error" in report) throw new Error("no report");
@@ -67,9 +66,9 @@ async function checked(
 describe("a bundle", () => {
   const { roots, its } = attested();
   const [ours, other] = [signer(), signer()];
-  const bundle = bundleOf(vm, its, ours.signing);
-  const rows = [{ vm: its.vm, attested: its }] as never;
-  const fleet = fleetBundleOf(rows, ours.signing);
+  const of = (named: typeof vm) => ({ vm: named, attested: its });
+  const bundle = bundleOf([of(vm)], ours.signing);
+  const fleet = bundleOf([of(vm), of({ ...vm, id: "vm-2", name: "web-2" })], ours.signing);
 
   it.each([
     ["of one VM", bundle],
@@ -95,10 +94,11 @@ describe("a bundle", () => {
 
   it("fails when another key signed it, or it was changed", async () => {
     const words = ["--signer", ours.sha256];
-    const stranger = await checked(bundleOf(vm, its, other.signing), roots, ...words);
+    const stranger = await checked(bundleOf([of(vm)], other.signing), roots, ...words);
     expect(stranger.first).toMatch(/^Failed: .* none that --signer names\.$/);
     expect(stranger.code).toBe(1);
-    const changed = await checked({ ...bundle, at: (bundle?.at ?? 0) + 1 }, roots, ...words);
+    const later = { ...bundle, vms: bundle.vms.map((one) => ({ ...one, at: one.at + 1 })) };
+    const changed = await checked(later, roots, ...words);
     expect(changed.first).toBe("Failed: the bundle was changed after it was signed.");
     expect(changed.code).toBe(1);
     const claimed = await checked({ ...bundle, signedBy: other.key }, roots, "--signer", other.key);
@@ -106,17 +106,22 @@ describe("a bundle", () => {
   });
 
   it("is not verified without its signature, whether it names its signer or not", async () => {
-    const { signature: _, ...stripped } = bundle ?? { signature: "" };
-    const { signedBy: _by, ...bare } = stripped as { signedBy?: string };
-    for (const made of [
-      stripped,
-      bare,
-      signed(bare, { signer: undefined, auditHead: undefined }),
-    ]) {
+    const { signature: _, ...stripped } = bundle;
+    const { signedBy: _by, ...bare } = stripped;
+    const unsigned = bundleOf([of(vm)], { signer: undefined, auditHead: undefined });
+    for (const made of [stripped, bare, unsigned]) {
       const { code, first } = await checked(made, roots, "--signer", ours.sha256);
       expect(first).toMatch(/^Could not verify: nobody signed the bundle/);
       expect(code).toBe(2);
     }
+  });
+
+  it("keeps what spoke against the evidence beside it: the terminal says what Slack said", async () => {
+    const older = attested({ says: { timestamp: "2025-12-31T23:00:00Z" } });
+    const made = bundleOf([{ vm, attested: older.its }], ours.signing);
+    const { code, first } = await checked(made, older.roots, "--signer", ours.key);
+    expect(first).toBe("Could not verify: the report is older than the VM.");
+    expect([code, made.vms[0]?.verdict]).toEqual([2, "could not verify"]);
   });
 
   it("names its signer by a key, or the words are refused", async () => {
@@ -127,7 +132,7 @@ describe("a bundle", () => {
 
   it("gets no line of its own for what a name in it says", async () => {
     const evil = { ...vm, name: "x\u001b[2J\nVerified: all" };
-    const { said } = await checked(bundleOf(evil, its, ours.signing), roots, "--signer", ours.key);
+    const { said } = await checked(bundleOf([of(evil)], ours.signing), roots, "--signer", ours.key);
     expect(said).toContain("x\\u001b[2J\\u000aVerified: all (vm-1)");
     expect(said.match(/^Verified:/gm)).toHaveLength(1);
   });

@@ -8,8 +8,7 @@ import { join } from "node:path";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { describe, expect, it } from "vitest";
 import { evidenceOf, sandboxRoots, writeEndorsements } from "../../sandbox/evidence/vendors.ts";
-import { listEndorsements } from "../../src/attestation/endorsement-folder.ts";
-import { findEndorsements } from "../../src/attestation/endorsements.ts";
+import { findEndorsements, listEndorsements } from "../../src/attestation/endorsement-folder.ts";
 import { addressOf } from "../../src/attestation/fetch-endorsement.ts";
 import { createRefresher } from "../../src/attestation/refresher.ts";
 import { createLog, silentLog } from "../../src/log/log.ts";
@@ -315,7 +314,7 @@ describe("where endorsements come from", () => {
       intelRoot: "https://certificates.trustedservices.intel.com/IntelSGXRootCA.der",
       amd: "https://kdsintf.amd.com",
     };
-    expect(addressOf({ is: "intel-tcb-info", fmspc: "90c06f000000", isEarly: true }, at)).toBe(
+    expect(addressOf({ is: "intel-tcb-info", fmspc: "90c06f000000", early: ".early" }, at)).toBe(
       "https://api.trustedservices.intel.com/tdx/certification/v4/tcb?fmspc=90c06f000000&update=early",
     );
     expect(addressOf({ is: "amd-list", product: "Genoa", signer: "vlek" }, at)).toBe(

@@ -2,10 +2,11 @@ import { describe, expect, it } from "vitest";
 import { appraise } from "../../src/attestation/appraise.ts";
 import {
   afterChange,
+  type FleetRow,
   renderAttestation,
+  renderFleet,
   reportFile,
 } from "../../src/attestation/render-attestation.ts";
-import { type FleetRow, renderFleet } from "../../src/attestation/render-fleet.ts";
 import { good, measurement, now, otherMeasurement, reportOf, snp } from "./reports.ts";
 
 const dayMs = 86_400_000;

@@ -1,7 +1,6 @@
 import type { AppraisalInput } from "../../src/attestation/appraisal.ts";
-import { pinOf } from "../../src/attestation/pins.ts";
 import type { AttestationReport } from "../../src/compute/compute.ts";
-import { strictPolicy } from "../../src/verifier/appraisal-policy.ts";
+import { pinOf, strictPolicy } from "../../src/verifier/appraisal-policy.ts";
 import type { Facts, Verification } from "../../src/verifier/verification.ts";
 import { verifyEncoded } from "../../src/verifier/verify-evidence.ts";
 import { createJudging, createMints, mintedAt } from "../verifier/judging.ts";

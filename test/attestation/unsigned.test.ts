@@ -5,8 +5,11 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { sandboxRoots, writeEndorsements } from "../../sandbox/evidence/vendors.ts";
 import { runAttestation } from "../../src/attestation/cli.ts";
-import { listEndorsements, storeEndorsement } from "../../src/attestation/endorsement-folder.ts";
-import { findEndorsements } from "../../src/attestation/endorsements.ts";
+import {
+  findEndorsements,
+  listEndorsements,
+  storeEndorsement,
+} from "../../src/attestation/endorsement-folder.ts";
 import { gateRefusal } from "../../src/attestation/appraise.ts";
 import { createEvidenceRegister } from "../../src/attestation/register.ts";
 import type { Compute } from "../../src/compute/compute.ts";

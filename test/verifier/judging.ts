@@ -53,10 +53,10 @@ export const dayMs = 86_400_000;
 
 /** Minted evidence measures this: MRTD or MEASUREMENT, and RTMR0 to RTMR2. */
 const measurement = "ab".repeat(48);
-export const mintedTuple = {
-  mrTd: measurement,
-  rtmr: ["b0".repeat(48), "b1".repeat(48), "b2".repeat(48)],
-} as const;
+export const mintedTuple = [
+  measurement,
+  ...["b0", "b1", "b2"].map((each) => each.repeat(48)),
+].join();
 
 export interface Mints {
   amd: AmdKeys;
@@ -150,7 +150,7 @@ export function createJudging(mints: Mints) {
       if (!first || !second) throw new Error("two were asked for");
       const roots = first.roots(vendorRoots);
       const newest = new verifier.Newest();
-      const options = { now: mintedAt, roots, references: [{ measurement }], newest };
+      const options = { now: mintedAt, roots, references: [measurement], newest };
       judge(verifier, first.report, { amd: first.endorsements }, options);
       return judge(verifier, second.report, { amd: second.endorsements }, options);
     },
@@ -166,7 +166,7 @@ export function createJudging(mints: Mints) {
           {
             now: mintedAt,
             roots: minted.roots(vendorRoots),
-            references: [{ measurement }],
+            references: [measurement],
             ...otherwise,
           },
         );
@@ -191,9 +191,7 @@ export function createJudging(mints: Mints) {
           measurement?: string;
           rtmr?: string[];
         };
-        const [a = "", b = "", c = ""] = rtmr ?? [];
-        const own =
-          its === undefined ? { mrTd: mrTd ?? "", rtmr: [a, b, c] as const } : { measurement: its };
+        const own = its ?? [mrTd, ...(rtmr ?? []).slice(0, 3)].join();
         return judge(verifier, evidenceOf(vector), endorsements, {
           now: Date.parse(vector.at),
           roots: vendorRoots,

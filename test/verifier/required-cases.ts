@@ -775,7 +775,7 @@ export function requiredCases(mints: Mints): readonly Case[] {
       name: "measurement that is no pin",
       verdict: F,
       code: "measurement",
-      judge: snp({}, { references: [{ measurement: "ac".repeat(48) }] }),
+      judge: snp({}, { references: ["ac".repeat(48)] }),
     },
     {
       row: 34,
@@ -789,7 +789,7 @@ export function requiredCases(mints: Mints): readonly Case[] {
       name: "pin of today's form for a TDX VM",
       verdict: V,
       note: "Only the firmware",
-      judge: tdx({}, { references: [{ measurement: "ab".repeat(48) }] }),
+      judge: tdx({}, { references: ["ab".repeat(48)] }),
     },
     {
       row: 35,

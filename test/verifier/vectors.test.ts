@@ -1,8 +1,7 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { appraiseEvidence } from "../../src/verifier/appraise-evidence.ts";
+import { appraiseEvidence, findingsOf } from "../../src/verifier/appraise-evidence.ts";
 import { strictPolicy } from "../../src/verifier/appraisal-policy.ts";
-import { findingsOf } from "../../src/verifier/findings.ts";
 import { vendorRoots } from "../../src/verifier/roots.ts";
 import type { SnpFacts } from "../../src/verifier/snp/report.ts";
 import { endorsementsNeeded, verifyEvidence } from "../../src/verifier/verify-evidence.ts";
@@ -114,7 +113,7 @@ describe("genuine evidence", () => {
       const measurement = String(vector.parsed?.["measurement"]);
       return appraiseEvidence(verifyAt(vector, now), {
         policy: { ...strictPolicy, allows: ["known-broken-product"] },
-        references: [{ measurement }],
+        references: [measurement],
         now,
       });
     });

@@ -1,10 +1,14 @@
 import * as z from "zod";
-import { renderAttestation, reportFile } from "../../attestation/render-attestation.ts";
-import { type FleetRow, renderFleet } from "../../attestation/render-fleet.ts";
+import {
+  fileTime,
+  type FleetRow,
+  renderAttestation,
+  renderFleet,
+  reportFile,
+} from "../../attestation/render-attestation.ts";
 import type { NamedVm } from "../../attestation/pins.ts";
 import type { Attested } from "../../attestation/appraiser.ts";
 import { bundleOf, type Signing } from "../../attestation/bundle.ts";
-import { fleetBundleOf } from "../../attestation/fleet-bundle.ts";
 import { openSigningKey } from "../../audit/anchors.ts";
 import { createTrail } from "../../audit/trail.ts";
 import { messageOf, UserError } from "../../errors.ts";
@@ -65,8 +69,7 @@ export const attest = defineCommand({
 });
 
 async function bundleAnswer(vm: NamedVm, read: Attested, context: ReadContext): Promise<Answer> {
-  const bundle = bundleOf(vm, read, await signingIn(context));
-  if (!bundle)
+  if (!read.report)
     throw new UserError(
       `The compute service returned no raw report of ${vm.name}.`,
       read.appraisal.reasons[0],
@@ -74,28 +77,24 @@ async function bundleAnswer(vm: NamedVm, read: Attested, context: ReadContext): 
   const text = md`The evidence of ${name(vm.name)} is a file in your direct messages. ${name(check)} judges it again, without a network; ${name("audit verify")} shows the fingerprint of the key.`;
   return {
     message: message(readable(text), section(text)),
-    file: evidenceFile(`Evidence of ${vm.name}`, bundle, context),
+    file: await evidenceFile(`Evidence of ${vm.name}`, [{ vm, attested: read }], context),
   };
 }
 
 const check = "node gatehouse.mjs attestation check <file> --signer <fingerprint>";
 
-async function signingIn({ trail: { redis, key, dataDir } }: ReadContext): Promise<Signing> {
-  const head = await createTrail(redis, key).head();
-  return { signer: openSigningKey(dataDir), auditHead: head && { seq: head.seq, hash: head.hash } };
-}
-
-function evidenceFile(
+async function evidenceFile(
   title: string,
-  bundle: object,
-  { now }: ReadContext,
-): NonNullable<Answer["file"]> {
-  const day = new Date(now()).toISOString().replaceAll(/[:]|\.\d+/g, "");
-  return {
-    name: `evidence-${day}.json`,
-    title,
-    content: `${JSON.stringify(bundle, undefined, 2)}\n`,
+  rows: Parameters<typeof bundleOf>[0],
+  { now, trail: { redis, key, dataDir } }: ReadContext,
+): Promise<NonNullable<Answer["file"]>> {
+  const head = await createTrail(redis, key).head();
+  const signing: Signing = {
+    signer: openSigningKey(dataDir),
+    auditHead: head && { seq: head.seq, hash: head.hash },
   };
+  const content = `${JSON.stringify(bundleOf(rows, signing), undefined, 2)}\n`;
+  return { name: `evidence-${fileTime(now())}.json`, title, content };
 }
 
 async function attestFleet(
@@ -114,7 +113,7 @@ async function attestFleet(
     const file = `The evidence of all is a file in your direct messages. \`${check}\` judges it again, without a network.`;
     return {
       message: renderFleet(words, rows, context.now(), { file }).message,
-      file: evidenceFile("Evidence", fleetBundleOf(rows, await signingIn(context)), context),
+      file: await evidenceFile("Evidence", rows, context),
     };
   }
   const value = JSON.stringify({ vm: words, evidence: true });

@@ -2,32 +2,7 @@ import type { Problem } from "../reasons.ts";
 import type { Product } from "../roots.ts";
 
 /** ATTESTATION_REPORT, https://docs.amd.com/v/u/en-US/56860: what it says, numbers little-endian, the rest hex. */
-export interface SnpFacts {
-  tee: "snp";
-  version: number;
-  guestSvn: number;
-  policy: bigint;
-  vmpl: number;
-  signer: "VCEK" | "VLEK";
-  platformInfo: bigint;
-  /** Eight bytes each; which byte is what depends on the product (`tcbParts`). */
-  currentTcb: string;
-  reportedTcb: string;
-  committedTcb: string;
-  launchTcb: string;
-  /** From version 3. */
-  cpuid?: { family: number; model: number; stepping: number };
-  firmware: string;
-  committedFirmware: string;
-  /** All zero where it is masked. */
-  chipId: string;
-  reportId: string;
-  measurement: string;
-  hostData: string;
-  idKeyDigest: string;
-  authorKeyDigest: string;
-  reportData: string;
-}
+export type SnpFacts = ReturnType<typeof factsOf>;
 
 export interface SnpReport {
   facts: SnpFacts;
@@ -79,23 +54,19 @@ export function readReport(bytes: Buffer): SnpReport | Problem {
   };
 }
 
-function factsOf(
-  bytes: Buffer,
-  version: number,
-  policy: bigint,
-  signer: SnpFacts["signer"],
-): SnpFacts {
+function factsOf(bytes: Buffer, version: number, policy: bigint, signer: "VCEK" | "VLEK") {
   const hex = (from: number, length: number) => bytes.toString("hex", from, from + length);
   const build = (at: number) => [bytes[at + 2], bytes[at + 1], bytes[at]].join(".");
   const [family = 0, model = 0, stepping = 0] = bytes.subarray(0x188, 0x18b);
   return {
-    tee: "snp",
+    tee: "snp" as const,
     version,
     guestSvn: bytes.readUInt32LE(0x04),
     policy,
     vmpl: bytes.readUInt32LE(0x30),
     signer,
     platformInfo: bytes.readBigUInt64LE(0x40),
+    // Eight bytes each; which byte is what depends on the product (`tcbParts`)
     currentTcb: hex(0x38, 8),
     reportedTcb: hex(0x180, 8),
     committedTcb: hex(0x1e0, 8),
@@ -103,6 +74,7 @@ function factsOf(
     ...(version >= 3 ? { cpuid: { family, model, stepping } } : {}),
     firmware: build(0x1e8),
     committedFirmware: build(0x1ec),
+    // All zero where it is masked
     chipId: hex(0x1a0, 64),
     reportId: hex(0x140, 32),
     measurement: hex(0x90, 48),

@@ -1,7 +1,6 @@
 import { amdScheme, type Certificate, linkProblem, parseCertificate } from "../certificate.ts";
-import { type Examination, startExamination } from "../examination.ts";
-import type { Newest } from "../newest.ts";
-import { readRevocationList } from "../revocation.ts";
+import { Examination, type Newest } from "../examination.ts";
+import { examineList } from "../revocation.ts";
 import type { Product, TrustedRoots } from "../roots.ts";
 import { isSignedRaw, readKey } from "../signature.ts";
 import { notReadable, type Verification, verificationOf } from "../verification.ts";
@@ -27,7 +26,7 @@ export function verifyReport(
 ): Verification {
   const report = readReport(bytes);
   if ("reason" in report) return notReadable(report);
-  const exam = startExamination(now, newest);
+  const exam = new Examination(now, newest);
   for (const { reason, about } of report.problems) exam.add(reason, about);
   const product = checkKey(report, endorsements, roots, exam);
   return verificationOf(exam, { facts: report.facts, signed: report.signed, product });
@@ -107,16 +106,12 @@ function checkLists(
   crl: Buffer | undefined,
   exam: Examination,
 ): void {
-  const what = `AMD's revocation list of ${product}`;
-  if (!crl) return exam.add("crl-missing", what);
-  const list = readRevocationList(crl, ark, amdScheme);
-  if (typeof list === "string") return exam.add(list, what);
-  const { number, thisUpdate: from, nextUpdate: until } = list;
-  exam.lasts("crl", what, { from, until });
   // One ARK may number its two lists apart
-  exam.isNewest("crl", what, `list of ${product}, ${kind}`, { number, from });
+  const of = `list of ${product}, ${kind}`;
+  const by = { issuer: ark, scheme: amdScheme, of };
+  const revoked = examineList(`AMD's revocation list of ${product}`, crl, by, exam);
   for (const { serial, commonName } of [issuer, ark])
-    if (list.revoked.has(serial.toString("hex"))) exam.add("revoked", commonName);
+    if (revoked.has(serial.toString("hex"))) exam.add("revoked", commonName);
 }
 
 /** That the certificate is of this chip, with this firmware, and of the kind that the report names. */

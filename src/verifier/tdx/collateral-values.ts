@@ -1,50 +1,12 @@
 /**
  * What stands in Intel's JSON (TCB info of version 3, enclave identity of version 2), read field by field: what is signed
- * may still be of a form that this code doesn't know. https://api.portal.trustedservices.intel.com/content/documentation.html
+ * may still be of a form that this code doesn't know. Hex becomes lower case.
+ * https://api.portal.trustedservices.intel.com/content/documentation.html
  */
-export interface TcbInfo {
-  issueDate: string;
-  nextUpdate: string;
-  /** Lower-case hex. */
-  fmspc: string;
-  pceId: string;
-  evaluation: number;
-  tdxModule: ModuleIdentity;
-  moduleIdentities: readonly (ModuleIdentity & { id: string; levels: readonly SvnLevel[] })[];
-  levels: readonly PlatformLevel[];
-}
-
-export interface ModuleIdentity {
-  mrSigner: string;
-  attributes: string;
-}
-
-export interface Level {
-  status: string;
-  /** When Intel set this bar. */
-  date: string;
-  advisories: readonly string[];
-}
-
-export type SvnLevel = Level & { svn: number };
-export type PlatformLevel = Level & {
-  sgx: readonly number[];
-  pceSvn: number;
-  tdx: readonly number[];
-};
-
-export interface QeIdentity {
-  issueDate: string;
-  nextUpdate: string;
-  evaluation: number;
-  miscSelect: Buffer;
-  miscSelectMask: Buffer;
-  attributes: Buffer;
-  attributesMask: Buffer;
-  mrSigner: string;
-  productId: number;
-  levels: readonly SvnLevel[];
-}
+export type TcbInfo = NonNullable<ReturnType<typeof readTcbInfo>>;
+export type QeIdentity = NonNullable<ReturnType<typeof readQeIdentity>>;
+/** `date` is when Intel set this bar. */
+export type Level = NonNullable<ReturnType<typeof readLevel>>;
 
 type Fields = Record<string, unknown>;
 
@@ -67,7 +29,10 @@ const bytesOf = (value: unknown, bytes: number) => {
 };
 
 /** All of them, or undefined: a level that can't be read must not be skipped, the one below it would count. */
-function each<T>(value: unknown, read: (fields: Fields) => T | undefined): T[] | undefined {
+function each<T>(
+  value: unknown,
+  read: (fields: Fields) => T | undefined,
+): readonly T[] | undefined {
   if (!Array.isArray(value)) return undefined;
   const all = value.map((one: unknown) => {
     const fields = fieldsOf(one);
@@ -86,22 +51,24 @@ function whole<T extends object>(fields: T): Whole<T> | undefined {
     : undefined;
 }
 
-function readLevel(fields: Fields): Level | undefined {
-  const ids = fields["advisoryIDs"] ?? [];
-  const isList = Array.isArray(ids) && ids.every((id) => typeof id === "string");
+function readLevel(fields: Fields) {
   return whole({
     status: textOf(fields["tcbStatus"]),
     date: textOf(fields["tcbDate"]),
-    advisories: isList ? (ids as string[]) : undefined,
+    advisories: readAdvisories(fields["advisoryIDs"] ?? []),
   });
 }
 
-function readSvnLevel(fields: Fields): SvnLevel | undefined {
+function readAdvisories(ids: unknown): readonly string[] | undefined {
+  return Array.isArray(ids) && ids.every((id) => typeof id === "string") ? ids : undefined;
+}
+
+function readSvnLevel(fields: Fields) {
   const level = readLevel(fields);
   return level && whole({ ...level, svn: countOf(fieldsOf(fields["tcb"])?.["isvsvn"]) });
 }
 
-function readPlatformLevel(fields: Fields): PlatformLevel | undefined {
+function readPlatformLevel(fields: Fields) {
   const [level, tcb] = [readLevel(fields), fieldsOf(fields["tcb"])];
   const svns = (name: string) => {
     const all = each(tcb?.[name], ({ svn }) => countOf(svn));
@@ -118,11 +85,11 @@ function readPlatformLevel(fields: Fields): PlatformLevel | undefined {
   );
 }
 
-const readModule = (fields: Fields | undefined): ModuleIdentity | undefined =>
+const readModule = (fields: Fields | undefined) =>
   fields &&
   whole({ mrSigner: hexOf(fields["mrsigner"], 48), attributes: hexOf(fields["attributes"], 8) });
 
-export function readTcbInfo(value: unknown): TcbInfo | undefined {
+export function readTcbInfo(value: unknown) {
   const fields = fieldsOf(value);
   if (!fields) return undefined;
   return whole({
@@ -142,7 +109,7 @@ export function readTcbInfo(value: unknown): TcbInfo | undefined {
   });
 }
 
-export function readQeIdentity(value: unknown): QeIdentity | undefined {
+export function readQeIdentity(value: unknown) {
   const fields = fieldsOf(value);
   if (!fields) return undefined;
   return whole({

@@ -4,38 +4,8 @@ import type { Problem } from "../reasons.ts";
  * What a TDX quote says: numbers little-endian, the rest hex.
  * https://download.01.org/intel-sgx/latest/dcap-latest/linux/docs/Intel_TDX_DCAP_Quoting_Library_API.pdf (appendix 3)
  */
-export interface TdxFacts {
-  tee: "tdx";
-  version: number;
-  body: "TD 1.0" | "TD 1.5";
-  /** As it was when the VM started. */
-  teeTcbSvn: string;
-  mrSeam: string;
-  mrSignerSeam: string;
-  seamAttributes: string;
-  tdAttributes: string;
-  xfam: string;
-  mrTd: string;
-  mrConfigId: string;
-  mrOwner: string;
-  mrOwnerConfig: string;
-  rtmr: readonly [string, string, string, string];
-  reportData: string;
-  /** TD 1.5: as it is now, after updates of the module while the VM ran. */
-  teeTcbSvn2?: string;
-  mrServiceTd?: string;
-}
-
-export interface QuotingEnclaveReport {
-  /** The 384 bytes that the PCK key signs. */
-  signed: Buffer;
-  miscSelect: Buffer;
-  attributes: Buffer;
-  mrSigner: string;
-  productId: number;
-  svn: number;
-  reportData: Buffer;
-}
+export type TdxFacts = ReturnType<typeof factsOf>;
+export type QuotingEnclaveReport = ReturnType<typeof enclaveOf>;
 
 export interface TdxQuote {
   facts: TdxFacts;
@@ -87,7 +57,7 @@ const truncated = (bytes: Buffer, needed: number): Problem => ({
 const misfit = (about: string): Problem => ({ reason: "quote-layout", about });
 
 interface Body {
-  kind: TdxFacts["body"];
+  kind: keyof typeof bodyBytes;
   from: number;
   end: number;
 }
@@ -122,8 +92,9 @@ function readParts(data: Buffer): Omit<TdxQuote, "facts" | "signed"> | Problem {
   };
 }
 
-function enclaveOf(report: Buffer): QuotingEnclaveReport {
+function enclaveOf(report: Buffer) {
   return {
+    // The 384 bytes that the PCK key signs
     signed: report,
     miscSelect: report.subarray(16, 20),
     attributes: report.subarray(48, 64),
@@ -134,12 +105,13 @@ function enclaveOf(report: Buffer): QuotingEnclaveReport {
   };
 }
 
-function factsOf(body: Buffer, version: number, kind: TdxFacts["body"]): TdxFacts {
+function factsOf(body: Buffer, version: number, kind: Body["kind"]) {
   const hex = (from: number, length: number) => body.toString("hex", from, from + length);
   return {
-    tee: "tdx",
+    tee: "tdx" as const,
     version,
     body: kind,
+    // As it was when the VM started
     teeTcbSvn: hex(0, 16),
     mrSeam: hex(16, 48),
     mrSignerSeam: hex(64, 48),
@@ -150,8 +122,9 @@ function factsOf(body: Buffer, version: number, kind: TdxFacts["body"]): TdxFact
     mrConfigId: hex(184, 48),
     mrOwner: hex(232, 48),
     mrOwnerConfig: hex(280, 48),
-    rtmr: [hex(328, 48), hex(376, 48), hex(424, 48), hex(472, 48)],
+    rtmr: [hex(328, 48), hex(376, 48), hex(424, 48), hex(472, 48)] as const,
     reportData: hex(520, 64),
+    // As it is now, after updates of the module while the VM ran
     ...(kind === "TD 1.5" ? { teeTcbSvn2: hex(584, 16), mrServiceTd: hex(600, 48) } : {}),
   };
 }

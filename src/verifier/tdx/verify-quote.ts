@@ -1,8 +1,7 @@
 import { type Certificate, intelScheme, linkProblem, parseCertificate } from "../certificate.ts";
-import { type Examination, startExamination } from "../examination.ts";
-import type { Newest } from "../newest.ts";
+import { Examination, type Newest } from "../examination.ts";
 import { readPem } from "../pem.ts";
-import { readRevocationList } from "../revocation.ts";
+import { examineList } from "../revocation.ts";
 import type { TrustedRoots } from "../roots.ts";
 import { isSignedRaw, pointKey, readKey, sha256 } from "../signature.ts";
 import { notReadable, type Verification, verificationOf } from "../verification.ts";
@@ -20,7 +19,7 @@ export function verifyQuote(
 ): Verification {
   const quote = readQuote(bytes);
   if ("reason" in quote) return notReadable(quote);
-  const exam = startExamination(now, newest);
+  const exam = new Examination(now, newest);
   const chain = readChain(quote.pem, roots, exam);
   checkSignatures(quote, chain?.leaf, exam);
   const tcb = chain && checkPlatform(quote, chain, endorsements, roots, exam);
@@ -129,8 +128,10 @@ function checkPlatform(
 ): TcbStanding | undefined {
   const { rootCrl, pckCrl } = endorsements;
   const isTrusted = isVouchedFor(ca, root, roots);
-  const listed = (what: string, der: Buffer | undefined, issuer: Certificate) =>
-    listOf(what, der, issuer, isTrusted, exam);
+  const listed = (what: string, der: Buffer | undefined, issuer: Certificate) => {
+    const of = isTrusted ? `list of ${issuer.publicKey.toString("base64")}` : undefined;
+    return examineList(what, der, { issuer, scheme: intelScheme, of }, exam);
+  };
   const revoked = listed("Intel's revocation list of CAs", rootCrl, root);
   const revokedPcks = listed("Intel's revocation list of PCK certificates", pckCrl, ca);
   if (revoked.has(ca.serial.toString("hex"))) exam.add("revoked", ca.commonName);
@@ -144,31 +145,6 @@ function checkPlatform(
   const found = standing(facts, pck, enclave.svn, { tcbInfo, qeIdentity });
   if (!("reason" in found)) return found;
   return exam.add(found.reason, found.about);
-}
-
-/** Serial numbers on a list that its issuer has signed; none where there is no such list, which is noted. */
-function listOf(
-  what: string,
-  der: Buffer | undefined,
-  issuer: Certificate,
-  isTrusted: boolean,
-  exam: Examination,
-): ReadonlySet<string> {
-  const none = new Set<string>();
-  if (!der) {
-    exam.add("crl-missing", what);
-    return none;
-  }
-  const list = readRevocationList(der, issuer, intelScheme);
-  if (typeof list === "string") {
-    exam.add(list, what);
-    return none;
-  }
-  const { number, thisUpdate: from, nextUpdate: until } = list;
-  exam.lasts("crl", what, { from, until });
-  const of = `list of ${issuer.publicKey.toString("base64")}`;
-  if (isTrusted) exam.isNewest("crl", what, of, { number, from });
-  return list.revoked;
 }
 
 function isOfPlatform(

@@ -125,7 +125,7 @@ describe("/vm attest", () => {
     const content = await world.slack.until(() =>
       [...world.slack.workspace.files.values()]
         .map(({ bytes }) => String(bytes))
-        .find((text) => text.includes("gatehouse-fleet-evidence-1")),
+        .find((text) => /"without": \[\s*\{/.test(text)),
     );
     const folder = await mkdtemp(path.join(tmpdir(), "gatehouse-fleet-"));
     const check = async (text: string) => {
