@@ -87,7 +87,6 @@ const sandboxRooms = [
 /** Programs of their own: they see what `main.ts` sees, and no file imports them. */
 const programs = new Set([
   "src/main.ts",
-  "src/commands/derive.ts",
   "sandbox/compute/main.ts",
   "sandbox/slack/main.ts",
   "sandbox/tour/main.ts",

@@ -32,7 +32,7 @@ describe("the rule of imports", () => {
   it("names a planted import of the sandbox, of a program, from outside and of an unknown folder", () => {
     const planted = new Map([
       ["src/start/start.ts", 'const world = await import("../../sandbox/world.ts")'],
-      ["src/slack/receive/app.ts", 'export * from "../../commands/derive.ts"'],
+      ["src/slack/receive/app.ts", 'export * from "../../main.ts"'],
       ["src/errors.ts", 'import "../test/support/x.ts"'],
       ["src/helpers/a.ts", 'import { b } from "../errors.ts"'],
     ]);

@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import { commands } from "../../src/commands/index.ts";
 import { emptyPolicy } from "../../src/config/policy-file.ts";
 import { permissionMatrix, roles } from "./permission-matrix.ts";
+import { mayWith, type Place, teamLists } from "./rights-table.ts";
 import { policyOf } from "./sample.ts";
-import { mayWith, type Place, teamLists } from "../../src/policy/rights-table.ts";
 import { targetArgument } from "../../src/registry/arguments.ts";
 import { isChange } from "../../src/registry/define.ts";
 

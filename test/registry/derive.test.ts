@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 
-const program = fileURLToPath(new URL("../../src/commands/derive.ts", import.meta.url));
+const program = fileURLToPath(new URL("../derive.ts", import.meta.url));
 
 function derive(folder: string, ...args: string[]) {
   const { status, stdout, stderr } = spawnSync(process.execPath, [program, ...args], {

@@ -1,7 +1,7 @@
 import { readFile, writeFile } from "node:fs/promises";
-import { commands } from "./index.ts";
-import { renderRights } from "../policy/rights-table.ts";
-import { renderManifest, withTable } from "../registry/manifest.ts";
+import { commands } from "../src/commands/index.ts";
+import { renderManifest, withTable } from "../src/registry/manifest.ts";
+import { renderRights } from "./policy/rights-table.ts";
 
 /** Writes the derived files; with `--check` it only names stale ones. */
 const files = [

@@ -1,15 +1,15 @@
-import { emptyPolicy, type Policy, type Team } from "../config/policy-file.ts";
-import { targetArgument } from "../registry/arguments.ts";
-import { type Command, isChange } from "../registry/define.ts";
-import type { Person } from "../registry/person.ts";
-import type { Target } from "../registry/target.ts";
-import { refusal } from "./refusal.ts";
+import { emptyPolicy, type Policy, type Team } from "../../src/config/policy-file.ts";
+import { targetArgument } from "../../src/registry/arguments.ts";
+import { type Command, isChange } from "../../src/registry/define.ts";
+import type { Person } from "../../src/registry/person.ts";
+import type { Target } from "../../src/registry/target.ts";
+import { refusal } from "../../src/policy/refusal.ts";
 
 const ourTeamId = "T0";
 const itsChannel = "C0ITS";
 const someone: Person = { id: "U0", teamId: ourTeamId, name: "U0", kind: "member", groups: [] };
 export const teamLists = ["view", "operate", "approve", "breakGlass"] as const;
-export type TeamList = (typeof teamLists)[number];
+type TeamList = (typeof teamLists)[number];
 
 /** Where somebody is listed, as seen from a target: in its team, in another team, or in `access`. */
 export type Place = "its team" | "another team" | "access";
