@@ -92,8 +92,9 @@ export function startSealer(options: SealerOptions): { close(): Promise<void> } 
   /** Redis may have come back older or emptied: a number that was given, and the anchored seal, must still be there. */
   async function compare(reached: number): Promise<void> {
     const { last } = anchors;
+    if (isAnchorLost) return;
     if (reached > seen) return report({ found: "cut", after: seen, next: reached + 1 });
-    if (!last || isAnchorLost || (await trail.seal(last.seq))?.hash === last.hash) return;
+    if (!last || (await trail.seal(last.seq))?.hash === last.hash) return;
     await report({ found: "replaced", after: last.seq - 1, next: last.seq });
   }
 
@@ -137,10 +138,11 @@ export function startSealer(options: SealerOptions): { close(): Promise<void> } 
   }
 
   function fails(why: string, isOfDisk: boolean): void {
-    if (isOfDisk) diskFailedAt ??= seen;
-    if (isOfDisk && diskFailedAt !== undefined && seen > diskFailedAt) {
-      options.onUnfit?.(`the audit trail's head can't be kept on this disk: ${why}`);
-      return;
+    if (isOfDisk) {
+      diskFailedAt ??= seen;
+      // Someone else seals
+      if (seen > diskFailedAt)
+        return options.onUnfit?.(`the audit trail's head can't be kept on this disk: ${why}`);
     }
     failing ??= { since: performance.now(), isTold: false };
     const ms = performance.now() - failing.since;

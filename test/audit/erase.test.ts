@@ -78,6 +78,23 @@ describe("erasing audit records", () => {
     });
   });
 
+  it("has erased nothing when it is interrupted, and is done whole the next time", async () => {
+    await using world = await testRedis();
+    await using folder = await testFolder();
+    const { redis, key } = world;
+    const ids = (await append(world, 3000)).slice(10, 12);
+    await sealAll(world, folder.path);
+    const erasing = eraseRecords({ redis, key, ids, ...by });
+    await redis.set(key("audit", "rewriting"), "somebody", "XX");
+    await expect(erasing).rejects.toThrow("Someone else");
+    expect(await verifyAudit({ redis, key })).toMatchObject({ is: "intact", erased: 0 });
+    expect(await redis.xlen(key("audit"))).toBe(3000);
+    await redis.del(key("audit", "rewriting"));
+    expect(await eraseRecords({ redis, key, ids, ...by })).toEqual({ erased: 2 });
+    await sealAll(world, folder.path);
+    expect(await verifyAudit({ redis, key })).toMatchObject({ is: "intact", erased: 2 });
+  });
+
   it("done again says nothing twice", async () => {
     await using world = await testRedis();
     await using folder = await testFolder();

@@ -62,8 +62,12 @@ describe("the sealer", () => {
     });
     await append(world, 1);
     await sealed(world);
-    await rm(join(broken.path, "audit-anchors.jsonl"));
-    await mkdir(join(broken.path, "audit-anchors.jsonl"));
+    const file = join(broken.path, "audit-anchors.jsonl");
+    await expect
+      .poll(async () => (await readdir(broken.path)).includes("audit-anchors.jsonl"))
+      .toBe(true);
+    await rm(file);
+    await mkdir(file);
     await append(world, 1);
     await expect.poll(() => said).toEqual([expect.stringMatching(/^stuck: .*EISDIR/)]);
     const two = startSealer({
