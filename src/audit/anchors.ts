@@ -82,16 +82,17 @@ export function readAnchor(text: string): Anchor | undefined {
 }
 
 /** A signed head: without the key, write access to Redis can't forge one. */
-export interface Checkpoint {
-  seq: number;
-  hash: string;
+export const checkpointShape = z.strictObject({
+  seq: z.int().min(0),
+  hash: z.string().refine(isHash),
   /** Redis time of the signature, ms. */
-  at: number;
+  at: z.number(),
   /** Ed25519, SPKI, base64. */
-  publicKey: string;
+  publicKey: z.string(),
   /** Over `signedText`, base64. */
-  signature: string;
-}
+  signature: z.string(),
+});
+export type Checkpoint = z.infer<typeof checkpointShape>;
 
 export interface SigningKey {
   publicKey: string;
@@ -144,10 +145,6 @@ export function fingerprint(publicKey: string): string {
 
 export function signedText(chain: string, point: Pick<Checkpoint, "seq" | "hash" | "at">): string {
   return `gatehouse-audit-checkpoint ${chain} ${point.seq} ${point.hash} ${point.at}`;
-}
-
-export function isSignedRightly(chain: string, point: Checkpoint): boolean {
-  return isSignature(signedText(chain, point), point.publicKey, point.signature);
 }
 
 /** False for anything that isn't a valid signature, a broken key included. */

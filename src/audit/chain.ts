@@ -64,12 +64,6 @@ export function compareIds(a: string, b: string): number {
   return Number(aMs) - Number(bMs) || Number(aCount) - Number(bCount);
 }
 
-/** The greatest id below this one. */
-export function idBefore(id: string): string {
-  const [ms = "0", count = "0"] = id.split("-");
-  return Number(count) > 0 ? `${ms}-${Number(count) - 1}` : `${Number(ms) - 1}-999999999999999`;
-}
-
 /** Records about the trail itself: they explain why something isn't where the chain says. */
 const erasedMarker = z.object({
   what: z.literal("audit-erased"),

@@ -7,11 +7,10 @@ import { createKeys, connectRedis } from "../redis/redis.ts";
 import { privateFile } from "../regular-file.ts";
 import { type Anchor, openAnchors, readAnchor, findSigningKey } from "./anchors.ts";
 import { eraseRecords } from "./erase.ts";
-import { exportAudit, exportText } from "./export.ts";
+import { exportAudit, exportText, verifyExport } from "./export.ts";
 import { verdictLines } from "./render.ts";
 import { createTrail, type Trail } from "./trail.ts";
-import type { Verdict } from "./walk.ts";
-import { verifyExport, verifyAudit } from "./verify.ts";
+import { type Verdict, verifyAudit } from "./verify.ts";
 
 export const auditUsage = `usage: node gatehouse.mjs audit <what>
   verify [file]                 check that the trail (or an export) is as sealed; names the first bad record
@@ -51,10 +50,8 @@ export async function runAudit(
     const [verb, ...rest] = positionals;
     const anchors = (values.anchor ?? []).map(anchorOf);
     if (verb === "verify" && rest[0] !== undefined) {
-      return report(
-        verifyExport(readRegularSync(rest[0], mostBytes).toString("utf8"), { anchors }),
-        terminal,
-      );
+      const text = readRegularSync(rest[0], mostBytes).toString("utf8");
+      return report(await verifyExport(text, anchors), terminal);
     }
     if (!["verify", "export", "head", "erase", "record-gap"].includes(verb ?? "")) {
       throw new UserError(

@@ -1,28 +1,50 @@
 import { randomBytes } from "node:crypto";
 import { z } from "zod";
 import { UserError } from "../errors.ts";
-import { type Keys, defineScript, type RedisClient } from "../redis/redis.ts";
 import { createLeases } from "../redis/lease.ts";
-import {
-  idBefore,
-  isSealedBy,
-  isStreamId,
-  type Seal,
-  type ErasedMarker,
-  readMarker,
-} from "./chain.ts";
-import * as scripts from "./scripts.ts";
+import { type Keys, defineScript, type RedisClient, redisTimeLua } from "../redis/redis.ts";
+import { type ErasedMarker, isStreamId, readMarker, type Seal } from "./chain.ts";
 import { createTrail, type Trail } from "./trail.ts";
 
 const leaseMs = 30_000;
 const pageSize = 500;
 
+/**
+ * Copies the next records into a new stream, without those that are erased. With the last ones, in one step: says so in the
+ * trail, erases the salts, and renames the copy over the old stream.
+ *
+ * KEYS records, rewriting, copy, ...salts of each that is erased
+ * ARGV token, last ID copied or '', most, lease (ms), the record that says what is erased
+ * → {'more', last ID} | {'done'} | {'lost'} (another process rewrites)
+ */
+const rewriteLua = `${redisTimeLua}
+if redis.call('GET', KEYS[2]) ~= ARGV[1] then return {'lost'} end
+redis.call('PEXPIRE', KEYS[2], ARGV[4])
+local erased = cjson.decode(ARGV[5]).erased
+local isErased = {}
+for _, one in ipairs(erased) do isErased[one.id] = true end
+local from = ARGV[2] == '' and '-' or '(' .. ARGV[2]
+local page = redis.call('XRANGE', KEYS[1], from, '+', 'COUNT', ARGV[3])
+local last = ARGV[2]
+for _, entry in ipairs(page) do
+  if not isErased[entry[1]] then redis.call('XADD', KEYS[3], entry[1], unpack(entry[2])) end
+  last = entry[1]
+end
+redis.call('PEXPIRE', KEYS[3], ARGV[4])
+if #page == tonumber(ARGV[3]) then return {'more', last} end
+local id = redis.call('XADD', KEYS[1], '*', 'at', now, 'record', ARGV[5])
+redis.call('XADD', KEYS[3], id, 'at', now, 'record', ARGV[5])
+redis.call('PERSIST', KEYS[3])
+for i, one in ipairs(erased) do redis.call('HDEL', KEYS[3 + i], string.format('%d', one.seq)) end
+redis.call('RENAME', KEYS[3], KEYS[1])
+return {'done'}
+`;
+
 const rewriteReply = z.array(z.string());
 
 /**
  * Permanently erases the contents of these records; their seals stay, so the chain still verifies, and a new record says
- * who did it and why. XDEL alone leaves the bytes in memory and in dumps, so the stream is rewritten without them.
- * A repeat with the same IDs completes what a crash interrupted.
+ * who did it and why. XDEL would leave the bytes in memory and in dumps, so the stream is rewritten without them.
  *
  * Throws a UserError when a record isn't sealed yet, isn't what was sealed, or explains an erasure or a loss itself, and
  * when someone else is erasing.
@@ -45,17 +67,8 @@ export async function eraseRecords(options: {
     if (seals.length > 0) {
       const erased = seals.map(({ seq, id }) => ({ seq, id }));
       const marker: ErasedMarker = { what: "audit-erased", who, why, erased };
-      const outcome = await defineScript(
-        redis,
-        "gatehouseAuditErase",
-        scripts.erase,
-      )(
-        [trail.names.records, rewriting, ...seals.map(({ seq }) => trail.names.salts(seq))],
-        [token, JSON.stringify(marker), ...seals.flatMap(({ seq, id }) => [id, seq])],
-      );
-      if (outcome !== "erased") throw busy();
+      await rewrite(trail, marker, rewriting, token);
     }
-    await rewrite(trail, rewriting, token);
     return { erased: seals.length };
   } finally {
     await leases.release(rewriting, token).catch(() => undefined);
@@ -66,37 +79,40 @@ const busy = () => new UserError("Someone else is erasing audit records", "try a
 
 /** The seals of those whose records still exist. */
 async function erasable(trail: Trail, ids: readonly string[]): Promise<Seal[]> {
-  const found: Seal[] = [];
+  const seals: Seal[] = [];
   for (const id of new Set(ids)) {
     if (!isStreamId(id)) throw new UserError(`${id} is not the ID of an audit record`);
     const seal = await trail.sealOf(id);
     if (!seal) {
       throw new UserError(`Audit record ${id} is not sealed`, "check the ID, or wait a second");
     }
-    const [entry] = await trail.records({ after: idBefore(id), last: id, most: 1 });
-    if (!entry) continue;
-    const salt = (await trail.salts([seal])).get(seal.seq);
-    if (!isSealedBy(entry, seal, salt)) {
+    const found = await trail.find(id);
+    if (!found) continue;
+    if (found.is !== "sealed") {
       throw new UserError(`Audit record ${id} is not what was sealed`, "run audit verify");
     }
-    if (readMarker(entry.record)) {
+    if (readMarker(found.record)) {
       throw new UserError(`Audit record ${id} says what happened to the trail, so it must stay`);
     }
-    found.push(seal);
+    seals.push(seal);
   }
-  return found;
+  return seals;
 }
 
-/** In pages, so that Redis isn't blocked; the last page and the swap are one step. */
-async function rewrite(trail: Trail, rewriting: string, token: string): Promise<void> {
-  const run = defineScript(trail.redis, "gatehouseAuditRewrite", scripts.rewrite);
+/** In pages, so that Redis isn't blocked. */
+async function rewrite(
+  trail: Trail,
+  marker: ErasedMarker,
+  rewriting: string,
+  token: string,
+): Promise<void> {
+  const run = defineScript(trail.redis, "gatehouseAuditRewrite", rewriteLua);
   const copy = trail.key("audit", "copy", token);
-  let last = "";
-  for (;;) {
-    const keys = [trail.names.records, rewriting, copy];
-    const [is, reached = ""] = rewriteReply.parse(
-      await run(keys, [token, last, pageSize, leaseMs]),
-    );
+  const salts = marker.erased.map(({ seq }) => trail.names.salts(seq));
+  const keys = [trail.names.records, rewriting, copy, ...salts];
+  for (let last = ""; ;) {
+    const args = [token, last, pageSize, leaseMs, JSON.stringify(marker)];
+    const [is, reached = ""] = rewriteReply.parse(await run(keys, args));
     if (is === "done") return;
     if (is !== "more") throw busy();
     last = reached;

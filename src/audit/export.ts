@@ -1,12 +1,12 @@
-import type { Keys, RedisClient } from "../redis/redis.ts";
-import { UserError } from "../errors.ts";
-import { genesis, idBefore, isStreamId, type Seal, readMarker } from "./chain.ts";
-import type { SigningKey } from "./anchors.ts";
-import { type AuditFilter, fits, parseRecord } from "./read.ts";
-import { createTrail, type Trail } from "./trail.ts";
 import { createHash } from "node:crypto";
 import { z } from "zod";
+import type { Keys, RedisClient } from "../redis/redis.ts";
 import { canonical } from "../text/canonical-json.ts";
+import { parseJson } from "../text/parse-json.ts";
+import { type Anchor, checkpointShape, isSignature, type SigningKey } from "./anchors.ts";
+import { genesis } from "./chain.ts";
+import { createTrail, type Step } from "./trail.ts";
+import { checkWalk, type Verdict } from "./verify.ts";
 
 const exportFormat = "gatehouse-audit-export-1";
 
@@ -18,7 +18,7 @@ const howToVerify = [
   "3. hash must be SHA-256 of a zero byte, then before, payload, seq, id and at with one space between:",
   "   printf '\\0%s %s %s %s %s' BEFORE PAYLOAD SEQ ID AT | sha256sum. It is the `before` of the next record.",
   "4. seq grows by one; where it doesn't, records were lost, and a record with what=audit-gap says so; one with what=audit-gap-recorded says who knows of it, and why.",
-  "5. Without record and salt (erased, withheld) the payload's hash stands for them; each erased one is named by a later record with what=audit-erased.",
+  "5. Without record and salt (erased) the payload's hash stands for them; each erased one is named by a later record with what=audit-erased.",
   "6. `head` must be the last seq and hash. Compare it, and any head posted to the audit channel (seq:hash), with what you find.",
   "7. Each checkpoint's signature is Ed25519 by publicKey (SPKI, base64) over the text: gatehouse-audit-checkpoint CHAIN SEQ HASH AT",
   "8. digest is SHA-256 of this file as canonical JSON (RFC 8785) without digest and signature; signature is Ed25519 by signedBy over: gatehouse-audit-export DIGEST",
@@ -35,19 +35,11 @@ const recordShape = z.strictObject({
   hash: hashShape,
   salt: z.string().optional(),
   record: z.string().optional(),
-  /** Why there is no record: erased for privacy, or omitted by a filter. */
-  without: z.enum(["erased", "withheld"]).optional(),
+  /** Why there is no record. */
+  without: z.literal("erased").optional(),
 });
 
-const checkpointShape = z.strictObject({
-  seq: seqShape,
-  hash: hashShape,
-  at: z.number(),
-  publicKey: z.string(),
-  signature: z.string(),
-});
-
-export const exportShape = z.strictObject({
+const exportShape = z.strictObject({
   format: z.literal(exportFormat),
   /** The namespace: part of what is signed. */
   chain: z.string(),
@@ -69,101 +61,55 @@ export const exportShape = z.strictObject({
 });
 
 export type AuditExport = z.infer<typeof exportShape>;
-export type ExportedRecord = z.infer<typeof recordShape>;
+type ExportedRecord = z.infer<typeof recordShape>;
 
-export function digestOfExport(file: Omit<AuditExport, "digest" | "signature">): string {
+function digestOf(file: Omit<AuditExport, "digest" | "signature">): string {
   return createHash("sha256").update(canonical(file)).digest("hex");
 }
 
-export function signedExportText(digest: string): string {
-  return `gatehouse-audit-export ${digest}`;
-}
-
-const pageSize = 1000;
+const signedText = (digest: string) => `gatehouse-audit-export ${digest}`;
 
 /**
- * The sealed trail as one value. It always reaches the end of the chain, because later records explain erasures and
- * losses, and those are always included. Records that don't fit the filter keep their seals. Signed when there is a key.
+ * The sealed trail as one value, to the end of the chain, because later records explain erasures and losses. Signed when
+ * there is a key.
  */
 export async function exportAudit(options: {
   redis: RedisClient;
   key: Keys;
-  filter?: AuditFilter & { from?: number };
   signingKey?: SigningKey | undefined;
 }): Promise<AuditExport> {
   const { redis, key, signingKey } = options;
-  const { from = 1, ...filter } = options.filter ?? {};
   const trail = createTrail(redis, key);
-  const before = from > 1 ? await trail.sealBefore(from) : undefined;
-  const records = await readRecords(trail, from, filter);
+  const records: ExportedRecord[] = [];
+  for await (const page of trail.walk()) records.push(...page.flatMap(exported));
   const last = records.at(-1);
-  const to = last?.seq ?? from - 1;
-  const checkpoints = (await trail.checkpoints(from)).filter(({ seq }) => seq <= to);
-  const keys = checkpoints.map(({ publicKey }) => publicKey);
+  const to = last?.seq ?? 0;
+  const checkpoints = (await trail.checkpoints(1)).filter(({ seq }) => seq <= to);
   const file: Omit<AuditExport, "digest" | "signature"> = {
     format: exportFormat,
     chain: key.namespace,
     at: await trail.now(),
-    from,
+    from: 1,
     to,
-    filter: named(filter),
-    before: before?.hash ?? genesis,
+    filter: {},
+    before: genesis,
     records,
-    head: { seq: to, hash: last?.hash ?? before?.hash ?? genesis },
-    publicKeys: [...new Set(keys)],
+    head: { seq: to, hash: last?.hash ?? genesis },
+    publicKeys: [...new Set(checkpoints.map(({ publicKey }) => publicKey))],
     checkpoints,
     signedBy: signingKey?.publicKey ?? null,
     howToVerify: [...howToVerify],
   };
-  const digest = digestOfExport(file);
-  const signature = signingKey?.sign(signedExportText(digest));
+  const digest = digestOf(file);
+  const signature = signingKey?.sign(signedText(digest));
   return { ...file, digest, ...(signature ? { signature } : {}) };
 }
 
-async function readRecords(
-  trail: Trail,
-  from: number,
-  filter: AuditFilter,
-): Promise<ExportedRecord[]> {
-  const found: ExportedRecord[] = [];
-  for (let next = from; ;) {
-    const seals = await trail.seals(next, pageSize);
-    const [first, last] = [seals[0], seals.at(-1)];
-    if (!first || !last) return found;
-    if (!isStreamId(first.id) || !isStreamId(last.id)) {
-      throw new UserError("The audit trail is broken and can't be exported", "run audit verify");
-    }
-    const salts = await trail.salts(seals);
-    const range = {
-      after: found.at(-1)?.id ?? idBefore(first.id),
-      last: last.id,
-      most: pageSize * 2,
-    };
-    const entries = await trail.records(range);
-    const byId = new Map(entries.map(({ id, record }) => [id, record]));
-    for (const seal of seals) {
-      found.push(exported(seal, byId.get(seal.id), salts.get(seal.seq), filter));
-    }
-    next = last.seq + 1;
-  }
-}
-
-function exported(
-  seal: Seal,
-  record: string | undefined,
-  salt: string | undefined,
-  filter: AuditFilter,
-): ExportedRecord {
-  if (record === undefined) return { ...seal, without: "erased" };
-  const isShown = fits(parseRecord({ record }), filter) || readMarker(record) !== undefined;
-  if (!isShown) return { ...seal, without: "withheld" };
-  return { ...seal, record, ...(salt === undefined ? {} : { salt }) };
-}
-
-function named(filter: AuditFilter): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(filter).filter((pair): pair is [string, string] => pair[1] !== undefined),
-  );
+/** What isn't sealed yet is left out. */
+function exported({ seal, entry, salt }: Step): ExportedRecord[] {
+  if (!seal) return [];
+  if (!entry) return [{ ...seal, without: "erased" }];
+  return [{ ...seal, record: entry.record, ...(salt === undefined ? {} : { salt }) }];
 }
 
 /** One record per line. */
@@ -172,4 +118,42 @@ export function exportText(file: AuditExport): string {
   const lines = records.map((record) => `  ${JSON.stringify(record)}`).join(",\n");
   const around = JSON.stringify({ ...rest, records: [] }, undefined, 1);
   return `${around.replace('"records": []', () => `"records": [\n${lines}\n ]`)}\n`;
+}
+
+/** Verifies an export offline. `json`: the file's text or its parsed value. */
+export async function verifyExport(
+  json: unknown,
+  anchors: readonly Anchor[] = [],
+): Promise<Verdict> {
+  const file = exportShape.safeParse(typeof json === "string" ? parseJson(json) : json).data;
+  const found = await checkWalk([file?.records.map(stepOf) ?? []], {
+    chain: file?.chain ?? "",
+    begin: { seq: (file?.from ?? 1) - 1, hash: file?.before ?? genesis },
+    anchors: file ? anchors : [],
+    checkpoints: file?.checkpoints ?? [],
+    given: { seq: file?.to ?? 0 },
+    now: 0,
+  });
+  const says = file ? faultOf(file) : "this isn't an audit export, or it is damaged";
+  if (found.problem || says === undefined) return found;
+  const problem = { seq: file?.from ?? 0, kind: "file", says } as const;
+  return { ...found, is: "broken", problem, problems: [problem] };
+}
+
+function stepOf({ record, salt, ...seal }: ExportedRecord): Step {
+  const { id, at } = seal;
+  return { seal, entry: record === undefined ? undefined : { id, at, record }, salt };
+}
+
+/** Of everything beside the records. */
+function faultOf(file: AuditExport): string | undefined {
+  const { digest, signature, ...rest } = file;
+  const { signedBy } = file;
+  const last = file.records.at(-1) ?? { seq: file.from - 1, hash: file.before };
+  const isHead = file.head.seq === last.seq && file.head.hash === last.hash && file.to === last.seq;
+  if (!isHead) return "the head is not the end of its records";
+  if (digestOf(rest) !== digest) return "the file was changed";
+  if (signedBy === null && signature === undefined) return undefined;
+  const isRight = isSignature(signedText(digest), signedBy ?? "", signature ?? "");
+  return isRight ? undefined : "the file's signature is wrong";
 }

@@ -11,9 +11,7 @@ import { counted, duration, lines, md, name, plain } from "../messages/text.ts";
 import { scrub } from "../log/log.ts";
 import type { Anchor } from "./anchors.ts";
 import type { AuditEntry, AuditPage } from "./read.ts";
-import { range, type RecordedLoss, type Verdict } from "./walk.ts";
-
-const most = 50;
+import { range, type RecordedLoss, type Verdict } from "./verify.ts";
 
 /** Newest first. The trail keeps people by ID: `named` puts names in their place. `about`: the filter in words. */
 export function renderAudit(
@@ -21,18 +19,17 @@ export function renderAudit(
   about?: string,
   named: (text: string) => string = (text) => text,
 ): Message {
-  const shown = page.entries.slice(0, most);
+  const { entries, isMore = false } = page;
   const of = about ? md` about ${name(about)}` : md``;
-  if (shown.length === 0) {
+  if (entries.length === 0) {
     return sentence(
-      page.before
+      isMore
         ? md`Nothing${of} in the last 50,000 audit records.`
         : md`The audit trail has no records${of}.`,
     );
   }
-  const title = md`*Audit trail*${of}: the last ${shown.length}`;
-  const rows = shown.map((entry) => describeEntry(entry).map(named));
-  const isMore = page.before !== undefined || page.entries.length > shown.length;
+  const title = md`*Audit trail*${of}: the last ${entries.length}`;
+  const rows = entries.map((entry) => describeEntry(entry).map(named));
   return message(
     readable(
       lines(title, ...rows.slice(0, 10).map((row) => md`${row.filter(Boolean).join(" · ")}`)),
@@ -99,7 +96,7 @@ export function renderVerdict(verdict: Verdict): Message {
 
 /** Plain sentences, the most important first. */
 export function verdictLines(verdict: Verdict): string[] {
-  const { problem, recorded, sealed, head, erased, withheld, unsealed, anchors, signed } = verdict;
+  const { problem, recorded, sealed, head, erased, unsealed, anchors, signed } = verdict;
   const waits =
     unsealed.count > 0
       ? `${counted(unsealed.count, "record")} not sealed yet, the oldest for ${duration(unsealed.oldestMs)}.`
@@ -123,9 +120,6 @@ export function verdictLines(verdict: Verdict): string[] {
     anchors > 0 ? `Compared with ${counted(anchors, "head")} kept elsewhere.` : "",
     signed.keys.length > 0 ? `Signed up to record ${signed.seq} by ${signed.keys.join(", ")}.` : "",
     erased > 0 ? `${counted(erased, "record")} erased on purpose; their seals still verify.` : "",
-    withheld > 0
-      ? `${counted(withheld, "record")} omitted from this export; their seals still verify.`
-      : "",
   ].filter((line) => line !== "");
 }
 
@@ -136,7 +130,7 @@ function lossLine({ from, to, head, who, why }: RecordedLoss): string {
 }
 
 /** The daily post to the audit channel: a copy that write access to Redis can't change. */
-export function renderAnchor({ seq, hash }: Pick<Anchor, "seq" | "hash">): Message {
+export function renderHead({ seq, hash }: Pick<Anchor, "seq" | "hash">): Message {
   const head = `${seq}:${hash}`;
   return message(
     `Head of the audit trail after ${counted(seq, "record")}`,

@@ -1,27 +1,12 @@
 import { randomBytes } from "node:crypto";
-import { setTimeout as sleep } from "node:timers/promises";
-import { z } from "zod";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../log/log.ts";
+import { takeTurn } from "../redis/lease.ts";
 import { type Keys, defineScript, type RedisClient } from "../redis/redis.ts";
-import { createLeases } from "../redis/lease.ts";
 import { startRounds } from "../redis/rounds.ts";
-import { compareIds, type Entry, genesis, hashOf, payloadOf, type Seal } from "./chain.ts";
-import { type Anchor, openAnchors, openSigningKey, type SigningKey } from "./anchors.ts";
-import { findGap } from "./find-gap.ts";
-import * as scripts from "./scripts.ts";
-import { type Signed, signDue } from "./sign-due.ts";
-import { createTrail, parseEntry, parseSeal, type Trail } from "./trail.ts";
-
-/** Seals the audit trail, one process at a time; the others stand by and take over when it dies. */
-interface Sealer {
-  /** The end of the chain as this process last saw it. */
-  head(): Anchor | undefined;
-  /** Resolves when every record now in the trail is sealed, by any process. */
-  idle(): Promise<void>;
-  /** Seals what is there, anchors the head, and releases the lease. */
-  close(): Promise<void>;
-}
+import { openAnchors, openSigningKey, signedText, type SigningKey } from "./anchors.ts";
+import { type Entry, type GapMarker, genesis, hashOf, payloadOf, type Seal } from "./chain.ts";
+import { createTrail, type Trail } from "./trail.ts";
 
 interface SealerOptions {
   redis: RedisClient;
@@ -29,19 +14,24 @@ interface SealerOptions {
   log: Log;
   /** Where this process keeps its anchors and the signing key. */
   dataDir: string;
-  /** About this often (ms); default 500. */
+  /** About this often (ms). */
   everyMs?: number;
-  /** Lease after a sealer's last step (ms); default six rounds, at least 2 s. */
-  leaseMs?: number;
-  /** How long records may wait before `onStuck` (ms); default 30 s. */
+  /** How long sealing may fail before `onStuck` (ms). */
   stuckAfterMs?: number;
-  /** How often a moving head is anchored (ms); default a minute. */
+  /** How often a moving head is anchored (ms). */
   anchorEveryMs?: number;
-  /** Once per incident: records wait too long, or sealed records have disappeared. */
+  /** Once per incident: records can't be sealed, or sealed records have disappeared. */
   onStuck?: (why: string, cause: "trail-unsealed" | "records-lost") => void;
   /** This process's own disk fails while another process seals: it should leave before it is the one that is stuck. */
   onUnfit?: (why: string) => void;
 }
+
+const batch = 500;
+const anchorEveryRecords = 100;
+const signEveryRecords = 100;
+const signEveryMs = 3600_000;
+/** A crash leaves a batch unsigned. Older seals stay unsigned: this process can't vouch for them. */
+const signBack = 1000;
 
 /** The anchors or the signing key: what this process alone has. */
 class DiskFailure extends Error {
@@ -56,109 +46,108 @@ function onDisk<T>(act: () => T): T {
   }
 }
 
-const batch = 500;
-/** Rounds that only read what is new, between two that look at everything. */
-const glances = 9;
-const anchorEveryRecords = 100;
-
-export function startSealer(options: SealerOptions): Sealer {
-  const { redis, key, log, dataDir, everyMs = 500 } = options;
-  const { leaseMs = Math.max(2000, 6 * everyMs), stuckAfterMs = 30_000 } = options;
+/**
+ * Seals the audit trail, in every process that runs one: whichever comes first. `close` seals what is there, and anchors
+ * the head.
+ *
+ * A round compares the chain's end with this process's last anchor and with the highest number that Redis ever gave, writes
+ * a difference into the trail, anchors the head on this disk, and seals what came since. The disk comes first: a process
+ * that can't keep a head leaves sealing to the others.
+ */
+export function startSealer(options: SealerOptions): { close(): Promise<void> } {
+  const { redis, key, log, dataDir, everyMs = 500, stuckAfterMs = 30_000 } = options;
   const { anchorEveryMs = 60_000 } = options;
   const trail = createTrail(redis, key);
-  const token = randomBytes(8).toString("hex");
-  const sealing = createSealing(trail, token, leaseMs);
+  const seal = createSealing(trail);
   const anchors = openAnchors(dataDir, key.namespace);
   let signingKey: SigningKey | undefined;
-  let signed: Signed | undefined;
-  let seen: { head: Seal | undefined; now: number } | undefined;
-  let floor = 0;
-  let mustCompare = true;
-  /** After a gap: the anchor that is gone would count as replaced at the next comparison. */
-  let mustAnchor = false;
-  /** Where the chain ended when all was sealed, and whether this process was to seal. */
-  let settled: { head: Seal | undefined; isMine: boolean } | undefined;
-  let glanced = glances;
-  let failingSince: number | undefined;
-  let isStuck = false;
-  let diskFailure: string | undefined;
+  /** The last anchor is not in the chain, and the trail says so: the next head takes its place. */
+  let isAnchorLost = false;
+  /** The number of the head as it was last read. */
+  let seen = 0;
+  let failing: { since: number; isTold: boolean } | undefined;
+  /** The head's number when this disk began to fail. */
+  let diskFailedAt: number | undefined;
   let isClosed = false;
 
-  /**
-   * What was appended since all was sealed: one command, which hardly ever finds anything. Undefined when everything is to be
-   * looked at: someone may cut seals.
-   */
-  async function glance(): Promise<Found | undefined> {
-    if (mustCompare || isClosed || !settled || ++glanced > glances) return undefined;
-    const { head, isMine } = settled;
-    const range = { ...(head ? { after: head.id } : {}), most: isMine ? batch : 1 };
-    return { head, isMine, entries: await trail.records(range) };
-  }
-
-  /** → how long records have waited for another process to seal them (ms). */
-  async function round(): Promise<number> {
-    let found = await glance();
-    if (found?.entries.length === 0) {
-      anchorSometimes();
-      return 0;
+  async function round(): Promise<void> {
+    let isMine = isClosed;
+    for (;;) {
+      const { head, given } = await trail.end();
+      seen = head?.seq ?? 0;
+      const reached = Math.max(given, anchors.last?.seq ?? 0);
+      await compare(reached);
+      await anchor(head);
+      const entries = await trail.records({ after: head?.id, most: batch });
+      if (entries.length === 0) return;
+      // Saves the others the hashing; that no two seal the same is ensured by the seals' own script
+      isMine ||= await takeTurn(redis, key, "seal", everyMs);
+      if (!isMine) return;
+      const signer = (signingKey ??= onDisk(() => openSigningKey(dataDir)));
+      const sealed = await seal(head, reached + 1, entries);
+      if (sealed) await signDue(trail, signer, sealed);
     }
-    if (!found?.isMine) found = undefined;
-    glanced = found ? glanced : 0;
-    settled = undefined;
-    let lagMs = 0;
-    let isCompared = false;
-    for (let isMore = true; isMore;) {
-      if (mustCompare && !isCompared) {
-        await compare();
-        isCompared = true;
-      }
-      const step = await (found ? sealing.seal(floor, batch, found) : sealing.step(floor, batch));
-      found = undefined;
-      if (step.is === "lost") return 0;
-      if (step.is === "cut") {
-        floor = Math.max(floor, step.given);
-        report(await findGap(trail, { last: anchors.last, given: step.given }));
-        continue;
-      }
-      seen = { head: step.head, now: step.now };
-      if ((anchors.last?.seq ?? 0) > (step.head?.seq ?? 0)) mustCompare = true;
-      if (step.is === "busy") lagMs = step.lagMs;
-      if (step.is === "sealed") {
-        signingKey ??= onDisk(() => openSigningKey(dataDir));
-        signed = await signDue(trail, signingKey, step.head, step.now, signed);
-      }
-      const waits = step.is === "sealed" ? step.isMore : step.is === "busy" && step.waits;
-      settled = waits ? undefined : { head: step.head, isMine: step.is !== "busy" };
-      isMore = (step.is === "sealed" && step.isMore && !isClosed) || (mustCompare && !isCompared);
-    }
-    anchorSometimes();
-    return lagMs;
   }
 
-  /** Redis may have come back older or emptied: what this process anchored must still be there. */
-  async function compare(): Promise<void> {
-    const gap = await findGap(trail, { last: anchors.last });
-    if (gap?.found === "cut") floor = Math.max(floor, gap.next - 1);
-    report(gap);
-    mustCompare = false;
-    signed = undefined;
+  /** Redis may have come back older or emptied: a number that was given, and the anchored seal, must still be there. */
+  async function compare(reached: number): Promise<void> {
+    const { last } = anchors;
+    if (isAnchorLost) return;
+    if (reached > seen) return report({ found: "cut", after: seen, next: reached + 1 });
+    if (!last || (await trail.seal(last.seq))?.hash === last.hash) return;
+    await report({ found: "replaced", after: last.seq - 1, next: last.seq });
   }
 
-  function report(gap: Awaited<ReturnType<typeof findGap>>): void {
-    mustAnchor ||= gap !== undefined;
-    if (!gap?.isNew) return;
-    log.error("audit.gap", { after: gap.after, next: gap.next, found: gap.found });
+  /** Writes a loss into the trail once; sealing continues after it. */
+  async function report({ found, after, next }: Omit<GapMarker, "what">): Promise<void> {
+    isAnchorLost = true;
+    const anchored = anchors.last;
+    const record = { what: "audit-gap", found, after, next, ...(anchored && { anchored }) };
+    const name = `${found} ${after} ${next} ${anchored?.hash ?? ""}`;
+    if (!(await trail.appendOnce(name, record))) return;
+    log.error("audit.gap", { after, next, found });
     options.onStuck?.(
-      `sealed audit records after number ${gap.after} have disappeared or were replaced`,
+      `sealed audit records after number ${after} have disappeared or were replaced`,
       "records-lost",
     );
   }
 
-  function tellWhenStuck(ms: number, why: string): void {
-    const wasStuck = isStuck;
-    // a failing round that isn't long enough yet doesn't end a trouble that was told
-    isStuck = ms > stuckAfterMs || (wasStuck && ms > 0);
-    if (!isStuck || wasStuck) return;
+  async function anchor(head: Seal | undefined): Promise<void> {
+    const { last } = anchors;
+    if (!head || (last && last.seq >= head.seq)) return;
+    const at = await trail.now();
+    const isDue =
+      isClosed ||
+      isAnchorLost ||
+      !last ||
+      head.seq - last.seq >= anchorEveryRecords ||
+      at - last.at >= anchorEveryMs;
+    if (!isDue) return;
+    onDisk(() => anchors.add({ seq: head.seq, hash: head.hash, at }));
+    isAnchorLost = false;
+  }
+
+  async function run(): Promise<void> {
+    try {
+      await round();
+      failing = diskFailedAt = undefined;
+    } catch (error) {
+      log.warn("audit.not-sealed", { error });
+      fails(messageOf(error), error instanceof DiskFailure);
+    }
+  }
+
+  function fails(why: string, isOfDisk: boolean): void {
+    if (isOfDisk) {
+      diskFailedAt ??= seen;
+      // Someone else seals
+      if (seen > diskFailedAt)
+        return options.onUnfit?.(`the audit trail's head can't be kept on this disk: ${why}`);
+    }
+    failing ??= { since: performance.now(), isTold: false };
+    const ms = performance.now() - failing.since;
+    if (failing.isTold || ms <= stuckAfterMs) return;
+    failing.isTold = true;
     log.error("audit.stuck", { why, ms });
     const since = Math.round(ms / 1000);
     options.onStuck?.(
@@ -167,172 +156,96 @@ export function startSealer(options: SealerOptions): Sealer {
     );
   }
 
-  function anchorSometimes(isLast = false): void {
-    if (!seen?.head) return;
-    const { head, now } = seen;
-    const { last } = anchors;
-    if (last && last.seq >= head.seq) return;
-    const isDue =
-      mustAnchor ||
-      !last ||
-      head.seq - last.seq >= anchorEveryRecords ||
-      now - last.at >= anchorEveryMs;
-    if (!isDue && !isLast) return;
-    onDisk(() => anchors.add({ seq: head.seq, hash: head.hash, at: now }));
-    mustAnchor = false;
-  }
-
-  async function run(): Promise<void> {
-    try {
-      if (diskFailure !== undefined && (await isSealedByAnother()))
-        return options.onUnfit?.(
-          `the audit trail's head can't be kept on this disk: ${diskFailure}`,
-        );
-      tellWhenStuck(await round(), "no process is sealing it");
-      failingSince = diskFailure = undefined;
-    } catch (error) {
-      if (error instanceof DiskFailure) {
-        diskFailure = error.message;
-        await sealing.release().catch(() => undefined); // for whoever can
-      }
-      mustCompare = true;
-      failingSince ??= performance.now();
-      log.warn("audit.not-sealed", { error });
-      tellWhenStuck(performance.now() - failingSince, messageOf(error));
-    }
-  }
-
-  async function isSealedByAnother(): Promise<boolean> {
-    const holder = await redis.get(trail.names.lease);
-    return holder !== null && holder !== token;
-  }
-
-  const onReady = () => (mustCompare = true);
-  redis.on("ready", onReady);
   const rounds = startRounds("seal", everyMs, run, log);
   return {
-    head: () => seen?.head && { seq: seen.head.seq, hash: seen.head.hash, at: seen.now },
-
-    async idle() {
-      const [newest] = await trail.recordsBefore(undefined, 1);
-      for (;;) {
-        await rounds.now();
-        if (!newest || (seen?.head && compareIds(seen.head.id, newest.id) >= 0)) return;
-        if (isClosed) throw new Error("the sealer was closed before all was sealed");
-        await sleep(everyMs);
-      }
-    },
-
     async close() {
       isClosed = true;
-      redis.off("ready", onReady);
       await rounds.close();
       await run();
-      try {
-        anchorSometimes(true);
-      } catch (error) {
-        log.warn("audit.not-anchored", { error });
-      }
-      await sealing.release().catch(() => undefined);
     },
   };
 }
 
-/** What is to be sealed next, and the chain's end that it follows. */
-interface Found {
-  head: Seal | undefined;
-  isMine: boolean;
-  entries: readonly Entry[];
+/**
+ * Appends seals to the head they were computed on. The chain can't fork: of two sealers that saw the same head, the
+ * second finds another one. A seal's stream ID is `seq-0`, so Redis itself refuses a second seal with the same number,
+ * also after a truncation.
+ *
+ * KEYS seals, ...buckets of salts   ARGV hash of the head or '', seals as JSON, each with its salt and its bucket's KEY
+ * → 1, or 0 where another process has sealed
+ */
+const sealLua = `
+local last = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)
+local hash = ''
+if last[1] then
+  local fields = last[1][2]
+  for i = 1, #fields, 2 do if fields[i] == 'hash' then hash = fields[i + 1] end end
+end
+if hash ~= ARGV[1] then return 0 end
+for _, seal in ipairs(cjson.decode(ARGV[2])) do
+  redis.call('XADD', KEYS[1], seal.seq .. '-0', 'id', seal.id, 'at', seal.at, 'payload', seal.payload, 'hash', seal.hash)
+  redis.call('HSET', KEYS[seal.bucket], seal.seq, seal.salt)
+end
+return 1
+`;
+
+type Sealing = (
+  head: Seal | undefined,
+  firstSeq: number,
+  entries: readonly Entry[],
+) => Promise<Seal | undefined>;
+
+/** Seals records behind `head`, numbered from `firstSeq` on. Resolves to the new head; undefined where that isn't the head any more. */
+export function createSealing({ redis, names }: Trail): Sealing {
+  const runSeal = defineScript(redis, "gatehouseAuditSeal", sealLua);
+  return async (head, firstSeq, entries) => {
+    let before = head?.hash ?? genesis;
+    const seals = entries.map(({ id, at, record }, index) => {
+      const salt = randomBytes(16).toString("hex");
+      const body = { seq: firstSeq + index, id, at, payload: payloadOf(salt, record) };
+      before = hashOf(before, body);
+      return { ...body, hash: before, salt };
+    });
+    const buckets = [...new Set(seals.map(({ seq }) => names.salts(seq)))];
+    const links = seals.map((one) => ({
+      ...one,
+      // Lua writes a large number with an exponent
+      seq: String(one.seq),
+      bucket: buckets.indexOf(names.salts(one.seq)) + 2,
+    }));
+    const args = [head?.hash ?? "", JSON.stringify(links)];
+    return (await runSeal([names.seals, ...buckets], args)) === 1 ? seals.at(-1) : undefined;
+  };
 }
 
-type SealStep =
-  | { is: "sealed"; head: Seal; count: number; isMore: boolean; now: number }
-  | { is: "idle"; head: Seal | undefined; now: number }
-  /** Another process seals. `lagMs`: how long the oldest unsealed record has waited. */
-  | { is: "busy"; head: Seal | undefined; waits: boolean; lagMs: number; now: number }
-  /** Someone sealed in between: the next step begins at the new head. */
-  | { is: "lost" }
-  /** Seals are missing at the end: numbers up to this one were given before. */
-  | { is: "cut"; head: Seal | undefined; given: number };
-
-const row = z.tuple([z.string(), z.array(z.string())]);
-const beginReply = z.tuple([
-  z.enum(["mine", "busy"]),
-  z.number(),
-  z.union([row, z.tuple([])]),
-  z.array(row),
-]);
-const sealReply = z.tuple([z.enum(["sealed", "lost", "cut"]), z.number()]);
-
-/** `token` names this sealer in the lease, which expires `leaseMs` after its last step. */
-export function createSealing(trail: Trail, token: string, leaseMs: number) {
-  const { names, redis } = trail;
-  const runBegin = defineScript(redis, "gatehouseAuditBegin", scripts.begin);
-  const leases = createLeases(redis);
-  const runSeal = defineScript(redis, "gatehouseAuditSeal", scripts.seal);
-
-  /** Takes the lease, reads at most `most` records, and seals them. The first gets a number above `floor`, which is 0 unless the chain was cut. */
-  async function step(floor: number, most: number): Promise<SealStep> {
-    const [whose, now, last, rows] = beginReply.parse(
-      await runBegin([names.lease, names.seals, names.records], [token, leaseMs, most]),
-    );
-    const head = last.length === 0 ? undefined : parseSeal(last);
-    const entries = rows.map(parseEntry);
-    const [oldest] = entries;
-    const lagMs = oldest ? Math.max(0, now - Number(oldest.at)) : 0;
-    if (whose === "busy") return { is: "busy", head, waits: oldest !== undefined, lagMs, now };
-    return oldest ? seal(floor, most, { head, entries }) : { is: "idle", head, now };
+/**
+ * Signs each hundredth seal, and the head an hour after the last signature, including what a dead sealer left unsigned.
+ */
+async function signDue(trail: Trail, key: SigningKey, head: Seal): Promise<void> {
+  const back = Math.max(0, head.seq - signBack);
+  const [known, now] = await Promise.all([trail.checkpoints(back), trail.now()]);
+  const last = known.at(-1);
+  const signedTo = last?.seq ?? 0;
+  const from = Math.max(signedTo, back);
+  const first = (Math.floor(from / signEveryRecords) + 1) * signEveryRecords;
+  const due: Seal[] = [];
+  for (let seq = first; seq <= head.seq; seq += signEveryRecords) {
+    const seal = await trail.seal(seq);
+    if (seal) due.push(seal);
   }
-
-  /** Seals what was read before: when the chain has another end by now, or another process the lease, it is lost. */
-  async function seal(
-    floor: number,
-    most: number,
-    { head, entries }: Pick<Found, "head" | "entries">,
-  ): Promise<SealStep> {
-    const links = link(head, Math.max(head?.seq ?? 0, floor) + 1, entries);
-    const [outcome, now] = await append(head, links);
-    if (outcome === "cut") return { is: "cut", head, given: (await trail.lastGiven()).seq };
-    const newHead = links.at(-1)?.seal;
-    if (outcome !== "sealed" || !newHead) return { is: "lost" };
-    const isMore = entries.length === most;
-    return { is: "sealed", head: newHead, count: entries.length, isMore, now };
-  }
-
-  async function append(head: Seal | undefined, links: readonly Link[]) {
-    const buckets = [...new Set(links.map(({ seal: { seq } }) => names.salts(seq)))];
-    const args = links.flatMap(({ seal: one, salt }) => [
-      one.seq,
-      one.id,
-      one.at,
-      one.payload,
-      one.hash,
-      salt,
-      buckets.indexOf(names.salts(one.seq)) + 1,
-    ]);
-    return sealReply.parse(
-      await runSeal(
-        [names.lease, names.seals, ...buckets],
-        [token, leaseMs, head?.hash ?? "", ...args],
-      ),
-    );
-  }
-
-  return { step, seal, release: () => leases.release(names.lease, token) };
+  const isHourly = head.seq > signedTo && now - (last?.at ?? 0) >= signEveryMs;
+  if (isHourly && due.at(-1)?.seq !== head.seq) due.push(head);
+  for (const seal of due) await sign(trail, key, seal, now);
 }
 
-interface Link {
-  seal: Seal;
-  salt: string;
-}
-
-function link(head: Seal | undefined, firstSeq: number, entries: readonly Entry[]): Link[] {
-  let before = head?.hash ?? genesis;
-  return entries.map(({ id, at, record }, index) => {
-    const salt = randomBytes(16).toString("hex");
-    const body = { seq: firstSeq + index, id, at, payload: payloadOf(salt, record) };
-    const seal = { ...body, hash: hashOf(before, body) };
-    before = seal.hash;
-    return { seal, salt };
-  });
+async function sign(trail: Trail, key: SigningKey, seal: Seal, at: number): Promise<void> {
+  const { seq, hash } = seal;
+  const signature = key.sign(signedText(trail.key.namespace, { seq, hash, at }));
+  const fields = ["hash", hash, "at", String(at), "publicKey", key.publicKey];
+  try {
+    await trail.redis.xadd(trail.names.checkpoints, `${seq}-0`, ...fields, "signature", signature);
+  } catch (error) {
+    // signed already, by another sealer
+    if (!messageOf(error).includes("equal or smaller")) throw error;
+  }
 }

@@ -1,13 +1,32 @@
 import { z } from "zod";
-import { type Keys, defineScript, type RedisClient, redisNow } from "../redis/redis.ts";
-import { compareIds, type Entry, isSealedBy, type Seal } from "./chain.ts";
+import {
+  type Keys,
+  defineScript,
+  type RedisClient,
+  redisNow,
+  redisTimeLua,
+} from "../redis/redis.ts";
 import type { Checkpoint } from "./anchors.ts";
-import * as scripts from "./scripts.ts";
+import { compareIds, type Entry, isSealedBy, isStreamId, type Seal } from "./chain.ts";
 
 /** Salts per hash: few enough for Redis's compact encoding. */
 const bucketSize = 100;
 
 type Row = [id: string, fields: string[]];
+
+/** Appends once per name. KEYS records, said   ARGV name, record → 1 | 0 */
+const appendOnce = `${redisTimeLua}
+if redis.call('HSETNX', KEYS[2], ARGV[1], now) == 0 then return 0 end
+redis.call('XADD', KEYS[1], '*', 'at', now, 'record', ARGV[2])
+return 1
+`;
+
+/** One place in the trail: a seal with its record and salt, which erased records lack; or a record without a seal. */
+export interface Step {
+  seal?: Seal | undefined;
+  entry?: Entry | undefined;
+  salt?: string | undefined;
+}
 
 /**
  * The audit trail in Redis: the stream `audit`, which every move appends to in its own script, and beside it the seals,
@@ -20,21 +39,44 @@ export function createTrail(redis: RedisClient, key: Keys) {
     records: key("audit"),
     seals: key("audit", "seals"),
     checkpoints: key("audit", "checkpoints"),
-    lease: key("audit", "sealer"),
     said: key("audit", "said"),
     salts: (seq: number) => key("audit", "salts", Math.floor(seq / bucketSize)),
   };
-  const runAppend = defineScript(redis, "gatehouseAuditAppend", scripts.append);
-  const runAppendOnce = defineScript(redis, "gatehouseAuditAppendOnce", scripts.appendOnce);
+  const runAppendOnce = defineScript(redis, "gatehouseAuditAppendOnce", appendOnce);
 
   async function seals(fromSeq: number, most: number): Promise<Seal[]> {
     const rows = await redis.xrange(names.seals, `${fromSeq}-0`, "+", "COUNT", most);
     return rows.map(parseSeal);
   }
 
+  /** Records younger than `after`, up to and including `last`. */
+  async function records(range: {
+    after?: string | undefined;
+    last?: string;
+    most: number;
+  }): Promise<Entry[]> {
+    const from = range.after ? `(${range.after}` : "-";
+    const rows = await redis.xrange(names.records, from, range.last ?? "+", "COUNT", range.most);
+    return rows.map(parseEntry);
+  }
+
+  /** The last entry that is left, and the last ID ever given; Redis keeps that when entries are deleted or trimmed. */
+  async function endOf(stream: string): Promise<{ last: Row | undefined; given: string }> {
+    if ((await redis.exists(stream)) === 0) return { last: undefined, given: "0-0" };
+    const info = z.array(z.unknown()).parse(await redis.xinfo("STREAM", stream));
+    const field = (name: string) => info[info.indexOf(name) + 1];
+    const last = lastEntry.parse(field("last-entry")) ?? undefined;
+    return { last, given: String(field("last-generated-id")) };
+  }
+
+  /** The last seal, and the highest number ever given. */
+  async function end(): Promise<{ head: Seal | undefined; given: number }> {
+    const { last, given } = await endOf(names.seals);
+    return { head: last && parseSeal(last), given: Number(given.split("-")[0]) };
+  }
+
   async function head(): Promise<Seal | undefined> {
-    const [row] = await redis.xrevrange(names.seals, "+", "-", "COUNT", 1);
-    return row && parseSeal(row);
+    return (await end()).head;
   }
 
   /** Erased records have none. */
@@ -68,10 +110,41 @@ export function createTrail(redis: RedisClient, key: Keys) {
     redis,
     key,
     names,
-    seals,
+    records,
+    end,
     head,
     salts,
     sealOf,
+
+    /**
+     * The trail in order, in pages: each seal with its record, records that no seal covers in between, and last those
+     * that wait to be sealed. `before`: the last seal before number `from`, where it begins.
+     */
+    async *walk(from = 1, before?: Seal, most = 1000): AsyncGenerator<readonly Step[]> {
+      let after = before?.id;
+      let next = from;
+      for (;;) {
+        const page = await seals(next, most);
+        if (page.length === 0) break;
+        // Write access to Redis can put anything into a seal
+        const last = page.findLast((seal) => isStreamId(seal.id))?.id;
+        const [salted, entries] = await Promise.all([
+          salts(page),
+          records({ after, last: last ?? "0-1", most: most * 2 }),
+        ]);
+        after = last ?? after;
+        yield joined(page, salted, entries);
+        const reached = page.at(-1)?.seq ?? 0;
+        if (reached < next) break;
+        next = reached + 1;
+      }
+      for (let isMore = true; isMore;) {
+        const entries = await records({ after, most });
+        yield entries.map((entry) => ({ entry }));
+        after = entries.at(-1)?.id;
+        isMore = entries.length === most;
+      }
+    },
 
     /** A record as it stands: as it was sealed, not sealed yet, or other than it was sealed. */
     async find(
@@ -103,13 +176,6 @@ export function createTrail(redis: RedisClient, key: Keys) {
       return row && parseSeal(row);
     },
 
-    /** Records younger than `after`, up to and including `last`. */
-    async records(range: { after?: string; last?: string; most: number }): Promise<Entry[]> {
-      const from = range.after ? `(${range.after}` : "-";
-      const rows = await redis.xrange(names.records, from, range.last ?? "+", "COUNT", range.most);
-      return rows.map(parseEntry);
-    },
-
     /** Newest first. */
     async recordsBefore(before: string | undefined, most: number): Promise<Entry[]> {
       const to = before ? `(${before}` : "+";
@@ -117,10 +183,9 @@ export function createTrail(redis: RedisClient, key: Keys) {
       return rows.map(parseEntry);
     },
 
-    /** The highest numbers ever given; Redis keeps them when entries are deleted or trimmed. */
-    async lastGiven(): Promise<{ seq: number; id: string }> {
-      const [seq, id] = await Promise.all([names.seals, names.records].map(lastId));
-      return { seq: Number(seq?.split("-")[0] ?? 0), id: id ?? "0-0" };
+    /** The last ID ever given to a record. */
+    async lastRecordId(): Promise<string> {
+      return (await endOf(names.records)).given;
     },
 
     async checkpoints(fromSeq: number): Promise<Checkpoint[]> {
@@ -128,14 +193,10 @@ export function createTrail(redis: RedisClient, key: Keys) {
       return rows.map(parseCheckpoint);
     },
 
-    async lastCheckpoint(): Promise<Checkpoint | undefined> {
-      const [row] = await redis.xrevrange(names.checkpoints, "+", "-", "COUNT", 1);
-      return row && parseCheckpoint(row);
-    },
-
     /** Appends a record about the trail itself. Resolves to its ID. */
     async append(record: Readonly<Record<string, unknown>>): Promise<string> {
-      return String(await runAppend([names.records], [JSON.stringify(record)]));
+      const fields = ["at", await redisNow(redis), "record", JSON.stringify(record)];
+      return String(await redis.xadd(names.records, "*", ...fields));
     },
 
     /** Appends unless done before under this name. */
@@ -144,29 +205,40 @@ export function createTrail(redis: RedisClient, key: Keys) {
       return (await runAppendOnce(keys, [name, JSON.stringify(record)])) === 1;
     },
   };
-
-  async function lastId(stream: string): Promise<string | undefined> {
-    if ((await redis.exists(stream)) === 0) return undefined;
-    const info = z.array(z.unknown()).parse(await redis.xinfo("STREAM", stream));
-    return String(info[info.indexOf("last-generated-id") + 1]);
-  }
 }
 
-export function parseEntry([id, fields]: Row): Entry {
-  const named = pairs(fields);
-  return { id, at: named.get("at") ?? "", record: named.get("record") ?? "" };
+/** Entries without a seal stand before the first seal that is younger. */
+function joined(
+  seals: readonly Seal[],
+  salts: ReadonlyMap<number, string>,
+  entries: readonly Entry[],
+): readonly Step[] {
+  const byId = new Map(entries.map((entry) => [entry.id, entry]));
+  const sealedIds = new Set(seals.map(({ id }) => id));
+  const others = entries.filter(({ id }) => !sealedIds.has(id));
+  return seals.flatMap((seal) => {
+    const older = others.filter(({ id }) => compareIds(id, seal.id) < 0);
+    others.splice(0, older.length);
+    const step = { seal, entry: byId.get(seal.id), salt: salts.get(seal.seq) };
+    return [...older.map((entry) => ({ entry })), step];
+  });
 }
 
-export function parseSeal([seqId, fields]: Row): Seal {
-  const named = pairs(fields);
-  const text = (name: string) => named.get(name) ?? "";
+const lastEntry = z.tuple([z.string(), z.array(z.string())]).nullable();
+
+function parseEntry([id, fields]: Row): Entry {
+  const text = textIn(fields);
+  return { id, at: text("at"), record: text("record") };
+}
+
+function parseSeal([seqId, fields]: Row): Seal {
+  const text = textIn(fields);
   const seq = seqOf(seqId);
   return { seq, id: text("id"), at: text("at"), payload: text("payload"), hash: text("hash") };
 }
 
 function parseCheckpoint([seqId, fields]: Row): Checkpoint {
-  const named = pairs(fields);
-  const text = (name: string) => named.get(name) ?? "";
+  const text = textIn(fields);
   return {
     seq: seqOf(seqId),
     hash: text("hash"),
@@ -182,9 +254,9 @@ function seqOf(id: string): number {
   return rest === "0" && Number.isSafeInteger(Number(seq)) ? Number(seq) : 0;
 }
 
-function pairs(fields: readonly string[]): ReadonlyMap<string, string> {
-  const found = new Map<string, string>();
+function textIn(fields: readonly string[]): (name: string) => string {
+  const named = new Map<string, string>();
   for (let at = 0; at + 1 < fields.length; at += 2)
-    found.set(fields[at] ?? "", fields[at + 1] ?? "");
-  return found;
+    named.set(fields[at] ?? "", fields[at + 1] ?? "");
+  return (name) => named.get(name) ?? "";
 }

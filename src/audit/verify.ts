@@ -1,29 +1,76 @@
-import { parseJson } from "../text/parse-json.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
-import { type Anchor, isSignature } from "./anchors.ts";
-import { compareIds, type Entry, genesis, isSealedBy, isStreamId } from "./chain.ts";
-import { createTrail, type Trail } from "./trail.ts";
+import { type Anchor, type Checkpoint, fingerprint, isSignature, signedText } from "./anchors.ts";
 import {
-  judgeChain,
-  type Problem,
-  type Verdict,
-  createWalk,
-  type Step,
-  type Walk,
-} from "./walk.ts";
-import {
-  type AuditExport,
-  digestOfExport,
-  type ExportedRecord,
-  exportShape,
-  signedExportText,
-} from "./export.ts";
+  compareIds,
+  type Entry,
+  genesis,
+  hashOf,
+  isHash,
+  isSealedBy,
+  isStreamId,
+  type Loss,
+  readMarker,
+  type RecordedMarker,
+  type Seal,
+} from "./chain.ts";
+import { createTrail, type Step } from "./trail.ts";
 
-const tailPage = 1000;
-const tailMost = 100_000;
+type ProblemKind =
+  | "changed" // the record (or its time) is not what was sealed
+  | "swapped" // it was sealed under another number
+  | "removed" // the record or its seal is missing, and no record says that it was erased
+  | "inserted" // an unsealed record between sealed ones
+  | "seal" // the seal doesn't follow from the one before
+  | "replaced" // the chain is whole, but not the one that was anchored or signed
+  | "truncated" // it ends before a head that was anchored, signed, or numbered
+  | "gap" // records were lost, and the sealer recorded it
+  | "signature" // a checkpoint's signature is wrong
+  | "file"; // an export is unreadable, or something beside its records was changed
+
+/** The first record that is bad. */
+interface Problem {
+  seq: number;
+  /** Its ID in the stream, where known. */
+  id?: string;
+  kind: ProblemKind;
+  /** One sentence for people. */
+  says: string;
+  /** What is gone, where a person may record it and the rest still verifies. */
+  loss?: Loss;
+}
+
+/** A loss that someone recorded. */
+export interface RecordedLoss extends Loss {
+  who: string;
+  why: string;
+}
+
+/** `unsure`: nothing to verify, or too much unsealed for the chain to say much. */
+export interface Verdict {
+  is: "intact" | "broken" | "unsure";
+  problem?: Problem;
+  /** All that were seen, that one first. */
+  problems: readonly Problem[];
+  /** Losses that someone recorded: they break nothing, and are never left unsaid. */
+  recorded: readonly RecordedLoss[];
+  /** Sealed records verified. */
+  sealed: number;
+  head?: { seq: number; hash: string };
+  /** Records erased on purpose. */
+  erased: number;
+  /** Records not sealed yet, and how long the oldest has waited (ms). */
+  unsealed: { count: number; oldestMs: number };
+  /** Heads kept elsewhere that match. */
+  anchors: number;
+  /** The last seal with a valid signature, and the fingerprints of the keys. */
+  signed: { seq: number; keys: readonly string[] };
+}
+
+/** Older unsealed records mean that no process is sealing (ms). */
+const waitsTooLongMs = 60_000;
 
 /**
- * Walks the whole chain in pages and names the first record that is bad.
+ * Verifies the whole trail and names the first record that is bad.
  *
  * `anchors` are heads kept outside Redis: without them a chain that was cut and continued, or rewritten by someone with
  * write access, looks whole. `from`: begins at this number and trusts the seal before it.
@@ -35,173 +82,244 @@ export async function verifyAudit(options: {
   from?: number;
   page?: number;
 }): Promise<Verdict> {
-  const { redis, key, anchors = [], from = 1, page = 1000 } = options;
+  const { redis, key, anchors = [], from = 1 } = options;
   const trail = createTrail(redis, key);
-  const given = await trail.lastGiven();
+  const [{ given }, lastId, now] = await Promise.all([
+    trail.end(),
+    trail.lastRecordId(),
+    trail.now(),
+  ]);
   const before = from > 1 ? await trail.sealBefore(from) : undefined;
-  const walk = createWalk({
+  return await checkWalk(trail.walk(from, before, options.page), {
     chain: key.namespace,
-    before: { seq: from - 1, hash: before?.hash ?? genesis },
+    begin: { seq: from - 1, hash: before?.hash ?? genesis, id: before?.id },
     anchors,
     checkpoints: await trail.checkpoints(from),
+    given: { seq: given, id: lastId },
+    now,
   });
-  const lastId = await walkPages(trail, walk, { from, behind: before?.id, page });
-  const { gone, ...unsealed } = await readTail(trail, walk, lastId, given.id);
-  return judgeChain({ ...walk.end(given.seq, gone), unsealed });
 }
 
-/** → the id of the last sealed record. */
-async function walkPages(
-  trail: Trail,
-  walk: Walk,
-  { from, behind, page }: { from: number; behind: string | undefined; page: number },
-): Promise<string | undefined> {
-  let id = behind;
-  let next = from;
-  for (;;) {
-    const seals = await trail.seals(next, page);
-    // write access to Redis can put anything into a seal
-    const last = seals.findLast((seal) => isStreamId(seal.id));
-    if (seals.length === 0) return id;
-    const [salts, entries] = await Promise.all([
-      trail.salts(seals),
-      trail.records({ ...(id ? { after: id } : {}), last: last?.id ?? "0-1", most: page * 2 }),
-    ]);
-    const byId = new Map(entries.map((entry) => [entry.id, entry]));
-    const steps: Step[] = seals.map((seal) => ({
-      seal,
-      entry: byId.get(seal.id),
-      salt: salts.get(seal.seq),
-    }));
-    const sealedIds = new Set(seals.map((seal) => seal.id));
-    const strangers = entries.filter((entry) => !sealedIds.has(entry.id));
-    for (const step of steps) {
-      const problem = walk.isStopped
-        ? undefined
-        : (inserted(step, strangers) ?? swapped(step, steps));
-      if (problem) walk.stop(problem);
-      walk.step(step);
-    }
-    id = last?.id ?? id;
-    const reached = seals.at(-1)?.seq ?? 0;
-    if (reached < next) return id;
-    next = reached + 1;
-  }
-}
-
-function inserted({ seal }: Step, strangers: readonly Entry[]): Problem | undefined {
-  const [stranger] = strangers;
-  if (!stranger || compareIds(stranger.id, seal.id) > 0) return undefined;
-  const says = `an unsealed record comes before record ${seal.seq}`;
-  return { seq: seal.seq, id: stranger.id, kind: "inserted", says };
-}
-
-/** The record was sealed, but as another one nearby. */
-function swapped({ seal, entry, salt }: Step, nearby: readonly Step[]): Problem | undefined {
-  if (!entry || isSealedBy(entry, seal, salt)) return undefined;
-  const home = nearby.find(
-    (other) =>
-      other.seal !== seal && isSealedBy({ ...entry, at: other.seal.at }, other.seal, other.salt),
-  );
-  if (!home) return undefined;
-  const says = `the record is the one that was sealed as record ${home.seal.seq}`;
-  return { seq: seal.seq, id: seal.id, kind: "swapped", says };
-}
-
-/** Reads what waits to be sealed. `given`: the last ID that Redis gave to a record; `gone` when that record is missing. */
-async function readTail(
-  trail: Trail,
-  walk: Walk,
-  after: string | undefined,
-  given: string,
-): Promise<{ count: number; oldestMs: number; gone?: string }> {
-  let count = 0;
-  let oldest: number | undefined;
-  let id = after;
-  for (; count < tailMost;) {
-    const entries = await trail.records({ ...(id ? { after: id } : {}), most: tailPage });
-    for (const entry of entries) walk.tail(entry.record);
-    oldest ??= entries[0] && Number(entries[0].at);
-    count += entries.length;
-    id = entries.at(-1)?.id ?? id;
-    if (entries.length < tailPage) break;
-  }
-  const isGone = count < tailMost && compareIds(given, id ?? "0-0") > 0;
-  const oldestMs = oldest === undefined ? 0 : Math.max(0, (await trail.now()) - oldest);
-  return { count, oldestMs, ...(isGone ? { gone: given } : {}) };
+/** What the chain is compared with while it is walked. */
+interface Known {
+  /** The namespace: part of what is signed. */
+  chain: string;
+  /** The seal before the first step, which is trusted. */
+  begin: Pick<Seal, "seq" | "hash"> & { id?: string | undefined };
+  anchors: readonly Anchor[];
+  checkpoints: readonly Checkpoint[];
+  /** The highest number ever given, and the last ID of a record. */
+  given: { seq: number; id?: string };
+  /** Redis time (ms). */
+  now: number;
 }
 
 /**
- * Verifies an export offline. `json`: the file's text or its parsed value. With `trustedKeys` (base64, SPKI) only their
- * signatures count, and one of them must have signed the file.
+ * Follows the chain, and says what is wrong with it. Memory grows only with erased records. After the first break nothing
+ * can be judged; later records are read only for what they explain.
  */
-export function verifyExport(
-  json: unknown,
-  known: { anchors?: readonly Anchor[]; trustedKeys?: readonly string[] } = {},
-): Verdict {
-  const file = exportShape.safeParse(typeof json === "string" ? parseJson(json) : json).data;
-  if (!file) return broken(0, "this isn't an audit export, or it is damaged");
-  const { anchors = [], trustedKeys } = known;
-  const begun = { seq: file.from - 1, hash: file.before };
-  const walk = createWalk({
-    chain: file.chain,
-    before: begun,
-    anchors,
-    checkpoints: file.checkpoints,
-    ...(trustedKeys ? { trustedKeys } : {}),
-  });
-  for (const record of file.records) walk.step(stepOf(record));
-  const found = walk.end(file.to);
-  const first = found.problem ?? fileProblem(file, begun, trustedKeys);
-  const unsealed = { count: 0, oldestMs: 0 };
-  return judgeChain({ ...found, ...(first ? { problem: first } : {}), unsealed });
-}
+export async function checkWalk(
+  pages: AsyncIterable<readonly Step[]> | Iterable<readonly Step[]>,
+  known: Known,
+): Promise<Verdict> {
+  const { chain, begin, given } = known;
+  const problems: Problem[] = [];
+  const missing = new Map<number, string>();
+  const markers: RecordedMarker[] = [];
+  const keys = new Set<string>();
+  const all: readonly (Anchor | Checkpoint)[] = [...known.anchors, ...known.checkpoints];
+  const points = all.filter((point) => point.seq > begin.seq);
+  const pointsAt = Map.groupBy(points, (point) => point.seq);
+  let { seq, hash } = begin;
+  let sealed = 0;
+  let erased = 0;
+  let compared = 0;
+  let comparedTo = begin.seq;
+  let signedTo = 0;
+  let oldest: Entry | undefined;
+  let waiting = 0;
+  let lastId = begin.id ?? "0-0";
+  let isStopped = false;
 
-function stepOf({ without, record, salt, ...seal }: ExportedRecord): Step {
-  const { id, at } = seal;
-  return {
-    seal,
-    entry: record === undefined ? undefined : { id, at, record },
-    salt,
-    isWithheld: without === "withheld" && record === undefined,
-  };
-}
-
-/** Everything beside the records. */
-function fileProblem(
-  file: AuditExport,
-  begun: { seq: number; hash: string },
-  trustedKeys: readonly string[] | undefined,
-): Problem | undefined {
-  const { digest, signature, ...rest } = file;
-  const { signedBy } = file;
-  const last = file.records.at(-1) ?? begun;
-  const isHead = file.head.seq === last.seq && file.head.hash === last.hash && file.to === last.seq;
-  if (!isHead) return fileFault(file.from, "the head is not the end of its records");
-  if (digestOfExport(rest) !== digest) return fileFault(file.from, "the file was changed");
-  if (signedBy !== null || signature !== undefined) {
-    const isRight = isSignature(signedExportText(digest), signedBy ?? "", signature ?? "");
-    if (!isRight) return fileFault(file.from, "the file's signature is wrong");
+  function stop(kind: ProblemKind, at: number, says: string, id?: string): void {
+    problems.push(bad(kind, at, says, id));
+    isStopped = true;
   }
-  if (!trustedKeys || (signedBy !== null && trustedKeys.includes(signedBy))) return undefined;
-  return fileFault(file.from, "the file isn't signed by a trusted key");
-}
 
-function fileFault(seq: number, says: string): Problem {
-  return { seq, kind: "file", says };
-}
+  function follow(seal: Seal): void {
+    if (oldest) {
+      const says = `an unsealed record comes before record ${seal.seq}`;
+      return stop("inserted", seal.seq, says, oldest.id);
+    }
+    const expected = seq + 1;
+    if (seal.seq < expected) {
+      return stop("inserted", seal.seq, `seal ${seal.seq} comes after seal ${seq}`, seal.id);
+    }
+    const follows = isHash(seal.payload) && hashOf(hash, seal) === seal.hash;
+    if (seal.seq > expected) {
+      // the sealer skips numbers only after a loss, and its next seal then follows the last one left
+      if (!follows) return stop("removed", expected, "the seal is missing");
+      problems.push(lost("gap", { from: expected, to: seal.seq - 1 }, "were lost"));
+    } else if (!follows) {
+      return stop("seal", seal.seq, "the seal doesn't follow from the one before", seal.id);
+    }
+    seq = seal.seq;
+    hash = seal.hash;
+    meetsPoints(seal);
+    if (!isStopped) sealed++;
+  }
 
-function broken(seq: number, says: string): Verdict {
+  /** Compares with heads known from elsewhere. */
+  function meetsPoints(seal: Seal): void {
+    for (const point of pointsAt.get(seal.seq) ?? []) {
+      const isSigned = "signature" in point;
+      if (isSigned && !isSignature(signedText(chain, point), point.publicKey, point.signature)) {
+        return stop("signature", seal.seq, "the checkpoint's signature is wrong", seal.id);
+      }
+      const differs = point.hash !== seal.hash;
+      if (differs && isSigned) {
+        return stop("replaced", seal.seq, "the seal is not the one that was signed", seal.id);
+      }
+      if (differs) {
+        // What follows is a chain all the same, and may say who knows of it
+        const loss = { from: comparedTo + 1, to: seal.seq, head: headOf(point) };
+        const says = "the seal is not the one that was anchored elsewhere";
+        problems.push({ ...bad("replaced", seal.seq, says, seal.id), loss });
+      } else if (isSigned) {
+        signedTo = seal.seq;
+        keys.add(fingerprint(point.publicKey));
+      } else {
+        compared++;
+        comparedTo = seal.seq;
+      }
+    }
+  }
+
+  /** `nearby`: the other steps of its page. */
+  function content(seal: Seal, { entry, salt }: Step, nearby: readonly Step[]): void {
+    if (!entry) {
+      missing.set(seal.seq, seal.id);
+    } else if (isSealedBy(entry, seal, salt)) {
+      explain(entry.record);
+    } else {
+      const home = nearby.find((other) => other.seal !== seal && isAt(entry, other));
+      if (home) {
+        const says = `the record is the one that was sealed as record ${home.seal?.seq}`;
+        return stop("swapped", seal.seq, says, seal.id);
+      }
+      stop("changed", seal.seq, "the record is not the one that was sealed", seal.id);
+    }
+  }
+
+  function explain(record: string): void {
+    const marker = readMarker(record);
+    if (marker?.what === "audit-erased") {
+      for (const gone of marker.erased) {
+        if (missing.get(gone.seq) !== gone.id) continue;
+        missing.delete(gone.seq);
+        erased++;
+      }
+    }
+    if (marker?.what === "audit-gap-recorded") markers.push(marker);
+    if (marker?.what !== "audit-gap" || marker.after < begin.seq) return;
+    const from = marker.after + 1;
+    const what = marker.found === "cut" ? "were lost" : "were replaced";
+    const loss = { from, to: Math.max(from, marker.next - 1) };
+    problems.unshift(lost("gap", loss, `${what}, according to the trail itself`));
+  }
+
+  /** What is missing, now that all is read. */
+  function end(): void {
+    for (const [at, id] of missing) {
+      const says = "the record is missing, and no record says that it was erased";
+      problems.push(bad("removed", at, says, id));
+    }
+    const ends = (most: number) =>
+      bad("truncated", seq + 1, `the chain ends here, but it once reached record ${most}`);
+    const beyond = isStopped ? [] : points.filter((point) => point.seq > seq);
+    for (const point of beyond.toSorted((a, b) => b.seq - a.seq)) {
+      const loss = { from: seq + 1, to: point.seq, head: headOf(point) };
+      problems.push({ ...ends(point.seq), ...("signature" in point ? {} : { loss }) });
+    }
+    if (!isStopped && given.seq > seq) problems.push(ends(given.seq));
+    const isGone = given.id !== undefined && compareIds(given.id, lastId) > 0;
+    if (isGone && beyond.length === 0 && given.seq <= seq) {
+      const says = "a record was removed before it was sealed";
+      problems.push(bad("removed", seq + 1, says, given.id));
+    }
+  }
+
+  for await (const page of pages) {
+    for (const step of page) {
+      const { seal, entry } = step;
+      if (seal && !isStopped) {
+        follow(seal);
+        if (!isStopped) content(seal, step, page);
+      } else if (entry) {
+        explain(entry.record);
+      }
+      // What no seal follows waits to be sealed
+      oldest = seal ? undefined : (oldest ?? entry);
+      waiting = seal ? 0 : waiting + 1;
+      const id = entry?.id ?? seal?.id ?? "";
+      if (isStreamId(id)) lastId = id;
+    }
+  }
+  end();
+  const { left, recorded } = sortOut(problems, markers);
+  const [problem] = left;
+  const oldestMs = oldest ? Math.max(0, known.now - Number(oldest.at)) : 0;
+  const isUnsure = sealed === 0 || oldestMs > waitsTooLongMs;
   return {
-    is: "broken",
-    problem: fileFault(seq, says),
-    problems: [fileFault(seq, says)],
-    recorded: [],
-    sealed: 0,
-    erased: 0,
-    withheld: 0,
-    unsealed: { count: 0, oldestMs: 0 },
-    anchors: 0,
-    signed: { seq: 0, keys: [] },
+    is: problem ? "broken" : isUnsure ? "unsure" : "intact",
+    ...(problem ? { problem } : {}),
+    problems: left,
+    recorded,
+    sealed,
+    ...(seq > 0 ? { head: { seq, hash } } : {}),
+    erased,
+    unsealed: { count: waiting, oldestMs },
+    anchors: compared,
+    signed: { seq: signedTo, keys: [...keys] },
   };
+}
+
+/** Whether this place is the one that the record was sealed in. */
+function isAt(entry: Entry, { seal, salt }: Step): boolean {
+  return seal !== undefined && isSealedBy({ ...entry, at: seal.at }, seal, salt);
+}
+
+/** Problems, the first one first, without the losses that someone recorded. */
+function sortOut(problems: readonly Problem[], markers: readonly RecordedMarker[]) {
+  const recorded = new Map<string, RecordedLoss>();
+  const left = problems.filter(({ loss }) => {
+    const by = loss && markers.find((one) => one.lost.some((known) => isSame(known, loss)));
+    if (!by) return true;
+    const { who, why } = by;
+    recorded.set(loss.head ?? range(loss.from, loss.to), { ...loss, who, why });
+    return false;
+  });
+  return { left: left.toSorted((a, b) => a.seq - b.seq), recorded: [...recorded.values()] };
+}
+
+/** A head is told by its hash: where the chain went on, it is missing elsewhere than at its end. */
+function isSame(known: Loss, loss: Loss): boolean {
+  if (loss.head !== undefined) return known.head === loss.head;
+  return known.from === loss.from && known.to === loss.to;
+}
+
+function headOf({ seq, hash }: Pick<Anchor, "seq" | "hash">): string {
+  return `${seq}:${hash}`;
+}
+
+function lost(kind: ProblemKind, loss: Loss, what: string): Problem {
+  return { ...bad(kind, loss.from, `records ${range(loss.from, loss.to)} ${what}`), loss };
+}
+
+export function range(from: number, to: number): string {
+  return from >= to ? String(from) : `${from} to ${to}`;
+}
+
+function bad(kind: ProblemKind, seq: number, says: string, id?: string): Problem {
+  return { seq, kind, says, ...(id ? { id } : {}) };
 }

@@ -5,14 +5,6 @@ import { allRights, type Owned, type Rights, rightsOver } from "./teams.ts";
 
 export type AccessList = keyof Access;
 
-export const accessLists: readonly AccessList[] = [
-  "view",
-  "operate",
-  "approve",
-  "administer",
-  "breakGlass",
-];
-
 const rightLists = ["view", "operate", "approve", "breakGlass"] as const;
 
 /** The list that each class of command requires. */

@@ -2,7 +2,7 @@ import { lineWords, type Policy } from "../config/policy-file.ts";
 import type { Operation } from "../config/policy-sense.ts";
 import { type Command, dottedName } from "../registry/define.ts";
 import { type Judged, judgedNames, type Named, ownerOf, renamed } from "./judged.ts";
-import { matchesAny, matchingTarget } from "./refusal.ts";
+import { matchesAny, matchingTarget } from "./target-globs.ts";
 import { type Owned, teamsOf } from "./teams.ts";
 import { allNeeds, covers, totalOf, usualNeeds, type VoteNeed } from "./vote-needs.ts";
 

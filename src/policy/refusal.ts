@@ -1,7 +1,6 @@
 import { statusFacts } from "../compute/compute.ts";
 import type { Policy } from "../config/policy-file.ts";
 import type { Command, CommandClass, Target } from "../registry/define.ts";
-import { fold, matchesGlob } from "../text/glob.ts";
 import type { Person } from "../registry/invocation.ts";
 import { type Judged, judgedNames, looserPin, projectsOf } from "./judged.ts";
 import {
@@ -15,31 +14,8 @@ import {
   placesSeen,
 } from "./access.ts";
 import { seesAllOf } from "./scope.ts";
+import { matchingTarget } from "./target-globs.ts";
 import { rightsOver } from "./teams.ts";
-
-/** Whether a name matches one of the globs, ignoring case: `vault-*` matches `Vault-1`. */
-export function matchesAny(globs: readonly string[], name: string): boolean {
-  const folded = fold(name);
-  return globs.some((glob) => matchesGlob(fold(glob), folded));
-}
-
-/**
- * The first glob that matches a target, and the name it matches: the target's own, or for a VM its project's. A glob with
- * a slash means `project/name`. IDs aren't matched: `pro*` must not match every `proj-…`.
- */
-export function matchingTarget(
-  globs: readonly string[],
-  { kind, name, projectName }: Target,
-): { glob: string; name: string } | undefined {
-  const inProject = kind === "vm" && projectName !== undefined ? projectName : undefined;
-  for (const glob of globs) {
-    const whole = glob.includes("/") && inProject !== undefined;
-    const names = whole ? [`${inProject}/${name}`, name] : [name, inProject];
-    const meant = names.find((word) => word !== undefined && matchesAny([glob], word));
-    if (meant !== undefined) return { glob, name: meant };
-  }
-  return undefined;
-}
 
 /** Whether it is confirmed once, typed or pressed: it interrupts what runs on a VM that `confirm` names, without a form. */
 export function needsConfirmation(
@@ -244,7 +220,7 @@ function speakingRefusal(asked: Asked): PolicyRefusal | undefined {
 }
 
 /** Why no one may change its targets with it. */
-export function protectRefusal(asked: Asked): PolicyRefusal | undefined {
+function protectRefusal(asked: Asked): PolicyRefusal | undefined {
   const found = protection(asked.policy, asked);
   if (!found) return pinRefusal(asked);
   const { target, because, glob } = found;

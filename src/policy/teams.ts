@@ -10,40 +10,26 @@ export interface Owned {
 /** Who may do what: with the projects of a team, or in `access` with what no team has. */
 export type Rights = Pick<Access, "view" | "operate" | "approve" | "breakGlass">;
 
-/** Sorting out a name costs a glob of each team: it is remembered, up to this many. */
-const maxRemembered = 50_000;
-
 interface Claims {
   literal: ReadonlyMap<string, readonly string[]>;
   globs: readonly { team: string; matches(name: string): boolean }[];
-  remembered: Map<string, readonly string[]>;
 }
 
+/** Read once for each policy: of a fleet every project is looked up. */
 const claimsOf = new WeakMap<Policy["teams"], Claims>();
-const none: readonly string[] = [];
 
 /**
  * The teams that a project belongs to, by name: none or one. Two only when one claims its ID and another its name: then
  * only what both allow is allowed.
  */
 export function teamsOf({ teams }: Pick<Policy, "teams">, { id, name }: Owned): readonly string[] {
-  const claims = claimsOf.get(teams) ?? readClaims(teams);
-  if (claims.literal.size === 0 && claims.globs.length === 0) return none;
-  const key = `${id}\n${name ?? ""}`;
-  const known = claims.remembered.get(key);
-  if (known) return known;
-  const folded = name === undefined ? undefined : fold(name);
-  const found = new Set([
-    ...((id === "" ? undefined : claims.literal.get(`id ${id}`)) ?? none),
-    ...((folded === undefined ? undefined : claims.literal.get(`name ${folded}`)) ?? none),
-    ...(folded === undefined
-      ? none
-      : claims.globs.filter(({ matches }) => matches(folded)).map(({ team }) => team)),
-  ]);
-  const result = found.size === 0 ? none : [...found];
-  if (claims.remembered.size >= maxRemembered) claims.remembered.clear();
-  claims.remembered.set(key, result);
-  return result;
+  const { literal, globs } = claimsOf.get(teams) ?? readClaims(teams);
+  const byId = id === "" ? [] : (literal.get(`id ${id}`) ?? []);
+  if (name === undefined) return [...new Set(byId)];
+  const folded = fold(name);
+  const byName = literal.get(`name ${folded}`) ?? [];
+  const byGlob = globs.filter(({ matches }) => matches(folded)).map(({ team }) => team);
+  return [...new Set([...byId, ...byName, ...byGlob])];
 }
 
 /** An entry without `*` and `?` may be an ID or a name. */
@@ -58,7 +44,7 @@ function readClaims(teams: Policy["teams"]): Claims {
           literal.set(key, [...(literal.get(key) ?? []), team]);
     }
   }
-  const claims = { literal, globs, remembered: new Map<string, readonly string[]>() };
+  const claims = { literal, globs };
   claimsOf.set(teams, claims);
   return claims;
 }
@@ -84,21 +70,10 @@ export function allRights(policy: Policy): readonly { place: string; rights: Rig
   ];
 }
 
-const withView = new WeakMap<Rights, Rights>();
-
 /** Everyone who may do something with a VM or project sees it too. */
-function rightsOf(listed: Rights): Rights {
-  const known = withView.get(listed);
-  if (known) return known;
-  const { view, operate, approve, breakGlass } = listed;
-  const rights = {
-    view: [...new Set([...view, ...operate, ...approve, ...breakGlass])],
-    operate,
-    approve,
-    breakGlass,
-  };
-  withView.set(listed, rights);
-  return rights;
+function rightsOf({ view, operate, approve, breakGlass }: Rights): Rights {
+  const seers = new Set([...view, ...operate, ...approve, ...breakGlass]);
+  return { view: [...seers], operate, approve, breakGlass };
 }
 
 /** Every user ID and user group ID that the policy gives something to. */
@@ -134,14 +109,6 @@ export function channelOfProject(
 ): string | undefined {
   const channels = teamsOf(policy, project).map((team) => policy.teams[team]?.channel);
   return channels.find((channel) => channel !== undefined);
-}
-
-/** The team whose channel this is; undefined for every other channel, which sees what no team has. */
-export function teamOfChannel(
-  { teams }: Pick<Policy, "teams">,
-  channelId: string,
-): string | undefined {
-  return Object.entries(teams).find(([, { channel }]) => channel === channelId)?.[0];
 }
 
 /** What teams claim and no project has, by team: perhaps it isn't made yet, perhaps it is misspelt. */

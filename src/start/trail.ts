@@ -1,24 +1,23 @@
-import { anchorDaily } from "../audit/anchor-head.ts";
+import { renderHead } from "../audit/render.ts";
 import { startSealer } from "../audit/sealer.ts";
-import type { Message } from "../messages/message.ts";
-import type { Services } from "./services.ts";
+import { createTrail } from "../audit/trail.ts";
 import { startRounds } from "../redis/rounds.ts";
+import type { Services } from "./services.ts";
 
-const anchorEveryMs = 600_000;
+const announceEveryMs = 600_000;
 
 /**
  * The audit trail: sealed within a second, its head kept elsewhere once a day. What can't be sealed freezes all changes;
  * `onUnfit` is called where only this process can't, and another one does.
  */
 export function startTrail(on: Services, onUnfit: (why: string) => void): void {
-  const { redis, key, log, config, store, opened, announce } = on;
-  const { dataDir } = config;
+  const { redis, key, log, config, store, opened } = on;
   opened(
     startSealer({
       redis,
       key,
       log,
-      dataDir,
+      dataDir: config.dataDir,
       onUnfit,
       onStuck: (why, cause) => {
         store
@@ -28,14 +27,19 @@ export function startTrail(on: Services, onUnfit: (why: string) => void): void {
     }),
     (it) => it.close(),
   );
-  async function anchor(): Promise<void> {
-    const channelId = config.policy.audit?.channel;
-    if (channelId === undefined) return;
-    const post = async (message: Message) => {
-      const day = new Date().toISOString().slice(0, 10);
-      await announce({ id: `audit-head-${day}`, channelId, message });
-    };
-    await anchorDaily({ redis, key, dataDir, log, post });
-  }
-  opened(startRounds("audit-head", anchorEveryMs, anchor, log), (it) => it.close());
+  const announce = () => announceHead(on, config.policy.audit?.channel);
+  opened(startRounds("audit-head", announceEveryMs, announce, log), (it) => it.close());
+}
+
+/** Once a day (UTC, Redis time), by whichever process comes first: in the audit channel and in the log. */
+export async function announceHead(
+  { redis, key, log, announce }: Pick<Services, "redis" | "key" | "log" | "announce">,
+  channelId: string | undefined,
+): Promise<void> {
+  const trail = createTrail(redis, key);
+  const head = channelId === undefined ? undefined : await trail.head();
+  if (!head || channelId === undefined) return;
+  const day = new Date(await trail.now()).toISOString().slice(0, 10);
+  const notice = { id: `audit-head-${day}`, channelId, message: renderHead(head) };
+  if (await announce(notice)) log.info("audit.head", { seq: head.seq, hash: head.hash });
 }

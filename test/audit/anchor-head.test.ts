@@ -3,16 +3,12 @@ import { readdir } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
-import { anchorDaily, anchorHead } from "../../src/audit/anchor-head.ts";
-import { openAnchors, openSigningKey } from "../../src/audit/anchors.ts";
+import { openSigningKey } from "../../src/audit/anchors.ts";
 import { createLog, silentLog } from "../../src/log/log.ts";
-import type { Message } from "../../src/messages/message.ts";
+import { createNotices } from "../../src/slack/deliver/announce.ts";
+import { announceHead } from "../../src/start/trail.ts";
 import { testRedis } from "../support/with-redis.ts";
 import { append, sealAll, testFolder } from "./trail-of.ts";
-
-function refuse(): Promise<void> {
-  return Promise.reject(new Error("Slack is away"));
-}
 
 describe("the signing key", () => {
   it("is whole or not there: a disk that was full when it was made leaves no half of it", async () => {
@@ -29,53 +25,50 @@ describe("the signing key", () => {
 });
 
 describe("the head of the audit trail", () => {
-  it("is written to the log and to the disk", async () => {
+  it("is announced once a day, however many processes ask, and written to the log", async () => {
     await using world = await testRedis();
     await using folder = await testFolder();
-    const { redis, key } = world;
-    await append(world, 3);
-    await sealAll(world, folder.path);
     const lines: string[] = [];
     const log = createLog({ level: "info", write: (line) => void lines.push(line) });
-    const anchor = await anchorHead({ redis, key, dataDir: folder.path, log });
-    expect(anchor).toMatchObject({ seq: 3 });
-    expect(JSON.parse(lines[0] ?? "")).toMatchObject({
-      event: "audit.head",
-      seq: 3,
-      hash: anchor?.hash,
-    });
-    expect(openAnchors(folder.path, key.namespace).last).toEqual(anchor);
-  });
-
-  it("is posted once a day, however many processes ask", async () => {
-    await using world = await testRedis();
-    await using folder = await testFolder();
-    const posted: Message[] = [];
-    const options = {
-      redis: world.redis,
-      key: world.key,
-      dataDir: folder.path,
-      log: silentLog(),
-      post: async (message: Message) => void posted.push(message),
+    const { announce } = createNotices(world);
+    const announced: [isNew: boolean, text: string][] = [];
+    const on = {
+      ...world,
+      log,
+      async announce(notice: Parameters<typeof announce>[0]) {
+        const isNew = await announce(notice);
+        announced.push([isNew, JSON.stringify(notice.message)]);
+        return isNew;
+      },
     };
-    expect(await anchorDaily(options)).toBe(false);
+    await announceHead(on, "C0AUDIT");
     await append(world, 3);
     await sealAll(world, folder.path);
-    const asked = await Promise.all([1, 2, 3].map(() => anchorDaily(options)));
-    expect(asked.filter(Boolean)).toHaveLength(1);
-    expect(posted).toHaveLength(1);
-    expect(posted[0]?.text).toBe("Head of the audit trail after 3 records");
-    expect(JSON.stringify(posted[0]?.blocks)).toMatch(/`3:[0-9a-f]{64}`/);
+    await announceHead(on, undefined);
+    expect(announced).toEqual([]);
+    await Promise.all([1, 2, 3].map(() => announceHead(on, "C0AUDIT")));
+    const texts = announced.flatMap(([isNew, message]) => (isNew ? [message] : []));
+    expect(texts).toHaveLength(1);
+    const [text = ""] = texts;
+    expect(text).toContain("Head of the audit trail after 3 records");
+    const [, hash] = /`3:([0-9a-f]{64})`/.exec(text) ?? [];
+    expect(lines.map((line): unknown => JSON.parse(line))).toMatchObject([
+      { event: "audit.head", seq: 3, hash },
+    ]);
   });
 
-  it("is posted by the next who asks, when posting fails", async () => {
+  it("is announced by the next who asks, when Redis didn't take it", async () => {
     await using world = await testRedis();
     await using folder = await testFolder();
-    const { redis, key } = world;
     await append(world, 1);
     await sealAll(world, folder.path);
-    const options = { redis, key, dataDir: folder.path, log: silentLog() };
-    await expect(anchorDaily({ ...options, post: refuse })).rejects.toThrow("Slack is away");
-    expect(await anchorDaily({ ...options, post: async () => {} })).toBe(true);
+    const { announce } = createNotices(world);
+    const said: string[] = [];
+    const on = { ...world, log: silentLog() };
+    const refuse = () => Promise.reject(new Error("Redis is away"));
+    await expect(announceHead({ ...on, announce: refuse }, "C0AUDIT")).rejects.toThrow("away");
+    const hear: typeof announce = (notice) => (said.push(notice.id), announce(notice));
+    await announceHead({ ...on, announce: hear }, "C0AUDIT");
+    expect(said).toEqual([expect.stringMatching(/^audit-head-\d{4}-\d\d-\d\d$/)]);
   });
 });

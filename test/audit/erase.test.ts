@@ -5,7 +5,7 @@ import { startSealer } from "../../src/audit/sealer.ts";
 import { verifyAudit } from "../../src/audit/verify.ts";
 import { silentLog } from "../../src/log/log.ts";
 import { testRedis } from "../support/with-redis.ts";
-import { append, sealAll, testFolder } from "./trail-of.ts";
+import { append, sealAll, sealed, testFolder } from "./trail-of.ts";
 
 const by = { who: "U09ADMIN", why: "left the company" };
 
@@ -60,7 +60,7 @@ describe("erasing audit records", () => {
     const ids = await append(world, 3000);
     const dataDir = folder.path;
     const sealer = startSealer({ redis: other.redis, key, dataDir, log: silentLog(), everyMs: 5 });
-    await sealer.idle();
+    await sealed(world);
     const erasing = eraseRecords({
       redis,
       key,
@@ -69,7 +69,7 @@ describe("erasing audit records", () => {
     });
     for (let round = 0; round < 20; round++) await append({ redis: other.redis, key }, 25);
     await erasing;
-    await sealer.idle();
+    await sealed(world);
     await sealer.close();
     expect(await verifyAudit({ redis, key })).toMatchObject({
       is: "intact",
@@ -78,7 +78,24 @@ describe("erasing audit records", () => {
     });
   });
 
-  it("done again finishes what a crash left undone, and says nothing twice", async () => {
+  it("has erased nothing when it is interrupted, and is done whole the next time", async () => {
+    await using world = await testRedis();
+    await using folder = await testFolder();
+    const { redis, key } = world;
+    const ids = (await append(world, 3000)).slice(10, 12);
+    await sealAll(world, folder.path);
+    const erasing = eraseRecords({ redis, key, ids, ...by });
+    await redis.set(key("audit", "rewriting"), "somebody", "XX");
+    await expect(erasing).rejects.toThrow("Someone else");
+    expect(await verifyAudit({ redis, key })).toMatchObject({ is: "intact", erased: 0 });
+    expect(await redis.xlen(key("audit"))).toBe(3000);
+    await redis.del(key("audit", "rewriting"));
+    expect(await eraseRecords({ redis, key, ids, ...by })).toEqual({ erased: 2 });
+    await sealAll(world, folder.path);
+    expect(await verifyAudit({ redis, key })).toMatchObject({ is: "intact", erased: 2 });
+  });
+
+  it("done again says nothing twice", async () => {
     await using world = await testRedis();
     await using folder = await testFolder();
     const { redis, key } = world;

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import {
   describeEntry,
-  renderAnchor,
+  renderHead,
   renderAudit,
   renderVerdict,
   verdictLines,
 } from "../../src/audit/render.ts";
-import type { Verdict } from "../../src/audit/walk.ts";
+import type { Verdict } from "../../src/audit/verify.ts";
 import { hideSecret } from "../../src/log/log.ts";
 
 const at = Date.UTC(2026, 10, 20, 21, 5, 7);
@@ -35,7 +35,6 @@ const intact: Verdict = {
   sealed: 1204,
   head: { seq: 1204, hash },
   erased: 1,
-  withheld: 0,
   unsealed: { count: 2, oldestMs: 700 },
   anchors: 3,
   signed: { seq: 1200, keys: ["0123456789abcdef"] },
@@ -54,10 +53,10 @@ describe("the audit trail in words", () => {
     expect(renderAudit({ entries: [] }, "web-1").text).toBe(
       "The audit trail has no records about web-1.",
     );
-    expect(renderAudit({ entries: [], before: "5-0" }).text).toBe(
+    expect(renderAudit({ entries: [], isMore: true }).text).toBe(
       "Nothing in the last 50,000 audit records.",
     );
-    const more = renderAudit({ entries: [moved], before: "1-0" });
+    const more = renderAudit({ entries: [moved], isMore: true });
     expect(more.blocks.at(-1)?.type).toBe("context");
   });
 
@@ -139,7 +138,7 @@ describe("the verdict in words", () => {
 
 describe("the daily head", () => {
   it("can be copied into the command that compares it", () => {
-    const { text, blocks } = renderAnchor({ seq: 12, hash });
+    const { text, blocks } = renderHead({ seq: 12, hash });
     expect(text).toBe("Head of the audit trail after 12 records");
     expect(JSON.stringify(blocks)).toContain(`audit verify --anchor 12:${hash}`);
   });

@@ -11,7 +11,6 @@ startSealer({
   dataDir,
   log: silentLog(),
   everyMs: 5,
-  leaseMs: 300,
   anchorEveryMs: 0,
 });
 process.stdout.write("sealing\n");

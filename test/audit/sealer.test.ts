@@ -9,23 +9,22 @@ import { createSealing, startSealer } from "../../src/audit/sealer.ts";
 import { createTrail } from "../../src/audit/trail.ts";
 import { verifyAudit } from "../../src/audit/verify.ts";
 import { silentLog } from "../../src/log/log.ts";
-import { createKeys, connectRedis, type RedisClient } from "../../src/redis/redis.ts";
+import { createKeys, connectRedis } from "../../src/redis/redis.ts";
 import { privateRedis, testRedis } from "../support/with-redis.ts";
-import { append, sealAll, testFolder } from "./trail-of.ts";
+import { append, sealAll, sealed, testFolder } from "./trail-of.ts";
 
 const log = silentLog();
 
 describe("the sealer", () => {
-  it("seals what moves append, in order, and is idle when all is sealed", async () => {
+  it("seals what moves append, in order", async () => {
     await using world = await testRedis();
     await using folder = await testFolder();
     const { redis, key } = world;
     const sealer = startSealer({ redis, key, log, dataDir: folder.path, everyMs: 5 });
     await append(world, 3);
-    await sealer.idle();
+    await sealed(world);
     await append(world, 4);
-    await sealer.idle();
-    expect(sealer.head()).toMatchObject({ seq: 7, hash: expect.stringMatching(/^[0-9a-f]{64}$/) });
+    await sealed(world);
     await sealer.close();
     expect(await verifyAudit({ redis, key })).toMatchObject({ is: "intact", sealed: 7 });
   });
@@ -35,14 +34,14 @@ describe("the sealer", () => {
     await using other = await testRedis();
     await using folder = await testFolder();
     const { redis, key } = world;
-    // a lease that is over at once: only the comparison of the head keeps them apart
-    const options = { key, log, dataDir: folder.path, everyMs: 1, leaseMs: 1 };
+    // A turn that is over at once: only the comparison of the head keeps them apart
+    const options = { key, log, dataDir: folder.path, everyMs: 1 };
     const sealers = [
       startSealer({ ...options, redis }),
       startSealer({ ...options, redis: other.redis }),
     ];
     for (let round = 0; round < 50; round++) await append(world, 20);
-    await Promise.all(sealers.map((sealer) => sealer.idle()));
+    await sealed(world);
     await Promise.all(sealers.map((sealer) => sealer.close()));
     expect(await verifyAudit({ redis, key })).toMatchObject({ is: "intact", sealed: 1000 });
   });
@@ -62,9 +61,13 @@ describe("the sealer", () => {
       onStuck: (why) => said.push(`stuck: ${why}`),
     });
     await append(world, 1);
-    await one.idle();
-    await rm(join(broken.path, "audit-anchors.jsonl"));
-    await mkdir(join(broken.path, "audit-anchors.jsonl"));
+    await sealed(world);
+    const file = join(broken.path, "audit-anchors.jsonl");
+    await expect
+      .poll(async () => (await readdir(broken.path)).includes("audit-anchors.jsonl"))
+      .toBe(true);
+    await rm(file);
+    await mkdir(file);
     await append(world, 1);
     await expect.poll(() => said).toEqual([expect.stringMatching(/^stuck: .*EISDIR/)]);
     const two = startSealer({
@@ -75,7 +78,7 @@ describe("the sealer", () => {
     });
     await append(world, 1);
     await expect.poll(() => said.at(-1)).toMatch(/^unfit: .*can't be kept on this disk: EISDIR/);
-    await two.idle();
+    await sealed(world);
     expect(said.filter((line) => line.startsWith("stuck, too"))).toEqual([]);
     await one.close();
     await two.close();
@@ -86,21 +89,16 @@ describe("the sealer", () => {
     await using world = await testRedis();
     await using other = await testRedis();
     await append(world, 9);
-    const fast = createSealing(createTrail(other.redis, world.key), "fast", 1000);
-    const slow = createSealing(
-      createTrail(
-        pausedBefore(world.redis, "gatehouseAuditSeal", async () => {
-          await world.redis.del(world.key("audit", "sealer"));
-          expect(await fast.step(0, 5)).toMatchObject({ is: "sealed", count: 5 });
-          await fast.release();
-        }),
-        world.key,
-      ),
-      "slow",
-      1000,
-    );
-    expect(await slow.step(0, 9)).toEqual({ is: "lost" });
-    expect(await verifyAudit(world)).toMatchObject({ is: "intact", sealed: 5 });
+    const [fast, slow] = [other, world].map(({ redis }) => createTrail(redis, world.key));
+    if (!fast || !slow) throw new Error("two trails");
+    const entries = await slow.records({ most: 9 });
+    const head = await createSealing(fast)(undefined, 1, entries.slice(0, 5));
+    expect(head).toMatchObject({ seq: 5 });
+    expect(await createSealing(slow)(undefined, 1, entries)).toBeUndefined();
+    // Nor onto one that another process has sealed behind meanwhile
+    expect(await createSealing(fast)(head, 6, entries.slice(5, 7))).toMatchObject({ seq: 7 });
+    expect(await createSealing(slow)(head, 6, entries.slice(5))).toBeUndefined();
+    expect(await verifyAudit(world)).toMatchObject({ is: "intact", sealed: 7 });
   });
 
   it(
@@ -142,86 +140,38 @@ describe("the sealer", () => {
     },
   );
 
-  it("waits while another process seals, and knows the head nevertheless", async () => {
+  it("seals where another process has stopped, and leaves to the others whose turn it is", async () => {
     await using world = await testRedis();
     await using folder = await testFolder();
     const { redis, key } = world;
-    const first = startSealer({ redis, key, log, dataDir: folder.path, everyMs: 5 });
+    await redis.set(key("turn", "seal"), "another", "PX", 60_000);
     await append(world, 2);
-    await first.idle();
-    const second = startSealer({ redis, key, log, dataDir: folder.path, everyMs: 5 });
+    const sealer = startSealer({ redis, key, log, dataDir: folder.path, everyMs: 5 });
+    await sleep(100);
+    expect(await verifyAudit({ redis, key })).toMatchObject({ sealed: 0, unsealed: { count: 2 } });
+    await redis.del(key("turn", "seal"));
+    await sealed(world);
+    await redis.set(key("turn", "seal"), "another", "PX", 60_000);
     await append(world, 2);
-    await second.idle();
-    expect(second.head()?.seq).toBe(4);
-    await first.close();
-    await append(world, 2);
-    await second.idle();
-    expect(second.head()?.seq).toBe(6);
-    await second.close();
+    await sealer.close();
+    expect(await verifyAudit({ redis, key })).toMatchObject({ is: "intact", sealed: 4 });
   });
 
-  it("looks at the trail's end alone while nothing comes, and notices all the same that seals were cut", async () => {
-    await using server = await privateRedis();
+  it("notices within a round that seals were cut, and says so once", async () => {
+    await using world = await testRedis();
     await using folder = await testFolder();
-    const redis = await connectRedis(server.url, "commands", log);
-    const key = createKeys();
+    const { redis, key } = world;
     const stuck: string[] = [];
     const onStuck = (why: string) => void stuck.push(why);
-    const sealer = startSealer({ redis, key, log, dataDir: folder.path, everyMs: 2, onStuck });
-    await append({ redis, key }, 3);
-    await sealer.idle();
-    const countsOf = async (command: string) =>
-      Number(
-        new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(await redis.info("commandstats"))?.[1] ??
-          0,
-      );
-    const [scripts, ends] = [await countsOf("evalsha"), await countsOf("xrange")];
-    await expect.poll(() => countsOf("xrange")).toBeGreaterThan(ends + 40);
-    const more = (await countsOf("xrange")) - ends;
-    // One of ten is a round of its own, and it reads the end of the seals
-    expect((await countsOf("evalsha")) - scripts).toBeLessThan(more / 5);
+    const sealer = startSealer({ redis, key, log, dataDir: folder.path, everyMs: 5, onStuck });
+    await append(world, 3);
+    await sealed(world);
     await redis.xtrim(key("audit", "seals"), "MAXLEN", 0);
     await expect.poll(() => stuck).toEqual([expect.stringMatching(/have disappeared/)]);
+    await sealed(world);
     await sealer.close();
-    redis.disconnect();
-  });
-
-  it("seals what a glance finds with one script, onto the head that it knows", async () => {
-    await using world = await testRedis();
-    await using folder = await testFolder();
-    const { redis, key } = world;
-    const ran: string[] = [];
-    const heard = ["gatehouseAuditBegin", "gatehouseAuditSeal"].reduce(
-      (client, name) => pausedBefore(client, name, async () => void ran.push(name)),
-      redis,
-    );
-    await append(world, 3);
-    const sealer = startSealer({ redis: heard, key, log, dataDir: folder.path, everyMs: 60_000 });
-    await sealer.idle();
-    expect(ran).toEqual(["gatehouseAuditBegin", "gatehouseAuditSeal"]);
-    await append(world, 2);
-    await sealer.idle();
-    expect(ran.slice(2)).toEqual(["gatehouseAuditSeal"]);
-    await sealer.close();
-    expect(await verifyAudit({ redis, key })).toMatchObject({ is: "intact", sealed: 5 });
-  });
-
-  it("seals nothing onto a head that another process has sealed behind meanwhile, but behind that", async () => {
-    await using world = await testRedis();
-    await using other = await testRedis();
-    await using folder = await testFolder();
-    const { redis, key } = world;
-    await append(world, 2);
-    const sealer = startSealer({ redis, key, log, dataDir: folder.path, everyMs: 5, leaseMs: 1 });
-    await sealer.idle();
-    const second = createSealing(createTrail(other.redis, key), "second", 1);
-    for (let round = 0; round < 20; round++) {
-      await append(world, 3);
-      await second.step(0, 2);
-      await sealer.idle();
-    }
-    await sealer.close();
-    expect(await verifyAudit({ redis, key })).toMatchObject({ is: "intact", sealed: 62 });
+    expect(stuck).toHaveLength(1);
+    expect((await verifyAudit({ redis, key })).problem).toMatchObject({ kind: "gap", seq: 1 });
   });
 
   it("makes a key that only its owner can read", async () => {
@@ -300,23 +250,23 @@ describe("a trail that lost its end", () => {
     const stuck: string[] = [];
     const onStuck = (why: string) => void stuck.push(why);
     const sealer = startSealer({ redis, key, log, dataDir: folder.path, everyMs: 5, onStuck });
-    await sealer.idle();
+    await sealed({ redis, key });
     // It compares again after each reconnect, before it has anchored anything behind the loss by itself
     for (let n = 0; n < 2; n++) {
       const isBack = once(redis, "ready");
       redis.disconnect(true);
       await isBack;
       await append({ redis, key }, 1);
-      await sealer.idle();
+      await sealed({ redis, key });
     }
     await sealer.close();
     expect(stuck).toEqual([
       `sealed audit records after number ${lostFrom - 1} have disappeared or were replaced`,
     ]);
-    expect(sealer.head()?.seq).toBeGreaterThan(30);
     const after = await verifyAudit({ redis, key, anchors: all });
     expect(after.problem).toMatchObject({ kind: "gap", seq: lostFrom });
     expect(after.unsealed.count).toBe(0);
+    expect(after.head?.seq).toBeGreaterThan(30);
     // without anything kept elsewhere the trail itself still says it
     expect((await verifyAudit({ redis, key })).problem?.kind).toBe("gap");
     // who has looked into it verifies from there on
@@ -366,23 +316,4 @@ async function tearTail(dir: string): Promise<void> {
   const seal = text.lastIndexOf("25-0");
   await file.truncate(Math.min(size - 1, seal + 20));
   await file.close();
-}
-
-/** The same connection; something else happens right before this command is sent. */
-function pausedBefore(
-  redis: RedisClient,
-  command: string,
-  meanwhile: () => Promise<void>,
-): RedisClient {
-  return new Proxy(redis, {
-    get(target, name) {
-      const value: unknown = Reflect.get(target, name);
-      if (typeof value !== "function") return value;
-      return async (...words: unknown[]) => {
-        if (name === command) await meanwhile();
-        const answer: unknown = await Reflect.apply(value, target, words);
-        return answer;
-      };
-    },
-  });
 }

@@ -4,6 +4,8 @@ import { join } from "node:path";
 import { silentLog } from "../../src/log/log.ts";
 import type { Keys, RedisClient } from "../../src/redis/redis.ts";
 import { startSealer } from "../../src/audit/sealer.ts";
+import { createTrail } from "../../src/audit/trail.ts";
+import { expect } from "vitest";
 
 /** A folder that goes away with the test. */
 export async function testFolder(): Promise<{ path: string } & AsyncDisposable> {
@@ -40,9 +42,19 @@ export async function append(
 
 /** Seals all that is there, as a process that starts and stops does: its last head stands on its disk. */
 export async function sealAll({ redis, key }: World, dataDir: string): Promise<void> {
-  const sealer = startSealer({ redis, key, dataDir, log: silentLog(), everyMs: 5 });
-  await sealer.idle();
-  await sealer.close();
+  await startSealer({ redis, key, dataDir, log: silentLog() }).close();
+}
+
+/** Resolves once all that is in the trail now is sealed, by any process. */
+export async function sealed({ redis, key }: World): Promise<void> {
+  const trail = createTrail(redis, key);
+  const [newest] = await trail.recordsBefore(undefined, 1);
+  await expect
+    .poll(async () => newest && (await trail.find(newest.id))?.is, {
+      interval: 10,
+      timeout: 10_000,
+    })
+    .toBe(newest && "sealed");
 }
 
 type Row = [id: string, fields: string[]];

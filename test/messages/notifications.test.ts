@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { renderAnchor } from "../../src/audit/render.ts";
+import { renderHead } from "../../src/audit/render.ts";
 import { commands } from "../../src/commands/index.ts";
 import { restart } from "../../src/commands/vm/restart.ts";
 import { restore } from "../../src/commands/vm/restore.ts";
@@ -385,7 +385,7 @@ const kinds: readonly [
   [
     "the head of the audit trail",
     "audit channel",
-    () => renderAnchor({ seq: 1234, hash: "ab".repeat(32) }),
+    () => renderHead({ seq: 1234, hash: "ab".repeat(32) }),
     "Head of the audit trail after 1,234 records",
   ],
   [

@@ -1,9 +1,10 @@
 import type { Policy } from "../../src/config/policy-file.ts";
 import type { Command, CommandClass } from "../../src/registry/define.ts";
 import type { Person } from "../../src/registry/invocation.ts";
-import { type AccessList, accessLists } from "../../src/policy/access.ts";
+import type { AccessList } from "../../src/policy/access.ts";
 import { approvalRule } from "../../src/policy/approval-rule.ts";
 import { refusal } from "../../src/policy/refusal.ts";
+import { accessLists } from "./sample.ts";
 
 /**
  * The kinds of people a policy tells apart: a member in no list, a member in exactly one, and those who aren't members,

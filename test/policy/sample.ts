@@ -1,10 +1,19 @@
 import { parsePolicy, type Policy } from "../../src/config/policy-file.ts";
 import { commands } from "../../src/commands/index.ts";
 import { operationsOf } from "../../src/policy/approval-rule.ts";
+import type { AccessList } from "../../src/policy/access.ts";
 import type { Command, Target } from "../../src/registry/define.ts";
 import type { Person } from "../../src/registry/invocation.ts";
 
 export const ourTeamId = "T0OURS";
+
+export const accessLists: readonly AccessList[] = [
+  "view",
+  "operate",
+  "approve",
+  "administer",
+  "breakGlass",
+];
 
 /** A policy as its file would say it. */
 export function policyOf(yaml: string): Policy {

@@ -1,6 +1,5 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { matchingTarget } from "../../src/policy/refusal.ts";
 import {
   alertChannel,
   channelOfTeam,
@@ -9,7 +8,7 @@ import {
   scopeShownTo,
   seesUnder,
 } from "../../src/policy/scope.ts";
-import { compileTargetGlobs } from "../../src/policy/target-globs.ts";
+import { compileTargetGlobs, matchingTarget } from "../../src/policy/target-globs.ts";
 import { twoTeams } from "../digests/team-policy.ts";
 import { ourTeamId, person, policyOf, usual } from "./sample.ts";
 

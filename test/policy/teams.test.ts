@@ -6,13 +6,7 @@ import { metBy } from "../../src/config/seats.ts";
 import { lists, placesSeen } from "../../src/policy/access.ts";
 import { approvalRule, operationsOf } from "../../src/policy/approval-rule.ts";
 import { refusal } from "../../src/policy/refusal.ts";
-import {
-  channelsNamed,
-  everyoneNamed,
-  teamOfChannel,
-  teamsOf,
-  unmatchedIn,
-} from "../../src/policy/teams.ts";
+import { channelsNamed, everyoneNamed, teamsOf, unmatchedIn } from "../../src/policy/teams.ts";
 import { allNeeds, covers, oneMore, stillNeeded, totalOf } from "../../src/policy/vote-needs.ts";
 import { approversRefusal, voteRefusal } from "../../src/policy/vote.ts";
 import { globsOverlap } from "../../src/text/glob.ts";
@@ -75,11 +69,6 @@ describe("the team of a project", () => {
     [{ id: "prj-8841", name: "search-2" }, ["payments", "search"]],
   ])("of %o is %o", (owned, expected) => {
     expect(teamsOf(two, owned)).toEqual(expected);
-  });
-
-  it("is known by its channel", () => {
-    expect(teamOfChannel(two, "C0PAYOPS")).toBe("payments");
-    expect(teamOfChannel(two, "C0ANY")).toBeUndefined();
   });
 });
 
