@@ -10,14 +10,7 @@ import {
   type Role,
 } from "../../src/config/config.ts";
 import { addressProblem } from "../../src/config/environment.ts";
-
-const complete = {
-  SLACK_BOT_TOKEN: "xoxb-1",
-  SLACK_APP_TOKEN: "xapp-1",
-  COMPUTE_API_URL: "https://compute.example",
-  COMPUTE_API_KEY: "key-of-compute",
-  REDIS_URL: "redis://localhost:6379",
-};
+import { complete } from "./complete.ts";
 
 type Env = Record<string, string | undefined>;
 

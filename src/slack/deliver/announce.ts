@@ -25,16 +25,28 @@ export interface Notice {
 /** Stored when it resolves; posted once, when Slack accepts it. False when it was announced before. */
 export type Announce = (notice: Notice) => Promise<boolean>;
 
-/** KEYS notice, notices   ARGV notice, id, kept for (ms) → 1 when it is new */
-const announceScript = `${redisTimeLua}
-if redis.call('HSETNX', KEYS[1], 'notice', ARGV[1]) == 0 then return 0 end
-redis.call('HSET', KEYS[1], 'at', now)
-redis.call('PEXPIRE', KEYS[1], ARGV[3])
-redis.call('ZADD', KEYS[2], now, ARGV[2])
-return 1
+/** Within a script that has `now`: announces a notice, and returns 1 when it is new. */
+export const announceLua = `
+local function announce(list, hash, id, notice, keptMs)
+  if redis.call('HSETNX', hash, 'notice', notice) == 0 then return 0 end
+  redis.call('HSET', hash, 'at', now)
+  redis.call('PEXPIRE', hash, keptMs)
+  redis.call('ZADD', list, now, id)
+  return 1
+end
 `;
 
-const keptMs = 7 * 24 * 3600_000;
+/** KEYS notice, notices   ARGV notice, id, kept for (ms) → 1 when it is new */
+const announceScript = `${redisTimeLua}${announceLua}
+return announce(KEYS[2], KEYS[1], ARGV[2], ARGV[1], ARGV[3])
+`;
+
+export const noticeKeys = (key: Keys) => ({
+  list: key("notices"),
+  hashOf: (id: string) => key("notice", id),
+});
+
+export const noticeKeptMs = 7 * 24 * 3600_000;
 /** Slack may still be processing the picture: the wait between posts, and how many. */
 const unreadyMs = 700;
 const maxOffers = 15;
@@ -46,17 +58,19 @@ export function createNotices(options: {
   key: Keys;
   /** Draws and uploads; undefined when that fails. */
   sendPicture?(picture: Picture): Promise<string | undefined>;
+  /** Of a notice that a script announced with facts in place of a message. */
+  render?(facts: string): Promise<Message>;
 }): { announce: Announce; source: Source } {
-  const { redis, key } = options;
-  const noticeKey = (id: string) => key("notice", id);
-  const outbox = createOutbox(redis, key("notices"), noticeKey);
+  const { redis, key, render = () => Promise.reject(new Error("facts without words")) } = options;
+  const { list, hashOf: noticeKey } = noticeKeys(key);
+  const outbox = createOutbox(redis, list, noticeKey);
   const runAnnounce = defineScript(redis, "gatehouseAnnounce", announceScript);
 
   async function read(id: string, fields: Fields): Promise<Owes | undefined> {
     const mark = fields["said:notice"];
     const owes = { createdAt: Number(fields["at"]), revision: 0 };
     if (!fields["notice"]) return undefined;
-    const notice = JSON.parse(fields["notice"]) as Notice;
+    const notice = JSON.parse(fields["notice"]) as Notice & { facts?: string };
     const fileId = notice.picture ? fields["picture"] : noPicture;
     // After the upload the notice is claimed again: another process may have claimed it meanwhile
     if (notice.picture && fileId === undefined && !isSaid(mark)) {
@@ -72,7 +86,7 @@ export function createNotices(options: {
       key: "notice",
       mark,
       place: notice,
-      render: () => message,
+      render: () => (notice.facts === undefined ? message : render(notice.facts)),
       closed: async (error) => (error === unreadyPicture ? offerAgain(id) : undefined),
     };
     return { ...owes, messages: [owed], isWhole: true };
@@ -86,7 +100,7 @@ export function createNotices(options: {
 
   return {
     async announce(notice) {
-      const args = [JSON.stringify(notice), notice.id, keptMs];
+      const args = [JSON.stringify(notice), notice.id, noticeKeptMs];
       const isNew = (await runAnnounce([noticeKey(notice.id), outbox.list], args)) === 1;
       outbox.ring();
       return isNew;

@@ -1,6 +1,6 @@
 import { timeOfMove } from "../../../src/requests/journal/time-of-move.ts";
 import { describe, expect, it, vi } from "vitest";
-import { adoptPolicy } from "../../../src/audit/policies.ts";
+import { adoptPolicy } from "../../../src/start/policy-keeper.ts";
 import { createPolls } from "../../../src/requests/journal/polls.ts";
 import { createJournal, type Move, newNonce } from "../../../src/requests/journal/journal.ts";
 import { redisNow } from "../../../src/redis/redis.ts";
