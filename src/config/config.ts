@@ -56,7 +56,7 @@ export function loadConfig({ env, role, cwd = process.cwd(), operations }: From 
       ? from.mentions("OTEL_EXPORTER_OTLP_ENDPOINT")
       : name === receiver || !receivers.some((one) => one === name);
   const read = from.read(...variableNames.filter(isRead));
-  const receive = receiver && slackReceive(receiver, { from, read });
+  const receive = receiver && slackReceive(receiver, read);
   const proxies = proxiesIn(read);
   const traces = tracesIn(read);
   const { PORT: port = 3000 } = read;
@@ -77,20 +77,20 @@ export function loadConfig({ env, role, cwd = process.cwd(), operations }: From 
   ];
   const tls: ComputeTls = {
     get ca() {
-      return from.now("COMPUTE_CA_FILE", read.COMPUTE_CA_FILE);
+      return read.COMPUTE_CA_FILE;
     },
     get cert() {
-      return from.now("COMPUTE_CLIENT_CERT_FILE", read.COMPUTE_CLIENT_CERT_FILE);
+      return read.COMPUTE_CLIENT_CERT_FILE;
     },
     get key() {
-      return from.now("COMPUTE_CLIENT_KEY_FILE", read.COMPUTE_CLIENT_KEY_FILE);
+      return read.COMPUTE_CLIENT_KEY_FILE;
     },
   };
   return {
     role,
     slack: {
       get botToken() {
-        return from.now("SLACK_BOT_TOKEN", read.SLACK_BOT_TOKEN);
+        return read.SLACK_BOT_TOKEN;
       },
       /** Ends with a slash. */
       apiUrl: `${read.SLACK_API_URL}/`,
@@ -101,7 +101,7 @@ export function loadConfig({ env, role, cwd = process.cwd(), operations }: From 
       /** Ends with neither a slash nor `/v1`. */
       url: read.COMPUTE_API_URL,
       get apiKey() {
-        return from.now("COMPUTE_API_KEY", read.COMPUTE_API_KEY);
+        return read.COMPUTE_API_KEY;
       },
       /** Whether its name may lead to private addresses, or to which. */
       allowPrivate: read.COMPUTE_ALLOW_PRIVATE,
@@ -109,7 +109,7 @@ export function loadConfig({ env, role, cwd = process.cwd(), operations }: From 
     },
     proxies,
     get redisUrl() {
-      return from.now("REDIS_URL", read.REDIS_URL);
+      return read.REDIS_URL;
     },
     /** How many replicas of Redis must have a claim before its call leaves; undefined: one, while any is connected. */
     redisReplicas: read.REDIS_REPLICAS,
@@ -157,21 +157,18 @@ function receiverOf(from: Environment): (typeof receivers)[number] {
   return from.mentions(http) && !from.mentions(socket) ? http : socket;
 }
 
-function slackReceive(
-  receiver: (typeof receivers)[number],
-  { from, read }: { from: Environment; read: Variables },
-): SlackReceive {
+function slackReceive(receiver: (typeof receivers)[number], read: Variables): SlackReceive {
   if (receiver === "SLACK_APP_TOKEN")
     return {
       mode: "socket",
       get appToken() {
-        return from.now(receiver, read[receiver]);
+        return read[receiver];
       },
     };
   return {
     mode: "http",
     get signingSecret() {
-      return from.now(receiver, read[receiver]);
+      return read[receiver];
     },
   };
 }

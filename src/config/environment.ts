@@ -150,24 +150,24 @@ export class Environment {
     return this.#text(name) !== undefined || this.#text(`${name}_FILE`) !== undefined;
   }
 
-  /** Where there are problems, what they are about is undefined, whatever its type says. */
+  /**
+   * What comes from a file is read at each use: it may have changed. Where there are problems, what they are about is undefined,
+   * whatever its type says.
+   */
   read<Name extends VariableName>(...names: readonly Name[]): Pick<Variables, Name> {
-    const read = names.map((name) => {
+    const read: Partial<Variables> = {};
+    for (const name of names) {
       const { variable, text, problem } = this.#find(name);
       const rule = variables.shape[name];
       const problemOf = (found?: string) => rule.safeParse(found).error?.issues[0]?.message;
       const file = this.files.get(name);
       if (file) file.problemOf = problemOf;
       const sentence = problem ?? problemOf(text);
-      if (sentence !== undefined) this.problems.push(`${variable}: ${sentence}`);
-      return [name, sentence === undefined ? rule.parse(text) : undefined];
-    });
-    return Object.fromEntries(read) as Pick<Variables, Name>;
-  }
-
-  /** The text that `NAME` has now: its file may have changed since `first` was read. */
-  now<Text extends string | undefined>(name: VariableName, first: Text): Text | string {
-    return this.files.get(name)?.text ?? first;
+      if (sentence === undefined)
+        Object.defineProperty(read, name, { get: () => rule.parse(file ? file.text : text) });
+      else this.problems.push(`${variable}: ${sentence}`);
+    }
+    return read as Pick<Variables, Name>;
   }
 
   #text(name: string): string | undefined {

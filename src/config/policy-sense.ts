@@ -47,6 +47,15 @@ export function nonsenseIn(rules: Rules, operations: readonly Operation[]): read
   ];
 }
 
+/** `access`, and each team, with what people may do there. */
+function placesIn({ access, teams }: Rules) {
+  const ofTeams = Object.entries(teams).map(([team, rights]) => {
+    const { projects } = rights;
+    return { path: ["teams", team], rights, projects };
+  });
+  return [{ path: ["access"], rights: access, projects: undefined }, ...ofTeams];
+}
+
 function unknownOperations({ approvals }: Rules, operations: readonly Operation[]): Nonsense[] {
   const approvable = operations.filter((one) => one.mayNeedApproval).map(({ name }) => name);
   return approvals.flatMap((rule, index) =>
@@ -68,14 +77,12 @@ function unknownOperations({ approvals }: Rules, operations: readonly Operation[
  * is known to Slack alone, and where groups approve, the request itself says that too few could.
  */
 function tooFew(rules: Rules): Nonsense[] {
-  const { access, teams, approvals } = rules;
-  const hasTeams = Object.keys(teams).length > 0;
-  const places = [
-    // With teams perhaps nothing is left for access, and then nobody need approve there
-    ...(hasTeams && access.approve.length === 0 ? [] : [{ place: "access", rights: access }]),
-    ...Object.entries(teams).map(([team, rights]) => ({ place: `teams.${team}`, rights })),
-  ];
-  const everyOperator = [access, ...Object.values(teams)].flatMap(({ operate }) => operate);
+  const { access, approvals } = rules;
+  const all = placesIn(rules);
+  const hasTeams = all.length > 1;
+  // With teams perhaps nothing is left for access, and then nobody need approve there
+  const places = hasTeams && access.approve.length === 0 ? all.slice(1) : all;
+  const everyOperator = all.flatMap(({ rights }) => rights.operate);
   return approvals.flatMap(({ required, votes }, index) => {
     if (votes !== undefined) {
       const seats = votes.map((need, at) => ({ ...need, at }));
@@ -86,12 +93,11 @@ function tooFew(rules: Rules): Nonsense[] {
         message: `is ${seat.required}, but too few people are named${spared}, and each counts once: nobody could ever approve enough`,
       }));
     }
-    return places.flatMap(({ place, rights }) => {
+    return places.flatMap(({ path, rights, projects }) => {
       const { empty, isSpared } = unfilled([{ from: rights.approve, required }], rights.operate);
-      const projects = "projects" in rights ? rights.projects : undefined;
       if (empty.length === 0 || (hasTeams && !decides(approvals, index, projects))) return [];
       const size = new Set(rights.approve).size;
-      const who = `${place}.approve names ${size === 1 ? "1 person" : `${size} people`}${isSpared ? ", and the requester doesn't count" : ""}`;
+      const who = `${path.join(".")}.approve names ${size === 1 ? "1 person" : `${size} people`}${isSpared ? ", and the requester doesn't count" : ""}`;
       const message = `is ${required}, but ${who}: nobody could ever approve enough`;
       return [{ path: ["approvals", index, "required"], message }];
     });
@@ -163,13 +169,9 @@ function claimedTwice({ teams }: Rules): Nonsense[] {
 }
 
 /** A review is signed by an administrator, or an approver of what it was about, other than who broke the glass. */
-function unsigned({ access, teams }: Rules): Nonsense[] {
-  const places = [
-    { path: ["access"], rights: access },
-    ...Object.entries(teams).map(([team, rights]) => ({ path: ["teams", team], rights })),
-  ];
-  return places.flatMap(({ path, rights: { approve, breakGlass } }) => {
-    const reviewers = [...access.administer, ...approve];
+function unsigned(rules: Rules): Nonsense[] {
+  return placesIn(rules).flatMap(({ path, rights: { approve, breakGlass } }) => {
+    const reviewers = [...rules.access.administer, ...approve];
     if (reviewers.some((entry) => !isUser(entry))) return [];
     return breakGlass.flatMap((entry, index) =>
       reviewers.some((other) => other !== entry)

@@ -132,6 +132,8 @@ describe("a complete environment", () => {
   it("asks a worker for neither, because it only speaks", () => {
     const { SLACK_APP_TOKEN: _none, ...env } = complete;
     expect(load(env, { role: "worker" }).slack.receive).toBeUndefined();
+    const wrong = { ...complete, SLACK_APP_TOKEN: "no token", SLACK_SIGNING_SECRET: "no secret" };
+    expect(problems(wrong, { role: "worker" })).toEqual([]);
     expect(problems(env, { role: "gateway" })).toEqual([
       "SLACK_APP_TOKEN: is missing: set it for Socket Mode (xapp-…), or SLACK_SIGNING_SECRET for HTTP",
     ]);
