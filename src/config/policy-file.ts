@@ -219,9 +219,9 @@ export function lineWords(
 export function policyVersion(policy: Policy): string {
   const { access, approvals, protect, channels, limits } = policy;
   // Without teams the version stays what it was before there were any
-  const entries = Object.entries(policy.teams).map(([name, { digests: _at, ...team }]) => [
+  const entries = Object.entries(policy.teams).map(([name, { digests: _at, ...rights }]) => [
     name,
-    team,
+    rights,
   ]);
   const teams = entries.length > 0 ? { teams: Object.fromEntries(entries) as unknown } : {};
   const { endorsements: _place, refresh: _from, ...attestation } = policy.attestation;
