@@ -5,7 +5,7 @@ import { exactTime } from "../verifier/der.ts";
 import { products } from "../verifier/roots.ts";
 import { tcbPartNames } from "../verifier/snp/report.ts";
 import { tcbStatuses } from "../verifier/tdx/tcb.ts";
-import { count, duration, glob, measurement, section } from "./policy-values.ts";
+import { count, duration, glob, measurement, readAs, section } from "./policy-values.ts";
 
 /** What is accepted of these VMs. */
 export interface AppraisalRule {
@@ -17,14 +17,10 @@ export interface AppraisalRule {
 const oneOf = <const Names extends readonly [string, ...string[]]>(names: Names) =>
   z.enum(names, { error: `must be one of ${names.join(", ")}` });
 
-const daySentence = 'must be a day of the calendar like "2026-12-31"';
-
 /** Becomes milliseconds: the last second of that day in UTC. */
-const lastDay = z.string(daySentence).transform((text, context) => {
-  const at = exactTime(`${text}T23:59:59Z`);
-  if (at === undefined) context.issues.push({ code: "custom", message: daySentence, input: text });
-  return at ?? 0;
-});
+const lastDay = readAs('must be a day of the calendar like "2026-12-31"', (text) =>
+  exactTime(`${text}T23:59:59Z`),
+);
 
 const part = count(0, 255).optional();
 
@@ -104,15 +100,11 @@ function shadowOf(rules: readonly AppraisalRule[], at: number): number | undefin
   return before < 0 ? undefined : before;
 }
 
-const addressSentence = "must be an address like https://kdsintf.amd.com";
-
 /** Without the slash at its end. */
 const address = (usual: string) =>
-  z
-    .string(addressSentence)
-    .refine((text) => /^https?:$/.test(URL.parse(text)?.protocol ?? ""), addressSentence)
-    .transform((text) => text.replace(/\/+$/, ""))
-    .prefault(usual);
+  readAs("must be an address like https://kdsintf.amd.com", (text) =>
+    /^https?:$/.test(URL.parse(text)?.protocol ?? "") ? text.replace(/\/+$/, "") : undefined,
+  ).prefault(usual);
 
 /** Where endorsements are fetched from. */
 const refresh = section({

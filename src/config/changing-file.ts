@@ -46,15 +46,12 @@ export class ChangingFile {
   reread(): boolean {
     this.#lookedAt = performance.now();
     const news = this.#look();
-    if (news === undefined) {
-      this.#told = "";
-      return false;
-    }
-    if (news.is === "changed") this.#text = news.text;
-    else if (news.why === this.#told) return false;
-    this.#told = news.is === "kept" ? news.why : "";
-    this.onNews(news);
-    return news.is === "changed";
+    const why = news?.is === "kept" ? news.why : "";
+    const isTold = why !== "" && why === this.#told;
+    this.#told = why;
+    if (news?.is === "changed") this.#text = news.text;
+    if (news && !isTold) this.onNews(news);
+    return news?.is === "changed";
   }
 
   #look(): FileNews | undefined {

@@ -1,14 +1,15 @@
-import { statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { codeOf } from "../errors.ts";
 import { readRegularSync } from "../regular-file.ts";
+import { canonical } from "../text/canonical-json.ts";
 import {
+  durationWords,
   emptyPolicy,
-  lineOf,
   mostPolicyBytes,
   parsePolicy,
   policyVersion,
   type Policy,
+  type ReadPolicy,
 } from "./policy-file.ts";
 import type { Operation } from "./policy-sense.ts";
 
@@ -19,11 +20,9 @@ export interface PolicyInForce {
   readonly policyVersion: string;
 }
 
-/** A text of the file that counts, with what it says word for word. */
-export interface PolicyText {
+/** A text of the file that can be used, with what it says word for word. */
+interface PolicyText extends PolicyInForce, Pick<ReadPolicy, "lineOf"> {
   readonly text: string;
-  readonly policy: Policy;
-  readonly policyVersion: string;
 }
 
 /** What rereading the file brought. Problems begin with their place, as `gatehouse.yml line 3: …`. */
@@ -49,41 +48,35 @@ interface PolicyPlace {
 export class ChangingPolicy {
   /** Why the file as it was last read isn't the one that counts; empty where it is. */
   problems: readonly string[] = [];
+  /** Where it should be, if it was never there: then nobody wrote the rules that count here. */
+  missingAt: string | undefined;
   readonly #place: PolicyPlace;
   readonly #atStart: Policy;
   #read: PolicyText;
   #inForce: PolicyInForce;
-  #isAbsent: boolean;
-  #taken: string;
   #seen: string;
 
-  private constructor(place: PolicyPlace, first: PolicyText, isAbsent: boolean) {
+  private constructor(place: PolicyPlace, first: PolicyText, missingAt?: string) {
+    this.missingAt = missingAt;
     this.#place = place;
     this.#read = first;
     this.#atStart = first.policy;
     this.#inForce = { policy: first.policy, policyVersion: first.policyVersion };
-    this.#isAbsent = isAbsent;
-    this.#taken = this.#seen = stampOf(place.path);
+    this.#seen = first.text;
   }
 
   /** Its problems instead, where the file can't be used. */
   static open(place: PolicyPlace): ChangingPolicy | readonly string[] {
     const found = textOf(place);
     // A mistyped path must not silently become an empty policy
-    if (found.is === "absent" && place.mayBeMissing)
-      return new ChangingPolicy(place, asRead("", emptyPolicy()), true);
-    if (found.is !== "text") return [found.problem];
-    const parsed = parse(found.text, place);
-    return "problems" in parsed ? parsed.problems : new ChangingPolicy(place, parsed, false);
+    if ("problem" in found && found.isAbsent && place.mayBeMissing)
+      return new ChangingPolicy(place, noText(), place.path);
+    const parsed = parse(found, place);
+    return "problems" in parsed ? parsed.problems : new ChangingPolicy(place, parsed);
   }
 
   get inForce(): PolicyInForce {
     return this.#inForce;
-  }
-
-  /** Where it should be, if it was never there: then nobody wrote the rules that count here. */
-  get missingAt(): string | undefined {
-    return this.#isAbsent ? this.#place.path : undefined;
   }
 
   /** As the file says it, with what waits for the next start. */
@@ -98,21 +91,22 @@ export class ChangingPolicy {
 
   /** `gatehouse.yml line 3: `, where the file has a value there. */
   placeOf(path: readonly PropertyKey[]): string {
-    const line = lineOf(this.text, path);
+    const line = this.#read.lineOf(path);
     return line === undefined ? "" : `${this.#place.shown} line ${line}: `;
   }
 
   /** Reads another text as this file would be read: undefined where it has problems. */
   parse(text: string): PolicyText | undefined {
-    const parsed = parse(text, this.#place);
+    const parsed = parse({ text }, this.#place);
     return "problems" in parsed ? undefined : parsed;
   }
 
-  /** For a poll: whether the file was replaced since it was last read, and stands as it did at the poll before. */
+  /** For a poll: whether the file isn't the one that counts, and is as it was at the poll before. It may be half written. */
   isReplaced(): boolean {
     const before = this.#seen;
-    this.#seen = stampOf(this.#place.path);
-    return this.#seen !== this.#taken && this.#seen === before;
+    const found = textOf(this.#place);
+    this.#seen = "text" in found ? found.text : found.problem;
+    return this.#seen === before && this.#seen !== this.text;
   }
 
   /**
@@ -120,42 +114,33 @@ export class ChangingPolicy {
    * rules are left for a later call.
    */
   reread({ onlyVersion }: { onlyVersion?: string } = {}): PolicyNews | undefined {
-    const stamp = stampOf(this.#place.path);
     const found = textOf(this.#place);
-    if (onlyVersion === undefined) this.#taken = this.#seen = stamp;
-    if (found.is === "text" ? found.text === this.text : found.is === "absent" && this.#isAbsent) {
-      this.problems = [];
-      return undefined;
+    const isSame =
+      "text" in found ? found.text === this.text : found.isAbsent && this.missingAt !== undefined;
+    if (isSame) this.problems = [];
+    if (isSame) return undefined;
+    const parsed = parse(found, this.#place);
+    const version = "problems" in parsed ? undefined : parsed.policyVersion;
+    if (onlyVersion !== undefined && version !== onlyVersion) return undefined;
+    if ("problems" in parsed) {
+      if (this.problems.join("\n") === parsed.problems.join("\n")) return undefined;
+      this.problems = parsed.problems;
+      return { is: "kept", problems: parsed.problems };
     }
-    const parsed =
-      found.is === "text" ? parse(found.text, this.#place) : { problems: [found.problem] };
-    if ("problems" in parsed) return onlyVersion === undefined ? this.#keep(parsed) : undefined;
-    if (onlyVersion !== undefined && parsed.policyVersion !== onlyVersion) return undefined;
-    const before = this.#read;
     this.problems = [];
-    this.#isAbsent = false;
-    this.#taken = this.#seen = stamp;
+    const before = this.#read;
+    this.missingAt = undefined;
     this.#read = parsed;
     const policy = untilNextStart(parsed.policy, this.#atStart);
     this.#inForce = { policy, policyVersion: parsed.policyVersion };
     return { is: "changed", before, after: parsed };
   }
-
-  #keep({ problems }: { problems: readonly string[] }): PolicyNews | undefined {
-    const isTold = this.problems.join("\n") === problems.join("\n");
-    this.problems = problems;
-    return isTold ? undefined : { is: "kept", problems };
-  }
 }
 
 /** Places whose new value counts from the next start on: calls, clocks, and folders were set up with the old one. */
-export const nextStartOnly: readonly string[] = [
-  "timing",
-  "attestation.endorsements",
-  "attestation.refresh",
-];
+const nextStartOnly = ["timing", "attestation.endorsements", "attestation.refresh"];
 /** Within them, what counts at once. */
-export const atOnce: readonly string[] = ["timing.approvalExpiresMs"];
+const atOnce = ["timing.approvalExpires"];
 
 function untilNextStart(policy: Policy, atStart: Policy): Policy {
   const { endorsements, refresh } = atStart.attestation;
@@ -167,39 +152,32 @@ function untilNextStart(policy: Policy, atStart: Policy): Policy {
   };
 }
 
-type Parsed = PolicyText | { problems: readonly string[] };
-
-function parse(text: string, { shown, path, operations }: PolicyPlace): Parsed {
-  const result = parsePolicy(text, shown, operations);
-  return "problems" in result ? result : asRead(text, withFolder(result.policy, dirname(path)));
-}
-
-const asRead = (text: string, policy: Policy): PolicyText => ({
-  text,
-  policy,
-  policyVersion: policyVersion(policy),
-});
-
-type Found = { is: "text"; text: string } | { is: "absent" | "unreadable"; problem: string };
+type Found = { text: string } | { problem: string; isAbsent: boolean };
 
 function textOf({ path, shown }: PolicyPlace): Found {
   try {
-    return { is: "text", text: readRegularSync(path, mostPolicyBytes).toString("utf8") };
+    return { text: readRegularSync(path, mostPolicyBytes).toString("utf8") };
   } catch (error) {
     const code = codeOf(error);
-    const problem = `${shown} can't be read (${code})`;
-    return { is: code === "ENOENT" ? "absent" : "unreadable", problem };
+    return { problem: `${shown} can't be read (${code})`, isAbsent: code === "ENOENT" };
   }
 }
 
-/** Follows links, so that a swapped one, as a mounted ConfigMap's, is seen. */
-function stampOf(path: string): string {
-  try {
-    const { ino, size, mtimeMs } = statSync(path);
-    return `${ino} ${size} ${mtimeMs}`;
-  } catch (error) {
-    return codeOf(error);
-  }
+function parse(
+  found: Found | { text: string },
+  { shown, path, operations }: PolicyPlace,
+): PolicyText | { problems: readonly string[] } {
+  if ("problem" in found) return { problems: [found.problem] };
+  const read = parsePolicy(found.text, shown, operations);
+  if ("problems" in read) return read;
+  const policy = withFolder(read.policy, dirname(path));
+  return { ...read, text: found.text, policy, policyVersion: policyVersion(policy) };
+}
+
+/** Of a process without a file. */
+function noText(): PolicyText {
+  const policy = emptyPolicy();
+  return { text: "", policy, policyVersion: policyVersion(policy), lineOf: () => undefined };
 }
 
 /** The folder of endorsements stands beside the file, where it is no absolute path. */
@@ -207,4 +185,84 @@ function withFolder(policy: Policy, beside: string): Policy {
   const { endorsements, ...rest } = policy.attestation;
   if (endorsements === undefined) return policy;
   return { ...policy, attestation: { ...rest, endorsements: resolve(beside, endorsements) } };
+}
+
+/** One difference between two policies, with values in the words of the file. */
+export interface PolicyChange {
+  /** As problems name it, counted from 1: `access.operate`, `approvals[2].required`. */
+  place: string;
+  /** Of a list: its items. Of a single value: what it was and is, where it was or is set. */
+  removed: readonly string[];
+  added: readonly string[];
+  /** A single value was replaced: `removed` became `added`. */
+  isReplaced: boolean;
+  /** It counts only from the next start on. */
+  waits: boolean;
+}
+
+/** Every difference, in the order of the file's sections: nothing that decides may change unseen. */
+export function changesBetween(before: Policy, after: Policy): readonly PolicyChange[] {
+  return differences("", before, after);
+}
+
+/** `access.operate: added U0AMIR`, for the log and the audit trail. */
+export function changeInWords(change: PolicyChange): string {
+  const { place, added, removed, isReplaced } = change;
+  const later = change.waits ? "; takes effect at the next start" : "";
+  if (isReplaced) return `${place}: ${removed.join(", ")} → ${added.join(", ")}${later}`;
+  const parts = [
+    added.length > 0 && `added ${added.join(", ")}`,
+    removed.length > 0 && `removed ${removed.join(", ")}`,
+  ].filter((part) => part !== false);
+  return `${place}: ${parts.length === 0 ? "the order changed" : parts.join("; ")}${later}`;
+}
+
+/** In place of a value that the file doesn't have. */
+export const notSet = "not set";
+
+function differences(path: string, before: unknown, after: unknown): readonly PolicyChange[] {
+  if (canonical(before ?? null) === canonical(after ?? null)) return [];
+  if (isSection(before) && isSection(after)) {
+    const keys = [...new Set([...Object.keys(before), ...Object.keys(after)])];
+    return keys.flatMap((key) =>
+      differences(path === "" ? key : `${path}.${key}`, before[key], after[key]),
+    );
+  }
+  const place = path.replace(/Ms$/, "");
+  const change = { place, waits: isIn(place, nextStartOnly) && !isIn(place, atOnce) };
+  if (!Array.isArray(before) || !Array.isArray(after)) {
+    const [removed, added] = [[inWords(path, before)], [inWords(path, after)]];
+    return [{ ...change, removed, added, isReplaced: true }];
+  }
+  if ([...before, ...after].some(isSection) && before.length === after.length)
+    return before.flatMap((one, at) => differences(`${path}[${at + 1}]`, one, after[at]));
+  const words = (item: unknown) => inWords(path, item);
+  const [removed, added] = [lacking(before, after).map(words), lacking(after, before).map(words)];
+  return [{ ...change, removed, added, isReplaced: false }];
+}
+
+type Section = Readonly<Record<string, unknown>>;
+
+function isSection(value: unknown): value is Section {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isIn(place: string, sections: readonly string[]): boolean {
+  return sections.some((section) => place === section || place.startsWith(`${section}.`));
+}
+
+/** Those of `some` that `others` doesn't have. */
+function lacking(some: readonly unknown[], others: readonly unknown[]): readonly unknown[] {
+  const known = new Set(others.map(canonical));
+  return some.filter((one) => !known.has(canonical(one)));
+}
+
+function inWords(path: string, value: unknown): string {
+  if (value === undefined || value === null) return notSet;
+  if (typeof value === "number" && path.endsWith("Ms")) return durationWords(value);
+  if (Array.isArray(value))
+    return value.length === 0 ? "none" : value.map((one) => inWords(path, one)).join(", ");
+  if (!isSection(value)) return typeof value === "string" ? value : JSON.stringify(value);
+  const set = Object.entries(value).filter(([, inner]) => inner !== undefined);
+  return `(${set.map(([key, inner]) => `${key.replace(/Ms$/, "")} ${inWords(key, inner)}`).join("; ")})`;
 }

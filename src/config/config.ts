@@ -1,64 +1,23 @@
-import { isIP } from "node:net";
 import { resolve } from "node:path";
-import { messageOf, UserError } from "../errors.ts";
-import type { ChangingFile } from "./changing-file.ts";
 import { ChangingPolicy } from "./changing-policy.ts";
-import { type ComputeTls, computeTls } from "./compute-tls.ts";
-import { asFound, Environment } from "./environment.ts";
+import { type ComputeTls, tlsProblem } from "./compute-tls.ts";
+import {
+  type Env,
+  Environment,
+  type logLevels,
+  type VariableName,
+  variableNames,
+  type Variables,
+} from "./environment.ts";
 import type { Policy } from "./policy-file.ts";
 import type { Operation } from "./policy-sense.ts";
-import { passwordsIn, type Proxies, readProxies } from "./proxy.ts";
+import { passwordsIn, type Proxies } from "./proxy.ts";
 import { parseRedisUrl } from "./redis-address.ts";
-import { signingSecretProblem, tokenProblem } from "./slack-secrets.ts";
-import { readTraces, type TracesConfig } from "./traces.ts";
 
-export type LogLevel = "debug" | "info" | "warn" | "error";
+export type LogLevel = (typeof logLevels)[number];
 
 /** `all` is gateway and worker in one process. */
 export type Role = "all" | "gateway" | "worker";
-
-/** What comes from a file is read at each use: it may have changed (`files`, `policyFile`). */
-export interface Config {
-  readonly role: Role;
-  readonly slack: {
-    readonly botToken: string;
-    /** Ends with a slash. */
-    readonly apiUrl: string;
-    /** Undefined for a worker, which only sends. */
-    readonly receive: SlackReceive | undefined;
-  };
-  /** `url` ends with neither a slash nor `/v1`. */
-  readonly compute: {
-    readonly url: string;
-    readonly apiKey: string;
-    /** Whether its name may lead to private addresses, or to which. */
-    readonly allowPrivate: boolean | readonly string[];
-    readonly tls: ComputeTls;
-  };
-  readonly proxies: Proxies | undefined;
-  readonly redisUrl: string;
-  /** How many replicas of Redis must have a claim before its call leaves; undefined: one, while any is connected. */
-  readonly redisReplicas: number | undefined;
-  /** Where Slack delivers over HTTP; 0: any free port. */
-  readonly port: number;
-  /** Where probes and figures are read. Without a host, on all interfaces. */
-  readonly ops: { readonly port: number; readonly host: string | undefined };
-  /** An absolute path. */
-  readonly dataDir: string;
-  readonly logLevel: LogLevel;
-  readonly traces: TracesConfig | undefined;
-  readonly allowVolatileRedis: boolean;
-  /** As it counts now. Who uses both takes them together: `policyFile.inForce`. */
-  readonly policy: Policy;
-  readonly policyVersion: string;
-  readonly policyFile: ChangingPolicy;
-  /** Whether the policy file is reread when it was replaced, and not on SIGHUP alone. */
-  readonly watchesPolicy: boolean;
-  /** Everything above that must never be printed, for `hideSecret`. */
-  readonly secrets: readonly string[];
-  /** The files behind what is above, by the name of the variable. */
-  readonly files: ReadonlyMap<string, ChangingFile>;
-}
 
 export type SlackReceive =
   | { mode: "socket"; readonly appToken: string }
@@ -78,168 +37,174 @@ export class ConfigError extends Error {
   }
 }
 
-/** Reads the environment and gatehouse.yml. Throws a ConfigError with all problems; then exit with `configExitCode`. */
-export function loadConfig({
-  env = process.env,
-  role,
-  cwd = process.cwd(),
-  operations,
-}: {
-  env?: Readonly<Record<string, string | undefined>>;
-  role: Role;
+/** What comes from a file is read at each use: it may have changed (`files`, `policyFile`). */
+export type Config = ReturnType<typeof loadConfig>;
+
+interface From {
+  env?: Env;
   cwd?: string;
   /** All commands, for the rules that name them. */
   operations: readonly Operation[];
-}): Config {
+}
+
+/** Reads the environment and gatehouse.yml. Throws a ConfigError with all problems. */
+export function loadConfig({ env, role, cwd = process.cwd(), operations }: From & { role: Role }) {
   const from = new Environment(env, cwd);
-  const botToken = from.required(
-    "SLACK_BOT_TOKEN",
-    "the bot token (xoxb-…) from OAuth & Permissions in your Slack app",
-  );
-  from.holdTo("SLACK_BOT_TOKEN", botToken, (text) => tokenProblem(text, "xoxb-"));
-  const receive = role === "worker" ? undefined : slackReceive(from);
-  const apiUrl = from.address("SLACK_API_URL", "https://slack.com/api/");
-  const computeUrl = from.address(
-    "COMPUTE_API_URL",
-    undefined,
-    "the address of the compute service",
-  );
-  const apiKey = from.required("COMPUTE_API_KEY", "the API key of the compute service");
-  from.check(
-    "COMPUTE_API_KEY",
-    apiKey,
-    /^[\u0021-\u007e]+$/,
-    "has white space or other characters in it that no key has: it must be one word of ASCII characters",
-  );
-  const tls = computeTls(from);
-  const allowPrivate = from.ranges("COMPUTE_ALLOW_PRIVATE");
-  const proxies = readProxies(from);
-  const redisUrl = from.required("REDIS_URL", "the address of Redis, like redis://localhost:6379");
-  const redisPassword = checkRedisUrl(redisUrl, from);
-  const redisReplicas =
-    from.text("REDIS_REPLICAS") === undefined
-      ? undefined
-      : from.wholeNumber("REDIS_REPLICAS", 0, 5);
-  const port = from.wholeNumber("PORT", 3000, 65_535);
-  const ops = opsAddress(from, port, receive?.mode === "http");
-  const logLevel = from.choice("LOG_LEVEL", ["debug", "info", "warn", "error"] as const, "info");
-  const allowVolatileRedis = from.flag("GATEHOUSE_ALLOW_VOLATILE_REDIS");
-  const dataDir = resolve(cwd, from.text("DATA_DIR") ?? ".gatehouse");
-  const traces = readTraces(from);
-  const watchesPolicy = from.flag("GATEHOUSE_WATCH");
+  const receiver = role === "worker" ? undefined : receiverOf(from);
+  const isRead = (name: VariableName) =>
+    name === "OTEL_EXPORTER_OTLP_HEADERS"
+      ? from.mentions("OTEL_EXPORTER_OTLP_ENDPOINT")
+      : name === receiver || !receivers.some((one) => one === name);
+  const read = from.read(...variableNames.filter(isRead));
+  const receive = receiver && slackReceive(receiver, read);
+  const proxies = proxiesIn(read);
+  const traces = tracesIn(read);
+  const { PORT: port = 3000 } = read;
+  const isSlackOutside = receive?.mode === "http";
+  const opsPort = read.OPS_PORT ?? (isSlackOutside ? 3001 : port);
+  if (isSlackOutside && opsPort === port && port !== 0)
+    from.problems.push(`OPS_PORT: must not be ${port}, which is PORT: the world reaches that one`);
+  from.problems.push(...tlsProblems(from, read));
   const policyFile = openPolicy(from, cwd, operations);
   if (from.problems.length > 0 || !policyFile) throw new ConfigError(from.problems);
-  const received = receive?.mode === "socket" ? receive.appToken : receive?.signingSecret;
-  const hidden = [...passwordsIn(proxies), ...Object.values(traces?.headers ?? {})];
-  const secrets = [botToken, received, apiKey, redisPassword, ...hidden];
+  const secrets = [
+    read.SLACK_BOT_TOKEN,
+    receive?.mode === "socket" ? receive.appToken : receive?.signingSecret,
+    read.COMPUTE_API_KEY,
+    parseRedisUrl(read.REDIS_URL).password,
+    ...passwordsIn(proxies),
+    ...Object.values(traces?.headers ?? {}),
+  ];
+  const tls: ComputeTls = {
+    get ca() {
+      return read.COMPUTE_CA_FILE;
+    },
+    get cert() {
+      return read.COMPUTE_CLIENT_CERT_FILE;
+    },
+    get key() {
+      return read.COMPUTE_CLIENT_KEY_FILE;
+    },
+  };
   return {
     role,
     slack: {
       get botToken() {
-        return from.now("SLACK_BOT_TOKEN", botToken);
+        return read.SLACK_BOT_TOKEN;
       },
-      apiUrl: `${apiUrl}/`,
+      /** Ends with a slash. */
+      apiUrl: `${read.SLACK_API_URL}/`,
+      /** Undefined for a worker, which only sends. */
       receive,
     },
     compute: {
-      url: computeUrl.replace(/\/v1$/, ""),
+      /** Ends with neither a slash nor `/v1`. */
+      url: read.COMPUTE_API_URL,
       get apiKey() {
-        return from.now("COMPUTE_API_KEY", apiKey);
+        return read.COMPUTE_API_KEY;
       },
-      allowPrivate,
+      /** Whether its name may lead to private addresses, or to which. */
+      allowPrivate: read.COMPUTE_ALLOW_PRIVATE,
       tls,
     },
     proxies,
     get redisUrl() {
-      return from.now("REDIS_URL", redisUrl);
+      return read.REDIS_URL;
     },
-    redisReplicas,
+    /** How many replicas of Redis must have a claim before its call leaves; undefined: one, while any is connected. */
+    redisReplicas: read.REDIS_REPLICAS,
+    /** Where Slack delivers over HTTP; 0: any free port. */
     port,
-    ops,
-    dataDir,
-    logLevel,
+    /**
+     * Where probes and figures are read; without a host, on all interfaces. They never stand on a port that Slack reaches.
+     * Where Slack reaches none, a PORT that was set stays what it was before OPS_PORT was there: theirs, on all interfaces.
+     */
+    ops: {
+      port: opsPort,
+      host:
+        read.OPS_HOST ??
+        (!isSlackOutside && read.OPS_PORT === undefined && read.PORT !== undefined
+          ? undefined
+          : "127.0.0.1"),
+    },
+    /** An absolute path. */
+    dataDir: resolve(cwd, read.DATA_DIR),
+    logLevel: read.LOG_LEVEL,
     traces,
-    allowVolatileRedis,
-    get policy() {
+    allowVolatileRedis: read.GATEHOUSE_ALLOW_VOLATILE_REDIS,
+    /** As it counts now. Who uses both takes them together: `policyFile.inForce`. */
+    get policy(): Policy {
       return policyFile.inForce.policy;
     },
-    get policyVersion() {
+    get policyVersion(): string {
       return policyFile.inForce.policyVersion;
     },
     policyFile,
-    watchesPolicy,
+    /** Whether the policy file is reread when it was replaced, and not on SIGHUP alone. */
+    watchesPolicy: read.GATEHOUSE_WATCH,
+    /** Everything above that must never be printed, for `hideSecret`. */
     secrets: secrets.filter((one) => one !== undefined),
+    /** The files behind what is above, by the name of the variable. */
     files: from.files,
   };
 }
 
+const receivers = ["SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET"] as const;
+
 /** With both, Socket Mode: it needs no open port. */
-function slackReceive(from: Environment): SlackReceive | undefined {
-  const appToken = from.secret("SLACK_APP_TOKEN");
-  const signingSecret = from.secret("SLACK_SIGNING_SECRET");
-  if (appToken !== undefined) {
-    from.holdTo("SLACK_APP_TOKEN", appToken, (text) => tokenProblem(text, "xapp-"));
+function receiverOf(from: Environment): (typeof receivers)[number] {
+  const [socket, http] = receivers;
+  return from.mentions(http) && !from.mentions(socket) ? http : socket;
+}
+
+function slackReceive(receiver: (typeof receivers)[number], read: Variables): SlackReceive {
+  if (receiver === "SLACK_APP_TOKEN")
     return {
       mode: "socket",
       get appToken() {
-        return from.now("SLACK_APP_TOKEN", appToken);
+        return read[receiver];
       },
     };
-  }
-  if (signingSecret !== undefined) {
-    from.holdTo("SLACK_SIGNING_SECRET", signingSecret, signingSecretProblem);
-    return {
-      mode: "http",
-      get signingSecret() {
-        return from.now("SLACK_SIGNING_SECRET", signingSecret);
-      },
-    };
-  }
-  if (!from.mentions("SLACK_APP_TOKEN") && !from.mentions("SLACK_SIGNING_SECRET")) {
-    from.problem(
-      "SLACK_APP_TOKEN",
-      "is missing: set it for Socket Mode (xapp-…), or SLACK_SIGNING_SECRET for HTTP",
-    );
-  }
-  return undefined;
+  return {
+    mode: "http",
+    get signingSecret() {
+      return read[receiver];
+    },
+  };
 }
 
-/**
- * Probes never stand on a port that Slack reaches. Where Slack reaches none, a PORT that was set stays what it was before
- * OPS_PORT was there: theirs, on all interfaces.
- */
-function opsAddress(from: Environment, slackPort: number, isSlackOutside: boolean): Config["ops"] {
-  const port = from.wholeNumber("OPS_PORT", isSlackOutside ? 3001 : slackPort, 65_535);
-  if (isSlackOutside && port === slackPort && port !== 0)
-    from.problem("OPS_PORT", `must not be ${port}, which is PORT: the world reaches that one`);
-  const isOldPort = !isSlackOutside && from.text("OPS_PORT") === undefined;
-  const host = from.text("OPS_HOST");
-  if (host !== undefined && isIP(host) === 0)
-    from.problem(
-      "OPS_HOST",
-      `must be an IP address of this machine, or 0.0.0.0 for all of them, and is ${asFound(host)}`,
-    );
-  return { port, host: host ?? (isOldPort && from.text("PORT") ? undefined : "127.0.0.1") };
+/** What is wrong with the three files together, where each by itself is what it should be. */
+function tlsProblems(from: Environment, read: Variables): readonly string[] {
+  const pair = ["COMPUTE_CLIENT_CERT_FILE", "COMPUTE_CLIENT_KEY_FILE"] as const;
+  const [lacking] = pair.filter((name) => !from.mentions(name));
+  const [named] = pair.filter((name) => from.mentions(name));
+  if (lacking && named) return [`${lacking}: is missing, and ${named} is set`];
+  const [cert, key] = pair.map((name) => read[name]);
+  const problem =
+    from.problems.length > 0 ? undefined : tlsProblem({ ca: read.COMPUTE_CA_FILE, cert, key });
+  return problem === undefined ? [] : [problem];
 }
 
-/** Returns the password, which must not be printed. */
-function checkRedisUrl(url: string, from: Environment): string | undefined {
-  let password: string | undefined;
-  from.holdTo("REDIS_URL", url, (text) => {
-    try {
-      ({ password } = parseRedisUrl(text));
-      return undefined;
-    } catch (error) {
-      const hint = error instanceof UserError && error.hint !== undefined ? `; ${error.hint}` : "";
-      return messageOf(error) + hint;
-    }
-  });
-  return password;
+/** Undefined where no proxy is named. */
+function proxiesIn({
+  HTTPS_PROXY: https,
+  HTTP_PROXY: http,
+  NO_PROXY: no,
+}: Pick<Variables, "HTTPS_PROXY" | "HTTP_PROXY" | "NO_PROXY">): Proxies | undefined {
+  return https === undefined && http === undefined ? undefined : { https, http, no };
 }
+
+/** Where traces go, as OpenTelemetry's own variables say. Without an endpoint nothing of tracing is loaded. */
+function tracesIn(read: Variables) {
+  const { OTEL_EXPORTER_OTLP_ENDPOINT: url, OTEL_EXPORTER_OTLP_HEADERS: headers } = read;
+  return url === undefined ? undefined : { url, headers, serviceName: read.OTEL_SERVICE_NAME };
+}
+
+const usualPolicy = "gatehouse.yml";
 
 /** As the variable names it, or the default; it may not exist. */
 export function policyPath(): string {
-  return new Environment(process.env, process.cwd()).text("GATEHOUSE_CONFIG") ?? "gatehouse.yml";
+  return new Environment().read("GATEHOUSE_CONFIG").GATEHOUSE_CONFIG ?? usualPolicy;
 }
 
 /** Undefined where it has problems, which are reported. */
@@ -248,13 +213,13 @@ function openPolicy(
   cwd: string,
   operations: readonly Operation[],
 ): ChangingPolicy | undefined {
-  const named = from.text("GATEHOUSE_CONFIG");
-  const shown = named ?? "gatehouse.yml";
+  const { GATEHOUSE_CONFIG: named } = from.read("GATEHOUSE_CONFIG");
+  const shown = named ?? usualPolicy;
   const mayBeMissing = named === undefined;
   const place = { path: resolve(cwd, shown), shown, mayBeMissing, operations };
   const opened = ChangingPolicy.open(place);
   if (opened instanceof ChangingPolicy) return opened;
-  for (const problem of opened) from.problem("GATEHOUSE_CONFIG", problem);
+  from.problems.push(...opened.map((problem) => `GATEHOUSE_CONFIG: ${problem}`));
   return undefined;
 }
 
@@ -265,37 +230,30 @@ export interface SlackAccess {
   proxies: Proxies | undefined;
 }
 
-export function loadSlackAccess(
-  env: Readonly<Record<string, string | undefined>> = process.env,
-): SlackAccess | string {
-  const from = new Environment(env, process.cwd());
+export function loadSlackAccess(env?: Env): SlackAccess | string {
+  const from = new Environment(env);
   if (!from.mentions("SLACK_BOT_TOKEN")) return "SLACK_BOT_TOKEN is not set";
-  const botToken = from.required("SLACK_BOT_TOKEN", "the bot token");
-  from.holdTo("SLACK_BOT_TOKEN", botToken, (text) => tokenProblem(text, "xoxb-"));
-  const apiUrl = from.address("SLACK_API_URL", "https://slack.com/api/");
-  const proxies = readProxies(from);
+  const proxies = ["HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"] as const;
+  const read = from.read("SLACK_BOT_TOKEN", "SLACK_API_URL", ...proxies);
   const [problem] = from.problems;
-  return problem ?? { apiUrl: `${apiUrl}/`, botToken, proxies };
+  const apiUrl = `${read.SLACK_API_URL}/`;
+  return problem ?? { apiUrl, botToken: read.SLACK_BOT_TOKEN, proxies: proxiesIn(read) };
 }
 
 /** For `audit …` in a terminal. Throws ConfigError. */
 export function loadAuditConfig(): { redisUrl: string; dataDir: string } {
-  const from = new Environment(process.env, process.cwd());
-  const redisUrl = from.required("REDIS_URL", "the address of Redis, like redis://localhost:6379");
+  const from = new Environment();
+  const { REDIS_URL: redisUrl, DATA_DIR } = from.read("REDIS_URL", "DATA_DIR");
   if (from.problems.length > 0) throw new ConfigError(from.problems);
-  return { redisUrl, dataDir: resolve(from.text("DATA_DIR") ?? ".gatehouse") };
+  return { redisUrl, dataDir: resolve(DATA_DIR) };
 }
 
 /** For `attestation …` in a terminal: the folder that gatehouse.yml names. Throws ConfigError. */
 export function loadEndorsementsFolder({
-  env = process.env,
+  env,
   cwd = process.cwd(),
   operations,
-}: {
-  env?: Readonly<Record<string, string | undefined>>;
-  cwd?: string;
-  operations: readonly Operation[];
-}): string | undefined {
+}: From): string | undefined {
   const from = new Environment(env, cwd);
   const opened = openPolicy(from, cwd, operations);
   if (!opened) throw new ConfigError(from.problems);

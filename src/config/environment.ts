@@ -1,11 +1,126 @@
 import { BlockList, isIP } from "node:net";
 import { resolve } from "node:path";
-import { codeOf } from "../errors.ts";
+import * as z from "zod";
+import { codeOf, messageOf, UserError } from "../errors.ts";
 import { nearest } from "../text/nearest.ts";
 import { ChangingFile } from "./changing-file.ts";
+import { parseRedisUrl } from "./redis-address.ts";
+
+export const logLevels = ["debug", "info", "warn", "error"] as const;
+
+/** A text held to a rule, which returns a sentence or undefined. The sentence follows the name, and never repeats a secret. */
+const held = (problemOf: (text: string) => string | undefined, missing?: string) =>
+  z.string(missing).superRefine((text, context) => {
+    const message = problemOf(text);
+    if (message !== undefined) context.addIssue({ code: "custom", message });
+  });
+
+const required = (what: string, problemOf: (text: string) => string | undefined) =>
+  held(problemOf, `is missing: set it to ${what}`);
+
+const wholeNumber = (most: number) =>
+  held((text) =>
+    /^\d{1,6}$/.test(text) && Number(text) <= most
+      ? undefined
+      : `must be a whole number from 0 to ${most}, and is ${asFound(text)}`,
+  ).transform(Number);
+
+const flag = held((text) =>
+  isYesOrNo(text) ? undefined : `must be 1 or 0, and is ${asFound(text)}`,
+)
+  .transform(isYes)
+  .default(false);
+
+const withoutSlash = (text: string) => new URL(text).href.replace(/\/+$/, "");
+
+const proxy = held((text) => {
+  const url = URL.parse(text);
+  if (url && /^https?:$/.test(url.protocol) && url.hostname !== "") return undefined;
+  return "must be the address of a proxy, like http://proxy.example:3128";
+}).optional();
+
+const pem = (what: string) =>
+  held((text) =>
+    /^-----BEGIN [A-Z0-9 ]+-----$/m.test(text)
+      ? undefined
+      : `must name a file with ${what} in PEM (-----BEGIN …)`,
+  ).optional();
+
+const headersSentence = "must be name=value, with commas between several, and values URL-encoded";
+
+/** Every variable. A file's new content is held to the same rules as the first. */
+const variables = z.object({
+  SLACK_BOT_TOKEN: required(
+    "the bot token (xoxb-…) from OAuth & Permissions in your Slack app",
+    (text) => tokenProblem(text, "xoxb-"),
+  ),
+  SLACK_APP_TOKEN: held(
+    (text) => tokenProblem(text, "xapp-"),
+    "is missing: set it for Socket Mode (xapp-…), or SLACK_SIGNING_SECRET for HTTP",
+  ),
+  SLACK_SIGNING_SECRET: held(signingSecretProblem),
+  SLACK_API_URL: held(addressProblem).default("https://slack.com/api").transform(withoutSlash),
+  COMPUTE_API_URL: required("the address of the compute service", addressProblem).transform(
+    (text) => withoutSlash(text).replace(/\/v1$/, ""),
+  ),
+  COMPUTE_API_KEY: required("the API key of the compute service", (text) =>
+    /^[\u0021-\u007e]+$/.test(text)
+      ? undefined
+      : "has white space or other characters in it that no key has: it must be one word of ASCII characters",
+  ),
+  COMPUTE_CA_FILE: pem("the certificates of authorities"),
+  COMPUTE_CLIENT_CERT_FILE: pem("a certificate and those that signed it"),
+  COMPUTE_CLIENT_KEY_FILE: pem("a private key"),
+  /** Yes, no, or the ranges of addresses for which it is yes, like `10.20.0.0/16,fd00::/8`. */
+  COMPUTE_ALLOW_PRIVATE: held((text) => {
+    const wrong = isYesOrNo(text) ? undefined : rangesIn(text).find((range) => !isRange(range));
+    if (wrong === undefined) return undefined;
+    return `must be 1, 0, or ranges of addresses like 10.20.0.0/16,fd00::/8, and has ${asFound(wrong)}`;
+  })
+    .transform((text) => (isYesOrNo(text) ? isYes(text) : rangesIn(text)))
+    .default(false),
+  HTTPS_PROXY: proxy,
+  HTTP_PROXY: proxy,
+  NO_PROXY: z.string().default(""),
+  REDIS_URL: required("the address of Redis, like redis://localhost:6379", redisProblem),
+  REDIS_REPLICAS: wholeNumber(5).optional(),
+  PORT: wholeNumber(65_535).optional(),
+  OPS_PORT: wholeNumber(65_535).optional(),
+  OPS_HOST: held((text) =>
+    isIP(text) === 0
+      ? `must be an IP address of this machine, or 0.0.0.0 for all of them, and is ${asFound(text)}`
+      : undefined,
+  ).optional(),
+  LOG_LEVEL: held((text) => {
+    if (levelNamed(text) !== undefined) return undefined;
+    const meant = nearest(text, logLevels);
+    return `must be one of ${logLevels.join(", ")}, and is ${asFound(text)}${meant === undefined ? "" : `; did you mean ${meant}?`}`;
+  })
+    .transform((text) => levelNamed(text) ?? "info")
+    .default("info"),
+  GATEHOUSE_ALLOW_VOLATILE_REDIS: flag,
+  DATA_DIR: z.string().default(".gatehouse"),
+  OTEL_EXPORTER_OTLP_ENDPOINT: held((text) =>
+    /^https?:$/.test(URL.parse(text)?.protocol ?? "")
+      ? undefined
+      : "must be an address like http://collector:4318",
+  )
+    .transform((text) => new URL("v1/traces", text.endsWith("/") ? text : `${text}/`).href)
+    .optional(),
+  OTEL_EXPORTER_OTLP_HEADERS: held((text) => (headersIn(text) ? undefined : headersSentence))
+    .transform((text) => headersIn(text) ?? {})
+    .default({}),
+  OTEL_SERVICE_NAME: z.string().default("gatehouse"),
+  GATEHOUSE_WATCH: flag,
+  GATEHOUSE_CONFIG: z.string().optional(),
+});
+
+export type Variables = z.output<typeof variables>;
+export type VariableName = keyof Variables;
+export const variableNames = variables.keyof().options;
 
 /** Secrets that may come from a file named by `NAME_FILE`, as Docker and Kubernetes hand them over. */
-const secretNames = new Set([
+const secretNames: ReadonlySet<string> = new Set<VariableName>([
   "SLACK_BOT_TOKEN",
   "SLACK_APP_TOKEN",
   "SLACK_SIGNING_SECRET",
@@ -14,147 +129,95 @@ const secretNames = new Set([
   "OTEL_EXPORTER_OTLP_HEADERS",
 ]);
 
-/** Reads variables and collects all problems. An empty variable counts as not set. */
+export type Env = Readonly<Record<string, string | undefined>>;
+
+/** What a process is told by its variables. An empty variable counts as not set. */
 export class Environment {
+  /** As `NAME: what is wrong`. */
   readonly problems: string[] = [];
   /** What was read from files that may change, by the variable that it stands for: COMPUTE_API_KEY, COMPUTE_CA_FILE. */
   readonly files = new Map<string, ChangingFile>();
-  readonly #env: Readonly<Record<string, string | undefined>>;
+  readonly #env: Env;
   readonly #cwd: string;
 
-  constructor(env: Readonly<Record<string, string | undefined>>, cwd: string) {
+  constructor(env: Env = process.env, cwd = process.cwd()) {
     this.#env = env;
     this.#cwd = cwd;
   }
 
-  problem(name: string, sentence: string): void {
-    this.problems.push(`${name}: ${sentence}`);
+  /** Whether the variable, or the one that names its file, is set. */
+  mentions(name: VariableName): boolean {
+    return this.#text(name) !== undefined || this.#text(`${name}_FILE`) !== undefined;
   }
 
-  text(name: string): string | undefined {
+  /**
+   * What comes from a file is read at each use: it may have changed. Where there are problems, what they are about is undefined,
+   * whatever its type says.
+   */
+  read<Name extends VariableName>(...names: readonly Name[]): Pick<Variables, Name> {
+    const read: Partial<Variables> = {};
+    for (const name of names) {
+      const { variable, text, problem } = this.#find(name);
+      const rule = variables.shape[name];
+      const problemOf = (found?: string) => rule.safeParse(found).error?.issues[0]?.message;
+      const file = this.files.get(name);
+      if (file) file.problemOf = problemOf;
+      const sentence = problem ?? problemOf(text);
+      if (sentence === undefined)
+        Object.defineProperty(read, name, { get: () => rule.parse(file ? file.text : text) });
+      else this.problems.push(`${variable}: ${sentence}`);
+    }
+    return read as Pick<Variables, Name>;
+  }
+
+  #text(name: string): string | undefined {
     const value = this.#env[name]?.trim();
     return value === "" ? undefined : value;
   }
 
-  mentions(name: string): boolean {
-    return this.text(name) !== undefined || this.text(`${name}_FILE`) !== undefined;
-  }
-
-  /** The value of `NAME`, or the content of the file `NAME_FILE`. */
-  secret(name: string): string | undefined {
-    const value = this.text(name);
-    const file = this.text(`${name}_FILE`);
-    if (file === undefined) return value;
-    if (value !== undefined) {
-      this.problem(name, `is set, and so is ${name}_FILE: keep one of them`);
-      return undefined;
-    }
-    return this.#fromFile(name, `${name}_FILE`, file);
-  }
-
-  /** The content of the file that `NAME` names. */
-  content(name: string): string | undefined {
-    const file = this.text(name);
-    return file === undefined ? undefined : this.#fromFile(name, name, file);
-  }
-
-  #fromFile(name: string, variable: string, path: string): string | undefined {
+  /** The text, or what is wrong before there is one, and of which variable that is. */
+  #find(name: VariableName): { variable: string; text?: string | undefined; problem?: string } {
+    // As everywhere, those of proxies may be written small, which then counts
+    const small = name.endsWith("_PROXY") ? name.toLowerCase() : name;
+    const variable = this.#text(small) === undefined ? name : small;
+    const text = this.#text(variable);
+    const naming = name.endsWith("_FILE") ? name : `${name}_FILE`;
+    const isFromFile = naming === name || secretNames.has(name);
+    const path = isFromFile ? this.#text(naming) : undefined;
+    if (path === undefined) return { variable, text };
+    if (naming !== name && text !== undefined)
+      return { variable, problem: `is set, and so is ${naming}: keep one of them` };
     try {
       const file = new ChangingFile(resolve(this.#cwd, path));
       this.files.set(name, file);
-      if (file.text !== "") return file.text;
-      this.problem(variable, "names an empty file");
+      if (file.text !== "") return { variable, text: file.text };
+      return { variable: naming, problem: "names an empty file" };
     } catch (error) {
-      this.problem(variable, `names a file that can't be read (${codeOf(error)})`);
+      return { variable: naming, problem: `names a file that can't be read (${codeOf(error)})` };
     }
-    return undefined;
-  }
-
-  /** What `NAME` is now: its file may have changed since `first` was read. */
-  now(name: string, first: string): string {
-    return this.files.get(name)?.text ?? first;
-  }
-
-  /** Empty when it is missing, which is reported. */
-  required(name: string, whatItIs: string): string {
-    const isSecret = secretNames.has(name);
-    const value = isSecret ? this.secret(name) : this.text(name);
-    if (value === undefined && !(isSecret && this.mentions(name)))
-      this.problem(name, `is missing: set it to ${whatItIs}`);
-    return value ?? "";
-  }
-
-  /** The sentence must not repeat the value. A file's new content is held to it, too. */
-  check(name: string, value: string, pattern: RegExp, sentence: string): void {
-    this.holdTo(name, value, (text) => (pattern.test(text) ? undefined : sentence));
-  }
-
-  /** As `check`, with any rule: a sentence, or undefined. */
-  holdTo(name: string, value: string, problemOf: (text: string) => string | undefined): void {
-    const file = this.files.get(name);
-    if (file) file.problemOf = problemOf;
-    const sentence = value === "" ? undefined : problemOf(value);
-    if (sentence !== undefined) this.problem(name, sentence);
-  }
-
-  /** An http(s) address without a final slash; required without `fallback`. */
-  address(name: string, fallback: string | undefined, whatItIs = "an address"): string {
-    const text =
-      fallback === undefined ? this.required(name, whatItIs) : (this.text(name) ?? fallback);
-    if (text === "") return "";
-    const sentence = addressProblem(text);
-    if (sentence !== undefined) this.problem(name, sentence);
-    return sentence === undefined ? new URL(text).href.replace(/\/+$/, "") : "";
-  }
-
-  wholeNumber(name: string, fallback: number, most: number): number {
-    const text = this.text(name);
-    if (text === undefined) return fallback;
-    if (/^\d{1,6}$/.test(text) && Number(text) <= most) return Number(text);
-    this.problem(name, `must be a whole number from 0 to ${most}, and is ${asFound(text)}`);
-    return fallback;
-  }
-
-  choice<const T extends string>(name: string, known: readonly T[], fallback: T): T {
-    const text = this.text(name)?.toLowerCase();
-    const chosen = known.find((word) => word === (text ?? fallback));
-    if (chosen !== undefined) return chosen;
-    const meant = nearest(text ?? "", known);
-    this.problem(
-      name,
-      `must be one of ${known.join(", ")}, and is ${asFound(text ?? "")}${meant === undefined ? "" : `; did you mean ${meant}?`}`,
-    );
-    return fallback;
-  }
-
-  /** Yes, no, or the ranges of addresses for which it is yes, like `10.20.0.0/16,fd00::/8`. */
-  ranges(name: string): boolean | readonly string[] {
-    const text = this.text(name);
-    if (text === undefined || isYesOrNo(text)) return this.flag(name);
-    const ranges = text.split(",").map((range) => range.trim());
-    const wrong = ranges.find((range) => !isRange(range));
-    if (wrong === undefined) return ranges;
-    this.problem(
-      name,
-      `must be 1, 0, or ranges of addresses like 10.20.0.0/16,fd00::/8, and has ${asFound(wrong)}`,
-    );
-    return false;
-  }
-
-  flag(name: string): boolean {
-    const text = this.text(name)?.toLowerCase();
-    if (text !== undefined && !isYesOrNo(text))
-      this.problem(name, `must be 1 or 0, and is ${asFound(text)}`);
-    return text !== undefined && /^(1|true|yes)$/.test(text);
   }
 }
 
 /** What stands where something else is expected. Long ones may be a secret in the wrong place. */
-export function asFound(text: string): string {
+function asFound(text: string): string {
   return text.length <= 20 && !text.startsWith("xox") ? `"${text}"` : `${text.length} characters`;
 }
 
-const isYesOrNo = (text: string) => /^(1|0|true|false|yes|no)$/i.test(text);
+function isYesOrNo(text: string): boolean {
+  return /^(1|0|true|false|yes|no)$/i.test(text);
+}
+
+function isYes(text: string): boolean {
+  return /^(1|true|yes)$/i.test(text);
+}
+
+function levelNamed(text: string) {
+  return logLevels.find((level) => level === text.toLowerCase());
+}
+
+function rangesIn(text: string): readonly string[] {
+  return text.split(",").map((range) => range.trim());
+}
 
 function isRange(text: string): boolean {
   const [net = "", bits = "", ...rest] = text.split("/");
@@ -185,4 +248,55 @@ export function addressProblem(text: string): string | undefined {
 function isLoopback(host: string): boolean {
   if (host === "[::1]" || host === "localhost" || host.endsWith(".localhost")) return true;
   return isIP(host) === 4 && host.startsWith("127.");
+}
+
+function redisProblem(text: string): string | undefined {
+  try {
+    parseRedisUrl(text);
+    return undefined;
+  } catch (error) {
+    const hint = error instanceof UserError && error.hint !== undefined ? `; ${error.hint}` : "";
+    return messageOf(error) + hint;
+  }
+}
+
+/** `name=value`, with commas between them; values are URL-encoded. Undefined where it is something else. */
+function headersIn(text: string): Record<string, string> | undefined {
+  const pairs = text.split(",").filter((pair) => pair.trim() !== "");
+  const read = pairs.map((pair) => /^\s*([\w-]+)\s*=\s*(\S+)\s*$/.exec(pair));
+  if (read.includes(null)) return undefined;
+  try {
+    return Object.fromEntries(read.map((pair) => [pair?.[1], decodeURIComponent(pair?.[2] ?? "")]));
+  } catch {
+    return undefined;
+  }
+}
+
+/** What a text looks like that was given as one of Slack's secrets, without repeating it. */
+function kindOf(text: string): string {
+  if (/^(xoxe\.)?xoxb-/.test(text)) return "is a bot token (xoxb-)";
+  if (text.startsWith("xapp-")) return "is an app-level token (xapp-)";
+  if (/^(xoxe\.)?xoxp-/.test(text)) return "is a user token (xoxp-)";
+  if (/^xox[a-z]-/.test(text)) return "is another kind of Slack token";
+  if (/^[0-9a-f]{32}$/.test(text)) return "looks like the signing secret";
+  return "is no Slack token";
+}
+
+const whereFrom = {
+  "xoxb-": "the bot token from OAuth & Permissions must stand here, which begins with xoxb-",
+  "xapp-": "the app-level token from Basic Information must stand here, which begins with xapp-",
+} as const;
+
+/** Why this can't be the token that begins like that, or undefined. */
+function tokenProblem(text: string, begin: keyof typeof whereFrom): string | undefined {
+  const bare = text.replace(/^xoxe\./, "");
+  if (bare.startsWith(begin) && /^\S+$/.test(text)) return undefined;
+  const found = bare.startsWith(begin) ? "has white space in it" : kindOf(text);
+  return `${found}: ${whereFrom[begin]}`;
+}
+
+function signingSecretProblem(text: string): string | undefined {
+  const wanted = "the signing secret from Basic Information must stand here, one word";
+  if (!/^[\u0021-\u007e]+$/.test(text)) return `is no single word: ${wanted}`;
+  return /^(xoxe\.)?(xox[a-z]|xapp)-/.test(text) ? `${kindOf(text)}: ${wanted}` : undefined;
 }

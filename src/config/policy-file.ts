@@ -7,7 +7,6 @@ import { printableLine } from "../text/printable.ts";
 import { nearest } from "../text/nearest.ts";
 import { nonsenseIn, type Operation } from "./policy-sense.ts";
 import { pathText, place, type Problem, readYaml } from "./policy-yaml.ts";
-import { teamsSection } from "./teams-section.ts";
 import {
   timing,
   channel,
@@ -15,6 +14,7 @@ import {
   days,
   duration,
   glob,
+  matching,
   operation,
   section,
   timeOfDay,
@@ -22,7 +22,47 @@ import {
   who,
 } from "./policy-values.ts";
 
-const people = (fallback: string[]) => z.array(who).default(fallback);
+const people = (fallback: string[] = []) => z.array(who).default(fallback);
+
+/** When a channel gets its digest. */
+const digest = {
+  /** Local time, `HH:MM`. */
+  at: timeOfDay,
+  timezone: timezone.default("UTC"),
+  days: days.prefault("daily"),
+  /** Globs over VM and project names: it speaks of these alone. */
+  targets: z.array(glob).min(1, "must name at least one VM or project").optional(),
+};
+
+const teamName = matching(
+  /^[a-zA-Z0-9][a-zA-Z0-9_-]{0,39}$/,
+  "must be a team's name of letters, digits, - and _",
+);
+
+const teamProject = matching(
+  /^[^\s,/]{1,200}$/,
+  "must be a project's ID, its name, or a glob like payments-*, without spaces or slashes",
+);
+
+/**
+ * Who may do what with the projects of a team. `access` is for what no team has; its administrators are for everybody. Whoever
+ * may operate, approve, or break glass for a team sees it too.
+ */
+const team = section({
+  /** Project IDs, names, or globs over names. A VM belongs to its project's team. */
+  projects: z.array(teamProject).min(1, "must name at least one project"),
+  view: people(),
+  operate: people(),
+  approve: people(),
+  breakGlass: people(),
+  /** Where the team's approvals, alerts, unknown outcomes, and recaps go when they arise elsewhere. */
+  channel: channel.optional(),
+  /** Posted in the team's channel. */
+  digests: z.array(section(digest)).default([]),
+}).refine(({ channel: where, digests }) => where !== undefined || digests.length === 0, {
+  path: ["digests"],
+  error: "have no place: add `channel` to the team",
+});
 
 type Frozen<T> = { readonly [Key in keyof T]: Frozen<T[Key]> };
 
@@ -44,10 +84,10 @@ export type Pin = Policy["attestation"]["pins"][number];
 const policySchema = section({
   access: section({
     view: people(["*"]),
-    operate: people([]),
-    approve: people([]),
-    administer: people([]),
-    breakGlass: people([]),
+    operate: people(),
+    approve: people(),
+    administer: people(),
+    breakGlass: people(),
   }).prefault({}),
   /** First match wins; without a match, destructive commands need one approval. */
   approvals: z
@@ -79,7 +119,7 @@ const policySchema = section({
       }),
     )
     .default([]),
-  teams: teamsSection,
+  teams: z.record(teamName, team).default({}),
   /** Globs over VM and project names: what interrupts one of them while it runs is confirmed once. */
   confirm: z.array(glob).default([]),
   /** Globs over VM and project names: never restored, deleted, stopped, resized, or renamed from Slack. */
@@ -90,19 +130,7 @@ const policySchema = section({
   sharedChannels: z.array(channel).default([]),
   audit: section({ channel }).optional(),
   alerts: section({ channel }).optional(),
-  digests: z
-    .array(
-      section({
-        channel,
-        /** Local time, `HH:MM`. */
-        at: timeOfDay,
-        timezone: timezone.default("UTC"),
-        days: days.prefault("daily"),
-        /** Globs over VM and project names: it speaks of these alone. */
-        targets: z.array(glob).min(1, "must name at least one VM or project").optional(),
-      }),
-    )
-    .default([]),
+  digests: z.array(section({ channel, ...digest })).default([]),
   attestation: attestationSection,
   limits: section({
     /** Of one person: changes, break-glass, and consoles. */
@@ -124,9 +152,14 @@ const policySchema = section({
   return { ...rest, approvals: rules };
 });
 
-export { parseDuration, type Timing, type Weekday } from "./policy-values.ts";
+export { durationWords, parseDuration, type Timing, type Weekday } from "./policy-values.ts";
 
-type PolicyResult = { policy: Policy } | { problems: readonly string[] };
+/** A policy, and the text that it was read from. */
+export interface ReadPolicy {
+  policy: Policy;
+  /** The line of a value, 1 for the first; undefined where the file doesn't have it. */
+  lineOf(path: readonly PropertyKey[]): number | undefined;
+}
 
 const longestText = 1_000_000;
 /** More than that many characters take. */
@@ -145,7 +178,7 @@ export function parsePolicy(
   text: string,
   path: string,
   operations: readonly Operation[],
-): PolicyResult {
+): ReadPolicy | { problems: readonly string[] } {
   if (text.length > longestText)
     return { problems: [`${path}: is larger than ${longestText} characters`] };
   const { document, value, lineAt, problems: unsaid } = readYaml(text);
@@ -164,41 +197,31 @@ export function parsePolicy(
         .filter(({ input }) => input !== null)
         .flatMap((issue) => problemsOf(issue, document));
   if (!read.success || unsaid.length + wrong.length > 0) return told([...unsaid, ...wrong]);
-  for (const part of [read.data.approvals, read.data.teams])
-    texts.set(part, { text, lines: new Map() });
-  return { policy: { ...read.data, operations: [...operations] } };
+  const lineOf: ReadPolicy["lineOf"] = (at) =>
+    document.hasIn(at) ? lineAt(place(at, document, false)) : undefined;
+  for (const part of [read.data.approvals, read.data.teams]) linesOf.set(part, lineOf);
+  return { policy: { ...read.data, operations: [...operations] }, lineOf };
 }
 
-/** The text that a section was read from: a policy may be put together from the sections of two files. */
-const texts = new WeakMap<object, { text: string; lines: Map<string, number | undefined> }>();
+/** Where a section was read from: a policy may be put together from the sections of two files. */
+const linesOf = new WeakMap<object, ReadPolicy["lineOf"]>();
 
 /** ` (line 12)` of a value under `approvals` or `teams`; empty where it was read from no file. */
 export function lineWords(
   policy: Pick<Policy, "approvals" | "teams">,
   path: readonly ["approvals" | "teams", ...PropertyKey[]],
 ): string {
-  const read = texts.get(policy[path[0]]);
-  if (read === undefined) return "";
-  const words = path.join(" ");
-  // Found once: to find it, the whole text is parsed
-  if (!read.lines.has(words)) read.lines.set(words, lineOf(read.text, path));
-  const line = read.lines.get(words);
+  const line = linesOf.get(policy[path[0]])?.(path);
   return line === undefined ? "" : ` (line ${line})`;
-}
-
-/** The line of a value, 1 for the first; undefined where the file doesn't have it. */
-export function lineOf(text: string, path: readonly PropertyKey[]): number | undefined {
-  const { document, lineAt } = readYaml(text);
-  return document.hasIn(path) ? lineAt(place(path, document, false)) : undefined;
 }
 
 /** 12 hex digits over everything that decides who may do what. Changing timing or digests cancels nothing, nor where files are. */
 export function policyVersion(policy: Policy): string {
   const { access, approvals, protect, channels, limits } = policy;
   // Without teams the version stays what it was before there were any
-  const entries = Object.entries(policy.teams).map(([name, { digests: _at, ...team }]) => [
+  const entries = Object.entries(policy.teams).map(([name, { digests: _at, ...rights }]) => [
     name,
-    team,
+    rights,
   ]);
   const teams = entries.length > 0 ? { teams: Object.fromEntries(entries) as unknown } : {};
   const { endorsements: _place, refresh: _from, ...attestation } = policy.attestation;

@@ -1,6 +1,6 @@
 import { fold, globsOverlap, isGlob, matchesGlob } from "../text/glob.ts";
 import { nearest } from "../text/nearest.ts";
-import type { Timing } from "./policy-values.ts";
+import { durationWords, type Timing } from "./policy-values.ts";
 import { metBy } from "./seats.ts";
 
 /** The parts that must fit together. */
@@ -41,11 +41,19 @@ export function nonsenseIn(rules: Rules, operations: readonly Operation[]): read
   return [
     ...unknownOperations(rules, operations),
     ...claimedTwice(rules),
-    ...tooMany(rules),
-    ...tooManyVotes(rules),
+    ...tooFew(rules),
     ...unsigned(rules),
     ...unsound(rules.timing),
   ];
+}
+
+/** `access`, and each team, with what people may do there. */
+function placesIn({ access, teams }: Rules) {
+  const ofTeams = Object.entries(teams).map(([team, rights]) => {
+    const { projects } = rights;
+    return { path: ["teams", team], rights, projects };
+  });
+  return [{ path: ["access"], rights: access, projects: undefined }, ...ofTeams];
 }
 
 function unknownOperations({ approvals }: Rules, operations: readonly Operation[]): Nonsense[] {
@@ -65,43 +73,56 @@ function unknownOperations({ approvals }: Rules, operations: readonly Operation[
 }
 
 /**
- * Rules that ask for more approvals than those who may give them are people. Members of groups are known only to Slack: where one
- * approves, the request itself says that too few could.
+ * Rules that ask for more than those who may approve are people. Only people named one by one can be counted: who is in a group
+ * is known to Slack alone, and where groups approve, the request itself says that too few could.
  */
-function tooMany(rules: Rules): Nonsense[] {
-  const { access, teams, approvals } = rules;
-  const hasTeams = Object.keys(teams).length > 0;
-  const places = [
-    // With teams perhaps nothing is left for access, and then nobody need approve there
-    ...(hasTeams && access.approve.length === 0 ? [] : [{ place: "access", rights: access }]),
-    ...Object.entries(teams).map(([team, rights]) => ({ place: `teams.${team}`, rights })),
-  ];
+function tooFew(rules: Rules): Nonsense[] {
+  const { access, approvals } = rules;
+  const all = placesIn(rules);
+  const hasTeams = all.length > 1;
+  // With teams perhaps nothing is left for access, and then nobody need approve there
+  const places = hasTeams && access.approve.length === 0 ? all.slice(1) : all;
+  const everyOperator = all.flatMap(({ rights }) => rights.operate);
   return approvals.flatMap(({ required, votes }, index) => {
-    if (votes !== undefined) return [];
-    return places.flatMap(({ place, rights }) => {
-      const projects = "projects" in rights ? rights.projects : undefined;
-      const { most, who } = mostApprovals(rights, place);
-      if (most === undefined || required <= most) return [];
-      if (hasTeams && !decides(rules.approvals, index, projects)) return [];
+    if (votes !== undefined) {
+      const seats = votes.map((need, at) => ({ ...need, at }));
+      const { empty, isSpared } = unfilled(seats, everyOperator);
+      const spared = isSpared ? ", the requester doesn't count" : "";
+      return empty.map((seat) => ({
+        path: ["approvals", index, "votes", seat.at, "required"],
+        message: `is ${seat.required}, but too few people are named${spared}, and each counts once: nobody could ever approve enough`,
+      }));
+    }
+    return places.flatMap(({ path, rights, projects }) => {
+      const { empty, isSpared } = unfilled([{ from: rights.approve, required }], rights.operate);
+      if (empty.length === 0 || (hasTeams && !decides(approvals, index, projects))) return [];
+      const size = new Set(rights.approve).size;
+      const who = `${path.join(".")}.approve names ${size === 1 ? "1 person" : `${size} people`}${isSpared ? ", and the requester doesn't count" : ""}`;
       const message = `is ${required}, but ${who}: nobody could ever approve enough`;
       return [{ path: ["approvals", index, "required"], message }];
     });
   });
 }
 
-/** How many people could approve there; undefined where groups or everyone may. */
-function mostApprovals(
-  { approve, operate }: Record<"approve" | "operate", readonly string[]>,
-  place: string,
-): { most: number | undefined; who: string } {
-  if (approve.some((entry) => !isUser(entry))) return { most: undefined, who: "" };
-  const approvers = new Set(approve);
-  const operators = operate.every(isUser) ? new Set(operate) : undefined;
-  // Nobody decides on their own request: where every operator approves too, there is one fewer
-  const isSpared = operators && operators.size > 0 && operators.isSubsetOf(approvers);
-  const names = approvers.size === 1 ? "1 person" : `${approvers.size} people`;
-  const who = `${place}.approve names ${names}${isSpared ? ", and the requester doesn't count" : ""}`;
-  return { most: approvers.size - (isSpared ? 1 : 0), who };
+/**
+ * The seats that too few people are named for. Each fills one, and nobody a seat of their own request: where all who may ask are
+ * named too, no seat may depend on each of them.
+ */
+function unfilled<Seat extends { from: readonly string[]; required: number }>(
+  all: readonly Seat[],
+  operators: readonly string[],
+): { empty: readonly Seat[]; isSpared: boolean } {
+  const seats = all.filter(({ from }) => from.every(isUser));
+  const named = [...new Set(seats.flatMap(({ from }) => from))];
+  const emptyWithout = (requester?: string) => {
+    const others = named.filter((id) => id !== requester);
+    const met = metBy(seats, others, ({ from }, id) => from.includes(id));
+    return seats.filter(({ required }, place) => (met[place] ?? 0) < required);
+  };
+  const empty = emptyWithout();
+  if (empty.length > 0 || !operators.every(isUser)) return { empty, isSpared: false };
+  const isShort = operators.length > 0 && operators.every((id) => emptyWithout(id).length > 0);
+  return { empty: isShort ? emptyWithout(operators.at(-1)) : [], isSpared: true };
 }
 
 /** Whether a rule surely is the first for something of a team (`projects`), or of what no team has. */
@@ -126,39 +147,6 @@ function decides(
     );
 }
 
-/**
- * Only people named one by one can be counted. Each fills one seat, and nobody a seat of their own request: where all who may ask
- * are named too, no seat may depend on each of them.
- */
-function tooManyVotes({ access, teams, approvals }: Rules): Nonsense[] {
-  const operators = [access, ...Object.values(teams)].flatMap(({ operate }) => operate);
-  const isKnown = operators.length > 0 && operators.every(isUser);
-  return approvals.flatMap(({ votes = [] }, index) => {
-    const seats = votes
-      .map((need, at) => ({ ...need, at }))
-      .filter(({ from }) => from.every(isUser));
-    const named = [...new Set(seats.flatMap(({ from }) => from))];
-    const emptyWithout = (requester?: string) => {
-      const others = named.filter((id) => id !== requester);
-      const met = metBy(seats, others, ({ from }, id) => from.includes(id));
-      return seats.filter(({ required }, place) => (met[place] ?? 0) < required);
-    };
-    const everyone = emptyWithout();
-    const empty =
-      everyone.length > 0 || !isKnown
-        ? everyone
-        : operators.reduce(
-            (fewest, id) => (fewest.length === 0 ? fewest : emptyWithout(id)),
-            emptyWithout(operators[0]),
-          );
-    const spared = everyone.length > 0 ? "" : ", the requester doesn't count";
-    return empty.map(({ at, required }) => ({
-      path: ["approvals", index, "votes", at, "required"],
-      message: `is ${required}, but too few people are named${spared}, and each counts once: nobody could ever approve enough`,
-    }));
-  });
-}
-
 /** A project has one team: no name may be claimed by two. */
 function claimedTwice({ teams }: Rules): Nonsense[] {
   const all = Object.entries(teams).flatMap(([team, { projects }]) =>
@@ -181,13 +169,9 @@ function claimedTwice({ teams }: Rules): Nonsense[] {
 }
 
 /** A review is signed by an administrator, or an approver of what it was about, other than who broke the glass. */
-function unsigned({ access, teams }: Rules): Nonsense[] {
-  const places = [
-    { path: ["access"], rights: access },
-    ...Object.entries(teams).map(([team, rights]) => ({ path: ["teams", team], rights })),
-  ];
-  return places.flatMap(({ path, rights: { approve, breakGlass } }) => {
-    const reviewers = [...access.administer, ...approve];
+function unsigned(rules: Rules): Nonsense[] {
+  return placesIn(rules).flatMap(({ path, rights: { approve, breakGlass } }) => {
+    const reviewers = [...rules.access.administer, ...approve];
     if (reviewers.some((entry) => !isUser(entry))) return [];
     return breakGlass.flatMap((entry, index) =>
       reviewers.some((other) => other !== entry)
@@ -207,54 +191,27 @@ function isUser(entry: string): boolean {
 }
 
 /** What the promise needs of the durations. */
-const needs: readonly {
-  key: string;
-  holds(timing: Timing): boolean;
-  message(timing: Timing): string;
-}[] = [
-  {
-    key: "quiesce",
-    holds: (timing) => timing.quiesceMs >= quietEnough(timing),
-    message: (timing) =>
-      `must be at least claimWindow + 2 × httpTimeout (${shown(quietEnough(timing))}): sooner, a call may still be under way, and reads prove nothing`,
-  },
-  {
-    key: "heartbeat",
-    holds: (timing) => timing.heartbeatMs <= timing.claimWindowMs + timing.httpTimeoutMs,
-    message: (timing) =>
-      `must be at most claimWindow + httpTimeout (${shown(timing.claimWindowMs + timing.httpTimeoutMs)}): a worker that dies must be missed while its claim is young`,
-  },
-  {
-    key: "settleDeadline",
-    holds: (timing) => timing.settleDeadlineMs > timing.quiesceMs + 2 * timing.stableGapMs,
-    message: (timing) =>
-      `must be more than quiesce + 2 × stableGap (${shown(timing.quiesceMs + 2 * timing.stableGapMs)}): otherwise it ends before reads count`,
-  },
-  {
-    key: "peopleCache",
-    holds: (timing) => timing.peopleCacheMs <= longestCacheMs,
-    message: () =>
-      `must be at most ${shown(longestCacheMs)}: rights are checked right before a send, as they are then`,
-  },
-  {
-    key: "pollMost",
-    holds: (timing) => timing.pollMostMs >= timing.pollFirstMs,
-    message: () => "must be at least pollFirst",
-  },
-];
-
-const longestCacheMs = 60_000;
-
-function quietEnough({ claimWindowMs, httpTimeoutMs }: Timing): number {
-  return claimWindowMs + 2 * httpTimeoutMs;
-}
-
 function unsound(timing: Timing): Nonsense[] {
-  return needs.flatMap(({ key, holds, message }) =>
-    holds(timing) ? [] : [{ path: ["timing", key], message: message(timing) }],
+  const { claimWindowMs, httpTimeoutMs, quiesceMs } = timing;
+  const quietMs = claimWindowMs + 2 * httpTimeoutMs;
+  const youngMs = claimWindowMs + httpTimeoutMs;
+  const stableMs = quiesceMs + 2 * timing.stableGapMs;
+  const problems = {
+    quiesce:
+      quiesceMs < quietMs &&
+      `must be at least claimWindow + 2 × httpTimeout (${durationWords(quietMs)}): sooner, a call may still be under way, and reads prove nothing`,
+    heartbeat:
+      timing.heartbeatMs > youngMs &&
+      `must be at most claimWindow + httpTimeout (${durationWords(youngMs)}): a worker that dies must be missed while its claim is young`,
+    settleDeadline:
+      timing.settleDeadlineMs <= stableMs &&
+      `must be more than quiesce + 2 × stableGap (${durationWords(stableMs)}): otherwise it ends before reads count`,
+    peopleCache:
+      timing.peopleCacheMs > 60_000 &&
+      "must be at most 60s: rights are checked right before a send, as they are then",
+    pollMost: timing.pollMostMs < timing.pollFirstMs && "must be at least pollFirst",
+  };
+  return Object.entries(problems).flatMap(([key, message]) =>
+    message === false ? [] : [{ path: ["timing", key], message }],
   );
-}
-
-function shown(ms: number): string {
-  return ms % 1000 === 0 ? `${ms / 1000}s` : `${ms}ms`;
 }

@@ -1,20 +1,23 @@
 import * as z from "zod";
 
-const unitMs: Readonly<Record<string, number>> = {
-  ms: 1,
-  s: 1_000,
-  m: 60_000,
-  h: 3_600_000,
-  d: 86_400_000,
-};
+const unitMs = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1_000, ms: 1 };
 // Beyond 2^31-1 ms setTimeout fires at once
-const longestMs = 24 * 86_400_000;
+const longestMs = 24 * unitMs.d;
 
 /** `500ms`, `15s`, `2m`, `1h`, `7d` in milliseconds, or undefined. */
 export function parseDuration(text: string): number | undefined {
   const [, amount, unit = ""] = /^(\d{1,9}(?:\.\d{1,3})?)\s?(ms|s|m|h|d)$/.exec(text) ?? [];
-  const milliseconds = Math.round(Number(amount ?? 0) * (unitMs[unit] ?? 0));
+  const [, length = 0] = Object.entries(unitMs).find(([name]) => name === unit) ?? [];
+  const milliseconds = Math.round(Number(amount ?? 0) * length);
   return milliseconds > 0 && milliseconds <= longestMs ? milliseconds : undefined;
+}
+
+/** As the file has it: 900,000 is 15m. */
+export function durationWords(ms: number): string {
+  const [unit, length] = Object.entries(unitMs).find(
+    ([, each]) => ms >= each && ms % each === 0,
+  ) ?? ["ms", 1];
+  return `${ms / length}${unit}`;
 }
 
 /** An object that refuses unknown keys; the message of that issue is the list of known ones. */
@@ -25,18 +28,23 @@ export function section<Shape extends z.ZodRawShape>(shape: Shape) {
   });
 }
 
-const matching = (pattern: RegExp, sentence: string) => z.string().regex(pattern, sentence);
+/** A text that becomes what `read` makes of it, with one sentence for whatever else stands there. */
+export function readAs<T>(sentence: string, read: (text: string) => T | undefined) {
+  return z.string(sentence).transform((text, context) => {
+    const value = read(text);
+    if (value !== undefined) return value;
+    context.issues.push({ code: "custom", message: sentence, input: text });
+    return z.NEVER;
+  });
+}
 
-const durationSentence =
-  "must be a length of time like 500ms, 15s, 2m, 1h, or 7d (24 days at most)";
+export const matching = (pattern: RegExp, sentence: string) => z.string().regex(pattern, sentence);
 
 /** Becomes milliseconds. */
-export const duration = z.string(durationSentence).transform((text, context) => {
-  const milliseconds = parseDuration(text);
-  if (milliseconds === undefined)
-    context.issues.push({ code: "custom", message: durationSentence, input: text });
-  return milliseconds ?? 0;
-});
+export const duration = readAs(
+  "must be a length of time like 500ms, 15s, 2m, 1h, or 7d (24 days at most)",
+  parseDuration,
+);
 
 export const who = matching(
   /^(\*|[UWS][A-Z0-9]{2,20})$/,
@@ -51,16 +59,6 @@ export const channel = matching(
 export const glob = matching(
   /^[^\s,]{1,200}$/,
   "must be a name or a glob like prod-*, without spaces",
-);
-
-export const teamName = matching(
-  /^[a-zA-Z0-9][a-zA-Z0-9_-]{0,39}$/,
-  "must be a team's name of letters, digits, - and _",
-);
-
-export const teamProject = matching(
-  /^[^\s,/]{1,200}$/,
-  "must be a project's ID, its name, or a glob like payments-*, without spaces or slashes",
 );
 
 export const operation = matching(
@@ -107,14 +105,11 @@ export function count(least: number, most: number) {
 export const weekdays = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"] as const;
 export type Weekday = (typeof weekdays)[number];
 
-const daysSentence = "must be days like daily, mon-fri, or mon,wed,fri";
-
 /** `daily`, `mon-fri`, `mon,wed`, `sat-mon,wed`. */
-export const days = z.string(daysSentence).transform((text, context) => {
+export const days = readAs("must be days like daily, mon-fri, or mon,wed,fri", (text) => {
   const parts = text.toLowerCase().replaceAll(/\s/g, "").split(",");
   const wanted = parts.map((part) => daysOf(part));
-  if (wanted.includes(undefined))
-    context.issues.push({ code: "custom", message: daysSentence, input: text });
+  if (wanted.includes(undefined)) return undefined;
   return weekdays.filter((day) => wanted.some((some) => some?.includes(day)));
 });
 

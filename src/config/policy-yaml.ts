@@ -17,42 +17,38 @@ export interface Problem {
   sentence: string;
 }
 
-interface Reading {
-  document: Document;
-  /** Undefined where it can't be told; `problems` say why. */
-  value: unknown;
-  /** 1 for the first. */
-  lineAt(offset: number | undefined): number;
-  /** Why it isn't what it seems to be. */
-  problems: readonly Problem[];
-}
-
 /** A text as YAML means it, which may not be what the person who wrote it means. Never throws. */
-export function readYaml(text: string): Reading {
+export function readYaml(text: string) {
   const lines = new LineCounter();
   const document = parseDocument(text, {
     lineCounter: lines,
     prettyErrors: false,
     stringKeys: true,
   });
-  const lineAt = (offset: number | undefined) => lines.linePos(offset ?? 0).line;
   // An unknown tag is a warning only, and its value isn't read as it says
-  const misread = [...document.errors, ...document.warnings];
-  if (misread.length > 0) {
-    const problems = misread.map((error) => ({ offset: error.pos[0], sentence: yamlWords(error) }));
-    return { document, value: undefined, lineAt, problems };
-  }
-  const problems = unsaidIn(document);
+  const misread = [...document.errors, ...document.warnings].map((error) => ({
+    offset: error.pos[0],
+    sentence: yamlWords(error),
+  }));
+  const unsaid = misread.length > 0 ? misread : unsaidIn(document);
+  const value = misread.length > 0 ? undefined : valueOf(document);
+  const bomb = { offset: 0, sentence: "the file has too many aliases" };
+  return {
+    document,
+    /** Undefined where it can't be told; `problems` say why. */
+    value,
+    /** 1 for the first. */
+    lineAt: (offset: number | undefined) => lines.linePos(offset ?? 0).line,
+    /** Why it isn't what it seems to be. */
+    problems: value === undefined && unsaid.length === 0 ? [bomb] : unsaid,
+  };
+}
+
+function valueOf(document: Document): unknown {
   try {
-    return { document, value: document.toJS({ maxAliasCount: 100 }), lineAt, problems };
+    return document.toJS({ maxAliasCount: 100 });
   } catch {
-    const bomb = { offset: 0, sentence: "the file has too many aliases" };
-    return {
-      document,
-      value: undefined,
-      lineAt,
-      problems: problems.length > 0 ? problems : [bomb],
-    };
+    return undefined;
   }
 }
 

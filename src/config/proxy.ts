@@ -1,28 +1,9 @@
-import type { Environment } from "./environment.ts";
-
 /** How this machine reaches others, as `HTTPS_PROXY`, `HTTP_PROXY`, and `NO_PROXY` say. */
 export interface Proxies {
   /** Addresses like `http://user:password@proxy.example:3128`. */
   readonly https: string | undefined;
   readonly http: string | undefined;
   readonly no: string;
-}
-
-/** Undefined where no proxy is named. As everywhere, the variables may be written small, which then counts. */
-export function readProxies(from: Environment): Proxies | undefined {
-  const proxy = (name: string): string | undefined => {
-    const [small, large] = [name.toLowerCase(), name];
-    const chosen = from.text(small) === undefined ? large : small;
-    const text = from.text(chosen);
-    if (text === undefined) return undefined;
-    const url = URL.parse(text);
-    if (url && /^https?:$/.test(url.protocol) && url.hostname !== "") return text;
-    from.problem(chosen, "must be the address of a proxy, like http://proxy.example:3128");
-    return undefined;
-  };
-  const [https, http] = [proxy("HTTPS_PROXY"), proxy("HTTP_PROXY")];
-  if (https === undefined && http === undefined) return undefined;
-  return { https, http, no: from.text("no_proxy") ?? from.text("NO_PROXY") ?? "" };
 }
 
 /** For undici's EnvHttpProxyAgent, which everything but the client of the compute service uses (decision 032). */

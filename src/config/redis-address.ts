@@ -42,16 +42,17 @@ export function parseRedisUrl(text: string): RedisAddress {
 function parseNodes(text: string, defaultPort: number): RedisAddress {
   const parts = text.split(",").map((part) => part.trim());
   const scheme = parts[0]?.startsWith("rediss://") ? "rediss" : "redis";
-  const urls = parts.map((part, index) => readUrl(index === 0 ? part : withScheme(part, scheme)));
-  const first = urls[0];
-  if (first === undefined) throw refused();
+  // In a list, nodes after the first can be host:port
+  const urls = parts.map((part, index) =>
+    readUrl(index > 0 && bareNode.test(part) ? `${scheme}://${part}` : part),
+  );
   const cluster = urls.length > 1;
-  const db = urls.map((url) => databaseOf(url)).find((number) => number !== 0) ?? 0;
+  const db = urls.map(({ pathname }) => readDatabase(pathname.slice(1))).find((n) => n !== 0) ?? 0;
   if (cluster && db !== 0)
     throw new UserError("a Cluster has only database 0", "omit the number at the end");
-  if (urls.some((url) => url.protocol !== first.protocol)) {
+  const tls = urls[0]?.protocol === "rediss:";
+  if (urls.some(({ protocol }) => (protocol === "rediss:") !== tls))
     throw new UserError("the nodes of a Cluster must all be redis:// or all be rediss://");
-  }
   const nodes = urls.map((url) => ({
     host: url.hostname.replaceAll(/[[\]]/g, ""),
     port: Number(url.port || defaultPort),
@@ -63,30 +64,20 @@ function parseNodes(text: string, defaultPort: number): RedisAddress {
     ...(named && named.username !== "" && { username: decode(named.username) }),
     ...(named && named.password !== "" && { password: decode(named.password) }),
     db,
-    tls: first.protocol === "rediss:",
+    tls,
     shown: nodes.map((node) => `${node.host}:${node.port}`).join(", "),
   };
 }
 
-/** In a list, nodes after the first can be host:port. */
-function withScheme(part: string, scheme: string): string {
-  return /^([\w.-]+|\[[\d:a-f]+\])(:\d+)?$/i.test(part) ? `${scheme}://${part}` : part;
-}
+const bareNode = /^([\w.-]+|\[[\d:a-f]+\])(:\d+)?$/i;
 
 function readUrl(text: string): URL {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined || url.hostname === "" || !/^rediss?:$/.test(url.protocol)) throw refused();
+  const url = URL.parse(text);
+  if (url === null || url.hostname === "" || !/^rediss?:$/.test(url.protocol))
+    throw new UserError("isn't an address of Redis", `write ${forms}`);
   if (url.search !== "" || url.hash !== "")
     throw new UserError("takes no ?options", `write ${forms}`);
   return url;
-}
-
-function refused(): UserError {
-  return new UserError("isn't an address of Redis", `write ${forms}`);
-}
-
-function databaseOf(url: URL): number {
-  return readDatabase(url.pathname.replace(/^\//, ""));
 }
 
 function readDatabase(text: string): number {

@@ -3,7 +3,12 @@ import { dirname } from "node:path";
 import { parseArgs } from "node:util";
 import { commands } from "../commands/index.ts";
 import { messageOf, UserError } from "../errors.ts";
-import { lineOf, mostPolicyBytes, parsePolicy, type Policy } from "../config/policy-file.ts";
+import {
+  mostPolicyBytes,
+  parsePolicy,
+  type Policy,
+  type ReadPolicy,
+} from "../config/policy-file.ts";
 import type { SlackAccess } from "../config/config.ts";
 import { listsFor, whoAre, whoMay } from "../policy/access.ts";
 import { mayNeedApproval, operationsOf } from "../policy/approval-rule.ts";
@@ -96,17 +101,14 @@ function parseWords(words: readonly string[]) {
   }
 }
 
-interface PolicyFile {
+interface PolicyFile extends ReadPolicy {
   path: string;
-  text: string;
-  policy: Policy;
 }
 
 function readPolicy(path: string): PolicyFile {
-  const text = readText(path);
-  const read = parsePolicy(text, path, operationsOf(commands));
+  const read = parsePolicy(readText(path), path, operationsOf(commands));
   if ("problems" in read) throw new UserError(read.problems.join("\n"));
-  return { path, text, policy: read.policy };
+  return { path, ...read };
 }
 
 function readText(path: string): string {
@@ -161,9 +163,9 @@ function teamsIn({ teams }: Policy): string {
 }
 
 /** `gatehouse.yml line 4: ` of that place, or of the first one with this ID. */
-function lineAbout(about: Finding["about"], { path, text, policy }: PolicyFile): string {
+function lineAbout(about: Finding["about"], { path, policy, lineOf }: PolicyFile): string {
   const found = typeof about === "string" ? pathTo(about, policy) : about;
-  const line = found && lineOf(text, found);
+  const line = found && lineOf(found);
   return line === undefined ? "" : `${path} line ${line}: `;
 }
 
@@ -206,7 +208,7 @@ async function groupsOf(
 }
 
 /** What the bot would decide before it looks at Slack, at the VM, or at limits: the same function decides. */
-function decide(asked: PolicyCase, { path, text, policy }: PolicyFile): PolicyDecision {
+function decide(asked: PolicyCase, { path, policy, lineOf }: PolicyFile): PolicyDecision {
   const command = commandNamed(asked.command);
   const targets = asked.target === undefined ? [] : [targetNamed(asked.target, command, policy)];
   const person = {
@@ -217,7 +219,7 @@ function decide(asked: PolicyCase, { path, text, policy }: PolicyFile): PolicyDe
     groups: asked.groups,
   } as const;
   const line = (at: readonly PropertyKey[]) => {
-    const found = lineOf(text, at);
+    const found = lineOf(at);
     return found === undefined ? `(${path})` : `(${path} line ${found})`;
   };
   const channelId = asked.channel;

@@ -1,33 +1,29 @@
 import { hash } from "node:crypto";
-import {
-  type OwedPolicyNews,
-  type PolicyNews,
-  readOwedNews,
-  settleNews,
-} from "../audit/owed-policy-news.ts";
-import {
-  adoptPolicy,
-  type PolicySigns,
-  readPolicySigns,
-  readPolicyText,
-} from "../audit/policies.ts";
-import type { PolicyText } from "../config/changing-policy.ts";
+import { readFileSync, renameSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import * as z from "zod";
+import { policyOrder, type PolicySigns, readPolicySigns } from "../audit/policies.ts";
+import { changeInWords, changesBetween } from "../config/changing-policy.ts";
 import { type Config, ConfigError } from "../config/config.ts";
-import { changeInWords, changesBetween } from "../config/policy-changes.ts";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../log/log.ts";
 import type { Telemetry } from "../log/telemetry.ts";
-import type { Keys, RedisClient } from "../redis/redis.ts";
+import type { Message } from "../messages/message.ts";
+import { defineScript, type Keys, type RedisClient, redisTimeLua } from "../redis/redis.ts";
 import { startRounds } from "../redis/rounds.ts";
+import { privateFile } from "../regular-file.ts";
 import type { Journal } from "../requests/journal/journal.ts";
-import { policyKeptNews, policyNews } from "../requests/render/policy-news.ts";
-import type { StoredRequest } from "../requests/journal/record.ts";
-import type { Announce } from "../slack/deliver/announce.ts";
+import {
+  policyKeptNews,
+  policyNews,
+  type PolicyNewsFacts,
+} from "../requests/render/policy-news.ts";
+import { type Announce, announceLua, noticeKeys, noticeKeptMs } from "../slack/deliver/announce.ts";
 import { linkTo } from "../slack/deliver/permalink.ts";
 import { readNames } from "../slack/people/names.ts";
 import type { People } from "../slack/people/people.ts";
 import type { Web } from "../slack/web.ts";
-import { type PolicyMemory, recallPolicy, rememberPolicy } from "./policy-memory.ts";
+import { parseJson } from "../text/parse-json.ts";
 
 /** Keeps this process on the policy that counts for all of them. */
 export interface PolicyKeeper {
@@ -50,10 +46,7 @@ interface KeeperOptions {
     "policyInfo" | "policyReloads" | "policyUnusable" | "policySuperseded"
   >;
   store: Journal;
-  people: People;
-  /** Of this workspace; throws until Slack has said it. */
-  teamId(): string;
-  web: Web;
+  people: Pick<People, "forget">;
   announce: Announce;
   /** Failpoint. */
   at(point: "policy-adopted", version: string): Promise<void>;
@@ -74,14 +67,15 @@ export async function refuseMissing(
   { policyFile }: Pick<Config, "policyFile">,
   { redis, key, log }: Pick<KeeperOptions, "redis" | "key" | "log">,
 ): Promise<void> {
-  const path = policyFile.missingAt;
-  if (path === undefined) return;
+  const { missingAt } = policyFile;
+  if (missingAt === undefined) return;
   const { current } = await readPolicySigns(redis, key);
   if (current !== undefined)
     throw new ConfigError([
-      `GATEHOUSE_CONFIG: ${path} is missing, and other processes had a policy (version ${current.version}): put their file there, or name its place in GATEHOUSE_CONFIG`,
+      `GATEHOUSE_CONFIG: ${missingAt} is missing, and other processes had a policy (version ${current.version}): put their file there, or name its place in GATEHOUSE_CONFIG`,
     ]);
-  log.warn("policy.missing", { path, why: "everyone can view and no one can change anything" });
+  const why = "everyone can view and no one can change anything";
+  log.warn("policy.missing", { path: missingAt, why });
 }
 
 /**
@@ -93,78 +87,64 @@ export async function keepPolicy(on: KeeperOptions): Promise<PolicyKeeper> {
   const { policyFile: file } = config;
   const beatMs = config.policy.timing.heartbeatMs;
   const listeners: (() => void)[] = [];
-  let memory = file.missingAt === undefined ? recallPolicy(config.dataDir) : undefined;
+  let memory = file.missingAt === undefined ? recall(config) : undefined;
   let current: PolicySigns["current"];
   let supersededAt: number | undefined;
   let isToldStill = false;
   let groupChanges: number | undefined;
-  /** Problems of the file that aren't told yet, because Redis was away. */
-  let untold: readonly string[] | undefined;
-  /** The file was read, and isn't adopted yet, for the same reason: what it was before, where that is known. */
-  let owed: { former: PolicyText | undefined } | undefined;
-  /** News that this process owes the audit channel. Those of others it tells when they are late. */
-  let ownNews: string | undefined;
-  /** No news are owed up to the policy of this number. */
-  let toldUpTo: number | undefined;
+  /** Of the file, as the audit channel was last told. */
+  let toldProblems: readonly string[] = [];
 
-  async function adopt(former: PolicyText | undefined): Promise<void> {
+  /** Whether the file is read and not adopted yet, because Redis was away. */
+  const isAdoptionDue = () => file.missingAt === undefined && memory?.text !== file.text;
+
+  async function adopt(): Promise<void> {
     const { text } = file;
     const version = config.policyVersion;
-    const from = memory === undefined ? 0 : memory.number - (memory.text === text ? 1 : 0);
+    // What this process had before; undefined where its file is the same as then
+    const former = memory && memory.text !== text ? file.parse(memory.text) : undefined;
     const { current: counts } = await readPolicySigns(redis, key);
-    const replaced = former?.policyVersion === counts?.version ? former : await textOf(counts);
+    const replaced = file.parse((await redis.get(policyText(key))) ?? "");
     const changes = replaced && changesBetween(replaced.policy, file.asWritten);
-    const channels = [former, replaced, { policy: config.policy }].map(
-      (one) => one?.policy.audit?.channel,
-    );
+    const waiting = counts?.version === version ? [] : await waitingUnderOthers(version);
     const adoption = await adoptPolicy(redis, key, version, {
-      from,
+      from: memory === undefined ? 0 : memory.number - (memory.text === text ? 1 : 0),
       text,
       isFileNews: former?.policyVersion === version && changes?.length !== 0,
       changes: changes?.slice(0, maxNoted).map(changeInWords) ?? [],
-      news: await newsOf({ changes, channels, isSame: counts?.version === version }),
+      news: { changes, canceled: waiting.slice(0, maxNamed), canceledCount: waiting.length },
+      // Whoever moves the audit channel is seen in the one that was watched
+      channels: [former?.policy, replaced?.policy, config.policy].flatMap(
+        (policy) => policy?.audit?.channel ?? [],
+      ),
     });
     if (adoption.isNew) await on.at("policy-adopted", version);
-    if (adoption.newsId !== undefined) {
-      ownNews = adoption.newsId;
-      toldUpTo = undefined;
-    }
     remember({ text, number: adoption.number });
     compare(adoption.current);
   }
 
-  /** What the others have, where this process had something else; undefined where Redis has it in no form that it reads. */
-  async function textOf(counts: PolicySigns["current"]): Promise<PolicyText | undefined> {
-    const parsed = file.parse((await readPolicyText(redis, key)) ?? "");
-    return parsed?.policyVersion === counts?.version ? parsed : undefined;
-  }
-
-  /** Whoever moves the audit channel is seen in the one that was watched. What is canceled is listed while it still waits. */
-  async function newsOf({
-    changes,
-    channels,
-    isSame,
-  }: {
-    changes: PolicyNews["changes"];
-    channels: readonly (string | undefined)[];
-    isSame: boolean;
-  }): Promise<PolicyNews | undefined> {
-    const named = [...new Set(channels)].filter((one) => one !== undefined);
-    if (named.length === 0) return undefined;
-    const after = config.policyVersion;
-    const waiting = isSame ? [] : await waitingUnderOthers(after);
-    const canceled = waiting.slice(0, maxNamed).map(({ record }) => record.id);
-    return { after, changes, channels: named, canceled, canceledCount: waiting.length };
+  /** IDs of drafts, and of what was authorized and not sent: none of them runs. Listed while they still wait. */
+  async function waitingUnderOthers(version: string): Promise<readonly string[]> {
+    const open = await on.store.getMany(await on.store.recentIds({ open: true }, maxRead));
+    return open
+      .filter(({ state }) => state === "draft" || state === "authorized")
+      .filter(({ record }) => record.policyVersion !== version)
+      .map(({ record }) => record.id);
   }
 
   function remember(now: PolicyMemory): void {
-    const isSame = memory?.text === now.text && memory.number === now.number;
-    if (isSame || file.missingAt !== undefined) return;
+    if (memory?.text === now.text && memory.number === now.number) return;
     memory = now;
-    rememberPolicy(config.dataDir, now, log);
+    try {
+      writeFileSync(`${memoryFile(config)}.new`, JSON.stringify(now), privateFile);
+      renameSync(`${memoryFile(config)}.new`, memoryFile(config));
+    } catch (error) {
+      // As if it were never known: no reason to stop
+      log.warn("policy.not-remembered", { why: messageOf(error) });
+    }
   }
 
-  function compare(counts: { version: string; number: number } | undefined): void {
+  function compare(counts: PolicySigns["current"]): void {
     const own = config.policyVersion;
     current = counts;
     if (counts === undefined || counts.version === own) {
@@ -172,7 +152,7 @@ export async function keepPolicy(on: KeeperOptions): Promise<PolicyKeeper> {
       supersededAt = undefined;
       isToldStill = false;
       // Another process may have brought it back, under another number
-      if (counts !== undefined && owed === undefined)
+      if (counts !== undefined && file.missingAt === undefined && !isAdoptionDue())
         remember({ text: file.text, number: counts.number });
     } else if (supersededAt === undefined) {
       supersededAt = performance.now();
@@ -199,96 +179,38 @@ export async function keepPolicy(on: KeeperOptions): Promise<PolicyKeeper> {
   async function read(options: { onlyVersion?: string } = {}): Promise<void> {
     const news = file.reread(options);
     telemetry.policyUnusable.set(file.problems.length > 0 ? 1 : 0);
-    if (news?.is === "kept") {
-      const { problems } = news;
-      telemetry.policyReloads.inc({ outcome: "kept" });
-      log.warn("policy.kept", { version: config.policyVersion, problems });
-      untold = problems;
-      return tellKept();
-    }
     if (news === undefined) return;
-    untold = undefined;
-    const { before, after } = news;
-    const changes = changesBetween(before.policy, after.policy);
-    const version = after.policyVersion;
-    telemetry.policyReloads.inc({ outcome: "changed" });
-    log.info("policy.changed", {
-      before: before.policyVersion,
-      version,
-      changes: changes.map(changeInWords),
-    });
-    owed ??= { former: before };
+    telemetry.policyReloads.inc({ outcome: news.is });
+    if (news.is === "kept")
+      log.warn("policy.kept", { version: config.policyVersion, problems: news.problems });
+    else
+      log.info("policy.changed", {
+        before: news.before.policyVersion,
+        version: news.after.policyVersion,
+        changes: changesBetween(news.before.policy, news.after.policy).map(changeInWords),
+      });
     await settle();
   }
 
-  /** Adopts what was read, and tells it once. */
+  /** Adopts what was read, and tells what can't be used: both may wait for Redis. */
   async function settle(): Promise<void> {
-    if (owed === undefined) return;
-    await adopt(owed.former);
-    owed = undefined;
-    for (const listener of listeners) listener();
-    await tellOwed();
-  }
-
-  /** Tells what is owed. What another process owes waits for that one, which may be at it. */
-  async function tellOwed(): Promise<void> {
-    if (current !== undefined && toldUpTo === current.number) return;
-    const all = await readOwedNews(redis, key);
-    const lateAt = all.length > 0 ? (await on.store.now()) - graceInBeats * beatMs : 0;
-    const due = all.filter(({ id, at }) => id === ownNews || at < lateAt);
-    for (const news of due) {
-      await tellChanged(news);
-      await settleNews(redis, key, news.id);
+    if (isAdoptionDue()) {
+      await adopt();
+      for (const listener of listeners) listener();
     }
-    if (due.length === all.length) toldUpTo = current?.number;
-  }
-
-  async function tellChanged(news: OwedPolicyNews): Promise<void> {
-    const { id, before, after, changes, channels, canceledCount } = news;
-    const first = await on.store.getMany(news.canceled);
-    const named = changes?.flatMap(({ added, removed }) => [...added, ...removed]) ?? [];
-    const [links, nameOf] = await Promise.all([
-      Promise.all(first.map(({ delivered }) => linkTo(delivered.card, on))),
-      readNames(named, {
-        web: on.web,
-        person: async (userId) => on.people.person(userId, on.teamId()),
-      }),
-    ]);
-    const facts = {
-      before,
-      after,
-      changes,
-      canceled: first.map((request, at) => ({ request, link: links[at] })),
-      canceledCount,
-      nameOf,
-    };
-    for (const channelId of channels)
-      await on.announce({ id: `${id}-${channelId}`, channelId, message: policyNews(facts) });
-  }
-
-  async function tellKept(): Promise<void> {
-    if (untold === undefined) return;
-    const id = `policy-kept-${memory?.number ?? 0}-${print(untold.join("\n"))}`;
-    const news = policyKeptNews(config.policyVersion, untold);
+    const { problems } = file;
+    if (problems.length === 0 || problems === toldProblems) return;
+    const print = hash("sha256", problems.join("\n")).slice(0, 12);
+    const message = policyKeptNews(config.policyVersion, problems);
     const channelId = config.policy.audit?.channel;
-    if (channelId !== undefined) await on.announce({ id, channelId, message: news });
-    untold = undefined;
-  }
-
-  /** Drafts, and what was authorized and not sent: none of them runs. */
-  async function waitingUnderOthers(version: string): Promise<readonly StoredRequest[]> {
-    const ids = await on.store.recentIds({ open: true }, maxRead);
-    const open = await on.store.getMany(ids);
-    return open.filter(
-      ({ state, record }) =>
-        (state === "draft" || state === "authorized") && record.policyVersion !== version,
-    );
+    const id = `policy-kept-${memory?.number ?? 0}-${print}`;
+    if (channelId !== undefined) await on.announce({ id, channelId, message });
+    toldProblems = problems;
   }
 
   async function round(): Promise<void> {
     if (config.watchesPolicy && file.isReplaced()) await read();
     await settle();
-    await tellKept();
     const signs = await readPolicySigns(redis, key);
     if (groupChanges !== undefined && groupChanges !== signs.groupChanges) {
       on.people.forget();
@@ -296,7 +218,6 @@ export async function keepPolicy(on: KeeperOptions): Promise<PolicyKeeper> {
     }
     groupChanges = signs.groupChanges;
     compare(signs.current);
-    await tellOwed();
     // Where the others reread theirs, this one may have been replaced as well
     if (supersededAt !== undefined && current !== undefined)
       await read({ onlyVersion: current.version });
@@ -305,8 +226,7 @@ export async function keepPolicy(on: KeeperOptions): Promise<PolicyKeeper> {
   const later = (error: unknown) => log.warn("policy.later", { why: messageOf(error) });
   // What this process remembers of people is younger than this count
   ({ groupChanges } = await readPolicySigns(redis, key));
-  if (file.missingAt === undefined)
-    await adopt(memory && memory.text !== file.text ? file.parse(memory.text) : undefined);
+  if (file.missingAt === undefined) await adopt();
 
   let turn = Promise.resolve();
   /** A signal may come while a round runs. */
@@ -314,7 +234,6 @@ export async function keepPolicy(on: KeeperOptions): Promise<PolicyKeeper> {
     turn = turn.then(act).catch(later);
     return turn;
   }
-  void inTurn(tellOwed);
   const rounds = startRounds("policy", beatMs, () => inTurn(round), log);
   return {
     standstill,
@@ -330,4 +249,159 @@ export function placeOf(problem: string): string {
   return rest.length > 0 ? `${place} can't be used` : problem;
 }
 
-const print = (text: string) => hash("sha256", text).slice(0, 12);
+const memoryShape = z.object({ text: z.string(), number: z.int() });
+/** What this process last had for its policy: the file's text, and the number under which it was adopted. */
+type PolicyMemory = z.output<typeof memoryShape>;
+
+const memoryFile = ({ dataDir }: Pick<Config, "dataDir">) => path.join(dataDir, "policy.json");
+
+/**
+ * In the directory of the process, so that a start can tell a file that was changed meanwhile from one that wasn't
+ * replaced: only a change may supersede what the others have. Undefined without one.
+ */
+function recall(config: Pick<Config, "dataDir">): PolicyMemory | undefined {
+  try {
+    return memoryShape.safeParse(parseJson(readFileSync(memoryFile(config), "utf8"))).data;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * The text of the file by which the current policy was adopted, for saying what replaces it, and where. No process takes its
+ * rules from there: what can write to Redis must not be able to write the policy.
+ */
+const policyText = (key: Keys) => key("policy", "text");
+
+/**
+ * Which process may replace the policy. All have one, the one that was adopted last; its number says when, and one that comes
+ * back gets a new number. A process says which number it had before: 0 where it remembers none, one less than its own where
+ * its file is the same as then.
+ *
+ * - A version that no process had yet replaces the current one.
+ * - One that was adopted up to the number that the process had before comes back: its file changed, on purpose.
+ * - One that was adopted after that doesn't: the process only follows the others, and late. Where it remembers nothing, this
+ *   is so for every version but a new one.
+ * - A process without a file is never asked (`refuseMissing`).
+ *
+ * A file that changed and decides the same is news, and no other version. What is news is on Slack's outbox when it counts: the
+ * process may die right after.
+ *
+ * KEYS order, text, audit, notices
+ * ARGV this process's version, the number of the policy that it had before, its text, '1' where its file alone is news,
+ *   changes in words (JSON), news (JSON), channels (JSON), prefix of notices, how long they are kept (ms)
+ * → 1 when the current policy changed, number of this process's, current version, its number
+ */
+const adoptScript = `${redisTimeLua}${announceLua}
+local version, text = ARGV[1], ARGV[3]
+local newest = redis.call('ZREVRANGE', KEYS[1], 0, 0, 'WITHSCORES')
+local before, last = newest[1], tonumber(newest[2] or 0)
+local known = tonumber(redis.call('ZSCORE', KEYS[1], version) or 0)
+local id = 'policy-file-' .. string.format('%d', now)
+if before == version then
+  if ARGV[4] ~= '1' or redis.call('GET', KEYS[2]) == text then return {0, last, before, last} end
+elseif before and known > tonumber(ARGV[2]) then
+  return {0, known, before, last}
+else
+  last = last + 1
+  id = 'policy-' .. string.format('%d', last)
+  redis.call('ZADD', KEYS[1], last, version)
+end
+redis.call('SET', KEYS[2], text)
+if not before then return {0, last, version, last} end
+if before ~= version then
+  local record = { what = 'policy', who = 'Gatehouse', from = before, to = version }
+  local changes = cjson.decode(ARGV[5])
+  if #changes > 0 then record.changes = changes end
+  redis.call('XADD', KEYS[3], '*', 'at', string.format('%d', now), 'record', cjson.encode(record))
+end
+local facts = cjson.encode({ before = before, after = version, news = ARGV[6] })
+for _, channel in ipairs(cjson.decode(ARGV[7])) do
+  local each = id .. '-' .. channel
+  local notice = cjson.encode({ id = each, channelId = channel, facts = facts })
+  announce(KEYS[4], ARGV[8] .. each, each, notice, ARGV[9])
+end
+return {before == version and 0 or 1, last, version, last}
+`;
+
+/** What the audit channel is told beside the two versions. */
+interface PolicyNews extends Pick<PolicyNewsFacts, "changes" | "canceledCount"> {
+  /** The first of the requests that it cancels. */
+  canceled: readonly string[];
+}
+
+interface Adoption {
+  /** This call made the policy the current one. */
+  isNew: boolean;
+  /** Of this process's policy. Others with a higher number supersede it. */
+  number: number;
+  /** The one that counts. */
+  current: { version: string; number: number };
+}
+
+interface AdoptOptions {
+  /** The number of the policy that this process had before; 0 where it remembers none. */
+  from?: number;
+  /** Of its file. */
+  text?: string;
+  /** The file changed, and nothing of what decides. */
+  isFileNews?: boolean;
+  changes?: readonly string[];
+  news?: PolicyNews;
+  /** Where the news are told. */
+  channels?: readonly string[];
+}
+
+/** Makes this policy the current one where it may. Notes it in the audit trail with `changes`, and announces its `news`, once. */
+export async function adoptPolicy(
+  redis: RedisClient,
+  key: Keys,
+  version: string,
+  { from = 0, text = "", isFileNews = false, changes = [], news, channels = [] }: AdoptOptions = {},
+): Promise<Adoption> {
+  const run = defineScript(redis, "gatehouseAdoptPolicy", adoptScript);
+  const notices = noticeKeys(key);
+  const answer = await run(
+    [policyOrder(key), policyText(key), key("audit"), notices.list],
+    [
+      version,
+      from,
+      text,
+      isFileNews ? 1 : 0,
+      JSON.stringify(changes),
+      JSON.stringify(news ?? {}),
+      JSON.stringify(channels),
+      notices.hashOf(""),
+      noticeKeptMs,
+    ],
+  );
+  const [isNew, number, current, currentNumber] = answer as [number, number, string, number];
+  return { isNew: isNew === 1, number, current: { version: current, number: currentNumber } };
+}
+
+/** The news of an adopted policy, with Slack's names and links: made when it is posted, because who adopts can't wait for Slack. */
+export async function renderPolicyNews(
+  facts: string,
+  on: {
+    store: Pick<Journal, "getMany">;
+    web: Web;
+    person: Parameters<typeof readNames>[1]["person"];
+  },
+): Promise<Message> {
+  const { before, after, news } = JSON.parse(facts) as Record<"before" | "after" | "news", string>;
+  const { changes, canceled, canceledCount } = JSON.parse(news) as PolicyNews;
+  const first = await on.store.getMany(canceled);
+  const named = changes?.flatMap(({ added, removed }) => [...added, ...removed]) ?? [];
+  const [links, nameOf] = await Promise.all([
+    Promise.all(first.map(({ delivered }) => linkTo(delivered.card, on))),
+    readNames(named, on),
+  ]);
+  return policyNews({
+    before,
+    after,
+    changes,
+    canceled: first.map((request, at) => ({ request, link: links[at] })),
+    canceledCount,
+    nameOf,
+  });
+}

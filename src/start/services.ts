@@ -7,7 +7,7 @@ import { createEvidenceRegister } from "../attestation/register.ts";
 import { signOfService } from "../compute/errors.ts";
 import type { Config } from "../config/config.ts";
 import { createPeople, groupsNamedIn } from "../slack/people/people.ts";
-import { keepPolicy, refuseMissing } from "./policy-keeper.ts";
+import { keepPolicy, refuseMissing, renderPolicyNews } from "./policy-keeper.ts";
 import { connectCompute } from "./connect-compute.ts";
 import { UserError } from "../errors.ts";
 import { createSubscriptions, renderFeed } from "../digests/subscriptions.ts";
@@ -190,7 +190,16 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   await queues.ready();
 
   const { botToken, apiUrl } = config.slack;
-  const notices = createNotices({ redis, key });
+  const notices = createNotices({
+    redis,
+    key,
+    render: (facts) =>
+      renderPolicyNews(facts, {
+        store,
+        web,
+        person: async (userId) => people.person(userId, identity.known().teamId),
+      }),
+  });
   const tell: GatewayContext["tell"] = async (where, id, message) => {
     const channelId = config.policy[where]?.channel;
     if (channelId) await notices.announce({ id, channelId, message });
@@ -292,8 +301,6 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
       telemetry,
       store,
       people,
-      teamId: () => identity.known().teamId,
-      web,
       announce: notices.announce,
       at,
     }),

@@ -1,19 +1,19 @@
 import { hostname } from "node:os";
 import { commands } from "../commands/index.ts";
 import type { Config } from "../config/config.ts";
+import { parseRedisUrl } from "../config/redis-address.ts";
 import { holdDirectory } from "./hold-directory.ts";
 import { codeOf, messageOf, UserError } from "../errors.ts";
 import { type Services, openServices, startOutages } from "./services.ts";
 import { startHealth } from "./health.ts";
 import { startSlackDoor } from "./slack-door.ts";
-import type { Log } from "../log/log.ts";
+import { hideSecret, type Log } from "../log/log.ts";
 import { createTelemetry } from "../log/telemetry.ts";
 import type { Gateway } from "../slack/gateway.ts";
 import { withoutFloods } from "../redis/outage-log.ts";
 import { requestable } from "../registry/define.ts";
 import type { SlackLimits } from "../slack/deliver/rate-limiter.ts";
 import type { TrustedRoots } from "../verifier/roots.ts";
-import { watchFiles } from "./watch-files.ts";
 import { createStatus, type Status } from "./status.ts";
 import { version } from "../config/version.ts";
 
@@ -184,6 +184,17 @@ export async function start(
     throw error;
   } finally {
     options.signal?.removeEventListener("abort", onAbort);
+  }
+}
+
+/** From now on what changes in the files is kept out of the log, and that it changed stands there. */
+function watchFiles(files: Config["files"], log: Log): void {
+  for (const [variable, file] of files) {
+    file.onNews = (news) => {
+      if (news.is === "kept") return log.warn("config.file-unusable", { variable, why: news.why });
+      hideSecret(variable === "REDIS_URL" ? (parseRedisUrl(news.text).password ?? "") : news.text);
+      log.info("config.file-changed", { variable });
+    };
   }
 }
 

@@ -10,14 +10,7 @@ import {
   type Role,
 } from "../../src/config/config.ts";
 import { addressProblem } from "../../src/config/environment.ts";
-
-const complete = {
-  SLACK_BOT_TOKEN: "xoxb-1",
-  SLACK_APP_TOKEN: "xapp-1",
-  COMPUTE_API_URL: "https://compute.example",
-  COMPUTE_API_KEY: "key-of-compute",
-  REDIS_URL: "redis://localhost:6379",
-};
+import { complete } from "./complete.ts";
 
 type Env = Record<string, string | undefined>;
 
@@ -139,6 +132,8 @@ describe("a complete environment", () => {
   it("asks a worker for neither, because it only speaks", () => {
     const { SLACK_APP_TOKEN: _none, ...env } = complete;
     expect(load(env, { role: "worker" }).slack.receive).toBeUndefined();
+    const wrong = { ...complete, SLACK_APP_TOKEN: "no token", SLACK_SIGNING_SECRET: "no secret" };
+    expect(problems(wrong, { role: "worker" })).toEqual([]);
     expect(problems(env, { role: "gateway" })).toEqual([
       "SLACK_APP_TOKEN: is missing: set it for Socket Mode (xapp-…), or SLACK_SIGNING_SECRET for HTTP",
     ]);

@@ -6,14 +6,7 @@ import { ConfigError, loadConfig } from "../../src/config/config.ts";
 import { messageOf } from "../../src/errors.ts";
 import { scrubText } from "../../src/log/scrub.ts";
 import { root } from "../house/sources.ts";
-
-const complete = {
-  SLACK_BOT_TOKEN: "xoxb-1",
-  SLACK_APP_TOKEN: "xapp-1",
-  COMPUTE_API_URL: "https://compute.example",
-  COMPUTE_API_KEY: "key-of-compute",
-  REDIS_URL: "redis://localhost:6379",
-};
+import { complete } from "./complete.ts";
 const http = { SLACK_APP_TOKEN: "", SLACK_SIGNING_SECRET: "s3cret" };
 
 const folder = mkdtempSync(path.join(tmpdir(), "gatehouse-mistakes-"));

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { changeInWords, changesBetween } from "../../src/config/policy-changes.ts";
+import { changeInWords, changesBetween } from "../../src/config/changing-policy.ts";
 import { parsePolicy, type Policy } from "../../src/config/policy-file.ts";
 
 const operations = ["vm.restore", "project.delete"].map((name) => ({

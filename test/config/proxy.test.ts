@@ -1,9 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { Environment } from "../../src/config/environment.ts";
-import { passwordsIn, proxyFor, readProxies } from "../../src/config/proxy.ts";
+import { loadConfig } from "../../src/config/config.ts";
+import { passwordsIn, proxyFor } from "../../src/config/proxy.ts";
+import { complete } from "./complete.ts";
 
 const proxy = "http://proxy.example:3128";
-const read = (env: Record<string, string>) => readProxies(new Environment(env, "/"));
+const read = (env: Record<string, string>) =>
+  loadConfig({ env: { ...complete, ...env }, role: "all", cwd: "/nowhere", operations: [] })
+    .proxies;
 
 describe("the proxy", () => {
   it.each([

@@ -1,15 +1,24 @@
 import { describe, expect, it } from "vitest";
-import { Environment } from "../../src/config/environment.ts";
-import { readTraces } from "../../src/config/traces.ts";
+import { ConfigError, loadConfig } from "../../src/config/config.ts";
+import { complete } from "./complete.ts";
 
-function read(env: Record<string, string>) {
-  const from = new Environment(env, "/nowhere");
-  return { traces: readTraces(from), problems: from.problems };
+const read = (env: Record<string, string>) =>
+  loadConfig({ env: { ...complete, ...env }, role: "all", cwd: "/nowhere", operations: [] });
+
+function problemsOf(env: Record<string, string>): readonly string[] {
+  try {
+    read(env);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
+  return [];
 }
 
 describe("the variables of traces", () => {
   it("are OpenTelemetry's own, and without an endpoint there are no traces", () => {
-    expect(read({ OTEL_SERVICE_NAME: "x" })).toEqual({ traces: undefined, problems: [] });
+    for (const OTEL_EXPORTER_OTLP_HEADERS of ["", "no header"])
+      expect(read({ OTEL_SERVICE_NAME: "x", OTEL_EXPORTER_OTLP_HEADERS }).traces).toBeUndefined();
     const env = {
       OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4318",
       OTEL_EXPORTER_OTLP_HEADERS: "authorization=Bearer%20abc, x-team=ops",
@@ -37,7 +46,7 @@ describe("the variables of traces", () => {
       "OTEL_EXPORTER_OTLP_HEADERS: must be name=value",
     ],
   ])("are refused by name, without their value: %j", (env, sentence) => {
-    const { problems } = read(env);
+    const problems = problemsOf(env);
     expect(problems).toHaveLength(1);
     expect(problems[0]).toContain(sentence);
     expect(problems[0]).not.toContain("s3cret");

@@ -1,4 +1,4 @@
-import { notSet, type PolicyChange } from "../../config/policy-changes.ts";
+import { notSet, type PolicyChange } from "../../config/changing-policy.ts";
 import { message, type Message, news, section } from "../../messages/message.ts";
 import { channelLink, lines, Markdown, md, name } from "../../messages/text.ts";
 import type { StoredRequest } from "../journal/record.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { adoptPolicy } from "../../../src/audit/policies.ts";
+import { adoptPolicy } from "../../../src/start/policy-keeper.ts";
 import { createPolls } from "../../../src/requests/journal/polls.ts";
 import { pollKeyOf } from "../../../src/requests/journal/record.ts";
 import { createJournal, type Move, newNonce } from "../../../src/requests/journal/journal.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { deleteProject } from "../../../src/commands/project/delete.ts";
 import { restart } from "../../../src/commands/vm/restart.ts";
-import { adoptPolicy } from "../../../src/audit/policies.ts";
+import { adoptPolicy } from "../../../src/start/policy-keeper.ts";
 import { difference, gate, readTarget } from "../../../src/requests/perform/gate.ts";
 import type { StoredRequest } from "../../../src/requests/journal/record.ts";
 import { policyOf } from "../../policy/sample.ts";
