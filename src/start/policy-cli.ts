@@ -18,7 +18,7 @@ import type { Target } from "../registry/target.ts";
 import { groupsNamedIn } from "../slack/people/people.ts";
 import { readRegularSync } from "../regular-file.ts";
 import { nearest } from "../text/nearest.ts";
-import { lookAtFolder } from "./doctor/endorsements.ts";
+import { lookAtFolder } from "./doctor/folders.ts";
 import type { Finding } from "./doctor/finding.ts";
 import { judgeNames, lookAtPolicy } from "./doctor/policy.ts";
 import { useProxies } from "./use-proxies.ts";

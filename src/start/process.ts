@@ -2,16 +2,14 @@ import { commands } from "../commands/index.ts";
 import { ConfigError, loadConfig, type Role } from "../config/config.ts";
 import { version } from "../config/version.ts";
 import { messageOf, UserError } from "../errors.ts";
-import { gatherLines } from "../log/gather-lines.ts";
 import { createLog, hideSecret, type Log } from "../log/log.ts";
 import { operationsOf } from "../policy/approval-rule.ts";
 import { isKnownSocketRejection } from "../slack/receive/socket-rejection.ts";
 import { printable } from "../text/printable.ts";
-import { collectGarbage } from "./collect-garbage.ts";
-import { exitConfig, orExit } from "./exit-config.ts";
-import { useProxies } from "./use-proxies.ts";
-import type { Signals } from "./signals.ts";
+import { exitConfig, orExit } from "./command-line.ts";
+import { collectGarbage, type Signals } from "./node-process.ts";
 import { type Running, start } from "./start.ts";
+import { useProxies } from "./use-proxies.ts";
 
 /** How long a process may take to end after SIGTERM. */
 const stopWithinMs = 10_000;
@@ -22,11 +20,7 @@ export async function runProcess(role: Role, signals: Signals): Promise<void> {
   const config = orExit(() => loadConfig({ role, operations: operationsOf(commands) }));
   for (const secret of config.secrets) hideSecret(secret);
   if (config.proxies) useProxies(config.proxies);
-  const log = createLog({
-    level: config.logLevel,
-    write: toStandardOutput(),
-    base: { role: config.role, pid: process.pid },
-  });
+  const log = createLog({ level: config.logLevel, base: { role, pid: process.pid } });
   log.info("process.starting", { version, node: process.version });
   catchTheUncaught(log);
   let running: Running | undefined;
@@ -45,7 +39,7 @@ export async function runProcess(role: Role, signals: Signals): Promise<void> {
   try {
     running = await start(config, log, {
       signal: stopping,
-      onWedged: (why) => exitAfter(1, why, log),
+      onWedged: (why) => exitAfter(why, log),
     });
   } catch (error) {
     if (stopping.aborted) return ended("before it had started", log);
@@ -58,29 +52,13 @@ export async function runProcess(role: Role, signals: Signals): Promise<void> {
   const started = running;
   if (isReloadDue) void started.reload();
   collectGarbage();
-  onAbort(stopping, () => void stop(started, log));
-}
-
-function toStandardOutput() {
-  const lines = gatherLines((text) => process.stdout.write(text));
-  process.once("exit", lines.flush);
-  return lines.write;
+  onAbort(stopping, () => void started.close().then(() => ended("closed", log)));
 }
 
 /** Also when it was aborted before. */
 function onAbort(signal: AbortSignal, act: () => void): void {
   if (signal.aborted) act();
   else signal.addEventListener("abort", act, { once: true });
-}
-
-async function stop(running: Running, log: Log): Promise<void> {
-  try {
-    await running.close();
-    ended("closed", log);
-  } catch (error) {
-    log.error("process.stop-failed", { error });
-    ended("failed", log);
-  }
 }
 
 function ended(how: string, log: Log): void {
@@ -95,14 +73,14 @@ function ended(how: string, log: Log): void {
 function catchTheUncaught(log: Log): void {
   process.on("unhandledRejection", (reason) => {
     if (isKnownSocketRejection(reason)) log.warn("process.socket-rejection", { error: reason });
-    else exitAfter(1, `unhandled rejection: ${messageOf(reason)}`, log, reason);
+    else exitAfter(`unhandled rejection: ${messageOf(reason)}`, log, reason);
   });
   process.on("uncaughtException", (error) =>
-    exitAfter(1, `uncaught: ${messageOf(error)}`, log, error),
+    exitAfter(`uncaught: ${messageOf(error)}`, log, error),
   );
 }
 
-function exitAfter(code: number, why: string, log: Log, error?: unknown): void {
+function exitAfter(why: string, log: Log, error?: unknown): void {
   log.error("process.ends", { why, ...(error === undefined ? {} : { error }) });
-  process.exit(code);
+  process.exit(1);
 }

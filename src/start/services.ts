@@ -22,11 +22,11 @@ import { recordResults, createAttestationNote } from "../requests/after-result.t
 import { tellElsewhere } from "../requests/tell-elsewhere.ts";
 import { freezeNews } from "../requests/render/freeze-news.ts";
 import { busyChannels } from "../requests/busy-channels.ts";
-import { createJournal, type Journal } from "../requests/journal/journal.ts";
+import { createJournal } from "../requests/journal/journal.ts";
 import { createPolls } from "../requests/journal/polls.ts";
 import { observed, observeTold } from "../requests/journal/observed.ts";
 import { createRollouts } from "../rollouts/rollouts.ts";
-import { outageTimingFor, createOutageStore, type OutageStore } from "../outages/outages.ts";
+import { outageTimingFor, createOutageStore } from "../outages/outages.ts";
 import { createDependencyMonitor } from "../outages/dependency-monitor.ts";
 import { createNotices } from "../slack/deliver/announce.ts";
 import { createFeeds } from "../slack/deliver/feeds.ts";
@@ -46,22 +46,27 @@ import { type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
 import type { Spans } from "../log/spans.ts";
 import type { Telemetry } from "../log/telemetry.ts";
 import { startPostingRecaps } from "../outages/post-recaps.ts";
-import { lookAtFolder } from "./doctor/endorsements.ts";
+import { lookAtFolder } from "./doctor/folders.ts";
 import { observeCalls } from "./observe-calls.ts";
 
 export type Services = Awaited<ReturnType<typeof openServices>>;
 
-interface ServicesOptions {
+/** What differs in tests and sandboxes. */
+export interface Otherwise {
+  /** Failpoint for crash tests. */
+  at?: (point: string, what: string) => Promise<void>;
   /** Keeps several installations apart on one Redis. */
-  namespace?: string | undefined;
-  slackLimits?: SlackLimits | undefined;
-  telemetry: Telemetry;
+  namespace?: string;
   /** Whose signatures on evidence count: the vendors' without it. */
-  roots?: TrustedRoots | undefined;
+  roots?: TrustedRoots;
+  /** Slack's limits, where they are others than Slack's own. */
+  slackLimits?: SlackLimits;
+}
+
+interface ServicesOptions extends Otherwise {
+  telemetry: Telemetry;
   /** Undefined unless traces are exported. */
   spans: Spans | undefined;
-  /** Failpoint for crash tests. */
-  at(point: string, what: string): Promise<void>;
   /** What is opened first is closed last. */
   opened<T>(thing: T, stop: (thing: T) => Promise<unknown>): T;
 }
@@ -69,7 +74,7 @@ interface ServicesOptions {
 export async function openServices(config: Config, log: Log, options: ServicesOptions) {
   // Of what is built from them here: they count from one start to the next
   const { timing, attestation } = config.policy;
-  const { opened, at, telemetry, spans } = options;
+  const { opened, at = async () => undefined, telemetry, spans } = options;
   const calls = observeCalls(options);
   const key = createKeys(options.namespace);
   const redis = opened(await connectRedis(() => config.redisUrl, "commands", log, key), (it) =>
@@ -206,7 +211,15 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
       if (channelId !== config.policy.audit?.channel)
         await notices.announce({ id: `${id}-${channelId}`, channelId, message });
   };
-  const store = announcingFreezes(journal, tellBusy);
+  const store: typeof journal = {
+    ...journal,
+    /** Every freeze is announced, where people wait for something. */
+    async freeze(freeze) {
+      const isNew = await journal.freeze(freeze);
+      if (isNew) await tellBusy(`freeze-${await journal.now()}`, freezeNews(freeze));
+      return isNew;
+    },
+  };
   const polls = createPolls(redis, key, journal.getMany);
   const visibilityTimeoutMs = 10 * timing.heartbeatMs;
   const feeds = createFeeds({ redis, key, render: renderFeed, visibilityTimeoutMs, at });
@@ -305,6 +318,24 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     }),
     (it) => it.close(),
   );
+  const outages = createOutageStore(redis, key);
+  opened(
+    startPostingRecaps({
+      watch,
+      outages,
+      store,
+      inventory,
+      announce: notices.announce,
+      log,
+      at,
+      commands: changes,
+      get policy() {
+        return config.policy;
+      },
+      patience: outageTimingFor(timing.outageMs),
+    }),
+    (it) => it.close(),
+  );
   return {
     config,
     policyKeeper,
@@ -332,39 +363,8 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     announce: notices.announce,
     subscriptions,
     watch,
+    outages,
     at,
     opened,
   };
-}
-
-/** Every freeze is announced, where people wait for something. */
-function announcingFreezes(store: Journal, tellBusy: GatewayContext["tellBusy"]): Journal {
-  return {
-    ...store,
-    async freeze(freeze) {
-      const isNew = await store.freeze(freeze);
-      if (isNew) {
-        await tellBusy(`freeze-${await store.now()}`, freezeNews(freeze));
-      }
-      return isNew;
-    },
-  };
-}
-
-/** Detects outages of Slack, Redis, and the service, and posts a recap to each channel afterwards. */
-export function startOutages(on: Services): OutageStore {
-  const outages = createOutageStore(on.redis, on.key);
-  on.opened(
-    startPostingRecaps({
-      ...on,
-      outages,
-      commands: requestable(commands),
-      get policy() {
-        return on.config.policy;
-      },
-      patience: outageTimingFor(on.config.policy.timing.outageMs),
-    }),
-    (it) => it.close(),
-  );
-  return outages;
 }

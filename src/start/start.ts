@@ -2,19 +2,17 @@ import { hostname } from "node:os";
 import { commands } from "../commands/index.ts";
 import type { Config } from "../config/config.ts";
 import { holdDirectory } from "./hold-directory.ts";
-import { codeOf, messageOf, UserError } from "../errors.ts";
-import { type Services, openServices, startOutages } from "./services.ts";
-import { startHealth } from "./health.ts";
-import { startSlackDoor } from "./slack-door.ts";
+import { messageOf } from "../errors.ts";
+import { openServices, type Otherwise, type Services } from "./services.ts";
+import { createMeasure } from "./measure.ts";
+import { listening, startHealth, startSlackDoor } from "./ports.ts";
 import type { Log } from "../log/log.ts";
 import { createTelemetry } from "../log/telemetry.ts";
 import type { Gateway } from "../slack/gateway.ts";
 import { withoutFloods } from "../redis/outage-log.ts";
 import { requestable } from "../registry/define.ts";
-import type { SlackLimits } from "../slack/deliver/rate-limiter.ts";
-import type { TrustedRoots } from "../verifier/roots.ts";
 import { watchFiles } from "./watch-files.ts";
-import { createStatus, type Status } from "./status.ts";
+import { createStatus, type Status } from "./checks.ts";
 import { version } from "../config/version.ts";
 
 /** A started process. Closing it takes no new work, ends or hands back what runs, and releases everything. */
@@ -28,21 +26,13 @@ export interface Running {
   close(): Promise<void>;
 }
 
-interface StartOptions {
+interface StartOptions extends Otherwise {
   /** Ends a start that isn't done yet: what it has opened is closed, and `start` rejects. */
   signal?: AbortSignal;
   /** The process can't continue and should be restarted. */
   onWedged?: (why: string) => void;
-  /** Failpoint for crash tests. */
-  at?: (point: string, what: string) => Promise<void>;
-  /** Keeps several worlds apart on one Redis. */
-  namespace?: string;
   /** Interface of Slack's port; all by default. */
   host?: string;
-  /** Whose signatures on evidence count, where they are others than the vendors': in a sandbox. */
-  roots?: TrustedRoots;
-  /** Slack's limits, where they are others than Slack's own. */
-  slackLimits?: SlackLimits;
 }
 
 /** Connects everything to the left with everything to the right, for one role, and stops it in reverse. */
@@ -51,10 +41,9 @@ export async function start(
   fullLog: Log,
   options: StartOptions = {},
 ): Promise<Running> {
-  const log = withoutFloods(fullLog, async () => {
-    await status?.writeToRedis();
-    return status !== undefined;
-  });
+  const log = withoutFloods(fullLog, async () =>
+    status === undefined ? false : (await status.redisProblem()) === undefined,
+  );
   const closers: (() => Promise<unknown>)[] = [async () => log.close()];
   let isClosing = false;
   const close = async () => {
@@ -77,6 +66,7 @@ export async function start(
     commands: requestable(commands).map(({ name }) => name),
   });
   let status: Status | undefined;
+  let measure: (() => Promise<void>) | undefined;
   let gateway: Gateway | undefined;
   let isStarted = false;
   let wedged: string | undefined;
@@ -105,7 +95,7 @@ export async function start(
           log,
           async figures() {
             telemetry.slackConnected.set(gateway && gateway.problem() === undefined ? 1 : 0);
-            await status?.measure(telemetry);
+            await measure?.();
             return telemetry.render();
           },
           alive: () => wedged,
@@ -115,18 +105,9 @@ export async function start(
       (it) => it.close(),
     );
     const spans = config.traces && opened(await exportTraces(config, log), (it) => it.close());
-    const on = await openServices(config, log, {
-      spans,
-      at: options.at ?? (async () => undefined),
-      opened,
-      telemetry,
-      namespace: options.namespace,
-      roots: options.roots,
-      slackLimits: options.slackLimits,
-    });
-    const outages = startOutages(on);
-    const reading = createStatus({ ...on, outages });
-    status = reading;
+    const on = await openServices(config, log, { ...options, spans, opened, telemetry });
+    measure = createMeasure(on);
+    const reading = (status = createStatus(on));
     // It goes on with what was asked for; whatever needs Slack waits
     // A role loads what it needs: without Bolt, a worker is a quarter smaller
     if (config.role !== "gateway") {
@@ -163,13 +144,8 @@ export async function start(
     isStarted = true;
     const { policyVersion } = config;
     const { port: opsPort } = health;
-    log.info("process.started", {
-      version,
-      port,
-      opsPort,
-      policyVersion,
-      redis: on.redisCheck.kind,
-    });
+    const redis = on.redisCheck.kind;
+    log.info("process.started", { version, port, opsPort, policyVersion, redis });
     return { port, opsPort, reload: on.policyKeeper.reload, close };
   }
 
@@ -187,26 +163,6 @@ export async function start(
   }
 }
 
-/** A port that can't be had is named by its variable. Another process may give it back: that is worth another try. */
-async function listening<T>(variable: string, server: Promise<T>): Promise<T> {
-  try {
-    return await server;
-  } catch (error) {
-    const code = codeOf(error);
-    if (!["EADDRINUSE", "EACCES", "EADDRNOTAVAIL"].includes(code)) throw error;
-    const found =
-      code === "EADDRINUSE"
-        ? "another process has it"
-        : code === "EACCES"
-          ? "this user may not have it (below 1024)"
-          : "this machine doesn't have that address";
-    throw new UserError(
-      `${variable}: the port can't be opened: ${found}`,
-      `Set ${variable} to another one, or end the other process`,
-    );
-  }
-}
-
 /** Loaded only where traces are wanted. */
 async function exportTraces({ traces, role }: Config, log: Log) {
   const { startExport } = await import("../log/export-spans.ts");
@@ -215,7 +171,7 @@ async function exportTraces({ traces, role }: Config, log: Log) {
     "service.name": serviceName,
     "service.version": version,
     "service.instance.id": `${hostname()}-${process.pid}`,
-    role: role,
+    role,
   };
   return startExport({ url, headers, resource, log });
 }
