@@ -8,7 +8,7 @@ import { isKnownSocketRejection } from "../slack/receive/socket-rejection.ts";
 import { printable } from "../text/printable.ts";
 import { exitConfig, orExit } from "./command-line.ts";
 import { collectGarbage, type Signals } from "./node-process.ts";
-import { type Running, start } from "./start.ts";
+import { start } from "./start.ts";
 import { useProxies } from "./use-proxies.ts";
 
 /** How long a process may take to end after SIGTERM. */
@@ -23,36 +23,31 @@ export async function runProcess(role: Role, signals: Signals): Promise<void> {
   const log = createLog({ level: config.logLevel, base: { role, pid: process.pid } });
   log.info("process.starting", { version, node: process.version });
   catchTheUncaught(log);
-  let running: Running | undefined;
-  let isReloadDue = false;
-  signals.onOther((signal) => {
-    if (signal !== "SIGHUP")
-      return log.info("process.signal-ignored", { signal, why: "Gatehouse opens no debugger" });
-    log.info("process.reloading", {});
-    isReloadDue = running === undefined;
-    void running?.reload();
-  });
   onAbort(stopping, () => {
     log.info("process.stopping", { signal: String(stopping.reason) });
     setTimeout(() => ended("late", log), stopWithinMs - 500);
   });
-  try {
-    running = await start(config, log, {
-      signal: stopping,
-      onWedged: (why) => exitAfter(why, log),
-    });
-  } catch (error) {
-    if (stopping.aborted) return ended("before it had started", log);
-    log.error("process.cannot-start", { error });
-    if (error instanceof ConfigError) exitConfig(error);
-    const hint = error instanceof UserError && error.hint ? ` ${error.hint}.` : "";
-    process.stderr.write(printable(`Gatehouse can't start: ${messageOf(error)}.${hint}\n`));
-    process.exit(1);
-  }
-  const started = running;
-  if (isReloadDue) void started.reload();
+  const onWedged = (why: string) => exitAfter(why, log);
+  const running = await start(config, log, { signal: stopping, onWedged }).catch((error: unknown) =>
+    stopping.aborted ? ended("before it had started", log) : cannotStart(error, log),
+  );
+  // Those that came during the start are told now: what was read then may be older than they are
+  signals.onOther((signal) => {
+    if (signal !== "SIGHUP")
+      return log.info("process.signal-ignored", { signal, why: "Gatehouse opens no debugger" });
+    log.info("process.reloading", {});
+    void running.reload();
+  });
   collectGarbage();
-  onAbort(stopping, () => void started.close().then(() => ended("closed", log)));
+  onAbort(stopping, () => void running.close().then(() => ended("closed", log)));
+}
+
+function cannotStart(error: unknown, log: Log): never {
+  log.error("process.cannot-start", { error });
+  if (error instanceof ConfigError) exitConfig(error);
+  const hint = error instanceof UserError && error.hint ? ` ${error.hint}.` : "";
+  process.stderr.write(printable(`Gatehouse can't start: ${messageOf(error)}.${hint}\n`));
+  return process.exit(1);
 }
 
 /** Also when it was aborted before. */
@@ -61,9 +56,9 @@ function onAbort(signal: AbortSignal, act: () => void): void {
   else signal.addEventListener("abort", act, { once: true });
 }
 
-function ended(how: string, log: Log): void {
+function ended(how: string, log: Log): never {
   log.info("process.stopped", { how });
-  process.exit(0);
+  return process.exit(0);
 }
 
 /**

@@ -68,8 +68,11 @@ interface ServicesOptions extends Otherwise {
   /** Undefined unless traces are exported. */
   spans: Spans | undefined;
   /** What is opened first is closed last. */
-  opened<T>(thing: T, stop: (thing: T) => Promise<unknown>): T;
+  opened<T extends { close(): Promise<unknown> }>(thing: T): T;
 }
+
+/** How long messages may still be delivered while a process stops. */
+const lastMessagesMs = 3_000;
 
 export async function openServices(config: Config, log: Log, options: ServicesOptions) {
   // Of what is built from them here: they count from one start to the next
@@ -77,9 +80,12 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const { opened, at = async () => undefined, telemetry, spans } = options;
   const calls = observeCalls(options);
   const key = createKeys(options.namespace);
-  const redis = opened(await connectRedis(() => config.redisUrl, "commands", log, key), (it) =>
-    it.quit(),
-  );
+  const connected = async (name: Parameters<typeof connectRedis>[1]) => {
+    const client = await connectRedis(() => config.redisUrl, name, log, key);
+    opened({ close: () => client.quit() });
+    return client;
+  };
+  const redis = await connected("commands");
   const redisCheck = await checkRedis(redis, { allowVolatile: config.allowVolatileRedis });
   if (redisCheck.kind === "volatile" && !redisCheck.allowed) {
     throw new UserError(redisCheck.sentence);
@@ -110,7 +116,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   });
   const { receive } = config.slack;
   const appToken = receive?.mode === "socket" ? receive.appToken : undefined;
-  const identity = opened(learnIdentity(web, { appToken }), (it) => it.close());
+  const identity = opened(learnIdentity(web, { appToken }));
   const people = createPeople({
     web,
     get ourTeamId() {
@@ -132,7 +138,6 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
         watch.saw("service", signOfService(call.endpoint, call.kind, call.reason));
       },
     }),
-    (it) => it.close(),
   );
   const inventory = opened(
     createInventory({
@@ -143,7 +148,6 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
       refreshMs: timing.inventoryRefreshMs,
       concurrency: 32,
     }),
-    (it) => it.close(),
   );
   inventory.start();
   const { refresh: addresses, endorsements: folder } = attestation;
@@ -164,7 +168,6 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
             proxies: config.proxies,
             now: Date.now,
           }),
-          (it) => it.close(),
         )
       : undefined;
   const trail = createTrail(redis, key);
@@ -191,7 +194,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     now: Date.now,
   });
   const snapshots = createSnapshots(redis, key);
-  const queues = opened(createQueues(redis, key.prefix), (it) => it.close());
+  const queues = opened(createQueues(redis, key.prefix));
   await queues.ready();
 
   const { botToken, apiUrl } = config.slack;
@@ -231,11 +234,12 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     },
     post: feeds.post,
   });
+  async function projectName(id: string): Promise<string | undefined> {
+    const known = await inventory.findProject(id, { onlyKnown: true });
+    return "found" in known && known.found.id === id ? known.found.name : undefined;
+  }
   const elsewhere = {
-    async projectName(id: string) {
-      const known = await inventory.findProject(id, { onlyKnown: true });
-      return "found" in known && known.found.id === id ? known.found.name : undefined;
-    },
+    projectName,
     linkTo: (message: { channelId: string; ts: string } | undefined) => linkTo(message, { web }),
     follow: subscriptions.follow,
   };
@@ -273,35 +277,33 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     apiUrl,
     at,
   });
-  const delivery = opened(
-    startDelivery(
-      [
-        requests,
-        sharedCardSource({
-          store,
-          commands: changes,
-          attestationNote,
-          onTold,
-          visibilityTimeoutMs,
-          at,
-        }),
-        rolloutSource({ rollouts, commands: changes, web, apiUrl, log }),
-        notices.source,
-        feeds.source,
-      ],
-      {
-        redis,
-        web,
-        refusal,
-        rateLimiter: calls.limiter(createRateLimiter(redis, key, options.slackLimits)),
-        log,
-        now: store.now,
-        us: identity.known,
-        everyMs: Math.min(1000, timing.pollFirstMs),
-      },
-    ),
-    (it) => it.close(3000),
+  const delivery = startDelivery(
+    [
+      requests,
+      sharedCardSource({
+        store,
+        commands: changes,
+        attestationNote,
+        onTold,
+        visibilityTimeoutMs,
+        at,
+      }),
+      rolloutSource({ rollouts, commands: changes, web, apiUrl, log }),
+      notices.source,
+      feeds.source,
+    ],
+    {
+      redis,
+      web,
+      refusal,
+      rateLimiter: calls.limiter(createRateLimiter(redis, key, options.slackLimits)),
+      log,
+      now: store.now,
+      us: identity.known,
+      everyMs: Math.min(1000, timing.pollFirstMs),
+    },
   );
+  opened({ close: () => delivery.close(lastMessagesMs) });
   const policyKeeper = opened(
     await keepPolicy({
       config,
@@ -316,7 +318,6 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
       announce: notices.announce,
       at,
     }),
-    (it) => it.close(),
   );
   const outages = createOutageStore(redis, key);
   opened(
@@ -334,7 +335,6 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
       },
       patience: outageTimingFor(timing.outageMs),
     }),
-    (it) => it.close(),
   );
   return {
     config,
@@ -344,6 +344,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     telemetry,
     spans,
     redis,
+    connected,
     redisCheck,
     storageProblemsNow,
     store,
@@ -355,9 +356,9 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     compute,
     appraiser,
     inventory,
+    projectName,
     snapshots,
     queues,
-    delivery,
     tell,
     tellBusy,
     announce: notices.announce,

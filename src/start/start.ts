@@ -44,21 +44,18 @@ export async function start(
   const log = withoutFloods(fullLog, async () =>
     status === undefined ? false : (await status.redisProblem()) === undefined,
   );
-  const closers: (() => Promise<unknown>)[] = [async () => log.close()];
+  const open: { close(): Promise<unknown> }[] = [{ close: async () => log.close() }];
   let isClosing = false;
   const close = async () => {
     isClosing = true;
-    for (const stop of closers.splice(0).toReversed()) {
-      await stop().catch((error: unknown) => log.warn("stop.failed", { error }));
-    }
+    for (const thing of open.splice(0).toReversed())
+      await thing.close().catch((error: unknown) => log.warn("stop.failed", { error }));
   };
-  const opened: Services["opened"] = (thing, stop) => {
-    if (isClosing) {
-      stop(thing).catch((error: unknown) => log.warn("stop.failed", { error }));
-      throw new Error("stopped during the start");
-    }
-    closers.push(() => stop(thing));
-    return thing;
+  const opened: Services["opened"] = (thing) => {
+    open.push(thing);
+    if (!isClosing) return thing;
+    void close();
+    throw new Error("stopped during the start");
   };
   const telemetry = createTelemetry({
     role: config.role,
@@ -85,7 +82,7 @@ export async function start(
 
   async function begin(): Promise<Running> {
     watchFiles(config.files, log);
-    opened(await holdDirectory(config.dataDir), (it) => it.close());
+    opened(await holdDirectory(config.dataDir));
     // Before everything that may wait: a process that can't go on must be able to say why
     const health = opened(
       await listening(
@@ -102,9 +99,8 @@ export async function start(
           ready,
         }),
       ),
-      (it) => it.close(),
     );
-    const spans = config.traces && opened(await exportTraces(config, log), (it) => it.close());
+    const spans = config.traces && opened(await exportTraces(config, log));
     const on = await openServices(config, log, { ...options, spans, opened, telemetry });
     measure = createMeasure(on);
     const reading = (status = createStatus(on));
@@ -134,11 +130,10 @@ export async function start(
           status: reading.lines,
           standstill: on.policyKeeper.standstill,
         }),
-        (it) => it.close(),
       );
       if (receive.mode === "http") {
         const door = { port: config.port, host: options.host, log, route: gateway.route };
-        port = opened(await listening("PORT", startSlackDoor(door)), (it) => it.close()).port;
+        port = opened(await listening("PORT", startSlackDoor(door))).port;
       }
     }
     isStarted = true;

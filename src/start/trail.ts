@@ -26,7 +26,6 @@ export function startTrail(on: Services, onUnfit: (why: string) => void): void {
           .catch((error: unknown) => log.error("audit.freeze-failed", { error }));
       },
     }),
-    (it) => it.close(),
   );
   async function anchor(): Promise<void> {
     const channelId = config.policy.audit?.channel;
@@ -37,5 +36,5 @@ export function startTrail(on: Services, onUnfit: (why: string) => void): void {
     };
     await anchorDaily({ redis, key, dataDir, log, post });
   }
-  opened(startRounds("audit-head", anchorEveryMs, anchor, log), (it) => it.close());
+  opened(startRounds("audit-head", anchorEveryMs, anchor, log));
 }
