@@ -220,7 +220,9 @@ export function createStatus(on: Services) {
     redisProblem: () => redisProblem(on),
     /** Why this process can't work now, if it can't. */
     async problem(): Promise<string | undefined> {
-      const all = await Promise.all(checks.map(({ forReadiness }) => forReadiness?.(checked)));
+      const all = await Promise.all(
+        checks.map(async ({ forReadiness }) => forReadiness?.(checked)),
+      );
       return all.find((problem) => problem !== undefined);
     },
   };

@@ -19,7 +19,7 @@ type Env = Readonly<Record<string, string | undefined>>;
 /** `doctor` in a terminal. Prints no secret. */
 export async function runDoctor(
   words: readonly string[],
-  { env = process.env, write }: { env?: Env; write: (text: string) => void },
+  { env, write }: { env?: Env; write: (text: string) => void },
 ): Promise<0 | 1 | 64> {
   const [word = "all", ...more] = words;
   const role = (["all", "gateway", "worker"] as const).find((one) => one === word);
@@ -35,10 +35,11 @@ export async function runDoctor(
 
 async function examine(
   role: Role,
-  env: Env,
+  env: Env | undefined,
 ): Promise<{ sections: readonly Section[]; secrets: readonly string[] }> {
   try {
-    const config = loadConfig({ role, operations: operationsOf(commands), env });
+    const operations = operationsOf(commands);
+    const config = loadConfig({ role, operations, ...(env && { env }) });
     if (config.proxies) useProxies(config.proxies);
     const now = Date.now();
     const said = `all variables can be read; the policy has version ${config.policyVersion}`;
