@@ -104,7 +104,7 @@ function address(rest: string): string {
 /** `text` without secrets, cut at 8,000 characters. */
 export function scrubText(text: string): string {
   let left = text;
-  for (const secret of hidden) if (left.includes(secret)) left = left.replaceAll(secret, removed);
+  for (const secret of hidden) left = left.replaceAll(secret, removed);
   left = left.slice(0, longestScanned);
   for (const [shape, replaced] of shapes)
     left =
