@@ -1,4 +1,4 @@
-import { catchSignals } from "./start/signals.ts";
+import { catchSignals } from "./start/node-process.ts";
 
 // Before anything else is loaded: a signal may come at once
 const signals = catchSignals();

@@ -4,7 +4,6 @@ import type { Log } from "./log.ts";
 import { scrubText } from "./scrub.ts";
 import { placed, type PlacedSpan, type Spans } from "./spans.ts";
 
-const everyMs = 1_000;
 const callMs = 10_000;
 const farewellMs = 2_000;
 /** Spans that wait for a collector; the oldest are dropped first. */
@@ -17,8 +16,8 @@ interface ExportOptions {
   /** What these spans are of: `service.name` and the like. */
   resource: Readonly<Record<string, string>>;
   log: Log;
-  /** After a failure (ms); default 5 s. */
-  retryMs?: number;
+  /** How often what has ended is sent (ms); default 1 s. */
+  everyMs?: number;
 }
 
 /**
@@ -26,41 +25,25 @@ interface ExportOptions {
  * for it; without a collector spans are dropped, and the log says how many.
  */
 export function startExport(options: ExportOptions): Spans & { close(): Promise<void> } {
-  const { url, headers, log, retryMs = 5_000 } = options;
+  const { url, headers, log, everyMs = 1_000 } = options;
   let waiting: PlacedSpan[] = [];
-  let timer: NodeJS.Timeout | undefined;
   let sending: Promise<void> | undefined;
-  let isClosing = false;
   let isFailing = false;
   let dropped = 0;
 
-  function sendSoon(inMs: number): void {
-    if (isClosing || sending) return;
-    timer ??= setTimeout(() => void send(), inMs).unref();
-  }
-
-  function send(): Promise<void> {
-    clearTimeout(timer);
-    timer = undefined;
-    sending ??= sendAll().finally(() => {
-      sending = undefined;
-      if (waiting.length > 0) sendSoon(isFailing ? retryMs : everyMs);
-    });
-    return sending;
-  }
+  const send = () => (sending ??= sendAll().finally(() => (sending = undefined)));
+  const timer = setInterval(() => void send(), everyMs).unref();
 
   async function sendAll(): Promise<void> {
-    while (waiting.length > 0) {
+    for (let isTaken = true; isTaken && waiting.length > 0;) {
       const batch = waiting.splice(0, maxBatch);
       const why = await post(batch);
-      if (why !== undefined && !isFailing) log.warn("traces.not-sent", { why });
-      if (why === undefined && isFailing) log.warn("traces.sent-again", { dropped });
-      if (why === undefined) dropped = 0;
-      isFailing = why !== undefined;
-      if (isFailing) {
-        waiting = [...batch, ...waiting];
-        return;
-      }
+      isTaken = why === undefined;
+      if (!isTaken && !isFailing) log.warn("traces.not-sent", { why });
+      if (isTaken && isFailing) log.warn("traces.sent-again", { dropped });
+      if (isTaken) dropped = 0;
+      else waiting = [...batch, ...waiting];
+      isFailing = !isTaken;
     }
   }
 
@@ -88,16 +71,11 @@ export function startExport(options: ExportOptions): Spans & { close(): Promise<
   return {
     ended(span) {
       waiting.push(...placed(span));
-      const tooMany = waiting.length - maxWaiting;
-      if (tooMany > 0) {
-        waiting.splice(0, tooMany);
-        dropped += tooMany;
-      }
-      sendSoon(isFailing ? retryMs : everyMs);
+      dropped += waiting.splice(0, Math.max(0, waiting.length - maxWaiting)).length;
     },
     async close() {
-      isClosing = true;
-      await within(farewellMs, sending ?? send(), () => undefined);
+      clearInterval(timer);
+      await within(farewellMs, send(), () => undefined);
     },
   };
 }

@@ -36,31 +36,9 @@ const idOf = (what: string, digits: number) => hash("sha256", what).slice(0, dig
 const spanOf = (id: string) => idOf(`span ${id}`, 16);
 
 /** A delivery that comes twice, or is taken over by another process, stays one trace. */
-export const workOnInteraction = (id: string): Work => new InteractionWork(id);
-
-/** Its IDs are made when something is logged or sent: before an ack, hardly ever. */
-class InteractionWork implements Work {
-  readonly #id: string;
-  #made: Work | undefined;
-
-  constructor(id: string) {
-    this.#id = id;
-  }
-
-  get ids() {
-    return this.#work().ids;
-  }
-
-  get parents() {
-    return this.#work().parents;
-  }
-
-  #work(): Work {
-    if (this.#made) return this.#made;
-    const [id, trace] = [this.#id, idOf(`trace ${this.#id}`, 32)];
-    this.#made = { ids: { interaction: id, trace }, parents: [{ trace, span: spanOf(id) }] };
-    return this.#made;
-  }
+export function workOnInteraction(id: string): Work {
+  const trace = idOf(`trace ${id}`, 32);
+  return { ids: { interaction: id, trace }, parents: [{ trace, span: spanOf(id) }] };
 }
 
 export function workOnRequest({ id, interaction, trace }: { id: string } & Origin): Work {

@@ -26,7 +26,7 @@ const order: readonly LogLevel[] = ["debug", "info", "warn", "error"];
 
 export function createLog(options: {
   level: LogLevel;
-  write?: (line: string, level: LogLevel) => void;
+  write?: (line: string) => void;
   base?: Fields;
 }): Log {
   const { level, base = {} } = options;
@@ -38,7 +38,7 @@ export function createLog(options: {
     return (event, fields = {}) => {
       const body = scrub({ ...base, ...workNow()?.ids, ...fields }, { stacks: at === "error" });
       const head = { at: new Date().toISOString(), level: at, event: scrubText(event) };
-      write(`${JSON.stringify(Object.assign({ ...head }, body, head))}\n`, at);
+      write(`${JSON.stringify(Object.assign({ ...head }, body, head))}\n`);
     };
   }
 

@@ -1,4 +1,4 @@
-import type { Role } from "../config/config.ts";
+import { ConfigError, configExitCode, type Role } from "../config/config.ts";
 import { version } from "../config/version.ts";
 import { nearest } from "../text/nearest.ts";
 import { printable } from "../text/printable.ts";
@@ -18,56 +18,13 @@ interface Program {
 /** Everything but running Gatehouse, in the order of the usage. */
 export type Programs = Readonly<Record<string, Program>>;
 
-/** What the words on the command line ask for. */
-export type Order =
-  | { is: "role"; role: Role }
-  | { is: "program"; name: string; words: readonly string[] }
-  | { is: "usage"; of: string | undefined }
-  | { is: "version" }
-  | { is: "unknown"; sentence: string };
-
-const roles: Readonly<Record<string, Role>> = { all: "all", gateway: "gateway", worker: "worker" };
-const isHelp = (word: string | undefined) => word === "--help" || word === "-h";
+const roles: readonly Role[] = ["all", "gateway", "worker"];
+const roleIn = (word: string): Role | undefined => roles.find((role) => role === word);
+const isHelp = (word: string) => word === "--help" || word === "-h";
 
 /** A role and nothing else: to be run, without anything to look up. */
-export function isRoleAlone(words: readonly string[]): boolean {
-  const [word] = words;
-  return words.length === 0 || (words.length === 1 && Object.hasOwn(roles, word ?? ""));
-}
-
-/** Decides by the words alone, whatever the configuration is. */
-export function readWords(words: readonly string[], programs: Programs): Order {
-  const [first, ...rest] = words;
-  if (first === undefined) return { is: "role", role: "all" };
-  if (isHelp(first)) return { is: "usage", of: undefined };
-  if (first === "help") {
-    const [of] = rest;
-    return of === undefined || Object.hasOwn(programs, of)
-      ? { is: "usage", of }
-      : unknown(of, Object.keys(programs));
-  }
-  if (first === "--version" || first === "-V") return { is: "version" };
-  const wantsHelp = rest
-    .slice(0, rest.includes("--") ? rest.indexOf("--") : undefined)
-    .some(isHelp);
-  const role = Object.hasOwn(roles, first) ? roles[first] : undefined;
-  if (role !== undefined) {
-    if (wantsHelp) return { is: "usage", of: undefined };
-    const [more] = rest;
-    return more === undefined
-      ? { is: "role", role }
-      : { is: "unknown", sentence: `"${first}" takes no "${more}".` };
-  }
-  if (!Object.hasOwn(programs, first))
-    return unknown(first, [...Object.keys(roles), ...Object.keys(programs), "help"]);
-  return wantsHelp ? { is: "usage", of: first } : { is: "program", name: first, words: rest };
-}
-
-function unknown(word: string, known: readonly string[]): Order {
-  const meant = nearest(word, known);
-  const guess = meant === undefined ? "" : ` Did you mean "${meant}"?`;
-  return { is: "unknown", sentence: `There is no "${word}".${guess}` };
-}
+export const isRoleAlone = ([word = "all", ...more]: readonly string[]): boolean =>
+  roleIn(word) !== undefined && more.length === 0;
 
 /** What `--help` prints. */
 export function usageOf(programs: Programs): string {
@@ -82,11 +39,26 @@ ${lines.join("\n")}
 exit codes
   0    done; everything checked is well
   1    it failed, or something checked is not well
-  2    audit, attestation: it can't be told
+  2    audit, attestation: inconclusive
   3    audit verify: intact, but for losses that someone recorded
   64   the words mean nothing here
   78   the configuration or the runtime is wrong; each problem is printed, and a supervisor need not retry
 `;
+}
+
+/** What `load` returns. Where the configuration is wrong, the process ends and says how. */
+export function orExit<T>(load: () => T): T {
+  try {
+    return load();
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return exitConfig(error);
+  }
+}
+
+export function exitConfig(error: ConfigError): never {
+  process.stderr.write(`${printable(error.message)}\n`);
+  return process.exit(configExitCode);
 }
 
 /**
@@ -100,21 +72,42 @@ export async function runCommandLine(
 ): Promise<{ role: Role } | { exitCode: number }> {
   // Names come from files and services: here, and nowhere else, they become inert for a terminal
   const write = (text: string) => out.write(printable(text));
-  const complain = (text: string) => out.complain(printable(text));
-  const order = readWords(words, programs);
-  if (order.is === "role") return { role: order.role };
-  if (order.is === "unknown") {
-    complain(`${order.sentence}\n${usageOf(programs)}`);
+  const refuse = (sentence: string) => {
+    out.complain(printable(`${sentence}\n${usageOf(programs)}`));
     return { exitCode: usageExitCode };
-  }
-  if (order.is === "program") {
-    const exitCode = await programs[order.name]?.run(order.words, write);
-    return { exitCode: exitCode ?? usageExitCode };
-  }
-  if (order.is === "version") write(`gatehouse ${version}, Node.js ${process.version}\n`);
-  else {
-    const program = order.of === undefined ? undefined : programs[order.of];
+  };
+  const refuseUnknown = (word: string, known: readonly string[]) => {
+    const meant = nearest(word, known);
+    return refuse(
+      `Unknown command "${word}".${meant === undefined ? "" : ` Did you mean "${meant}"?`}`,
+    );
+  };
+  const explain = (program?: Program) => {
     write(program === undefined ? usageOf(programs) : `${program.usage}\n`);
+    return { exitCode: 0 };
+  };
+  const programNamed = (word: string) =>
+    Object.hasOwn(programs, word) ? programs[word] : undefined;
+  const names = Object.keys(programs);
+
+  const [first = "all", ...rest] = words;
+  const [second] = rest;
+  if (isHelp(first)) return explain();
+  if (first === "help") {
+    const program = second === undefined ? undefined : programNamed(second);
+    return second === undefined || program ? explain(program) : refuseUnknown(second, names);
   }
-  return { exitCode: 0 };
+  if (first === "--version" || first === "-V") {
+    write(`gatehouse ${version}, Node.js ${process.version}\n`);
+    return { exitCode: 0 };
+  }
+  const wantsHelp = rest.some((word, at) => isHelp(word) && !rest.slice(0, at).includes("--"));
+  const role = roleIn(first);
+  if (role !== undefined) {
+    if (wantsHelp) return explain();
+    return second === undefined ? { role } : refuse(`"${first}" takes no "${second}".`);
+  }
+  const program = programNamed(first);
+  if (program === undefined) return refuseUnknown(first, [...roles, ...names, "help"]);
+  return wantsHelp ? explain(program) : { exitCode: await program.run(rest, write) };
 }

@@ -81,7 +81,7 @@ export function startDigests(on: Services): void {
       log,
     ),
   ];
-  for (const round of rounds) opened(round, (it) => it.close());
+  for (const round of rounds) opened(round);
   // Last, so that it is closed first: a long round must not delay the stop
-  opened(stopping, async (it) => it.abort());
+  opened({ close: async () => stopping.abort() });
 }

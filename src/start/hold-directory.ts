@@ -8,14 +8,14 @@ import {
   readdirSync,
   rmSync,
   statSync,
-  writeFileSync,
 } from "node:fs";
 import { connect, createServer } from "node:net";
 import path from "node:path";
 import { ConfigError } from "../config/config.ts";
 import { within } from "../deadline.ts";
 import { codeOf } from "../errors.ts";
-import { privateFile, privateFolder } from "../regular-file.ts";
+import { privateFolder } from "../regular-file.ts";
+import { wayOut, writeProbe } from "./doctor/folders.ts";
 
 const lockName = /^lock-[0-9a-f]{16}\.sock$/;
 /** What fits into the address of a socket on every system (macOS: 104 with the end). */
@@ -34,7 +34,7 @@ const ourName =
  */
 export async function holdDirectory(folder: string): Promise<{ close(): Promise<void> }> {
   const name = `lock-${randomBytes(8).toString("hex")}.sock`;
-  probe(folder, `${name}.probe`);
+  probe(folder);
   const server = createServer((socket) => socket.destroy()).unref();
   const close = async () => {
     const closed = once(server, "close");
@@ -69,36 +69,14 @@ function unusable(sentence: string): ConfigError {
 }
 
 /** The ledger and the anchors are written at moments when it is too late to say that they can't be. */
-function probe(folder: string, name: string): void {
-  const file = path.join(folder, name);
+function probe(folder: string): void {
   try {
     mkdirSync(folder, privateFolder);
-    try {
-      writeFileSync(file, "a line like those of the ledger\n", { ...privateFile, flush: true });
-    } finally {
-      rmSync(file, { force: true });
-    }
+    writeProbe(folder);
   } catch (error) {
     const code = codeOf(error);
     throw unusable(`${folder} can't be written (${code}): ${wayOut(code)}`);
   }
-}
-
-/** What helps where a directory can't be made or written, by the code of the error. */
-export function wayOut(code: string, user = process.getuid?.() ?? 0): string {
-  if (code === "ENOSPC")
-    return "free space on its disk, or inodes (df -h, df -i), or name a directory on another one";
-  if (code === "EDQUOT") return `raise the disk quota of user ${user}, or free what counts to it`;
-  if (code === "EROFS")
-    return "mount its file system writable, or name another directory; in a container, give it a volume";
-  if (["ENOTDIR", "EEXIST"].includes(code)) return "a part of its path is a file: name a directory";
-  if (["ENOENT", "ELOOP"].includes(code))
-    return "a part of its path is missing, or is a link to nothing: make it, or name another directory";
-  if (code === "EIO")
-    return "its disk fails: the kernel's log says how; name a directory on another one";
-  if (["EACCES", "EPERM"].includes(code))
-    return `let user ${user} write there (chown ${user}), or name another directory; in a container, give it a volume`;
-  return "name a directory that this process may write, on a local disk with space";
 }
 
 /**

@@ -22,7 +22,7 @@ import { type Command, dottedName, type Target } from "../registry/define.ts";
 import { groupsNamedIn } from "../slack/people/people.ts";
 import { readRegularSync } from "../regular-file.ts";
 import { nearest } from "../text/nearest.ts";
-import { lookAtFolder } from "./doctor/endorsements.ts";
+import { lookAtFolder } from "./doctor/folders.ts";
 import type { Finding } from "./doctor/finding.ts";
 import { judgeNames, lookAtPolicy } from "./doctor/policy.ts";
 import { useProxies } from "./use-proxies.ts";

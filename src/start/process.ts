@@ -2,16 +2,14 @@ import { commands } from "../commands/index.ts";
 import { ConfigError, loadConfig, type Role } from "../config/config.ts";
 import { version } from "../config/version.ts";
 import { messageOf, UserError } from "../errors.ts";
-import { gatherLines } from "../log/gather-lines.ts";
 import { createLog, hideSecret, type Log } from "../log/log.ts";
 import { operationsOf } from "../policy/approval-rule.ts";
 import { isKnownSocketRejection } from "../slack/receive/socket.ts";
 import { printable } from "../text/printable.ts";
-import { collectGarbage } from "./collect-garbage.ts";
-import { exitConfig, orExit } from "./exit-config.ts";
+import { exitConfig, orExit } from "./command-line.ts";
+import { collectGarbage, type Signals } from "./node-process.ts";
+import { start } from "./start.ts";
 import { useProxies } from "./use-proxies.ts";
-import type { Signals } from "./signals.ts";
-import { type Running, start } from "./start.ts";
 
 /** How long a process may take to end after SIGTERM. */
 const stopWithinMs = 10_000;
@@ -22,49 +20,34 @@ export async function runProcess(role: Role, signals: Signals): Promise<void> {
   const config = orExit(() => loadConfig({ role, operations: operationsOf(commands) }));
   for (const secret of config.secrets) hideSecret(secret);
   if (config.proxies) useProxies(config.proxies);
-  const log = createLog({
-    level: config.logLevel,
-    write: toStandardOutput(),
-    base: { role: config.role, pid: process.pid },
-  });
+  const log = createLog({ level: config.logLevel, base: { role, pid: process.pid } });
   log.info("process.starting", { version, node: process.version });
   catchTheUncaught(log);
-  let running: Running | undefined;
-  let isReloadDue = false;
-  signals.onOther((signal) => {
-    if (signal !== "SIGHUP")
-      return log.info("process.signal-ignored", { signal, why: "Gatehouse opens no debugger" });
-    log.info("process.reloading", {});
-    isReloadDue = running === undefined;
-    void running?.reload();
-  });
   onAbort(stopping, () => {
     log.info("process.stopping", { signal: String(stopping.reason) });
     setTimeout(() => ended("late", log), stopWithinMs - 500);
   });
-  try {
-    running = await start(config, log, {
-      signal: stopping,
-      onWedged: (why) => exitAfter(1, why, log),
-    });
-  } catch (error) {
-    if (stopping.aborted) return ended("before it had started", log);
-    log.error("process.cannot-start", { error });
-    if (error instanceof ConfigError) exitConfig(error);
-    const hint = error instanceof UserError && error.hint ? ` ${error.hint}.` : "";
-    process.stderr.write(printable(`Gatehouse can't start: ${messageOf(error)}.${hint}\n`));
-    process.exit(1);
-  }
-  const started = running;
-  if (isReloadDue) void started.reload();
+  const onWedged = (why: string) => exitAfter(why, log);
+  const running = await start(config, log, { signal: stopping, onWedged }).catch((error: unknown) =>
+    stopping.aborted ? ended("before it had started", log) : cannotStart(error, log),
+  );
+  // Those that came during the start are told now: what was read then may be older than they are
+  signals.onOther((signal) => {
+    if (signal !== "SIGHUP")
+      return log.info("process.signal-ignored", { signal, why: "Gatehouse opens no debugger" });
+    log.info("process.reloading", {});
+    void running.reload();
+  });
   collectGarbage();
-  onAbort(stopping, () => void stop(started, log));
+  onAbort(stopping, () => void running.close().then(() => ended("closed", log)));
 }
 
-function toStandardOutput() {
-  const lines = gatherLines((text) => process.stdout.write(text));
-  process.once("exit", lines.flush);
-  return lines.write;
+function cannotStart(error: unknown, log: Log): never {
+  log.error("process.cannot-start", { error });
+  if (error instanceof ConfigError) exitConfig(error);
+  const hint = error instanceof UserError && error.hint ? ` ${error.hint}.` : "";
+  process.stderr.write(printable(`Gatehouse can't start: ${messageOf(error)}.${hint}\n`));
+  return process.exit(1);
 }
 
 /** Also when it was aborted before. */
@@ -73,19 +56,9 @@ function onAbort(signal: AbortSignal, act: () => void): void {
   else signal.addEventListener("abort", act, { once: true });
 }
 
-async function stop(running: Running, log: Log): Promise<void> {
-  try {
-    await running.close();
-    ended("closed", log);
-  } catch (error) {
-    log.error("process.stop-failed", { error });
-    ended("failed", log);
-  }
-}
-
-function ended(how: string, log: Log): void {
+function ended(how: string, log: Log): never {
   log.info("process.stopped", { how });
-  process.exit(0);
+  return process.exit(0);
 }
 
 /**
@@ -95,14 +68,14 @@ function ended(how: string, log: Log): void {
 function catchTheUncaught(log: Log): void {
   process.on("unhandledRejection", (reason) => {
     if (isKnownSocketRejection(reason)) log.warn("process.socket-rejection", { error: reason });
-    else exitAfter(1, `unhandled rejection: ${messageOf(reason)}`, log, reason);
+    else exitAfter(`unhandled rejection: ${messageOf(reason)}`, log, reason);
   });
   process.on("uncaughtException", (error) =>
-    exitAfter(1, `uncaught: ${messageOf(error)}`, log, error),
+    exitAfter(`uncaught: ${messageOf(error)}`, log, error),
   );
 }
 
-function exitAfter(code: number, why: string, log: Log, error?: unknown): void {
+function exitAfter(why: string, log: Log, error?: unknown): void {
   log.error("process.ends", { why, ...(error === undefined ? {} : { error }) });
-  process.exit(code);
+  process.exit(1);
 }

@@ -8,9 +8,8 @@ import {
   policyPath,
 } from "../config/config.ts";
 import { operationsOf } from "../policy/approval-rule.ts";
-import type { Programs } from "./command-line.ts";
+import { orExit, type Programs } from "./command-line.ts";
 import { doctorUsage, runDoctor } from "./doctor/doctor.ts";
-import { orExit } from "./exit-config.ts";
 import { policyUsage, runPolicy } from "./policy-cli.ts";
 import { retentionUsage, runRetention } from "./retention.ts";
 

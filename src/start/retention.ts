@@ -73,12 +73,7 @@ export function kindOf(key: string, { prefix }: Keys): Kind | undefined {
   return kinds.find(({ pattern }) => pattern.test(rest));
 }
 
-interface Tally {
-  keys: number;
-  /** Some of them, whose size is measured. */
-  sample: string[];
-}
-
+/** Of so many keys of a kind the size is measured. */
 const sampled = 100;
 
 /** `retention` in a terminal. */
@@ -111,31 +106,25 @@ export async function runRetention(
 }
 
 async function report(redis: RedisClient, key: Keys): Promise<string> {
-  const tallies = new Map<string, Tally>();
-  const withSnapshots: string[] = [];
-  for await (const found of keysOf(redis, key)) {
-    const what = kindOf(found, key)?.what ?? "of no known kind";
-    const tally = tallies.get(what) ?? { keys: 0, sample: [] };
-    tallies.set(what, tally);
-    tally.keys += 1;
-    if (tally.sample.length < sampled) tally.sample.push(found);
-    const vm = found.startsWith(key("snapshots", ""))
-      ? found.slice(key("snapshots", "").length)
-      : "";
-    if (vm !== "") withSnapshots.push(vm);
-  }
+  const keys = await keysOf(redis, key);
   const rows = [["what", "keys", "size", "kept"]];
-  for (const [what, tally] of tallies) {
-    const kept = kinds.find((kind) => kind.what === what)?.kept ?? "";
-    rows.push([what, tally.keys.toLocaleString("en"), await sizeOf(tally, redis), kept]);
+  for (const [kind, all] of Map.groupBy(keys, (one) => kindOf(one, key))) {
+    const { what, kept } = kind ?? { what: "of no known kind", kept: "" };
+    rows.push([what, all.length.toLocaleString("en"), await sizeOf(all, redis), kept]);
   }
+  const prefix = key("snapshots", "");
+  const withSnapshots = keys.flatMap((one) =>
+    one.startsWith(prefix) && one !== prefix ? one.slice(prefix.length) : [],
+  );
   const vms = await knownVms(redis, key);
   const gone = vms.size === 0 ? [] : withSnapshots.filter((vm) => !vms.has(vm));
+  const named =
+    gone.length === 0 ? "" : `: ${gone.slice(0, 5).join(", ")}${gone.length > 5 ? ", …" : ""}`;
   return `${table(rows)}
 
 What may go:
   audit trail   nothing by itself; \`audit export\`, then \`audit erase\` takes the contents of records
-  snapshots     of ${gone.length} VMs that are gone${gone.length === 0 ? "" : `: ${gone.slice(0, 5).join(", ")}${gone.length > 5 ? ", …" : ""}`}. Their keys are ${key("snapshots", "<VM>")};
+  snapshots     of ${gone.length} VMs that are gone${named}. Their keys are ${key("snapshots", "<VM>")};
                 without them Gatehouse takes their IDs only typed
   the rest      goes when its time has come. Never empty Redis, and delete no requests, locks, or policy versions:
                 what was sent would be forgotten, and changes freeze
@@ -150,24 +139,23 @@ async function knownVms(redis: RedisClient, key: Keys): Promise<ReadonlySet<stri
   return ids;
 }
 
-async function* keysOf(redis: RedisClient, { prefix }: Keys): AsyncGenerator<string> {
+async function keysOf(redis: RedisClient, { prefix }: Keys): Promise<readonly string[]> {
   const pattern = `${prefix.replaceAll(/[[\]*?\\]/g, "\\$&")}:*`;
-  let cursor = "0";
-  do {
-    const [next, keys] = await redis.scan(cursor, "MATCH", pattern, "COUNT", 1_000);
-    yield* keys;
-    cursor = next;
-  } while (cursor !== "0");
+  const found = new Set<string>();
+  for await (const keys of redis.scanStream({ match: pattern, count: 1_000 }))
+    for (const one of keys as string[]) found.add(one);
+  return [...found];
 }
 
-async function sizeOf({ keys, sample }: Tally, redis: RedisClient): Promise<string> {
-  const pipeline = redis.pipeline();
-  for (const one of sample) pipeline.memory("USAGE", one);
-  const sizes = ((await pipeline.exec()) ?? []).map(([, size]) => size);
-  const known = sizes.filter((size) => typeof size === "number");
+async function sizeOf(keys: readonly string[], redis: RedisClient): Promise<string> {
+  const sample = keys.slice(0, sampled);
+  const sizes = await Promise.all(
+    sample.map((one) => redis.memory("USAGE", one).catch(() => null)),
+  );
+  const known = sizes.filter((size) => size !== null);
   if (known.length === 0) return "?";
-  const bytes = (known.reduce((sum, size) => sum + size, 0) / known.length) * keys;
-  const about = keys > sample.length ? "~" : "";
+  const bytes = (known.reduce((sum, size) => sum + size, 0) / known.length) * keys.length;
+  const about = keys.length > sample.length ? "~" : "";
   return bytes < 2 ** 20
     ? `${about}${Math.ceil(bytes / 1024)} KiB`
     : `${about}${(bytes / 2 ** 20).toFixed(1)} MiB`;

@@ -21,11 +21,11 @@ import { recordResults, createAttestationNote } from "../requests/after-result.t
 import { tellElsewhere } from "../requests/tell-elsewhere.ts";
 import { freezeNews } from "../requests/render/freeze-news.ts";
 import { busyChannels } from "../requests/busy-channels.ts";
-import { createJournal, type Journal } from "../requests/journal/journal.ts";
+import { createJournal } from "../requests/journal/journal.ts";
 import { createPolls } from "../requests/journal/polls.ts";
 import { observed, observeTold } from "../requests/journal/observed.ts";
 import { createRollouts } from "../rollouts/rollouts.ts";
-import { outageTimingFor, createOutageStore, type OutageStore } from "../outages/outages.ts";
+import { outageTimingFor, createOutageStore } from "../outages/outages.ts";
 import { createDependencyMonitor } from "../outages/dependency-monitor.ts";
 import { createNotices } from "../slack/deliver/announce.ts";
 import { createFeeds } from "../slack/deliver/feeds.ts";
@@ -45,35 +45,46 @@ import { type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
 import type { Spans } from "../log/spans.ts";
 import type { Telemetry } from "../log/telemetry.ts";
 import { startPostingRecaps } from "../outages/post-recaps.ts";
-import { lookAtFolder } from "./doctor/endorsements.ts";
+import { lookAtFolder } from "./doctor/folders.ts";
 import { observeCalls } from "./observe-calls.ts";
 
 export type Services = Awaited<ReturnType<typeof openServices>>;
 
-interface ServicesOptions {
+/** What differs in tests and sandboxes. */
+export interface Otherwise {
+  /** Failpoint for crash tests. */
+  at?: (point: string, what: string) => Promise<void>;
   /** Keeps several installations apart on one Redis. */
-  namespace?: string | undefined;
-  slackLimits?: SlackLimits | undefined;
-  telemetry: Telemetry;
+  namespace?: string;
   /** Whose signatures on evidence count: the vendors' without it. */
-  roots?: TrustedRoots | undefined;
+  roots?: TrustedRoots;
+  /** Slack's limits, where they are others than Slack's own. */
+  slackLimits?: SlackLimits;
+}
+
+interface ServicesOptions extends Otherwise {
+  telemetry: Telemetry;
   /** Undefined unless traces are exported. */
   spans: Spans | undefined;
-  /** Failpoint for crash tests. */
-  at(point: string, what: string): Promise<void>;
   /** What is opened first is closed last. */
-  opened<T>(thing: T, stop: (thing: T) => Promise<unknown>): T;
+  opened<T extends { close(): Promise<unknown> }>(thing: T): T;
 }
+
+/** How long messages may still be delivered while a process stops. */
+const lastMessagesMs = 3_000;
 
 export async function openServices(config: Config, log: Log, options: ServicesOptions) {
   // Of what is built from them here: they count from one start to the next
   const { timing, attestation } = config.policy;
-  const { opened, at, telemetry, spans } = options;
+  const { opened, at = async () => undefined, telemetry, spans } = options;
   const calls = observeCalls(options);
   const key = createKeys(options.namespace);
-  const redis = opened(await connectRedis(() => config.redisUrl, "commands", log, key), (it) =>
-    it.quit(),
-  );
+  const connected = async (name: Parameters<typeof connectRedis>[1]) => {
+    const client = await connectRedis(() => config.redisUrl, name, log, key);
+    opened({ close: () => client.quit() });
+    return client;
+  };
+  const redis = await connected("commands");
   const redisCheck = await checkRedis(redis, { allowVolatile: config.allowVolatileRedis });
   if (redisCheck.kind === "volatile" && !redisCheck.allowed) {
     throw new UserError(redisCheck.sentence);
@@ -105,7 +116,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   });
   const { receive } = config.slack;
   const appToken = receive?.mode === "socket" ? receive.appToken : undefined;
-  const identity = opened(learnIdentity(web, { appToken }), (it) => it.close());
+  const identity = opened(learnIdentity(web, { appToken }));
   const people = createPeople({
     web,
     get ourTeamId() {
@@ -127,7 +138,6 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
         watch.saw("service", signOfService(call.endpoint, call.kind, call.reason));
       },
     }),
-    (it) => it.close(),
   );
   const inventory = opened(
     createInventory({
@@ -138,7 +148,6 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
       refreshMs: timing.inventoryRefreshMs,
       concurrency: 32,
     }),
-    (it) => it.close(),
   );
   inventory.start();
   const { refresh: addresses, endorsements: folder } = attestation;
@@ -159,7 +168,6 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
             proxies: config.proxies,
             now: Date.now,
           }),
-          (it) => it.close(),
         )
       : undefined;
   const trail = createTrail(redis, key);
@@ -186,7 +194,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     now: Date.now,
   });
   const snapshots = createSnapshots(redis, key);
-  const queues = opened(createQueues(redis, key.prefix), (it) => it.close());
+  const queues = opened(createQueues(redis, key.prefix));
   await queues.ready();
 
   const { botToken, apiUrl } = config.slack;
@@ -211,7 +219,15 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
       if (channelId !== config.policy.audit?.channel)
         await notices.announce({ id: `${id}-${channelId}`, channelId, message });
   };
-  const store = announcingFreezes(journal, tellBusy);
+  const store: typeof journal = {
+    ...journal,
+    /** Every freeze is announced, where people wait for something. */
+    async freeze(freeze) {
+      const isNew = await journal.freeze(freeze);
+      if (isNew) await tellBusy(`freeze-${await journal.now()}`, freezeNews(freeze));
+      return isNew;
+    },
+  };
   const polls = createPolls(redis, key, journal.getMany);
   const visibilityTimeoutMs = 10 * timing.heartbeatMs;
   const feeds = createFeeds({ redis, key, render: renderFeed, visibilityTimeoutMs, at });
@@ -223,11 +239,12 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     },
     post: feeds.post,
   });
+  async function projectName(id: string): Promise<string | undefined> {
+    const known = await inventory.findProject(id, { onlyKnown: true });
+    return "found" in known && known.found.id === id ? known.found.name : undefined;
+  }
   const elsewhere = {
-    async projectName(id: string) {
-      const known = await inventory.findProject(id, { onlyKnown: true });
-      return "found" in known && known.found.id === id ? known.found.name : undefined;
-    },
+    projectName,
     linkTo: (message: { channelId: string; ts: string } | undefined) => linkTo(message, { web }),
     follow: subscriptions.follow,
   };
@@ -264,34 +281,32 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     apiUrl,
     at,
   });
-  const delivery = opened(
-    startDelivery(
-      [
-        requests,
-        sharedCardSource({
-          store,
-          commands: changes,
-          attestationNote,
-          onTold,
-          visibilityTimeoutMs,
-          at,
-        }),
-        rolloutSource({ rollouts, commands: changes, web, apiUrl, log }),
-        notices.source,
-        feeds.source,
-      ],
-      {
-        web,
-        refusal,
-        rateLimiter: calls.limiter(createRateLimiter(redis, key, options.slackLimits)),
-        log,
-        now: store.now,
-        us: identity.known,
-        everyMs: Math.min(1000, timing.pollFirstMs),
-      },
-    ),
-    (it) => it.close(3000),
+  const delivery = startDelivery(
+    [
+      requests,
+      sharedCardSource({
+        store,
+        commands: changes,
+        attestationNote,
+        onTold,
+        visibilityTimeoutMs,
+        at,
+      }),
+      rolloutSource({ rollouts, commands: changes, web, apiUrl, log }),
+      notices.source,
+      feeds.source,
+    ],
+    {
+      web,
+      refusal,
+      rateLimiter: calls.limiter(createRateLimiter(redis, key, options.slackLimits)),
+      log,
+      now: store.now,
+      us: identity.known,
+      everyMs: Math.min(1000, timing.pollFirstMs),
+    },
   );
+  opened({ close: () => delivery.close(lastMessagesMs) });
   const policyKeeper = opened(
     await keepPolicy({
       config,
@@ -304,7 +319,23 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
       announce: notices.announce,
       at,
     }),
-    (it) => it.close(),
+  );
+  const outages = createOutageStore(redis, key);
+  opened(
+    startPostingRecaps({
+      watch,
+      outages,
+      store,
+      inventory,
+      announce: notices.announce,
+      log,
+      at,
+      commands: changes,
+      get policy() {
+        return config.policy;
+      },
+      patience: outageTimingFor(timing.outageMs),
+    }),
   );
   return {
     config,
@@ -314,6 +345,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     telemetry,
     spans,
     redis,
+    connected,
     redisCheck,
     storageProblemsNow,
     store,
@@ -325,47 +357,16 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     compute,
     appraiser,
     inventory,
+    projectName,
     snapshots,
     queues,
-    delivery,
     tell,
     tellBusy,
     announce: notices.announce,
     subscriptions,
     watch,
+    outages,
     at,
     opened,
   };
-}
-
-/** Every freeze is announced, where people wait for something. */
-function announcingFreezes(store: Journal, tellBusy: GatewayContext["tellBusy"]): Journal {
-  return {
-    ...store,
-    async freeze(freeze) {
-      const isNew = await store.freeze(freeze);
-      if (isNew) {
-        await tellBusy(`freeze-${await store.now()}`, freezeNews(freeze));
-      }
-      return isNew;
-    },
-  };
-}
-
-/** Detects outages of Slack, Redis, and the service, and posts a recap to each channel afterwards. */
-export function startOutages(on: Services): OutageStore {
-  const outages = createOutageStore(on.redis, on.key);
-  on.opened(
-    startPostingRecaps({
-      ...on,
-      outages,
-      commands: requestable(commands),
-      get policy() {
-        return on.config.policy;
-      },
-      patience: outageTimingFor(on.config.policy.timing.outageMs),
-    }),
-    (it) => it.close(),
-  );
-  return outages;
 }

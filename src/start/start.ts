@@ -3,18 +3,16 @@ import { commands } from "../commands/index.ts";
 import type { Config } from "../config/config.ts";
 import { parseRedisUrl } from "../config/redis-address.ts";
 import { holdDirectory } from "./hold-directory.ts";
-import { codeOf, messageOf, UserError } from "../errors.ts";
-import { type Services, openServices, startOutages } from "./services.ts";
-import { startHealth } from "./health.ts";
-import { startSlackDoor } from "./slack-door.ts";
+import { messageOf } from "../errors.ts";
+import { openServices, type Otherwise, type Services } from "./services.ts";
+import { createMeasure } from "./measure.ts";
+import { listening, startHealth, startSlackDoor } from "./ports.ts";
 import { hideSecret, type Log } from "../log/log.ts";
 import { createTelemetry } from "../log/telemetry.ts";
 import type { Gateway } from "../slack/gateway.ts";
 import { withoutFloods } from "../redis/outage-log.ts";
 import { requestable } from "../registry/define.ts";
-import type { SlackLimits } from "../slack/deliver/rate-limiter.ts";
-import type { TrustedRoots } from "../verifier/roots.ts";
-import { createStatus, type Status } from "./status.ts";
+import { createStatus, type Status } from "./checks.ts";
 import { version } from "../config/version.ts";
 
 /** A started process. Closing it takes no new work, ends or hands back what runs, and releases everything. */
@@ -28,21 +26,13 @@ export interface Running {
   close(): Promise<void>;
 }
 
-interface StartOptions {
+interface StartOptions extends Otherwise {
   /** Ends a start that isn't done yet: what it has opened is closed, and `start` rejects. */
   signal?: AbortSignal;
   /** The process can't continue and should be restarted. */
   onWedged?: (why: string) => void;
-  /** Failpoint for crash tests. */
-  at?: (point: string, what: string) => Promise<void>;
-  /** Keeps several worlds apart on one Redis. */
-  namespace?: string;
   /** Interface of Slack's port; all by default. */
   host?: string;
-  /** Whose signatures on evidence count, where they are others than the vendors': in a sandbox. */
-  roots?: TrustedRoots;
-  /** Slack's limits, where they are others than Slack's own. */
-  slackLimits?: SlackLimits;
 }
 
 /** Connects everything to the left with everything to the right, for one role, and stops it in reverse. */
@@ -51,25 +41,21 @@ export async function start(
   fullLog: Log,
   options: StartOptions = {},
 ): Promise<Running> {
-  const log = withoutFloods(fullLog, async () => {
-    await status?.writeToRedis();
-    return status !== undefined;
-  });
-  const closers: (() => Promise<unknown>)[] = [async () => log.close()];
+  const log = withoutFloods(fullLog, async () =>
+    status === undefined ? false : (await status.redisProblem()) === undefined,
+  );
+  const open: { close(): Promise<unknown> }[] = [{ close: async () => log.close() }];
   let isClosing = false;
   const close = async () => {
     isClosing = true;
-    for (const stop of closers.splice(0).toReversed()) {
-      await stop().catch((error: unknown) => log.warn("stop.failed", { error }));
-    }
+    for (const thing of open.splice(0).toReversed())
+      await thing.close().catch((error: unknown) => log.warn("stop.failed", { error }));
   };
-  const opened: Services["opened"] = (thing, stop) => {
-    if (isClosing) {
-      stop(thing).catch((error: unknown) => log.warn("stop.failed", { error }));
-      throw new Error("stopped during the start");
-    }
-    closers.push(() => stop(thing));
-    return thing;
+  const opened: Services["opened"] = (thing) => {
+    open.push(thing);
+    if (!isClosing) return thing;
+    void close();
+    throw new Error("stopped during the start");
   };
   const telemetry = createTelemetry({
     role: config.role,
@@ -77,6 +63,7 @@ export async function start(
     commands: requestable(commands).map(({ name }) => name),
   });
   let status: Status | undefined;
+  let measure: (() => Promise<void>) | undefined;
   let gateway: Gateway | undefined;
   let isStarted = false;
   let wedged: string | undefined;
@@ -95,7 +82,7 @@ export async function start(
 
   async function begin(): Promise<Running> {
     watchFiles(config.files, log);
-    opened(await holdDirectory(config.dataDir), (it) => it.close());
+    opened(await holdDirectory(config.dataDir));
     // Before everything that may wait: a process that can't go on must be able to say why
     const health = opened(
       await listening(
@@ -105,28 +92,18 @@ export async function start(
           log,
           async figures() {
             telemetry.slackConnected.set(gateway && gateway.problem() === undefined ? 1 : 0);
-            await status?.measure(telemetry);
+            await measure?.();
             return telemetry.render();
           },
           alive: () => wedged,
           ready,
         }),
       ),
-      (it) => it.close(),
     );
-    const spans = config.traces && opened(await exportTraces(config, log), (it) => it.close());
-    const on = await openServices(config, log, {
-      spans,
-      at: options.at ?? (async () => undefined),
-      opened,
-      telemetry,
-      namespace: options.namespace,
-      roots: options.roots,
-      slackLimits: options.slackLimits,
-    });
-    const outages = startOutages(on);
-    const reading = createStatus({ ...on, outages });
-    status = reading;
+    const spans = config.traces && opened(await exportTraces(config, log));
+    const on = await openServices(config, log, { ...options, spans, opened, telemetry });
+    measure = createMeasure(on);
+    const reading = (status = createStatus(on));
     // It goes on with what was asked for; whatever needs Slack waits
     // A role loads what it needs: without Bolt, a worker is a quarter smaller
     if (config.role !== "gateway") {
@@ -153,23 +130,17 @@ export async function start(
           status: reading.lines,
           standstill: on.policyKeeper.standstill,
         }),
-        (it) => it.close(),
       );
       if (receive.mode === "http") {
         const door = { port: config.port, host: options.host, log, route: gateway.route };
-        port = opened(await listening("PORT", startSlackDoor(door)), (it) => it.close()).port;
+        port = opened(await listening("PORT", startSlackDoor(door))).port;
       }
     }
     isStarted = true;
     const { policyVersion } = config;
     const { port: opsPort } = health;
-    log.info("process.started", {
-      version,
-      port,
-      opsPort,
-      policyVersion,
-      redis: on.redisCheck.kind,
-    });
+    const redis = on.redisCheck.kind;
+    log.info("process.started", { version, port, opsPort, policyVersion, redis });
     return { port, opsPort, reload: on.policyKeeper.reload, close };
   }
 
@@ -198,26 +169,6 @@ function watchFiles(files: Config["files"], log: Log): void {
   }
 }
 
-/** A port that can't be had is named by its variable. Another process may give it back: that is worth another try. */
-async function listening<T>(variable: string, server: Promise<T>): Promise<T> {
-  try {
-    return await server;
-  } catch (error) {
-    const code = codeOf(error);
-    if (!["EADDRINUSE", "EACCES", "EADDRNOTAVAIL"].includes(code)) throw error;
-    const found =
-      code === "EADDRINUSE"
-        ? "another process has it"
-        : code === "EACCES"
-          ? "this user may not have it (below 1024)"
-          : "this machine doesn't have that address";
-    throw new UserError(
-      `${variable}: the port can't be opened: ${found}`,
-      `Set ${variable} to another one, or end the other process`,
-    );
-  }
-}
-
 /** Loaded only where traces are wanted. */
 async function exportTraces({ traces, role }: Config, log: Log) {
   const { startExport } = await import("../log/export-spans.ts");
@@ -226,7 +177,7 @@ async function exportTraces({ traces, role }: Config, log: Log) {
     "service.name": serviceName,
     "service.version": version,
     "service.instance.id": `${hostname()}-${process.pid}`,
-    role: role,
+    role,
   };
   return startExport({ url, headers, resource, log });
 }

@@ -25,10 +25,9 @@ export function startTrail(on: Services, onUnfit: (why: string) => void): void {
           .catch((error: unknown) => log.error("audit.freeze-failed", { error }));
       },
     }),
-    (it) => it.close(),
   );
   const announce = () => announceHead(on, config.policy.audit?.channel);
-  opened(startRounds("audit-head", announceEveryMs, announce, log), (it) => it.close());
+  opened(startRounds("audit-head", announceEveryMs, announce, log));
 }
 
 /** Once a day (UTC, Redis time), by whichever process comes first: in the audit channel and in the log. */

@@ -7,7 +7,6 @@ import { startDispatcher } from "../redis/dispatcher.ts";
 import { startRounds } from "../redis/rounds.ts";
 import { startWorkers } from "../jobs/queues.ts";
 import type { Message } from "../messages/message.ts";
-import { connectRedis } from "../redis/redis.ts";
 import { createDurability } from "../requests/journal/durability.ts";
 import { checkLedger, openLedger } from "../requests/journal/ledger.ts";
 import { createShares } from "../requests/perform/shares.ts";
@@ -34,7 +33,7 @@ export async function startWorker(on: Services, onDead: (why: string) => void): 
   const { timing } = config.policy;
   const workerId = `w-${randomBytes(6).toString("hex")}`;
   const ledgers = path.join(config.dataDir, "ledger");
-  const ledger = opened(await openLedger(ledgers, workerId), (it) => it.close());
+  const ledger = opened(await openLedger(ledgers, workerId));
   const removed = await removeOldLedgers(ledgers, Math.min(Date.now(), await store.now()));
   if (removed.length > 0) log.info("ledger.old-removed", { count: removed.length });
   for (const line of ledger.torn) {
@@ -49,10 +48,9 @@ export async function startWorker(on: Services, onDead: (why: string) => void): 
   });
   const heartbeat = opened(
     await startHeartbeat({ redis, key, workerId, beatMs: timing.heartbeatMs, log }),
-    (it) => it.close(),
   );
   const durability = createDurability({
-    redis: opened(await connectRedis(() => config.redisUrl, "waits", log, key), (it) => it.quit()),
+    redis: await on.connected("waits"),
     key,
     replicas: config.redisReplicas,
     waitMs: Math.round(0.75 * timing.claimWindowMs),
@@ -66,10 +64,7 @@ export async function startWorker(on: Services, onDead: (why: string) => void): 
     commands: requestable(commands),
     standstill: on.policyKeeper.standstill,
     person: (id, teamId) => on.people.person(id, teamId),
-    async projectName(id) {
-      const known = await on.inventory.findProject(id, { onlyKnown: true });
-      return "found" in known && known.found.id === id ? known.found.name : undefined;
-    },
+    projectName: on.projectName,
     workerId,
     isAlive: observeAlive(heartbeat.isAlive, timing.heartbeatMs),
     wake: (id) => queues.wake(id),
@@ -93,27 +88,22 @@ export async function startWorker(on: Services, onDead: (why: string) => void): 
   });
   const queueProbe = opened(
     startQueueProbe({ workerId, everyMs: timing.canaryMs, send: queues.queueProbe, onDead }),
-    (it) => it.close(),
   );
-  const connection = opened(await connectRedis(() => config.redisUrl, "worker", log, key), (it) =>
-    it.quit(),
-  );
-  const jobs = opened(
-    startWorkers({
-      connection,
-      prefix: key.prefix,
-      concurrency,
-      // Its death is noticed later than that
-      lookMs: 2 * timing.heartbeatMs,
-      advance: (id) => advance(id, contextNow()),
-      heard: queueProbe.heard,
-      log,
-    }),
-    (it) => it.close(drainMs),
-  );
+  const jobs = startWorkers({
+    connection: await on.connected("worker"),
+    prefix: key.prefix,
+    concurrency,
+    // Its death is noticed later than that
+    lookMs: 2 * timing.heartbeatMs,
+    advance: (id) => advance(id, contextNow()),
+    heard: queueProbe.heard,
+    log,
+  });
+  opened({ close: () => jobs.close(drainMs) });
   jobs.begin();
   const everyMs = () => config.policy.timing.heartbeatMs;
-  opened(startDispatcher([pollWork(contextNow)], { everyMs, log }), (it) => it.close(pollsEndMs));
+  const polling = startDispatcher([pollWork(contextNow)], { everyMs, log });
+  opened({ close: () => polling.close(pollsEndMs) });
   const tellOf = async ({ record, delivered }: StoredRequest, message: Message) => {
     const { channelId, ts } = delivered.card ?? {};
     const place = channelId && ts ? { channelId, threadTs: ts } : { channelId: record.channelId };
@@ -142,6 +132,6 @@ export async function startWorker(on: Services, onDead: (why: string) => void): 
       log,
     ),
   ];
-  for (const round of rounds) opened(round, (it) => it.close());
+  for (const round of rounds) opened(round);
   startDigests(on);
 }

@@ -58,7 +58,7 @@ describe("the exporter", () => {
     const write = (line: string) => void events.push((JSON.parse(line) as { event: string }).event);
     const url = new URL(`http://127.0.0.1:${port}/v1/traces`).href;
     const log = createLog({ level: "info", write });
-    const spans = startExport({ url, headers: {}, resource: {}, log, retryMs: 5 });
+    const spans = startExport({ url, headers: {}, resource: {}, log, everyMs: 5 });
     during(workOnRequest({ id: "r-2" }), () => {
       spans.ended({ ...span, attributes: { why: "password=hunter22", looks: 2, isLast: true } });
       spans.ended({ ...span, failed: "unclear" });

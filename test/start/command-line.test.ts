@@ -1,45 +1,75 @@
 import { spawnSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
-import { type Order, readWords, runCommandLine, usageOf } from "../../src/start/command-line.ts";
+import { runCommandLine, usageOf } from "../../src/start/command-line.ts";
 import { programs } from "../../src/start/programs.ts";
 import { compileCache } from "../support/compile-cache.ts";
 import { root } from "../house/sources.ts";
 
-const usage = (of?: string): Order => ({ is: "usage", of });
+/** A terminal that remembers; none of its programs runs. */
+function terminal() {
+  const said: string[] = [];
+  const complaints: string[] = [];
+  return {
+    out: {
+      write: (text: string) => void said.push(text),
+      complain: (text: string) => void complaints.push(text),
+    },
+    said: () => said.join(""),
+    complaint: () => complaints.join(""),
+  };
+}
 
 describe("the words on the command line", () => {
-  it.each<[line: string, order: Partial<Order>]>([
-    ["", { is: "role", role: "all" }],
-    ["gateway", { is: "role", role: "gateway" }],
-    ["worker", { is: "role", role: "worker" }],
-    ["worker 2", { is: "unknown", sentence: '"worker" takes no "2".' }],
-    ["worker --help", usage()],
-    ["--help", usage()],
-    ["-h", usage()],
-    ["help", usage()],
-    ["help audit", usage("audit")],
-    ["audit --help", usage("audit")],
-    ["audit verify -h", usage("audit")],
-    ["audit erase -- --help", { is: "program", name: "audit" }],
-    ["audit verify file", { is: "program", name: "audit", words: ["verify", "file"] }],
-    ["--version", { is: "version" }],
-    ["-V", { is: "version" }],
-    ["gatway", { is: "unknown", sentence: 'There is no "gatway". Did you mean "gateway"?' }],
-    ["help adit", { is: "unknown", sentence: 'There is no "adit". Did you mean "audit"?' }],
-    ["toString", { is: "unknown", sentence: 'There is no "toString".' }],
-    ["--verbose", { is: "unknown", sentence: 'There is no "--verbose".' }],
-  ])("%s", (line, order) => {
+  const ran: (readonly [string, readonly string[]])[] = [];
+  const recording = Object.fromEntries(
+    Object.entries(programs).map(([name, program]) => [
+      name,
+      { ...program, run: (words: readonly string[]) => (ran.push([name, words]), 0) },
+    ]),
+  );
+  const usage = { exitCode: 0, said: usageOf(programs) };
+  const refused = (sentence: string) => ({
+    exitCode: 64,
+    complaint: `${sentence}\n${usageOf(programs)}`,
+  });
+
+  it.each<[line: string, outcome: object]>([
+    ["", { role: "all" }],
+    ["gateway", { role: "gateway" }],
+    ["worker", { role: "worker" }],
+    ["worker 2", refused('"worker" takes no "2".')],
+    ["worker --help", usage],
+    ["--help", usage],
+    ["-h", usage],
+    ["help", usage],
+    ["help audit", { exitCode: 0, said: `${programs["audit"]?.usage}\n` }],
+    ["audit --help", { exitCode: 0, said: `${programs["audit"]?.usage}\n` }],
+    ["audit verify -h", { exitCode: 0, said: `${programs["audit"]?.usage}\n` }],
+    ["audit erase -- --help", { exitCode: 0, ran: ["audit", ["erase", "--", "--help"]] }],
+    ["audit verify file", { exitCode: 0, ran: ["audit", ["verify", "file"]] }],
+    ["gatway", refused('Unknown command "gatway". Did you mean "gateway"?')],
+    ["help adit", refused('Unknown command "adit". Did you mean "audit"?')],
+    ["toString", refused('Unknown command "toString".')],
+    ["--verbose", refused('Unknown command "--verbose".')],
+  ])("%s", async (line, outcome) => {
     const words = line.split(" ").filter((word) => word !== "");
-    expect(readWords(words, programs)).toMatchObject(order);
+    const { out, said, complaint } = terminal();
+    const ended = await runCommandLine(words, recording, out);
+    const program = ran.pop();
+    expect({
+      ...ended,
+      ...(said() && { said: said() }),
+      ...(complaint() && { complaint: complaint() }),
+      ...(program && { ran: program }),
+    }).toEqual(outcome);
   });
 
   it("have a usage for each program, in one list and each by itself", async () => {
     for (const name of Object.keys(programs)) {
       expect(usageOf(programs)).toContain(`\n  ${name} `);
-      let said = "";
-      const terminal = { write: (text: string) => void (said += text), complain: () => undefined };
-      expect(await runCommandLine([name, "--help"], programs, terminal)).toEqual({ exitCode: 0 });
-      expect(said).toMatch(new RegExp(`^usage: node gatehouse.mjs ${name}`));
+      const { out, said } = terminal();
+      expect(await runCommandLine([name, "--help"], programs, out)).toEqual({ exitCode: 0 });
+      expect(said()).toMatch(new RegExp(`^usage: node gatehouse.mjs ${name}`));
     }
   });
 });
@@ -47,22 +77,17 @@ describe("the words on the command line", () => {
 describe("without any configuration", () => {
   it.each<[line: string, code: number, said: RegExp, complaint: RegExp]>([
     ["--version", 0, /^gatehouse \d+\.\d+\.\d+, Node\.js v\d/, /^$/],
-    ["gatway", 64, /^$/, /^There is no "gatway"\. Did you mean "gateway"\?\nusage: /],
+    ["gatway", 64, /^$/, /^Unknown command "gatway"\. Did you mean "gateway"\?\nusage: /],
     ["audit verfy", 64, /^There is no "audit verfy"\nusage: /, /^$/],
     ["audit verify --what", 64, /^Unknown option '--what'.*\nusage: /, /^$/],
     ["policy", 64, /^usage: node gatehouse\.mjs policy/, /^$/],
     ["attestation", 64, /^Name the file to check\nusage: /, /^$/],
     ["attestation check --what", 64, /^Unknown option '--what'.*\nusage: /, /^$/],
   ])("%s ends with %i", async (line, exitCode, expected, complaint) => {
-    const said: string[] = [];
-    const complaints: string[] = [];
-    const terminal = {
-      write: (text: string) => void said.push(text),
-      complain: (text: string) => void complaints.push(text),
-    };
-    expect(await runCommandLine(line.split(" "), programs, terminal)).toEqual({ exitCode });
-    expect(said.join("")).toMatch(expected);
-    expect(complaints.join("")).toMatch(complaint);
+    const { out, said, complaint: complained } = terminal();
+    expect(await runCommandLine(line.split(" "), programs, out)).toEqual({ exitCode });
+    expect(said()).toMatch(expected);
+    expect(complained()).toMatch(complaint);
   });
 
   it("a process of its own ends with the same, and with 78 where one is needed", () => {
@@ -71,7 +96,7 @@ describe("without any configuration", () => {
       const child = spawnSync(process.execPath, ["gatehouse.mjs", ...words], { cwd: root, env });
       return `${child.status}: ${child.stdout.toString()}${child.stderr.toString()}`;
     };
-    expect(run("gatway")).toMatch(/^64: There is no "gatway"/);
+    expect(run("gatway")).toMatch(/^64: Unknown command "gatway"/);
     expect(run("audit", "verify")).toMatch(/^78: .*\n {2}REDIS_URL: is missing/);
   });
 });

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect, it } from "vitest";
 import { ConfigError } from "../../src/config/config.ts";
-import { judgeDirectory, lookAtDirectory } from "../../src/start/doctor/directory.ts";
+import { judgeDirectory, lookAtDirectory } from "../../src/start/doctor/folders.ts";
 import { holdDirectory } from "../../src/start/hold-directory.ts";
 import { startWorld } from "../support/start-world.ts";
 import { privateRedis } from "../support/with-redis.ts";

@@ -5,8 +5,8 @@ import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
 import { parse } from "yaml";
 import { silentLog } from "../../src/log/log.ts";
-import { startHealth } from "../../src/start/health.ts";
-import { startSlackDoor } from "../../src/start/slack-door.ts";
+import { startHealth } from "../../src/start/ports.ts";
+import { startSlackDoor } from "../../src/start/ports.ts";
 
 const fileOf = (name: string) => readFile(new URL(`../../${name}`, import.meta.url), "utf8");
 

@@ -10,6 +10,7 @@ import { claimedBy, interaction, restartOf, vmTarget } from "../requests/asking.
 import { testRedis } from "../support/with-redis.ts";
 
 const minuteMs = 60_000;
+const nothingRead = { refreshedAt: undefined, stale: true, vms: 0, projects: 0, unread: [] };
 
 it("counts what is open by state, with the age of the oldest, what is owed, and what isn't sealed", async () => {
   await using at = await testRedis();
@@ -19,8 +20,8 @@ it("counts what is open by state, with the age of the oldest, what is owed, and 
   const requests = { queue: "requests", waiting: 2, active: 1, delayed: 0 };
   const queues = { depth: async () => ({ ...requests, oldestAt: Date.now() - minuteMs }) };
   const polls = createPolls(redis, key, store.getMany);
-  const measure = createMeasure({ redis, key, queues, polls, telemetry });
-  telemetry.knowShared(true);
+  const inventory = { state: async () => nothingRead };
+  const measure = createMeasure({ redis, key, store, queues, polls, inventory, telemetry });
   async function figures(): Promise<Record<string, number>> {
     await measure();
     const { text } = await telemetry.render();

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import { version } from "../../src/config/version.ts";
+import { checks } from "../../src/start/checks.ts";
 import { hears, wordsOf } from "../stories/words.ts";
 import { startWorld } from "../support/start-world.ts";
 
@@ -44,4 +45,10 @@ it("says that no worker is running, and a card doesn't say that anything runs be
   await world.client.sadd(world.key("workers"), "w-killed");
   await world.olivia.types("ops", "/gatehouse status");
   await hears(world.olivia, "ops", /no worker is running, and 0 requests open/);
+});
+
+it("whatever makes a process unready is also shown to people and checked by the doctor", () => {
+  const needed = checks.filter(({ forReadiness }) => forReadiness);
+  expect(needed.map(({ name }) => name)).toEqual(["Slack", "Redis", "Policy"]);
+  expect(needed.filter(({ forPeople, fromOutside }) => !forPeople || !fromOutside)).toEqual([]);
 });

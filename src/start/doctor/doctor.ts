@@ -1,22 +1,17 @@
 import { commands } from "../../commands/index.ts";
-import { type Config, ConfigError, loadConfig, type Role } from "../../config/config.ts";
+import { ConfigError, loadConfig, type Role } from "../../config/config.ts";
 import { version } from "../../config/version.ts";
 import { messageOf } from "../../errors.ts";
 import { operationsOf } from "../../policy/approval-rule.ts";
+import { checks } from "../checks.ts";
 import { useProxies } from "../use-proxies.ts";
-import { judgeDirectory, lookAtDirectory } from "./directory.ts";
-import { lookAtFolder } from "./endorsements.ts";
-import { exitCodeOf, type Finding, ill, render, type Section, well } from "./finding.ts";
-import { judgePolicy, lookAtPolicy } from "./policy.ts";
-import { judgeRedis, lookAtRedis } from "./redis.ts";
-import { judgeService, lookAtService } from "./service.ts";
-import { judgeSlack, lookAtSlack } from "./slack.ts";
+import { exitCodeOf, ill, render, type Section, well } from "./finding.ts";
 
 export const doctorUsage = `usage: node gatehouse.mjs doctor [gateway|worker]
   checks the configuration, Slack, Redis, the compute service, the policy, and the data directory, with the variables that
   Gatehouse itself would have; before it starts or while it runs. It reads, and writes one key in Redis that expires and one
   file in the data directory that it removes.
-  ✓ well   ! works, and could be better   ✗ must be mended; each with what to do
+  ✓ well   ! works, and could be better   ✗ must be fixed; each with what to do
   ends with 0 when nothing is ✗, else with 1`;
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -38,52 +33,33 @@ export async function runDoctor(
   return exitCodeOf(sections);
 }
 
-/** Names the line of gatehouse.yml that it is about. */
-const withPlace =
-  ({ policyFile }: Config) =>
-  (finding: Finding): Finding => ({
-    ...finding,
-    what: (Array.isArray(finding.about) ? policyFile.placeOf(finding.about) : "") + finding.what,
-  });
-
 async function examine(
   role: Role,
   env: Env | undefined,
 ): Promise<{ sections: readonly Section[]; secrets: readonly string[] }> {
-  const operations = operationsOf(commands);
-  let config: Config;
   try {
-    config = loadConfig({ role, operations, ...(env && { env }) });
+    const operations = operationsOf(commands);
+    const config = loadConfig({ role, operations, ...(env && { env }) });
+    if (config.proxies) useProxies(config.proxies);
+    const now = Date.now();
+    const said = `all variables can be read; the policy has version ${config.policyVersion}`;
+    const sections = checks.map(async ({ name, fromOutside }) => {
+      const findings = await fromOutside?.(config, now).catch((error: unknown) => {
+        const mend = "Report this to the team that runs Gatehouse.";
+        return [ill(`can't be checked: ${messageOf(error)}`, mend)];
+      });
+      return findings && { name, findings };
+    });
+    const configuration = {
+      name: `Configuration (Gatehouse ${version}, Node.js ${process.version})`,
+      findings: [well(said)],
+    };
+    const found = (await Promise.all(sections)).filter((section) => section !== undefined);
+    return { sections: [configuration, ...found], secrets: config.secrets };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     const mend = 'docs/install.md, "Variables", and .env.example say what belongs there.';
     const findings = error.problems.map((problem) => ill(problem, mend));
     return { sections: [{ name: `Configuration (Gatehouse ${version})`, findings }], secrets: [] };
   }
-  if (config.proxies) useProxies(config.proxies);
-  const now = Date.now();
-  const sections: readonly [string, () => Promise<readonly Finding[]>][] = [
-    ["Slack", async () => judgeSlack(await lookAtSlack(config, now))],
-    ["Redis", async () => judgeRedis(await lookAtRedis(config))],
-    ["Compute service", async () => judgeService(await lookAtService(config, now))],
-    [
-      "Policy",
-      async () => [
-        ...judgePolicy(await lookAtPolicy(config)),
-        ...lookAtFolder(config.policyFile.asWritten.attestation).map(withPlace(config)),
-      ],
-    ],
-    ["Data directory", async () => judgeDirectory(lookAtDirectory(config.dataDir))],
-  ];
-  const looked = sections.map(async ([name, look]) => {
-    const findings = await look().catch((error: unknown) => [
-      ill(`can't be checked: ${messageOf(error)}`, "Report this to the team that runs Gatehouse."),
-    ]);
-    return { name, findings };
-  });
-  const configuration = {
-    name: `Configuration (Gatehouse ${version}, Node.js ${process.version})`,
-    findings: [well(`all variables can be read; the policy has version ${config.policyVersion}`)],
-  };
-  return { sections: [configuration, ...(await Promise.all(looked))], secrets: config.secrets };
 }

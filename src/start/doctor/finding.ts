@@ -1,4 +1,4 @@
-/** One line of the doctor's: `well`, `note` (works, and could be better), or `ill`. */
+/** What a check found: `well`, `note` (works, and could be better), or `ill`. */
 export interface Finding {
   is: "well" | "note" | "ill";
   /** What was looked at, and what was found: `bot token: gatehouse in Acme`. */
@@ -25,6 +25,13 @@ export const ill = (what: string, mend: string, about?: Finding["about"]): Findi
   ...note(what, mend, about),
   is: "ill",
 });
+
+/** Nothing but what it says can be done about it. */
+export const trouble = (what: string): Finding => ({ is: "ill", what });
+
+/** In one line, for `/gatehouse status`. */
+export const asDetail = ({ what, mend }: Finding) =>
+  mend === undefined ? what : `${what}. ${mend}`;
 
 export const asSentence = (clause: string) => `${clause[0]?.toUpperCase()}${clause.slice(1)}.`;
 

@@ -8,26 +8,10 @@ import { at, listAt, textAt, textsAt } from "../../slack/web.ts";
 import { type Finding, ill, note, well } from "./finding.ts";
 import { askSlack, type SlackAnswer, wordOf } from "./slack.ts";
 
-export interface PolicyFacts {
-  policy: Policy;
-  /** Where the file should be; undefined where it is. */
-  missingAt: string | undefined;
-  /** Whether Slack takes the bot token; without it the rest is empty. */
-  isAsked: boolean;
-  /** By user ID: the kind of person, Slack's error, or undefined for silence. */
-  people: ReadonlyMap<string, string | undefined>;
-  /** By group ID: its members, or Slack's error; undefined for silence. */
-  groups: ReadonlyMap<string, readonly string[] | string | undefined>;
-  /** By channel ID: `ok`, Slack's error, or undefined for silence. */
-  channels: ReadonlyMap<string, string | undefined>;
-  /** By channel ID: whether another company shares it; undefined where Slack doesn't say. */
-  shared: ReadonlyMap<string, boolean | undefined>;
-  /** Who reads the audit channel, besides Gatehouse, where alarms of teams go there. */
-  auditReaders: readonly string[] | undefined;
-}
-
 /** Most people that are looked at one by one: Slack allows some fifty such calls a minute. */
 const mostPeople = 40;
+
+export type PolicyFacts = Awaited<ReturnType<typeof lookAtPolicy>>;
 
 /** Each ID of the policy is looked up in Slack, with reads alone. */
 export async function lookAtPolicy({
@@ -38,73 +22,66 @@ export async function lookAtPolicy({
   slack: Pick<Config["slack"], "apiUrl" | "botToken">;
   policy: Policy;
   policyFile?: Pick<Config["policyFile"], "missingAt">;
-}): Promise<PolicyFacts> {
-  const missingAt = policyFile?.missingAt;
+}) {
   const ask = (method: string, args: Readonly<Record<string, string>> = {}) =>
     askSlack({ apiUrl: slack.apiUrl, token: slack.botToken }, method, args);
   const us = await ask("auth.test");
-  if (wordOf(us) !== "ok") return { policy, missingAt, ...nothingAsked };
-  const said = "data" in us ? us.data : undefined;
-  const home = { teamId: textAt(said, "team_id") };
+  const isAsked = wordOf(us) === "ok";
+  const home = { teamId: textIn(us, "team_id") };
+  const lookUp = async <T>(ids: readonly string[], one: (id: string) => Promise<T>) =>
+    new Map(
+      await Promise.all((isAsked ? ids : []).map(async (id) => [id, await one(id)] as const)),
+    );
   const entries = everyoneNamed(policy);
-  const read = async <T>(ids: readonly string[], one: (id: string) => Promise<T>) =>
-    new Map(await Promise.all(ids.map(async (id) => [id, await one(id)] as const)));
-  const groups = await read(
+  const groups = await lookUp(
     entries.filter((id) => id.startsWith("S")),
     async (id) => membersIn(await ask("usergroups.users.list", { usergroup: id })),
   );
   const approvers = votersNamed(policy).flatMap((id) => groups.get(id) ?? []);
-  const users = entries.filter((id) => /^[UW]/.test(id));
-  const people = [...new Set([...users, ...approvers])].filter((id) => /^[UW][A-Z0-9]+$/.test(id));
+  const people = [...new Set([...entries, ...approvers])].filter((id) =>
+    /^[UW][A-Z0-9]+$/.test(id),
+  );
+  const alarmed = withoutChannel(policy).length === 0 ? undefined : policy.audit?.channel;
+  const audit = await lookUp(alarmed === undefined ? [] : [alarmed], async (channel) => {
+    const answer = await ask("conversations.members", { channel, limit: "999" });
+    return "data" in answer ? textsAt(answer.data, "members") : [];
+  });
   return {
     policy,
-    missingAt,
-    isAsked: true,
+    /** Where the file should be; undefined where it is. */
+    missingAt: policyFile?.missingAt,
+    /** Whether Slack takes the bot token; without it the rest is empty. */
+    isAsked,
+    /** By group ID: its members, or Slack's error; undefined for silence. */
     groups,
-    people: await read(people.slice(0, mostPeople), async (id) => {
+    /** By user ID: the kind of person, Slack's error, or undefined for silence. */
+    people: await lookUp(people.slice(0, mostPeople), async (id): Promise<string | undefined> => {
       const answer = await ask("users.info", { user: id });
-      const word = wordOf(answer);
-      if (word !== "ok" || !("data" in answer)) return word;
+      if (wordOf(answer) !== "ok" || !("data" in answer)) return wordOf(answer);
       return kindOfUser(at(answer.data, "user"), "", home);
     }),
-    channels: await read(channelsNamed(policy), async (channel) =>
+    /** By channel ID: `ok`, Slack's error, or undefined for silence. */
+    channels: await lookUp(channelsNamed(policy), async (channel) =>
       wordOf(await ask("conversations.history", { channel, limit: "1" })),
     ),
-    shared: await read(channelsNamed(policy), async (channel) => {
+    /** By channel ID: whether another company shares it, as far as Slack says. */
+    shared: await lookUp(channelsNamed(policy), async (channel) => {
       const answer = await ask("conversations.info", { channel });
-      if (wordOf(answer) !== "ok" || !("data" in answer)) return undefined;
-      return at(answer.data, "channel", "is_ext_shared") === true;
+      return "data" in answer && at(answer.data, "channel", "is_ext_shared") === true;
     }),
-    auditReaders: await readersOf(policy, ask).then((ids) =>
-      ids?.filter((id) => id !== textAt(said, "user_id")),
-    ),
+    /** Who reads the audit channel, besides Gatehouse, where alarms of teams go there. */
+    auditReaders: [...audit.values()].flat().filter((id) => id !== textIn(us, "user_id")),
   };
 }
 
-const nothingAsked = {
-  isAsked: false,
-  people: new Map<string, never>(),
-  groups: new Map<string, never>(),
-  channels: new Map<string, never>(),
-  shared: new Map<string, never>(),
-  auditReaders: undefined,
-};
+const textIn = (answer: SlackAnswer, name: string) =>
+  "data" in answer ? textAt(answer.data, name) : "";
 
 /** Teams whose alarms have no channel of their own. */
 const withoutChannel = ({ teams }: Policy) =>
   Object.entries(teams)
     .filter(([, { channel }]) => channel === undefined)
     .map(([team]) => team);
-
-async function readersOf(
-  policy: Policy,
-  ask: (method: string, args: Readonly<Record<string, string>>) => Promise<SlackAnswer>,
-): Promise<readonly string[] | undefined> {
-  const { audit } = policy;
-  if (audit === undefined || withoutChannel(policy).length === 0) return undefined;
-  const answer = await ask("conversations.members", { channel: audit.channel, limit: "999" });
-  return wordOf(answer) === "ok" && "data" in answer ? textsAt(answer.data, "members") : undefined;
-}
 
 function membersIn(answer: SlackAnswer): readonly string[] | string | undefined {
   const word = wordOf(answer);
@@ -142,7 +119,6 @@ export function judgeNames(facts: PolicyFacts): readonly Finding[] {
     ...groupFindings(facts),
     ...peopleFindings(facts),
     ...channelFindings(facts),
-    ...sharedFindings(facts),
     ...alarmFindings(facts),
     approverFinding(facts),
     ...seatFindings(facts),
@@ -150,24 +126,28 @@ export function judgeNames(facts: PolicyFacts): readonly Finding[] {
 }
 
 const seeSlack = "Fix the Slack problems above first.";
+const correctId = "Correct the ID in gatehouse.yml";
+const unclear = (id: string, said: string | undefined) =>
+  note(`${id}: Slack says ${said ?? "nothing"}`, seeSlack, id.split(" ").at(-1));
+
+/** What is wrong, or one line for all of them. */
+const wrongOr = (wrong: readonly Finding[], checked: number, allWell: string): readonly Finding[] =>
+  wrong.length > 0 || checked === 0 ? wrong : [well(allWell)];
 
 function groupFindings({ groups }: PolicyFacts): readonly Finding[] {
-  const found = [...groups].map(([id, members]) => {
+  const wrong = [...groups].flatMap(([id, members]) => {
     if (members === "no_such_subteam")
       return ill(
         `group ${id}: isn't in this workspace, or is disabled`,
-        "Correct the ID in gatehouse.yml: a group that Slack doesn't know lets nobody in.",
+        `${correctId}: a group that Slack doesn't know lets nobody in.`,
         id,
       );
     if (members === undefined || typeof members === "string")
-      return note(`group ${id}: Slack says ${members ?? "nothing"}`, seeSlack, id);
-    if (members.length === 0)
-      return ill(`group ${id}: has no members`, "Add people to it in Slack.", id);
-    return undefined;
+      return unclear(`group ${id}`, members);
+    if (members.length > 0) return [];
+    return ill(`group ${id}: has no members`, "Add people to it in Slack.", id);
   });
-  const wrong = found.filter((one) => one !== undefined);
-  if (wrong.length > 0 || groups.size === 0) return wrong;
-  return [well(`groups: all ${groups.size} exist and have members`)];
+  return wrongOr(wrong, groups.size, `groups: all ${groups.size} exist and have members`);
 }
 
 const kinds: Readonly<Record<string, string>> = {
@@ -186,36 +166,27 @@ function peopleFindings({ policy, people }: PolicyFacts): readonly Finding[] {
     .filter(([, kind]) => kind !== "member")
     .map(([id, kind]) => {
       const words = kinds[kind ?? ""];
-      return words === undefined
-        ? note(`${id}: Slack says ${kind ?? "nothing"}`, seeSlack, id)
-        : ill(`${id} ${words}`, "Correct or remove the ID in gatehouse.yml.", id);
+      if (words === undefined) return unclear(id, kind);
+      return ill(`${id} ${words}`, "Correct or remove the ID in gatehouse.yml.", id);
     });
-  if (wrong.length > 0 || checked.length === 0) return wrong;
-  return [well(`people: all ${checked.length} named are members`)];
+  return wrongOr(wrong, checked.length, `people: all ${checked.length} named are members`);
 }
 
-function channelFindings({ channels }: PolicyFacts): readonly Finding[] {
+function channelFindings({ policy, channels, shared }: PolicyFacts): readonly Finding[] {
   const wrong = [...channels].flatMap(([id, word]) => {
     if (word === "ok") return [];
     if (word === "not_in_channel")
-      return [ill(`channel ${id}: Gatehouse isn't in it`, "Type /invite @gatehouse there.", id)];
+      return ill(`channel ${id}: Gatehouse isn't in it`, "Type /invite @gatehouse there.", id);
     if (word === "channel_not_found")
-      return [
-        ill(
-          `channel ${id}: isn't there, or is private and Gatehouse isn't in it`,
-          "Correct the ID in gatehouse.yml, or type /invite @gatehouse there.",
-          id,
-        ),
-      ];
-    return [note(`channel ${id}: Slack says ${word ?? "nothing"}`, seeSlack, id)];
+      return ill(
+        `channel ${id}: isn't there, or is private and Gatehouse isn't in it`,
+        `${correctId}, or type /invite @gatehouse there.`,
+        id,
+      );
+    return unclear(`channel ${id}`, word);
   });
-  if (wrong.length > 0 || channels.size === 0) return wrong;
-  return [well(`channels: Gatehouse is in all ${channels.size}`)];
-}
-
-function sharedFindings({ policy, shared }: PolicyFacts): readonly Finding[] {
-  return [...shared]
-    .filter(([id, isShared]) => isShared === true && !policy.sharedChannels.includes(id))
+  const foreign = [...shared]
+    .filter(([id, isShared]) => isShared && !policy.sharedChannels.includes(id))
     .map(([id]) =>
       ill(
         `channel ${id}: another company shares it, so Gatehouse posts nothing there`,
@@ -223,40 +194,46 @@ function sharedFindings({ policy, shared }: PolicyFacts): readonly Finding[] {
         id,
       ),
     );
+  const all = `channels: Gatehouse is in all ${channels.size}`;
+  return [...wrongOr(wrong, channels.size, all), ...foreign];
 }
+
+const fewOf = (ids: readonly string[]) =>
+  `${ids.slice(0, 5).join(", ")}${ids.length > 5 ? ", …" : ""}`;
 
 /** Alarms of teams that go where people read them who don't see what the team has, or nowhere. */
 function alarmFindings({ policy, groups, auditReaders }: PolicyFacts): readonly Finding[] {
-  const { audit } = policy;
   const ours = "T";
   return withoutChannel(policy).flatMap((team) => {
     const start = `team ${team}: has no channel, so its alarms`;
     const mend = `Add \`channel\` to teams.${team} in gatehouse.yml.`;
     const about = ["teams", team];
-    if (audit === undefined) return [note(`${start} are told nowhere`, mend, about)];
-    const others = auditReaders?.filter((id) => {
+    if (policy.audit === undefined) return note(`${start} are told nowhere`, mend, about);
+    const others = auditReaders.filter((id) => {
       const theirs = [...groups].filter(([, all]) => Array.isArray(all) && all.includes(id));
       const ids = theirs.map(([group]) => group);
       const person = { id, teamId: ours, name: id, kind: "member", groups: ids } as const;
       return !placesSeen(policy, person, ours).includes(`teams.${team}`);
     });
-    if (others === undefined || others.length === 0) return [];
-    const named = `${others.slice(0, 5).join(", ")}${others.length > 5 ? ", …" : ""}`;
-    const what = `${start} go to the audit channel, which ${others.length} read who can't see what it has: ${named}`;
-    return [note(what, mend, about)];
+    if (others.length === 0) return [];
+    const what = `${start} go to the audit channel, which ${others.length} read who can't see what it has: ${fewOf(others)}`;
+    return note(what, mend, about);
   });
 }
 
+/** The most that a rule without seats asks for. */
+const mostRequired = (rules: Policy["approvals"]) =>
+  Math.max(1, ...rules.filter(({ votes }) => votes === undefined).map((rule) => rule.required));
+
 /** Whether the most approvals that a rule asks for can come together without the requester. */
-function approverFinding({ policy, people, groups }: PolicyFacts): Finding {
-  const { everyone, users, groups: ids } = whoMay(policy, "approve");
+function approverFinding(facts: PolicyFacts): Finding {
+  const { everyone, users, groups } = whoMay(facts.policy, "approve");
   if (everyone) return well("approvers: every member but the requester");
-  if (ids.some((id) => !Array.isArray(groups.get(id)) && groups.get(id) !== "no_such_subteam"))
+  if (!groups.every((id) => isTold(id, facts)))
     return note("approvers: can't be counted", seeSlack);
-  const able = ableAmong([...users, ...ids], { people, groups });
-  const usual = policy.approvals.filter(({ votes }) => votes === undefined);
-  const most = Math.max(1, ...usual.map(({ required }) => required));
-  const what = `approvers: ${able.length} (${able.slice(0, 5).join(", ")}${able.length > 5 ? ", …" : ""})`;
+  const able = ableAmong([...users, ...groups], facts);
+  const most = mostRequired(facts.policy.approvals);
+  const what = `approvers: ${able.length} (${fewOf(able)})`;
   if (able.length < most)
     return ill(
       `${able.length === 0 ? "approvers: nobody" : what}, and a rule needs ${most}`,
@@ -277,11 +254,12 @@ const votersNamed = ({ access, teams, approvals }: Policy): readonly string[] =>
   ...approvals.flatMap(({ votes = [] }) => votes.flatMap(({ from }) => from)),
 ];
 
+/** Whether Slack said who is in the group. */
+const isTold = (group: string, { groups }: PolicyFacts) =>
+  Array.isArray(groups.get(group)) || groups.get(group) === "no_such_subteam";
+
 /** Who of these, with the members of groups, can vote; who wasn't looked at counts as a member. */
-function ableAmong(
-  entries: readonly string[],
-  { people, groups }: Pick<PolicyFacts, "people" | "groups">,
-): readonly string[] {
+function ableAmong(entries: readonly string[], { people, groups }: PolicyFacts): readonly string[] {
   const all = entries.flatMap((id) => (id.startsWith("S") ? (groups.get(id) ?? []) : id));
   return [...new Set(all)].filter(
     (id) => /^[UW]/.test(id) && (people.has(id) ? people.get(id) === "member" : true),
@@ -289,36 +267,27 @@ function ableAmong(
 }
 
 /** Seats that a rule or a team leaves to people who can't vote. Where everyone may, or Slack doesn't tell, nothing is said. */
-function seatFindings({ policy, people, groups }: PolicyFacts): readonly Finding[] {
-  const isTold = ({ from }: { from: readonly string[] }) =>
-    from.every((id) =>
-      id.startsWith("S")
-        ? Array.isArray(groups.get(id)) || groups.get(id) === "no_such_subteam"
-        : id !== "*",
-    );
-  const usual = policy.approvals.filter(
-    ({ votes, targets }) => votes === undefined && targets === undefined,
-  );
-  const most = Math.max(1, ...usual.map(({ required }) => required));
+function seatFindings(facts: PolicyFacts): readonly Finding[] {
+  const { approvals, teams } = facts.policy;
+  const most = mostRequired(approvals.filter(({ targets }) => targets === undefined));
   const places = [
-    ...policy.approvals.map(({ votes = [] }, index) => ({
+    ...approvals.map(({ votes = [] }, index) => ({
       place: `approvals[${index + 1}].votes`,
       about: ["approvals", index, "votes"],
-      needs: votes.filter(isTold),
+      needs: votes,
     })),
-    ...Object.entries(policy.teams).map(([team, { approve }]) => ({
+    ...Object.entries(teams).map(([team, { approve }]) => ({
       place: `teams.${team}.approve`,
       about: ["teams", team, "approve"],
-      needs: [{ from: approve, required: most }].filter(
-        (need) => approve.length > 0 && isTold(need),
-      ),
+      needs: approve.length === 0 ? [] : [{ from: approve, required: most }],
     })),
   ];
   return places.flatMap(({ place, about, needs }) => {
-    const seats = needs.map((need) => ({
-      ...need,
-      able: ableAmong(need.from, { people, groups }),
-    }));
+    const seats = needs
+      .filter(({ from }) =>
+        from.every((id) => (id.startsWith("S") ? isTold(id, facts) : id !== "*")),
+      )
+      .map((need) => ({ ...need, able: ableAmong(need.from, facts) }));
     const able = [...new Set(seats.flatMap((seat) => seat.able))];
     const met = metBy(seats, able, (seat, id) => seat.able.includes(id));
     const wanted = seats.reduce((sum, { required }) => sum + required, 0);
@@ -327,12 +296,10 @@ function seatFindings({ policy, people, groups }: PolicyFacts): readonly Finding
       able.length === 0
         ? "nobody named there can vote"
         : `of those named only ${able.join(", ")} can vote`;
-    return [
-      ill(
-        `${place}: ${wanted} must approve, and ${who}`,
-        "Name full members of this workspace, each for one seat, or what it asks of them can't run.",
-        about,
-      ),
-    ];
+    return ill(
+      `${place}: ${wanted} must approve, and ${who}`,
+      "Name full members of this workspace, each for one seat, or what it asks of them can't run.",
+      about,
+    );
   });
 }

@@ -7,29 +7,17 @@ import {
   parseInfo,
   type RedisCheck,
   storageOf,
-  type StorageProblem,
   storageProblems,
 } from "../../redis/check.ts";
-import { connectRedis, createKeys } from "../../redis/redis.ts";
+import { connectRedis, createKeys, type Keys, type RedisClient } from "../../redis/redis.ts";
 import { type Finding, ill, note, well } from "./finding.ts";
 
-export type RedisFacts =
-  | { unusable: string }
-  | {
-      /** Where and what: `redis:6379, alone`. */
-      setUp: string;
-      version: string | undefined;
-      roundTripMs: number;
-      check: RedisCheck;
-      storage: readonly StorageProblem[];
-      /** Why a write of Gatehouse's own key was refused. */
-      writeProblem: string | undefined;
-      usedBytes: number | undefined;
-      /** 0: no limit. */
-      mostBytes: number | undefined;
-    };
+/** What the work does: a write where our keys are. A PING is answered by a Redis that takes none. */
+export async function writeToRedis(redis: RedisClient, key: Keys): Promise<void> {
+  await redis.set(key("probe"), "1", "PX", 60_000);
+}
 
-const modes = { single: "alone", cluster: "Cluster", sentinel: "Sentinel" } as const;
+export type RedisFacts = { unusable: string } | Awaited<ReturnType<typeof factsOf>>;
 
 /** Writes one key of Gatehouse's own, which expires within a minute. */
 export async function lookAtRedis(config: Config): Promise<RedisFacts> {
@@ -40,32 +28,7 @@ export async function lookAtRedis(config: Config): Promise<RedisFacts> {
       patienceMs: 3_000,
     });
     try {
-      const times: number[] = [];
-      for (let n = 0; n < 5; n += 1) {
-        const began = performance.now();
-        await redis.ping();
-        times.push(performance.now() - began);
-      }
-      const info = parseInfo(await redis.info().catch(() => ""));
-      const { mode, shown } = parseRedisUrl(config.redisUrl);
-      const bytes = (name: string) => {
-        const text = info.get(name);
-        return text === undefined ? undefined : Number(text);
-      };
-      const setUp = info.get("cluster_enabled") === "1" ? "Cluster" : modes[mode];
-      return {
-        setUp: `${shown}, ${setUp}`,
-        version: info.get("redis_version"),
-        roundTripMs: times.toSorted((a, b) => a - b)[2] ?? 0,
-        check: await checkRedis(redis, { allowVolatile: config.allowVolatileRedis }),
-        storage: storageProblems(await storageOf(redis), config.redisReplicas),
-        writeProblem: await redis.set(key("probe"), "1", "PX", 60_000).then(
-          () => undefined,
-          (error: unknown) => messageOf(error),
-        ),
-        usedBytes: bytes("used_memory"),
-        mostBytes: bytes("maxmemory"),
-      };
+      return await factsOf(redis, key, config);
     } finally {
       redis.disconnect();
     }
@@ -76,21 +39,53 @@ export async function lookAtRedis(config: Config): Promise<RedisFacts> {
   }
 }
 
+const modes = { single: "alone", cluster: "Cluster", sentinel: "Sentinel" } as const;
+
+async function factsOf(redis: RedisClient, key: Keys, config: Config) {
+  const times: number[] = [];
+  for (let n = 0; n < 5; n += 1) {
+    const began = performance.now();
+    await redis.ping();
+    times.push(performance.now() - began);
+  }
+  const info = parseInfo(await redis.info().catch(() => ""));
+  const { mode, shown } = parseRedisUrl(config.redisUrl);
+  const bytes = (name: string) => (info.has(name) ? Number(info.get(name)) : undefined);
+  return {
+    /** Where and what: `redis:6379, alone`. */
+    setUp: `${shown}, ${info.get("cluster_enabled") === "1" ? "Cluster" : modes[mode]}`,
+    version: info.get("redis_version"),
+    roundTripMs: times.toSorted((a, b) => a - b)[2] ?? 0,
+    check: await checkRedis(redis, { allowVolatile: config.allowVolatileRedis }),
+    storage: storageProblems(await storageOf(redis), config.redisReplicas),
+    /** Why a write of Gatehouse's own key was refused. */
+    writeProblem: await writeToRedis(redis, key).then(() => undefined, messageOf),
+    usedBytes: bytes("used_memory"),
+    /** 0: no limit. */
+    mostBytes: bytes("maxmemory"),
+  };
+}
+
 const oldest = 6.2;
 const slowMs = 20;
+const fullAt = 0.8;
+const mib = (bytes: number) => `${Math.ceil(bytes / 1024 / 1024)} MiB`;
 
 export function judgeRedis(facts: RedisFacts): readonly Finding[] {
   if ("unusable" in facts)
     return [
       ill(facts.unusable, "Nothing can be done until Redis answers: check REDIS_URL and Redis."),
     ];
-  const { version, roundTripMs, check, storage, writeProblem } = facts;
-  const known = version === undefined ? "" : `, Redis ${version}`;
+  const { setUp, version, roundTripMs, check, storage, writeProblem } = facts;
+  const { usedBytes = 0, mostBytes } = facts;
+  const known = setUp + (version === undefined ? "" : `, Redis ${version}`);
   const trip = `round trip: ${roundTripMs.toFixed(1)} ms`;
+  const memory = `memory: ${mib(usedBytes)} of ${mib(mostBytes ?? 0)} used`;
+  const isFull = mostBytes !== undefined && mostBytes > 0 && usedBytes >= fullAt * mostBytes;
   return [
     version !== undefined && Number.parseFloat(version) < oldest
-      ? ill(`${facts.setUp}${known}`, `Use Redis ${oldest} or newer, or Valkey.`)
-      : well(facts.setUp + known),
+      ? ill(known, `Use Redis ${oldest} or newer, or Valkey.`)
+      : well(known),
     roundTripMs > slowMs
       ? note(
           trip,
@@ -103,38 +98,25 @@ export function judgeRedis(facts: RedisFacts): readonly Finding[] {
           `it refuses to write: ${writeProblem}`,
           "Its user needs {gatehouse}:* and the commands in compose.yaml; a replica or a full Redis takes no writes.",
         ),
-    ...checkFinding(check),
+    keepingFinding(check),
     ...storage.map(({ sentence, stops }) =>
       stops
         ? ill(sentence, "Bring the replicas back, or lower REDIS_REPLICAS.")
         : note(sentence, "docs/promise.md says what may be lost at worst."),
     ),
-    ...memoryFinding(facts),
+    ...(mostBytes === undefined
+      ? []
+      : isFull
+        ? [ill(memory, "Raise maxmemory: a full Redis takes no requests.")]
+        : [well(mostBytes === 0 ? `memory: ${mib(usedBytes)} used, no limit` : memory)]),
   ];
 }
 
-function checkFinding(check: RedisCheck): readonly Finding[] {
-  if (check.kind === "ok") return [well("keeps everything on disk, evicts nothing")];
+function keepingFinding(check: RedisCheck): Finding {
+  if (check.kind === "ok") return well("keeps everything on disk, evicts nothing");
   if (check.kind === "unchecked")
-    return [note(check.sentence, "A managed Redis may not say; its provider does.")];
+    return note(check.sentence, "A managed Redis may not say; its provider does.");
   return check.allowed
-    ? [note(check.sentence, "GATEHOUSE_ALLOW_VOLATILE_REDIS accepts it; that is for play only.")]
-    : [ill(check.sentence, "Gatehouse doesn't start with it.")];
-}
-
-const fullAt = 0.8;
-const mib = (bytes: number) => `${Math.ceil(bytes / 1024 / 1024)} MiB`;
-
-function memoryFinding({
-  usedBytes,
-  mostBytes,
-}: Extract<RedisFacts, { setUp: string }>): readonly Finding[] {
-  if (usedBytes === undefined || mostBytes === undefined) return [];
-  if (mostBytes === 0) return [well(`memory: ${mib(usedBytes)} used, no limit`)];
-  const what = `memory: ${mib(usedBytes)} of ${mib(mostBytes)} used`;
-  return [
-    usedBytes < fullAt * mostBytes
-      ? well(what)
-      : ill(what, "Raise maxmemory: a full Redis takes no requests."),
-  ];
+    ? note(check.sentence, "GATEHOUSE_ALLOW_VOLATILE_REDIS accepts it; that is for play only.")
+    : ill(check.sentence, "Gatehouse doesn't start with it.");
 }

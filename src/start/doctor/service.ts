@@ -11,34 +11,12 @@ import { silentLog } from "../../log/log.ts";
 import { connectCompute } from "../connect-compute.ts";
 import { clockFinding, type Finding, ill, note, well } from "./finding.ts";
 
-/** What the service shows before it is trusted. */
-interface ShownCertificate {
-  subject: string;
-  issuer: string;
-  validTo: number;
-  /** Why it isn't trusted; undefined when it is. */
-  problem: string | undefined;
-}
-
-export interface ServiceFacts {
-  host: string;
-  proxy: string | undefined;
-  /** Of one read with the key: how many projects, or why there was no answer to use. */
-  read:
-    | { projects: number; ms: number }
-    | { reason: ComputeError["reason"]; status: number | undefined; message: string };
-  /** Over https, without a proxy, where a handshake came to an end. */
-  certificate: ShownCertificate | undefined;
-  /** When the certificate that Gatehouse shows ends. */
-  ownValidTo: number | undefined;
-  date: string | undefined;
-  now: number;
-}
-
 const handshakeMs = 5_000;
 
+export type ServiceFacts = Awaited<ReturnType<typeof lookAtService>>;
+
 /** Reads the list of projects, as Gatehouse does all the time. */
-export async function lookAtService(config: Config, now: number): Promise<ServiceFacts> {
+export async function lookAtService(config: Config, now: number) {
   const { url, tls } = config.compute;
   const proxy = proxyFor(url, config.proxies);
   let date: string | undefined;
@@ -64,9 +42,12 @@ export async function lookAtService(config: Config, now: number): Promise<Servic
     return {
       host: new URL(url).host,
       proxy: proxy === undefined ? undefined : new URL(proxy).host,
+      /** Of one read with the key: how many projects, or why there was no answer to use. */
       read,
+      /** Over https, without a proxy, where a handshake came to an end. */
       certificate:
         proxy !== undefined || isForbidden ? undefined : await lookAtCertificate(url, tls.ca),
+      /** When the certificate that Gatehouse shows ends. */
       ownValidTo: ends.length === 0 ? undefined : Math.min(...ends),
       date,
       now,
@@ -77,10 +58,7 @@ export async function lookAtService(config: Config, now: number): Promise<Servic
 }
 
 /** A handshake that trusts anyone, to see whom; nothing is sent in it. */
-async function lookAtCertificate(
-  url: string,
-  ca: string | undefined,
-): Promise<ShownCertificate | undefined> {
+async function lookAtCertificate(url: string, ca: string | undefined) {
   const { protocol, hostname, port } = new URL(url);
   if (protocol !== "https:") return undefined;
   const host = hostname.replace(/^\[|\]$/g, "");
@@ -103,6 +81,7 @@ async function lookAtCertificate(
       subject: name(subject),
       issuer: name(issuer),
       validTo: Date.parse(valid_to),
+      /** Why it isn't trusted; undefined when it is. */
       problem: authorized ? undefined : messageOf(authorizationError),
     };
   } catch {
@@ -134,34 +113,36 @@ function readFinding({ host, proxy, read }: ServiceFacts): Finding {
       : note(`${found}, and there is none`, "Is the key that of the right team?");
   }
   const { status, reason, message } = read;
+  const says = (what: string, mend: string) => ill(`${where}: ${what}`, mend);
   if (status === 401)
-    return ill(
-      `${where}: COMPUTE_API_KEY is refused (401)`,
+    return says(
+      "COMPUTE_API_KEY is refused (401)",
       "Put a valid key there: it may have expired or been revoked.",
     );
   if (status === 403)
-    return ill(
-      `${where}: COMPUTE_API_KEY may not read projects (403)`,
+    return says(
+      "COMPUTE_API_KEY may not read projects (403)",
       "Give the key the right to read projects.",
     );
   if (status === 404)
-    return ill(
-      `${where}: the list of projects isn't there (404)`,
+    return says(
+      "the list of projects isn't there (404)",
       "COMPUTE_API_URL names another path or another service: Gatehouse appends /v1/….",
     );
-  const mend = reason === undefined ? undefined : mends[reason];
-  return ill(`${where}: ${message}`, mend ?? "Check COMPUTE_API_URL, and the service itself.");
+  return says(
+    message,
+    mends[reason ?? "other"] ?? "Check COMPUTE_API_URL, and the service itself.",
+  );
 }
 
-const viaProxy =
-  "Check HTTPS_PROXY with its user and password, and whether the proxy allows that host; NO_PROXY goes around it.";
-const mends: Partial<Record<NonNullable<ComputeError["reason"]>, string>> = {
+const mends: Readonly<Record<string, string>> = {
   dns: "Check the name in COMPUTE_API_URL, and the DNS of this machine.",
   connect:
     "Nothing listens there, or a firewall is between: check COMPUTE_API_URL, and whether HTTPS_PROXY is needed.",
   timeout: "Nothing answers there: a firewall, or HTTPS_PROXY is needed.",
   reset: "Something between closes the connection: a firewall, or HTTPS_PROXY is needed.",
-  proxy: viaProxy,
+  proxy:
+    "Check HTTPS_PROXY with its user and password, and whether the proxy allows that host; NO_PROXY goes around it.",
   tls: "The certificate isn't trusted; see the next line. A private authority belongs in COMPUTE_CA_FILE.",
   "forbidden-address":
     "The name leads to a private address. If that is right, set COMPUTE_ALLOW_PRIVATE=1, or its range.",
@@ -174,15 +155,14 @@ function certificateFindings({ certificate, now }: ServiceFacts): readonly Findi
   if (certificate === undefined) return [];
   const { subject, issuer, validTo, problem } = certificate;
   const days = daysUntil(validTo, now);
-  const what = `certificate: ${subject}, from ${issuer}, ${days < 0 ? `ended ${-days} days ago` : `${days} days left`}`;
+  const left = days < 0 ? `ended ${-days} days ago` : `${days} days left`;
+  const what = `certificate: ${subject}, from ${issuer}, ${left}`;
   if (days < 0) return [ill(what, "The service needs a new certificate.")];
-  if (problem !== undefined)
-    return [
-      ill(
-        `${what}; not trusted (${problem})`,
-        "Put its authority into COMPUTE_CA_FILE, or name the host as the certificate does in COMPUTE_API_URL.",
-      ),
-    ];
+  if (problem !== undefined) {
+    const mend =
+      "Put its authority into COMPUTE_CA_FILE, or name the host as the certificate does in COMPUTE_API_URL.";
+    return [ill(`${what}; not trusted (${problem})`, mend)];
+  }
   if (days < fewDays) return [ill(what, "Have it renewed: once it has ended, all changes freeze.")];
   return [well(what)];
 }

@@ -8,19 +8,6 @@ export type SlackAnswer =
   | { data: unknown; scopes: readonly string[] | undefined; date: string | null }
   | { silence: string };
 
-export interface SlackFacts {
-  /** `auth.test` with the bot token. */
-  bot: SlackAnswer;
-  /** `bots.info` of that bot. */
-  info: SlackAnswer | undefined;
-  /** `apps.connections.open`; undefined without an app token. */
-  app: SlackAnswer | undefined;
-  /** `A…` as the app token says it. */
-  appIdOfToken: string | undefined;
-  mode: "socket" | "http" | undefined;
-  now: number;
-}
-
 /** History and metadata are needed to look for a message whose post was not answered before it is posted again. */
 export const botScopes = [
   "app_mentions:read",
@@ -75,7 +62,9 @@ export function wordOf(answer: SlackAnswer): string | undefined {
   return textAt(answer.data, "error") || "ok";
 }
 
-export async function lookAtSlack({ slack }: Config, now: number): Promise<SlackFacts> {
+export type SlackFacts = Awaited<ReturnType<typeof lookAtSlack>>;
+
+export async function lookAtSlack({ slack }: Config, now: number) {
   const { apiUrl, botToken, receive } = slack;
   const appToken = receive?.mode === "socket" ? receive.appToken : undefined;
   const as = { apiUrl, token: botToken };
@@ -87,9 +76,13 @@ export async function lookAtSlack({ slack }: Config, now: number): Promise<Slack
   ]);
   const botId = "data" in bot ? textAt(bot.data, "bot_id") : "";
   return {
+    /** `auth.test` with the bot token. */
     bot,
+    /** `bots.info` of that bot. */
     info: botId === "" ? undefined : await askSlack(as, "bots.info", { bot: botId }),
+    /** `apps.connections.open`; undefined without an app token. */
     app,
+    /** `A…` as the app token says it. */
     appIdOfToken: /^xapp-\d+-(A[A-Z0-9]+)-/.exec(appToken ?? "")?.[1],
     mode: receive?.mode,
     now,
@@ -117,11 +110,10 @@ export function judgeSlack(facts: SlackFacts): readonly Finding[] {
       "Check SLACK_API_URL, DNS, and whether this machine reaches Slack directly or needs HTTPS_PROXY.";
     return [ill(`Slack can't be reached: ${bot.silence}`, mend)];
   }
-  return [...botFindings(facts), ...appFindings(facts), ...clockFinding(bot.date, facts.now)];
+  return [...botFindings(bot), ...appFindings(facts), ...clockFinding(bot.date, facts.now)];
 }
 
-function botFindings({ bot }: SlackFacts): readonly Finding[] {
-  if ("silence" in bot) return [];
+function botFindings(bot: Exclude<SlackAnswer, { silence: string }>): readonly Finding[] {
   const word = wordOf(bot) ?? "";
   if (word !== "ok") {
     const mend = tokenMends[word] ?? "Copy it again from OAuth & Permissions.";
@@ -133,34 +125,23 @@ function botFindings({ bot }: SlackFacts): readonly Finding[] {
   }
   const [user, team] = [textAt(bot.data, "user"), textAt(bot.data, "team")];
   const found = well(`bot token: @${user} in ${team} (${textAt(bot.data, "team_id")})`);
-  if (bot.scopes === undefined)
-    return [
-      found,
-      note("scopes: Slack doesn't say which the token has", "Compare with manifest.yml."),
-    ];
   const missing = botScopes.filter((scope) => !bot.scopes?.includes(scope));
-  return missing.length === 0
-    ? [found, well("scopes: all that manifest.yml asks for")]
-    : [
-        found,
-        ill(
-          `scopes: ${missing.join(", ")} missing`,
-          "Paste manifest.yml into the app's settings (App Manifest), and install it again.",
-        ),
-      ];
+  if (bot.scopes === undefined) {
+    const what = "scopes: Slack doesn't say which the token has";
+    return [found, note(what, "Compare with manifest.yml.")];
+  }
+  if (missing.length === 0) return [found, well("scopes: all that manifest.yml asks for")];
+  const mend = "Paste manifest.yml into the app's settings (App Manifest), and install it again.";
+  return [found, ill(`scopes: ${missing.join(", ")} missing`, mend)];
 }
 
 function appFindings(facts: SlackFacts): readonly Finding[] {
   const { app, info, appIdOfToken, mode } = facts;
-  if (app === undefined)
-    return mode === "http"
-      ? [
-          note(
-            "HTTP: whether SLACK_SIGNING_SECRET is right shows with the first delivery",
-            "After the start, gatehouse_refused_deliveries_total must not grow.",
-          ),
-        ]
-      : [];
+  if (app === undefined && mode !== "http") return [];
+  if (app === undefined) {
+    const what = "HTTP: whether SLACK_SIGNING_SECRET is right shows with the first delivery";
+    return [note(what, "After the start, gatehouse_refused_deliveries_total must not grow.")];
+  }
   const word = wordOf(app);
   if (word === undefined)
     return [ill("SLACK_APP_TOKEN: Slack didn't answer", "Try again in a minute.")];

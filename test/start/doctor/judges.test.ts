@@ -1,7 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { type DirectoryFacts, judgeDirectory } from "../../../src/start/doctor/directory.ts";
-import { type FolderFacts, judgeFolder } from "../../../src/start/doctor/endorsements.ts";
 import { exitCodeOf, type Finding, render } from "../../../src/start/doctor/finding.ts";
+import {
+  type DirectoryFacts,
+  type FolderFacts,
+  judgeDirectory,
+  judgeFolder,
+} from "../../../src/start/doctor/folders.ts";
 import { judgePolicy, type PolicyFacts } from "../../../src/start/doctor/policy.ts";
 import { judgeRedis, type RedisFacts } from "../../../src/start/doctor/redis.ts";
 import { judgeService, type ServiceFacts } from "../../../src/start/doctor/service.ts";
@@ -71,7 +75,7 @@ const policy: PolicyFacts = {
   groups: new Map([["S01", ["U01"]]]),
   channels: new Map([["C01", "ok"]]),
   shared: new Map([["C01", false]]),
-  auditReaders: undefined,
+  auditReaders: [],
   missingAt: undefined,
 };
 /** U01, through a group, and U02 see what pay has. */

@@ -1,0 +1,229 @@
+import { performance } from "node:perf_hooks";
+import type { StatusLine } from "../commands/context.ts";
+import { ComputeError } from "../compute/errors.ts";
+import type { Config } from "../config/config.ts";
+import { version } from "../config/version.ts";
+import { messageOf } from "../errors.ts";
+import type { Inventory } from "../inventory/inventory.ts";
+import { countWorkers } from "../jobs/liveness.ts";
+import { counted, duration } from "../messages/text.ts";
+import { partNames } from "../outages/outages.ts";
+import { asDetail, type Finding, ill, trouble, well } from "./doctor/finding.ts";
+import { judgeDirectory, lookAtDirectory, lookAtFolder } from "./doctor/folders.ts";
+import { judgePolicy, lookAtPolicy } from "./doctor/policy.ts";
+import { judgeRedis, lookAtRedis, writeToRedis } from "./doctor/redis.ts";
+import { judgeService, lookAtService } from "./doctor/service.ts";
+import { judgeSlack, lookAtSlack } from "./doctor/slack.ts";
+import { placeOf } from "./policy-keeper.ts";
+import type { Services } from "./services.ts";
+
+/** One thing that Gatehouse needs or that people want to know of it. Each way to ask it is there where it makes sense. */
+interface Check {
+  name: string;
+  /** What `doctor` finds with the configuration alone, before a process runs or beside it. */
+  fromOutside?(config: Config, now: number): Promise<readonly Finding[]>;
+  /** What `/gatehouse status` says about the installation and the process that answers. */
+  forPeople?(on: Checked): Promise<Finding>;
+  /** Why this process gets no work (`/readyz`), or undefined. */
+  forReadiness?(on: Checked): Promise<string | undefined>;
+}
+
+/** A running process, as the checks see it. `inventory` is what the asker sees. */
+type Checked = Services & {
+  slackProblem(): Promise<string | undefined>;
+  computeProblem(): Promise<string | undefined>;
+};
+
+/** All checks, in the order in which they are shown. Three read them: `doctor`, `/gatehouse status`, and `/readyz`. */
+export const checks: readonly Check[] = [
+  {
+    name: "Slack",
+    fromOutside: async (config, now) => judgeSlack(await lookAtSlack(config, now)),
+    async forPeople(on) {
+      const problem = await on.slackProblem();
+      return problem === undefined ? well("answers") : trouble(problem);
+    },
+    forReadiness: (on) => on.slackProblem(),
+  },
+  {
+    name: "Redis",
+    fromOutside: async (config) => judgeRedis(await lookAtRedis(config)),
+    forPeople: storingFinding,
+    async forReadiness(on) {
+      const problem = await redisProblem(on);
+      return problem && `Redis: ${problem}`;
+    },
+  },
+  {
+    name: "Compute service",
+    fromOutside: async (config, now) => judgeService(await lookAtService(config, now)),
+    forPeople: inventoryFinding,
+  },
+  { name: "Changes", forPeople: changesFinding },
+  {
+    name: "Policy",
+    async fromOutside(config) {
+      const { policyFile } = config;
+      const folder = lookAtFolder(policyFile.asWritten.attestation).map((finding) => ({
+        ...finding,
+        what:
+          (Array.isArray(finding.about) ? policyFile.placeOf(finding.about) : "") + finding.what,
+      }));
+      return [...judgePolicy(await lookAtPolicy(config)), ...folder];
+    },
+    forPeople: policyFinding,
+    async forReadiness({ policyKeeper }) {
+      const still = policyKeeper.standstill();
+      return still && `policy: ${still}`;
+    },
+  },
+  {
+    name: "Data directory",
+    fromOutside: async ({ dataDir }) => judgeDirectory(lookAtDirectory(dataDir)),
+  },
+  { name: "Work", forPeople: workFinding },
+  { name: "Outages", forPeople: outagesFinding },
+  {
+    name: "Version",
+    async forPeople() {
+      const started = duration(performance.now());
+      return well(`${version}, Node.js ${process.version}; started ${started} ago`);
+    },
+  },
+];
+
+const redisProblem = ({ redis, key }: Services): Promise<string | undefined> =>
+  writeToRedis(redis, key).then(() => undefined, messageOf);
+
+async function storingFinding(on: Checked): Promise<Finding> {
+  const problem = await redisProblem(on);
+  if (problem !== undefined) return ill(problem, "Nothing can be changed until it is back.");
+  if (on.redisCheck.kind !== "ok") return trouble(on.redisCheck.sentence);
+  const problems = await on.storageProblemsNow();
+  const all = ["answers, writes to disk", ...problems.map(({ sentence }) => sentence)].join("; ");
+  return problems.some(({ stops }) => stops) ? trouble(all) : well(all);
+}
+
+async function inventoryFinding({ inventory, computeProblem }: Checked): Promise<Finding> {
+  const { refreshedAt, stale, vms, projects, unread } = await inventory.state();
+  const read =
+    refreshedAt === undefined ? "never read" : `read ${duration(Date.now() - refreshedAt)} ago`;
+  const missing = unread.length > 0 ? `; not readable: ${unread.slice(0, 5).join(", ")}` : "";
+  const known = `${vms} VMs in ${projects} projects, ${read}${missing}`;
+  if (!stale && refreshedAt !== undefined && unread.length === 0) return well(known);
+  const problem = await computeProblem();
+  return trouble(problem === undefined ? known : `${problem} (${known})`);
+}
+
+async function changesFinding({ store }: Checked): Promise<Finding> {
+  const frozen = await store.freezeState();
+  if (!frozen) return well("allowed");
+  return trouble(`frozen by ${frozen.by}${frozen.reason ? `: ${frozen.reason}` : ""}`);
+}
+
+/** Of this process, which answers: `/readyz` of each says the same of its own. */
+async function policyFinding({ config, policyKeeper }: Checked): Promise<Finding> {
+  const still = policyKeeper.standstill();
+  if (still !== undefined) return trouble(`nothing changes here: ${still}`);
+  const { problems, missingAt } = config.policyFile;
+  if (missingAt !== undefined)
+    return trouble("gatehouse.yml is missing, so everyone can view and no one can change anything");
+  const [problem] = problems;
+  return problem === undefined
+    ? well(`version ${config.policyVersion}`)
+    : trouble(`${placeOf(problem)}; the policy before it counts`);
+}
+
+async function workFinding({ store, queues, redis, key }: Checked): Promise<Finding> {
+  const [open, unsaid, counts, workers] = await Promise.all([
+    store.openCount(),
+    store.outbox.depth(),
+    queues.counts(),
+    countWorkers(redis, key),
+  ]);
+  const waiting = (counts["waiting"] ?? 0) + (counts["delayed"] ?? 0);
+  const requests = `${counted(open, "request")} open`;
+  if (workers === 0)
+    return ill(`no worker is running, and ${requests}`, "Start a worker, or read its log.");
+  const what = `${counted(workers, "worker")}, ${requests}, ${counted(waiting, "job")} waiting, ${counted(unsaid, "message")} to deliver`;
+  return unsaid < 100 ? well(what) : trouble(what);
+}
+
+async function outagesFinding({ watch, outages, store }: Checked): Promise<Finding> {
+  const awayMs = watch.redisAwayMs();
+  if (awayMs !== undefined)
+    return ill(
+      `Redis has been away for ${duration(awayMs)}`,
+      "Refused requests are reported when it is back.",
+    );
+  const [{ open, last }, now] = await Promise.all([outages.state(), store.now()]);
+  const away = open.map(
+    ({ part, since }) => `${partNames[part]} has been away for ${duration(now - since)}`,
+  );
+  if (away.length > 0) return ill(away.join("; "), "Each channel gets a recap afterwards.");
+  if (last === undefined) return well("none");
+  const [lasted, ago] = [last.until - last.since, now - last.until].map(duration);
+  return well(`none now; ${partNames[last.part]} was away for ${lasted}, until ${ago} ago`);
+}
+
+/** How long a check of Slack or of the compute service is reused (ms). */
+const checkMs = 15_000;
+/** Retries and all: a person waits. */
+const computeWithinMs = 5_000;
+
+/** One call for all who ask within `checkMs`, also while its answer is on its way. */
+function reused(check: () => Promise<string | undefined>): () => Promise<string | undefined> {
+  let last: { until: number; problem: Promise<string | undefined> } | undefined;
+  return () => {
+    if (!last || performance.now() >= last.until)
+      last = { until: performance.now() + checkMs, problem: check() };
+    return last.problem;
+  };
+}
+
+export type Status = ReturnType<typeof createStatus>;
+
+/** How the installation is doing, as a running process asks its checks: for `/gatehouse status` and `/readyz`. */
+export function createStatus(on: Services) {
+  const checked: Checked = {
+    ...on,
+    slackProblem: reused(async () => {
+      const answer = await on.web.call("auth.test");
+      // A limit is an answer: whoever it makes wait isn't helped by another process
+      if (answer.ok || answer.kind === "limited") return undefined;
+      return answer.kind === "refused"
+        ? `Slack rejected the call: ${answer.error}`
+        : `Slack: ${answer.kind}`;
+    }),
+    /** Why nothing can be read from here, whichever process refreshes. */
+    computeProblem: reused(async () => {
+      try {
+        await on.compute.projects.listAll(1, { signal: AbortSignal.timeout(computeWithinMs) });
+        return undefined;
+      } catch (error) {
+        const isKey = error instanceof ComputeError && [401, 403].includes(error.status ?? 0);
+        return messageOf(error) + (isKey ? ". Check COMPUTE_API_KEY." : "");
+      }
+    }),
+  };
+  return {
+    /** Counts the VMs and projects of this inventory: of what the asker sees. */
+    async lines(inventory: Inventory = on.inventory): Promise<readonly StatusLine[]> {
+      const lines = checks.map(async ({ name, forPeople }) => {
+        const finding = await forPeople?.({ ...checked, inventory }).catch((error: unknown) =>
+          trouble(messageOf(error)),
+        );
+        return finding && { name, ok: finding.is !== "ill", detail: asDetail(finding) };
+      });
+      return (await Promise.all(lines)).filter((line) => line !== undefined);
+    },
+    redisProblem: () => redisProblem(on),
+    /** Why this process can't work now, if it can't. */
+    async problem(): Promise<string | undefined> {
+      const all = await Promise.all(
+        checks.map(async ({ forReadiness }) => forReadiness?.(checked)),
+      );
+      return all.find((problem) => problem !== undefined);
+    },
+  };
+}

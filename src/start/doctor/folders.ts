@@ -1,0 +1,171 @@
+import { randomBytes } from "node:crypto";
+import {
+  accessSync,
+  constants,
+  existsSync,
+  readdirSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import path from "node:path";
+import type { Policy } from "../../config/policy-file.ts";
+import { codeOf } from "../../errors.ts";
+import { privateFile } from "../../regular-file.ts";
+import { asSentence, type Finding, ill, note, well } from "./finding.ts";
+
+const ourUser = () => process.getuid?.() ?? 0;
+
+/** The code of the error that `act` meets; undefined where it meets none. */
+function problemOf(act: () => unknown): string | undefined {
+  try {
+    act();
+    return undefined;
+  } catch (error) {
+    return codeOf(error);
+  }
+}
+
+/** Writes a file there, as the ledger is, and removes it. */
+export function writeProbe(folder: string): void {
+  const file = path.join(folder, `lock-${randomBytes(8).toString("hex")}.probe`);
+  try {
+    writeFileSync(file, "a line like those of the ledger\n", { ...privateFile, flush: true });
+  } finally {
+    rmSync(file, { force: true });
+  }
+}
+
+const problemOfAccess = (folder: string) =>
+  problemOf(() => accessSync(folder, constants.W_OK | constants.X_OK));
+
+/** The code of the error that making a folder meets, where it or a part of its path isn't there. */
+const problemOfMaking = (folder: string) => {
+  const above = nearestAbove(folder);
+  return statSync(above).isDirectory() ? problemOfAccess(above) : "ENOTDIR";
+};
+
+function nearestAbove(folder: string): string {
+  const above = path.dirname(folder);
+  return existsSync(above) ? above : nearestAbove(above);
+}
+
+/** What helps where a directory can't be made or written, by the code of the error. */
+export function wayOut(code: string, user = ourUser()): string {
+  if (code === "ENOSPC")
+    return "free space on its disk, or inodes (df -h, df -i), or name a directory on another one";
+  if (code === "EDQUOT") return `raise the disk quota of user ${user}, or free what counts to it`;
+  if (code === "EROFS")
+    return "mount its file system writable, or name another directory; in a container, give it a volume";
+  if (["ENOTDIR", "EEXIST"].includes(code)) return "a part of its path is a file: name a directory";
+  if (["ENOENT", "ELOOP"].includes(code))
+    return "a part of its path is missing, or is a link to nothing: make it, or name another directory";
+  if (code === "EIO")
+    return "its disk fails: the kernel's log says how; name a directory on another one";
+  if (["EACCES", "EPERM"].includes(code))
+    return `let user ${user} write there (chown ${user}), or name another directory; in a container, give it a volume`;
+  return "name a directory that this process may write, on a local disk with space";
+}
+
+export type DirectoryFacts = ReturnType<typeof lookAtDirectory>;
+
+/** About DATA_DIR. Leaves nothing behind, and doesn't disturb a process that has the directory. */
+export function lookAtDirectory(folder: string) {
+  const isThere = existsSync(folder);
+  const { bavail, bsize } = statfsSync(isThere ? folder : nearestAbove(folder));
+  return {
+    folder,
+    /** Undefined: not there yet. */
+    owner: isThere ? statSync(folder).uid : undefined,
+    user: ourUser(),
+    /** The code of the error that a file in it met; that of making the directory where it isn't there. */
+    problem: isThere ? problemOf(() => writeProbe(folder)) : problemOfMaking(folder),
+    freeBytes: bavail * bsize,
+  };
+}
+
+const leastBytes = 100 * 1024 * 1024;
+
+export function judgeDirectory(facts: DirectoryFacts): readonly Finding[] {
+  const { folder, owner, user, problem, freeBytes } = facts;
+  const isOurs = owner === undefined || owner === user;
+  const whose = isOurs ? "" : `; it belongs to user ${owner}, this is user ${user}`;
+  const done = owner === undefined ? "made" : "written";
+  if (problem !== undefined) {
+    const what = `DATA_DIR: ${folder} can't be ${done} (${problem})${whose}`;
+    return [ill(what, asSentence(wayOut(problem, user)))];
+  }
+  const free = `${Math.floor(freeBytes / 1024 / 1024)} MiB free`;
+  return [
+    well(`${folder}: can be ${done}${whose}`),
+    freeBytes >= leastBytes
+      ? well(free)
+      : ill(`DATA_DIR: ${free}`, "Make room: without it nothing is sent, and all changes freeze."),
+  ];
+}
+
+export interface FolderFacts {
+  folder: string;
+  user: number;
+  /** Whether attestation.refresh fills it. */
+  isFilled: boolean;
+  isEmpty: boolean;
+  /** The code of the error that reading it met. */
+  problem: string | undefined;
+  /** The same of writing into it, or of making it, where attestation.refresh does. */
+  problemOfFilling: string | undefined;
+}
+
+/** Whether the folder of what vendors have signed can be used from here. `beside`: the folder of the policy file. */
+export function lookAtFolder(
+  { endorsements, refresh }: Policy["attestation"],
+  beside = "",
+): readonly Finding[] {
+  if (endorsements === undefined) return [];
+  const folder = path.resolve(beside, endorsements);
+  let isEmpty = false;
+  const problem = problemOf(() => (isEmpty = readdirSync(folder).length === 0));
+  const isFilled = refresh !== undefined;
+  const filling = problem === "ENOENT" ? problemOfMaking : problemOfAccess;
+  const problemOfFilling = isFilled ? filling(folder) : undefined;
+  return judgeFolder({ folder, user: ourUser(), isFilled, isEmpty, problem, problemOfFilling });
+}
+
+const fill =
+  "fill it (node gatehouse.mjs attestation import), or let attestation.refresh fill it; docs/attestation.md names the files";
+
+export function judgeFolder(facts: FolderFacts): readonly Finding[] {
+  const { folder, user, isFilled, isEmpty, problem, problemOfFilling } = facts;
+  const place = "attestation.endorsements";
+  const about = place.split(".");
+  const says = (finding: typeof ill, what: string, fix: string) => [
+    finding(`${place}: ${what}`, asSentence(fix), about),
+  ];
+  const nothing = "no VM can be verified";
+  const isAway = problem === "ENOENT";
+  if (problem !== undefined && !isAway) {
+    const fix =
+      problem === "EACCES" ? `let user ${user} read it, and what is in it` : wayOut(problem, user);
+    return says(ill, `${folder} can't be read (${problem}): ${nothing}`, fix);
+  }
+  if (!isFilled && isAway)
+    return says(ill, `${folder} isn't there: ${nothing}`, `make it and ${fill}`);
+  if (!isFilled && isEmpty) return says(note, `${folder} is empty: ${nothing}`, fill);
+  if (problemOfFilling !== undefined) {
+    const why = `(${problemOfFilling})`;
+    const fix = wayOut(problemOfFilling, user);
+    return isAway
+      ? says(ill, `${folder} isn't there, and attestation.refresh can't make it ${why}`, fix)
+      : says(note, `attestation.refresh can't fill ${folder} from here ${why}`, fix);
+  }
+  return isAway
+    ? [
+        note(
+          `${place}: ${folder} isn't there yet`,
+          "attestation.refresh makes it when the first evidence comes.",
+          about,
+        ),
+      ]
+    : [well(`${place}: ${folder} can be read`)];
+}
