@@ -39,7 +39,7 @@ export function addressOf(kind: EndorsementKind, at: VendorAddresses): string {
   const base = kind.is.startsWith("intel-") ? at.intel : at.amd;
   const values = new Map(Object.entries(kind));
   const path = paths[kind.is].replaceAll(/\{(\w+)\}/g, (_, name: string) =>
-    encodeURIComponent(String(values.get(name) ?? "")),
+    encodeURIComponent(values.get(name) ?? ""),
   );
   if (kind.is === "intel-tcb-info" && kind.early !== undefined)
     return `${base}${path}&update=early`;
