@@ -25,8 +25,7 @@ export interface SeenRollout {
 export async function namesKnown(stage: Stage): Promise<void> {
   await looking(
     async () =>
-      (await stage.redis.hget(`{${stage.namespace}}:inventory:head`, "refreshedAt")) ??
-      undefined,
+      (await stage.redis.hget(`{${stage.namespace}}:inventory:head`, "refreshedAt")) ?? undefined,
     15_000,
     async () => "nobody reads the inventory",
   );
