@@ -4,7 +4,7 @@ import { version } from "../config/version.ts";
 import { messageOf, UserError } from "../errors.ts";
 import { createLog, hideSecret, type Log } from "../log/log.ts";
 import { operationsOf } from "../policy/approval-rule.ts";
-import { isKnownSocketRejection } from "../slack/receive/socket.ts";
+import { isKnownSocketRejection } from "../slack/web.ts";
 import { printable } from "../text/printable.ts";
 import { exitConfig, orExit } from "./command-line.ts";
 import { collectGarbage, type Signals } from "./node-process.ts";

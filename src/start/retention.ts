@@ -43,6 +43,7 @@ export const kinds: readonly Kind[] = [
   { what: "audit trail", pattern: /^audit(:|$)/, kept: "forever" },
   { what: "pins that people approved", pattern: /^pins$/, kept: "until dropped" },
   { what: "policy versions", pattern: /^policy:/, kept: "forever" },
+  { what: "its stored format", pattern: /^format$/, kept: "forever" },
   { what: "snapshots Gatehouse knows", pattern: /^snapshot(s|-owners)(:|$)/, kept: "forever" },
   {
     what: "names of projects and VMs",

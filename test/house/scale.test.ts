@@ -3,40 +3,40 @@ import { readSources, type Sources } from "./sources.ts";
 
 /** What each room weighs at most: lines and bytes of its files, comments and blanks included. Turned down, never up. */
 const rooms: Readonly<Record<string, readonly [lines: number, bytes: number]>> = {
-  commands: [3_090, 125_500],
-  registry: [1_550, 61_800],
-  "policy, approvals": [1_600, 65_600],
-  requests: [6_540, 267_400],
-  jobs: [350, 12_800],
-  rollouts: [1_150, 45_600],
-  compute: [2_090, 76_400],
-  inventory: [1_980, 74_200],
-  attestation: [2_620, 109_800],
-  verifier: [3_050, 138_000],
-  audit: [2_460, 94_500],
-  "digests, outages": [2_920, 118_800],
-  "messages, charts": [980, 37_500],
-  "slack/receive": [2_140, 83_100],
-  "slack/conversation": [4_250, 176_500],
-  "slack/deliver": [2_350, 95_000],
-  "slack, slack/people": [1_180, 44_700],
-  redis: [1_110, 42_900],
-  config: [2_300, 90_700],
-  log: [860, 32_600],
-  start: [4_180, 165_900],
-  "text, errors, main": [350, 13_800],
+  commands: [3_000, 122_500],
+  registry: [1_420, 56_700],
+  "policy, approvals": [1_450, 60_000],
+  requests: [6_010, 243_700],
+  jobs: [270, 9_600],
+  rollouts: [1_120, 44_700],
+  compute: [1_840, 70_300],
+  inventory: [1_320, 52_700],
+  attestation: [2_370, 101_500],
+  verifier: [2_680, 113_900],
+  audit: [1_840, 71_600],
+  "digests, outages": [2_640, 107_800],
+  "messages, charts": [660, 25_600],
+  "slack/receive": [1_850, 71_800],
+  "slack/conversation": [4_180, 173_100],
+  "slack/deliver": [1_980, 80_400],
+  "slack, slack/people": [1_170, 44_400],
+  redis: [1_110, 41_900],
+  config: [2_100, 84_500],
+  log: [770, 30_400],
+  start: [3_940, 161_100],
+  "text, errors, main": [340, 13_700],
 };
 /** Lines that a room may stay below its number before that is turned down. */
 const slack = 60;
 
 const most = {
-  files: 379,
-  bytesOfAll: 1_970_000,
-  scripts: 55,
+  files: 325,
+  bytesOfAll: 1_770_000,
+  scripts: 40,
   /** KEYS beside, which are counted by no one. */
-  scriptArguments: 24,
+  scriptArguments: 12,
   /** Scripts that unpack what they are given. */
-  unpacking: 5,
+  unpacking: 0,
 };
 /** The share of comments: what goes must not be why. */
 const leastComments = 0.094;

@@ -12,7 +12,9 @@ const foldersFiles = (folder: string) =>
 /** Every variable that the configuration reads. */
 const known = new Set(
   foldersFiles("src/config").flatMap((file) =>
-    [...fileOf(file).matchAll(/"([A-Z][A-Z0-9_]{3,})"/g)].map(([, name = ""]) => name),
+    [...fileOf(file).matchAll(/^ {2}([A-Z][A-Z0-9_]{3,}):|"([A-Z][A-Z0-9_]{3,})"/gm)].map(
+      ([, name, other = ""]) => name ?? other,
+    ),
   ),
 );
 /** What lets deliveries in: a worker must not have it. */

@@ -130,7 +130,7 @@ const { start } = await import("../../../src/start/start.ts");
 const { commands } = await import("../../../src/commands/index.ts");
 const { operationsOf } = await import("../../../src/policy/approval-rule.ts");
 const { sandboxRoots } = await import("../../../sandbox/evidence/vendors.ts");
-const { isKnownSocketRejection } = await import("../../../src/slack/receive/socket.ts");
+const { isKnownSocketRejection } = await import("../../../src/slack/web.ts");
 
 const changing = commands.filter(({ kind }) => kind === "change").map(({ name }) => name);
 tell({ loaded: true, commands: changing });
