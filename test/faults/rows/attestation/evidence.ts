@@ -56,8 +56,10 @@ const alerts = async (stage: Stage, words: RegExp) =>
 
 /** How many VMs each reason keeps from being verified. */
 async function unverified(stage: Stage): Promise<number[]> {
-  const text = (await stage.redis.get(`{${stage.namespace}}:unverified`)) ?? "[]";
-  return (JSON.parse(text) as { vms: number }[]).map(({ vms }) => vms);
+  const records = await stage.redis.hvals(`{${stage.namespace}}:drift`);
+  const all = records.map((text) => JSON.parse(text) as { lacks: { what: string }[] });
+  const reasons = all.flatMap(({ lacks }) => lacks.map(({ what }) => what));
+  return [...Map.groupBy(reasons, (what) => what).values()].map((some) => some.length);
 }
 
 /** AMD's list of the sandbox's Genoa, as it is or ended. */
