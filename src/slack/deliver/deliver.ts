@@ -53,8 +53,11 @@ export function startDelivery(
     for (;;) {
       const fields = await outbox.get(id);
       const owes = await source.read(id, fields);
-      if (!owes && Object.keys(fields).length === 0) return void (await outbox.remove(id));
-      if (!owes) return later(notOursMs);
+      if (!owes && Object.keys(fields).length > 0) return later(notOursMs);
+      if (!owes) {
+        await outbox.remove(id);
+        return undefined;
+      }
       const { createdAt, revision, messages, waitMs = 0 } = owes;
       const [owed] = inOrder(messages);
       if (!owed && waitMs === 0) {

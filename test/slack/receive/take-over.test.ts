@@ -174,7 +174,7 @@ describe("what was acked", () => {
     const other = await connectRedis(server.url, "commands", silentLog());
     const key = createKeys("late");
     const intake = createIntake({ redis, key, log: silentLog(), acceptWithinMs: 100, beatMs: 20 });
-    await intake.start();
+    intake.start();
     await other.call("CLIENT", "PAUSE", "400", "ALL");
     await expect(intake.accept(interaction("command:late"))).rejects.toThrow(IntakeDown);
     // Each accept that heard nothing is undone, however often it came
