@@ -63,6 +63,8 @@ function failedOver(
       await stage.request(command, await take(command));
     }
     await until(async () => (await stage.journal()).length === operations);
+    // No one is left afterwards to finish what a gateway has in hand
+    await until(async () => (await stage.redis.hlen(`{${stage.namespace}}:intake:records`)) === 0);
     // Its sealer would notice as well, and freeze
     for (const gateway of stage.gateways()) await gateway.kill();
     await until(async () => /state=online/.test(await stage.redis.info("replication")));
