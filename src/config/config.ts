@@ -48,7 +48,12 @@ interface From {
 }
 
 /** Reads the environment and gatehouse.yml. Throws a ConfigError with all problems. */
-export function loadConfig({ env, role, cwd = process.cwd(), operations }: From & { role: Role }) {
+export function loadConfig({
+  env = process.env,
+  role,
+  cwd = process.cwd(),
+  operations,
+}: From & { role: Role }) {
   const from = new Environment(env, cwd);
   const receiver = role === "worker" ? undefined : receiverOf(from);
   const isRead = (name: VariableName) =>
@@ -204,7 +209,7 @@ const usualPolicy = "gatehouse.yml";
 
 /** As the variable names it, or the default; it may not exist. */
 export function policyPath(): string {
-  return new Environment().read("GATEHOUSE_CONFIG").GATEHOUSE_CONFIG ?? usualPolicy;
+  return new Environment(process.env).read("GATEHOUSE_CONFIG").GATEHOUSE_CONFIG ?? usualPolicy;
 }
 
 /** Undefined where it has problems, which are reported. */
@@ -230,7 +235,7 @@ export interface SlackAccess {
   proxies: Proxies | undefined;
 }
 
-export function loadSlackAccess(env?: Env): SlackAccess | string {
+export function loadSlackAccess(env: Env = process.env): SlackAccess | string {
   const from = new Environment(env);
   if (!from.mentions("SLACK_BOT_TOKEN")) return "SLACK_BOT_TOKEN is not set";
   const proxies = ["HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"] as const;
@@ -242,7 +247,7 @@ export function loadSlackAccess(env?: Env): SlackAccess | string {
 
 /** For `audit …` in a terminal. Throws ConfigError. */
 export function loadAuditConfig(): { redisUrl: string; dataDir: string } {
-  const from = new Environment();
+  const from = new Environment(process.env);
   const { REDIS_URL: redisUrl, DATA_DIR } = from.read("REDIS_URL", "DATA_DIR");
   if (from.problems.length > 0) throw new ConfigError(from.problems);
   return { redisUrl, dataDir: resolve(DATA_DIR) };
@@ -250,7 +255,7 @@ export function loadAuditConfig(): { redisUrl: string; dataDir: string } {
 
 /** For `attestation …` in a terminal: the folder that gatehouse.yml names. Throws ConfigError. */
 export function loadEndorsementsFolder({
-  env,
+  env = process.env,
   cwd = process.cwd(),
   operations,
 }: From): string | undefined {

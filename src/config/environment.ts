@@ -140,7 +140,7 @@ export class Environment {
   readonly #env: Env;
   readonly #cwd: string;
 
-  constructor(env: Env = process.env, cwd = process.cwd()) {
+  constructor(env: Env, cwd = process.cwd()) {
     this.#env = env;
     this.#cwd = cwd;
   }
