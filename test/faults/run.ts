@@ -7,7 +7,7 @@ import path from "node:path";
 import { runCampaign } from "./campaign/campaign.ts";
 import { rows } from "./rows/index.ts";
 import { root } from "./stage/child.ts";
-import { documentFile, explainRows, replacePart } from "./suite/document.ts";
+import { documentFile, explainRows, replacePart, withoutGoneRows } from "./suite/document.ts";
 import { type Done, notRun, runRows } from "./suite/jobs.ts";
 import { help, readOptions } from "./suite/options.ts";
 import {
@@ -104,7 +104,8 @@ async function runWholeCampaign(began: number): Promise<{ line: Line; told: read
 
 async function publish(part: Parameters<typeof replacePart>[1], text: string): Promise<void> {
   const file = path.join(root, documentFile);
-  await writeFile(file, replacePart(await readFile(file, "utf8"), part, text));
+  const document = replacePart(await readFile(file, "utf8"), part, text);
+  await writeFile(file, withoutGoneRows(document));
 }
 
 /** The table with what it takes to make it again. */

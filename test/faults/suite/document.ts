@@ -21,6 +21,24 @@ export function replacePart(document: string, part: Part, text: string): string 
   return document.replace(`${begins(part)}${was}`, () => `${begins(part)}\n\n${text.trim()}\n\n`);
 }
 
+/** Rows that went since the last run leave its table, which says so. */
+export function withoutGoneRows(document: string): string {
+  const known = new Set(["recovery", "campaign", ...rows.map(({ id }) => id)]);
+  const goneId = (line: string) => {
+    const id = /^\| (\w+) +\| (?:holds|BROKEN|not run)/.exec(line)?.[1];
+    return id === undefined || known.has(id) ? undefined : id;
+  };
+  const lines = readPart(document, "the last run").split("\n");
+  const gone = lines.flatMap((line) => goneId(line) ?? []);
+  if (gone.length === 0) return document;
+  const kept = lines.filter((line) => goneId(line) === undefined).join("\n");
+  return replacePart(
+    document,
+    "the last run",
+    `${kept.trim()}\n\nRows of this run that have gone since: ${gone.join(", ")}.`,
+  );
+}
+
 /** What each row is: its fault, what must hold, and which outcomes may be left to a person. */
 export function explainRows(): string {
   return families.map(explainFamily).join("\n\n");
