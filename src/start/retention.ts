@@ -61,7 +61,7 @@ export const kinds: readonly Kind[] = [
   { what: "limits", pattern: /^(rate|used|throttled)(:|$)/, kept: "an hour; drafts 30 days" },
   {
     what: "freeze, reviews, and locks",
-    pattern: /^(freeze|reviews(-signed)?|lock:.*|fence|lates|sends:.*|watch:.*|polls|pollers)$/,
+    pattern: /^(freeze|reviews(-signed)?|lock:.*|fence|lates|sends:.*|watch:.*|polls)$/,
     kept: "until ended by a person or the request",
   },
   { what: "signs of life", pattern: /^(workers?|turn|probe)(:|$)/, kept: "seconds" },

@@ -37,14 +37,17 @@ export function createPolls(
   return {
     due,
 
-    /** The requests that wait for the polls of a key. Those that no longer do are forgotten. */
+    /**
+     * The requests that wait for the polls of a key. What is gone or has ended is forgotten; any other that isn't polled now may
+     * have been claimed again by the time that this reads on.
+     */
     async waiting(pollKey: string): Promise<StoredRequest[]> {
       const ids = await redis.smembers(watched(pollKey));
-      const requests = (await getMany(ids)).filter(isPolled);
-      const waits = new Set(requests.map(({ record }) => record.id));
-      const over = ids.filter((id) => !waits.has(id));
+      const open = (await getMany(ids)).filter(({ final }) => !final);
+      const openIds = new Set(open.map(({ record }) => record.id));
+      const over = ids.filter((id) => !openIds.has(id));
       if (over.length > 0) await redis.srem(watched(pollKey), ...over);
-      return requests;
+      return open.filter(isPolled);
     },
 
     async next(pollKey: string, inMs: number): Promise<void> {
@@ -79,5 +82,5 @@ export function createPolls(
   };
 }
 
-const isPolled = ({ state, final }: StoredRequest): boolean =>
-  !final && ["sending", "accepted", "unclear"].includes(state);
+const isPolled = ({ state }: StoredRequest): boolean =>
+  ["sending", "accepted", "unclear"].includes(state);

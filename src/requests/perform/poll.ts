@@ -29,19 +29,16 @@ export function pollWork(contextNow: () => WorkerContext): DueWork {
     async handle(pollKey) {
       const before = polled.get(pollKey) ?? { polls: 0, restsUntil: 0 };
       const restsMs = before.restsUntil - performance.now();
-      const next =
-        restsMs > 0
-          ? { inMs: restsMs, restMs: restsMs }
-          : await poll(pollKey, before.polls + 1, contextNow());
-      if (next && restsMs <= 0)
-        polled.set(pollKey, {
-          polls: before.polls + 1,
-          restsUntil: performance.now() + next.restMs,
-        });
-      else if (!next) polled.delete(pollKey);
-      const inMs = next?.inMs ?? 0;
-      await polls.next(pollKey, inMs);
-      return next && inMs;
+      if (restsMs > 0) {
+        await polls.next(pollKey, restsMs);
+        return restsMs;
+      }
+      const times = before.polls + 1;
+      const next = await poll(pollKey, times, contextNow());
+      if (next) polled.set(pollKey, { polls: times, restsUntil: performance.now() + next.restMs });
+      else polled.delete(pollKey);
+      await polls.next(pollKey, next?.inMs ?? 0);
+      return next?.inMs;
     },
   };
 }

@@ -215,9 +215,9 @@ export function createIntake(options: IntakeOptions) {
 
   async function recover(): Promise<LeftInteraction[]> {
     const left: LeftInteraction[] = [];
+    const owing = new Set([...owed.values()].map(({ id }) => id));
     for (const id of await due.take(maxAtOnce, visibilityTimeoutMs)) {
-      const isOwed = [...owed.values()].some((write) => write.id === id);
-      if (inHand.has(id) || accepting.has(id) || isOwed) continue;
+      if (inHand.has(id) || accepting.has(id) || owing.has(id)) continue;
       const [is, text = ""] = (await run.takeOver(
         [records, due.list],
         [id, staleAfterMs],

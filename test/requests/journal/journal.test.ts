@@ -223,6 +223,20 @@ describe("what a poll reads", () => {
   });
 });
 
+it("what was given back stays watched, as it may be claimed again before this is noticed; what has ended does not", async () => {
+  await using here = await journal();
+  const polls = createPolls(here.redis, here.key, here.store.getMany);
+  const [back, done] = await Promise.all(
+    ["a", "b"].map((name) => interaction(here.store, atOnce(name))),
+  );
+  if (!back || !done) throw new Error("not written down");
+  await here.store.move(done, { state: "cancelled", progress: {}, why: "cancelled" });
+  const watched = here.key("watch", pollKeyOf(back.record));
+  await here.redis.sadd(watched, back.record.id, done.record.id);
+  expect(await polls.waiting(pollKeyOf(back.record))).toEqual([]);
+  expect(await here.redis.smembers(watched)).toEqual([back.record.id]);
+});
+
 describe("a record in a state that is none", () => {
   it("is left alone: not shown, not moved", async () => {
     await using here = await journal();
