@@ -4,8 +4,9 @@ import type { DueList } from "./due-list.ts";
 
 /** What is done with the IDs of a due list. */
 export interface DueWork {
-  /** For the log. */
-  kind: string;
+  /** For the log: what failed, and what its IDs name. */
+  name: string;
+  of: string;
   due: Pick<DueList, "takeDue" | "onRing">;
   /** How many at a time. */
   atOnce: number;
@@ -88,7 +89,7 @@ export function startDispatcher(
     inFlight.add(id);
     const mine = work
       .handle(id)
-      .catch((error: unknown) => log.error(`${work.kind}.failed`, { id, error }))
+      .catch((error: unknown) => log.error(`${work.name}.failed`, { [work.of]: id, error }))
       .then((dueInMs) => {
         running.delete(mine);
         const wasFull = inFlight.size >= work.atOnce;

@@ -11,7 +11,7 @@ async function working(handle: (id: string) => Promise<number | undefined>) {
   const due = createDueList(redis, key("list"));
   const lines: string[] = [];
   const dispatcher = startDispatcher(
-    [{ kind: "thing", due, atOnce: 2, visibilityTimeoutMs: () => 300, handle }],
+    [{ name: "thing", of: "thing", due, atOnce: 2, visibilityTimeoutMs: () => 300, handle }],
     { everyMs: () => 10_000, log: createLog({ level: "info", write: (line) => lines.push(line) }) },
   );
   const put = async (id: string, inMs = 0) => {

@@ -22,7 +22,8 @@ export function pollWork(contextNow: () => WorkerContext): DueWork {
   const { polls } = contextNow();
   const polled = new Map<string, { polls: number; restsUntil: number }>();
   return {
-    kind: "poll",
+    name: "poll",
+    of: "pollKey",
     due: polls.due,
     atOnce: pollsAtOnce,
     visibilityTimeoutMs: () => 2 * contextNow().policy.timing.heartbeatMs,

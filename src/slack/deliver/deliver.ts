@@ -77,7 +77,8 @@ export function startDelivery(
 
   return startDispatcher(
     sources.map((source) => ({
-      kind: "delivery",
+      name: "delivery",
+      of: source.kind,
       due: source.outbox,
       atOnce: source.atOnce,
       visibilityTimeoutMs: () => source.visibilityTimeoutMs,
