@@ -23,56 +23,56 @@ export interface Dispatcher {
   close(deadlineMs: number): Promise<void>;
 }
 
-interface Lane {
-  work: DueWork;
-  inFlight: Set<string>;
-  /** Of those in flight: put on the list again, or taken again, since they were begun. */
-  again: Set<string>;
-}
-
 /**
  * Takes what is due and does it: at once what this process puts on a list, and what others left within `everyMs`. One ID is
  * never worked on twice at the same time here; two processes may work on the same one.
  */
 export function startDispatcher(
   works: readonly DueWork[],
-  { everyMs, log }: { everyMs(): number; log: Log },
+  options: { everyMs(): number; log: Log },
 ): Dispatcher {
   const closing = new AbortController();
-  let woken = Promise.withResolvers<void>();
-  const wake = () => woken.resolve();
-  const lanes = works.map((work): Lane => ({ work, inFlight: new Set(), again: new Set() }));
-  const running = new Set<Promise<void>>();
-  for (const { work, inFlight, again } of lanes)
-    work.due.onRing((id) => {
-      if (id !== undefined && inFlight.has(id)) again.add(id);
-      else wake();
-    });
-  const taking = loop();
+  const running = Promise.all(works.map((work) => runWork(work, closing.signal, options)));
   return {
     async close(deadlineMs) {
       closing.abort();
-      wake();
-      await within(deadlineMs, taking, () => undefined);
+      await within(deadlineMs, running, () => undefined);
     },
   };
+}
 
-  async function loop(): Promise<void> {
-    while (!closing.signal.aborted) {
-      const pauses = await Promise.all(lanes.map(takeFor));
-      const pauseMs = Math.min(everyMs(), ...pauses);
-      if (pauseMs > 0 && !closing.signal.aborted) await pause(pauseMs);
-    }
-    await Promise.all(running);
+/** Resolves once the signal is aborted and what is in flight has ended. */
+async function runWork(
+  work: DueWork,
+  closing: AbortSignal,
+  { everyMs, log }: { everyMs(): number; log: Log },
+): Promise<void> {
+  const { due, atOnce, handle } = work;
+  const inFlight = new Map<string, Promise<void>>();
+  /** Of those in flight: put on the list again, or taken again, since they were begun. */
+  const again = new Set<string>();
+  let woken = Promise.withResolvers<void>();
+  const wake = () => woken.resolve();
+  closing.addEventListener("abort", wake);
+  due.onRing((id) => {
+    if (id !== undefined && inFlight.has(id)) again.add(id);
+    else wake();
+  });
+  while (!closing.aborted) {
+    const pauseMs = Math.min(everyMs(), await takeDue());
+    if (pauseMs > 0 && !closing.aborted) await pause(pauseMs);
   }
+  await Promise.all(inFlight.values());
 
   /** Resolves with when to look again (ms). */
-  async function takeFor(lane: Lane): Promise<number> {
-    const room = lane.work.atOnce - lane.inFlight.size;
+  async function takeDue(): Promise<number> {
+    const room = atOnce - inFlight.size;
     if (room <= 0) return Infinity;
     try {
-      const { ids, nextMs } = await lane.work.due.takeDue(room, lane.work.visibilityTimeoutMs());
-      for (const id of ids) begin(lane, id);
+      const { ids, nextMs } = await due.takeDue(room, work.visibilityTimeoutMs());
+      for (const id of ids)
+        if (inFlight.has(id)) again.add(id);
+        else begin(id);
       return nextMs ?? Infinity;
     } catch {
       // Redis is unavailable: its connection reports it, and the lists persist
@@ -80,25 +80,17 @@ export function startDispatcher(
     }
   }
 
-  function begin(lane: Lane, id: string): void {
-    const { work, inFlight, again } = lane;
-    if (inFlight.has(id)) {
-      again.add(id);
-      return;
-    }
-    inFlight.add(id);
-    const mine = work
-      .handle(id)
+  function begin(id: string): void {
+    const mine = handle(id)
       .catch((error: unknown) => log.error(`${work.name}.failed`, { [work.of]: id, error }))
       .then((dueInMs) => {
-        running.delete(mine);
-        const wasFull = inFlight.size >= work.atOnce;
+        const wasFull = inFlight.size >= atOnce;
         inFlight.delete(id);
-        if (again.delete(id) && !closing.signal.aborted) begin(lane, id);
+        if (again.delete(id) && !closing.aborted) begin(id);
         else if (wasFull) wake();
         else if (typeof dueInMs === "number") setTimeout(wake, dueInMs).unref();
       });
-    running.add(mine);
+    inFlight.set(id, mine);
   }
 
   async function pause(ms: number): Promise<void> {
