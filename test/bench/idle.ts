@@ -34,8 +34,8 @@ export async function measureIdle(): Promise<readonly Figure[]> {
   ]);
   const [both, plain] = await Promise.all([idle(gatehouse(undefined)), idle(bare(startPlainBolt))]);
   return [
-    commands("an idle gateway", gateway, 15),
-    { ...commands("an idle worker", worker, 15), ratio: ratio(worker, queue, "perSecond") },
+    commands("an idle gateway", gateway, 40),
+    { ...commands("an idle worker", worker, 40), ratio: ratio(worker, queue, "perSecond") },
     commands("one idle process that is both", both),
     memory("an idle gateway", gateway, bolt, 1.5),
     memory("an idle worker", worker, bolt, 1.3),
