@@ -8,8 +8,8 @@ import type { Log } from "../log/log.ts";
  * without harm: the sweep enqueues it again.
  */
 export interface Queues {
-  /** Enqueues a wake-up; duplicates collapse. */
-  wake(requestId: string, delayMs?: number): Promise<void>;
+  /** Enqueues a step of a request or a rollout; duplicates collapse. */
+  wake(id: string): Promise<void>;
   /** Enqueues a probe; resolves with whether this worker's last one still waits, taken by no worker. */
   queueProbe(workerId: string): Promise<boolean>;
   ready(): Promise<void>;
@@ -31,6 +31,7 @@ export interface QueueDepth {
 const requestQueue = "requests";
 
 interface RequestJob {
+  /** Of a request or a rollout. */
   request?: string;
   queueProbe?: string;
 }
@@ -47,9 +48,8 @@ export function createQueues(connection: RedisClient, prefix: string): Queues {
   requests.on("error", () => undefined); // the connection logs it
 
   return {
-    async wake(requestId, delay = 0) {
-      const jobId = `request-${requestId}`;
-      await requests.add("advance", { request: requestId }, { jobId, ...(delay > 0 && { delay }) });
+    async wake(id) {
+      await requests.add("advance", { request: id }, { jobId: `request-${id}` });
     },
     async queueProbe(workerId) {
       const jobId = `canary-${workerId}`;
@@ -98,7 +98,7 @@ export function startWorkers(options: {
   concurrency: number;
   /** A worker that is killed may take the sign of a job with it: the others look for themselves this often (ms). */
   lookMs: number;
-  advance(requestId: string): Promise<Next>;
+  advance(id: string): Promise<Next>;
   /** Called with every job: the queue moves for this process. */
   heard(): void;
   log: Log;

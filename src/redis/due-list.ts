@@ -1,4 +1,11 @@
-import { defineScript, type Fields, type RedisClient, redisTimeLua } from "./redis.ts";
+import {
+  defineScript,
+  type Fields,
+  fieldsNamed,
+  type RedisClient,
+  redisNow,
+  redisTimeLua,
+} from "./redis.ts";
 
 /** KEYS list   ARGV most, visibility timeout (ms) → when the next is due (ms, '' for none), then what was due */
 const take = `${redisTimeLua}
@@ -46,6 +53,10 @@ export function createDueList(redis: RedisClient, list: string) {
     async later(id: string, inMs: number): Promise<void> {
       await runLater([list], [id, Math.ceil(inMs)]);
     },
+    /** It is due now, unless it is on the list. */
+    async expect(id: string): Promise<void> {
+      await redis.zadd(list, "NX", String(await redisNow(redis)), id);
+    },
     async remove(id: string): Promise<void> {
       await redis.zrem(list, id);
     },
@@ -83,6 +94,18 @@ if (redis.call('HGET', KEYS[1], ARGV[1]) or '') ~= ARGV[2] then return 0 end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
 return 1
 `;
+
+/** `<channel> <ts>`, as `createPostOnce` keeps it. */
+export function placeIn(field = ""): { channelId: string; ts: string } | undefined {
+  const [channelId, ts] = field.split(" ");
+  return channelId && ts ? { channelId, ts } : undefined;
+}
+
+/** What Slack shows, as a hash says: the marks of its messages by their keys, and where its card is. */
+export function shownIn(fields: Fields) {
+  const card = placeIn(fields["card"]);
+  return { said: Object.fromEntries(fieldsNamed("said:", fields)), ...(card ? { card } : {}) };
+}
 
 /**
  * Messages owed to Slack: a due list of IDs, and for each ID a hash that also says what Slack shows of it. Every script

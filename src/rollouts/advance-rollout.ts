@@ -1,6 +1,7 @@
 import { duration } from "../messages/text.ts";
 import { calledName, type ChangeCommand } from "../registry/define.ts";
 import type { StoredRequest } from "../requests/journal/record.ts";
+import { ended, type Next, waitFor } from "../requests/perform/worker-context.ts";
 import {
   judgeTarget,
   refusedBefore,
@@ -17,38 +18,32 @@ import {
   type StoredRollout,
 } from "./rollout.ts";
 
-/** Steps in one turn, so that another process gets one too. */
+/** Steps in one job, so that others get a turn. */
 const maxSteps = 5;
 /** How long the first target waits for the rollout's card. */
 const messageWithinMs = 5000;
 
-/** Advances every open rollout. Any number of processes may call it: each step is a compare-and-set. */
-export async function advanceRollouts(by: RolloutContext): Promise<void> {
-  if (by.workerContext.standstill() !== undefined) return;
-  const ids = await by.rollouts.openIds();
-  for (const id of by.known.keys()) if (!ids.includes(id)) by.known.delete(id);
-  const turns = await Promise.allSettled(ids.map((id) => advanceRollout(id, by)));
-  for (const turn of turns) {
-    if (turn.status === "rejected") by.workerContext.log.warn("roll.later", { error: turn.reason });
-  }
-}
-
-async function advanceRollout(id: string, by: RolloutContext): Promise<void> {
-  const { rollouts, workerContext } = by;
-  const { workerId, policy } = workerContext;
-  if (!(await rollouts.lease("turn", id, workerId, 3 * policy.timing.httpTimeoutMs))) return;
+/** Advances a rollout by some steps. Any number of processes may do so: each step is a compare-and-set. */
+export async function advanceRollout(id: string, by: RolloutContext): Promise<Next> {
+  const { policy, standstill, log } = by.workerContext;
+  const later = waitFor(policy.timing.pollFirstMs * (0.75 + Math.random() / 2));
+  if (standstill() !== undefined) return later;
   try {
-    for (let steps = 0; steps < maxSteps && (await step(id, by)); steps++);
-  } finally {
-    await rollouts.release("turn", id, workerId).catch(() => undefined);
+    for (let steps = 0; steps < maxSteps; steps++) {
+      const rollout = await by.rollouts.get(id);
+      if (!rollout || rollout.final || rollout.state === "planned") return ended;
+      if (!(await step(rollout, by))) break;
+    }
+  } catch (error) {
+    log.warn("roll.later", { rollout: id, error });
   }
+  return later;
 }
 
 /** True when another step may follow at once. */
-async function step(id: string, by: RolloutContext): Promise<boolean> {
+async function step(rollout: StoredRollout, by: RolloutContext): Promise<boolean> {
   const { rollouts, workerContext } = by;
-  const rollout = await rollouts.get(id);
-  if (!rollout || rollout.final || rollout.state === "planned") return false;
+  const { id } = rollout.record;
   const { policyVersion } = rollout.record;
   const isOther = policyVersion !== workerContext.policyVersion;
   const { store } = workerContext;
@@ -58,15 +53,14 @@ async function step(id: string, by: RolloutContext): Promise<boolean> {
   const halt = await reasonToPause(rollout, by);
   if (halt !== undefined) {
     const progress = { ...rollout.progress, why: halt };
-    await rollouts.move(rollout, { state: "paused", progress, why: halt, tell: "now" });
+    await rollouts.move(rollout, { state: "paused", progress, why: halt });
     return true;
   }
   await rollouts.seen(id);
   if (await waitsForMessage(rollout, by)) return false;
   const command = workerContext.commands.find(({ name }) => name === rollout.record.command);
   if (!command) return giveUp(rollout, by);
-  const targets = by.known.get(id) ?? (await rollouts.targets(id));
-  by.known.set(id, targets);
+  const targets = await rollouts.targets(id);
   const judged = await judgeOpen(rollout, targets, command, by);
   const nextAfter = (outcomes: readonly Outcome[]) =>
     nextStep(
@@ -85,7 +79,6 @@ async function step(id: string, by: RolloutContext): Promise<boolean> {
     state: next.state,
     progress: next.progress,
     outcomes: ended.filter(({ is }) => is !== "returned"),
-    tell: isNews ? "now" : "soon",
     ...(next.why === undefined ? {} : { why: next.why }),
   });
   if (!moved) return true;
@@ -123,7 +116,7 @@ async function waitsForMessage(
 async function giveUp(rollout: StoredRollout, { rollouts }: RolloutContext): Promise<boolean> {
   const why = `this version of Gatehouse does not know ${rollout.record.command}`;
   const progress = { ...rollout.progress, why, endsAs: "failed" as const, open: [] };
-  await rollouts.move(rollout, { state: "failed", progress, why, tell: "now" });
+  await rollouts.move(rollout, { state: "failed", progress, why });
   return false;
 }
 

@@ -29,7 +29,6 @@ export async function controlRollout(
       ...to,
       why: to.progress.why ?? "resumed",
       actor: person.id,
-      tell: "now",
       ...(renewed ? { record: { ...rollout.record, policyVersion } } : {}),
     });
     if (moved) return moved;

@@ -1,13 +1,14 @@
-import { createOutbox } from "../redis/due-list.ts";
+import { createOutbox, shownIn } from "../redis/due-list.ts";
 import {
   type Fields,
   type Keys,
   defineScript,
+  fieldsNamed,
   type RedisClient,
   redisNow,
+  redisTimeLua,
 } from "../redis/redis.ts";
 import { keepFinalMs } from "../requests/journal/record.ts";
-import { createLeases } from "../redis/lease.ts";
 import {
   isFinalState,
   type Outcome,
@@ -17,10 +18,37 @@ import {
   type RolloutTargets,
   type StoredRollout,
 } from "./rollout.ts";
-import * as scripts from "./scripts.ts";
 
 /** An unconfirmed plan is outdated after this time. */
 const planKeptMs = 30 * 60_000;
+
+/**
+ * Moves a rollout, or saves progress. Refuses when it changed since it was read.
+ *
+ * KEYS rollout, open, audit, outbox
+ * ARGV id, revision it was read at, state, final (0|1), progress, audit record ('' for none), how long a final rollout is kept
+ *      (ms), ...fields and their values: its record, and outcomes of targets that ended
+ * → {revision, now}, empty when it changed
+ */
+const moveScript = `${redisTimeLua}
+if redis.call('HGET', KEYS[1], 'revision') ~= ARGV[2] then return {} end
+local revision = redis.call('HINCRBY', KEYS[1], 'revision', 1)
+local was = redis.call('HGET', KEYS[1], 'state')
+redis.call('HSET', KEYS[1], 'state', ARGV[3], 'final', ARGV[4], 'progress', ARGV[5], 'seenAt', now)
+if was ~= ARGV[3] then redis.call('HSET', KEYS[1], 'changedAt', now) end
+if ARGV[6] ~= '' then redis.call('XADD', KEYS[3], '*', 'at', now, 'record', ARGV[6]) end
+for i = 8, #ARGV, 2 do redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
+if was == 'planned' then
+  redis.call('PERSIST', KEYS[1])
+  redis.call('ZADD', KEYS[2], now, ARGV[1])
+end
+redis.call('ZADD', KEYS[4], now, ARGV[1])
+if ARGV[4] == '1' then
+  redis.call('ZREM', KEYS[2], ARGV[1])
+  redis.call('PEXPIRE', KEYS[1], ARGV[7])
+end
+return {revision, now}
+`;
 
 interface RolloutMove {
   state: RolloutState;
@@ -31,16 +59,17 @@ interface RolloutMove {
   actor?: string;
   /** What exactly a person confirmed. */
   record?: RolloutRecord;
-  /** When Slack is updated. */
-  tell?: "soon" | "now";
 }
 
 export type Rollouts = ReturnType<typeof createRollouts>;
 
-export function createRollouts(redis: RedisClient, key: Keys) {
-  const runPlan = defineScript(redis, "gatehouseRollPlan", scripts.plan);
-  const runMove = defineScript(redis, "gatehouseRollMove", scripts.move);
-  const leases = createLeases(redis);
+/** `wake` enqueues a step; the sweep repeats one that is lost. */
+export function createRollouts(
+  redis: RedisClient,
+  key: Keys,
+  wake: (id: string) => Promise<void> = async () => undefined,
+) {
+  const runMove = defineScript(redis, "gatehouseRollMove", moveScript);
   const rolloutKey = (id: string) => key("roll", id);
   const outbox = createOutbox(redis, key("rolls", "outbox"), rolloutKey);
 
@@ -51,8 +80,13 @@ export function createRollouts(redis: RedisClient, key: Keys) {
     /** Saves what a dialog shows, so that exactly that runs once confirmed. */
     async plan(record: RolloutRecord, targets: RolloutTargets): Promise<void> {
       const progress: RolloutProgress = { next: 0, open: [], ok: 0, already: 0, failed: 0 };
-      const texts = [record, targets, progress].map((part) => JSON.stringify(part));
-      await runPlan([rolloutKey(record.id)], [...texts, planKeptMs]);
+      const now = await redisNow(redis);
+      const planned = { state: "planned", final: 0, revision: 1 };
+      const times = { createdAt: now, changedAt: now, seenAt: now };
+      const [text, ...texts] = [record, targets, progress].map((part) => JSON.stringify(part));
+      const parts = { record: text, targets: texts[0], progress: texts[1] };
+      const saved = redis.multi().hset(rolloutKey(record.id), { ...parts, ...planned, ...times });
+      await saved.pexpire(rolloutKey(record.id), planKeptMs).exec();
     },
 
     async get(id: string): Promise<StoredRollout | undefined> {
@@ -67,9 +101,11 @@ export function createRollouts(redis: RedisClient, key: Keys) {
 
     /** By place. */
     async outcomes(id: string): Promise<Map<number, Outcome>> {
-      const fields = await redis.hgetall(key("roll", id, "outcomes"));
       return new Map(
-        Object.entries(fields).map(([n, text]) => [Number(n), JSON.parse(text) as Outcome]),
+        fieldsNamed("ended:", await redis.hgetall(rolloutKey(id))).map(([n, text]) => [
+          Number(n),
+          JSON.parse(text) as Outcome,
+        ]),
       );
     },
 
@@ -77,31 +113,21 @@ export function createRollouts(redis: RedisClient, key: Keys) {
     async move(rollout: StoredRollout, to: RolloutMove): Promise<StoredRollout | undefined> {
       const { id } = rollout.record;
       const final = isFinalState(to.state);
-      const answer = (await runMove(
+      const { state, progress, record = rollout.record, outcomes = [] } = to;
+      const audit = to.why === undefined ? "" : auditRecord(record, to, rollout.state);
+      const [revision] = (await runMove(
+        [rolloutKey(id), key("rolls", "open"), key("audit"), outbox.list],
         [
-          rolloutKey(id),
-          key("roll", id, "outcomes"),
-          key("rolls", "open"),
-          key("audit"),
-          outbox.list,
-        ],
-        [
-          id,
-          rollout.revision,
-          to.state,
-          final ? 1 : 0,
-          JSON.stringify(to.progress),
-          to.why === undefined ? "" : auditRecord(to.record ?? rollout.record, to, rollout.state),
-          to.record ? JSON.stringify(to.record) : "",
-          to.tell ?? "",
+          ...[id, rollout.revision, state, final ? 1 : 0, JSON.stringify(progress), audit],
           keepFinalMs,
-          ...(to.outcomes ?? []).flatMap((one) => [one.n, JSON.stringify(one)]),
+          ...(to.record ? ["record", JSON.stringify(record)] : []),
+          ...outcomes.flatMap((one) => [`ended:${one.n}`, JSON.stringify(one)]),
         ],
-      )) as [string, number?, number?];
-      if (answer[0] !== "moved") return undefined;
+      )) as [number?, number?];
+      if (revision === undefined) return undefined;
       outbox.ring();
-      const { state, progress, record = rollout.record } = to;
-      return { ...rollout, record, state, progress, final, revision: Number(answer[1]) };
+      if (!final) await wake(id).catch(() => undefined);
+      return { ...rollout, record, state, progress, final, revision };
     },
 
     /** Not under the revision: nothing changes. */
@@ -110,12 +136,6 @@ export function createRollouts(redis: RedisClient, key: Keys) {
     },
 
     openIds: (): Promise<string[]> => redis.zrange(key("rolls", "open"), 0, "-1"),
-
-    /** Advisory lease, not needed for correctness; false when another holds it. */
-    lease: (what: string, id: string, holder: string, ms: number): Promise<boolean> =>
-      leases.take(key("roll", id, what), holder, ms),
-    release: (what: string, id: string, holder: string): Promise<boolean> =>
-      leases.release(key("roll", id, what), holder),
   };
 }
 
@@ -139,8 +159,6 @@ function auditRecord(record: RolloutRecord, to: RolloutMove, from: RolloutState)
 export function parseRollout(fields: Fields): StoredRollout | undefined {
   if (!fields["record"] || !fields["state"]) return undefined;
   const record = JSON.parse(fields["record"]) as RolloutRecord;
-  const [channelId, ts] = (fields["card"] ?? "").split(" ");
-  const said = Object.entries(fields).filter(([field]) => field.startsWith("said:"));
   return {
     record: { ...record, createdAt: Number(fields["createdAt"]) },
     state: fields["state"] as RolloutState,
@@ -150,8 +168,7 @@ export function parseRollout(fields: Fields): StoredRollout | undefined {
     seenAt: Number(fields["seenAt"]),
     progress: JSON.parse(fields["progress"] ?? "{}") as RolloutProgress,
     delivered: {
-      said: Object.fromEntries(said.map(([field, value]) => [field.slice(5), value])),
-      ...(channelId && ts ? { card: { channelId, ts } } : {}),
+      ...shownIn(fields),
       ...(fields["shown"] ? { shown: fields["shown"] } : {}),
       isElsewhere: fields["elsewhere"] === "1",
     },

@@ -14,8 +14,6 @@ import type { Journal } from "../requests/journal/journal.ts";
 export interface RolloutContext {
   rollouts: Rollouts;
   workerContext: WorkerContext;
-  /** A cache: the targets of a rollout never change. */
-  known: Map<string, RolloutTargets>;
   /** Test hook: tests end the process at these points. */
   at(point: "roll-claimed" | "roll-submitted", rollout: string): Promise<void>;
 }

@@ -17,10 +17,8 @@ import { createQueues } from "../jobs/queues.ts";
 import type { Log } from "../log/log.ts";
 import { checkRedis, storageOf, storageProblems } from "../redis/check.ts";
 import { createKeys, connectRedis } from "../redis/redis.ts";
-import { recordResults, createAttestationNote } from "../requests/after-result.ts";
-import { tellElsewhere } from "../requests/tell-elsewhere.ts";
-import { freezeNews } from "../requests/render/freeze-news.ts";
-import { busyChannels } from "../requests/busy-channels.ts";
+import { recordResults, createAttestationNote, tellElsewhere } from "../requests/after-result.ts";
+import { freezeNews, busyChannels } from "../requests/freeze-news.ts";
 import { createJournal } from "../requests/journal/journal.ts";
 import { createPolls } from "../requests/journal/polls.ts";
 import { observed, observeTold } from "../requests/journal/observed.ts";
@@ -248,7 +246,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     linkTo: (message: { channelId: string; ts: string } | undefined) => linkTo(message, { web }),
     follow: subscriptions.follow,
   };
-  const rollouts = createRollouts(redis, key);
+  const rollouts = createRollouts(redis, key, queues.wake);
   const changes = requestable(commands);
   const attestationNote = createAttestationNote({
     appraiser,

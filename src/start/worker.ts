@@ -2,22 +2,20 @@ import { randomBytes } from "node:crypto";
 import path from "node:path";
 import { commands } from "../commands/index.ts";
 import type { Services } from "./services.ts";
-import { startQueueProbe, startHeartbeat } from "../jobs/liveness.ts";
+import { startQueueProbe, startHeartbeat, observeAlive } from "../jobs/liveness.ts";
 import { startDispatcher } from "../redis/dispatcher.ts";
 import { startRounds } from "../redis/rounds.ts";
 import { startWorkers } from "../jobs/queues.ts";
 import type { Message } from "../messages/message.ts";
 import { createDurability } from "../requests/journal/durability.ts";
-import { checkLedger, openLedger } from "../requests/journal/ledger.ts";
-import { createShares } from "../requests/perform/shares.ts";
-import { removeOldLedgers } from "../requests/journal/remove-old-ledgers.ts";
+import { checkLedger, openLedger, removeOldLedgers } from "../requests/journal/ledger.ts";
+import { createShares, type WorkerContext } from "../requests/perform/worker-context.ts";
 import { lookForLateEffects, resendOwn, sweep } from "../requests/perform/sweep.ts";
-import { observeAlive } from "../requests/perform/senders.ts";
 import { advance } from "../requests/perform/perform.ts";
-import type { WorkerContext } from "../requests/perform/worker-context.ts";
 import type { StoredRequest } from "../requests/journal/record.ts";
 import { pollWork } from "../requests/perform/poll.ts";
-import { advanceRollouts } from "../rollouts/advance-rollout.ts";
+import { advanceRollout } from "../rollouts/advance-rollout.ts";
+import { isRolloutId } from "../rollouts/rollout.ts";
 import type { RolloutContext } from "../rollouts/targets.ts";
 import { requestable } from "../registry/define.ts";
 import { startDigests } from "./digests.ts";
@@ -86,6 +84,11 @@ export async function startWorker(on: Services, onDead: (why: string) => void): 
       return on.identity.known().teamId;
     },
   });
+  const rolling = (): RolloutContext => ({
+    rollouts: on.rollouts,
+    workerContext: contextNow(),
+    at: on.at,
+  });
   const queueProbe = opened(
     startQueueProbe({ workerId, everyMs: timing.canaryMs, send: queues.queueProbe, onDead }),
   );
@@ -95,7 +98,7 @@ export async function startWorker(on: Services, onDead: (why: string) => void): 
     concurrency,
     // Its death is noticed later than that
     lookMs: 2 * timing.heartbeatMs,
-    advance: (id) => advance(id, contextNow()),
+    advance: (id) => (isRolloutId(id) ? advanceRollout(id, rolling()) : advance(id, contextNow())),
     heard: queueProbe.heard,
     log,
   });
@@ -109,21 +112,17 @@ export async function startWorker(on: Services, onDead: (why: string) => void): 
     const place = channelId && ts ? { channelId, threadTs: ts } : { channelId: record.channelId };
     await on.announce({ id: `late-effect:${record.id}`, ...place, message });
   };
-  const known: RolloutContext["known"] = new Map();
-  const rolling = (): RolloutContext => ({
-    rollouts: on.rollouts,
-    workerContext: contextNow(),
-    known,
-    at: on.at,
-  });
-  const sweeping = startRounds("sweep", timing.sweepMs, () => sweep(contextNow()), log);
+  async function sweepAll(): Promise<void> {
+    await sweep(contextNow());
+    for (const id of await on.rollouts.openIds()) await queues.wake(id);
+  }
+  const sweeping = startRounds("sweep", timing.sweepMs, sweepAll, log);
   // What waited under the former policy is canceled at once, as the audit channel was told
   on.policyKeeper.onChanged(() => void sweeping.now());
   const rounds = [
     sweeping,
     // Redis may be emptied without a reconnect
     startRounds("ledger", timing.sweepMs, () => checkLedger(ledger, store, log, 200), log),
-    startRounds("rolls", timing.pollFirstMs, () => advanceRollouts(rolling()), log),
     startRounds("resend", timing.stableGapMs, () => resendOwn(contextNow()), log),
     startRounds(
       "late-effects",

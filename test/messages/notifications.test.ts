@@ -16,7 +16,7 @@ import { isChange } from "../../src/registry/define.ts";
 import { recordResults } from "../../src/requests/after-result.ts";
 import type { RequestRecord, StoredRequest } from "../../src/requests/journal/record.ts";
 import { renderLateEffect } from "../../src/requests/perform/sweep.ts";
-import { freezeNews, thawNews } from "../../src/requests/render/freeze-news.ts";
+import { freezeNews, thawNews } from "../../src/requests/freeze-news.ts";
 import { renderCard } from "../../src/requests/render/render-card.ts";
 import {
   renderAnswer,

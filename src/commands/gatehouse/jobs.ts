@@ -5,7 +5,7 @@ import { duration, Markdown, md, name } from "../../messages/text.ts";
 import { needsOf } from "../../policy/vote-needs.ts";
 import { voteRefusal } from "../../policy/vote.ts";
 import { defineCommand, requestable, calledName } from "../../registry/define.ts";
-import { recentRequests } from "../../requests/recent-requests.ts";
+import { recentRequests } from "../../requests/journal/lists.ts";
 import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
 import { askingRow, deedOf, whyButton } from "../../requests/render/asking.ts";
 import { cardButtons } from "../../requests/render/render-card.ts";

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { sentence } from "../../messages/message.ts";
 import { md } from "../../messages/text.ts";
 import { defineCommand } from "../../registry/define.ts";
-import { thawNews } from "../../requests/render/freeze-news.ts";
+import { thawNews } from "../../requests/freeze-news.ts";
 import type { ReadContext } from "../context.ts";
 
 export const thaw = defineCommand({

@@ -10,7 +10,7 @@ import { namedNeeds } from "../../requests/journal/open-needs.ts";
 import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
 import { missingWords } from "../../requests/render/asking.ts";
 import { withNames } from "../last-known.ts";
-import { recentRequests } from "../../requests/recent-requests.ts";
+import { recentRequests } from "../../requests/journal/lists.ts";
 import type { ReadContext } from "../context.ts";
 
 const maxSteps = 25;

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { target } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
-import { recentRequests } from "../../requests/recent-requests.ts";
+import { recentRequests } from "../../requests/journal/lists.ts";
 import type { ReadContext } from "../context.ts";
 import { lastKnown, unlessUnreachable } from "../last-known.ts";
 import { vmCard } from "./vm-card.ts";

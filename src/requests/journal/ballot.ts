@@ -8,7 +8,7 @@ import {
 import { shortFingerprint } from "../../approvals/fingerprint.ts";
 import type { VoteOutcome, VoteProblem, Vote } from "../../approvals/votes.ts";
 import { keepStep } from "./scripts.ts";
-import { stepText } from "./steps.ts";
+import { stepText } from "./parse-stored.ts";
 import { auditRecord, keepFinalMs, type StoredRequest, locksOf } from "./record.ts";
 
 /**

@@ -14,7 +14,7 @@ import {
   mayMove,
   type State,
 } from "./record.ts";
-import { stepText } from "./steps.ts";
+import { stepText } from "./parse-stored.ts";
 import { parseStored } from "./parse-stored.ts";
 import { createLimits } from "./limits.ts";
 import { createLates, createLists, createReviews } from "./lists.ts";

@@ -1,7 +1,8 @@
 import { createDueList } from "../../redis/due-list.ts";
 import { type Keys, type RedisClient, redisNow } from "../../redis/redis.ts";
-import { parseSteps, type Step } from "./steps.ts";
+import { parseSteps, type Step } from "./parse-stored.ts";
 import { keepFinalMs, locksOf, type RequestRecord, type StoredRequest } from "./record.ts";
+import type { Journal } from "./journal.ts";
 
 /** Finds requests: by requester, target, interaction, or state. */
 export function createLists(
@@ -96,4 +97,22 @@ export function createLates(redis: RedisClient, key: Keys) {
       (await due.depth()) === 0 ? [] : due.take(20, visibilityTimeoutMs),
     lateOver: (id: string) => due.remove(id),
   };
+}
+
+/** At most `most`, newest first. */
+export async function recentRequests(
+  filter: { open?: boolean; requesterId?: string; targetId?: string; most: number },
+  journal: Pick<Journal, "recentIds" | "getMany">,
+): Promise<readonly StoredRequest[]> {
+  const { open, requesterId, targetId, most } = filter;
+  // Finished ones are filtered out below, so more are read
+  const ids = await journal.recentIds(filter, open ? most * 5 : most);
+  const requests = await journal.getMany(ids);
+  return requests
+    .filter(({ final, record }) => {
+      if (open && final) return false;
+      if (requesterId && record.requester.id !== requesterId) return false;
+      return targetId === undefined || record.target.id === targetId;
+    })
+    .slice(0, most);
 }

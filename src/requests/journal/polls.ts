@@ -36,6 +36,7 @@ export function createPolls(
   const watched = (pollKey: string) => key("watch", pollKey);
   return {
     due,
+    expect: due.expect,
 
     /**
      * The requests that wait for the polls of a key. What is gone or has ended is forgotten; any other that isn't polled now may
@@ -58,11 +59,6 @@ export function createPolls(
     async soon(pollKey: string): Promise<void> {
       await due.later(pollKey, 0);
       due.ring(pollKey);
-    },
-
-    /** It is due now, unless it is on the list. */
-    async expect(pollKey: string): Promise<void> {
-      await redis.zadd(due.list, "NX", String(await redisNow(redis)), pollKey);
     },
 
     /** For metrics: how many are overdue, how many are not, and since when the longest is (ms). */

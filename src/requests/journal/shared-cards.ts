@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
-import { createOutbox, type Outbox } from "../../redis/due-list.ts";
+import { createOutbox, type Outbox, shownIn } from "../../redis/due-list.ts";
 import {
   type Fields,
+  fieldsNamed,
   type Keys,
   defineScript,
   type RedisClient,
@@ -22,8 +23,8 @@ const join = `${redisTimeLua}
 local r = redis.call('HMGET', KEYS[1], 'state', 'said:card', 'alone')
 if not r[1] or (r[2] or '') ~= '' or r[3] then return '' end
 local id = redis.call('GET', KEYS[2])
-if id and tonumber(redis.call('HGET', ARGV[8] .. id, 'size') or ARGV[5]) >= tonumber(ARGV[5]) then id = false end
-if not id then
+local size = id and tonumber(redis.call('HGET', ARGV[8] .. id, 'size') or '')
+if not size or size >= tonumber(ARGV[5]) then
   id = ARGV[2]
   redis.call('HSET', KEYS[3], 'place', ARGV[3], 'createdAt', now)
   redis.call('SET', KEYS[2], id, 'PX', ARGV[4])
@@ -37,22 +38,6 @@ redis.call('HINCRBY', card, 'revision', 1)
 redis.call('PEXPIRE', card, ARGV[7])
 redis.call('HSET', KEYS[1], 'said:card', 'shared ' .. id)
 return id
-`;
-
-/** KEYS card, outbox   ARGV id, how long it is kept (ms) */
-const touch = `${redisTimeLua}
-if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
-redis.call('HINCRBY', KEYS[1], 'revision', 1)
-redis.call('PEXPIRE', KEYS[1], ARGV[2])
-return redis.call('ZADD', KEYS[2], 'NX', now, ARGV[1])
-`;
-
-/** KEYS card, open   ARGV id, its size, or '' for any → 1 when no request joins it any more */
-const dissolve = `
-if ARGV[2] ~= '' and redis.call('HGET', KEYS[1], 'size') ~= ARGV[2] then return 0 end
-if redis.call('GET', KEYS[2]) == ARGV[1] then redis.call('DEL', KEYS[2]) end
-redis.call('HSET', KEYS[1], 'dissolved', '1')
-return 1
 `;
 
 /** KEYS request, outbox of requests   ARGV request, id of the card → 1 when it has left */
@@ -70,6 +55,9 @@ const mostMembers = 60;
 /** Before it is posted, so that one post serves all (ms). */
 const gatherMs = 700;
 const keptMs = 7 * 24 * 3600_000;
+
+/** The size of a card that no request joins any more. */
+const dissolved = "";
 
 /** One message for several requests of a place where more is due than Slack takes. */
 export interface SharedCard {
@@ -91,25 +79,16 @@ export interface SharedCard {
 /** Undefined when it is gone. */
 export function parseSharedCard(id: string, fields: Fields): SharedCard | undefined {
   if (!fields["place"]) return undefined;
-  const named = (prefix: string) =>
-    Object.entries(fields)
-      .filter(([field]) => field.startsWith(prefix))
-      .map(([field, value]) => [field.slice(prefix.length), value] as const);
-  const [channelId, ts] = (fields["card"] ?? "").split(" ");
   return {
     id,
     place: JSON.parse(fields["place"]) as SharedCard["place"],
     createdAt: Number(fields["createdAt"]),
     revision: Number(fields["revision"]),
-    memberIds: named("member:")
+    memberIds: fieldsNamed("member:", fields)
       .toSorted(([, a], [, b]) => Number(a) - Number(b))
       .map(([member]) => member),
-    isDissolved: fields["dissolved"] === "1",
-    delivered: {
-      said: Object.fromEntries(named("said:")),
-      ...(channelId && ts ? { card: { channelId, ts } } : {}),
-      face: fields["face"] ?? "",
-    },
+    isDissolved: fields["size"] === dissolved,
+    delivered: { ...shownIn(fields), face: fields["face"] ?? "" },
   };
 }
 
@@ -126,8 +105,6 @@ export function createSharedCards(
   requests: { outbox: Pick<Outbox, "list" | "ring">; key(id: string): string },
 ) {
   const runJoin = defineScript(redis, "gatehouseShareJoin", join);
-  const runTouch = defineScript(redis, "gatehouseShareTouch", touch);
-  const runDissolve = defineScript(redis, "gatehouseShareDissolve", dissolve);
   const runLeave = defineScript(redis, "gatehouseShareLeave", leave);
   const cardKey = (id: string) => key("shared", id);
   const openKey = ({ channelId, threadTs = "" }: SharedCard["place"]) =>
@@ -158,13 +135,17 @@ export function createSharedCards(
 
     /** One of its requests has moved. */
     async touch(id: string): Promise<void> {
-      await runTouch([cardKey(id), outbox.list], [id, keptMs]);
+      if ((await redis.exists(cardKey(id))) === 0) return;
+      await redis.multi().hincrby(cardKey(id), "revision", 1).pexpire(cardKey(id), keptMs).exec();
+      await outbox.expect(id);
       outbox.ring();
     },
 
     /** No request joins it any more. False when it has grown beyond `size` meanwhile. */
-    async dissolve({ id, place }: SharedCard, size?: number): Promise<boolean> {
-      return (await runDissolve([cardKey(id), openKey(place)], [id, size ?? ""])) === 1;
+    async dissolve({ id }: SharedCard, size?: number): Promise<boolean> {
+      if (size !== undefined) return outbox.mark(id, "size", String(size), dissolved);
+      await outbox.remember(id, { size: dissolved });
+      return true;
     },
 
     /** The request gets messages of its own. */

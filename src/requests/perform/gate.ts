@@ -5,7 +5,6 @@ import { scopeOfPerson } from "../../policy/scope.ts";
 import type { ChangeCommand, Refusal, Seen, Target } from "../../registry/define.ts";
 import type { Person } from "../../registry/invocation.ts";
 import { ownerOf } from "../../policy/judged.ts";
-import { teamChange } from "./team-change.ts";
 import { type Change, throttledWhy, type WorkerContext } from "./worker-context.ts";
 import {
   type StoredRequest,
@@ -20,6 +19,7 @@ import { countApprovals } from "../../approvals/votes.ts";
 import { approvalRule } from "../../policy/approval-rule.ts";
 import { covers, needsOf } from "../../policy/vote-needs.ts";
 import { voteRefusal } from "../../policy/vote.ts";
+import { teamsOf } from "../../policy/teams.ts";
 
 /**
  * Preflight check before the claim: the requester's rights, the approvals, and the target, read again by its ID.
@@ -322,4 +322,23 @@ function childrenChanged(record: RequestRecord, vms: readonly Vm[]): string | un
   const added = came.length > 0 && `${came.join(", ")} added`;
   const removed = went.length > 0 && `${went.join(", ")} removed`;
   return `${record.target.name} changed since the request: ${[added, removed].filter(Boolean).join("; ")}`;
+}
+
+/**
+ * Why a request no longer stands: its project is called otherwise by now, and so has another team. Those who asked and those
+ * who approved may have no rights there; someone who has them requests again, and is judged by the new name.
+ */
+export function teamChange(
+  target: Target,
+  name: string | undefined,
+  { policy }: Pick<WorkerContext, "policy">,
+): string | undefined {
+  const before = ownerOf(target);
+  if (name === undefined || name === before.name) return undefined;
+  const [then, now] = [before, { id: before.id, name }].map((one) =>
+    teamsOf(policy, one).toSorted().join(" "),
+  );
+  return then === now
+    ? undefined
+    : `the project ${before.name ?? before.id} is called ${name} by now and belongs to another team`;
 }

@@ -1,8 +1,7 @@
 import { ownerOf } from "../../policy/judged.ts";
-import { teamChange } from "./team-change.ts";
+import { teamChange, underNewPolicy, readTarget } from "./gate.ts";
 import { claimId, type WorkerContext } from "./worker-context.ts";
 import { type StoredRequest, pollKeyOf, statusOf } from "../journal/record.ts";
-import { underNewPolicy, readTarget } from "./gate.ts";
 import { advance } from "./perform.ts";
 import { returnLeftBehind } from "./send.ts";
 import { ComputeError } from "../../compute/errors.ts";

@@ -65,8 +65,7 @@ export async function submitRollout(
       progress: { ...rollout.progress, startedAt: await gateway.rollouts.now() },
       record,
       why: `confirmed: ${rollout.record.words}`,
-      actor: personId,
-      tell: "now",
+      actor: personId
     }));
   if (!started)
     await reply.privately(
@@ -233,8 +232,7 @@ async function goOnWithRest(
       progress: { ...made.progress, startedAt: await rollouts.now() },
       record: rest,
       why: `the rest of ${record.id}`,
-      actor: personId,
-      tell: "now",
+      actor: personId
     });
 }
 

@@ -53,16 +53,6 @@ redis.call('PEXPIRE', KEYS[1], ARGV[4])
 return new
 `;
 
-/** KEYS feed → its lines, which are all that there will be */
-const seal = `
-redis.call('HSET', KEYS[1], 'sealed', '1')
-local lines = {}
-for n = 1, tonumber(redis.call('HGET', KEYS[1], 'count') or '0') do
-  lines[n] = redis.call('HGET', KEYS[1], 'line:' .. n)
-end
-return lines
-`;
-
 /**
  * Lines that a channel is subscribed to. Each is told once, whoever brings it and however often. While the message that lines
  * came into can't be posted yet, because the channel takes about one a second, further lines join it.
@@ -87,7 +77,6 @@ export function createFeeds<Line extends object>(options: {
     },
   };
   const runJoin = defineScript(redis, "gatehouseJoinFeed", join);
-  const runSeal = defineScript(redis, "gatehouseSealFeed", seal);
 
   async function read(id: string, fields: Fields): Promise<Owes | undefined> {
     const { channel: channelId, at, "said:feed": mark } = fields;
@@ -103,7 +92,10 @@ export function createFeeds<Line extends object>(options: {
           // After the wait for the channel, right before the post
           growsUntilMarked: true,
           async render() {
-            const lines = (await runSeal([feedKey(id)], [])) as string[];
+            await redis.hset(feedKey(id), "sealed", "1");
+            const feed = await redis.hgetall(feedKey(id));
+            const count = Number(feed["count"] ?? 0);
+            const lines = Array.from({ length: count }, (_, n) => feed[`line:${n + 1}`] ?? "{}");
             return render(lines.map((line) => JSON.parse(line) as Line));
           },
           urgency: "card",

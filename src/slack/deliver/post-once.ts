@@ -12,9 +12,7 @@ import {
   type Web,
   type WebAnswer,
 } from "../web.ts";
-import { createDirects } from "./directs.ts";
 import { createLookUp, metadataOf } from "./look-up.ts";
-import { createMarkAges } from "./mark-ages.ts";
 import type { Mark, RateLimiter, Taken, Urgency } from "./rate-limiter.ts";
 
 /** What messages belong to: a request, a shared card, a rollout, or a notice. */
@@ -361,4 +359,66 @@ export function createPostOnce(options: {
     const since = /^(?:posting|editing) (\d+)$/.exec(mark)?.[1];
     return since === undefined || since === "0" ? 0 : ages.leftOf(Number(since));
   }
+}
+
+/** More than this is a step of Redis' clock, not a slow answer (ms). A false alarm only costs a wait. */
+const stepMs = 1000;
+
+/**
+ * The age of a mark that a process left in Redis before its call. A step of Redis' clock must not make it look old: the
+ * monotonic clock detects the step, and then no mark counts as old until a call must have ended.
+ */
+export function createMarkAges(redisNow: () => Promise<number>, withinMs: number) {
+  let apart: number | undefined;
+  let steppedAt = -Infinity;
+
+  function saw(at: number): void {
+    const own = performance.now();
+    if (apart !== undefined && Math.abs(at - own - apart) > stepMs) steppedAt = own;
+    apart = at - own;
+  }
+
+  async function now(): Promise<number> {
+    const at = await redisNow();
+    saw(at);
+    return at;
+  }
+  now().catch(() => undefined); // detects a step before the first message too
+
+  return {
+    now,
+    /** Redis time, as it was told just now. */
+    saw,
+    /** How long until the call behind a mark from `since` must have ended; 0 when it has (ms). */
+    async leftOf(since: number): Promise<number> {
+      const at = await now();
+      const sinceStep = performance.now() - steppedAt;
+      const age = sinceStep < withinMs ? sinceStep : at - since;
+      return age >= 0 && age < withinMs ? withinMs - age : 0;
+    },
+  };
+}
+
+const maxKept = 1_000;
+
+/**
+ * The conversations of direct messages. Slack takes a person's ID for a post, but neither finds nor edits a message there:
+ * both want the ID of the conversation.
+ */
+export function createDirects(web: Web): { of(channelId: string): Promise<string | undefined> } {
+  const known = new Map<string, string>();
+  return {
+    /** The ID itself where it is no person's, or where Slack opens no conversation; undefined while Slack doesn't tell. */
+    async of(channelId) {
+      if (!/^[UW]/.test(channelId)) return channelId;
+      const before = known.get(channelId);
+      if (before !== undefined) return before;
+      const answer = await web.call("conversations.open", { users: channelId });
+      if (!answer.ok) return answer.kind === "refused" ? channelId : undefined;
+      const id = textAt(answer.data, "channel", "id") || channelId;
+      if (known.size >= maxKept) known.clear();
+      known.set(channelId, id);
+      return id;
+    },
+  };
 }

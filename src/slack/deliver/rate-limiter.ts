@@ -1,4 +1,10 @@
-import { type Keys, defineScript, type RedisClient, redisTimeLua } from "../../redis/redis.ts";
+import {
+  type Keys,
+  defineScript,
+  type RedisClient,
+  redisNow,
+  redisTimeLua,
+} from "../../redis/redis.ts";
 
 /**
  * Slack's rate limits, shared by all processes: about one message a second per channel, and 50 edits a minute for the
@@ -96,13 +102,6 @@ end
 return {math.ceil(wait), at}
 `;
 
-/** KEYS bucket   ARGV wait (ms), interval, burst */
-const pause = `${redisTimeLua}
-local due = now + tonumber(ARGV[1]) + tonumber(ARGV[2]) * (tonumber(ARGV[3]) - 1)
-redis.call('SET', KEYS[1], due, 'PX', math.ceil(due - now) + 1000)
-return 1
-`;
-
 /** Intervals in ms. `reserve` of the burst is for what is more urgent: results before cards, last edits before others. */
 export interface SlackLimits {
   posts: { interval: number; burst: number; reserve: number };
@@ -120,7 +119,6 @@ export function createRateLimiter(
   { posts, edits }: SlackLimits = slackLimits,
 ): RateLimiter {
   const runTake = defineScript(redis, "gatehousePaceTake", take);
-  const runPause = defineScript(redis, "gatehousePacePause", pause);
   const takeOf = async (
     place: readonly string[],
     limits: { interval: number; burst: number; reserve: number },
@@ -147,9 +145,11 @@ export function createRateLimiter(
     edit: ({ isLast, ...turn }) =>
       takeOf(["edit"], edits, { ...turn, urgency: isLast ? "result" : "card" }),
     async pause(what, forMs) {
-      if (what === "edit")
-        await runPause([key("pace", "edit")], [forMs, edits.interval, edits.burst]);
-      else await runPause([key("pace", "post", what.post)], [forMs, posts.interval, posts.burst]);
+      const [place, { interval, burst }] =
+        what === "edit" ? [["edit"], edits] : [["post", what.post], posts];
+      const waitMs = Math.ceil(forMs + interval * (burst - 1));
+      const due = (await redisNow(redis)) + waitMs;
+      await redis.set(key("pace", ...place), due, "PX", waitMs + 1000);
     },
   };
 }

@@ -9,7 +9,7 @@ import type { Delivered, StoredRequest } from "../../requests/journal/record.ts"
 import { parseStored } from "../../requests/journal/parse-stored.ts";
 import { sharedCardOf } from "../../requests/journal/shared-cards.ts";
 import { hasNoCard, isChannel, isDecidedElsewhere } from "../../requests/render/card-view.ts";
-import { isToldElsewhere } from "../../requests/tell-elsewhere.ts";
+import { isToldElsewhere } from "../../requests/after-result.ts";
 import type { SharedChannels } from "../shared-channels.ts";
 import type { Place } from "../web.ts";
 import type { Owes, Source } from "./deliver.ts";

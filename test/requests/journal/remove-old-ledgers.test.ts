@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect, it } from "vitest";
 import { openLedger } from "../../../src/requests/journal/ledger.ts";
-import { removeOldLedgers } from "../../../src/requests/journal/remove-old-ledgers.ts";
+import { removeOldLedgers } from "../../../src/requests/journal/ledger.ts";
 
 const dayMs = 24 * 3_600_000;
 

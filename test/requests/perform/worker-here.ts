@@ -9,7 +9,7 @@ import type { ChangeCommand, Target } from "../../../src/registry/define.ts";
 import type { Args, Person } from "../../../src/registry/invocation.ts";
 import { openLedger } from "../../../src/requests/journal/ledger.ts";
 import type { Change, WorkerContext } from "../../../src/requests/perform/worker-context.ts";
-import { createShares } from "../../../src/requests/perform/shares.ts";
+import { createShares } from "../../../src/requests/perform/worker-context.ts";
 import type { RequestRecord } from "../../../src/requests/journal/record.ts";
 import { createPolls } from "../../../src/requests/journal/polls.ts";
 import { createJournal } from "../../../src/requests/journal/journal.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createMarkAges } from "../../../src/slack/deliver/mark-ages.ts";
+import { createMarkAges } from "../../../src/slack/deliver/post-once.ts";
 
 const callMs = 10_000;
 

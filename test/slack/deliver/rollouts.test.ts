@@ -74,7 +74,7 @@ async function rollingOut({ channelId = "C01OPS" } = {}) {
       const rollout = await rollouts.get(id);
       if (!rollout) throw new Error("it is gone");
       const progress = { ...rollout.progress, next: ok, ok };
-      await rollouts.move(rollout, { state, progress, tell: "soon" });
+      await rollouts.move(rollout, { state, progress });
     },
     /** It is taken out of sight for half a minute: as if that had passed. */
     async isDueAgain(): Promise<void> {

@@ -1,5 +1,7 @@
 import { isChannel } from "./render/card-view.ts";
 import type { Journal } from "./journal/journal.ts";
+import { type Message, notice } from "../messages/message.ts";
+import { md, name } from "../messages/text.ts";
 
 const recentMs = 3600_000;
 /** Of each kind: the newest. */
@@ -20,4 +22,17 @@ export async function busyChannels(
     delivered.card?.channelId ?? record.channelId,
   ]);
   return [...new Set(channels)].filter(isChannel);
+}
+
+/** For channels where people wait for something. */
+export function freezeNews({ by, reason }: { by: string; reason: string }): Message {
+  return notice(
+    md`🧊 ${by} froze all changes${reason ? md`: ${reason}` : ""}. What was not sent yet won't run; reads still work. ${name("/gatehouse thaw")} ends it.`,
+  );
+}
+
+export function thawNews(by: string): Message {
+  return notice(
+    md`Changes are allowed again: ${by} ended the freeze. What it turned away has *Request again* on its message.`,
+  );
 }
