@@ -17,9 +17,9 @@ import { recordResults } from "../../src/requests/after-result.ts";
 import type { RequestRecord, StoredRequest } from "../../src/requests/journal/record.ts";
 import { renderLateEffect } from "../../src/requests/perform/sweep.ts";
 import { freezeNews, thawNews } from "../../src/requests/freeze-news.ts";
+import { renderResult } from "../../src/requests/render/render-result.ts";
 import { renderCard } from "../../src/requests/render/render-card.ts";
 import {
-  renderAnswer,
   renderAsked,
   renderExpired,
   renderUnknownElsewhere,
@@ -275,7 +275,10 @@ const kinds: readonly [
   [
     "what came of it",
     "requester",
-    (about) => renderAnswer({ ...elsewhere(about), ...done(about) }, restore, undefined),
+    (about) =>
+      renderResult({ ...elsewhere(about), ...done(about) }, restore, undefined, {
+        isMentioned: true,
+      }),
     "✅ Restored db-1 from nightly: RUNNING → RUNNING in 34 s.",
   ],
   [

@@ -20,7 +20,7 @@ import {
   whyButton,
 } from "./asking.ts";
 import { cardViewOf, decidedLine, mentions } from "./card-view.ts";
-import { headline, isRefusedInError, renderResult, symbolOf } from "./render-result.ts";
+import { headline, isRefusedInError, symbolOf } from "./render-result.ts";
 
 /** Of a card that is in the channel of a team, or should be. */
 interface Place {
@@ -99,14 +99,8 @@ function verbOf({ record }: Pick<StoredRequest, "record">, command: ChangeComman
 }
 
 /** A request that ended before its card was posted: card, result, and mention in one message. */
-export function renderEnded(
-  request: StoredRequest,
-  command: ChangeCommand,
-  attestationNote?: Markdown,
-  place?: Place,
-): Message {
-  const result = renderResult(request, command, attestationNote);
-  const [, ...below] = renderCard(request, command, [], place).blocks;
+export function withResult(result: Message, card: Message): Message {
+  const [, ...below] = card.blocks;
   return { text: result.text, blocks: [...result.blocks, ...below] };
 }
 

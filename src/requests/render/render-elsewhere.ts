@@ -5,7 +5,6 @@ import type { StoredRequest } from "../journal/record.ts";
 import { askingLine, deedOf, missingWords } from "./asking.ts";
 import { cardViewOf, isChannel, isDecidedElsewhere, unknownWords } from "./card-view.ts";
 import { cardButtons, renderCard, titleOf } from "./render-card.ts";
-import { renderResult } from "./render-result.ts";
 
 /** Links are permalinks of Slack, or undefined where it doesn't tell them. */
 type Link = string | undefined;
@@ -35,27 +34,6 @@ export function renderAsked(request: StoredRequest, command: ChangeCommand, link
     ),
     buttons(cardButtons(request, command)),
   );
-}
-
-/** The result where it was requested: there the requester is mentioned, and nowhere else. */
-export function renderAnswer(
-  request: StoredRequest,
-  command: ChangeCommand,
-  note: Markdown | undefined,
-): Message {
-  return renderResult(request, command, note, { isMentioned: true });
-}
-
-/** Its request ended before anything was told where it was requested. */
-export function renderAnswered(
-  request: StoredRequest,
-  command: ChangeCommand,
-  note: Markdown | undefined,
-  link: Link,
-): Message {
-  const answer = renderAnswer(request, command, note);
-  const [, ...below] = renderAsked(request, command, link).blocks;
-  return { text: answer.text, blocks: [...answer.blocks, ...below] };
 }
 
 /** An unknown outcome (one of `unknownNotices`), told where its card is not: to the requester, or to the team. */

@@ -1,24 +1,44 @@
 import { howToOpen } from "../../messages/closed-channel.ts";
 import { context } from "../../messages/message.ts";
-import { md } from "../../messages/text.ts";
+import { type Markdown, md } from "../../messages/text.ts";
 import { workOnRequest } from "../../log/ids.ts";
+import { needsOf } from "../../policy/vote-needs.ts";
 import type { Fields } from "../../redis/redis.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
+import { isToldElsewhere } from "../../requests/after-result.ts";
 import type { Journal } from "../../requests/journal/journal.ts";
 import type { Delivered, StoredRequest } from "../../requests/journal/record.ts";
 import { parseStored } from "../../requests/journal/parse-stored.ts";
 import { sharedCardOf } from "../../requests/journal/shared-cards.ts";
-import { hasNoCard, isChannel, isDecidedElsewhere } from "../../requests/render/card-view.ts";
-import { isToldElsewhere } from "../../requests/after-result.ts";
+import {
+  cardVersion,
+  cardViewOf,
+  hasNoCard,
+  isChannel,
+  isDecidedElsewhere,
+  isExpiredUnapproved,
+  noticesDue,
+  unknownNotices,
+} from "../../requests/render/card-view.ts";
+import { renderCard, withResult } from "../../requests/render/render-card.ts";
+import {
+  cameFrom,
+  renderAsked,
+  renderExpired,
+  renderUnknownElsewhere,
+  teamClosedLine,
+} from "../../requests/render/render-elsewhere.ts";
+import { renderNotice, renderResult } from "../../requests/render/render-result.ts";
 import type { SharedChannels } from "../shared-channels.ts";
-import type { Place } from "../web.ts";
+import type { Place, Web } from "../web.ts";
 import type { Owes, Source } from "./deliver.ts";
+import { linkTo as permalinkOf } from "./permalink.ts";
 import { isSaid, type Owed, type OwedPost } from "./post-once.ts";
-import { createRequestPosts, type Post } from "./request-posts.ts";
 import { openResponseUrl, postResponse } from "./response-url.ts";
 
 /** A response URL works for half an hour; a minute is kept in reserve. */
 const responseUrlMs = 29 * 60_000;
+const maxLinks = 1_000;
 
 /**
  * The messages of requests: a card that is edited, and in its thread the notices, in order. One that ended before its card was
@@ -28,25 +48,33 @@ const responseUrlMs = 29 * 60_000;
  * What a team decides and was requested elsewhere has its card and thread in the channel of the team. Then a message where it
  * was requested links to the card, which links back, and the result comes to both.
  */
-export function requestSource(
-  options: Parameters<typeof createRequestPosts>[0] & {
-    store: Journal;
-    commands: readonly ChangeCommand[];
-    /** Called at least once for each ended request, before its result is posted. */
-    recordResults(request: StoredRequest, command: ChangeCommand): Promise<void>;
-    /** Called at least once for each request whose own messages say that it ended, once they are posted. */
-    tellElsewhere(request: StoredRequest, command: ChangeCommand): Promise<void>;
-    visibilityTimeoutMs: number;
-    refusal: SharedChannels["refusal"];
-    /** Opens response URLs, and says which are Slack's. */
-    botToken: string;
-    apiUrl: string;
-    at(point: "posting" | "posted" | "joining" | "join", request: string): Promise<void>;
-  },
-): Source {
+export function requestSource(options: {
+  store: Journal;
+  commands: readonly ChangeCommand[];
+  web: Web;
+  /** Says who may approve where nothing else does. */
+  policy: Parameters<typeof needsOf>[0];
+  /** Added to a result: whether the VM is attested again. */
+  attestationNote(request: StoredRequest, command: ChangeCommand): Promise<Markdown | undefined>;
+  /** Called at least once for each ended request, before its result is posted. */
+  recordResults(request: StoredRequest, command: ChangeCommand): Promise<void>;
+  /** Called at least once for each request whose own messages say that it ended, once they are posted. */
+  tellElsewhere(request: StoredRequest, command: ChangeCommand): Promise<void>;
+  /** Slack has the results of these requests. */
+  onTold(requests: readonly StoredRequest[]): void;
+  visibilityTimeoutMs: number;
+  refusal: SharedChannels["refusal"];
+  /** Opens response URLs, and says which are Slack's. */
+  botToken: string;
+  apiUrl: string;
+  at(
+    point: "link" | "post" | "posting" | "posted" | "joining" | "join",
+    request: string,
+  ): Promise<void>;
+}): Source {
   const { store } = options;
-  const postsOf = createRequestPosts(options);
   const { outbox } = store;
+  const links = new Map<string, string>();
 
   async function read(id: string, fields: Fields): Promise<Owes | undefined> {
     const request = parseStored(fields);
@@ -79,36 +107,142 @@ export function requestSource(
     return { createdAt: record.createdAt, revision, messages, work: workOnRequest(record) };
   }
 
+  /** Asked of Slack once: it never changes, and what waits for its turn is rendered each time. */
+  async function linkTo(message: Delivered["card"]): Promise<string | undefined> {
+    const at = message ? `${message.channelId} ${message.ts}` : "";
+    const link = links.get(at) ?? (await permalinkOf(message, options));
+    if (links.size >= maxLinks) links.clear();
+    if (link !== undefined) links.set(at, link);
+    return link;
+  }
+
+  /** All that it says, and where: its card and thread, and what is told elsewhere. */
   function owedOf(request: StoredRequest, command: ChangeCommand, at: Where): Owed[] {
-    const { card, asked, notices, unknown, answer, expired } = postsOf(
-      request,
-      command,
-      async () => {
-        await options.at("joining", request.record.id);
-        const isJoined = await store.sharedCards.join(request.record.id, at.card);
-        await options.at("join", request.record.id);
-        return isJoined;
-      },
-    );
-    const { delivered, record, final } = request;
+    const { delivered, record, state, final } = request;
+    const { said, fallback } = delivered;
+    const isElsewhere = isDecidedElsewhere(request);
     const inTeam = (post: Post) => inChannel(request, post, at.card);
     const here = (post: Post) => whereAsked(request, post, at);
+    const note = () => options.attestationNote(request, command);
+    const onTold = () => options.onTold([request]);
+    const isDecision = state === "draft" || state === "unknown";
+    const urgency = isDecision ? "decision" : final ? "result" : "card";
+    // A response URL takes five messages, and shows none twice
+    const isWholeHere = final && fallback !== "response-url";
+    const isWhole = isElsewhere ? final : isWholeHere;
+    const isLast = cardViewOf(request) === "ended";
+    // One message says both: what is posted now, or was, and found again after its answer was lost
+    const holds = (card: string, result: string) =>
+      !isSaid(said[card]) || said[card] === said[result];
+    const card: Post = {
+      key: "card",
+      async render() {
+        const place = await placeOnCard(request);
+        return isWhole && holds("card", "result")
+          ? withResult(
+              renderResult(request, command, await note()),
+              renderCard(request, command, [], place),
+            )
+          : renderCard(request, command, approversOf(request), place);
+      },
+      shows: {
+        field: "face",
+        before: delivered.cardView ?? "",
+        now: `${cardVersion(request)}${isLinked(request) ? " linked" : ""}`,
+        standsAt: delivered.card,
+        isLast,
+      },
+      urgency,
+      covers: isWhole ? ["result"] : [],
+      onSaid: isWhole && !isElsewhere ? onTold : undefined,
+      join: mayShare(request, command) ? () => joined(request, at.card) : undefined,
+    };
+    const notices = noticesDue(request).map((notice): Post => ({
+      key: notice,
+      async render() {
+        await options.at("post", record.id);
+        const noted = notice === "result" ? await note() : undefined;
+        return renderNotice(notice, request, command, noted);
+      },
+      urgency: notice === "result" ? "result" : "decision",
+      onSaid: notice === "result" && !isElsewhere ? onTold : undefined,
+    }));
+    const unknown = unknownNotices(request).map((notice): Post => ({
+      key: notice === "unknown" ? "unknown-elsewhere" : `${notice}-elsewhere`,
+      render: async () =>
+        renderUnknownElsewhere(notice, request, command, await linkTo(delivered.card)),
+      urgency: "decision",
+    }));
+    const expired: Post = {
+      key: "expired",
+      render: async () => renderExpired(request, command, await linkTo(delivered.card)),
+    };
     const direct = { channelId: record.requester.id };
-    const isToldThere = delivered.fallback === "dm" || !isChannel(at.asked.channelId);
-    const inDirect = isToldThere ? [] : expired.map((post) => inChannel(request, post, direct));
-    if (isDecidedElsewhere(request))
-      return [
-        inTeam(card),
-        here(asked),
-        ...notices.map(inTeam),
-        ...unknown.map(here),
-        ...(final ? [here(answer)] : []),
-        ...inDirect,
-      ];
-    const { teamChannel: channelId } = record;
-    const isHeard = channelId !== undefined && !delivered.isTeamClosed;
-    const toTeam = isHeard ? unknown.map((post) => inChannel(request, post, { channelId })) : [];
-    return [...[card, ...notices].map(here), ...toTeam, ...inDirect];
+    const isToldThere = fallback === "dm" || !isChannel(at.asked.channelId);
+    const isOwedDirectly = isExpiredUnapproved(request) && !isToldThere;
+    const inDirect = isOwedDirectly ? [inChannel(request, expired, direct)] : [];
+    if (!isElsewhere) {
+      const { teamChannel: channelId } = record;
+      const isHeard = channelId !== undefined && !delivered.isTeamClosed;
+      const toTeam = isHeard ? unknown.map((post) => inChannel(request, post, { channelId })) : [];
+      return [...[card, ...notices].map(here), ...toTeam, ...inDirect];
+    }
+    const asked: Post = {
+      key: "asked",
+      async render() {
+        await options.at("link", record.id);
+        const shown = renderAsked(request, command, await linkTo(delivered.card));
+        return isWholeHere && holds("asked", "answer")
+          ? withResult(renderResult(request, command, await note(), { isMentioned: true }), shown)
+          : shown;
+      },
+      shows: {
+        field: "asked-face",
+        before: delivered.askedView ?? "",
+        now: cardVersion(request),
+        standsAt: delivered.asked,
+        isLast,
+      },
+      urgency,
+      covers: isWholeHere ? ["answer"] : [],
+      onSaid: isWholeHere ? onTold : undefined,
+    };
+    const answer: Post = {
+      key: "answer",
+      render: async () => renderResult(request, command, await note(), { isMentioned: true }),
+      urgency: "result",
+      onSaid: onTold,
+    };
+    return [
+      inTeam(card),
+      here(asked),
+      ...notices.map(inTeam),
+      ...unknown.map(here),
+      ...(final ? [here(answer)] : []),
+      ...inDirect,
+    ];
+  }
+
+  async function joined({ record }: StoredRequest, place: Spot): Promise<boolean> {
+    await options.at("joining", record.id);
+    const isJoined = await store.sharedCards.join(record.id, place);
+    await options.at("join", record.id);
+    return isJoined;
+  }
+
+  /** Mentioned on its card: those who may decide, by group. */
+  function approversOf({ record: { approval } }: StoredRequest): readonly string[] {
+    if (!approval) return [];
+    return [...new Set(needsOf(options.policy, approval).flatMap(({ from }) => from))];
+  }
+
+  /** On a card in the channel of a team, or one that should be there. */
+  async function placeOnCard(request: StoredRequest): Promise<Parameters<typeof renderCard>[3]> {
+    const { delivered } = request;
+    if (!isDecidedElsewhere(request))
+      return delivered.isTeamClosed ? { note: teamClosedLine(request) } : {};
+    const link = isLinked(request) ? await linkTo(delivered.asked) : undefined;
+    return { from: cameFrom(request, link) };
   }
 
   /** In the channel of its team, or the requester's direct messages. Only a card can be elsewhere instead. */
@@ -194,6 +328,9 @@ export function requestSource(
   return { kind: "request", outbox, atOnce: 8, visibilityTimeoutMs, read, at };
 }
 
+/** A message of a request, wherever it goes. */
+type Post = Omit<OwedPost, "mark" | "place" | "closed">;
+
 /** Where its card goes, and where it was requested. */
 interface Where {
   card: Spot;
@@ -232,4 +369,21 @@ function isSeenByNobody(request: StoredRequest): boolean {
     delivered.fallback !== undefined ||
     (delivered.isTeamClosed === true && !isChannel(record.channelId))
   );
+}
+
+/** Its card names the message where it was requested, which others see too. */
+function isLinked(request: StoredRequest): boolean {
+  const { record, delivered } = request;
+  return (
+    isDecidedElsewhere(request) && delivered.asked !== undefined && isChannel(record.channelId)
+  );
+}
+
+/** Not where a person must decide or open something, nor what must stand out, nor what is told in two places. */
+function mayShare(request: StoredRequest, command: ChangeCommand): boolean {
+  const { record, state, delivered } = request;
+  const { fallback, isAlone } = delivered;
+  if (fallback !== undefined || isAlone || record.breakGlass) return false;
+  if (isDecidedElsewhere(request)) return false;
+  return state !== "draft" && state !== "unknown" && command.class !== "secret";
 }

@@ -20,20 +20,9 @@ function keyOf(secret: string): Buffer {
   return key;
 }
 
-const ivBytes = 12;
-let ivs = Buffer.alloc(0);
-
-/** Each is used once. They are drawn by the hundred: asking for one takes as long as sealing. */
-function nextIv(): Buffer {
-  if (ivs.length < ivBytes) ivs = randomBytes(100 * ivBytes);
-  const iv = ivs.subarray(0, ivBytes);
-  ivs = ivs.subarray(ivBytes);
-  return iv;
-}
-
 /** `secret` is the bot token. */
 export function sealResponseUrl(url: string, secret: string): string {
-  const iv = nextIv();
+  const iv = randomBytes(12);
   const cipher = createCipheriv("aes-256-gcm", keyOf(secret), iv);
   const sealed = Buffer.concat([cipher.update(url, "utf8"), cipher.final()]);
   return `${version}.${Buffer.concat([iv, cipher.getAuthTag(), sealed]).toString("base64url")}`;
