@@ -234,20 +234,15 @@ export function isTransitional(status: string): boolean {
   return statusFacts(status).settledOf.length === 0;
 }
 
-/** The first polls are quick: a short REBOOTING is the only proof of a restart. */
-const quickPolls = 4;
-
 /**
- * Milliseconds until the next poll: `firstMs` for the first few, then a quarter of the time waited so far, at most
+ * Milliseconds until the next poll: a quarter of the time waited so far, at least `firstMs` and at most
  * `maxMs`: a result is seen at most a quarter late, and polls grow with the logarithm of the wait.
  */
 export function nextPollDelay(waiting: {
   firstMs: number;
   maxMs: number;
   sinceStartMs: number;
-  polls: number;
 }): number {
-  const { firstMs, maxMs, sinceStartMs, polls } = waiting;
-  if (polls < quickPolls) return Math.min(firstMs, maxMs);
+  const { firstMs, maxMs, sinceStartMs } = waiting;
   return Math.round(Math.min(maxMs, Math.max(firstMs, sinceStartMs / 4)));
 }

@@ -1,7 +1,7 @@
 import { duration } from "../messages/text.ts";
 import { calledName, type ChangeCommand } from "../registry/define.ts";
 import type { StoredRequest } from "../requests/journal/record.ts";
-import { ended, type Next, waitFor } from "../requests/perform/worker-context.ts";
+import { ended as over, type Next, waitFor } from "../requests/perform/worker-context.ts";
 import {
   judgeTarget,
   refusedBefore,
@@ -31,7 +31,7 @@ export async function advanceRollout(id: string, by: RolloutContext): Promise<Ne
   try {
     for (let steps = 0; steps < maxSteps; steps++) {
       const rollout = await by.rollouts.get(id);
-      if (!rollout || rollout.final || rollout.state === "planned") return ended;
+      if (!rollout || rollout.final || rollout.state === "planned") return over;
       if (!(await step(rollout, by))) break;
     }
   } catch (error) {

@@ -118,7 +118,12 @@ export function createRollouts(
       const [revision] = (await runMove(
         [rolloutKey(id), key("rolls", "open"), key("audit"), outbox.list],
         [
-          ...[id, rollout.revision, state, final ? 1 : 0, JSON.stringify(progress), audit],
+          id,
+          rollout.revision,
+          state,
+          final ? 1 : 0,
+          JSON.stringify(progress),
+          audit,
           keepFinalMs,
           ...(to.record ? ["record", JSON.stringify(record)] : []),
           ...outcomes.flatMap((one) => [`ended:${one.n}`, JSON.stringify(one)]),

@@ -71,17 +71,16 @@ const harmless = ["denied", "expired", "cancelled", "rejected", "not-applied"];
 export function createLimits(redis: RedisClient, key: Keys) {
   const take = defineScript(redis, "gatehouseTakePlace", takePlace);
 
-  /** 0 when there is a place; otherwise milliseconds until one is free. */
+  /** 0 when there is a place; otherwise milliseconds until one is free. `isOver`: gives back its place where all are taken. */
   async function waitFor(
     places: string,
     holder: string,
-    how: { windowMs: number; most: number; look?: boolean },
+    how: { windowMs: number; most: number; look?: boolean; isOver?(state?: string): boolean },
   ): Promise<number> {
-    return Number(await take([places], [holder, how.windowMs, how.most, how.look ? 1 : 0]));
-  }
-
-  /** Gives back the places of requests that came to nothing. */
-  async function free(places: string, isOver: (state: string | undefined) => boolean) {
+    const { windowMs, most, look = false, isOver } = how;
+    const args = [holder, windowMs, most, look ? 1 : 0];
+    const waitMs = Number(await take([places], args));
+    if (waitMs === 0 || most === 0 || !isOver) return waitMs;
     // The newest may not be written down yet
     const before = (await redisNow(redis)) - minuteMs;
     const settled = new Set(await redis.zrangebyscore(places, 0, before));
@@ -92,21 +91,16 @@ export function createLimits(redis: RedisClient, key: Keys) {
       return (state !== undefined || settled.has(id)) && isOver(state);
     });
     if (over.length > 0) await redis.zrem(places, ...over);
+    return Number(await take([places], args));
   }
 
-  async function waitForHourly(
-    hourly: Hourly,
-    holder: string,
-    limits: Limits,
-    look: boolean,
-  ): Promise<number> {
-    const places = key("rate", hourly);
-    const how = { windowMs: hourMs, most: limits[hourly], look };
-    const waitMs = await waitFor(places, holder, how);
-    if (waitMs === 0 || how.most === 0) return waitMs;
-    await free(places, (state) => state !== undefined && harmless.includes(state));
-    return waitFor(places, holder, how);
-  }
+  const waitForHourly = (hourly: Hourly, holder: string, limits: Limits, look: boolean) =>
+    waitFor(key("rate", hourly), holder, {
+      windowMs: hourMs,
+      most: limits[hourly],
+      look,
+      isOver: (state = "") => harmless.includes(state),
+    });
 
   return {
     /** Counts what a person asks for, and looks for a place that its send would take. Over a limit, throws UserError. */
@@ -146,10 +140,8 @@ export function createLimits(redis: RedisClient, key: Keys) {
     async takeDraftPlace(personId: string, requestId: string, limits: Limits): Promise<void> {
       const most = limits.draftsPerPerson;
       const places = key("rate", "drafts", personId);
-      const how = { windowMs: draftMs, most };
-      if ((await waitFor(places, requestId, how)) === 0) return;
-      await free(places, (state) => state !== "draft");
-      if ((await waitFor(places, requestId, how)) === 0) return;
+      const isOver = (state?: string) => state !== "draft";
+      if ((await waitFor(places, requestId, { windowMs: draftMs, most, isOver })) === 0) return;
       throw new UserError(
         `${most} of your requests wait for approval, the limit for one person. Nothing was done.`,
         "Cancel one, or wait for a decision. `limits.draftsPerPerson` in gatehouse.yml sets this limit.",

@@ -17,10 +17,10 @@ interface Polled {
 /** Polls under way at a time. */
 const pollsAtOnce = 10;
 
-/** Polls what is due. How often, and until when a key rests, each process knows of its own polls. */
+/** Polls what is due. Until when a key rests, each process knows of its own polls. */
 export function pollWork(contextNow: () => WorkerContext): DueWork {
   const { polls } = contextNow();
-  const polled = new Map<string, { polls: number; restsUntil: number }>();
+  const restsUntil = new Map<string, number>();
   return {
     name: "poll",
     of: "pollKey",
@@ -28,16 +28,14 @@ export function pollWork(contextNow: () => WorkerContext): DueWork {
     atOnce: pollsAtOnce,
     visibilityTimeoutMs: () => 2 * contextNow().policy.timing.heartbeatMs,
     async handle(pollKey) {
-      const before = polled.get(pollKey) ?? { polls: 0, restsUntil: 0 };
-      const restsMs = before.restsUntil - performance.now();
+      const restsMs = (restsUntil.get(pollKey) ?? 0) - performance.now();
       if (restsMs > 0) {
         await polls.next(pollKey, restsMs);
         return restsMs;
       }
-      const times = before.polls + 1;
-      const next = await poll(pollKey, times, contextNow());
-      if (next) polled.set(pollKey, { polls: times, restsUntil: performance.now() + next.restMs });
-      else polled.delete(pollKey);
+      const next = await poll(pollKey, contextNow());
+      if (next) restsUntil.set(pollKey, performance.now() + next.restMs);
+      else restsUntil.delete(pollKey);
       await polls.next(pollKey, next?.inMs ?? 0);
       return next?.inMs;
     },
@@ -46,13 +44,9 @@ export function pollWork(contextNow: () => WorkerContext): DueWork {
 
 /**
  * One poll per key serves all its requests: the VMs of a project share a read of its list. Between polls, a waiting request
- * costs no worker time. `polls`: how many there were, with this one. Undefined once nothing is left to poll.
+ * costs no worker time. Undefined once nothing is left to poll.
  */
-export async function poll(
-  pollKey: string,
-  polls: number,
-  by: WorkerContext,
-): Promise<Polled | undefined> {
+export async function poll(pollKey: string, by: WorkerContext): Promise<Polled | undefined> {
   const waiting = await by.polls.waiting(pollKey);
   if (waiting.length === 0) return undefined;
   let read: (request: StoredRequest) => { seen: Seen | undefined } | undefined;
@@ -81,7 +75,7 @@ export async function poll(
   if (left.length === 0) return undefined;
   const { pollFirstMs, pollMostMs } = by.policy.timing;
   const sinceStartMs = Math.max(0, at - youngest);
-  const delay = nextPollDelay({ firstMs: pollFirstMs, maxMs: pollMostMs, sinceStartMs, polls });
+  const delay = nextPollDelay({ firstMs: pollFirstMs, maxMs: pollMostMs, sinceStartMs });
   const timing = { ...by.policy.timing, delay };
   const soon = left.map(({ request, seen }) => soonest(request, seen, at, timing));
   const restMs = left.length === 1 ? 0 : pollFirstMs * Math.min(2, (left.length / crowd) ** 2);

@@ -1,5 +1,5 @@
 import { fingerprintOf } from "../../approvals/fingerprint.ts";
-import type { ChangeCommand, Labels, Target } from "../../registry/define.ts";
+import type { ChangeCommand } from "../../registry/define.ts";
 import type { Policy } from "../../config/policy-file.ts";
 import { ownerOf } from "../../policy/judged.ts";
 import { channelOfProject } from "../../policy/teams.ts";
@@ -10,26 +10,18 @@ import { type RequestRecord, approvableOf } from "../journal/record.ts";
 import { newRequestId, type Journal } from "../journal/journal.ts";
 
 /** An authorized command on one resolved target. */
-export interface Submission {
+export interface Submission
+  extends
+    Pick<RequestRecord, "input" | "target" | "channelId" | "via">,
+    Partial<Pick<RequestRecord, (typeof asGiven)[number]>> {
   command: ChangeCommand;
-  input: Record<string, unknown>;
-  target: Target;
   person: Person;
-  channelId: string;
-  threadTs?: string;
-  via: RequestRecord["via"];
-  reason?: string;
   /** With several targets, each has its own suffix. */
   interactionId: string;
   /** Known beforehand in a rollout: a late second submission makes no second request. */
   id?: string;
   /** ID of its rollout. */
   rollout?: string;
-  sealedResponseUrl?: string;
-  /** The VMs of a project to delete. */
-  children?: readonly Target[];
-  labels?: Labels;
-  undoes?: string;
   /** Without it, the request runs at once. */
   approval?: {
     required: number;
@@ -42,8 +34,18 @@ export interface Submission {
     who?: readonly { id: string; name: string }[] | undefined;
     evidence: Evidence;
   };
-  breakGlass?: boolean;
 }
+
+/** What a record says as its submission does. */
+const asGiven = [
+  "threadTs",
+  "reason",
+  "children",
+  "sealedResponseUrl",
+  "breakGlass",
+  "labels",
+  "undoes",
+] as const;
 
 /** Saves a request in the journal. `isNew` is false when an equal one is open or was just done. */
 export async function submit(
@@ -70,15 +72,11 @@ export async function submit(
     policyVersion: by.policyVersion,
     createdAt: now,
     runsUntil: now + (approval?.expiresMs ?? 0) + by.staleAfterMs,
-    ...(submission.threadTs ? { threadTs: submission.threadTs } : {}),
+    ...Object.fromEntries(
+      asGiven.flatMap((one) => (submission[one] ? [[one, submission[one]]] : [])),
+    ),
     ...(teamChannel && teamChannel !== submission.channelId ? { teamChannel } : {}),
-    ...(submission.reason ? { reason: submission.reason } : {}),
-    ...(submission.children ? { children: submission.children } : {}),
-    ...(submission.sealedResponseUrl ? { sealedResponseUrl: submission.sealedResponseUrl } : {}),
-    ...(submission.breakGlass ? { breakGlass: true } : {}),
     ...(submission.rollout ? { roll: submission.rollout } : {}),
-    ...(submission.labels ? { labels: submission.labels } : {}),
-    ...(submission.undoes ? { undoes: submission.undoes } : {}),
   };
   const record = approval ? withApproval(asked, approval, now) : asked;
   const state = record.approval ? "draft" : "authorized";

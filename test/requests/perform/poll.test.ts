@@ -25,7 +25,7 @@ async function accepted(here: WorkerHere, many: number, after = 0): Promise<void
   }
 }
 
-const poll = (here: WorkerHere, polls: number) => pollOf(pollKey, polls, here.by);
+const poll = (here: WorkerHere) => pollOf(pollKey, here.by);
 
 async function waits(polled: ReturnType<typeof poll>) {
   const next = await polled;
@@ -40,10 +40,10 @@ describe("the poll that requests of a project share", () => {
     await using here = await workerHere();
     await accepted(here, 2);
     const { pollFirstMs } = here.by.policy.timing;
-    expect((await waits(poll(here, 1))).restMs).toBeLessThan(pollFirstMs / 100);
+    expect((await waits(poll(here))).restMs).toBeLessThan(pollFirstMs / 100);
     await accepted(here, 58, 2);
     expect(reads(here)).toBe(1);
-    const { restMs, inMs } = await waits(poll(here, 2));
+    const { restMs, inMs } = await waits(poll(here));
     expect(reads(here)).toBe(2);
     expect(restMs).toBeGreaterThan(pollFirstMs / 10);
     expect(inMs).toBeGreaterThanOrEqual(restMs);
@@ -53,11 +53,9 @@ describe("the poll that requests of a project share", () => {
     await using here = await workerHere();
     await accepted(here, 2);
     const { timing } = here.by.policy;
-    expect((await waits(poll(here, 9))).inMs).toBeLessThanOrEqual(
-      Math.ceil(timing.pollFirstMs / 3),
-    );
+    expect((await waits(poll(here))).inMs).toBeLessThanOrEqual(Math.ceil(timing.pollFirstMs / 3));
     const move = vi.spyOn(here.by.store, "move");
-    await poll(here, 9);
+    await poll(here);
     expect(move).not.toHaveBeenCalled();
     const ids = await here.by.store.openIds();
     for (const request of await here.by.store.getMany(ids)) {
@@ -84,7 +82,7 @@ describe("the poll that requests of a project share", () => {
         });
     }
     const states = async () => {
-      await poll(here, 9);
+      await poll(here);
       return Promise.all(
         [poison, ...others].map(async (id) => (await here.by.store.get(id))?.state),
       );
@@ -98,10 +96,10 @@ describe("the poll that requests of a project share", () => {
     await accepted(here, 1);
     const { store } = here.by;
     const [id = ""] = await store.openIds();
-    await poll(here, 1);
+    await poll(here);
     const isMoved = async () => {
       const before = (await store.get(id))?.revision;
-      await poll(here, 1);
+      await poll(here);
       return (await store.get(id))?.revision !== before;
     };
     expect(await isMoved()).toBe(false);
@@ -127,7 +125,7 @@ describe("the poll that requests of a project share", () => {
     await accepted(here, 2);
     const [broken = ""] = await here.by.store.openIds();
     await here.redis.hset(here.requestKey(broken), "progress", "{");
-    await poll(here, 1);
+    await poll(here);
     expect(reads(here)).toBe(1);
   });
 
@@ -136,12 +134,12 @@ describe("the poll that requests of a project share", () => {
     await accepted(here, 1);
     const [id = ""] = await here.by.store.openIds();
     const revision = async () => (await here.by.store.get(id))?.revision ?? 0;
-    await poll(here, 1);
+    await poll(here);
     const before = await revision();
-    await poll(here, 2);
+    await poll(here);
     expect(await revision()).toBe(before);
     here.compute.edit.setStatus({ vm: "payments/web-1", status: "REBOOTING" });
-    await poll(here, 3);
+    await poll(here);
     expect(await revision()).toBe(before + 1);
     expect((await here.by.store.get(id))?.progress.mark?.status).toBe("REBOOTING");
   });
@@ -150,7 +148,7 @@ describe("the poll that requests of a project share", () => {
     await using here = await workerHere();
     await accepted(here, 1);
     for (let rings = 1; rings <= 3; rings++) {
-      await poll(here, rings);
+      await poll(here);
       expect(reads(here)).toBe(rings);
     }
   });

@@ -123,7 +123,7 @@ describe("polls", () => {
   it("forget a key whose requests are gone", async () => {
     await using here = await workerHere();
     await here.redis.sadd(here.key("watch", pollKey), "r-gone");
-    expect(await poll(pollKey, 1, here.by)).toBeUndefined();
+    expect(await poll(pollKey, here.by)).toBeUndefined();
     await here.by.polls.next(pollKey, 1);
     expect(await here.redis.exists(here.key("polls"), here.key("watch", pollKey))).toBe(0);
   });
