@@ -1,22 +1,17 @@
 import type { Log } from "../log/log.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 
-/** Publishes this process's heartbeat. Without one, its sends are reconciled. */
-interface Heartbeat {
-  isAlive(workerId: string): Promise<boolean>;
-  close(): Promise<void>;
-}
-
 /** After this many missed beats, a worker counts as gone. */
 const missedBeats = 3;
 
+/** Publishes this process's heartbeat. Without one, its sends are reconciled. */
 export async function startHeartbeat(options: {
   redis: RedisClient;
   key: Keys;
   workerId: string;
   beatMs: number;
   log: Log;
-}): Promise<Heartbeat> {
+}) {
   const { redis, key, workerId, beatMs, log } = options;
   const beat = async () => {
     const isSet = redis.set(key("worker", workerId), "1", "PX", beatMs * missedBeats);
@@ -28,7 +23,8 @@ export async function startHeartbeat(options: {
   }, beatMs);
 
   return {
-    isAlive: async (other) => (await redis.exists(key("worker", other))) === 1,
+    isAlive: async (other: string): Promise<boolean> =>
+      (await redis.exists(key("worker", other))) === 1,
     async close() {
       clearInterval(timer);
       await redis.del(key("worker", workerId)).catch(() => undefined);
@@ -46,27 +42,21 @@ export async function countWorkers(redis: RedisClient, key: Keys): Promise<numbe
   return ids.length - dead.length;
 }
 
+/** Others take this one's probes so often only when it is stuck: each of n workers sends one a round, so by chance it is e^-15. */
+const maxSilentRounds = 15;
+
 /**
  * Liveness probe for the queue: a process out of whose queue nothing comes is stuck and must restart (workers may stop
  * silently after an outage: taskforcesh/bullmq#3185). Workers share the queue, so another one may take this one's probe: then
  * the queue moves, and only a long silence tells that this process takes no part.
  */
-interface QueueProbe {
-  /** This process took a job. */
-  heard(): void;
-  close(): Promise<void>;
-}
-
-/** Others take this one's probes so often only when it is stuck: each of n workers sends one a round, so by chance it is e^-15. */
-const maxSilentRounds = 15;
-
 export function startQueueProbe(options: {
   workerId: string;
   everyMs: number;
   /** Resolves with whether the last probe still waits, taken by no one. */
   send(workerId: string): Promise<boolean>;
   onDead(why: string): void;
-}): QueueProbe {
+}) {
   const { everyMs } = options;
   let isHeard = true;
   let silentRounds = 0;
@@ -93,12 +83,11 @@ export function startQueueProbe(options: {
   const timer = setInterval(() => void round(), everyMs);
 
   return {
-    heard() {
+    /** This process took a job. */
+    heard(): void {
       isHeard = true;
     },
-    async close() {
-      clearInterval(timer);
-    },
+    close: async () => clearInterval(timer),
   };
 }
 

@@ -3,21 +3,7 @@ import type { RedisClient } from "../redis/redis.ts";
 import { within } from "../deadline.ts";
 import type { Log } from "../log/log.ts";
 
-/**
- * Jobs wake workers; the journal is the truth. A job carries only an ID, and may be lost, delivered twice, or removed by hand
- * without harm: the sweep enqueues it again.
- */
-export interface Queues {
-  /** Enqueues a step of a request or a rollout; duplicates collapse. */
-  wake(id: string): Promise<void>;
-  /** Enqueues a probe; resolves with whether this worker's last one still waits, taken by no worker. */
-  queueProbe(workerId: string): Promise<boolean>;
-  ready(): Promise<void>;
-  counts(): Promise<Record<string, number>>;
-  /** For metrics: how many jobs wait, run, and are put off. */
-  depth(): Promise<QueueDepth>;
-  close(): Promise<void>;
-}
+export type Queues = ReturnType<typeof createQueues>;
 
 export interface QueueDepth {
   queue: string;
@@ -42,29 +28,32 @@ const defaultJobOptions = { removeOnComplete: true, removeOnFail: true, attempts
 /** Nobody reads these events, of which BullMQ keeps 10,000 by default. */
 const streams = { events: { maxLen: 100 } } as const;
 
-export function createQueues(connection: RedisClient, prefix: string): Queues {
+/**
+ * Jobs wake workers; the journal is the truth. A job carries only an ID, and may be lost, delivered twice, or removed by hand
+ * without harm: the sweep enqueues it again.
+ */
+export function createQueues(connection: RedisClient, prefix: string) {
   const options = { connection, prefix, defaultJobOptions, streams };
   const requests = new Queue<RequestJob>(requestQueue, options);
   requests.on("error", () => undefined); // the connection logs it
 
   return {
-    async wake(id) {
+    /** Enqueues a step of a request or a rollout; duplicates collapse. */
+    async wake(id: string): Promise<void> {
       await requests.add("advance", { request: id }, { jobId: `request-${id}` });
     },
-    async queueProbe(workerId) {
+    /** Enqueues a probe; resolves with whether this worker's last one still waits, taken by no worker. */
+    async queueProbe(workerId: string): Promise<boolean> {
       const jobId = `canary-${workerId}`;
       const last = await requests.getJob(jobId);
       const waits = last !== undefined && !(await last.isActive());
       await requests.add("canary", { queueProbe: workerId }, { jobId });
       return waits;
     },
-    async ready() {
-      await requests.waitUntilReady();
-    },
-    async counts() {
-      return requests.getJobCounts("waiting", "active", "delayed");
-    },
-    async depth() {
+    ready: async (): Promise<unknown> => requests.waitUntilReady(),
+    counts: async () => requests.getJobCounts("waiting", "active", "delayed"),
+    /** For metrics: how many jobs wait, run, and are put off. */
+    async depth(): Promise<QueueDepth> {
       const [counts, [oldest]] = await Promise.all([
         requests.getJobCounts("waiting", "active", "delayed"),
         requests.getJobs(["waiting"], 0, 0, true),
@@ -73,9 +62,7 @@ export function createQueues(connection: RedisClient, prefix: string): Queues {
       const oldestAt = oldest && Math.max(oldest.timestamp, oldest.processedOn ?? 0);
       return { queue: requests.name, waiting, active, delayed, oldestAt };
     },
-    async close() {
-      await requests.close();
-    },
+    close: () => requests.close(),
   };
 }
 
@@ -83,13 +70,6 @@ type Next = { is: "ended" } | { is: "wait"; ms: number };
 
 /** How long a worker has a job to itself unless it renews this (ms): BullMQ gives a dead worker's job to another soon after. */
 const lockMs = 5_000;
-
-export interface Jobs {
-  /** Starts to take jobs. */
-  begin(): void;
-  /** Stops taking jobs and waits for those that run, at most `deadlineMs`. */
-  close(deadlineMs: number): Promise<void>;
-}
 
 /** A job that must wait is put back with a delay and frees its slot. One that lost its lock may run twice: steps are idempotent. */
 export function startWorkers(options: {
@@ -102,7 +82,7 @@ export function startWorkers(options: {
   /** Called with every job: the queue moves for this process. */
   heard(): void;
   log: Log;
-}): Jobs {
+}) {
   const { connection, prefix, log } = options;
   const requests = new Worker<RequestJob>(
     requestQueue,
@@ -129,10 +109,12 @@ export function startWorkers(options: {
   );
   requests.on("stalled", (job) => log.warn("queue.job-stalled", { queue: requests.name, job }));
   return {
-    begin() {
+    /** Starts to take jobs. */
+    begin(): void {
       requests.run().catch((error: unknown) => log.error("queue.stopped", { error }));
     },
-    async close(deadlineMs) {
+    /** Stops taking jobs and waits for those that run, at most `deadlineMs`. */
+    async close(deadlineMs: number): Promise<void> {
       // While Redis is unavailable, a worker never finishes closing, not even with `force`
       await within(deadlineMs, requests.close(), () => {
         log.warn("queue.closed-with-work", {});

@@ -6,16 +6,6 @@ import { defineScript, type Keys, type RedisClient } from "../../redis/redis.ts"
 import type { StoredRequest } from "./record.ts";
 import * as scripts from "./scripts.ts";
 
-/**
- * Makes claims durable before their call leaves: on the disk of Redis' machine where Redis can tell, and on a replica where
- * there are any, so that a failover forgets none. What is sure already costs nothing; otherwise one write and one wait serve
- * all claims that arrived during the last one.
- */
-export interface Durability {
-  /** Undefined once it is durable; otherwise why that isn't known, in words. `replicas`: as the claim's own move saw them. */
-  keep(claimed: StoredRequest, replicas?: number): Promise<string | undefined>;
-}
-
 /** How long what was read of Redis' storage counts (ms): its replicas come and go. */
 const storageMs = 5_000;
 /** The same where each claim says how many there are: the rest is what someone sets. */
@@ -36,6 +26,11 @@ interface Waiting {
 
 type Answer = readonly [error: Error | null, result: unknown];
 
+/**
+ * Makes claims durable before their call leaves: on the disk of Redis' machine where Redis can tell, and on a replica where
+ * there are any, so that a failover forgets none. What is sure already costs nothing; otherwise one write and one wait serve
+ * all claims that arrived during the last one.
+ */
 export function createDurability(options: {
   /** Its own connection: WAIT blocks all that follows on it. */
   redis: RedisClient;
@@ -45,7 +40,7 @@ export function createDurability(options: {
   /** For one wait. */
   waitMs: number;
   log: Log;
-}): Durability {
+}) {
   const { redis, key, waitMs, log } = options;
   const fence = key("fence");
   const runHolds = defineScript(redis, "gatehouseHolds", scripts.holds);
@@ -111,7 +106,8 @@ export function createDurability(options: {
   }
 
   return {
-    async keep(claimed, replicas) {
+    /** Undefined once it is durable; otherwise why that isn't known, in words. `replicas`: as the claim's own move saw them. */
+    async keep(claimed: StoredRequest, replicas?: number): Promise<string | undefined> {
       const { promise, resolve } = Promise.withResolvers<string | undefined>();
       waiting.push({ claimed, replicas, told: resolve });
       running ??= run();

@@ -7,19 +7,7 @@ import { privateFile, privateFolder } from "../../regular-file.ts";
 import type { Journal } from "./journal.ts";
 import { keepFinalMs } from "./record.ts";
 
-/**
- * Write-ahead log of this process's sends, outside Redis: one append-only file, each line on the disk before the call
- * leaves. A send recorded here is never repeated, and one that Redis doesn't know freezes all changes.
- */
-export interface Ledger {
-  /** Resolves when it is on the disk; false when this attempt was already recorded and must not be sent. */
-  write(entry: LedgerEntry): Promise<boolean>;
-  /** Entries of all processes at start, and those written since. */
-  entries(): readonly LedgerEntry[];
-  /** Last lines cut off by a crash or a full disk; ended at start, so each is found once. */
-  readonly torn: readonly TornLine[];
-  close(): Promise<void>;
-}
+export type Ledger = Awaited<ReturnType<typeof openLedger>>;
 
 interface TornLine {
   file: string;
@@ -47,8 +35,12 @@ const writeSliceMs = 250;
 const idOf = (entry: Pick<LedgerEntry, "request" | "attempt">) =>
   `${entry.request} ${entry.attempt}`;
 
-/** Opens this process's ledger in `folder` and reads the others there. */
-export async function openLedger(folder: string, workerId: string): Promise<Ledger> {
+/**
+ * Write-ahead log of this process's sends, outside Redis: one append-only file in `folder`, each line on the disk before the
+ * call leaves. A send recorded here is never repeated, and one that Redis doesn't know freezes all changes. Reads those of the
+ * other processes there.
+ */
+export async function openLedger(folder: string, workerId: string) {
   mkdirSync(folder, privateFolder);
   const found = readAll(folder);
   const known = found.entries.filter((entry) => entry.at > Date.now() - forgetAfterMs);
@@ -81,7 +73,8 @@ export async function openLedger(folder: string, workerId: string): Promise<Ledg
   }
 
   return {
-    async write(entry) {
+    /** Resolves when it is on the disk; false when this attempt was already recorded and must not be sent. */
+    async write(entry: LedgerEntry): Promise<boolean> {
       if (ids.has(idOf(entry))) return false;
       ids.add(idOf(entry));
       const onDisk = new Promise<void>((written, failed) => {
@@ -92,9 +85,11 @@ export async function openLedger(folder: string, workerId: string): Promise<Ledg
       known.push(entry);
       return true;
     },
-    entries: () => known,
+    /** Entries of all processes at start, and those written since. */
+    entries: (): readonly LedgerEntry[] => known,
+    /** Last lines cut off by a crash or a full disk; ended at start, so each is found once. */
     torn: found.torn,
-    async close() {
+    async close(): Promise<void> {
       await flushing;
       await file.close();
     },

@@ -2,7 +2,6 @@ import { createDueList } from "../../redis/due-list.ts";
 import { type Keys, type RedisClient, redisNow } from "../../redis/redis.ts";
 import { parseSteps, type Step } from "./parse-stored.ts";
 import { keepFinalMs, locksOf, type RequestRecord, type StoredRequest } from "./record.ts";
-import type { Journal } from "./journal.ts";
 
 /** Finds requests: by requester, target, interaction, or state. */
 export function createLists(
@@ -102,7 +101,9 @@ export function createLates(redis: RedisClient, key: Keys) {
 /** At most `most`, newest first. */
 export async function recentRequests(
   filter: { open?: boolean; requesterId?: string; targetId?: string; most: number },
-  journal: Pick<Journal, "recentIds" | "getMany">,
+  journal: Pick<ReturnType<typeof createLists>, "recentIds"> & {
+    getMany(ids: readonly string[]): Promise<StoredRequest[]>;
+  },
 ): Promise<readonly StoredRequest[]> {
   const { open, requesterId, targetId, most } = filter;
   // Finished ones are filtered out below, so more are read

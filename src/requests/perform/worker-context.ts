@@ -33,7 +33,7 @@ export interface WorkerContext {
   wake(id: string): Promise<void>;
   polls: Polls;
   /** This worker's slots, shared between projects. */
-  shares: Shares;
+  shares: ReturnType<typeof createShares>;
   /** Requests whose call this process saw end without a clear answer: only it may resend them. */
   mine: Set<string>;
   /** Claims (`claimId`) under way in this process; undecided until they end. */
@@ -157,16 +157,12 @@ const slowForMs = 30_000;
  * Shares a worker's slots between projects: one alone gets three quarters of them, and one whose calls hang gets a quarter,
  * so that requests of others begin within seconds.
  */
-export interface Shares {
-  /** Takes a place, to be given back by calling the result; undefined when the project has none left. */
-  take(project: string): (() => void) | undefined;
-}
-
-export function createShares(slots: number, now: () => number = () => performance.now()): Shares {
+export function createShares(slots: number, now: () => number = () => performance.now()) {
   const running = new Map<string, Set<{ since: number }>>();
   const slowUntil = new Map<string, number>();
   return {
-    take(project) {
+    /** Takes a place, to be given back by calling the result; undefined when the project has none left. */
+    take(project: string): (() => void) | undefined {
       const places = running.get(project) ?? new Set();
       const at = now();
       if ([...places].some(({ since }) => at - since > slowMs))

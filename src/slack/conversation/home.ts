@@ -4,7 +4,15 @@ import { refusedInError } from "../../commands/vm/vm-card.ts";
 import type { KnownVm } from "../../inventory/inventory.ts";
 import { recentRequests } from "../../requests/journal/lists.ts";
 import { headline, insteadInError, symbolOf } from "../../requests/render/render-result.ts";
-import { type Block, buttons, context, divider, header, type Message, section } from "../../messages/message.ts";
+import {
+  type Block,
+  buttons,
+  context,
+  divider,
+  header,
+  type Message,
+  section,
+} from "../../messages/message.ts";
 import { duration, lines, md, name } from "../../messages/text.ts";
 import { mayRun } from "../../policy/refusal.ts";
 import type { Person } from "../../registry/invocation.ts";

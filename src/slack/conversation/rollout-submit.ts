@@ -65,7 +65,7 @@ export async function submitRollout(
       progress: { ...rollout.progress, startedAt: await gateway.rollouts.now() },
       record,
       why: `confirmed: ${rollout.record.words}`,
-      actor: personId
+      actor: personId,
     }));
   if (!started)
     await reply.privately(
@@ -232,7 +232,7 @@ async function goOnWithRest(
       progress: { ...made.progress, startedAt: await rollouts.now() },
       record: rest,
       why: `the rest of ${record.id}`,
-      actor: personId
+      actor: personId,
     });
 }
 

@@ -6,18 +6,7 @@ import {
   redisTimeLua,
 } from "../../redis/redis.ts";
 
-/**
- * Slack's rate limits, shared by all processes: about one message a second per channel, and 50 edits a minute for the
- * workspace (https://docs.slack.dev/apis/web-api/rate-limits).
- */
-export interface RateLimiter {
-  /** A turn to post in that channel. */
-  post(channelId: string, turn: Turn): Promise<Taken>;
-  /** A turn to edit. Edits that are not the last of their message leave room for those that are. */
-  edit(turn: Turn & { isLast: boolean }): Promise<Taken>;
-  /** Slack said to wait. */
-  pause(what: { post: string } | "edit", forMs: number): Promise<void>;
-}
+export type RateLimiter = ReturnType<typeof createRateLimiter>;
 
 /** What goes first when Slack takes less than is due: what a person must decide, then results, then cards of what still runs. */
 export const urgencies = ["decision", "result", "card"] as const;
@@ -113,11 +102,15 @@ const slackLimits: SlackLimits = {
   edits: { interval: 60_000 / 50, burst: 20, reserve: 8 },
 };
 
+/**
+ * Slack's rate limits, shared by all processes: about one message a second per channel, and 50 edits a minute for the
+ * workspace (https://docs.slack.dev/apis/web-api/rate-limits).
+ */
 export function createRateLimiter(
   redis: RedisClient,
   key: Keys,
   { posts, edits }: SlackLimits = slackLimits,
-): RateLimiter {
+) {
   const runTake = defineScript(redis, "gatehousePaceTake", take);
   const takeOf = async (
     place: readonly string[],
@@ -141,10 +134,13 @@ export function createRateLimiter(
     return { waitMs, at: at || undefined };
   };
   return {
-    post: (channelId, turn) => takeOf(["post", channelId], posts, turn),
-    edit: ({ isLast, ...turn }) =>
+    /** A turn to post in that channel. */
+    post: (channelId: string, turn: Turn) => takeOf(["post", channelId], posts, turn),
+    /** A turn to edit. Edits that are not the last of their message leave room for those that are. */
+    edit: ({ isLast, ...turn }: Turn & { isLast: boolean }) =>
       takeOf(["edit"], edits, { ...turn, urgency: isLast ? "result" : "card" }),
-    async pause(what, forMs) {
+    /** Slack said to wait. */
+    async pause(what: { post: string } | "edit", forMs: number): Promise<void> {
       const [place, { interval, burst }] =
         what === "edit" ? [["edit"], edits] : [["post", what.post], posts];
       const waitMs = Math.ceil(forMs + interval * (burst - 1));
