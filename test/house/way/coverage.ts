@@ -19,19 +19,23 @@ interface Ran {
   functionAt: Int32Array;
 }
 
-/** Reads what V8 wrote into this folder: a file of `src` → what of it ran. */
-export function ranIn(folder: string): Map<string, Ran> {
-  const ran = new Map<string, Ran>();
-  for (const name of readdirSync(folder)) {
+/** Reads what V8 wrote into this folder, each time that it did: a file of `src` → what of it ran. */
+export function ranIn(folder: string): Map<string, Ran>[] {
+  const times = readdirSync(folder)
+    .map((name) => /^coverage-\d+-(\d+)-(\d+)\.json$/.exec(name))
+    .filter((found) => found !== null)
+    .toSorted((a, b) => Number(a[2]) - Number(b[2]));
+  return times.map(([name]) => {
     const { result } = JSON.parse(readFileSync(path.join(folder, name), "utf8")) as {
       result: readonly Script[];
     };
-    for (const script of result) {
-      const file = fileOf(script.url);
-      if (file !== undefined) ran.set(file, paint(script));
-    }
-  }
-  return ran;
+    return new Map(
+      result.flatMap((script) => {
+        const file = fileOf(script.url);
+        return file === undefined ? [] : [[file, paint(script)]];
+      }),
+    );
+  });
 }
 
 function fileOf(url: string): string | undefined {
