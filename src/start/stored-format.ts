@@ -6,7 +6,7 @@ import type { Keys, RedisClient } from "../redis/redis.ts";
  * The form of all that is kept in Redis while requests are open. Any change of it has a new number: then processes of both
  * neither read nor write the same records. Ledgers and sealed records of every format stay readable.
  */
-export const storedFormat = "1";
+export const storedFormat = "2";
 
 /**
  * Takes Redis for this format, or throws a ConfigError while it belongs to another: requests of that are open, or workers of it

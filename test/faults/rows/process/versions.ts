@@ -38,7 +38,7 @@ export const versionRows: Row[] = [
         const kept = (await stage.journal()).filter(({ isFinal }) => isFinal).length;
         const verdict = await stage.check();
         await Promise.all([gateway.stop(), worker.stop()]);
-        const isRefused = (said: string) => said.includes("holds stored format 1");
+        const isRefused = (said: string) => said.includes("holds stored format 2");
         return judged(verdict, [
           [`refused beside open requests: ${amidst.slice(0, 200)}`, isRefused(amidst)],
           [`refused beside a running worker: ${beside.slice(0, 200)}`, isRefused(beside)],
