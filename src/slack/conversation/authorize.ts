@@ -25,6 +25,9 @@ export interface AskedFor {
   notedAs?: string;
 }
 
+/** What break-glass asks for. */
+export const emergency = { breakGlass: true, notedAs: "break-glass: " } as const;
+
 /** Refused by policy, and recorded in the audit trail. */
 export class Refused extends UserError {}
 

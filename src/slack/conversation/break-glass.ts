@@ -1,99 +1,27 @@
-import { redisTrouble } from "../../redis/trouble.ts";
 import { UserError } from "../../errors.ts";
 import { buttons, context, message, type Message, news, section } from "../../messages/message.ts";
 import { md, mention, name } from "../../messages/text.ts";
 import { lists } from "../../policy/access.ts";
 import { ownerOf } from "../../policy/judged.ts";
-import { type ChangeInvocation, targetWords } from "../../registry/invocation.ts";
+import type { DialogFacts } from "../../registry/define.ts";
+import type { Input } from "../../registry/invocation.ts";
 import { deedOf } from "../../requests/render/asking.ts";
-import { submit } from "../../requests/submit/submit.ts";
-import { errorReply, say } from "../error-reply.ts";
-import type { Interaction, Reply, Submission } from "../receive/interaction.ts";
-import { authorize, authorizeTargets, refuseUnderOldPolicy } from "./authorize.ts";
-import { emergency, openDialog, readDialog, reasonIn } from "./dialog.ts";
-import type { GatewayContext } from "./gateway-context.ts";
-import { PickOne, resolveOne, withSnapshotId } from "../../requests/submit/resolve.ts";
-import { alreadyRequested, childrenOf, gatherFacts, labelsOf, takeTurn } from "./submit-change.ts";
+import type { Submission } from "../../requests/submit/submit.ts";
+import { say } from "../error-reply.ts";
+import type { Press } from "../receive/interaction.ts";
+import { refuseUnderOldPolicy } from "./authorize.ts";
+import { type Act, type GatewayContext, personOf } from "./gateway-context.ts";
+import { labelsOf } from "./submit.ts";
 
-/**
- * Break-glass: runs without approval, for those whom policy lists, once its form is confirmed, with a notice and a review that
- * someone else must sign. Protection and the freeze still apply.
- */
-export async function offerEmergency(
-  invocation: ChangeInvocation,
-  reason: string,
-  interaction: Interaction,
-  reply: Reply,
+/** Once its request is stored: a review that someone else must sign, and a notice in the audit channel. */
+export async function openReview(
+  id: string,
+  { command, input, target, person, reason = "" }: Submission,
+  facts: DialogFacts,
   gateway: GatewayContext,
 ): Promise<void> {
-  const { command, input } = invocation;
-  try {
-    if (interaction.kind !== "command") {
-      throw new UserError(
-        "--break-glass works only in a slash command: a message doesn't prove who wrote it.",
-      );
-    }
-    const { userId, teamId, channelId } = interaction;
-    const person = await gateway.person(userId, teamId, { fresh: true });
-    const asked = { command, input, person, channelId, ...emergency };
-    await authorize({ ...asked, targets: [] }, gateway);
-    const target = await resolveOne(invocation, gateway);
-    if (targetWords(invocation).length > 1)
-      throw new UserError("--break-glass takes exactly one target.");
-    await authorizeTargets({ ...asked, targets: [target] }, gateway);
-    const exact = await withSnapshotId(command, input, target, gateway);
-    const form = { breakGlass: reason };
-    if (!(await openDialog(command, target, exact, interaction, reply, gateway, form)))
-      throw new UserError("Its form took too long to open. Nothing was done.", "Type it again.");
-  } catch (error) {
-    if (error instanceof PickOne) {
-      return reply.privately(
-        say(md`${error.message} --break-glass needs an exact target: use the ID or project/name.`),
-      );
-    }
-    if (redisTrouble(error) !== undefined) throw error;
-    await reply.privately(errorReply(error, gateway.log));
-  }
-}
-
-/** Its submitted form: runs at once. Everything is decided again. */
-export async function runInEmergency(
-  interaction: Submission,
-  reply: Reply,
-  gateway: GatewayContext,
-): Promise<void> {
-  const { command, target, input, meta } = await readDialog(interaction, gateway);
-  const { userId, teamId } = interaction;
-  const person = await gateway.person(userId, teamId, { fresh: true });
-  const { channelId, threadTs, sealedResponseUrl } = meta;
-  const asked = { command, input, person, channelId, targets: [target], ...emergency };
-  await authorize(asked, gateway);
-  await takeTurn(
-    { command, person, target, interactionId: interaction.id, breakGlass: true },
-    gateway,
-  );
-  const facts = await gatherFacts(command, target, input, gateway);
-  const reason = reasonIn(interaction);
-  const submitted = await submit(
-    {
-      command,
-      input,
-      target,
-      person,
-      channelId: channelId || person.id,
-      ...(threadTs ? { threadTs } : {}),
-      ...(sealedResponseUrl ? { sealedResponseUrl } : {}),
-      via: "modal",
-      reason,
-      interactionId: interaction.id,
-      breakGlass: true,
-      ...labelsOf(facts),
-      ...childrenOf({ command, target }, facts),
-    },
-    { ...gateway, staleAfterMs: gateway.policy.timing.staleAfterMs },
-  );
   const review = {
-    request: submitted.id,
+    request: id,
     command: command.name,
     target: target.name,
     by: person.id,
@@ -102,15 +30,13 @@ export async function runInEmergency(
   };
   await gateway.store.openReview(review);
   const deed = deedOf({ input, target, ...labelsOf(facts) }, command);
-  const notice = reviewNotice(review, deed, person.name);
-  await gateway.tell("audit", `break-glass-${submitted.id}`, notice);
-  if (!submitted.isNew) await reply.privately(await alreadyRequested(submitted.id, gateway));
+  await gateway.tell("audit", `break-glass-${id}`, reviewNotice(review, deed, person.name));
 }
 
 type Review = { request: string; command: string; target: string; reason: string };
 
 /** What came of it follows when it has ended: `recordResults`. */
-export function reviewNotice(review: Review, deed: string, who: string) {
+export function reviewNotice(review: Review, deed: string, who: string): Message {
   const value = JSON.stringify({ request: review.request });
   const text = md`🚨 *Break-glass:* ${who} started this without approval: *${deed}*, “${review.reason}”. How it ends is told here.`;
   return message(
@@ -123,13 +49,9 @@ export function reviewNotice(review: Review, deed: string, who: string) {
   );
 }
 
-export async function signReview(
-  interaction: Interaction,
-  value: Record<string, unknown>,
-  reply: Reply,
-  gateway: GatewayContext,
-): Promise<void> {
-  const person = await gateway.person(interaction.userId, interaction.teamId, { fresh: true });
+export async function signReview(act: Act<Press>, value: Input): Promise<void> {
+  const { reply, gateway } = act;
+  const person = await personOf(act, { fresh: true });
   const review = await gateway.store.review(String(value["request"]));
   if (!review) throw new UserError("This review is already signed.");
   refuseUnderOldPolicy(gateway);

@@ -20,12 +20,18 @@ import { waitsFor } from "../../requests/journal/open-needs.ts";
 import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
 import { askingRow, deedOf } from "../../requests/render/asking.ts";
 import { decidedLine } from "../../requests/render/card-view.ts";
-import type { Interaction, Press, Reply } from "../receive/interaction.ts";
+import type { Interaction, Press } from "../receive/interaction.ts";
 import { parseJson, textAt } from "../web.ts";
 import { maySeeNames } from "./authorize.ts";
 import { targetOf } from "../../requests/submit/resolve.ts";
 import { runButton } from "./run.ts";
-import { changeNamed, type GatewayContext } from "./gateway-context.ts";
+import {
+  type Act,
+  type BeforeAck,
+  changeNamed,
+  type GatewayContext,
+  personOf,
+} from "./gateway-context.ts";
 
 const maxOfEach = 8;
 /** Of the open requests only the newest are read: the page is built each time somebody looks. */
@@ -41,17 +47,17 @@ interface News {
 
 /** False when Slack doesn't show it. */
 export async function showHome(
-  { userId, teamId }: Pick<Interaction, "userId" | "teamId">,
-  gateway: GatewayContext,
+  act: BeforeAck<Pick<Interaction, "userId" | "teamId">>,
   news: News = {},
 ): Promise<boolean> {
-  const person = await gateway.person(userId, teamId);
+  const { gateway } = act;
+  const person = await personOf(act);
   const blocks =
     person.kind === "member"
       ? [...(await newsBlocks(news, gateway)), ...(await homeBlocks(person, gateway))]
       : [section(md`Only full members of the workspace can use this.`)];
   const answer = await gateway.web.call("views.publish", {
-    user_id: userId,
+    user_id: person.id,
     view: { type: "home", blocks: blocks.slice(0, 100) },
   });
   if (!answer.ok) gateway.log.warn("slack.home-failed", { ...answer });
@@ -76,20 +82,19 @@ const followed = new Map<string, symbol>();
 
 /** A press on the Home tab is answered there, at once, and again when what it began moves on. */
 export async function pressedAtHome(
-  interaction: Press,
-  reply: Reply,
-  gateway: GatewayContext,
-  press: (reply: Reply) => Promise<void>,
+  act: Act<Press>,
+  press: (act: Act<Press>) => Promise<void>,
 ): Promise<void> {
+  const { interaction, reply, gateway } = act;
   let said: Message | undefined;
   const onHome = async (message: Message) => void (said = message);
-  await press({ ...reply, privately: onHome, instead: onHome });
+  await press({ ...act, reply: { ...reply, privately: onHome, instead: onHome } });
   const named = textAt(parseJson(interaction.value), "request");
   const request = named || (await gateway.store.madeBy(interaction.id))?.record.id;
   const news = { said, request };
   const shown = request === undefined ? "" : await stateOf(request, gateway);
-  await showHome(interaction, gateway, news);
-  if (request !== undefined) follow(interaction, { said, request }, shown, gateway);
+  await showHome(act, news);
+  if (request !== undefined) follow(act, { said, request }, shown);
 }
 
 async function stateOf(id: string, { store }: Pick<GatewayContext, "store">): Promise<string> {
@@ -98,22 +103,18 @@ async function stateOf(id: string, { store }: Pick<GatewayContext, "store">): Pr
 }
 
 /** `shown`: the state that stands there at least. */
-function follow(
-  interaction: Press,
-  news: { said: Message | undefined; request: string },
-  shown: string,
-  gateway: GatewayContext,
-): void {
-  const mine = Symbol(interaction.userId);
-  followed.set(interaction.userId, mine);
+function follow(act: Act<Press>, news: News & { request: string }, shown: string): void {
+  const { userId } = act.interaction;
+  const mine = Symbol(userId);
+  followed.set(userId, mine);
   const until = performance.now() + followedForMs;
   let last = shown;
   const look = async (): Promise<void> => {
-    if (followed.get(interaction.userId) !== mine) return;
-    const state = await stateOf(news.request, gateway);
-    if (state !== last) await showHome(interaction, gateway, news);
+    if (followed.get(userId) !== mine) return;
+    const state = await stateOf(news.request, act.gateway);
+    if (state !== last) await showHome(act, news);
     last = state;
-    if (state.endsWith("true") || performance.now() > until) followed.delete(interaction.userId);
+    if (state.endsWith("true") || performance.now() > until) followed.delete(userId);
     else again();
   };
   const again = () => setTimeout(() => void look().catch(() => undefined), followEveryMs).unref();

@@ -3,13 +3,13 @@ import { digest } from "../../commands/gatehouse/digest.ts";
 import { jobs } from "../../commands/gatehouse/jobs.ts";
 import { changesAction, unsnoozeAction } from "../../digests/line-buttons.ts";
 import { UserError } from "../../errors.ts";
-import { buttons, message, readable, section } from "../../messages/message.ts";
 import { duration, md } from "../../messages/text.ts";
 import { scopeShownTo } from "../../policy/scope.ts";
-import { say } from "../error-reply.ts";
-import type { Press, Reply } from "../receive/interaction.ts";
-import type { GatewayContext } from "./gateway-context.ts";
+import { say, sayWith } from "../error-reply.ts";
+import type { Input } from "../../registry/invocation.ts";
+import type { Press } from "../receive/interaction.ts";
 import { authorize } from "./authorize.ts";
+import { type Act, personOf } from "./gateway-context.ts";
 
 const line = z.string().regex(/^[a-z-]+:[0-9a-f]{16}$/);
 const snoozing = z.object({
@@ -23,14 +23,10 @@ const snoozing = z.object({
 const unsnoozing = z.object({ line: line.exactOptional() });
 
 /** A button or the menu of a digest. */
-export async function pressOnDigest(
-  interaction: Press,
-  pressed: Record<string, unknown>,
-  reply: Pick<Reply, "privately" | "instead">,
-  gateway: GatewayContext,
-): Promise<void> {
+export async function pressOnDigest(act: Act<Press>, pressed: Input): Promise<void> {
+  const { interaction, reply, gateway } = act;
   const { action, channelId } = interaction;
-  const person = await gateway.person(interaction.userId, interaction.teamId);
+  const person = await personOf(act);
   if (action === changesAction) {
     await authorize({ command: jobs, targets: [], person, channelId }, gateway);
     const since = typeof pressed["since"] === "number" ? pressed["since"] : gateway.now();
@@ -65,5 +61,5 @@ export async function pressOnDigest(
   const text = md`😴 Snoozed for ${duration(lastsMs)}: digests in this channel omit that line, for everyone. When it is gone and comes back, they show it.`;
   const value = JSON.stringify({ line: begun.line });
   const undo = { label: "Un-snooze", action: unsnoozeAction, value };
-  await reply.instead(message(readable(text), section(text), buttons([undo])));
+  await reply.instead(sayWith(text, [undo]));
 }

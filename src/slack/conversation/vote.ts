@@ -5,28 +5,35 @@ import { type VoteOutcome, voteProblemText } from "../../approvals/votes.ts";
 import { meets, needsOf } from "../../policy/vote-needs.ts";
 import { voteRefusal, voteRefusalText } from "../../policy/vote.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
-import type { Person } from "../../registry/invocation.ts";
+import type { Input, Person } from "../../registry/invocation.ts";
 import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
 import { say } from "../error-reply.ts";
 import { deedOf, missingWords } from "../../requests/render/asking.ts";
-import { isDirect, type Reply, type Submission, type Press } from "../receive/interaction.ts";
+import {
+  isDirect,
+  type Press,
+  type Submission,
+  type SubmissionResult,
+} from "../receive/interaction.ts";
 import { type AskedFor, authorize, refuseUnderOldPolicy } from "./authorize.ts";
-import { changeNamed, type GatewayContext } from "./gateway-context.ts";
+import {
+  type Act,
+  type BeforeAck,
+  changeNamed,
+  type GatewayContext,
+  personOf,
+} from "./gateway-context.ts";
 import type { ModalView } from "@slack/types";
 import { section } from "../../messages/message.ts";
-import { modal, reasonInput, textInput } from "./dialog-view.ts";
+import { modal, reasonInput, textInput } from "./form-view.ts";
 import { at, parseJson, textAt } from "../web.ts";
 
 /**
  * A pressed *Approve* or *Deny*. The button names a request and the fingerprint that the voter saw; the voter is looked up
  * now, and one script decides the rest. A no counts at once; its reason is asked for afterwards.
  */
-export async function vote(
-  interaction: Press,
-  value: Record<string, unknown>,
-  reply: Reply,
-  gateway: GatewayContext,
-): Promise<void> {
+export async function vote(act: Act<Press>, value: Input): Promise<void> {
+  const { interaction, reply, gateway } = act;
   const request = await requestWithCard(String(value["request"]), gateway);
   const forged = new UserError(
     "This button doesn't belong to a request that can be voted on. No vote was counted.",
@@ -41,7 +48,7 @@ export async function vote(
     (card?.channelId === interaction.channelId && card.ts === interaction.messageTs);
   if (!isItsCard) return refuse("another-message", forged, request);
   if (interaction.action !== "vote:deny") refuseUnderOldPolicy(gateway);
-  const voter = await gateway.person(interaction.userId, interaction.teamId, { fresh: true });
+  const voter = await personOf(act, { fresh: true });
   const choice = interaction.action === "vote:deny" ? "deny" : "approve";
   const outcome = await castVote(request, voter, choice, textAt(value, "digest"), gateway);
   if (outcome.is === "refused") return refuse(outcome.why, new UserError(outcome.text), request);
@@ -114,10 +121,10 @@ function denialModal({ record }: StoredRequest, command: ChangeCommand): ModalVi
 }
 
 /** Of whoever denied it, once. */
-export async function giveReason(
-  interaction: Submission,
-  gateway: GatewayContext,
-): Promise<{ errors: Record<string, string> } | undefined> {
+export async function giveReason({
+  interaction,
+  gateway,
+}: BeforeAck<Submission>): Promise<SubmissionResult | undefined> {
   const reason = plain(interaction.values["reason"] ?? "", 500);
   if (reason === "") return undefined;
   const id = textAt(parseJson(interaction.privateMetadata), "request");
@@ -191,9 +198,9 @@ export function reasonModal(request: StoredRequest, happened: boolean): ModalVie
 
 /** Resolves an unknown outcome as a person says. */
 export async function recordOutcome(
-  interaction: Submission,
-  gateway: GatewayContext,
-): Promise<{ errors: Record<string, string> } | undefined> {
+  act: BeforeAck<Submission>,
+): Promise<SubmissionResult | undefined> {
+  const { interaction, gateway } = act;
   try {
     const asked = parseJson(interaction.privateMetadata);
     const happened = at(asked, "happened") === true;
@@ -203,7 +210,7 @@ export async function recordOutcome(
     const command = changeNamed(request?.record.command, gateway);
     if (!request || !command) return field("This request no longer exists.");
     if (request.state !== "unknown") throw alreadyResolved(request);
-    const person = await gateway.person(interaction.userId, interaction.teamId, { fresh: true });
+    const person = await personOf(act, { fresh: true });
     await authorize({ ...askedFor(request, command, person), notedAs: "verdict: " }, gateway);
     const moved = await gateway.store.move(request, {
       state: happened ? "done" : "not-applied",
@@ -224,6 +231,6 @@ export function alreadyResolved({ state }: StoredRequest): UserError {
 }
 
 /** An error on the only field. */
-function field(text: string): { errors: Record<string, string> } {
+function field(text: string): SubmissionResult {
   return { errors: { reason: text } };
 }

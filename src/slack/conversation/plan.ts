@@ -1,60 +1,139 @@
 import type { Vm } from "../../compute/compute.ts";
 import { messageOf, UserError } from "../../errors.ts";
-import { buttons, message, type Message, readable, section } from "../../messages/message.ts";
-import { counted, csv, lines, md, name, plain } from "../../messages/text.ts";
+import type { KnownSnapshot } from "../../inventory/snapshots.ts";
+import { plain } from "../../messages/text.ts";
+import { approvalRule, type NeededApprovals, rollbackReason } from "../../policy/approval-rule.ts";
 import { decideEach, needingApproval } from "../../policy/decide.ts";
 import type { PolicyRefusal } from "../../policy/refusal.ts";
-import { type ChangeCommand, type Effect, calledName, type Target } from "../../registry/define.ts";
+import { oneMore, totalOf } from "../../policy/vote-needs.ts";
+import { targetArgument } from "../../registry/arguments.ts";
+import {
+  calledName,
+  type ChangeCommand,
+  type DialogFacts,
+  type Effect,
+  type Refusal,
+  type Seen,
+  type Target,
+} from "../../registry/define.ts";
 import {
   type Args,
   type ChangeInvocation,
+  type Input,
   type Person,
   rollingOf,
   withoutRolling,
 } from "../../registry/invocation.ts";
-import { targetArgument } from "../../registry/arguments.ts";
-import { newRolloutId, type RolloutRecord, type Skipped } from "../../rollouts/rollout.ts";
-import { uploadFile } from "../deliver/upload.ts";
-import type { Interaction, Reply } from "../receive/interaction.ts";
-import { noteRefusal, rules } from "./authorize.ts";
-import { openView } from "./dialog-view.ts";
-import { frozenLine } from "./frozen.ts";
-import type { GatewayContext } from "./gateway-context.ts";
+import { readTarget } from "../../requests/perform/gate.ts";
 import { type Several, targetOfVm, vmOf } from "../../requests/submit/resolve.ts";
-import { maxListed, rolloutView } from "./rollout-view.ts";
+import { newRolloutId, type RolloutRecord, type Skipped } from "../../rollouts/rollout.ts";
+import { noteRefusal, rules } from "./authorize.ts";
+import type { BeforeAck, GatewayContext } from "./gateway-context.ts";
 
-/** Several VMs in one command: shows the plan, and runs nothing before it is confirmed. */
-export async function proposeRollout(
-  invocation: ChangeInvocation,
-  several: Several,
-  person: Person,
-  interaction: Interaction,
-  reply: Reply,
+/** What a person should see before confirming, read now. */
+export async function gatherFacts(
+  command: ChangeCommand,
+  target: Target,
+  input: Input,
   gateway: GatewayContext,
-): Promise<void> {
-  const { command } = invocation;
-  const title = plain(`${command.say.verb} ${counted(several.targets.length, "VM")}`, 24);
-  const plan = () => planRollout(invocation, several, person, interaction, gateway);
-  const make = async () => {
-    const planned = await plan();
-    const hasFile = await sendList(planned.targets, person, gateway);
-    return rolloutView({ command, ...planned, hasFile, frozen: await frozenLine(gateway) });
+): Promise<DialogFacts> {
+  if (command.on === "new-project")
+    return { ...unread(target, input), regions: await regionsKnown(gateway) };
+  const { seen, vms } = await readTarget(target, gateway);
+  const ofVms: readonly Pick<Vm, "id">[] = target.kind === "vm" ? [{ id: target.id }] : vms;
+  const snapshots = (
+    await Promise.all(ofVms.slice(0, 50).map(({ id }) => gateway.snapshots.of(id)))
+  ).flat();
+  const owner =
+    typeof input["snapshot"] === "string"
+      ? await gateway.snapshots.ownerOf(input["snapshot"])
+      : undefined;
+  return {
+    ...(owner !== undefined && owner !== target.id ? { foreignSnapshotOf: owner } : {}),
+    target,
+    seen: Array.isArray(seen) ? undefined : (seen as DialogFacts["seen"]),
+    vms,
+    snapshots,
+    input,
   };
-  const isOpen =
-    interaction.kind !== "mention" && (await openView(title, make, reply, gateway.log));
-  if (!isOpen) await reply.privately(pressToReview((await plan()).record, command));
 }
 
-/** Reads the current state and stores the plan. Throws UserError when it has no eligible VM, or one needs approval. */
-async function planRollout(
+/** Reads nothing for what needs no approval: the gate reads anyway. */
+export async function gatherIfNeeded(
+  command: ChangeCommand,
+  target: Target,
+  input: Input,
+  gateway: GatewayContext,
+): Promise<DialogFacts> {
+  const facts = unread(target, input);
+  if (neededApprovals(command, facts, gateway).required === 0) return facts;
+  return gatherFacts(command, target, input, gateway);
+}
+
+function unread(target: Target, input: Input): DialogFacts {
+  return { target, seen: undefined, vms: [], snapshots: [], input };
+}
+
+/** Where projects and VMs are, the most used first. */
+export async function regionsKnown({
+  inventory,
+}: Pick<GatewayContext, "inventory">): Promise<readonly string[]> {
+  const all = [...(await inventory.projects()), ...(await inventory.vms())];
+  const counts = Map.groupBy(all, ({ region }) => region ?? "");
+  counts.delete("");
+  return [...counts.entries()].toSorted(([, a], [, b]) => b.length - a.length).map(([one]) => one);
+}
+
+/** Why the state of the target doesn't allow it. */
+export function notNow(command: ChangeCommand, { seen }: DialogFacts): Refusal | undefined {
+  const effect: Effect<Seen, Args> = command.effect;
+  return seen && effect.notNow?.(seen);
+}
+
+export type Needed = NeededApprovals & { raised?: string };
+
+/** The approvals that policy requires, and one more where a restore would change the measurement or is old. */
+export function neededApprovals(
+  command: ChangeCommand,
+  facts: DialogFacts,
+  gateway: Pick<GatewayContext, "policy" | "now">,
+): Needed {
+  const { target, seen, input } = facts;
+  const vmNames = facts.vms.map((vm) => vm.name);
+  const needed = approvalRule(gateway.policy, { command, targets: [target], input, vmNames });
+  const restores = command.on === "vm" && command.snapshot === "restores";
+  if (!restores || needed.required === 0 || input["snapshot"] === undefined) return needed;
+  const raised = rollbackReason({
+    snapshot: chosenSnapshot(facts),
+    measurementNow: seen && "projectId" in seen ? seen.attestation?.measurement : undefined,
+    maxAgeMs: gateway.policy.attestation.maxSnapshotAgeMs,
+    now: gateway.now(),
+  });
+  if (!raised) return needed;
+  const votes = oneMore(needed.votes);
+  return { ...needed, votes, required: totalOf(votes), raised };
+}
+
+export function chosenSnapshot({
+  snapshots,
+  input,
+}: Pick<DialogFacts, "snapshots" | "input">): KnownSnapshot | undefined {
+  const words = input["snapshot"];
+  return snapshots.find(({ id, name: called }) => id !== "" && (id === words || called === words));
+}
+
+/**
+ * What one command on several VMs would do: reads their state and stores the plan, which runs nothing before it is confirmed.
+ * Throws UserError when no VM is eligible, or one needs approval.
+ */
+export async function planRollout(
   invocation: ChangeInvocation,
   several: Several,
   person: Person,
-  interaction: Interaction,
-  gateway: GatewayContext,
+  { interaction, gateway }: BeforeAck,
 ): Promise<{ record: RolloutRecord; targets: readonly Target[] }> {
   const { command, input } = invocation;
-  const { channelId } = interaction;
+  const { channelId, threadTs } = interaction;
   const asked = { command, input, targets: several.targets, person, channelId };
   const { allowed, refused } = decideEach(rules(asked, gateway));
   for (const [rule, all] of Map.groupBy(refused, ({ by }) => by.rule))
@@ -94,8 +173,8 @@ async function planRollout(
     total: targets.length,
     ...(several.isEverything ? { isEverything: true } : {}),
     requester: { id: person.id, teamId: person.teamId, name: person.name },
-    channelId: interaction.channelId || person.id,
-    ...(interaction.threadTs ? { threadTs: interaction.threadTs } : {}),
+    channelId: channelId || person.id,
+    ...(threadTs ? { threadTs } : {}),
     policyVersion: gateway.policyVersion,
     leftOut: skipped,
     createdAt: gateway.now(),
@@ -104,46 +183,12 @@ async function planRollout(
   return { record, targets };
 }
 
-function pressToReview(record: RolloutRecord, command: ChangeCommand): Message {
-  const text = lines(
-    md`${command.say.verb} ${counted(record.total, "VM")} (${name(record.words)})?`,
-    md`Press the button to see the plan; nothing happens until you confirm it.`,
-  );
-  const value = JSON.stringify({ roll: record.id });
-  const review = { label: `Review ${counted(record.total, "VM")}`, action: "roll:open", value };
-  return message(readable(text), section(text), buttons([review]));
-}
-
-/** Too many for a dialog: the list as a file, to the requester only. */
-async function sendList(
-  targets: readonly Target[],
-  person: Person,
-  gateway: GatewayContext,
-): Promise<boolean> {
-  if (targets.length <= maxListed) return false;
-  const rows = targets.map((target) => [
-    target.name,
-    target.projectName ?? target.projectId,
-    target.status,
-    target.id,
-  ]);
-  const sent = await uploadFile({
-    web: gateway.web,
-    apiUrl: gateway.apiUrl,
-    to: { userId: person.id },
-    name: "vms.csv",
-    title: `${targets.length} VMs`,
-    content: csv([["VM", "Project", "Status", "ID"], ...rows]),
-  });
-  return sent.is === "posted";
-}
-
 interface Sorted {
   targets: readonly Target[];
   skipped: readonly Skipped[];
 }
 
-/** With more projects a dialog uses known data; the gate reads each VM anyway. */
+/** With more projects a form uses known data; the gate reads each VM anyway. */
 const maxReads = 50;
 
 /** The current state of the targets, by one read per project. Deleted ones are skipped. */
