@@ -153,22 +153,24 @@ async function homeBlocks(person: Person, gateway: GatewayContext): Promise<Bloc
   const { refreshedAt } = state;
   const age = refreshedAt ? `read ${duration(gateway.now() - refreshedAt)} ago` : "not read yet";
   const why = frozen?.reason ? md`: ${frozen.reason}` : "";
+  const list = (requests: readonly StoredRequest[]) => [section(lines(...requests.map(rowOf)))];
+  const troubleRows = await Promise.all(trouble.map((vm) => troubleRow(vm, person, gateway)));
   return [
     ...(frozen ? [section(md`🧊 *All changes are frozen* by ${frozen.by}${why}.`), divider] : []),
     asked,
     ...askingRows,
     header("Running"),
-    running.length === 0
-      ? section(md`Nothing is running.`)
-      : section(lines(...running.slice(0, maxOfEach).map(rowOf))),
+    ...(running.length > 0
+      ? list(running.slice(0, maxOfEach))
+      : [section(md`Nothing is running.`)]),
     header("Problems"),
-    ...(trouble.length === 0
-      ? [section(md`No VM is in ERROR.`)]
-      : (await Promise.all(trouble.map((vm) => troubleRow(vm, person, gateway)))).flat()),
+    ...(trouble.length > 0 ? troubleRows.flat() : [section(md`No VM is in ERROR.`)]),
     header("Your recent requests"),
-    mine.length === 0
-      ? section(md`You have no requests yet. ${name("/gatehouse help")} shows what you can run.`)
-      : section(lines(...mine.map(rowOf))),
+    ...(mine.length > 0
+      ? list(mine)
+      : [
+          section(md`You have no requests yet. ${name("/gatehouse help")} shows what you can run.`),
+        ]),
     context(
       md`${state.vms} VMs in ${state.projects} projects, ${age}${state.stale ? ", may be old" : ""}.`,
     ),

@@ -26,7 +26,7 @@ import {
 } from "../../registry/invocation.ts";
 import { readTarget } from "../../requests/perform/gate.ts";
 import { type Several, targetOfVm, vmOf } from "../../requests/submit/resolve.ts";
-import { newRolloutId, type RolloutRecord, type Skipped } from "../../rollouts/rollout.ts";
+import { newRolloutId, type RolloutRecord } from "../../rollouts/rollout.ts";
 import { noteRefusal, rules } from "./authorize.ts";
 import type { BeforeAck, GatewayContext } from "./gateway-context.ts";
 
@@ -138,13 +138,18 @@ export async function planRollout(
   const { allowed, refused } = decideEach(rules(asked, gateway));
   for (const [rule, all] of Map.groupBy(refused, ({ by }) => by.rule))
     await noteRefusal({ ...asked, targets: all.map(({ target }) => target) }, rule, gateway);
-  const now = await readNow(allowed, gateway);
-  const sorted = splitEligible(invocation, now.targets);
-  const { targets } = sorted;
+  const read = await readNow(allowed, gateway);
+  const seen = allowed.flatMap(({ id }) => read.get(id) ?? []);
+  const targets = seen.filter((target) => ineligible(invocation, target) === undefined);
   const skipped = [
     ...refused.map(({ target, by }) => ({ name: calledName(target), why: refusedWords(by) })),
-    ...now.skipped,
-    ...sorted.skipped,
+    ...allowed
+      .filter(({ id }) => !read.has(id))
+      .map((one) => ({ name: calledName(one), why: "gone" })),
+    ...seen.flatMap((one) => {
+      const why = ineligible(invocation, one);
+      return why === undefined ? [] : [{ name: calledName(one), why }];
+    }),
   ];
   if (targets.length === 0) {
     const reasons = [...new Set(skipped.map(({ why }) => why))].slice(0, 5).join("; ");
@@ -183,46 +188,32 @@ export async function planRollout(
   return { record, targets };
 }
 
-interface Sorted {
-  targets: readonly Target[];
-  skipped: readonly Skipped[];
-}
-
 /** With more projects a form uses known data; the gate reads each VM anyway. */
 const maxReads = 50;
 
-/** The current state of the targets, by one read per project. Deleted ones are skipped. */
+/** The current state of the targets by their IDs, from one read per project; without those that are gone. */
 async function readNow(
   targets: readonly Target[],
-  gateway: Pick<GatewayContext, "compute" | "log">,
-): Promise<Sorted> {
-  const projectIds = [...new Set(targets.map(({ projectId }) => projectId))];
-  if (projectIds.length > maxReads) return { targets, skipped: [] };
-  const read = new Map<string, ReadonlyMap<string, Vm>>();
-  await Promise.all(
-    projectIds.map(async (projectId) => {
-      try {
-        const vms = await gateway.compute.projects.vms(projectId);
-        read.set(projectId, new Map(vms.map((vm) => [vm.id, vm])));
-      } catch (error) {
-        gateway.log.info("roll.unread", { project: projectId, why: messageOf(error) });
+  { compute, log }: Pick<GatewayContext, "compute" | "log">,
+): Promise<ReadonlyMap<string, Target>> {
+  const ofProjects = Map.groupBy(targets, ({ projectId }) => projectId);
+  const now = new Map(targets.map((target) => [target.id, target]));
+  if (ofProjects.size > maxReads) return now;
+  const readProject = async ([projectId, known]: [string, Target[]]): Promise<void> => {
+    try {
+      const vms = new Map((await compute.projects.vms(projectId)).map((vm) => [vm.id, vm]));
+      for (const { id, sharesName, projectName = projectId } of known) {
+        const vm = vms.get(id);
+        if (vm)
+          now.set(id, { ...targetOfVm(vm, projectName), ...(sharesName ? { sharesName } : {}) });
+        else now.delete(id);
       }
-    }),
-  );
-  const skipped: Skipped[] = [];
-  const now = targets.flatMap((target) => {
-    const vms = read.get(target.projectId);
-    const vm = vms?.get(target.id);
-    if (vms !== undefined && vm === undefined) {
-      skipped.push({ name: calledName(target), why: "gone" });
-      return [];
+    } catch (error) {
+      log.info("roll.unread", { project: projectId, why: messageOf(error) });
     }
-    const { sharesName, projectName = target.projectId } = target;
-    return [
-      vm ? { ...targetOfVm(vm, projectName), ...(sharesName ? { sharesName } : {}) } : target,
-    ];
-  });
-  return { targets: now, skipped };
+  };
+  await Promise.all([...ofProjects].map(readProject));
+  return now;
 }
 
 /** Why policy refuses a VM that others of the rollout needn't be refused for. */
@@ -233,18 +224,10 @@ function refusedWords({ rule, toldAs }: PolicyRefusal): string {
     : `you aren't in ${toldAs ?? rule}`;
 }
 
-/** Splits targets into eligible and skipped, each with its reason: wrong state, or already as wanted. */
-function splitEligible({ command, args }: ChangeInvocation, targets: readonly Target[]): Sorted {
+/** Why a VM is skipped: it is in the wrong state, or already as wanted. */
+function ineligible({ command, args }: ChangeInvocation, target: Target): string | undefined {
   const effect = command.effect as Effect<Vm, Args>;
-  const skipped: Skipped[] = [];
-  const kept = targets.filter((target) => {
-    const seen = vmOf(target);
-    const why =
-      args && effect.already?.(seen, args)
-        ? `${target.status}, nothing to change`
-        : effect.notNow?.(seen) && target.status;
-    if (why) skipped.push({ name: calledName(target), why });
-    return !why;
-  });
-  return { targets: kept, skipped };
+  const seen = vmOf(target);
+  if (args && effect.already?.(seen, args)) return `${target.status}, nothing to change`;
+  return effect.notNow?.(seen) && target.status;
 }

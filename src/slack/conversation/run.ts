@@ -1,6 +1,6 @@
 import type { KnownBlock, ModalView } from "@slack/types";
 import { hash } from "node:crypto";
-import * as z from "zod";
+import type * as z from "zod";
 import { list } from "../../commands/vm/list.ts";
 import { restart } from "../../commands/vm/restart.ts";
 import { UserError } from "../../errors.ts";
@@ -55,7 +55,7 @@ import { parseJson } from "../web.ts";
 import { answer } from "./answer.ts";
 import { authorize, authorizeTargets, emergency } from "./authorize.ts";
 import { asksFirst } from "./console.ts";
-import { modal, titleOf } from "./form-view.ts";
+import { formMeta, modal, titleOf } from "./form-view.ts";
 import { openForm, proposeRollout } from "./form.ts";
 import { type Act, frozenLine, personOf } from "./gateway-context.ts";
 import { gatherIfNeeded } from "./plan.ts";
@@ -266,22 +266,14 @@ async function chooseTarget(lacks: Pick<LacksTarget, "message" | "named">, act: 
     view ? undefined : md`For example: ${name(command.example)}.`,
   );
   const action = `run:${dottedName(command)}`;
-  const label = `Choose a ${words(targetArgument(command)).label}`;
+  const label = `Choose a ${kindOf(targetArgument(command)).label}`;
   const choose = view ? [{ label, action, value: JSON.stringify(input) }] : [];
   await reply.privately(sayWith(text, choose));
 }
 
 export const pickCallback = "pick-target";
 
-const pickMeta = z.object({
-  command: z.string(),
-  values: z.record(z.string(), z.unknown()).default({}),
-  channelId: z.string(),
-  threadTs: z
-    .string()
-    .regex(/^\d{1,20}\.\d{1,20}$/)
-    .exactOptional(),
-});
+const pickMeta = formMeta.pick({ command: true, values: true, channelId: true, threadTs: true });
 
 /** Longer ones are refused by Slack (https://docs.slack.dev/reference/views). */
 const maxMetadata = 2900;
@@ -292,8 +284,8 @@ function pickerFor(
   { channelId, threadTs }: Pick<Interaction, "channelId" | "threadTs">,
   frozen: Markdown | undefined,
 ): ModalView | undefined {
-  const { kind, label } = words(targetArgument(command));
-  const metadata: z.input<typeof pickMeta> = {
+  const { kind, label } = kindOf(targetArgument(command));
+  const metadata: z.output<typeof pickMeta> = {
     command: command.name,
     values: input,
     channelId,
@@ -332,7 +324,7 @@ const channelPicker: KnownBlock = {
   },
 };
 
-function words(target: Argument | undefined) {
+function kindOf(target: Argument | undefined) {
   return target?.target === "project"
     ? { kind: "project", label: "project" }
     : { kind: "vm", label: "VM" };
@@ -347,9 +339,9 @@ export async function targetChosen(act: Act<Submission>): Promise<void> {
   if (!read.success || !command || !target)
     throw new UserError("This form no longer works. Please run the command again.");
   const { values, channelId, threadTs } = read.data;
-  const chosen = interaction.values[words(target).kind];
+  const chosen = interaction.values[kindOf(target).kind];
   if (typeof chosen !== "string")
-    throw new UserError(`No ${words(target).label} was chosen. Nothing was done.`);
+    throw new UserError(`No ${kindOf(target).label} was chosen. Nothing was done.`);
   const input = { ...values, [target.key]: target.isList ? [chosen] : chosen };
   const place = {
     channelId: channelId || String(interaction.values["channel"] ?? ""),
