@@ -33,7 +33,12 @@ export async function answer(
   const { command, input } = invocation;
   const { interaction, reply } = act;
   const { message: own, file, isSharable } = await answerOf(invocation, person, act, { isShared });
-  if (file) await sendFile(file, act);
+  if (file && !(await sendFile(file, act)))
+    await reply.privately(
+      say(
+        md`The file ${file.name} couldn't be sent to you: Slack isn't accepting files right now.`,
+      ),
+    );
   if (isShared) return postToChannel(withContext(own, md`Shared by ${person.name}`), act);
   if (command.audience === "channel" || isDirect(interaction)) return postToChannel(own, act);
   const mayShare =
@@ -124,17 +129,13 @@ function withContext({ text, blocks }: Message, note: Markdown): Message {
   return message(new Markdown(text), blocks, context(note));
 }
 
-/** A file can't be ephemeral, so it goes to the requester's direct messages. */
-async function sendFile(
+/** A file can't be ephemeral, so it goes to the requester's direct messages. False where Slack didn't take it. */
+export async function sendFile(
   file: NonNullable<Answer["file"]>,
-  { interaction: { userId }, reply, gateway }: Act,
-): Promise<void> {
-  const { web, apiUrl } = gateway;
+  { interaction: { userId }, gateway: { web, apiUrl } }: BeforeAck,
+): Promise<boolean> {
   const sent = await uploadFile({ web, apiUrl, to: { userId }, ...file });
-  if (sent.is === "posted") return;
-  await reply.privately(
-    say(md`The file ${file.name} couldn't be sent to you: Slack isn't accepting files right now.`),
-  );
+  return sent.is === "posted";
 }
 
 /** Shows an answer to the whole channel; where the bot is no member only the requester sees it, and how to change that. */

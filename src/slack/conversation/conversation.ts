@@ -1,3 +1,4 @@
+import { UserError } from "../../errors.ts";
 import { md } from "../../messages/text.ts";
 import type { Block, Message } from "../../messages/message.ts";
 import type { Watch } from "../../outages/dependency-monitor.ts";
@@ -16,7 +17,7 @@ import {
 import { parseJson, textAt } from "../web.ts";
 import { answerWithoutRedis } from "./answer.ts";
 import { dialogCallback, rolloutCallback } from "./form-view.ts";
-import { checkForm, submitForm } from "./form.ts";
+import { checkForm, fieldError, submitForm } from "./form.ts";
 import { type Act, type BeforeAck, type GatewayContext, orSayWhy } from "./gateway-context.ts";
 import { pressedAtHome, showHome } from "./home.ts";
 import { press } from "./press.ts";
@@ -26,7 +27,7 @@ import { alreadyRequested } from "./submit.ts";
 import { suggest } from "./suggest.ts";
 import { denialCallback, giveReason, outcomeCallback, recordOutcome } from "./vote.ts";
 
-/** What a submitted form does: what is wrong with it, before the ack, and the rest after it. */
+/** What a submitted form does before the ack, where what is wrong with it can be shown on it, and after it. */
 interface FormHandler {
   check?(act: BeforeAck<Submission>): Promise<SubmissionResult | undefined>;
   submit?(act: Act<Submission>): Promise<void>;
@@ -86,8 +87,17 @@ export function createConversation(
       if (first) await reply.privately(await alreadyRequested(first.record.id, gateway));
     },
 
-    submit: async (interaction: Submission) =>
-      handlerOf(interaction).check?.({ interaction, gateway: seenNow(interaction) }),
+    async submit(interaction: Submission): Promise<SubmissionResult | undefined> {
+      const { check, submit } = handlerOf(interaction);
+      try {
+        return await check?.({ interaction, gateway: seenNow(interaction) });
+      } catch (error) {
+        if (!(error instanceof UserError)) throw error;
+        // Nothing to show it on: after the ack it is refused for the same reason
+        if (submit && Object.keys(interaction.values).length === 0) return undefined;
+        return fieldError(error, interaction.values);
+      }
+    },
 
     suggest: (request) => suggest(request, seenNow(request)),
 

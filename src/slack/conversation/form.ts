@@ -31,12 +31,12 @@ import { mustApprove } from "../../requests/render/asking.ts";
 import { mayUndo } from "../../requests/render/render-card.ts";
 import { resolveOne, type Several, withSnapshotId } from "../../requests/submit/resolve.ts";
 import type { RolloutRecord } from "../../rollouts/rollout.ts";
-import { uploadFile } from "../deliver/upload.ts";
 import { errorReply, say, sayWith } from "../error-reply.ts";
 import type { Press, Submission, SubmissionResult } from "../receive/interaction.ts";
 import { parseJson, textAt } from "../web.ts";
+import { sendFile } from "./answer.ts";
 import { authorize, emergency, Refused } from "./authorize.ts";
-import { openReview } from "./break-glass.ts";
+import { openReview } from "./vote.ts";
 import {
   asksNumber,
   formMeta,
@@ -101,7 +101,7 @@ export async function proposeRollout(
   const title = plain(`${command.say.verb} ${counted(several.targets.length, "VM")}`, 24);
   const make = async () => {
     const planned = await planRollout(invocation, several, person, act);
-    const hasFile = await sendList(planned.targets, person, gateway);
+    const hasFile = await sendList(planned.targets, act);
     return formView({ command, ...planned, hasFile, frozen: await frozenLine(gateway) });
   };
   if (interaction.kind !== "mention" && (await openView(title, make, act))) return;
@@ -140,11 +140,7 @@ function pressToReview(record: RolloutRecord, command: ChangeCommand): Message {
 }
 
 /** Too many for a form: the list as a file, to the requester only. */
-async function sendList(
-  targets: readonly Target[],
-  person: Person,
-  { web, apiUrl }: GatewayContext,
-): Promise<boolean> {
+async function sendList(targets: readonly Target[], act: Act): Promise<boolean> {
   if (targets.length <= maxListed) return false;
   const rows = targets.map((target) => [
     target.name,
@@ -154,9 +150,7 @@ async function sendList(
   ]);
   const title = `${targets.length} VMs`;
   const content = csv([["VM", "Project", "Status", "ID"], ...rows]);
-  const to = { userId: person.id };
-  const sent = await uploadFile({ web, apiUrl, to, name: "vms.csv", title, content });
-  return sent.is === "posted";
+  return sendFile({ name: "vms.csv", title, content }, act);
 }
 
 async function viewOfOne(
@@ -192,25 +186,20 @@ async function approvalWords(
   return md`${mustApprove(required, names)}${more}`;
 }
 
-/** The errors of a submitted form by field; undefined when there are none. Changes nothing. */
+/** The errors of a submitted form by field; undefined when there are none. Changes nothing; throws UserError. */
 export async function checkForm(act: BeforeAck<Submission>): Promise<SubmissionResult | undefined> {
-  const { values } = act.interaction;
-  try {
-    const form = await readForm(act);
-    if ("rollout" in form && form.rollout.state !== "planned") return undefined;
-    const errors = fieldErrors(form, values);
-    if (Object.keys(errors).length > 0) return { errors };
-    await authorizeForm(form, act);
-    return undefined;
-  } catch (error) {
-    if (!(error instanceof UserError)) throw error;
-    const fields = Object.keys(values);
-    // Nothing to show it on: the submission is refused for the same reason
-    if (fields.length === 0) return undefined;
-    // A refusal stands next to the Submit button
-    const field = error instanceof Refused ? fields.at(-1) : firstField(values);
-    return { errors: { [field ?? "reason"]: error.message } };
-  }
+  const form = await readForm(act);
+  if ("rollout" in form && form.rollout.state !== "planned") return undefined;
+  const errors = fieldErrors(form, act.interaction.values);
+  if (Object.keys(errors).length > 0) return { errors };
+  await authorizeForm(form, act);
+  return undefined;
+}
+
+/** Errors can only be shown on existing inputs: a refusal next to the Submit button, everything else on the first. */
+export function fieldError(error: UserError, values: Values): SubmissionResult {
+  const field = error instanceof Refused ? Object.keys(values).at(-1) : firstField(values);
+  return { errors: { [field ?? "reason"]: error.message } };
 }
 
 /** Stores the request or starts the rollout, after the ack. What was decided and shown may be minutes old. */
@@ -426,7 +415,6 @@ function onForm({ key, label }: Argument, text: string): string {
   return written ? `${label} ${text.slice(written.length)}` : text;
 }
 
-/** Errors can only be shown on existing inputs. */
 function firstField(values: Values): string {
   return "roll:most" in values ? "roll:most" : (Object.keys(values)[0] ?? "reason");
 }

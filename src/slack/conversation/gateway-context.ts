@@ -1,3 +1,4 @@
+import type { ModalView } from "@slack/types";
 import { UserError } from "../../errors.ts";
 import { type Markdown, md } from "../../messages/text.ts";
 import { redisTrouble } from "../../redis/trouble.ts";
@@ -106,6 +107,16 @@ export function outdated(): UserError {
     "This button no longer works.",
     "Use a command instead; `/gatehouse help` lists them.",
   );
+}
+
+/** Throws UserError where the trigger was too old. */
+export async function openOr({ reply }: Pick<Act, "reply">, view: ModalView): Promise<void> {
+  if (await reply.open(view)) return;
+  throw tooSlow();
+}
+
+export function tooSlow(): UserError {
+  return new UserError("That took too long to open.", "Press the button again.");
 }
 
 /** Stands first in a form that is opened during a freeze. */

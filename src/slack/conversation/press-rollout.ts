@@ -21,6 +21,7 @@ import {
   changeNamed,
   frozenLine,
   type GatewayContext,
+  openOr,
   personOf,
 } from "./gateway-context.ts";
 
@@ -150,6 +151,5 @@ async function openPlanned(planned: Planned | undefined, act: Act<Press>): Promi
   const { command, rollout } = planned;
   const frozen = await frozenLine(act.gateway);
   const view = formView({ command, record: rollout.record, targets, hasFile: false, frozen });
-  if (!(await act.reply.open(view)))
-    throw new UserError("That took too long to open.", "Press the button again.");
+  await openOr(act, view);
 }

@@ -1,7 +1,13 @@
+import * as z from "zod";
+import { digest } from "../../commands/gatehouse/digest.ts";
+import { jobs } from "../../commands/gatehouse/jobs.ts";
 import { why } from "../../commands/gatehouse/why.ts";
 import { restore } from "../../commands/vm/restore.ts";
+import { unsnoozeAction } from "../../digests/line-buttons.ts";
 import { UserError } from "../../errors.ts";
-import { md } from "../../messages/text.ts";
+import type { Message } from "../../messages/message.ts";
+import { duration, md } from "../../messages/text.ts";
+import { scopeShownTo } from "../../policy/scope.ts";
 import { type ChangeCommand, dottedName } from "../../registry/define.ts";
 import { asksForChange, type Input, type Person, withTarget } from "../../registry/invocation.ts";
 import { parseInvocation } from "../../registry/parse.ts";
@@ -10,23 +16,35 @@ import { readTarget } from "../../requests/perform/gate.ts";
 import { lookAt } from "../../requests/perform/reconcile.ts";
 import { isChannel } from "../../requests/render/card-view.ts";
 import { mayRetry, mayUndo, renderCard } from "../../requests/render/render-card.ts";
-import { say } from "../error-reply.ts";
+import { say, sayWith } from "../error-reply.ts";
 import { isDirect, type Press } from "../receive/interaction.ts";
 import { parseJson, textAt } from "../web.ts";
 import { share } from "./answer.ts";
 import { authorize } from "./authorize.ts";
-import { signReview } from "./break-glass.ts";
 import { offerApproved, openConsole } from "./console.ts";
 import { openForm, refreshForm } from "./form.ts";
-import { type Act, changeNamed, commandNamed, outdated, personOf } from "./gateway-context.ts";
+import {
+  type Act,
+  changeNamed,
+  commandNamed,
+  openOr,
+  outdated,
+  personOf,
+  tooSlow,
+} from "./gateway-context.ts";
 import { pressOnRollout } from "./press-rollout.ts";
 import { run, runNamed } from "./run.ts";
-import { pressOnDigest } from "./snooze.ts";
 import { alreadyRequested } from "./submit.ts";
-import { alreadyResolved, askedFor, reasonModal, vote } from "./vote.ts";
+import { alreadyResolved, askedFor, reasonModal, signReview, vote } from "./vote.ts";
 
 /** A button's value only names things; what is allowed is decided now. */
 type Handle = (act: Act<Press>, value: Input) => Promise<unknown>;
+
+const line = z.string().regex(/^[a-z-]+:[0-9a-f]{16}$/);
+const mostHours = 7 * 24;
+const snoozing = z.object({ line, hours: z.number().positive().max(mostHours) });
+/** Without a line: all of the channel. */
+const unsnoozing = z.object({ line: line.exactOptional() });
 
 /** What a press does, by its action. Those of commands are `run:…`. */
 const presses: Readonly<Record<string, Handle>> = {
@@ -34,9 +52,9 @@ const presses: Readonly<Record<string, Handle>> = {
   "vote:deny": vote,
   "review:sign": signReview,
   "console:open": openConsole,
-  "digest:changes": pressOnDigest,
-  "digest:snooze": pressOnDigest,
-  "digest:unsnooze": pressOnDigest,
+  "digest:changes": showChanges,
+  "digest:snooze": onDigest(snoozing, snooze),
+  "digest:unsnooze": onDigest(unsnoozing, unsnooze),
   "roll:open": pressOnRollout,
   "roll:rest": pressOnRollout,
   "roll:pause": pressOnRollout,
@@ -80,6 +98,63 @@ async function shareAnswer(act: Act<Press>, value: Input): Promise<void> {
   const invocation = parseInvocation(command, readValue(value["input"] ?? {}));
   if (asksForChange(invocation)) throw outdated();
   await share(invocation, act);
+}
+
+/** What a digest only counts. */
+async function showChanges(act: Act<Press>, { since }: Input): Promise<void> {
+  const { interaction, reply, gateway } = act;
+  const { channelId } = interaction;
+  const person = await personOf(act);
+  await authorize({ command: jobs, targets: [], person, channelId }, gateway);
+  const scope = scopeShownTo(person, channelId, gateway.policy, gateway.ourTeamId);
+  const from = typeof since === "number" ? since : gateway.now();
+  await reply.privately(await gateway.digests.changes(from, scope));
+}
+
+/** For those who may change what the digests in this channel show. */
+function onDigest<About extends { line?: string }>(
+  schema: z.ZodType<About>,
+  change: (about: About, act: Act<Press>) => Promise<Message>,
+): Handle {
+  return async (act, value) => {
+    const { interaction, reply, gateway } = act;
+    const { action, channelId } = interaction;
+    const about = schema.safeParse(value).data;
+    if (about === undefined || channelId === "")
+      throw new UserError("This button no longer works.", "The next digest has new ones.");
+    const person = await personOf(act);
+    await authorize({ command: digest, targets: [], person, channelId }, gateway);
+    const said = await change(about, act);
+    await gateway.store.note({
+      what: action.replace(":", "-"),
+      who: person.id,
+      team: person.teamId,
+      channel: channelId,
+      line: about.line ?? "all",
+    });
+    await reply.instead(said);
+  };
+}
+
+async function snooze(
+  { line: about, hours }: z.output<typeof snoozing>,
+  { interaction, gateway }: Act<Press>,
+): Promise<Message> {
+  const lastsMs = hours * 3_600_000;
+  const now = gateway.now();
+  await gateway.digests.snoozes.snooze(interaction.channelId, about, now + lastsMs, now);
+  const text = md`😴 Snoozed for ${duration(lastsMs)}: digests in this channel omit that line, for everyone. When it is gone and comes back, they show it.`;
+  const value = JSON.stringify({ line: about });
+  return sayWith(text, [{ label: "Un-snooze", action: unsnoozeAction, value }]);
+}
+
+async function unsnooze(
+  { line: about }: z.output<typeof unsnoozing>,
+  { interaction, gateway }: Act<Press>,
+): Promise<Message> {
+  await gateway.digests.snoozes.unsnooze(interaction.channelId, about);
+  const what = about === undefined ? "every line" : "that line";
+  return say(md`The next digest in this channel shows ${what} again.`);
 }
 
 interface Pressed {
@@ -222,14 +297,9 @@ async function lookAgain({ request, act: { reply, gateway } }: Pressed): Promise
 }
 
 /** Asks for a reason before a person resolves an unknown outcome. */
-async function askOutcome({ request, act: { interaction, reply } }: Pressed): Promise<void> {
+async function askOutcome({ request, act }: Pressed): Promise<void> {
   if (request.state !== "unknown") throw alreadyResolved(request);
-  const happened = interaction.action === "request:happened";
-  if (!(await reply.open(reasonModal(request, happened)))) throw tooSlow();
-}
-
-function tooSlow(): UserError {
-  return new UserError("That took too long to open.", "Press the button again.");
+  await openOr(act, reasonModal(request, act.interaction.action === "request:happened"));
 }
 
 function readValue(value: unknown): Input {
