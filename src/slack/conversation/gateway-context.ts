@@ -19,23 +19,18 @@ import type { Interaction, Reply } from "../receive/interaction.ts";
 import type { Web } from "../web.ts";
 
 /** What a read command answers from, for whoever asks, and what changes need besides. */
-export interface GatewayContext extends Pick<
+export interface GatewayContext extends Omit<
   ReadContext,
-  | "commands"
-  | "policy"
-  | "ourTeamId"
-  | "inventory"
-  | "snapshots"
-  | "compute"
-  | "appraiser"
-  | "digests"
-  | "subscriptions"
-  | "trail"
-  | "nameOf"
-  | "learnNames"
-  | "tell"
-  | "tellBusy"
-  | "now"
+  | "person"
+  | "channelId"
+  | "isShared"
+  | "approved"
+  | "journal"
+  | "resolve"
+  | "mayRun"
+  | "linkTo"
+  | "post"
+  | "status"
 > {
   policyVersion: string;
   /** Why this process may change nothing now, in words (`start/policy-keeper.ts`). */
