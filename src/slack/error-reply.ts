@@ -2,14 +2,7 @@ import { randomBytes } from "node:crypto";
 import { ComputeError } from "../compute/errors.ts";
 import { UserError } from "../errors.ts";
 import type { Log } from "../log/log.ts";
-import {
-  buttons,
-  type ButtonSpec,
-  type Message,
-  readable,
-  section,
-  message,
-} from "../messages/message.ts";
+import { type Message, readable, section, message } from "../messages/message.ts";
 import { redisTrouble } from "../redis/trouble.ts";
 import { hintOf, lines, md, Markdown, name } from "../messages/text.ts";
 
@@ -37,11 +30,6 @@ export function errorReply(error: unknown, log: Log): Message {
 export function say(text: Markdown, hint?: Markdown): Message {
   const all = lines(text, hint);
   return message(readable(all), section(all));
-}
-
-/** A question or an answer with buttons below it. */
-export function sayWith(text: Markdown, specs: readonly ButtonSpec[]): Message {
-  return message(readable(text), section(text), buttons(specs));
 }
 
 function computeWords(error: ComputeError): [Markdown, Markdown | undefined] {

@@ -19,7 +19,7 @@ import {
 import { say } from "../error-reply.ts";
 import type { Press } from "../receive/interaction.ts";
 import { answerOf, postToChannel } from "./answer.ts";
-import { authorize, authorizeTargets, noteRefusal } from "./authorize.ts";
+import { authorize, authorizeTargets, refuse } from "./authorize.ts";
 import { resolveOne, resolveTarget } from "../../requests/submit/resolve.ts";
 import { type Act, type GatewayContext, personOf } from "./gateway-context.ts";
 import { gatherFacts } from "./plan.ts";
@@ -50,11 +50,9 @@ export async function openConsole(act: Act<Press>, value: Input): Promise<void> 
   const person = await personOf(act, { fresh: true });
   const vm = await asItIsNow(await resolveTarget("vm", value["vm"], gateway.inventory), gateway);
   const asked = { command: console, targets: [vm], person, channelId: interaction.channelId };
+  const hint = "`/vm console` offers another.";
   const notYours = refusalOfOffer(value, person.id, gateway.now());
-  if (notYours) {
-    await noteRefusal(asked, notYours.rule, gateway);
-    throw new UserError(notYours.text, "`/vm console` offers another.");
-  }
+  if (notYours) await refuse(asked, { ...notYours, hint }, gateway);
   await authorize(asked, gateway);
   // The checks of the command again: what was offered may not be allowed now
   await answerOf({ command: console, args }, person, act);
@@ -62,10 +60,12 @@ export async function openConsole(act: Act<Press>, value: Input): Promise<void> 
   const frozen = await gateway.store.freezeState();
   if (frozen) throw new UserError(`All changes are frozen by ${frozen.by}, consoles too.`);
   await takeTurn({ command: console, person, target: vm, interactionId: interaction.id }, gateway);
-  if (!(await gateway.store.useOnce(`console:${String(value["once"])}`, rememberMs))) {
-    await noteRefusal(asked, "console.once", gateway);
-    throw new UserError("This button was already used.", "`/vm console` offers another.");
-  }
+  if (!(await gateway.store.useOnce(`console:${String(value["once"])}`, rememberMs)))
+    await refuse(
+      asked,
+      { rule: "console.once", text: "This button was already used.", hint },
+      gateway,
+    );
   const session = await openOnce(vm, person, approved, gateway);
   const now = gateway.now();
   const told = session.expiresAt === undefined ? Number.NaN : Date.parse(session.expiresAt);
@@ -151,8 +151,8 @@ export async function offerApproved(
   const { record } = request;
   if (record.requester.id !== person.id) {
     const asked = { command: console, targets: [record.target], person };
-    await noteRefusal(asked, "console.requester", gateway);
-    throw new UserError("This console was requested by someone else.");
+    const text = "This console was requested by someone else.";
+    await refuse(asked, { rule: "console.requester", text }, gateway);
   }
   if (request.state !== "authorized") throw noLonger(request);
   const args = parseInput(console, record.input);
@@ -173,10 +173,8 @@ async function approvedRequest(
   if (!asRequest || (needed.required === 0 && id === undefined)) return undefined;
   const request = typeof id === "string" ? await gateway.store.get(id) : undefined;
   const asked = { command: console, person, targets: [vm] };
-  const refuse = async (text: string, hint: string) => {
-    await noteRefusal(asked, "console.approval", gateway);
-    throw new UserError(text, hint);
-  };
+  const lacks = (text: string, hint: string) =>
+    refuse(asked, { rule: "console.approval", text, hint }, gateway);
   const record = request?.record;
   const isIts =
     record?.command === asRequest.name &&
@@ -184,16 +182,16 @@ async function approvedRequest(
     record.requester.id === person.id &&
     record.input["insist"] === insist;
   if (!request || !isIts)
-    return refuse(`This console needs approval: ${needed.why}.`, "`/vm console` requests it.");
+    return lacks(`This console needs approval: ${needed.why}.`, "`/vm console` requests it.");
   if (request.state !== "authorized" || record.runsUntil < (await gateway.store.now()))
     throw noLonger(request);
   if (record.policyVersion !== gateway.policyVersion)
-    return refuse("The policy changed since this request.", underNewPolicy);
+    return lacks("The policy changed since this request.", underNewPolicy);
   const { seen } = await readTarget(record.target, gateway);
   const changed = seen === undefined ? `${vm.name} is gone` : difference(record.target, seen);
-  if (changed !== undefined) return refuse(`${changed}.`, "Check it, then request again.");
+  if (changed !== undefined) return lacks(`${changed}.`, "Check it, then request again.");
   const problem = await approvalProblem(request, asRequest, { target: vm, vms: [] }, gateway);
-  if (problem) return refuse(`No console: ${problem.why}.`, problem.hint ?? "Request it again.");
+  if (problem) return lacks(`No console: ${problem.why}.`, problem.hint ?? "Request it again.");
   return { ...request, progress: { ...request.progress, ...(seen ? { before: seen } : {}) } };
 }
 
@@ -243,17 +241,14 @@ async function openOnce(
 }
 
 function refusalOfOffer(
-  value: Input,
+  { for: offeredTo, until, once }: Input,
   personId: string,
   now: number,
 ): { rule: string; text: string } | undefined {
-  const { for: offeredTo, until, once } = value;
-  if (offeredTo !== personId) {
+  if (offeredTo !== personId)
     return { rule: "console.requester", text: "This console was offered to someone else." };
-  }
-  if (typeof until !== "number" || until <= now || typeof once !== "string" || once === "") {
+  if (typeof until !== "number" || until <= now || typeof once !== "string" || once === "")
     return { rule: "console.time", text: "This button works for one minute only." };
-  }
   return undefined;
 }
 

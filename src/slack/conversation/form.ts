@@ -31,7 +31,7 @@ import { mustApprove } from "../../requests/render/asking.ts";
 import { mayUndo } from "../../requests/render/render-card.ts";
 import { resolveOne, type Several, withSnapshotId } from "../../requests/submit/resolve.ts";
 import type { RolloutRecord } from "../../rollouts/rollout.ts";
-import { errorReply, say, sayWith } from "../error-reply.ts";
+import { errorReply, say } from "../error-reply.ts";
 import type { Press, Submission, SubmissionResult } from "../receive/interaction.ts";
 import { parseJson, textAt } from "../web.ts";
 import { sendFile } from "./answer.ts";
@@ -53,6 +53,7 @@ import {
   frozenLine,
   type GatewayContext,
   personOf,
+  sayWith,
 } from "./gateway-context.ts";
 import { gatherFacts, type Needed, neededApprovals, notNow, planRollout } from "./plan.ts";
 import {

@@ -1,5 +1,13 @@
 import type { ModalView } from "@slack/types";
 import { UserError } from "../../errors.ts";
+import {
+  buttons,
+  type ButtonSpec,
+  message,
+  type Message,
+  readable,
+  section,
+} from "../../messages/message.ts";
 import { type Markdown, md } from "../../messages/text.ts";
 import { redisTrouble } from "../../redis/trouble.ts";
 import type { Inventory } from "../../inventory/inventory.ts";
@@ -68,6 +76,11 @@ export function personOf(
   options?: { fresh?: boolean },
 ): Promise<Person> {
   return gateway.person(interaction.userId, interaction.teamId, options);
+}
+
+/** A question or an answer with buttons below it. */
+export function sayWith(text: Markdown, specs: readonly ButtonSpec[]): Message {
+  return message(readable(text), section(text), buttons(specs));
 }
 
 /** Says to the person what went wrong; without Redis the interaction isn't handled yet, and comes again. */

@@ -16,7 +16,7 @@ import { readTarget } from "../../requests/perform/gate.ts";
 import { lookAt } from "../../requests/perform/reconcile.ts";
 import { isChannel } from "../../requests/render/card-view.ts";
 import { mayRetry, mayUndo, renderCard } from "../../requests/render/render-card.ts";
-import { say, sayWith } from "../error-reply.ts";
+import { say } from "../error-reply.ts";
 import { isDirect, type Press } from "../receive/interaction.ts";
 import { parseJson, textAt } from "../web.ts";
 import { share } from "./answer.ts";
@@ -30,6 +30,7 @@ import {
   openOr,
   outdated,
   personOf,
+  sayWith,
   tooSlow,
 } from "./gateway-context.ts";
 import { pressOnRollout } from "./press-rollout.ts";

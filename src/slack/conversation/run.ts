@@ -49,7 +49,7 @@ import {
   resolveSeveral,
   withSnapshotId,
 } from "../../requests/submit/resolve.ts";
-import { say, sayWith } from "../error-reply.ts";
+import { say } from "../error-reply.ts";
 import type { Interaction, Submission } from "../receive/interaction.ts";
 import { parseJson } from "../web.ts";
 import { answer } from "./answer.ts";
@@ -57,7 +57,7 @@ import { authorize, authorizeTargets, emergency } from "./authorize.ts";
 import { asksFirst } from "./console.ts";
 import { formMeta, modal, titleOf } from "./form-view.ts";
 import { openForm, proposeRollout } from "./form.ts";
-import { type Act, frozenLine, personOf } from "./gateway-context.ts";
+import { type Act, frozenLine, personOf, sayWith } from "./gateway-context.ts";
 import { gatherIfNeeded } from "./plan.ts";
 import { placeOf, submitChange } from "./submit.ts";
 
