@@ -55,28 +55,21 @@ export function createConversation(
     async handle(interaction: Interaction, anyReply: Reply): Promise<void> {
       const gateway = seenNow(interaction);
       const reply = wordsFor(interaction, anyReply, gateway);
+      const by = <I>(one: I): Act<I> => ({ interaction: one, reply, gateway });
       switch (interaction.kind) {
         case "command":
-        case "mention": {
-          const act = { interaction, reply, gateway };
-          return orSayWhy(() => runWords(interaction.text, act), act);
-        }
-        case "button": {
-          const act = { interaction, reply, gateway };
-          const pressed = (one: typeof act) => orSayWhy(() => press(one), one);
-          return interaction.view?.type === "home" ? pressedAtHome(act, pressed) : pressed(act);
-        }
+        case "mention":
+          return orSayWhy(by(interaction), (act) => runWords(interaction.text, act));
+        case "button":
+          if (interaction.view?.type !== "home") return orSayWhy(by(interaction), press);
+          return pressedAtHome(by(interaction), (act) => orSayWhy(act, press));
         case "home":
-          return void (await showHome({ interaction, gateway }));
+          return void (await showHome(by(interaction)));
         case "shortcut":
-          return shortcut({ interaction, reply, gateway });
+          return shortcut(by(interaction));
         case "submission": {
-          const act = {
-            interaction,
-            gateway,
-            reply: replyWhereOpened(interaction, reply, gateway),
-          };
-          return orSayWhy(async () => handlerOf(interaction).submit?.(act), act);
+          const act = { ...by(interaction), reply: replyWhereOpened(by(interaction)) };
+          return orSayWhy(act, async () => handlerOf(interaction).submit?.(act));
         }
       }
     },
@@ -138,7 +131,7 @@ function withoutRedis(
 }
 
 /** A submission has no channel: answers privately where its form was opened, else on the Home tab. */
-function replyWhereOpened(interaction: Submission, reply: Reply, gateway: GatewayContext): Reply {
+function replyWhereOpened({ interaction, reply, gateway }: Act<Submission>): Reply {
   return {
     ...reply,
     async privately(message) {

@@ -84,15 +84,15 @@ export function sayWith(text: Markdown, specs: readonly ButtonSpec[]): Message {
 }
 
 /** Says to the person what went wrong; without Redis the interaction isn't handled yet, and comes again. */
-export async function orSayWhy(
-  work: () => Promise<unknown>,
-  { reply, gateway }: Pick<Act, "reply" | "gateway">,
+export async function orSayWhy<A extends Act>(
+  act: A,
+  handle: (act: A) => Promise<unknown>,
 ): Promise<void> {
   try {
-    await work();
+    await handle(act);
   } catch (error) {
     if (redisTrouble(error) !== undefined) throw error;
-    await reply.privately(errorReply(error, gateway.log));
+    await act.reply.privately(errorReply(error, act.gateway.log));
   }
 }
 

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { restart } from "../../commands/vm/restart.ts";
 import { show } from "../../commands/vm/show.ts";
 import { refusedInError } from "../../commands/vm/vm-card.ts";
@@ -94,7 +95,7 @@ export async function pressedAtHome(
   const news = { said, request };
   const shown = request === undefined ? "" : await stateOf(request, gateway);
   await showHome(act, news);
-  if (request !== undefined) follow(act, { said, request }, shown);
+  if (request !== undefined) void follow(act, { said, request }, shown).catch(() => undefined);
 }
 
 async function stateOf(id: string, { store }: Pick<GatewayContext, "store">): Promise<string> {
@@ -103,22 +104,19 @@ async function stateOf(id: string, { store }: Pick<GatewayContext, "store">): Pr
 }
 
 /** `shown`: the state that stands there at least. */
-function follow(act: Act<Press>, news: News & { request: string }, shown: string): void {
+async function follow(act: Act<Press>, news: News & { request: string }, shown: string) {
   const { userId } = act.interaction;
   const mine = Symbol(userId);
   followed.set(userId, mine);
   const until = performance.now() + followedForMs;
   let last = shown;
-  const look = async (): Promise<void> => {
-    if (followed.get(userId) !== mine) return;
+  while (followed.get(userId) === mine) {
     const state = await stateOf(news.request, act.gateway);
     if (state !== last) await showHome(act, news);
     last = state;
     if (state.endsWith("true") || performance.now() > until) followed.delete(userId);
-    else again();
-  };
-  const again = () => setTimeout(() => void look().catch(() => undefined), followEveryMs).unref();
-  void look().catch(() => undefined);
+    else await sleep(followEveryMs, undefined, { ref: false });
+  }
 }
 
 async function homeBlocks(person: Person, gateway: GatewayContext): Promise<Block[]> {
