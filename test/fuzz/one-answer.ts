@@ -13,9 +13,9 @@ import { type Command, dottedName, isChange, type Target } from "../../src/regis
 import { isRollable, type Person } from "../../src/registry/invocation.ts";
 import { namesWithin, targetOf } from "../../src/requests/submit/resolve.ts";
 import { createRollouts } from "../../src/rollouts/rollouts.ts";
-import { pickCallback } from "../../src/slack/conversation/choose-target.ts";
+import { pickCallback } from "../../src/slack/conversation/run.ts";
 import { createConversation } from "../../src/slack/conversation/conversation.ts";
-import { dialogCallback } from "../../src/slack/conversation/dialog-view.ts";
+import { dialogCallback } from "../../src/slack/conversation/form-view.ts";
 import type { GatewayContext } from "../../src/slack/conversation/gateway-context.ts";
 import type { Interaction, Reply } from "../../src/slack/receive/interaction.ts";
 import { runPolicy } from "../../src/start/policy-cli.ts";

@@ -27,7 +27,7 @@ import {
 import { renderNotice } from "../../src/requests/render/render-result.ts";
 import { renderRollout, renderRolloutEnd } from "../../src/rollouts/render-rollout.ts";
 import type { StoredRollout } from "../../src/rollouts/rollout.ts";
-import { reviewNotice, reviewSigned } from "../../src/slack/conversation/break-glass.ts";
+import { reviewNotice, reviewSigned } from "../../src/slack/conversation/vote.ts";
 import { consoleOpened } from "../../src/slack/conversation/console.ts";
 import { lostReply } from "../../src/slack/receive/respond.ts";
 import { running } from "../digests/digest-processes.ts";

@@ -11,8 +11,8 @@ export function handlersInCode(): string[] {
       /"((?:vote|review|console|digest|dialog|request|roll):[a-z-]+)"/g,
     ))
       if (!fields.has(action)) found.add(action);
-    for (const [, action = ""] of text.matchAll(/interaction\.action === "([^"]+)"/g))
-      found.add(action);
+    const [, table = ""] = /\nconst presses: [^]+? = \{([^]+?)\n\};/.exec(text) ?? [];
+    for (const [, action = ""] of table.matchAll(/^ {2}"?([a-z:-]+)"?:/gm)) found.add(action);
     for (const [, form = ""] of text.matchAll(/Callback = "([^"]+)"/g)) found.add(`form ${form}`);
   }
   return [...found].toSorted();

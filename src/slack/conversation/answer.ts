@@ -1,3 +1,4 @@
+import type { ReadContext } from "../../commands/context.ts";
 import { ComputeError } from "../../compute/errors.ts";
 import { UserError } from "../../errors.ts";
 import {
@@ -9,70 +10,108 @@ import {
 } from "../../messages/message.ts";
 import { howToOpen } from "../../messages/closed-channel.ts";
 import { Markdown, md, name } from "../../messages/text.ts";
+import { mayRun } from "../../policy/refusal.ts";
 import { type Answer, dottedName } from "../../registry/define.ts";
 import type { Person, ReadInvocation } from "../../registry/invocation.ts";
+import { resolveTarget } from "../../requests/submit/resolve.ts";
+import { linkTo } from "../deliver/permalink.ts";
 import { showOrSay } from "../deliver/post-once.ts";
 import { uploadFile } from "../deliver/upload.ts";
 import { errorReply, say } from "../error-reply.ts";
-import { postMessage } from "../web.ts";
-import { type Interaction, isDirect, type Reply } from "../receive/interaction.ts";
+import { postMessage, whyOf } from "../web.ts";
+import { isDirect } from "../receive/interaction.ts";
 import { authorize, refusalOf } from "./authorize.ts";
-import type { GatewayContext } from "./gateway-context.ts";
-import { answerOf } from "./read-context.ts";
+import { type Act, type BeforeAck, type GatewayContext, personOf } from "./gateway-context.ts";
 
 /** Answers a read command for an authorized person. */
 export async function answer(
-  { command, input, args }: ReadInvocation,
+  invocation: ReadInvocation,
   person: Person,
-  interaction: Interaction,
-  reply: Reply,
-  gateway: GatewayContext,
+  act: Act,
   isShared = false,
 ): Promise<void> {
-  const answered = await answerOf(command, args, person, interaction, gateway, { isShared });
-  const { message: own, ...rest } = "message" in answered ? answered : { message: answered };
-  const said = isShared ? withContext(own, md`Shared by ${person.name}`) : own;
-  const toChannel = isShared || command.audience === "channel" || isDirect(interaction);
-  const shown = { command, input, toChannel };
-  await showAnswer({ ...rest, message: said }, shown, interaction, reply, gateway);
+  const { command, input } = invocation;
+  const { interaction, reply } = act;
+  const { message: own, file, isSharable } = await answerOf(invocation, person, act, { isShared });
+  if (file && !(await sendFile(file, act)))
+    await reply.privately(
+      say(
+        md`The file ${file.name} couldn't be sent to you: Slack isn't accepting files right now.`,
+      ),
+    );
+  if (isShared) return postToChannel(withContext(own, md`Shared by ${person.name}`), act);
+  if (command.audience === "channel" || isDirect(interaction)) return postToChannel(own, act);
+  const mayShare =
+    isSharable === true || (command.class === "read" && command.audience !== "asker");
+  if (interaction.channelId === "" || !mayShare) return reply.privately(own);
+  const sharing: ButtonSpec = {
+    label: "Share in channel",
+    action: "share",
+    value: JSON.stringify({ command: dottedName(command), input }),
+  };
+  await reply.privately(message(new Markdown(own.text), own.blocks, buttons([sharing])));
 }
 
 /** Runs the command again and shows its answer to the whole channel. */
-export async function share(
-  invocation: ReadInvocation,
-  interaction: Interaction,
-  reply: Reply,
-  gateway: GatewayContext,
-): Promise<void> {
-  const { userId, teamId, channelId } = interaction;
-  const person = await gateway.person(userId, teamId);
-  const { command, input } = invocation;
-  await authorize({ command, input, targets: [], person, channelId }, gateway);
-  await answer(invocation, person, interaction, reply, gateway, true);
+export async function share(invocation: ReadInvocation, act: Act): Promise<void> {
+  const { channelId } = act.interaction;
+  const person = await personOf(act);
+  await authorize({ ...invocation, targets: [], person, channelId }, act.gateway);
+  await answer(invocation, person, act, true);
+}
+
+/** Runs a read command. `args` is what its schema parsed. */
+export async function answerOf(
+  { command, args }: Pick<ReadInvocation, "command" | "args">,
+  person: Person,
+  { interaction: { channelId }, gateway }: BeforeAck,
+  { approved, isShared = false }: { approved?: string; isShared?: boolean } = {},
+): Promise<Answer> {
+  const { policy, ourTeamId, inventory } = gateway;
+  const readContext: ReadContext = {
+    ...gateway,
+    person,
+    channelId,
+    isShared,
+    ...(approved === undefined ? {} : { approved }),
+    journal: gateway.store,
+    resolve: (kind, words) => resolveTarget(kind, words, inventory),
+    mayRun: (one, targets = []) => mayRun({ policy, person, ourTeamId, command: one, targets }),
+    linkTo: (posted) => linkTo(posted, gateway),
+    post: (channel, digest) => post(channel, digest, gateway),
+  };
+  const answered = await command.answer(args as never, readContext as never);
+  return "message" in answered ? answered : { message: answered };
+}
+
+/** Posts a digest. Returns why it couldn't. */
+async function post(
+  channelId: string,
+  digest: Message,
+  { web }: Pick<GatewayContext, "web">,
+): Promise<string | undefined> {
+  const posted = await showOrSay(digest, (one) => postMessage(web, { channelId }, one));
+  return posted.ok || posted.kind === "lost" ? undefined : whyOf(posted);
 }
 
 /**
  * While Redis is unavailable nothing can be stored, so nothing may change. Reads still work: names come from memory,
  * everything else from the compute service. A redelivery is answered twice, which is harmless.
  */
-export async function answerWithoutRedis(
-  invocation: ReadInvocation,
-  interaction: Interaction,
-  reply: Reply,
-  gateway: GatewayContext,
-): Promise<void> {
+export async function answerWithoutRedis(invocation: ReadInvocation, act: Act): Promise<void> {
+  const { interaction, reply, gateway } = act;
   const { command, input } = invocation;
+  const { channelId } = interaction;
   const note = md`⚠️ Redis is unavailable: this was read without it. Requests in progress aren't shown, and changes don't work until it is back.`;
   const noted = {
     ...reply,
     privately: (said: Message) => reply.privately(withContext(said, note)),
   };
   try {
-    const person = await gateway.person(interaction.userId, interaction.teamId);
-    const asked = { command, input, targets: [], person, channelId: interaction.channelId };
-    const refused = refusalOf(asked, gateway);
+    const person = await personOf(act);
+    const refused = refusalOf({ command, input, targets: [], person, channelId }, gateway);
     if (refused) return await reply.privately(say(md`${refused.text}`));
-    await answer(invocation, person, interaction, noted, gateway);
+    await answer(invocation, person, { ...act, reply: noted });
   } catch (error) {
     if (error instanceof UserError || error instanceof ComputeError)
       return noted.privately(errorReply(error, gateway.log));
@@ -90,60 +129,18 @@ function withContext({ text, blocks }: Message, note: Markdown): Message {
   return message(new Markdown(text), blocks, context(note));
 }
 
-async function showAnswer(
-  { message: said, file, isSharable: mayShare = false }: Answer,
-  { command, input, toChannel }: Pick<ReadInvocation, "command" | "input"> & { toChannel: boolean },
-  interaction: Interaction,
-  reply: Reply,
-  gateway: GatewayContext,
-): Promise<void> {
-  if (file) await sendFile(file, interaction, reply, gateway);
-  if (toChannel) return postToChannel(said, interaction, reply, gateway);
-  const isSharable =
-    interaction.channelId !== "" &&
-    (mayShare || (command.class === "read" && command.audience !== "asker"));
-  const sharing: ButtonSpec = {
-    label: "Share in channel",
-    action: "share",
-    value: JSON.stringify({ command: dottedName(command), input }),
-  };
-  const { text, blocks } = said;
-  await reply.privately(
-    isSharable ? message(new Markdown(text), blocks, buttons([sharing])) : said,
-  );
-}
-
-/** A file can't be ephemeral, so it goes to the requester's direct messages. */
-async function sendFile(
+/** A file can't be ephemeral, so it goes to the requester's direct messages. False where Slack didn't take it. */
+export async function sendFile(
   file: NonNullable<Answer["file"]>,
-  interaction: Interaction,
-  reply: Reply,
-  gateway: GatewayContext,
-): Promise<void> {
-  const sent = await uploadFile({
-    web: gateway.web,
-    apiUrl: gateway.apiUrl,
-    to: { userId: interaction.userId },
-    name: file.name,
-    title: file.title,
-    content: file.content,
-  });
-  if (sent.is !== "posted") {
-    await reply.privately(
-      say(
-        md`The file ${file.name} couldn't be sent to you: Slack isn't accepting files right now.`,
-      ),
-    );
-  }
+  { interaction: { userId }, gateway: { web, apiUrl } }: BeforeAck,
+): Promise<boolean> {
+  const sent = await uploadFile({ web, apiUrl, to: { userId }, ...file });
+  return sent.is === "posted";
 }
 
 /** Shows an answer to the whole channel; where the bot is no member only the requester sees it, and how to change that. */
-export async function postToChannel(
-  posting: Message,
-  interaction: Interaction,
-  reply: Reply,
-  gateway: Pick<GatewayContext, "web">,
-): Promise<void> {
+export async function postToChannel(posting: Message, act: Act): Promise<void> {
+  const { interaction, reply, gateway } = act;
   const posted = await showOrSay(posting, (one) => postMessage(gateway.web, interaction, one));
   if (posted.ok || posted.kind === "lost") return;
   await reply.privately(posting);

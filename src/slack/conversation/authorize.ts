@@ -25,6 +25,9 @@ export interface AskedFor {
   notedAs?: string;
 }
 
+/** What break-glass asks for. */
+export const emergency = { breakGlass: true, notedAs: "break-glass: " } as const;
+
 /** Refused by policy, and recorded in the audit trail. */
 export class Refused extends UserError {}
 
@@ -80,9 +83,18 @@ async function stop(
   asked: AskedFor,
   gateway: Pick<GatewayContext, "store">,
 ): Promise<void> {
-  if (!refused) return;
-  await noteRefusal(asked, `${asked.notedAs ?? ""}${refused.rule}`, gateway);
-  throw new Refused(refused.text, refused.hint);
+  if (refused)
+    await refuse(asked, { ...refused, rule: `${asked.notedAs ?? ""}${refused.rule}` }, gateway);
+}
+
+/** Records in the audit trail that a rule refused it. Throws Refused. */
+export async function refuse(
+  asked: Pick<AskedFor, "command" | "person" | "targets">,
+  { rule, text, hint }: { rule: string; text: string; hint?: string | undefined },
+  gateway: Pick<GatewayContext, "store">,
+): Promise<never> {
+  await noteRefusal(asked, rule, gateway);
+  throw new Refused(text, hint);
 }
 
 /** Whether this person may see names of VMs and projects in pickers and on the Home tab. */

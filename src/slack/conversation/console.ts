@@ -5,13 +5,8 @@ import { UserError } from "../../errors.ts";
 import { context, message, type Message, news, section } from "../../messages/message.ts";
 import { duration, Markdown, md, name, when } from "../../messages/text.ts";
 import { approvalRule } from "../../policy/approval-rule.ts";
-import type { VmCommand, Target } from "../../registry/define.ts";
-import {
-  type Invocation,
-  type ReadInvocation,
-  withTarget,
-  type Person,
-} from "../../registry/invocation.ts";
+import type { Target } from "../../registry/define.ts";
+import { type Input, type Invocation, type Person, withTarget } from "../../registry/invocation.ts";
 import { parseInput } from "../../registry/parse.ts";
 import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
 import {
@@ -22,13 +17,13 @@ import {
   underNewPolicy,
 } from "../../requests/perform/gate.ts";
 import { say } from "../error-reply.ts";
-import type { Interaction, Press, Reply } from "../receive/interaction.ts";
-import { postToChannel } from "./answer.ts";
-import { answerOf } from "./read-context.ts";
-import { authorize, authorizeTargets, noteRefusal } from "./authorize.ts";
+import type { Press } from "../receive/interaction.ts";
+import { answerOf, postToChannel } from "./answer.ts";
+import { authorize, authorizeTargets, refuse } from "./authorize.ts";
 import { resolveOne, resolveTarget } from "../../requests/submit/resolve.ts";
-import type { GatewayContext } from "./gateway-context.ts";
-import { gatherFacts, placeOf, submitChange, takeTurn } from "./submit-change.ts";
+import { type Act, type GatewayContext, personOf } from "./gateway-context.ts";
+import { gatherFacts } from "./plan.ts";
+import { placeOf, submitChange, takeTurn } from "./submit.ts";
 
 /** When the compute service names no expiry. */
 const shownForMs = 60_000;
@@ -42,12 +37,8 @@ const rememberMs = 3_600_000;
  * once and in time; other tries are recorded. The address exists only here and in that one ephemeral message, never in
  * Redis, logs, the audit trail or errors.
  */
-export async function openConsole(
-  interaction: Press,
-  value: Record<string, unknown>,
-  reply: Reply,
-  gateway: GatewayContext,
-): Promise<void> {
+export async function openConsole(act: Act<Press>, value: Input): Promise<void> {
+  const { interaction, reply, gateway } = act;
   if (typeof value["vm"] !== "string") {
     throw new UserError("This button no longer works.", "Use `/vm console` again.");
   }
@@ -56,25 +47,25 @@ export async function openConsole(
     vm: value["vm"],
     ...(insist === undefined ? {} : { insist }),
   });
-  const person = await gateway.person(interaction.userId, interaction.teamId, { fresh: true });
+  const person = await personOf(act, { fresh: true });
   const vm = await asItIsNow(await resolveTarget("vm", value["vm"], gateway.inventory), gateway);
   const asked = { command: console, targets: [vm], person, channelId: interaction.channelId };
+  const hint = "`/vm console` offers another.";
   const notYours = refusalOfOffer(value, person.id, gateway.now());
-  if (notYours) {
-    await noteRefusal(asked, notYours.rule, gateway);
-    throw new UserError(notYours.text, "`/vm console` offers another.");
-  }
+  if (notYours) await refuse(asked, { ...notYours, hint }, gateway);
   await authorize(asked, gateway);
   // The checks of the command again: what was offered may not be allowed now
-  await answerOf(console, args, person, interaction, gateway);
+  await answerOf({ command: console, args }, person, act);
   const approved = await approvedRequest(value, vm, person, gateway);
   const frozen = await gateway.store.freezeState();
   if (frozen) throw new UserError(`All changes are frozen by ${frozen.by}, consoles too.`);
   await takeTurn({ command: console, person, target: vm, interactionId: interaction.id }, gateway);
-  if (!(await gateway.store.useOnce(`console:${String(value["once"])}`, rememberMs))) {
-    await noteRefusal(asked, "console.once", gateway);
-    throw new UserError("This button was already used.", "`/vm console` offers another.");
-  }
+  if (!(await gateway.store.useOnce(`console:${String(value["once"])}`, rememberMs)))
+    await refuse(
+      asked,
+      { rule: "console.once", text: "This button was already used.", hint },
+      gateway,
+    );
   const session = await openOnce(vm, person, approved, gateway);
   const now = gateway.now();
   const told = session.expiresAt === undefined ? Number.NaN : Date.parse(session.expiresAt);
@@ -93,7 +84,7 @@ export async function openConsole(
   const show = () => reply.replace(addressMessage(vm.name, session.url, until, gateway.now()));
   const isShown = await show();
   const open = consoleOpened(vm.name, person.name, until);
-  await postToChannel(open, interaction, { ...reply, privately: async () => undefined }, gateway);
+  await postToChannel(open, { ...act, reply: { ...reply, privately: async () => undefined } });
   const gone = say(
     md`The console on ${name(vm.name)} has expired. ${name("/vm console")} opens another.`,
   );
@@ -110,52 +101,33 @@ export async function openConsole(
   for (const share of [1 / 3, 2 / 3]) later((until - now) * share, show);
 }
 
-interface Session extends ReadInvocation {
-  asRequest: VmCommand;
-  target: Target;
-}
-
-/** What a command opens that may wait for approvals, on a VM where this person may; undefined for every other command. */
-export async function sessionOn(
-  { command, input, args }: Invocation,
-  person: Person,
-  { channelId }: Interaction,
-  gateway: GatewayContext,
-): Promise<Session | undefined> {
-  if (command.kind !== "read" || !command.asRequest || args === undefined) return undefined;
-  const { asRequest } = command;
-  const target = await resolveOne({ command: asRequest, input }, gateway);
-  await authorizeTargets({ command, input, targets: [target], person, channelId }, gateway);
-  return { command, input, args, asRequest, target };
-}
-
 /**
  * Where policy wants approvals first, a console is a request that waits for them; then its card has the button for its
- * requester. False where none are needed.
+ * requester. False where none are needed, and for every other command. Throws where this person may not open it on this VM.
  */
 export async function asksFirst(
-  { command, input, args, asRequest, target }: Session,
+  { command, input, args }: Invocation,
   person: Person,
-  interaction: Interaction,
-  reply: Reply,
-  gateway: GatewayContext,
+  act: Act,
 ): Promise<boolean> {
-  if (interaction.kind === "mention") return false;
-  const { policy } = gateway;
-  if (approvalRule(policy, { command: asRequest, targets: [target] }).required === 0) return false;
+  if (command.kind !== "read" || !command.asRequest || args === undefined) return false;
+  const { interaction, gateway } = act;
+  const { asRequest } = command;
+  const target = await resolveOne({ command: asRequest, input }, gateway);
+  const place = placeOf(act);
+  await authorizeTargets({ command, input, targets: [target], person, ...place }, gateway);
+  const rule = approvalRule(gateway.policy, { command: asRequest, targets: [target] });
+  if (interaction.kind === "mention" || rule.required === 0) return false;
   // What the command itself refuses needs nobody's approval
-  await answerOf(command, args, person, interaction, gateway);
+  await answerOf({ command, args }, person, act);
   const named = withTarget(asRequest, input, target);
-  const asked = {
-    command: asRequest,
-    input: named,
-    target,
-    person,
-    ...placeOf(interaction, gateway),
-    via: interaction.kind === "button" ? ("button" as const) : ("command" as const),
-    interactionId: interaction.id,
-  };
-  await submitChange(asked, await gatherFacts(asRequest, target, named, gateway), reply, gateway);
+  const via = interaction.kind === "button" ? ("button" as const) : ("command" as const);
+  const interactionId = interaction.id;
+  await submitChange(
+    { command: asRequest, input: named, target, person, ...place, via, interactionId },
+    await gatherFacts(asRequest, target, named, gateway),
+    act,
+  );
   return true;
 }
 
@@ -172,29 +144,26 @@ async function asItIsNow(known: Target, gateway: GatewayContext): Promise<Target
 
 /** The button for the requester of an approved console, shown to nobody else. */
 export async function offerApproved(
-  request: StoredRequest,
+  { request, act }: { request: StoredRequest; act: Act },
   person: Person,
-  interaction: Interaction,
-  reply: Reply,
-  gateway: GatewayContext,
 ): Promise<void> {
+  const { reply, gateway } = act;
   const { record } = request;
   if (record.requester.id !== person.id) {
     const asked = { command: console, targets: [record.target], person };
-    await noteRefusal(asked, "console.requester", gateway);
-    throw new UserError("This console was requested by someone else.");
+    const text = "This console was requested by someone else.";
+    await refuse(asked, { rule: "console.requester", text }, gateway);
   }
   if (request.state !== "authorized") throw noLonger(request);
   const args = parseInput(console, record.input);
-  const offer = await answerOf(console, args, person, interaction, gateway, {
-    approved: record.id,
-  });
-  await reply.privately("message" in offer ? offer.message : offer);
+  const invocation = { command: console, args };
+  const offer = await answerOf(invocation, person, act, { approved: record.id });
+  await reply.privately(offer.message);
 }
 
 /** The request whose approvals cover this opening, checked as the gate does; undefined where none are needed. */
 async function approvedRequest(
-  { request: id, insist }: Record<string, unknown>,
+  { request: id, insist }: Input,
   vm: Target,
   person: Person,
   gateway: GatewayContext,
@@ -204,10 +173,8 @@ async function approvedRequest(
   if (!asRequest || (needed.required === 0 && id === undefined)) return undefined;
   const request = typeof id === "string" ? await gateway.store.get(id) : undefined;
   const asked = { command: console, person, targets: [vm] };
-  const refuse = async (text: string, hint: string) => {
-    await noteRefusal(asked, "console.approval", gateway);
-    throw new UserError(text, hint);
-  };
+  const lacks = (text: string, hint: string) =>
+    refuse(asked, { rule: "console.approval", text, hint }, gateway);
   const record = request?.record;
   const isIts =
     record?.command === asRequest.name &&
@@ -215,16 +182,16 @@ async function approvedRequest(
     record.requester.id === person.id &&
     record.input["insist"] === insist;
   if (!request || !isIts)
-    return refuse(`This console needs approval: ${needed.why}.`, "`/vm console` requests it.");
+    return lacks(`This console needs approval: ${needed.why}.`, "`/vm console` requests it.");
   if (request.state !== "authorized" || record.runsUntil < (await gateway.store.now()))
     throw noLonger(request);
   if (record.policyVersion !== gateway.policyVersion)
-    return refuse("The policy changed since this request.", underNewPolicy);
+    return lacks("The policy changed since this request.", underNewPolicy);
   const { seen } = await readTarget(record.target, gateway);
   const changed = seen === undefined ? `${vm.name} is gone` : difference(record.target, seen);
-  if (changed !== undefined) return refuse(`${changed}.`, "Check it, then request again.");
+  if (changed !== undefined) return lacks(`${changed}.`, "Check it, then request again.");
   const problem = await approvalProblem(request, asRequest, { target: vm, vms: [] }, gateway);
-  if (problem) return refuse(`No console: ${problem.why}.`, problem.hint ?? "Request it again.");
+  if (problem) return lacks(`No console: ${problem.why}.`, problem.hint ?? "Request it again.");
   return { ...request, progress: { ...request.progress, ...(seen ? { before: seen } : {}) } };
 }
 
@@ -274,17 +241,14 @@ async function openOnce(
 }
 
 function refusalOfOffer(
-  value: Record<string, unknown>,
+  { for: offeredTo, until, once }: Input,
   personId: string,
   now: number,
 ): { rule: string; text: string } | undefined {
-  const { for: offeredTo, until, once } = value;
-  if (offeredTo !== personId) {
+  if (offeredTo !== personId)
     return { rule: "console.requester", text: "This console was offered to someone else." };
-  }
-  if (typeof until !== "number" || until <= now || typeof once !== "string" || once === "") {
+  if (typeof until !== "number" || until <= now || typeof once !== "string" || once === "")
     return { rule: "console.time", text: "This button works for one minute only." };
-  }
   return undefined;
 }
 

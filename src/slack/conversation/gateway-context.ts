@@ -1,12 +1,17 @@
-import type { Digests } from "../../digests/create-digests.ts";
-import type { Subscriptions } from "../../digests/subscriptions.ts";
-import type { Appraiser } from "../../attestation/appraiser.ts";
-import type { Compute } from "../../compute/compute.ts";
+import type { ModalView } from "@slack/types";
+import { UserError } from "../../errors.ts";
+import {
+  buttons,
+  type ButtonSpec,
+  message,
+  type Message,
+  readable,
+  section,
+} from "../../messages/message.ts";
+import { type Markdown, md } from "../../messages/text.ts";
+import { redisTrouble } from "../../redis/trouble.ts";
 import type { Inventory } from "../../inventory/inventory.ts";
-import type { Snapshots } from "../../inventory/snapshots.ts";
 import type { Log } from "../../log/log.ts";
-import type { Message } from "../../messages/message.ts";
-import type { Policy } from "../../config/policy-file.ts";
 import type { ReadContext, StatusLine } from "../../commands/context.ts";
 import {
   type ChangeCommand,
@@ -17,21 +22,29 @@ import {
 import type { Person } from "../../registry/invocation.ts";
 import type { Journal } from "../../requests/journal/journal.ts";
 import type { Rollouts } from "../../rollouts/rollouts.ts";
+import { errorReply } from "../error-reply.ts";
+import type { Interaction, Reply } from "../receive/interaction.ts";
 import type { Web } from "../web.ts";
 
-export interface GatewayContext {
-  commands: readonly Command[];
-  policy: Policy;
+/** What a read command answers from, for whoever asks, and what changes need besides. */
+export interface GatewayContext extends Omit<
+  ReadContext,
+  | "person"
+  | "channelId"
+  | "isShared"
+  | "approved"
+  | "journal"
+  | "resolve"
+  | "mayRun"
+  | "linkTo"
+  | "post"
+  | "status"
+> {
   policyVersion: string;
   /** Why this process may change nothing now, in words (`start/policy-keeper.ts`). */
   standstill(): string | undefined;
-  ourTeamId: string;
   store: Journal;
   rollouts: Rollouts;
-  inventory: Inventory;
-  snapshots: Snapshots;
-  compute: Compute;
-  appraiser: Appraiser;
   web: Web;
   /** Uploads go only to its hosts. */
   apiUrl: string;
@@ -41,22 +54,53 @@ export interface GatewayContext {
   membersOf(
     entries: readonly string[],
   ): Promise<(groupId: string) => readonly string[] | undefined>;
-  /** Of a person or a user group, for messages only. */
-  nameOf(id: string): string | undefined;
-  learnNames(ids: readonly string[]): Promise<void>;
   /** Counting the VMs of this inventory, or all. */
   status(inventory?: Inventory): Promise<readonly StatusLine[]>;
   wake(id: string): Promise<void>;
-  /** Posts to the audit channel, once per id; nothing where policy names none. Alarms go where `alertChannel` says. */
-  tell(where: "audit", id: string, message: Message): Promise<void>;
-  /** To the audit channel, and to each channel where something is open or was requested within the last hour. */
-  tellBusy(id: string, message: Message): Promise<void>;
-  trail: ReadContext["trail"];
-  digests: Digests;
-  subscriptions: Subscriptions;
   seal(responseUrl: string): string;
   log: Log;
-  now(): number;
+}
+
+/** An act of a person in Slack, the ways to answer it, and what they may see of everything. */
+export interface Act<I = Interaction> {
+  interaction: I;
+  reply: Reply;
+  gateway: GatewayContext;
+}
+
+/** Before the ack only the errors of a form answer it. */
+export type BeforeAck<I = Interaction> = Omit<Act<I>, "reply">;
+
+export function personOf(
+  { interaction, gateway }: BeforeAck<Pick<Interaction, "userId" | "teamId">>,
+  options?: { fresh?: boolean },
+): Promise<Person> {
+  return gateway.person(interaction.userId, interaction.teamId, options);
+}
+
+/** A question or an answer with buttons below it. */
+export function sayWith(text: Markdown, specs: readonly ButtonSpec[]): Message {
+  return message(readable(text), section(text), buttons(specs));
+}
+
+/** Says to the person what went wrong; without Redis the interaction isn't handled yet, and comes again. */
+export async function orSayWhy<A extends Act>(
+  act: A,
+  handle: (act: A) => Promise<unknown>,
+): Promise<void> {
+  try {
+    await handle(act);
+  } catch (error) {
+    if (redisTrouble(error) !== undefined) throw error;
+    await act.reply.privately(errorReply(error, act.gateway.log));
+  }
+}
+
+/** Throws UserError where there is none any more. */
+export function commandNamed(dotted: string, { commands }: GatewayContext): Command {
+  const command = commands.find((one) => dottedName(one) === dotted);
+  if (!command) throw outdated();
+  return command;
 }
 
 export function changeNamed(
@@ -66,6 +110,29 @@ export function changeNamed(
   return requestable(commands).find((command) => command.name === name);
 }
 
-export function byDottedName(commands: readonly Command[], name: string): Command | undefined {
-  return commands.find((command) => dottedName(command) === name);
+export function outdated(): UserError {
+  return new UserError(
+    "This button no longer works.",
+    "Use a command instead; `/gatehouse help` lists them.",
+  );
+}
+
+/** Throws UserError where the trigger was too old. */
+export async function openOr({ reply }: Pick<Act, "reply">, view: ModalView): Promise<void> {
+  if (await reply.open(view)) return;
+  throw tooSlow();
+}
+
+export function tooSlow(): UserError {
+  return new UserError("That took too long to open.", "Press the button again.");
+}
+
+/** Stands first in a form that is opened during a freeze. */
+export async function frozenLine({
+  store,
+}: Pick<GatewayContext, "store">): Promise<Markdown | undefined> {
+  const frozen = await store.freezeState();
+  if (!frozen) return undefined;
+  const why = frozen.reason ? `: ${frozen.reason}` : "";
+  return md`🧊 *All changes are frozen* by ${frozen.by}${why}. Nothing runs until the freeze ends.`;
 }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { restart } from "../../commands/vm/restart.ts";
 import { show } from "../../commands/vm/show.ts";
 import { refusedInError } from "../../commands/vm/vm-card.ts";
@@ -20,12 +21,18 @@ import { waitsFor } from "../../requests/journal/open-needs.ts";
 import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
 import { askingRow, deedOf } from "../../requests/render/asking.ts";
 import { decidedLine } from "../../requests/render/card-view.ts";
-import type { Interaction, Press, Reply } from "../receive/interaction.ts";
+import type { Interaction, Press } from "../receive/interaction.ts";
 import { parseJson, textAt } from "../web.ts";
 import { maySeeNames } from "./authorize.ts";
 import { targetOf } from "../../requests/submit/resolve.ts";
 import { runButton } from "./run.ts";
-import { changeNamed, type GatewayContext } from "./gateway-context.ts";
+import {
+  type Act,
+  type BeforeAck,
+  changeNamed,
+  type GatewayContext,
+  personOf,
+} from "./gateway-context.ts";
 
 const maxOfEach = 8;
 /** Of the open requests only the newest are read: the page is built each time somebody looks. */
@@ -41,17 +48,17 @@ interface News {
 
 /** False when Slack doesn't show it. */
 export async function showHome(
-  { userId, teamId }: Pick<Interaction, "userId" | "teamId">,
-  gateway: GatewayContext,
+  act: BeforeAck<Pick<Interaction, "userId" | "teamId">>,
   news: News = {},
 ): Promise<boolean> {
-  const person = await gateway.person(userId, teamId);
+  const { gateway } = act;
+  const person = await personOf(act);
   const blocks =
     person.kind === "member"
       ? [...(await newsBlocks(news, gateway)), ...(await homeBlocks(person, gateway))]
       : [section(md`Only full members of the workspace can use this.`)];
   const answer = await gateway.web.call("views.publish", {
-    user_id: userId,
+    user_id: person.id,
     view: { type: "home", blocks: blocks.slice(0, 100) },
   });
   if (!answer.ok) gateway.log.warn("slack.home-failed", { ...answer });
@@ -76,20 +83,19 @@ const followed = new Map<string, symbol>();
 
 /** A press on the Home tab is answered there, at once, and again when what it began moves on. */
 export async function pressedAtHome(
-  interaction: Press,
-  reply: Reply,
-  gateway: GatewayContext,
-  press: (reply: Reply) => Promise<void>,
+  act: Act<Press>,
+  press: (act: Act<Press>) => Promise<void>,
 ): Promise<void> {
+  const { interaction, reply, gateway } = act;
   let said: Message | undefined;
   const onHome = async (message: Message) => void (said = message);
-  await press({ ...reply, privately: onHome, instead: onHome });
+  await press({ ...act, reply: { ...reply, privately: onHome, instead: onHome } });
   const named = textAt(parseJson(interaction.value), "request");
   const request = named || (await gateway.store.madeBy(interaction.id))?.record.id;
   const news = { said, request };
   const shown = request === undefined ? "" : await stateOf(request, gateway);
-  await showHome(interaction, gateway, news);
-  if (request !== undefined) follow(interaction, { said, request }, shown, gateway);
+  await showHome(act, news);
+  if (request !== undefined) void follow(act, { said, request }, shown).catch(() => undefined);
 }
 
 async function stateOf(id: string, { store }: Pick<GatewayContext, "store">): Promise<string> {
@@ -98,26 +104,19 @@ async function stateOf(id: string, { store }: Pick<GatewayContext, "store">): Pr
 }
 
 /** `shown`: the state that stands there at least. */
-function follow(
-  interaction: Press,
-  news: { said: Message | undefined; request: string },
-  shown: string,
-  gateway: GatewayContext,
-): void {
-  const mine = Symbol(interaction.userId);
-  followed.set(interaction.userId, mine);
+async function follow(act: Act<Press>, news: News & { request: string }, shown: string) {
+  const { userId } = act.interaction;
+  const mine = Symbol(userId);
+  followed.set(userId, mine);
   const until = performance.now() + followedForMs;
   let last = shown;
-  const look = async (): Promise<void> => {
-    if (followed.get(interaction.userId) !== mine) return;
-    const state = await stateOf(news.request, gateway);
-    if (state !== last) await showHome(interaction, gateway, news);
+  while (followed.get(userId) === mine) {
+    const state = await stateOf(news.request, act.gateway);
+    if (state !== last) await showHome(act, news);
     last = state;
-    if (state.endsWith("true") || performance.now() > until) followed.delete(interaction.userId);
-    else again();
-  };
-  const again = () => setTimeout(() => void look().catch(() => undefined), followEveryMs).unref();
-  void look().catch(() => undefined);
+    if (state.endsWith("true") || performance.now() > until) followed.delete(userId);
+    else await sleep(followEveryMs, undefined, { ref: false });
+  }
 }
 
 async function homeBlocks(person: Person, gateway: GatewayContext): Promise<Block[]> {
@@ -152,22 +151,24 @@ async function homeBlocks(person: Person, gateway: GatewayContext): Promise<Bloc
   const { refreshedAt } = state;
   const age = refreshedAt ? `read ${duration(gateway.now() - refreshedAt)} ago` : "not read yet";
   const why = frozen?.reason ? md`: ${frozen.reason}` : "";
+  const list = (requests: readonly StoredRequest[]) => [section(lines(...requests.map(rowOf)))];
+  const troubleRows = await Promise.all(trouble.map((vm) => troubleRow(vm, person, gateway)));
   return [
     ...(frozen ? [section(md`🧊 *All changes are frozen* by ${frozen.by}${why}.`), divider] : []),
     asked,
     ...askingRows,
     header("Running"),
-    running.length === 0
-      ? section(md`Nothing is running.`)
-      : section(lines(...running.slice(0, maxOfEach).map(rowOf))),
+    ...(running.length > 0
+      ? list(running.slice(0, maxOfEach))
+      : [section(md`Nothing is running.`)]),
     header("Problems"),
-    ...(trouble.length === 0
-      ? [section(md`No VM is in ERROR.`)]
-      : (await Promise.all(trouble.map((vm) => troubleRow(vm, person, gateway)))).flat()),
+    ...(trouble.length > 0 ? troubleRows.flat() : [section(md`No VM is in ERROR.`)]),
     header("Your recent requests"),
-    mine.length === 0
-      ? section(md`You have no requests yet. ${name("/gatehouse help")} shows what you can run.`)
-      : section(lines(...mine.map(rowOf))),
+    ...(mine.length > 0
+      ? list(mine)
+      : [
+          section(md`You have no requests yet. ${name("/gatehouse help")} shows what you can run.`),
+        ]),
     context(
       md`${state.vms} VMs in ${state.projects} projects, ${age}${state.stale ? ", may be old" : ""}.`,
     ),

@@ -1,128 +1,217 @@
-import { redisTrouble } from "../../redis/trouble.ts";
+import * as z from "zod";
+import { digest } from "../../commands/gatehouse/digest.ts";
+import { jobs } from "../../commands/gatehouse/jobs.ts";
 import { why } from "../../commands/gatehouse/why.ts";
 import { restore } from "../../commands/vm/restore.ts";
+import { unsnoozeAction } from "../../digests/line-buttons.ts";
 import { UserError } from "../../errors.ts";
-import { md } from "../../messages/text.ts";
-import { type ChangeCommand, type Command, dottedName } from "../../registry/define.ts";
-import { asksForChange, type Input, withTarget, type Person } from "../../registry/invocation.ts";
+import type { Message } from "../../messages/message.ts";
+import { duration, md } from "../../messages/text.ts";
+import { scopeShownTo } from "../../policy/scope.ts";
+import { type ChangeCommand, dottedName } from "../../registry/define.ts";
+import { asksForChange, type Input, type Person, withTarget } from "../../registry/invocation.ts";
 import { parseInvocation } from "../../registry/parse.ts";
 import type { StoredRequest } from "../../requests/journal/record.ts";
 import { readTarget } from "../../requests/perform/gate.ts";
 import { lookAt } from "../../requests/perform/reconcile.ts";
 import { isChannel } from "../../requests/render/card-view.ts";
 import { mayRetry, mayUndo, renderCard } from "../../requests/render/render-card.ts";
-import { errorReply, say } from "../error-reply.ts";
+import { say } from "../error-reply.ts";
+import { isDirect, type Press } from "../receive/interaction.ts";
 import { parseJson, textAt } from "../web.ts";
-import { isDirect, type Press, type Reply } from "../receive/interaction.ts";
 import { share } from "./answer.ts";
 import { authorize } from "./authorize.ts";
-import { signReview } from "./break-glass.ts";
 import { offerApproved, openConsole } from "./console.ts";
-import { runNamed } from "./choose-target.ts";
-import { openDialog, refreshDialog } from "./dialog.ts";
-import { byDottedName, changeNamed, type GatewayContext } from "./gateway-context.ts";
-import { pressOnRollout } from "./rollout-submit.ts";
-import { run } from "./run.ts";
-import { alreadyRequested } from "./submit-change.ts";
-import { pressOnDigest } from "./snooze.ts";
-import { alreadyResolved, askedFor, reasonModal, vote } from "./vote.ts";
+import { openForm, refreshForm } from "./form.ts";
+import {
+  type Act,
+  changeNamed,
+  commandNamed,
+  openOr,
+  outdated,
+  personOf,
+  sayWith,
+  tooSlow,
+} from "./gateway-context.ts";
+import { pressOnRollout } from "./press-rollout.ts";
+import { run, runNamed } from "./run.ts";
+import { alreadyRequested } from "./submit.ts";
+import { alreadyResolved, askedFor, reasonModal, signReview, vote } from "./vote.ts";
 
-/** A pressed button. Its value only names things; what is allowed is decided now. */
-export async function press(
-  interaction: Press,
-  reply: Reply,
-  gateway: GatewayContext,
-): Promise<void> {
-  try {
-    if (interaction.action.endsWith(":refresh"))
-      return await refreshDialog(interaction, reply, gateway);
-    const [kind = "", what = ""] = interaction.action.split(":");
-    if (kind === "pick" || kind === "arg") return;
-    const value = readValue(parseJson(interaction.value));
-    if (interaction.action === "menu") {
-      const { do: action, ...of } = value;
-      if (typeof action !== "string" || action === "menu") throw outdated();
-      return await press({ ...interaction, action, value: JSON.stringify(of) }, reply, gateway);
-    }
-    if (kind === "run") {
-      const named = { command: commandNamed(what, gateway), input: value };
-      return await runNamed(named, interaction, reply, gateway);
-    }
-    if (interaction.action === "vote:approve" || interaction.action === "vote:deny")
-      return await vote(interaction, value, reply, gateway);
-    if (interaction.action === "review:sign")
-      return await signReview(interaction, value, reply, gateway);
-    if (interaction.action === "console:open")
-      return await openConsole(interaction, value, reply, gateway);
-    if (kind === "digest") return await pressOnDigest(interaction, value, reply, gateway);
-    if (interaction.action === "share") {
-      const command = commandNamed(String(value["command"]), gateway);
-      const invocation = parseInvocation(command, readValue(value["input"] ?? {}));
-      if (asksForChange(invocation)) throw outdated();
-      return await share(invocation, interaction, reply, gateway);
-    }
-    if (kind === "roll") return await pressOnRollout(interaction, value, reply, gateway);
-    if (kind === "request") return await pressOnRequest(interaction, value, reply, gateway);
-    throw outdated();
-  } catch (error) {
-    if (redisTrouble(error) !== undefined) throw error;
-    await reply.privately(errorReply(error, gateway.log));
+/** A button's value only names things; what is allowed is decided now. */
+type Handle = (act: Act<Press>, value: Input) => Promise<unknown>;
+
+const line = z.string().regex(/^[a-z-]+:[0-9a-f]{16}$/);
+const mostHours = 7 * 24;
+const snoozing = z.object({ line, hours: z.number().positive().max(mostHours) });
+/** Without a line: all of the channel. */
+const unsnoozing = z.object({ line: line.exactOptional() });
+
+/** What a press does, by its action. Those of commands are `run:…`. */
+const presses: Readonly<Record<string, Handle>> = {
+  "vote:approve": vote,
+  "vote:deny": vote,
+  "review:sign": signReview,
+  "console:open": openConsole,
+  "digest:changes": showChanges,
+  "digest:snooze": onDigest(snoozing, snooze),
+  "digest:unsnooze": onDigest(unsnoozing, unsnooze),
+  "roll:open": pressOnRollout,
+  "roll:rest": pressOnRollout,
+  "roll:pause": pressOnRollout,
+  "roll:resume": pressOnRollout,
+  "roll:stop": pressOnRollout,
+  "request:show": onRequest(showRequest),
+  "request:open": onRequest(byRight(offerApproved)),
+  "request:cancel": onRequest(byRight(cancel, { isStop: true })),
+  "request:look": onRequest(byRight(lookAgain, { isStop: true })),
+  "request:happened": onRequest(byRight(askOutcome)),
+  "request:not-happened": onRequest(byRight(askOutcome)),
+  "request:retry": onRequest(once(retry)),
+  "request:undo": onRequest(once(undo)),
+  "request:next": onRequest(once(runNext)),
+  share: shareAnswer,
+  /** An option of a menu names the action that it stands for. */
+  menu: async (act, { do: action, ...of }) => {
+    if (typeof action !== "string" || action === "menu") throw outdated();
+    await press({ ...act, interaction: { ...act.interaction, action, value: JSON.stringify(of) } });
+  },
+};
+
+export async function press(act: Act<Press>): Promise<void> {
+  const { action, value: text } = act.interaction;
+  const [kind = "", what = ""] = action.split(":");
+  if (action.endsWith(":refresh")) return refreshForm(act);
+  // Inputs of a form: they count once it is submitted
+  if (kind === "pick" || kind === "arg") return;
+  const value = readValue(parseJson(text));
+  if (kind === "run") {
+    const command = commandNamed(what, act.gateway);
+    return runNamed({ command, input: value }, act);
   }
+  const handle = Object.hasOwn(presses, action) ? presses[action] : undefined;
+  if (!handle) throw outdated();
+  await handle(act, value);
 }
 
-async function pressOnRequest(
-  interaction: Press,
-  value: Input,
-  reply: Reply,
-  gateway: GatewayContext,
-): Promise<void> {
-  const request = await gateway.store.get(String(value["request"]));
-  const command = changeNamed(request?.record.command, gateway);
-  if (!request || !command) throw outdated();
-  const { card, asked } = request.delivered;
-  const isAlone = interaction.ephemeral || isDirect(interaction);
-  const isElsewhere = card && interaction.channelId !== "" && !isAlone;
-  const isTheirs = [card, asked].some((one) => one?.channelId === interaction.channelId);
-  if (isElsewhere && !isTheirs) throw outdated();
-  if (follows.has(interaction.action)) {
-    const { action } = interaction;
+async function shareAnswer(act: Act<Press>, value: Input): Promise<void> {
+  const command = commandNamed(String(value["command"]), act.gateway);
+  const invocation = parseInvocation(command, readValue(value["input"] ?? {}));
+  if (asksForChange(invocation)) throw outdated();
+  await share(invocation, act);
+}
+
+/** What a digest only counts. */
+async function showChanges(act: Act<Press>, { since }: Input): Promise<void> {
+  const { interaction, reply, gateway } = act;
+  const { channelId } = interaction;
+  const person = await personOf(act);
+  await authorize({ command: jobs, targets: [], person, channelId }, gateway);
+  const scope = scopeShownTo(person, channelId, gateway.policy, gateway.ourTeamId);
+  const from = typeof since === "number" ? since : gateway.now();
+  await reply.privately(await gateway.digests.changes(from, scope));
+}
+
+/** For those who may change what the digests in this channel show. */
+function onDigest<About extends { line?: string }>(
+  schema: z.ZodType<About>,
+  change: (about: About, act: Act<Press>) => Promise<Message>,
+): Handle {
+  return async (act, value) => {
+    const { interaction, reply, gateway } = act;
+    const { action, channelId } = interaction;
+    const about = schema.safeParse(value).data;
+    if (about === undefined || channelId === "")
+      throw new UserError("This button no longer works.", "The next digest has new ones.");
+    const person = await personOf(act);
+    await authorize({ command: digest, targets: [], person, channelId }, gateway);
+    const said = await change(about, act);
+    await gateway.store.note({
+      what: action.replace(":", "-"),
+      who: person.id,
+      team: person.teamId,
+      channel: channelId,
+      line: about.line ?? "all",
+    });
+    await reply.instead(said);
+  };
+}
+
+async function snooze(
+  { line: about, hours }: z.output<typeof snoozing>,
+  { interaction, gateway }: Act<Press>,
+): Promise<Message> {
+  const lastsMs = hours * 3_600_000;
+  const now = gateway.now();
+  await gateway.digests.snoozes.snooze(interaction.channelId, about, now + lastsMs, now);
+  const text = md`😴 Snoozed for ${duration(lastsMs)}: digests in this channel omit that line, for everyone. When it is gone and comes back, they show it.`;
+  const value = JSON.stringify({ line: about });
+  return sayWith(text, [{ label: "Un-snooze", action: unsnoozeAction, value }]);
+}
+
+async function unsnooze(
+  { line: about }: z.output<typeof unsnoozing>,
+  { interaction, gateway }: Act<Press>,
+): Promise<Message> {
+  await gateway.digests.snoozes.unsnooze(interaction.channelId, about);
+  const what = about === undefined ? "every line" : "that line";
+  return say(md`The next digest in this channel shows ${what} again.`);
+}
+
+interface Pressed {
+  request: StoredRequest;
+  command: ChangeCommand;
+  value: Input;
+  act: Act<Press>;
+}
+
+/** For a button of a request, in a message that is about it. */
+function onRequest(handle: (pressed: Pressed) => Promise<unknown>): Handle {
+  return async (act, value) => {
+    const { interaction, gateway } = act;
+    const request = await gateway.store.get(String(value["request"]));
+    const command = changeNamed(request?.record.command, gateway);
+    if (!request || !command) throw outdated();
+    const { card, asked } = request.delivered;
+    const isAlone = interaction.ephemeral || isDirect(interaction);
+    const isElsewhere = card && interaction.channelId !== "" && !isAlone;
+    const isTheirs = [card, asked].some((one) => one?.channelId === interaction.channelId);
+    if (isElsewhere && !isTheirs) throw outdated();
+    await handle({ request, command, value, act });
+  };
+}
+
+/** For those who may run its command on its target. */
+function byRight(
+  handle: (pressed: Pressed, person: Person) => Promise<unknown>,
+  how: { isStop?: boolean } = {},
+): (pressed: Pressed) => Promise<unknown> {
+  return async (pressed) => {
+    const { request, command, act } = pressed;
+    const person = await personOf(act);
+    await authorize({ ...askedFor(request, command, person), ...how }, act.gateway);
+    await handle(pressed, person);
+  };
+}
+
+/** For what comes after a request: each button makes one request, however often and by whomever it is pressed. */
+function once(
+  handle: (pressed: Pressed) => Promise<unknown>,
+): (pressed: Pressed) => Promise<unknown> {
+  return async (pressed) => {
+    const { request, value, act } = pressed;
+    const { interaction, reply, gateway } = act;
+    const { action, userId } = interaction;
     const id = `after:${request.record.id}:${action.split(":")[1]}${textAt(value, "next")}`;
     const first = await gateway.store.madeBy(id);
-    if (first)
-      return reply.privately(
-        await alreadyRequested(first.record.id, gateway, "This button was already used."),
-      );
-    const isTold = isDirect(interaction) && interaction.userId === request.record.requester.id;
-    const pressed = { ...interaction, ...(isTold ? whereAsked(request) : {}), id };
-    return follow(request, command, pressed, value, reply, gateway);
-  }
-  const person = await gateway.person(interaction.userId, interaction.teamId);
-  if (interaction.action === "request:show") {
-    await authorize(
-      { command: why, person, channelId: interaction.channelId, targets: [] },
-      gateway,
-    );
-    return reply.privately(renderCard(request, command));
-  }
-  const isStop = stops.has(interaction.action);
-  await authorize({ ...askedFor(request, command, person), isStop }, gateway);
-  switch (interaction.action) {
-    case "request:open":
-      return offerApproved(request, person, interaction, reply, gateway);
-    case "request:cancel":
-      return cancel(request, person, gateway);
-    case "request:look":
-      return lookAgain(request, reply, gateway);
-    case "request:happened":
-    case "request:not-happened":
-      if (request.state !== "unknown") throw alreadyResolved(request);
-      if (!(await reply.open(reasonModal(request, interaction.action === "request:happened")))) {
-        throw new UserError("That took too long to open.", "Press the button again.");
-      }
-      return;
-    default:
-      throw outdated();
-  }
+    if (first) {
+      const used = "This button was already used.";
+      return reply.privately(await alreadyRequested(first.record.id, gateway, used));
+    }
+    const isTold = isDirect(interaction) && userId === request.record.requester.id;
+    const place = isTold ? whereAsked(request) : {};
+    return handle({ ...pressed, act: { ...act, interaction: { ...interaction, ...place, id } } });
+  };
 }
 
 /** What was told in a direct message goes on where others see it, if it was requested there. */
@@ -130,64 +219,51 @@ function whereAsked({ record }: StoredRequest): Partial<Press> {
   const { channelId, threadTs } = record;
   return isChannel(channelId) ? { channelId, ...(threadTs ? { threadTs } : {}) } : {};
 }
-const stops = new Set(["request:cancel", "request:look"]);
 
-/** What comes after a request. Each button makes one request, however often and by whomever it is pressed. */
-const follows = new Set(["request:retry", "request:undo", "request:next"]);
-
-async function follow(
-  request: StoredRequest,
-  command: ChangeCommand,
-  interaction: Press,
-  value: Input,
-  reply: Reply,
-  gateway: GatewayContext,
-): Promise<void> {
-  const { input, target, undoes } = request.record;
-  if (interaction.action === "request:undo") return undo(request, interaction, reply, gateway);
-  if (interaction.action === "request:next") {
-    const next = command.next?.find((one) => one.command === value["next"]);
-    if (!next) throw outdated();
-    const named = commandNamed(next.command, gateway);
-    const other = parseInvocation(named, withTarget(named, {}, target));
-    return run(other, interaction, reply, gateway);
-  }
-  if (!mayRetry(request)) throw outdated();
-  const undone = undoes && (await gateway.store.get(undoes));
-  if (undone) return undo(undone, interaction, reply, gateway);
-  const typed = commandNamed(dottedName(command), gateway);
-  return run(parseInvocation(typed, input), interaction, reply, gateway);
+async function showRequest({ request, command, act }: Pressed): Promise<void> {
+  const { channelId } = act.interaction;
+  const person = await personOf(act);
+  await authorize({ command: why, person, channelId, targets: [] }, act.gateway);
+  await act.reply.privately(renderCard(request, command));
 }
 
-/** Restores the safety snapshot, with the dialog and approvals of any restore; who may approve one may request this. */
-async function undo(
-  request: StoredRequest,
-  interaction: Press,
-  reply: Reply,
-  gateway: GatewayContext,
-): Promise<void> {
+async function runNext({ request, command, value, act }: Pressed): Promise<void> {
+  const next = command.next?.find((one) => one.command === value["next"]);
+  if (!next) throw outdated();
+  const named = commandNamed(next.command, act.gateway);
+  await run(parseInvocation(named, withTarget(named, {}, request.record.target)), act);
+}
+
+async function retry(pressed: Pressed): Promise<void> {
+  const { request, command, act } = pressed;
+  const { input, undoes } = request.record;
+  if (!mayRetry(request)) throw outdated();
+  const undone = undoes && (await act.gateway.store.get(undoes));
+  if (undone) return undo({ ...pressed, request: undone });
+  const typed = commandNamed(dottedName(command), act.gateway);
+  await run(parseInvocation(typed, input), act);
+}
+
+/** Restores the safety snapshot, with the form and approvals of any restore; who may approve one may request this. */
+async function undo({ request, act }: Pressed): Promise<void> {
+  const { gateway } = act;
   const snapshot = request.progress.safety?.snapshotId;
+  const { target, id } = request.record;
   if (snapshot === undefined || !mayUndo(request, await gateway.store.now())) {
     throw new UserError(
       "This can no longer be undone from here.",
-      `\`/vm snapshots ${request.record.target.name}\` lists what can be restored.`,
+      `\`/vm snapshots ${target.name}\` lists what can be restored.`,
     );
   }
-  const { target, id } = request.record;
-  const person = await gateway.person(interaction.userId, interaction.teamId);
-  const { channelId } = interaction;
+  const person = await personOf(act);
+  const { channelId } = act.interaction;
   const input = { vm: target.id, snapshot };
   const asked = { command: restore, input, targets: [target], person, channelId, isUndo: true };
   await authorize(asked, gateway);
-  if (!(await openDialog(restore, target, input, interaction, reply, gateway, { undoes: id })))
-    throw new UserError("That took too long to open.", "Press the button again.");
+  if (!(await openForm(restore, target, input, act, { undoes: id }))) throw tooSlow();
 }
 
-async function cancel(
-  request: StoredRequest,
-  { id, name }: Person,
-  gateway: GatewayContext,
-): Promise<void> {
+async function cancel({ request, act: { gateway } }: Pressed, { id, name }: Person): Promise<void> {
   if (request.state !== "authorized" && request.state !== "draft") {
     throw new UserError(
       "It is too late to cancel: it was already sent.",
@@ -205,11 +281,7 @@ async function cancel(
 }
 
 /** Reads the target again and shows it; only a person resolves an unknown outcome. */
-async function lookAgain(
-  request: StoredRequest,
-  reply: Reply,
-  gateway: GatewayContext,
-): Promise<void> {
+async function lookAgain({ request, act: { reply, gateway } }: Pressed): Promise<void> {
   if (request.state !== "unknown") throw alreadyResolved(request);
   const { seen } = await readTarget(request.record.target, gateway);
   const lastLook = lookAt(seen, await gateway.store.now());
@@ -225,20 +297,13 @@ async function lookAgain(
   );
 }
 
-function commandNamed(dotted: string, gateway: GatewayContext): Command {
-  const command = byDottedName(gateway.commands, dotted);
-  if (!command) throw outdated();
-  return command;
+/** Asks for a reason before a person resolves an unknown outcome. */
+async function askOutcome({ request, act }: Pressed): Promise<void> {
+  if (request.state !== "unknown") throw alreadyResolved(request);
+  await openOr(act, reasonModal(request, act.interaction.action === "request:happened"));
 }
 
 function readValue(value: unknown): Input {
   if (typeof value !== "object" || value === null || Array.isArray(value)) throw outdated();
   return { ...value };
-}
-
-function outdated(): UserError {
-  return new UserError(
-    "This button no longer works.",
-    "Use a command instead; `/gatehouse help` lists them.",
-  );
 }

@@ -1,21 +1,29 @@
+import type { KnownBlock, ModalView } from "@slack/types";
 import { hash } from "node:crypto";
-import { redisTrouble } from "../../redis/trouble.ts";
+import type * as z from "zod";
+import { list } from "../../commands/vm/list.ts";
+import { restart } from "../../commands/vm/restart.ts";
+import { UserError } from "../../errors.ts";
+import type { KnownVm } from "../../inventory/inventory.ts";
 import {
   buttons,
   type ButtonSpec,
+  limits,
   message,
   type Message,
-  readable,
+  plainText,
   section,
+  table,
 } from "../../messages/message.ts";
-import { lines, md, name } from "../../messages/text.ts";
+import { hintOf, lines, Markdown, md, name } from "../../messages/text.ts";
 import { needsConfirmation } from "../../policy/refusal.ts";
+import { type Argument, targetArgument } from "../../registry/arguments.ts";
 import {
+  calledName,
   type ChangeCommand,
   type Command,
-  isChange,
   dottedName,
-  calledName,
+  isChange,
   type Target,
 } from "../../registry/define.ts";
 import {
@@ -24,74 +32,136 @@ import {
   hasForm,
   type Input,
   type Invocation,
-  withTarget,
   type Person,
+  targetWords,
+  withTarget,
 } from "../../registry/invocation.ts";
-import type { RequestRecord } from "../../requests/journal/record.ts";
-import { errorReply, say } from "../error-reply.ts";
-import type { Interaction, Reply } from "../receive/interaction.ts";
-import { answer } from "./answer.ts";
-import { authorize, authorizeTargets } from "./authorize.ts";
-import { asksFirst, sessionOn } from "./console.ts";
-import { openDialog } from "./dialog.ts";
-import type { GatewayContext } from "./gateway-context.ts";
+import {
+  LacksTarget,
+  type Named,
+  parseCommand,
+  parseInvocation,
+  type WordsRefusal,
+} from "../../registry/parse.ts";
 import {
   PickOne,
   resolveOne,
   resolveSeveral,
   withSnapshotId,
 } from "../../requests/submit/resolve.ts";
-import { proposeRollout } from "./rollout-plan.ts";
-import { gatherIfNeeded, placeOf, submitChange } from "./submit-change.ts";
+import { say } from "../error-reply.ts";
+import type { Interaction, Submission } from "../receive/interaction.ts";
+import { parseJson } from "../web.ts";
+import { answer } from "./answer.ts";
+import { authorize, authorizeTargets, emergency } from "./authorize.ts";
+import { asksFirst } from "./console.ts";
+import { formMeta, modal, titleOf } from "./form-view.ts";
+import { openForm, proposeRollout } from "./form.ts";
+import { type Act, frozenLine, personOf, sayWith } from "./gateway-context.ts";
+import { gatherIfNeeded } from "./plan.ts";
+import { placeOf, submitChange } from "./submit.ts";
 
-/** Runs a command, typed, pressed or mentioned: policy decides before names are resolved. */
-export async function run(
-  invocation: Invocation,
-  interaction: Interaction,
-  reply: Reply,
-  gateway: GatewayContext,
-): Promise<void> {
-  const { command, input } = invocation;
-  const { userId, teamId, channelId } = interaction;
+/** What a person typed. Only what has one meaning runs: a guess is a button. */
+export async function runWords(text: string, act: Act): Promise<void> {
+  const parsed = parseCommand(text, act.gateway.commands);
+  await ("refusal" in parsed ? refuse(parsed.refusal, act) : run(parsed, act));
+}
+
+async function refuse({ text, hint, near, lacks }: WordsRefusal, act: Act): Promise<void> {
+  if (lacks) return chooseTarget({ message: text, named: lacks }, act);
+  const said = say(md`${text}`, hintOf(hint));
+  const guesses = near.flatMap((one, index) => guessButton(one, index));
+  await act.reply.privately(message(new Markdown(said.text), said.blocks, buttons(guesses)));
+}
+
+/** Runs what was probably meant. What interrupts and has no form asks once more: buttons stand side by side. */
+function guessButton(
+  { command, input, words }: WordsRefusal["near"][number],
+  index: number,
+): ButtonSpec[] {
+  const value = JSON.stringify(input);
+  if (value.length > limits.buttonValue) return [];
+  const base = { label: words, action: `run:${dottedName(command)}:${index}`, value };
+  const verb = isChange(command) ? command.say.verb : "Show";
+  if (command.class !== "disrupt" || hasForm(command)) return [base];
+  const confirm = { title: `${verb}?`, text: words, confirm: verb, style: "danger" as const };
+  return [{ ...base, action: `${base.action}${asked}`, confirm }];
+}
+
+/** Runs what a button names, or asks for the target that it doesn't name. */
+export async function runNamed({ command, input }: Named, act: Act): Promise<void> {
   try {
-    const person = await gateway.person(userId, teamId);
-    await authorize({ command, input, targets: [], person, channelId }, gateway);
-    const session = await sessionOn(invocation, person, interaction, gateway);
-    // A message doesn't prove that a person wrote it: everything but a plain read needs a press (decision 005)
-    if (interaction.kind === "mention" && command.kind === "read" && command.class !== "read")
-      return await reply.privately(pressToRun(command, input));
-    if (asksForChange(invocation)) await change(invocation, person, interaction, reply, gateway);
-    else if (!session || !(await asksFirst(session, person, interaction, reply, gateway)))
-      await answer(invocation, person, interaction, reply, gateway);
+    await run(parseInvocation(command, input), act);
   } catch (error) {
-    if (error instanceof PickOne) return reply.privately(pickList(command, input, error));
-    if (redisTrouble(error) !== undefined) throw error;
-    await reply.privately(errorReply(error, gateway.log));
+    if (!(error instanceof LacksTarget)) throw error;
+    await chooseTarget(error, act);
   }
 }
 
-async function change(
-  invocation: ChangeInvocation,
-  person: Person,
-  interaction: Interaction,
-  reply: Reply,
-  gateway: GatewayContext,
+/** Runs a command, typed, pressed or mentioned: policy decides before names are resolved. */
+export async function run(
+  invocation: Invocation & { breakGlass?: string },
+  act: Act,
 ): Promise<void> {
   const { command, input } = invocation;
-  const several = await resolveSeveral(invocation, gateway);
-  if (several) return proposeRollout(invocation, several, person, interaction, reply, gateway);
+  const { interaction, reply, gateway } = act;
+  const { channelId } = interaction;
+  const breakGlass = command.kind === "change" ? invocation.breakGlass : undefined;
+  if (breakGlass !== undefined && interaction.kind !== "command") {
+    throw new UserError(
+      "--break-glass works only in a slash command: a message doesn't prove who wrote it.",
+    );
+  }
+  try {
+    const person = await personOf(act, { fresh: breakGlass !== undefined });
+    const how = breakGlass === undefined ? {} : emergency;
+    await authorize({ command, input, targets: [], person, channelId, ...how }, gateway);
+    const isRequested = await asksFirst(invocation, person, act);
+    // A message doesn't prove that a person wrote it: everything but a plain read needs a press (decision 005)
+    if (interaction.kind === "mention" && command.kind === "read" && command.class !== "read")
+      return await reply.privately(pressToRun(command, input));
+    if (asksForChange(invocation)) await change(invocation, breakGlass, person, act);
+    else if (!isRequested) await answer(invocation, person, act);
+  } catch (error) {
+    if (!(error instanceof PickOne)) throw error;
+    const exactly = md`${error.message} --break-glass needs an exact target: use the ID or project/name.`;
+    const picks = breakGlass === undefined ? pickList(command, input, error) : say(exactly);
+    await reply.privately(picks);
+  }
+}
+
+/**
+ * Several VMs become a rollout, one target a request, which a form or a press confirms first where it interrupts or destroys.
+ * Break-glass always has a form and then waits for no approval; protection and the freeze still apply.
+ */
+async function change(
+  invocation: ChangeInvocation,
+  breakGlass: string | undefined,
+  person: Person,
+  act: Act,
+): Promise<void> {
+  const { command, input } = invocation;
+  const { interaction, reply, gateway } = act;
+  const isEmergency = breakGlass !== undefined;
+  const several = isEmergency ? undefined : await resolveSeveral(invocation, gateway);
+  if (several) return proposeRollout(invocation, several, person, act);
   const target = await resolveOne(invocation, gateway);
-  const place = placeOf(interaction, gateway);
-  await authorizeTargets({ command, input, targets: [target], person, ...place }, gateway);
+  if (isEmergency && targetWords(invocation).length > 1)
+    throw new UserError("--break-glass takes exactly one target.");
+  const place = placeOf(act);
+  const asking = { command, input, targets: [target], person, ...place };
+  await authorizeTargets({ ...asking, ...(isEmergency ? emergency : {}) }, gateway);
   if (interaction.kind === "mention") return reply.privately(pressToGoOn(command, input, target));
   const asksOnce = needsConfirmation(gateway.policy, command, target) && !isConfirmed(interaction);
-  if (hasForm(command) || asksOnce) {
+  if (hasForm(command) || asksOnce || isEmergency) {
     const exact = await withSnapshotId(command, input, target, gateway);
-    if (await openDialog(command, target, exact, interaction, reply, gateway)) return;
+    if (await openForm(command, target, exact, act, isEmergency ? { breakGlass } : {})) return;
+    if (isEmergency)
+      throw new UserError("Its form took too long to open. Nothing was done.", "Type it again.");
     return reply.privately(pressToGoOn(command, input, target));
   }
   const facts = await gatherIfNeeded(command, target, input, gateway);
-  const isNew = await submitChange(
+  const submitted = await submitChange(
     {
       command,
       input: withTarget(command, input, target),
@@ -102,10 +172,10 @@ async function change(
       interactionId: onceOf(interaction),
     },
     facts,
-    reply,
-    gateway,
+    act,
   );
-  if (isNew && interaction.kind === "button") await reply.replace(requested(command, target));
+  if (submitted.isNew && interaction.kind === "button")
+    await reply.replace(requested(command, target));
 }
 
 /** A second press of one button in one message, however late, is the first again. */
@@ -131,7 +201,7 @@ function isConfirmed(interaction: Interaction): boolean {
   return interaction.kind === "button" && interaction.action.endsWith(asked);
 }
 
-function viaOf({ kind }: Interaction): RequestRecord["via"] {
+function viaOf({ kind }: Interaction): "button" | "modal" | "command" {
   return kind === "button" ? "button" : kind === "submission" ? "modal" : "command";
 }
 
@@ -149,7 +219,7 @@ function pressToGoOn(command: ChangeCommand, input: Input, target: Target): Mess
   const text = lines(ask, ...(command.risk?.({ target, input, vms: [] }) ?? []));
   const button = runButton(command, input, target);
   const once = hasForm(command) ? button : { ...button, action: `${button.action}${asked}` };
-  return message(readable(text), section(text), buttons([once]));
+  return sayWith(text, [once]);
 }
 
 /** The same, for commands that have no target: thaw, digest now. */
@@ -157,8 +227,7 @@ function pressToRun(command: Command, input: Input): Message {
   const label = `Run /${command.name}`;
   const value = JSON.stringify(input);
   const text = md`${label}? Press the button: a message alone only reads.`;
-  const button = { label, action: `run:${dottedName(command)}`, value };
-  return message(readable(text), section(text), buttons([button]));
+  return sayWith(text, [{ label, action: `run:${dottedName(command)}`, value }]);
 }
 
 /** A button for each candidate, which runs the same command on it. */
@@ -181,4 +250,144 @@ function pickList(command: Command, input: Input, pick: PickOne): Message {
     ),
     buttons(specs),
   );
+}
+
+/** Opens a picker for those who may run the command; where no modal can open, a button does. */
+async function chooseTarget(lacks: Pick<LacksTarget, "message" | "named">, act: Act) {
+  const { command, input } = lacks.named;
+  const { interaction, reply, gateway } = act;
+  const person = await personOf(act);
+  await authorize({ command, targets: [], person, channelId: interaction.channelId }, gateway);
+  const frozen = isChange(command) ? await frozenLine(gateway) : undefined;
+  const view = pickerFor(lacks.named, interaction, frozen);
+  if (view && (await reply.open(view))) return;
+  const text = lines(
+    md`${lacks.message}`,
+    view ? undefined : md`For example: ${name(command.example)}.`,
+  );
+  const action = `run:${dottedName(command)}`;
+  const label = `Choose a ${kindOf(targetArgument(command)).label}`;
+  const choose = view ? [{ label, action, value: JSON.stringify(input) }] : [];
+  await reply.privately(sayWith(text, choose));
+}
+
+export const pickCallback = "pick-target";
+
+const pickMeta = formMeta.pick({ command: true, values: true, channelId: true, threadTs: true });
+
+/** Longer ones are refused by Slack (https://docs.slack.dev/reference/views). */
+const maxMetadata = 2900;
+
+/** With the channel for the result where it wasn't opened in one. Undefined when it can't carry the arguments. */
+function pickerFor(
+  { command, input }: Named,
+  { channelId, threadTs }: Pick<Interaction, "channelId" | "threadTs">,
+  frozen: Markdown | undefined,
+): ModalView | undefined {
+  const { kind, label } = kindOf(targetArgument(command));
+  const metadata: z.output<typeof pickMeta> = {
+    command: command.name,
+    values: input,
+    channelId,
+    ...(threadTs ? { threadTs } : {}),
+  };
+  if (JSON.stringify(metadata).length > maxMetadata) return undefined;
+  const interrupts =
+    command.class === "disrupt" ? md`This interrupts what runs on the ${label}.` : undefined;
+  const what = lines(frozen, md`${command.summary}.`, interrupts);
+  const picker: KnownBlock = {
+    type: "input",
+    block_id: kind,
+    label: plainText(label === "VM" ? label : "Project"),
+    element: {
+      type: "external_select",
+      action_id: `pick:${kind}`,
+      min_query_length: 0,
+      placeholder: plainText("Type a name"),
+    },
+  };
+  const submit = isChange(command) ? command.say.verb : "Show";
+  const title = isChange(command) ? titleOf(command) : `Choose a ${label}`;
+  const blocks = [section(what), picker, ...(channelId === "" ? [channelPicker] : [])];
+  return modal(title, blocks, { callback: pickCallback, metadata, submit });
+}
+
+const channelPicker: KnownBlock = {
+  type: "input",
+  block_id: "channel",
+  label: plainText("Channel for the result"),
+  element: {
+    type: "conversations_select",
+    action_id: "pick:channel",
+    default_to_current_conversation: true,
+    filter: { include: ["public", "private"], exclude_bot_users: true },
+  },
+};
+
+function kindOf(target: Argument | undefined) {
+  return target?.target === "project"
+    ? { kind: "project", label: "project" }
+    : { kind: "vm", label: "VM" };
+}
+
+/** Runs the command on what was picked, where its picker was opened; a form of its own opens next. */
+export async function targetChosen(act: Act<Submission>): Promise<void> {
+  const { interaction, gateway } = act;
+  const read = pickMeta.safeParse(parseJson(interaction.privateMetadata));
+  const command = gateway.commands.find(({ name: one }) => one === read.data?.command);
+  const target = command && targetArgument(command);
+  if (!read.success || !command || !target)
+    throw new UserError("This form no longer works. Please run the command again.");
+  const { values, channelId, threadTs } = read.data;
+  const chosen = interaction.values[kindOf(target).kind];
+  if (typeof chosen !== "string")
+    throw new UserError(`No ${kindOf(target).label} was chosen. Nothing was done.`);
+  const input = { ...values, [target.key]: target.isList ? [chosen] : chosen };
+  const place = {
+    channelId: channelId || String(interaction.values["channel"] ?? ""),
+    ...(threadTs ? { threadTs } : {}),
+  };
+  await run(parseInvocation(command, input), { ...act, interaction: { ...interaction, ...place } });
+}
+
+type Shortcut = Extract<Interaction, { kind: "shortcut" }>;
+
+export async function shortcut({ interaction, reply, gateway }: Act<Shortcut>): Promise<void> {
+  if (interaction.callback === "restart-vm") {
+    const frozen = await frozenLine(gateway);
+    const picker = pickerFor({ command: restart, input: {} }, interaction, frozen);
+    if (picker) await reply.open(picker);
+  }
+  if (interaction.callback !== "show-vms") return;
+  const person = await personOf({ interaction, gateway });
+  const { channelId, messageText = "" } = interaction;
+  await authorize({ command: list, targets: [], person, channelId }, gateway);
+  await reply.privately(vmTable(await vmsNamedIn(messageText, gateway.inventory)));
+}
+
+/** VMs whose name or ID is a whole word of the text. */
+async function vmsNamedIn(
+  text: string,
+  inventory: Act["gateway"]["inventory"],
+): Promise<readonly KnownVm[]> {
+  const found: KnownVm[] = [];
+  const asWords = text.slice(0, 10_000).match(/[\p{L}\p{N}][\p{L}\p{N}._-]*/gu) ?? [];
+  const different = new Set(asWords.map((word) => word.replace(/[._-]+$/, "")));
+  for (const word of [...different].slice(0, 300)) {
+    const match = await inventory.findVm(word, { onlyKnown: true });
+    if ("found" in match) found.push(match.found);
+    else if ("ambiguous" in match) found.push(...match.ambiguous);
+  }
+  return [...new Map(found.map((vm) => [vm.id, vm])).values()];
+}
+
+const maxShown = 20;
+
+function vmTable(vms: readonly KnownVm[]): Message {
+  if (vms.length === 0)
+    return say(md`That message names no known VM.`, md`${name("/vm list")} lists all VMs.`);
+  const rows = vms.slice(0, maxShown).map((vm) => [vm.name, vm.status, vm.projectName, vm.id]);
+  const what = `${vms.length === 1 ? "One VM is" : `${vms.length} VMs are`} named in that message`;
+  const { block } = table("VMs", ["Name", "Status", "Project", "ID"], rows);
+  return message(what, section(md`${what}:`), block);
 }

@@ -4,7 +4,7 @@ import type { SuggestRequest, Suggestion } from "../receive/interaction.ts";
 import { parseJson, textAt } from "../web.ts";
 import { maySeeNames } from "./authorize.ts";
 import type { GatewayContext } from "./gateway-context.ts";
-import { regionsKnown } from "./submit-change.ts";
+import { regionsKnown } from "./plan.ts";
 
 const maxOptions = 50;
 
@@ -15,29 +15,23 @@ export async function suggest(
 ): Promise<readonly Suggestion[]> {
   const person = await gateway.person(request.userId, request.teamId);
   if (!maySeeNames(person, gateway)) return [];
+  const { inventory } = gateway;
   const { typed } = request;
   switch (request.action.split(":")[1]) {
     case "vm": {
-      const vms =
-        typed === ""
-          ? (await gateway.inventory.vms()).slice(0, maxOptions)
-          : await gateway.inventory.suggestVms(typed, maxOptions);
-      return vms.map(({ id, name, projectName, status }) => ({
-        label: plain(`${name} in ${projectName}`, 70),
-        value: id.slice(0, 75),
-        description: plain(status, 70),
-      }));
+      const vms = typed === "" ? inventory.vms() : inventory.suggestVms(typed, maxOptions);
+      return (await vms)
+        .slice(0, maxOptions)
+        .map(({ id, name, projectName, status }) =>
+          option(id, `${name} in ${projectName}`, plain(status, 70)),
+        );
     }
     case "project": {
       const projects =
-        typed === ""
-          ? (await gateway.inventory.projects()).slice(0, maxOptions)
-          : await gateway.inventory.suggestProjects(typed, maxOptions);
-      return projects.map(({ id, name, type, status }) => ({
-        label: plain(name, 70),
-        value: id.slice(0, 75),
-        description: plain(`${type}, ${status}`, 70),
-      }));
+        typed === "" ? inventory.projects() : inventory.suggestProjects(typed, maxOptions);
+      return (await projects)
+        .slice(0, maxOptions)
+        .map(({ id, name, type, status }) => option(id, name, plain(`${type}, ${status}`, 70)));
     }
     case "snapshot":
       return snapshotsFor(request, gateway);
@@ -46,6 +40,11 @@ export async function suggest(
     default:
       return [];
   }
+}
+
+function option(value: string, label: string, description?: string): Suggestion {
+  const one = { label: plain(label, 70), value: value.slice(0, 75) };
+  return description === undefined ? one : { ...one, description };
 }
 
 async function snapshotsFor(
@@ -59,27 +58,23 @@ async function snapshotsFor(
     ({ id, name }) =>
       id !== "" && (typed === "" || `${name} ${id}`.toLowerCase().includes(typed.toLowerCase())),
   );
-  const options = wanted.slice(0, maxOptions).map((snapshot) => ({
-    label: plain(snapshot.name || snapshot.id, 70),
-    value: snapshot.id.slice(0, 75),
-    description: describe(snapshot, gateway.now()),
-  }));
+  const options = wanted
+    .slice(0, maxOptions)
+    .map((one) => option(one.id, one.name || one.id, describe(one, gateway.now())));
   // An unknown id may be valid: the compute service can't list snapshots
   const isNew = typed.length > 2 && typed.length <= 75 && !wanted.some(({ id }) => id === typed);
-  return isNew ? [...options, { label: plain(`Use the ID ${typed}`, 70), value: typed }] : options;
+  return isNew ? [...options, option(typed, `Use the ID ${typed}`)] : options;
 }
 
 /** Those in use, and what was typed: a region may be new. */
 async function regionsFor(typed: string, gateway: GatewayContext): Promise<Suggestion[]> {
   const known = await regionsKnown(gateway);
   const fitting = known.filter((one) => one.toLowerCase().includes(typed.toLowerCase()));
-  const options = fitting
-    .slice(0, maxOptions)
-    .map((one) => ({ label: plain(one, 70), value: one.slice(0, 75) }));
+  const options = fitting.slice(0, maxOptions).map((one) => option(one, one));
   const isNew = typed !== "" && typed.length <= 60 && !known.includes(typed);
-  if (!isNew) return options;
-  const description = "Nothing that Gatehouse knows is there";
-  return [...options, { label: plain(typed, 70), value: typed, description }];
+  return isNew
+    ? [...options, option(typed, typed, "Nothing that Gatehouse knows is there")]
+    : options;
 }
 
 function describe({ at, id, isSafety }: KnownSnapshot, now: number): string {

@@ -1,32 +1,39 @@
+import type { ModalView } from "@slack/types";
 import { setTimeout as sleep } from "node:timers/promises";
-import { UserError } from "../../errors.ts";
-import { md, name, plain } from "../../messages/text.ts";
 import { type VoteOutcome, voteProblemText } from "../../approvals/votes.ts";
+import { signReview as reviewButton } from "../../digests/line-buttons.ts";
+import { UserError } from "../../errors.ts";
+import { buttons, context, message, type Message, news, section } from "../../messages/message.ts";
+import { md, mention, name, plain } from "../../messages/text.ts";
+import { lists } from "../../policy/access.ts";
+import { ownerOf } from "../../policy/judged.ts";
 import { meets, needsOf } from "../../policy/vote-needs.ts";
 import { voteRefusal, voteRefusalText } from "../../policy/vote.ts";
-import type { ChangeCommand } from "../../registry/define.ts";
-import type { Person } from "../../registry/invocation.ts";
+import type { ChangeCommand, DialogFacts } from "../../registry/define.ts";
+import type { Input, Person } from "../../registry/invocation.ts";
 import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
-import { say } from "../error-reply.ts";
 import { deedOf, missingWords } from "../../requests/render/asking.ts";
-import { isDirect, type Reply, type Submission, type Press } from "../receive/interaction.ts";
-import { type AskedFor, authorize, refuseUnderOldPolicy } from "./authorize.ts";
-import { changeNamed, type GatewayContext } from "./gateway-context.ts";
-import type { ModalView } from "@slack/types";
-import { section } from "../../messages/message.ts";
-import { modal, reasonInput, textInput } from "./dialog-view.ts";
+import type { Submission as Asked } from "../../requests/submit/submit.ts";
+import { say } from "../error-reply.ts";
+import { isDirect, type Press, type Submission } from "../receive/interaction.ts";
 import { at, parseJson, textAt } from "../web.ts";
+import { type AskedFor, authorize, refuseUnderOldPolicy } from "./authorize.ts";
+import { modal, reasonInput, textInput } from "./form-view.ts";
+import {
+  type Act,
+  type BeforeAck,
+  changeNamed,
+  type GatewayContext,
+  personOf,
+} from "./gateway-context.ts";
+import { labelsOf } from "./submit.ts";
 
 /**
  * A pressed *Approve* or *Deny*. The button names a request and the fingerprint that the voter saw; the voter is looked up
  * now, and one script decides the rest. A no counts at once; its reason is asked for afterwards.
  */
-export async function vote(
-  interaction: Press,
-  value: Record<string, unknown>,
-  reply: Reply,
-  gateway: GatewayContext,
-): Promise<void> {
+export async function vote(act: Act<Press>, value: Input): Promise<void> {
+  const { interaction, reply, gateway } = act;
   const request = await requestWithCard(String(value["request"]), gateway);
   const forged = new UserError(
     "This button doesn't belong to a request that can be voted on. No vote was counted.",
@@ -41,7 +48,7 @@ export async function vote(
     (card?.channelId === interaction.channelId && card.ts === interaction.messageTs);
   if (!isItsCard) return refuse("another-message", forged, request);
   if (interaction.action !== "vote:deny") refuseUnderOldPolicy(gateway);
-  const voter = await gateway.person(interaction.userId, interaction.teamId, { fresh: true });
+  const voter = await personOf(act, { fresh: true });
   const choice = interaction.action === "vote:deny" ? "deny" : "approve";
   const outcome = await castVote(request, voter, choice, textAt(value, "digest"), gateway);
   if (outcome.is === "refused") return refuse(outcome.why, new UserError(outcome.text), request);
@@ -113,18 +120,17 @@ function denialModal({ record }: StoredRequest, command: ChangeCommand): ModalVi
   });
 }
 
-/** Of whoever denied it, once. */
-export async function giveReason(
-  interaction: Submission,
-  gateway: GatewayContext,
-): Promise<{ errors: Record<string, string> } | undefined> {
+/** Of whoever denied it, once. Throws UserError. */
+export async function giveReason({
+  interaction,
+  gateway,
+}: BeforeAck<Submission>): Promise<undefined> {
   const reason = plain(interaction.values["reason"] ?? "", 500);
-  if (reason === "") return undefined;
+  if (reason === "") return;
   const id = textAt(parseJson(interaction.privateMetadata), "request");
   const request = await gateway.store.get(id);
   const given = request && (await gateway.store.giveReason(request, interaction.userId, reason));
-  if (!given) return field("This has a reason already, or you didn't deny it.");
-  return undefined;
+  if (!given) throw new UserError("This has a reason already, or you didn't deny it.");
 }
 
 /** The requester and those who approved so far, with their groups, and their e-mail addresses where the voter's is known. */
@@ -189,41 +195,96 @@ export function reasonModal(request: StoredRequest, happened: boolean): ModalVie
   });
 }
 
-/** Resolves an unknown outcome as a person says. */
-export async function recordOutcome(
-  interaction: Submission,
-  gateway: GatewayContext,
-): Promise<{ errors: Record<string, string> } | undefined> {
-  try {
-    const asked = parseJson(interaction.privateMetadata);
-    const happened = at(asked, "happened") === true;
-    const reason = String(interaction.values["reason"] ?? "").trim();
-    if (reason.length < 3) return field("Enter what you checked.");
-    const request = await gateway.store.get(textAt(asked, "request"));
-    const command = changeNamed(request?.record.command, gateway);
-    if (!request || !command) return field("This request no longer exists.");
-    if (request.state !== "unknown") throw alreadyResolved(request);
-    const person = await gateway.person(interaction.userId, interaction.teamId, { fresh: true });
-    await authorize({ ...askedFor(request, command, person), notedAs: "verdict: " }, gateway);
-    const moved = await gateway.store.move(request, {
-      state: happened ? "done" : "not-applied",
-      progress: { ...request.progress, decidedBy: { id: person.id, name: person.name, reason } },
-      why: `${happened ? "it happened" : "it did not happen"}, says ${person.id}: ${reason}`,
-      actor: person.id,
-    });
-    if (moved.is !== "moved") return field("Its state just changed. Check the message again.");
-    return undefined;
-  } catch (error) {
-    if (error instanceof UserError) return field(error.message);
-    throw error;
-  }
+/** Resolves an unknown outcome as a person says. Throws UserError. */
+export async function recordOutcome(act: BeforeAck<Submission>): Promise<undefined> {
+  const { interaction, gateway } = act;
+  const asked = parseJson(interaction.privateMetadata);
+  const happened = at(asked, "happened") === true;
+  const reason = String(interaction.values["reason"] ?? "").trim();
+  if (reason.length < 3) throw new UserError("Enter what you checked.");
+  const request = await gateway.store.get(textAt(asked, "request"));
+  const command = changeNamed(request?.record.command, gateway);
+  if (!request || !command) throw new UserError("This request no longer exists.");
+  if (request.state !== "unknown") throw alreadyResolved(request);
+  const person = await personOf(act, { fresh: true });
+  await authorize({ ...askedFor(request, command, person), notedAs: "verdict: " }, gateway);
+  const moved = await gateway.store.move(request, {
+    state: happened ? "done" : "not-applied",
+    progress: { ...request.progress, decidedBy: { id: person.id, name: person.name, reason } },
+    why: `${happened ? "it happened" : "it did not happen"}, says ${person.id}: ${reason}`,
+    actor: person.id,
+  });
+  if (moved.is !== "moved") throw new UserError("Its state just changed. Check the message again.");
 }
 
 export function alreadyResolved({ state }: StoredRequest): UserError {
   return new UserError(`Someone already resolved this: ${stateWords(state)}.`);
 }
 
-/** An error on the only field. */
-function field(text: string): { errors: Record<string, string> } {
-  return { errors: { reason: text } };
+/** Once its request is stored: a review that someone else must sign, and a notice in the audit channel. */
+export async function openReview(
+  id: string,
+  { command, input, target, person, reason = "" }: Asked,
+  facts: DialogFacts,
+  gateway: GatewayContext,
+): Promise<void> {
+  const review = {
+    request: id,
+    command: command.name,
+    target: target.name,
+    by: person.id,
+    reason,
+    at: gateway.now(),
+  };
+  await gateway.store.openReview(review);
+  const deed = deedOf({ input, target, ...labelsOf(facts) }, command);
+  await gateway.tell("audit", `break-glass-${id}`, reviewNotice(review, deed, person.name));
+}
+
+type Review = { request: string; command: string; target: string; reason: string };
+
+/** What came of it follows when it has ended: `recordResults`. */
+export function reviewNotice(review: Review, deed: string, who: string): Message {
+  const text = md`🚨 *Break-glass:* ${who} started this without approval: *${deed}*, “${review.reason}”. How it ends is told here.`;
+  return message(
+    news(md`Break-glass by ${who}, without approval: ${deed}: “${review.reason}”`),
+    section(text),
+    context(
+      md`${name(review.request)} · another administrator or approver must sign the review; every digest repeats it until then.`,
+    ),
+    buttons([reviewButton(review.request)]),
+  );
+}
+
+export async function signReview(act: Act<Press>, value: Input): Promise<void> {
+  const { reply, gateway } = act;
+  const person = await personOf(act, { fresh: true });
+  const review = await gateway.store.review(String(value["request"]));
+  if (!review) throw new UserError("This review is already signed.");
+  refuseUnderOldPolicy(gateway);
+  const request = await gateway.store.get(review.request);
+  const over = request ? [ownerOf(request.record.target)] : [];
+  const isIn = lists(gateway.policy, person, gateway.ourTeamId, over);
+  if (!isIn.includes("administer") && !isIn.includes("approve"))
+    throw new UserError("Only an administrator or an approver can sign a review.");
+  if (review.by === person.id) throw new UserError("You used break-glass; someone else must sign.");
+  await gateway.store.note({
+    what: "review-signed",
+    who: person.id,
+    team: person.teamId,
+    request: review.request,
+  });
+  if (!(await gateway.store.closeReview(review.request)))
+    throw new UserError("This review is already signed.");
+  await gateway.tell("audit", `review-signed-${review.request}`, reviewSigned(review, person.name));
+  await reply.privately(say(md`Signed and recorded in the audit trail.`));
+}
+
+export function reviewSigned(review: Review & { by: string }, who: string): Message {
+  const text = md`${who} signed the review of ${mention(review.by)}'s break-glass: ${review.command} of ${review.target}.`;
+  return message(
+    news(md`${who} signed the review of a break-glass: ${review.command} of ${review.target}`),
+    section(text),
+    context(name(review.request)),
+  );
 }

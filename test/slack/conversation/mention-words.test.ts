@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { commands } from "../../../src/commands/index.ts";
-import { mentionWords } from "../../../src/slack/conversation/mention-words.ts";
+import { mentionWords } from "../../../src/slack/conversation/conversation.ts";
 
 describe("words in the answer to a mention", () => {
   it.each([

@@ -1,0 +1,390 @@
+import type { Checkboxes, InputBlock, KnownBlock, ModalView, PlainTextInput } from "@slack/types";
+import * as z from "zod";
+import { statusFacts } from "../../compute/compute.ts";
+import { plainText, section } from "../../messages/message.ts";
+import { counted, lines, Markdown, md, name, plain, when } from "../../messages/text.ts";
+import { type Argument, argumentsOf } from "../../registry/arguments.ts";
+import {
+  calledName,
+  type ChangeCommand,
+  type DialogFacts,
+  type Target,
+} from "../../registry/define.ts";
+import type { Input } from "../../registry/invocation.ts";
+import type { StoredRequest } from "../../requests/journal/record.ts";
+import { vmOf } from "../../requests/submit/resolve.ts";
+import type { RolloutRecord, Skipped } from "../../rollouts/rollout.ts";
+
+export const dialogCallback = "dialog";
+export const rolloutCallback = "roll";
+
+/** What a form carries to its submission. Only ids: everything is looked up and decided again. */
+export const formMeta = z.object({
+  command: z.string(),
+  targetId: z.string(),
+  channelId: z.string(),
+  threadTs: z
+    .string()
+    .regex(/^\d{1,20}\.\d{1,20}$/)
+    .exactOptional(),
+  sealedResponseUrl: z.string().exactOptional(),
+  /** Of arguments that it doesn't show. */
+  values: z.record(z.string(), z.unknown()).exactOptional(),
+  /** The request whose safety snapshot it restores. */
+  undoes: z.string().max(40).exactOptional(),
+  /** Of the button that opened it, where that makes one request, however often it is pressed. */
+  once: z.string().max(80).exactOptional(),
+  /** Why it can't wait for approvals. */
+  breakGlass: z.string().max(300).exactOptional(),
+});
+export type FormMeta = z.output<typeof formMeta>;
+
+/** A change of one target, which becomes a request. */
+export interface SingleForm {
+  command: ChangeCommand;
+  facts: DialogFacts;
+  meta: FormMeta;
+  /** When the facts were read (ms). */
+  now: number;
+  /** The approvals needed; undefined when it runs immediately. */
+  approvals?: Markdown | undefined;
+  /** That changes are frozen. */
+  frozen?: Markdown | undefined;
+  /** The request that it undoes: then its arguments are set. */
+  undone?: StoredRequest | undefined;
+}
+
+/** The same of several VMs, which become a rollout. */
+export interface RolloutForm {
+  command: ChangeCommand;
+  record: RolloutRecord;
+  targets: readonly Target[];
+  /** Whether the requester got the list as a file. */
+  hasFile: boolean;
+  frozen?: Markdown | undefined;
+}
+
+/** What will happen, what will be lost, the arguments, and what has to be typed against a slip of the hand. */
+export function formView(form: SingleForm | RolloutForm): ModalView {
+  const { said, listed, shown, input, confirm, ...more } =
+    "record" in form ? partsOfMany(form) : partsOfOne(form);
+  const snapshots = "facts" in form ? form.facts.snapshots : [];
+  const blocks = [
+    ...(said.value === "" ? [] : [section(said)]),
+    ...listed,
+    ...shown.map((argument) => inputBlock(argument, form.command, input, snapshots)),
+    ...confirm,
+  ];
+  return modal(more.title, blocks, more);
+}
+
+function partsOfOne({ command, facts, meta, approvals, undone, frozen, now }: SingleForm) {
+  const { input, target } = facts;
+  const { verb } = command.say;
+  const shown = argumentsOf(command).filter(
+    (argument) => !undone && isShown(argument, command, input),
+  );
+  const isEmergency = meta.breakGlass !== undefined;
+  const kind = isEmergency ? "Break-glass" : undone ? "Undo" : undefined;
+  const asksName = command.class === "destroy" || isEmergency;
+  return {
+    title: kind === undefined ? titleOf(command) : `${kind}: ${verb}`,
+    said: lines(
+      frozen,
+      isEmergency && breakGlassLine,
+      undone && undoLine(undone),
+      command.on === "new-project" ? undefined : whatLine(command, facts, now),
+      ...(command.risk?.({ target, input, vms: facts.vms }) ?? []),
+      ...(command.dialog?.warn?.(facts) ?? []),
+    ),
+    listed: [],
+    shown,
+    input: { ...command.dialog?.fill?.(facts), ...input },
+    confirm: [
+      ...(asksName ? nameInputs(target.name, meta.breakGlass) : []),
+      ...(approvals ? [section(approvals)] : []),
+    ],
+    callback: dialogCallback,
+    metadata: { ...meta, values: hidden(command, input, shown) },
+    submit: approvals ? "Request approval" : verb,
+  };
+}
+
+function partsOfMany({ command, record, targets, hasFile, frozen }: RolloutForm) {
+  const { verb } = command.say;
+  const { input } = record;
+  return {
+    title: `${verb} ${counted(targets.length, "VM")}`,
+    said: lines(
+      frozen,
+      md`*${verb}* ${counted(targets.length, "VM")} (${name(record.words)}).`,
+      record.isEverything === true && md`⚠️ *This is every VM Gatehouse knows.*`,
+      interruption(command, targets, record),
+      ...warnings(command, targets, input),
+    ),
+    listed: [
+      ...(targets.length > maxListed ? [countsOf(targets, hasFile)] : listOf(targets)),
+      ...skippedBlocks(record.leftOut),
+    ],
+    shown: argumentsOf(command).filter((argument) => isShown(argument, command, input)),
+    input,
+    confirm: [
+      ...rollingInputs(record),
+      ...(asksNumber(record) ? [numberInput(targets.length)] : []),
+    ],
+    callback: rolloutCallback,
+    metadata: { roll: record.id },
+    submit: verb,
+  };
+}
+
+export function modal(
+  title: string,
+  blocks: KnownBlock[],
+  form?: { callback: string; metadata: object; submit: string; close?: string },
+): ModalView {
+  return {
+    type: "modal",
+    title: plainText(title, 24),
+    close: plainText(form ? (form.close ?? "Cancel") : "Close", 24),
+    ...(form && {
+      callback_id: form.callback,
+      private_metadata: JSON.stringify(form.metadata),
+      submit: plainText(form.submit, 24),
+    }),
+    blocks,
+  };
+}
+
+export function titleOf(command: ChangeCommand): string {
+  return `${command.say.verb} ${command.on === "vm" ? "a VM" : "a project"}`;
+}
+
+const breakGlassLine = md`🚨 *This skips approval.* It runs at once. The audit channel is told who did it, why, and how it ended, and someone else must sign a review.`;
+
+function undoLine({ record, progress }: StoredRequest): Markdown {
+  const { command, target, requester } = record;
+  const at = progress.sentAt ?? record.createdAt;
+  return md`*This undoes* the ${command} of ${name(calledName(target))} that ${requester.name} requested. It goes back to the safety snapshot ${name(progress.safety?.snapshotId)}, taken right before that, at ${when(at, "{date_short_pretty} {time}")}.`;
+}
+
+function whatLine(command: ChangeCommand, { target, seen }: DialogFacts, now: number): Markdown {
+  const isPlain = target.kind === "vm" && target.projectName && !target.sharesName;
+  const where = isPlain ? md` in ${target.projectName}` : md``;
+  return md`*${command.say.verb}* ${name(calledName(target))}${where}, ${seen?.status ?? target.status} at ${when(now)}.`;
+}
+
+/** How many VMs it interrupts, and how many at a time. */
+function interruption(
+  { class: of }: ChangeCommand,
+  targets: readonly Target[],
+  { options }: RolloutRecord,
+): Markdown | undefined {
+  if (of !== "disrupt") return undefined;
+  const running = targets.filter(({ status }) => !statusFacts(status).isStopped).length;
+  if (running === 0) return undefined;
+  return md`⚠️ *This interrupts what runs on ${counted(running, "VM")}*, ${options.maxUnavailable} at a time.`;
+}
+
+/** The warnings of the command's form for each VM, equal ones once. */
+function warnings(
+  command: ChangeCommand,
+  targets: readonly Target[],
+  input: Input,
+): readonly Markdown[] {
+  const said = targets.flatMap(
+    (target) =>
+      command.dialog?.warn?.({ target, seen: vmOf(target), vms: [], snapshots: [], input }) ?? [],
+  );
+  const all = [...Map.groupBy(said, ({ value }) => value)];
+  const shown = all.slice(0, 8).map(([value, { length }]) => {
+    const text = new Markdown(value);
+    return length === targets.length ? text : md`${counted(length, "VM")}: ${text}`;
+  });
+  return all.length > 8 ? [...shown, md`…and ${all.length - 8} other changes.`] : shown;
+}
+
+/** With more, the form shows counts, and the list is a file. */
+export const maxListed = 40;
+const perSection = 10;
+
+function listOf(targets: readonly Target[]): KnownBlock[] {
+  const rows = targets.map(
+    ({ name: called, projectName, projectId, status }) =>
+      md`• ${name(plain(called, 80))} in ${plain(projectName ?? projectId, 60)}, ${plain(status, 20)}`,
+  );
+  const sections: KnownBlock[] = [];
+  for (let at = 0; at < rows.length; at += perSection)
+    sections.push(section(lines(...rows.slice(at, at + perSection))));
+  return sections;
+}
+
+function countsOf(targets: readonly Target[], hasFile: boolean): KnownBlock {
+  const statuses = Map.groupBy(targets, ({ status }) => status);
+  const projects = new Set(targets.map(({ projectId }) => projectId));
+  const counts = [...statuses].map(([status, those]) => `${those.length} ${status}`).join(", ");
+  const where = md`${counts}, in ${counted(projects.size, "project")}.`;
+  return section(hasFile ? md`${where} The list of them is in your direct messages.` : where);
+}
+
+function skippedBlocks(skipped: readonly Skipped[]): KnownBlock[] {
+  if (skipped.length === 0) return [];
+  const reasons = Map.groupBy(skipped, ({ why }) => why);
+  const rows = [...reasons].slice(0, 10).map(([why, those]) => {
+    const names = those.slice(0, 10).map((one) => one.name);
+    const more = those.length > names.length ? ` and ${those.length - names.length} more` : "";
+    return md`• ${why}: ${names.join(", ")}${more}`;
+  });
+  return [section(lines(md`Skipped:`, ...rows))];
+}
+
+/** Whether the form shows this argument: never the target, and some only while another has a value. */
+function isShown(argument: Argument, command: ChangeCommand, input: Input): boolean {
+  if (argument.target !== undefined || argument.isRolling) return false;
+  const rule = command.dialog?.showWhen?.[argument.key];
+  return rule === undefined || input[rule[0]] === rule[1];
+}
+
+/** The values of arguments that the form doesn't show. */
+function hidden(command: ChangeCommand, input: Input, shown: readonly Argument[]): Input {
+  const keys = new Set(shown.map(({ key }) => key));
+  const dependent = new Set(Object.keys(command.dialog?.showWhen ?? {}));
+  return Object.fromEntries(
+    Object.entries(input).filter(([key]) => !keys.has(key) && !dependent.has(key)),
+  );
+}
+
+function inputBlock(
+  argument: Argument,
+  command: ChangeCommand,
+  input: Input,
+  snapshots: DialogFacts["snapshots"],
+): KnownBlock {
+  const { key, description, isSwitch } = argument;
+  const { showWhen = {}, watches = [] } = command.dialog ?? {};
+  const steers = watches.includes(key) || Object.values(showWhen).some(([other]) => other === key);
+  return {
+    type: "input",
+    block_id: `arg:${key}`,
+    label: plainText(argument.label),
+    optional: (argument.isOptional && !command.dialog?.needed?.includes(key)) || isSwitch,
+    ...(description && !isSwitch ? { hint: plainText(description) } : {}),
+    ...(steers ? { dispatch_action: true } : {}),
+    element: elementFor(argument, input[key], steers, snapshots),
+  };
+}
+
+function elementFor(
+  { key, label, choices, description, isSwitch, picker, placeholder }: Argument,
+  value: unknown,
+  steers: boolean,
+  snapshots: DialogFacts["snapshots"],
+): InputBlock["element"] {
+  const text = typeof value === "string" ? value : undefined;
+  if (isSwitch) return checkbox(`arg:${key}`, description ?? label, value === true);
+  if (choices) {
+    const options = choices.map((choice) => ({ text: plainText(choice, 75), value: choice }));
+    const chosen = options.find((option) => option.value === text);
+    return {
+      type: "static_select",
+      action_id: steers ? "dialog:refresh" : `arg:${key}`,
+      options,
+      ...(chosen ? { initial_option: chosen } : {}),
+    };
+  }
+  if (picker) {
+    // As it is called, not its ID, which is what was looked up
+    const called = picker === "snapshot" && snapshots.find(({ id }) => id === text)?.name;
+    return {
+      type: "external_select",
+      action_id: `pick:${picker}${steers ? ":refresh" : ""}`,
+      min_query_length: 0,
+      placeholder: plainText(placeholder ?? "Type to search"),
+      ...(text === undefined
+        ? {}
+        : { initial_option: { text: plainText(called || text, 75), value: text.slice(0, 75) } }),
+    };
+  }
+  return {
+    type: "plain_text_input",
+    action_id: `arg:${key}`,
+    max_length: 300,
+    ...(placeholder ? { placeholder: plainText(placeholder) } : {}),
+    ...(text === undefined ? {} : { initial_value: text.slice(0, 300) }),
+  };
+}
+
+function checkbox(id: string, label: string, isTicked: boolean): Checkboxes {
+  const option = { text: plainText(label, 75), value: "true" };
+  return {
+    type: "checkboxes",
+    action_id: id,
+    options: [option],
+    ...(isTicked ? { initial_options: [option] } : {}),
+  };
+}
+
+export function textInput(
+  id: string,
+  label: string,
+  { hint, ...limits }: Omit<PlainTextInput, "type" | "action_id"> & { hint?: string },
+): InputBlock {
+  return {
+    type: "input",
+    block_id: id,
+    label: plainText(label),
+    ...(hint === undefined ? {} : { hint: plainText(hint) }),
+    element: { type: "plain_text_input", action_id: id, ...limits },
+  };
+}
+
+export function reasonInput(hint: string, initial?: string): KnownBlock {
+  const given = initial === undefined ? {} : { initial_value: initial };
+  const limits = { multiline: true, min_length: 3, max_length: 500 };
+  return textInput("reason", "Reason", { hint, ...limits, ...given });
+}
+
+function nameInputs(targetName: string, emergency?: string): KnownBlock[] {
+  const hint =
+    emergency === undefined
+      ? "Shown to approvers and recorded in the audit trail."
+      : "Shown in the audit channel and to who signs the review.";
+  return [
+    textInput("confirm", `Type ${targetName} to confirm`, { max_length: 300 }),
+    reasonInput(hint, emergency),
+  ];
+}
+
+const maxWithoutNumber = 20;
+
+/** Whether the number of VMs must be typed: against a slip of the hand. */
+export function asksNumber({ total, isEverything }: RolloutRecord): boolean {
+  return total > maxWithoutNumber || isEverything === true;
+}
+
+function numberInput(total: number): KnownBlock {
+  const hint = "The number of VMs that will change.";
+  return textInput("roll:number", `Type ${total} to confirm`, { hint, max_length: 10 });
+}
+
+function rollingInputs({ options }: RolloutRecord): KnownBlock[] {
+  const { maxUnavailable, canary, stopOnFailure } = options;
+  return [
+    textInput("roll:most", "Max unavailable", {
+      hint: "A number, or a percentage like 10%",
+      max_length: 5,
+      initial_value: String(maxUnavailable),
+    }),
+    {
+      type: "input",
+      block_id: "roll:canary",
+      optional: true,
+      label: plainText("Canary"),
+      element: checkbox("roll:canary", "Start with one VM; continue only if it succeeds", canary),
+    },
+    textInput("roll:failures", "Stop after this many failures", {
+      max_length: 4,
+      initial_value: String(stopOnFailure),
+    }),
+  ];
+}

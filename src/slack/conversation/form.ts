@@ -1,0 +1,421 @@
+import type { ModalView } from "@slack/types";
+import { UserError } from "../../errors.ts";
+import { type Message, section } from "../../messages/message.ts";
+import {
+  counted,
+  csv,
+  hintOf,
+  lines,
+  type Markdown,
+  md,
+  name,
+  plain,
+} from "../../messages/text.ts";
+import { needsWords } from "../../policy/need-words.ts";
+import { isUsual } from "../../policy/vote-needs.ts";
+import { type Argument, argumentsOf, flagName } from "../../registry/arguments.ts";
+import { type ChangeCommand, isChange, type Target } from "../../registry/define.ts";
+import {
+  type ChangeInvocation,
+  type Input,
+  type Person,
+  type Rolling,
+  rollingArgs,
+  rollingOf,
+  withoutRolling,
+  withTarget,
+} from "../../registry/invocation.ts";
+import { checkInput } from "../../registry/parse.ts";
+import type { StoredRequest } from "../../requests/journal/record.ts";
+import { mustApprove } from "../../requests/render/asking.ts";
+import { mayUndo } from "../../requests/render/render-card.ts";
+import { resolveOne, type Several, withSnapshotId } from "../../requests/submit/resolve.ts";
+import type { RolloutRecord } from "../../rollouts/rollout.ts";
+import { errorReply, say } from "../error-reply.ts";
+import type { Press, Submission, SubmissionResult } from "../receive/interaction.ts";
+import { parseJson, textAt } from "../web.ts";
+import { sendFile } from "./answer.ts";
+import { authorize, emergency, Refused } from "./authorize.ts";
+import { openReview } from "./vote.ts";
+import {
+  asksNumber,
+  formMeta,
+  type FormMeta,
+  formView,
+  maxListed,
+  modal,
+  rolloutCallback,
+  titleOf,
+} from "./form-view.ts";
+import {
+  type Act,
+  type BeforeAck,
+  frozenLine,
+  type GatewayContext,
+  personOf,
+  sayWith,
+} from "./gateway-context.ts";
+import { gatherFacts, type Needed, neededApprovals, notNow, planRollout } from "./plan.ts";
+import {
+  authorizePlanned,
+  begin,
+  findPlanned,
+  onlyRequester,
+  type Planned,
+} from "./press-rollout.ts";
+import { approversFor, placeOf, submitChange, tooFewApprovers } from "./submit.ts";
+
+/** The form of a change of one target. False when Slack didn't open it. */
+export async function openForm(
+  command: ChangeCommand,
+  target: Target,
+  input: Input,
+  act: Act,
+  more: Pick<FormMeta, "undoes" | "breakGlass"> = {},
+): Promise<boolean> {
+  const { interaction, gateway } = act;
+  // What the button of a card opened makes one request
+  const once = interaction.id.startsWith("after:") ? { once: interaction.id } : {};
+  const meta = {
+    command: command.name,
+    targetId: target.id,
+    ...placeOf(act),
+    ...once,
+    ...more,
+  };
+  const make = async () => {
+    const undone = await undoneBy(meta, gateway);
+    return viewOfOne({ command, target, input, meta, undone }, interaction.userId, gateway);
+  };
+  return openView(titleOf(command), make, act);
+}
+
+/** The form of several VMs: shows the plan, and runs nothing before it is confirmed. */
+export async function proposeRollout(
+  invocation: ChangeInvocation,
+  several: Several,
+  person: Person,
+  act: Act,
+): Promise<void> {
+  const { interaction, reply, gateway } = act;
+  const { command } = invocation;
+  const title = plain(`${command.say.verb} ${counted(several.targets.length, "VM")}`, 24);
+  const make = async () => {
+    const planned = await planRollout(invocation, several, person, act);
+    const hasFile = await sendList(planned.targets, act);
+    return formView({ command, ...planned, hasFile, frozen: await frozenLine(gateway) });
+  };
+  if (interaction.kind !== "mention" && (await openView(title, make, act))) return;
+  const { record } = await planRollout(invocation, several, person, act);
+  await reply.privately(pressToReview(record, command));
+}
+
+/**
+ * Opens immediately, because a trigger expires in three seconds and reading may take longer; then shows what `make`
+ * returns, or its error. False when Slack didn't open it.
+ */
+async function openView(
+  title: string,
+  make: () => Promise<ModalView>,
+  { reply, gateway }: Act,
+): Promise<boolean> {
+  const opened = await reply.open(modal(title, [section(md`Loading the current state…`)]));
+  if (!opened) return false;
+  try {
+    await reply.update(opened.id, await make());
+  } catch (error) {
+    const { text } = errorReply(error, gateway.log);
+    await reply.update(opened.id, modal(title, [section(md`${text}`)]));
+  }
+  return true;
+}
+
+function pressToReview(record: RolloutRecord, command: ChangeCommand): Message {
+  const text = lines(
+    md`${command.say.verb} ${counted(record.total, "VM")} (${name(record.words)})?`,
+    md`Press the button to see the plan; nothing happens until you confirm it.`,
+  );
+  const value = JSON.stringify({ roll: record.id });
+  const review = { label: `Review ${counted(record.total, "VM")}`, action: "roll:open", value };
+  return sayWith(text, [review]);
+}
+
+/** Too many for a form: the list as a file, to the requester only. */
+async function sendList(targets: readonly Target[], act: Act): Promise<boolean> {
+  if (targets.length <= maxListed) return false;
+  const rows = targets.map((target) => [
+    target.name,
+    target.projectName ?? target.projectId,
+    target.status,
+    target.id,
+  ]);
+  const title = `${targets.length} VMs`;
+  const content = csv([["VM", "Project", "Status", "ID"], ...rows]);
+  return sendFile({ name: "vms.csv", title, content }, act);
+}
+
+async function viewOfOne(
+  { command, target, input, meta, undone }: FormOfOne,
+  requesterId: string,
+  gateway: GatewayContext,
+): Promise<ModalView> {
+  const facts = await gatherFacts(command, target, input, gateway);
+  const rule = neededApprovals(command, facts, gateway);
+  const needed = meta.breakGlass === undefined ? rule : { ...rule, required: 0, votes: [] };
+  // No form for what would be refused once it is filled in
+  const refused = notNow(command, facts) ?? (await tooFewApprovers(needed, requesterId, gateway));
+  if (refused)
+    return modal(titleOf(command), [section(lines(md`${refused.text}`, hintOf(refused.hint)))]);
+  const approvals = await approvalWords(needed, requesterId, gateway);
+  const frozen = await frozenLine(gateway);
+  return formView({ command, facts, meta, approvals, undone, frozen, now: gateway.now() });
+}
+
+async function approvalWords(
+  { required, votes, raised }: Needed,
+  requesterId: string,
+  gateway: GatewayContext,
+): Promise<Markdown | undefined> {
+  if (required === 0) return undefined;
+  const more = raised ? ` One more than usual: ${raised}.` : "";
+  if (!isUsual(gateway.policy, votes)) {
+    await gateway.learnNames(votes.flatMap(({ from }) => from));
+    return md`${needsWords(votes, gateway.nameOf)}${more}`;
+  }
+  const who = await approversFor(votes, requesterId, gateway);
+  const names = who?.map((one) => one.name);
+  return md`${mustApprove(required, names)}${more}`;
+}
+
+/** The errors of a submitted form by field; undefined when there are none. Changes nothing; throws UserError. */
+export async function checkForm(act: BeforeAck<Submission>): Promise<SubmissionResult | undefined> {
+  const form = await readForm(act);
+  if ("rollout" in form && form.rollout.state !== "planned") return undefined;
+  const errors = fieldErrors(form, act.interaction.values);
+  if (Object.keys(errors).length > 0) return { errors };
+  await authorizeForm(form, act);
+  return undefined;
+}
+
+/** Errors can only be shown on existing inputs: a refusal next to the Submit button, everything else on the first. */
+export function fieldError(error: UserError, values: Values): SubmissionResult {
+  const field = error instanceof Refused ? Object.keys(values).at(-1) : firstField(values);
+  return { errors: { [field ?? "reason"]: error.message } };
+}
+
+/** Stores the request or starts the rollout, after the ack. What was decided and shown may be minutes old. */
+export async function submitForm(act: Act<Submission>): Promise<void> {
+  const form = await readForm(act);
+  return "rollout" in form ? submitPlanned(form, act) : submitOne(form, act);
+}
+
+async function submitOne(form: FormOfOne, act: Act<Submission>): Promise<void> {
+  const { command, input, target, meta, undone } = form;
+  const { interaction, gateway } = act;
+  const isEmergency = meta.breakGlass !== undefined;
+  const person = await personOf(act, { fresh: isEmergency });
+  const facts = await gatherFacts(command, target, input, gateway);
+  const refused = isEmergency ? undefined : notNow(command, facts);
+  if (refused) throw new UserError(refused.text, refused.hint);
+  const reason = reasonIn(interaction.values);
+  const asked = {
+    command,
+    input,
+    target,
+    person,
+    channelId: meta.channelId || person.id,
+    via: "modal" as const,
+    interactionId: meta.once ?? interaction.id,
+    ...(reason === "" ? {} : { reason }),
+    ...(isEmergency ? { breakGlass: true } : {}),
+    ...(undone ? { undoes: undone.record.id } : {}),
+    ...(meta.threadTs ? { threadTs: meta.threadTs } : {}),
+    ...(meta.sealedResponseUrl ? { sealedResponseUrl: meta.sealedResponseUrl } : {}),
+  };
+  const { id } = await submitChange(asked, facts, act);
+  if (isEmergency) await openReview(id, asked, facts, gateway);
+}
+
+/** Starts the rollout; idempotent. */
+async function submitPlanned(planned: PlannedForm, act: Act<Submission>): Promise<void> {
+  const { interaction, reply, gateway } = act;
+  const { rollout, input, options } = planned;
+  const { record } = rollout;
+  const { limits } = gateway.policy;
+  let isStarted = false;
+  if (rollout.state === "planned") {
+    await authorizePlanned(planned, act);
+    // Counts as one request, however many VMs: a person confirmed their number
+    const personId = interaction.userId;
+    await gateway.store.takeTurn({ personId, interactionId: interaction.id, limits });
+    const changed = { ...record, input, options };
+    isStarted = await begin(rollout, changed, `confirmed: ${record.words}`, personId, gateway);
+  }
+  if (!isStarted)
+    await reply.privately(say(md`You already requested this: ${name(record.id)} is in progress.`));
+}
+
+/** A choice changed which inputs the form shows. */
+export async function refreshForm({ interaction, reply, gateway }: Act<Press>): Promise<void> {
+  const { view, viewId, userId } = interaction;
+  if (!view || viewId === undefined) return;
+  const form = await readForm({ interaction: { ...interaction, ...view }, gateway });
+  if ("rollout" in form) return;
+  await authorizeForm(form, { interaction, gateway });
+  const { values: _carried, ...meta } = form.meta;
+  await reply.update(viewId, await viewOfOne({ ...form, meta }, userId, gateway), view.hash);
+}
+
+interface FormOfOne {
+  command: ChangeCommand;
+  meta: FormMeta;
+  target: Target;
+  input: Input;
+  undone?: StoredRequest | undefined;
+}
+
+/** The command's own arguments and the rollout's options, as written in the form. */
+type PlannedForm = Planned & { input: Input; options: Rolling };
+
+type Form = FormOfOne | PlannedForm;
+
+/** What of a form comes back; a pressed input of it brings the same. */
+type Filled = Pick<Submission, "userId" | "teamId" | "callback" | "privateMetadata" | "values">;
+
+/** Throws UserError where what it is about is no longer there. */
+async function readForm({ interaction, gateway }: BeforeAck<Filled>): Promise<Form> {
+  const { callback, privateMetadata, values } = interaction;
+  if (callback === rolloutCallback) {
+    const planned = await findPlanned(textAt(parseJson(privateMetadata), "roll"), gateway);
+    if (!planned)
+      throw new UserError(
+        "This was open too long and is out of date. Please run the command again.",
+      );
+    onlyRequester(planned, interaction);
+    const { command, rollout } = planned;
+    const input = withoutRolling(command, inputOf(command, rollout.record.input, values));
+    return { ...planned, input, options: optionsIn(values, planned) };
+  }
+  const read = formMeta.safeParse(parseJson(privateMetadata));
+  // Not a console's request: that has no form
+  const command = gateway.commands.filter(isChange).find((one) => one.name === read.data?.command);
+  if (!read.success || !command)
+    throw new UserError("This dialog no longer works. Please run the command again.");
+  const meta = read.data;
+  const undone = await undoneBy(meta, gateway);
+  const written = inputOf(command, meta.values ?? {}, values);
+  const input = undone ? { snapshot: undone.progress.safety?.snapshotId } : written;
+  const named = withTarget(command, input, { id: meta.targetId });
+  const target = await resolveOne({ command, input: named }, gateway);
+  const exact = await withSnapshotId(command, input, target, gateway);
+  return { command, meta, target, input: withTarget(command, exact, target), undone };
+}
+
+/** The request that a form undoes, while that is offered. Throws UserError. */
+async function undoneBy(
+  { undoes, targetId }: FormMeta,
+  { store }: Pick<GatewayContext, "store">,
+): Promise<StoredRequest | undefined> {
+  if (undoes === undefined) return undefined;
+  const undone = await store.get(undoes);
+  if (undone?.record.target.id === targetId && mayUndo(undone, await store.now())) return undone;
+  throw new UserError("This can no longer be undone from here.");
+}
+
+async function authorizeForm(
+  form: Form,
+  act: BeforeAck<Pick<Filled, "userId" | "teamId">>,
+): Promise<void> {
+  if ("rollout" in form) return void (await authorizePlanned(form, act));
+  const { command, input, target, meta, undone } = form;
+  const person = await personOf(act);
+  const how = meta.breakGlass === undefined ? { isUndo: undone !== undefined } : emergency;
+  const { channelId } = meta;
+  await authorize({ command, input, targets: [target], person, channelId, ...how }, act.gateway);
+}
+
+type Values = Submission["values"];
+
+/** The form's values as arguments, without empty ones; a ticked box is true. */
+function inputOf(command: ChangeCommand, carried: Input, values: Values): Input {
+  const input = { ...carried };
+  for (const { key, isSwitch } of argumentsOf(command)) {
+    const value = values[`arg:${key}`];
+    if (isSwitch) {
+      if (isTicked(value)) input[key] = true;
+      continue;
+    }
+    if (typeof value === "string" && value.trim() !== "") input[key] = value.trim();
+  }
+  return input;
+}
+
+function isTicked(value: Values[string]): boolean {
+  return Array.isArray(value) ? value.length > 0 : value !== undefined && value !== "";
+}
+
+function optionsIn(values: Values, { rollout, command }: Planned): Rolling {
+  const rolling = {
+    maxUnavailable: textIn(values, "roll:most"),
+    canary: isTicked(values["roll:canary"]),
+    stopOnFailure: textIn(values, "roll:failures"),
+  };
+  return rollingOf(command, rolling, rollout.record.total);
+}
+
+function textIn(values: Values, field: string): string {
+  return String(values[field] ?? "").trim();
+}
+
+function fieldErrors(form: Form, values: Values): Record<string, string> {
+  const { command, input } = form;
+  // Without a prototype: a block may be called "constructor"
+  const errors = Object.create(null) as Record<string, string>;
+  // Any target will do for several: this checks everything else
+  const whole = "rollout" in form ? withTarget(command, input, { id: "any" }) : input;
+  const checked = checkInput(command, whole);
+  const fields = new Map(argumentsOf(command).map((argument) => [argument.key, argument]));
+  for (const { key, text } of "problems" in checked ? checked.problems : []) {
+    const field = fields.get(key);
+    const block = field && `arg:${key}` in values ? `arg:${key}` : firstField(values);
+    errors[block] ??= field ? onForm(field, text) : text;
+  }
+  Object.assign(errors, "rollout" in form ? rollingErrors(form, values) : nameErrors(form, values));
+  return errors;
+}
+
+function rollingErrors({ rollout: { record } }: Planned, values: Values): Record<string, string> {
+  const errors: Record<string, string> = {};
+  if (!rollingArgs.maxUnavailable.safeParse(textIn(values, "roll:most")).success)
+    errors["roll:most"] = "A whole number from 1, or a percentage like 10%.";
+  if (!rollingArgs.stopOnFailure.safeParse(textIn(values, "roll:failures")).success)
+    errors["roll:failures"] = "A whole number from 1 to 1,000.";
+  if (asksNumber(record) && textIn(values, "roll:number") !== String(record.total))
+    errors["roll:number"] = `Type ${record.total}: the number of VMs that will change.`;
+  return errors;
+}
+
+function nameErrors({ command, target, meta }: FormOfOne, values: Values): Record<string, string> {
+  if (command.class !== "destroy" && meta.breakGlass === undefined) return {};
+  const errors: Record<string, string> = {};
+  // Compared as shown: invisible characters can't be typed
+  const typed = plain(values["confirm"] ?? "", 300);
+  if (typed === "" || typed !== plain(target.name, 300))
+    errors["confirm"] = `Type ${target.name} exactly as shown.`;
+  if (reasonIn(values).length < 3) errors["reason"] = "Enter a reason: approvers read it.";
+  return errors;
+}
+
+function reasonIn(values: Values): string {
+  return textIn(values, "reason");
+}
+
+/** With the label instead of the flag: `--cpu must be…` becomes `CPU must be…`. */
+function onForm({ key, label }: Argument, text: string): string {
+  const written = [`${flagName(key)} `, `${key} `].find((start) => text.startsWith(start));
+  return written ? `${label} ${text.slice(written.length)}` : text;
+}
+
+function firstField(values: Values): string {
+  return "roll:most" in values ? "roll:most" : (Object.keys(values)[0] ?? "reason");
+}

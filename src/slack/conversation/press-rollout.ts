@@ -1,0 +1,155 @@
+import { UserError } from "../../errors.ts";
+import { md, name } from "../../messages/text.ts";
+import { needingApproval } from "../../policy/decide.ts";
+import type { ChangeCommand, Target } from "../../registry/define.ts";
+import type { Input } from "../../registry/invocation.ts";
+import { controlRollout, type RolloutControl } from "../../rollouts/control-rollout.ts";
+import {
+  restIdOf,
+  restOf,
+  type RolloutRecord,
+  type StoredRollout,
+} from "../../rollouts/rollout.ts";
+import { cancelUnsentOpen } from "../../rollouts/targets.ts";
+import { say } from "../error-reply.ts";
+import type { Interaction, Press } from "../receive/interaction.ts";
+import { authorize, authorizeRights } from "./authorize.ts";
+import { formView } from "./form-view.ts";
+import {
+  type Act,
+  type BeforeAck,
+  changeNamed,
+  frozenLine,
+  type GatewayContext,
+  openOr,
+  personOf,
+} from "./gateway-context.ts";
+
+export interface Planned {
+  rollout: StoredRollout;
+  command: ChangeCommand;
+}
+
+export async function findPlanned(
+  id: string,
+  gateway: GatewayContext,
+): Promise<Planned | undefined> {
+  const rollout = await gateway.rollouts.get(id);
+  const command = changeNamed(rollout?.record.command, gateway);
+  return rollout && command && { rollout, command };
+}
+
+export function onlyRequester({ rollout }: Planned, { userId }: Pick<Interaction, "userId">): void {
+  if (rollout.record.requester.id !== userId)
+    throw new UserError("Only the requester can continue.");
+}
+
+/** Throws where policy doesn't let this person run it on its targets, or only with approval. */
+export async function authorizePlanned(
+  { rollout, command }: Planned,
+  act: BeforeAck<Pick<Interaction, "userId" | "teamId">>,
+  hint?: string,
+): Promise<readonly Target[]> {
+  const { gateway } = act;
+  const { id, channelId } = rollout.record;
+  const person = await personOf(act);
+  const targets = await gateway.rollouts.targets(id);
+  await authorize({ command, targets, person, channelId }, gateway);
+  const needing = needingApproval(gateway.policy, { command, targets });
+  if (needing)
+    throw new UserError(`${needing.targets[0]?.name ?? ""} needs approval: ${needing.why}.`, hint);
+  return targets;
+}
+
+/** False where it has begun already. */
+export async function begin(
+  rollout: StoredRollout,
+  record: RolloutRecord,
+  why: string,
+  actor: string,
+  { rollouts }: GatewayContext,
+): Promise<boolean> {
+  const progress = { ...rollout.progress, startedAt: await rollouts.now() };
+  const to = { state: "running" as const, progress, record, why, actor, tell: "now" as const };
+  return (await rollouts.move(rollout, to)) !== undefined;
+}
+
+const controls: Readonly<Record<string, RolloutControl>> = {
+  "roll:pause": "pause",
+  "roll:resume": "resume",
+  "roll:stop": "stop",
+};
+
+/** A button of a rollout. Anyone who may run its command on its VMs may pause and stop it: it may be an emergency. */
+export async function pressOnRollout(act: Act<Press>, value: Input): Promise<void> {
+  const { interaction, gateway } = act;
+  const id = String(value["roll"]);
+  const found = await findPlanned(id, gateway);
+  if (interaction.action === "roll:open") return openPlanned(found, act);
+  if (interaction.action === "roll:rest") return goOnWithRest(found, act);
+  const control = controls[interaction.action];
+  if (!control || !found)
+    throw new UserError("This button no longer works.", "Its rollout no longer exists.");
+  const { rollout, command } = found;
+  const { channelId } = rollout.record;
+  const card = rollout.delivered.card?.channelId ?? channelId;
+  if (interaction.channelId !== "" && interaction.channelId !== card)
+    throw new UserError("This button belongs to another channel.");
+  const person = await personOf(act);
+  if (control === "resume") await authorizePlanned(found, act, "It stays paused.");
+  else {
+    const targets = await gateway.rollouts.targets(id);
+    await authorize({ command, targets: [], person, channelId, isStop: true }, gateway);
+    await authorizeRights({ command, targets, person, channelId }, gateway);
+  }
+  const { policyVersion, rollouts } = gateway;
+  const changed = await controlRollout(id, control, person, policyVersion, rollouts);
+  if (control === "stop") await cancelUnsentOpen(changed, gateway.store);
+}
+
+/** As long as a rollout that has ended is kept. */
+const keptMs = 90 * 24 * 3600_000;
+
+/** Starts what a stopped rollout left, once, with the rights of who presses. Its VMs and options were confirmed before. */
+async function goOnWithRest(planned: Planned | undefined, act: Act<Press>): Promise<void> {
+  if (!planned || !["stopped", "failed"].includes(planned.rollout.state))
+    throw new UserError("This rollout doesn't wait to be continued.");
+  const { reply, gateway } = act;
+  const { rollouts, store, policy, policyVersion } = gateway;
+  const { record } = planned.rollout;
+  const all = await authorizePlanned(planned, act, "It stays stopped.");
+  const targets = restOf(all, await rollouts.outcomes(record.id));
+  const id = restIdOf(record.id);
+  if (targets.length === 0) throw new UserError("No VM of this rollout is left.");
+  const { id: personId, teamId, name: called } = await personOf(act);
+  await store.takeTurn({ personId, interactionId: id, limits: policy.limits });
+  if (!(await store.useOnce(`rest:${record.id}`, keptMs)))
+    return reply.privately(say(md`The rest of this rollout was already started: ${name(id)}.`));
+  const rest = {
+    ...record,
+    id,
+    total: targets.length,
+    requester: { id: personId, teamId, name: called },
+    policyVersion,
+    leftOut: [],
+    createdAt: gateway.now(),
+  };
+  await rollouts.plan(rest, targets);
+  const made = await rollouts.get(id);
+  if (made) await begin(made, rest, `the rest of ${record.id}`, personId, gateway);
+}
+
+/** The form from a button: for mentions, and triggers that were too old. */
+async function openPlanned(planned: Planned | undefined, act: Act<Press>): Promise<void> {
+  if (planned?.rollout.state !== "planned")
+    throw new UserError(
+      "This is too old, or was already started.",
+      "Please run the command again.",
+    );
+  onlyRequester(planned, act.interaction);
+  const targets = await authorizePlanned(planned, act);
+  const { command, rollout } = planned;
+  const frozen = await frozenLine(act.gateway);
+  const view = formView({ command, record: rollout.record, targets, hasFile: false, frozen });
+  await openOr(act, view);
+}
