@@ -5,7 +5,7 @@ import { parse } from "yaml";
 import { commands } from "../src/commands/index.ts";
 import { loadConfig, type Role } from "../src/config/config.ts";
 import { operationsOf } from "../src/policy/approval-rule.ts";
-import { createLog, hideSecret, type Log } from "../src/log/log.ts";
+import { createLog, type Fields, hideSecret, type Log } from "../src/log/log.ts";
 import { type Running, start } from "../src/start/start.ts";
 import {
   type SandboxCompute,
@@ -84,7 +84,8 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   const close = async () => {
     for (const stop of closers.splice(0).toReversed()) await stop().catch(() => undefined);
   };
-  const log: Log = createLog({ level: "debug", write: options.onLog ?? (() => undefined) });
+  const logOf = (base: Fields): Log =>
+    createLog({ level: "debug", base, write: options.onLog ?? (() => undefined) });
   try {
     const folder = await mkdtemp(path.join(tmpdir(), "gatehouse-world-"));
     closers.push(() => rm(folder, { recursive: true, force: true }));
@@ -135,7 +136,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       const operations = operationsOf(commands);
       const config = loadConfig({ env: { ...env, DATA_DIR: dataDir, ...own }, role, operations });
       for (const secret of config.secrets) hideSecret(secret);
-      const started = await start(config, log.child({ role }), {
+      const started = await start(config, logOf({ role }), {
         host: "127.0.0.1",
         roots: sandboxRoots,
         ...(options.namespace ? { namespace: options.namespace } : {}),

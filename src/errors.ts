@@ -19,3 +19,7 @@ export function messageOf(error: unknown): string {
 export function codeOf(error: unknown): string {
   return error instanceof Error && "code" in error ? String(error.code) : "unknown";
 }
+
+/** The message, and its hint where it has one. */
+export const withHint = (error: unknown, between: string) =>
+  messageOf(error) + (error instanceof UserError && error.hint ? between + error.hint : "");

@@ -17,20 +17,21 @@ export interface Log {
   info(event: string, fields?: Fields): void;
   warn(event: string, fields?: Fields): void;
   error(event: string, fields?: Fields): void;
-  /** A log that adds these fields to every line. */
-  child(fields: Fields): Log;
   readonly level: LogLevel;
 }
 
 const order: readonly LogLevel[] = ["debug", "info", "warn", "error"];
 
-export function createLog(options: {
+export function createLog({
+  level,
+  base = {},
+  write = (line) => void process.stdout.write(line),
+}: {
   level: LogLevel;
-  write?: (line: string) => void;
+  /** What every line has. */
   base?: Fields;
+  write?: (line: string) => void;
 }): Log {
-  const { level, base = {} } = options;
-  const write = options.write ?? ((line: string) => void process.stdout.write(line));
   const least = order.indexOf(level);
 
   function say(at: LogLevel): (event: string, fields?: Fields) => void {
@@ -47,7 +48,6 @@ export function createLog(options: {
     info: say("info"),
     warn: say("warn"),
     error: say("error"),
-    child: (fields) => createLog({ level, write, base: { ...base, ...fields } }),
     level,
   };
 }

@@ -15,34 +15,27 @@ export async function checkRedis(
   redis: Redis,
   { allowVolatile }: { allowVolatile: boolean },
 ): Promise<RedisCheck> {
-  const { volatile, unknown } = await checkServer(redis);
-  if (volatile !== undefined)
-    return { kind: "volatile", sentence: volatile, allowed: allowVolatile };
-  if (unknown !== undefined) return { kind: "unchecked", sentence: unknown };
-  return { kind: "ok" };
-}
-
-async function checkServer(server: Redis): Promise<{ volatile?: string; unknown?: string }> {
-  const info = parseInfo(await ask(() => server.info()));
-  const appendOnly = info.get("aof_enabled") ?? yesNo(await setting(server, "appendonly"));
-  const policy = info.get("maxmemory_policy") ?? (await setting(server, "maxmemory-policy"));
+  const info = parseInfo(await ask(() => redis.info()));
+  const setting = async (name: string) => valueIn(await ask(() => redis.config("GET", name)));
+  const appendOnly = info.get("aof_enabled") ?? (await setting("appendonly"));
+  const policy = info.get("maxmemory_policy") ?? (await setting("maxmemory-policy"));
   const lastWrite = info.get("aof_last_write_status");
   // What default itself wrote, it may replay
   const replaysAll =
-    (server.options.username ?? "default") === "default" ||
-    mayReplayAll(await ask(() => server.call("ACL", "GETUSER", "default")));
+    (redis.options.username ?? "default") === "default" ||
+    mayReplayAll(await ask(() => redis.call("ACL", "GETUSER", "default")));
   const volatile = volatileSentence({ appendOnly, policy, lastWrite, replaysAll });
-  if (volatile !== undefined) return { volatile };
+  if (volatile !== undefined)
+    return { kind: "volatile", sentence: volatile, allowed: allowVolatile };
   const missing = [
     appendOnly === undefined && "`appendonly yes`",
     policy === undefined && "`maxmemory-policy noeviction`",
     replaysAll === undefined &&
       `\`${defaultUser}\` or more (to let Gatehouse check it: \`+acl|getuser\` for its own user)`,
   ].filter((one) => one !== false);
-  if (missing.length === 0) return {};
-  return {
-    unknown: `This Redis doesn't report all of its configuration. Check that it has: ${missing.join(", ")}.`,
-  };
+  if (missing.length === 0) return { kind: "ok" };
+  const sentence = `This Redis doesn't report all of its configuration. Check that it has: ${missing.join(", ")}.`;
+  return { kind: "unchecked", sentence };
 }
 
 const defaultUser = "user default off ~* &* +@all";
@@ -73,19 +66,12 @@ export interface Storage {
 }
 
 export async function storageOf(redis: RedisClient): Promise<Storage> {
-  const answers = await redis
-    .pipeline()
-    .info()
-    .config("GET", "appendfsync")
-    .config("GET", "min-replicas-to-write")
-    .call("COMMAND", "INFO", "WAITAOF")
-    .exec();
-  if (!answers) throw new Error("no answer");
-  const [all, fsync, minReplicas, waitAof] = await Promise.all(
-    answers.map(([error, answer]) =>
-      ask(() => (error ? Promise.reject(error) : Promise.resolve(answer))),
-    ),
-  );
+  const [all, fsync, minReplicas, waitAof] = await Promise.all([
+    ask(() => redis.info()),
+    ask(() => redis.config("GET", "appendfsync")),
+    ask(() => redis.config("GET", "min-replicas-to-write")),
+    ask(() => redis.call("COMMAND", "INFO", "WAITAOF")),
+  ]);
   const info = parseInfo(all);
   const least = Number(valueIn(minReplicas) ?? Number.NaN);
   const aof = info.get("aof_enabled");
@@ -106,19 +92,16 @@ export function replicasIn(replication: unknown): number | undefined {
     .length;
 }
 
-export interface StorageProblem {
-  sentence: string;
-  /** Nothing is sent until it is mended. */
-  stops: boolean;
-}
-
-/** What doesn't hold of "no claim is forgotten", each with its remedy. `wanted`: REDIS_REPLICAS. */
+/**
+ * What doesn't hold of "no claim is forgotten", each with its remedy; where it `stops`, nothing is sent until it is fixed.
+ * `wanted`: REDIS_REPLICAS.
+ */
 export function storageProblems(
   { appendOnly, fsync, replicas, minReplicas, waitAof }: Storage,
   wanted: number | undefined,
-): readonly StorageProblem[] {
+) {
   const needed = wanted ?? Math.min(1, replicas ?? 0);
-  const found: StorageProblem[] = [];
+  const found: { sentence: string; stops: boolean }[] = [];
   const say = (sentence: string, stops = false) => void found.push({ sentence, stops });
   if (replicas !== undefined && replicas < needed)
     say(`REDIS_REPLICAS is ${needed}, but ${replicas} are connected: nothing is sent`, true);
@@ -142,7 +125,7 @@ export function volatileSentence(seen: {
   lastWrite: string | undefined;
   replaysAll: boolean | undefined;
 }): string | undefined {
-  if (seen.appendOnly === "0") {
+  if (seen.appendOnly === "0" || seen.appendOnly === "no") {
     return "Redis keeps nothing on disk, so a restart would forget what was sent. Set `appendonly yes` in redis.conf, or run `redis-cli CONFIG SET appendonly yes` and `redis-cli CONFIG REWRITE`.";
   }
   if (seen.policy !== undefined && seen.policy !== "noeviction") {
@@ -157,16 +140,8 @@ export function volatileSentence(seen: {
   return undefined;
 }
 
-async function setting(server: Redis, name: string): Promise<string | undefined> {
-  return valueIn(await ask(() => server.config("GET", name)));
-}
-
 function valueIn(reply: unknown): string | undefined {
   return Array.isArray(reply) && typeof reply[1] === "string" ? reply[1] : undefined;
-}
-
-function yesNo(value: string | undefined): string | undefined {
-  return value === undefined ? undefined : value === "yes" ? "1" : "0";
 }
 
 /** Undefined when Redis refuses the command; other errors are thrown. */
@@ -174,22 +149,14 @@ async function ask(question: () => Promise<unknown>): Promise<unknown> {
   try {
     return await question();
   } catch (error) {
-    const refusedByRedis =
-      error instanceof Error &&
-      /^(NOPERM|ERR unknown|ERR .*(disabled|forbidden|not allowed))/i.test(error.message);
-    if (refusedByRedis) return undefined;
+    const refused = /^(NOPERM|ERR unknown|ERR .*(disabled|forbidden|not allowed))/i;
+    if (error instanceof Error && refused.test(error.message)) return undefined;
     throw error;
   }
 }
 
 /** The lines of INFO, by name. */
 export function parseInfo(text: unknown): ReadonlyMap<string, string> {
-  if (typeof text !== "string") return new Map();
-  const pairs = text.split(/\r?\n/).flatMap((line) => {
-    const colon = line.indexOf(":");
-    return colon < 1 || line.startsWith("#")
-      ? []
-      : [[line.slice(0, colon), line.slice(colon + 1)] as const];
-  });
-  return new Map(pairs);
+  const lines = typeof text === "string" ? text.matchAll(/^([^:#\r\n]+):(.*)$/gm) : [];
+  return new Map([...lines].map(([, name = "", value = ""]) => [name, value]));
 }

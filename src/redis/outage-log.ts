@@ -47,23 +47,15 @@ export function withoutFloods(log: Log, answers: () => Promise<boolean>): Log & 
     log.warn(event, { seconds, complaints, of: Object.fromEntries(events) });
   }
 
-  function quiet(to: Log): Log {
-    const unless =
-      (write: Log["warn"]): Log["warn"] =>
-      (event, fields) => {
-        const why = troubleIn(event, fields);
-        if (why === undefined) write(event, fields);
-        else complain(event, fields, why);
-      };
-    return {
-      ...to,
-      warn: unless(to.warn),
-      error: unless(to.error),
-      child: (fields) => quiet(to.child(fields)),
+  const unless =
+    (write: Log["warn"]): Log["warn"] =>
+    (event, fields) => {
+      const why = troubleIn(event, fields);
+      if (why === undefined) write(event, fields);
+      else complain(event, fields, why);
     };
-  }
-
-  return { ...quiet(log), close: () => tell("redis.still-lost") };
+  const close = () => tell("redis.still-lost");
+  return { ...log, warn: unless(log.warn), error: unless(log.error), close };
 }
 
 /** What is wrong with Redis, if that is all that a line says. */

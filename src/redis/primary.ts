@@ -155,9 +155,9 @@ function createFinder(address: RedisAddress, hashTag: string) {
     const { username, password, tls } = address;
     const options = {
       ...place,
-      ...(isOpen || username === undefined ? {} : { username }),
-      ...(isOpen || password === undefined ? {} : { password }),
-      ...(tls ? { tls: certifiedName(address, place) } : {}),
+      ...(!isOpen && username !== undefined && { username }),
+      ...(!isOpen && password !== undefined && { password }),
+      ...(tls && { tls: certifiedName(address, place) }),
       retryStrategy: null,
       enableReadyCheck: false,
       connectTimeout: answerMs,
@@ -216,35 +216,24 @@ function createFinder(address: RedisAddress, hashTag: string) {
   }
 
   /** Who most of them name: one that slept through a failover still believes the old story. */
-  function find(): Promise<Place> {
+  async function find(): Promise<Place> {
     const [only] = address.nodes;
-    if (mode === "single" && only) return Promise.resolve(only);
+    if (mode === "single" && only) return only;
     const known = new Map([...address.nodes, ...learned].map((place) => [nameOf(place), place]));
     const asked = [...known.values()].slice(0, maxAsked);
-    const { promise, resolve, reject } = Promise.withResolvers<Place>();
-    const votes = new Map<string, number>();
-    let left = asked.length;
-    let mostNamed: Place | undefined;
-    let last: unknown;
-    const votesFor = (place: Place | undefined) => (place && votes.get(nameOf(place))) ?? 0;
-    for (const place of asked) {
-      ask(place)
-        .then((named) => {
-          votes.set(nameOf(named), votesFor(named) + 1);
-          if (votesFor(named) > votesFor(mostNamed) || mostNamed === undefined) mostNamed = named;
-          if (votesFor(named) > asked.length / 2) resolve(named);
-        })
-        .catch((error: unknown) => {
-          last = error;
-        })
-        .finally(() => {
-          left -= 1;
-          if (left > 0) return;
-          if (mostNamed === undefined) reject(last);
-          else resolve(mostNamed);
-        });
-    }
-    return promise;
+    const votes = new Map<string, Place[]>();
+    const asking = asked.map(async (place) => {
+      const named = await ask(place);
+      const all = [...(votes.get(nameOf(named)) ?? []), named];
+      votes.set(nameOf(named), all);
+      if (all.length <= asked.length / 2) throw new Error("no majority yet");
+      return named;
+    });
+    return Promise.any(asking).catch((error: AggregateError) => {
+      const [most] = [...votes.values()].toSorted((a, b) => b.length - a.length);
+      if (most?.[0] === undefined) throw error.errors.at(-1);
+      return most[0];
+    });
   }
 
   return {

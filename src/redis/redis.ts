@@ -43,10 +43,9 @@ function reconnectDelay(times: number): number {
 }
 
 /**
- * Opens one connection to the primary and waits until it answers. After an outage or a failover it reconnects by itself;
- * errors are logged at most every 10 s. Throws a UserError when Redis can't be reached within `patienceMs`, and a ConfigError
- * at once when it refuses the password or hasn't the database. Each reconnect logs in as the address says by then; where
- * Redis is doesn't change.
+ * Opens one connection to the primary and waits until it answers. After an outage or a failover it reconnects by itself.
+ * Throws a UserError when Redis can't be reached within `patienceMs`, and a ConfigError at once when it refuses the password or
+ * hasn't the database. Each reconnect logs in as the address says by then; where Redis is doesn't change.
  */
 export async function connectRedis(
   url: Live,
@@ -84,20 +83,16 @@ export async function connectRedis(
 
 const noDatabase = /^ERR (DB index|invalid DB)/i;
 
+/** `withoutFloods` makes one line of all that an outage brings. */
 function reportErrors(redis: RedisClient, purpose: RedisPurpose, log: Log): void {
-  let quietUntil = 0;
   let lost = false;
   redis.on("error", (error: Error) => {
     lost = true;
     // ioredis would go on in database 0
     if (noDatabase.test(error.message)) redis.disconnect(true);
-    const now = performance.now();
-    if (now < quietUntil) return;
-    quietUntil = now + 10_000;
     log.warn("redis.error", { purpose, error });
   });
   redis.on("ready", () => {
-    quietUntil = 0;
     if (lost) log.debug("redis.reconnected", { purpose });
     lost = false;
   });
@@ -105,30 +100,26 @@ function reportErrors(redis: RedisClient, purpose: RedisPurpose, log: Log): void
 
 async function ready(redis: RedisClient, address: RedisAddress, patienceMs: number): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const { shown, db } = address;
   let last = "no answer";
-  const unusable = (hint: string) =>
-    new UserError(`Redis at ${address.shown} can't be used: ${last}`, hint);
-  const onReady = () => resolve();
+  const unusable = () => `Redis at ${shown} can't be used: ${last}`;
+  const refuse = (what: string) => reject(new ConfigError([`REDIS_URL: ${what}`]));
   const onError = (error: Error) => {
     last = messageOf(error);
-    if (noDatabase.test(last))
-      reject(
-        new ConfigError([`REDIS_URL: Redis at ${address.shown} has no database ${address.db}`]),
-      );
-    if (/^(WRONGPASS|NOAUTH|NOPERM|ERR AUTH)/i.test(last)) {
-      const { message } = unusable("");
-      reject(new ConfigError([`REDIS_URL: ${message}; check the user and password`]));
-    }
+    if (noDatabase.test(last)) refuse(`Redis at ${shown} has no database ${db}`);
+    if (/^(WRONGPASS|NOAUTH|NOPERM|ERR AUTH)/i.test(last))
+      refuse(`${unusable()}; check the user and password`);
   };
-  redis.on("ready", onReady);
+  redis.on("ready", resolve);
   redis.on("error", onError);
   redis.connect().catch(() => {}); // it keeps trying; failures arrive as events
   try {
     await within(patienceMs, promise, () => {
-      throw unusable("check REDIS_URL, and that Redis is running and reachable from here");
+      const hint = "check REDIS_URL, and that Redis is running and reachable from here";
+      throw new UserError(unusable(), hint);
     });
   } finally {
-    redis.off("ready", onReady);
+    redis.off("ready", resolve);
     redis.off("error", onError);
   }
 }

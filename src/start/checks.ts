@@ -34,6 +34,9 @@ type Checked = Services & {
   computeProblem(): Promise<string | undefined>;
 };
 
+const redisProblem = ({ redis, key }: Services): Promise<string | undefined> =>
+  writeToRedis(redis, key).then(() => undefined, messageOf);
+
 /** All checks, in the order in which they are shown. Three read them: `doctor`, `/gatehouse status`, and `/readyz`. */
 export const checks: readonly Check[] = [
   {
@@ -48,7 +51,15 @@ export const checks: readonly Check[] = [
   {
     name: "Redis",
     fromOutside: async (config) => judgeRedis(await lookAtRedis(config)),
-    forPeople: storingFinding,
+    async forPeople(on) {
+      const problem = await redisProblem(on);
+      if (problem !== undefined) return ill(problem, "Nothing can be changed until it is back.");
+      if (on.redisCheck.kind !== "ok") return trouble(on.redisCheck.sentence);
+      const problems = await on.storageProblemsNow();
+      const sentences = problems.map(({ sentence }) => sentence);
+      const all = ["answers, writes to disk", ...sentences].join("; ");
+      return problems.some(({ stops }) => stops) ? trouble(all) : well(all);
+    },
     async forReadiness(on) {
       const problem = await redisProblem(on);
       return problem && `Redis: ${problem}`;
@@ -57,9 +68,25 @@ export const checks: readonly Check[] = [
   {
     name: "Compute service",
     fromOutside: async (config, now) => judgeService(await lookAtService(config, now)),
-    forPeople: inventoryFinding,
+    async forPeople({ inventory, computeProblem }) {
+      const { refreshedAt, stale, vms, projects, unread } = await inventory.state();
+      const read =
+        refreshedAt === undefined ? "never read" : `read ${duration(Date.now() - refreshedAt)} ago`;
+      const missing = unread.length > 0 ? `; not readable: ${unread.slice(0, 5).join(", ")}` : "";
+      const known = `${vms} VMs in ${projects} projects, ${read}${missing}`;
+      if (!stale && refreshedAt !== undefined && unread.length === 0) return well(known);
+      const problem = await computeProblem();
+      return trouble(problem === undefined ? known : `${problem} (${known})`);
+    },
   },
-  { name: "Changes", forPeople: changesFinding },
+  {
+    name: "Changes",
+    async forPeople({ store }) {
+      const frozen = await store.freezeState();
+      if (!frozen) return well("allowed");
+      return trouble(`frozen by ${frozen.by}${frozen.reason ? `: ${frozen.reason}` : ""}`);
+    },
+  },
   {
     name: "Policy",
     async fromOutside(config) {
@@ -71,7 +98,20 @@ export const checks: readonly Check[] = [
       }));
       return [...judgePolicy(await lookAtPolicy(config)), ...folder];
     },
-    forPeople: policyFinding,
+    /** Of this process, which answers: `/readyz` of each says the same of its own. */
+    async forPeople({ config, policyKeeper }) {
+      const still = policyKeeper.standstill();
+      if (still !== undefined) return trouble(`nothing changes here: ${still}`);
+      const { problems, missingAt } = config.policyFile;
+      if (missingAt !== undefined)
+        return trouble(
+          "gatehouse.yml is missing, so everyone can view and no one can change anything",
+        );
+      const [problem] = problems;
+      return problem === undefined
+        ? well(`version ${config.policyVersion}`)
+        : trouble(`${placeOf(problem)}; the policy before it counts`);
+    },
     async forReadiness({ policyKeeper }) {
       const still = policyKeeper.standstill();
       return still && `policy: ${still}`;
@@ -81,8 +121,41 @@ export const checks: readonly Check[] = [
     name: "Data directory",
     fromOutside: async ({ dataDir }) => judgeDirectory(lookAtDirectory(dataDir)),
   },
-  { name: "Work", forPeople: workFinding },
-  { name: "Outages", forPeople: outagesFinding },
+  {
+    name: "Work",
+    async forPeople({ store, queues, redis, key }) {
+      const [open, unsaid, counts, workers] = await Promise.all([
+        store.openCount(),
+        store.outbox.depth(),
+        queues.counts(),
+        countWorkers(redis, key),
+      ]);
+      const waiting = (counts["waiting"] ?? 0) + (counts["delayed"] ?? 0);
+      const requests = `${counted(open, "request")} open`;
+      if (workers === 0)
+        return ill(`no worker is running, and ${requests}`, "Start a worker, or read its log.");
+      const what = `${counted(workers, "worker")}, ${requests}, ${counted(waiting, "job")} waiting, ${counted(unsaid, "message")} to deliver`;
+      return unsaid < 100 ? well(what) : trouble(what);
+    },
+  },
+  {
+    name: "Outages",
+    async forPeople({ watch, outages, store }) {
+      const awayMs = watch.redisAwayMs();
+      if (awayMs !== undefined) {
+        const what = `Redis has been away for ${duration(awayMs)}`;
+        return ill(what, "Refused requests are reported when it is back.");
+      }
+      const [{ open, last }, now] = await Promise.all([outages.state(), store.now()]);
+      const away = open.map(
+        ({ part, since }) => `${partNames[part]} has been away for ${duration(now - since)}`,
+      );
+      if (away.length > 0) return ill(away.join("; "), "Each channel gets a recap afterwards.");
+      if (last === undefined) return well("none");
+      const [lasted, ago] = [last.until - last.since, now - last.until].map(duration);
+      return well(`none now; ${partNames[last.part]} was away for ${lasted}, until ${ago} ago`);
+    },
+  },
   {
     name: "Version",
     async forPeople() {
@@ -91,80 +164,6 @@ export const checks: readonly Check[] = [
     },
   },
 ];
-
-const redisProblem = ({ redis, key }: Services): Promise<string | undefined> =>
-  writeToRedis(redis, key).then(() => undefined, messageOf);
-
-async function storingFinding(on: Checked): Promise<Finding> {
-  const problem = await redisProblem(on);
-  if (problem !== undefined) return ill(problem, "Nothing can be changed until it is back.");
-  if (on.redisCheck.kind !== "ok") return trouble(on.redisCheck.sentence);
-  const problems = await on.storageProblemsNow();
-  const all = ["answers, writes to disk", ...problems.map(({ sentence }) => sentence)].join("; ");
-  return problems.some(({ stops }) => stops) ? trouble(all) : well(all);
-}
-
-async function inventoryFinding({ inventory, computeProblem }: Checked): Promise<Finding> {
-  const { refreshedAt, stale, vms, projects, unread } = await inventory.state();
-  const read =
-    refreshedAt === undefined ? "never read" : `read ${duration(Date.now() - refreshedAt)} ago`;
-  const missing = unread.length > 0 ? `; not readable: ${unread.slice(0, 5).join(", ")}` : "";
-  const known = `${vms} VMs in ${projects} projects, ${read}${missing}`;
-  if (!stale && refreshedAt !== undefined && unread.length === 0) return well(known);
-  const problem = await computeProblem();
-  return trouble(problem === undefined ? known : `${problem} (${known})`);
-}
-
-async function changesFinding({ store }: Checked): Promise<Finding> {
-  const frozen = await store.freezeState();
-  if (!frozen) return well("allowed");
-  return trouble(`frozen by ${frozen.by}${frozen.reason ? `: ${frozen.reason}` : ""}`);
-}
-
-/** Of this process, which answers: `/readyz` of each says the same of its own. */
-async function policyFinding({ config, policyKeeper }: Checked): Promise<Finding> {
-  const still = policyKeeper.standstill();
-  if (still !== undefined) return trouble(`nothing changes here: ${still}`);
-  const { problems, missingAt } = config.policyFile;
-  if (missingAt !== undefined)
-    return trouble("gatehouse.yml is missing, so everyone can view and no one can change anything");
-  const [problem] = problems;
-  return problem === undefined
-    ? well(`version ${config.policyVersion}`)
-    : trouble(`${placeOf(problem)}; the policy before it counts`);
-}
-
-async function workFinding({ store, queues, redis, key }: Checked): Promise<Finding> {
-  const [open, unsaid, counts, workers] = await Promise.all([
-    store.openCount(),
-    store.outbox.depth(),
-    queues.counts(),
-    countWorkers(redis, key),
-  ]);
-  const waiting = (counts["waiting"] ?? 0) + (counts["delayed"] ?? 0);
-  const requests = `${counted(open, "request")} open`;
-  if (workers === 0)
-    return ill(`no worker is running, and ${requests}`, "Start a worker, or read its log.");
-  const what = `${counted(workers, "worker")}, ${requests}, ${counted(waiting, "job")} waiting, ${counted(unsaid, "message")} to deliver`;
-  return unsaid < 100 ? well(what) : trouble(what);
-}
-
-async function outagesFinding({ watch, outages, store }: Checked): Promise<Finding> {
-  const awayMs = watch.redisAwayMs();
-  if (awayMs !== undefined)
-    return ill(
-      `Redis has been away for ${duration(awayMs)}`,
-      "Refused requests are reported when it is back.",
-    );
-  const [{ open, last }, now] = await Promise.all([outages.state(), store.now()]);
-  const away = open.map(
-    ({ part, since }) => `${partNames[part]} has been away for ${duration(now - since)}`,
-  );
-  if (away.length > 0) return ill(away.join("; "), "Each channel gets a recap afterwards.");
-  if (last === undefined) return well("none");
-  const [lasted, ago] = [last.until - last.since, now - last.until].map(duration);
-  return well(`none now; ${partNames[last.part]} was away for ${lasted}, until ${ago} ago`);
-}
 
 /** How long a check of Slack or of the compute service is reused (ms). */
 const checkMs = 15_000;

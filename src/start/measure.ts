@@ -37,12 +37,6 @@ export function createMeasure(on: {
   const { shared } = telemetry;
   const startedAt = Date.now();
 
-  async function measureRoundTrip(): Promise<void> {
-    const began = performance.now();
-    await redis.ping();
-    shared.redisRoundTrip.set((performance.now() - began) / 1000);
-  }
-
   async function measureRequests(now: number): Promise<void> {
     const ids = await redis.zrange(key("requests", "open"), 0, `${maxCounted - 1}`);
     const open = (await Promise.all(ids.map(stateOf))).filter(({ state }) => state !== null);
@@ -59,12 +53,9 @@ export function createMeasure(on: {
   }
 
   async function stateOf(id: string): Promise<{ state: string | null; at: number }> {
-    const hash = key("request", id);
     const [state = null, changedAt, createdAt] = await redis.hmget(
-      hash,
-      "state",
-      "changedAt",
-      "createdAt",
+      key("request", id),
+      ...["state", "changedAt", "createdAt"],
     );
     if (state === "draft") return { state, at: Number(createdAt) };
     // A reminder is a change, too
@@ -82,13 +73,9 @@ export function createMeasure(on: {
       return { many: await redis.zcard(key(list)), oldest };
     });
     const owed = await Promise.all(lists);
+    const oldest = owed.flatMap((list) => list.oldest);
     shared.outboxDepth.set(owed.reduce((sum, { many }) => sum + many, 0));
-    shared.outboxAge.set(
-      secondsSince(
-        owed.flatMap(({ oldest }) => oldest),
-        now,
-      ),
-    );
+    shared.outboxAge.set(secondsSince(oldest, now));
   }
 
   async function measureTrail(now: number): Promise<void> {
@@ -118,7 +105,9 @@ export function createMeasure(on: {
   }
 
   async function measureShared(): Promise<void> {
-    await measureRoundTrip();
+    const began = performance.now();
+    await redis.ping();
+    shared.redisRoundTrip.set((performance.now() - began) / 1000);
     const now = await store.now();
     shared.frozen.set(await redis.exists(key("freeze")));
     const parts = [measureRequests, measureOwed, measureTrail, measureJobs];

@@ -3,24 +3,19 @@ import type { Spans } from "../log/spans.ts";
 import type { LimitName, Telemetry } from "../log/telemetry.ts";
 import type { RateLimiter } from "../slack/deliver/rate-limiter.ts";
 
-/** What is counted, and traced, of calls to Slack and to the compute service, and of waits for Slack's limits. */
-export function observeCalls({
-  telemetry,
-  spans,
-}: {
+interface Watchers {
   telemetry: Telemetry;
   spans: Spans | undefined;
-}) {
+}
+
+/** What is counted, and traced, of calls to Slack and to the compute service, and of waits for Slack's limits. */
+export function observeCalls({ telemetry, spans }: Watchers) {
   /** A call that just ended, named as its metrics are. */
   function called(name: string, outcome: string, ms: number, status?: number): void {
-    if (!spans) return;
     const endMs = Date.now();
-    const attributes = {
-      outcome,
-      ...(status === undefined ? {} : { "http.response.status_code": status }),
-    };
+    const attributes = { outcome, ...(status && { "http.response.status_code": status }) };
     const failed = outcome === "ok" ? undefined : outcome;
-    spans.ended({ name, kind: "client", startMs: endMs - ms, endMs, attributes, failed });
+    spans?.ended({ name, kind: "client", startMs: endMs - ms, endMs, attributes, failed });
   }
 
   function told(limit: LimitName, ms: number): void {
@@ -33,7 +28,7 @@ export function observeCalls({
       telemetry.slackSeconds.observe({ method }, ms / 1000);
       called(`slack ${method}`, outcome, ms);
     },
-    compute({ endpoint, kind, durationMs, status }: SeenCall): void {
+    compute({ endpoint, kind, durationMs, status }: CallReport): void {
       const outcome = kind ?? "ok";
       telemetry.computeCalls.inc({ endpoint, outcome });
       telemetry.computeSeconds.observe({ endpoint }, durationMs / 1000);
@@ -58,5 +53,3 @@ export function observeCalls({
     }),
   };
 }
-
-type SeenCall = Pick<CallReport, "endpoint" | "kind" | "durationMs" | "status">;

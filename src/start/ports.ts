@@ -6,6 +6,8 @@ import { codeOf, messageOf, UserError } from "../errors.ts";
 import type { Log } from "../log/log.ts";
 
 interface PortOptions {
+  /** The variable that sets the port. */
+  variable?: string;
   port: number;
   /** Default: all interfaces. */
   host?: string | undefined;
@@ -15,12 +17,19 @@ interface PortOptions {
 /** Connections that have no request in hand. */
 const mostIdle = 256;
 
+/** Why a port can't be had. Another process may give it back: that is worth another try. */
+const troubles: Readonly<Record<string, string>> = {
+  EADDRINUSE: "another process has it",
+  EACCES: "this user can't bind ports below 1024",
+  EADDRNOTAVAIL: "this machine doesn't have that address",
+};
+
 /**
  * A web server of this process. Of connections without a request the oldest is cut when there are too many, so that whoever
  * opens them without end shuts nobody out. Throws when the port is taken.
  */
 async function startWebServer(
-  options: PortOptions,
+  { variable = "PORT", port, host, log }: PortOptions,
   listener: (request: IncomingMessage, response: ServerResponse) => void,
 ) {
   const idle = new Set<Socket>();
@@ -39,11 +48,17 @@ async function startWebServer(
     idle.delete(socket);
     response.once("finish", () => rest(socket));
   });
-  server.listen(options.port, options.host);
-  await once(server, "listening"); // rejects with the error, e.g. EADDRINUSE
-  server.on("error", (error) => options.log.error("web.error", { error }));
+  server.listen(port, host);
+  await once(server, "listening").catch((error: unknown) => {
+    const found = troubles[codeOf(error)];
+    if (found === undefined) throw error;
+    throw new UserError(
+      `${variable}: the port can't be opened: ${found}`,
+      `Set ${variable} to another one, or end the other process`,
+    );
+  });
+  server.on("error", (error) => log.error("web.error", { error }));
   const address = server.address();
-  const port = typeof address === "object" && address !== null ? address.port : options.port;
 
   /** Stops listening, lets running answers end for up to a second, then cuts them. */
   async function close(): Promise<void> {
@@ -54,23 +69,23 @@ async function startWebServer(
     await closed;
     clearTimeout(late);
   }
-  return { /** The port it really listens on. */ port, close };
+  const isPort = typeof address === "object" && address !== null;
+  return { /** The port it really listens on. */ port: isPort ? address.port : port, close };
 }
 
 /**
  * The only port that is open to the world, over HTTP: it knows Slack's path, and nothing of this process. `route` answers
  * false for what Slack never asks for.
  */
-export function startSlackDoor({ route, ...options }: SlackDoorOptions) {
+export function startSlackDoor({
+  route,
+  ...options
+}: PortOptions & { route(request: IncomingMessage, response: ServerResponse): boolean }) {
   return startWebServer(options, (request, response) => {
     if (route(request, response)) return;
     response.writeHead(404, { connection: "close" });
     response.end();
   });
-}
-
-interface SlackDoorOptions extends PortOptions {
-  route(request: IncomingMessage, response: ServerResponse): boolean;
 }
 
 export interface HealthOptions extends PortOptions {
@@ -89,9 +104,7 @@ export function startHealth(options: HealthOptions) {
   const late = () => `the check took longer than ${readyWithinMs / 1000} s`;
   // A check that fails or hangs is a no as well
   const ready = shared(() =>
-    within(readyWithinMs, Promise.try(options.ready), late).catch((error: unknown) =>
-      messageOf(error),
-    ),
+    within(readyWithinMs, Promise.try(options.ready), late).catch(messageOf),
   );
   const figures = shared(options.figures);
 
@@ -125,10 +138,7 @@ export function startHealth(options: HealthOptions) {
 /** Whoever asks while an answer is on its way gets that one: many probes or scrapes at once cost one. */
 function shared<T>(ask: () => Promise<T>): () => Promise<T> {
   let asking: Promise<T> | undefined;
-  return () =>
-    (asking ??= ask().finally(() => {
-      asking = undefined;
-    }));
+  return () => (asking ??= ask().finally(() => (asking = undefined)));
 }
 
 function reply(response: ServerResponse, status: number, body: object): void {
@@ -143,22 +153,4 @@ function send(response: ServerResponse, status: number, type: string, text: stri
     "content-length": Buffer.byteLength(text),
   });
   response.end(text);
-}
-
-/** A port that can't be had is named by its variable. Another process may give it back: that is worth another try. */
-export async function listening<T>(variable: string, server: Promise<T>): Promise<T> {
-  try {
-    return await server;
-  } catch (error) {
-    const found = new Map([
-      ["EADDRINUSE", "another process has it"],
-      ["EACCES", "this user can't bind ports below 1024"],
-      ["EADDRNOTAVAIL", "this machine doesn't have that address"],
-    ]).get(codeOf(error));
-    if (found === undefined) throw error;
-    throw new UserError(
-      `${variable}: the port can't be opened: ${found}`,
-      `Set ${variable} to another one, or end the other process`,
-    );
-  }
 }

@@ -1,7 +1,7 @@
 import { commands } from "../commands/index.ts";
 import { ConfigError, loadConfig, type Role } from "../config/config.ts";
 import { version } from "../config/version.ts";
-import { messageOf, UserError } from "../errors.ts";
+import { messageOf, withHint } from "../errors.ts";
 import { createLog, hideSecret, type Log } from "../log/log.ts";
 import { operationsOf } from "../policy/approval-rule.ts";
 import { isKnownSocketRejection } from "../slack/web.ts";
@@ -45,8 +45,7 @@ export async function runProcess(role: Role, signals: Signals): Promise<void> {
 function cannotStart(error: unknown, log: Log): never {
   log.error("process.cannot-start", { error });
   if (error instanceof ConfigError) exitConfig(error);
-  const hint = error instanceof UserError && error.hint ? ` ${error.hint}.` : "";
-  process.stderr.write(printable(`Gatehouse can't start: ${messageOf(error)}.${hint}\n`));
+  process.stderr.write(printable(`Gatehouse can't start: ${withHint(error, ". ")}.\n`));
   return process.exit(1);
 }
 

@@ -1,4 +1,4 @@
-import { messageOf, UserError } from "../errors.ts";
+import { withHint } from "../errors.ts";
 import { createInventoryStore } from "../inventory/store.ts";
 import { silentLog } from "../log/log.ts";
 import { connectRedis, createKeys, type Keys, type RedisClient } from "../redis/redis.ts";
@@ -80,12 +80,9 @@ const sampled = 100;
 /** `retention` in a terminal. */
 export async function runRetention(
   words: readonly string[],
-  {
-    redisUrl,
-    namespace,
-    write,
-  }: { redisUrl: () => string; namespace?: string; write: (text: string) => void },
+  on: { redisUrl: () => string; namespace?: string; write: (text: string) => void },
 ): Promise<0 | 1 | 64> {
+  const { redisUrl, namespace, write } = on;
   if (words.length > 0) {
     write(`${retentionUsage}\n`);
     return 64;
@@ -100,8 +97,7 @@ export async function runRetention(
       redis.disconnect();
     }
   } catch (error) {
-    const hint = error instanceof UserError && error.hint ? `\n${error.hint}` : "";
-    write(`${messageOf(error)}${hint}\n`);
+    write(`${withHint(error, "\n")}\n`);
     return 1;
   }
 }
@@ -117,7 +113,8 @@ async function report(redis: RedisClient, key: Keys): Promise<string> {
   const withSnapshots = keys.flatMap((one) =>
     one.startsWith(prefix) && one !== prefix ? one.slice(prefix.length) : [],
   );
-  const vms = await knownVms(redis, key);
+  const lists = await createInventoryStore(redis, key).readAll();
+  const vms = new Set(lists.flatMap((list) => list?.vms.map(({ id }) => id) ?? []));
   const gone = vms.size === 0 ? [] : withSnapshots.filter((vm) => !vms.has(vm));
   const named =
     gone.length === 0 ? "" : `: ${gone.slice(0, 5).join(", ")}${gone.length > 5 ? ", …" : ""}`;
@@ -130,14 +127,6 @@ What may go:
   the rest      goes when its time has come. Never empty Redis, and delete no requests, locks, or policy versions:
                 what was sent would be forgotten, and changes freeze
 `;
-}
-
-/** The IDs of all VMs that stood in the last list. */
-async function knownVms(redis: RedisClient, key: Keys): Promise<ReadonlySet<string>> {
-  const ids = new Set<string>();
-  for (const contents of await createInventoryStore(redis, key).readAll())
-    for (const { id } of contents?.vms ?? []) ids.add(id);
-  return ids;
 }
 
 async function keysOf(redis: RedisClient, { prefix }: Keys): Promise<readonly string[]> {
@@ -156,19 +145,16 @@ async function sizeOf(keys: readonly string[], redis: RedisClient): Promise<stri
   const known = sizes.filter((size) => size !== null);
   if (known.length === 0) return "?";
   const bytes = (known.reduce((sum, size) => sum + size, 0) / known.length) * keys.length;
-  const about = keys.length > sample.length ? "~" : "";
-  return bytes < 2 ** 20
-    ? `${about}${Math.ceil(bytes / 1024)} KiB`
-    : `${about}${(bytes / 2 ** 20).toFixed(1)} MiB`;
+  const size =
+    bytes < 2 ** 20 ? `${Math.ceil(bytes / 1024)} KiB` : `${(bytes / 2 ** 20).toFixed(1)} MiB`;
+  return keys.length > sample.length ? `~${size}` : size;
 }
 
 function table(rows: readonly (readonly string[])[]): string {
-  const widths = [0, 1, 2].map((column) =>
-    Math.max(...rows.map((row) => row[column]?.length ?? 0)),
+  const widthOf = (column: number) => Math.max(...rows.map((row) => row[column]?.length ?? 0));
+  const [first, second, third] = [widthOf(0), widthOf(1), widthOf(2)];
+  const lines = rows.map(([what = "", keys = "", size = "", kept = ""]) =>
+    [what.padEnd(first), keys.padStart(second), size.padStart(third), kept].join("  ").trimEnd(),
   );
-  return rows
-    .map(([what = "", keys = "", size = "", kept = ""]) =>
-      `${what.padEnd(widths[0] ?? 0)}  ${keys.padStart(widths[1] ?? 0)}  ${size.padStart(widths[2] ?? 0)}  ${kept}`.trimEnd(),
-    )
-    .join("\n");
+  return lines.join("\n");
 }

@@ -6,7 +6,7 @@ import { holdDirectory } from "./hold-directory.ts";
 import { messageOf } from "../errors.ts";
 import { openServices, type Otherwise, type Services } from "./services.ts";
 import { createMeasure } from "./measure.ts";
-import { listening, startHealth, startSlackDoor } from "./ports.ts";
+import { startHealth, startSlackDoor } from "./ports.ts";
 import { hideSecret, type Log } from "../log/log.ts";
 import { createTelemetry } from "../log/telemetry.ts";
 import type { Gateway } from "../slack/gateway.ts";
@@ -85,20 +85,18 @@ export async function start(
     opened(await holdDirectory(config.dataDir));
     // Before everything that may wait: a process that can't go on must be able to say why
     const health = opened(
-      await listening(
-        "OPS_PORT",
-        startHealth({
-          ...config.ops,
-          log,
-          async figures() {
-            telemetry.slackConnected.set(gateway && gateway.problem() === undefined ? 1 : 0);
-            await measure?.();
-            return telemetry.render();
-          },
-          alive: () => wedged,
-          ready,
-        }),
-      ),
+      await startHealth({
+        variable: "OPS_PORT",
+        ...config.ops,
+        log,
+        async figures() {
+          telemetry.slackConnected.set(gateway && gateway.problem() === undefined ? 1 : 0);
+          await measure?.();
+          return telemetry.render();
+        },
+        alive: () => wedged,
+        ready,
+      }),
     );
     const spans = config.traces && opened(await exportTraces(config, log));
     const on = await openServices(config, log, { ...options, spans, opened, telemetry });
@@ -133,7 +131,7 @@ export async function start(
       );
       if (receive.mode === "http") {
         const door = { port: config.port, host: options.host, log, route: gateway.route };
-        port = opened(await listening("PORT", startSlackDoor(door))).port;
+        port = opened(await startSlackDoor(door)).port;
       }
     }
     isStarted = true;

@@ -6,9 +6,9 @@ import { errorReply } from "../../src/slack/error-reply.ts";
 import { secretShapes } from "./secret-shapes.ts";
 
 /** What a log prints while this is done with it. */
-function printed(use: (log: Log) => void): string {
+function printed(use: (log: Log) => void, base: Record<string, string> = {}): string {
   let all = "";
-  use(createLog({ level: "debug", write: (line) => void (all += line) }));
+  use(createLog({ level: "debug", base, write: (line) => void (all += line) }));
   return all;
 }
 
@@ -23,7 +23,7 @@ const sinks: readonly (readonly [string, (text: string) => string])[] = [
   ["a field deep inside", (text) => printed((log) => log.warn("x", { a: [{ b: { c: text } }] }))],
   ["the name of a field", (text) => printed((log) => log.info("x", { [text]: 1 }))],
   ["the event itself", (text) => printed((log) => log.info(text))],
-  ["what a child log says each time", (text) => printed((log) => log.child({ text }).info("x"))],
+  ["what a log says in every line", (text) => printed((log) => log.info("x"), { text })],
   ["an error's message", (text) => printed((log) => log.error("x", { error: new Error(text) }))],
   [
     "an error's stack",

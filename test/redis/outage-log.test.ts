@@ -28,12 +28,11 @@ describe("eight seconds without Redis", () => {
 
   it("are one line at the start, and one at the end that counts", async () => {
     const { lines, log } = listening();
-    const worker = log.child({ role: "worker" });
     for (let second = 0; second < 8; second += 1) {
       log.warn("redis.error", { purpose: "commands", error: refused() });
       log.warn("round.failed", { name: "sweep", why: "Stream isn't writeable and …" });
-      worker.warn("queue.error", { queue: "requests", error: refused() });
-      worker.error("delivery.failed", { error: new Error("Connection is closed.") });
+      log.warn("queue.error", { queue: "requests", error: refused() });
+      log.error("delivery.failed", { error: new Error("Connection is closed.") });
       // oxlint-disable-next-line no-await-in-loop -- one second after the other
       await vi.advanceTimersByTimeAsync(1_000);
     }

@@ -50,12 +50,9 @@ async function examine(
       });
       return findings && { name, findings };
     });
-    const configuration = {
-      name: `Configuration (Gatehouse ${version}, Node.js ${process.version})`,
-      findings: [well(said)],
-    };
+    const name = `Configuration (Gatehouse ${version}, Node.js ${process.version})`;
     const found = (await Promise.all(sections)).filter((section) => section !== undefined);
-    return { sections: [configuration, ...found], secrets: config.secrets };
+    return { sections: [{ name, findings: [well(said)] }, ...found], secrets: config.secrets };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     const mend = 'docs/install.md, "Variables", and .env.example say what belongs there.';

@@ -53,19 +53,24 @@ function nearestAbove(folder: string): string {
 
 /** What helps where a directory can't be made or written, by the code of the error. */
 export function wayOut(code: string, user = ourUser()): string {
-  if (code === "ENOSPC")
-    return "free space on its disk, or inodes (df -h, df -i), or name a directory on another one";
-  if (code === "EDQUOT") return `raise the disk quota of user ${user}, or free what counts to it`;
-  if (code === "EROFS")
-    return "mount its file system writable, or name another directory; in a container, give it a volume";
-  if (["ENOTDIR", "EEXIST"].includes(code)) return "a part of its path is a file: name a directory";
-  if (["ENOENT", "ELOOP"].includes(code))
-    return "a part of its path is missing, or is a link to nothing: make it, or name another directory";
-  if (code === "EIO")
-    return "its disk fails: the kernel's log says how; name a directory on another one";
-  if (["EACCES", "EPERM"].includes(code))
-    return `let user ${user} write there (chown ${user}), or name another directory; in a container, give it a volume`;
-  return "name a directory that this process may write, on a local disk with space";
+  const file = "a part of its path is a file: name a directory";
+  const missing =
+    "a part of its path is missing, or is a link to nothing: make it, or name another directory";
+  const right = `let user ${user} write there (chown ${user}), or name another directory; in a container, give it a volume`;
+  const ways: Readonly<Record<string, string>> = {
+    ENOSPC: "free space on its disk, or inodes (df -h, df -i), or name a directory on another one",
+    EDQUOT: `raise the disk quota of user ${user}, or free what counts to it`,
+    EROFS:
+      "mount its file system writable, or name another directory; in a container, give it a volume",
+    ENOTDIR: file,
+    EEXIST: file,
+    ENOENT: missing,
+    ELOOP: missing,
+    EIO: "its disk fails: the kernel's log says how; name a directory on another one",
+    EACCES: right,
+    EPERM: right,
+  };
+  return ways[code] ?? "name a directory that this process may write, on a local disk with space";
 }
 
 export type DirectoryFacts = ReturnType<typeof lookAtDirectory>;
@@ -138,34 +143,28 @@ const fill =
 export function judgeFolder(facts: FolderFacts): readonly Finding[] {
   const { folder, user, isFilled, isEmpty, problem, problemOfFilling } = facts;
   const place = "attestation.endorsements";
-  const about = place.split(".");
-  const says = (finding: typeof ill, what: string, fix: string) => [
-    finding(`${place}: ${what}`, asSentence(fix), about),
+  const isAway = problem === "ENOENT";
+  const found = (finding: typeof ill, what: string, fix: string) => [
+    finding(`${place}: ${what}`, fix, place.split(".")),
   ];
   const nothing = "no VM can be verified";
-  const isAway = problem === "ENOENT";
   if (problem !== undefined && !isAway) {
-    const fix =
-      problem === "EACCES" ? `let user ${user} read it, and what is in it` : wayOut(problem, user);
-    return says(ill, `${folder} can't be read (${problem}): ${nothing}`, fix);
+    const isForbidden = problem === "EACCES";
+    const fix = isForbidden ? `let user ${user} read it, and what is in it` : wayOut(problem, user);
+    return found(ill, `${folder} can't be read (${problem}): ${nothing}`, asSentence(fix));
   }
   if (!isFilled && isAway)
-    return says(ill, `${folder} isn't there: ${nothing}`, `make it and ${fill}`);
-  if (!isFilled && isEmpty) return says(note, `${folder} is empty: ${nothing}`, fill);
+    return found(ill, `${folder} isn't there: ${nothing}`, asSentence(`make it and ${fill}`));
+  if (!isFilled && isEmpty) return found(note, `${folder} is empty: ${nothing}`, asSentence(fill));
   if (problemOfFilling !== undefined) {
     const why = `(${problemOfFilling})`;
-    const fix = wayOut(problemOfFilling, user);
+    const fix = asSentence(wayOut(problemOfFilling, user));
     return isAway
-      ? says(ill, `${folder} isn't there, and attestation.refresh can't make it ${why}`, fix)
-      : says(note, `attestation.refresh can't fill ${folder} from here ${why}`, fix);
+      ? found(ill, `${folder} isn't there, and attestation.refresh can't make it ${why}`, fix)
+      : found(note, `attestation.refresh can't fill ${folder} from here ${why}`, fix);
   }
+  const later = "attestation.refresh makes it when the first evidence comes.";
   return isAway
-    ? [
-        note(
-          `${place}: ${folder} isn't there yet`,
-          "attestation.refresh makes it when the first evidence comes.",
-          about,
-        ),
-      ]
+    ? found(note, `${folder} isn't there yet`, later)
     : [well(`${place}: ${folder} can be read`)];
 }

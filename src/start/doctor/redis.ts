@@ -1,14 +1,8 @@
 import { type Config, ConfigError } from "../../config/config.ts";
 import { parseRedisUrl } from "../../config/redis-address.ts";
-import { messageOf, UserError } from "../../errors.ts";
+import { messageOf, withHint } from "../../errors.ts";
 import { silentLog } from "../../log/log.ts";
-import {
-  checkRedis,
-  parseInfo,
-  type RedisCheck,
-  storageOf,
-  storageProblems,
-} from "../../redis/check.ts";
+import { checkRedis, parseInfo, storageOf, storageProblems } from "../../redis/check.ts";
 import { connectRedis, createKeys, type Keys, type RedisClient } from "../../redis/redis.ts";
 import { type Finding, ill, note, well } from "./finding.ts";
 
@@ -33,9 +27,8 @@ export async function lookAtRedis(config: Config): Promise<RedisFacts> {
       redis.disconnect();
     }
   } catch (error) {
-    if (error instanceof ConfigError) return { unusable: error.problems.join("; ") };
-    const hint = error instanceof UserError && error.hint ? `; ${error.hint}` : "";
-    return { unusable: messageOf(error) + hint };
+    const isConfig = error instanceof ConfigError;
+    return { unusable: isConfig ? error.problems.join("; ") : withHint(error, "; ") };
   }
 }
 
@@ -79,13 +72,12 @@ export function judgeRedis(facts: RedisFacts): readonly Finding[] {
   const { setUp, version, roundTripMs, check, storage, writeProblem } = facts;
   const { usedBytes = 0, mostBytes } = facts;
   const known = setUp + (version === undefined ? "" : `, Redis ${version}`);
+  const isOld = version !== undefined && Number.parseFloat(version) < oldest;
   const trip = `round trip: ${roundTripMs.toFixed(1)} ms`;
-  const memory = `memory: ${mib(usedBytes)} of ${mib(mostBytes ?? 0)} used`;
+  const memory = `memory: ${mib(usedBytes)} ${mostBytes ? `of ${mib(mostBytes)} used` : "used, no limit"}`;
   const isFull = mostBytes !== undefined && mostBytes > 0 && usedBytes >= fullAt * mostBytes;
   return [
-    version !== undefined && Number.parseFloat(version) < oldest
-      ? ill(known, `Use Redis ${oldest} or newer, or Valkey.`)
-      : well(known),
+    isOld ? ill(known, `Use Redis ${oldest} or newer, or Valkey.`) : well(known),
     roundTripMs > slowMs
       ? note(
           trip,
@@ -98,7 +90,16 @@ export function judgeRedis(facts: RedisFacts): readonly Finding[] {
           `it refuses to write: ${writeProblem}`,
           "Its user needs {gatehouse}:* and the commands in compose.yaml; a replica or a full Redis takes no writes.",
         ),
-    keepingFinding(check),
+    check.kind === "ok"
+      ? well("keeps everything on disk, evicts nothing")
+      : check.kind === "unchecked"
+        ? note(check.sentence, "A managed Redis may not say; its provider does.")
+        : check.allowed
+          ? note(
+              check.sentence,
+              "GATEHOUSE_ALLOW_VOLATILE_REDIS accepts it; that is for play only.",
+            )
+          : ill(check.sentence, "Gatehouse doesn't start with it."),
     ...storage.map(({ sentence, stops }) =>
       stops
         ? ill(sentence, "Bring the replicas back, or lower REDIS_REPLICAS.")
@@ -106,17 +107,6 @@ export function judgeRedis(facts: RedisFacts): readonly Finding[] {
     ),
     ...(mostBytes === undefined
       ? []
-      : isFull
-        ? [ill(memory, "Raise maxmemory: a full Redis takes no requests.")]
-        : [well(mostBytes === 0 ? `memory: ${mib(usedBytes)} used, no limit` : memory)]),
+      : [isFull ? ill(memory, "Raise maxmemory: a full Redis takes no requests.") : well(memory)]),
   ];
-}
-
-function keepingFinding(check: RedisCheck): Finding {
-  if (check.kind === "ok") return well("keeps everything on disk, evicts nothing");
-  if (check.kind === "unchecked")
-    return note(check.sentence, "A managed Redis may not say; its provider does.");
-  return check.allowed
-    ? note(check.sentence, "GATEHOUSE_ALLOW_VOLATILE_REDIS accepts it; that is for play only.")
-    : ill(check.sentence, "Gatehouse doesn't start with it.");
 }

@@ -6,7 +6,7 @@ import type { Config } from "../../config/config.ts";
 import { certificatesIn } from "../../config/compute-tls.ts";
 import { proxyFor } from "../../config/proxy.ts";
 import { within } from "../../deadline.ts";
-import { messageOf, UserError } from "../../errors.ts";
+import { messageOf, withHint } from "../../errors.ts";
 import { silentLog } from "../../log/log.ts";
 import { connectCompute } from "../connect-compute.ts";
 import { clockFinding, type Finding, ill, note, well } from "./finding.ts";
@@ -31,10 +31,7 @@ export async function lookAtService(config: Config, now: number) {
       (error: unknown) => ({
         reason: error instanceof ComputeError ? error.reason : undefined,
         status: error instanceof ComputeError ? error.status : undefined,
-        message:
-          error instanceof UserError && error.hint
-            ? `${messageOf(error)}. ${error.hint}`
-            : messageOf(error),
+        message: withHint(error, ". "),
       }),
     );
     const isForbidden = "reason" in read && read.reason === "forbidden-address";
@@ -95,45 +92,18 @@ async function lookAtCertificate(url: string, ca: string | undefined) {
 const fewDays = 14;
 const daysUntil = (end: number, now: number) => Math.floor((end - now) / 86_400_000);
 
-export function judgeService(facts: ServiceFacts): readonly Finding[] {
-  return [
-    readFinding(facts),
-    ...certificateFindings(facts),
-    ...ownCertificateFindings(facts),
-    ...clockFinding(facts.date, facts.now),
-  ];
-}
-
-function readFinding({ host, proxy, read }: ServiceFacts): Finding {
-  const where = proxy === undefined ? host : `${host}, through the proxy ${proxy}`;
-  if ("projects" in read) {
-    const found = `${where}: the key may read projects (${read.ms.toFixed(0)} ms)`;
-    return read.projects > 0
-      ? well(found)
-      : note(`${found}, and there is none`, "Is the key that of the right team?");
-  }
-  const { status, reason, message } = read;
-  const says = (what: string, mend: string) => ill(`${where}: ${what}`, mend);
-  if (status === 401)
-    return says(
-      "COMPUTE_API_KEY is refused (401)",
-      "Put a valid key there: it may have expired or been revoked.",
-    );
-  if (status === 403)
-    return says(
-      "COMPUTE_API_KEY may not read projects (403)",
-      "Give the key the right to read projects.",
-    );
-  if (status === 404)
-    return says(
-      "the list of projects isn't there (404)",
-      "COMPUTE_API_URL names another path or another service: Gatehouse appends /v1/….",
-    );
-  return says(
-    message,
-    mends[reason ?? "other"] ?? "Check COMPUTE_API_URL, and the service itself.",
-  );
-}
+/** By the status of the answer, where that says more than its error. */
+const refusals: Readonly<Record<number, readonly [what: string, mend: string]>> = {
+  401: [
+    "COMPUTE_API_KEY is refused (401)",
+    "Put a valid key there: it may have expired or been revoked.",
+  ],
+  403: ["COMPUTE_API_KEY may not read projects (403)", "Give the key the right to read projects."],
+  404: [
+    "the list of projects isn't there (404)",
+    "COMPUTE_API_URL names another path or another service: Gatehouse appends /v1/….",
+  ],
+};
 
 const mends: Readonly<Record<string, string>> = {
   dns: "Check the name in COMPUTE_API_URL, and the DNS of this machine.",
@@ -151,25 +121,50 @@ const mends: Readonly<Record<string, string>> = {
   status: "The service has trouble: look at it there.",
 };
 
-function certificateFindings({ certificate, now }: ServiceFacts): readonly Finding[] {
-  if (certificate === undefined) return [];
-  const { subject, issuer, validTo, problem } = certificate;
-  const days = daysUntil(validTo, now);
-  const left = days < 0 ? `ended ${-days} days ago` : `${days} days left`;
-  const what = `certificate: ${subject}, from ${issuer}, ${left}`;
-  if (days < 0) return [ill(what, "The service needs a new certificate.")];
-  if (problem !== undefined) {
-    const mend =
-      "Put its authority into COMPUTE_CA_FILE, or name the host as the certificate does in COMPUTE_API_URL.";
-    return [ill(`${what}; not trusted (${problem})`, mend)];
-  }
-  if (days < fewDays) return [ill(what, "Have it renewed: once it has ended, all changes freeze.")];
-  return [well(what)];
+export function judgeService(facts: ServiceFacts): readonly Finding[] {
+  const { date, now } = facts;
+  return [readFinding(facts), ...certificateFindings(facts), ...clockFinding(date, now)];
 }
 
-function ownCertificateFindings({ ownValidTo, now }: ServiceFacts): readonly Finding[] {
-  if (ownValidTo === undefined) return [];
-  const days = daysUntil(ownValidTo, now);
-  const what = `COMPUTE_CLIENT_CERT_FILE: ${days < 0 ? "has ended" : `${days} days left`}`;
-  return [days < fewDays ? ill(what, "Put a new certificate and its key there.") : well(what)];
+function readFinding({ host, proxy, read }: ServiceFacts): Finding {
+  const where = proxy === undefined ? host : `${host}, through the proxy ${proxy}`;
+  if ("projects" in read) {
+    const found = `${where}: the key may read projects (${read.ms.toFixed(0)} ms)`;
+    return read.projects > 0
+      ? well(found)
+      : note(`${found}, and there is none`, "Is the key that of the right team?");
+  }
+  const { status = 0, reason = "other", message } = read;
+  const [what, mend] = refusals[status] ?? [message, mends[reason]];
+  return ill(`${where}: ${what}`, mend ?? "Check COMPUTE_API_URL, and the service itself.");
+}
+
+/** Of the service's certificate, and of the one that Gatehouse shows. */
+function certificateFindings(facts: ServiceFacts): readonly Finding[] {
+  const { certificate, ownValidTo, now } = facts;
+  const found: Finding[] = [];
+  if (certificate !== undefined) {
+    const { subject, issuer, validTo, problem } = certificate;
+    const days = daysUntil(validTo, now);
+    const left = days < 0 ? `ended ${-days} days ago` : `${days} days left`;
+    const what = `certificate: ${subject}, from ${issuer}, ${left}`;
+    if (days < 0) found.push(ill(what, "The service needs a new certificate."));
+    else if (problem !== undefined)
+      found.push(
+        ill(
+          `${what}; not trusted (${problem})`,
+          "Put its authority into COMPUTE_CA_FILE, or name the host as the certificate does in COMPUTE_API_URL.",
+        ),
+      );
+    else if (days < fewDays)
+      found.push(ill(what, "Have it renewed: once it has ended, all changes freeze."));
+    else found.push(well(what));
+  }
+  if (ownValidTo !== undefined) {
+    const days = daysUntil(ownValidTo, now);
+    const what = `COMPUTE_CLIENT_CERT_FILE: ${days < 0 ? "has ended" : `${days} days left`}`;
+    const isSoon = days < fewDays;
+    found.push(isSoon ? ill(what, "Put a new certificate and its key there.") : well(what));
+  }
+  return found;
 }
