@@ -3,15 +3,15 @@ import { codeOf } from "../errors.ts";
 import { readRegularSync } from "../regular-file.ts";
 import { canonical } from "../text/canonical-json.ts";
 import {
-  durationWords,
   emptyPolicy,
   mostPolicyBytes,
+  type Operation,
   parsePolicy,
   policyVersion,
   type Policy,
   type ReadPolicy,
 } from "./policy-file.ts";
-import type { Operation } from "./policy-sense.ts";
+import { durationWords } from "./policy-schema.ts";
 
 /** The rules that count in this process at one moment; the two belong together. */
 export interface PolicyInForce {
