@@ -35,16 +35,21 @@ function section<Shape extends z.ZodRawShape>(shape: Shape) {
 }
 
 /** A text that becomes what `read` makes of it, with one sentence for whatever else stands there. */
-function readAs<T>(sentence: string, read: (text: string) => T | undefined) {
-  return z.string(sentence).transform((text, context) => {
+export function readAs<T>(
+  sentence: string | ((text: string) => string),
+  read: (text: string) => T | undefined,
+) {
+  const isFixed = typeof sentence === "string";
+  return z.string(isFixed ? sentence : undefined).transform((text, context) => {
     const value = read(text);
     if (value !== undefined) return value;
-    context.issues.push({ code: "custom", message: sentence, input: text });
+    const message = isFixed ? sentence : sentence(text);
+    context.issues.push({ code: "custom", message, input: text });
     return z.NEVER;
   });
 }
 
-const matching = (pattern: RegExp, sentence: string) => z.string().regex(pattern, sentence);
+export const matching = (pattern: RegExp, sentence: string) => z.string().regex(pattern, sentence);
 
 /** Becomes milliseconds. */
 export const duration = readAs(
