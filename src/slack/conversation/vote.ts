@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { UserError } from "../../errors.ts";
 import { md, name, plain } from "../../messages/text.ts";
-import { type VoteOutcome, voteProblemText } from "../../approvals/votes.ts";
+import { type VoteOutcome, voteProblemTexts } from "../../approvals/votes.ts";
 import { meets, needsOf } from "../../policy/vote-needs.ts";
 import { voteRefusal, voteRefusalText } from "../../policy/vote.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
@@ -91,11 +91,11 @@ async function castVote(
     const no = voteRefusal({ votes, voter, ourTeamId, isNo, ...accounts });
     if (no) return { is: "refused", why: no, text: voteRefusalText(no, missingWords(request)) };
     const outcome = await gateway.store.vote(request, voter, choice, seen, meets(votes, voter));
-    if (outcome.is === "refused") return { ...outcome, text: voteProblemText(outcome.why) };
+    if (outcome.is === "refused") return { ...outcome, text: voteProblemTexts[outcome.why] };
     if (outcome.is !== "again") return outcome;
     request = await gateway.store.get(request.record.id);
   }
-  return { is: "refused", why: "crowd", text: voteProblemText("crowd") };
+  return { is: "refused", why: "crowd", text: voteProblemTexts.crowd };
 }
 
 export const denialCallback = "denial";
