@@ -196,11 +196,9 @@ async function groupsOf(
     };
   if (slack.proxies) useProxies(slack.proxies);
   const { groups: found, isAsked } = await lookAtPolicy({ slack, policy });
+  const told = [...found].filter(([, members]) => Array.isArray(members));
+  const groups = told.flatMap(([group, members]) => (members?.includes(who) ? [group] : []));
   const unread = named.filter((group) => !Array.isArray(found.get(group)));
-  const groups = named.filter((group) => {
-    const members = found.get(group);
-    return Array.isArray(members) && members.includes(who);
-  });
   if (!isAsked || unread.length > 0)
     return { groups, note: `Slack didn't say who is in ${unread.join(", ")}.\n` };
   return { groups, note: `In ${groups.join(", ") || "none of the groups named"}, says Slack.\n` };
@@ -225,20 +223,13 @@ function decide(asked: Question, file: PolicyFile) {
   const { path, policy, lineOf } = file;
   const command = commandNamed(asked.command);
   const targets = asked.target === undefined ? [] : [targetNamed(asked.target, command, policy)];
-  const person = {
-    id: asked.who,
-    teamId: ourTeamId,
-    name: asked.who,
-    kind: "member",
-    groups: asked.groups,
-  } as const;
   const line = (at: readonly PropertyKey[]) => {
     const found = lineOf(at);
     return found === undefined ? `(${path})` : `(${path} line ${found})`;
   };
-  const channelId = asked.channel;
-  const input = asked.newName === undefined ? {} : { name: asked.newName };
-  const vmNames = asked.vms ?? [];
+  const { who, groups, channel: channelId, newName, vms: vmNames = [] } = asked;
+  const person = { id: who, teamId: ourTeamId, name: who, kind: "member", groups } as const;
+  const input = newName === undefined ? {} : { name: newName };
   const whole = { policy, person, ourTeamId, command, targets, input, channelId, vmNames };
   const { refused: no, needed } = decideAsked(whole);
   if (no) {
