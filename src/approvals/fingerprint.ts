@@ -34,8 +34,6 @@ export function fingerprintOf(approvable: Approvable): string {
 }
 
 /** As much as a button and the card carry. */
-export const digestShownLength = 16;
-
 export function shortFingerprint(digest: string): string {
-  return digest.slice(0, digestShownLength);
+  return digest.slice(0, 16);
 }

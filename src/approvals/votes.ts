@@ -26,7 +26,7 @@ export type VoteOutcome =
  */
 export type VoteProblem = "unknown" | "expired" | "own" | "twice" | "over" | "crowd";
 
-const problems: Readonly<Record<VoteProblem, string>> = {
+export const voteProblemTexts: Readonly<Record<VoteProblem, string>> = {
   unknown: "This button doesn't belong to a request that can be voted on. Nothing was counted.",
   expired: "No one decided in time, so the request expired. Request it again.",
   own: "You requested this; someone else must decide.",
@@ -35,21 +35,14 @@ const problems: Readonly<Record<VoteProblem, string>> = {
   crowd: "Others voted at the same moment, so your vote was not counted. Press again.",
 };
 
-export function voteProblemText(problem: VoteProblem): string {
-  return problems[problem];
-}
-
 /** How many approvals count, given which voters may still approve. */
 export function countApprovals(
   votes: readonly Vote[],
   digest: string,
   mayApprove: ReadonlySet<string>,
 ): number {
-  const people = new Set(
-    votes
-      .filter((vote) => vote.vote === "approve" && vote.digest === digest)
-      .map(({ voterId }) => voterId)
-      .filter((id) => mayApprove.has(id)),
+  const counting = votes.filter(
+    (one) => one.vote === "approve" && one.digest === digest && mayApprove.has(one.voterId),
   );
-  return people.size;
+  return new Set(counting.map(({ voterId }) => voterId)).size;
 }

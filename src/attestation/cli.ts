@@ -1,8 +1,7 @@
 import { stat } from "node:fs/promises";
 import { resolve, sep } from "node:path";
 import { parseArgs } from "node:util";
-import { appraisalRule } from "../config/attestation-section.ts";
-import { measurement } from "../config/policy-values.ts";
+import { appraisalRule, measurement } from "../config/policy-schema.ts";
 import { messageOf, UserError } from "../errors.ts";
 import { readRegularSync } from "../regular-file.ts";
 import { parseJson } from "../text/parse-json.ts";

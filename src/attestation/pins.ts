@@ -1,4 +1,4 @@
-import type { AppraisalRule } from "../config/attestation-section.ts";
+import type { AppraisalRule } from "../config/policy-schema.ts";
 import type { Pin } from "../config/policy-file.ts";
 import { matchesGlob } from "../text/glob.ts";
 import { type AppraisalPolicy, strictPolicy } from "../verifier/appraisal-policy.ts";

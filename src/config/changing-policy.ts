@@ -3,15 +3,15 @@ import { codeOf } from "../errors.ts";
 import { readRegularSync } from "../regular-file.ts";
 import { canonical } from "../text/canonical-json.ts";
 import {
-  durationWords,
   emptyPolicy,
   mostPolicyBytes,
+  type Operation,
   parsePolicy,
   policyVersion,
   type Policy,
   type ReadPolicy,
 } from "./policy-file.ts";
-import type { Operation } from "./policy-sense.ts";
+import { durationWords } from "./policy-schema.ts";
 
 /** The rules that count in this process at one moment; the two belong together. */
 export interface PolicyInForce {
@@ -117,8 +117,10 @@ export class ChangingPolicy {
     const found = textOf(this.#place);
     const isSame =
       "text" in found ? found.text === this.text : found.isAbsent && this.missingAt !== undefined;
-    if (isSame) this.problems = [];
-    if (isSame) return undefined;
+    if (isSame) {
+      this.problems = [];
+      return undefined;
+    }
     const parsed = parse(found, this.#place);
     const version = "problems" in parsed ? undefined : parsed.policyVersion;
     if (onlyVersion !== undefined && version !== onlyVersion) return undefined;
@@ -170,7 +172,10 @@ function parse(
   if ("problem" in found) return { problems: [found.problem] };
   const read = parsePolicy(found.text, shown, operations);
   if ("problems" in read) return read;
-  const policy = withFolder(read.policy, dirname(path));
+  const { endorsements: folder, ...attestation } = read.policy.attestation;
+  // The folder of endorsements stands beside the file, where it is no absolute path
+  const endorsements = folder === undefined ? undefined : resolve(dirname(path), folder);
+  const policy = { ...read.policy, attestation: { ...attestation, endorsements } };
   return { ...read, text: found.text, policy, policyVersion: policyVersion(policy) };
 }
 
@@ -178,13 +183,6 @@ function parse(
 function noText(): PolicyText {
   const policy = emptyPolicy();
   return { text: "", policy, policyVersion: policyVersion(policy), lineOf: () => undefined };
-}
-
-/** The folder of endorsements stands beside the file, where it is no absolute path. */
-function withFolder(policy: Policy, beside: string): Policy {
-  const { endorsements, ...rest } = policy.attestation;
-  if (endorsements === undefined) return policy;
-  return { ...policy, attestation: { ...rest, endorsements: resolve(beside, endorsements) } };
 }
 
 /** One difference between two policies, with values in the words of the file. */

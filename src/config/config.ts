@@ -9,8 +9,7 @@ import {
   variableNames,
   type Variables,
 } from "./environment.ts";
-import type { Policy } from "./policy-file.ts";
-import type { Operation } from "./policy-sense.ts";
+import type { Operation, Policy } from "./policy-file.ts";
 import { passwordsIn, type Proxies } from "./proxy.ts";
 import { parseRedisUrl } from "./redis-address.ts";
 

@@ -4,6 +4,7 @@ import * as z from "zod";
 import { codeOf, messageOf, UserError } from "../errors.ts";
 import { nearest } from "../text/nearest.ts";
 import { ChangingFile } from "./changing-file.ts";
+import { matching, readAs } from "./policy-schema.ts";
 import { parseRedisUrl } from "./redis-address.ts";
 
 export const logLevels = ["debug", "info", "warn", "error"] as const;
@@ -19,34 +20,26 @@ const required = (what: string, problemOf: (text: string) => string | undefined)
   held(problemOf, `is missing: set it to ${what}`);
 
 const wholeNumber = (most: number) =>
-  held((text) =>
-    /^\d{1,6}$/.test(text) && Number(text) <= most
-      ? undefined
-      : `must be a whole number from 0 to ${most}, and is ${asFound(text)}`,
-  ).transform(Number);
+  readAs(
+    (text) => `must be a whole number from 0 to ${most}, and is ${asFound(text)}`,
+    (text) => (/^\d{1,6}$/.test(text) && Number(text) <= most ? Number(text) : undefined),
+  );
 
-const flag = held((text) =>
-  isYesOrNo(text) ? undefined : `must be 1 or 0, and is ${asFound(text)}`,
-)
-  .transform(isYes)
-  .default(false);
+const flag = readAs((text) => `must be 1 or 0, and is ${asFound(text)}`, yesOrNo).default(false);
 
 const withoutSlash = (text: string) => new URL(text).href.replace(/\/+$/, "");
 
-const proxy = held((text) => {
-  const url = URL.parse(text);
-  if (url && /^https?:$/.test(url.protocol) && url.hostname !== "") return undefined;
-  return "must be the address of a proxy, like http://proxy.example:3128";
-}).optional();
+const isWebAddress = (text: string) => /^https?:$/.test(URL.parse(text)?.protocol ?? "");
+
+const proxy = readAs("must be the address of a proxy, like http://proxy.example:3128", (text) =>
+  isWebAddress(text) ? text : undefined,
+).optional();
 
 const pem = (what: string) =>
-  held((text) =>
-    /^-----BEGIN [A-Z0-9 ]+-----$/m.test(text)
-      ? undefined
-      : `must name a file with ${what} in PEM (-----BEGIN …)`,
+  matching(
+    /^-----BEGIN [A-Z0-9 ]+-----$/m,
+    `must name a file with ${what} in PEM (-----BEGIN …)`,
   ).optional();
-
-const headersSentence = "must be name=value, with commas between several, and values URL-encoded";
 
 /** Every variable. A file's new content is held to the same rules as the first. */
 const variables = z.object({
@@ -64,7 +57,7 @@ const variables = z.object({
     (text) => withoutSlash(text).replace(/\/v1$/, ""),
   ),
   COMPUTE_API_KEY: required("the API key of the compute service", (text) =>
-    /^[\u0021-\u007e]+$/.test(text)
+    isOneWord(text)
       ? undefined
       : "has white space or other characters in it that no key has: it must be one word of ASCII characters",
   ),
@@ -72,13 +65,11 @@ const variables = z.object({
   COMPUTE_CLIENT_CERT_FILE: pem("a certificate and those that signed it"),
   COMPUTE_CLIENT_KEY_FILE: pem("a private key"),
   /** Yes, no, or the ranges of addresses for which it is yes, like `10.20.0.0/16,fd00::/8`. */
-  COMPUTE_ALLOW_PRIVATE: held((text) => {
-    const wrong = isYesOrNo(text) ? undefined : rangesIn(text).find((range) => !isRange(range));
-    if (wrong === undefined) return undefined;
-    return `must be 1, 0, or ranges of addresses like 10.20.0.0/16,fd00::/8, and has ${asFound(wrong)}`;
-  })
-    .transform((text) => (isYesOrNo(text) ? isYes(text) : rangesIn(text)))
-    .default(false),
+  COMPUTE_ALLOW_PRIVATE: readAs(
+    (text) =>
+      `must be 1, 0, or ranges of addresses like 10.20.0.0/16,fd00::/8, and has ${asFound(rangesIn(text).find((range) => !isRange(range)) ?? "")}`,
+    (text) => yesOrNo(text) ?? (rangesIn(text).every(isRange) ? rangesIn(text) : undefined),
+  ).default(false),
   HTTPS_PROXY: proxy,
   HTTP_PROXY: proxy,
   NO_PROXY: z.string().default(""),
@@ -86,30 +77,29 @@ const variables = z.object({
   REDIS_REPLICAS: wholeNumber(5).optional(),
   PORT: wholeNumber(65_535).optional(),
   OPS_PORT: wholeNumber(65_535).optional(),
-  OPS_HOST: held((text) =>
-    isIP(text) === 0
-      ? `must be an IP address of this machine, or 0.0.0.0 for all of them, and is ${asFound(text)}`
-      : undefined,
+  OPS_HOST: readAs(
+    (text) =>
+      `must be an IP address of this machine, or 0.0.0.0 for all of them, and is ${asFound(text)}`,
+    (text) => (isIP(text) === 0 ? undefined : text),
   ).optional(),
-  LOG_LEVEL: held((text) => {
-    if (levelNamed(text) !== undefined) return undefined;
-    const meant = nearest(text, logLevels);
-    return `must be one of ${logLevels.join(", ")}, and is ${asFound(text)}${meant === undefined ? "" : `; did you mean ${meant}?`}`;
-  })
-    .transform((text) => levelNamed(text) ?? "info")
-    .default("info"),
+  LOG_LEVEL: readAs(
+    (text) => {
+      const meant = nearest(text, logLevels);
+      return `must be one of ${logLevels.join(", ")}, and is ${asFound(text)}${meant === undefined ? "" : `; did you mean ${meant}?`}`;
+    },
+    (text) => logLevels.find((level) => level === text.toLowerCase()),
+  ).default("info"),
   GATEHOUSE_ALLOW_VOLATILE_REDIS: flag,
   DATA_DIR: z.string().default(".gatehouse"),
-  OTEL_EXPORTER_OTLP_ENDPOINT: held((text) =>
-    /^https?:$/.test(URL.parse(text)?.protocol ?? "")
-      ? undefined
-      : "must be an address like http://collector:4318",
-  )
-    .transform((text) => new URL("v1/traces", text.endsWith("/") ? text : `${text}/`).href)
-    .optional(),
-  OTEL_EXPORTER_OTLP_HEADERS: held((text) => (headersIn(text) ? undefined : headersSentence))
-    .transform((text) => headersIn(text) ?? {})
-    .default({}),
+  OTEL_EXPORTER_OTLP_ENDPOINT: readAs("must be an address like http://collector:4318", (text) =>
+    isWebAddress(text)
+      ? new URL("v1/traces", text.endsWith("/") ? text : `${text}/`).href
+      : undefined,
+  ).optional(),
+  OTEL_EXPORTER_OTLP_HEADERS: readAs(
+    "must be name=value, with commas between several, and values URL-encoded",
+    headersIn,
+  ).default({}),
   OTEL_SERVICE_NAME: z.string().default("gatehouse"),
   GATEHOUSE_WATCH: flag,
   GATEHOUSE_CONFIG: z.string().optional(),
@@ -203,16 +193,12 @@ function asFound(text: string): string {
   return text.length <= 20 && !text.startsWith("xox") ? `"${text}"` : `${text.length} characters`;
 }
 
-function isYesOrNo(text: string): boolean {
-  return /^(1|0|true|false|yes|no)$/i.test(text);
+function yesOrNo(text: string): boolean | undefined {
+  return /^(1|true|yes)$/i.test(text) || (/^(0|false|no)$/i.test(text) ? false : undefined);
 }
 
-function isYes(text: string): boolean {
-  return /^(1|true|yes)$/i.test(text);
-}
-
-function levelNamed(text: string) {
-  return logLevels.find((level) => level === text.toLowerCase());
+function isOneWord(text: string): boolean {
+  return /^[\u0021-\u007e]+$/.test(text);
 }
 
 function rangesIn(text: string): readonly string[] {
@@ -297,6 +283,6 @@ function tokenProblem(text: string, begin: keyof typeof whereFrom): string | und
 
 function signingSecretProblem(text: string): string | undefined {
   const wanted = "the signing secret from Basic Information must stand here, one word";
-  if (!/^[\u0021-\u007e]+$/.test(text)) return `is no single word: ${wanted}`;
+  if (!isOneWord(text)) return `is no single word: ${wanted}`;
   return /^(xoxe\.)?(xox[a-z]|xapp)-/.test(text) ? `${kindOf(text)}: ${wanted}` : undefined;
 }

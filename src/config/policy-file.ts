@@ -1,68 +1,23 @@
 import { createHash } from "node:crypto";
-import type { Document } from "yaml";
-import * as z from "zod";
-import { attestationSection } from "./attestation-section.ts";
-import { canonical } from "../text/canonical-json.ts";
-import { printableLine } from "../text/printable.ts";
-import { nearest } from "../text/nearest.ts";
-import { nonsenseIn, type Operation } from "./policy-sense.ts";
-import { pathText, place, type Problem, readYaml } from "./policy-yaml.ts";
 import {
-  timing,
-  channel,
-  count,
-  days,
-  duration,
-  glob,
-  matching,
-  operation,
-  section,
-  timeOfDay,
-  timezone,
-  who,
-} from "./policy-values.ts";
-
-const people = (fallback: string[] = []) => z.array(who).default(fallback);
-
-/** When a channel gets its digest. */
-const digest = {
-  /** Local time, `HH:MM`. */
-  at: timeOfDay,
-  timezone: timezone.default("UTC"),
-  days: days.prefault("daily"),
-  /** Globs over VM and project names: it speaks of these alone. */
-  targets: z.array(glob).min(1, "must name at least one VM or project").optional(),
-};
-
-const teamName = matching(
-  /^[a-zA-Z0-9][a-zA-Z0-9_-]{0,39}$/,
-  "must be a team's name of letters, digits, - and _",
-);
-
-const teamProject = matching(
-  /^[^\s,/]{1,200}$/,
-  "must be a project's ID, its name, or a glob like payments-*, without spaces or slashes",
-);
-
-/**
- * Who may do what with the projects of a team. `access` is for what no team has; its administrators are for everybody. Whoever
- * may operate, approve, or break glass for a team sees it too.
- */
-const team = section({
-  /** Project IDs, names, or globs over names. A VM belongs to its project's team. */
-  projects: z.array(teamProject).min(1, "must name at least one project"),
-  view: people(),
-  operate: people(),
-  approve: people(),
-  breakGlass: people(),
-  /** Where the team's approvals, alerts, unknown outcomes, and recaps go when they arise elsewhere. */
-  channel: channel.optional(),
-  /** Posted in the team's channel. */
-  digests: z.array(section(digest)).default([]),
-}).refine(({ channel: where, digests }) => where !== undefined || digests.length === 0, {
-  path: ["digests"],
-  error: "have no place: add `channel` to the team",
-});
+  type Document,
+  isAlias,
+  isMap,
+  isNode,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  parseDocument,
+  type YAMLError,
+} from "yaml";
+import type * as z from "zod";
+import { canonical } from "../text/canonical-json.ts";
+import { fold, globsOverlap, isGlob, matchesGlob } from "../text/glob.ts";
+import { nearest } from "../text/nearest.ts";
+import { printableLine } from "../text/printable.ts";
+import { durationWords, policySchema } from "./policy-schema.ts";
+import { metBy } from "./seats.ts";
 
 type Frozen<T> = { readonly [Key in keyof T]: Frozen<T[Key]> };
 
@@ -81,78 +36,17 @@ export type DigestRule = Policy["digests"][number];
 export type Team = Policy["teams"][string];
 export type Pin = Policy["attestation"]["pins"][number];
 
-const policySchema = section({
-  access: section({
-    view: people(["*"]),
-    operate: people(),
-    approve: people(),
-    administer: people(),
-    breakGlass: people(),
-  }).prefault({}),
-  /** First match wins; without a match, destructive commands need one approval. */
-  approvals: z
-    .array(
-      section({
-        /** Globs over command names written with a dot: `vm.restore`, `vm.*`. */
-        operations: z.array(operation).min(1, "must name at least one command"),
-        /** Globs over VM or project names; undefined: all. */
-        targets: z
-          .array(glob)
-          .min(1, "must name at least one VM or project, or be omitted for all")
-          .optional(),
-        /** From those who may approve on the target; 0: it runs at once. */
-        required: count(0, 20).optional(),
-        /** Instead of `required`: each must be met, and one person counts once. */
-        votes: z
-          .array(
-            section({
-              /** User IDs, user group IDs, or `*`. */
-              from: z.array(who).min(1, "must name at least one person or group"),
-              required: count(1, 20).default(1),
-            }),
-          )
-          .min(1, "must contain at least one entry")
-          .optional(),
-        expires: duration.optional(),
-      }).refine(({ required, votes }) => (required === undefined) !== (votes === undefined), {
-        error: "must contain either `required` or `votes`",
-      }),
-    )
-    .default([]),
-  teams: z.record(teamName, team).default({}),
-  /** Globs over VM and project names: what interrupts one of them while it runs is confirmed once. */
-  confirm: z.array(glob).default([]),
-  /** Globs over VM and project names: never restored, deleted, stopped, resized, or renamed from Slack. */
-  protect: z.array(glob).default([]),
-  /** Where changing commands are accepted; undefined: everywhere. */
-  channels: z.array(channel).min(1, "must name at least one channel, or be omitted").optional(),
-  /** Shared with another company, and posted in all the same. */
-  sharedChannels: z.array(channel).default([]),
-  audit: section({ channel }).optional(),
-  alerts: section({ channel }).optional(),
-  digests: z.array(section({ channel, ...digest })).default([]),
-  attestation: attestationSection,
-  limits: section({
-    /** Of one person: changes, break-glass, and consoles. */
-    requestsPerMinute: count(1, 10_000).default(30),
-    /** Requests of one person that wait for approval at once. */
-    draftsPerPerson: count(1, 10_000).default(10),
-    /** Of everyone together: sent, or about to be. Break-glass has its own. */
-    destructivePerHour: count(0, 10_000).default(5),
-    breakGlassPerHour: count(0, 10_000).default(5),
-  }).prefault({}),
-  timing: timing.prefault({}),
-}).transform(({ approvals, ...rest }) => {
-  const rules = approvals.map(({ expires, required, ...rule }) => ({
-    ...rule,
-    /** Of all together. */
-    required: required ?? (rule.votes ?? []).reduce((sum, vote) => sum + vote.required, 0),
-    expiresMs: expires ?? rest.timing.approvalExpiresMs,
-  }));
-  return { ...rest, approvals: rules };
-});
-
-export { durationWords, parseDuration, type Timing, type Weekday } from "./policy-values.ts";
+/** A command as `approvals` name it. */
+export interface Operation {
+  /** With a dot: `vm.restore`. */
+  name: string;
+  /** Whether a request of it can wait for approval. */
+  mayNeedApproval: boolean;
+  /** Approvals where no rule matches. */
+  byDefault: number;
+  /** Approvals that no rule can do without. */
+  atLeast: number;
+}
 
 /** A policy, and the text that it was read from. */
 export interface ReadPolicy {
@@ -181,21 +75,37 @@ export function parsePolicy(
 ): ReadPolicy | { problems: readonly string[] } {
   if (text.length > longestText)
     return { problems: [`${path}: is larger than ${longestText} characters`] };
-  const { document, value, lineAt, problems: unsaid } = readYaml(text);
+  const lines = new LineCounter();
+  const lineAt = (offset = 0) => lines.linePos(offset).line;
   const told = (problems: readonly Problem[]) => ({
     problems: problems
       .toSorted((a, b) => (a.offset ?? 0) - (b.offset ?? 0))
       // A key may hold a line break, which must not make a line of its own
       .map(({ offset, sentence }) => printableLine(`${path} line ${lineAt(offset)}: ${sentence}`)),
   });
-  if (value === undefined) return told(unsaid);
+  const document = parseDocument(text, {
+    lineCounter: lines,
+    prettyErrors: false,
+    stringKeys: true,
+  });
+  // An unknown tag is a warning only, and its value isn't read as it says
+  const misread = [...document.errors, ...document.warnings];
+  if (misread.length > 0)
+    return told(misread.map((error) => ({ offset: error.pos[0], sentence: yamlWords(error) })));
+  const unsaid = unsaidIn(document);
+  let value: unknown;
+  try {
+    value = document.toJS({ maxAliasCount: 100 });
+  } catch {
+    const bomb = { offset: 0, sentence: "the file has too many aliases" };
+    return told(unsaid.length === 0 ? [bomb] : unsaid);
+  }
   const read = policySchema.safeParse(value, { reportInput: true });
-  // Of what is empty the schema has nothing to add
   const wrong = read.success
-    ? nonsenseIn(read.data, operations).map((one) => problemAt(one.path, one.message, document))
-    : read.error.issues
-        .filter(({ input }) => input !== null)
-        .flatMap((issue) => problemsOf(issue, document));
+    ? nonsenseIn(read.data, operations).map(({ path: at, message }) =>
+        problemAt(at, message, document),
+      )
+    : read.error.issues.flatMap((issue) => problemsOf(issue, document));
   if (!read.success || unsaid.length + wrong.length > 0) return told([...unsaid, ...wrong]);
   const lineOf: ReadPolicy["lineOf"] = (at) =>
     document.hasIn(at) ? lineAt(place(at, document, false)) : undefined;
@@ -218,34 +128,57 @@ export function lineWords(
 /** 12 hex digits over everything that decides who may do what. Changing timing or digests cancels nothing, nor where files are. */
 export function policyVersion(policy: Policy): string {
   const { access, approvals, protect, channels, limits } = policy;
-  // Without teams the version stays what it was before there were any
-  const entries = Object.entries(policy.teams).map(([name, { digests: _at, ...rights }]) => [
+  const teams = Object.entries(policy.teams).map(([name, { digests: _at, ...rights }]) => [
     name,
     rights,
   ]);
-  const teams = entries.length > 0 ? { teams: Object.fromEntries(entries) as unknown } : {};
   const { endorsements: _place, refresh: _from, ...attestation } = policy.attestation;
-  const deciding = { access, approvals, protect, channels, attestation, limits, ...teams };
+  const deciding = {
+    access,
+    teams: Object.fromEntries(teams) as unknown,
+    approvals,
+    protect,
+    channels,
+    attestation,
+    limits,
+  };
   return createHash("sha256").update(canonical(deciding)).digest("hex").slice(0, 12);
 }
 
-function problemsOf(issue: z.core.$ZodIssue, document: Document): Problem[] {
-  if (issue.code === "unrecognized_keys") {
-    return issue.keys.map((key) => {
-      const known = issue.message.split(" ");
-      const meant = nearest(key, known);
-      const rest = meant === undefined ? `known are ${known.join(", ")}` : `did you mean ${meant}?`;
-      return {
-        offset: place([...issue.path, key], document, true),
-        sentence: `${pathText([...issue.path, key])} isn't known; ${rest}`,
-      };
-    });
-  }
-  return [problemAt(issue.path, complaint(issue), document)];
+/** A problem of a document, with the offset of its place in the text. */
+interface Problem {
+  offset: number | undefined;
+  sentence: string;
 }
 
-function problemAt(path: readonly PropertyKey[], message: string, document: Document): Problem {
-  return { offset: place(path, document, false), sentence: `${pathText(path)} ${message}`.trim() };
+function problemAt(
+  path: readonly PropertyKey[],
+  message: string,
+  document: Document,
+  isOfKey = false,
+): Problem {
+  return {
+    offset: place(path, document, isOfKey),
+    sentence: `${pathText(path)} ${message}`.trim(),
+  };
+}
+
+function yamlWords({ code, message }: YAMLError): string {
+  if (code === "BAD_ALIAS") return `${message}; put a * in quotes ("*")`;
+  return code === "MULTIPLE_DOCS" ? "begins a second document: a policy is one" : message;
+}
+
+function problemsOf(issue: z.core.$ZodIssue, document: Document): readonly Problem[] {
+  // Of what is empty the schema has nothing to add
+  if (issue.input === null) return [];
+  if (issue.code !== "unrecognized_keys")
+    return [problemAt(issue.path, complaint(issue), document)];
+  const known = issue.message.split(" ");
+  return issue.keys.map((key) => {
+    const meant = nearest(key, known);
+    const rest = meant === undefined ? `known are ${known.join(", ")}` : `did you mean ${meant}?`;
+    return problemAt([...issue.path, key], `isn't known; ${rest}`, document, true);
+  });
 }
 
 function complaint(issue: z.core.$ZodIssue): string {
@@ -258,4 +191,269 @@ function complaint(issue: z.core.$ZodIssue): string {
   return issue.expected === "string"
     ? 'must be text; put it in quotes ("…")'
     : `must be a ${issue.expected}`;
+}
+
+/**
+ * Keys and items that a comment or a slip has emptied, and aliases that name nothing: none of them may count as absent,
+ * because the default of what is absent may let in more than the line that was lost.
+ */
+function unsaidIn(document: Document): readonly Problem[] {
+  const found: Problem[] = [];
+  const anchors = new Map<string, Node>();
+  const walk = (node: unknown, path: readonly PropertyKey[], above: readonly unknown[]): void => {
+    const say = (words: string) => found.push(problemAt(path, words, document, true));
+    if (isAlias(node)) {
+      const { source } = node;
+      const named = anchors.get(source);
+      if (named === undefined)
+        say(`is the alias *${source}, and no anchor &${source} is before it; put a glob in quotes`);
+      else if (above.includes(named)) say(`is the alias *${source}, which contains it`);
+      return;
+    }
+    if (isNode(node) && node.anchor !== undefined) anchors.set(node.anchor, node);
+    if (isMap(node)) {
+      for (const { key, value } of node.items) {
+        if (isScalar(key) && key.anchor !== undefined) anchors.set(key.anchor, key);
+        walk(value, [...path, keyText(key)], [...above, node]);
+      }
+    } else if (isSeq(node)) {
+      for (const [index, item] of node.items.entries())
+        walk(item, [...path, index], [...above, node]);
+    } else if (!isScalar(node) || node.value === null)
+      say(path.length === 0 ? emptyFile : "is empty: give it a value, or remove it");
+  };
+  walk(document.contents, [], []);
+  return found;
+}
+
+const emptyFile =
+  "is empty: for a policy by which everyone can view and no one can change anything, write {}";
+
+/** `approvals[1].targets[2]`: counted from 1, as people do. */
+function pathText(path: readonly PropertyKey[]): string {
+  if (path.length === 0) return "the file";
+  return path.reduce<string>((text, part) => {
+    if (typeof part === "number") return `${text}[${part + 1}]`;
+    return text === "" ? String(part) : `${text}.${String(part)}`;
+  }, "");
+}
+
+/** The offset of the value (or its key); for something missing, of its parent. */
+function place(
+  path: readonly PropertyKey[],
+  document: Document,
+  wantsKey: boolean,
+): number | undefined {
+  let node: unknown = document.contents;
+  let offset = start(node);
+  for (const [index, part] of path.entries()) {
+    if (isAlias(node)) node = node.resolve(document);
+    if (isMap(node)) {
+      const pair = node.items.find((item) => keyText(item.key) === String(part));
+      if (pair === undefined) break;
+      const isKey = (wantsKey && index === path.length - 1) || start(pair.value) === undefined;
+      offset = start(isKey ? pair.key : pair.value) ?? offset;
+      node = pair.value;
+    } else if (isSeq(node)) {
+      node = node.items[Number(part)];
+      offset = start(node) ?? offset;
+    } else break;
+  }
+  return offset;
+}
+
+function start(node: unknown): number | undefined {
+  return isNode(node) ? (node as Node).range?.[0] : undefined;
+}
+
+function keyText(key: unknown): string {
+  return String(typeof key === "object" && key !== null && "value" in key ? key.value : key);
+}
+
+type Rules = z.output<typeof policySchema>;
+
+interface Nonsense {
+  path: readonly (string | number)[];
+  /** Follows the name of the place. */
+  message: string;
+}
+
+/** What no rule could enforce, and timings under which reads prove nothing, although each value is fine by itself. */
+function nonsenseIn(rules: Rules, operations: readonly Operation[]): readonly Nonsense[] {
+  return [
+    ...unknownOperations(rules, operations),
+    ...claimedTwice(rules),
+    ...tooFew(rules),
+    ...unsigned(rules),
+    ...unsound(rules.timing),
+  ];
+}
+
+/** `access`, and each team, with what people may do there. */
+function placesIn({ access, teams }: Rules) {
+  const ofTeams = Object.entries(teams).map(([team, rights]) => {
+    const { projects } = rights;
+    return { path: ["teams", team], rights, projects };
+  });
+  return [{ path: ["access"], rights: access, projects: undefined }, ...ofTeams];
+}
+
+function unknownOperations({ approvals }: Rules, operations: readonly Operation[]): Nonsense[] {
+  const approvable = operations.filter((one) => one.mayNeedApproval).map(({ name }) => name);
+  return approvals.flatMap((rule, index) =>
+    rule.operations.flatMap((glob, at) => {
+      const path = ["approvals", index, "operations", at];
+      if (approvable.some((name) => matchesGlob(glob, name))) return [];
+      if (operations.some(({ name }) => matchesGlob(glob, name)))
+        return [{ path, message: `(${glob}) changes nothing that could wait for approval` }];
+      const meant =
+        approvable.find((name) => name.endsWith(`.${glob}`)) ?? nearest(glob, approvable);
+      const rest = meant ? `did you mean ${meant}?` : `known are ${approvable.join(", ")}`;
+      return [{ path, message: `(${glob}) is no command; ${rest}` }];
+    }),
+  );
+}
+
+/**
+ * Rules that ask for more than those who may approve are people. Only people named one by one can be counted: who is in a group
+ * is known to Slack alone, and where groups approve, the request itself says that too few could.
+ */
+function tooFew(rules: Rules): Nonsense[] {
+  const { access, approvals } = rules;
+  const all = placesIn(rules);
+  const hasTeams = all.length > 1;
+  // With teams perhaps nothing is left for access, and then nobody need approve there
+  const places = hasTeams && access.approve.length === 0 ? all.slice(1) : all;
+  const everyOperator = all.flatMap(({ rights }) => rights.operate);
+  return approvals.flatMap(({ required, votes }, index) => {
+    if (votes !== undefined) {
+      const seats = votes.map((need, at) => ({ ...need, at }));
+      const { empty, isSpared } = unfilled(seats, everyOperator);
+      const spared = isSpared ? ", the requester doesn't count" : "";
+      return empty.map((seat) => ({
+        path: ["approvals", index, "votes", seat.at, "required"],
+        message: `is ${seat.required}, but too few people are named${spared}, and each counts once: nobody could ever approve enough`,
+      }));
+    }
+    return places.flatMap(({ path, rights, projects }) => {
+      const { empty, isSpared } = unfilled([{ from: rights.approve, required }], rights.operate);
+      if (empty.length === 0 || (hasTeams && !decides(approvals, index, projects))) return [];
+      const size = new Set(rights.approve).size;
+      const who = `${path.join(".")}.approve names ${size === 1 ? "1 person" : `${size} people`}${isSpared ? ", and the requester doesn't count" : ""}`;
+      const message = `is ${required}, but ${who}: nobody could ever approve enough`;
+      return [{ path: ["approvals", index, "required"], message }];
+    });
+  });
+}
+
+/**
+ * The seats that too few people are named for. Each fills one, and nobody a seat of their own request: where all who may ask are
+ * named too, no seat may depend on each of them.
+ */
+function unfilled<Seat extends { from: readonly string[]; required: number }>(
+  all: readonly Seat[],
+  operators: readonly string[],
+): { empty: readonly Seat[]; isSpared: boolean } {
+  const seats = all.filter(({ from }) => from.every(isUser));
+  const named = [...new Set(seats.flatMap(({ from }) => from))];
+  const emptyWithout = (requester?: string) => {
+    const others = named.filter((id) => id !== requester);
+    const met = metBy(seats, others, ({ from }, id) => from.includes(id));
+    return seats.filter(({ required }, place) => (met[place] ?? 0) < required);
+  };
+  const empty = emptyWithout();
+  if (empty.length > 0 || !operators.every(isUser)) return { empty, isSpared: false };
+  const isShort = operators.length > 0 && operators.every((id) => emptyWithout(id).length > 0);
+  return { empty: isShort ? emptyWithout(operators.at(-1)) : [], isSpared: true };
+}
+
+/** Whether a rule surely is the first for something of a team (`projects`), or of what no team has. */
+function decides(
+  approvals: Rules["approvals"],
+  index: number,
+  projects: readonly string[] | undefined,
+): boolean {
+  const isAbout = ({ targets }: Rules["approvals"][number]) =>
+    targets === undefined ||
+    targets.some((glob) =>
+      (projects ?? []).some((entry) => globsOverlap(fold(glob.split("/")[0] ?? ""), fold(entry))),
+    );
+  const rule = approvals[index];
+  if (!rule || !isAbout(rule)) return false;
+  return !approvals
+    .slice(0, index)
+    .some(
+      (other) =>
+        isAbout(other) &&
+        other.operations.some((one) => rule.operations.some((two) => globsOverlap(one, two))),
+    );
+}
+
+/** A project has one team: no name may be claimed by two. */
+function claimedTwice({ teams }: Rules): Nonsense[] {
+  const all = Object.entries(teams).flatMap(([team, { projects }]) =>
+    projects.map((entry, at) => ({ team, entry, at, folded: fold(entry), glob: isGlob(entry) })),
+  );
+  const globs = all.filter(({ glob }) => glob);
+  const equal = Map.groupBy(all, ({ folded }) => folded);
+  return all.flatMap(({ team, entry, at, folded, glob }) => {
+    const among = glob ? all : [...(equal.get(folded) ?? []), ...globs];
+    const other = among.find((one) => one.team !== team && globsOverlap(one.folded, folded));
+    if (!other) return [];
+    const what = other.entry === entry ? entry : `${entry}, which can be what ${other.entry} is,`;
+    return [
+      {
+        path: ["teams", team, "projects", at],
+        message: `(${what}) is claimed by the team ${other.team} too: a project has one team`,
+      },
+    ];
+  });
+}
+
+/** A review is signed by an administrator, or an approver of what it was about, other than who broke the glass. */
+function unsigned(rules: Rules): Nonsense[] {
+  return placesIn(rules).flatMap(({ path, rights: { approve, breakGlass } }) => {
+    const reviewers = [...rules.access.administer, ...approve];
+    if (reviewers.some((entry) => !isUser(entry))) return [];
+    return breakGlass.flatMap((entry, index) =>
+      reviewers.some((other) => other !== entry)
+        ? []
+        : [
+            {
+              path: [...path, "breakGlass", index],
+              message: `(${entry}) could never get a review signed: add someone else to access.administer or ${path.join(".")}.approve`,
+            },
+          ],
+    );
+  });
+}
+
+function isUser(entry: string): boolean {
+  return /^[UW]/.test(entry);
+}
+
+/** What the promise needs of the durations. */
+function unsound(timing: Rules["timing"]): Nonsense[] {
+  const { claimWindowMs, httpTimeoutMs, quiesceMs } = timing;
+  const quietMs = claimWindowMs + 2 * httpTimeoutMs;
+  const youngMs = claimWindowMs + httpTimeoutMs;
+  const stableMs = quiesceMs + 2 * timing.stableGapMs;
+  const problems = {
+    quiesce:
+      quiesceMs < quietMs &&
+      `must be at least claimWindow + 2 × httpTimeout (${durationWords(quietMs)}): sooner, a call may still be under way, and reads prove nothing`,
+    heartbeat:
+      timing.heartbeatMs > youngMs &&
+      `must be at most claimWindow + httpTimeout (${durationWords(youngMs)}): a worker that dies must be missed while its claim is young`,
+    settleDeadline:
+      timing.settleDeadlineMs <= stableMs &&
+      `must be more than quiesce + 2 × stableGap (${durationWords(stableMs)}): otherwise it ends before reads count`,
+    peopleCache:
+      timing.peopleCacheMs > 60_000 &&
+      "must be at most 60s: rights are checked right before a send, as they are then",
+    pollMost: timing.pollMostMs < timing.pollFirstMs && "must be at least pollFirst",
+  };
+  return Object.entries(problems).flatMap(([key, message]) =>
+    message === false ? [] : [{ path: ["timing", key], message }],
+  );
 }

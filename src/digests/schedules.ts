@@ -7,7 +7,7 @@ import {
   days as daysShape,
   timeOfDay,
   timezone as zoneShape,
-} from "../config/policy-values.ts";
+} from "../config/policy-schema.ts";
 
 const off = "off";
 

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
-import type { DigestRule, Weekday } from "../config/policy-file.ts";
-import { weekdays } from "../config/policy-values.ts";
+import type { DigestRule } from "../config/policy-file.ts";
+import { type Weekday, weekdays } from "../config/policy-schema.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 
 /** One moment at which one channel gets its digest. Equal IDs are the same digest. */

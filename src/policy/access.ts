@@ -85,11 +85,7 @@ function isNamed(entries: readonly string[], person: Pick<Person, "id" | "groups
   );
 }
 
-/** Who a list of `access` names. */
-export function whoMay(policy: Policy, list: AccessList) {
-  return whoAre(policy.access[list]);
-}
-
+/** Who an access list names, people and groups apart. */
 export function whoAre(list: readonly string[]) {
   const entries = [...new Set(list)];
   return {

@@ -1,5 +1,4 @@
-import { lineWords, type Policy } from "../config/policy-file.ts";
-import type { Operation } from "../config/policy-sense.ts";
+import { lineWords, type Operation, type Policy } from "../config/policy-file.ts";
 import { type Command, dottedName } from "../registry/define.ts";
 import { type Judged, judgedNames, type Named, ownerOf, renamed } from "./judged.ts";
 import { matchesAny, matchingTarget } from "./target-globs.ts";

@@ -1,6 +1,6 @@
 import { statusFacts } from "../compute/compute.ts";
 import type { Policy } from "../config/policy-file.ts";
-import type { Command, CommandClass, Target } from "../registry/define.ts";
+import type { CommandClass, Target } from "../registry/define.ts";
 import type { Person } from "../registry/invocation.ts";
 import { type Judged, judgedNames, looserPin, projectsOf } from "./judged.ts";
 import {
@@ -101,25 +101,9 @@ export function accessRefusal(asked: Asked): PolicyRefusal | undefined {
 export function mayRun(
   asked: Omit<Asked, "targets" | "channelId"> & { targets?: readonly Target[] },
 ): boolean {
-  const { policy, person, ourTeamId, targets = [] } = asked;
+  const { policy, person, ourTeamId, command, targets = [] } = asked;
   const inLists = lists(policy, person, ourTeamId, projectsOf({ ...asked, targets }));
-  return (asked.isUndo && inLists.includes("approve")) || suffices(inLists, asked.command, asked);
-}
-
-/** Those of these commands that this person may run on some targets. */
-export function runnable(commands: readonly Command[], who: Who): readonly Command[] {
-  const inLists = lists(who.policy, who.person, who.ourTeamId);
-  return commands.filter((command) => suffices(inLists, command, who));
-}
-
-type Who = Pick<Asked, "policy" | "person" | "ourTeamId">;
-
-/** Whether being in these access lists is enough to run it. */
-function suffices(
-  inLists: readonly AccessList[],
-  command: Command,
-  { policy, person, ourTeamId }: Who,
-): boolean {
+  if (asked.isUndo && inLists.includes("approve")) return true;
   if (listsFor(command).some((list) => inLists.includes(list))) return true;
   return (
     command.kind === "read" && command.votersToo === true && mayVote(policy, person, ourTeamId)

@@ -10,43 +10,31 @@ export interface Owned {
 /** Who may do what: with the projects of a team, or in `access` with what no team has. */
 export type Rights = Pick<Access, "view" | "operate" | "approve" | "breakGlass">;
 
-interface Claims {
-  literal: ReadonlyMap<string, readonly string[]>;
-  globs: readonly { team: string; matches(name: string): boolean }[];
-}
-
 /** Read once for each policy: of a fleet every project is looked up. */
-const claimsOf = new WeakMap<Policy["teams"], Claims>();
+const claimsOf = new WeakMap<Policy["teams"], ReturnType<typeof readClaims>>();
 
 /**
  * The teams that a project belongs to, by name: none or one. Two only when one claims its ID and another its name: then
  * only what both allow is allowed.
  */
 export function teamsOf({ teams }: Pick<Policy, "teams">, { id, name }: Owned): readonly string[] {
-  const { literal, globs } = claimsOf.get(teams) ?? readClaims(teams);
-  const byId = id === "" ? [] : (literal.get(`id ${id}`) ?? []);
-  if (name === undefined) return [...new Set(byId)];
-  const folded = fold(name);
-  const byName = literal.get(`name ${folded}`) ?? [];
-  const byGlob = globs.filter(({ matches }) => matches(folded)).map(({ team }) => team);
-  return [...new Set([...byId, ...byName, ...byGlob])];
+  const claims = claimsOf.get(teams) ?? readClaims(teams);
+  claimsOf.set(teams, claims);
+  const folded = name === undefined ? undefined : fold(name);
+  const byId = claims.filter(({ ids }) => ids.has(id));
+  const byName = claims.filter(({ isNamed }) => folded !== undefined && isNamed(folded));
+  return [...new Set([...byId, ...byName].map(({ team }) => team))];
 }
 
 /** An entry without `*` and `?` may be an ID or a name. */
-function readClaims(teams: Policy["teams"]): Claims {
-  const literal = new Map<string, string[]>();
-  const globs: { team: string; matches(name: string): boolean }[] = [];
-  for (const [team, { projects }] of Object.entries(teams)) {
-    for (const entry of projects) {
-      if (isGlob(entry)) globs.push({ team, matches: compileGlob(fold(entry)) });
-      else
-        for (const key of [`id ${entry}`, `name ${fold(entry)}`])
-          literal.set(key, [...(literal.get(key) ?? []), team]);
-    }
-  }
-  const claims = { literal, globs };
-  claimsOf.set(teams, claims);
-  return claims;
+function readClaims(teams: Policy["teams"]) {
+  return Object.entries(teams).map(([team, { projects }]) => {
+    const ids = new Set(projects.filter((entry) => !isGlob(entry)));
+    const names = new Set(ids.values().map(fold));
+    const matches = projects.filter(isGlob).map((glob) => compileGlob(fold(glob)));
+    const isNamed = (name: string) => names.has(name) || matches.some((match) => match(name));
+    return { team, ids, isNamed };
+  });
 }
 
 /** The rights that count for a project, each with its place in gatehouse.yml: all must allow. */

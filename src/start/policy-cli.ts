@@ -1,6 +1,8 @@
 import { counted } from "../messages/text.ts";
 import { dirname } from "node:path";
 import { parseArgs } from "node:util";
+import { parse } from "yaml";
+import * as z from "zod";
 import { commands } from "../commands/index.ts";
 import { messageOf, UserError } from "../errors.ts";
 import {
@@ -10,9 +12,8 @@ import {
   type ReadPolicy,
 } from "../config/policy-file.ts";
 import type { SlackAccess } from "../config/config.ts";
-import { listsFor, whoAre, whoMay } from "../policy/access.ts";
+import { listsFor, whoAre } from "../policy/access.ts";
 import { mayNeedApproval, operationsOf } from "../policy/approval-rule.ts";
-import { differencesFrom, type PolicyCase, type PolicyDecision } from "../policy/cases.ts";
 import { decide as decideAsked } from "../policy/decide.ts";
 import { ownerOf } from "../policy/judged.ts";
 import { allRights, rightsOver } from "../policy/teams.ts";
@@ -24,7 +25,7 @@ import { readRegularSync } from "../regular-file.ts";
 import { nearest } from "../text/nearest.ts";
 import { lookAtFolder } from "./doctor/folders.ts";
 import type { Finding } from "./doctor/finding.ts";
-import { judgeNames, lookAtPolicy } from "./doctor/policy.ts";
+import { fewOf, judgeNames, lookAtPolicy } from "./doctor/policy.ts";
 import { useProxies } from "./use-proxies.ts";
 
 export const policyUsage = `usage: node gatehouse.mjs policy <what>
@@ -122,7 +123,7 @@ function readText(path: string): string {
 async function check(file: PolicyFile, { write, slack }: Terminal): Promise<PolicyExitCode> {
   const { path, policy } = file;
   const { approvals, protect, digests } = policy;
-  const { everyone, users, groups } = whoMay(policy, "approve");
+  const { everyone, users, groups } = whoAre(policy.access.approve);
   const approvers = everyone
     ? "everyone"
     : `${counted(users.length, "person", "people")} and ${counted(groups.length, "group")}`;
@@ -130,9 +131,13 @@ async function check(file: PolicyFile, { write, slack }: Terminal): Promise<Poli
     `${path} has no problems: ${counted(approvals.length, "approval rule")}, ${counted(protect.length, "protected name")}, ${counted(digests.length, "digest")}; ${approvers} may approve.\n`,
   );
   write(teamsIn(policy));
+  const tell = (findings: readonly Finding[]) => {
+    for (const { is, what, mend = "", about } of findings)
+      write(is === "well" ? `${what}\n` : `${lineAbout(about, file)}${what}\n  ${mend}\n`);
+  };
   // Another machine may have the folder
-  for (const { is, what, mend, about } of lookAtFolder(policy.attestation, dirname(path)))
-    if (is !== "well") write(`${lineAbout(about, file)}${what}\n  ${mend ?? ""}\n`);
+  const folder = lookAtFolder(policy.attestation, dirname(path));
+  tell(folder.filter(({ is }) => is !== "well"));
   if (typeof slack === "string") {
     write(
       `Slack was not asked (${slack}): whether these groups, people, and channels exist isn't known.\n`,
@@ -141,10 +146,7 @@ async function check(file: PolicyFile, { write, slack }: Terminal): Promise<Poli
   }
   if (slack.proxies) useProxies(slack.proxies);
   const findings = judgeNames(await lookAtPolicy({ slack, policy }));
-  for (const { is, what, mend, about } of findings) {
-    if (is === "well") write(`${what}\n`);
-    else write(`${lineAbout(about, file)}${what}\n  ${mend ?? ""}\n`);
-  }
+  tell(findings);
   return findings.some(({ is }) => is === "ill") ? 1 : 0;
 }
 
@@ -154,10 +156,7 @@ function teamsIn({ teams }: Policy): string {
   const maxNamed = 20;
   const named = all
     .slice(0, maxNamed)
-    .map(
-      ([name, { projects }]) =>
-        `${name} (${projects.slice(0, 5).join(", ")}${projects.length > 5 ? ", …" : ""})`,
-    );
+    .map(([name, { projects }]) => `${name} (${fewOf(projects)})`);
   const more = all.length > maxNamed ? ` and ${all.length - maxNamed} more` : "";
   return `${counted(all.length, "team")}: ${named.join(", ")}${more}. Which of these projects exist is known only at run time: an administrator's /gatehouse status names what matches nothing.\n`;
 }
@@ -197,34 +196,40 @@ async function groupsOf(
     };
   if (slack.proxies) useProxies(slack.proxies);
   const { groups: found, isAsked } = await lookAtPolicy({ slack, policy });
+  const told = [...found].filter(([, members]) => Array.isArray(members));
+  const groups = told.flatMap(([group, members]) => (members?.includes(who) ? [group] : []));
   const unread = named.filter((group) => !Array.isArray(found.get(group)));
-  const groups = named.filter((group) => {
-    const members = found.get(group);
-    return Array.isArray(members) && members.includes(who);
-  });
   if (!isAsked || unread.length > 0)
     return { groups, note: `Slack didn't say who is in ${unread.join(", ")}.\n` };
   return { groups, note: `In ${groups.join(", ") || "none of the groups named"}, says Slack.\n` };
 }
 
+/** One question: who may run what, where. */
+interface Question {
+  who: string;
+  groups: readonly string[];
+  channel: string;
+  /** With a dot. */
+  command: string;
+  target: string | undefined;
+  /** Of a rename. */
+  newName: string | undefined;
+  /** Names of the VMs in a project: rules hold for those too. Undefined where nobody said. */
+  vms: readonly string[] | undefined;
+}
+
 /** What the bot would decide before it looks at Slack, at the VM, or at limits: the same function decides. */
-function decide(asked: PolicyCase, { path, policy, lineOf }: PolicyFile): PolicyDecision {
+function decide(asked: Question, file: PolicyFile) {
+  const { path, policy, lineOf } = file;
   const command = commandNamed(asked.command);
   const targets = asked.target === undefined ? [] : [targetNamed(asked.target, command, policy)];
-  const person = {
-    id: asked.who,
-    teamId: ourTeamId,
-    name: asked.who,
-    kind: "member",
-    groups: asked.groups,
-  } as const;
   const line = (at: readonly PropertyKey[]) => {
     const found = lineOf(at);
     return found === undefined ? `(${path})` : `(${path} line ${found})`;
   };
-  const channelId = asked.channel;
-  const input = asked.newName === undefined ? {} : { name: asked.newName };
-  const vmNames = asked.vms ?? [];
+  const { who, groups, channel: channelId, newName, vms: vmNames = [] } = asked;
+  const person = { id: who, teamId: ourTeamId, name: who, kind: "member", groups } as const;
+  const input = newName === undefined ? {} : { name: newName };
   const whole = { policy, person, ourTeamId, command, targets, input, channelId, vmNames };
   const { refused: no, needed } = decideAsked(whole);
   if (no) {
@@ -233,7 +238,7 @@ function decide(asked: PolicyCase, { path, policy, lineOf }: PolicyFile): Policy
     const why = `refused: ${no.text}${rule} ${line(placeOf(no.rule, policy))}`;
     return { allowed: false, approvals: 0, votes: [], why };
   }
-  const by = allowedBy(asked, { command, targets, policy, line });
+  const by = allowedBy(asked, command, targets, file, line);
   if (!mayNeedApproval(command))
     return { allowed: true, approvals: 0, votes: [], why: `allowed. ${by}` };
   const { required, votes, why, index } = needed;
@@ -253,18 +258,11 @@ function decide(asked: PolicyCase, { path, policy, lineOf }: PolicyFile): Policy
 
 /** The entry of each access list that lets them; of several teams each must. */
 function allowedBy(
-  { who, groups }: PolicyCase,
-  {
-    command,
-    targets,
-    policy,
-    line,
-  }: {
-    command: Command;
-    targets: readonly Target[];
-    policy: Policy;
-    line: (at: readonly PropertyKey[]) => string;
-  },
+  { who, groups }: Question,
+  command: Command,
+  targets: readonly Target[],
+  { policy }: PolicyFile,
+  line: (at: readonly PropertyKey[]) => string,
 ): string {
   const isNamed = (entry: string) => entry === "*" || entry === who || groups.includes(entry);
   const over = targets.flatMap((target) => rightsOver(policy, ownerOf(target)));
@@ -322,10 +320,75 @@ function placeOf(rule: string, policy: Policy): readonly PropertyKey[] {
   return what.split(".");
 }
 
+const caseSchema = z.strictObject({
+  who: z.string(),
+  groups: z.array(z.string()).default([]),
+  in: z.string().default(""),
+  /** `vm.restore payments/db-1`, `project.update pay --name payments --vms db-1,web-1` */
+  run: z.string(),
+  expect: z.enum(["allowed", "refused"]),
+  approvals: z.int().optional(),
+  /** Of whom, as in `approvals[].votes`. */
+  votes: z
+    .array(z.strictObject({ from: z.array(z.string()), required: z.int().default(1) }))
+    .optional(),
+});
+
+/** Names each row of the table that is decided otherwise than it says. */
 function test(path: string, file: PolicyFile, { write }: Terminal): PolicyExitCode {
-  const table = { text: readText(path), path };
-  const { cases, differences } = differencesFrom(table, (asked) => decide(asked, file));
-  for (const difference of differences) write(`${difference}\n`);
-  write(`${cases - differences.length} of ${cases} cases as expected\n`);
-  return differences.length === 0 ? 0 : 1;
+  const read = z.array(caseSchema).safeParse(yamlOf(readText(path), path));
+  if (!read.success) throw new UserError(`${path}: ${z.prettifyError(read.error)}`);
+  let fitting = 0;
+  for (const [index, { who, groups, in: channel, run, ...wanted }] of read.data.entries()) {
+    const is = decide({ who, groups, channel, ...readRun(run) }, file);
+    const fits =
+      wanted.expect === (is.allowed ? "allowed" : "refused") &&
+      (wanted.approvals === undefined || wanted.approvals === is.approvals) &&
+      (wanted.votes === undefined || inWords(wanted.votes) === inWords(is.votes));
+    if (fits) fitting += 1;
+    else
+      write(
+        `case ${index + 1}: ${who} ${run}\n  expected ${wantedWords(wanted)}\n  but is   ${is.why}\n`,
+      );
+  }
+  write(`${fitting} of ${read.data.length} cases as expected\n`);
+  return fitting === read.data.length ? 0 : 1;
+}
+
+function wantedWords({
+  expect,
+  approvals,
+  votes,
+}: Pick<z.output<typeof caseSchema>, "expect" | "approvals" | "votes">): string {
+  const parts = [
+    expect,
+    approvals !== undefined && `with ${counted(approvals, "approval")}`,
+    votes && `by ${inWords(votes)}`,
+  ];
+  return parts.filter(Boolean).join(", ");
+}
+
+/** A new name may have spaces. */
+function readRun(run: string): Pick<Question, "command" | "target" | "newName" | "vms"> {
+  const [words = "", ...options] = run.split(/ --(?=(?:name|vms) )/);
+  const [command = "", target] = words.split(" ");
+  const valueOf = (key: string) =>
+    options.find((one) => one.startsWith(`${key} `))?.slice(key.length + 1);
+  return { command, target, newName: valueOf("name"), vms: valueOf("vms")?.split(",") };
+}
+
+/** In any order. */
+function inWords(votes: readonly VoteNeed[]): string {
+  return votes
+    .map(({ from, required }) => `${required} of ${from.toSorted().join(" ")}`)
+    .toSorted()
+    .join(" and ");
+}
+
+function yamlOf(text: string, path: string): unknown {
+  try {
+    return parse(text, { maxAliasCount: 100 });
+  } catch (error) {
+    throw new UserError(`${path}: ${messageOf(error)}`);
+  }
 }

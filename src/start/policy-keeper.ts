@@ -330,15 +330,6 @@ interface PolicyNews extends Pick<PolicyNewsFacts, "changes" | "canceledCount"> 
   canceled: readonly string[];
 }
 
-interface Adoption {
-  /** This call made the policy the current one. */
-  isNew: boolean;
-  /** Of this process's policy. Others with a higher number supersede it. */
-  number: number;
-  /** The one that counts. */
-  current: { version: string; number: number };
-}
-
 interface AdoptOptions {
   /** The number of the policy that this process had before; 0 where it remembers none. */
   from?: number;
@@ -352,13 +343,16 @@ interface AdoptOptions {
   channels?: readonly string[];
 }
 
-/** Makes this policy the current one where it may. Notes it in the audit trail with `changes`, and announces its `news`, once. */
+/**
+ * Makes this policy the current one where it may. Notes it in the audit trail with `changes`, and announces its `news`, once.
+ * `isNew`: this call made it the current one. `number` is this policy's: others with a higher one supersede it.
+ */
 export async function adoptPolicy(
   redis: RedisClient,
   key: Keys,
   version: string,
   { from = 0, text = "", isFileNews = false, changes = [], news, channels = [] }: AdoptOptions = {},
-): Promise<Adoption> {
+) {
   const run = defineScript(redis, "gatehouseAdoptPolicy", adoptScript);
   const notices = noticeKeys(key);
   const answer = await run(

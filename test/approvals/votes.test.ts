@@ -4,7 +4,7 @@ import {
   countApprovals,
   type Vote,
   type VoteProblem,
-  voteProblemText,
+  voteProblemTexts,
 } from "../../src/approvals/votes.ts";
 
 const votes = fc.array(
@@ -52,7 +52,7 @@ describe("approvals that count", () => {
 describe("a vote that doesn't count", () => {
   it("is told why, without a word about other requests", () => {
     const problems: VoteProblem[] = ["unknown", "expired", "own", "twice", "over"];
-    const texts = problems.map(voteProblemText);
+    const texts = problems.map((problem) => voteProblemTexts[problem]);
     expect(new Set(texts).size).toBe(problems.length);
     for (const text of texts) expect(text).toMatch(/^[A-Z][^<>]*\.$/);
   });

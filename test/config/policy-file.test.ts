@@ -5,11 +5,11 @@ import { commands } from "../../src/commands/index.ts";
 import { operationsOf } from "../../src/policy/approval-rule.ts";
 import {
   emptyPolicy,
-  parseDuration,
   parsePolicy,
   policyVersion,
   type Policy,
 } from "../../src/config/policy-file.ts";
+import { parseDuration } from "../../src/config/policy-schema.ts";
 import { strictPolicy } from "../../src/verifier/appraisal-policy.ts";
 
 const operations = operationsOf(commands);

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { commands } from "../../src/commands/index.ts";
 import { emptyPolicy, type Policy } from "../../src/config/policy-file.ts";
 import { needsOf } from "../../src/policy/vote-needs.ts";
-import { lists, whoMay } from "../../src/policy/access.ts";
+import { lists, whoAre } from "../../src/policy/access.ts";
 import { permissionMatrix, roles } from "./permission-matrix.ts";
 import { refusal } from "../../src/policy/refusal.ts";
 import { voteRefusal } from "../../src/policy/vote.ts";
@@ -112,12 +112,12 @@ describe("the lists of a person", () => {
   });
 
   it("name people and groups apart", () => {
-    expect(whoMay(usual, "operate")).toEqual({
+    expect(whoAre(usual.access.operate)).toEqual({
       everyone: false,
       users: ["U0OLA"],
       groups: ["S01ONCALL"],
     });
-    expect(whoMay(usual, "view")).toEqual({ everyone: true, users: [], groups: [] });
+    expect(whoAre(usual.access.view)).toEqual({ everyone: true, users: [], groups: [] });
   });
 });
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { commands } from "../../src/commands/index.ts";
 import { emptyPolicy } from "../../src/config/policy-file.ts";
-import { mayRun, refusal, runnable } from "../../src/policy/refusal.ts";
+import { mayRun, refusal } from "../../src/policy/refusal.ts";
 import { kindOfUser } from "../../src/slack/people/people.ts";
 import { command, ourTeamId, person, policyOf, project, usual, vm } from "./sample.ts";
 
@@ -69,16 +69,15 @@ describe("who may run what", () => {
 
   it("shows in help what may be run, wherever it is asked", () => {
     const policy = policyOf(`{ access: { operate: ["U0OLA"] }, channels: ["C01OPS"] }`);
-    const shownTo = (id: string) => runnable(commands, { policy, ourTeamId, person: person(id) });
+    const shownTo = (id: string) =>
+      commands.filter((one) => mayRun({ policy, ourTeamId, person: person(id), command: one }));
     expect(shownTo("U0OLA")).toContain(command("vm stop"));
     expect(shownTo("U0X")).not.toContain(command("vm stop"));
   });
 
   it.each(["U0OLA", "U0ANY", "U09ADMIN", "U0GLASS"])("shows %s in help what they may run", (id) => {
     const who = { policy: usual, ourTeamId, person: person(id) };
-    const all = commands.filter((one) => mayRun({ ...who, command: one }));
-    expect(runnable(commands, who)).toEqual(all);
-    expect(all.length).toBeGreaterThan(0);
+    expect(commands.filter((one) => mayRun({ ...who, command: one })).length).toBeGreaterThan(0);
   });
 });
 

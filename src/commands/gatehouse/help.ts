@@ -1,7 +1,6 @@
 import * as z from "zod";
 import { defineCommand } from "../../registry/define.ts";
 import { lists } from "../../policy/access.ts";
-import { runnable } from "../../policy/refusal.ts";
 import { renderHelp } from "../../registry/help.ts";
 import type { ReadContext } from "../context.ts";
 import { examplesHere } from "../examples.ts";
@@ -26,6 +25,11 @@ export const help = defineCommand({
     const { commands, policy, person, ourTeamId } = context;
     const exampleOf = await examplesHere(context);
     const hasBreakGlass = lists(policy, person, ourTeamId).includes("breakGlass");
-    return renderHelp(runnable(commands, context), command, exampleOf, hasBreakGlass);
+    return renderHelp(
+      commands.filter((one) => context.mayRun(one)),
+      command,
+      exampleOf,
+      hasBreakGlass,
+    );
   },
 });

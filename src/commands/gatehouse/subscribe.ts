@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { glob as globShape } from "../../config/policy-values.ts";
+import { glob as globShape } from "../../config/policy-schema.ts";
 import { type Event, events, type Subscription } from "../../digests/subscriptions.ts";
 import { UserError } from "../../errors.ts";
 import { message, type Message, readable, section, sentence } from "../../messages/message.ts";

@@ -70,7 +70,7 @@ export async function begin(
   { rollouts }: GatewayContext,
 ): Promise<boolean> {
   const progress = { ...rollout.progress, startedAt: await rollouts.now() };
-  const to = { state: "running" as const, progress, record, why, actor, tell: "now" as const };
+  const to = { state: "running" as const, progress, record, why, actor };
   return (await rollouts.move(rollout, to)) !== undefined;
 }
 

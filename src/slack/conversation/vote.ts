@@ -1,6 +1,6 @@
 import type { ModalView } from "@slack/types";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type VoteOutcome, voteProblemText } from "../../approvals/votes.ts";
+import { type VoteOutcome, voteProblemTexts } from "../../approvals/votes.ts";
 import { signReview as reviewButton } from "../../digests/line-buttons.ts";
 import { UserError } from "../../errors.ts";
 import { buttons, context, message, type Message, news, section } from "../../messages/message.ts";
@@ -98,11 +98,11 @@ async function castVote(
     const no = voteRefusal({ votes, voter, ourTeamId, isNo, ...accounts });
     if (no) return { is: "refused", why: no, text: voteRefusalText(no, missingWords(request)) };
     const outcome = await gateway.store.vote(request, voter, choice, seen, meets(votes, voter));
-    if (outcome.is === "refused") return { ...outcome, text: voteProblemText(outcome.why) };
+    if (outcome.is === "refused") return { ...outcome, text: voteProblemTexts[outcome.why] };
     if (outcome.is !== "again") return outcome;
     request = await gateway.store.get(request.record.id);
   }
-  return { is: "refused", why: "crowd", text: voteProblemText("crowd") };
+  return { is: "refused", why: "crowd", text: voteProblemTexts.crowd };
 }
 
 export const denialCallback = "denial";

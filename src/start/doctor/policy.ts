@@ -1,12 +1,12 @@
 import type { Config } from "../../config/config.ts";
 import type { Policy } from "../../config/policy-file.ts";
 import { metBy } from "../../config/seats.ts";
-import { placesSeen, whoMay } from "../../policy/access.ts";
+import { placesSeen, whoAre } from "../../policy/access.ts";
 import { channelsNamed, everyoneNamed } from "../../policy/teams.ts";
 import { kindOfUser } from "../../slack/people/people.ts";
-import { at, listAt, textAt, textsAt } from "../../slack/web.ts";
+import { at, textAt, textsAt } from "../../slack/web.ts";
 import { type Finding, ill, note, well } from "./finding.ts";
-import { askSlack, type SlackAnswer, wordOf } from "./slack.ts";
+import { askSlack, wordOf } from "./slack.ts";
 
 /** Most people that are looked at one by one: Slack allows some fifty such calls a minute. */
 const mostPeople = 40;
@@ -23,28 +23,29 @@ export async function lookAtPolicy({
   policy: Policy;
   policyFile?: Pick<Config["policyFile"], "missingAt">;
 }) {
-  const ask = (method: string, args: Readonly<Record<string, string>> = {}) =>
-    askSlack({ apiUrl: slack.apiUrl, token: slack.botToken }, method, args);
+  const ask = async (method: string, args: Readonly<Record<string, string>> = {}) => {
+    const answer = await askSlack({ apiUrl: slack.apiUrl, token: slack.botToken }, method, args);
+    return { word: wordOf(answer), data: "data" in answer ? answer.data : undefined };
+  };
   const us = await ask("auth.test");
-  const isAsked = wordOf(us) === "ok";
-  const home = { teamId: textIn(us, "team_id") };
+  const isAsked = us.word === "ok";
   const lookUp = async <T>(ids: readonly string[], one: (id: string) => Promise<T>) =>
     new Map(
       await Promise.all((isAsked ? ids : []).map(async (id) => [id, await one(id)] as const)),
     );
   const entries = everyoneNamed(policy);
-  const groups = await lookUp(
-    entries.filter((id) => id.startsWith("S")),
-    async (id) => membersIn(await ask("usergroups.users.list", { usergroup: id })),
-  );
+  const groups = await lookUp(entries.filter(isGroup), async (id) => {
+    const { word, data } = await ask("usergroups.users.list", { usergroup: id });
+    return word === "ok" ? textsAt(data, "users") : word;
+  });
   const approvers = votersNamed(policy).flatMap((id) => groups.get(id) ?? []);
   const people = [...new Set([...entries, ...approvers])].filter((id) =>
     /^[UW][A-Z0-9]+$/.test(id),
   );
   const alarmed = withoutChannel(policy).length === 0 ? undefined : policy.audit?.channel;
-  const audit = await lookUp(alarmed === undefined ? [] : [alarmed], async (channel) => {
-    const answer = await ask("conversations.members", { channel, limit: "999" });
-    return "data" in answer ? textsAt(answer.data, "members") : [];
+  const readers = await lookUp(alarmed === undefined ? [] : [alarmed], async (channel) => {
+    const { data } = await ask("conversations.members", { channel, limit: "999" });
+    return textsAt(data, "members");
   });
   return {
     policy,
@@ -55,39 +56,33 @@ export async function lookAtPolicy({
     /** By group ID: its members, or Slack's error; undefined for silence. */
     groups,
     /** By user ID: the kind of person, Slack's error, or undefined for silence. */
-    people: await lookUp(people.slice(0, mostPeople), async (id): Promise<string | undefined> => {
-      const answer = await ask("users.info", { user: id });
-      if (wordOf(answer) !== "ok" || !("data" in answer)) return wordOf(answer);
-      return kindOfUser(at(answer.data, "user"), "", home);
+    people: await lookUp(people.slice(0, mostPeople), async (user): Promise<string | undefined> => {
+      const { word, data } = await ask("users.info", { user });
+      const home = { teamId: textAt(us.data, "team_id") };
+      return word === "ok" ? kindOfUser(at(data, "user"), "", home) : word;
     }),
     /** By channel ID: `ok`, Slack's error, or undefined for silence. */
-    channels: await lookUp(channelsNamed(policy), async (channel) =>
-      wordOf(await ask("conversations.history", { channel, limit: "1" })),
-    ),
+    channels: await lookUp(channelsNamed(policy), async (channel) => {
+      const { word } = await ask("conversations.history", { channel, limit: "1" });
+      return word;
+    }),
     /** By channel ID: whether another company shares it, as far as Slack says. */
     shared: await lookUp(channelsNamed(policy), async (channel) => {
-      const answer = await ask("conversations.info", { channel });
-      return "data" in answer && at(answer.data, "channel", "is_ext_shared") === true;
+      const { data } = await ask("conversations.info", { channel });
+      return at(data, "channel", "is_ext_shared") === true;
     }),
     /** Who reads the audit channel, besides Gatehouse, where alarms of teams go there. */
-    auditReaders: [...audit.values()].flat().filter((id) => id !== textIn(us, "user_id")),
+    auditReaders: [...readers.values()].flat().filter((id) => id !== textAt(us.data, "user_id")),
   };
 }
 
-const textIn = (answer: SlackAnswer, name: string) =>
-  "data" in answer ? textAt(answer.data, name) : "";
+const isGroup = (id: string) => id.startsWith("S");
 
 /** Teams whose alarms have no channel of their own. */
 const withoutChannel = ({ teams }: Policy) =>
   Object.entries(teams)
     .filter(([, { channel }]) => channel === undefined)
     .map(([team]) => team);
-
-function membersIn(answer: SlackAnswer): readonly string[] | string | undefined {
-  const word = wordOf(answer);
-  if (word !== "ok" || !("data" in answer)) return word;
-  return listAt(answer.data, "users").length === 0 ? [] : textsAt(answer.data, "users");
-}
 
 export function judgePolicy(facts: PolicyFacts): readonly Finding[] {
   const { missingAt } = facts;
@@ -111,14 +106,21 @@ export function judgePolicy(facts: PolicyFacts): readonly Finding[] {
 
 /** Whether what the policy names is in Slack, and whether enough people could approve. */
 export function judgeNames(facts: PolicyFacts): readonly Finding[] {
-  if (!facts.isAsked) {
+  const { policy, isAsked, groups, people, channels } = facts;
+  if (!isAsked) {
     const mend = "They are looked up in Slack, which must take the bot token first.";
     return [note("groups, people, and channels: not checked", mend)];
   }
+  const entries = new Set(everyoneNamed(policy));
+  const named = [...people].filter(([id]) => entries.has(id));
+  const allGroups = `groups: all ${groups.size} exist and have members`;
+  const allPeople = `people: all ${named.length} named are members`;
+  const allChannels = `channels: Gatehouse is in all ${channels.size}`;
   return [
-    ...groupFindings(facts),
-    ...peopleFindings(facts),
-    ...channelFindings(facts),
+    ...idFindings("group ", [...groups], allGroups),
+    ...idFindings("", named, allPeople),
+    ...idFindings("channel ", [...channels], allChannels),
+    ...sharedFindings(facts),
     ...alarmFindings(facts),
     approverFinding(facts),
     ...seatFindings(facts),
@@ -127,65 +129,47 @@ export function judgeNames(facts: PolicyFacts): readonly Finding[] {
 
 const seeSlack = "Fix the Slack problems above first.";
 const correctId = "Correct the ID in gatehouse.yml";
-const unclear = (id: string, said: string | undefined) =>
-  note(`${id}: Slack says ${said ?? "nothing"}`, seeSlack, id.split(" ").at(-1));
+const correctPerson = "Correct or remove the ID in gatehouse.yml.";
 
-/** What is wrong, or one line for all of them. */
-const wrongOr = (wrong: readonly Finding[], checked: number, allWell: string): readonly Finding[] =>
-  wrong.length > 0 || checked === 0 ? wrong : [well(allWell)];
-
-function groupFindings({ groups }: PolicyFacts): readonly Finding[] {
-  const wrong = [...groups].flatMap(([id, members]) => {
-    if (members === "no_such_subteam")
-      return ill(
-        `group ${id}: isn't in this workspace, or is disabled`,
-        `${correctId}: a group that Slack doesn't know lets nobody in.`,
-        id,
-      );
-    if (members === undefined || typeof members === "string")
-      return unclear(`group ${id}`, members);
-    if (members.length > 0) return [];
-    return ill(`group ${id}: has no members`, "Add people to it in Slack.", id);
-  });
-  return wrongOr(wrong, groups.size, `groups: all ${groups.size} exist and have members`);
-}
-
-const kinds: Readonly<Record<string, string>> = {
-  user_not_found: "isn't in this workspace",
-  user_not_visible: "isn't in this workspace",
-  deactivated: "has been deactivated",
-  bot: "is a bot",
-  guest: "is a guest, who may only view",
-  external: "is of another workspace",
+/** What Slack's word on an ID means, and what helps. Any other word is Slack's trouble, not the policy's. */
+const meanings: Readonly<Record<string, readonly [what: string, mend: string]>> = {
+  "group no_such_subteam": [
+    ": isn't in this workspace, or is disabled",
+    `${correctId}: a group that Slack doesn't know lets nobody in.`,
+  ],
+  "group empty": [": has no members", "Add people to it in Slack."],
+  user_not_found: [" isn't in this workspace", correctPerson],
+  user_not_visible: [" isn't in this workspace", correctPerson],
+  deactivated: [" has been deactivated", correctPerson],
+  bot: [" is a bot", correctPerson],
+  guest: [" is a guest, who may only view", correctPerson],
+  external: [" is of another workspace", correctPerson],
+  "channel not_in_channel": [": Gatehouse isn't in it", "Type /invite @gatehouse there."],
+  "channel channel_not_found": [
+    ": isn't there, or is private and Gatehouse isn't in it",
+    `${correctId}, or type /invite @gatehouse there.`,
+  ],
 };
 
-function peopleFindings({ policy, people }: PolicyFacts): readonly Finding[] {
-  const named = new Set(everyoneNamed(policy));
-  const checked = [...people].filter(([id]) => named.has(id));
-  const wrong = checked
-    .filter(([, kind]) => kind !== "member")
-    .map(([id, kind]) => {
-      const words = kinds[kind ?? ""];
-      if (words === undefined) return unclear(id, kind);
-      return ill(`${id} ${words}`, "Correct or remove the ID in gatehouse.yml.", id);
-    });
-  return wrongOr(wrong, checked.length, `people: all ${checked.length} named are members`);
+/** What is wrong, or one line for all of them. */
+function idFindings(
+  kind: "group " | "channel " | "",
+  found: readonly (readonly [id: string, said: string | readonly string[] | undefined])[],
+  allWell: string,
+): readonly Finding[] {
+  const wrong = found.flatMap(([id, said]) => {
+    if (said === "ok" || said === "member" || (typeof said === "object" && said.length > 0))
+      return [];
+    const word = typeof said === "object" ? "empty" : said;
+    const meaning = meanings[`${kind}${word}`];
+    if (!meaning) return note(`${kind}${id}: Slack says ${word ?? "nothing"}`, seeSlack, id);
+    return ill(`${kind}${id}${meaning[0]}`, meaning[1], id);
+  });
+  return wrong.length > 0 || found.length === 0 ? wrong : [well(allWell)];
 }
 
-function channelFindings({ policy, channels, shared }: PolicyFacts): readonly Finding[] {
-  const wrong = [...channels].flatMap(([id, word]) => {
-    if (word === "ok") return [];
-    if (word === "not_in_channel")
-      return ill(`channel ${id}: Gatehouse isn't in it`, "Type /invite @gatehouse there.", id);
-    if (word === "channel_not_found")
-      return ill(
-        `channel ${id}: isn't there, or is private and Gatehouse isn't in it`,
-        `${correctId}, or type /invite @gatehouse there.`,
-        id,
-      );
-    return unclear(`channel ${id}`, word);
-  });
-  const foreign = [...shared]
+function sharedFindings({ policy, shared }: PolicyFacts): readonly Finding[] {
+  return [...shared]
     .filter(([id, isShared]) => isShared && !policy.sharedChannels.includes(id))
     .map(([id]) =>
       ill(
@@ -194,11 +178,9 @@ function channelFindings({ policy, channels, shared }: PolicyFacts): readonly Fi
         id,
       ),
     );
-  const all = `channels: Gatehouse is in all ${channels.size}`;
-  return [...wrongOr(wrong, channels.size, all), ...foreign];
 }
 
-const fewOf = (ids: readonly string[]) =>
+export const fewOf = (ids: readonly string[]) =>
   `${ids.slice(0, 5).join(", ")}${ids.length > 5 ? ", …" : ""}`;
 
 /** Alarms of teams that go where people read them who don't see what the team has, or nowhere. */
@@ -227,7 +209,7 @@ const mostRequired = (rules: Policy["approvals"]) =>
 
 /** Whether the most approvals that a rule asks for can come together without the requester. */
 function approverFinding(facts: PolicyFacts): Finding {
-  const { everyone, users, groups } = whoMay(facts.policy, "approve");
+  const { everyone, users, groups } = whoAre(facts.policy.access.approve);
   if (everyone) return well("approvers: every member but the requester");
   if (!groups.every((id) => isTold(id, facts)))
     return note("approvers: can't be counted", seeSlack);
@@ -260,7 +242,7 @@ const isTold = (group: string, { groups }: PolicyFacts) =>
 
 /** Who of these, with the members of groups, can vote; who wasn't looked at counts as a member. */
 function ableAmong(entries: readonly string[], { people, groups }: PolicyFacts): readonly string[] {
-  const all = entries.flatMap((id) => (id.startsWith("S") ? (groups.get(id) ?? []) : id));
+  const all = entries.flatMap((id) => (isGroup(id) ? (groups.get(id) ?? []) : id));
   return [...new Set(all)].filter(
     (id) => /^[UW]/.test(id) && (people.has(id) ? people.get(id) === "member" : true),
   );
@@ -284,9 +266,7 @@ function seatFindings(facts: PolicyFacts): readonly Finding[] {
   ];
   return places.flatMap(({ place, about, needs }) => {
     const seats = needs
-      .filter(({ from }) =>
-        from.every((id) => (id.startsWith("S") ? isTold(id, facts) : id !== "*")),
-      )
+      .filter(({ from }) => from.every((id) => (isGroup(id) ? isTold(id, facts) : id !== "*")))
       .map((need) => ({ ...need, able: ableAmong(need.from, facts) }));
     const able = [...new Set(seats.flatMap((seat) => seat.able))];
     const met = metBy(seats, able, (seat, id) => seat.able.includes(id));

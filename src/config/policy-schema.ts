@@ -1,0 +1,445 @@
+import * as z from "zod";
+import { matchesGlob } from "../text/glob.ts";
+import { allowances, type AppraisalPolicy } from "../verifier/appraisal-policy.ts";
+import { exactTime } from "../verifier/der.ts";
+import { products } from "../verifier/roots.ts";
+import { tcbPartNames } from "../verifier/snp/report.ts";
+import { tcbStatuses } from "../verifier/tdx/tcb.ts";
+
+const unitMs = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1_000, ms: 1 };
+// Beyond 2^31-1 ms setTimeout fires at once
+const longestMs = 24 * unitMs.d;
+
+/** `500ms`, `15s`, `2m`, `1h`, `7d` in milliseconds, or undefined. */
+export function parseDuration(text: string): number | undefined {
+  const [, amount, unit = ""] = /^(\d{1,9}(?:\.\d{1,3})?)\s?(ms|s|m|h|d)$/.exec(text) ?? [];
+  const [, length = 0] = Object.entries(unitMs).find(([name]) => name === unit) ?? [];
+  const milliseconds = Math.round(Number(amount ?? 0) * length);
+  return milliseconds > 0 && milliseconds <= longestMs ? milliseconds : undefined;
+}
+
+/** As the file has it: 900,000 is 15m. */
+export function durationWords(ms: number): string {
+  const [unit, length] = Object.entries(unitMs).find(
+    ([, each]) => ms >= each && ms % each === 0,
+  ) ?? ["ms", 1];
+  return `${ms / length}${unit}`;
+}
+
+/** An object that refuses unknown keys; the message of that issue is the list of known ones. */
+function section<Shape extends z.ZodRawShape>(shape: Shape) {
+  const known = Object.keys(shape).join(" ");
+  return z.strictObject(shape, {
+    error: (issue) => (issue.code === "unrecognized_keys" ? known : undefined),
+  });
+}
+
+/** A text that becomes what `read` makes of it, with one sentence for whatever else stands there. */
+export function readAs<T>(
+  sentence: string | ((text: string) => string),
+  read: (text: string) => T | undefined,
+) {
+  const isFixed = typeof sentence === "string";
+  return z.string(isFixed ? sentence : undefined).transform((text, context) => {
+    const value = read(text);
+    if (value !== undefined) return value;
+    const message = isFixed ? sentence : sentence(text);
+    context.issues.push({ code: "custom", message, input: text });
+    return z.NEVER;
+  });
+}
+
+export const matching = (pattern: RegExp, sentence: string) => z.string().regex(pattern, sentence);
+
+/** Becomes milliseconds. */
+export const duration = readAs(
+  "must be a length of time like 500ms, 15s, 2m, 1h, or 7d (24 days at most)",
+  parseDuration,
+);
+
+const who = matching(
+  /^(\*|[UWS][A-Z0-9]{2,20})$/,
+  'must be a user ID (U…), a user group ID (S…), or "*", not a name; Slack shows IDs under "Copy member ID" and in the address of a group',
+);
+
+export const channel = matching(
+  /^[CG][A-Z0-9]{2,20}$/,
+  "must be a channel ID (C…), not a name; Slack shows it at the end of the channel's details",
+);
+
+export const glob = matching(
+  /^[^\s,]{1,200}$/,
+  "must be a name or a glob like prod-*, without spaces",
+);
+
+const operation = matching(
+  /^[a-z*?]{1,30}(\.[a-z*?-]{1,30}){0,2}$/,
+  "must be a command with a dot, like vm.restore, or a glob like vm.*",
+);
+
+export const timeOfDay = matching(
+  /^([01]\d|2[0-3]):[0-5]\d$/,
+  'must be a time of day like "09:00"',
+);
+
+/** One value, or MRTD,RTMR0,RTMR1,RTMR2 of a TDX VM. Becomes lower case without `0x` and spaces. */
+export const measurement = matching(
+  /^\s*(0x)?[0-9a-fA-F]{96}(\s*,\s*(0x)?[0-9a-fA-F]{96}){0,3}\s*$/,
+  'must be 48 bytes, which are 96 hex digits, or four such values with commas (MRTD,RTMR0,RTMR1,RTMR2); put it in quotes ("…") so that YAML reads it as text',
+)
+  .refine(
+    (text) => [1, 4].includes(text.split(",").length),
+    "must be one value, or four with commas: MRTD,RTMR0,RTMR1,RTMR2",
+  )
+  .transform((text) => text.toLowerCase().replaceAll(/\s|0x/g, ""));
+
+export const timezone = z
+  .string()
+  .refine(
+    (name) => /^[A-Za-z]/.test(name) && isTimezone(name),
+    "must be a time zone like Europe/Paris",
+  );
+
+function isTimezone(name: string): boolean {
+  try {
+    return new Intl.DateTimeFormat("en", { timeZone: name }).resolvedOptions().timeZone !== "";
+  } catch {
+    return false;
+  }
+}
+
+function count(least: number, most: number) {
+  const sentence = `must be a whole number from ${least} to ${most}`;
+  return z.int(sentence).min(least, sentence).max(most, sentence);
+}
+
+export const weekdays = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"] as const;
+export type Weekday = (typeof weekdays)[number];
+
+/** `daily`, `mon-fri`, `mon,wed`, `sat-mon,wed`. */
+export const days = readAs("must be days like daily, mon-fri, or mon,wed,fri", (text) => {
+  const parts = text.toLowerCase().replaceAll(/\s/g, "").split(",");
+  const wanted = parts.map((part) => daysOf(part));
+  if (wanted.includes(undefined)) return undefined;
+  return weekdays.filter((day) => wanted.some((some) => some?.includes(day)));
+});
+
+function daysOf(part: string): readonly Weekday[] | undefined {
+  if (part === "daily") return weekdays;
+  const [from, to = from, ...rest] = part
+    .split("-")
+    .map((name) => weekdays.findIndex((day) => day === name));
+  if (from === undefined || to === undefined || from < 0 || to < 0 || rest.length > 0)
+    return undefined;
+  const length = ((to - from + 7) % 7) + 1;
+  return Array.from({ length }, (_, step) => weekdays[(from + step) % 7] ?? "mon");
+}
+
+const lasting = (text: string) => duration.prefault(text);
+
+const lengths = section({
+  /** One call to the compute service. */
+  httpTimeout: lasting("15s"),
+  /** From an unclear send until reads count: 2 s + httpTimeout + the longest delay seen until an effect is visible. */
+  quiesce: lasting("60s"),
+  /** From a send until its target must have settled; after that the outcome is unknown. */
+  settleDeadline: lasting("15m"),
+  /** From authorized until an unsent request expires. */
+  staleAfter: lasting("10m"),
+  /** How long a request waits for approval, unless its rule says. */
+  approvalExpires: lasting("15m"),
+  /** From a send until a sign that it began (REBOOTING, a newer timestamp) must be seen. */
+  restartMark: lasting("2m"),
+  /** The first poll of a target, and the longest time between two. */
+  pollFirst: lasting("1s"),
+  pollMost: lasting("10s"),
+  /** Equal reads this far apart are stable. */
+  stableGap: lasting("2s"),
+  /** Longest time from claim to send. */
+  claimWindow: lasting("2s"),
+  /** Heartbeat interval. */
+  heartbeat: lasting("3s"),
+  /** How often open requests without a job are found. */
+  sweep: lasting("10s"),
+  /** How often a probe checks that the queue moves. */
+  canary: lasting("60s"),
+  /** Shorter outages of Slack, Redis, or the compute service get no recap. */
+  outage: lasting("30s"),
+  /** How long people and groups are cached. */
+  peopleCache: lasting("60s"),
+  inventoryRefresh: lasting("60s"),
+  /** How often pinned VMs are attested. */
+  driftWatch: lasting("15m"),
+  /** Ages at which an unknown outcome gets a reminder. */
+  reminders: z.array(duration).prefault(["15m", "1h", "4h"]),
+});
+
+type Lengths = z.output<typeof lengths>;
+/** In milliseconds, and named so: `httpTimeoutMs` for `httpTimeout`. */
+type Timing = { readonly [Name in keyof Lengths as `${Name}Ms`]: Lengths[Name] };
+
+const timing = lengths.transform((read): Timing => {
+  const named = Object.entries(read).map(([name, length]) => [`${name}Ms`, length]);
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Object.fromEntries forgets the names
+  return Object.fromEntries(named) as Timing;
+});
+
+/** What is accepted of these VMs. */
+export interface AppraisalRule {
+  /** Globs over VM names; undefined: all. */
+  targets: readonly string[] | undefined;
+  policy: AppraisalPolicy;
+}
+
+const oneOf = <const Names extends readonly [string, ...string[]]>(names: Names) =>
+  z.enum(names, { error: `must be one of ${names.join(", ")}` });
+
+/** Becomes milliseconds: the last second of that day in UTC. */
+const lastDay = readAs('must be a day of the calendar like "2026-12-31"', (text) =>
+  exactTime(`${text}T23:59:59Z`),
+);
+
+const part = count(0, 255).optional();
+
+const minimum = section({
+  product: oneOf(products),
+  /** CPUID models; undefined: every one of the product. */
+  models: z.array(count(0, 255)).min(1, "must name at least one model").optional(),
+  fmc: part,
+  bootloader: part,
+  tee: part,
+  snp: part,
+  microcode: part,
+})
+  .refine((parts) => tcbPartNames.some((name) => parts[name] !== undefined), {
+    message: `must name at least one part: ${tcbPartNames.join(", ")}`,
+  })
+  .refine(({ product, fmc }) => fmc === undefined || product === "Turin", {
+    path: ["fmc"],
+    message: "is a part of Turin's firmware alone: no other processor could meet it",
+  })
+  .transform(({ product, models, ...parts }) => ({
+    product,
+    ...(models ? { models } : {}),
+    tcb: Object.fromEntries(Object.entries(parts).filter(([, value]) => value !== undefined)),
+  }));
+
+const accepted = section({
+  status: oneOf(tcbStatuses),
+  /** Accepted with these at most: a level with another one is refused. */
+  advisories: z
+    .array(z.string().regex(/^[\w-]{1,40}$/, "must be an advisory like INTEL-SA-00837"))
+    .default([]),
+  until: lastDay,
+});
+
+/** A rule of `attestation.appraisal`; `attestation check` reads its options by it, too. */
+export const appraisalRule = section({
+  targets: z.array(glob).min(1, "must name at least one VM").optional(),
+  allow: z.array(oneOf(allowances)).default([]),
+  accept: z.array(accepted).default([]),
+  minimumTcb: z.array(minimum).default([]),
+  vmpl: count(0, 3).default(0),
+  requireBinding: z.boolean("must be true or false").default(false),
+  /** Of the vendors' lists, beside their own end. */
+  maxAge: duration.optional(),
+}).transform(
+  ({ targets, allow, accept, minimumTcb, vmpl, requireBinding, maxAge }): AppraisalRule => ({
+    targets,
+    policy: {
+      allows: allow,
+      statuses: accept,
+      minimumTcb,
+      vmpl,
+      needsBinding: requireBinding,
+      ...(maxAge === undefined ? {} : { maxEndorsementAgeMs: maxAge }),
+    },
+  }),
+);
+
+/**
+ * Whether whatever one glob names is named by the other, too. A `*` stands for any text, so that a glob in which it is read as
+ * a letter covers no more than it does; a `?` there could stand for a `*`, and is left out.
+ */
+const covers = (wider: string, other: string) =>
+  matchesGlob(wider, other) && !(wider.includes("?") && other.includes("*"));
+
+/** The first match wins: of the same VMs, only the rule that stands first ever counts. */
+function shadowOf(rules: readonly AppraisalRule[], at: number): number | undefined {
+  const targets = rules[at]?.targets;
+  const before = rules
+    .slice(0, at)
+    .findIndex(
+      ({ targets: theirs }) =>
+        theirs === undefined ||
+        targets?.every((one) => theirs.some((other) => covers(other, one))) === true,
+    );
+  return before < 0 ? undefined : before;
+}
+
+/** Without the slash at its end. */
+const address = (usual: string) =>
+  readAs("must be an address like https://kdsintf.amd.com", (text) =>
+    /^https?:$/.test(URL.parse(text)?.protocol ?? "") ? text.replace(/\/+$/, "") : undefined,
+  ).prefault(usual);
+
+/** Where endorsements are fetched from. */
+const refresh = section({
+  /** Intel's PCS, or a PCCS. */
+  intel: address("https://api.trustedservices.intel.com"),
+  intelRoot: address("https://certificates.trustedservices.intel.com/IntelSGXRootCA.der"),
+  amd: address("https://kdsintf.amd.com"),
+});
+
+/** `attestation` in gatehouse.yml: what is expected of VMs, and what is accepted of the machines under them. */
+const attestationSection = section({
+  pins: z
+    .array(
+      section({
+        targets: z.array(glob).min(1, "must name at least one VM"),
+        measurements: z.array(measurement).min(1, "must contain at least one measurement"),
+      }),
+    )
+    .default([]),
+  /** First match wins; without a match nothing is accepted that isn't current. */
+  appraisal: z
+    .array(appraisalRule)
+    .default([])
+    .superRefine((rules, context) => {
+      for (const at of rules.keys()) {
+        const before = shadowOf(rules, at);
+        if (before !== undefined)
+          context.addIssue({
+            code: "custom",
+            path: [at],
+            message: `can never count: rule ${before + 1} before it speaks of the same VMs, and the first that does wins; put the narrower or stricter one first, or make them one`,
+          });
+      }
+    }),
+  /** A restore from an older snapshot needs one more approval. */
+  maxSnapshotAge: duration.optional(),
+  /** The folder of what Intel and AMD have signed; docs/attestation.md names its files. */
+  endorsements: z.string().min(1, "must be a folder").optional(),
+  /** Fetches what that folder lacks from the vendors; undefined: an operator fills it. */
+  refresh: refresh.optional(),
+})
+  .refine(({ refresh: from, endorsements }) => !from || endorsements !== undefined, {
+    path: ["refresh"],
+    message: "needs attestation.endorsements: the folder that is filled",
+  })
+  .prefault({})
+  .transform(({ maxSnapshotAge: maxSnapshotAgeMs, ...rest }) => ({ ...rest, maxSnapshotAgeMs }));
+
+const people = (fallback: string[] = []) => z.array(who).default(fallback);
+
+/** When a channel gets its digest. */
+const digest = {
+  /** Local time, `HH:MM`. */
+  at: timeOfDay,
+  timezone: timezone.default("UTC"),
+  days: days.prefault("daily"),
+  /** Globs over VM and project names: it speaks of these alone. */
+  targets: z.array(glob).min(1, "must name at least one VM or project").optional(),
+};
+
+const teamName = matching(
+  /^[a-zA-Z0-9][a-zA-Z0-9_-]{0,39}$/,
+  "must be a team's name of letters, digits, - and _",
+);
+
+const teamProject = matching(
+  /^[^\s,/]{1,200}$/,
+  "must be a project's ID, its name, or a glob like payments-*, without spaces or slashes",
+);
+
+/**
+ * Who may do what with the projects of a team. `access` is for what no team has; its administrators are for everybody. Whoever
+ * may operate, approve, or break glass for a team sees it too.
+ */
+const team = section({
+  /** Project IDs, names, or globs over names. A VM belongs to its project's team. */
+  projects: z.array(teamProject).min(1, "must name at least one project"),
+  view: people(),
+  operate: people(),
+  approve: people(),
+  breakGlass: people(),
+  /** Where the team's approvals, alerts, unknown outcomes, and recaps go when they arise elsewhere. */
+  channel: channel.optional(),
+  /** Posted in the team's channel. */
+  digests: z.array(section(digest)).default([]),
+}).refine(({ channel: where, digests }) => where !== undefined || digests.length === 0, {
+  path: ["digests"],
+  error: "have no place: add `channel` to the team",
+});
+
+/** gatehouse.yml: every section, its rules, and its defaults. */
+export const policySchema = section({
+  access: section({
+    view: people(["*"]),
+    operate: people(),
+    approve: people(),
+    administer: people(),
+    breakGlass: people(),
+  }).prefault({}),
+  /** First match wins; without a match, destructive commands need one approval. */
+  approvals: z
+    .array(
+      section({
+        /** Globs over command names written with a dot: `vm.restore`, `vm.*`. */
+        operations: z.array(operation).min(1, "must name at least one command"),
+        /** Globs over VM or project names; undefined: all. */
+        targets: z
+          .array(glob)
+          .min(1, "must name at least one VM or project, or be omitted for all")
+          .optional(),
+        /** From those who may approve on the target; 0: it runs at once. */
+        required: count(0, 20).optional(),
+        /** Instead of `required`: each must be met, and one person counts once. */
+        votes: z
+          .array(
+            section({
+              /** User IDs, user group IDs, or `*`. */
+              from: z.array(who).min(1, "must name at least one person or group"),
+              required: count(1, 20).default(1),
+            }),
+          )
+          .min(1, "must contain at least one entry")
+          .optional(),
+        expires: duration.optional(),
+      }).refine(({ required, votes }) => (required === undefined) !== (votes === undefined), {
+        error: "must contain either `required` or `votes`",
+      }),
+    )
+    .default([]),
+  teams: z.record(teamName, team).default({}),
+  /** Globs over VM and project names: what interrupts one of them while it runs is confirmed once. */
+  confirm: z.array(glob).default([]),
+  /** Globs over VM and project names: never restored, deleted, stopped, resized, or renamed from Slack. */
+  protect: z.array(glob).default([]),
+  /** Where changing commands are accepted; undefined: everywhere. */
+  channels: z.array(channel).min(1, "must name at least one channel, or be omitted").optional(),
+  /** Shared with another company, and posted in all the same. */
+  sharedChannels: z.array(channel).default([]),
+  audit: section({ channel }).optional(),
+  alerts: section({ channel }).optional(),
+  digests: z.array(section({ channel, ...digest })).default([]),
+  attestation: attestationSection,
+  limits: section({
+    /** Of one person: changes, break-glass, and consoles. */
+    requestsPerMinute: count(1, 10_000).default(30),
+    /** Requests of one person that wait for approval at once. */
+    draftsPerPerson: count(1, 10_000).default(10),
+    /** Of everyone together: sent, or about to be. Break-glass has its own. */
+    destructivePerHour: count(0, 10_000).default(5),
+    breakGlassPerHour: count(0, 10_000).default(5),
+  }).prefault({}),
+  timing: timing.prefault({}),
+}).transform(({ approvals, ...rest }) => {
+  const rules = approvals.map(({ expires, required, ...rule }) => ({
+    ...rule,
+    /** Of all together. */
+    required: required ?? (rule.votes ?? []).reduce((sum, vote) => sum + vote.required, 0),
+    expiresMs: expires ?? rest.timing.approvalExpiresMs,
+  }));
+  return { ...rest, approvals: rules };
+});
