@@ -7,7 +7,7 @@ import { appraiseEvidence } from "../verifier/appraise-evidence.ts";
 import type { AppraisalOptions, AttestationResult } from "../verifier/attestation-result.ts";
 import type { TrustedRoots } from "../verifier/roots.ts";
 import { type Endorsements, verifyEncoded } from "../verifier/verify-evidence.ts";
-import type { Verdict } from "./appraisal.ts";
+import type { Verdict } from "./appraise.ts";
 import type { NamedVm } from "./pins.ts";
 import { type FleetRow, resultLines, second, verdictWords } from "./render-attestation.ts";
 

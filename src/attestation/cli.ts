@@ -15,7 +15,7 @@ import { type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
 import { tcbPartNames } from "../verifier/snp/report.ts";
 import { notReadable } from "../verifier/verification.ts";
 import { decodeEvidence, endorsementsNeeded, verifyEvidence } from "../verifier/verify-evidence.ts";
-import type { Verdict } from "./appraisal.ts";
+import type { Verdict } from "./appraise.ts";
 import { judgeBundle, readBundle, signerNamed } from "./bundle.ts";
 import {
   dayOf,
@@ -284,7 +284,7 @@ async function importEndorsements(
       const stored =
         "problem" in files
           ? { refused: files.problem }
-          : await storeEndorsement(into, name, files, { now, roots, url: resolve(from, name) });
+          : await storeEndorsement(into, name, files, { now, roots });
       if (typeof stored !== "string") isGood = false;
       const says = typeof stored === "string" ? imported[stored] : `refused: ${stored.refused}`;
       write(`${name}: ${printableLine(says)}\n`);

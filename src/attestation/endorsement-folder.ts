@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { codeOf } from "../errors.ts";
@@ -168,7 +168,7 @@ export async function storeEndorsement(
   folder: string,
   name: string,
   files: EndorsementFiles,
-  { now, roots, url }: { now: number; roots: TrustedRoots; url: string },
+  { now, roots }: { now: number; roots: TrustedRoots },
 ): Promise<Stored> {
   const kind = endorsementNamed(name);
   if (!kind) return { refused: "its name is none of an endorsement" };
@@ -182,9 +182,6 @@ export async function storeEndorsement(
   const chainName = chainNameOf(name);
   if (chainName !== undefined) await replace(join(folder, chainName), files.chain ?? "");
   await replace(join(folder, name), files.content);
-  const sha256 = createHash("sha256").update(files.content).digest("hex");
-  const meta = { url, fetchedAt: new Date(now).toISOString(), sha256 };
-  await replace(join(folder, `${name}.meta.json`), `${JSON.stringify(meta)}\n`);
   return "stored";
 }
 

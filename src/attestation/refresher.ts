@@ -106,7 +106,7 @@ export function createRefresher(by: RefresherOptions) {
     const url = addressOf(kind, addresses);
     try {
       const files = await fetchEndorsement(url, { dispatcher, timeoutMs });
-      const stored = await storeEndorsement(folder, name, files, { now: now(), roots, url });
+      const stored = await storeEndorsement(folder, name, files, { now: now(), roots });
       if (typeof stored !== "string") throw new FetchError(`refused: ${stored.refused}`);
       log.info("endorsements.renewed", { name, url, stored });
       wanted.failures = 0;

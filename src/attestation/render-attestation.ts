@@ -23,10 +23,9 @@ import {
 } from "../messages/text.ts";
 import type { AttestationResult, Claims } from "../verifier/attestation-result.ts";
 import type { Verification } from "../verifier/verification.ts";
-import type { Appraisal, Verdict } from "./appraisal.ts";
+import type { Appraisal, Verdict } from "./appraise.ts";
 import type { Attested } from "./appraiser.ts";
-import { short } from "./measurements.ts";
-import type { NamedVm } from "./pins.ts";
+import { type NamedVm, short } from "./pins.ts";
 
 const verdictSigns: Readonly<Record<Verdict, string>> = {
   verified: "✅",
