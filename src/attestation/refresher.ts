@@ -25,6 +25,16 @@ export interface VendorAddresses {
   amd: string;
 }
 
+/** Intel's and AMD's paths; what is put in are words of a list and hex digits (`endorsementNamed`). */
+const paths = {
+  "intel-root-list": "",
+  "intel-pck-list": "/sgx/certification/v4/pckcrl?ca={ca}&encoding=der",
+  "intel-qe-identity": "/tdx/certification/v4/qe/identity",
+  "intel-tcb-info": "/tdx/certification/v4/tcb?fmspc={fmspc}",
+  "amd-list": "/{signer}/v1/{product}/crl",
+  "amd-vcek": "/vcek/v1/{product}/{hwid}",
+} as const satisfies Record<EndorsementKind["is"], string>;
+
 /** What KDS calls the parts of a TCB version. */
 const versionNames: Readonly<Record<string, string>> = {
   fmc: "fmcSPL",
@@ -34,24 +44,20 @@ const versionNames: Readonly<Record<string, string>> = {
   microcode: "ucodeSPL",
 };
 
-/**
- * What leaves this machine: which platform, which chip, which firmware, and nothing of what runs on them. What is put in are words
- * of a list and hex digits (`endorsementNamed`).
- */
+/** What leaves this machine: which platform, which chip, which firmware, and nothing of what runs on them. */
 export function addressOf(kind: EndorsementKind, at: VendorAddresses): string {
   if (kind.is === "intel-root-list") return at.intelRoot;
-  if (kind.is === "intel-pck-list")
-    return `${at.intel}/sgx/certification/v4/pckcrl?ca=${kind.ca}&encoding=der`;
-  if (kind.is === "intel-qe-identity") return `${at.intel}/tdx/certification/v4/qe/identity`;
-  if (kind.is === "intel-tcb-info") {
-    const early = kind.early === undefined ? "" : "&update=early";
-    return `${at.intel}/tdx/certification/v4/tcb?fmspc=${kind.fmspc}${early}`;
-  }
-  if (kind.is === "amd-list") return `${at.amd}/${kind.signer}/v1/${kind.product}/crl`;
+  const values = new Map(Object.entries(kind));
+  const path = paths[kind.is].replaceAll(/\{(\w+)\}/g, (_, name: string) =>
+    encodeURIComponent(values.get(name) ?? ""),
+  );
+  if (kind.is === "intel-tcb-info" && kind.early !== undefined)
+    return `${at.intel}${path}&update=early`;
+  if (kind.is !== "amd-vcek") return `${kind.is === "amd-list" ? at.amd : at.intel}${path}`;
   const versions = Object.entries(tcbParts(kind.tcb, kind.product)).map(
     ([part, version]) => `${versionNames[part]}=${String(version).padStart(2, "0")}`,
   );
-  return `${at.amd}/vcek/v1/${kind.product}/${kind.hwid}?${versions.join("&")}`;
+  return `${at.amd}${path}?${versions.join("&")}`;
 }
 
 const chainHeaders = [
