@@ -1,12 +1,45 @@
-import { type AttestationReport, statusFacts } from "../compute/compute.ts";
+import { type AttestationReport, statusFacts, type Vm } from "../compute/compute.ts";
 import { ComputeError } from "../compute/errors.ts";
 import { plain } from "../messages/text.ts";
-import { matches, pinOf } from "../verifier/appraisal-policy.ts";
+import { type AppraisalPolicy, matches, pinOf } from "../verifier/appraisal-policy.ts";
 import { appraiseEvidence } from "../verifier/appraise-evidence.ts";
-import type { AppraisalOptions, AppraisalReason, Context } from "../verifier/attestation-result.ts";
-import { type Facts, notReadable } from "../verifier/verification.ts";
-import type { Appraisal, AppraisalInput } from "./appraisal.ts";
-import { difference, measuredDigits, nearestOf, normalize } from "./measurements.ts";
+import type {
+  AppraisalOptions,
+  AppraisalReason,
+  AttestationResult,
+  Context,
+} from "../verifier/attestation-result.ts";
+import { type Facts, notReadable, type Verification } from "../verifier/verification.ts";
+import { difference, measuredDigits, nearestOf, normalize, type VmPins } from "./pins.ts";
+
+/** Three results, never two: that something could not be checked is neither good nor bad news. */
+export type Verdict = AttestationResult["verdict"];
+
+export interface AppraisalInput {
+  vm: Pick<Vm, "createdAt" | "attestation"> & Partial<Pick<Vm, "status">>;
+  report: AttestationReport | { error: unknown };
+  /** Of the raw report, by the vendors' roots; undefined where the report could not be read. */
+  verification: Verification | undefined;
+  /** The same by what Intel will ask for next, where that is known. */
+  early?: Verification | undefined;
+  /** What may be measured of this very VM; empty when nothing is said of it. */
+  pins: readonly string[];
+  /** People are said to have approved a pin that doesn't count, and why it doesn't. */
+  pinDoubt?: VmPins["doubt"];
+  policy: AppraisalPolicy;
+  /** Whether gatehouse.yml names a folder of endorsements; without one Gatehouse can check no signature. */
+  hasEndorsements: boolean;
+  /** Files that are needed and not in that folder. */
+  absent?: readonly string[];
+  /** What the register of evidence knows. */
+  seen?: Context["seen"];
+  /** When genuine evidence of this VM was seen last, before now (Redis's time, ms). */
+  attestedAt?: number | undefined;
+  /** Milliseconds since the epoch. */
+  now: number;
+  /** Reports from before this moment are not enough: when the VM was changed, in milliseconds since the epoch. */
+  notBefore?: number | undefined;
+}
 
 /** Clocks of two machines are seldom the same. */
 const clockSkewMs = 60_000;
@@ -17,51 +50,61 @@ const changeSkewMs = 5_000;
  * Has the verifier judge what the compute service gave for a VM, and says it for people. What the service says beside the report can
  * only contradict, and what it leaves out is missing.
  */
-export function appraise(input: AppraisalInput): Appraisal {
-  const report = reportIn(input);
+export function appraise(input: AppraisalInput) {
   const { verification, now, early } = input;
   const { facts, product } = verification ?? {};
-  const measurement = measurementsOf(input);
+  const { validity } = verification?.is === "authentic" ? verification : {};
   const options = appraisalOptions(input);
   const result = appraiseEvidence(verification ?? unread, options);
   const { verdict } = result;
   const isUnverified = verdict === "could not verify";
   const reasons = isUnverified ? asAsked(result.reasons, input) : result.reasons;
-  const { validity } = verification?.is === "authentic" ? verification : {};
+  const measurement = measurementsOf(input);
   const later = verdict === "verified" && early && appraiseEvidence(early, options);
-  const madeAt = timeOf(report?.timestamp);
   return {
     verdict,
+    /** Why, as sentences without full stop: what contradicts, what is missing, or what supports it. Never empty. */
     reasons: reasons.map(({ says }) => says),
+    /** What a reader should know beside the verdict. */
     notes: result.notes,
-    wayOut: isUnverified ? wayOutOf(reasons, input, measurement) : undefined,
-    isUnconfigured: isUnverified && reasons.every(({ code }) => isForPolicy(code)),
-    isAsked: input.hasEndorsements || isPinned(input) || input.attestedAt !== undefined,
-    isOff: isSaidOff(input) && !isPinned(input) && input.attestedAt === undefined,
+    /** What to do where it could not be verified. */
+    wayOut: isUnverified ? wayOutOf(reasons, input, measurement.evidence) : undefined,
+    /** Nothing contradicts, and what is missing is that gatehouse.yml names no endorsements, or no pin for this VM. */
+    isUnconfigured:
+      isUnverified &&
+      reasons.every(({ code }) => code === "no-endorsements" || code === "no-reference-value"),
+    /** gatehouse.yml, a pin, or evidence that was seen before asks for more than that nothing contradicts. */
+    isAsked: input.hasEndorsements || isGuarded(input),
+    /** The service says that attestation is off, and no pin and no evidence of before says otherwise. */
+    isOff: isSaidOff(input) && !isGuarded(input),
     isWithheld: isWithheld(input),
+    /** What a vendor had signed was changed or forged. */
     isAlarm: result.isAlarm,
     measurement,
+    /** How the measurement differs from the one expected, in words. */
     difference: differenceOf(measurement),
-    evidence: facts && kindOf(facts, product),
+    evidence: facts && evidenceName(facts, product),
+    /** Until when this result holds, unless a vendor says otherwise before (ms). */
     validUntil: validity?.until,
+    /** What ends then: `AMD's revocation list of Genoa`. */
     endsWith: validity?.endsWith,
-    service: {
-      verified: report?.verified,
-      platform: platformOf(report),
-      madeAt,
-      ageMs: madeAt === undefined ? undefined : now - madeAt,
-    },
-    soon: later && later.verdict === "failed" ? wordsOf(later.reasons) : undefined,
+    /** What the compute service says, which never counts for it. */
+    service: wordOfService(reportIn(input), now),
+    /** Why it will fail once Intel's next level counts, as sentences without full stop. */
+    soon:
+      later && later.verdict === "failed"
+        ? later.reasons.map(({ says }) => says).join("; ")
+        : undefined,
+    /** The whole result by RFC 9334; undefined where the report could not be read. */
     result: verification && result,
   };
 }
 
+export type Appraisal = ReturnType<typeof appraise>;
+
 const unread = notReadable({ reason: "evidence-missing", about: "" });
 
-const wordsOf = (reasons: readonly AppraisalReason[]) => reasons.map(({ says }) => says).join("; ");
-
-const reportIn = ({ report }: Pick<AppraisalInput, "report">) =>
-  "error" in report ? undefined : report;
+const reportIn = ({ report }: AppraisalInput) => ("error" in report ? undefined : report);
 
 /** What the evidence is held against: policy, pins, and what is known beside it. */
 export function appraisalOptions(input: AppraisalInput): AppraisalOptions {
@@ -92,10 +135,13 @@ const isPinned = ({ pins, pinDoubt }: AppraisalInput): boolean =>
   pins.length > 0 || pinDoubt !== undefined;
 
 /** The service isn't a witness against evidence: of a VM that is pinned, or was attested before, its word ends nothing. */
+const isGuarded = (input: AppraisalInput): boolean =>
+  isPinned(input) || input.attestedAt !== undefined;
+
 const isSaidOff = ({ vm, report }: AppraisalInput): boolean =>
   vm.attestation?.enabled === false || ("error" in report && vm.attestation?.enabled !== true);
 
-/** The VM runs, and there is no report, though the service can be asked. */
+/** The VM runs, and the service answered without a report: no mere outage. */
 function isWithheld({ vm, report }: AppraisalInput): boolean {
   if (!statusFacts(vm.status ?? "").isRunning) return false;
   if (!("error" in report)) return report.report === undefined;
@@ -103,32 +149,31 @@ function isWithheld({ vm, report }: AppraisalInput): boolean {
   return !(error instanceof ComputeError) || !["unreachable", "busy"].includes(error.kind);
 }
 
-/** Nobody asked for it in gatehouse.yml. */
-const isForPolicy = (code: AppraisalReason["code"]) =>
-  code === "no-endorsements" || code === "no-reference-value";
-
 /** What the compute service says against the report, or against itself, and what it leaves out. */
 function againstIt(input: AppraisalInput): NonNullable<Context["against"]> {
   const { verification, pinDoubt } = input;
   const { matchesPin, matchesVm } = measurementsOf(input);
-  const { facts } = verification ?? {};
-  const otherVendor = facts?.tee === "snp" ? /\bintel\b/i : /\bamd\b/i;
-  const isOther = facts && otherVendor.test(reportIn(input)?.platform?.vendor ?? "");
-  const fails = [
-    matchesPin === false ? "the measurement matches no pin" : undefined,
-    matchesVm === false ? "the report's measurement is not the VM's" : undefined,
-    isOther ? "the compute service names another vendor than the report" : undefined,
-  ].filter((says) => says !== undefined);
-  const noReport = whyNoReport(input);
+  const otherVendor = verification?.facts?.tee === "snp" ? /\bintel\b/i : /\bamd\b/i;
+  const isOther = verification?.facts && otherVendor.test(reportIn(input)?.platform?.vendor ?? "");
   return [
-    ...fails.map((says) => ({ effect: "fails", code: "record", says }) as const),
-    ...(noReport === undefined
-      ? []
-      : [{ effect: "lacks", code: "no-report", says: noReport } as const]),
-    ...(pinDoubt ? [{ effect: "lacks", code: "pin-doubt", says: doubts[pinDoubt] } as const] : []),
-    ...agesOf(input).map((says) => ({ effect: "lacks", code: "age", says }) as const),
+    ...weigh(
+      "fails",
+      "record",
+      matchesPin === false && "the measurement matches no pin",
+      matchesVm === false && "the report's measurement is not the VM's",
+      isOther && "the compute service names another vendor than the report",
+    ),
+    ...weigh("lacks", "no-report", whyNoReport(input)),
+    ...weigh("lacks", "pin-doubt", pinDoubt && doubts[pinDoubt]),
+    ...weigh("lacks", "age", ...agesOf(input)),
   ];
 }
+
+const weigh = <Effect extends "fails" | "lacks">(
+  effect: Effect,
+  code: AppraisalReason["code"],
+  ...all: readonly (string | false | undefined)[]
+) => all.flatMap((says) => (says ? [{ effect, code, says }] : []));
 
 const doubts = {
   waits: "its approved pin waits to be sealed in the audit trail, for a second or so",
@@ -137,10 +182,10 @@ const doubts = {
 
 /** Undefined where there is one that counts, raw or not. */
 function whyNoReport(input: AppraisalInput): string | undefined {
-  const { report, attestedAt } = input;
+  const { report } = input;
   if (isSaidOff(input)) {
     const off = "attestation is not enabled for this VM";
-    if (!isPinned(input) && attestedAt === undefined) return off;
+    if (!isGuarded(input)) return off;
     const before = isPinned(input) ? "it is pinned" : "its evidence was seen before";
     return `${off}, says the compute service, but ${before}`;
   }
@@ -182,28 +227,26 @@ function asAsked(
 ): readonly AppraisalReason[] {
   const noReport = lacks.filter(({ code }) => code === "no-report");
   if (noReport.length > 0) return noReport;
-  const unasked = new Set<AppraisalReason["code"]>(
-    hasEndorsements ? [] : verification?.problems.map(({ reason }) => reason),
+  const ofEvidence = new Set<AppraisalReason["code"]>(
+    verification?.problems.map(({ reason }) => reason),
   );
-  const isKept = ({ code }: AppraisalReason) => !unasked.has(code) || broken.test(code);
-  const folded: AppraisalReason = {
-    code: "no-endorsements",
-    says: "gatehouse.yml names no endorsements to check signatures with",
-  };
-  const isDoubt = ({ code }: AppraisalReason) => code === "pin-doubt";
+  const isUnasked = ({ code }: AppraisalReason) =>
+    !hasEndorsements && ofEvidence.has(code) && !broken.test(code);
+  const asked = lacks.filter(
+    (lack) => !isUnasked(lack) && !(pinDoubt && lack.code === "no-reference-value"),
+  );
+  const says = "gatehouse.yml names no endorsements to check signatures with";
   return [
-    ...lacks.filter(isDoubt),
-    ...(lacks.every(isKept) ? [] : [folded]),
-    ...lacks.filter(
-      (lack) => isKept(lack) && !isDoubt(lack) && !(pinDoubt && lack.code === "no-reference-value"),
-    ),
+    ...asked.filter(({ code }) => code === "pin-doubt"),
+    ...(lacks.some(isUnasked) ? [{ code: "no-endorsements", says } as const] : []),
+    ...asked.filter(({ code }) => code !== "pin-doubt"),
   ];
 }
 
 function wayOutOf(
   lacks: readonly AppraisalReason[],
   { absent = [], pinDoubt }: AppraisalInput,
-  { evidence }: Appraisal["measurement"],
+  evidence: string | undefined,
 ): string | undefined {
   const codes = lacks.map(({ code }) => code);
   if (codes.includes("no-endorsements"))
@@ -229,19 +272,24 @@ function known(text: string | undefined): string | undefined {
   return text?.trim() ? normalize(text) : undefined;
 }
 
-function measurementsOf(input: AppraisalInput): Appraisal["measurement"] {
-  const { vm, pins, pinDoubt, verification } = input;
-  const [report, ofVm] = [known(reportIn(input)?.measurement), known(vm.attestation?.measurement)];
+function measurementsOf(input: AppraisalInput) {
+  const { pins, pinDoubt, verification } = input;
+  const report = known(reportIn(input)?.measurement);
+  const vm = known(input.vm.attestation?.measurement);
   const facts = verification?.facts;
-  const named = [report, ofVm].filter((one) => one !== undefined);
+  const named = [report, vm].filter((one) => one !== undefined);
   const isComparable = pins.length > 0 && (named.length > 0 || facts !== undefined);
   return {
     report,
-    vm: ofVm,
+    vm,
+    /** Those that count. */
     pins,
     pinDoubt,
-    matchesVm: report === undefined || ofVm === undefined ? undefined : report === ofVm,
+    /** Undefined where one of the two isn't known. */
+    matchesVm: report === undefined || vm === undefined ? undefined : report === vm,
+    /** Undefined without pins, or without anything to hold against them. */
     matchesPin: isComparable ? arePinned(named, facts, pins) : undefined,
+    /** What the evidence measures, as a pin would name it. */
     evidence: facts && pinOf(facts),
   };
 }
@@ -258,14 +306,8 @@ function arePinned(
 }
 
 /** Against the nearest pin where one of the two is none of them, else the report against the record. */
-function differenceOf({
-  report,
-  vm,
-  pins,
-  matchesPin,
-  matchesVm,
-  evidence,
-}: Appraisal["measurement"]): string | undefined {
+function differenceOf(of: ReturnType<typeof measurementsOf>): string | undefined {
+  const { report, vm, pins, matchesPin, matchesVm, evidence } = of;
   if (matchesPin === false) {
     const allowed = pins.flatMap((pin) => pin.split(","));
     const all = [...(evidence?.split(",") ?? []), report, vm];
@@ -275,15 +317,22 @@ function differenceOf({
   return matchesVm === false ? difference(report ?? "", vm ?? "") : undefined;
 }
 
-function kindOf(facts: Facts, product: string | undefined): string {
-  return facts.tee === "tdx"
-    ? `Intel TDX quote, version ${facts.version}`
-    : `AMD SEV-SNP report, version ${facts.version}${product ? `, ${product}` : ""}`;
-}
+/** `AMD SEV-SNP report, version 5, Genoa`. */
+export const evidenceName = ({ tee, version }: Facts, product: string | undefined): string =>
+  tee === "tdx"
+    ? `Intel TDX quote, version ${version}`
+    : `AMD SEV-SNP report, version ${version}${product ? `, ${product}` : ""}`;
 
-function platformOf(report: AttestationReport | undefined): string | undefined {
+function wordOfService(report: AttestationReport | undefined, now: number) {
   const { vendor, model, firmwareVersion } = report?.platform ?? {};
   const firmware = firmwareVersion && `firmware ${firmwareVersion}`;
   const parts = [vendor, model, firmware].filter(Boolean).map((part) => plain(part, 80));
-  return parts.length > 0 ? parts.join(" · ") : undefined;
+  /** When it says the report was made. */
+  const madeAt = timeOf(report?.timestamp);
+  return {
+    verified: report?.verified,
+    platform: parts.length > 0 ? parts.join(" · ") : undefined,
+    madeAt,
+    ageMs: madeAt === undefined ? undefined : now - madeAt,
+  };
 }

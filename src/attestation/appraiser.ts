@@ -11,7 +11,7 @@ import {
   Newest,
   verifyEncoded,
 } from "../verifier/verify-evidence.ts";
-import type { Appraisal, AppraisalInput } from "./appraisal.ts";
+import type { Appraisal, AppraisalInput } from "./appraise.ts";
 import { appraisalOptions, appraise } from "./appraise.ts";
 import type { AcceptedPins } from "./accepted-pins.ts";
 import { findEndorsements } from "./endorsement-folder.ts";

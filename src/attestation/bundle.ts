@@ -6,10 +6,10 @@ import { parseJson } from "../text/parse-json.ts";
 import { appraiseEvidence } from "../verifier/appraise-evidence.ts";
 import type { AppraisalOptions, AttestationResult } from "../verifier/attestation-result.ts";
 import type { TrustedRoots } from "../verifier/roots.ts";
-import { type Endorsements, verifyEncoded } from "../verifier/verify-evidence.ts";
-import type { Verdict } from "./appraisal.ts";
+import { verifyEncoded } from "../verifier/verify-evidence.ts";
+import type { Verdict } from "./appraise.ts";
 import type { NamedVm } from "./pins.ts";
-import { type FleetRow, resultLines, second, verdictWords } from "./render-attestation.ts";
+import { capital, type FleetRow, resultLines, second } from "./render-attestation.ts";
 
 const format = "gatehouse-evidence-1";
 
@@ -49,7 +49,7 @@ export interface Signing {
 /** Of VMs that were attested, or why one could not be. */
 export function bundleOf(
   rows: readonly Omit<FleetRow, "appraisal">[],
-  signing: Signing,
+  { signer, auditHead }: Signing,
 ): EvidenceBundle {
   const places = new Map<string, number>();
   const endorsements: StoredEndorsements[] = [];
@@ -58,34 +58,30 @@ export function bundleOf(
   for (const { vm, attested, unread } of rows) {
     const { id, name, projectId, projectName } = vm;
     const { report, appraisal, by } = attested ?? {};
-    if (!report || !by || !appraisal?.result) {
-      const why = unread ?? appraisal?.reasons.join("; ") ?? "";
-      without.push({ vm: { id, name }, why });
+    if (!report || !by || !appraisal) {
+      without.push({ vm: { id, name }, why: unread ?? appraisal?.reasons.join("; ") ?? "" });
       continue;
     }
-    const its = stored(by.endorsements);
+    const { options } = by;
+    const its = mapped(by.endorsements, (value) =>
+      Buffer.isBuffer(value) ? value.toString("base64") : value,
+    );
     const text = canonical(its);
     const place = places.get(text) ?? endorsements.push(its) - 1;
     places.set(text, place);
-    vms.push({
-      vm: { id, name, projectId, projectName },
-      at: by.options.now,
-      report,
-      options: by.options,
-      verdict: appraisal.verdict,
-      by: place,
-    });
+    const named = { id, name, projectId, projectName };
+    const { verdict } = appraisal;
+    vms.push({ vm: named, at: options.now, report, options, verdict, by: place });
   }
-  return signed({ format, endorsements, vms, without }, signing);
-}
-
-function signed(bundle: EvidenceBundle, { signer, auditHead }: Signing): EvidenceBundle {
-  const whole = {
-    ...bundle,
+  const bundle: EvidenceBundle = {
+    format,
+    endorsements,
+    vms,
+    without,
     ...(auditHead ? { auditHead } : {}),
     ...(signer ? { signedBy: signer.publicKey } : {}),
   };
-  return signer ? { ...whole, signature: signer.sign(signedText(whole)) } : whole;
+  return signer ? { ...bundle, signature: signer.sign(signedText(bundle)) } : bundle;
 }
 
 /** Everything but the signature, in its one spelling. */
@@ -94,20 +90,12 @@ function signedText({ signature: _its, ...rest }: EvidenceBundle): string {
 }
 
 /** Each vendor's part with what `change` makes of its values: bytes become text in a bundle, and bytes again. */
-const mapped = (all: object, change: (value: unknown) => unknown) =>
+const mapped = (all: object, change: (value: unknown) => unknown): Record<string, object> =>
   Object.fromEntries(
     Object.entries(all).map(([vendor, part]: [string, object]) => [
       vendor,
       Object.fromEntries(Object.entries(part).map(([name, value]) => [name, change(value)])),
     ]),
-  );
-
-const stored = (endorsements: Endorsements): StoredEndorsements =>
-  mapped(endorsements, (value) => (Buffer.isBuffer(value) ? value.toString("base64") : value));
-
-const restored = (endorsements: StoredEndorsements): Endorsements =>
-  mapped(endorsements, (value) =>
-    typeof value === "string" ? Buffer.from(value, "base64") : value,
   );
 
 /** Undefined for any other file. What stands in it is believed for nothing that isn't checked. Throws for one that isn't whole. */
@@ -122,27 +110,37 @@ export function readBundle(file: Buffer): EvidenceBundle | undefined {
 
 const notWhole = () => new UserError("The bundle isn't whole");
 
-/** What comes of a bundle; `lines` for a terminal, the verdict first. */
-export interface JudgedBundle {
-  lines: readonly string[];
-  verdict: Verdict;
-}
-
 /**
  * Judges each VM again, by the bundle's own clock, endorsements, pins, and policy, which count for as much as whoever signed
  * them: `trusted` are the signers that the reader names. The verdict is the worst of all; a VM without a report could not be
- * verified. Throws for a bundle that isn't whole.
+ * verified. `lines` for a terminal, the verdict first. Throws for a bundle that isn't whole.
  */
 export function judgeBundle(
   bundle: EvidenceBundle,
   roots: TrustedRoots,
   trusted: readonly string[],
-): JudgedBundle {
+): { lines: readonly string[]; verdict: Verdict } {
   const judged = bundle.vms.map((one) => ({ ...one, result: resultOf(one, bundle, roots) }));
-  const [only, ...others] = judged;
-  return only && others.length === 0 && bundle.without.length === 0
-    ? bySigner(bundle, trusted, ofOne(only))
-    : bySigner(bundle, trusted, ofSeveral(judged, bundle));
+  const { lines, verdict } = inLines(judged, bundle);
+  const { auditHead: head, signedBy = "" } = bundle;
+  const notes = head
+    ? [`Note: made after record ${head.seq} of the audit trail, ${head.hash}`]
+    : [];
+  const against = signerProblem(bundle, trusted);
+  if (!against) {
+    const by = `Note: clock, pins, and policy are as signed by the key ${fingerprintOf(signedBy)}, which --signer names`;
+    return { verdict, lines: [...lines, by, ...notes] };
+  }
+  // Evidence that fails needs nobody's word for it
+  if (verdict === "failed" && against.verdict !== "failed")
+    return { verdict, lines: [...lines, `Note: ${against.says}`, ...notes] };
+  // What the evidence says by itself stands below
+  const [first = "", ...more] = lines;
+  const alone = `By the bundle's own clock, pins, and policy: ${first}`;
+  return {
+    verdict: against.verdict,
+    lines: [`${capital(against.verdict)}: ${against.says}.`, alone, ...more, ...notes],
+  };
 }
 
 type Judged = EvidenceBundle["vms"][number] & { result: AttestationResult };
@@ -152,74 +150,50 @@ function resultOf(
   bundle: EvidenceBundle,
   roots: TrustedRoots,
 ): AttestationResult {
-  const endorsements = bundle.endorsements[by];
-  const isWhole = [report, options, vm, endorsements].every(
+  const stored = bundle.endorsements[by];
+  const isWhole = [report, options, vm, stored].every(
     (part) => typeof part === "object" && part !== null,
   );
-  if (!isWhole || !endorsements || typeof at !== "number") throw notWhole();
-  const verification = verifyEncoded(report.report, restored(endorsements), { now: at, roots });
+  if (!isWhole || !stored || typeof at !== "number") throw notWhole();
+  const endorsements = mapped(stored, (value) =>
+    typeof value === "string" ? Buffer.from(value, "base64") : value,
+  );
+  const verification = verifyEncoded(report.report, endorsements, { now: at, roots });
   return appraiseEvidence(verification, { ...options, now: at });
-}
-
-function ofOne({ vm, at, verdict, result }: Judged): JudgedBundle {
-  const lines = [
-    ...resultLines(result, { at }),
-    `  VM                 ${vm.name} (${vm.id})`,
-    ...(result.verdict === verdict ? [] : [`Note: the bundle says ${verdict}`]),
-  ];
-  return { verdict: result.verdict, lines };
 }
 
 const worstFirst: readonly Verdict[] = ["failed", "could not verify", "verified"];
 
-function ofSeveral(judged: readonly Judged[], { without }: EvidenceBundle): JudgedBundle {
-  const rows: readonly [Verdict, string][] = [
-    ...judged.map(({ vm, at, verdict, result }): [Verdict, string] => {
-      const said = result.verdict === verdict ? "" : ` (the bundle says ${verdict})`;
-      const why = `${result.reasons.map(({ says }) => says).join("; ")}${said}`;
-      return [result.verdict, `${vm.name} (${vm.id}), at ${second(at)}: ${why}`];
+/** A line for each VM, the worst first; of one alone, all that its result says. */
+function inLines(judged: readonly Judged[], { without }: EvidenceBundle) {
+  const rows = [
+    ...judged.map(({ vm, at, verdict: said, result: { verdict, reasons } }) => {
+      const differs = verdict === said ? "" : ` (the bundle says ${said})`;
+      const why = reasons.map(({ says }) => says).join("; ");
+      return { verdict, text: `${vm.name} (${vm.id}), at ${second(at)}: ${why}${differs}` };
     }),
-    ...without.map(({ vm, why }): [Verdict, string] => [
-      "could not verify",
-      `${vm.name} (${vm.id}): no report: ${why}`,
-    ]),
+    ...without.map(({ vm, why }) => {
+      const text = `${vm.name} (${vm.id}): no report: ${why}`;
+      return { verdict: "could not verify" as const, text };
+    }),
   ];
-  const sorted = worstFirst.flatMap((verdict) => rows.filter(([its]) => its === verdict));
-  const counts = worstFirst.flatMap((verdict) => {
-    const many = rows.filter(([its]) => its === verdict).length;
-    return many === 0 ? [] : [`${many} ${verdict}`];
-  });
-  const lines = sorted.map(([verdict, text]) => `  ${verdict}: ${text}`);
-  return {
-    verdict: sorted[0]?.[0] ?? "could not verify",
-    lines: [`${rows.length} VMs: ${counts.join(", ")}`, ...lines],
-  };
-}
-
-/** The judgment as far as its signer is trusted: what the evidence says by itself stands below then. */
-function bySigner(
-  bundle: EvidenceBundle,
-  trusted: readonly string[],
-  { lines, verdict }: JudgedBundle,
-): JudgedBundle {
-  const against = signerProblem(bundle, trusted);
-  const { auditHead: head, signedBy = "" } = bundle;
-  const notes = head
-    ? [`Note: made after record ${head.seq} of the audit trail, ${head.hash}`]
-    : [];
-  if (!against) {
-    const by = `Note: clock, pins, and policy are as signed by the key ${fingerprintOf(signedBy)}, which --signer names`;
-    return { verdict, lines: [...lines, by, ...notes] };
-  }
-  // Evidence that fails needs nobody's word for it
-  if (verdict === "failed" && against.verdict !== "failed")
-    return { verdict, lines: [...lines, `Note: ${against.says}`, ...notes] };
-  const [first = "", ...more] = lines;
-  const alone = `By the bundle's own clock, pins, and policy: ${first}`;
-  return {
-    verdict: against.verdict,
-    lines: [`${verdictWords[against.verdict]}: ${against.says}.`, alone, ...more, ...notes],
-  };
+  const groups = worstFirst
+    .map((verdict) => ({ verdict, of: rows.filter((row) => row.verdict === verdict) }))
+    .filter(({ of }) => of.length > 0);
+  const counts = groups.map(({ verdict, of }) => `${of.length} ${verdict}`);
+  const verdict = groups[0]?.verdict ?? "could not verify";
+  const [only] = judged;
+  if (only && rows.length === 1)
+    return {
+      verdict,
+      lines: [
+        ...resultLines(only.result, { at: only.at }),
+        `  VM                 ${only.vm.name} (${only.vm.id})`,
+        ...(verdict === only.verdict ? [] : [`Note: the bundle says ${only.verdict}`]),
+      ],
+    };
+  const lines = groups.flatMap(({ of }) => of.map((row) => `  ${row.verdict}: ${row.text}`));
+  return { verdict, lines: [`${rows.length} VMs: ${counts.join(", ")}`, ...lines] };
 }
 
 /** Why a bundle must not be believed for what no vendor signs. */

@@ -9,17 +9,18 @@ import { printableLine } from "../text/printable.ts";
 import { allowances, type AppraisalPolicy } from "../verifier/appraisal-policy.ts";
 import { appraiseEvidence } from "../verifier/appraise-evidence.ts";
 import { exactTime } from "../verifier/der.ts";
-import { endorsementNamed, type Inspected } from "../verifier/inspect-endorsement.ts";
+import { endorsementNamed } from "../verifier/inspect-endorsement.ts";
 import { type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
 import { tcbPartNames } from "../verifier/snp/report.ts";
 import { notReadable } from "../verifier/verification.ts";
 import { decodeEvidence, endorsementsNeeded, verifyEvidence } from "../verifier/verify-evidence.ts";
-import type { Verdict } from "./appraisal.ts";
+import type { Verdict } from "./appraise.ts";
 import { judgeBundle, readBundle, signerNamed } from "./bundle.ts";
 import {
   dayOf,
   findEndorsements,
   listEndorsements,
+  outOfTime,
   readEndorsement,
   storeEndorsement,
 } from "./endorsement-folder.ts";
@@ -61,11 +62,10 @@ interface AttestationTerminal {
 }
 
 /** What the words and gatehouse.yml say. */
-interface Terminal {
-  write: (text: string) => void;
+interface Called {
+  tell: (lines: readonly string[]) => void;
   folder: () => string | undefined;
-  now: number;
-  roots: TrustedRoots;
+  by: { now: number; roots: TrustedRoots };
 }
 
 /** `attestation check`, `status`, and `import` in a terminal, offline. Never throws: errors are written and exit with 2. */
@@ -76,14 +76,17 @@ export async function runAttestation(
   try {
     const { values, positionals } = parseWords(words);
     const [verb, file, ...more] = positionals;
-    const at = values.at === undefined ? now() : timeOf(values.at);
-    const folder = () => values.endorsements ?? endorsements?.();
-    const terminal = { write, folder, now: at, roots };
-    if (verb === "status" && file === undefined) return await showStatus(terminal);
+    const called: Called = {
+      // A name in a certificate or a bundle is as whoever made it wrote it: it must not pass for a line of its own
+      tell: (lines) => write(lines.map((line) => `${printableLine(line)}\n`).join("")),
+      folder: () => values.endorsements ?? endorsements?.(),
+      by: { now: values.at === undefined ? now() : timeOf(values.at), roots },
+    };
+    if (verb === "status" && file === undefined) return await showStatus(called);
     if (verb === "import" && file !== undefined)
-      return await importEndorsements([file, ...more], terminal);
+      return await importEndorsements([file, ...more], called);
     if (verb === "check" && file !== undefined && more.length === 0)
-      return await check(file, values, terminal);
+      return exitCodes[await check(readRegularSync(file, mostBytes), values, called)];
     throw new UserError(
       verb === undefined || verb === "check"
         ? "Name the file to check"
@@ -100,31 +103,21 @@ export async function runAttestation(
 /** A bundle of a whole fleet has some MiB. */
 const mostBytes = 64 * 1024 * 1024;
 
-const exitCodes: Record<Verdict, AttestationExitCode> = {
-  verified: 0,
-  failed: 1,
-  "could not verify": 2,
-};
+const exitCodes = { verified: 0, failed: 1, "could not verify": 2 } as const;
 
-async function check(
-  file: string,
-  values: Words,
-  { write, folder, now, roots }: Terminal,
-): Promise<AttestationExitCode> {
-  const content = readRegularSync(file, mostBytes);
-  // A name in a certificate or a bundle is as whoever made it wrote it: it must not pass for a line of its own
-  const tell = (lines: readonly string[]) =>
-    write(lines.map((line) => `${printableLine(line)}\n`).join(""));
-  const bundle = readBundle(content);
+async function check(file: Buffer, values: Words, { tell, folder, by }: Called): Promise<Verdict> {
+  const bundle = readBundle(file);
   const signers = (values.signer ?? []).map((text) => signerOf(text));
   if (bundle) {
-    const judged = judgeBundle(bundle, roots, signers);
-    tell(judged.lines);
-    return exitCodes[judged.verdict];
+    const { lines, verdict } = judgeBundle(bundle, by.roots, signers);
+    tell(lines);
+    return verdict;
   }
-  const bytes = evidenceIn(content);
-  const needed = bytes && endorsementsNeeded(bytes);
-  const { endorsements, absent } = await findEndorsements(folder(), needed);
+  const bytes = evidenceIn(file);
+  const { endorsements, absent } = await findEndorsements(
+    folder(),
+    bytes && endorsementsNeeded(bytes),
+  );
   if (values.vek !== undefined)
     endorsements.amd = { ...endorsements.amd, vek: readRegularSync(values.vek, mostBytes) };
   const expectedReportData = values["report-data"]?.replace(/^0x/i, "").toLowerCase();
@@ -132,19 +125,19 @@ async function check(
     throw new UserError(`${expectedReportData.slice(0, 200)} is not 64 bytes in hex`);
   const result = appraiseEvidence(
     bytes
-      ? verifyEvidence(bytes, endorsements, { now, roots })
+      ? verifyEvidence(bytes, endorsements, by)
       : notReadable({ reason: "evidence-encoding", about: "" }),
     {
       policy: policyOf(values),
       references: (values.pin ?? []).map((text) => pinOf(text)),
-      now,
+      now: by.now,
       context: { expectedReportData },
     },
   );
-  if (values.json)
-    write(`${JSON.stringify({ at: new Date(now).toISOString(), ...result }, jsonValue, 2)}\n`);
-  else tell(resultLines(result, { at: now, absent }));
-  return exitCodes[result.verdict];
+  const json = () =>
+    JSON.stringify({ at: new Date(by.now).toISOString(), ...result }, jsonValue, 2).split("\n");
+  tell(values.json ? json() : resultLines(result, { at: by.now, absent }));
+  return result.verdict;
 }
 
 function signerOf(text: string): string {
@@ -237,29 +230,28 @@ function policyOf({ accept = [], minimum = [], allow = [], vmpl = "0" }: Words):
 const dayMs = 86_400_000;
 
 /** What the folder holds and until when, what is wrong first. 0 when everything holds, else 1. */
-async function showStatus({ write, folder, now, roots }: Terminal): Promise<0 | 1> {
+async function showStatus({ tell, folder, by }: Called): Promise<0 | 1> {
   const from = named(folder());
-  const all = await listEndorsements(from, { roots, now }).catch((error: unknown) => {
+  const all = await listEndorsements(from, by).catch((error: unknown) => {
     throw new UserError(`${from} can't be read: ${String(error)}`);
   });
   if (all.length === 0) {
-    write(`There is no endorsement in ${from}; docs/attestation.md names the files.\n`);
+    tell([`There is no endorsement in ${from}; docs/attestation.md names the files.`]);
     return 1;
   }
-  const rows = all.map(({ name, inspected }) => ({ name, ...standing(inspected, now) }));
+  const rows = all.map(({ name, inspected }) => {
+    if ("problem" in inspected) return { name, wrong: inspected.problem, until: -Infinity };
+    const { until } = inspected;
+    return { name, wrong: outOfTime(inspected, by.now), until };
+  });
   const sorted = rows.toSorted((a, b) => a.until - b.until || a.name.localeCompare(b.name));
-  for (const { isGood, says, name } of sorted)
-    write(`${isGood ? "good" : "BAD "} ${printableLine(says).padEnd(34)} ${name}\n`);
-  return rows.every(({ isGood }) => isGood) ? 0 : 1;
-}
-
-function standing(inspected: Inspected, now: number) {
-  if ("problem" in inspected) return { isGood: false, says: inspected.problem, until: -Infinity };
-  const { from, until } = inspected;
-  const days = Math.floor((until - now) / dayMs);
-  if (now < from) return { isGood: false, says: `begins on ${dayOf(from)}`, until };
-  if (now > until) return { isGood: false, says: `ended on ${dayOf(until)}`, until };
-  return { isGood: true, says: `until ${dayOf(until)} (${days} days)`, until };
+  const lines = sorted.map(({ name, wrong, until }) => {
+    const days = Math.floor((until - by.now) / dayMs);
+    const says = wrong ?? `until ${dayOf(until)} (${days} days)`;
+    return `${wrong === undefined ? "good" : "BAD "} ${says.padEnd(34)} ${name}`;
+  });
+  tell(lines);
+  return rows.every(({ wrong }) => wrong === undefined) ? 0 : 1;
 }
 
 /**
@@ -268,25 +260,21 @@ function standing(inspected: Inspected, now: number) {
  */
 async function importEndorsements(
   sources: readonly string[],
-  { write, folder, now, roots }: Terminal,
+  { tell, folder, by }: Called,
 ): Promise<0 | 1> {
   const into = named(folder());
   let isGood = true;
   for (const source of sources) {
-    const found = await namesIn(source, { roots, now });
+    const found = await namesIn(source, by);
     if (found.length === 0) {
-      write(`${source}: no endorsement by its name; docs/attestation.md names the files\n`);
+      tell([`${source}: no endorsement by its name; docs/attestation.md names the files`]);
       isGood = false;
     }
     for (const { from, name } of found) {
-      const files = await readEndorsement(from, name);
-      const stored =
-        "problem" in files
-          ? { refused: files.problem }
-          : await storeEndorsement(into, name, files, { now, roots, url: resolve(from, name) });
+      const stored = await storeEndorsement(into, name, await readEndorsement(from, name), by);
       if (typeof stored !== "string") isGood = false;
       const says = typeof stored === "string" ? imported[stored] : `refused: ${stored.refused}`;
-      write(`${name}: ${printableLine(says)}\n`);
+      tell([`${name}: ${says}`]);
     }
   }
   return isGood ? 0 : 1;
@@ -305,7 +293,7 @@ function named(folder: string | undefined): string {
   );
 }
 
-async function namesIn(source: string, by: { roots: TrustedRoots; now: number }) {
+async function namesIn(source: string, by: Called["by"]) {
   const path = resolve(source);
   const found = await stat(path).catch(() => undefined);
   if (!found) throw new UserError(`There is no ${source}`);

@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { codeOf } from "../errors.ts";
@@ -128,6 +128,12 @@ async function productIn(folder: string, needed: OfAmd): Promise<Product | undef
   return undefined;
 }
 
+/** Whose signatures count, and our clock. */
+interface By {
+  roots: TrustedRoots;
+  now: number;
+}
+
 /** An endorsement with its chain, by its name in the folder; or why there is none. */
 export async function readEndorsement(
   folder: string,
@@ -140,22 +146,37 @@ export async function readEndorsement(
   return { content, chain: Buffer.isBuffer(chain) ? chain.toString("latin1") : undefined };
 }
 
+const unnamed = "its name is none of an endorsement";
+
+/** What is in the folder under that name, checked up to the roots. */
+export async function inspectStored(folder: string, name: string, by: By): Promise<Inspected> {
+  const kind = endorsementNamed(name);
+  if (!kind) return { problem: unnamed };
+  const files = await readEndorsement(folder, name);
+  return "problem" in files ? files : inspectEndorsement(kind, files, by);
+}
+
 /** Everything in the folder that is an endorsement by its name, checked up to the roots. */
 export async function listEndorsements(
   folder: string,
-  by: { roots: TrustedRoots; now: number },
+  by: By,
 ): Promise<{ name: string; inspected: Inspected }[]> {
   const entries = await readdir(folder, { recursive: true });
+  const names = entries.map((entry) => entry.replaceAll("\\", "/")).toSorted();
   const listed: { name: string; inspected: Inspected }[] = [];
-  for (const name of entries.map((entry) => entry.replaceAll("\\", "/")).toSorted()) {
-    const kind = endorsementNamed(name);
-    if (!kind) continue;
+  for (const name of names.filter((one) => endorsementNamed(one)))
     // oxlint-disable-next-line no-await-in-loop -- a few small files
-    const files = await readEndorsement(folder, name);
-    const inspected = "problem" in files ? files : inspectEndorsement(kind, files, by);
-    listed.push({ name, inspected });
-  }
+    listed.push({ name, inspected: await inspectStored(folder, name, by) });
   return listed;
+}
+
+/** Undefined while it holds, else `ended on 2026-03-01`. */
+export function outOfTime(
+  { from, until }: { from: number; until: number },
+  now: number,
+): string | undefined {
+  if (now < from) return `begins on ${dayOf(from)}`;
+  return now > until ? `ended on ${dayOf(until)}` : undefined;
 }
 
 export type Stored = "stored" | "kept" | { refused: string };
@@ -167,24 +188,21 @@ export type Stored = "stored" | "kept" | { refused: string };
 export async function storeEndorsement(
   folder: string,
   name: string,
-  files: EndorsementFiles,
-  { now, roots, url }: { now: number; roots: TrustedRoots; url: string },
+  files: EndorsementFiles | { problem: string },
+  by: By,
 ): Promise<Stored> {
+  if ("problem" in files) return { refused: files.problem };
   const kind = endorsementNamed(name);
-  if (!kind) return { refused: "its name is none of an endorsement" };
-  const inspected = inspectEndorsement(kind, files, { roots, now });
+  if (!kind) return { refused: unnamed };
+  const inspected = inspectEndorsement(kind, files, by);
   if ("problem" in inspected) return { refused: inspected.problem };
-  if (now > inspected.until) return { refused: `it ended on ${dayOf(inspected.until)}` };
-  if (now < inspected.from) return { refused: `it begins on ${dayOf(inspected.from)}` };
-  const there = await readEndorsement(folder, name);
-  const known = "problem" in there ? there : inspectEndorsement(kind, there, { roots, now });
+  const ended = outOfTime(inspected, by.now);
+  if (ended !== undefined) return { refused: `it ${ended}` };
+  const known = await inspectStored(folder, name, by);
   if (!("problem" in known) && !isOlder(known, inspected)) return "kept";
   const chainName = chainNameOf(name);
   if (chainName !== undefined) await replace(join(folder, chainName), files.chain ?? "");
   await replace(join(folder, name), files.content);
-  const sha256 = createHash("sha256").update(files.content).digest("hex");
-  const meta = { url, fetchedAt: new Date(now).toISOString(), sha256 };
-  await replace(join(folder, `${name}.meta.json`), `${JSON.stringify(meta)}\n`);
   return "stored";
 }
 

@@ -1,20 +1,116 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { Agent, EnvHttpProxyAgent } from "undici";
+import { Agent, type Dispatcher, EnvHttpProxyAgent, request } from "undici";
 import { type Proxies, proxyOptions } from "../config/proxy.ts";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../log/log.ts";
 import { startRounds } from "../redis/rounds.ts";
-import { endorsementNamed, inspectEndorsement } from "../verifier/inspect-endorsement.ts";
+import {
+  type EndorsementFiles,
+  type EndorsementKind,
+  endorsementNamed,
+} from "../verifier/inspect-endorsement.ts";
 import type { TrustedRoots } from "../verifier/roots.ts";
+import { tcbParts } from "../verifier/snp/report.ts";
 import { isOfIntel } from "../verifier/tdx/verify-quote.ts";
 import type { Needed } from "../verifier/verify-evidence.ts";
-import { namesNeeded, readEndorsement, storeEndorsement } from "./endorsement-folder.ts";
-import {
-  addressOf,
-  FetchError,
-  fetchEndorsement,
-  type VendorAddresses,
-} from "./fetch-endorsement.ts";
+import { inspectStored, mostBytes, namesNeeded, storeEndorsement } from "./endorsement-folder.ts";
+
+/** Where endorsements come from; without a slash at the end. */
+export interface VendorAddresses {
+  /** Intel's PCS, or a PCCS. */
+  intel: string;
+  /** The list of Intel's root; a PCCS has it under `/sgx/certification/v4/rootcacrl`. */
+  intelRoot: string;
+  /** AMD's KDS. */
+  amd: string;
+}
+
+/** Intel's and AMD's paths; what is put in are words of a list and hex digits (`endorsementNamed`). */
+const paths = {
+  "intel-root-list": "",
+  "intel-pck-list": "/sgx/certification/v4/pckcrl?ca={ca}&encoding=der",
+  "intel-qe-identity": "/tdx/certification/v4/qe/identity",
+  "intel-tcb-info": "/tdx/certification/v4/tcb?fmspc={fmspc}",
+  "amd-list": "/{signer}/v1/{product}/crl",
+  "amd-vcek": "/vcek/v1/{product}/{hwid}",
+} as const satisfies Record<EndorsementKind["is"], string>;
+
+/** What KDS calls the parts of a TCB version. */
+const versionNames: Readonly<Record<string, string>> = {
+  fmc: "fmcSPL",
+  bootloader: "blSPL",
+  tee: "teeSPL",
+  snp: "snpSPL",
+  microcode: "ucodeSPL",
+};
+
+/** What leaves this machine: which platform, which chip, which firmware, and nothing of what runs on them. */
+export function addressOf(kind: EndorsementKind, at: VendorAddresses): string {
+  if (kind.is === "intel-root-list") return at.intelRoot;
+  const values = new Map(Object.entries(kind));
+  const path = paths[kind.is].replaceAll(/\{(\w+)\}/g, (_, name: string) =>
+    encodeURIComponent(values.get(name) ?? ""),
+  );
+  if (kind.is === "intel-tcb-info" && kind.early !== undefined)
+    return `${at.intel}${path}&update=early`;
+  if (kind.is !== "amd-vcek") return `${kind.is === "amd-list" ? at.amd : at.intel}${path}`;
+  const versions = Object.entries(tcbParts(kind.tcb, kind.product)).map(
+    ([part, version]) => `${versionNames[part]}=${String(version).padStart(2, "0")}`,
+  );
+  return `${at.amd}${path}?${versions.join("&")}`;
+}
+
+const chainHeaders = [
+  "tcb-info-issuer-chain",
+  "sgx-enclave-identity-issuer-chain",
+  "sgx-pck-crl-issuer-chain",
+] as const;
+
+class FetchError extends Error {
+  override readonly name = "FetchError";
+  /** What the vendor asked to wait (ms). */
+  readonly retryAfterMs: number;
+
+  constructor(message: string, retryAfterMs = 0) {
+    super(message);
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
+/** Believed for nothing: whoever stores it checks it. Throws FetchError, or what the network threw. */
+async function fetchEndorsement(url: string, dispatcher: Dispatcher): Promise<EndorsementFiles> {
+  const signal = AbortSignal.timeout(timeoutMs);
+  const { statusCode, headers, body } = await request(url, { dispatcher, signal });
+  if (statusCode !== 200) {
+    body.on("error", () => undefined).destroy();
+    const seconds = Number(headers["retry-after"]);
+    const host = new URL(url).host;
+    throw new FetchError(`${host} answered ${statusCode}`, seconds > 0 ? seconds * 1000 : 0);
+  }
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > mostBytes) throw new FetchError(`the answer is larger than ${mostBytes} bytes`);
+    chunks.push(chunk);
+  }
+  const content = Buffer.concat(chunks);
+  const text = content.toString("latin1");
+  const header = chainHeaders.map((name) => headers[name]).find((value) => value !== undefined);
+  return {
+    // A PCCS gives lists as hex digits
+    content: /^([0-9a-fA-F]{2})+$/.test(text) ? Buffer.from(text, "hex") : content,
+    chain: typeof header === "string" ? decoded(header) : undefined,
+  };
+}
+
+function decoded(header: string): string | undefined {
+  try {
+    return decodeURIComponent(header);
+  } catch {
+    return undefined;
+  }
+}
 
 interface RefresherOptions {
   folder: string;
@@ -59,6 +155,9 @@ interface Wanted {
   renewing: Promise<void> | undefined;
 }
 
+/** A chip's certificate never changes. */
+const isOfChip = (name: string) => endorsementNamed(name)?.is === "amd-vcek";
+
 /**
  * Keeps the folder of endorsements filled with what the evidence that was seen needs: what is missing at once, what is there
  * from half of its life on, at a moment of each process's own. What can't be had is tried again later and later, an hour
@@ -78,20 +177,16 @@ export function createRefresher(by: RefresherOptions) {
 
   /** When what is in the folder should be renewed; at once where it isn't there or worth nothing. */
   async function dueAtOf(name: string): Promise<number> {
-    const kind = endorsementNamed(name);
-    const files = kind && (await readEndorsement(folder, name));
-    if (!kind || !files || "problem" in files) return 0;
-    const inspected = inspectEndorsement(kind, files, { roots, now: now() });
+    const inspected = await inspectStored(folder, name, { roots, now: now() });
     if ("problem" in inspected || now() > inspected.until) return 0;
-    // A chip's certificate never changes
-    if (kind.is === "amd-vcek") return Infinity;
+    if (isOfChip(name)) return Infinity;
     const { from, until } = inspected;
     return from + (until - from) * (0.5 + Math.random() * 0.1);
   }
 
   async function remember(name: string): Promise<Wanted> {
     const dueAt = await dueAtOf(name);
-    const isUnknown = dueAt === 0 && endorsementNamed(name)?.is === "amd-vcek";
+    const isUnknown = dueAt === 0 && isOfChip(name);
     const wanted = all.get(name) ?? { name, dueAt, failures: 0, isUnknown, renewing: undefined };
     all.set(name, wanted);
     const strangers = [...all.values()].filter((one) => one.isUnknown && !one.renewing);
@@ -105,8 +200,8 @@ export function createRefresher(by: RefresherOptions) {
     if (!kind) return;
     const url = addressOf(kind, addresses);
     try {
-      const files = await fetchEndorsement(url, { dispatcher, timeoutMs });
-      const stored = await storeEndorsement(folder, name, files, { now: now(), roots, url });
+      const files = await fetchEndorsement(url, dispatcher);
+      const stored = await storeEndorsement(folder, name, files, { now: now(), roots });
       if (typeof stored !== "string") throw new FetchError(`refused: ${stored.refused}`);
       log.info("endorsements.renewed", { name, url, stored });
       wanted.failures = 0;
@@ -117,9 +212,9 @@ export function createRefresher(by: RefresherOptions) {
       wanted.failures += 1;
       const times = wanted.failures;
       log.warn("endorsements.not-renewed", { name, url, why: messageOf(error), times });
-      const asked = error instanceof FetchError ? error.retryAfterMs : undefined;
+      const asked = error instanceof FetchError ? error.retryAfterMs : 0;
       const backoff = Math.min(hourMs, firstRetryMs * 2 ** (times - 1)) * (0.5 + Math.random() / 2);
-      wanted.dueAt = now() + Math.max(backoff, Math.min(asked ?? 0, hourMs));
+      wanted.dueAt = now() + Math.max(backoff, Math.min(asked, hourMs));
     }
   }
 

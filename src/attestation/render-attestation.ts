@@ -23,30 +23,27 @@ import {
 } from "../messages/text.ts";
 import type { AttestationResult, Claims } from "../verifier/attestation-result.ts";
 import type { Verification } from "../verifier/verification.ts";
-import type { Appraisal, Verdict } from "./appraisal.ts";
+import { type Appraisal, evidenceName } from "./appraise.ts";
 import type { Attested } from "./appraiser.ts";
-import { short } from "./measurements.ts";
-import type { NamedVm } from "./pins.ts";
+import { type NamedVm, short } from "./pins.ts";
 
-const verdictSigns: Readonly<Record<Verdict, string>> = {
-  verified: "✅",
+/** The three verdicts, and what there is in place of one; the worst first. */
+const signs = {
   failed: "🔴",
   "could not verify": "❔",
-};
+  "not read": "❔",
+  "attestation off": "⚪",
+  verified: "✅",
+} as const;
+type Rank = keyof typeof signs;
+const ranks = Object.keys(signs) as Rank[];
 
-export const verdictWords: Readonly<Record<Verdict, string>> = {
-  verified: "Verified",
-  failed: "Failed",
-  "could not verify": "Could not verify",
-};
-
-const sentence = (text: string) => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}.`;
+export const capital = (text: string) => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
+const sentence = (text: string) => `${capital(text)}.`;
 
 /** `4f2a…91bc`, of the evidence, or else of what the service names. */
-function shortMeasurement({ measurement }: Appraisal): string | undefined {
-  const { evidence, report, vm } = measurement;
-  const one = evidence?.split(",")[0] ?? report ?? vm;
-  return one === undefined ? undefined : short(one);
+function shortMeasurement({ measurement: { evidence, report, vm } }: Appraisal): string {
+  return short(evidence?.split(",")[0] ?? report ?? vm ?? "");
 }
 
 /**
@@ -59,21 +56,19 @@ export function renderAttestation(
   actions: readonly ButtonSpec[] = [],
 ): Message {
   const { verdict, reasons, notes, wayOut, evidence, validUntil, soon, isAlarm } = appraisal;
-  const headline = md`${verdictSigns[verdict]} *${verdictWords[verdict]}*: ${name(vm.name)}`;
+  const headline = md`${signs[verdict]} *${capital(verdict)}*: ${name(vm.name)}`;
   const alarm = isAlarm
     ? md`🚨 Something that the vendor had signed was changed or forged: look who can write the folder of endorsements.`
     : undefined;
   const why = reasons.map((reason) => md`• ${sentence(reason)}`);
   return message(
-    readable(md`${verdictWords[verdict]}: ${vm.name}. ${reasons.map(sentence).join(" ")}`),
+    readable(md`${capital(verdict)}: ${vm.name}. ${reasons.map(sentence).join(" ")}`),
     section(lines(headline, alarm, ...why, hintOf(wayOut && `${wayOut}.`))),
     soon ? section(md`⏳ *Fails once Intel's next level counts*: ${sentence(soon)}`) : undefined,
     appraisal.difference ? section(md`*Difference*: ${appraisal.difference}`) : undefined,
     fields([
       evidence === undefined ? undefined : ["Checked by Gatehouse", md`${evidence}`],
-      validUntil === undefined
-        ? undefined
-        : ["Holds until", md`${when(validUntil, "{date_short_pretty} {time}")}`],
+      validUntil === undefined ? undefined : ["Holds until", dayAndTime(validUntil)],
       ["Measurement", measurementText(appraisal.measurement)],
       ["Pins", pinText(appraisal.measurement)],
       ["The compute service says", serviceText(appraisal.service)],
@@ -82,6 +77,8 @@ export function renderAttestation(
     buttons(actions),
   );
 }
+
+const dayAndTime = (at: number) => when(at, "{date_short_pretty} {time}");
 
 function measurementText({ evidence, report, matchesVm }: Appraisal["measurement"]): Markdown {
   const [first] = evidence?.split(",") ?? [report];
@@ -104,42 +101,38 @@ function pinText({ pins, pinDoubt, matchesPin }: Appraisal["measurement"]): Mark
 /** Its word, beside ours and never above it. */
 function serviceText({ verified, platform, madeAt, ageMs = 0 }: Appraisal["service"]): Markdown {
   const word = serviceWord(verified) || "nothing of verification";
-  const at = madeAt === undefined ? undefined : when(madeAt, "{date_short_pretty} {time}");
-  const made = at && (ageMs > 0 ? md`, made ${at}, ${duration(ageMs)} ago` : md`, made ${at}`);
-  return md`${word}${platform ? md` · ${platform}` : ""}${made ?? ""}`;
+  const made = madeAt === undefined ? "" : md`, made ${dayAndTime(madeAt)}`;
+  const ago = ageMs > 0 ? `, ${duration(ageMs)} ago` : "";
+  return md`${word}${platform ? md` · ${platform}` : ""}${made}${ago}`;
 }
 
 const serviceWord = (verified: boolean | undefined) =>
   verified === undefined ? "" : verified ? "verified" : "not verified";
 
-/** What a result says about attestation after a VM was started, restarted, resized or restored. */
-interface AfterChange {
-  line: Markdown;
-  /** The result is red, and the operators are mentioned: what runs now is not what policy allows. */
-  isAlarm: boolean;
-}
-
 /**
- * Pass an appraisal made with `notBefore`, the moment of the change: a report from before proves nothing about what runs
- * now. A failure is an alarm; that nothing could be verified yet is said, and alarms nobody. Undefined when attestation
- * is off for the VM and nothing asks for it.
+ * What a result says about attestation after a VM was started, restarted, resized or restored. Pass an appraisal made with
+ * `notBefore`, the moment of the change: a report from before proves nothing about what runs now. A failure is an alarm, for which
+ * the operators are mentioned: what runs now is not what policy allows. That nothing could be verified yet is said, and alarms
+ * nobody. Undefined when attestation is off for the VM and nothing asks for it.
  */
-export function afterChange(appraisal: Appraisal): AfterChange | undefined {
+export function afterChange(
+  appraisal: Appraisal,
+): { line: Markdown; isAlarm: boolean } | undefined {
   const { verdict, reasons, measurement, difference, isOff } = appraisal;
   if (isOff) return undefined;
-  const sign = verdictSigns[verdict];
-  if (verdict === "verified") {
-    const measured = shortMeasurement(appraisal);
-    const which = measured ? ` (measurement ${measured})` : "";
-    return { line: md`Attested again: ${sign} verified by Gatehouse${which}`, isAlarm: false };
+  if (verdict === "failed") {
+    const what =
+      measurement.matchesPin === false
+        ? md`🔴 *The measurement no longer matches its pin.*`
+        : md`🔴 *Attestation failed after this change.*`;
+    return { line: lines(what, md`${difference ?? reasons.join("; ")}`), isAlarm: true };
   }
-  if (verdict === "could not verify")
-    return { line: md`Attestation: ${sign} ${verdict} (${reasons[0] ?? ""})`, isAlarm: false };
-  const what =
-    measurement.matchesPin === false
-      ? md`🔴 *The measurement no longer matches its pin.*`
-      : md`🔴 *Attestation failed after this change.*`;
-  return { line: lines(what, md`${difference ?? reasons.join("; ")}`), isAlarm: true };
+  const sign = signs[verdict];
+  const line =
+    verdict === "verified"
+      ? md`Attested again: ${sign} verified by Gatehouse (measurement ${shortMeasurement(appraisal)})`
+      : md`Attestation: ${sign} ${verdict} (${reasons[0] ?? ""})`;
+  return { line, isAlarm: false };
 }
 
 /** One VM of a fleet: judged, or why it could not even be read. */
@@ -152,21 +145,10 @@ export interface FleetRow {
   unread?: string;
 }
 
-/** The worst first. */
-const ranks = ["failed", "could not verify", "not read", "attestation off", "verified"] as const;
-type Rank = (typeof ranks)[number];
-
-const rankOf = ({ appraisal }: FleetRow): Rank =>
-  appraisal === undefined
-    ? "not read"
-    : appraisal.verdict === "could not verify" && appraisal.isOff
-      ? "attestation off"
-      : appraisal.verdict;
-
-const rankSigns: Readonly<Record<Rank, string>> = {
-  ...verdictSigns,
-  "not read": "❔",
-  "attestation off": "⚪",
+const rankOf = ({ appraisal }: FleetRow): Rank => {
+  if (!appraisal) return "not read";
+  const { verdict, isOff } = appraisal;
+  return verdict === "could not verify" && isOff ? "attestation off" : verdict;
 };
 
 const dayMs = 86_400_000;
@@ -178,7 +160,7 @@ const daysLeft = ({ appraisal }: FleetRow, now: number): string =>
     : String(Math.max(0, Math.floor((appraisal.validUntil - now) / dayMs)));
 
 const whyOf = ({ appraisal, unread = "" }: FleetRow): string =>
-  appraisal === undefined ? unread : appraisal.reasons.join("; ");
+  appraisal?.reasons.join("; ") ?? unread;
 
 /** Several VMs: a table for a channel; the file has all of them with whole values. */
 export function renderFleet(
@@ -196,7 +178,7 @@ export function renderFleet(
   );
   const counts = ranks.flatMap((rank) => {
     const many = sorted.filter((row) => rankOf(row) === rank).length;
-    return many === 0 ? [] : [`${rankSigns[rank]} ${many.toLocaleString("en-US")} ${rank}`];
+    return many === 0 ? [] : [`${signs[rank]} ${many.toLocaleString("en-US")} ${rank}`];
   });
   const head = md`*Attestation of ${plain(words, 100)}*: ${counts.join(", ")}`;
   const { block, shown } = table(
@@ -204,10 +186,10 @@ export function renderFleet(
     ["VM", "Result", "Why", "Days left", "Measurement"],
     sorted.map((row) => [
       row.vm.name,
-      `${rankSigns[rankOf(row)]} ${rankOf(row)}`,
+      `${signs[rankOf(row)]} ${rankOf(row)}`,
       plain(whyOf(row), 120),
       daysLeft(row, now),
-      (row.appraisal && shortMeasurement(row.appraisal)) ?? "",
+      row.appraisal ? shortMeasurement(row.appraisal) : "",
     ]),
   );
   return {
@@ -232,7 +214,7 @@ const csvHeads =
 
 function csvRow(row: FleetRow, now: number): readonly string[] {
   const { vm, appraisal } = row;
-  const until = appraisal?.validUntil;
+  const { validUntil, measurement, service, evidence = "", result } = appraisal ?? {};
   return [
     vm.name,
     vm.projectName ?? vm.projectId,
@@ -240,11 +222,11 @@ function csvRow(row: FleetRow, now: number): readonly string[] {
     rankOf(row),
     whyOf(row),
     daysLeft(row, now),
-    until === undefined ? "" : new Date(until).toISOString(),
-    appraisal?.measurement.evidence ?? appraisal?.measurement.report ?? "",
-    serviceWord(appraisal?.service.verified),
-    appraisal?.evidence ?? "",
-    appraisal?.result?.verification.digest ?? "",
+    validUntil === undefined ? "" : new Date(validUntil).toISOString(),
+    measurement?.evidence ?? measurement?.report ?? "",
+    serviceWord(service?.verified),
+    evidence,
+    result?.verification.digest ?? "",
   ];
 }
 
@@ -307,7 +289,7 @@ export function resultLines(
   const { validity } = verification.is === "authentic" ? verification : {};
   const held = validity && `${second(validity.from)} to ${second(validity.until)}`;
   return [
-    `${verdictWords[verdict]}: ${reasons.map(({ says }) => says).join("; ")}.`,
+    `${capital(verdict)}: ${reasons.map(({ says }) => says).join("; ")}.`,
     ...(isAlarm ? ["ALARM: something that the vendor had signed was changed or forged."] : []),
     ...factRows(verification).map(([label, value]) => terminalRow(label, value)),
     ...claimNames.map(([claim, label]) =>
@@ -320,20 +302,21 @@ export function resultLines(
   ];
 }
 
-function factRows({ facts, tcb, product, digest = "" }: Verification): [string, string][] {
+function factRows({ facts, tcb, product, digest = "" }: Verification) {
   if (!facts) return [];
-  const what: [string, string][] =
+  const kind = evidenceName(facts, product ?? "unknown");
+  const what: [label: string, value: string][] =
     facts.tee === "tdx"
       ? [
-          ["evidence", `Intel TDX quote, version ${facts.version}, ${facts.body}`],
+          ["evidence", `${kind}, ${facts.body}`],
           ["MRTD", facts.mrTd],
           ...facts.rtmr.map((value, at): [string, string] => [`RTMR${at}`, value]),
         ]
       : [
-          ["evidence", `AMD SEV-SNP report, version ${facts.version}, ${product ?? "unknown"}`],
+          ["evidence", kind],
           ["MEASUREMENT", facts.measurement],
           ["report ID", facts.reportId],
         ];
   if (tcb) what.push(["TCB", `${tcb.status}, of ${tcb.date.slice(0, 10)}`]);
-  return [...what, ["signed bytes", `SHA-256 ${digest}`]];
+  return [...what, ["signed bytes", `SHA-256 ${digest}`] as const];
 }

@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import { setImmediate as breathe, setTimeout as pause } from "node:timers/promises";
-import type { Appraisal } from "../attestation/appraisal.ts";
-import { gateRefusal } from "../attestation/appraise.ts";
+import { type Appraisal, gateRefusal } from "../attestation/appraise.ts";
 import type { Appraiser } from "../attestation/appraiser.ts";
 import { namesOf, pinsFor } from "../attestation/pins.ts";
 import type { Pin } from "../config/policy-file.ts";

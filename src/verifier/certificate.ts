@@ -12,6 +12,7 @@ import {
   tags,
   timeOf,
 } from "./der.ts";
+import type { Examination } from "./examination.ts";
 import { isSignedByPss, isSignedInDer, readKey } from "./signature.ts";
 
 /** What is read of an X.509 certificate of version 3. Names are their bytes: equal bytes are equal names. */
@@ -183,4 +184,24 @@ export function linkProblem(
   return scheme.isSigned(certificate.tbs, issuer, certificate.signature)
     ? undefined
     : "chain-signature";
+}
+
+/** Root, CA, and leaf: each is whom its vendor names so, is signed by the one above, and in its time. */
+export function examineChain(
+  [leaf, ca, root]: readonly [Certificate, Certificate, Certificate],
+  scheme: Scheme,
+  exam: Examination,
+  areNamed: readonly [leaf: boolean, ca: boolean, root: boolean],
+): void {
+  for (const [certificate, issuer, below, isNamed] of [
+    [root, root, 0, areNamed[2]],
+    [ca, root, 1, areNamed[1]],
+    [leaf, ca, 0, areNamed[0]],
+  ] as const) {
+    const { commonName, notBefore, notAfter } = certificate;
+    if (!isNamed) exam.add("chain-name", commonName);
+    const problem = linkProblem(certificate, issuer, scheme, below);
+    if (problem) exam.add(problem, commonName);
+    exam.lasts("cert", commonName, { from: notBefore, until: notAfter });
+  }
 }

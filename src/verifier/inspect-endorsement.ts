@@ -5,7 +5,7 @@ import { sentenceOf } from "./reasons.ts";
 import { readRevocationList } from "./revocation.ts";
 import { type Product, products, type TrustedRoots } from "./roots.ts";
 import { type TcbParts, tcbParts } from "./snp/report.ts";
-import { issuersOf, readVek } from "./snp/vek.ts";
+import { issuersOf, readVek } from "./snp/verify-report.ts";
 import { checkCollateral } from "./tdx/collateral.ts";
 import { pckCaOf } from "./tdx/verify-quote.ts";
 

@@ -5,8 +5,8 @@ import { type TrustedRoots, vendorRoots, type Product } from "./roots.ts";
 import { productOf, readReport } from "./snp/report.ts";
 import { type AmdEndorsements, verifyReport } from "./snp/verify-report.ts";
 import type { IntelEndorsements } from "./tdx/collateral.ts";
-import { readPck } from "./tdx/pck.ts";
 import { readQuote } from "./tdx/quote.ts";
+import { readPck } from "./tdx/tcb.ts";
 import { certificatesOf, pckCaOf, verifyQuote } from "./tdx/verify-quote.ts";
 import { notReadable, type Verification } from "./verification.ts";
 

@@ -1,7 +1,11 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { AppraisalInput, Verdict } from "../../src/attestation/appraisal.ts";
-import { appraise, gateRefusal } from "../../src/attestation/appraise.ts";
+import {
+  appraise,
+  type AppraisalInput,
+  gateRefusal,
+  type Verdict,
+} from "../../src/attestation/appraise.ts";
 import { acceptedFor, pinsFor } from "../../src/attestation/pins.ts";
 import { ComputeError } from "../../src/compute/errors.ts";
 import { strictPolicy } from "../../src/verifier/appraisal-policy.ts";

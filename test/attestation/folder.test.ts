@@ -46,10 +46,6 @@ describe("a folder of endorsements", () => {
     expect(status.code).toBe(0);
     const again = await at.run(["import", join(at.there, "intel/root.crl")]);
     expect(again.said).toBe("intel/root.crl: kept what is there, which is as new or newer\n");
-    const meta: unknown = JSON.parse(
-      await readFile(join(at.here, "intel/root.crl.meta.json"), "utf8"),
-    );
-    expect(meta).toMatchObject({ url: join(at.there, "intel/root.crl") });
     expect(
       (await readdir(at.here, { recursive: true })).filter((name) => name.endsWith(".new")),
     ).toEqual([]);
@@ -84,7 +80,7 @@ describe("a folder of endorsements", () => {
       return { content: Buffer.from(body), chain };
     });
     if (!older || !newer) throw new Error("no vectors");
-    const on = { now: Date.parse("2026-03-17T00:00:00Z"), roots: vendorRoots, url: "test" };
+    const on = { now: Date.parse("2026-03-17T00:00:00Z"), roots: vendorRoots };
     expect(await storeEndorsement(at.here, name, older, on)).toBe("stored");
     expect(await storeEndorsement(at.here, name, newer, on)).toBe("stored");
     expect(await storeEndorsement(at.here, name, older, on)).toBe("kept");

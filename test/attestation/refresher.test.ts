@@ -9,7 +9,7 @@ import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { describe, expect, it } from "vitest";
 import { evidenceOf, sandboxRoots, writeEndorsements } from "../../sandbox/evidence/vendors.ts";
 import { findEndorsements, listEndorsements } from "../../src/attestation/endorsement-folder.ts";
-import { addressOf } from "../../src/attestation/fetch-endorsement.ts";
+import { addressOf } from "../../src/attestation/refresher.ts";
 import { createRefresher } from "../../src/attestation/refresher.ts";
 import { createLog, silentLog } from "../../src/log/log.ts";
 import { endorsementsNeeded, verifyEvidence } from "../../src/verifier/verify-evidence.ts";

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { writeSync } from "node:fs";
 import { sandboxRoots } from "../../sandbox/evidence/vendors.ts";
-import type { VendorAddresses } from "../../src/attestation/fetch-endorsement.ts";
+import type { VendorAddresses } from "../../src/attestation/refresher.ts";
 import { createRefresher } from "../../src/attestation/refresher.ts";
 import { silentLog } from "../../src/log/log.ts";
 import { endorsementsNeeded } from "../../src/verifier/verify-evidence.ts";

@@ -1,4 +1,4 @@
-import type { AppraisalInput } from "../../src/attestation/appraisal.ts";
+import type { AppraisalInput } from "../../src/attestation/appraise.ts";
 import type { AttestationReport } from "../../src/compute/compute.ts";
 import { pinOf, strictPolicy } from "../../src/verifier/appraisal-policy.ts";
 import type { Facts, Verification } from "../../src/verifier/verification.ts";

@@ -115,7 +115,7 @@ describe("a list that is older, and not over yet", () => {
           .endorsements.crl ?? Buffer.alloc(0),
     });
     const { roots } = mintSnp(mints.amd, mintedAt, {});
-    const by = { now: mintedAt, roots: roots(vendorRoots), url: "test" };
+    const by = { now: mintedAt, roots: roots(vendorRoots) };
     const store = (files: { content: Buffer }) =>
       storeEndorsement(at.root, "amd/Genoa/vcek.crl", files, by);
     expect(await store(crl(9, 5))).toBe("stored");
@@ -136,7 +136,7 @@ describe("a list that is older, and not over yet", () => {
           void Object.assign(info, { tcbEvaluationDataNumber: number, issueDate: day }),
       }).endorsements.tcbInfo;
     const first = mintTdx(intel, mintedAt);
-    const by = { now: mintedAt, roots: first.roots(vendorRoots), url: "test" };
+    const by = { now: mintedAt, roots: first.roots(vendorRoots) };
     const store = (number: number, day: string) => {
       const { body = "", chain = "" } = mint(number, day) ?? {};
       const fmspc = /"fmspc":"(\w+)"/.exec(body)?.[1] ?? "";

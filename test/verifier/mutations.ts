@@ -69,7 +69,7 @@ const rows: readonly Row[] = [
     "if (false)",
   ],
   [
-    quote,
+    chain,
     "PCK expired",
     'exam.lasts("cert", commonName, { from: notBefore, until: notAfter });',
     "",
@@ -349,20 +349,16 @@ const rows: readonly Row[] = [
     'if ("reason" in current) return launch;',
   ],
   // SNP
-  [
-    report,
-    "SNP: ARK of another name",
-    'if (certificate.commonName !== name) exam.add("chain-name", certificate.commonName);',
-    "",
-  ],
-  [report, "SNP: ARK that didn't sign itself", "[ark, ark, 0],", ""],
-  [report, "SNP: ASK signed by itself", "[issuer, ark, 1],", ""],
-  [report, "SNP: VCEK that AMD didn't sign", "[leaf, issuer, 0],", ""],
+  [report, "SNP: ARK of another name", "ark.commonName === `ARK-${product}`", "true"],
+  [chain, "SNP: ARK of another name", 'if (!isNamed) exam.add("chain-name", commonName);', ""],
+  [chain, "SNP: ARK that didn't sign itself", "[root, root, 0, areNamed[2]],", ""],
+  [chain, "SNP: ASK signed by itself", "[ca, root, 1, areNamed[1]],", ""],
+  [chain, "SNP: VCEK that AMD didn't sign", "[leaf, ca, 0, areNamed[0]],", ""],
   [report, "SNP: VCEK that is a CA", "if (leaf.basic || leaf.usage)", "if (false)"],
   [
-    report,
+    chain,
     "VCEK expired",
-    'exam.lasts("cert", name, { from: certificate.notBefore, until: certificate.notAfter });',
+    'exam.lasts("cert", commonName, { from: notBefore, until: notAfter });',
     "",
   ],
   [
@@ -401,7 +397,7 @@ const rows: readonly Row[] = [
     "",
   ],
   [
-    "src/verifier/snp/vek.ts",
+    report,
     "SNP: structure of another product",
     'if (structVersion !== (productName === "Turin" ? 1 : 0)) return { lacks: "structure" };',
     "",

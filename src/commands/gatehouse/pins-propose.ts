@@ -1,6 +1,5 @@
 import * as z from "zod";
-import { pinChange } from "../../attestation/pins.ts";
-import { normalize } from "../../attestation/measurements.ts";
+import { normalize, pinChange } from "../../attestation/pins.ts";
 import { md } from "../../messages/text.ts";
 import { target } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";

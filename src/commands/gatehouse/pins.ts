@@ -1,7 +1,6 @@
 import * as z from "zod";
 import type { AcceptedPin } from "../../attestation/accepted-pins.ts";
-import { short } from "../../attestation/measurements.ts";
-import { namesOf, pinsFor } from "../../attestation/pins.ts";
+import { namesOf, pinsFor, short } from "../../attestation/pins.ts";
 import { context as small, message, readable, section, table } from "../../messages/message.ts";
 import { duration, md, name, plain } from "../../messages/text.ts";
 import { defineCommand } from "../../registry/define.ts";

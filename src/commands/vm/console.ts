@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
 import * as z from "zod";
-import type { Appraisal } from "../../attestation/appraisal.ts";
-import { gateRefusal } from "../../attestation/appraise.ts";
+import { type Appraisal, gateRefusal } from "../../attestation/appraise.ts";
 import { UserError } from "../../errors.ts";
 import { buttons, context, message, section } from "../../messages/message.ts";
 import { md, name } from "../../messages/text.ts";

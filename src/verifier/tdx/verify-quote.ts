@@ -1,15 +1,19 @@
-import { type Certificate, intelScheme, linkProblem, parseCertificate } from "../certificate.ts";
+import {
+  type Certificate,
+  examineChain,
+  intelScheme,
+  linkProblem,
+  parseCertificate,
+} from "../certificate.ts";
 import { Examination, type Newest } from "../examination.ts";
 import { readPem } from "../pem.ts";
 import { examineList } from "../revocation.ts";
 import type { TrustedRoots } from "../roots.ts";
 import { isSignedRaw, pointKey, readKey, sha256 } from "../signature.ts";
 import { notReadable, type Verification, verificationOf } from "../verification.ts";
-import { checkCollateral, type IntelEndorsements } from "./collateral.ts";
-import type { QeIdentity } from "./collateral-values.ts";
-import { type PckFacts, readPck } from "./pck.ts";
+import { checkCollateral, type IntelEndorsements, type QeIdentity } from "./collateral.ts";
 import { type QuotingEnclaveReport, readQuote, type TdxQuote } from "./quote.ts";
-import { standing, type TcbStanding } from "./tcb.ts";
+import { type PckFacts, readPck, standing, type TcbStanding } from "./tcb.ts";
 
 /** Whether a quote is a genuine TDX machine's, that nobody has revoked what vouches for it, and where its firmware stands. */
 export function verifyQuote(
@@ -82,22 +86,11 @@ function readChain(pem: string, roots: TrustedRoots, exam: Examination): Chain |
   if (!leaf || !ca || !root || all.length !== 3)
     return exam.add("chain-length", String(all.length));
   if (!root.der.equals(roots.intel)) exam.add("chain-root", "the PCK certificate");
-  for (const [{ commonName }, isRight] of [
-    [leaf, leaf.commonName === "Intel SGX PCK Certificate"],
-    [ca, pckCaOf(ca) !== undefined],
-    [root, root.commonName === "Intel SGX Root CA"],
-  ] as const)
-    if (!isRight) exam.add("chain-name", commonName);
-  for (const [certificate, issuer, below] of [
-    [root, root, 0],
-    [ca, root, 1],
-    [leaf, ca, 0],
-  ] as const) {
-    const { commonName, notBefore, notAfter } = certificate;
-    const problem = linkProblem(certificate, issuer, intelScheme, below);
-    if (problem) exam.add(problem, commonName);
-    exam.lasts("cert", commonName, { from: notBefore, until: notAfter });
-  }
+  examineChain([leaf, ca, root], intelScheme, exam, [
+    leaf.commonName === "Intel SGX PCK Certificate",
+    pckCaOf(ca) !== undefined,
+    root.commonName === "Intel SGX Root CA",
+  ]);
   if (leaf.basic?.isCa || leaf.usage?.maySignCertificates)
     exam.add("chain-leaf", "the PCK certificate");
   return { leaf, ca, root };
