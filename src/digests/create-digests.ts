@@ -1,5 +1,5 @@
 import { isTransitional } from "../compute/compute.ts";
-import type { Policy } from "../config/policy-file.ts";
+import type { Config } from "../config/config.ts";
 import { messageOf } from "../errors.ts";
 import type { Inventory, Scope } from "../inventory/inventory.ts";
 import type { Snapshots } from "../inventory/snapshots.ts";
@@ -10,12 +10,10 @@ import { scopeOfChannel, seesUnder } from "../policy/scope.ts";
 import { compileTargetGlobs } from "../policy/target-globs.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import { createDriftRecords } from "./drift-monitor.ts";
-import type { Facts, RequestSource } from "./facts.ts";
-import { itemsOf } from "./items.ts";
+import { type Facts, itemsOf, type RequestFact, type RequestSource } from "./items.ts";
 import { lineOf } from "./line-buttons.ts";
 import { renderChanges, renderDigest, renderHandover } from "./render-digest.ts";
-import { createSchedules, digestsIn } from "./schedules.ts";
-import { createSlotRecords, localWords, seriesOf, type Slot } from "./slots.ts";
+import { createSchedules, localWords, seriesOf, type Slot } from "./schedules.ts";
 import { createStatusRecords } from "./status-monitor.ts";
 import type { Followed } from "./subscriptions.ts";
 
@@ -24,16 +22,13 @@ export type Digests = ReturnType<typeof createDigests>;
 interface DigestsOptions {
   redis: RedisClient;
   key: Keys;
-  /** Read at each use: it may be another one by then. */
-  readonly policy: Policy;
+  config: Pick<Config, "policy">;
   /** All that there is. */
   inventory: Pick<Inventory, "vms" | "projects" | "state" | "upToDate" | "seenIn">;
   snapshots: Pick<Snapshots, "newest">;
   requests: RequestSource;
   log: Log;
   now(): number;
-  /** Lease of a slot while its digest is built (ms). */
-  leaseMs?: number;
 }
 
 /** What a digest is about; by default all that its channel may be told. */
@@ -51,23 +46,23 @@ const refreshMs = 15_000;
 const snapshotOldMs = 7 * dayMs;
 /** Up to this late counts as on time. */
 const onTimeMs = 5 * 60_000;
-/** Longer than building takes, short enough to retry soon after a process dies. */
-const usualLeaseMs = 60_000;
 
 export function createDigests(options: DigestsOptions) {
-  const { redis, key, inventory, snapshots, requests, log, now } = options;
-  const schedules = createSchedules(redis, key, () => digestsIn(options.policy));
+  const { redis, key, config, inventory, snapshots, requests, log, now } = options;
+  const schedules = createSchedules(redis, key, config);
   const snoozes = createSnoozes(redis, key);
-  const slots = createSlotRecords(redis, key, options.leaseMs ?? usualLeaseMs);
-  const drift = createDriftRecords(redis, key);
+  /** Until when the last digest of each series reported changes (ms). */
+  const toldUntil = key("digest-told");
+  const driftRecords = createDriftRecords(redis, key);
   const statuses = createStatusRecords(redis, key);
 
   /** A part that can't be read is named; the others are still reported. */
   async function facts({ channel, scope, targets, isScheduled = false }: About): Promise<Facts> {
-    const { timing, attestation } = options.policy;
+    const { timing, attestation } = config.policy;
     // No one waits for a scheduled digest: even a large fleet is read for it
     await inventory.upToDate(isScheduled ? { patience: refreshMs, evenLarge: true } : {});
-    const since = (await slots.lastTold(seriesOf({ channel, targets }))) ?? now() - dayMs;
+    const last = await redis.hget(toldUntil, seriesOf({ channel, targets }));
+    const since = Number(last ?? now() - dayMs);
     const readAt = now();
     const sight = sightOf(inventory, scope, targets);
     const unread: string[] = [];
@@ -80,21 +75,16 @@ export function createDigests(options: DigestsOptions) {
         return undefined;
       }
     }
-    const [state, vms, failing, open, ended, reviews, newestSnapshots] = await Promise.all([
+    const aboutTarget = ({ target }: RequestFact) => target;
+    const [state, vms, drift, open, ended, reviews, newestSnapshots] = await Promise.all([
       read("how old the list of VMs is", sight.inventory.state()),
       read("VMs", sight.vms()),
       read(
         "attestation",
         sight.only(driftBySince(), ({ vm }) => ({ kind: "vm", ...vm })),
       ),
-      read(
-        "open requests",
-        sight.only(requests.open(), ({ target }) => target),
-      ),
-      read(
-        "what changed",
-        sight.only(requests.endedSince(since), ({ target }) => target),
-      ),
+      read("open requests", sight.only(requests.open(), aboutTarget)),
+      read("what changed", sight.only(requests.endedSince(since), aboutTarget)),
       read(
         "break-glass reviews",
         sight.only(requests.reviews(), ({ on }) => on),
@@ -113,7 +103,7 @@ export function createDigests(options: DigestsOptions) {
       refreshedAt: state?.refreshedAt,
       stale: state?.stale ?? true,
       unreadProjects: state?.unread ?? [],
-      drift: failing,
+      drift,
       open,
       ended,
       reviews,
@@ -125,19 +115,21 @@ export function createDigests(options: DigestsOptions) {
   }
 
   async function driftBySince() {
-    return [...(await drift.read()).values()].toSorted((a, b) => a.since - b.since);
+    return [...(await driftRecords.read()).values()].toSorted((a, b) => a.since - b.since);
   }
 
   return {
     schedules,
     snoozes,
-    slots,
-    drift,
+    drift: driftRecords,
     statuses,
+    /** Its last digest has reported what changed until then (ms). */
+    told: (rule: Parameters<typeof seriesOf>[0], until: number) =>
+      redis.hset(toldUntil, seriesOf(rule), until),
     /** What the channel may be told. Without a slot: a digest on request, of the targets that the channel's own are about. */
     async build(channel: string, { slot }: { slot?: Slot } = {}): Promise<Message> {
       const targets = slot ? slot.rule.targets : await targetsOf(channel);
-      const scope = scopeOfChannel(options.policy, channel);
+      const scope = scopeOfChannel(config.policy, channel);
       const found = await facts({ channel, scope, targets, isScheduled: slot !== undefined });
       // What can't be read, or is for another digest here, may still be so: only a line that is gone for certain ends its snooze
       const isWhole = found.unread.length === 0 && !found.stale && targets === undefined;
@@ -145,12 +137,9 @@ export function createDigests(options: DigestsOptions) {
       const snoozed = await snoozes.quiet(channel, now());
       if (!slot) return renderDigest(found, { title: "Digest", snoozed });
       const dueAt = localWords(slot.at, slot.rule.timezone);
-      const lateMs = now() - slot.at;
-      return renderDigest(found, {
-        title: `Digest, ${dueAt}`,
-        snoozed,
-        ...(lateMs > onTimeMs ? { lateMs, dueAt } : {}),
-      });
+      const ms = now() - slot.at;
+      const late = ms > onTimeMs ? { ms, dueAt } : undefined;
+      return renderDigest(found, { title: `Digest, ${dueAt}`, snoozed, late });
     },
     /** Everything within the scope that ended since then (ms). */
     async changes(since: number, scope: Scope | undefined): Promise<Message> {
@@ -228,13 +217,9 @@ function createSnoozes(redis: RedisClient, key: Keys) {
   const named = (channel: string) => key("digest-snoozes", channel);
   return {
     /** Until a time (ms). */
-    async snooze(channel: string, line: string, until: number, now: number): Promise<void> {
-      await redis
-        .pipeline()
-        .zremrangebyscore(named(channel), "-inf", now)
-        .zadd(named(channel), until, line)
-        .pexpire(named(channel), longestMs)
-        .exec();
+    async snooze(channel: string, line: string, until: number): Promise<void> {
+      const snoozed = named(channel);
+      await redis.pipeline().zadd(snoozed, until, line).pexpire(snoozed, longestMs).exec();
     },
     /** One line, or all of the channel. */
     async unsnooze(channel: string, line?: string): Promise<void> {
@@ -243,9 +228,8 @@ function createSnoozes(redis: RedisClient, key: Keys) {
     },
     /** A line that is gone is no longer snoozed: when it comes back, it is news. */
     async keepOnly(channel: string, lines: ReadonlySet<string>): Promise<void> {
-      const gone = (await redis.zrange(named(channel), "0", "-1")).filter(
-        (line) => !lines.has(line),
-      );
+      const snoozed = await redis.zrange(named(channel), "0", "-1");
+      const gone = snoozed.filter((line) => !lines.has(line));
       if (gone.length > 0) await redis.zrem(named(channel), ...gone);
     },
     /** The lines that are snoozed now. */

@@ -2,50 +2,60 @@ import { messageOf } from "../errors.ts";
 import type { Log } from "../log/log.ts";
 import { type Message, notice } from "../messages/message.ts";
 import { channelLink, md } from "../messages/text.ts";
+import type { Keys, RedisClient } from "../redis/redis.ts";
 import type { Digests } from "./create-digests.ts";
-import { latestSlot, localWords, seriesOf, type Slot } from "./slots.ts";
+import { latestSlot, localWords, type Slot } from "./schedules.ts";
 
 /** Older slots are not posted: the next one covers them. */
 const mostLateMs = 24 * 3600_000;
-const maxRemembered = 1000;
+const keptMs = 7 * 24 * 3600_000;
+const maxStarts = 3;
+/** Longer than building takes, short enough to retry soon after a process dies. */
+const usualLeaseMs = 60_000;
 
 interface PostDueOptions {
-  digests: Pick<Digests, "schedules" | "slots" | "build">;
+  redis: RedisClient;
+  key: Keys;
+  digests: Pick<Digests, "schedules" | "build" | "told">;
   /** Stored when it resolves, posted once per ID. */
   announce(notice: { id: string; channelId: string; message: Message }): Promise<unknown>;
   /** Tells of the digest of a channel, once per ID. */
-  alarm(channelId: string, id: string, message: Message): Promise<void>;
+  alarm(channelId: string, id: string, message: Message): Promise<unknown>;
   /** Failpoint for crash tests, while a digest is built. */
   at?(point: "digest", slotId: string): Promise<void>;
   now(): number;
   log: Log;
+  /** Lease of a slot while its digest is built (ms). */
+  leaseMs?: number;
 }
 
 /**
- * Posts what is due now; called repeatedly, by every process. Of missed slots only the newest is posted, once, late.
+ * Posts what is due now; called repeatedly, by every process. Of missed slots only the newest is posted, once, late. A slot
+ * isn't begun twice at once, nor more than three times in all: building it may crash processes. Its notice, not this, makes
+ * it posted once.
  */
 export function createPostDue(options: PostDueOptions): () => Promise<void> {
-  const { digests, now, log } = options;
-  const { schedules, slots } = digests;
-  /** Slots that this process has finished with. */
-  const over = new Set<string>();
+  const { redis, key, digests, now, log, leaseMs = usualLeaseMs } = options;
+  const { schedules } = digests;
 
   async function post(slot: Slot): Promise<void> {
     const { id, rule, at } = slot;
-    const begun = await slots.begin(id);
-    if (begun === "busy") return;
-    if (begun === "exhausted") await giveUp(slot);
-    if (begun === "yours") {
+    const named = key("digest-slot", id);
+    // Another process builds it, or has died or failed in it just now
+    if ((await redis.set(key("digest-slot", id, "lease"), "held", "PX", leaseMs, "NX")) === null)
+      return;
+    const starts = await redis.hincrby(named, "starts", 1);
+    await redis.pexpire(named, keptMs);
+    if (starts > maxStarts) await giveUp(slot);
+    else {
       const readUntil = now();
       const message = await digests.build(rule.channel, { slot });
       await options.at?.("digest", id);
       await options.announce({ id, channelId: rule.channel, message });
-      await slots.told(seriesOf(rule), readUntil);
-      await slots.end(id, "posted");
+      await digests.told(rule, readUntil);
       log.info("digest.posted", { slot: id, lateMs: Math.max(0, readUntil - at) });
     }
-    if (over.size >= maxRemembered) over.clear();
-    over.add(id);
+    await redis.hset(named, "ended", starts > maxStarts ? "failed" : "posted");
   }
 
   async function giveUp({ id, rule, at }: Slot): Promise<void> {
@@ -53,13 +63,12 @@ export function createPostDue(options: PostDueOptions): () => Promise<void> {
     log.error("digest.failed", { slot: id });
     const text = md`⚠️ The digest for ${channelLink(rule.channel)}, due ${due}, could not be made: three attempts failed. See the log. The next digest is due as usual.`;
     await options.alarm(rule.channel, `${id}-failed`, notice(text));
-    await slots.end(id, "failed");
   }
 
   return async () => {
     for (const rule of await schedules.all()) {
       const slot = latestSlot(rule, now());
-      if (!slot || over.has(slot.id)) continue;
+      if (!slot || (await redis.hexists(key("digest-slot", slot.id), "ended")) === 1) continue;
       try {
         // Checked for old slots too: a weekly schedule must be known before its first one
         const isOurs = await schedules.isOurs(slot, now());

@@ -17,8 +17,6 @@ interface Outage {
   id: string;
   part: Part;
   since: number;
-  /** Undefined while it lasts. */
-  until: number | undefined;
 }
 
 export type Past = Outage & { until: number };
@@ -31,9 +29,9 @@ export interface RefusedInteraction {
   teamId: string;
   /** As typed; undefined for a button or form. */
   words?: string | undefined;
+  /** What the person is called, where Slack says it. */
+  name?: string | undefined;
 }
-
-export type RefusedByName = RefusedInteraction & { name?: string | undefined };
 
 /** All derived from one setting (ms). */
 export interface OutageTiming {
@@ -143,7 +141,7 @@ export function createOutageStore(redis: RedisClient, key: Keys) {
       const open = await Promise.all(
         parts.map(async (part): Promise<Outage[]> => {
           const { id = "", since } = await redis.hgetall(seenKey(part));
-          return id === "" ? [] : [{ id, part, since: Number(since), until: undefined }];
+          return id === "" ? [] : [{ id, part, since: Number(since) }];
         }),
       );
       const text = await redis.get(last);
@@ -158,13 +156,95 @@ export function createOutageStore(redis: RedisClient, key: Keys) {
       await redis.multi().zrem(due, onList(outage)).del(refusedKey(outage.id)).exec();
     },
     /** What a process had to refuse during this outage, each once. */
-    async keepRefused(id: string, refused: readonly RefusedByName[]): Promise<void> {
+    async keepRefused(id: string, refused: readonly RefusedInteraction[]): Promise<void> {
       const byId = new Map(refused.map((one) => [one.id, JSON.stringify(one)]));
       await redis.multi().hset(refusedKey(id), byId).pexpire(refusedKey(id), keptMs).exec();
     },
-    async refused(id: string): Promise<RefusedByName[]> {
+    async refused(id: string): Promise<RefusedInteraction[]> {
       const texts = await redis.hvals(refusedKey(id));
-      return texts.map((text) => JSON.parse(text) as RefusedByName);
+      return texts.map((text) => JSON.parse(text) as RefusedInteraction);
+    },
+  };
+}
+
+/** Limits of what is kept in memory while Redis is unavailable. */
+const maxRefused = 100;
+const maxWords = 300;
+
+export type Watch = ReturnType<typeof createDependencyMonitor>;
+
+/** What this process sees of its dependencies, in memory until `report` saves it in Redis. Times are monotonic. */
+export function createDependencyMonitor(
+  patience: OutageTiming,
+  nameOf: (interaction: RefusedInteraction) => Promise<string | undefined>,
+) {
+  const seen = new Map<Part, { failed?: { first: number; last: number }; answeredAt?: number }>();
+  const refused = new Map<string, { interaction: RefusedInteraction; at: number }>();
+
+  function failed(part: Part, first: number, last = first): void {
+    const { failed: before, answeredAt = 0 } = seen.get(part) ?? {};
+    // An outage begins with its first failure, however late that is reported; an answer has ended what failed before
+    const isSame = before && answeredAt <= before.last;
+    const failures = { first: isSame ? before.first : first, last };
+    seen.set(part, { ...seen.get(part), failed: failures });
+  }
+
+  /** What had to be refused until then belongs to the outage of Redis; where there is none, that was a hiccup. */
+  async function handOver(store: OutageStore, outage: string | undefined, until: number) {
+    const all = [...refused.values()].filter(({ at }) => at < until);
+    if (all.length > 0 && outage !== undefined) {
+      const named = all.map(async ({ interaction }) => ({
+        ...interaction,
+        name: await nameOf(interaction).catch(() => undefined),
+      }));
+      await store.keepRefused(outage, await Promise.all(named));
+    }
+    for (const { interaction } of all) refused.delete(interaction.id);
+  }
+
+  return {
+    /** Any answer counts as one; undefined is a call that shows neither. */
+    saw(part: Exclude<Part, "redis">, what: "answer" | "silence" | undefined): void {
+      const now = performance.now();
+      if (what === "silence") failed(part, now);
+      if (what === "answer") seen.set(part, { ...seen.get(part), answeredAt: now });
+    },
+    /** Redis didn't take it, and the person read that nothing was done. */
+    refused(interaction: RefusedInteraction): void {
+      if (refused.size >= maxRefused) return;
+      const words = interaction.words?.slice(0, maxWords);
+      refused.set(interaction.id, {
+        interaction: { ...interaction, words },
+        at: performance.now(),
+      });
+    },
+    /** Taken after all: Slack redelivers events. */
+    taken: (interactionId: string): void => void refused.delete(interactionId),
+    /** How long Redis has been unavailable to this process, if it is. */
+    redisAwayMs(): number | undefined {
+      const first = seen.get("redis")?.failed?.first;
+      return first === undefined ? undefined : performance.now() - first;
+    },
+    /** Saves it in Redis; resolves with whether recaps are pending. Rejects while Redis is unavailable; nothing is lost then. */
+    async report(store: OutageStore): Promise<boolean> {
+      const began = performance.now();
+      // That Redis takes a report is its answer
+      const reported = new Map(seen).set("redis", { ...seen.get("redis"), answeredAt: began });
+      try {
+        const told = [...reported].map(async ([part, { failed: was, answeredAt }]) => {
+          const failedAgo = was && { first: began - was.first, last: began - was.last };
+          const answeredAgo = answeredAt && began - answeredAt;
+          return [part, await store.saw({ part, failedAgo, answeredAgo }, patience)] as const;
+        });
+        const outages = new Map(await Promise.all(told));
+        await handOver(store, outages.get("redis"), began);
+      } catch (error) {
+        failed("redis", began, performance.now());
+        throw error;
+      }
+      for (const [part, was] of reported)
+        if (part === "redis" || seen.get(part) === was) seen.delete(part);
+      return store.isPending();
     },
   };
 }

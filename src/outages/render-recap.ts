@@ -3,7 +3,7 @@ import { duration, lines, type Markdown, md, name, when } from "../messages/text
 import type { ChangeCommand, Command } from "../registry/define.ts";
 import { type StoredRequest, type RequestRecord, stateWords } from "../requests/journal/record.ts";
 import { headline, symbolOf } from "../requests/render/render-result.ts";
-import { partNames, type Past, type RefusedByName } from "./outages.ts";
+import { partNames, type Past, type RefusedInteraction } from "./outages.ts";
 import { argumentsOf, flagName } from "../registry/arguments.ts";
 
 /** The rest is counted. */
@@ -33,7 +33,7 @@ const inWords: readonly (readonly [is: Outcome, one: string, several?: string])[
 export function renderRecap(
   outage: Past,
   requests: readonly StoredRequest[],
-  refused: readonly RefusedByName[],
+  refused: readonly RefusedInteraction[],
   commands: readonly ChangeCommand[],
 ): Message | undefined {
   if (requests.length + refused.length === 0) return undefined;
@@ -103,7 +103,7 @@ function mayBeWanted({ state, progress }: StoredRequest): boolean {
   return state !== "denied" && progress.decidedBy === undefined;
 }
 
-function linesOfRefused(refused: readonly RefusedByName[]): Markdown[] {
+function linesOfRefused(refused: readonly RefusedInteraction[]): Markdown[] {
   return refused.map(({ words, userId, name: person = name(userId) }) => {
     const what = words === undefined ? md`A button or form` : name(words);
     return md`🚫 ${what} from ${person} was refused: nothing was done.`;

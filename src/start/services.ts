@@ -25,8 +25,7 @@ import { createJournal } from "../requests/journal/journal.ts";
 import { createPolls } from "../requests/journal/polls.ts";
 import { observed, observeTold } from "../requests/journal/observed.ts";
 import { createRollouts } from "../rollouts/rollouts.ts";
-import { outageTimingFor, createOutageStore } from "../outages/outages.ts";
-import { createDependencyMonitor } from "../outages/dependency-monitor.ts";
+import { createDependencyMonitor, createOutageStore, outageTimingFor } from "../outages/outages.ts";
 import { createNotices } from "../slack/deliver/announce.ts";
 import { createFeeds } from "../slack/deliver/feeds.ts";
 import { linkTo } from "../slack/deliver/permalink.ts";
@@ -234,9 +233,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const subscriptions = createSubscriptions({
     redis,
     key,
-    get policy() {
-      return config.policy;
-    },
+    config,
     post: feeds.post,
   });
   async function projectName(id: string): Promise<string | undefined> {
@@ -323,6 +320,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const outages = createOutageStore(redis, key);
   opened(
     startPostingRecaps({
+      config,
       watch,
       outages,
       store,
@@ -331,9 +329,6 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
       log,
       at,
       commands: changes,
-      get policy() {
-        return config.policy;
-      },
       patience: outageTimingFor(timing.outageMs),
     }),
   );

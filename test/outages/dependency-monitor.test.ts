@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { outageTimingFor, type OutageStore, type Sighting } from "../../src/outages/outages.ts";
-import { createDependencyMonitor } from "../../src/outages/dependency-monitor.ts";
+import { createDependencyMonitor } from "../../src/outages/outages.ts";
 
 /** What Redis hears of Slack, after all this was seen. */
 async function heardOf(...seen: ("answer" | "silence")[]): Promise<readonly Sighting[]> {

@@ -7,7 +7,7 @@ import {
   parts,
   type Past,
 } from "../../src/outages/outages.ts";
-import { createDependencyMonitor } from "../../src/outages/dependency-monitor.ts";
+import { createDependencyMonitor } from "../../src/outages/outages.ts";
 import { testRedis } from "../support/with-redis.ts";
 
 const minute = 60_000;

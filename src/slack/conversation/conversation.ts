@@ -15,7 +15,7 @@ import { answerWithoutRedis } from "./answer.ts";
 import { pickCallback, targetChosen } from "./choose-target.ts";
 import { inMentions } from "./mention-words.ts";
 import { press } from "./press.ts";
-import type { Watch } from "../../outages/dependency-monitor.ts";
+import type { Watch } from "../../outages/outages.ts";
 import { asksForChange } from "../../registry/invocation.ts";
 import { parseCommand } from "../../registry/parse.ts";
 import { pressedAtHome, showHome } from "./home.ts";

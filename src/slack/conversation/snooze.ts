@@ -59,8 +59,7 @@ export async function pressOnDigest(
   }
   if (!begun) return;
   const lastsMs = begun.hours * 3_600_000;
-  const now = gateway.now();
-  await snoozes.snooze(channelId, begun.line, now + lastsMs, now);
+  await snoozes.snooze(channelId, begun.line, gateway.now() + lastsMs);
   await note("digest-snooze", begun.line);
   const text = md`😴 Snoozed for ${duration(lastsMs)}: digests in this channel omit that line, for everyone. When it is gone and comes back, they show it.`;
   const value = JSON.stringify({ line: begun.line });
