@@ -31,13 +31,8 @@ interface DigestsOptions {
   now(): number;
 }
 
-/** What a digest is about; by default all that its channel may be told. */
-interface About {
-  channel: string;
-  scope: Scope | undefined;
-  targets?: readonly string[] | undefined;
-  isScheduled?: boolean;
-}
+/** Undefined for all that a channel may be told. */
+type Targets = readonly string[] | undefined;
 
 const dayMs = 24 * 3600_000;
 /** How long a scheduled digest waits for it. */
@@ -57,7 +52,11 @@ export function createDigests(options: DigestsOptions) {
   const statuses = createStatusRecords(redis, key);
 
   /** A part that can't be read is named; the others are still reported. */
-  async function facts({ channel, scope, targets, isScheduled = false }: About): Promise<Facts> {
+  async function facts(
+    channel: string,
+    scope: Scope | undefined,
+    { targets, isScheduled = false }: { targets?: Targets; isScheduled?: boolean } = {},
+  ): Promise<Facts> {
     const { timing, attestation } = config.policy;
     // No one waits for a scheduled digest: even a large fleet is read for it
     await inventory.upToDate(isScheduled ? { patience: refreshMs, evenLarge: true } : {});
@@ -130,11 +129,11 @@ export function createDigests(options: DigestsOptions) {
     async build(channel: string, { slot }: { slot?: Slot } = {}): Promise<Message> {
       const targets = slot ? slot.rule.targets : await targetsOf(channel);
       const scope = scopeOfChannel(config.policy, channel);
-      const found = await facts({ channel, scope, targets, isScheduled: slot !== undefined });
+      const found = await facts(channel, scope, { targets, isScheduled: slot !== undefined });
       // What can't be read, or is for another digest here, may still be so: only a line that is gone for certain ends its snooze
       const isWhole = found.unread.length === 0 && !found.stale && targets === undefined;
-      if (isWhole) await snoozes.keepOnly(channel, new Set(itemsOf(found).map(lineOf)));
-      const snoozed = await snoozes.quiet(channel, now());
+      const all = isWhole ? new Set(itemsOf(found).map(lineOf)) : undefined;
+      const snoozed = await snoozes.quiet(channel, now(), all);
       if (!slot) return renderDigest(found, { title: "Digest", snoozed });
       const dueAt = localWords(slot.at, slot.rule.timezone);
       const ms = now() - slot.at;
@@ -156,12 +155,12 @@ export function createDigests(options: DigestsOptions) {
         log.warn("digest.unread", { part: "consoles", why: messageOf(error) });
         return undefined;
       });
-      return renderHandover(await facts({ channel, scope }), await consoles, note);
+      return renderHandover(await facts(channel, scope), await consoles, note);
     },
   };
 
   /** Undefined when one of its digests is about everything, or it has none. */
-  async function targetsOf(channel: string): Promise<readonly string[] | undefined> {
+  async function targetsOf(channel: string): Promise<Targets> {
     const rules = await schedules.of(channel);
     const targets = rules.flatMap((rule) => rule.targets ?? []);
     return rules.length > 0 && rules.every((rule) => rule.targets) ? targets : undefined;
@@ -178,11 +177,7 @@ export function createDigests(options: DigestsOptions) {
 type Spoken = Omit<Followed, "projectNameNow">;
 
 /** What of everything is spoken of: what a scope sees, and of that what globs name. */
-function sightOf(
-  inventory: DigestsOptions["inventory"],
-  scope: Scope | undefined,
-  globs: readonly string[] | undefined,
-) {
+function sightOf(inventory: DigestsOptions["inventory"], scope: Scope | undefined, globs: Targets) {
   const seen = scope ? inventory.seenIn(async () => scope) : inventory;
   const isNamed = globs && compileTargetGlobs(globs);
   return {
@@ -226,15 +221,15 @@ function createSnoozes(redis: RedisClient, key: Keys) {
       if (line === undefined) await redis.del(named(channel));
       else await redis.zrem(named(channel), line);
     },
-    /** A line that is gone is no longer snoozed: when it comes back, it is news. */
-    async keepOnly(channel: string, lines: ReadonlySet<string>): Promise<void> {
-      const snoozed = await redis.zrange(named(channel), "0", "-1");
-      const gone = snoozed.filter((line) => !lines.has(line));
+    /**
+     * The lines that are snoozed now. Of all lines that there are, those that are gone no longer are: when one comes back, it
+     * is news.
+     */
+    async quiet(channel: string, now: number, all?: ReadonlySet<string>) {
+      const quiet = await redis.zrangebyscore(named(channel), `(${now}`, "+inf");
+      const gone = quiet.filter((line) => all?.has(line) === false);
       if (gone.length > 0) await redis.zrem(named(channel), ...gone);
-    },
-    /** The lines that are snoozed now. */
-    async quiet(channel: string, now: number): Promise<ReadonlySet<string>> {
-      return new Set(await redis.zrangebyscore(named(channel), `(${now}`, "+inf"));
+      return new Set(quiet);
     },
   };
 }

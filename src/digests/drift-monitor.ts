@@ -118,30 +118,29 @@ interface Judged {
 /** A few at a time, spread over half of the interval. Without those that could not be read. */
 async function judgeEach(pinned: readonly KnownVm[], options: DriftMonitorOptions) {
   const { appraiser, records, alarms, everyMs, log, signal, now } = options;
-  const began = performance.now();
-  const gapMs = Math.min(1000, everyMs / 2 / Math.max(1, pinned.length));
-  const waiting = pinned.entries();
+  const gapMs = Math.min(1000, everyMs / 2 / pinned.length);
   const judged: Judged[] = [];
-  async function judgeNext(): Promise<void> {
-    for (const [n, vm] of waiting) {
-      const dueIn = Math.max(0, began + n * gapMs - performance.now());
-      try {
-        await pause(dueIn, undefined, { ref: false, signal });
-        const one = { vm, appraisal: (await appraiser.attest(vm, { signal })).appraisal };
-        await watch({
-          records,
-          ids: [vm.id],
-          compare: (before) => compareDrift(before.get(vm.id), one, alarms.placeOf(vm), now()),
-          tell: (changes) => tell(changes, options),
-        });
-        judged.push(one);
-      } catch (error) {
-        if (signal?.aborted) return;
-        log.warn("drift.unread", { vm: vm.id, why: messageOf(error) });
-      }
+  async function judge(vm: KnownVm): Promise<void> {
+    try {
+      const one = { vm, appraisal: (await appraiser.attest(vm, { signal })).appraisal };
+      await watch({
+        records,
+        ids: [vm.id],
+        compare: (before) => compareDrift(before.get(vm.id), one, alarms.placeOf(vm), now()),
+        tell: (changes) => tell(changes, options),
+      });
+      judged.push(one);
+    } catch (error) {
+      if (!signal?.aborted) log.warn("drift.unread", { vm: vm.id, why: messageOf(error) });
     }
   }
-  await Promise.all(Array.from({ length: atOnce }, judgeNext));
+  for (let from = 0; from < pinned.length && !signal?.aborted; from += atOnce) {
+    const some = pinned.slice(from, from + atOnce);
+    const gap = pause(some.length * gapMs, undefined, { ref: false, signal }).catch(
+      () => undefined,
+    );
+    await Promise.all([gap, ...some.map(judge)]);
+  }
   return judged;
 }
 

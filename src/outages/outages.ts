@@ -2,14 +2,13 @@ import { createDueList } from "../redis/due-list.ts";
 import { type Keys, defineScript, type RedisClient, redisTimeLua } from "../redis/redis.ts";
 
 /** The dependencies. */
-export const parts = ["slack", "redis", "service"] as const;
-export type Part = (typeof parts)[number];
-
-export const partNames: Readonly<Record<Part, string>> = {
+export const partNames = {
   slack: "Slack",
   redis: "Redis",
   service: "The compute service",
-};
+} as const;
+export type Part = keyof typeof partNames;
+export const parts = Object.keys(partNames) as readonly Part[];
 
 /** A time in which one part was unavailable (Redis, ms). */
 interface Outage {
@@ -31,20 +30,6 @@ export interface RefusedInteraction {
   words?: string | undefined;
   /** What the person is called, where Slack says it. */
   name?: string | undefined;
-}
-
-/** All derived from one setting (ms). */
-export interface OutageTiming {
-  /** Anything shorter is a hiccup. */
-  outageMs: number;
-  /** An outage is over after this time without a failure in any process. */
-  quietMs: number;
-  /** How long a recap waits for its requests. */
-  endsMs: number;
-}
-
-export function outageTimingFor(outageMs: number): OutageTiming {
-  return { outageMs, quietMs: outageMs / 3, endsMs: 6 * outageMs };
 }
 
 /** How long ago this process saw calls of a part fail, with no answer in between, or saw one answered (ms), if at all. */
@@ -105,6 +90,8 @@ function fromList(text: string): Past {
   return { id, part, since: Number(since), until: Number(until) };
 }
 
+/** An outage is over after this time without a failure in any process. */
+const quietMsFor = (outageMs: number) => outageMs / 3;
 /** Retries come within seconds: failures further apart are separate. */
 const gapMs = 60_000;
 const keptMs = 24 * 3600_000;
@@ -124,15 +111,13 @@ export function createOutageStore(redis: RedisClient, key: Keys) {
     /** Resolves with the ID of the part's outage, where one goes on or ends with this. */
     async saw(
       { part, failedAgo, answeredAgo }: Sighting,
-      { outageMs, quietMs }: Pick<OutageTiming, "outageMs" | "quietMs">,
+      outageMs: number,
     ): Promise<string | undefined> {
-      const [first, latest, answered] = [failedAgo?.first, failedAgo?.last, answeredAgo].map((ms) =>
+      const seen = [failedAgo?.first, failedAgo?.last, answeredAgo].map((ms) =>
         ms === undefined ? "" : Math.round(ms),
       );
-      const id = await runSaw(
-        [seenKey(part), due, last],
-        [part, first ?? "", latest ?? "", answered ?? "", outageMs, Math.round(quietMs), gapMs],
-      );
+      const timing = [outageMs, Math.round(quietMsFor(outageMs)), gapMs];
+      const id = await runSaw([seenKey(part), due, last], [part, ...seen, ...timing]);
       return id === "" ? undefined : String(id);
     },
     /** Whether recaps are pending, due or not. */
@@ -173,13 +158,16 @@ const maxWords = 300;
 
 export type Watch = ReturnType<typeof createDependencyMonitor>;
 
-/** What this process sees of its dependencies, in memory until `report` saves it in Redis. Times are monotonic. */
+/**
+ * What this process sees of its dependencies, in memory until `report` saves it in Redis. Times are monotonic. What is shorter
+ * than `outageMs` is a hiccup.
+ */
 export function createDependencyMonitor(
-  patience: OutageTiming,
+  outageMs: number,
   nameOf: (interaction: RefusedInteraction) => Promise<string | undefined>,
 ) {
   const seen = new Map<Part, { failed?: { first: number; last: number }; answeredAt?: number }>();
-  const refused = new Map<string, { interaction: RefusedInteraction; at: number }>();
+  const refused = new Map<string, RefusedInteraction>();
 
   function failed(part: Part, first: number, last = first): void {
     const { failed: before, answeredAt = 0 } = seen.get(part) ?? {};
@@ -189,17 +177,13 @@ export function createDependencyMonitor(
     seen.set(part, { ...seen.get(part), failed: failures });
   }
 
-  /** What had to be refused until then belongs to the outage of Redis; where there is none, that was a hiccup. */
-  async function handOver(store: OutageStore, outage: string | undefined, until: number) {
-    const all = [...refused.values()].filter(({ at }) => at < until);
-    if (all.length > 0 && outage !== undefined) {
-      const named = all.map(async ({ interaction }) => ({
-        ...interaction,
-        name: await nameOf(interaction).catch(() => undefined),
-      }));
-      await store.keepRefused(outage, await Promise.all(named));
-    }
-    for (const { interaction } of all) refused.delete(interaction.id);
+  /** Those still refused belong to the outage of Redis; where there is none, that was a hiccup. */
+  async function handOver(those: readonly RefusedInteraction[], store: OutageStore, to?: string) {
+    const named = those
+      .filter(({ id }) => refused.has(id))
+      .map(async (one) => ({ ...one, name: await nameOf(one).catch(() => undefined) }));
+    if (to !== undefined && named.length > 0) await store.keepRefused(to, await Promise.all(named));
+    for (const { id } of those) refused.delete(id);
   }
 
   return {
@@ -213,10 +197,7 @@ export function createDependencyMonitor(
     refused(interaction: RefusedInteraction): void {
       if (refused.size >= maxRefused) return;
       const words = interaction.words?.slice(0, maxWords);
-      refused.set(interaction.id, {
-        interaction: { ...interaction, words },
-        at: performance.now(),
-      });
+      refused.set(interaction.id, { ...interaction, words });
     },
     /** Taken after all: Slack redelivers events. */
     taken: (interactionId: string): void => void refused.delete(interactionId),
@@ -228,16 +209,17 @@ export function createDependencyMonitor(
     /** Saves it in Redis; resolves with whether recaps are pending. Rejects while Redis is unavailable; nothing is lost then. */
     async report(store: OutageStore): Promise<boolean> {
       const began = performance.now();
+      const until = [...refused.values()];
       // That Redis takes a report is its answer
       const reported = new Map(seen).set("redis", { ...seen.get("redis"), answeredAt: began });
       try {
         const told = [...reported].map(async ([part, { failed: was, answeredAt }]) => {
           const failedAgo = was && { first: began - was.first, last: began - was.last };
           const answeredAgo = answeredAt && began - answeredAt;
-          return [part, await store.saw({ part, failedAgo, answeredAgo }, patience)] as const;
+          return [part, await store.saw({ part, failedAgo, answeredAgo }, outageMs)] as const;
         });
         const outages = new Map(await Promise.all(told));
-        await handOver(store, outages.get("redis"), began);
+        await handOver(until, store, outages.get("redis"));
       } catch (error) {
         failed("redis", began, performance.now());
         throw error;

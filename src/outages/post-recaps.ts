@@ -15,7 +15,7 @@ import type { RequestRecord, State, StoredRequest } from "../requests/journal/re
 import { sharedCardOf } from "../requests/journal/shared-cards.ts";
 import { hasNoCard, isDecidedElsewhere } from "../requests/render/card-view.ts";
 import { isGlob } from "../text/glob.ts";
-import type { OutageStore, OutageTiming, Past, RefusedInteraction, Watch } from "./outages.ts";
+import type { OutageStore, Past, RefusedInteraction, Watch } from "./outages.ts";
 import { renderRecap } from "./render-recap.ts";
 
 /** Undelivered results hold the recap back for at most this time. */
@@ -34,7 +34,8 @@ interface RecapOptions extends By {
   outages: OutageStore;
   store: Journal;
   announce(notice: { id: string; channelId: string; message: Message }): Promise<boolean>;
-  patience: OutageTiming;
+  /** Anything shorter is a hiccup; the other times follow from it. */
+  outageMs: number;
   log: Log;
   at(point: "recap" | "recapped", outage: string): Promise<void>;
 }
@@ -44,10 +45,10 @@ interface RecapOptions extends By {
  * are posted. Safe to stop anywhere: an outage stays on the list until every channel has its recap, and posting is idempotent.
  */
 export function startPostingRecaps(options: RecapOptions): { close(): Promise<void> } {
-  const { watch, outages, store, patience, log } = options;
-  const everyMs = Math.min(2000, patience.outageMs / 10);
+  const { watch, outages, store, outageMs, log } = options;
+  const everyMs = Math.min(2000, outageMs / 10);
   // Gathering may take long
-  const visibilityTimeoutMs = Math.min(30_000, patience.outageMs);
+  const visibilityTimeoutMs = Math.min(30_000, outageMs);
 
   async function round(): Promise<void> {
     try {
@@ -109,7 +110,7 @@ export function startPostingRecaps(options: RecapOptions): { close(): Promise<vo
     return undelivered;
   }
 
-  /** Running requests get some time to end; those that need a person get none. */
+  /** Running requests get some time to end, six outages; those that need a person get none. */
   function isReady(
     requests: readonly StoredRequest[],
     undelivered: ReadonlySet<string>,
@@ -118,7 +119,7 @@ export function startPostingRecaps(options: RecapOptions): { close(): Promise<vo
     if (ageMs > drainMs) return true;
     const isEnded = ({ final, state }: StoredRequest) =>
       final || state === "unknown" || state === "draft";
-    if (ageMs <= patience.endsMs && !requests.every(isEnded)) return false;
+    if (ageMs <= 6 * outageMs && !requests.every(isEnded)) return false;
     return !requests.some(({ record }) => undelivered.has(record.id));
   }
 

@@ -25,7 +25,7 @@ import { createJournal } from "../requests/journal/journal.ts";
 import { createPolls } from "../requests/journal/polls.ts";
 import { observed, observeTold } from "../requests/journal/observed.ts";
 import { createRollouts } from "../rollouts/rollouts.ts";
-import { createDependencyMonitor, createOutageStore, outageTimingFor } from "../outages/outages.ts";
+import { createDependencyMonitor, createOutageStore } from "../outages/outages.ts";
 import { createNotices } from "../slack/deliver/announce.ts";
 import { createFeeds } from "../slack/deliver/feeds.ts";
 import { linkTo } from "../slack/deliver/permalink.ts";
@@ -95,7 +95,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     storageProblems(await storageOf(redis), config.redisReplicas);
   for (const problem of await storageProblemsNow()) log.warn("redis.storage", { ...problem });
   const watch = createDependencyMonitor(
-    outageTimingFor(timing.outageMs),
+    timing.outageMs,
     async ({ userId, teamId }) => (await people.person(userId, teamId)).name,
   );
   const slack = createWeb({
@@ -329,7 +329,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
       log,
       at,
       commands: changes,
-      patience: outageTimingFor(timing.outageMs),
+      outageMs: timing.outageMs,
     }),
   );
   return {
