@@ -1,9 +1,9 @@
 import { hash } from "node:crypto";
-import { setImmediate as breathe, setTimeout as pause } from "node:timers/promises";
+import { setTimeout as pause } from "node:timers/promises";
 import type { Appraisal } from "../attestation/appraisal.ts";
 import { gateRefusal } from "../attestation/appraise.ts";
 import type { Appraiser } from "../attestation/appraiser.ts";
-import { namesOf, pinsFor } from "../attestation/pins.ts";
+import { namesOf } from "../attestation/pins.ts";
 import type { Pin } from "../config/policy-file.ts";
 import { messageOf } from "../errors.ts";
 import type { Inventory, KnownVm } from "../inventory/inventory.ts";
@@ -20,6 +20,7 @@ import {
 import { counted, lines, type Markdown, md, name } from "../messages/text.ts";
 import { takeTurn } from "../redis/lease.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
+import { compileGlob } from "../text/glob.ts";
 import { attestVm, listed, showVm } from "./line-buttons.ts";
 import type { News } from "./subscriptions.ts";
 import { type Alarms, createRecords, type MonitorOptions, watch } from "./watch.ts";
@@ -69,8 +70,6 @@ const dayMs = 86_400_000;
 export const warnDays = [14, 7, 1] as const;
 /** VMs that are attested at the same time. */
 const atOnce = 4;
-/** VMs matched before yielding to the event loop. */
-const batch = 2000;
 
 export const createDriftRecords = (redis: RedisClient, key: Keys) =>
   createRecords<DriftRecord>(redis, key("drift"));
@@ -94,11 +93,9 @@ export async function monitorDrift(options: DriftMonitorOptions): Promise<void> 
   if (pins.length === 0 && approved.size === 0) return records.keepOnly(new Set());
   const vms = await options.inventory.vms(); // before the turn is taken: without VMs it must not be used up
   if (!(await takeTurn(redis, key, "drift-watch", everyMs))) return;
-  const pinned: KnownVm[] = [];
-  for (const [n, vm] of vms.entries()) {
-    if (n % batch === 0) await breathe();
-    if (approved.has(vm.id) || pinsFor(pins, namesOf(vm)).length > 0) pinned.push(vm);
-  }
+  const globs = pins.flatMap(({ targets }) => targets).map(compileGlob);
+  const isNamed = (name: string) => globs.some((matches) => matches(name));
+  const pinned = vms.filter((vm) => approved.has(vm.id) || namesOf(vm).some(isNamed));
   const judged = await judgeEach(pinned, options);
   if (signal?.aborted) return;
   const ids = new Set(pinned.map(({ id }) => id));
