@@ -4,7 +4,8 @@ import { messageOf } from "../errors.ts";
 import type { Inventory, Scope } from "../inventory/inventory.ts";
 import type { Snapshots } from "../inventory/snapshots.ts";
 import type { Log } from "../log/log.ts";
-import type { Message } from "../messages/message.ts";
+import { type Message, notice } from "../messages/message.ts";
+import { channelLink, md } from "../messages/text.ts";
 import { ownerOf } from "../policy/judged.ts";
 import { scopeOfChannel, seesUnder } from "../policy/scope.ts";
 import { compileTargetGlobs } from "../policy/target-globs.ts";
@@ -13,7 +14,7 @@ import { createDriftRecords } from "./drift-monitor.ts";
 import { type Facts, itemsOf, type RequestFact, type RequestSource } from "./items.ts";
 import { lineOf } from "./line-buttons.ts";
 import { renderChanges, renderDigest, renderHandover } from "./render-digest.ts";
-import { createSchedules, localWords, seriesOf, type Slot } from "./schedules.ts";
+import { createSchedules, latestSlot, localWords, seriesOf, type Slot } from "./schedules.ts";
 import { createStatusRecords } from "./status-monitor.ts";
 import type { Followed } from "./subscriptions.ts";
 
@@ -231,5 +232,76 @@ function createSnoozes(redis: RedisClient, key: Keys) {
       if (gone.length > 0) await redis.zrem(named(channel), ...gone);
       return new Set(quiet);
     },
+  };
+}
+
+/** Older slots are not posted: the next one covers them. */
+const mostLateMs = 24 * 3600_000;
+const keptMs = 7 * 24 * 3600_000;
+const maxStarts = 3;
+/** Longer than building takes, short enough to retry soon after a process dies. */
+const usualLeaseMs = 60_000;
+
+interface PostDueOptions extends Pick<DigestsOptions, "redis" | "key" | "log" | "now"> {
+  digests: Pick<Digests, "schedules" | "build" | "told">;
+  /** Stored when it resolves, posted once per ID. */
+  announce(notice: { id: string; channelId: string; message: Message }): Promise<unknown>;
+  /** Tells of the digest of a channel, once per ID. */
+  alarm(channelId: string, id: string, message: Message): Promise<unknown>;
+  /** Failpoint for crash tests, while a digest is built. */
+  at?(point: "digest", slotId: string): Promise<void>;
+  /** Lease of a slot while its digest is built (ms). */
+  leaseMs?: number;
+}
+
+/**
+ * Posts what is due now; called repeatedly, by every process. Of missed slots only the newest is posted, once, late. A slot
+ * isn't begun twice at once, nor more than three times in all: building it may crash processes. Its notice, not this, makes
+ * it posted once.
+ */
+export function createPostDue(options: PostDueOptions): () => Promise<void> {
+  const { redis, key, digests, now, log, leaseMs = usualLeaseMs } = options;
+  const { schedules } = digests;
+
+  async function post(slot: Slot): Promise<void> {
+    const { id, rule, at } = slot;
+    const named = key("digest-slot", id);
+    // Another process builds it, or has died or failed in it just now
+    if ((await redis.set(key("digest-slot", id, "lease"), "held", "PX", leaseMs, "NX")) === null)
+      return;
+    const starts = await redis.hincrby(named, "starts", 1);
+    await redis.pexpire(named, keptMs);
+    if (starts > maxStarts) await giveUp(slot);
+    else {
+      const readUntil = now();
+      const message = await digests.build(rule.channel, { slot });
+      await options.at?.("digest", id);
+      await options.announce({ id, channelId: rule.channel, message });
+      await digests.told(rule, readUntil);
+      log.info("digest.posted", { slot: id, lateMs: Math.max(0, readUntil - at) });
+    }
+    await redis.hset(named, "ended", starts > maxStarts ? "failed" : "posted");
+  }
+
+  async function giveUp({ id, rule, at }: Slot): Promise<void> {
+    const due = localWords(at, rule.timezone);
+    log.error("digest.failed", { slot: id });
+    const text = md`⚠️ The digest for ${channelLink(rule.channel)}, due ${due}, could not be made: three attempts failed. See the log. The next digest is due as usual.`;
+    await options.alarm(rule.channel, `${id}-failed`, notice(text));
+  }
+
+  return async () => {
+    for (const rule of await schedules.all()) {
+      const slot = latestSlot(rule, now());
+      if (!slot || (await redis.hexists(key("digest-slot", slot.id), "ended")) === 1) continue;
+      try {
+        // Checked for old slots too: a weekly schedule must be known before its first one
+        const isOurs = await schedules.isOurs(slot, now());
+        if (isOurs && now() - slot.at <= mostLateMs) await post(slot);
+      } catch (error) {
+        // Must not hold up the others; it is tried again when its lease has ended, three times in all
+        log.warn("digest.later", { slot: slot.id, why: messageOf(error) });
+      }
+    }
   };
 }

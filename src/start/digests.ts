@@ -1,7 +1,6 @@
 import { commands } from "../commands/index.ts";
-import { createDigests } from "../digests/create-digests.ts";
+import { createDigests, createPostDue } from "../digests/create-digests.ts";
 import { monitorDrift } from "../digests/drift-monitor.ts";
-import { createPostDue } from "../digests/post-due.ts";
 import { monitorStatuses } from "../digests/status-monitor.ts";
 import { createAlarms } from "../digests/watch.ts";
 import { placesOf } from "../policy/scope.ts";
