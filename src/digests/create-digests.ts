@@ -263,9 +263,13 @@ export function createPostDue(options: PostDueOptions): () => Promise<void> {
   const { redis, key, digests, now, log, leaseMs = usualLeaseMs } = options;
   const { schedules } = digests;
 
+  /** A few a day: slots that this process knows to be over. */
+  const over = new Set<string>();
+
   async function post(slot: Slot): Promise<void> {
     const { id, rule, at } = slot;
     const named = key("digest-slot", id);
+    if ((await redis.hexists(named, "ended")) === 1) return void over.add(id);
     // Another process builds it, or has died or failed in it just now
     if ((await redis.set(key("digest-slot", id, "lease"), "held", "PX", leaseMs, "NX")) === null)
       return;
@@ -281,6 +285,7 @@ export function createPostDue(options: PostDueOptions): () => Promise<void> {
       log.info("digest.posted", { slot: id, lateMs: Math.max(0, readUntil - at) });
     }
     await redis.hset(named, "ended", starts > maxStarts ? "failed" : "posted");
+    over.add(id);
   }
 
   async function giveUp({ id, rule, at }: Slot): Promise<void> {
@@ -293,7 +298,7 @@ export function createPostDue(options: PostDueOptions): () => Promise<void> {
   return async () => {
     for (const rule of await schedules.all()) {
       const slot = latestSlot(rule, now());
-      if (!slot || (await redis.hexists(key("digest-slot", slot.id), "ended")) === 1) continue;
+      if (!slot || over.has(slot.id)) continue;
       try {
         // Checked for old slots too: a weekly schedule must be known before its first one
         const isOurs = await schedules.isOurs(slot, now());

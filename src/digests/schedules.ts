@@ -45,10 +45,11 @@ function localDate({ timezone }: DigestRule, now: number): Temporal.PlainDate {
   return Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO(timezone).toPlainDate();
 }
 
-function slotsFrom(rule: DigestRule, first: Temporal.PlainDate, step: 1 | -1): Slot[] {
-  return Array.from({ length: longestDays + 1 }, (_, days) => first.add({ days: days * step }))
-    .filter(({ dayOfWeek }) => rule.days.includes(weekdays[dayOfWeek - 1] ?? "mon"))
-    .map((date) => slotOn(rule, date));
+function* slotsFrom(rule: DigestRule, first: Temporal.PlainDate, step: 1 | -1) {
+  for (let days = 0; days <= longestDays; days++) {
+    const date = first.add({ days: days * step });
+    if (rule.days.includes(weekdays[date.dayOfWeek - 1] ?? "mon")) yield slotOn(rule, date);
+  }
 }
 
 function slotOn(rule: DigestRule, date: Temporal.PlainDate): Slot {

@@ -72,6 +72,7 @@ export type Alarms = ReturnType<typeof createAlarms>;
 
 /** Where what nobody asked for is told: to the team that has it, else to `alerts`. */
 export function createAlarms(options: {
+  /** Its policy is read at each use: it may be another one by then. */
   config: Pick<Config, "policy">;
   announce(notice: { id: string; channelId: string; message: Message }): Promise<unknown>;
 }) {

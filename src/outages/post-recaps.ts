@@ -21,7 +21,7 @@ import { renderRecap } from "./render-recap.ts";
 /** Undelivered results hold the recap back for at most this time. */
 const drainMs = 3600_000;
 
-/** By what a recap tells what its channel may see. */
+/** Decides what a channel may read in its recap. */
 interface By {
   config: Pick<Config, "policy">;
   /** All that there is. */
