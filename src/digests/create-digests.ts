@@ -1,21 +1,20 @@
 import { isTransitional } from "../compute/compute.ts";
-import type { Policy } from "../config/policy-file.ts";
+import type { Config } from "../config/config.ts";
 import { messageOf } from "../errors.ts";
 import type { Inventory, Scope } from "../inventory/inventory.ts";
 import type { Snapshots } from "../inventory/snapshots.ts";
 import type { Log } from "../log/log.ts";
-import type { Message } from "../messages/message.ts";
+import { type Message, notice } from "../messages/message.ts";
+import { channelLink, md } from "../messages/text.ts";
 import { ownerOf } from "../policy/judged.ts";
 import { scopeOfChannel, seesUnder } from "../policy/scope.ts";
 import { compileTargetGlobs } from "../policy/target-globs.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import { createDriftRecords } from "./drift-monitor.ts";
-import type { Facts, RequestSource } from "./facts.ts";
-import { itemsOf } from "./items.ts";
+import { type Facts, itemsOf, type RequestFact, type RequestSource } from "./items.ts";
 import { lineOf } from "./line-buttons.ts";
 import { renderChanges, renderDigest, renderHandover } from "./render-digest.ts";
-import { createSchedules, digestsIn } from "./schedules.ts";
-import { createSlotRecords, localWords, seriesOf, type Slot } from "./slots.ts";
+import { createSchedules, latestSlot, localWords, seriesOf, type Slot } from "./schedules.ts";
 import { createStatusRecords } from "./status-monitor.ts";
 import type { Followed } from "./subscriptions.ts";
 
@@ -24,25 +23,17 @@ export type Digests = ReturnType<typeof createDigests>;
 interface DigestsOptions {
   redis: RedisClient;
   key: Keys;
-  /** Read at each use: it may be another one by then. */
-  readonly policy: Policy;
+  config: Pick<Config, "policy">;
   /** All that there is. */
   inventory: Pick<Inventory, "vms" | "projects" | "state" | "upToDate" | "seenIn">;
   snapshots: Pick<Snapshots, "newest">;
   requests: RequestSource;
   log: Log;
   now(): number;
-  /** Lease of a slot while its digest is built (ms). */
-  leaseMs?: number;
 }
 
-/** What a digest is about; by default all that its channel may be told. */
-interface About {
-  channel: string;
-  scope: Scope | undefined;
-  targets?: readonly string[] | undefined;
-  isScheduled?: boolean;
-}
+/** Undefined for all that a channel may be told. */
+type Targets = readonly string[] | undefined;
 
 const dayMs = 24 * 3600_000;
 /** How long a scheduled digest waits for it. */
@@ -51,23 +42,27 @@ const refreshMs = 15_000;
 const snapshotOldMs = 7 * dayMs;
 /** Up to this late counts as on time. */
 const onTimeMs = 5 * 60_000;
-/** Longer than building takes, short enough to retry soon after a process dies. */
-const usualLeaseMs = 60_000;
 
 export function createDigests(options: DigestsOptions) {
-  const { redis, key, inventory, snapshots, requests, log, now } = options;
-  const schedules = createSchedules(redis, key, () => digestsIn(options.policy));
+  const { redis, key, config, inventory, snapshots, requests, log, now } = options;
+  const schedules = createSchedules(redis, key, config);
   const snoozes = createSnoozes(redis, key);
-  const slots = createSlotRecords(redis, key, options.leaseMs ?? usualLeaseMs);
-  const drift = createDriftRecords(redis, key);
+  /** Until when the last digest of each series reported changes (ms). */
+  const toldUntil = key("digest-told");
+  const driftRecords = createDriftRecords(redis, key);
   const statuses = createStatusRecords(redis, key);
 
   /** A part that can't be read is named; the others are still reported. */
-  async function facts({ channel, scope, targets, isScheduled = false }: About): Promise<Facts> {
-    const { timing, attestation } = options.policy;
+  async function facts(
+    channel: string,
+    scope: Scope | undefined,
+    { targets, isScheduled = false }: { targets?: Targets; isScheduled?: boolean } = {},
+  ): Promise<Facts> {
+    const { timing, attestation } = config.policy;
     // No one waits for a scheduled digest: even a large fleet is read for it
     await inventory.upToDate(isScheduled ? { patience: refreshMs, evenLarge: true } : {});
-    const since = (await slots.lastTold(seriesOf({ channel, targets }))) ?? now() - dayMs;
+    const last = await redis.hget(toldUntil, seriesOf({ channel, targets }));
+    const since = Number(last ?? now() - dayMs);
     const readAt = now();
     const sight = sightOf(inventory, scope, targets);
     const unread: string[] = [];
@@ -80,21 +75,16 @@ export function createDigests(options: DigestsOptions) {
         return undefined;
       }
     }
-    const [state, vms, failing, open, ended, reviews, newestSnapshots] = await Promise.all([
+    const aboutTarget = ({ target }: RequestFact) => target;
+    const [state, vms, drift, open, ended, reviews, newestSnapshots] = await Promise.all([
       read("how old the list of VMs is", sight.inventory.state()),
       read("VMs", sight.vms()),
       read(
         "attestation",
         sight.only(driftBySince(), ({ vm }) => ({ kind: "vm", ...vm })),
       ),
-      read(
-        "open requests",
-        sight.only(requests.open(), ({ target }) => target),
-      ),
-      read(
-        "what changed",
-        sight.only(requests.endedSince(since), ({ target }) => target),
-      ),
+      read("open requests", sight.only(requests.open(), aboutTarget)),
+      read("what changed", sight.only(requests.endedSince(since), aboutTarget)),
       read(
         "break-glass reviews",
         sight.only(requests.reviews(), ({ on }) => on),
@@ -113,7 +103,7 @@ export function createDigests(options: DigestsOptions) {
       refreshedAt: state?.refreshedAt,
       stale: state?.stale ?? true,
       unreadProjects: state?.unread ?? [],
-      drift: failing,
+      drift,
       open,
       ended,
       reviews,
@@ -125,32 +115,31 @@ export function createDigests(options: DigestsOptions) {
   }
 
   async function driftBySince() {
-    return [...(await drift.read()).values()].toSorted((a, b) => a.since - b.since);
+    return [...(await driftRecords.read()).values()].toSorted((a, b) => a.since - b.since);
   }
 
   return {
     schedules,
     snoozes,
-    slots,
-    drift,
+    drift: driftRecords,
     statuses,
+    /** Its last digest has reported what changed until then (ms). */
+    told: (rule: Parameters<typeof seriesOf>[0], until: number) =>
+      redis.hset(toldUntil, seriesOf(rule), until),
     /** What the channel may be told. Without a slot: a digest on request, of the targets that the channel's own are about. */
     async build(channel: string, { slot }: { slot?: Slot } = {}): Promise<Message> {
       const targets = slot ? slot.rule.targets : await targetsOf(channel);
-      const scope = scopeOfChannel(options.policy, channel);
-      const found = await facts({ channel, scope, targets, isScheduled: slot !== undefined });
+      const scope = scopeOfChannel(config.policy, channel);
+      const found = await facts(channel, scope, { targets, isScheduled: slot !== undefined });
       // What can't be read, or is for another digest here, may still be so: only a line that is gone for certain ends its snooze
       const isWhole = found.unread.length === 0 && !found.stale && targets === undefined;
-      if (isWhole) await snoozes.keepOnly(channel, new Set(itemsOf(found).map(lineOf)));
-      const snoozed = await snoozes.quiet(channel, now());
+      const all = isWhole ? new Set(itemsOf(found).map(lineOf)) : undefined;
+      const snoozed = await snoozes.quiet(channel, now(), all);
       if (!slot) return renderDigest(found, { title: "Digest", snoozed });
       const dueAt = localWords(slot.at, slot.rule.timezone);
-      const lateMs = now() - slot.at;
-      return renderDigest(found, {
-        title: `Digest, ${dueAt}`,
-        snoozed,
-        ...(lateMs > onTimeMs ? { lateMs, dueAt } : {}),
-      });
+      const ms = now() - slot.at;
+      const late = ms > onTimeMs ? { ms, dueAt } : undefined;
+      return renderDigest(found, { title: `Digest, ${dueAt}`, snoozed, late });
     },
     /** Everything within the scope that ended since then (ms). */
     async changes(since: number, scope: Scope | undefined): Promise<Message> {
@@ -167,12 +156,12 @@ export function createDigests(options: DigestsOptions) {
         log.warn("digest.unread", { part: "consoles", why: messageOf(error) });
         return undefined;
       });
-      return renderHandover(await facts({ channel, scope }), await consoles, note);
+      return renderHandover(await facts(channel, scope), await consoles, note);
     },
   };
 
   /** Undefined when one of its digests is about everything, or it has none. */
-  async function targetsOf(channel: string): Promise<readonly string[] | undefined> {
+  async function targetsOf(channel: string): Promise<Targets> {
     const rules = await schedules.of(channel);
     const targets = rules.flatMap((rule) => rule.targets ?? []);
     return rules.length > 0 && rules.every((rule) => rule.targets) ? targets : undefined;
@@ -189,11 +178,7 @@ export function createDigests(options: DigestsOptions) {
 type Spoken = Omit<Followed, "projectNameNow">;
 
 /** What of everything is spoken of: what a scope sees, and of that what globs name. */
-function sightOf(
-  inventory: DigestsOptions["inventory"],
-  scope: Scope | undefined,
-  globs: readonly string[] | undefined,
-) {
+function sightOf(inventory: DigestsOptions["inventory"], scope: Scope | undefined, globs: Targets) {
   const seen = scope ? inventory.seenIn(async () => scope) : inventory;
   const isNamed = globs && compileTargetGlobs(globs);
   return {
@@ -228,29 +213,100 @@ function createSnoozes(redis: RedisClient, key: Keys) {
   const named = (channel: string) => key("digest-snoozes", channel);
   return {
     /** Until a time (ms). */
-    async snooze(channel: string, line: string, until: number, now: number): Promise<void> {
-      await redis
-        .pipeline()
-        .zremrangebyscore(named(channel), "-inf", now)
-        .zadd(named(channel), until, line)
-        .pexpire(named(channel), longestMs)
-        .exec();
+    async snooze(channel: string, line: string, until: number): Promise<void> {
+      const snoozed = named(channel);
+      await redis.pipeline().zadd(snoozed, until, line).pexpire(snoozed, longestMs).exec();
     },
     /** One line, or all of the channel. */
     async unsnooze(channel: string, line?: string): Promise<void> {
       if (line === undefined) await redis.del(named(channel));
       else await redis.zrem(named(channel), line);
     },
-    /** A line that is gone is no longer snoozed: when it comes back, it is news. */
-    async keepOnly(channel: string, lines: ReadonlySet<string>): Promise<void> {
-      const gone = (await redis.zrange(named(channel), "0", "-1")).filter(
-        (line) => !lines.has(line),
-      );
+    /**
+     * The lines that are snoozed now. Of all lines that there are, those that are gone no longer are: when one comes back, it
+     * is news.
+     */
+    async quiet(channel: string, now: number, all?: ReadonlySet<string>) {
+      const quiet = await redis.zrangebyscore(named(channel), `(${now}`, "+inf");
+      const gone = quiet.filter((line) => all?.has(line) === false);
       if (gone.length > 0) await redis.zrem(named(channel), ...gone);
+      return new Set(quiet);
     },
-    /** The lines that are snoozed now. */
-    async quiet(channel: string, now: number): Promise<ReadonlySet<string>> {
-      return new Set(await redis.zrangebyscore(named(channel), `(${now}`, "+inf"));
-    },
+  };
+}
+
+/** Older slots are not posted: the next one covers them. */
+const mostLateMs = 24 * 3600_000;
+const keptMs = 7 * 24 * 3600_000;
+const maxStarts = 3;
+/** Longer than building takes, short enough to retry soon after a process dies. */
+const usualLeaseMs = 60_000;
+
+interface PostDueOptions extends Pick<DigestsOptions, "redis" | "key" | "log" | "now"> {
+  digests: Pick<Digests, "schedules" | "build" | "told">;
+  /** Stored when it resolves, posted once per ID. */
+  announce(notice: { id: string; channelId: string; message: Message }): Promise<unknown>;
+  /** Tells of the digest of a channel, once per ID. */
+  alarm(channelId: string, id: string, message: Message): Promise<unknown>;
+  /** Failpoint for crash tests, while a digest is built. */
+  at?(point: "digest", slotId: string): Promise<void>;
+  /** Lease of a slot while its digest is built (ms). */
+  leaseMs?: number;
+}
+
+/**
+ * Posts what is due now; called repeatedly, by every process. Of missed slots only the newest is posted, once, late. A slot
+ * isn't begun twice at once, nor more than three times in all: building it may crash processes. Its notice, not this, makes
+ * it posted once.
+ */
+export function createPostDue(options: PostDueOptions): () => Promise<void> {
+  const { redis, key, digests, now, log, leaseMs = usualLeaseMs } = options;
+  const { schedules } = digests;
+
+  /** A few a day: slots that this process knows to be over. */
+  const over = new Set<string>();
+
+  async function post(slot: Slot): Promise<void> {
+    const { id, rule, at } = slot;
+    const named = key("digest-slot", id);
+    if ((await redis.hexists(named, "ended")) === 1) return void over.add(id);
+    // Another process builds it, or has died or failed in it just now
+    if ((await redis.set(key("digest-slot", id, "lease"), "held", "PX", leaseMs, "NX")) === null)
+      return;
+    const starts = await redis.hincrby(named, "starts", 1);
+    await redis.pexpire(named, keptMs);
+    if (starts > maxStarts) await giveUp(slot);
+    else {
+      const readUntil = now();
+      const message = await digests.build(rule.channel, { slot });
+      await options.at?.("digest", id);
+      await options.announce({ id, channelId: rule.channel, message });
+      await digests.told(rule, readUntil);
+      log.info("digest.posted", { slot: id, lateMs: Math.max(0, readUntil - at) });
+    }
+    await redis.hset(named, "ended", starts > maxStarts ? "failed" : "posted");
+    over.add(id);
+  }
+
+  async function giveUp({ id, rule, at }: Slot): Promise<void> {
+    const due = localWords(at, rule.timezone);
+    log.error("digest.failed", { slot: id });
+    const text = md`⚠️ The digest for ${channelLink(rule.channel)}, due ${due}, could not be made: three attempts failed. See the log. The next digest is due as usual.`;
+    await options.alarm(rule.channel, `${id}-failed`, notice(text));
+  }
+
+  return async () => {
+    for (const rule of await schedules.all()) {
+      const slot = latestSlot(rule, now());
+      if (!slot || over.has(slot.id)) continue;
+      try {
+        // Checked for old slots too: a weekly schedule must be known before its first one
+        const isOurs = await schedules.isOurs(slot, now());
+        if (isOurs && now() - slot.at <= mostLateMs) await post(slot);
+      } catch (error) {
+        // Must not hold up the others; it is tried again when its lease has ended, three times in all
+        log.warn("digest.later", { slot: slot.id, why: messageOf(error) });
+      }
+    }
   };
 }

@@ -1,8 +1,8 @@
-import { createHash } from "node:crypto";
-import { setImmediate as breathe, setTimeout as pause } from "node:timers/promises";
+import { hash } from "node:crypto";
+import { setTimeout as pause } from "node:timers/promises";
 import { type Appraisal, gateRefusal } from "../attestation/appraise.ts";
 import type { Appraiser } from "../attestation/appraiser.ts";
-import { namesOf, pinsFor } from "../attestation/pins.ts";
+import { namesOf } from "../attestation/pins.ts";
 import type { Pin } from "../config/policy-file.ts";
 import { messageOf } from "../errors.ts";
 import type { Inventory, KnownVm } from "../inventory/inventory.ts";
@@ -19,6 +19,7 @@ import {
 import { counted, lines, type Markdown, md, name } from "../messages/text.ts";
 import { takeTurn } from "../redis/lease.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
+import { compileGlob } from "../text/glob.ts";
 import { attestVm, listed, showVm } from "./line-buttons.ts";
 import type { News } from "./subscriptions.ts";
 import { type Alarms, createRecords, type MonitorOptions, watch } from "./watch.ts";
@@ -68,8 +69,6 @@ const dayMs = 86_400_000;
 export const warnDays = [14, 7, 1] as const;
 /** VMs that are attested at the same time. */
 const atOnce = 4;
-/** VMs matched before yielding to the event loop. */
-const batch = 2000;
 
 export const createDriftRecords = (redis: RedisClient, key: Keys) =>
   createRecords<DriftRecord>(redis, key("drift"));
@@ -79,7 +78,7 @@ interface DriftMonitorOptions extends MonitorOptions<DriftRecord> {
   appraiser: Appraiser;
   readonly pins: readonly Pin[];
   log: Log;
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
 }
 
 /**
@@ -87,16 +86,18 @@ interface DriftMonitorOptions extends MonitorOptions<DriftRecord> {
  * the last, what keeps them from being verified.
  */
 export async function monitorDrift(options: DriftMonitorOptions): Promise<void> {
-  const { redis, key, inventory, records, pins, everyMs, signal, now } = options;
+  const { redis, key, records, pins, everyMs, signal, now } = options;
+  const { placeOf } = options.alarms;
   const approved = new Set(await options.appraiser.accepted.vmIds());
   if (pins.length === 0 && approved.size === 0) return records.keepOnly(new Set());
-  const vms = await inventory.vms(); // before the turn is taken: without VMs it must not be used up
+  const vms = await options.inventory.vms(); // before the turn is taken: without VMs it must not be used up
   if (!(await takeTurn(redis, key, "drift-watch", everyMs))) return;
-  const pinned = await pinnedAmong(vms, pins, approved);
+  const globs = pins.flatMap(({ targets }) => targets).map(compileGlob);
+  const isNamed = (name: string) => globs.some((matches) => matches(name));
+  const pinned = vms.filter((vm) => approved.has(vm.id) || namesOf(vm).some(isNamed));
   const judged = await judgeEach(pinned, options);
   if (signal?.aborted) return;
   const ids = new Set(pinned.map(({ id }) => id));
-  const { placeOf } = options.alarms;
   await watch({
     records,
     compare: (before) => compareLacks(before, judged, { pinned: ids, placeOf, now: now() }),
@@ -105,55 +106,37 @@ export async function monitorDrift(options: DriftMonitorOptions): Promise<void> 
   await records.keepOnly(ids);
 }
 
-async function pinnedAmong(
-  vms: readonly KnownVm[],
-  pins: readonly Pin[],
-  approved: ReadonlySet<string>,
-): Promise<KnownVm[]> {
-  const pinned: KnownVm[] = [];
-  for (const [n, vm] of vms.entries()) {
-    if (n % batch === 0) await breathe();
-    if (approved.has(vm.id) || pinsFor(pins, namesOf(vm)).length > 0) pinned.push(vm);
-  }
-  return pinned;
-}
-
 interface Judged {
   vm: KnownVm;
   appraisal: Appraisal;
 }
 
 /** A few at a time, spread over half of the interval. Without those that could not be read. */
-async function judgeEach(
-  pinned: readonly KnownVm[],
-  options: DriftMonitorOptions,
-): Promise<Judged[]> {
+async function judgeEach(pinned: readonly KnownVm[], options: DriftMonitorOptions) {
   const { appraiser, records, alarms, everyMs, log, signal, now } = options;
-  const began = performance.now();
-  const gapMs = Math.min(1000, everyMs / 2 / Math.max(1, pinned.length));
-  const waiting = pinned.entries();
+  const gapMs = Math.min(1000, everyMs / 2 / pinned.length);
   const judged: Judged[] = [];
-  async function judgeNext(): Promise<void> {
-    for (const [n, vm] of waiting) {
-      const dueIn = Math.max(0, began + n * gapMs - performance.now());
-      try {
-        await pause(dueIn, undefined, { ref: false, ...(signal ? { signal } : {}) });
-        const { appraisal } = await appraiser.attest(vm, { signal });
-        await watch({
-          records,
-          ids: [vm.id],
-          compare: (before) =>
-            compareDrift(before.get(vm.id), { vm, appraisal }, alarms.placeOf(vm), now()),
-          tell: (changes) => tell(changes, options),
-        });
-        judged.push({ vm, appraisal });
-      } catch (error) {
-        if (signal?.aborted) return;
-        log.warn("drift.unread", { vm: vm.id, why: messageOf(error) });
-      }
+  async function judge(vm: KnownVm): Promise<void> {
+    try {
+      const one = { vm, appraisal: (await appraiser.attest(vm, { signal })).appraisal };
+      await watch({
+        records,
+        ids: [vm.id],
+        compare: (before) => compareDrift(before.get(vm.id), one, alarms.placeOf(vm), now()),
+        tell: (changes) => tell(changes, options),
+      });
+      judged.push(one);
+    } catch (error) {
+      if (!signal?.aborted) log.warn("drift.unread", { vm: vm.id, why: messageOf(error) });
     }
   }
-  await Promise.all(Array.from({ length: atOnce }, judgeNext));
+  for (let from = 0; from < pinned.length && !signal?.aborted; from += atOnce) {
+    const some = pinned.slice(from, from + atOnce);
+    const gap = pause(some.length * gapMs, undefined, { ref: false, signal }).catch(
+      () => undefined,
+    );
+    await Promise.all([gap, ...some.map(judge)]);
+  }
   return judged;
 }
 
@@ -167,47 +150,40 @@ async function tell(
   }
 }
 
-/** News is a first or different failure, and its end. Pure. */
+/**
+ * News is a first or different failure, and its end: being verified, or as good as policy asks for. Without endorsements in
+ * gatehouse.yml, it is enough that nothing contradicts. Pure.
+ */
 function compareDrift(
   before: DriftRecord | undefined,
   { vm, appraisal }: Judged,
   place: string,
   now: number,
 ): { after: Map<string, DriftRecord>; changes: Change[] } {
-  const record = recordOf(before, { vm, appraisal }, now);
-  const after = new Map([[vm.id, record]]);
-  if (record.mark === (before?.mark ?? "")) return { after, changes: [] };
+  const { verdict, reasons, measurement } = appraisal;
+  const { id, name: vmName, projectId, projectName } = vm;
+  const known = {
+    ...(before ?? { mark: "", reason: "", since: now, lacks: [] }),
+    vm: { id, name: vmName, projectId, projectName },
+  };
+  const isFailed = verdict === "failed";
+  // What could not be verified neither ends a failure nor starts one
+  const isOpen = !isFailed && gateRefusal(appraisal) !== undefined;
+  if (isOpen) return { after: new Map([[id, known]]), changes: [] };
+  const mark = isFailed ? hashOf([...reasons, measurement.report ?? ""].join("\n")) : "";
+  const record = { ...known, reason: reasons[0] ?? "" };
+  if (mark === known.mark) return { after: new Map([[id, record]]), changes: [] };
+  const since = isFailed ? { since: now } : { since: now, recoveredAt: now };
   const change: Change = {
-    id: `drift-${vm.id}-${before?.since ?? 0}-${record.mark || "over"}`,
+    id: `drift-${id}-${before?.since ?? 0}-${mark || "over"}`,
     place,
     alarm: renderDrift(vm, appraisal),
     news: {
       about: [{ kind: "vm", ...vm }],
-      line: () => ({ text: driftWords(vm, appraisal).value, button: attestVm(vm.id) }),
+      line: () => ({ text: driftWords(vm, appraisal).value, button: attestVm(id) }),
     },
   };
-  return { after, changes: [change] };
-}
-
-/**
- * A failure ends with being verified, or as good as policy asks for: without endorsements in gatehouse.yml, it is enough that
- * nothing contradicts.
- */
-function recordOf(
-  before: DriftRecord | undefined,
-  { vm: { id, name: vmName, projectId, projectName }, appraisal }: Judged,
-  now: number,
-): DriftRecord {
-  const { verdict, reasons, measurement } = appraisal;
-  const vm = { id, name: vmName, projectId, projectName };
-  const known = { mark: "", reason: "", since: now, lacks: [], ...before, vm };
-  // What could not be verified neither ends a failure nor starts one
-  if (verdict !== "failed" && gateRefusal(appraisal) !== undefined) return known;
-  const isFailed = verdict === "failed";
-  const mark = isFailed ? hashOf([...reasons, measurement.report ?? ""].join("\n")) : "";
-  const reason = reasons[0] ?? "";
-  if (mark === known.mark) return { ...known, reason };
-  return { ...known, mark, reason, since: now, ...(isFailed ? {} : { recoveredAt: now }) };
+  return { after: new Map([[id, { ...record, mark, ...since }]]), changes: [change] };
 }
 
 /** One line of it. */
@@ -256,25 +232,13 @@ export function compareLacks(
     after.set(vm.id, { ...record, lacks });
   }
   const are = lackingIn(after.values(), placeOf);
-  const changes: Change[] = [];
-  for (const [key, lacking] of are)
-    if (isMissing(lacking) && !were.has(key)) changes.push(begins(lacking));
-  for (const [key, lacking] of were)
-    if (isMissing(lacking) && !are.has(key)) {
-      const id = `${idOf(lacking)}-over`;
-      changes.push({ id, place: lacking.place, alarm: renderResolved(lacking) });
-    }
+  const missingNow = [...are].filter(([key, one]) => isMissing(one) && !were.has(key));
+  const resolved = [...were].filter(([key, one]) => isMissing(one) && !are.has(key));
+  const changes = [
+    ...missingNow.map(([, lacking]) => renderLacking(lacking)),
+    ...resolved.map(([, lacking]) => renderResolved(lacking)),
+  ];
   return { after, changes };
-}
-
-function begins(lacking: Lacking): Change {
-  const { place, vms } = lacking;
-  const about = vms.map((vm) => ({ kind: "vm" as const, ...vm }));
-  const line = (some: readonly { id: string }[]) => ({
-    text: lackingWords({ ...lacking, vms: some }).value,
-    button: attestVm(some[0]?.id ?? ""),
-  });
-  return { id: idOf(lacking), place, alarm: renderLacking(lacking), news: { about, line } };
 }
 
 /** What is missing, or will end within the first stage. */
@@ -320,29 +284,37 @@ function idOf({ what, since, place }: Lacking): string {
   return `unverified-${hashOf(named)}-${new Date(since).toISOString().slice(0, 10)}`;
 }
 
-const hashOf = (text: string) => createHash("sha256").update(text).digest("hex").slice(0, 16);
+const hashOf = (text: string) => hash("sha256", text).slice(0, 16);
 
 export const vmsOf = ({ vms }: { vms: readonly unknown[] }): string =>
   counted(vms.length, "pinned VM");
 
-export const namesIn = ({ vms }: Pick<Lacking, "vms">): Markdown =>
-  listed(
-    vms.map((vm) => vm.name),
-    3,
-  );
-
-function lackingWords(lacking: { what: string; vms: readonly unknown[] }): Markdown {
-  return md`❔ *${vmsOf(lacking)} can't be verified*: ${lacking.what}.`;
+export function namesIn({ vms }: Pick<Lacking, "vms">): Markdown {
+  const names = vms.map((vm) => vm.name);
+  return listed(names, 3);
 }
 
-function renderLacking(lacking: Lacking): Message {
-  const text = lackingWords(lacking);
+function renderLacking(lacking: Lacking): Change {
+  const { place, vms } = lacking;
+  const words = (some: readonly unknown[]) =>
+    md`❔ *${vmsOf({ vms: some })} can't be verified*: ${lacking.what}.`;
   const more = md`${namesIn(lacking)}. ${name("/vm attest")} says what to do. Until then rollouts and consoles on them stop.`;
-  const first = lacking.vms[0]?.id ?? "";
-  return message(readable(text), section(lines(text, more)), buttons([attestVm(first)]));
+  const attest = (some: readonly { id: string }[]) => attestVm(some[0]?.id ?? "");
+  const text = words(vms);
+  return {
+    id: idOf(lacking),
+    place,
+    alarm: message(readable(text), section(lines(text, more)), buttons([attest(vms)])),
+    news: {
+      about: vms.map((vm) => ({ kind: "vm", ...vm })),
+      line: (some) => ({ text: words(some).value, button: attest(some) }),
+    },
+  };
 }
 
-function renderResolved({ what, place }: Lacking): Message {
+function renderResolved(lacking: Lacking): Change {
+  const { what, place } = lacking;
   const whose = place === nobodys ? "" : ` of ${place.replaceAll("teams.", "the team ")}`;
-  return sentence(md`🟢 Resolved for all pinned VMs${whose}: ${what}.`);
+  const alarm = sentence(md`🟢 Resolved for all pinned VMs${whose}: ${what}.`);
+  return { id: `${idOf(lacking)}-over`, place, alarm };
 }

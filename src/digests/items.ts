@@ -1,101 +1,203 @@
-import { isTransitional, isSettledVmStatus } from "../compute/compute.ts";
+import { isSettledVmStatus, isTransitional } from "../compute/compute.ts";
 import type { KnownVm } from "../inventory/inventory.ts";
 import type { ButtonSpec } from "../messages/message.ts";
 import { counted, duration, type Markdown, md, name, when } from "../messages/text.ts";
-import { lackingIn, namesIn, vmsOf, warnDays } from "./drift-monitor.ts";
-import type { Facts, RequestFact } from "./facts.ts";
+import type { Target } from "../registry/define.ts";
+import { type DriftRecord, lackingIn, namesIn, vmsOf, warnDays } from "./drift-monitor.ts";
 import {
   attestVm,
   listed,
   showChanges,
   showRequest,
+  showSnapshots,
   showVm,
   signReview,
-  showSnapshots,
 } from "./line-buttons.ts";
 
-/** The most urgent first; singular and plural. */
-export const kinds = {
-  error: ["VM in ERROR", "VMs in ERROR"],
-  stuck: ["VM stuck", "VMs stuck"],
-  drift: ["failed attestation", "failed attestations"],
-  unverified: ["reason why VMs can't be verified", "reasons why VMs can't be verified"],
-  unknown: ["unknown outcome", "unknown outcomes"],
-  review: ["review to sign", "reviews to sign"],
-  approval: ["waiting for approval", "waiting for approval"],
-  change: ["change", "changes"],
-  snapshot: ["about snapshots", "about snapshots"],
-} as const;
+export interface RequestFact {
+  id: string;
+  command: string;
+  /** "Restarted", as the command says it; or that its success can't be confirmed. */
+  done: string;
+  target: Target;
+  /** A name: a digest mentions no one. */
+  requester: string;
+  state: string;
+  /** The state as people read it. */
+  stateWords: string;
+  createdAt: number;
+  changedAt: number;
+  why?: string;
+  approval?: { yes: number; required: number; expiresAt: number };
+}
 
-export type Kind = keyof typeof kinds;
+export interface ReviewFact {
+  request: string;
+  command: string;
+  target: string;
+  /** Undefined when the request is no longer kept. */
+  on: Target | undefined;
+  at: number;
+}
 
-/** One line. */
-export interface Item {
-  kind: Kind;
-  /** Identifies the line for snoozing, for as long as digests have it. */
+export interface ConsoleFact {
+  vm: string;
+  vmId: string;
+  /** User id. */
+  by: string;
+  until: number;
+}
+
+/** Functions, because requests/ is to the right. */
+export interface RequestSource {
+  open(): Promise<readonly RequestFact[]>;
+  /** Newest first. */
+  endedSince(at: number): Promise<readonly RequestFact[]>;
+  reviews(): Promise<readonly ReviewFact[]>;
+  /** Opened through Gatehouse and not expired. */
+  consoles(now: number): Promise<readonly ConsoleFact[]>;
+  /** Whether a sent request is open on this VM or its project, or ended after `since` (ms). */
+  touched(vm: { id: string; projectId: string }, since: number): Promise<boolean>;
+}
+
+/** What could not be read is undefined and named in `unread`: never an empty list. */
+export interface Facts {
+  now: number;
+  /** Changes are reported from here on. */
+  since: number;
+  vms?: readonly KnownVm[] | undefined;
+  /** Since when a VM in trouble is in its status. */
+  statusSince: ReadonlyMap<string, number>;
+  refreshedAt?: number | undefined;
+  stale: boolean;
+  unreadProjects: readonly string[];
+  drift?: readonly DriftRecord[] | undefined;
+  open?: readonly RequestFact[] | undefined;
+  ended?: readonly RequestFact[] | undefined;
+  reviews?: readonly ReviewFact[] | undefined;
+  /** Time of the newest known snapshot, by VM ID. */
+  newestSnapshots?: ReadonlyMap<string, number> | undefined;
+  unread: readonly string[];
+  /** A VM in a transition for longer is stuck. */
+  stuckAfterMs: number;
+  snapshotOldMs: number;
+}
+
+interface Line {
+  /** Identifies the line among its kind, for snoozing, for as long as digests have it. */
   key: string;
   text: Markdown;
   /** The one that stands beside it. */
   button: ButtonSpec;
   /** How many of its kind it stands for; default one. */
   count?: number;
+}
+
+interface KindOfLine {
+  /** Singular and plural. */
+  words: readonly [one: string, more: string];
   /** Can't be snoozed: somebody must decide, or it is past. */
-  isLasting?: boolean;
+  isLasting?: true;
+  lines(facts: Facts): readonly Line[];
+}
+
+/** What a digest tells, the most urgent first. */
+export const kinds = {
+  error: { words: ["VM in ERROR", "VMs in ERROR"], lines: errorLines },
+  stuck: { words: ["VM stuck", "VMs stuck"], lines: stuckLines },
+  drift: { words: ["failed attestation", "failed attestations"], lines: driftLines },
+  unverified: {
+    words: ["reason why VMs can't be verified", "reasons why VMs can't be verified"],
+    lines: unverifiedLines,
+  },
+  unknown: {
+    words: ["unknown outcome", "unknown outcomes"],
+    isLasting: true,
+    lines: (facts) =>
+      oldestFirst(facts, "unknown").map(({ id, command, target, requester, changedAt }) => ({
+        key: id,
+        text: md`❓ *${command}* ${name(target.name)}, requested by ${requester}: outcome unknown for ${ago(facts, changedAt)}. Someone must record it.`,
+        button: showRequest(id),
+      })),
+  },
+  review: {
+    words: ["review to sign", "reviews to sign"],
+    isLasting: true,
+    lines: (facts) =>
+      (facts.reviews ?? []).map(({ request, command, target, at }) => ({
+        key: request,
+        text: md`🚨 *${command}* ${name(target)} ran without approval ${ago(facts, at)} ago. Another administrator or approver must sign the review.`,
+        button: signReview(request),
+      })),
+  },
+  approval: {
+    words: ["waiting for approval", "waiting for approval"],
+    isLasting: true,
+    lines: (facts) =>
+      oldestFirst(facts, "draft").flatMap(({ id, command, target, requester, approval }) => {
+        if (!approval) return [];
+        const { yes, required, expiresAt } = approval;
+        const text = md`✋ *${command}* ${name(target.name)}, requested by ${requester}, has ${yes} of ${counted(required, "approval")}, until ${when(expiresAt, "{time}")}.`;
+        return [{ key: id, text, button: showRequest(id, "Show") }];
+      }),
+  },
+  change: { words: ["change", "changes"], isLasting: true, lines: changeLines },
+  snapshot: { words: ["about snapshots", "about snapshots"], lines: snapshotLines },
+} as const satisfies Record<string, KindOfLine>;
+
+export type Kind = keyof typeof kinds;
+
+export interface Item extends Line {
+  kind: Kind;
+  isLasting: boolean;
 }
 
 export function itemsOf(facts: Facts): Item[] {
-  return [
-    ...vmItems(facts),
-    ...driftItems(facts),
-    ...unverifiedItems(facts),
-    ...unknownItems(facts),
-    ...reviewItems(facts),
-    ...approvalItems(facts),
-    ...changeItems(facts),
-    ...snapshotItems(facts),
-  ];
+  return Object.entries<KindOfLine>(kinds).flatMap(([kind, { isLasting = false, lines }]) =>
+    lines(facts).map((line) => ({ ...line, kind: kind as Kind, isLasting })),
+  );
 }
 
 const ago = (facts: Facts, at: number) => duration(facts.now - at);
 const atTime = (at: number) => when(at, "{date_short_pretty} {time}");
 
-function vmItems(facts: Facts): Item[] {
-  const unread = new Set(facts.unreadProjects);
-  return (facts.vms ?? []).flatMap((vm): Item[] => {
-    const { id, status } = vm;
-    if (status !== "ERROR" && !isTransitional(status)) return [];
-    const since = facts.statusSince.get(id);
-    const lastRead = unread.has(vm.projectName) ? " when it was last read" : "";
-    const what = md`*${vm.name}* in ${vm.projectName}`;
-    const button = showVm(id);
-    if (status === "ERROR") {
-      const from = since === undefined ? "" : md`, seen since ${atTime(since)}`;
-      const text = md`🔴 ${what} is in ERROR${from}${lastRead}.`;
-      return [{ kind: "error", key: `error:${id}`, text, button }];
-    }
-    if (since === undefined || facts.now - since <= facts.stuckAfterMs) return [];
-    const text = md`🟡 ${what} has been ${status} for ${ago(facts, since)}${lastRead}.`;
-    return [{ kind: "stuck", key: `stuck:${id}:${since}`, text, button }];
+const lastRead = ({ unreadProjects }: Facts, { projectName }: KnownVm) =>
+  unreadProjects.includes(projectName) ? " when it was last read" : "";
+
+function errorLines(facts: Facts): Line[] {
+  const inError = (facts.vms ?? []).filter(({ status }) => status === "ERROR");
+  return inError.map((vm) => {
+    const since = facts.statusSince.get(vm.id);
+    const from = since === undefined ? "" : md`, seen since ${atTime(since)}`;
+    const text = md`🔴 *${vm.name}* in ${vm.projectName} is in ERROR${from}${lastRead(facts, vm)}.`;
+    return { key: vm.id, text, button: showVm(vm.id) };
   });
 }
 
-function driftItems(facts: Facts): Item[] {
-  return (facts.drift ?? []).flatMap(({ vm, since, reason, mark, recoveredAt }): Item[] => {
-    const line = { kind: "drift", button: attestVm(vm.id) } as const;
-    if (mark !== "") {
-      const text = md`🔴 *${vm.name}* in ${vm.projectName}: attestation has failed since ${atTime(since)}: ${reason}.`;
-      return [{ ...line, key: `drift:${vm.id}:${mark}:${since}`, text }];
-    }
-    if (recoveredAt === undefined || recoveredAt <= facts.since) return [];
-    const text = md`🟢 *${vm.name}* in ${vm.projectName}: attestation had failed; resolved at ${atTime(recoveredAt)}.`;
-    return [{ ...line, key: `drift-over:${vm.id}:${recoveredAt}`, text }];
+function stuckLines(facts: Facts): Line[] {
+  return (facts.vms ?? []).flatMap((vm) => {
+    const since = isTransitional(vm.status) ? facts.statusSince.get(vm.id) : undefined;
+    if (since === undefined || facts.now - since <= facts.stuckAfterMs) return [];
+    const text = md`🟡 *${vm.name}* in ${vm.projectName} has been ${vm.status} for ${ago(facts, since)}${lastRead(facts, vm)}.`;
+    return [{ key: `${vm.id}:${since}`, text, button: showVm(vm.id) }];
+  });
+}
+
+function driftLines(facts: Facts): Line[] {
+  return (facts.drift ?? []).flatMap(({ vm, since, reason, mark, recoveredAt = 0 }) => {
+    const what = md`*${vm.name}* in ${vm.projectName}: attestation`;
+    const line = { key: `${vm.id}:${mark}:${since}`, button: attestVm(vm.id) };
+    if (mark !== "")
+      return [{ ...line, text: md`🔴 ${what} has failed since ${atTime(since)}: ${reason}.` }];
+    if (recoveredAt <= facts.since) return [];
+    return [{ ...line, text: md`🟢 ${what} had failed; resolved at ${atTime(recoveredAt)}.` }];
   });
 }
 
 const dayMs = 24 * 3600_000;
 
 /** What is missing, and what will end: each stage is a line of its own, so that one that was snoozed comes back. */
-function unverifiedItems(facts: Facts): Item[] {
+function unverifiedLines(facts: Facts): Line[] {
   return [...lackingIn(facts.drift ?? []).values()].map((lacking) => {
     const { what, endsAt, since, isNextLevel, vms } = lacking;
     const daysLeft = endsAt === undefined ? 0 : (endsAt - facts.now) / dayMs;
@@ -105,90 +207,41 @@ function unverifiedItems(facts: Facts): Item[] {
       : endsAt === undefined
         ? md`❔ ${vmsOf(lacking)} unverifiable since ${atTime(since)}: ${what}.`
         : md`⏳ ${what} expires ${atTime(endsAt)} (in ${duration(endsAt - facts.now)}); after that, ${vmsOf(lacking)} can't be verified (${namesIn(lacking)}).`;
-    return {
-      kind: "unverified",
-      key: `unverified:${what}:${endsAt ?? since}:${stage}`,
-      text,
-      button: attestVm(vms[0]?.id ?? ""),
-    };
+    const key = `${what}:${endsAt ?? since}:${stage}`;
+    return { key, text, button: attestVm(vms[0]?.id ?? "") };
   });
 }
 
-function unknownItems(facts: Facts): Item[] {
-  const unknown = (facts.open ?? []).filter(({ state }) => state === "unknown");
-  return oldestFirst(unknown).map((request) => ({
-    kind: "unknown",
-    key: `unknown:${request.id}`,
-    isLasting: true,
-    text: md`❓ *${request.command}* ${name(request.target.name)}, requested by ${request.requester}: outcome unknown for ${ago(facts, request.changedAt)}. Someone must record it.`,
-    button: showRequest(request.id),
-  }));
+function oldestFirst({ open = [] }: Facts, state: string): RequestFact[] {
+  const those = open.filter((request) => request.state === state);
+  return those.toSorted((a, b) => a.createdAt - b.createdAt);
 }
 
-function reviewItems(facts: Facts): Item[] {
-  return (facts.reviews ?? []).map((review) => ({
-    kind: "review",
-    key: `review:${review.request}`,
-    isLasting: true,
-    text: md`🚨 *${review.command}* ${name(review.target)} ran without approval ${ago(facts, review.at)} ago. Another administrator or approver must sign the review.`,
-    button: signReview(review.request),
-  }));
-}
-
-function approvalItems(facts: Facts): Item[] {
-  const waiting = (facts.open ?? []).filter(({ state }) => state === "draft");
-  return oldestFirst(waiting).flatMap(({ id, command, target, requester, approval }): Item[] => {
-    if (!approval) return [];
-    const { yes, required, expiresAt } = approval;
-    const text = md`✋ *${command}* ${name(target.name)}, requested by ${requester}, has ${yes} of ${counted(required, "approval")}, until ${when(expiresAt, "{time}")}.`;
-    const button = showRequest(id, "Show");
-    return [{ kind: "approval", key: `approval:${id}`, isLasting: true, text, button }];
-  });
-}
-
-function oldestFirst(requests: readonly RequestFact[]): RequestFact[] {
-  return requests.toSorted((a, b) => a.createdAt - b.createdAt);
-}
-
-/** Failures one by one; successes in one line. Past, so nothing of it is snoozed. */
-function changeItems(facts: Facts): Item[] {
-  const ended = facts.ended ?? [];
+/** Failures one by one; successes in one line. */
+function changeLines({ ended = [], since }: Facts): Line[] {
   const failed = ended.filter(({ state }) => state === "failed");
   const done = ended.filter(({ state }) => state === "done");
-  return [...failed.map(failedItem), ...(done.length > 0 ? [doneItem(done, facts.since)] : [])];
-}
-
-function failedItem(request: RequestFact): Item {
-  const { id, command, target, requester, changedAt, why } = request;
-  return {
-    kind: "change",
-    key: `change:${id}`,
-    isLasting: true,
+  const failures = failed.map(({ id, command, target, requester, changedAt, why }) => ({
+    key: id,
     text: md`✖️ *${command}* ${name(target.name)} failed at ${atTime(changedAt)}, requested by ${requester}${why ? md`: ${why}` : ""}.`,
     button: showRequest(id),
-  };
+  }));
+  if (done.length === 0) return failures;
+  const text = md`✏️ ${doneWords(done)}`;
+  return [...failures, { key: "done", count: done.length, text, button: showChanges(since) }];
 }
 
 /** Groups by command and person that one line names. */
 const maxGroups = 3;
 
-function doneItem(requests: readonly RequestFact[], since: number): Item {
-  const groups = [
-    ...Map.groupBy(requests, ({ done, requester }) => `${done} ${requester}`).values(),
-  ];
-  const more = groups.length - maxGroups;
-  const all = groups
+function doneWords(requests: readonly RequestFact[]): Markdown {
+  const groups = Map.groupBy(requests, ({ done, requester }) => `${done} ${requester}`);
+  const more = groups.size - maxGroups;
+  const all = [...groups.values()]
     .slice(0, maxGroups)
     .map(groupWords)
     .reduce((said, one) => md`${said}; ${one}`);
-  return {
-    kind: "change",
-    key: "changes",
-    count: requests.length,
-    isLasting: true,
-    text: md`✏️ ${all}${more > 0 ? ` and ${more} more` : ""}`,
-    button: showChanges(since),
-  };
+  return more > 0 ? md`${all} and ${more} more` : all;
 }
 
 /** `Restarted web-1, web-3 · olivia, 07:00`. */
@@ -205,19 +258,15 @@ function groupWords(group: readonly RequestFact[]): Markdown {
 const freshMs = 24 * 3600_000;
 
 /** One line on VMs with only old snapshots, one on those without. Only Gatehouse's own snapshots are known. */
-function snapshotItems({ vms, newestSnapshots, now, snapshotOldMs }: Facts): Item[] {
+function snapshotLines({ vms, newestSnapshots, now, snapshotOldMs }: Facts): Line[] {
   if (!vms || !newestSnapshots) return [];
-  const old: KnownVm[] = [];
-  const without: KnownVm[] = [];
-  for (const vm of vms) {
-    if (!isSettledVmStatus(vm.status) || vm.status === "ERROR") continue;
-    const at = newestSnapshots.get(vm.id);
-    if (at !== undefined && now - at > snapshotOldMs) old.push(vm);
-    if (at === undefined && !(now - Date.parse(vm.createdAt ?? "") < freshMs)) without.push(vm);
-  }
+  const settled = vms.filter(({ status }) => isSettledVmStatus(status) && status !== "ERROR");
   const ageOf = (vm: KnownVm) => now - (newestSnapshots.get(vm.id) ?? now);
+  const old = settled.filter((vm) => ageOf(vm) > snapshotOldMs);
+  const isFresh = ({ createdAt = "" }: KnownVm) => now - Date.parse(createdAt) < freshMs;
+  const without = settled.filter((vm) => !newestSnapshots.has(vm.id) && !isFresh(vm));
   return [
-    ...snapshotItem(
+    ...lineOn(
       "old",
       old.toSorted((a, b) => ageOf(b) - ageOf(a)),
       (names, oldest) =>
@@ -225,7 +274,7 @@ function snapshotItems({ vms, newestSnapshots, now, snapshotOldMs }: Facts): Ite
           ? md`💾 The newest snapshot of ${names} is ${duration(ageOf(oldest))} old.`
           : md`💾 ${old.length} VMs have only old snapshots, the oldest ${duration(ageOf(oldest))}: ${names}.`,
     ),
-    ...snapshotItem("none", without, (names) =>
+    ...lineOn("none", without, (names) =>
       without.length === 1
         ? md`💾 Gatehouse knows no snapshot of ${names}.`
         : md`💾 Gatehouse knows no snapshot of ${counted(without.length, "VM")}: ${names}.`,
@@ -233,14 +282,13 @@ function snapshotItems({ vms, newestSnapshots, now, snapshotOldMs }: Facts): Ite
   ];
 }
 
-function snapshotItem(
+function lineOn(
   key: string,
   vms: readonly KnownVm[],
   words: (names: Markdown, first: KnownVm) => Markdown,
-): Item[] {
+): Line[] {
   const [first] = vms;
   if (!first) return [];
   const names = vms.map((vm) => `${vm.projectName}/${vm.name}`);
-  const text = words(listed(names, 3), first);
-  return [{ kind: "snapshot", key: `snapshots:${key}`, text, button: showSnapshots(first) }];
+  return [{ key, text: words(listed(names, 3), first), button: showSnapshots(first) }];
 }

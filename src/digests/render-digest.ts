@@ -24,17 +24,21 @@ import {
   mention,
   name,
 } from "../messages/text.ts";
-import type { Facts, ConsoleFact, RequestFact } from "./facts.ts";
-import { type Item, itemsOf, type Kind, kinds } from "./items.ts";
+import {
+  type ConsoleFact,
+  type Facts,
+  type Item,
+  itemsOf,
+  kinds,
+  type RequestFact,
+} from "./items.ts";
 import { besideLine, lineOf, listed, unsnoozeAll } from "./line-buttons.ts";
 
 interface DigestFrame {
   title: string;
-  snoozed: ReadonlySet<string>;
-  /** How late it is (ms), when it is. */
-  lateMs?: number;
-  /** When it was due, in words. */
-  dueAt?: string;
+  snoozed?: ReadonlySet<string>;
+  /** How late it is (ms), and when it was due, in words. */
+  late?: { ms: number; dueAt: string } | undefined;
   /** For one person: lines can't be snoozed for the channel. */
   isPrivate?: boolean;
   intro?: Markdown;
@@ -46,50 +50,50 @@ const maxOfKind = 6;
 
 /** The most urgent first; what doesn't fit is counted; no news is one short line. Pure. */
 export function renderDigest(facts: Facts, frame: DigestFrame): Message {
+  const { title, snoozed, intro, isPrivate } = frame;
   const all = itemsOf(facts);
-  const heard = all.filter((item) => item.isLasting || !frame.snoozed.has(lineOf(item)));
-  const snoozed = all.length - heard.length;
+  const heard = all.filter((item) => item.isLasting || !snoozed?.has(lineOf(item)));
+  const hidden = all.length - heard.length;
   const missing = missingWords(facts);
-  const late = lateWords(frame);
+  const late =
+    frame.late && md`⏰ Late by ${duration(frame.late.ms)}: it was due ${frame.late.dueAt}.`;
   const counts = countWords(facts);
-  if (heard.length === 0 && !missing && !frame.intro) {
-    const quiet = md`☀️ Nothing new since ${sinceWords(facts)}. ${counts}`;
-    const more = lines(late, snoozedWords(snoozed));
+  const since = when(facts.since, "{date_short_pretty} {time}");
+  const snoozes = hidden > 0 && md`😴 ${counted(hidden, "line is", "lines are")} snoozed here.`;
+  const unsnooze = hidden > 0 ? buttons([unsnoozeAll]) : undefined;
+  if (heard.length === 0 && !missing && !intro) {
+    const more = lines(late, snoozes);
     return message(
-      news(md`${frame.title}: nothing new`),
-      section(quiet),
+      news(md`${title}: nothing new`),
+      section(md`☀️ Nothing new since ${since}. ${counts}`),
       more.value === "" ? undefined : context(more),
-      snoozed > 0 ? buttons([unsnoozeAll]) : undefined,
+      unsnooze,
     );
   }
   const shown = chosen(heard);
+  const rest = heard.filter((item) => !shown.includes(item));
   const rows = shown.map((item) => {
-    const isPlain = frame.isPrivate || item.isLasting;
+    const isPlain = isPrivate || item.isLasting;
     return section(item.text, isPlain ? item.button : besideLine(lineOf(item), item.button));
   });
   const statuses = (countable(facts) ?? []).map(({ status }) => status);
   return message(
-    news(md`${frame.title}: ${summaryOf(heard) || "something could not be read"}`),
-    header(frame.title),
+    news(md`${title}: ${summaryOf(heard) || "something could not be read"}`),
+    header(title),
     late && context(late),
-    frame.intro && section(frame.intro),
-    heard.length === 0 ? section(md`☀️ Nothing else new since ${sinceWords(facts)}.`) : rows,
-    notShown(heard, shown),
+    intro && section(intro),
+    heard.length === 0 ? section(md`☀️ Nothing else new since ${since}.`) : rows,
+    rest.length === 0 ? undefined : section(md`… and ${summaryOf(rest)} more.`),
     divider,
     missing && section(missing),
     // A handover is for one person, and about what runs now
-    frame.isPrivate ? [] : countChart("VMs by status", "VMs", statuses),
-    context(lines(counts, snoozedWords(snoozed), ageWords(facts))),
-    snoozed > 0 ? buttons([unsnoozeAll]) : [],
+    isPrivate ? [] : countChart("VMs by status", "VMs", statuses),
+    context(lines(counts, snoozes, ageWords(facts))),
+    unsnooze,
   );
 }
 
-/** The most urgent kind first. */
-function byKind(items: readonly Item[]): (readonly [Kind, Item[]])[] {
-  const found = Map.groupBy(items, ({ kind }) => kind);
-  const order = Object.keys(kinds) as Kind[];
-  return order.flatMap((kind) => (found.has(kind) ? [[kind, found.get(kind) ?? []] as const] : []));
-}
+const byKind = (items: readonly Item[]) => [...Map.groupBy(items, ({ kind }) => kind)];
 
 /** Each kind gets room for one line before any gets room for many. */
 function chosen(items: readonly Item[]): Item[] {
@@ -107,34 +111,16 @@ function summaryOf(items: readonly Item[]): string {
   return byKind(items)
     .map(([kind, some]) => {
       const many = some.reduce((sum, item) => sum + (item.count ?? 1), 0);
-      const [one, more] = kinds[kind];
+      const [one, more] = kinds[kind].words;
       return counted(many, one, more);
     })
     .join(", ");
 }
 
-function notShown(items: readonly Item[], shown: readonly Item[]) {
-  const rest = items.filter((item) => !shown.includes(item));
-  return rest.length === 0 ? undefined : section(md`… and ${summaryOf(rest)} more.`);
-}
-
-const sinceWords = ({ since }: Facts) => when(since, "{date_short_pretty} {time}");
-
-function lateWords({ lateMs, dueAt }: DigestFrame): Markdown | undefined {
-  if (lateMs === undefined) return undefined;
-  return md`⏰ Late by ${duration(lateMs)}: it was due ${dueAt ?? "earlier"}.`;
-}
-
-function snoozedWords(snoozed: number): Markdown | undefined {
-  if (snoozed === 0) return undefined;
-  return md`😴 ${counted(snoozed, "line is", "lines are")} snoozed here.`;
-}
-
 /** VMs of unread projects are neither counted nor zero. */
 function countable({ vms, unreadProjects }: Facts): readonly KnownVm[] | undefined {
-  if (!vms) return undefined;
   const unread = new Set(unreadProjects);
-  return unread.size === 0 ? vms : vms.filter(({ projectName }) => !unread.has(projectName));
+  return vms?.filter(({ projectName }) => !unread.has(projectName));
 }
 
 function countWords(facts: Facts): Markdown {
@@ -149,7 +135,7 @@ function countWords(facts: Facts): Markdown {
 }
 
 function missingWords({ unread, unreadProjects, stale, refreshedAt }: Facts): Markdown | undefined {
-  const parts = [
+  const said = lines(
     unread.length > 0 &&
       md`⚠️ *Could not be read:* ${unread.join(", ")}. Not included in this digest.`,
     unreadProjects.length > 0 &&
@@ -158,8 +144,7 @@ function missingWords({ unread, unreadProjects, stale, refreshedAt }: Facts): Ma
       (refreshedAt === undefined
         ? md`⚠️ *The compute service has not been read yet*, so information about VMs is incomplete.`
         : md`⚠️ *The compute service does not answer.* Information about VMs was read ${when(refreshedAt, "{date_short_pretty} {time}")}.`),
-  ];
-  const said = lines(...parts);
+  );
   return said.value === "" ? undefined : said;
 }
 
@@ -181,7 +166,10 @@ export function renderHandover(
 ): Message {
   const running = facts.open
     ?.filter(({ state }) => underWay.has(state))
-    .map((request) => runningRow(request, facts.now));
+    .map(
+      ({ command, target, requester, stateWords, createdAt }) =>
+        md`• ${command} ${name(target.name)}: ${stateWords} for ${duration(facts.now - createdAt)}, requested by ${requester}`,
+    );
   const open = consoles?.map(
     ({ vm, by, until }) => md`• ${name(vm)}: ${mention(by)}, until ${when(until, "{time}")}`,
   );
@@ -198,15 +186,7 @@ export function renderHandover(
       : md`*Consoles:* could not be read.`,
     ...(open ?? []).slice(0, most),
   );
-  const frame = { title: "Handover", snoozed: new Set<string>(), isPrivate: true, intro };
-  return renderDigest(facts, frame);
-}
-
-function runningRow(
-  { command, target, requester, stateWords, createdAt }: RequestFact,
-  now: number,
-): Markdown {
-  return md`• ${command} ${name(target.name)}: ${stateWords} for ${duration(now - createdAt)}, requested by ${requester}`;
+  return renderDigest(facts, { title: "Handover", isPrivate: true, intro });
 }
 
 const maxChanges = 99;

@@ -1,18 +1,104 @@
+import { hash } from "node:crypto";
+import type { Config } from "../config/config.ts";
 import type { DigestRule, Policy } from "../config/policy-file.ts";
-import type { Keys, RedisClient } from "../redis/redis.ts";
-import { seriesOf, type Slot } from "./slots.ts";
-import { UserError } from "../errors.ts";
 import {
   channel as channelShape,
   days as daysShape,
   timeOfDay,
   timezone as zoneShape,
+  type Weekday,
+  weekdays,
 } from "../config/policy-schema.ts";
+import { UserError } from "../errors.ts";
+import type { Keys, RedisClient } from "../redis/redis.ts";
+
+/** One moment at which one channel gets its digest. Equal IDs are the same digest. */
+export interface Slot {
+  /** `digest-<series>-<date>-<HHMM>-<zone>`: local date and time, so that a day has one however its clocks change. */
+  id: string;
+  rule: DigestRule;
+  /** Milliseconds. */
+  at: number;
+}
+
+/** The digests of a channel that tell what came since the one before: by its ID, and by the targets of those that have some. */
+export function seriesOf({ channel, targets }: Pick<DigestRule, "channel" | "targets">): string {
+  if (targets === undefined) return channel;
+  return `${channel}-${hash("sha256", targets.join(" ")).slice(0, 8)}`;
+}
+
+/** A week without a slot means that no day was named. */
+const longestDays = 8;
+
+/** The newest slot that is due: at `now` or before. */
+export function latestSlot(rule: DigestRule, now: number): Slot | undefined {
+  // Tomorrow's date first: where clocks go back over midnight, its slot can be due already
+  return slotsFrom(rule, localDate(rule, now).add({ days: 1 }), -1).find(({ at }) => at <= now);
+}
+
+/** The first slot after `now`. */
+export function nextSlot(rule: DigestRule, now: number): Slot | undefined {
+  return slotsFrom(rule, localDate(rule, now), 1).find(({ at }) => at > now);
+}
+
+function localDate({ timezone }: DigestRule, now: number): Temporal.PlainDate {
+  return Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO(timezone).toPlainDate();
+}
+
+function* slotsFrom(rule: DigestRule, first: Temporal.PlainDate, step: 1 | -1) {
+  for (let days = 0; days <= longestDays; days++) {
+    const date = first.add({ days: days * step });
+    if (rule.days.includes(weekdays[date.dayOfWeek - 1] ?? "mon")) yield slotOn(rule, date);
+  }
+}
+
+function slotOn(rule: DigestRule, date: Temporal.PlainDate): Slot {
+  const { at, timezone } = rule;
+  return {
+    id: `digest-${seriesOf(rule)}-${date.toString()}-${at.replace(":", "")}-${timezone}`,
+    rule,
+    at: instantOf(date.toPlainDateTime(at), timezone).epochMilliseconds,
+  };
+}
+
+/**
+ * When a local time is. One that comes twice, as clocks go back, means the first; one that the clocks jump over means the
+ * moment of the jump, the next that exists.
+ */
+function instantOf(local: Temporal.PlainDateTime, timezone: string): Temporal.Instant {
+  const earlier = local.toZonedDateTime(timezone, { disambiguation: "earlier" });
+  if (earlier.toPlainDateTime().equals(local)) return earlier.toInstant();
+  const jump = earlier.getTimeZoneTransition("next");
+  return (jump ?? local.toZonedDateTime(timezone)).toInstant();
+}
+
+/** `Thu 25 Mar, 09:00`, as clocks show it there. */
+export function localWords(at: number, timezone: string): string {
+  return new Intl.DateTimeFormat("en-GB", {
+    timeZone: timezone,
+    weekday: "short",
+    day: "numeric",
+    month: "short",
+    hour: "2-digit",
+    minute: "2-digit",
+    hourCycle: "h23",
+  }).format(at);
+}
+
+/** `daily`, `mon-fri`, `mon, wed`. */
+export function daysWords(days: readonly Weekday[]): string {
+  const named = weekdays.filter((day) => days.includes(day));
+  if (named.length === 7) return "daily";
+  const first = named[0] ?? "mon";
+  const last = named.at(-1) ?? "mon";
+  const isRun = weekdays.indexOf(last) - weekdays.indexOf(first) === named.length - 1;
+  return isRun && named.length > 2 ? `${first}-${last}` : named.join(", ");
+}
 
 const off = "off";
 
 /** Every digest that gatehouse.yml asks for: of `digests`, and of each team in its channel. */
-export function digestsIn({ digests, teams }: Pick<Policy, "digests" | "teams">): DigestRule[] {
+function digestsIn({ digests, teams }: Pick<Policy, "digests" | "teams">): DigestRule[] {
   const ofTeams = Object.values(teams).flatMap((team) =>
     team.digests.flatMap((rule) => (team.channel ? { ...rule, channel: team.channel } : [])),
   );
@@ -20,20 +106,17 @@ export function digestsIn({ digests, teams }: Pick<Policy, "digests" | "teams">)
 }
 
 /** Schedules set in Slack, and gatehouse.yml's for all other channels. */
-export function createSchedules(
-  redis: RedisClient,
-  key: Keys,
-  ofPolicy: () => readonly DigestRule[],
-) {
+export function createSchedules(redis: RedisClient, key: Keys, config: Pick<Config, "policy">) {
   const said = key("digest-schedules");
   const known = key("digest-known");
 
   async function all(): Promise<DigestRule[]> {
     const own = await redis.hgetall(said);
-    const ours = Object.values(own)
-      .filter((text) => text !== off)
-      .map((text) => JSON.parse(text) as DigestRule);
-    return [...ofPolicy().filter(({ channel }) => own[channel] === undefined), ...ours];
+    const ours = Object.values(own).filter((text) => text !== off);
+    return [
+      ...digestsIn(config.policy).filter(({ channel }) => own[channel] === undefined),
+      ...ours.map((text) => JSON.parse(text) as DigestRule),
+    ];
   }
   const of = async (channel: string) => (await all()).filter((rule) => rule.channel === channel);
 
@@ -75,12 +158,9 @@ export function readSchedule(text: string): ScheduleWords {
   const words: ScheduleWords = {};
   const joined = text.replaceAll(/(\d)\s+(?=[ap]\.?m\b)/gi, "$1");
   for (const word of joined.split(/\s+/).filter(Boolean)) {
-    const part = partOf(word);
-    if (!part) throw wrong(word);
-    const [key = ""] = Object.keys(part);
-    if (Object.hasOwn(words, key))
-      throw new UserError(`${word.slice(0, 40)} repeats a setting.`, usage);
-    Object.assign(words, part);
+    const [key, value] = partOf(word);
+    if (key in words) throw new UserError(`${word.slice(0, 40)} repeats a setting.`, usage);
+    Object.assign(words, { [key]: value });
   }
   return words;
 }
@@ -88,29 +168,28 @@ export function readSchedule(text: string): ScheduleWords {
 const usage =
   "Use `/gatehouse digest on 09:00 Europe/Paris mon-fri`; name another channel last, by its ID.";
 
-function wrong(word: string): UserError {
-  const shown = word.slice(0, 40);
-  if (word.startsWith("#") || word.startsWith("@")) {
-    return new UserError(
-      `Can't tell which channel ${shown} is.`,
-      "Its ID is at the end of the channel's details: `C02STATUS`.",
-    );
-  }
-  return new UserError(`${shown} is not a time, time zone, day, or channel.`, usage);
-}
-
-function partOf(word: string): ScheduleWords | undefined {
-  const time = timeOfDay.safeParse(clock(word));
-  if (time.success) return { at: time.data };
-  const place = channelShape.safeParse(/^<#([CG][A-Z0-9]+)(?:\|[^>]*)?>$/.exec(word)?.[1] ?? word);
-  if (place.success) return { channel: place.data };
-  const named = daysShape.safeParse(word);
-  if (named.success) return { days: named.data };
-  const zone = zoneShape.safeParse(word);
-  if (!zone.success) return undefined;
-  return {
-    timezone: new Intl.DateTimeFormat("en", { timeZone: zone.data }).resolvedOptions().timeZone,
+function partOf(word: string): readonly [keyof ScheduleWords, unknown] {
+  const link = /^<#([CG][A-Z0-9]+)(?:\|[^>]*)?>$/.exec(word);
+  const read = {
+    at: timeOfDay.safeParse(clock(word)).data,
+    channel: channelShape.safeParse(link?.[1] ?? word).data,
+    days: daysShape.safeParse(word).data,
+    timezone: zoneShape.safeParse(word).data,
   };
+  if (read.at) return ["at", read.at];
+  if (read.channel) return ["channel", read.channel];
+  if (read.days) return ["days", read.days];
+  if (read.timezone) {
+    const named = new Intl.DateTimeFormat("en", { timeZone: read.timezone });
+    return ["timezone", named.resolvedOptions().timeZone];
+  }
+  const shown = word.slice(0, 40);
+  if (!/^[#@]/.test(word))
+    throw new UserError(`${shown} is not a time, time zone, day, or channel.`, usage);
+  throw new UserError(
+    `Can't tell which channel ${shown} is.`,
+    "Its ID is at the end of the channel's details: `C02STATUS`.",
+  );
 }
 
 /** `9am`, `9`, `0900`, `9.30pm`, `9h30`, and `noon` as `09:00`; as written where it isn't a time. */

@@ -1,11 +1,11 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { statusSign } from "../inventory/status-words.ts";
 import type { Inventory, KnownVm } from "../inventory/inventory.ts";
 import { buttons, context, message, type Message, news, section } from "../messages/message.ts";
-import { duration, lines, md } from "../messages/text.ts";
+import { duration, lines, type Markdown, md } from "../messages/text.ts";
 import { takeTurn } from "../redis/lease.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
-import type { RequestSource } from "./facts.ts";
+import type { RequestSource } from "./items.ts";
 import { showVm } from "./line-buttons.ts";
 import type { News } from "./subscriptions.ts";
 import { createRecords, type MonitorOptions, watch } from "./watch.ts";
@@ -25,21 +25,21 @@ export async function monitorStatuses(options: StatusMonitorOptions): Promise<vo
   const { refreshedAt, stale } = await inventory.state();
   if (refreshedAt === undefined || stale) return;
   // A process with an older copy of the list would see old statuses come back
-  const lookedAt = Number((await redis.get(key("status-watch", "list"))) ?? 0);
+  const lookedAt = Number(await redis.get(key("status-watch", "list")));
   if (refreshedAt <= lookedAt || !(await takeTurn(redis, key, "status-watch", everyMs))) return;
   const projects = Map.groupBy(await inventory.vms(), ({ projectId }) => projectId);
   await watch({
     records,
     ids: [...projects.keys()],
     compare: (before) => compareStatuses(before, projects, now()),
-    tell: (changes) => tellChanges(changes, options),
+    tell: (changes) => tell(changes, options),
   });
   await records.keepOnly(new Set(projects.keys()));
   await redis.set(key("status-watch", "list"), refreshedAt);
 }
 
 /** What nobody asked for is one alarm for each team; subscribers hear of all trouble, asked for or not. */
-async function tellChanges(
+async function tell(
   changes: readonly StatusChange[],
   { requests, alarms, follow, everyMs, now }: StatusMonitorOptions,
 ): Promise<void> {
@@ -49,32 +49,35 @@ async function tellChanges(
       unasked.push(change);
   const toldIn = new Map<StatusChange, string | undefined>();
   for (const [place, some] of Map.groupBy(unasked, ({ vm }) => alarms.placeOf(vm))) {
-    const channelId = await alarms.tell(idOf(some), renderUnasked(some, everyMs), place);
+    const all = some.map(({ key }) => key).toSorted();
+    const id = `vm-states-${hash("sha256", all.join("\n")).slice(0, 24)}`;
+    const channelId = await alarms.tell(id, renderUnasked(some, everyMs), place);
     for (const change of some) toldIn.set(change, channelId);
   }
-  await follow(changes.filter(isTrouble).map((change) => troubleNews(change, toldIn.get(change))));
-}
-
-function idOf(changes: readonly StatusChange[]): string {
-  const all = changes.map(({ key }) => key).toSorted();
-  return `vm-states-${createHash("sha256").update(all.join("\n")).digest("hex").slice(0, 24)}`;
+  const trouble = changes.filter(isTrouble).map((change): News => {
+    const { vm, key } = change;
+    const text =
+      vm.status === "ERROR"
+        ? sentenceOf(change)
+        : md`${named(vm)} is no longer in ERROR: it is ${vm.status}.`;
+    const line = () => ({ text: text.value, button: showVm(vm.id) });
+    const saidIn = [toldIn.get(change)];
+    return { event: "trouble", key, about: [{ kind: "vm", ...vm }], line, saidIn };
+  });
+  await follow(trouble);
 }
 
 export function renderUnasked(changes: readonly StatusChange[], everyMs: number): Message {
   const shown = changes.slice(0, maxNamed);
   const more = changes.length - shown.length;
-  const rows = shown.flatMap(({ vm, from }) => [
-    section(sentenceOf(vm, from)),
-    ...buttons([showVm(vm.id)]),
+  const rows = shown.flatMap((change) => [
+    section(sentenceOf(change)),
+    ...buttons([showVm(change.vm.id)]),
   ]);
-  const head =
-    changes.length === 1
-      ? undefined
-      : md`*${changes.length} VMs changed without a request to Gatehouse:*`;
-  const [first] = changes;
-  const summary = head ?? (first ? sentenceOf(first.vm, first.from) : md``);
+  const [first, second] = shown;
+  const head = second && md`*${changes.length} VMs changed without a request to Gatehouse:*`;
   return message(
-    news(summary),
+    news(head ?? (first ? sentenceOf(first) : md``)),
     head && section(head),
     ...rows,
     context(
@@ -86,23 +89,11 @@ export function renderUnasked(changes: readonly StatusChange[], everyMs: number)
   );
 }
 
-function sentenceOf(vm: KnownVm, from: string | undefined) {
-  const did = vm.status === "ERROR" ? "went to ERROR" : "stopped";
-  const was = from === undefined ? "" : `, was ${from}`;
-  return md`${statusSign(vm.status)} *${vm.name}* in ${vm.projectName} ${did}${was}.`;
-}
+const named = (vm: KnownVm) => md`${statusSign(vm.status)} *${vm.name}* in ${vm.projectName}`;
 
-function troubleNews(change: StatusChange, toldIn: string | undefined): News {
-  const { vm, from, key } = change;
-  const ended = md`${statusSign(vm.status)} *${vm.name}* in ${vm.projectName} is no longer in ERROR: it is ${vm.status}.`;
-  const text = vm.status === "ERROR" ? sentenceOf(vm, from) : ended;
-  return {
-    event: "trouble",
-    key,
-    about: [{ kind: "vm", ...vm }],
-    line: () => ({ text: text.value, button: showVm(vm.id) }),
-    saidIn: [toldIn],
-  };
+function sentenceOf({ vm, from }: Pick<StatusChange, "vm" | "from">): Markdown {
+  const did = vm.status === "ERROR" ? "went to ERROR" : "stopped";
+  return md`${named(vm)} ${did}${from === undefined ? "" : `, was ${from}`}.`;
 }
 
 interface StatusChange {
@@ -111,6 +102,13 @@ interface StatusChange {
   /** Identifies the change in any process: the VM, its new status, and since when it had the old one. */
   key: string;
 }
+
+/** A new VM that is STOPPED was never running. */
+const isAlarming = ({ from = "CREATING", vm: { status } }: StatusChange): boolean =>
+  status === "ERROR" || (status === "STOPPED" && from !== "CREATING");
+
+/** It went to ERROR, or came out of it. */
+const isTrouble = ({ from, vm }: StatusChange) => vm.status === "ERROR" || from === "ERROR";
 
 /** A project without a record is new, and nothing in it has changed. Pure. */
 function compareStatuses(
@@ -121,33 +119,19 @@ function compareStatuses(
   const after = new Map<string, SeenStatuses>();
   const changes: StatusChange[] = [];
   for (const [id, vms] of projects) {
-    const was = before.get(id) ?? {};
-    const moved = vms.filter((vm) => was[vm.id]?.[0] !== vm.status);
-    if (before.has(id) && moved.length === 0 && Object.keys(was).length === vms.length) continue;
-    const statuses = vms.map((vm): [string, SeenStatus] => {
-      const seen = was[vm.id];
-      return [vm.id, seen?.[0] === vm.status ? seen : [vm.status, now]];
-    });
-    after.set(id, Object.fromEntries(statuses));
-    if (!before.has(id)) continue;
-    for (const vm of moved) {
-      const [from, since = 0] = was[vm.id] ?? [];
+    const was = before.get(id);
+    const asItWas = (vm: KnownVm) => (was?.[vm.id]?.[0] === vm.status ? was[vm.id] : undefined);
+    const moved = vms.filter((vm) => !asItWas(vm));
+    if (was && moved.length === 0 && Object.keys(was).length === vms.length) continue;
+    const seen = vms.map((vm): [string, SeenStatus] => [vm.id, asItWas(vm) ?? [vm.status, now]]);
+    after.set(id, Object.fromEntries(seen));
+    for (const vm of was ? moved : []) {
+      const [from, since = 0] = was?.[vm.id] ?? [];
       const change = { vm, from, key: `${vm.id} ${vm.status} ${since}` };
       if (isAlarming(change) || isTrouble(change)) changes.push(change);
     }
   }
   return { after, changes };
-}
-
-/** A new VM that is STOPPED was never running. */
-function isAlarming({ from, vm }: StatusChange): boolean {
-  if (vm.status === "ERROR") return true;
-  return vm.status === "STOPPED" && from !== undefined && from !== "CREATING";
-}
-
-/** It went to ERROR, or came out of it. */
-function isTrouble({ from, vm }: StatusChange): boolean {
-  return vm.status === "ERROR" || from === "ERROR";
 }
 
 /** In which status a VM was last seen, and since when (ms). */

@@ -1,4 +1,4 @@
-import type { Policy } from "../config/policy-file.ts";
+import type { Config } from "../config/config.ts";
 import {
   type ButtonSpec,
   context,
@@ -62,8 +62,7 @@ export type Subscriptions = ReturnType<typeof createSubscriptions>;
 export function createSubscriptions(options: {
   redis: RedisClient;
   key: Keys;
-  /** Read at each use: it may be another one by then. */
-  readonly policy: Policy;
+  config: Pick<Config, "policy">;
   /** Puts lines into a channel, each once by its key. */
   post(channelId: string, lines: readonly (Line & { key: string })[]): Promise<void>;
 }) {
@@ -81,7 +80,7 @@ export function createSubscriptions(options: {
     if (happened.length === 0) return;
     const subscriptions = await all();
     for (const [channelId, own] of Map.groupBy(subscriptions, (one) => one.channelId)) {
-      const scope = scopeOfChannel(options.policy, channelId);
+      const scope = scopeOfChannel(options.config.policy, channelId);
       const matches = Object.fromEntries(
         events.map((event) => {
           const globs = own.filter((one) => one.events.includes(event)).map(({ glob }) => glob);

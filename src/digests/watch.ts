@@ -1,4 +1,4 @@
-import type { Policy } from "../config/policy-file.ts";
+import type { Config } from "../config/config.ts";
 import type { KnownVm } from "../inventory/inventory.ts";
 import type { Message } from "../messages/message.ts";
 import { alertChannel, placeOf } from "../policy/scope.ts";
@@ -63,41 +63,29 @@ export function createRecords<Known>(redis: RedisClient, named: string) {
   };
 }
 
-/** Per call: few enough that neither Redis nor this process blocks. */
-const atOnce = 100;
-
-function batches<T>(all: readonly T[]): readonly (readonly T[])[] {
-  const count = Math.ceil(all.length / atOnce);
-  return Array.from({ length: count }, (_, n) => all.slice(n * atOnce, (n + 1) * atOnce));
+/** Few enough per call that neither Redis nor this process blocks. */
+function* batches<T>(all: readonly T[], atOnce = 100): Iterable<readonly T[]> {
+  for (let from = 0; from < all.length; from += atOnce) yield all.slice(from, from + atOnce);
 }
+
+export type Alarms = ReturnType<typeof createAlarms>;
 
 /** Where what nobody asked for is told: to the team that has it, else to `alerts`. */
-export interface Alarms {
-  /** Whose a VM is: what is told together is of one place. */
-  placeOf(vm: Pick<KnownVm, "projectId" | "projectName">): string;
-  /** Once per ID; returns the channel, where there is one for it. */
-  tell(id: string, message: Message, place: string): Promise<string | undefined>;
-  /** About the messages of a channel: to its own team, else to `alerts`. */
-  tellOf(channelId: string, id: string, message: Message): Promise<void>;
-}
-
 export function createAlarms(options: {
-  /** Read at each use: it may be another one by then. */
-  readonly policy: Policy;
+  /** Its policy is read at each use: it may be another one by then. */
+  config: Pick<Config, "policy">;
   announce(notice: { id: string; channelId: string; message: Message }): Promise<unknown>;
-}): Alarms {
-  const announce = async (id: string, message: Message, channelId: string | undefined) => {
-    if (channelId !== undefined) await options.announce({ id, channelId, message });
-    return channelId;
-  };
+}) {
+  const { config, announce } = options;
   return {
-    placeOf: ({ projectId, projectName }) =>
-      placeOf(options.policy, { id: projectId, name: projectName }),
-    tell: (id, message, place) => announce(id, message, alertChannel(options.policy, place)),
-    async tellOf(channelId, id, message) {
-      const { policy } = options;
-      const isTeams = Object.values(policy.teams).some(({ channel }) => channel === channelId);
-      await announce(id, message, isTeams ? channelId : policy.alerts?.channel);
+    /** Whose a VM is: what is told together is of one place. */
+    placeOf: ({ projectId, projectName }: Pick<KnownVm, "projectId" | "projectName">): string =>
+      placeOf(config.policy, { id: projectId, name: projectName }),
+    /** Once per ID; returns the channel, where there is one for it. */
+    async tell(id: string, message: Message, place: string): Promise<string | undefined> {
+      const channelId = alertChannel(config.policy, place);
+      if (channelId !== undefined) await announce({ id, channelId, message });
+      return channelId;
     },
   };
 }

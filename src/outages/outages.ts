@@ -2,14 +2,13 @@ import { createDueList } from "../redis/due-list.ts";
 import { type Keys, defineScript, type RedisClient, redisTimeLua } from "../redis/redis.ts";
 
 /** The dependencies. */
-export const parts = ["slack", "redis", "service"] as const;
-export type Part = (typeof parts)[number];
-
-export const partNames: Readonly<Record<Part, string>> = {
+export const partNames = {
   slack: "Slack",
   redis: "Redis",
   service: "The compute service",
-};
+} as const;
+export type Part = keyof typeof partNames;
+export const parts = Object.keys(partNames) as readonly Part[];
 
 /** A time in which one part was unavailable (Redis, ms). */
 interface Outage {
@@ -17,8 +16,6 @@ interface Outage {
   id: string;
   part: Part;
   since: number;
-  /** Undefined while it lasts. */
-  until: number | undefined;
 }
 
 export type Past = Outage & { until: number };
@@ -31,22 +28,8 @@ export interface RefusedInteraction {
   teamId: string;
   /** As typed; undefined for a button or form. */
   words?: string | undefined;
-}
-
-export type RefusedByName = RefusedInteraction & { name?: string | undefined };
-
-/** All derived from one setting (ms). */
-export interface OutageTiming {
-  /** Anything shorter is a hiccup. */
-  outageMs: number;
-  /** An outage is over after this time without a failure in any process. */
-  quietMs: number;
-  /** How long a recap waits for its requests. */
-  endsMs: number;
-}
-
-export function outageTimingFor(outageMs: number): OutageTiming {
-  return { outageMs, quietMs: outageMs / 3, endsMs: 6 * outageMs };
+  /** What the person is called, where Slack says it. */
+  name?: string | undefined;
 }
 
 /** How long ago this process saw calls of a part fail, with no answer in between, or saw one answered (ms), if at all. */
@@ -107,6 +90,8 @@ function fromList(text: string): Past {
   return { id, part, since: Number(since), until: Number(until) };
 }
 
+/** An outage is over after this time without a failure in any process. */
+const quietMsFor = (outageMs: number) => outageMs / 3;
 /** Retries come within seconds: failures further apart are separate. */
 const gapMs = 60_000;
 const keptMs = 24 * 3600_000;
@@ -126,15 +111,13 @@ export function createOutageStore(redis: RedisClient, key: Keys) {
     /** Resolves with the ID of the part's outage, where one goes on or ends with this. */
     async saw(
       { part, failedAgo, answeredAgo }: Sighting,
-      { outageMs, quietMs }: Pick<OutageTiming, "outageMs" | "quietMs">,
+      outageMs: number,
     ): Promise<string | undefined> {
-      const [first, latest, answered] = [failedAgo?.first, failedAgo?.last, answeredAgo].map((ms) =>
+      const seen = [failedAgo?.first, failedAgo?.last, answeredAgo].map((ms) =>
         ms === undefined ? "" : Math.round(ms),
       );
-      const id = await runSaw(
-        [seenKey(part), due, last],
-        [part, first ?? "", latest ?? "", answered ?? "", outageMs, Math.round(quietMs), gapMs],
-      );
+      const timing = [outageMs, Math.round(quietMsFor(outageMs)), gapMs];
+      const id = await runSaw([seenKey(part), due, last], [part, ...seen, ...timing]);
       return id === "" ? undefined : String(id);
     },
     /** Whether recaps are pending, due or not. */
@@ -143,7 +126,7 @@ export function createOutageStore(redis: RedisClient, key: Keys) {
       const open = await Promise.all(
         parts.map(async (part): Promise<Outage[]> => {
           const { id = "", since } = await redis.hgetall(seenKey(part));
-          return id === "" ? [] : [{ id, part, since: Number(since), until: undefined }];
+          return id === "" ? [] : [{ id, part, since: Number(since) }];
         }),
       );
       const text = await redis.get(last);
@@ -158,13 +141,92 @@ export function createOutageStore(redis: RedisClient, key: Keys) {
       await redis.multi().zrem(due, onList(outage)).del(refusedKey(outage.id)).exec();
     },
     /** What a process had to refuse during this outage, each once. */
-    async keepRefused(id: string, refused: readonly RefusedByName[]): Promise<void> {
+    async keepRefused(id: string, refused: readonly RefusedInteraction[]): Promise<void> {
       const byId = new Map(refused.map((one) => [one.id, JSON.stringify(one)]));
       await redis.multi().hset(refusedKey(id), byId).pexpire(refusedKey(id), keptMs).exec();
     },
-    async refused(id: string): Promise<RefusedByName[]> {
+    async refused(id: string): Promise<RefusedInteraction[]> {
       const texts = await redis.hvals(refusedKey(id));
-      return texts.map((text) => JSON.parse(text) as RefusedByName);
+      return texts.map((text) => JSON.parse(text) as RefusedInteraction);
+    },
+  };
+}
+
+/** Limits of what is kept in memory while Redis is unavailable. */
+const maxRefused = 100;
+const maxWords = 300;
+
+export type Watch = ReturnType<typeof createDependencyMonitor>;
+
+/**
+ * What this process sees of its dependencies, in memory until `report` saves it in Redis. Times are monotonic. What is shorter
+ * than `outageMs` is a hiccup.
+ */
+export function createDependencyMonitor(
+  outageMs: number,
+  nameOf: (interaction: RefusedInteraction) => Promise<string | undefined>,
+) {
+  const seen = new Map<Part, { failed?: { first: number; last: number }; answeredAt?: number }>();
+  const refused = new Map<string, RefusedInteraction>();
+
+  function failed(part: Part, first: number, last = first): void {
+    const { failed: before, answeredAt = 0 } = seen.get(part) ?? {};
+    // An outage begins with its first failure, however late that is reported; an answer has ended what failed before
+    const isSame = before && answeredAt <= before.last;
+    const failures = { first: isSame ? before.first : first, last };
+    seen.set(part, { ...seen.get(part), failed: failures });
+  }
+
+  /** Those still refused belong to the outage of Redis; where there is none, that was a hiccup. */
+  async function handOver(those: readonly RefusedInteraction[], store: OutageStore, to?: string) {
+    const named = those
+      .filter(({ id }) => refused.has(id))
+      .map(async (one) => ({ ...one, name: await nameOf(one).catch(() => undefined) }));
+    if (to !== undefined && named.length > 0) await store.keepRefused(to, await Promise.all(named));
+    for (const { id } of those) refused.delete(id);
+  }
+
+  return {
+    /** Any answer counts as one; undefined is a call that shows neither. */
+    saw(part: Exclude<Part, "redis">, what: "answer" | "silence" | undefined): void {
+      const now = performance.now();
+      if (what === "silence") failed(part, now);
+      if (what === "answer") seen.set(part, { ...seen.get(part), answeredAt: now });
+    },
+    /** Redis didn't take it, and the person read that nothing was done. */
+    refused(interaction: RefusedInteraction): void {
+      if (refused.size >= maxRefused) return;
+      const words = interaction.words?.slice(0, maxWords);
+      refused.set(interaction.id, { ...interaction, words });
+    },
+    /** Taken after all: Slack redelivers events. */
+    taken: (interactionId: string): void => void refused.delete(interactionId),
+    /** How long Redis has been unavailable to this process, if it is. */
+    redisAwayMs(): number | undefined {
+      const first = seen.get("redis")?.failed?.first;
+      return first === undefined ? undefined : performance.now() - first;
+    },
+    /** Saves it in Redis; resolves with whether recaps are pending. Rejects while Redis is unavailable; nothing is lost then. */
+    async report(store: OutageStore): Promise<boolean> {
+      const began = performance.now();
+      const until = [...refused.values()];
+      // That Redis takes a report is its answer
+      const reported = new Map(seen).set("redis", { ...seen.get("redis"), answeredAt: began });
+      try {
+        const told = [...reported].map(async ([part, { failed: was, answeredAt }]) => {
+          const failedAgo = was && { first: began - was.first, last: began - was.last };
+          const answeredAgo = answeredAt && began - answeredAt;
+          return [part, await store.saw({ part, failedAgo, answeredAgo }, outageMs)] as const;
+        });
+        const outages = new Map(await Promise.all(told));
+        await handOver(until, store, outages.get("redis"));
+      } catch (error) {
+        failed("redis", began, performance.now());
+        throw error;
+      }
+      for (const [part, was] of reported)
+        if (part === "redis" || seen.get(part) === was) seen.delete(part);
+      return store.isPending();
     },
   };
 }

@@ -1,44 +1,54 @@
-import type { Policy } from "../config/policy-file.ts";
+import type { Config } from "../config/config.ts";
 import { messageOf } from "../errors.ts";
 import type { Inventory } from "../inventory/inventory.ts";
 import type { Log } from "../log/log.ts";
 import type { Message } from "../messages/message.ts";
-import type { ChangeCommand } from "../registry/define.ts";
-import type { StoredRequest, State } from "../requests/journal/record.ts";
-import type { Journal } from "../requests/journal/journal.ts";
+import { ownerOf } from "../policy/judged.ts";
+import { channelOfTeam, placeOf, scopeOfChannel, seesUnder } from "../policy/scope.ts";
 import { startRounds } from "../redis/rounds.ts";
-import type { Past, OutageTiming, RefusedByName, OutageStore } from "./outages.ts";
-import { recapChannel, shownWords } from "./shown-words.ts";
-import { renderRecap } from "./render-recap.ts";
-import type { Watch } from "./dependency-monitor.ts";
+import { targetArgument } from "../registry/arguments.ts";
+import type { ChangeCommand } from "../registry/define.ts";
+import { type ChangeInvocation, targetWords } from "../registry/invocation.ts";
+import { parseCommand } from "../registry/parse.ts";
+import type { Journal } from "../requests/journal/journal.ts";
+import type { RequestRecord, State, StoredRequest } from "../requests/journal/record.ts";
 import { sharedCardOf } from "../requests/journal/shared-cards.ts";
 import { hasNoCard, isDecidedElsewhere } from "../requests/render/card-view.ts";
+import { isGlob } from "../text/glob.ts";
+import type { OutageStore, Past, RefusedInteraction, Watch } from "./outages.ts";
+import { renderRecap } from "./render-recap.ts";
 
 /** Undelivered results hold the recap back for at most this time. */
 const drainMs = 3600_000;
+
+/** Decides what a channel may read in its recap. */
+interface By {
+  config: Pick<Config, "policy">;
+  /** All that there is. */
+  inventory: Pick<Inventory, "findProject" | "seenIn">;
+  commands: readonly ChangeCommand[];
+}
+
+interface RecapOptions extends By {
+  watch: Watch;
+  outages: OutageStore;
+  store: Journal;
+  announce(notice: { id: string; channelId: string; message: Message }): Promise<boolean>;
+  /** Anything shorter is a hiccup; the other times follow from it. */
+  outageMs: number;
+  log: Log;
+  at(point: "recap" | "recapped", outage: string): Promise<void>;
+}
 
 /**
  * Saves what this process sees, and posts one recap per channel after an outage, once its requests have ended and their results
  * are posted. Safe to stop anywhere: an outage stays on the list until every channel has its recap, and posting is idempotent.
  */
-export function startPostingRecaps(options: {
-  watch: Watch;
-  outages: OutageStore;
-  store: Journal;
-  commands: readonly ChangeCommand[];
-  /** Read at each use: it may be another one by then. */
-  readonly policy: Policy;
-  /** All that there is. */
-  inventory: Pick<Inventory, "findProject" | "seenIn">;
-  announce(notice: { id: string; channelId: string; message: Message }): Promise<boolean>;
-  patience: OutageTiming;
-  log: Log;
-  at(point: "recap" | "recapped", outage: string): Promise<void>;
-}): { close(): Promise<void> } {
-  const { watch, outages, store, patience, log } = options;
-  const everyMs = Math.min(2000, patience.outageMs / 10);
+export function startPostingRecaps(options: RecapOptions): { close(): Promise<void> } {
+  const { watch, outages, store, outageMs, log } = options;
+  const everyMs = Math.min(2000, outageMs / 10);
   // Gathering may take long
-  const visibilityTimeoutMs = Math.min(30_000, patience.outageMs);
+  const visibilityTimeoutMs = Math.min(30_000, outageMs);
 
   async function round(): Promise<void> {
     try {
@@ -53,12 +63,7 @@ export function startPostingRecaps(options: {
     const { id } = outage;
     const ids = await touchedBy(outage, store);
     const places = await gather(outage, ids);
-    const undelivered = await store.outbox.among(ids);
-    // Read after that: a request leaves its outbox only once its shared card is on that one's
-    const now = await store.getMany(ids);
-    const pending = await store.sharedCards.outbox.among(now.flatMap(sharedCards));
-    for (const request of now)
-      if (sharedCards(request).some((one) => pending.has(one))) undelivered.add(request.record.id);
+    const undelivered = await undeliveredAmong(ids);
     const ageMs = (await store.now()) - outage.until;
     let isWaiting = false;
     for (const [channelId, { requests, refused }] of places) {
@@ -66,10 +71,10 @@ export function startPostingRecaps(options: {
         isWaiting = true;
         continue;
       }
-      const recap = renderRecap(outage, requests, refused, options.commands);
-      if (!recap) continue;
+      const message = renderRecap(outage, requests, refused, options.commands);
+      if (!message) continue;
       await options.at("recap", id);
-      await options.announce({ id: `recap:${id}:${channelId}`, channelId, message: recap });
+      await options.announce({ id: `recap:${id}:${channelId}`, channelId, message });
       await options.at("recapped", id);
     }
     if (isWaiting) await outages.lookLater(outage, 2 * everyMs);
@@ -77,28 +82,35 @@ export function startPostingRecaps(options: {
   }
 
   async function gather(outage: Past, ids: readonly string[]) {
-    const places = new Map<string, { requests: StoredRequest[]; refused: RefusedByName[] }>();
-    const placeOf = (channelId: string) => {
-      const place = places.get(channelId) ?? { requests: [], refused: [] };
-      places.set(channelId, place);
-      return place;
-    };
+    const places = new Map<string, { requests: StoredRequest[]; refused: RefusedInteraction[] }>();
+    const at = (channelId: string) =>
+      places.getOrInsertComputed(channelId, () => ({ requests: [], refused: [] }));
     for (const request of await store.getMany(ids)) {
       const told = channelsOf(request).map((one) => recapChannel(request.record, one, options));
       for (const channelId of new Set(await Promise.all(told)))
-        placeOf(channelId).requests.push(request);
+        at(channelId).requests.push(request);
     }
     const refused = outage.part === "redis" ? await outages.refused(outage.id) : [];
-    for (const { words, ...interaction } of refused) {
-      const { channelId } = interaction;
-      const shown =
-        words === undefined ? {} : { words: await shownWords(words, channelId, options) };
-      placeOf(channelId).refused.push({ ...interaction, ...shown });
+    for (const one of refused) {
+      const words = one.words && (await shownWords(one.words, one.channelId, options));
+      at(one.channelId).refused.push({ ...one, words });
     }
     return places;
   }
 
-  /** Running requests get some time to end; those that need a person get none. */
+  /** Of these requests, those whose messages are still owed: their own, or the card that they share. */
+  async function undeliveredAmong(ids: readonly string[]): Promise<Set<string>> {
+    const undelivered = await store.outbox.among(ids);
+    // Read after that: a request leaves its outbox only once its shared card is on that one's
+    const requests = await store.getMany(ids);
+    const shared = requests.map((request) => sharedCardOf(request) ?? "");
+    const pending = await store.sharedCards.outbox.among(shared);
+    for (const [n, { record }] of requests.entries())
+      if (pending.has(shared[n] ?? "")) undelivered.add(record.id);
+    return undelivered;
+  }
+
+  /** Running requests get some time to end, six outages; those that need a person get none. */
   function isReady(
     requests: readonly StoredRequest[],
     undelivered: ReadonlySet<string>,
@@ -107,16 +119,11 @@ export function startPostingRecaps(options: {
     if (ageMs > drainMs) return true;
     const isEnded = ({ final, state }: StoredRequest) =>
       final || state === "unknown" || state === "draft";
-    if (ageMs <= patience.endsMs && !requests.every(isEnded)) return false;
+    if (ageMs <= 6 * outageMs && !requests.every(isEnded)) return false;
     return !requests.some(({ record }) => undelivered.has(record.id));
   }
 
   return startRounds("outages", everyMs, round, log);
-}
-
-function sharedCards(request: StoredRequest): string[] {
-  const id = sharedCardOf(request);
-  return id === undefined ? [] : [id];
 }
 
 /** Older requests ended before the outage, or have reminders. */
@@ -163,4 +170,61 @@ function channelsOf(request: StoredRequest): readonly string[] {
   const team = isTeamClosed ? undefined : record.teamChannel;
   const all = [fallback === undefined ? here : undefined, team];
   return [...new Set(all.filter((one) => one !== undefined))];
+}
+
+/** A direct message has one reader, who did it. */
+const isDirect = (channelId: string) => channelId.startsWith("D");
+
+/** Where a recap speaks of a request: in its channel, or, where that may not see the target, in that of the target's team. */
+export async function recapChannel(
+  { target }: Pick<RequestRecord, "target">,
+  channelId: string,
+  { config: { policy }, inventory }: By,
+): Promise<string> {
+  const scope = scopeOfChannel(policy, channelId);
+  if (!scope || isDirect(channelId)) return channelId;
+  const { id, name } = ownerOf(target);
+  const known = id === "" ? undefined : await inventory.findProject(id, { onlyKnown: true });
+  const nameNow = known && "found" in known ? known.found.name : undefined;
+  if (seesUnder(scope, id, [name, nameNow])) return channelId;
+  return channelOfTeam(policy, placeOf(policy, { id, name: nameNow ?? name })) ?? channelId;
+}
+
+/**
+ * What somebody typed in vain, as its channel may read it: as it is when all that it names may be told there, else without
+ * names. Slack shows a slash command to nobody else.
+ */
+export async function shownWords(words: string, channelId: string, by: By): Promise<string> {
+  const scope = scopeOfChannel(by.config.policy, channelId);
+  if (!scope || isDirect(channelId)) return words;
+  const [, sign = "", text = ""] = /^(\/|@gatehouse )?(.*)$/s.exec(words) ?? [];
+  const parsed = parseCommand(text, by.commands);
+  if ("refusal" in parsed) return `${sign}…`;
+  const inventory = by.inventory.seenIn(async () => scope);
+  const seesName = (name: string) => scope.sees({ id: "", name });
+  const isTold = await namesOnly(parsed as ChangeInvocation, inventory, seesName).catch(
+    () => false,
+  );
+  return isTold ? words : `${sign}${parsed.command.name} …`;
+}
+
+async function namesOnly(
+  invocation: Pick<ChangeInvocation, "command" | "input">,
+  inventory: Inventory,
+  seesName: (projectName: string) => boolean,
+): Promise<boolean> {
+  const { command, input } = invocation;
+  const { name } = input;
+  // Of a project that is new, or is to be called so
+  if (command.on !== "vm" && typeof name === "string" && !seesName(name)) return false;
+  const kind = targetArgument(command)?.target;
+  for (const word of targetWords(invocation).flatMap((one) => one.split(",").filter(Boolean))) {
+    if (kind === "vm" && isGlob(word)) {
+      if ((await inventory.matchVms(word)).length === 0) return false;
+      continue;
+    }
+    const find = kind === "vm" ? inventory.findVm : inventory.findProject;
+    if ("unknown" in (await find(word, { onlyKnown: true }))) return false;
+  }
+  return true;
 }

@@ -3,7 +3,7 @@ import { duration, lines, type Markdown, md, name, when } from "../messages/text
 import type { ChangeCommand, Command } from "../registry/define.ts";
 import { type StoredRequest, type RequestRecord, stateWords } from "../requests/journal/record.ts";
 import { headline, symbolOf } from "../requests/render/render-result.ts";
-import { partNames, type Past, type RefusedByName } from "./outages.ts";
+import { partNames, type Past, type RefusedInteraction } from "./outages.ts";
 import { argumentsOf, flagName } from "../registry/arguments.ts";
 
 /** The rest is counted. */
@@ -12,19 +12,16 @@ const maxLines = 15;
 const linesPerSection = 5;
 const dayMs = 24 * 3600_000;
 
-/** In the order of the lines of a recap. */
-const outcomes = ["unknown", "failed", "did-not", "under-way", "asking", "ran"] as const;
-type Outcome = (typeof outcomes)[number];
-
-/** In the order of its first sentence; one, and several where that is said in other words. */
-const inWords: readonly (readonly [is: Outcome, one: string, several?: string])[] = [
-  ["ran", "ran"],
-  ["failed", "failed"],
-  ["did-not", "did not"],
-  ["unknown", "outcome unknown", "outcomes unknown"],
-  ["under-way", "still in progress"],
-  ["asking", "still waiting for approval"],
-];
+/** In the order of a recap's first sentence: words for one and for several, and the place among its lines. */
+const outcomes = {
+  ran: { one: "ran", several: "ran", place: 5 },
+  failed: { one: "failed", several: "failed", place: 1 },
+  "did-not": { one: "did not", several: "did not", place: 2 },
+  unknown: { one: "outcome unknown", several: "outcomes unknown", place: 0 },
+  "under-way": { one: "still in progress", several: "still in progress", place: 3 },
+  asking: { one: "still waiting for approval", several: "still waiting for approval", place: 4 },
+};
+type Outcome = keyof typeof outcomes;
 
 /**
  * One message for a channel after an outage: how long it was, what ran, what did not, what is unknown. Without mentions: each
@@ -33,32 +30,26 @@ const inWords: readonly (readonly [is: Outcome, one: string, several?: string])[
 export function renderRecap(
   outage: Past,
   requests: readonly StoredRequest[],
-  refused: readonly RefusedByName[],
+  refused: readonly RefusedInteraction[],
   commands: readonly ChangeCommand[],
 ): Message | undefined {
   if (requests.length + refused.length === 0) return undefined;
   const told = [
     ...requests.map((request) => ({ is: outcomeOf(request), line: lineOf(request, commands) })),
-    ...linesOfRefused(refused).map((line) => ({ is: "did-not" as const, line })),
-  ].toSorted((a, b) => outcomes.indexOf(a.is) - outcomes.indexOf(b.is));
-  const counts = countsOf(told.map(({ is }) => is));
-  const head = md`*${partNames[outage.part]} was unavailable* ${span(outage)} (${duration(outage.until - outage.since)}). ${outage.part === "slack" ? "Meanwhile" : "Affected here"}: ${counts}.`;
-  const short = md`${partNames[outage.part]} was unavailable for ${duration(outage.until - outage.since)}: ${counts}`;
+    ...refused.map((one) => ({ is: "did-not" as const, line: lineOfRefused(one) })),
+  ].toSorted((a, b) => outcomes[a.is].place - outcomes[b.is].place);
+  const { part, since, until } = outage;
+  const lasted = duration(until - since);
+  const counts = countsOf(told);
+  const head = md`*${partNames[part]} was unavailable* ${span(outage)} (${lasted}). ${part === "slack" ? "Meanwhile" : "Affected here"}: ${counts}.`;
+  const short = md`${partNames[part]} was unavailable for ${lasted}: ${counts}`;
   const shown = told.slice(0, maxLines).map(({ line }) => line);
   const sections = [];
   for (let from = 0; from < shown.length; from += linesPerSection)
     sections.push(section(lines(...shown.slice(from, from + linesPerSection))));
   const more = told.length - shown.length;
-  return message(
-    news(short),
-    section(head),
-    sections,
-    more > 0
-      ? context(
-          md`… and ${more} more: each has its own message here. ${name("/gatehouse jobs")} lists what is open.`,
-        )
-      : undefined,
-  );
+  const moreWords = md`… and ${more} more: each has its own message here. ${name("/gatehouse jobs")} lists what is open.`;
+  return message(news(short), section(head), sections, more > 0 ? context(moreWords) : undefined);
 }
 
 function outcomeOf({ state, final }: Pick<StoredRequest, "state" | "final">): Outcome {
@@ -68,46 +59,37 @@ function outcomeOf({ state, final }: Pick<StoredRequest, "state" | "final">): Ou
 }
 
 /** `12 ran, 2 did not, 1 outcome unknown` */
-function countsOf(all: readonly Outcome[]): string {
-  const counts = inWords.map(([is, one, several = one]) => {
-    const count = all.filter((outcome) => outcome === is).length;
+function countsOf(told: readonly { is: Outcome }[]): string {
+  const counts = Object.entries(outcomes).map(([outcome, { one, several }]) => {
+    const count = told.filter(({ is }) => is === outcome).length;
     return count === 0 ? "" : `${count} ${count === 1 ? one : several}`;
   });
   return counts.filter(Boolean).join(", ");
 }
 
 function lineOf(request: StoredRequest, commands: readonly ChangeCommand[]): Markdown {
-  const { record, progress } = request;
+  const { record, state, progress } = request;
   const id = name(record.id);
   const command = commands.find((one) => one.name === record.command);
   if (!command)
-    return md`• ${record.command} of ${name(record.target.name)}: ${stateWords(request.state)} · ${id}`;
+    return md`• ${record.command} of ${name(record.target.name)}: ${stateWords(state)} · ${id}`;
   const what = md`${command.say.verb} of ${name(record.target.name)}`;
-  const symbol = symbolOf(request, command);
-  switch (outcomeOf(request)) {
-    case "unknown":
-      return md`${symbol} ${what}: outcome unknown. Check the target, then record what happened on its message · ${id}`;
-    case "asking":
-      return md`${symbol} ${what} waits for approval · ${id}`;
-    case "under-way":
-      return md`${symbol} ${what} is still in progress${progress.why ? md`: ${progress.why}` : ""} · ${id}`;
-    case "did-not":
-      return md`${symbol} ${headline(request, command)}${mayBeWanted(request) ? md` Again: ${name(retype(command, record))}` : ""} · ${id}`;
-    default:
-      return md`${symbol} ${headline(request, command)} · ${id}`;
-  }
+  const is = outcomeOf(request);
+  // No person decided against it
+  const isWanted = is === "did-not" && state !== "denied" && progress.decidedBy === undefined;
+  const again = isWanted ? md` Again: ${name(retype(command, record))}` : "";
+  const said: Partial<Record<Outcome, Markdown>> = {
+    unknown: md`${what}: outcome unknown. Check the target, then record what happened on its message`,
+    asking: md`${what} waits for approval`,
+    "under-way": md`${what} is still in progress${progress.why ? md`: ${progress.why}` : ""}`,
+  };
+  const words = said[is] ?? md`${headline(request, command)}${again}`;
+  return md`${symbolOf(request, command)} ${words} · ${id}`;
 }
 
-/** No person decided against it. */
-function mayBeWanted({ state, progress }: StoredRequest): boolean {
-  return state !== "denied" && progress.decidedBy === undefined;
-}
-
-function linesOfRefused(refused: readonly RefusedByName[]): Markdown[] {
-  return refused.map(({ words, userId, name: person = name(userId) }) => {
-    const what = words === undefined ? md`A button or form` : name(words);
-    return md`🚫 ${what} from ${person} was refused: nothing was done.`;
-  });
+function lineOfRefused({ words, userId, name: person }: RefusedInteraction): Markdown {
+  const what = words === undefined ? md`A button or form` : name(words);
+  return md`🚫 ${what} from ${person ?? name(userId)} was refused: nothing was done.`;
 }
 
 /** In the reader's time zone; a short outage without the date. */

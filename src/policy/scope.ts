@@ -82,7 +82,7 @@ export function alertChannel(policy: Policy, place: string): string | undefined 
 }
 
 /** Two teams may share a channel. */
-function placesOf({ teams }: Policy, channelId: string): readonly string[] {
+export function placesOf({ teams }: Policy, channelId: string): readonly string[] {
   const ours = Object.entries(teams).filter(([, { channel }]) => channel === channelId);
   return ours.length === 0 ? ["access"] : ours.map(([name]) => `teams.${name}`);
 }

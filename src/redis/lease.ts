@@ -1,16 +1,9 @@
-import { randomUUID } from "node:crypto";
 import { type Keys, defineScript, type RedisClient } from "./redis.ts";
 
-/** KEYS lease   ARGV holder, ms → 1 when it was still this holder's */
-const extend = `
+/** KEYS lease   ARGV holder, ms from now (0: it ends) → 1 when it was still this holder's */
+const hold = `
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('PEXPIRE', KEYS[1], ARGV[2])
-`;
-
-/** KEYS lease   ARGV holder → 1 when it was still this holder's */
-const release = `
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
-return redis.call('DEL', KEYS[1])
 `;
 
 /**
@@ -18,18 +11,17 @@ return redis.call('DEL', KEYS[1])
  * the write itself must refuse what must not happen twice.
  */
 export function createLeases(redis: RedisClient) {
-  const runExtend = defineScript(redis, "gatehouseExtendLease", extend);
-  const runRelease = defineScript(redis, "gatehouseReleaseLease", release);
+  const runHold = defineScript(redis, "gatehouseHoldLease", hold);
   return {
     /** False while it is held, also by this holder. */
     take: async (lease: string, holder: string, ms: number): Promise<boolean> =>
       (await redis.set(lease, holder, "PX", ms, "NX")) !== null,
     /** False when it is no longer this holder's. */
     extend: async (lease: string, holder: string, ms: number): Promise<boolean> =>
-      (await runExtend([lease], [holder, ms])) === 1,
+      (await runHold([lease], [holder, ms])) === 1,
     /** False when it is no longer this holder's; then it stays. */
     release: async (lease: string, holder: string): Promise<boolean> =>
-      (await runRelease([lease], [holder])) === 1,
+      (await runHold([lease], [holder, 0])) === 1,
   };
 }
 
@@ -41,5 +33,5 @@ export async function takeTurn(
   everyMs: number,
 ): Promise<boolean> {
   const ms = Math.max(1, Math.round(everyMs * 0.7));
-  return (await redis.set(key("turn", what), randomUUID(), "PX", ms, "NX")) !== null;
+  return (await redis.set(key("turn", what), "taken", "PX", ms, "NX")) !== null;
 }

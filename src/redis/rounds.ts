@@ -1,29 +1,28 @@
-import type { Log } from "../log/log.ts";
 import { messageOf } from "../errors.ts";
+import type { Log } from "../log/log.ts";
+
+export type Rounds = ReturnType<typeof startRounds>;
 
 /** A repeated task, never twice at once in this process; a failure is logged and the next round runs. */
-export interface Rounds {
-  /** Runs a round now, or joins the running one. */
-  now(): Promise<void>;
-  close(): Promise<void>;
-}
-
 export function startRounds(
   name: string,
   everyMs: number,
   round: () => Promise<unknown>,
   log: Log,
-): Rounds {
+) {
   let running: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
   let isClosed = false;
 
   async function run(): Promise<void> {
+    clearTimeout(timer);
     try {
       await round();
     } catch (error) {
       log.warn("round.failed", { name, why: messageOf(error) });
     }
+    running = undefined;
+    if (!isClosed) next();
   }
 
   function next(): void {
@@ -31,19 +30,13 @@ export function startRounds(
     timer = setTimeout(() => void now(), everyMs * (0.75 + Math.random() / 2));
   }
 
-  async function now(): Promise<void> {
-    clearTimeout(timer);
-    running ??= run().finally(() => {
-      running = undefined;
-      if (!isClosed) next();
-    });
-    await running;
-  }
+  /** Runs a round now, or joins the running one. */
+  const now = (): Promise<void> => (running ??= run());
 
   next();
   return {
     now,
-    async close() {
+    async close(): Promise<void> {
       isClosed = true;
       clearTimeout(timer);
       await running;

@@ -1,5 +1,5 @@
 import { readAudit } from "../audit/read.ts";
-import type { ConsoleFact, RequestFact, RequestSource } from "../digests/facts.ts";
+import type { ConsoleFact, RequestFact, RequestSource } from "../digests/items.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import type { ChangeCommand } from "../registry/define.ts";
 import { type StoredRequest, stateWords } from "./journal/record.ts";

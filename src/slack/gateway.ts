@@ -11,7 +11,7 @@ import type { Snapshots } from "../inventory/snapshots.ts";
 import type { Queues } from "../jobs/queues.ts";
 import { during, workOnInteraction } from "../log/ids.ts";
 import type { Log } from "../log/log.ts";
-import type { Watch } from "../outages/dependency-monitor.ts";
+import type { Watch } from "../outages/outages.ts";
 import { everyoneNamed } from "../policy/teams.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import { type Command, requestable } from "../registry/define.ts";
@@ -95,9 +95,6 @@ export async function startGateway(options: {
     trail: { redis, key, dataDir: config.dataDir },
     digests: createDigests({
       ...options,
-      get policy() {
-        return config.policy;
-      },
       requests: requestsForDigest(store, redis, key, requestable(commands)),
       now: Date.now,
     }),

@@ -23,8 +23,7 @@ import { createJournal } from "../requests/journal/journal.ts";
 import { createPolls } from "../requests/journal/polls.ts";
 import { observed, observeTold } from "../requests/journal/observed.ts";
 import { createRollouts } from "../rollouts/rollouts.ts";
-import { outageTimingFor, createOutageStore } from "../outages/outages.ts";
-import { createDependencyMonitor } from "../outages/dependency-monitor.ts";
+import { createDependencyMonitor, createOutageStore } from "../outages/outages.ts";
 import { createNotices } from "../slack/deliver/announce.ts";
 import { createFeeds } from "../slack/deliver/feeds.ts";
 import { linkTo } from "../slack/deliver/permalink.ts";
@@ -94,7 +93,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     storageProblems(await storageOf(redis), config.redisReplicas);
   for (const problem of await storageProblemsNow()) log.warn("redis.storage", { ...problem });
   const watch = createDependencyMonitor(
-    outageTimingFor(timing.outageMs),
+    timing.outageMs,
     async ({ userId, teamId }) => (await people.person(userId, teamId)).name,
   );
   const slack = createWeb({
@@ -232,9 +231,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const subscriptions = createSubscriptions({
     redis,
     key,
-    get policy() {
-      return config.policy;
-    },
+    config,
     post: feeds.post,
   });
   async function projectName(id: string): Promise<string | undefined> {
@@ -321,6 +318,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const outages = createOutageStore(redis, key);
   opened(
     startPostingRecaps({
+      config,
       watch,
       outages,
       store,
@@ -329,10 +327,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
       log,
       at,
       commands: changes,
-      get policy() {
-        return config.policy;
-      },
-      patience: outageTimingFor(timing.outageMs),
+      outageMs: timing.outageMs,
     }),
   );
   return {

@@ -28,7 +28,7 @@ const snapshots = createSnapshots(redis, key);
 const digests = createDigests({
   redis,
   key,
-  policy: emptyPolicy(),
+  config: { policy: emptyPolicy() },
   inventory,
   snapshots,
   requests: requestsForDigest(store, redis, key, commands.filter(isChange)),

@@ -99,7 +99,7 @@ export async function startReading(
     digests: createDigests({
       redis,
       key,
-      policy,
+      config: { policy },
       inventory,
       snapshots,
       requests: requestsForDigest(journal, redis, key, commands.filter(isChange)),
@@ -109,7 +109,7 @@ export async function startReading(
     subscriptions: createSubscriptions({
       redis,
       key,
-      policy,
+      config: { policy },
       post: async (channelId, lines) =>
         void told.push(...lines.map(({ text }) => `${channelId}: ${text}`)),
     }),

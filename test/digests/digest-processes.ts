@@ -1,8 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { inject } from "vitest";
-import { createDigests, type Digests } from "../../src/digests/create-digests.ts";
-import type { RequestSource } from "../../src/digests/facts.ts";
-import { createPostDue } from "../../src/digests/post-due.ts";
+import { createDigests, createPostDue, type Digests } from "../../src/digests/create-digests.ts";
+import type { RequestSource } from "../../src/digests/items.ts";
 import type { Inventory, InventoryState, KnownVm, Scope } from "../../src/inventory/inventory.ts";
 import { silentLog } from "../../src/log/log.ts";
 import type { Message } from "../../src/messages/message.ts";
@@ -128,17 +127,19 @@ export async function startScene(scene: Partial<Scene> = {}) {
     const digests = createDigests({
       redis: own,
       key,
-      policy: { ...set.policy, digests: set.rules },
+      config: { policy: { ...set.policy, digests: set.rules } },
       inventory: inventoryOf(set),
       snapshots: { newest: async () => new Map(set.vms.map(({ id }) => [id, set.now - 1000])) },
       requests: set.requests,
       log,
       now,
-      leaseMs: how.leaseMs ?? 5000,
     });
     const process: DigestProcess = {
       digests,
       postDue: createPostDue({
+        redis: own,
+        key,
+        leaseMs: how.leaseMs ?? 5000,
         digests,
         announce: notices.announce,
         alarm: async (_channel, id, message) => void alarms.push({ id, message }),

@@ -29,7 +29,6 @@ function teller() {
         if (!said.has(id)) said.set(id, message);
         return "C02STATUS";
       },
-      tellOf: async () => undefined,
     },
   };
 }

@@ -204,9 +204,9 @@ describe("snoozing a line", () => {
       requests: { ...noRequests },
     });
     const { digests } = await scene.start();
-    const line = lineOf({ kind: "error", key: "error:vm-db-1" });
+    const line = lineOf({ kind: "error", key: "vm-db-1" });
     const until = scene.set.now + 24 * hour;
-    await digests.snoozes.snooze("C02STATUS", line, until, scene.set.now);
+    await digests.snoozes.snooze("C02STATUS", line, until);
     const words = async (channel: string) => JSON.stringify(await digests.build(channel));
     expect(await words("C02STATUS")).toContain("db-2");
     expect(await words("C02STATUS")).not.toContain("db-1");
@@ -214,7 +214,7 @@ describe("snoozing a line", () => {
     expect(await words("C01OPS")).toContain("db-1");
     scene.set.now += 24 * hour + 1;
     expect(await words("C02STATUS")).toContain("db-1");
-    await digests.snoozes.snooze("C02STATUS", line, scene.set.now + hour, scene.set.now);
+    await digests.snoozes.snooze("C02STATUS", line, scene.set.now + hour);
     expect(await words("C02STATUS")).not.toContain("db-1");
     await digests.snoozes.unsnooze("C02STATUS");
     expect(await words("C02STATUS")).toContain("db-1");
@@ -227,9 +227,9 @@ describe("snoozing a line", () => {
     });
     const { digests } = await scene.start();
     const { set } = scene;
-    const line = lineOf({ kind: "error", key: "error:vm-db-1" });
+    const line = lineOf({ kind: "error", key: "vm-db-1" });
     const words = async () => JSON.stringify(await digests.build("C02STATUS"));
-    await digests.snoozes.snooze("C02STATUS", line, set.now + 100 * hour, set.now);
+    await digests.snoozes.snooze("C02STATUS", line, set.now + 100 * hour);
     expect(await words()).not.toContain("db-1");
     // Only now it is known since when
     const statuses = { "vm-db-1": ["ERROR", set.now] } as const;

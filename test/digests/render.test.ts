@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { itemsOf } from "../../src/digests/items.ts";
 import type { DriftRecord } from "../../src/digests/drift-monitor.ts";
-import type { Facts, RequestFact } from "../../src/digests/facts.ts";
+import type { Facts, RequestFact } from "../../src/digests/items.ts";
 import { renderChanges, renderHandover, renderDigest } from "../../src/digests/render-digest.ts";
 import type { KnownVm } from "../../src/inventory/inventory.ts";
 import type { Message } from "../../src/messages/message.ts";
@@ -93,7 +93,6 @@ describe("a digest", () => {
             command: "project delete",
             target: "staging",
             on: undefined,
-            by: "U0ADA",
             at: now - hour,
           },
         ],

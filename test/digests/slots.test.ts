@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { readSchedule } from "../../src/digests/schedules.ts";
-import { daysWords, latestSlot, nextSlot } from "../../src/digests/slots.ts";
+import { daysWords, latestSlot, nextSlot } from "../../src/digests/schedules.ts";
 import type { DigestRule } from "../../src/config/policy-file.ts";
 
 const daily: DigestRule["days"] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];

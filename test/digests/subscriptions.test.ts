@@ -23,7 +23,7 @@ async function startFollowing() {
   const seen = new Set<string>();
   const subscriptions = createSubscriptions({
     ...redis,
-    policy: twoTeams,
+    config: { policy: twoTeams },
     async post(channelId, lines) {
       for (const { key, text } of lines)
         if (!seen.has(`${channelId} ${key}`)) {
@@ -36,7 +36,7 @@ async function startFollowing() {
     subscriptions.set({ channelId, glob, events, by: "U0PAY", at: Date.now() });
   const announced: { channelId: string; text: string }[] = [];
   const alarms = createAlarms({
-    policy: twoTeams,
+    config: { policy: twoTeams },
     announce: async ({ channelId, message }) =>
       void announced.push({ channelId, text: message.text }),
   });

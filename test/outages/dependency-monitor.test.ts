@@ -1,10 +1,13 @@
 import { expect, it } from "vitest";
-import { outageTimingFor, type OutageStore, type Sighting } from "../../src/outages/outages.ts";
-import { createDependencyMonitor } from "../../src/outages/dependency-monitor.ts";
+import {
+  createDependencyMonitor,
+  type OutageStore,
+  type Sighting,
+} from "../../src/outages/outages.ts";
 
 /** What Redis hears of Slack, after all this was seen. */
 async function heardOf(...seen: ("answer" | "silence")[]): Promise<readonly Sighting[]> {
-  const watch = createDependencyMonitor(outageTimingFor(300), async () => undefined);
+  const watch = createDependencyMonitor(300, async () => undefined);
   for (const what of seen) {
     watch.saw("slack", what);
     await new Promise((resolve) => setTimeout(resolve, 30));

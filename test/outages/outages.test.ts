@@ -1,18 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import {
-  createOutageStore,
-  outageTimingFor,
-  type Part,
-  parts,
-  type Past,
-} from "../../src/outages/outages.ts";
-import { createDependencyMonitor } from "../../src/outages/dependency-monitor.ts";
+import { createOutageStore, type Part, parts, type Past } from "../../src/outages/outages.ts";
+import { createDependencyMonitor } from "../../src/outages/outages.ts";
 import { testRedis } from "../support/with-redis.ts";
 
 const minute = 60_000;
 /** Half a minute and up is an outage; ten seconds without a failure end it. */
-const patience = outageTimingFor(30_000);
+const patience = 30_000;
 
 async function keeping() {
   const { redis, key, [Symbol.asyncDispose]: close } = await testRedis();
@@ -207,7 +201,7 @@ describe("what a process sees", () => {
   it("is not lost while Redis is away, and what it refused goes to Redis with names", async () => {
     await using here = await keeping();
     const failing = { ...here.store, saw: async () => Promise.reject(new Error("Redis is away")) };
-    const watch = createDependencyMonitor(outageTimingFor(50), async () => "Olivia");
+    const watch = createDependencyMonitor(50, async () => "Olivia");
     watch.saw("slack", "silence");
     await expect(watch.report(failing)).rejects.toThrow("Redis is away");
     watch.refused({
@@ -243,7 +237,7 @@ describe("what a process sees", () => {
 
   it("remembers at most a hundred refusals", async () => {
     await using here = await keeping();
-    const watch = createDependencyMonitor(outageTimingFor(1), async () => undefined);
+    const watch = createDependencyMonitor(1, async () => undefined);
     const failing = { ...here.store, saw: async () => Promise.reject(new Error("away")) };
     await watch.report(failing).catch(() => undefined);
     for (let n = 0; n < 300; n++)

@@ -3,7 +3,7 @@ import { commands } from "../../src/commands/index.ts";
 import { createInventory } from "../../src/inventory/create-inventory.ts";
 import type { Inventory } from "../../src/inventory/inventory.ts";
 import { silentLog } from "../../src/log/log.ts";
-import { recapChannel, shownWords } from "../../src/outages/shown-words.ts";
+import { recapChannel, shownWords } from "../../src/outages/post-recaps.ts";
 import { requestable } from "../../src/registry/define.ts";
 import { policyOf, vm } from "../policy/sample.ts";
 import { smallService } from "../inventory/small-service.ts";
@@ -42,7 +42,11 @@ afterAll(async () => {
   await redis[Symbol.asyncDispose]();
 });
 
-const by = (over = policy) => ({ policy: over, inventory, commands: requestable(commands) });
+const by = (over = policy) => ({
+  config: { policy: over },
+  inventory,
+  commands: requestable(commands),
+});
 
 describe("where a recap speaks of a request", () => {
   const of = (project: string, name = project) => ({

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { DigestRule } from "../../config/policy-file.ts";
 import { readSchedule } from "../../digests/schedules.ts";
-import { daysWords, localWords, nextSlot } from "../../digests/slots.ts";
+import { daysWords, localWords, nextSlot } from "../../digests/schedules.ts";
 import { UserError } from "../../errors.ts";
 import { howToOpen } from "../../messages/closed-channel.ts";
 import { type Message, sentence } from "../../messages/message.ts";

@@ -1,7 +1,7 @@
 import { UserError } from "../../errors.ts";
 import { md } from "../../messages/text.ts";
 import type { Block, Message } from "../../messages/message.ts";
-import type { Watch } from "../../outages/dependency-monitor.ts";
+import type { Watch } from "../../outages/outages.ts";
 import type { Command } from "../../registry/define.ts";
 import { asksForChange } from "../../registry/invocation.ts";
 import { parseCommand } from "../../registry/parse.ts";

@@ -142,8 +142,7 @@ async function snooze(
   { interaction, gateway }: Act<Press>,
 ): Promise<Message> {
   const lastsMs = hours * 3_600_000;
-  const now = gateway.now();
-  await gateway.digests.snoozes.snooze(interaction.channelId, about, now + lastsMs, now);
+  await gateway.digests.snoozes.snooze(interaction.channelId, about, gateway.now() + lastsMs);
   const text = md`😴 Snoozed for ${duration(lastsMs)}: digests in this channel omit that line, for everyone. When it is gone and comes back, they show it.`;
   const value = JSON.stringify({ line: about });
   return sayWith(text, [{ label: "Un-snooze", action: unsnoozeAction, value }]);
