@@ -140,7 +140,7 @@ export function createKnown() {
       return () => void followers.delete(follower);
     },
     entry: (projectId: string): Entry | undefined => entries.get(projectId),
-    entries: (): Iterable<Entry> => entries.values(),
+    entries: () => entries.values(),
     vm: (id: string): KnownVm | undefined => vmsById.get(id),
     count: () => ({ vms: vmsById.size, projects: entries.size }),
     /** An ID beats every name, so that no name can pose as an ID. */

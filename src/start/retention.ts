@@ -1,5 +1,5 @@
 import { messageOf, UserError } from "../errors.ts";
-import { createInventoryStore } from "../inventory/store.ts";
+import { readAllProjects } from "../inventory/replica.ts";
 import { silentLog } from "../log/log.ts";
 import { connectRedis, createKeys, type Keys, type RedisClient } from "../redis/redis.ts";
 
@@ -135,7 +135,7 @@ What may go:
 /** The IDs of all VMs that stood in the last list. */
 async function knownVms(redis: RedisClient, key: Keys): Promise<ReadonlySet<string>> {
   const ids = new Set<string>();
-  for (const contents of await createInventoryStore(redis, key).readAll())
+  for (const contents of await readAllProjects({ redis, key }))
     for (const { id } of contents?.vms ?? []) ids.add(id);
   return ids;
 }

@@ -38,13 +38,13 @@ describe("thousands of names that come and go", () => {
     );
   });
 
-  it("are guessed with two slips among hundreds that begin alike", () => {
+  it("are guessed with two slips, also once most are gone", () => {
     const names = createNames();
     for (let n = 0; n < 3000; n++) names.add(`worker-${n}`, `w${n}`);
     for (let n = 0; n < 3000; n++) if (n % 100 !== 0) names.remove(`worker-${n}`, `w${n}`);
     expect(names.containing("worker", 100)).toHaveLength(30);
-    expect(names.near("worker-21xx", 10)).toEqual([]);
-    expect(names.near("worker-29xx", 10)).toEqual([]);
-    expect(names.near("worker-29xx0", 10)).toEqual(["worker-2900"]);
+    expect(names.near("worker-21xx", 10)).toEqual(["worker-2100"]);
+    expect(names.near("wroker-2100x", 10)).toEqual(["worker-2100"]);
+    expect(names.near("wroker-21xx", 10)).toEqual([]);
   });
 });
