@@ -80,7 +80,7 @@ export function createNames() {
       ids.delete(key);
       takeOut(key);
     },
-    idsOf: (name: string): Iterable<string> => ids.get(fold(name)) ?? [],
+    idsOf: (name: string): readonly string[] => [...(ids.get(fold(name)) ?? [])],
 
     /** Folded names that begin with what was typed, then those with a word that does, then the others that contain it. */
     containing(typed: string, most: number): string[] {

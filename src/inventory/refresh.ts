@@ -2,14 +2,7 @@ import type { Compute, Project } from "../compute/compute.ts";
 import { ComputeError } from "../compute/errors.ts";
 import { messageOf, UserError } from "../errors.ts";
 import type { Log } from "../log/log.ts";
-import {
-  type Contents,
-  contentsOf,
-  type Entry,
-  isSame,
-  isSameProject,
-  type Known,
-} from "./known.ts";
+import { type Contents, contentsOf, type Entry, isSame, type Known } from "./known.ts";
 import type { Replica } from "./replica.ts";
 
 /** A list this long counts as cut, so that it removes nothing. */
@@ -115,7 +108,7 @@ export async function readEverything(options: RefreshOptions): Promise<Refreshed
   const [list] = await Promise.all([readList(), inRandomOrder(withVms, concurrency, read)]);
   const rest = list.filter((project) => {
     const now = known.entry(project.id)?.contents.project;
-    return !done.has(project.id) || !now || !isSameProject(now, project);
+    return !done.has(project.id) || !isSame(now, contentsOf(project, []).project);
   });
   await inRandomOrder(rest, concurrency, read);
   if (signal.aborted) return undefined;

@@ -152,13 +152,13 @@ export function createReplica({ known, log, ...place }: Place & { known: Known; 
   /** Callers at the same time share one run. */
   async function sync(): Promise<void> {
     running ??= takeOver().finally(() => (running = undefined));
-    isReachable = await running.then(
-      () => true,
-      (error: unknown) => {
-        isReachable = false;
-        throw error;
-      },
-    );
+    try {
+      await running;
+      isReachable = true;
+    } catch (error) {
+      isReachable = false;
+      throw error;
+    }
   }
 
   /** What is known of a project may not be what Redis has: the next `sync` finds out. */
