@@ -9,6 +9,9 @@ export interface Found {
   rest: readonly Word[];
 }
 
+const each = (commands: readonly Command[], rest: readonly Word[]): Found[] =>
+  commands.map((command) => ({ command, rest }));
+
 /** Words that are no command, with what they probably mean: a guess, which isn't run. */
 export class Unclear extends UserError {
   readonly near: readonly Found[];
@@ -88,7 +91,7 @@ function withoutRoot(
   isReadable: (found: Found) => boolean,
 ): Found {
   const { verb, rest } = verbIn([plainWord(root), ...words.slice(1)], commands);
-  const meant = named(verb, commands).map((command) => ({ command, rest }));
+  const meant = each(named(verb, commands), rest);
   const readable = meant.filter(isReadable);
   const likely = readable.length > 0 ? readable : meant;
   const own = likely.filter(({ command }) => verbsOf(command)[0] === verb);
@@ -119,10 +122,7 @@ function unknownRoot(
   }
   const meant = namedLike(root, commands);
   if (meant.length === 0) return new UserError(text, all);
-  return new Unclear(
-    text,
-    meant.map((command) => ({ command, rest })),
-  );
+  return new Unclear(text, each(meant, rest));
 }
 
 function unknownVerb(
@@ -138,12 +138,7 @@ function unknownVerb(
   const text = `/${root} has no ${cut(typed)}.`;
   const elsewhere = named(verb, commands);
   const meant = elsewhere.length > 0 ? elsewhere : namedLike(typed, ofRoot);
-  if (meant.length > 0) {
-    return new Unclear(
-      text,
-      meant.map((command) => ({ command, rest })),
-    );
-  }
+  if (meant.length > 0) return new Unclear(text, each(meant, rest));
   // `/vm web-1 restart` and `/vm web-1`: a name in place of the verb
   const [next] = named(rest[0]?.text.toLowerCase() ?? "show", ofRoot);
   const list = `\`/${root} help\` lists its commands.`;
@@ -159,10 +154,7 @@ function suggestion(
   suggested: readonly Command[],
 ): Unclear {
   const why = suggested.map(({ suggestFor = {} }) => suggestFor[verb])[0] ?? "";
-  return new Unclear(
-    `${start} ${verb}: ${why}.`,
-    suggested.map((command) => ({ command, rest })),
-  );
+  return new Unclear(`${start} ${verb}: ${why}.`, each(suggested, rest));
 }
 
 /** `vm restart web-1`, fit for a code span. */

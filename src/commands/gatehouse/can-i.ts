@@ -21,7 +21,7 @@ export const canI = defineCommand({
   example: "/gatehouse can-i vm restore db-1",
   class: "read",
   args: z.object({
-    command: z.string().max(500).meta({ rest: true, description: "the words you would type" }),
+    command: z.string().max(500).meta({ isRest: true, description: "the words you would type" }),
   }),
   async answer({ command: words }, context: ReadContext) {
     const { policy, journal } = context;

@@ -26,7 +26,7 @@ export const digest = defineCommand({
         "`handover` is shown only to you, with running requests and open consoles, until you share it",
     }),
     when: z.string().max(200).optional().meta({
-      rest: true,
+      isRest: true,
       description:
         "for `on`: a time, a time zone, and days, in any order; for `handover`: a note to the next shift",
     }),

@@ -29,7 +29,7 @@ export const subscribe = defineCommand({
         "names or globs of VMs or projects: `payments-*`, `payments/web-*`; alone, the command shows what this channel is subscribed to",
     }),
     events: z.string().max(200).optional().meta({
-      rest: true,
+      isRest: true,
       description:
         "`trouble` (a VM goes to ERROR, or comes out of it), `drift` (attestation fails), `changes` (requested elsewhere); by default all",
     }),

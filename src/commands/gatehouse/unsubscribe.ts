@@ -24,7 +24,7 @@ export const unsubscribe = defineCommand({
       .string()
       .max(200)
       .optional()
-      .meta({ rest: true, description: "only these: `trouble`, `drift`, `changes`" }),
+      .meta({ isRest: true, description: "only these: `trouble`, `drift`, `changes`" }),
   }),
   async answer({ targets, events: more = "" }, context: ReadContext) {
     checkPlace(context);

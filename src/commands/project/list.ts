@@ -19,9 +19,9 @@ export const list = defineCommand({
   example: "/project list --type TEE_VM",
   class: "read",
   args: z.object({
-    type: filter.meta({ flagOnly: true, description: "TEE_VM, GIT_DEPLOY, or CONTAINER" }),
-    status: filter.meta({ flagOnly: true, description: "only projects in this status" }),
-    page: wholeNumber(10_000).optional().meta({ flagOnly: true, description: "which page of 50" }),
+    type: filter.meta({ isFlag: true, description: "TEE_VM, GIT_DEPLOY, or CONTAINER" }),
+    status: filter.meta({ isFlag: true, description: "only projects in this status" }),
+    page: wholeNumber(10_000).optional().meta({ isFlag: true, description: "which page of 50" }),
   }),
   async answer({ type, status, page = 1 }, { inventory, now }: ReadContext) {
     await inventory.upToDate();

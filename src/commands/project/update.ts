@@ -8,9 +8,9 @@ import { hasMoved, hasSpecs, isUnmoved, keepsSpecs, notChangeable } from "../eff
 const args = z
   .object({
     project: target("project").describe("the project to change"),
-    name: z.string().trim().min(1).max(100).optional().meta({ flagOnly: true, label: "New name" }),
-    cpu: wholeNumber().optional().meta({ flagOnly: true, label: "CPU" }),
-    memory: wholeNumber().optional().meta({ flagOnly: true }),
+    name: z.string().trim().min(1).max(100).optional().meta({ isFlag: true, label: "New name" }),
+    cpu: wholeNumber().optional().meta({ isFlag: true, label: "CPU" }),
+    memory: wholeNumber().optional().meta({ isFlag: true }),
   })
   .superRefine(({ name, cpu, memory }, context) => {
     if (name === undefined && cpu === undefined && memory === undefined) {

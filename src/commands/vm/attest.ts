@@ -35,9 +35,9 @@ export const attest = defineCommand({
     raw: z
       .boolean()
       .optional()
-      .meta({ flagOnly: true, description: "send the raw report as a file" }),
+      .meta({ isFlag: true, description: "send the raw report as a file" }),
     evidence: z.boolean().optional().meta({
-      flagOnly: true,
+      isFlag: true,
       description: "send everything that the result follows from as a signed file",
     }),
   }),

@@ -54,13 +54,13 @@ export const list = defineCommand({
       .string()
       .max(40)
       .optional()
-      .meta({ flagOnly: true, description: "only VMs in this status" }),
+      .meta({ isFlag: true, description: "only VMs in this status" }),
     sort: z
       .enum(Object.keys(vmOrders) as VmOrder[])
       .optional()
-      .meta({ flagOnly: true, description: "the largest or newest first; by default problems" }),
-    page: wholeNumber(10_000).optional().meta({ flagOnly: true, description: "which page of 50" }),
-    csv: z.boolean().optional().meta({ flagOnly: true, description: "send all of them as a file" }),
+      .meta({ isFlag: true, description: "the largest or newest first; by default problems" }),
+    page: wholeNumber(10_000).optional().meta({ isFlag: true, description: "which page of 50" }),
+    csv: z.boolean().optional().meta({ isFlag: true, description: "send all of them as a file" }),
   }),
   async answer(
     { project, status, sort = "trouble", page = 1, csv: asFile },
