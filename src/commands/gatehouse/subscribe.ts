@@ -2,7 +2,7 @@ import * as z from "zod";
 import { glob as globShape } from "../../config/policy-values.ts";
 import { type Event, events, type Subscription } from "../../digests/subscriptions.ts";
 import { UserError } from "../../errors.ts";
-import { message, type Message, readable, section, sentence } from "../../messages/message.ts";
+import { type Message, section, sentence } from "../../messages/message.ts";
 import { channelLink, lines, type Markdown, md, name } from "../../messages/text.ts";
 import { scopeShownTo } from "../../policy/scope.ts";
 import { compileTargetGlobs } from "../../policy/target-globs.ts";
@@ -110,7 +110,7 @@ function shown(channelId: string, all: readonly Subscription[]): Message {
       value: JSON.stringify({ targets: one.glob }),
     }),
   );
-  return message(readable(head), section(head), rows.slice(0, maxRows), moreThan(all.length));
+  return sentence(head, rows.slice(0, maxRows), moreThan(all.length));
 }
 
 /** A message holds 50 blocks. */

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { shortFingerprint } from "../../approvals/fingerprint.ts";
 import { UserError } from "../../errors.ts";
-import { context, message, readable, section } from "../../messages/message.ts";
+import { context, section, sentence } from "../../messages/message.ts";
 import { lines, type Markdown, md, name, when } from "../../messages/text.ts";
 import { target } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
@@ -43,9 +43,8 @@ export const why = defineCommand({
         md`• ${when(at)} ${voter} ${vote === "approve" ? "approved" : "denied"}`,
     );
     const head = md`*${record.command}* of ${name(of.name)} (${name(of.id)}), requested by ${requester.name} at ${when(record.createdAt)} (${name(record.id)}). State: ${stateWords(state)}${progress.why ? md`: ${progress.why}` : ""}.`;
-    return message(
-      readable(head),
-      section(head),
+    return sentence(
+      head,
       approval &&
         context(
           md`${approval.why} · fingerprint ${name(shortFingerprint(approval.digest))}`,

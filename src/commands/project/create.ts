@@ -122,8 +122,7 @@ function newProject({ name, type, region, ...given }: Given): NewProject {
 }
 
 /** Undefined values are omitted from the call. */
-function defined<V>(all: Readonly<Record<string, V | undefined>>): Record<string, V> {
-  return Object.fromEntries(
-    Object.entries(all).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]])),
-  );
+export function defined<T extends object>(all: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  const given = Object.entries(all).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(given) as { [K in keyof T]?: Exclude<T[K], undefined> };
 }

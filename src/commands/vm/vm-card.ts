@@ -68,7 +68,7 @@ function attestationWords({ attestation }: Vm): Markdown {
 }
 
 function runningWords({ record, state }: StoredRequest, now: number): Markdown {
-  return md`⏳ ${record.command} (${stateWords(state)}), for ${duration(Math.max(1000, now - record.createdAt))} (${name(record.id)})`;
+  return md`⏳ ${record.command} (${stateWords(state)}), for ${duration(now - record.createdAt)} (${name(record.id)})`;
 }
 
 /** What the compute service refused for its ERROR, and would refuse again while it lasts. */
