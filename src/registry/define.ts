@@ -297,20 +297,3 @@ export function verbsOf({
 }: Pick<Command, "name" | "aliases">): readonly string[] {
   return [name.slice(name.indexOf(" ") + 1), ...aliases];
 }
-
-/** Throws when two commands answer to one word, or a word can't be typed. */
-export function defineCommands<C extends Command>(commands: readonly C[]): readonly C[] {
-  const taken = new Map<string, string>();
-  for (const command of commands) {
-    const root = command.name.split(" ")[0] ?? "";
-    for (const verb of [...verbsOf(command), ...Object.keys(command.suggestFor ?? {})]) {
-      const word = `${root} ${verb}`;
-      if (!/^[a-z]+(-[a-z]+)*( [a-z]+(-[a-z]+)*)?$/.test(verb))
-        throw new Error(`${word}: must be one word of a-z, or two`);
-      const other = taken.get(word);
-      if (other !== undefined) throw new Error(`${word} is both ${other} and ${command.name}`);
-      taken.set(word, command.name);
-    }
-  }
-  return commands;
-}

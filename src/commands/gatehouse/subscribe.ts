@@ -166,7 +166,5 @@ export const named = (globs: readonly string[]): Markdown =>
   globs.map((glob) => name(glob)).reduce((all, one) => md`${all}, ${one}`);
 
 /** `trouble, drift, and changes` */
-export function eventWords(some: readonly Event[]): string {
-  if (some.length < 3) return some.join(" and ");
-  return `${some.slice(0, -1).join(", ")}, and ${some.at(-1)}`;
-}
+export const eventWords = (some: readonly Event[]): string =>
+  new Intl.ListFormat("en-US").format(some);

@@ -15,7 +15,7 @@ import { defineCommand, dottedName, isChange } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
 import { lastKnown, unlessUnreachable } from "../last-known.ts";
 import { byTrouble, countByStatus, firstOf, statusSign } from "../../inventory/status-words.ts";
-import { timeField } from "../vm/vm-card.ts";
+import { timeField } from "../vm/show.ts";
 
 const maxRows = 50;
 

@@ -1,6 +1,6 @@
 import { restart } from "../../commands/vm/restart.ts";
 import { show } from "../../commands/vm/show.ts";
-import { refusedInError } from "../../commands/vm/vm-card.ts";
+import { refusedInError } from "../../commands/vm/show.ts";
 import type { KnownVm } from "../../inventory/inventory.ts";
 import { recentRequests } from "../../requests/recent-requests.ts";
 import { headline, insteadInError, symbolOf } from "../../requests/render/render-result.ts";
