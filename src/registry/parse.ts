@@ -1,10 +1,9 @@
 import type * as z from "zod";
 import { UserError } from "../errors.ts";
-import { nearest } from "../text/nearest.ts";
-import type { Command } from "./define.ts";
+import { allNearest, nearest } from "../text/nearest.ts";
+import { type Command, verbsOf } from "./define.ts";
 import { type Args, hasForm, type Input, type Invocation } from "./invocation.ts";
 import { targetArgument, type Argument, argumentsOf, flagName, usageOf } from "./arguments.ts";
-import { asTyped, findCommand, type Found, Unclear } from "./find-command.ts";
 import { isPolite, nameIn, namesIn, tokenize, type Word } from "./tokenize.ts";
 
 export type Parsed = (Invocation & { breakGlass?: string }) | { refusal: WordsRefusal };
@@ -35,7 +34,7 @@ export class LacksTarget extends UserError {
 export function parseCommand(text: string, commands: readonly Command[]): Parsed {
   let isEmergency = false;
   try {
-    const { command, rest } = findCommand(tokenize(text), commands, isReadable);
+    const { command, rest } = findCommand(tokenize(text), commands);
     const { reason, rest: written } = takeBreakGlass(command, rest);
     isEmergency = reason !== undefined;
     const input = readArguments(command, written);
@@ -73,88 +72,163 @@ const isReadable = ({ command, rest }: Found): boolean => {
   return named !== undefined && (!target || target.isOptional || target.key in named.input);
 };
 
-/** From words, a button, or a card. A form asks for what is missing, except the target. Throws UserError, LacksTarget. */
-export function parseInvocation(
-  command: Command,
-  input: Input,
-  mayBeShort = hasForm(command),
-): Invocation {
-  const checked = checkInput(command, input);
-  if ("args" in checked) return { command, input, args: checked.args } as Invocation;
-  const target = targetArgument(command)?.key;
-  const problems = checked.problems.filter(
-    ({ key }) => !mayBeShort || Object.hasOwn(input, key) || key === target,
-  );
-  // What was given and is wrong comes first: asking for the target would not mend it
-  const problem = problems.find(({ key }) => Object.hasOwn(input, key)) ?? problems[0];
-  if (problem?.key === target && target !== undefined && input[target] === undefined)
-    throw new LacksTarget(wrong(command, problem?.text ?? ""), { command, input });
-  if (problem) throw wrong(command, problem.text);
-  return { command, input, args: undefined } as Invocation;
+/** A command and the words after it. */
+interface Found {
+  command: Command;
+  rest: readonly Word[];
 }
 
-/** Complete arguments, from the journal or a button. Throws UserError. */
-export function parseInput(command: Command, input: Input): Args {
-  const checked = checkInput(command, input);
-  if ("args" in checked) return checked.args;
-  throw wrong(command, checked.problems[0]?.text ?? "That can't be read.");
-}
+const each = (commands: readonly Command[], rest: readonly Word[]): Found[] =>
+  commands.map((command) => ({ command, rest }));
 
-/** The same with every problem, by argument, for a form's fields. */
-export function checkInput(
-  command: Command,
-  input: Input,
-): { args: Args } | { problems: { key: string; text: string }[] } {
-  const own = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined));
-  const unknown = Object.keys(own).find((key) => !Object.hasOwn(command.args.shape, key));
-  if (unknown !== undefined) {
-    const shown = flagName(unknown.slice(0, 40));
-    return { problems: [{ key: unknown, text: `/${command.name} has no ${shown}.` }] };
+/** Words that are no command, with what they probably mean: a guess, which isn't run. */
+class Unclear extends UserError {
+  readonly near: readonly Found[];
+
+  constructor(message: string, near: readonly Found[], hint?: string) {
+    const meant =
+      near.length > 0
+        ? `Did you mean ${near.map((one) => `\`/${asTyped(one)}\``).join(" or ")}?`
+        : undefined;
+    super(message, [meant, hint].filter(Boolean).join(" "));
+    this.near = near;
   }
-  const parsed = command.args.safeParse(own, { reportInput: false });
-  if (parsed.success) return { args: parsed.data };
-  const all = argumentsOf(command);
-  const problems = parsed.error.issues.map((issue) => {
-    const key = String(issue.path[0] ?? "");
-    const argument = all.find((one) => one.key === key);
-    return {
-      key,
-      text: argument ? problemText(command, argument, own, wordsOf(issue)) : issue.message,
-    };
-  });
-  return { problems };
 }
 
-function problemText(command: Command, argument: Argument, own: Input, message: string): string {
-  const { key, choices } = argument;
-  const shown = argument.isFlag ? flagName(key) : argument.isList ? key.replace(/s$/, "") : key;
-  const oneOf = choices ? `one of ${choices.join(", ")}` : undefined;
-  if (own[key] === undefined) {
-    // A rule over several arguments
-    if (argument.isOptional) return `${shown} ${sentenceOf(message)}`;
-    const positional = argument.target === "vm" ? "a VM" : `${article(shown)} ${shown}`;
-    const what = argument.isFlag ? shown : positional;
-    return `/${command.name} needs ${what}${oneOf ? `: ${oneOf}` : ""}.`;
+/**
+ * `vm restart web-1`, by the command's name or an alias; without `vm` where only one command can be meant. Throws
+ * Unclear.
+ */
+function findCommand(typed: readonly Word[], commands: readonly Command[]): Found {
+  const words = typed.filter((word, index) => index > 1 || !isPolite(word));
+  const root = rootOf(words[0]?.text ?? "");
+  const help = commands.find((command) => command.kind === "read" && command.isHelp);
+  const ofRoot = commands.filter(({ name }) => name.startsWith(`${root} `));
+  if (ofRoot.length === 0) {
+    if (help && (root === "" || root === "--help")) return { command: help, rest: [] };
+    return withoutRoot(words, root, commands);
   }
-  return `${shown} ${oneOf ? `is ${oneOf}.` : sentenceOf(message)}`;
+  const { verb, rest } = verbIn(words.slice(1), ofRoot);
+  const [command] = named(verb, ofRoot);
+  if (help && command && rest.some(isHelpFlag))
+    return { command: help, rest: command.name.split(" ").map(plainWord) };
+  if (command) return { command, rest };
+  if (help && (verb === "" || verb === "help" || verb === "--help")) {
+    const topic = root === "gatehouse" ? [] : [plainWord(root)];
+    return { command: help, rest: [...topic, ...rest] };
+  }
+  throw unknownVerb(root, words[1]?.text ?? "", rest, ofRoot, commands);
 }
 
-/** Replaces zod's own messages about lengths. */
-function wordsOf(issue: z.core.$ZodIssue): string {
-  if (issue.code === "too_big" && issue.message.startsWith("Too big"))
-    return `must be at most ${issue.maximum} characters`;
-  if (issue.code === "too_small" && issue.message.startsWith("Too small"))
-    return issue.minimum === 1
-      ? "must not be empty"
-      : `must be at least ${issue.minimum} characters`;
-  return issue.message;
+const rootOf = (text: string) => text.replace(/^\/+/, "").toLowerCase();
+
+const isHelpFlag = ({ text, isQuoted }: Word) => text === "--help" && !isQuoted;
+
+const plainWord = (text: string): Word => ({ text, isQuoted: false });
+
+/** Two words where they are a command (`pins drop`), else one. */
+function verbIn(words: readonly Word[], commands: readonly Command[]) {
+  const [first = "", second = ""] = words.map(({ text }) => text.toLowerCase());
+  const both = `${first} ${second}`;
+  return named(both, commands).length > 0
+    ? { verb: both, rest: words.slice(2) }
+    : { verb: first, rest: words.slice(1) };
 }
 
-const article = (word: string) => (/^[aeiou]/i.test(word) ? "an" : "a");
+/** The commands that answer to this verb, by their own names before aliases. */
+function named(verb: string, commands: readonly Command[]): Command[] {
+  return commands
+    .filter((command) => verbsOf(command).includes(verb))
+    .toSorted((a, b) => verbsOf(a).indexOf(verb) - verbsOf(b).indexOf(verb));
+}
 
-function sentenceOf(message: string): string {
-  const text = /^(must|should|is|can|or)\b/.test(message) ? message : `can't be that: ${message}`;
-  return text.endsWith(".") ? text : `${text}.`;
+/** The commands that answer to the words nearest to this one. */
+function namedLike(typed: string, commands: readonly Command[]): Command[] {
+  const words = allNearest(typed, commands.flatMap(verbsOf));
+  return [...new Set(words.flatMap((word) => named(word, commands)))].slice(0, 3);
+}
+
+/** `restart web-1`: a mention needs no `vm`. */
+function withoutRoot(words: readonly Word[], root: string, commands: readonly Command[]): Found {
+  const { verb, rest } = verbIn([plainWord(root), ...words.slice(1)], commands);
+  const meant = each(named(verb, commands), rest);
+  const readable = meant.filter(isReadable);
+  const likely = readable.length > 0 ? readable : meant;
+  const own = likely.filter(({ command }) => verbsOf(command)[0] === verb);
+  const [only] = own.length === 1 ? own : likely.length === 1 ? likely : [];
+  if (only) return only;
+  if (likely.length > 1) throw new Unclear(`${cut(root)} can be several commands.`, likely);
+  const suggested = commands.filter(({ suggestFor = {} }) => Object.hasOwn(suggestFor, root));
+  if (suggested.length > 0) throw suggestion(root, "There is nothing called", rest, suggested);
+  throw unknownRoot(words[0]?.text ?? "", root, rest, commands);
+}
+
+function unknownRoot(
+  typed: string,
+  root: string,
+  rest: readonly Word[],
+  commands: readonly Command[],
+): UserError {
+  const roots = [...new Set(commands.map(({ name }) => name.split(" ")[0] ?? ""))];
+  const all = `The commands are ${roots.map((one) => `\`/${one}\``).join(", ")}.`;
+  if (root === "") return new UserError("There is no command in that text.", all);
+  const text = `There is no command ${cut(typed)}.`;
+  const near = nearest(root, roots);
+  if (near !== undefined) {
+    const ofRoot = commands.filter(({ name }) => name.startsWith(`${near} `));
+    const [command] = named(rest[0]?.text.toLowerCase() ?? "", ofRoot);
+    if (command) return new Unclear(text, [{ command, rest: rest.slice(1) }]);
+    return new UserError(text, `Did you mean \`/${near}\`?`);
+  }
+  const meant = namedLike(root, commands);
+  if (meant.length === 0) return new UserError(text, all);
+  return new Unclear(text, each(meant, rest));
+}
+
+function unknownVerb(
+  root: string,
+  typed: string,
+  rest: readonly Word[],
+  ofRoot: readonly Command[],
+  commands: readonly Command[],
+): UserError {
+  const verb = typed.toLowerCase();
+  const suggested = ofRoot.filter(({ suggestFor = {} }) => Object.hasOwn(suggestFor, verb));
+  if (suggested.length > 0) return suggestion(verb, `/${root} has no`, rest, suggested);
+  const text = `/${root} has no ${cut(typed)}.`;
+  const elsewhere = named(verb, commands);
+  const meant = elsewhere.length > 0 ? elsewhere : namedLike(typed, ofRoot);
+  if (meant.length > 0) return new Unclear(text, each(meant, rest));
+  // `/vm web-1 restart` and `/vm web-1`: a name in place of the verb
+  const [next] = named(rest[0]?.text.toLowerCase() ?? "show", ofRoot);
+  const list = `\`/${root} help\` lists its commands.`;
+  if (!next) return new UserError(text, list);
+  return new Unclear(text, [{ command: next, rest: [plainWord(typed), ...rest.slice(1)] }], list);
+}
+
+/** A word that has no command, but one that may do: why it isn't the same, and the button. */
+function suggestion(
+  verb: string,
+  start: string,
+  rest: readonly Word[],
+  suggested: readonly Command[],
+): Unclear {
+  const why = suggested.map(({ suggestFor = {} }) => suggestFor[verb])[0] ?? "";
+  return new Unclear(`${start} ${verb}: ${why}.`, each(suggested, rest));
+}
+
+/** `vm restart web-1`, fit for a code span. */
+function asTyped({ command, rest }: Found): string {
+  return cut([command.name, ...rest.map(quotable)].join(" "), 130);
+}
+
+function quotable({ text, isQuoted }: Word): string {
+  const shown = cut(text).replaceAll(/[`"]/g, "");
+  return isQuoted || /\s/.test(shown) ? `"${shown}"` : shown;
+}
+
+function cut(text: string, most = 60): string {
+  return text.length <= most ? text : `${text.slice(0, most - 1)}…`;
 }
 
 /** `--break-glass "reason"`, for commands that disrupt or destroy; policy says for whom. */
@@ -176,11 +250,6 @@ function takeBreakGlass(
     );
   }
   return { rest: words.toSpliced(at, inline === undefined ? 2 : 1), reason: reason.slice(0, 300) };
-}
-
-/** A refusal with the usage. */
-function wrong(command: Command, text: string): UserError {
-  return new UserError(text, `Usage: \`${usageOf(command)}\`. Example: \`${command.example}\`.`);
 }
 
 /** Words after the command → arguments, by `--key value` or by position. Throws UserError, also for unknown flags. */
@@ -268,4 +337,93 @@ function unknownFlag(command: Command, all: readonly Argument[], flag: string): 
     `/${command.name} has no --${flag.slice(0, 40)}. Nothing was done.`,
     near ? `Did you mean \`--${near}\`?` : `Usage: \`${usageOf(command)}\`.`,
   );
+}
+
+/** From words, a button, or a card. A form asks for what is missing, except the target. Throws UserError, LacksTarget. */
+export function parseInvocation(
+  command: Command,
+  input: Input,
+  mayBeShort = hasForm(command),
+): Invocation {
+  const checked = checkInput(command, input);
+  if ("args" in checked) return { command, input, args: checked.args } as Invocation;
+  const target = targetArgument(command)?.key;
+  const problems = checked.problems.filter(
+    ({ key }) => !mayBeShort || Object.hasOwn(input, key) || key === target,
+  );
+  // What was given and is wrong comes first: asking for the target would not mend it
+  const problem = problems.find(({ key }) => Object.hasOwn(input, key)) ?? problems[0];
+  if (problem?.key === target && target !== undefined && input[target] === undefined)
+    throw new LacksTarget(wrong(command, problem?.text ?? ""), { command, input });
+  if (problem) throw wrong(command, problem.text);
+  return { command, input, args: undefined } as Invocation;
+}
+
+/** Complete arguments, from the journal or a button. Throws UserError. */
+export function parseInput(command: Command, input: Input): Args {
+  const checked = checkInput(command, input);
+  if ("args" in checked) return checked.args;
+  throw wrong(command, checked.problems[0]?.text ?? "That can't be read.");
+}
+
+/** The same with every problem, by argument, for a form's fields. */
+export function checkInput(
+  command: Command,
+  input: Input,
+): { args: Args } | { problems: { key: string; text: string }[] } {
+  const own = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined));
+  const unknown = Object.keys(own).find((key) => !Object.hasOwn(command.args.shape, key));
+  if (unknown !== undefined) {
+    const shown = flagName(unknown.slice(0, 40));
+    return { problems: [{ key: unknown, text: `/${command.name} has no ${shown}.` }] };
+  }
+  const parsed = command.args.safeParse(own, { reportInput: false });
+  if (parsed.success) return { args: parsed.data };
+  const all = argumentsOf(command);
+  const problems = parsed.error.issues.map((issue) => {
+    const key = String(issue.path[0] ?? "");
+    const argument = all.find((one) => one.key === key);
+    return {
+      key,
+      text: argument ? problemText(command, argument, own, wordsOf(issue)) : issue.message,
+    };
+  });
+  return { problems };
+}
+
+function problemText(command: Command, argument: Argument, own: Input, message: string): string {
+  const { key, choices } = argument;
+  const shown = argument.isFlag ? flagName(key) : argument.isList ? key.replace(/s$/, "") : key;
+  const oneOf = choices ? `one of ${choices.join(", ")}` : undefined;
+  if (own[key] === undefined) {
+    // A rule over several arguments
+    if (argument.isOptional) return `${shown} ${sentenceOf(message)}`;
+    const positional = argument.target === "vm" ? "a VM" : `${article(shown)} ${shown}`;
+    const what = argument.isFlag ? shown : positional;
+    return `/${command.name} needs ${what}${oneOf ? `: ${oneOf}` : ""}.`;
+  }
+  return `${shown} ${oneOf ? `is ${oneOf}.` : sentenceOf(message)}`;
+}
+
+/** Replaces zod's own messages about lengths. */
+function wordsOf(issue: z.core.$ZodIssue): string {
+  if (issue.code === "too_big" && issue.message.startsWith("Too big"))
+    return `must be at most ${issue.maximum} characters`;
+  if (issue.code === "too_small" && issue.message.startsWith("Too small"))
+    return issue.minimum === 1
+      ? "must not be empty"
+      : `must be at least ${issue.minimum} characters`;
+  return issue.message;
+}
+
+const article = (word: string) => (/^[aeiou]/i.test(word) ? "an" : "a");
+
+function sentenceOf(message: string): string {
+  const text = /^(must|should|is|can|or)\b/.test(message) ? message : `can't be that: ${message}`;
+  return text.endsWith(".") ? text : `${text}.`;
+}
+
+/** A refusal with the usage. */
+function wrong(command: Command, text: string): UserError {
+  return new UserError(text, `Usage: \`${usageOf(command)}\`. Example: \`${command.example}\`.`);
 }
