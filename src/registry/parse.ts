@@ -78,7 +78,7 @@ interface Found {
   rest: readonly Word[];
 }
 
-const each = (commands: readonly Command[], rest: readonly Word[]): Found[] =>
+const foundAs = (commands: readonly Command[], rest: readonly Word[]): Found[] =>
   commands.map((command) => ({ command, rest }));
 
 /** Words that are no command, with what they probably mean: a guess, which isn't run. */
@@ -103,13 +103,13 @@ function findCommand(typed: readonly Word[], commands: readonly Command[]): Foun
   const words = typed.filter((word, index) => index > 1 || !isPolite(word));
   const root = rootOf(words[0]?.text ?? "");
   const help = commands.find((command) => command.kind === "read" && command.isHelp);
-  const ofRoot = commands.filter(({ name }) => name.startsWith(`${root} `));
+  const ofRoot = under(root, commands);
   if (ofRoot.length === 0) {
     if (help && (root === "" || root === "--help")) return { command: help, rest: [] };
     return withoutRoot(words, root, commands);
   }
   const { verb, rest } = verbIn(words.slice(1), ofRoot);
-  const [command] = named(verb, ofRoot);
+  const [command] = answering(verb, ofRoot);
   if (help && command && rest.some(isHelpFlag))
     return { command: help, rest: command.name.split(" ").map(plainWord) };
   if (command) return { command, rest };
@@ -126,17 +126,20 @@ const isHelpFlag = ({ text, isQuoted }: Word) => text === "--help" && !isQuoted;
 
 const plainWord = (text: string): Word => ({ text, isQuoted: false });
 
+const under = (root: string, commands: readonly Command[]) =>
+  commands.filter(({ name }) => name.startsWith(`${root} `));
+
 /** Two words where they are a command (`pins drop`), else one. */
 function verbIn(words: readonly Word[], commands: readonly Command[]) {
   const [first = "", second = ""] = words.map(({ text }) => text.toLowerCase());
   const both = `${first} ${second}`;
-  return named(both, commands).length > 0
+  return answering(both, commands).length > 0
     ? { verb: both, rest: words.slice(2) }
     : { verb: first, rest: words.slice(1) };
 }
 
 /** The commands that answer to this verb, by their own names before aliases. */
-function named(verb: string, commands: readonly Command[]): Command[] {
+function answering(verb: string, commands: readonly Command[]): Command[] {
   return commands
     .filter((command) => verbsOf(command).includes(verb))
     .toSorted((a, b) => verbsOf(a).indexOf(verb) - verbsOf(b).indexOf(verb));
@@ -145,13 +148,13 @@ function named(verb: string, commands: readonly Command[]): Command[] {
 /** The commands that answer to the words nearest to this one. */
 function namedLike(typed: string, commands: readonly Command[]): Command[] {
   const words = allNearest(typed, commands.flatMap(verbsOf));
-  return [...new Set(words.flatMap((word) => named(word, commands)))].slice(0, 3);
+  return [...new Set(words.flatMap((word) => answering(word, commands)))].slice(0, 3);
 }
 
 /** `restart web-1`: a mention needs no `vm`. */
 function withoutRoot(words: readonly Word[], root: string, commands: readonly Command[]): Found {
   const { verb, rest } = verbIn([plainWord(root), ...words.slice(1)], commands);
-  const meant = each(named(verb, commands), rest);
+  const meant = foundAs(answering(verb, commands), rest);
   const readable = meant.filter(isReadable);
   const likely = readable.length > 0 ? readable : meant;
   const own = likely.filter(({ command }) => verbsOf(command)[0] === verb);
@@ -175,14 +178,14 @@ function unknownRoot(
   const text = `There is no command ${cut(typed)}.`;
   const near = nearest(root, roots);
   if (near !== undefined) {
-    const ofRoot = commands.filter(({ name }) => name.startsWith(`${near} `));
-    const [command] = named(rest[0]?.text.toLowerCase() ?? "", ofRoot);
+    const ofRoot = under(near, commands);
+    const [command] = answering(rest[0]?.text.toLowerCase() ?? "", ofRoot);
     if (command) return new Unclear(text, [{ command, rest: rest.slice(1) }]);
     return new UserError(text, `Did you mean \`/${near}\`?`);
   }
   const meant = namedLike(root, commands);
   if (meant.length === 0) return new UserError(text, all);
-  return new Unclear(text, each(meant, rest));
+  return new Unclear(text, foundAs(meant, rest));
 }
 
 function unknownVerb(
@@ -196,11 +199,11 @@ function unknownVerb(
   const suggested = ofRoot.filter(({ suggestFor = {} }) => Object.hasOwn(suggestFor, verb));
   if (suggested.length > 0) return suggestion(verb, `/${root} has no`, rest, suggested);
   const text = `/${root} has no ${cut(typed)}.`;
-  const elsewhere = named(verb, commands);
+  const elsewhere = answering(verb, commands);
   const meant = elsewhere.length > 0 ? elsewhere : namedLike(typed, ofRoot);
-  if (meant.length > 0) return new Unclear(text, each(meant, rest));
+  if (meant.length > 0) return new Unclear(text, foundAs(meant, rest));
   // `/vm web-1 restart` and `/vm web-1`: a name in place of the verb
-  const [next] = named(rest[0]?.text.toLowerCase() ?? "show", ofRoot);
+  const [next] = answering(rest[0]?.text.toLowerCase() ?? "show", ofRoot);
   const list = `\`/${root} help\` lists its commands.`;
   if (!next) return new UserError(text, list);
   return new Unclear(text, [{ command: next, rest: [plainWord(typed), ...rest.slice(1)] }], list);
@@ -214,7 +217,7 @@ function suggestion(
   suggested: readonly Command[],
 ): Unclear {
   const why = suggested.map(({ suggestFor = {} }) => suggestFor[verb])[0] ?? "";
-  return new Unclear(`${start} ${verb}: ${why}.`, each(suggested, rest));
+  return new Unclear(`${start} ${verb}: ${why}.`, foundAs(suggested, rest));
 }
 
 /** `vm restart web-1`, fit for a code span. */
