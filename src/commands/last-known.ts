@@ -3,7 +3,7 @@ import { ComputeError } from "../compute/errors.ts";
 import { UserError } from "../errors.ts";
 import type { InventoryState } from "../inventory/inventory.ts";
 import { buttons, context, fields, type Message, sentence } from "../messages/message.ts";
-import { counted, md, name, plain, duration, type Markdown } from "../messages/text.ts";
+import { counted, firstFew, md, name, plain, duration, type Markdown } from "../messages/text.ts";
 import { countByStatus, statusSign } from "../inventory/status-words.ts";
 import type { Target } from "../registry/define.ts";
 import type { ReadContext } from "./context.ts";
@@ -72,6 +72,5 @@ export function inventoryAge(
   const age = md`Statuses read ${duration(now - refreshedAt)} ago.`;
   const old = stale ? md` ⚠️ Nothing newer could be read, so this may be outdated.` : md``;
   if (unread.length === 0) return md`${age}${old}`;
-  const shown = unread.slice(0, 5).join(", ");
-  return md`${age}${old} ⚠️ Could not be read: ${shown}${unread.length > 5 ? ` and ${unread.length - 5} more` : ""}.`;
+  return md`${age}${old} ⚠️ Could not be read: ${firstFew(unread, 5)}.`;
 }

@@ -45,15 +45,9 @@ export async function readEverything(options: RefreshOptions): Promise<Refreshed
   const isOver = () => reason !== undefined || failuresInARow >= hopeless || signal.aborted;
 
   /** Writes where nothing changed since `before`; false when it did. */
-  async function publish(
-    projectId: string,
-    contents: Contents | undefined,
-    before: Entry | undefined,
-  ): Promise<boolean> {
-    if (known.entry(projectId) !== before) return false;
-    if (isSame(contents, before?.contents)) return true;
-    return replica.write(projectId, contents, before?.version ?? 0);
-  }
+  const publish = async (id: string, contents: Contents | undefined, before: Entry | undefined) =>
+    known.entry(id) === before &&
+    (isSame(contents, before?.contents) || replica.write(id, contents, before?.version));
 
   async function readVms(project: Project): Promise<void> {
     for (let reads = 0; reads < maxReads; reads++) {

@@ -206,8 +206,8 @@ export function sentence(text: Markdown, ...below: Parts): Message {
 
 /** A table below a sentence about it, which says so where only the first of all are shown. */
 export function listing(head: Markdown, all: number, shown: number, ...below: Parts): Message {
-  const cut = new Markdown(`${head.value}. The first ${shown} are shown.`);
-  return message(readable(head), section(shown < all ? cut : head), ...below);
+  const said = new Markdown(`${head.value}. The first ${shown} are shown.`);
+  return message(readable(head), section(shown < all ? said : head), ...below);
 }
 
 /** The same for a message that notifies people. */

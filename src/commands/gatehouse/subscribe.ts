@@ -9,7 +9,7 @@ import { compileTargetGlobs } from "../../policy/target-globs.ts";
 import { defineCommand } from "../../registry/define.ts";
 import { nearest } from "../../text/nearest.ts";
 import { isGlob } from "../../text/glob.ts";
-import type { ReadContext } from "../context.ts";
+import { noteInChannel, type ReadContext } from "../context.ts";
 
 /** In one channel. */
 const maxGlobs = 50;
@@ -51,7 +51,7 @@ export const subscribe = defineCommand({
       );
     const meant = await meantBy(words.globs, context);
     const chosen = words.events.length > 0 ? words.events : events;
-    await noteWords("subscribe", words, context);
+    await noteInChannel(context, "subscribe", channelId, asNoted(words));
     for (const glob of words.globs)
       await subscriptions.set({ channelId, glob, events: chosen, by: person.id, at: now() });
     return sentence(
@@ -148,19 +148,9 @@ export function readWords(text: string): SubscriptionWords {
   return { globs, events: events.filter((event) => chosen.includes(event)) };
 }
 
-/** In the audit trail, before anything is done. */
-export const noteWords = (
-  what: "subscribe" | "unsubscribe",
-  { globs, events: some }: SubscriptionWords,
-  { journal, person, channelId }: Pick<ReadContext, "journal" | "person" | "channelId">,
-) =>
-  journal.note({
-    what,
-    who: person.id,
-    team: person.teamId,
-    channel: channelId,
-    words: [...globs, ...some].join(" ").slice(0, 300),
-  });
+/** As the audit trail keeps them. */
+export const asNoted = ({ globs, events: some }: SubscriptionWords): string =>
+  [...globs, ...some].join(" ").slice(0, 300);
 
 export const named = (globs: readonly string[]): Markdown =>
   globs.map((glob) => name(glob)).reduce((all, one) => md`${all}, ${one}`);
