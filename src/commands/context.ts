@@ -52,6 +52,14 @@ export interface ReadContext {
   now(): number;
 }
 
+/** Records in the audit trail what a person asks for in a channel, before it is done. */
+export const noteInChannel = (
+  { journal, person }: Pick<ReadContext, "journal" | "person">,
+  what: string,
+  channel: string,
+  words: string,
+) => journal.note({ what, who: person.id, team: person.teamId, channel, words });
+
 export interface StatusLine {
   name: string;
   ok: boolean;

@@ -56,15 +56,13 @@ export function onlyIn(
   return isSettledVmStatus(vm.status) && !statuses.includes(vm.status) ? otherwise : undefined;
 }
 
+const changeable = ["cpu", "memory"] as const;
+
 type Wanted = { cpu?: number | undefined; memory?: number | undefined };
 
 /** Whether it has these specs. */
-export function hasSpecs(vm: { specs?: Specs } | undefined, wanted: Wanted): boolean {
-  const { cpu, memory } = vm?.specs ?? {};
-  return (
-    (wanted.cpu === undefined || cpu === wanted.cpu) &&
-    (wanted.memory === undefined || memory === wanted.memory)
-  );
+export function hasSpecs({ specs }: { specs?: Specs }, wanted: Wanted): boolean {
+  return changeable.every((key) => wanted[key] === undefined || specs?.[key] === wanted[key]);
 }
 
 /** Refuses in DELETING and in unknown statuses. CREATING passes, because the gate waits until it ends. */
@@ -80,7 +78,7 @@ export function keepsSpecs(
   before: Specs | undefined,
   wanted: Wanted,
 ): boolean {
-  return (["cpu", "memory"] as const).every(
+  return changeable.every(
     (key) => wanted[key] === undefined || (now?.[key] !== undefined && now[key] === before?.[key]),
   );
 }

@@ -1,4 +1,4 @@
-import { type Command, defineCommands } from "../registry/define.ts";
+import type { Command } from "../registry/define.ts";
 import type { ReadContext } from "./context.ts";
 import { approvals } from "./gatehouse/approvals.ts";
 import { audit } from "./gatehouse/audit.ts";
@@ -34,7 +34,7 @@ import { start } from "./vm/start.ts";
 import { stop } from "./vm/stop.ts";
 
 /** All commands, in the order of help. */
-export const commands: readonly Command<ReadContext>[] = defineCommands([
+export const commands: readonly Command<ReadContext>[] = [
   listVms,
   showVm,
   metrics,
@@ -67,4 +67,4 @@ export const commands: readonly Command<ReadContext>[] = defineCommands([
   unsubscribe,
   freeze,
   thaw,
-]);
+];

@@ -2,16 +2,8 @@ import type { Specs } from "../compute/compute.ts";
 import { ComputeError } from "../compute/errors.ts";
 import { UserError } from "../errors.ts";
 import type { InventoryState } from "../inventory/inventory.ts";
-import {
-  buttons,
-  context,
-  fields,
-  message,
-  type Message,
-  readable,
-  section,
-} from "../messages/message.ts";
-import { counted, md, name, plain, duration, type Markdown } from "../messages/text.ts";
+import { buttons, context, fields, type Message, sentence } from "../messages/message.ts";
+import { counted, firstFew, md, name, plain, duration, type Markdown } from "../messages/text.ts";
 import { countByStatus, statusSign } from "../inventory/status-words.ts";
 import type { Target } from "../registry/define.ts";
 import type { ReadContext } from "./context.ts";
@@ -42,9 +34,8 @@ export async function lastKnown(
   const vms = isVm ? [] : await inventory.vms({ projectId: id });
   const head = md`${statusSign(known.status)} *${plain(known.name)}* was *${plain(known.status)}* when it was last read`;
   const value = JSON.stringify({ [kind]: known.id });
-  return message(
-    readable(head),
-    section(head),
+  return sentence(
+    head,
     fields([
       isVm ? ["Project", md`${plain(known.projectName)}`] : ["Type", md`${plain(known.type)}`],
       ["Region", md`${plain(known.region ?? "not reported")}`],
@@ -78,9 +69,8 @@ export function inventoryAge(
   now: number,
 ): Markdown {
   if (refreshedAt === undefined) return md`⚠️ The compute service has not been read yet.`;
-  const age = md`Statuses read ${duration(Math.max(1000, now - refreshedAt))} ago.`;
+  const age = md`Statuses read ${duration(now - refreshedAt)} ago.`;
   const old = stale ? md` ⚠️ Nothing newer could be read, so this may be outdated.` : md``;
   if (unread.length === 0) return md`${age}${old}`;
-  const shown = unread.slice(0, 5).join(", ");
-  return md`${age}${old} ⚠️ Could not be read: ${shown}${unread.length > 5 ? ` and ${unread.length - 5} more` : ""}.`;
+  return md`${age}${old} ⚠️ Could not be read: ${firstFew(unread, 5)}.`;
 }

@@ -17,4 +17,4 @@ export const reason = z
   .string()
   .max(300, { error: "must be at most 300 characters" })
   .optional()
-  .meta({ rest: true, description: "why, for those who approve it" });
+  .meta({ isRest: true, description: "why, for those who approve it" });

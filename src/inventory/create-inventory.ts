@@ -12,7 +12,6 @@ import type { Inventory, KnownVm, Seen } from "./inventory.ts";
 import { contentsOf, createKnown, createScopes, type Known } from "./known.ts";
 import { readEverything } from "./refresh.ts";
 import { createReplica } from "./replica.ts";
-import { createInventoryStore } from "./store.ts";
 
 const leaseMs = 30_000;
 /** Redis is read at most this often, in the background. */
@@ -47,14 +46,13 @@ export interface InventoryOptions {
  */
 export function createInventory(options: InventoryOptions): Inventory {
   const { redis, key, compute, log, refreshMs, concurrency = 8 } = options;
-  const store = createInventoryStore(redis, key);
   const leases = createLeases(redis);
   const lease = key("inventory", "lease");
   /** There for a while after each refresh: the usual ones skip then. */
   const recent = key("inventory", "recent");
   const known = createKnown();
   const scopes = createScopes(known);
-  const replica = createReplica({ store, known, log });
+  const replica = createReplica({ redis, key, known, log });
   const rounds: Rounds[] = [];
   const closing = new AbortController();
   let lookedAt = -Infinity;
@@ -125,7 +123,7 @@ export function createInventory(options: InventoryOptions): Inventory {
     if (!result) return false;
     const { failed, reason, unread } = result;
     tellOnce(reason);
-    if (failed) await store.failed();
+    if (failed) await replica.failed();
     else if (!(await replica.complete(Date.now(), unread))) return false;
     // A round starts after three quarters of its interval at the earliest: it must not find the last one recent
     const recentMs = (failed ? Math.min(refreshMs, retryAfterMs) : refreshMs) * 0.75;

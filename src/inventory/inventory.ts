@@ -1,25 +1,8 @@
-import type { Project, Specs, Vm } from "../compute/compute.ts";
+import type { Project, Vm } from "../compute/compute.ts";
 
 /** What resolving, lists, and pick-lists need. */
-export interface KnownVm {
-  id: string;
-  name: string;
-  projectId: string;
-  projectName: string;
-  status: string;
-  region?: string;
-  createdAt?: string;
-  specs?: Specs;
-}
-
-export interface KnownProject {
-  id: string;
-  name: string;
-  type: string;
-  status: string;
-  region?: string;
-  createdAt?: string;
-}
+export type KnownProject = Omit<Project, "updatedAt" | "specs">;
+export type KnownVm = Omit<Vm, "updatedAt" | "ipAddress" | "attestation"> & { projectName: string };
 
 export type Found<T> =
   | { found: T }

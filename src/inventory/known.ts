@@ -12,25 +12,21 @@ export interface Contents {
 
 /** What lists and answers need of what the service says. What it omits is undefined: objects of one shape take less memory. */
 export function contentsOf(seen: Project | KnownProject, vms: readonly (Vm | KnownVm)[]): Contents {
-  const project = knownProject(seen);
-  const of = { projectId: project.id, projectName: project.name };
-  const known = vms.map(({ id, name, status, region, createdAt, specs }) => {
-    const vm = { id, name, ...of, status, region, createdAt, specs };
-    return vm as KnownVm;
-  });
-  return { project, vms: known.toSorted(byName) };
-}
-
-function knownProject(seen: Project | KnownProject): KnownProject {
   const { id, name, type, status, region, createdAt } = seen;
-  return { id, name, type, status, region, createdAt } as KnownProject;
+  const project = { id, name, type, status, region, createdAt } as KnownProject;
+  return { project, vms: vms.map((vm) => knownVm(vm, project)).toSorted(byName) };
 }
 
-export const isSame = (a: Contents | undefined, b: Contents | undefined): boolean =>
-  a === b || JSON.stringify(a) === JSON.stringify(b);
+function knownVm(
+  { id, name, status, region, createdAt, specs }: Vm | KnownVm,
+  { id: projectId, name: projectName }: KnownProject,
+): KnownVm {
+  return { id, name, projectId, projectName, status, region, createdAt, specs } as KnownVm;
+}
 
-export const isSameProject = (a: KnownProject, b: KnownProject): boolean =>
-  JSON.stringify(knownProject(a)) === JSON.stringify(knownProject(b));
+/** Of contents, or of the projects in them. */
+export const isSame = <T extends Contents | KnownProject>(a: T | undefined, b: T | undefined) =>
+  a === b || JSON.stringify(a) === JSON.stringify(b);
 
 /** What this process knows of one project. A new object at each change, so that changes show by identity. */
 export interface Entry {
@@ -94,20 +90,20 @@ export function createKnown() {
     return ordered;
   }
 
-  const vmsNamed = (name: string) => pick(vmNames.idsOf(name), (id) => vmsById.get(id));
+  const vmsNamed = (name: string) => vmNames.idsOf(name).flatMap((id) => vmsById.get(id) ?? []);
   const projectsNamed = (name: string) =>
-    pick(projectNames.idsOf(name), (id) => entries.get(id)?.contents.project);
+    projectNames.idsOf(name).flatMap((id) => entries.get(id)?.contents.project ?? []);
 
   /** All VMs that `words` may mean, ignoring case, as a name or as `project/name`. */
-  function vmsMeant(words: string): { vm: KnownVm; exact: boolean }[] {
-    const meant = vmsNamed(words).map((vm) => ({ vm, exact: vm.name === words }));
+  function vmsMeant(words: string): Meant<KnownVm>[] {
+    const meant = vmsNamed(words).map((it) => ({ it, isExact: it.name === words }));
     for (let slash = words.indexOf("/"); slash !== -1; slash = words.indexOf("/", slash + 1)) {
       const place = words.slice(0, slash);
       const name = words.slice(slash + 1);
       for (const vm of vmsNamed(name)) {
         const inId = vm.projectId === place;
         if (!inId && fold(vm.projectName) !== fold(place)) continue;
-        meant.push({ vm, exact: vm.name === name && (inId || vm.projectName === place) });
+        meant.push({ it: vm, isExact: vm.name === name && (inId || vm.projectName === place) });
       }
     }
     return meant;
@@ -140,23 +136,15 @@ export function createKnown() {
       return () => void followers.delete(follower);
     },
     entry: (projectId: string): Entry | undefined => entries.get(projectId),
-    entries: (): Iterable<Entry> => entries.values(),
+    entries: () => entries.values(),
     vm: (id: string): KnownVm | undefined => vmsById.get(id),
     count: () => ({ vms: vmsById.size, projects: entries.size }),
-    /** An ID beats every name, so that no name can pose as an ID. */
     findVm(words: string): Found<KnownVm> | undefined {
-      const byId = vmsById.get(words);
-      if (byId) return { found: byId };
-      const meant = vmsMeant(words);
-      const exact = meant.filter((candidate) => candidate.exact);
-      return one((exact.length > 0 ? exact : meant).map(({ vm }) => vm));
+      return one(vmsById.get(words), vmsMeant(words));
     },
     findProject(words: string): Found<KnownProject> | undefined {
-      const byId = entries.get(words)?.contents.project;
-      if (byId) return { found: byId };
-      const named = projectsNamed(words);
-      const exact = named.filter((project) => project.name === words);
-      return one(exact.length > 0 ? exact : named);
+      const named = projectsNamed(words).map((it) => ({ it, isExact: it.name === words }));
+      return one(entries.get(words)?.contents.project, named);
     },
     /** Case counts, unless nothing matches with it. */
     matchVms(glob: string): KnownVm[] {
@@ -188,7 +176,7 @@ export function createKnown() {
     },
     vms(filter: { projectId?: string; status?: string } = {}): KnownVm[] {
       const { projectId, status } = filter;
-      const from = projectId === undefined ? inOrder() : pick([projectId], (id) => entries.get(id));
+      const from = projectId === undefined ? inOrder() : [entries.get(projectId) ?? []].flat();
       const all = from.flatMap((entry) => entry.contents.vms);
       return status === undefined ? all : all.filter((vm) => vm.status === status);
     },
@@ -196,27 +184,23 @@ export function createKnown() {
   };
 }
 
-function one<T>(candidates: readonly T[]): Found<T> | undefined {
-  const [first, ...others] = new Set(candidates);
+/** An ID beats every name, so that no name can pose as an ID; then case counts, unless nothing matches with it. */
+function one<T>(byId: T | undefined, meant: readonly Meant<T>[]): Found<T> | undefined {
+  if (byId !== undefined) return { found: byId };
+  const exact = meant.filter(({ isExact }) => isExact);
+  const [first, ...others] = new Set((exact.length > 0 ? exact : meant).map(({ it }) => it));
   if (first === undefined) return undefined;
   return others.length === 0 ? { found: first } : { ambiguous: [first, ...others] };
 }
 
-function pick<T>(ids: Iterable<string>, get: (id: string) => T | undefined): T[] {
-  const found: T[] = [];
-  for (const id of ids) {
-    const value = get(id);
-    if (value !== undefined) found.push(value);
-  }
-  return found;
+interface Meant<T> {
+  it: T;
+  isExact: boolean;
 }
 
 function distinct<T>(all: Iterable<T>, most: number): T[] {
   const found = new Set<T>();
-  for (const each of all) {
-    if (found.size >= most) break;
-    found.add(each);
-  }
+  for (const each of all) if (found.add(each).size >= most) break;
   return [...found];
 }
 

@@ -2,14 +2,7 @@ import type { Compute, Project } from "../compute/compute.ts";
 import { ComputeError } from "../compute/errors.ts";
 import { messageOf, UserError } from "../errors.ts";
 import type { Log } from "../log/log.ts";
-import {
-  type Contents,
-  contentsOf,
-  type Entry,
-  isSame,
-  isSameProject,
-  type Known,
-} from "./known.ts";
+import { type Contents, contentsOf, type Entry, isSame, type Known } from "./known.ts";
 import type { Replica } from "./replica.ts";
 
 /** A list this long counts as cut, so that it removes nothing. */
@@ -52,15 +45,9 @@ export async function readEverything(options: RefreshOptions): Promise<Refreshed
   const isOver = () => reason !== undefined || failuresInARow >= hopeless || signal.aborted;
 
   /** Writes where nothing changed since `before`; false when it did. */
-  async function publish(
-    projectId: string,
-    contents: Contents | undefined,
-    before: Entry | undefined,
-  ): Promise<boolean> {
-    if (known.entry(projectId) !== before) return false;
-    if (isSame(contents, before?.contents)) return true;
-    return replica.write(projectId, contents, before?.version ?? 0);
-  }
+  const publish = async (id: string, contents: Contents | undefined, before: Entry | undefined) =>
+    known.entry(id) === before &&
+    (isSame(contents, before?.contents) || replica.write(id, contents, before?.version));
 
   async function readVms(project: Project): Promise<void> {
     for (let reads = 0; reads < maxReads; reads++) {
@@ -115,7 +102,7 @@ export async function readEverything(options: RefreshOptions): Promise<Refreshed
   const [list] = await Promise.all([readList(), inRandomOrder(withVms, concurrency, read)]);
   const rest = list.filter((project) => {
     const now = known.entry(project.id)?.contents.project;
-    return !done.has(project.id) || !now || !isSameProject(now, project);
+    return !done.has(project.id) || !isSame(now, contentsOf(project, []).project);
   });
   await inRandomOrder(rest, concurrency, read);
   if (signal.aborted) return undefined;

@@ -1,43 +1,111 @@
+import * as z from "zod";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../log/log.ts";
-import { type Contents, isSame, type Known } from "./known.ts";
-import type { Head, InventoryStore } from "./store.ts";
+import { defineScript, redisTimeLua, type RedisClient } from "../redis/redis.ts";
+import { type Contents, contentsOf, isSame, type Known } from "./known.ts";
 
 /** Edits that keep meeting those of others are given up: the next refresh brings the same. */
 const maxTries = 20;
+/** Read at once: enough to be quick, few enough that neither Redis nor this process stands still. */
+const chunk = 100;
+/** A removed project is remembered this long: whoever hears of it later learns it from the next refresh. */
+const rememberedMs = 3_600_000;
+
+/**
+ * Writes one project with a new version, unless its version isn't the one that the writer had read. A version is a time
+ * (Redis, ms) and higher than the one before, so none is given twice, not even after Redis was emptied or lost its last
+ * writes.
+ *
+ * KEYS head, versions, projects   ARGV project ID, version that was read (0: not there), contents as JSON (empty: gone)
+ * → the new version, 0 when nothing was written
+ */
+const writeLua = `${redisTimeLua}
+if tonumber(redis.call('ZSCORE', KEYS[2], ARGV[1]) or 0) ~= tonumber(ARGV[2]) then return 0 end
+local version = string.format('%.0f', math.max(now, (redis.call('HGET', KEYS[1], 'version') or 0) + 1))
+redis.call('HSET', KEYS[1], 'version', version)
+redis.call('ZADD', KEYS[2], version, ARGV[1])
+redis.call('HSET', KEYS[3], ARGV[1], ARGV[3])
+return tonumber(version)
+`;
+
+/**
+ * Says that all there is stands in Redis, unless anything was written or lost since that was so.
+ *
+ * KEYS head   ARGV highest version then, when the refresh ended (ms), names of unread projects as JSON → 1 when it was said
+ */
+const completeLua = `
+if (redis.call('HGET', KEYS[1], 'version') or '0') ~= ARGV[1] then return 0 end
+redis.call('HSET', KEYS[1], 'failed', 0, 'refreshedAt', ARGV[2], 'unread', ARGV[3])
+return 1
+`;
+
+/** What all processes know of the whole. */
+interface Head {
+  /** The highest given so far, 0 when Redis is empty. */
+  version: number;
+  /** When the last complete refresh ended (ms), undefined when none has since Redis was emptied. */
+  refreshedAt: number | undefined;
+  /** The last refresh failed. */
+  failed: boolean;
+  unread: readonly string[];
+}
+
+const inOneMoment = z.tuple([z.record(z.string(), z.string()), z.array(z.string())]);
 
 /** What a project is after what was just seen; undefined when it is gone, or isn't known and can't be made up. */
 type Edit = (now: Contents | undefined) => Contents | undefined;
 
+type Place = { redis: RedisClient; key: (...parts: string[]) => string };
+
+/** The projects in Redis, undefined for those that are gone; without those that aren't there. */
+async function readProjects(
+  { redis, key }: Place,
+  ids: readonly string[],
+): Promise<Map<string, Contents | undefined>> {
+  const found = new Map<string, Contents | undefined>();
+  for (let from = 0; from < ids.length; from += chunk) {
+    const some = ids.slice(from, from + chunk);
+    const texts = await redis.hmget(key("inventory", "projects"), ...some);
+    for (const [index, id] of some.entries()) {
+      const text = texts[index] ?? undefined;
+      if (text === undefined) continue;
+      const stored = text === "" ? undefined : (JSON.parse(text) as Contents);
+      found.set(id, stored && contentsOf(stored.project, stored.vms));
+    }
+  }
+  return found;
+}
+
+/** All projects in Redis, undefined for those that are gone. */
+export const readAllProjects = async (place: Place) =>
+  (await readProjects(place, await place.redis.hkeys(place.key("inventory", "projects")))).values();
+
 /**
  * This process's copy of what Redis holds. `sync` reads each project whose version isn't the known one; `write` writes
- * where the version is still the known one, so that no news are lost to somebody slower.
+ * where the version is still the known one, so that no news are lost to somebody slower. What rejects, rejects because
+ * Redis is away.
  *
  * A project is forgotten when Redis says that it is gone. When Redis has nothing of it, because it was emptied or lost its
  * last writes, it stays known until a refresh has run to its end: what is missing before may well exist.
  */
 export type Replica = ReturnType<typeof createReplica>;
 
-export function createReplica({
-  store,
-  known,
-  log,
-}: {
-  store: InventoryStore;
-  known: Known;
-  log: Log;
-}) {
+export function createReplica({ known, log, ...place }: Place & { known: Known; log: Log }) {
+  const { redis, key } = place;
+  const headKey = key("inventory", "head");
+  const versionsKey = key("inventory", "versions");
+  const projectsKey = key("inventory", "projects");
+  const runWrite = defineScript(redis, "inventoryWrite", writeLua);
+  const runComplete = defineScript(redis, "inventoryComplete", completeLua);
   let head: Head = { version: 0, refreshedAt: undefined, failed: false, unread: [] };
   let isReachable = false;
-  let isDoubted = false;
   let running: Promise<void> | undefined;
   let lastChange: Promise<void> = Promise.resolve();
 
   async function takeOver(): Promise<void> {
-    const wasDoubted = isDoubted;
-    isDoubted = false;
-    let now = await store.head();
-    if (wasDoubted || now.version !== head.version) now = await compare();
+    const isDoubted = known.entries().some(({ version }) => version < 0);
+    let now = headOf(await redis.hgetall(headKey));
+    if (isDoubted || now.version !== head.version) now = await compare();
     if ((now.refreshedAt ?? 0) > (head.refreshedAt ?? 0)) {
       for (const { contents, version } of known.entries())
         if (version === 0) known.remove(contents.project.id);
@@ -47,7 +115,13 @@ export function createReplica({
   }
 
   async function compare(): Promise<Head> {
-    const { head: now, versions } = await store.versions();
+    const both = redis.multi().hgetall(headKey).zrange(versionsKey, 0, "-1", "WITHSCORES");
+    const answers = (await both.exec()) ?? [];
+    for (const [error] of answers) if (error) throw error;
+    const [now, scores] = inOneMoment.parse(answers.map(([, answer]) => answer));
+    const versions = new Map<string, number>();
+    for (let at = 0; at + 1 < scores.length; at += 2)
+      versions.set(scores[at] ?? "", Number(scores[at + 1]));
     for (const entry of known.entries())
       if (entry.version !== 0 && !versions.has(entry.contents.project.id))
         known.set({ ...entry, version: 0 });
@@ -56,18 +130,26 @@ export function createReplica({
         .filter(([id, version]) => known.entry(id)?.version !== version)
         .map(([id]) => [id, known.entry(id)]),
     );
-    const read = await store.read([...before.keys()]);
-    for (const [id, contents] of read) {
+    const old = Date.now() - rememberedMs;
+    const forgotten: string[] = [];
+    for (const [id, contents] of await readProjects(place, [...before.keys()])) {
+      const version = versions.get(id) ?? 0;
+      if (!contents && version < old) forgotten.push(id);
       // What changed here meanwhile is newer, or about to be written
       if (known.entry(id) !== before.get(id)) continue;
-      if (contents) known.set({ contents, version: versions.get(id) ?? 0 });
+      if (contents) known.set({ contents, version });
       else known.remove(id);
     }
-    await store.tidy([...versions].filter(([id]) => read.has(id) && !read.get(id)));
-    return now;
+    if (forgotten.length > 0)
+      await redis
+        .multi()
+        .zrem(versionsKey, forgotten)
+        .hdel(projectsKey, ...forgotten)
+        .exec();
+    return headOf(now);
   }
 
-  /** Callers at the same time share one run. Rejects when Redis is away. */
+  /** Callers at the same time share one run. */
   async function sync(): Promise<void> {
     running ??= takeOver().finally(() => (running = undefined));
     try {
@@ -75,7 +157,6 @@ export function createReplica({
       isReachable = true;
     } catch (error) {
       isReachable = false;
-      isDoubted = true;
       throw error;
     }
   }
@@ -84,17 +165,18 @@ export function createReplica({
   function doubt(projectId: string): void {
     const entry = known.entry(projectId);
     if (entry) known.set({ ...entry, version: -1 });
-    isDoubted = true;
   }
 
   /** False when another process was first; then what it wrote is known. */
   async function write(
     projectId: string,
     contents: Contents | undefined,
-    wasRead: number,
+    wasRead = 0,
   ): Promise<boolean> {
     const before = known.entry(projectId);
-    const version = await store.write(projectId, wasRead, contents);
+    const text = contents ? JSON.stringify(contents) : "";
+    const keys = [headKey, versionsKey, projectsKey];
+    const version = Number(await runWrite(keys, [projectId, wasRead, text]));
     if (version === 0 || known.entry(projectId) !== before) doubt(projectId);
     else if (contents) known.set({ contents, version });
     else known.remove(projectId);
@@ -105,10 +187,10 @@ export function createReplica({
   async function publish(projectId: string, edit: Edit): Promise<void> {
     try {
       for (let tries = 0; tries < maxTries; tries++) {
-        const { contents, version = 0 } = known.entry(projectId) ?? {};
-        const next = edit(contents);
-        if (!contents && !next) return;
-        if (await write(projectId, next, version)) return;
+        const entry = known.entry(projectId);
+        const next = edit(entry?.contents);
+        if (!entry && !next) return;
+        if (await write(projectId, next, entry?.version)) return;
       }
     } catch (error) {
       log.debug("inventory.note-kept-here", { projectId, reason: messageOf(error) });
@@ -138,15 +220,27 @@ export function createReplica({
       for (let tries = 0; tries < maxTries; tries++) {
         await sync();
         const lost = [...known.entries()].filter(({ version }) => version === 0);
-        for (const { contents } of lost) await write(contents.project.id, contents, 0);
-        if (lost.length === 0 && (await store.complete(head.version, refreshedAt, unread)))
-          return true;
+        for (const { contents } of lost) await write(contents.project.id, contents);
+        if (lost.length > 0) continue;
+        const said = [head.version, refreshedAt, JSON.stringify(unread)];
+        if ((await runComplete([headKey], said)) === 1) return true;
       }
       return false;
     },
+    /** Ends a refresh that failed. */
+    failed: () => redis.hset(headKey, "failed", "1"),
 
     head: () => head,
     /** Whether the last try to read Redis worked. */
     isReachable: () => isReachable,
+  };
+}
+
+function headOf({ version, refreshedAt, failed, unread = "[]" }: Record<string, string>): Head {
+  return {
+    version: Number(version ?? 0),
+    refreshedAt: refreshedAt === undefined ? undefined : Number(refreshedAt),
+    failed: failed === "1",
+    unread: JSON.parse(unread) as string[],
   };
 }

@@ -169,11 +169,10 @@ export function menu(spec: {
   };
 }
 
+type Parts = readonly (Block | Block[] | undefined)[];
+
 /** Joins blocks into a message, and counts those beyond the limit. A string as `text` is untrusted and made inert. */
-export function message(
-  text: string | Markdown,
-  ...blocks: readonly (Block | Block[] | undefined)[]
-): Message {
+export function message(text: string | Markdown, ...blocks: Parts): Message {
   const all = blocks.flat().filter((block) => block !== undefined);
   const over = all.length - limits.blocks + 1;
   if (over > 1)
@@ -200,9 +199,15 @@ export function news(text: Markdown): Markdown {
   return new Markdown(`${end > maxNews / 2 ? room.slice(0, end) : room.replace(/&\w*$/, "")}…`);
 }
 
-/** A single paragraph. */
-export function sentence(text: Markdown): Message {
-  return message(readable(text), section(text));
+/** A paragraph, which is the notification too, and what stands below it. */
+export function sentence(text: Markdown, ...below: Parts): Message {
+  return message(readable(text), section(text), ...below);
+}
+
+/** A table below a sentence about it, which says so where only the first of all are shown. */
+export function listing(head: Markdown, all: number, shown: number, ...below: Parts): Message {
+  const said = new Markdown(`${head.value}. The first ${shown} are shown.`);
+  return message(readable(head), section(shown < all ? said : head), ...below);
 }
 
 /** The same for a message that notifies people. */

@@ -120,6 +120,12 @@ export function counted(count: number, one: string, many = `${one}s`): string {
   return `${count.toLocaleString("en-US")} ${count === 1 ? one : many}`;
 }
 
+/** The first `most` of them: `web-1, web-2 and 3 more`. */
+export function firstFew(names: readonly string[], most: number): string {
+  const more = names.length > most ? ` and ${names.length - most} more` : "";
+  return `${names.slice(0, most).join(", ")}${more}`;
+}
+
 /** 850 ms → "1 s", 95,000 → "1 min 35 s", 7,500,000 → "2 h 5 min". */
 export function duration(milliseconds: number): string {
   const seconds = Math.max(1, Math.round(milliseconds / 1000));

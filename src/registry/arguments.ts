@@ -1,25 +1,29 @@
 import * as z from "zod";
 import type { Command } from "./define.ts";
 
-/** What an argument's schema can't say: zod metadata for the parser, help, and forms. */
-const metaSchema = z.object({
+/** What an argument's schema can't say, for the parser, help, and forms. */
+interface ArgumentMeta {
+  description?: string | undefined;
   /** Resolved by the inventory. */
-  target: z.enum(["vm", "project"]).exactOptional(),
+  target?: "vm" | "project";
   /** Only as `--key value`. */
-  flagOnly: z.boolean().exactOptional(),
-  /** An option of the rollout, not of its requests. */
-  rolling: z.boolean().exactOptional(),
+  isFlag?: boolean;
+  /** An option of the rollout, not of its requests: shown in help, not in the usage. */
+  isRolling?: boolean;
   /** One word that can name several: with commas, or a glob. */
-  several: z.boolean().exactOptional(),
+  isSeveral?: boolean;
   /** Takes all remaining words, joined by a space. */
-  rest: z.boolean().exactOptional(),
+  isRest?: boolean;
   /** Chosen with type-ahead in a form. */
-  picker: z.enum(["snapshot", "region"]).exactOptional(),
+  picker?: "snapshot" | "region";
   /** In the form, instead of the key. */
-  label: z.string().exactOptional(),
-  placeholder: z.string().exactOptional(),
-  description: z.string().exactOptional(),
-});
+  label?: string;
+  placeholder?: string;
+}
+
+declare module "zod/v4/core" {
+  interface GlobalMeta extends ArgumentMeta {}
+}
 
 const named = z
   .string()
@@ -37,7 +41,7 @@ export function targetOrSeveral(kind: "vm"): z.ZodString {
     .string()
     .min(1, { error: "must not be empty" })
     .max(2000, { error: "must be at most 2000 characters" })
-    .meta({ target: kind, several: true });
+    .meta({ target: kind, isSeveral: true });
 }
 
 /** One or several VMs, by id, name, `project/name` or glob. */
@@ -59,63 +63,33 @@ export function wholeNumber(most = 1_000_000): z.ZodType<number, string> {
     .refine((value) => value >= 1 && value <= most, { error });
 }
 
-function metaOf(schema: z.ZodType): z.output<typeof metaSchema> {
-  return metaSchema.parse(schema.meta() ?? {});
-}
-
-/** One argument, for the parser, help, and forms. */
-export interface Argument {
+/** One argument, as its schema tells. */
+export interface Argument extends ArgumentMeta {
   key: string;
   schema: z.ZodType;
   isOptional: boolean;
   isList: boolean;
-  /** One word for one or several, with commas. */
-  isSeveral: boolean;
-  isFlag: boolean;
-  /** An option of the rollout: shown in help, not in the usage. */
-  isRolling: boolean;
-  /** Takes all remaining words. */
-  isRest: boolean;
   /** Present or absent, without a value. */
   isSwitch: boolean;
   choices: readonly string[] | undefined;
-  description: string | undefined;
-  target: "vm" | "project" | undefined;
-  picker: "snapshot" | "region" | undefined;
   label: string;
-  placeholder: string | undefined;
 }
 
-const known = new WeakMap<Command["args"], readonly Argument[]>();
-
-/** In the order in which they are written. Read from the schema once: every word that is typed asks for them. */
+/** In the order in which they are written. */
 export function argumentsOf({ args }: Pick<Command, "args">): readonly Argument[] {
-  const all = known.get(args) ?? readArguments(args);
-  known.set(args, all);
-  return all;
-}
-
-function readArguments(args: Command["args"]): readonly Argument[] {
   return Object.entries(args.shape).flatMap(([key, schema]) => {
     if (!(schema instanceof z.ZodType)) return [];
     const inner = unwrap(schema);
-    const meta = { ...metaOf(inner), ...metaOf(schema) };
     return {
+      label: labelOf(key),
+      ...inner.meta(),
+      ...schema.meta(),
       key,
       schema,
       isOptional: schema.safeParse(undefined).success,
       isList: inner instanceof z.ZodArray,
-      isSeveral: meta.several === true,
-      isFlag: meta.flagOnly === true,
-      isRolling: meta.rolling === true,
-      isRest: meta.rest === true,
       isSwitch: inner instanceof z.ZodBoolean,
       choices: inner instanceof z.ZodEnum ? inner.options.map(String) : undefined,
-      description: meta.description,
-      target: meta.target,
-      picker: meta.picker,
-      label: meta.label ?? labelOf(key),
-      placeholder: meta.placeholder,
     };
   });
 }

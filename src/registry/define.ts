@@ -88,8 +88,14 @@ export interface Answer {
   file?: { name: string; title: string; content: string };
 }
 
-interface ChangeBase<Schema extends ArgsSchema> extends Words<Schema> {
+/** Changes what `S` is a read of. */
+interface Changing<
+  On extends string,
+  S extends Seen,
+  Schema extends ArgsSchema,
+> extends Words<Schema> {
   kind: "change";
+  on: On;
   class: "change" | "disrupt" | "destroy" | "secret";
   /** Whether `protect` in gatehouse.yml forbids it. */
   protect: boolean;
@@ -117,57 +123,51 @@ interface ChangeBase<Schema extends ArgsSchema> extends Words<Schema> {
   fillIn?(input: Record<string, unknown>, target: Target, at: Date): Record<string, unknown>;
   /** Whether a safety snapshot is taken right before. */
   safetyFirst?(args: z.output<Schema>): boolean;
+  effect: Effect<S, z.output<Schema>>;
+  perform(target: Target, args: z.output<Schema>, context: { compute: Compute }): Promise<Accepted>;
+  /** Added to the usual result: "Restarted web-1: RUNNING → RUNNING in 34 s". */
+  tell?(
+    before: S | undefined,
+    after: S | undefined,
+    args: z.output<Schema>,
+    answer: { snapshotId?: string },
+  ): Markdown | undefined;
 }
 
 /** Changes one VM per request. The argument that names it is `vm` or `vms`. */
-export interface VmCommand<Schema extends ArgsSchema = ArgsSchema> extends ChangeBase<Schema> {
-  on: "vm";
+export interface VmCommand<Schema extends ArgsSchema = ArgsSchema> extends Changing<
+  "vm",
+  Vm,
+  Schema
+> {
   /** Whether the VM boots: then it is attested, and the result shows the appraisal. */
   attestAfter: boolean;
   /** `takes` one called by its argument `name`; `restores` its argument `snapshot`, under the rollback guard. */
   snapshot?: "takes" | "restores";
   /** Changes what Gatehouse keeps, and nothing else: kept in the step that ends the request, without a call. */
   keeps?: Keeping<z.output<Schema>>;
-  effect: Effect<Vm, z.output<Schema>>;
-  perform(vm: Target, args: z.output<Schema>, context: PerformContext): Promise<Accepted>;
   /** Statuses in which a VM's card has a button for it. */
   offeredIn?: readonly string[];
-  /** Added to the usual result: "Restarted web-1: RUNNING → RUNNING in 34 s". */
-  tell?(
-    before: Vm | undefined,
-    after: Vm | undefined,
-    args: z.output<Schema>,
-    answer: { snapshotId?: string },
-  ): Markdown | undefined;
 }
 
 /** Changes one project. The argument that names it is `project`. */
-export interface ProjectCommand<Schema extends ArgsSchema = ArgsSchema> extends ChangeBase<Schema> {
-  on: "project";
+export interface ProjectCommand<Schema extends ArgsSchema = ArgsSchema> extends Changing<
+  "project",
+  Project,
+  Schema
+> {
   /** Its VMs are deleted with it: approvals cover them too. */
   deletes?: true;
   /** Its argument `name` is a new name: rules hold for both. */
   renames?: true;
-  effect: Effect<Project, z.output<Schema>>;
-  perform(project: Target, args: z.output<Schema>, context: PerformContext): Promise<Accepted>;
-  tell?(
-    before: Project | undefined,
-    after: Project | undefined,
-    args: z.output<Schema>,
-  ): Markdown | undefined;
 }
 
 /** Creates a project called by its argument `name`. Reads return the projects of that name that weren't there before. */
-export interface CreateCommand<Schema extends ArgsSchema = ArgsSchema> extends ChangeBase<Schema> {
-  on: "new-project";
-  effect: Effect<readonly Project[], z.output<Schema>>;
-  perform(project: Target, args: z.output<Schema>, context: PerformContext): Promise<Accepted>;
-  tell?(
-    before: readonly Project[] | undefined,
-    after: readonly Project[] | undefined,
-    args: z.output<Schema>,
-  ): Markdown | undefined;
-}
+export type CreateCommand<Schema extends ArgsSchema = ArgsSchema> = Changing<
+  "new-project",
+  readonly Project[],
+  Schema
+>;
 
 /** Names of what arguments name by ID, by the argument's key: `{ snapshot: "nightly" }`. */
 export type Labels = Readonly<Record<string, string>>;
@@ -177,10 +177,6 @@ interface Risked {
   input: Record<string, unknown>;
   /** The VMs of a project. */
   vms: readonly { name: string; status: string }[];
-}
-
-interface PerformContext {
-  compute: Compute;
 }
 
 /** A pin that people approve. */
@@ -300,21 +296,4 @@ export function verbsOf({
   aliases = [],
 }: Pick<Command, "name" | "aliases">): readonly string[] {
   return [name.slice(name.indexOf(" ") + 1), ...aliases];
-}
-
-/** Throws when two commands answer to one word, or a word can't be typed. */
-export function defineCommands<C extends Command>(commands: readonly C[]): readonly C[] {
-  const taken = new Map<string, string>();
-  for (const command of commands) {
-    const root = command.name.split(" ")[0] ?? "";
-    for (const verb of [...verbsOf(command), ...Object.keys(command.suggestFor ?? {})]) {
-      const word = `${root} ${verb}`;
-      if (!/^[a-z]+(-[a-z]+)*( [a-z]+(-[a-z]+)*)?$/.test(verb))
-        throw new Error(`${word}: must be one word of a-z, or two`);
-      const other = taken.get(word);
-      if (other !== undefined) throw new Error(`${word} is both ${other} and ${command.name}`);
-      taken.set(word, command.name);
-    }
-  }
-  return commands;
 }

@@ -1,4 +1,5 @@
 import {
+  type Block,
   buttons,
   type ButtonSpec,
   divider,
@@ -39,29 +40,47 @@ export function renderHelp(
   const wanted = topic.trim().replace(/^\/+/, "").toLowerCase();
   const one = commands.find((command) => namesOf(command).includes(wanted));
   if (one) return renderOne(one, exampleOf(one));
+  const isTopic = wanted !== "" && wanted !== all;
+  const shown = isTopic
+    ? commands.filter((command) => command.name.startsWith(`${wanted} `))
+    : commands;
+  if (shown.length === 0) return noSuchTopic(wanted, commands);
   const help = commands.find((command) => command.kind === "read" && command.isHelp);
   const isFirst = wanted === "" && help !== undefined && commands.length > everydayCount;
-  if (isFirst) return renderEveryday(commands, help, exampleOf, hasBreakGlass);
-  const shown =
-    wanted === "" || wanted === all
-      ? commands
-      : commands.filter((command) => command.name.startsWith(`${wanted} `));
-  if (shown.length === 0) return noSuchTopic(wanted, commands);
-  const long = shown.filter((command) => shortUsage(command).endsWith("…"));
   return message(
     "What you can run with Gatehouse",
     header("What you can run"),
-    ...rootsOf(shown).flatMap((root) => {
-      const ofRoot = shown.filter((command) => command.name.startsWith(`${root} `));
-      return inSections(md`*/${root}*`, ofRoot.map(line));
-    }),
-    help &&
-      buttons(
-        long.map((command, index) => helpButton(help, `/${command.name} …`, command.name, index)),
-      ),
-    divider,
+    ...(isFirst ? everyday(commands, help, exampleOf) : inFull(shown, help)),
     section(lines(namingLine(commands, exampleOf), hasBreakGlass && breakGlassLine)),
   );
+}
+
+/** Examples rather than usages: they work as they stand. */
+function everyday(commands: readonly Command[], help: Command, exampleOf: ExampleOf): Block[] {
+  const usual = commands.toSorted((a, b) => Number(b.everyday ?? 0) - Number(a.everyday ?? 0));
+  const chosen = new Set(usual.slice(0, everydayCount));
+  const rows = commands
+    .filter((command) => chosen.has(command))
+    .map((command) => described(exampleOf(command), command));
+  const more = helpButton(help, `All ${commands.length} commands`, all);
+  return [section(lines(...rows)), ...buttons([more])];
+}
+
+/** By their first words, with a button for each whose usage has no room. */
+function inFull(shown: readonly Command[], help: Command | undefined): Block[] {
+  const sections = rootsOf(shown).flatMap((root) => {
+    const ofRoot = shown.filter((command) => command.name.startsWith(`${root} `));
+    return inSections(
+      md`*/${root}*`,
+      ofRoot.map((command) => described(shortUsage(command), command)),
+    );
+  });
+  const more = shown
+    .filter((command) => shortUsage(command).endsWith("…"))
+    .flatMap((command, index) =>
+      help ? helpButton(help, `/${command.name} …`, command.name, index) : [],
+    );
+  return [...sections, ...buttons(more), divider];
 }
 
 /** For those whom `access.breakGlass` lists. */
@@ -73,27 +92,6 @@ type ExampleOf = (command: Command) => string;
 function namesOf(command: Command): string[] {
   const root = command.name.split(" ")[0] ?? "";
   return verbsOf(command).map((verb) => `${root} ${verb}`);
-}
-
-/** Examples rather than usages: they work as they stand. */
-function renderEveryday(
-  commands: readonly Command[],
-  help: Command,
-  exampleOf: ExampleOf,
-  hasBreakGlass: boolean,
-): Message {
-  const usual = commands.toSorted((a, b) => Number(b.everyday ?? 0) - Number(a.everyday ?? 0));
-  const chosen = new Set(usual.slice(0, everydayCount));
-  const rows = commands
-    .filter((command) => chosen.has(command))
-    .map((command) => described(exampleOf(command), command));
-  return message(
-    "What you can run with Gatehouse",
-    header("What you can run"),
-    section(lines(...rows)),
-    buttons([helpButton(help, `All ${commands.length} commands`, all)]),
-    section(lines(namingLine(commands, exampleOf), hasBreakGlass && breakGlassLine)),
-  );
 }
 
 function helpButton(help: Command, label: string, topic: string, index = 0): ButtonSpec {
@@ -140,8 +138,6 @@ function inSections(title: Markdown, rows: readonly Markdown[]) {
 }
 
 const shortUsage = (command: Command) => usageOf(command, 100);
-
-const line = (command: Command) => described(shortUsage(command), command);
 
 function described(words: string, command: Command): Markdown {
   const note = interactions[command.class] === "" ? md`` : md` _(${interactions[command.class]})_`;

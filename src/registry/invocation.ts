@@ -79,7 +79,7 @@ export interface Rolling {
   stopOnFailure: number;
 }
 
-const flags = { flagOnly: true, rolling: true };
+const flags = { isFlag: true, isRolling: true };
 
 /** The flags of every command that takes several VMs. */
 export const rollingArgs = {

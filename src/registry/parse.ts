@@ -1,11 +1,10 @@
 import type * as z from "zod";
 import { UserError } from "../errors.ts";
-import type { Command } from "./define.ts";
+import { allNearest, nearest } from "../text/nearest.ts";
+import { type Command, verbsOf } from "./define.ts";
 import { type Args, hasForm, type Input, type Invocation } from "./invocation.ts";
-import { targetArgument, type Argument, argumentsOf, flagName } from "./arguments.ts";
-import { asTyped, findCommand, type Found, Unclear } from "./find-command.ts";
-import { readArguments, wrong } from "./read-arguments.ts";
-import { tokenize, type Word } from "./tokenize.ts";
+import { targetArgument, type Argument, argumentsOf, flagName, usageOf } from "./arguments.ts";
+import { isPolite, nameIn, namesIn, tokenize, type Word } from "./tokenize.ts";
 
 export type Parsed = (Invocation & { breakGlass?: string }) | { refusal: WordsRefusal };
 
@@ -35,7 +34,7 @@ export class LacksTarget extends UserError {
 export function parseCommand(text: string, commands: readonly Command[]): Parsed {
   let isEmergency = false;
   try {
-    const { command, rest } = findCommand(tokenize(text), commands, isReadable);
+    const { command, rest } = findCommand(tokenize(text), commands);
     const { reason, rest: written } = takeBreakGlass(command, rest);
     isEmergency = reason !== undefined;
     const input = readArguments(command, written);
@@ -72,6 +71,276 @@ const isReadable = ({ command, rest }: Found): boolean => {
   const target = targetArgument(command);
   return named !== undefined && (!target || target.isOptional || target.key in named.input);
 };
+
+/** A command and the words after it. */
+interface Found {
+  command: Command;
+  rest: readonly Word[];
+}
+
+const foundAs = (commands: readonly Command[], rest: readonly Word[]): Found[] =>
+  commands.map((command) => ({ command, rest }));
+
+/** Words that are no command, with what they probably mean: a guess, which isn't run. */
+class Unclear extends UserError {
+  readonly near: readonly Found[];
+
+  constructor(message: string, near: readonly Found[], hint?: string) {
+    const meant =
+      near.length > 0
+        ? `Did you mean ${near.map((one) => `\`/${asTyped(one)}\``).join(" or ")}?`
+        : undefined;
+    super(message, [meant, hint].filter(Boolean).join(" "));
+    this.near = near;
+  }
+}
+
+/**
+ * `vm restart web-1`, by the command's name or an alias; without `vm` where only one command can be meant. Throws
+ * Unclear.
+ */
+function findCommand(typed: readonly Word[], commands: readonly Command[]): Found {
+  const words = typed.filter((word, index) => index > 1 || !isPolite(word));
+  const root = rootOf(words[0]?.text ?? "");
+  const help = commands.find((command) => command.kind === "read" && command.isHelp);
+  const ofRoot = under(root, commands);
+  if (ofRoot.length === 0) {
+    if (help && (root === "" || root === "--help")) return { command: help, rest: [] };
+    return withoutRoot(words, root, commands);
+  }
+  const { verb, rest } = verbIn(words.slice(1), ofRoot);
+  const [command] = answering(verb, ofRoot);
+  if (help && command && rest.some(isHelpFlag))
+    return { command: help, rest: command.name.split(" ").map(plainWord) };
+  if (command) return { command, rest };
+  if (help && (verb === "" || verb === "help" || verb === "--help")) {
+    const topic = root === "gatehouse" ? [] : [plainWord(root)];
+    return { command: help, rest: [...topic, ...rest] };
+  }
+  throw unknownVerb(root, words[1]?.text ?? "", rest, ofRoot, commands);
+}
+
+const rootOf = (text: string) => text.replace(/^\/+/, "").toLowerCase();
+
+const isHelpFlag = ({ text, isQuoted }: Word) => text === "--help" && !isQuoted;
+
+const plainWord = (text: string): Word => ({ text, isQuoted: false });
+
+const under = (root: string, commands: readonly Command[]) =>
+  commands.filter(({ name }) => name.startsWith(`${root} `));
+
+/** Two words where they are a command (`pins drop`), else one. */
+function verbIn(words: readonly Word[], commands: readonly Command[]) {
+  const [first = "", second = ""] = words.map(({ text }) => text.toLowerCase());
+  const both = `${first} ${second}`;
+  return answering(both, commands).length > 0
+    ? { verb: both, rest: words.slice(2) }
+    : { verb: first, rest: words.slice(1) };
+}
+
+/** The commands that answer to this verb, by their own names before aliases. */
+function answering(verb: string, commands: readonly Command[]): Command[] {
+  return commands
+    .filter((command) => verbsOf(command).includes(verb))
+    .toSorted((a, b) => verbsOf(a).indexOf(verb) - verbsOf(b).indexOf(verb));
+}
+
+/** The commands that answer to the words nearest to this one. */
+function namedLike(typed: string, commands: readonly Command[]): Command[] {
+  const words = allNearest(typed, commands.flatMap(verbsOf));
+  return [...new Set(words.flatMap((word) => answering(word, commands)))].slice(0, 3);
+}
+
+/** `restart web-1`: a mention needs no `vm`. */
+function withoutRoot(words: readonly Word[], root: string, commands: readonly Command[]): Found {
+  const { verb, rest } = verbIn([plainWord(root), ...words.slice(1)], commands);
+  const meant = foundAs(answering(verb, commands), rest);
+  const readable = meant.filter(isReadable);
+  const likely = readable.length > 0 ? readable : meant;
+  const own = likely.filter(({ command }) => verbsOf(command)[0] === verb);
+  const [only] = own.length === 1 ? own : likely.length === 1 ? likely : [];
+  if (only) return only;
+  if (likely.length > 1) throw new Unclear(`${cut(root)} can be several commands.`, likely);
+  const suggested = commands.filter(({ suggestFor = {} }) => Object.hasOwn(suggestFor, root));
+  if (suggested.length > 0) throw suggestion(root, "There is nothing called", rest, suggested);
+  throw unknownRoot(words[0]?.text ?? "", root, rest, commands);
+}
+
+function unknownRoot(
+  typed: string,
+  root: string,
+  rest: readonly Word[],
+  commands: readonly Command[],
+): UserError {
+  const roots = [...new Set(commands.map(({ name }) => name.split(" ")[0] ?? ""))];
+  const all = `The commands are ${roots.map((one) => `\`/${one}\``).join(", ")}.`;
+  if (root === "") return new UserError("There is no command in that text.", all);
+  const text = `There is no command ${cut(typed)}.`;
+  const near = nearest(root, roots);
+  if (near !== undefined) {
+    const ofRoot = under(near, commands);
+    const [command] = answering(rest[0]?.text.toLowerCase() ?? "", ofRoot);
+    if (command) return new Unclear(text, [{ command, rest: rest.slice(1) }]);
+    return new UserError(text, `Did you mean \`/${near}\`?`);
+  }
+  const meant = namedLike(root, commands);
+  if (meant.length === 0) return new UserError(text, all);
+  return new Unclear(text, foundAs(meant, rest));
+}
+
+function unknownVerb(
+  root: string,
+  typed: string,
+  rest: readonly Word[],
+  ofRoot: readonly Command[],
+  commands: readonly Command[],
+): UserError {
+  const verb = typed.toLowerCase();
+  const suggested = ofRoot.filter(({ suggestFor = {} }) => Object.hasOwn(suggestFor, verb));
+  if (suggested.length > 0) return suggestion(verb, `/${root} has no`, rest, suggested);
+  const text = `/${root} has no ${cut(typed)}.`;
+  const elsewhere = answering(verb, commands);
+  const meant = elsewhere.length > 0 ? elsewhere : namedLike(typed, ofRoot);
+  if (meant.length > 0) return new Unclear(text, foundAs(meant, rest));
+  // `/vm web-1 restart` and `/vm web-1`: a name in place of the verb
+  const [next] = answering(rest[0]?.text.toLowerCase() ?? "show", ofRoot);
+  const list = `\`/${root} help\` lists its commands.`;
+  if (!next) return new UserError(text, list);
+  return new Unclear(text, [{ command: next, rest: [plainWord(typed), ...rest.slice(1)] }], list);
+}
+
+/** A word that has no command, but one that may do: why it isn't the same, and the button. */
+function suggestion(
+  verb: string,
+  start: string,
+  rest: readonly Word[],
+  suggested: readonly Command[],
+): Unclear {
+  const why = suggested.map(({ suggestFor = {} }) => suggestFor[verb])[0] ?? "";
+  return new Unclear(`${start} ${verb}: ${why}.`, foundAs(suggested, rest));
+}
+
+/** `vm restart web-1`, fit for a code span. */
+function asTyped({ command, rest }: Found): string {
+  return cut([command.name, ...rest.map(quotable)].join(" "), 130);
+}
+
+function quotable({ text, isQuoted }: Word): string {
+  const shown = cut(text).replaceAll(/[`"]/g, "");
+  return isQuoted || /\s/.test(shown) ? `"${shown}"` : shown;
+}
+
+function cut(text: string, most = 60): string {
+  return text.length <= most ? text : `${text.slice(0, most - 1)}…`;
+}
+
+/** `--break-glass "reason"`, for commands that disrupt or destroy; policy says for whom. */
+function takeBreakGlass(
+  command: Command,
+  words: readonly Word[],
+): { rest: Word[]; reason?: string } {
+  const at = words.findIndex(({ text, isQuoted }) => !isQuoted && /^--break-glass(=|$)/.test(text));
+  if (at < 0 || (command.class !== "disrupt" && command.class !== "destroy")) {
+    return { rest: [...words] };
+  }
+  const [, inline] = /^--break-glass=([\s\S]*)$/.exec(words[at]?.text ?? "") ?? [];
+  const next = words[at + 1];
+  const reason = (inline ?? next?.text ?? "").trim();
+  if (reason.length < 3 || (inline === undefined && !next?.isQuoted && reason.startsWith("--"))) {
+    throw new UserError(
+      "--break-glass needs a reason.",
+      `Like \`${command.example} --break-glass "why it can't wait"\`.`,
+    );
+  }
+  return { rest: words.toSpliced(at, inline === undefined ? 2 : 1), reason: reason.slice(0, 300) };
+}
+
+/** Words after the command → arguments, by `--key value` or by position. Throws UserError, also for unknown flags. */
+function readArguments(command: Command, words: readonly Word[]): Input {
+  const all = argumentsOf(command);
+  const input: Input = {};
+  const positional: Word[] = [];
+  // `rest` takes flags too: `/gatehouse can-i vm list --status ERROR`
+  const positions = all.filter(({ isFlag }) => !isFlag);
+  const restAt = positions.findIndex(({ isRest }) => isRest);
+  const waiting = words.values();
+  for (const word of waiting) {
+    const isRest = restAt >= 0 && positional.length > restAt;
+    const flag = word.isQuoted || isRest ? null : flagIn(word.text);
+    if (!flag) {
+      positional.push(word);
+      continue;
+    }
+    const argument = all.find(({ key }) => flagName(key) === `--${flag.name.toLowerCase()}`);
+    if (!argument) throw unknownFlag(command, all, flag.name);
+    const shown = flagName(argument.key);
+    if (Object.hasOwn(input, argument.key)) throw wrong(command, `${shown} is given twice.`);
+    if (argument.isSwitch) {
+      if (flag.value !== undefined) throw wrong(command, `${shown} takes no value.`);
+      input[argument.key] = true;
+      continue;
+    }
+    const value = flag.value ?? takeValue(waiting.next().value);
+    if (value === undefined) throw wrong(command, `${shown} needs a value.`);
+    input[argument.key] = argument.isList ? value.split(",").filter(Boolean) : value;
+  }
+  place(command, positions, positional, input);
+  return input;
+}
+
+function flagIn(text: string): { name: string; value: string | undefined } | undefined {
+  const found = /^--(\p{L}[\p{L}\p{N}-]*)(?:=([\s\S]*))?$/u.exec(text);
+  return found?.[1] === undefined ? undefined : { name: found[1], value: found[2] };
+}
+
+function takeValue(word: Word | undefined): string | undefined {
+  if (word === undefined) return undefined;
+  return !word.isQuoted && /^--\p{L}/u.test(word.text) ? undefined : word.text;
+}
+
+function place(
+  command: Command,
+  positions: readonly Argument[],
+  words: readonly Word[],
+  input: Input,
+): void {
+  const restAt = positions.findIndex(({ isRest }) => isRest);
+  const waiting = words.filter(
+    (word, index) => (restAt >= 0 && index >= restAt) || !isPolite(word),
+  );
+  for (const argument of positions) {
+    const { key, isList, isRest, target } = argument;
+    if (waiting.length === 0) return;
+    if (Object.hasOwn(input, key)) continue;
+    if (isRest) input[key] = asWritten(waiting.splice(0));
+    else if (isList) input[key] = namesIn(waiting.splice(0));
+    else if (target) input[key] = nameIn(argument, waiting);
+    else input[key] = waiting.shift()?.text;
+  }
+  if (waiting.length > 0) {
+    const count = waiting.length === 1 ? "one word" : `${waiting.length} words`;
+    throw wrong(command, `That is ${count} too many: ${waiting[0]?.text.slice(0, 60)}.`);
+  }
+}
+
+/** Words as one text, quoted where needed, but not as a whole. */
+function asWritten(words: readonly Word[]): string {
+  if (words.length === 1) return words[0]?.text ?? "";
+  return words
+    .map(({ text, isQuoted }) => (isQuoted && /\s|^$/.test(text) ? `"${text}"` : text))
+    .join(" ");
+}
+
+function unknownFlag(command: Command, all: readonly Argument[], flag: string): UserError {
+  const near = nearest(
+    flag,
+    all.map(({ key }) => flagName(key).slice(2)),
+  );
+  return new UserError(
+    `/${command.name} has no --${flag.slice(0, 40)}. Nothing was done.`,
+    near ? `Did you mean \`--${near}\`?` : `Usage: \`${usageOf(command)}\`.`,
+  );
+}
 
 /** From words, a button, or a card. A form asks for what is missing, except the target. Throws UserError, LacksTarget. */
 export function parseInvocation(
@@ -157,23 +426,7 @@ function sentenceOf(message: string): string {
   return text.endsWith(".") ? text : `${text}.`;
 }
 
-/** `--break-glass "reason"`, for commands that disrupt or destroy; policy says for whom. */
-function takeBreakGlass(
-  command: Command,
-  words: readonly Word[],
-): { rest: Word[]; reason?: string } {
-  const at = words.findIndex(({ text, isQuoted }) => !isQuoted && /^--break-glass(=|$)/.test(text));
-  if (at < 0 || (command.class !== "disrupt" && command.class !== "destroy")) {
-    return { rest: [...words] };
-  }
-  const [, inline] = /^--break-glass=([\s\S]*)$/.exec(words[at]?.text ?? "") ?? [];
-  const next = words[at + 1];
-  const reason = (inline ?? next?.text ?? "").trim();
-  if (reason.length < 3 || (inline === undefined && !next?.isQuoted && reason.startsWith("--"))) {
-    throw new UserError(
-      "--break-glass needs a reason.",
-      `Like \`${command.example} --break-glass "why it can't wait"\`.`,
-    );
-  }
-  return { rest: words.toSpliced(at, inline === undefined ? 2 : 1), reason: reason.slice(0, 300) };
+/** A refusal with the usage. */
+function wrong(command: Command, text: string): UserError {
+  return new UserError(text, `Usage: \`${usageOf(command)}\`. Example: \`${command.example}\`.`);
 }

@@ -1,5 +1,5 @@
 import { withHint } from "../errors.ts";
-import { createInventoryStore } from "../inventory/store.ts";
+import { readAllProjects } from "../inventory/replica.ts";
 import { silentLog } from "../log/log.ts";
 import { connectRedis, createKeys, type Keys, type RedisClient } from "../redis/redis.ts";
 
@@ -113,7 +113,7 @@ async function report(redis: RedisClient, key: Keys): Promise<string> {
   const withSnapshots = keys.flatMap((one) =>
     one.startsWith(prefix) && one !== prefix ? one.slice(prefix.length) : [],
   );
-  const lists = await createInventoryStore(redis, key).readAll();
+  const lists = await readAllProjects({ redis, key });
   const vms = new Set(lists.flatMap((list) => list?.vms.map(({ id }) => id) ?? []));
   const gone = vms.size === 0 ? [] : withSnapshots.filter((vm) => !vms.has(vm));
   const named =

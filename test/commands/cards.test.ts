@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { commands } from "../../src/commands/index.ts";
-import { vmCard } from "../../src/commands/vm/vm-card.ts";
+import { vmCard } from "../../src/commands/vm/show.ts";
 import { person, vm as target } from "../policy/sample.ts";
 import { listed, startReading } from "./reading.ts";
 import { buttonsOf, complaintsOf, shownText } from "./shown-text.ts";

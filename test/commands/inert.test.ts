@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { commands } from "../../src/commands/index.ts";
-import { vmCard } from "../../src/commands/vm/vm-card.ts";
+import { vmCard } from "../../src/commands/vm/show.ts";
 import type { Message } from "../../src/messages/message.ts";
 import { renderHelp } from "../../src/registry/help.ts";
 import { vm as target } from "../policy/sample.ts";

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { sentence } from "../../messages/message.ts";
-import { duration, hintOf, lines, md, name } from "../../messages/text.ts";
+import { duration, firstFew, hintOf, lines, md, name } from "../../messages/text.ts";
 import { mayNeedApproval, type NeededApprovals } from "../../policy/approval-rule.ts";
 import { decide, decideEach, needingApproval } from "../../policy/decide.ts";
 import { calledIn, needsInWords } from "../../policy/need-words.ts";
@@ -21,7 +21,7 @@ export const canI = defineCommand({
   example: "/gatehouse can-i vm restore db-1",
   class: "read",
   args: z.object({
-    command: z.string().max(500).meta({ rest: true, description: "the words you would type" }),
+    command: z.string().max(500).meta({ isRest: true, description: "the words you would type" }),
   }),
   async answer({ command: words }, context: ReadContext) {
     const { policy, journal } = context;
@@ -53,7 +53,7 @@ export const canI = defineCommand({
           : md`Yes, you can request ${asTyped}; ${await whoMust(needed, context)} must approve it within ${duration(expiresMs)}.`,
         md`Why: ${why}.`,
         skipped.length > 0 &&
-          md`It would skip ${namesIn(skipped)}: you can't change ${skipped.length === 1 ? "it" : "those"}.`,
+          md`It would skip ${firstFew(skipped, maxNamed)}: you can't change ${skipped.length === 1 ? "it" : "those"}.`,
         frozen && md`But all changes are frozen by ${frozen.by}.`,
       ),
     );
@@ -63,11 +63,6 @@ export const canI = defineCommand({
 function refusedAs(refused: PolicyRefusal | undefined) {
   const { text = "", hint, rule, toldAs = rule ?? "" } = refused ?? {};
   return sentence(lines(md`No: ${text}`, hintOf(hint), md`The rule is ${name(toldAs)}.`));
-}
-
-function namesIn(all: readonly string[]): string {
-  const more = all.length - maxNamed;
-  return `${all.slice(0, maxNamed).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
 }
 
 const maxNamed = 5;

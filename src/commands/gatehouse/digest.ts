@@ -9,7 +9,7 @@ import { channelLink, lines, type Markdown, md, name } from "../../messages/text
 import { scopeShownTo } from "../../policy/scope.ts";
 import { lists } from "../../policy/access.ts";
 import { defineCommand } from "../../registry/define.ts";
-import type { ReadContext } from "../context.ts";
+import { noteInChannel, type ReadContext } from "../context.ts";
 
 const everyDay = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"] as const;
 
@@ -26,7 +26,7 @@ export const digest = defineCommand({
         "`handover` is shown only to you, with running requests and open consoles, until you share it",
     }),
     when: z.string().max(200).optional().meta({
-      rest: true,
+      isRest: true,
       description:
         "for `on`: a time, a time zone, and days, in any order; for `handover`: a note to the next shift",
     }),
@@ -54,10 +54,10 @@ export const digest = defineCommand({
       );
     switch (action) {
       case "on":
-        await note("digest-on", channel, words, context);
+        await noteInChannel(context, "digest-on", channel, words.slice(0, 100));
         return turnOn(read, channel, context);
       case "off":
-        await note("digest-off", channel, words, context);
+        await noteInChannel(context, "digest-off", channel, words.slice(0, 100));
         return sentence(
           (await digests.schedules.clear(channel))
             ? md`Done. Digests for ${channelLink(channel)} are turned off.`
@@ -70,16 +70,6 @@ export const digest = defineCommand({
     }
   },
 });
-
-async function note(
-  what: string,
-  channel: string,
-  words: string,
-  { journal, person }: ReadContext,
-): Promise<void> {
-  const { id: who, teamId: team } = person;
-  await journal.note({ what, who, team, channel, words: words.slice(0, 100) });
-}
 
 async function turnOn(
   words: ReturnType<typeof readSchedule>,

@@ -17,7 +17,7 @@ export const freeze = defineCommand({
       .string()
       .max(300)
       .optional()
-      .meta({ rest: true, description: "shown with every refusal during the freeze" }),
+      .meta({ isRest: true, description: "shown with every refusal during the freeze" }),
   }),
   async answer({ reason = "" }, { journal, person }: ReadContext) {
     const isNew = await journal.freeze({ by: person.name, id: person.id, reason });

@@ -19,7 +19,7 @@ export const help = defineCommand({
       .string()
       .max(100)
       .optional()
-      .meta({ rest: true, description: "a command, for its details; `all` for all of them" }),
+      .meta({ isRest: true, description: "a command, for its details; `all` for all of them" }),
   }),
   answer: async ({ command }, context: ReadContext) => {
     const { commands, policy, person, ourTeamId } = context;

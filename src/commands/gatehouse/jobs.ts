@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { KnownBlock } from "@slack/types";
-import { buttons, message, readable, section, sentence, table } from "../../messages/message.ts";
+import { buttons, listing, section, sentence, table } from "../../messages/message.ts";
 import { duration, Markdown, md, name } from "../../messages/text.ts";
 import { needsOf } from "../../policy/vote-needs.ts";
 import { voteRefusal } from "../../policy/vote.ts";
@@ -43,20 +43,14 @@ export const jobs = defineCommand({
         calledName(record.target),
         record.command,
         stateWords(state),
-        duration(Math.max(1000, now() - record.createdAt)),
+        duration(now() - record.createdAt),
         record.id,
       ]),
     );
     const isMore = mine.length === most || newest.length === most;
     const yours = context.isShared ? "" : `, ${mine.length} of them yours`;
     const head = md`*${open.length}${isMore ? " or more" : ""} open*${yours}`;
-    const all = first.length + shown;
-    return message(
-      readable(head),
-      section(all < open.length ? md`${head}. The first ${all} are shown.` : head),
-      ...rows,
-      block,
-    );
+    return listing(head, open.length, first.length + shown, ...rows, block);
   },
 });
 
@@ -67,7 +61,7 @@ async function rowOf(request: StoredRequest, context: ReadContext): Promise<Know
   const link = await linkTo(delivered.card);
   const command = requestable(commands).find(({ name: called }) => called === record.command);
   const what = command ? deedOf(record, command) : `${record.command} of ${record.target.name}`;
-  const age = duration(Math.max(1000, now() - record.createdAt));
+  const age = duration(now() - record.createdAt);
   const card = link === undefined ? "" : md` · <${new Markdown(link)}|Open its message>`;
   const text = md`*${what}*: ${stateWords(state)}, requested by ${record.requester.name} ${age} ago (${name(record.id)})${card}`;
   if (isShared) return [section(text, whyButton(request))];

@@ -17,7 +17,7 @@ export const pinsDrop = defineCommand({
       .string()
       .max(600)
       .optional()
-      .meta({ flagOnly: true, description: "the pin you mean; refused if it is another" }),
+      .meta({ isFlag: true, description: "the pin you mean; refused if it is another" }),
   }),
   say: { verb: "Unpin", doing: "Unpinning", done: "Unpinned" },
   risk: ({ target: vm }) => [

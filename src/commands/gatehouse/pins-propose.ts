@@ -19,7 +19,7 @@ export const pinsPropose = defineCommand({
         error: "must be 96 hex digits, or four times that with commas",
       })
       .optional()
-      .meta({ flagOnly: true, description: "what you expect; refused if it measures another" }),
+      .meta({ isFlag: true, description: "what you expect; refused if it measures another" }),
   }),
   say: { verb: "Pin", doing: "Pinning", done: "Pinned" },
   next: [{ label: "Attest", command: "vm.attest" }],

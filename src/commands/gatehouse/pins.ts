@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { AcceptedPin } from "../../attestation/accepted-pins.ts";
-import { namesOf, pinsFor, short } from "../../attestation/pins.ts";
-import { context as small, message, readable, section, table } from "../../messages/message.ts";
+import { short, namesOf, pinsFor } from "../../attestation/pins.ts";
+import { context, listing, sentence, table } from "../../messages/message.ts";
 import { duration, md, name, plain } from "../../messages/text.ts";
 import { defineCommand } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
@@ -13,9 +13,9 @@ export const pins = defineCommand({
   example: "/gatehouse pins",
   class: "read",
   args: z.object({}),
-  async answer(_args, context: ReadContext) {
-    const { policy, now } = context;
-    const { accepted, inFile } = await pinsSeen(context);
+  async answer(_args, reading: ReadContext) {
+    const { policy, now } = reading;
+    const { accepted, inFile } = await pinsSeen(reading);
     const head = md`*Pins*: ${inFile.length} in gatehouse.yml, ${accepted.length} by approval`;
     const values = (pin: string) =>
       pin
@@ -27,7 +27,7 @@ export const pins = defineCommand({
         plain(pin.vm.name, 100),
         values(pin.values),
         whoseWord(pin, pinsFor(policy.attestation.pins, namesOf(pin.vm)).length > 0),
-        pin.at > 0 ? `${duration(Math.max(1000, now() - pin.at))} ago` : "",
+        pin.at > 0 ? `${duration(now() - pin.at)} ago` : "",
       ]),
       ...inFile.map(({ targets, measurements }) => [
         targets.join(" "),
@@ -36,17 +36,13 @@ export const pins = defineCommand({
         "",
       ]),
     ];
-    if (rows.length === 0) {
-      const none = md`Nothing is pinned. ${name("/gatehouse pins propose")} takes what a VM measures now, once others approve it.`;
-      return message(readable(none), section(none));
-    }
+    if (rows.length === 0)
+      return sentence(
+        md`Nothing is pinned. ${name("/gatehouse pins propose")} takes what a VM measures now, once others approve it.`,
+      );
     const { block, shown } = table("Pins", ["VM", "Values", "By", "Since"], rows);
-    return message(
-      readable(head),
-      section(shown < rows.length ? md`${head}. The first ${shown} are shown.` : head),
-      block,
-      small(md`Where gatehouse.yml says something of a VM, only that counts.`),
-    );
+    const note = context(md`Where gatehouse.yml says something of a VM, only that counts.`);
+    return listing(head, rows.length, shown, block, note);
   },
 });
 

@@ -2,14 +2,14 @@ import * as z from "zod";
 import { glob as globShape } from "../../config/policy-schema.ts";
 import { type Event, events, type Subscription } from "../../digests/subscriptions.ts";
 import { UserError } from "../../errors.ts";
-import { message, type Message, readable, section, sentence } from "../../messages/message.ts";
+import { type Message, section, sentence } from "../../messages/message.ts";
 import { channelLink, lines, type Markdown, md, name } from "../../messages/text.ts";
 import { scopeShownTo } from "../../policy/scope.ts";
 import { compileTargetGlobs } from "../../policy/target-globs.ts";
 import { defineCommand } from "../../registry/define.ts";
 import { nearest } from "../../text/nearest.ts";
 import { isGlob } from "../../text/glob.ts";
-import type { ReadContext } from "../context.ts";
+import { noteInChannel, type ReadContext } from "../context.ts";
 
 /** In one channel. */
 const maxGlobs = 50;
@@ -29,7 +29,7 @@ export const subscribe = defineCommand({
         "names or globs of VMs or projects: `payments-*`, `payments/web-*`; alone, the command shows what this channel is subscribed to",
     }),
     events: z.string().max(200).optional().meta({
-      rest: true,
+      isRest: true,
       description:
         "`trouble` (a VM goes to ERROR, or comes out of it), `drift` (attestation fails), `changes` (requested elsewhere); by default all",
     }),
@@ -51,7 +51,7 @@ export const subscribe = defineCommand({
       );
     const meant = await meantBy(words.globs, context);
     const chosen = words.events.length > 0 ? words.events : events;
-    await noteWords("subscribe", words, context);
+    await noteInChannel(context, "subscribe", channelId, asNoted(words));
     for (const glob of words.globs)
       await subscriptions.set({ channelId, glob, events: chosen, by: person.id, at: now() });
     return sentence(
@@ -110,7 +110,7 @@ function shown(channelId: string, all: readonly Subscription[]): Message {
       value: JSON.stringify({ targets: one.glob }),
     }),
   );
-  return message(readable(head), section(head), rows.slice(0, maxRows), moreThan(all.length));
+  return sentence(head, rows.slice(0, maxRows), moreThan(all.length));
 }
 
 /** A message holds 50 blocks. */
@@ -148,25 +148,13 @@ export function readWords(text: string): SubscriptionWords {
   return { globs, events: events.filter((event) => chosen.includes(event)) };
 }
 
-/** In the audit trail, before anything is done. */
-export const noteWords = (
-  what: "subscribe" | "unsubscribe",
-  { globs, events: some }: SubscriptionWords,
-  { journal, person, channelId }: Pick<ReadContext, "journal" | "person" | "channelId">,
-) =>
-  journal.note({
-    what,
-    who: person.id,
-    team: person.teamId,
-    channel: channelId,
-    words: [...globs, ...some].join(" ").slice(0, 300),
-  });
+/** As the audit trail keeps them. */
+export const asNoted = ({ globs, events: some }: SubscriptionWords): string =>
+  [...globs, ...some].join(" ").slice(0, 300);
 
 export const named = (globs: readonly string[]): Markdown =>
   globs.map((glob) => name(glob)).reduce((all, one) => md`${all}, ${one}`);
 
 /** `trouble, drift, and changes` */
-export function eventWords(some: readonly Event[]): string {
-  if (some.length < 3) return some.join(" and ");
-  return `${some.slice(0, -1).join(", ")}, and ${some.at(-1)}`;
-}
+export const eventWords = (some: readonly Event[]): string =>
+  new Intl.ListFormat("en-US").format(some);

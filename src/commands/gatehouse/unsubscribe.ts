@@ -4,8 +4,8 @@ import { UserError } from "../../errors.ts";
 import { sentence } from "../../messages/message.ts";
 import { channelLink, md } from "../../messages/text.ts";
 import { defineCommand } from "../../registry/define.ts";
-import type { ReadContext } from "../context.ts";
-import { checkPlace, eventWords, named, noneNamed, noteWords, readWords } from "./subscribe.ts";
+import { noteInChannel, type ReadContext } from "../context.ts";
+import { asNoted, checkPlace, eventWords, named, noneNamed, readWords } from "./subscribe.ts";
 
 export const unsubscribe = defineCommand({
   kind: "read",
@@ -24,7 +24,7 @@ export const unsubscribe = defineCommand({
       .string()
       .max(200)
       .optional()
-      .meta({ rest: true, description: "only these: `trouble`, `drift`, `changes`" }),
+      .meta({ isRest: true, description: "only these: `trouble`, `drift`, `changes`" }),
   }),
   async answer({ targets, events: more = "" }, context: ReadContext) {
     checkPlace(context);
@@ -42,7 +42,7 @@ export const unsubscribe = defineCommand({
         "`/gatehouse subscribe` shows what it is subscribed to.",
       );
     }
-    await noteWords("unsubscribe", words, context);
+    await noteInChannel(context, "unsubscribe", channelId, asNoted(words));
     const only = words.events.length > 0 ? words.events : events;
     for (const one of ended) {
       const left = one.events.filter((event) => !only.includes(event));

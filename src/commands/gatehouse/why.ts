@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { shortFingerprint } from "../../approvals/fingerprint.ts";
 import { UserError } from "../../errors.ts";
-import { context, message, readable, section } from "../../messages/message.ts";
+import { context, section, sentence } from "../../messages/message.ts";
 import { lines, type Markdown, md, name, when } from "../../messages/text.ts";
 import { target } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
@@ -35,17 +35,18 @@ export const why = defineCommand({
     const history = await journal.history(record.id);
     await learnNames(history.flatMap(({ actor }) => actor ?? []));
     const called = (id: string) => votes.find(({ voterId }) => voterId === id)?.name ?? nameOf(id);
-    const steps = history.map(
-      (step) => md`• ${when(step.at)} ${stateWords(step.state)}${because(step, called)}`,
-    );
+    const steps = history.map(({ at, state: reached, why: reason }) => {
+      // Often a step's reason is just its state again
+      const because = reason === "" || reason === reached ? "" : `: ${withNames(reason, called)}`;
+      return md`• ${when(at)} ${stateWords(reached)}${because}`;
+    });
     const voteLines = votes.map(
       ({ at, name: voter, vote }) =>
         md`• ${when(at)} ${voter} ${vote === "approve" ? "approved" : "denied"}`,
     );
     const head = md`*${record.command}* of ${name(of.name)} (${name(of.id)}), requested by ${requester.name} at ${when(record.createdAt)} (${name(record.id)}). State: ${stateWords(state)}${progress.why ? md`: ${progress.why}` : ""}.`;
-    return message(
-      readable(head),
-      section(head),
+    return sentence(
+      head,
       approval &&
         context(
           md`${approval.why} · fingerprint ${name(shortFingerprint(approval.digest))}`,
@@ -68,15 +69,6 @@ function needLines(request: StoredRequest): Markdown[] {
     const open = missing && index === needs.all.length - 1 ? ` Still missing: ${missing}.` : "";
     return md`Needs ${needsInWords([{ required, called }])}${could}.${open}`;
   });
-}
-
-/** Why a step was taken, where that isn't just the state again, with the names of people. */
-function because(
-  { state, why: reason }: { state: string; why: string },
-  nameOf: (id: string) => string | undefined,
-): Markdown {
-  if (reason === "" || reason === state) return md``;
-  return md`: ${withNames(reason, nameOf)}`;
 }
 
 /** By ID, the last on a VM or project, or the person's last. Throws UserError. */

@@ -16,21 +16,21 @@ const gitUrl = z
 
 const args = z
   .object({
-    name: z.string().trim().min(1).max(100).meta({ flagOnly: true }),
-    type: z.enum(types).meta({ flagOnly: true }),
+    name: z.string().trim().min(1).max(100).meta({ isFlag: true }),
+    type: z.enum(types).meta({ isFlag: true }),
     region: z
       .string()
       .trim()
       .min(1)
       .max(60)
-      .meta({ flagOnly: true, picker: "region", placeholder: "One in use, or type another" }),
-    cpu: wholeNumber().optional().meta({ flagOnly: true, label: "CPU" }),
-    memory: wholeNumber().optional().meta({ flagOnly: true }),
-    disk: wholeNumber().optional().meta({ flagOnly: true }),
-    gitUrl: gitUrl.optional().meta({ flagOnly: true, label: "Repository" }),
-    gitBranch: z.string().max(200).optional().meta({ flagOnly: true, label: "Branch" }),
-    buildCommand: z.string().max(300).optional().meta({ flagOnly: true }),
-    startCommand: z.string().max(300).optional().meta({ flagOnly: true }),
+      .meta({ isFlag: true, picker: "region", placeholder: "One in use, or type another" }),
+    cpu: wholeNumber().optional().meta({ isFlag: true, label: "CPU" }),
+    memory: wholeNumber().optional().meta({ isFlag: true }),
+    disk: wholeNumber().optional().meta({ isFlag: true }),
+    gitUrl: gitUrl.optional().meta({ isFlag: true, label: "Repository" }),
+    gitBranch: z.string().max(200).optional().meta({ isFlag: true, label: "Branch" }),
+    buildCommand: z.string().max(300).optional().meta({ isFlag: true }),
+    startCommand: z.string().max(300).optional().meta({ isFlag: true }),
   })
   .superRefine((given, context) => {
     for (const [key, text] of Object.entries(missing(given))) {
@@ -122,8 +122,7 @@ function newProject({ name, type, region, ...given }: Given): NewProject {
 }
 
 /** Undefined values are omitted from the call. */
-function defined<V>(all: Readonly<Record<string, V | undefined>>): Record<string, V> {
-  return Object.fromEntries(
-    Object.entries(all).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]])),
-  );
+export function defined<T extends object>(all: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  const given = Object.entries(all).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(given) as { [K in keyof T]?: Exclude<T[K], undefined> };
 }

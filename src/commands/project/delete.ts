@@ -1,10 +1,11 @@
 import * as z from "zod";
-import { counted, md } from "../../messages/text.ts";
+import { counted, firstFew, md } from "../../messages/text.ts";
 import { target } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
 import { notChangeable } from "../effects.ts";
 
 const maxNamed = 30;
+const shown = (vm: { name: string; status: string }) => `${vm.name} (${vm.status})`;
 
 export const deleteProject = defineCommand({
   kind: "change",
@@ -22,10 +23,7 @@ export const deleteProject = defineCommand({
     md`⚠️ *This can't be undone.* Everything in ${project.name} is lost${
       vms.length === 0
         ? "; it has no VMs"
-        : `, with its ${counted(vms.length, "VM")}: ${vms
-            .slice(0, maxNamed)
-            .map((vm) => `${vm.name} (${vm.status})`)
-            .join(", ")}${vms.length > maxNamed ? ` and ${vms.length - maxNamed} more` : ""}`
+        : `, with its ${counted(vms.length, "VM")}: ${firstFew(vms.map(shown), maxNamed)}`
     }.`,
   ],
   dialog: {

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { context, message, readable, section, sentence, table } from "../../messages/message.ts";
+import { context, sentence, table } from "../../messages/message.ts";
 import { counted, lines, md, name } from "../../messages/text.ts";
 import { wholeNumber } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
@@ -19,9 +19,9 @@ export const list = defineCommand({
   example: "/project list --type TEE_VM",
   class: "read",
   args: z.object({
-    type: filter.meta({ flagOnly: true, description: "TEE_VM, GIT_DEPLOY, or CONTAINER" }),
-    status: filter.meta({ flagOnly: true, description: "only projects in this status" }),
-    page: wholeNumber(10_000).optional().meta({ flagOnly: true, description: "which page of 50" }),
+    type: filter.meta({ isFlag: true, description: "TEE_VM, GIT_DEPLOY, or CONTAINER" }),
+    status: filter.meta({ isFlag: true, description: "only projects in this status" }),
+    page: wholeNumber(10_000).optional().meta({ isFlag: true, description: "which page of 50" }),
   }),
   async answer({ type, status, page = 1 }, { inventory, now }: ReadContext) {
     await inventory.upToDate();
@@ -36,7 +36,7 @@ export const list = defineCommand({
         all.length === 0
           ? md`There are no projects. ${name("/project create")} creates one.`
           : md`No projects match. There are ${countByStatus(all)}; ${name("/project list")} shows them.`;
-      return message(readable(nothing), section(nothing), context(age));
+      return sentence(nothing, context(age));
     }
     if (page > pages) {
       return sentence(
@@ -59,9 +59,8 @@ export const list = defineCommand({
     );
     const cut = Math.min(perPage, projects.length - first) - shown;
     const head = md`*${counted(projects.length, "project")}*: ${countByStatus(projects)}`;
-    return message(
-      readable(head),
-      section(head),
+    return sentence(
+      head,
       block,
       context(
         lines(

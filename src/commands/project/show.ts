@@ -5,9 +5,8 @@ import {
   type ButtonSpec,
   context,
   fields,
-  message,
-  readable,
   section,
+  sentence,
   table,
 } from "../../messages/message.ts";
 import { counted, md, name, plain, when } from "../../messages/text.ts";
@@ -16,7 +15,7 @@ import { defineCommand, dottedName, isChange } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
 import { lastKnown, unlessUnreachable } from "../last-known.ts";
 import { byTrouble, countByStatus, firstOf, statusSign } from "../../inventory/status-words.ts";
-import { timeField } from "../vm/vm-card.ts";
+import { timeField } from "../vm/show.ts";
 
 const maxRows = 50;
 
@@ -48,9 +47,8 @@ export const show = defineCommand({
       ]),
     );
     const head = md`${statusSign(project.status)} *${plain(project.name)}* is *${plain(project.status)}*`;
-    return message(
-      readable(head),
-      section(head),
+    return sentence(
+      head,
       fields([
         ["Type", md`${plain(project.type)}`],
         ["Region", md`${plain(project.region ?? "not reported")}`],

@@ -3,14 +3,15 @@ import type { Project } from "../../compute/compute.ts";
 import { lines, md, name as named } from "../../messages/text.ts";
 import { target, wholeNumber } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
+import { defined } from "./create.ts";
 import { hasMoved, hasSpecs, isUnmoved, keepsSpecs, notChangeable } from "../effects.ts";
 
 const args = z
   .object({
     project: target("project").describe("the project to change"),
-    name: z.string().trim().min(1).max(100).optional().meta({ flagOnly: true, label: "New name" }),
-    cpu: wholeNumber().optional().meta({ flagOnly: true, label: "CPU" }),
-    memory: wholeNumber().optional().meta({ flagOnly: true }),
+    name: z.string().trim().min(1).max(100).optional().meta({ isFlag: true, label: "New name" }),
+    cpu: wholeNumber().optional().meta({ isFlag: true, label: "CPU" }),
+    memory: wholeNumber().optional().meta({ isFlag: true }),
   })
   .superRefine(({ name, cpu, memory }, context) => {
     if (name === undefined && cpu === undefined && memory === undefined) {
@@ -51,18 +52,11 @@ export const update = defineCommand({
       (hidesSpecs(now) ? isUnmoved(now, before) : keepsSpecs(now.specs, before.specs, given)),
     again: "once",
   },
-  perform: (project, { name, cpu, memory }, { compute }) =>
-    compute.projects.update(project.id, {
-      ...(name === undefined ? {} : { name }),
-      ...(cpu === undefined && memory === undefined
-        ? {}
-        : {
-            specs: {
-              ...(cpu === undefined ? {} : { cpu }),
-              ...(memory === undefined ? {} : { memory }),
-            },
-          }),
-    }),
+  perform: (project, { name, cpu, memory }, { compute }) => {
+    const isResized = cpu !== undefined || memory !== undefined;
+    const specs = isResized ? defined({ cpu, memory }) : undefined;
+    return compute.projects.update(project.id, defined({ name, specs }));
+  },
   tell: (before, after, given) =>
     lines(
       before && after && before.name !== after.name

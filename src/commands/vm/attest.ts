@@ -12,7 +12,7 @@ import { bundleOf, type Signing } from "../../attestation/bundle.ts";
 import { openSigningKey } from "../../audit/anchors.ts";
 import { createTrail } from "../../audit/trail.ts";
 import { messageOf, UserError } from "../../errors.ts";
-import { message, readable, section } from "../../messages/message.ts";
+import { message, section, sentence } from "../../messages/message.ts";
 import { md, name } from "../../messages/text.ts";
 import { targetOrSeveral } from "../../registry/arguments.ts";
 import { type Answer, defineCommand } from "../../registry/define.ts";
@@ -35,9 +35,9 @@ export const attest = defineCommand({
     raw: z
       .boolean()
       .optional()
-      .meta({ flagOnly: true, description: "send the raw report as a file" }),
+      .meta({ isFlag: true, description: "send the raw report as a file" }),
     evidence: z.boolean().optional().meta({
-      flagOnly: true,
+      isFlag: true,
       description: "send everything that the result follows from as a signed file",
     }),
   }),
@@ -76,7 +76,7 @@ async function bundleAnswer(vm: NamedVm, read: Attested, context: ReadContext): 
     );
   const text = md`The evidence of ${name(vm.name)} is a file in your direct messages. ${name(check)} judges it again, without a network; ${name("audit verify")} shows the fingerprint of the key.`;
   return {
-    message: message(readable(text), section(text)),
+    message: sentence(text),
     file: await evidenceFile(`Evidence of ${vm.name}`, [{ vm, attested: read }], context),
   };
 }

@@ -22,7 +22,7 @@ const words = {
   args: z.object({
     vm: target("vm").describe("the VM to open it on"),
     insist: z.string().min(3).max(300).optional().meta({
-      flagOnly: true,
+      isFlag: true,
       description: "for administrators: why to open it although the VM isn't verified",
     }),
   }),

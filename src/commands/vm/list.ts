@@ -1,15 +1,7 @@
 import * as z from "zod";
 import type { KnownVm } from "../../inventory/inventory.ts";
 import { counted, csv, lines, md, name, plain } from "../../messages/text.ts";
-import {
-  buttons,
-  context,
-  message,
-  readable,
-  section,
-  sentence,
-  table,
-} from "../../messages/message.ts";
+import { buttons, context, sentence, table } from "../../messages/message.ts";
 import { target, wholeNumber } from "../../registry/arguments.ts";
 import { type Answer, defineCommand } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
@@ -54,13 +46,13 @@ export const list = defineCommand({
       .string()
       .max(40)
       .optional()
-      .meta({ flagOnly: true, description: "only VMs in this status" }),
+      .meta({ isFlag: true, description: "only VMs in this status" }),
     sort: z
       .enum(Object.keys(vmOrders) as VmOrder[])
       .optional()
-      .meta({ flagOnly: true, description: "the largest or newest first; by default problems" }),
-    page: wholeNumber(10_000).optional().meta({ flagOnly: true, description: "which page of 50" }),
-    csv: z.boolean().optional().meta({ flagOnly: true, description: "send all of them as a file" }),
+      .meta({ isFlag: true, description: "the largest or newest first; by default problems" }),
+    page: wholeNumber(10_000).optional().meta({ isFlag: true, description: "which page of 50" }),
+    csv: z.boolean().optional().meta({ isFlag: true, description: "send all of them as a file" }),
   }),
   async answer(
     { project, status, sort = "trouble", page = 1, csv: asFile },
@@ -77,7 +69,7 @@ export const list = defineCommand({
     if (vms.length === 0) {
       const way = all.length > 0 ? md`There are ${countByStatus(all)}.` : wayOut(within?.name);
       const nothing = md`No VMs${where}${only}. ${way}`;
-      return message(readable(nothing), section(nothing), context(age));
+      return sentence(nothing, context(age));
     }
     const pages = Math.ceil(vms.length / maxRows);
     if (page > pages) {
@@ -96,9 +88,8 @@ export const list = defineCommand({
       some.map((vm) => (repeats ? projectFirst(row(vm)) : row(vm))),
     );
     const head = md`*${counted(vms.length, "VM")}*${where}${only}: ${countByStatus(vms)}`;
-    return message(
-      readable(head),
-      section(head),
+    return sentence(
+      head,
       block,
       context(
         lines(

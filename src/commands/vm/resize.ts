@@ -18,8 +18,8 @@ export const resize = defineCommand({
   attestAfter: true,
   args: z.object({
     vms: targets("vm").describe("the VMs to resize"),
-    cpu: wholeNumber().meta({ flagOnly: true, label: "CPU" }),
-    memory: wholeNumber().meta({ flagOnly: true }),
+    cpu: wholeNumber().meta({ isFlag: true, label: "CPU" }),
+    memory: wholeNumber().meta({ isFlag: true }),
     ...rollingArgs,
   }),
   say: { verb: "Resize", doing: "Resizing", done: "Resized", until: "it has the new size" },

@@ -27,7 +27,7 @@ export const restore = defineCommand({
         description: "by name or ID; a snapshot without an ID can't be restored",
       }),
     noSafety: z.boolean().optional().meta({
-      flagOnly: true,
+      isFlag: true,
       label: "Safety snapshot",
       description: "Don't take a safety snapshot first (then there is no Undo)",
     }),

@@ -1,10 +1,24 @@
 import * as z from "zod";
-import { target } from "../../registry/arguments.ts";
-import { defineCommand } from "../../registry/define.ts";
+import { statusFacts, type Vm } from "../../compute/compute.ts";
+import { statusSign } from "../../inventory/status-words.ts";
+import {
+  type ButtonSpec,
+  buttons,
+  context,
+  fields,
+  message,
+  type Message,
+  readable,
+  section,
+} from "../../messages/message.ts";
+import { duration, type Markdown, md, name, plain, when } from "../../messages/text.ts";
+import { target, targetArgument } from "../../registry/arguments.ts";
+import { type Command, defineCommand, dottedName, type VmCommand } from "../../registry/define.ts";
+import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
 import { recentRequests } from "../../requests/journal/lists.ts";
+import { insteadInError, isRefusedInError } from "../../requests/render/render-result.ts";
 import type { ReadContext } from "../context.ts";
-import { lastKnown, unlessUnreachable } from "../last-known.ts";
-import { vmCard } from "./vm-card.ts";
+import { lastKnown, specsWords, unlessUnreachable } from "../last-known.ts";
 
 export const show = defineCommand({
   kind: "read",
@@ -28,14 +42,115 @@ export const show = defineCommand({
     ]);
     if (!vm) return lastKnown(found, { inventory, now });
     await inventory.note({ vm });
-    return vmCard({
-      vm,
-      projectName: found.projectName ?? found.projectId,
-      open,
-      last,
-      commands,
-      mayRun,
-      now: now(),
-    });
+    const projectName = found.projectName ?? found.projectId;
+    return vmCard({ vm, projectName, open, last, commands, mayRun, now: now() });
   },
 });
+
+/** One VM, with buttons for what its status allows and this person may do. */
+export function vmCard(card: {
+  vm: Vm;
+  projectName: string;
+  open: readonly StoredRequest[];
+  /** The newest requests on it, newest first. */
+  last?: readonly StoredRequest[];
+  commands: readonly Command[];
+  mayRun: (command: Command) => boolean;
+  now: number;
+}): Message {
+  const { vm, open, now } = card;
+  const measurement = vm.attestation?.measurement;
+  const [called, status, projectName] = [vm.name, vm.status, card.projectName].map((text) =>
+    plain(text),
+  );
+  return message(
+    readable(md`${called} in ${projectName} is ${status}`),
+    section(md`${statusSign(vm.status)} *${called}* is *${status}*`),
+    fields([
+      ["Project", md`${projectName}`],
+      ["Region", md`${plain(vm.region ?? "not reported")}`],
+      ["CPU · memory · disk", md`${specsWords(vm.specs)}`],
+      ["IP address", vm.ipAddress ? name(vm.ipAddress) : md`none`],
+      ["Attestation", attestationWords(vm)],
+      timeField("Created", vm.createdAt),
+    ]),
+    ...(measurement ? [section(md`Measurement ${name(measurement)}`)] : []),
+    ...open.slice(0, 3).map((request) => context(runningWords(request, now))),
+    refusedInError(card).size > 0 ? context(md`⚠️ ${insteadInError}`) : undefined,
+    context(md`Read at ${when(now)} · ID ${name(vm.id)}`),
+    buttons(lookButtons(card)),
+    buttons(changeButtons(card)),
+  );
+}
+
+/** A field of a card for an ISO 8601 time, if there is one, in the reader's own zone. */
+export function timeField(label: string, time: string | undefined) {
+  if (!time) return undefined;
+  const at = Date.parse(time);
+  if (Number.isNaN(at)) return [label, md`${time}`] as const;
+  const utc = `${new Date(at).toISOString().slice(0, 16).replace("T", " ")} UTC`;
+  return [label, when(at, "{date_short} {time}", utc)] as const;
+}
+
+function attestationWords({ attestation }: Vm): Markdown {
+  if (attestation?.enabled === undefined) return md`not reported`;
+  return attestation.enabled ? md`enabled` : md`not enabled`;
+}
+
+function runningWords({ record, state }: StoredRequest, now: number): Markdown {
+  return md`⏳ ${record.command} (${stateWords(state)}), for ${duration(now - record.createdAt)} (${name(record.id)})`;
+}
+
+/** What the compute service refused for its ERROR, and would refuse again while it lasts. */
+export function refusedInError({
+  vm,
+  last = [],
+}: {
+  vm: { status: string };
+  last?: readonly StoredRequest[] | undefined;
+}): ReadonlySet<string> {
+  if (!statusFacts(vm.status).isAlarming) return new Set();
+  const newest = new Map(last.toReversed().map((request) => [request.record.command, request]));
+  return new Set([...newest].flatMap(([command, one]) => (isRefusedInError(one) ? [command] : [])));
+}
+
+const looks = [
+  { command: "vm metrics", label: "Metrics" },
+  { command: "vm attest", label: "Attest" },
+  { command: "vm snapshots", label: "Snapshots" },
+  { command: "vm console", label: "Console" },
+];
+
+function lookButtons({ vm, commands, mayRun }: Parameters<typeof vmCard>[0]): ButtonSpec[] {
+  const value = JSON.stringify({ vm: vm.id });
+  const offered = looks.flatMap(({ command: called, label }) => {
+    const command = commands.find((one) => one.name === called);
+    return command && mayRun(command)
+      ? [{ label, action: `run:${dottedName(command)}`, value }]
+      : [];
+  });
+  return [...offered, { label: "Refresh", action: "run:vm.show", value }];
+}
+
+/** What changes it stands apart, and what interrupts or destroys is last. */
+function changeButtons(card: Parameters<typeof vmCard>[0]): ButtonSpec[] {
+  const { vm, commands, mayRun } = card;
+  const refused = refusedInError(card);
+  const offered = commands.filter(
+    (command): command is VmCommand =>
+      command.kind === "change" &&
+      command.on === "vm" &&
+      command.offeredIn?.includes(vm.status) === true &&
+      !refused.has(command.name) &&
+      mayRun(command),
+  );
+  const gentleFirst = ["change", "disrupt", "destroy"];
+  return offered
+    .toSorted((a, b) => gentleFirst.indexOf(a.class) - gentleFirst.indexOf(b.class))
+    .map((command): ButtonSpec => {
+      const { key = "vm", isList } = targetArgument(command) ?? {};
+      const value = JSON.stringify({ [key]: isList ? [vm.id] : vm.id });
+      const base = { label: command.say.verb, action: `run:${dottedName(command)}`, value };
+      return command.class === "change" ? base : { ...base, style: "danger" };
+    });
+}

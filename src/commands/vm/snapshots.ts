@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { context, message, readable, section, table } from "../../messages/message.ts";
+import { context, listing, sentence, table } from "../../messages/message.ts";
 import { counted, duration, md, name } from "../../messages/text.ts";
 import { target } from "../../registry/arguments.ts";
 import { defineCommand } from "../../registry/define.ts";
@@ -24,14 +24,14 @@ export const snapshots = defineCommand({
     );
     if (all.length === 0) {
       const nothing = md`Gatehouse knows no snapshot of ${name(vm.name)}. ${name(`/vm snapshot ${vm.name}`)} takes one.`;
-      return message(readable(nothing), section(nothing), note);
+      return sentence(nothing, note);
     }
     const rows = all
       .slice(0, maxRows)
       .map((one) => [
         one.name || "–",
         one.id || "no ID: can't be restored",
-        `${duration(Math.max(1000, now() - one.at))} ago`,
+        `${duration(now() - one.at)} ago`,
         one.isSafety ? "safety snapshot" : withNames(one.by, nameOf),
         specsWords(one.specs),
         one.measurement ? `${one.measurement.slice(0, 12)}…` : "unknown",
@@ -42,11 +42,6 @@ export const snapshots = defineCommand({
       rows,
     );
     const head = md`*${counted(all.length, "snapshot")}* of ${name(vm.name)}, newest first`;
-    return message(
-      readable(head),
-      section(shown < all.length ? md`${head}. The first ${shown} are shown.` : head),
-      block,
-      note,
-    );
+    return listing(head, all.length, shown, block, note);
   },
 });

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { restart } from "../../commands/vm/restart.ts";
 import { show } from "../../commands/vm/show.ts";
-import { refusedInError } from "../../commands/vm/vm-card.ts";
+import { refusedInError } from "../../commands/vm/show.ts";
 import type { KnownVm } from "../../inventory/inventory.ts";
 import { recentRequests } from "../../requests/journal/lists.ts";
 import { headline, insteadInError, symbolOf } from "../../requests/render/render-result.ts";
