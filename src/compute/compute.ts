@@ -1,62 +1,7 @@
 import { UserError } from "../errors.ts";
+import type { AttestationReport, ConsoleSession, Metrics, Project, Specs, Vm } from "./records.ts";
 
-/** Units are not documented by the service: numbers are shown as they come. */
-export interface Specs {
-  cpu?: number;
-  memory?: number;
-  disk?: number;
-}
-
-export interface Vm {
-  id: string;
-  projectId: string;
-  name: string;
-  status: string;
-  region?: string;
-  specs?: Specs;
-  ipAddress?: string;
-  createdAt?: string;
-  /** Not documented; a mark of change where present. */
-  updatedAt?: string;
-  attestation?: { enabled?: boolean; measurement?: string };
-}
-
-export interface Project {
-  id: string;
-  name: string;
-  type: string;
-  status: string;
-  region?: string;
-  createdAt?: string;
-  updatedAt?: string;
-  specs?: Specs;
-}
-
-interface Sample {
-  timestamp: string;
-  value: number;
-}
-
-export interface Metrics {
-  cpuUsage: Sample[];
-  memoryUsage: Sample[];
-  diskUsage?: number;
-}
-
-export interface AttestationReport {
-  /** Base64. */
-  report?: string;
-  measurement?: string;
-  verified?: boolean;
-  timestamp?: string;
-  platform?: { vendor?: string; model?: string; firmwareVersion?: string };
-}
-
-/** A secret: the URL carries its own token. Never stored or logged. */
-export interface ConsoleSession {
-  url: string;
-  expiresAt?: string;
-}
+export type { AttestationReport, ConsoleSession, Metrics, Project, Specs, Vm };
 
 /** A 2xx answer to a change, with what its body told. Accepted is not done. */
 export interface Accepted {
@@ -173,16 +118,6 @@ export function fillPath(endpoint: Endpoint, ids: Readonly<Record<string, string
     }
     return encodeURIComponent(id);
   });
-}
-
-/** Query parameters that are set, as `?a=b`, or nothing. */
-export function renderQuery(query?: Readonly<Record<string, string | number | undefined>>): string {
-  if (query === undefined) return "";
-  const params = new URLSearchParams();
-  for (const [key, value] of Object.entries(query)) {
-    if (value !== undefined) params.set(key, String(value));
-  }
-  return params.size === 0 ? "" : "?".concat(params.toString());
 }
 
 /** What a status says of a VM or a project. */

@@ -143,10 +143,9 @@ export function mayReach(
   return reach !== "public" || !isIn(inner, address) || isIn(allowed, address);
 }
 
-/** Nothing was sent. */
-class ForbiddenAddressError extends Error {
-  override readonly name = "ForbiddenAddressError";
-  readonly code = "FORBIDDEN_ADDRESS";
+/** Nothing was sent: no connection was opened, for this reason. */
+function unsent(code: "FORBIDDEN_ADDRESS" | "PROXY_REFUSED", message: string): Error {
+  return Object.assign(new Error(message), { code });
 }
 
 /** Fails when any of the name's addresses is not allowed. */
@@ -162,10 +161,8 @@ function createGuardedLookup(
         : [{ address: found, family: isIP(found) }];
       const first = addresses[0];
       if (!first || addresses.some((each) => !mayReach(each.address, base))) {
-        return callback(
-          new ForbiddenAddressError("the name leads to an address that is not allowed"),
-          "",
-        );
+        const why = "the name leads to an address that is not allowed";
+        return callback(unsent("FORBIDDEN_ADDRESS", why), "");
       }
       if (options.all) callback(null, addresses);
       else callback(null, first.address, first.family);
@@ -214,12 +211,6 @@ export function createConnector(options: {
   };
 }
 
-/** The proxy opened no connection. Nothing was sent to whoever is behind it. */
-class ProxyRefusedError extends Error {
-  override readonly name = "ProxyRefusedError";
-  readonly code = "PROXY_REFUSED";
-}
-
 /**
  * Opens a tunnel (CONNECT) for each connection, and within it the same TLS as without a proxy: the proxy learns host and port,
  * and nothing else.
@@ -248,7 +239,7 @@ function throughProxy(
       asked.off("error", fail);
       if (answer.statusCode !== 200) {
         socket.destroy();
-        return fail(new ProxyRefusedError(`the proxy answered ${answer.statusCode}`));
+        return fail(unsent("PROXY_REFUSED", `the proxy answered ${answer.statusCode}`));
       }
       connect({ ...options, httpSocket: socket as Socket }, callback);
     });
