@@ -103,20 +103,15 @@ export function checkSnapshotId(value: string): string {
   );
 }
 
-const nouns: Record<string, string> = { vm_id: "VM", project_id: "project" };
-
-/** The endpoint's path with ids in the places of `{vm_id}` and the like. Throws UserError for an id that can't be one. */
-export function fillPath(endpoint: Endpoint, ids: Readonly<Record<string, string>>): string {
+/** The endpoint's path with the ID in its place. Throws UserError for one that can't be an ID. */
+export function fillPath(endpoint: Endpoint, id: string | undefined): string {
   const template = endpoint.slice(endpoint.indexOf(" ") + 1);
-  return template.replaceAll(/\{(\w+)\}/g, (_, key: string) => {
-    const id = ids[key];
-    if (typeof id !== "string" || !idPattern.test(id)) {
-      throw new UserError(
-        `That can't be a ${nouns[key] ?? "resource"} ID`,
-        "IDs are letters, digits, and . _ : ~ - only, at most 200 characters",
-      );
-    }
-    return encodeURIComponent(id);
+  return template.replace(/\{(\w+)_id\}/, (_, what: string) => {
+    if (typeof id === "string" && idPattern.test(id)) return encodeURIComponent(id);
+    throw new UserError(
+      `That can't be a ${what === "vm" ? "VM" : what} ID`,
+      "IDs are letters, digits, and . _ : ~ - only, at most 200 characters",
+    );
   });
 }
 

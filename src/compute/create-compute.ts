@@ -50,14 +50,8 @@ const maxVmsOfProject = 100_000;
 type Query = Readonly<Record<string, string>>;
 
 function createProjects(http: Http, log: Log): Compute["projects"] {
-  const about = (endpoint: Endpoint, projectId: string, options?: CallOptions) => ({
-    endpoint,
-    ids: { project_id: projectId },
-    ...options,
-  });
-
   async function change(endpoint: Endpoint, id: string, options?: CallOptions, body?: object) {
-    const good = await http.change({ ...about(endpoint, id, options), body });
+    const good = await http.change({ endpoint, id, ...options, body });
     return acceptedProject(good, (project) => project.id === id);
   }
 
@@ -94,13 +88,13 @@ function createProjects(http: Http, log: Log): Compute["projects"] {
     },
 
     async get(projectId, options) {
-      const good = await http.read(about(endpoints.getProject, projectId, options));
+      const good = await http.read({ endpoint: endpoints.getProject, id: projectId, ...options });
       return recordOf(good, projectSchema, ["id", "status"], ["id", projectId]);
     },
 
     async vms(projectId, options) {
       const endpoint = endpoints.listVms;
-      const call = { ...about(endpoint, projectId, options), list: true };
+      const call = { endpoint, id: projectId, ...options, list: true };
       const read = async (query: Query) => parseVms(await http.read({ ...call, query }), projectId);
       const first = await read({});
       const { items, ...paging } = first;
@@ -146,29 +140,23 @@ function toBody(input: NewProject): object {
 }
 
 function createVms(http: Http): Compute["vms"] {
-  const about = (endpoint: Endpoint, vmId: string, options?: CallOptions) => ({
-    endpoint,
-    ids: { vm_id: vmId },
-    ...options,
-  });
-
   async function change(endpoint: Endpoint, vmId: string, options?: CallOptions, body?: object) {
-    return acceptedVm(await http.change({ ...about(endpoint, vmId, options), body }), vmId);
+    return acceptedVm(await http.change({ endpoint, id: vmId, ...options, body }), vmId);
   }
 
   return {
     async get(vmId, options) {
-      const good = await http.read(about(endpoints.getVm, vmId, options));
+      const good = await http.read({ endpoint: endpoints.getVm, id: vmId, ...options });
       return recordOf(good, vmSchema, ["id", "status"], ["id", vmId]);
     },
 
     async metrics(vmId, period, options) {
-      const call = { ...about(endpoints.vmMetrics, vmId, options), query: { period } };
+      const call = { endpoint: endpoints.vmMetrics, id: vmId, ...options, query: { period } };
       return recordOf(await http.read(call), metricsSchema, ["cpu_usage"], ["vm_id", vmId]);
     },
 
     async attestation(vmId, options) {
-      const good = await http.read(about(endpoints.vmAttestation, vmId, options));
+      const good = await http.read({ endpoint: endpoints.vmAttestation, id: vmId, ...options });
       return recordOf(good, attestationSchema, ["measurement"], ["vm_id", vmId]);
     },
 
@@ -179,7 +167,7 @@ function createVms(http: Http): Compute["vms"] {
       change(endpoints.resizeVm, vmId, options, { specs: toSpecs(specs) }),
 
     async snapshot(vmId, name, options) {
-      const call = { ...about(endpoints.takeSnapshot, vmId, options), body: { name } };
+      const call = { endpoint: endpoints.takeSnapshot, id: vmId, ...options, body: { name } };
       return acceptedSnapshot(await http.change(call), vmId, name);
     },
 
@@ -187,7 +175,7 @@ function createVms(http: Http): Compute["vms"] {
       change(endpoints.restoreVm, vmId, options, { snapshot_id: checkSnapshotId(snapshotId) }),
 
     async console(vmId, options) {
-      const good = await http.change(about(endpoints.openConsole, vmId, options));
+      const good = await http.change({ endpoint: endpoints.openConsole, id: vmId, ...options });
       return recordOf(good, consoleSchema, ["url"], ["vm_id", vmId]);
     },
   };

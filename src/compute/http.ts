@@ -54,7 +54,8 @@ export interface ComputeOptions {
 
 interface Call {
   endpoint: Endpoint;
-  ids?: Record<string, string>;
+  /** Of the VM or project that its path names. */
+  id?: string;
   query?: Readonly<Record<string, string>>;
   body?: object | undefined;
   /** Lists may be larger than records. */
@@ -190,7 +191,7 @@ export function createHttp(options: ComputeOptions): Http {
     const query = call.query && String(new URLSearchParams(call.query));
     return {
       origin: base.origin,
-      path: base.prefix + fillPath(call.endpoint, call.ids ?? {}) + (query ? `?${query}` : ""),
+      path: base.prefix + fillPath(call.endpoint, call.id) + (query ? `?${query}` : ""),
       method: methodOf(call.endpoint),
       headers: {
         authorization: authorization(),

@@ -94,40 +94,24 @@ export function parseBaseUrl(
   baseUrl: string,
   allowPrivate: boolean | readonly string[],
 ): BaseAddress {
+  const no = (what: string, hint?: string) =>
+    new UserError(`The compute service's base URL ${what}`, hint);
   const url = URL.parse(baseUrl);
-  if (!url || (url.protocol !== "https:" && url.protocol !== "http:")) {
-    throw new UserError(
-      "The compute service's base URL is not an http(s) address",
-      "For example https://compute.example.com",
-    );
-  }
-  if (url.username !== "" || url.password !== "") {
-    throw new UserError(
-      "The compute service's base URL contains a user name or password",
-      "The key belongs in COMPUTE_API_KEY",
-    );
-  }
-  if (url.search !== "" || url.hash !== "") {
-    throw new UserError(
-      "The compute service's base URL has a query or a fragment",
-      "Remove them: paths are appended to it",
-    );
-  }
+  if (!url || !/^https?:$/.test(url.protocol))
+    throw no("is not an http(s) address", "For example https://compute.example.com");
+  if (url.username !== "" || url.password !== "")
+    throw no("contains a user name or password", "The key belongs in COMPUTE_API_KEY");
+  if (url.search !== "" || url.hash !== "")
+    throw no("has a query or a fragment", "Remove them: paths are appended to it");
   const host = url.hostname.replace(/^\[|\]$/g, "");
-  if (isIn(never, host)) {
-    throw new UserError("The compute service's base URL names a link-local or unusable address");
-  }
+  if (isIn(never, host)) throw no("names a link-local or unusable address");
   const reach: Reach = isLoopbackHost(host)
     ? "loopback"
     : allowPrivate === true || isPrivateHost(host)
       ? "private"
       : "public";
-  if (url.protocol === "http:" && reach === "public") {
-    throw new UserError(
-      "The compute service's base URL must be https",
-      "Plain http would show the key to the network",
-    );
-  }
+  if (url.protocol === "http:" && reach === "public")
+    throw no("must be https", "Plain http would show the key to the network");
   const ranges = typeof allowPrivate === "boolean" ? [] : allowPrivate;
   const prefix = url.pathname.replace(/\/+$/, "");
   return { origin: url.origin, prefix, reach, allowed: parseRanges(ranges) };

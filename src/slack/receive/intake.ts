@@ -6,7 +6,6 @@ import { createDueList } from "../../redis/due-list.ts";
 import { type Keys, defineScript, type RedisClient, redisTimeLua } from "../../redis/redis.ts";
 import { redisTrouble } from "../../redis/trouble.ts";
 import type { Interaction } from "./interaction.ts";
-import { at, parseJson, payloadOf, textAt } from "../web.ts";
 
 /** Redis didn't store it: nothing was done, and the ack says so. */
 export class IntakeDown extends UserError {
@@ -222,11 +221,12 @@ export function createIntake(options: IntakeOptions) {
         [records, due.list],
         [id, staleAfterMs],
       )) as string[];
-      const found = is === "gone" ? undefined : fromRecord(text, is === "dropped");
-      if (!found) continue;
-      left.push(found);
-      const { kind, userId: user } = found.interaction;
-      if (found.tooLate) log.error("intake.too-late", { interaction: id, kind, user });
+      if (is === "gone") continue;
+      const { ask, ...kept } = JSON.parse(text) as Kept;
+      const tooLate = is === "dropped";
+      left.push({ interaction: ask, ...kept, tooLate });
+      const { kind, userId: user } = ask;
+      if (tooLate) log.error("intake.too-late", { interaction: id, kind, user });
       else inHand.set(id, { stamp: `${gateway}/${(count += 1)}`, record: "" });
     }
     return left;
@@ -273,36 +273,15 @@ export interface LeftInteraction {
 }
 
 /** What is kept until it is handled. The Home tab and shortcuts change nothing, so they are only deduplicated. */
-export const keptKinds: ReadonlySet<string> = new Set<Interaction["kind"]>([
-  "command",
-  "mention",
-  "button",
-  "submission",
-]);
+const keptKinds = new Set<Interaction["kind"]>(["command", "mention", "button", "submission"]);
+
+/** As it is stored. */
+interface Kept extends Pick<LeftInteraction, "sealedResponseUrl"> {
+  ask: Interaction;
+}
 
 /** Without the trigger, which expires, and the response URL, a capability that is stored sealed only. */
 function toRecord(interaction: Interaction, sealedResponseUrl: string | undefined): string {
   const { triggerId: _trigger, responseUrl: _url, ...kept } = interaction;
-  return JSON.stringify({
-    ask: kept,
-    ...(sealedResponseUrl === undefined ? {} : { sealedResponseUrl }),
-  });
-}
-
-/** Undefined for what isn't one. */
-function fromRecord(text: string, tooLate: boolean): LeftInteraction | undefined {
-  const record = payloadOf(parseJson(text));
-  const [interaction, sealed] = [record["ask"], textAt(record, "sealedResponseUrl")];
-  if (!isInteraction(interaction)) return undefined;
-  return { interaction, tooLate, ...(sealed === "" ? {} : { sealedResponseUrl: sealed }) };
-}
-
-/** Only `toRecord` writes them, so this is enough. */
-function isInteraction(value: unknown): value is Interaction {
-  return (
-    textAt(value, "id") !== "" &&
-    textAt(value, "userId") !== "" &&
-    keptKinds.has(textAt(value, "kind")) &&
-    typeof at(value, "at") === "number"
-  );
+  return JSON.stringify({ ask: kept, sealedResponseUrl });
 }
