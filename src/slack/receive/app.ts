@@ -64,7 +64,7 @@ export function createSlackApp(options: SlackAppOptions) {
   let timer: NodeJS.Timeout | undefined;
   async function takeOver(): Promise<void> {
     try {
-      for (const left of await intake.recover()) deliveries.takeOver(left);
+      for await (const left of intake.recover()) deliveries.takeOver(left);
     } catch (error) {
       log.debug("intake.not-recovered", { error: messageOf(error) });
     }
