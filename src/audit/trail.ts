@@ -2,6 +2,7 @@ import { z } from "zod";
 import {
   type Keys,
   defineScript,
+  fromPairs,
   type RedisClient,
   redisNow,
   redisTimeLua,
@@ -226,37 +227,23 @@ function joined(
 
 const lastEntry = z.tuple([z.string(), z.array(z.string())]).nullable();
 
-function parseEntry([id, fields]: Row): Entry {
-  const text = textIn(fields);
-  return { id, at: text("at"), record: text("record") };
+function parseEntry([id, row]: Row): Entry {
+  const { at = "", record = "" } = fromPairs(row);
+  return { id, at, record };
 }
 
-function parseSeal([seqId, fields]: Row): Seal {
-  const text = textIn(fields);
-  const seq = seqOf(seqId);
-  return { seq, id: text("id"), at: text("at"), payload: text("payload"), hash: text("hash") };
+function parseSeal([seqId, row]: Row): Seal {
+  const { id = "", at = "", payload = "", hash = "" } = fromPairs(row);
+  return { seq: seqOf(seqId), id, at, payload, hash };
 }
 
-function parseCheckpoint([seqId, fields]: Row): Checkpoint {
-  const text = textIn(fields);
-  return {
-    seq: seqOf(seqId),
-    hash: text("hash"),
-    at: Number(text("at")),
-    publicKey: text("publicKey"),
-    signature: text("signature"),
-  };
+function parseCheckpoint([seqId, row]: Row): Checkpoint {
+  const { hash = "", at = "", publicKey = "", signature = "" } = fromPairs(row);
+  return { seq: seqOf(seqId), hash, at: Number(at), publicKey, signature };
 }
 
 /** `12-0` → 12; 0, which is no seal's number, for anything else. */
 function seqOf(id: string): number {
   const [seq, rest] = id.split("-");
   return rest === "0" && Number.isSafeInteger(Number(seq)) ? Number(seq) : 0;
-}
-
-function textIn(fields: readonly string[]): (name: string) => string {
-  const named = new Map<string, string>();
-  for (let at = 0; at + 1 < fields.length; at += 2)
-    named.set(fields[at] ?? "", fields[at + 1] ?? "");
-  return (name) => named.get(name) ?? "";
 }

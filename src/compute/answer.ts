@@ -1,16 +1,9 @@
 import type * as z from "zod";
-import type { Accepted, Project, Vm } from "./compute.ts";
+import { isRecord, own } from "./body.ts";
+import type { Accepted } from "./compute.ts";
 import { ComputeError, describeFailure } from "./errors.ts";
-import {
-  isRecord,
-  type ListedVm,
-  listedVmSchema,
-  own,
-  projectSchema,
-  unwrap,
-  vmSchema,
-} from "./body.ts";
 import type { Good } from "./http.ts";
+import { listedVmSchema, type Project, projectSchema, type Vm, vmSchema } from "./records.ts";
 
 /** An answer that lacks what it must have. `field` is a path like `vms[3].status`. */
 function unexpected({ endpoint, status }: Good, field: string, problem: string): ComputeError {
@@ -39,6 +32,21 @@ function check<T>(good: Good, schema: z.ZodType<T>, value: unknown, at = ""): T 
   const isMissing = path.length > 0 && (inner === undefined || inner === null);
   const problem = isMissing ? "is missing" : "has the wrong form";
   throw unexpected(good, field || "the record", problem);
+}
+
+const wrappers = "vm project console session metrics attestation data result".split(" ");
+
+/** The record inside `{vm: …}`, `{data: {project: …}}` and the like; a value that has one of `marks` is the record. */
+function unwrap(value: unknown, marks: readonly string[]): unknown {
+  let inner = value;
+  for (let depth = 0; depth < 3; depth += 1) {
+    const record = inner;
+    if (!isRecord(record) || marks.every((mark) => Object.hasOwn(record, mark))) return record;
+    const key = wrappers.find((each) => isRecord(own(record, each)));
+    if (key === undefined) return record;
+    inner = own(record, key);
+  }
+  return inner;
 }
 
 /**
@@ -135,11 +143,11 @@ function idText(value: unknown): string | undefined {
 
 export interface Page<T> {
   items: T[];
-  total?: number;
-  page?: number;
-  perPage?: number;
+  total: number | undefined;
+  page: number | undefined;
+  perPage: number | undefined;
   /** Whether the service says that there are more. */
-  more?: boolean;
+  more: boolean | undefined;
 }
 
 /** A list in any of its forms: an array, or an object with the array under `key`, `data`, `items` or `results`. */
@@ -155,7 +163,7 @@ export function parsePage<T>(good: Good, key: string, schema: z.ZodType<T>): Pag
 
 /** A page of the VMs of one project, which they may omit. */
 export function parseVms(good: Good, projectId: string): Page<Vm> {
-  const page: Page<ListedVm> = parsePage(good, "vms", listedVmSchema);
+  const page = parsePage(good, "vms", listedVmSchema);
   for (const vm of page.items) checkAbout(good, "project_id", vm.projectId, projectId);
   return { ...page, items: page.items.map((vm) => ({ ...vm, projectId })) };
 }
@@ -174,30 +182,20 @@ function findList(json: unknown, key: string): unknown[] | undefined {
 
 function paging(json: unknown): Omit<Page<never>, "items"> {
   const places = [json, own(json, "pagination"), own(json, "meta"), own(json, "data")];
-  const count = (...names: string[]): number | undefined => {
-    for (const place of places) {
-      for (const name of names) {
-        const value = own(place, name);
-        if (typeof value === "number" && Number.isInteger(value) && value >= 0) return value;
-      }
-    }
-    return undefined;
-  };
-  const total = count("total", "total_count");
-  const page = count("page");
-  const perPage = count("per_page", "page_size");
-  const flag = places
-    .map((place) => own(place, "has_more"))
-    .find((value) => typeof value === "boolean");
-  const next = places.map((place) => own(place, "next_page")).find((value) => value !== undefined);
-  const more =
-    flag ?? (next === undefined ? undefined : next !== null && next !== false && next !== "");
+  const find = <T>(names: readonly string[], fits: (value: unknown) => value is T) =>
+    places.flatMap((place) => names.map((name) => own(place, name))).find(fits);
+  const next = find(["next_page"], (value) => value !== undefined);
+  const says = next === undefined ? undefined : next !== null && next !== false && next !== "";
   return {
-    ...(total === undefined ? {} : { total }),
-    ...(page === undefined ? {} : { page }),
-    ...(perPage === undefined || perPage === 0 ? {} : { perPage }),
-    ...(more === undefined ? {} : { more }),
+    total: find(["total", "total_count"], isCount),
+    page: find(["page"], isCount),
+    perPage: find(["per_page", "page_size"], isCount) || undefined,
+    more: find(["has_more"], (value) => typeof value === "boolean") ?? says,
   };
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === "number" && Number.isInteger(value) && value >= 0;
 }
 
 /** Pages read concurrently once their number is known. */

@@ -1,62 +1,7 @@
 import { UserError } from "../errors.ts";
+import type { AttestationReport, ConsoleSession, Metrics, Project, Specs, Vm } from "./records.ts";
 
-/** Units are not documented by the service: numbers are shown as they come. */
-export interface Specs {
-  cpu?: number;
-  memory?: number;
-  disk?: number;
-}
-
-export interface Vm {
-  id: string;
-  projectId: string;
-  name: string;
-  status: string;
-  region?: string;
-  specs?: Specs;
-  ipAddress?: string;
-  createdAt?: string;
-  /** Not documented; a mark of change where present. */
-  updatedAt?: string;
-  attestation?: { enabled?: boolean; measurement?: string };
-}
-
-export interface Project {
-  id: string;
-  name: string;
-  type: string;
-  status: string;
-  region?: string;
-  createdAt?: string;
-  updatedAt?: string;
-  specs?: Specs;
-}
-
-interface Sample {
-  timestamp: string;
-  value: number;
-}
-
-export interface Metrics {
-  cpuUsage: Sample[];
-  memoryUsage: Sample[];
-  diskUsage?: number;
-}
-
-export interface AttestationReport {
-  /** Base64. */
-  report?: string;
-  measurement?: string;
-  verified?: boolean;
-  timestamp?: string;
-  platform?: { vendor?: string; model?: string; firmwareVersion?: string };
-}
-
-/** A secret: the URL carries its own token. Never stored or logged. */
-export interface ConsoleSession {
-  url: string;
-  expiresAt?: string;
-}
+export type { AttestationReport, ConsoleSession, Metrics, Project, Specs, Vm };
 
 /** A 2xx answer to a change, with what its body told. Accepted is not done. */
 export interface Accepted {
@@ -158,31 +103,16 @@ export function checkSnapshotId(value: string): string {
   );
 }
 
-const nouns: Record<string, string> = { vm_id: "VM", project_id: "project" };
-
-/** The endpoint's path with ids in the places of `{vm_id}` and the like. Throws UserError for an id that can't be one. */
-export function fillPath(endpoint: Endpoint, ids: Readonly<Record<string, string>>): string {
+/** The endpoint's path with the ID in its place. Throws UserError for one that can't be an ID. */
+export function fillPath(endpoint: Endpoint, id: string | undefined): string {
   const template = endpoint.slice(endpoint.indexOf(" ") + 1);
-  return template.replaceAll(/\{(\w+)\}/g, (_, key: string) => {
-    const id = ids[key];
-    if (typeof id !== "string" || !idPattern.test(id)) {
-      throw new UserError(
-        `That can't be a ${nouns[key] ?? "resource"} ID`,
-        "IDs are letters, digits, and . _ : ~ - only, at most 200 characters",
-      );
-    }
-    return encodeURIComponent(id);
+  return template.replace(/\{(\w+)_id\}/, (_, what: string) => {
+    if (typeof id === "string" && idPattern.test(id)) return encodeURIComponent(id);
+    throw new UserError(
+      `That can't be a ${what === "vm" ? "VM" : what} ID`,
+      "IDs are letters, digits, and . _ : ~ - only, at most 200 characters",
+    );
   });
-}
-
-/** Query parameters that are set, as `?a=b`, or nothing. */
-export function renderQuery(query?: Readonly<Record<string, string | number | undefined>>): string {
-  if (query === undefined) return "";
-  const params = new URLSearchParams();
-  for (const [key, value] of Object.entries(query)) {
-    if (value !== undefined) params.set(key, String(value));
-  }
-  return params.size === 0 ? "" : "?".concat(params.toString());
 }
 
 /** What a status says of a VM or a project. */

@@ -10,25 +10,23 @@ import {
   recordOf,
 } from "./answer.ts";
 import {
-  attestationSchema,
-  consoleSchema,
-  metricsSchema,
-  projectSchema,
-  vmSchema,
-} from "./body.ts";
-import {
-  type Accepted,
   type CallOptions,
   checkSnapshotId,
   type Compute,
   type Endpoint,
   endpoints,
   type NewProject,
-  type Project,
-  type Specs,
 } from "./compute.ts";
 import { ComputeError } from "./errors.ts";
 import { type ComputeOptions, createHttp, type Http } from "./http.ts";
+import {
+  attestationSchema,
+  consoleSchema,
+  metricsSchema,
+  projectSchema,
+  type Specs,
+  vmSchema,
+} from "./records.ts";
 
 export type { ComputeOptions } from "./http.ts";
 
@@ -49,91 +47,74 @@ const perPageWanted = 100;
 const maxProjects = 10_000;
 const maxVmsOfProject = 100_000;
 
+type Query = Readonly<Record<string, string>>;
+
 function createProjects(http: Http, log: Log): Compute["projects"] {
-  async function readProjects(
-    query: Record<string, number>,
-    options: CallOptions,
-  ): Promise<Page<Project>> {
-    const endpoint = endpoints.listProjects;
-    const good = await http.read({ endpoint, query, list: true, ...options });
-    return parsePage(good, "projects", projectSchema);
+  async function change(endpoint: Endpoint, id: string, options?: CallOptions, body?: object) {
+    const good = await http.change({ endpoint, id, ...options, body });
+    return acceptedProject(good, (project) => project.id === id);
   }
 
-  /** The bounds of per_page aren't documented: if ours is refused, the service's default is used. */
-  async function readFirst(
-    options: CallOptions,
-  ): Promise<{ first: Page<Project>; size: Record<string, number> }> {
-    const size = { per_page: perPageWanted };
-    try {
-      return { first: await readProjects({ page: 1, ...size }, options), size };
-    } catch (error) {
-      if (!(error instanceof ComputeError) || (error.status !== 400 && error.status !== 422))
-        throw error;
-      return { first: await readProjects({}, options), size: {} };
-    }
-  }
-
-  function warnIncomplete(endpoint: string, complete: boolean): void {
-    if (!complete) log.warn("compute.list-incomplete", { endpoint });
-  }
-
-  async function change(
+  async function allPages<T extends { id: string }>(
     endpoint: Endpoint,
-    projectId: string,
-    options: CallOptions,
-    body?: object,
-  ): Promise<Accepted> {
-    const call = { endpoint, ids: { project_id: projectId }, ...options };
-    const good = await http.change(body === undefined ? call : { ...call, body });
-    return acceptedProject(good, ({ id }) => id === projectId);
+    read: (query: Query) => Promise<Page<T>>,
+    first: Page<T>,
+    { size, most }: { size: Query; most: number },
+  ): Promise<T[]> {
+    const readPage = (page: number) => read({ page: String(page), ...size });
+    const { items, complete } = await collectPages(readPage, first, most);
+    if (!complete) log.warn("compute.list-incomplete", { endpoint });
+    return items;
   }
 
   return {
-    listAll: async (most = maxProjects, options = {}) => {
-      const { first, size } = await readFirst(options);
-      const { items, complete } = await collectPages(
-        (page) => readProjects({ page, ...size }, options),
-        first,
-        most,
-      );
-      warnIncomplete(endpoints.listProjects, complete);
-      return items;
+    async listAll(most = maxProjects, options) {
+      const endpoint = endpoints.listProjects;
+      const read = async (query: Query) =>
+        parsePage(
+          await http.read({ endpoint, query, list: true, ...options }),
+          "projects",
+          projectSchema,
+        );
+      let size: Query = { per_page: String(perPageWanted) };
+      const first = await read({ page: "1", ...size }).catch((error: unknown) => {
+        // The bounds of per_page aren't documented: if ours is refused, the service's default is used
+        if (!(error instanceof ComputeError) || (error.status !== 400 && error.status !== 422))
+          throw error;
+        size = {};
+        return read(size);
+      });
+      return allPages(endpoint, read, first, { size, most });
     },
 
-    get: async (projectId, options = {}) => {
-      const endpoint = endpoints.getProject;
-      const good = await http.read({ endpoint, ids: { project_id: projectId }, ...options });
+    async get(projectId, options) {
+      const good = await http.read({ endpoint: endpoints.getProject, id: projectId, ...options });
       return recordOf(good, projectSchema, ["id", "status"], ["id", projectId]);
     },
 
-    vms: async (projectId, options = {}) => {
+    async vms(projectId, options) {
       const endpoint = endpoints.listVms;
-      const ids = { project_id: projectId };
-      const read = async (query: Record<string, number>) =>
-        parseVms(await http.read({ endpoint, ids, list: true, query, ...options }), projectId);
+      const call = { endpoint, id: projectId, ...options, list: true };
+      const read = async (query: Query) => parseVms(await http.read({ ...call, query }), projectId);
       const first = await read({});
+      const { items, ...paging } = first;
       // Whether this list has pages isn't documented: it does when it says so.
-      if (Object.keys(first).every((key) => key === "items")) return first.items;
-      const size = first.perPage === undefined ? {} : { per_page: first.perPage };
-      const { items, complete } = await collectPages(
-        (page) => read({ page, ...size }),
-        first,
-        maxVmsOfProject,
-      );
-      warnIncomplete(endpoint, complete);
-      return items;
+      if (Object.values(paging).every((said) => said === undefined)) return items;
+      const { perPage } = paging;
+      const size: Query = perPage === undefined ? {} : { per_page: String(perPage) };
+      return allPages(endpoint, read, first, { size, most: maxVmsOfProject });
     },
 
-    create: async (input, options = {}) => {
+    async create(input, options) {
       const endpoint = endpoints.createProject;
       const good = await http.change({ endpoint, body: toBody(input), ...options });
       return acceptedProject(good, ({ type, name }) => type === input.type && name === input.name);
     },
 
-    update: async (projectId, { name, specs }, options = {}) =>
+    update: (projectId, { name, specs }, options) =>
       change(endpoints.updateProject, projectId, options, { name, specs: specs && toSpecs(specs) }),
 
-    delete: async (projectId, options = {}) => change(endpoints.deleteProject, projectId, options),
+    delete: (projectId, options) => change(endpoints.deleteProject, projectId, options),
   };
 }
 
@@ -159,54 +140,42 @@ function toBody(input: NewProject): object {
 }
 
 function createVms(http: Http): Compute["vms"] {
-  const about = (endpoint: Endpoint, vmId: string, options: CallOptions) => ({
-    endpoint,
-    ids: { vm_id: vmId },
-    ...options,
-  });
-
-  async function change(
-    endpoint: Endpoint,
-    vmId: string,
-    options: CallOptions,
-    body?: object,
-  ): Promise<Accepted> {
-    const call = about(endpoint, vmId, options);
-    return acceptedVm(await http.change(body === undefined ? call : { ...call, body }), vmId);
+  async function change(endpoint: Endpoint, vmId: string, options?: CallOptions, body?: object) {
+    return acceptedVm(await http.change({ endpoint, id: vmId, ...options, body }), vmId);
   }
 
   return {
-    get: async (vmId, options = {}) => {
-      const good = await http.read(about(endpoints.getVm, vmId, options));
+    async get(vmId, options) {
+      const good = await http.read({ endpoint: endpoints.getVm, id: vmId, ...options });
       return recordOf(good, vmSchema, ["id", "status"], ["id", vmId]);
     },
 
-    metrics: async (vmId, period, options = {}) => {
-      const call = { ...about(endpoints.vmMetrics, vmId, options), query: { period } };
+    async metrics(vmId, period, options) {
+      const call = { endpoint: endpoints.vmMetrics, id: vmId, ...options, query: { period } };
       return recordOf(await http.read(call), metricsSchema, ["cpu_usage"], ["vm_id", vmId]);
     },
 
-    attestation: async (vmId, options = {}) => {
-      const good = await http.read(about(endpoints.vmAttestation, vmId, options));
+    async attestation(vmId, options) {
+      const good = await http.read({ endpoint: endpoints.vmAttestation, id: vmId, ...options });
       return recordOf(good, attestationSchema, ["measurement"], ["vm_id", vmId]);
     },
 
-    start: async (vmId, options = {}) => change(endpoints.startVm, vmId, options),
-    stop: async (vmId, options = {}) => change(endpoints.stopVm, vmId, options),
-    restart: async (vmId, options = {}) => change(endpoints.restartVm, vmId, options),
-    resize: async (vmId, specs, options = {}) =>
+    start: (vmId, options) => change(endpoints.startVm, vmId, options),
+    stop: (vmId, options) => change(endpoints.stopVm, vmId, options),
+    restart: (vmId, options) => change(endpoints.restartVm, vmId, options),
+    resize: (vmId, specs, options) =>
       change(endpoints.resizeVm, vmId, options, { specs: toSpecs(specs) }),
 
-    snapshot: async (vmId, name, options = {}) => {
-      const call = { ...about(endpoints.takeSnapshot, vmId, options), body: { name } };
+    async snapshot(vmId, name, options) {
+      const call = { endpoint: endpoints.takeSnapshot, id: vmId, ...options, body: { name } };
       return acceptedSnapshot(await http.change(call), vmId, name);
     },
 
-    restore: async (vmId, snapshotId, options = {}) =>
+    restore: async (vmId, snapshotId, options) =>
       change(endpoints.restoreVm, vmId, options, { snapshot_id: checkSnapshotId(snapshotId) }),
 
-    console: async (vmId, options = {}) => {
-      const good = await http.change(about(endpoints.openConsole, vmId, options));
+    async console(vmId, options) {
+      const good = await http.change({ endpoint: endpoints.openConsole, id: vmId, ...options });
       return recordOf(good, consoleSchema, ["url"], ["vm_id", vmId]);
     },
   };

@@ -63,24 +63,20 @@ function first(header: string | string[] | undefined): string | undefined {
   return Array.isArray(header) ? header[0] : header;
 }
 
-/** What an error of undici, net, tls or dns means. Codes only, never message text. */
+/** What an error of undici, net, tls or dns means: the first that fits its code. Codes only, never message text. */
+const reasonsByCode: readonly (readonly [RegExp, ComputeErrorReason])[] = [
+  [/^FORBIDDEN_ADDRESS$/, "forbidden-address"],
+  [/^PROXY_REFUSED$/, "proxy"],
+  [/^(ENOTFOUND|EAI_|ENODATA|ESERVFAIL|ETIMEOUT)/, "dns"],
+  [/^(ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|EHOSTDOWN|ENETDOWN)$/, "connect"],
+  [/^(UND_ERR_CONNECT_TIMEOUT|ETIMEDOUT)$/, "timeout"],
+  [/TLS|SSL|CERT|SELF_SIGNED|UNABLE_TO|^EPROTO$|^CRL_/, "tls"],
+  [/^HOSTNAME_MISMATCH$|^INVALID_(CA|PURPOSE)$/, "tls"],
+];
+
 function reasonOf(error: unknown): ComputeErrorReason {
   const code = codeOf(error);
-  if (code === "FORBIDDEN_ADDRESS") return "forbidden-address";
-  if (code === "PROXY_REFUSED") return "proxy";
-  if (/^(ENOTFOUND|EAI_|ENODATA|ESERVFAIL|ETIMEOUT)/.test(code)) return "dns";
-  if (/^(ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|EHOSTDOWN|ENETDOWN)$/.test(code))
-    return "connect";
-  if (/^(UND_ERR_CONNECT_TIMEOUT|ETIMEDOUT)$/.test(code)) return "timeout";
-  if (
-    /TLS|SSL|CERT|SELF_SIGNED|UNABLE_TO|^EPROTO$|^CRL_|^HOSTNAME_MISMATCH$|^INVALID_(CA|PURPOSE)$/.test(
-      code,
-    )
-  )
-    return "tls";
-  if (code === "UND_ERR_RES_EXCEEDED_MAX_SIZE") return "too-large";
-  if (/^(UND_ERR_HEADERS_TIMEOUT|UND_ERR_BODY_TIMEOUT)$/.test(code)) return "timeout";
-  return "reset";
+  return reasonsByCode.find(([codes]) => codes.test(code))?.[1] ?? "reset";
 }
 
 function codeOf(error: unknown): string {

@@ -6,7 +6,7 @@ import { type Live, valueOf } from "../config/changing-file.ts";
 import type { ComputeTls } from "../config/compute-tls.ts";
 import { type Log, silentLog } from "../log/log.ts";
 import { type Body, serviceMessage } from "./body.ts";
-import { type Endpoint, fillPath, methodOf, renderQuery } from "./compute.ts";
+import { type Endpoint, fillPath, methodOf } from "./compute.ts";
 import {
   ComputeError,
   type ComputeErrorKind,
@@ -54,9 +54,10 @@ export interface ComputeOptions {
 
 interface Call {
   endpoint: Endpoint;
-  ids?: Record<string, string>;
-  query?: Record<string, string | number | undefined>;
-  body?: object;
+  /** Of the VM or project that its path names. */
+  id?: string;
+  query?: Readonly<Record<string, string>>;
+  body?: object | undefined;
   /** Lists may be larger than records. */
   list?: boolean;
   signal?: AbortSignal | undefined;
@@ -187,9 +188,10 @@ export function createHttp(options: ComputeOptions): Http {
 
   function prepare(call: Call): Request {
     const body = call.body === undefined ? null : JSON.stringify(call.body);
+    const query = call.query && String(new URLSearchParams(call.query));
     return {
       origin: base.origin,
-      path: base.prefix.concat(fillPath(call.endpoint, call.ids ?? {}), renderQuery(call.query)),
+      path: base.prefix + fillPath(call.endpoint, call.id) + (query ? `?${query}` : ""),
       method: methodOf(call.endpoint),
       headers: {
         authorization: authorization(),

@@ -94,40 +94,24 @@ export function parseBaseUrl(
   baseUrl: string,
   allowPrivate: boolean | readonly string[],
 ): BaseAddress {
+  const no = (what: string, hint?: string) =>
+    new UserError(`The compute service's base URL ${what}`, hint);
   const url = URL.parse(baseUrl);
-  if (!url || (url.protocol !== "https:" && url.protocol !== "http:")) {
-    throw new UserError(
-      "The compute service's base URL is not an http(s) address",
-      "For example https://compute.example.com",
-    );
-  }
-  if (url.username !== "" || url.password !== "") {
-    throw new UserError(
-      "The compute service's base URL contains a user name or password",
-      "The key belongs in COMPUTE_API_KEY",
-    );
-  }
-  if (url.search !== "" || url.hash !== "") {
-    throw new UserError(
-      "The compute service's base URL has a query or a fragment",
-      "Remove them: paths are appended to it",
-    );
-  }
+  if (!url || !/^https?:$/.test(url.protocol))
+    throw no("is not an http(s) address", "For example https://compute.example.com");
+  if (url.username !== "" || url.password !== "")
+    throw no("contains a user name or password", "The key belongs in COMPUTE_API_KEY");
+  if (url.search !== "" || url.hash !== "")
+    throw no("has a query or a fragment", "Remove them: paths are appended to it");
   const host = url.hostname.replace(/^\[|\]$/g, "");
-  if (isIn(never, host)) {
-    throw new UserError("The compute service's base URL names a link-local or unusable address");
-  }
+  if (isIn(never, host)) throw no("names a link-local or unusable address");
   const reach: Reach = isLoopbackHost(host)
     ? "loopback"
     : allowPrivate === true || isPrivateHost(host)
       ? "private"
       : "public";
-  if (url.protocol === "http:" && reach === "public") {
-    throw new UserError(
-      "The compute service's base URL must be https",
-      "Plain http would show the key to the network",
-    );
-  }
+  if (url.protocol === "http:" && reach === "public")
+    throw no("must be https", "Plain http would show the key to the network");
   const ranges = typeof allowPrivate === "boolean" ? [] : allowPrivate;
   const prefix = url.pathname.replace(/\/+$/, "");
   return { origin: url.origin, prefix, reach, allowed: parseRanges(ranges) };
@@ -143,10 +127,9 @@ export function mayReach(
   return reach !== "public" || !isIn(inner, address) || isIn(allowed, address);
 }
 
-/** Nothing was sent. */
-class ForbiddenAddressError extends Error {
-  override readonly name = "ForbiddenAddressError";
-  readonly code = "FORBIDDEN_ADDRESS";
+/** Nothing was sent: no connection was opened, for this reason. */
+function unsent(code: "FORBIDDEN_ADDRESS" | "PROXY_REFUSED", message: string): Error {
+  return Object.assign(new Error(message), { code });
 }
 
 /** Fails when any of the name's addresses is not allowed. */
@@ -162,10 +145,8 @@ function createGuardedLookup(
         : [{ address: found, family: isIP(found) }];
       const first = addresses[0];
       if (!first || addresses.some((each) => !mayReach(each.address, base))) {
-        return callback(
-          new ForbiddenAddressError("the name leads to an address that is not allowed"),
-          "",
-        );
+        const why = "the name leads to an address that is not allowed";
+        return callback(unsent("FORBIDDEN_ADDRESS", why), "");
       }
       if (options.all) callback(null, addresses);
       else callback(null, first.address, first.family);
@@ -214,12 +195,6 @@ export function createConnector(options: {
   };
 }
 
-/** The proxy opened no connection. Nothing was sent to whoever is behind it. */
-class ProxyRefusedError extends Error {
-  override readonly name = "ProxyRefusedError";
-  readonly code = "PROXY_REFUSED";
-}
-
 /**
  * Opens a tunnel (CONNECT) for each connection, and within it the same TLS as without a proxy: the proxy learns host and port,
  * and nothing else.
@@ -248,7 +223,7 @@ function throughProxy(
       asked.off("error", fail);
       if (answer.statusCode !== 200) {
         socket.destroy();
-        return fail(new ProxyRefusedError(`the proxy answered ${answer.statusCode}`));
+        return fail(unsent("PROXY_REFUSED", `the proxy answered ${answer.statusCode}`));
       }
       connect({ ...options, httpSocket: socket as Socket }, callback);
     });

@@ -1,37 +1,28 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { getGlobalDispatcher } from "undici";
 import { noteGroupChange } from "../audit/policies.ts";
-import type { Appraiser } from "../attestation/appraiser.ts";
-import type { Compute } from "../compute/compute.ts";
 import type { Config, SlackReceive } from "../config/config.ts";
 import { createDigests } from "../digests/create-digests.ts";
-import type { Subscriptions } from "../digests/subscriptions.ts";
-import type { Inventory } from "../inventory/inventory.ts";
-import type { Snapshots } from "../inventory/snapshots.ts";
 import type { Queues } from "../jobs/queues.ts";
 import { during, workOnInteraction } from "../log/ids.ts";
-import type { Log } from "../log/log.ts";
 import type { Watch } from "../outages/outages.ts";
 import { everyoneNamed } from "../policy/teams.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
-import { type Command, requestable } from "../registry/define.ts";
+import { requestable } from "../registry/define.ts";
 import { requestsForDigest } from "../requests/for-digest.ts";
-import type { Journal } from "../requests/journal/journal.ts";
-import type { Rollouts } from "../rollouts/rollouts.ts";
 import { spanned, type Spans } from "../log/spans.ts";
 import type { Telemetry } from "../log/telemetry.ts";
 import type { Announce } from "./deliver/announce.ts";
 import { createSlackApp } from "./receive/app.ts";
 import { createConversation } from "./conversation/conversation.ts";
 import { groupNews, readGroupChange } from "./people/group-news.ts";
-import { createNames, readNames } from "./people/names.ts";
+import { createNames } from "./people/names.ts";
 import { groupsNamedIn, type People } from "./people/people.ts";
-import { type BotIdentity } from "./people/identity.ts";
+import type { BotIdentity } from "./people/identity.ts";
 import { createIntake } from "./receive/intake.ts";
 import { sealResponseUrl } from "./deliver/response-url.ts";
 import type { GatewayContext } from "./conversation/gateway-context.ts";
 import { createLostReplies } from "./receive/respond.ts";
-import type { Web } from "./web.ts";
 
 export interface Gateway {
   /** HTTP mode: answers what Slack sends; false for every other path. */
@@ -43,41 +34,38 @@ export interface Gateway {
 
 const drainMs = 5000;
 
+type Records = "store" | "rollouts" | "inventory" | "snapshots" | "subscriptions";
+type Services = "web" | "compute" | "appraiser" | "commands" | "log";
+type Words = "status" | "standstill" | "tell" | "tellBusy";
+
 /** Receives from Slack and answers people. Workers, not the gateway, make changes at the compute service. */
-export async function startGateway(options: {
-  config: Config;
-  receive: SlackReceive;
-  identity: BotIdentity;
-  redis: RedisClient;
-  key: Keys;
-  web: Web;
-  people: People;
-  store: Journal;
-  rollouts: Rollouts;
-  inventory: Inventory;
-  snapshots: Snapshots;
-  compute: Compute;
-  appraiser: Appraiser;
-  commands: readonly Command[];
-  queues: Pick<Queues, "wake">;
-  status: GatewayContext["status"];
-  standstill: GatewayContext["standstill"];
-  tell: GatewayContext["tell"];
-  subscriptions: Subscriptions;
-  tellBusy: GatewayContext["tellBusy"];
-  announce: Announce;
-  watch: Pick<Watch, "refused" | "taken">;
-  telemetry: Telemetry;
-  spans: Spans | undefined;
-  log: Log;
-  /** Failpoints between an interaction and its request. */
-  at(point: "intake" | "ack" | "journal" | "enqueue", what: string): Promise<void>;
-}): Promise<Gateway> {
+export async function startGateway(
+  options: {
+    config: Config;
+    receive: SlackReceive;
+    identity: BotIdentity;
+    redis: RedisClient;
+    key: Keys;
+    people: People;
+    queues: Pick<Queues, "wake">;
+    announce: Announce;
+    watch: Pick<Watch, "refused" | "taken">;
+    telemetry: Telemetry;
+    spans: Spans | undefined;
+    /** Failpoints between an interaction and its request. */
+    at(point: "intake" | "ack" | "journal" | "enqueue", what: string): Promise<void>;
+  } & Pick<GatewayContext, Records | Services | Words>,
+): Promise<Gateway> {
   const { config, receive, identity, redis, key, store, commands, people, telemetry, log, at } =
     options;
   const { botToken, apiUrl } = config.slack;
   const { timing } = config.policy;
-  const ours = (id: string) => people.person(id, identity.teamId);
+  const names = createNames({
+    web: options.web,
+    log,
+    person: (id) => people.person(id, identity.teamId),
+    usual: () => everyoneNamed(config.policy),
+  });
   const lasting: Omit<GatewayContext, "policy" | "policyVersion"> = {
     ...options,
     apiUrl,
@@ -86,12 +74,7 @@ export async function startGateway(options: {
       await options.queues.wake(id);
       await at("enqueue", id);
     },
-    ...createNames({
-      web: options.web,
-      log,
-      person: ours,
-      usual: () => everyoneNamed(config.policy),
-    }),
+    ...names,
     trail: { redis, key, dataDir: config.dataDir },
     digests: createDigests({
       ...options,
@@ -101,9 +84,8 @@ export async function startGateway(options: {
     ourTeamId: identity.teamId,
     person: people.person,
     async membersOf(entries) {
-      const groups = entries.filter((entry) => entry.startsWith("S"));
       const known = new Map<string, readonly string[]>();
-      for (const group of groups) {
+      for (const group of entries.filter((entry) => entry.startsWith("S"))) {
         const members = await people.members(group).catch(() => undefined);
         if (members) known.set(group, members);
       }
@@ -151,14 +133,10 @@ export async function startGateway(options: {
         const { id, kind, at: startMs, userId } = interaction;
         const attributes = { interaction: id, person: userId };
         const [root] = workOnInteraction(id).parents;
-        const span = {
-          ...root,
-          name: `slack ${kind}`,
-          kind: "server",
-          startMs,
-          attributes,
-        } as const;
-        await spanned(options.spans, span, () => conversation.handle(interaction, reply));
+        const span = { ...root, name: `slack ${kind}`, startMs, attributes };
+        await spanned(options.spans, { ...span, kind: "server" }, () =>
+          conversation.handle(interaction, reply),
+        );
       },
       async peopleChanged(event, id) {
         const change = readGroupChange(event);
@@ -168,11 +146,8 @@ export async function startGateway(options: {
         await noteGroupChange(redis, key);
         const { groupId, came, left } = change;
         if (came.length + left.length === 0) return;
-        const nameOf = await readNames([groupId, ...came, ...left], {
-          web: options.web,
-          person: ours,
-        });
-        await options.tell("audit", `group-${id}`, groupNews(change, nameOf));
+        await names.learnNames([groupId, ...came, ...left]);
+        await options.tell("audit", `group-${id}`, groupNews(change, names.nameOf));
       },
     },
     log,

@@ -379,6 +379,7 @@ export async function renderPolicyNews(
   on: {
     store: Pick<Journal, "getMany">;
     web: Web;
+    log: Log;
     person: Parameters<typeof readNames>[1]["person"];
   },
 ): Promise<Message> {

@@ -29,7 +29,7 @@ import { createFeeds } from "../slack/deliver/feeds.ts";
 import { linkTo } from "../slack/deliver/permalink.ts";
 import { startDelivery } from "../slack/deliver/deliver.ts";
 import { takeFormat } from "./stored-format.ts";
-import { learnIdentity } from "../slack/people/learn-identity.ts";
+import { learnIdentity } from "../slack/people/identity.ts";
 import { sharedCardSource } from "../slack/deliver/shared-cards.ts";
 import { createRateLimiter, type SlackLimits } from "../slack/deliver/rate-limiter.ts";
 import { requestSource } from "../slack/deliver/requests.ts";
@@ -202,6 +202,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
       renderPolicyNews(facts, {
         store,
         web,
+        log,
         person: async (userId) => people.person(userId, identity.known().teamId),
       }),
   });

@@ -129,7 +129,7 @@ describe("who gets past authority with what can be pressed and submitted", () =>
   it("is everything that Slack hands to us: one way in, with a listener for each kind of delivery", () => {
     const given = sources.filter(([, text]) => /\bnew App\(|\bextends App\b/.test(text));
     expect(given.map(([path]) => path)).toEqual([]);
-    const text = sources.find(([path]) => path === "src/slack/receive/listeners.ts")?.[1] ?? "";
+    const text = sources.find(([path]) => path === "src/slack/receive/deliveries.ts")?.[1] ?? "";
     const [, table = ""] = /: Record<DeliveryKind, [^]+?> = \{([^]+?)\n {2}\};/.exec(text) ?? [];
     expect([...table.matchAll(/^ {4}(\w+)/gm)].map(([, kind]) => kind)).toEqual([
       "command",

@@ -1,4 +1,7 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { UserError } from "../../errors.ts";
 import { listAt, textAt, type Web } from "../web.ts";
+import { CannotTell } from "./people.ts";
 
 /** The bot's own identity, from `auth.test`: every delivery is checked against it. */
 export interface BotIdentity {
@@ -47,6 +50,47 @@ async function appOf(botId: string, web: Web): Promise<string | undefined> {
   return (answer.ok && textAt(answer.data, "bot", "app_id")) || undefined;
 }
 
+/** Who the bot is in Slack, learned in the background for as long as it takes. */
+export interface Identity {
+  /** Throws CannotTell until Slack has said it. */
+  known(): BotIdentity;
+  /** Rejects with a UserError when Slack refuses the token: that needs a person. */
+  readonly learned: Promise<BotIdentity>;
+  close(): Promise<void>;
+}
+
+const firstWaitMs = 250;
+const longestWaitMs = 5_000;
+
+export function learnIdentity(web: Web, options: { appToken?: string | undefined }): Identity {
+  const closing = new AbortController();
+  let known: BotIdentity | undefined;
+  let why = "Slack hasn't answered yet";
+
+  async function learn(): Promise<BotIdentity> {
+    for (let tries = 0; ; tries += 1) {
+      const answer = await readIdentity(web, options);
+      if (!("problem" in answer)) return (known = answer);
+      if (!answer.retry)
+        throw new UserError(answer.problem, "Check SLACK_BOT_TOKEN and SLACK_API_URL");
+      why = answer.problem;
+      const waitMs = Math.min(longestWaitMs, firstWaitMs * 2 ** tries);
+      await sleep(waitMs, undefined, { signal: closing.signal });
+    }
+  }
+
+  const learned = learn();
+  learned.catch(() => undefined); // whoever needs it awaits it
+  return {
+    known() {
+      if (known === undefined) throw new CannotTell(why);
+      return known;
+    },
+    learned,
+    close: async () => closing.abort(),
+  };
+}
+
 /**
  * Why a delivery isn't for this bot: another app's, or of another workspace. Undefined when it is. For an event in a
  * shared channel `team_id` may be the other side's; `authorizations` names the installation.
@@ -56,22 +100,12 @@ export function foreignness(body: unknown, identity: BotIdentity): "app" | "team
   const appId = textAt(body, "api_app_id");
   if (identity.appId !== undefined && appId !== "" && appId !== identity.appId) return "app";
   const grants = listAt(body, "authorizations");
-  const teams =
+  const named = (name: string, ...ofBody: readonly (readonly string[])[]) =>
     grants.length > 0
-      ? grants.map((grant) => textAt(grant, "team_id"))
-      : [
-          textAt(body, "team_id"),
-          textAt(body, "team", "id"),
-          textAt(body, "view", "app_installed_team_id"),
-        ];
+      ? grants.map((grant) => textAt(grant, name))
+      : [[name], ...ofBody].map((path) => textAt(body, ...path));
+  const teams = named("team_id", ["team", "id"], ["view", "app_installed_team_id"]);
   if (teams.includes(identity.teamId)) return undefined;
-  const enterprises =
-    grants.length > 0
-      ? grants.map((grant) => textAt(grant, "enterprise_id"))
-      : [
-          textAt(body, "enterprise_id"),
-          textAt(body, "enterprise", "id"),
-          textAt(body, "team", "enterprise_id"),
-        ];
+  const enterprises = named("enterprise_id", ["enterprise", "id"], ["team", "enterprise_id"]);
   return identity.enterpriseId && enterprises.includes(identity.enterpriseId) ? undefined : "team";
 }

@@ -35,20 +35,22 @@ export function createNames(options: {
 
   /** Undefined when they were just read. */
   function groupsAgain(): Promise<void> | undefined {
-    if (reading || performance.now() - readAt < againAfterMs) return reading;
-    reading = readGroups()
-      .catch((error: unknown) => log.debug("slack.groups-unnamed", { error }))
-      .finally(() => {
-        readAt = performance.now();
-        reading = undefined;
-      });
-    return reading;
+    if (performance.now() - readAt < againAfterMs) return reading;
+    return (reading ??= readGroups().finally(() => {
+      readAt = performance.now();
+      reading = undefined;
+    }));
   }
 
   async function readGroups(): Promise<void> {
-    const read = await groupHandles(web);
-    if (read === undefined) return log.debug("slack.groups-unnamed", {});
-    groups = read;
+    const answer = await web.call("usergroups.list");
+    if (!answer.ok) return log.debug("slack.groups-unnamed", {});
+    groups = new Map(
+      listAt(answer.data, "usergroups").map((group) => [
+        textAt(group, "id"),
+        `@${textAt(group, "handle") || textAt(group, "name")}`,
+      ]),
+    );
   }
 
   async function learn(id: string): Promise<void> {
@@ -58,12 +60,10 @@ export function createNames(options: {
     people.set(id, found.name);
   }
 
-  const unknown = (ids: readonly string[]) =>
-    [...new Set(ids)].filter((id) => /^[UW][A-Z0-9]+$/.test(id) && !people.has(id));
-
   async function learnNames(ids: readonly string[]): Promise<void> {
+    const unknown = new Set(ids.filter((id) => /^[UW][A-Z0-9]+$/.test(id) && !people.has(id)));
     const isNew = ids.some((id) => id.startsWith("S") && !groups.has(id));
-    await Promise.all([...unknown(ids).map(learn), isNew ? groupsAgain() : undefined]);
+    await Promise.all([...[...unknown].map(learn), isNew ? groupsAgain() : undefined]);
   }
 
   function refresh(): void {
@@ -85,28 +85,9 @@ export function createNames(options: {
 /** What these IDs are called, read now; what Slack doesn't say stays without a name. */
 export async function readNames(
   ids: readonly string[],
-  { web, person }: Pick<Parameters<typeof createNames>[0], "web" | "person">,
+  by: Pick<Parameters<typeof createNames>[0], "web" | "person" | "log">,
 ): Promise<(id: string) => string | undefined> {
-  const names = new Map<string, string>();
-  const users = [...new Set(ids)].filter((id) => /^[UW][A-Z0-9]+$/.test(id));
-  const [groups] = await Promise.all([
-    ids.some((id) => /^S[A-Z0-9]+$/.test(id)) ? groupHandles(web) : undefined,
-    ...users.map(async (id) => {
-      const found = await person(id).catch(() => undefined);
-      if (found && found.name !== id) names.set(id, found.name);
-    }),
-  ]);
-  return (id) => names.get(id) ?? groups?.get(id);
-}
-
-/** `@oncall` by the ID of the group; undefined where Slack doesn't say. */
-async function groupHandles(web: Web): Promise<Map<string, string> | undefined> {
-  const answer = await web.call("usergroups.list");
-  if (!answer.ok) return undefined;
-  return new Map(
-    listAt(answer.data, "usergroups").map((group) => [
-      textAt(group, "id"),
-      `@${textAt(group, "handle") || textAt(group, "name")}`,
-    ]),
-  );
+  const { learnNames, nameOf } = createNames({ ...by, usual: () => [] });
+  await learnNames(ids);
+  return nameOf;
 }

@@ -45,53 +45,33 @@ export function createPeople(options: PeopleOptions): People {
   const { web, now = Date.now } = options;
   const cacheMs = Math.min(options.cacheMs ?? longestCacheMs, longestCacheMs);
 
-  const users = createLookups<unknown>(async (userId) => {
+  const lookups = { now, limitedMs: cacheMs };
+  const users = createLookups<unknown>(lookups, async (userId) => {
     const answer = await web.call("users.info", { user: userId });
     if (answer.ok && at(answer.data, "user", "id") === userId) return at(answer.data, "user");
     // No such user visible: someone of another workspace.
     if (!answer.ok && answer.kind === "refused" && /^user_not_(found|visible)$/.test(answer.error))
       return undefined;
-    throw new Unanswered(answer);
-  }, now);
+    throw new Unanswered(answer, "you");
+  });
 
-  const groups = createLookups<ReadonlySet<string>>(async (groupId) => {
+  const groups = createLookups<ReadonlySet<string>>(lookups, async (groupId) => {
     const args = options.ourEnterpriseId === undefined ? {} : { team_id: options.ourTeamId };
     const answer = await web.call("usergroups.users.list", { usergroup: groupId, ...args });
     if (answer.ok && Array.isArray(answer.data["users"]))
       return new Set(textsAt(answer.data, "users"));
-    throw new Unanswered(answer);
-  }, now);
-
-  /** When Slack limits, the cached answer still counts. */
-  async function look<T>(
-    lookups: ReturnType<typeof createLookups<T>>,
-    name: string,
-    fresh: boolean,
-    what: string,
-  ): Promise<T> {
-    try {
-      return await lookups.get(name, fresh ? Math.min(freshMs, cacheMs) : cacheMs);
-    } catch (error) {
-      if (!(error instanceof Unanswered)) throw error;
-      const { answer } = error;
-      const isLimited = !answer.ok && answer.kind === "limited";
-      const known = isLimited ? lookups.known(name, cacheMs) : undefined;
-      if (known !== undefined) return known;
-      throw cannotTell(answer, what);
-    }
-  }
-
-  const membersOf = (groupId: string, fresh: boolean) =>
-    look(groups, groupId, fresh, `the user group ${groupId}`);
+    throw new Unanswered(answer, `the user group ${groupId}`);
+  });
 
   return {
     async person(userId, teamId, { fresh = false } = {}) {
       const { groupIds } = options;
+      const atMostMs = fresh ? Math.min(freshMs, cacheMs) : cacheMs;
       if (!/^[UW][A-Z0-9]{1,30}$/.test(userId))
         throw new CannotTell("Slack named no one", "Try again in Slack.");
       const [user, members] = await Promise.all([
-        look(users, userId, fresh, "you"),
-        Promise.all(groupIds.map((groupId) => membersOf(groupId, fresh))),
+        users.get(userId, atMostMs),
+        Promise.all(groupIds.map((groupId) => groups.get(groupId, atMostMs))),
       ]);
       const outline = {
         id: userId,
@@ -108,7 +88,7 @@ export function createPeople(options: PeopleOptions): People {
         ...(email === "" ? {} : { email }),
       };
     },
-    members: async (groupId) => [...(await membersOf(groupId, false))],
+    members: async (groupId) => [...(await groups.get(groupId, cacheMs))],
     forget(userId) {
       users.forget(userId);
       if (userId === undefined) groups.forget();
@@ -116,77 +96,73 @@ export function createPeople(options: PeopleOptions): People {
   };
 }
 
-class Unanswered extends Error {
-  readonly answer: WebAnswer;
+class Unanswered extends CannotTell {
+  readonly isLimited: boolean;
 
-  constructor(answer: WebAnswer) {
-    super("no usable answer");
-    this.answer = answer;
+  constructor(answer: WebAnswer, what: string) {
+    const isScope = !answer.ok && answer.kind === "refused" && answer.error === "missing_scope";
+    const hint = isScope
+      ? "The app lacks a scope in Slack: reinstall it from manifest.yml."
+      : "Report to the team that runs Gatehouse: check the groups in gatehouse.yml and the app in Slack.";
+    super(whyUnanswered(answer, what), !answer.ok && answer.kind === "refused" ? hint : undefined);
+    this.isLimited = !answer.ok && answer.kind === "limited";
   }
 }
 
-function cannotTell(answer: WebAnswer, what: string): CannotTell {
-  if (answer.ok) return new CannotTell(`Slack's answer about ${what} is invalid`);
-  if (answer.kind === "limited") return new CannotTell("Slack limits calls");
-  if (answer.kind !== "refused") return new CannotTell("Slack isn't answering");
-  return new CannotTell(
-    `Slack refused information about ${what} (${answer.error})`,
-    answer.error === "missing_scope"
-      ? "The app lacks a scope in Slack: reinstall it from manifest.yml."
-      : "Report to the team that runs Gatehouse: check the groups in gatehouse.yml and the app in Slack.",
-  );
-}
-
-interface Asked<T> {
-  at: number;
-  answer: Promise<T>;
-  value?: { is: T };
+function whyUnanswered(answer: WebAnswer, what: string): string {
+  if (answer.ok) return `Slack's answer about ${what} is invalid`;
+  if (answer.kind === "limited") return "Slack limits calls";
+  if (answer.kind !== "refused") return "Slack isn't answering";
+  return `Slack refused information about ${what} (${answer.error})`;
 }
 
 const maxRemembered = 10_000;
 
-/** Caches answers and shares concurrent calls. Failures are never cached. */
-function createLookups<T>(ask: (name: string) => Promise<T>, now: () => number) {
-  const asked = new Map<string, Asked<T>>();
+/**
+ * Caches answers, and shares concurrent calls. Failures are never cached; when Slack limits, what it said at most `limitedMs`
+ * ago still counts.
+ */
+function createLookups<T>(
+  { now, limitedMs }: { now: () => number; limitedMs: number },
+  ask: (name: string) => Promise<T>,
+) {
+  const known = new Map<string, { at: number; is: T }>();
+  const asking = new Map<string, { at: number; answer: Promise<T> }>();
 
-  function entry(name: string, atMostMs: number) {
-    const found = asked.get(name);
-    return found !== undefined && now() - found.at <= atMostMs ? found : undefined;
-  }
+  const recent = <A extends { at: number }>(one: A | undefined, atMostMs: number) =>
+    one !== undefined && now() - one.at <= atMostMs ? one : undefined;
 
-  async function keep(name: string, made: Asked<T>, before: Asked<T> | undefined): Promise<void> {
-    try {
-      made.value = { is: await made.answer };
-    } catch {
-      // The previous answer stays valid for its time.
-      if (asked.get(name) !== made) return;
-      if (before?.value === undefined) asked.delete(name);
-      else asked.set(name, before);
-    }
+  function remember(name: string, answer: { at: number; is: T }): void {
+    const oldest = known.size >= maxRemembered ? known.keys().next().value : undefined;
+    if (oldest !== undefined) known.delete(oldest);
+    known.set(name, answer);
   }
 
   return {
     /** An answer requested at most `atMostMs` ago, else a new one. */
-    get(name: string, atMostMs: number): Promise<T> {
-      const found = entry(name, atMostMs);
-      if (found !== undefined) return found.answer;
-      const oldest = asked.size >= maxRemembered ? asked.keys().next().value : undefined;
-      if (oldest !== undefined) asked.delete(oldest);
-      const before = asked.get(name);
-      const made: Asked<T> = { at: now(), answer: ask(name) };
-      asked.delete(name);
-      asked.set(name, made);
-      void keep(name, made, before);
-      return made.answer;
-    },
-    /** From the cache only. */
-    known(name: string, atMostMs: number): T | undefined {
-      return entry(name, atMostMs)?.value?.is;
+    async get(name: string, atMostMs: number): Promise<T> {
+      const found = recent(known.get(name), atMostMs);
+      if (found) return found.is;
+      let asked = recent(asking.get(name), atMostMs);
+      if (!asked) asking.set(name, (asked = { at: now(), answer: ask(name) }));
+      try {
+        const is = await asked.answer;
+        if (asking.get(name) === asked) remember(name, { at: asked.at, is });
+        return is;
+      } catch (error) {
+        const last = recent(known.get(name), limitedMs);
+        if (last && error instanceof Unanswered && error.isLimited) return last.is;
+        throw error;
+      } finally {
+        if (asking.get(name) === asked) asking.delete(name);
+      }
     },
     /** Everything without a name; answers in flight are not cached either. */
     forget(name?: string): void {
-      if (name === undefined) asked.clear();
-      else asked.delete(name);
+      for (const all of [known, asking]) {
+        if (name === undefined) all.clear();
+        else all.delete(name);
+      }
     },
   };
 }

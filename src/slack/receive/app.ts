@@ -6,11 +6,9 @@ import type { Live } from "../../config/changing-file.ts";
 import { messageOf } from "../../errors.ts";
 import type { Log } from "../../log/log.ts";
 import { createDeliveries, type DeliveryKind } from "./deliveries.ts";
-import { createHandling } from "./handling.ts";
 import { createSlackHttp, type HttpRefusal } from "./http.ts";
 import type { BotIdentity } from "../people/identity.ts";
 import type { Intake } from "./intake.ts";
-import { createPrepare } from "./listeners.ts";
 import { createReply } from "./respond.ts";
 import { openResponseUrl, sealResponseUrl } from "../deliver/response-url.ts";
 import { createSlackSocket } from "./socket.ts";
@@ -44,27 +42,15 @@ interface SlackAppOptions {
 
 /** Receives, acknowledges, and hands interactions to `handlers`. */
 export function createSlackApp(options: SlackAppOptions) {
-  const { settings, identity, web, intake, handlers, log } = options;
+  const { settings, intake, log } = options;
   const { recoverEveryMs = 5_000 } = options;
   const { botToken, appToken, signingSecret, apiUrl, dispatcher } = settings;
-  const handling = createHandling({
-    handlers,
-    intake,
-    log,
-    replyTo: (interaction) =>
-      createReply({ web, interaction, apiUrl, log, onLostReply: options.onLostReply }),
+  const deliveries = createDeliveries({
+    ...options,
+    replyTo: (interaction) => createReply({ ...options, interaction, apiUrl }),
+    sealUrl: (url) => sealResponseUrl(url, botToken),
     openUrl: (sealed) => openResponseUrl(sealed, botToken, apiUrl),
   });
-  const prepare = createPrepare({
-    us: identity,
-    intake,
-    handlers,
-    handling,
-    seal: (url: string) => sealResponseUrl(url, botToken),
-    log,
-    now: Date.now,
-  });
-  const deliveries = createDeliveries({ ...options, prepare });
   const { take } = deliveries;
   const socket =
     appToken === undefined
@@ -78,7 +64,7 @@ export function createSlackApp(options: SlackAppOptions) {
   let timer: NodeJS.Timeout | undefined;
   async function takeOver(): Promise<void> {
     try {
-      for (const left of await intake.recover()) handling.takeOver(left);
+      for await (const left of intake.recover()) deliveries.takeOver(left);
     } catch (error) {
       log.debug("intake.not-recovered", { error: messageOf(error) });
     }
@@ -97,7 +83,7 @@ export function createSlackApp(options: SlackAppOptions) {
       http?.route(request, response) ?? false,
     connected: () => socket?.connected() ?? true,
     problem: () => socket?.problem(),
-    running: () => handling.running(),
+    running: () => deliveries.running(),
     /**
      * Stops listening, sends pending acks, then waits for running handlers. Resolves with how many still run at the
      * deadline; another gateway takes those over.
@@ -109,7 +95,7 @@ export function createSlackApp(options: SlackAppOptions) {
       // Once the connection closes no ack can be sent, and Slack doesn't redeliver commands.
       for (let tries = 0; deliveries.inHand() > 0 && tries < 50; tries += 1) await delay(20);
       await socket?.close();
-      const left = await handling.idle(Math.max(0, deadlineMs - (performance.now() - began)));
+      const left = await deliveries.idle(Math.max(0, deadlineMs - (performance.now() - began)));
       await intake.close();
       return left;
     },

@@ -1,3 +1,4 @@
+import { createHmac, timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import querystring from "node:querystring";
 import { type Live, valueOf } from "../../config/changing-file.ts";
@@ -6,7 +7,6 @@ import type { Log } from "../../log/log.ts";
 import { parseJson, payloadOf, textAt } from "../web.ts";
 import { ForeignDelivery, type TakeDelivery } from "./deliveries.ts";
 import { createUnverified } from "./unverified.ts";
-import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto";
 
 /** Why an HTTP request was rejected. Nothing of it is kept or logged. */
 export type HttpRefusal =
@@ -52,7 +52,6 @@ const statusOf: Record<HttpRefusal, number> = {
  */
 export function createSlackHttp(options: SlackHttpOptions) {
   const { log, now = Date.now, bodyWithinMs = 5_000 } = options;
-  const signingSecret = () => valueOf(options.signingSecret);
   const unverified = createUnverified(options.unverified);
   let closed = false;
 
@@ -72,7 +71,8 @@ export function createSlackHttp(options: SlackHttpOptions) {
       return refuse(request, response, "too-large");
     const body = await readBody(request, bodyWithinMs, unverified);
     if (typeof body === "string") return refuse(request, response, body);
-    if (!isSignedBy(signingSecret(), signed, body)) return refuse(request, response, "signature");
+    if (!isSignedBy(valueOf(options.signingSecret), signed, body))
+      return refuse(request, response, "signature");
     const type = contentTypeOf(request);
     if (type === undefined) return refuse(request, response, "content-type");
     const delivery = parseDelivery(type, body.toString());
@@ -85,7 +85,7 @@ export function createSlackHttp(options: SlackHttpOptions) {
     if (textAt(body, "type") === "url_verification")
       return acknowledge(response, { challenge: textAt(body, "challenge") });
     try {
-      await options.take({ body, ack: async (said: unknown) => acknowledge(response, said) });
+      await options.take({ body, ack: async (said) => acknowledge(response, said) });
     } catch (error) {
       if (!(error instanceof ForeignDelivery)) log.error("slack.delivery-failed", { error });
       if (!response.headersSent) answer(response, error instanceof ForeignDelivery ? 403 : 500);
@@ -95,7 +95,7 @@ export function createSlackHttp(options: SlackHttpOptions) {
   return {
     /** Answers requests to Slack's path; false for all others, which stay untouched. */
     route(request: IncomingMessage, response: ServerResponse): boolean {
-      if (request.url !== path && !isOurPath(request.url ?? "")) return false;
+      if (!isOurPath(request.url ?? "")) return false;
       take(request, response).catch((error: unknown) => {
         log.warn("slack.delivery-broken", { error: messageOf(error) });
         if (!response.headersSent) answer(response, 400);
@@ -110,23 +110,13 @@ export function createSlackHttp(options: SlackHttpOptions) {
 }
 
 function isOurPath(url: string): boolean {
-  return (
-    URL.canParse(url, "http://gatehouse") && new URL(url, "http://gatehouse").pathname === path
-  );
+  return URL.parse(url, "http://gatehouse")?.pathname === path;
 }
 
-/** Slack takes an empty body, text, or JSON. */
-function acknowledge(response: ServerResponse, said: unknown): void {
-  if (said === undefined || said === "") {
-    response.writeHead(200);
-    response.end();
-  } else if (typeof said === "string") {
-    response.writeHead(200);
-    response.end(said);
-  } else {
-    response.writeHead(200, { "content-type": "application/json" });
-    response.end(JSON.stringify(said));
-  }
+/** Slack takes an empty body or JSON. */
+function acknowledge(response: ServerResponse, said: object | undefined): void {
+  response.writeHead(200, said && { "content-type": "application/json" });
+  response.end(said && JSON.stringify(said));
 }
 
 function answer(response: ServerResponse, status: number): void {
@@ -151,11 +141,7 @@ function parseDelivery(type: string, body: string): Record<string, unknown> | un
   const form = type === "application/json" ? undefined : querystring.parse(body);
   const json = form === undefined ? body : form["payload"];
   if (typeof json !== "string") return form;
-  return json.trimStart().startsWith("{") ? objectIn(json) : undefined;
-}
-
-function objectIn(json: string): Record<string, unknown> | undefined {
-  const parsed = parseJson(json);
+  const parsed = json.trimStart().startsWith("{") ? parseJson(json) : undefined;
   return parsed === undefined ? undefined : { ...payloadOf(parsed) };
 }
 
@@ -218,18 +204,7 @@ function readSignature(headers: IncomingHttpHeaders, nowMs: number): Signed | Si
   return { timestamp, signature };
 }
 
-let lastKey: { secret: string; key: KeyObject } | undefined;
-
-/** Made once for a secret: making it is a fifth of the check. */
-function keyOf(secret: string): KeyObject {
-  if (lastKey?.secret !== secret) lastKey = { secret, key: createSecretKey(secret, "utf8") };
-  return lastKey.key;
-}
-
 function isSignedBy(secret: string, { timestamp, signature }: Signed, body: Buffer): boolean {
-  const wanted = createHmac("sha256", keyOf(secret))
-    .update(`v0:${timestamp}:`)
-    .update(body)
-    .digest("hex");
+  const wanted = createHmac("sha256", secret).update(`v0:${timestamp}:`).update(body).digest("hex");
   return timingSafeEqual(Buffer.from(signature), Buffer.from(`v0=${wanted}`));
 }

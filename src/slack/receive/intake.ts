@@ -6,7 +6,6 @@ import { createDueList } from "../../redis/due-list.ts";
 import { type Keys, defineScript, type RedisClient, redisTimeLua } from "../../redis/redis.ts";
 import { redisTrouble } from "../../redis/trouble.ts";
 import type { Interaction } from "./interaction.ts";
-import { at, parseJson, payloadOf, textAt } from "../web.ts";
 
 /** Redis didn't store it: nothing was done, and the ack says so. */
 export class IntakeDown extends UserError {
@@ -69,13 +68,14 @@ return redis.call('ZADD', KEYS[2], now + ARGV[2], ARGV[1])
 /**
  * Of what has become due: counts the take-over, or drops what is too old or was taken over too often.
  *
- * KEYS records, due   ARGV id, oldest (ms) → {taken or dropped, interaction}, or {gone}
+ * KEYS records, due   ARGV id, oldest (ms) → {taken, interaction, what is stored now}, {dropped, interaction}, or {gone}
  */
 const takeOverScript = `${redisTimeLua}
 local stamp, at, times, interaction = string.match(redis.call('HGET', KEYS[1], ARGV[1]) or '', '^([^|]*)|(%d+)|(%d+)|(.*)$')
 if stamp and tonumber(times) < ${maxTakeovers} and now - tonumber(at) < tonumber(ARGV[2]) then
-  redis.call('HSET', KEYS[1], ARGV[1], stamp .. '|' .. at .. '|' .. (tonumber(times) + 1) .. '|' .. interaction)
-  return {'taken', interaction}
+  local record = stamp .. '|' .. at .. '|' .. (tonumber(times) + 1) .. '|' .. interaction
+  redis.call('HSET', KEYS[1], ARGV[1], record)
+  return {'taken', interaction, record}
 end
 redis.call('HDEL', KEYS[1], ARGV[1])
 redis.call('ZREM', KEYS[2], ARGV[1])
@@ -139,8 +139,8 @@ export function createIntake(options: IntakeOptions) {
   };
   /** Writes not yet confirmed: what was finished, and accepts to undo, by their stamp or ID. */
   const owed = new Map<string, { id: string; stamp: string | undefined }>();
-  /** Stored and not finished, by ID: what this gateway accepted or took over. */
-  const inHand = new Map<string, { stamp: string; record: string }>();
+  /** Stored and not finished: what this gateway accepted or took over, by ID as it is stored. */
+  const inHand = new Map<string, string>();
   /** Under way to Redis: stored perhaps, and its answer not read yet. */
   const accepting = new Set<string>();
   let count = 0;
@@ -179,13 +179,13 @@ export function createIntake(options: IntakeOptions) {
     if (answer === "full")
       throw new IntakeDown("Too many requests are pending", { isCrowded: true });
     if (answer !== "new") return "seen";
-    if (isKept) inHand.set(id, { stamp, record: `${stamp}|${Date.now()}|0|${record}` });
+    if (isKept) inHand.set(id, `${stamp}|${Date.now()}|0|${record}`);
     return "new";
   }
 
   /** Handled, or with `forget` refused: the same delivery may come again. Never throws. */
   async function finish(id: string, { forget = false }: { forget?: boolean } = {}): Promise<void> {
-    const stamp = inHand.get(id)?.stamp;
+    const [stamp] = inHand.get(id)?.split("|", 1) ?? [];
     inHand.delete(id);
     await settle(owe(id, forget ? stamp : undefined));
   }
@@ -213,30 +213,26 @@ export function createIntake(options: IntakeOptions) {
     }
   }
 
-  async function recover(): Promise<LeftInteraction[]> {
-    const left: LeftInteraction[] = [];
+  async function* recover(): AsyncGenerator<LeftInteraction> {
     const owing = new Set([...owed.values()].map(({ id }) => id));
     for (const id of await due.take(maxAtOnce, visibilityTimeoutMs)) {
       if (inHand.has(id) || accepting.has(id) || owing.has(id)) continue;
-      const [is, text = ""] = (await run.takeOver(
-        [records, due.list],
-        [id, staleAfterMs],
-      )) as string[];
-      const found = is === "gone" ? undefined : fromRecord(text, is === "dropped");
-      if (!found) continue;
-      left.push(found);
-      const { kind, userId: user } = found.interaction;
-      if (found.tooLate) log.error("intake.too-late", { interaction: id, kind, user });
-      else inHand.set(id, { stamp: `${gateway}/${(count += 1)}`, record: "" });
+      const taken = await run.takeOver([records, due.list], [id, staleAfterMs]);
+      const [is, text = "", record = ""] = taken as string[];
+      if (is === "gone") continue;
+      const { ask, ...kept } = JSON.parse(text) as Kept;
+      const tooLate = is === "dropped";
+      const { kind, userId: user } = ask;
+      if (tooLate) log.error("intake.too-late", { interaction: id, kind, user });
+      else inHand.set(id, record);
+      yield { interaction: ask, ...kept, tooLate };
     }
-    return left;
   }
 
   async function beat(): Promise<void> {
     try {
-      for (const [id, { record }] of inHand)
-        if (record === "") await due.later(id, visibilityTimeoutMs);
-        else await run.renew([records, due.list], [id, visibilityTimeoutMs, record]);
+      for (const [id, record] of inHand)
+        await run.renew([records, due.list], [id, visibilityTimeoutMs, record]);
       for (const one of [...owed.keys()].slice(0, settledPerBeat)) if (!(await settle(one))) return;
     } catch (error) {
       log.debug("intake.silent", { error: messageOf(error) });
@@ -247,8 +243,9 @@ export function createIntake(options: IntakeOptions) {
     accept,
     finish,
     /**
-     * Takes over what other gateways renew no more, and what this one finished, if Redis lost that; each goes to one caller. What
-     * is older than `staleAfterMs`, or had three gateways die, is returned once, as too late.
+     * Takes over what other gateways renew no more, and what this one finished, if Redis lost that; each goes to one caller, as
+     * it is taken: Redis may fail before the next. What is older than `staleAfterMs`, or had three gateways die, comes once, as
+     * too late.
      */
     recover,
     /** Renews what is in hand every `beatMs`. */
@@ -273,36 +270,15 @@ export interface LeftInteraction {
 }
 
 /** What is kept until it is handled. The Home tab and shortcuts change nothing, so they are only deduplicated. */
-export const keptKinds: ReadonlySet<string> = new Set<Interaction["kind"]>([
-  "command",
-  "mention",
-  "button",
-  "submission",
-]);
+const keptKinds = new Set<Interaction["kind"]>(["command", "mention", "button", "submission"]);
+
+/** As it is stored. */
+interface Kept extends Pick<LeftInteraction, "sealedResponseUrl"> {
+  ask: Interaction;
+}
 
 /** Without the trigger, which expires, and the response URL, a capability that is stored sealed only. */
 function toRecord(interaction: Interaction, sealedResponseUrl: string | undefined): string {
   const { triggerId: _trigger, responseUrl: _url, ...kept } = interaction;
-  return JSON.stringify({
-    ask: kept,
-    ...(sealedResponseUrl === undefined ? {} : { sealedResponseUrl }),
-  });
-}
-
-/** Undefined for what isn't one. */
-function fromRecord(text: string, tooLate: boolean): LeftInteraction | undefined {
-  const record = payloadOf(parseJson(text));
-  const [interaction, sealed] = [record["ask"], textAt(record, "sealedResponseUrl")];
-  if (!isInteraction(interaction)) return undefined;
-  return { interaction, tooLate, ...(sealed === "" ? {} : { sealedResponseUrl: sealed }) };
-}
-
-/** Only `toRecord` writes them, so this is enough. */
-function isInteraction(value: unknown): value is Interaction {
-  return (
-    textAt(value, "id") !== "" &&
-    textAt(value, "userId") !== "" &&
-    keptKinds.has(textAt(value, "kind")) &&
-    typeof at(value, "at") === "number"
-  );
+  return JSON.stringify({ ask: kept, sealedResponseUrl });
 }

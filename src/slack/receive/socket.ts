@@ -30,15 +30,15 @@ export function createSlackSocket(options: SlackSocketOptions) {
   const closing = new AbortController();
   const open = new Set<ReturnType<typeof openSession>>();
   const first = Promise.withResolvers<void>();
-  let isConnected = false;
+  /** Why it isn't connected. */
   let problem: string | undefined = "not connected yet";
   let running: Promise<void> | undefined;
 
-  function tell(now: boolean, why?: string): void {
+  function tell(why: string | undefined): void {
+    const was = problem;
     problem = why;
-    if (now === isConnected) return;
-    isConnected = now;
-    log.info(now ? "slack.connected" : "slack.disconnected", why === undefined ? {} : { why });
+    if (why === undefined && was !== undefined) log.info("slack.connected", {});
+    if (why !== undefined && was === undefined) log.info("slack.disconnected", { why });
   }
 
   /** One connection from start to end; true when Slack said hello. */
@@ -48,16 +48,16 @@ export function createSlackSocket(options: SlackSocketOptions) {
     try {
       await session.start(helloWithinMs);
     } catch (error) {
-      tell(false, reasonOf(error));
+      tell(reasonOf(error));
       log.warn("slack.connect-failed", { why: problem });
       void session.end();
       return false;
     }
-    tell(true);
+    tell(undefined);
     first.resolve();
     const why = await session.over;
     // The next connection opens while this one still closes.
-    tell(false, `reconnecting: ${why}`);
+    tell(`reconnecting: ${why}`);
     void session.end();
     return true;
   }
@@ -77,7 +77,7 @@ export function createSlackSocket(options: SlackSocketOptions) {
   /** Ends the connection for good; waits at most two seconds for Slack to close it. */
   async function close(): Promise<void> {
     closing.abort();
-    tell(false, "closed");
+    tell("closed");
     first.resolve();
     await Promise.all([...open].map((session) => session.end()));
     await running;
@@ -90,7 +90,7 @@ export function createSlackSocket(options: SlackSocketOptions) {
       running ??= run();
       await first.promise;
     },
-    connected: () => isConnected,
+    connected: () => problem === undefined,
     /** Why not connected; undefined while connected. */
     problem: () => problem,
     close,

@@ -143,7 +143,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "a slow Redis ends the handling of what it took",
-    file: "src/slack/receive/handling.ts",
+    file: "src/slack/receive/deliveries.ts",
     was: "await patiently(() => work(reply));",
     is: "await work(reply);",
     rows: "R25",
@@ -151,8 +151,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: "what was acked is left to a dead gateway",
     file: "src/slack/receive/intake.ts",
-    was: 'const found = is === "gone" ?',
-    is: 'const found = is !== "dropped" ?',
+    was: 'if (is === "gone") continue;',
+    is: 'if (is !== "dropped") continue;',
     rows: "P1b,P21",
   },
   {

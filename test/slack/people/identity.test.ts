@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { learnIdentity } from "../../../src/slack/people/learn-identity.ts";
+import { learnIdentity } from "../../../src/slack/people/identity.ts";
 import { CannotTell } from "../../../src/slack/people/people.ts";
 import type { WebAnswer } from "../../../src/slack/web.ts";
 
