@@ -82,9 +82,9 @@ function anotherTeam(command: Command): string | undefined {
 
 const about = `# Rights
 
-Made from the rules and the commands by \`npm run derive\`. One of the lists is enough; two teams, where a project is in both, must both
-allow. \`access\` gives with what no team has the same rights as a team's lists with what the team has. What a person can't see is
-answered like what doesn't exist. [policy.md](policy.md) explains the lists.
+Derived from the rules and the commands by \`npm run derive\`. Being in one of the lists is enough; if two teams have a project, both must
+allow. For what no team has, the lists of \`access\` give the same rights. Anything a person can't see is treated as if it didn't exist.
+[policy.md](policy.md) explains the lists.
 `;
 
 /** docs/rights.md: which lists let whom run what, as the rules themselves answer. Commands with equal rights share a row. */

@@ -38,11 +38,15 @@ interface Scene {
   channel?: string;
   /** Words that must be read, and are scrolled to. */
   words: string;
+  /** Beside the channel, the first thread. */
+  isThreadOpen?: boolean;
 }
 
-async function look({ as, channel, words }: Scene, isPhone: boolean): Promise<Buffer> {
+async function look(scene: Scene, isPhone: boolean): Promise<Buffer> {
+  const { as, channel, words } = scene;
   const options = { as, phone: isPhone, dark: isPhone, ...(channel ? { channel } : {}) };
   await using window: SandboxPage = await browser.open(page.url, options);
+  if (scene.isThreadOpen === true) await window.tab.getByText("1 reply").first().click();
   const found = window.tab.getByText(words).last();
   await found.evaluate((node) => node.scrollIntoView({ block: "nearest" }));
   await window.tab.evaluate(() => document.fonts.ready);
@@ -70,6 +74,8 @@ async function takeBoth(name: string, scene: Scene): Promise<void> {
     `<body style="margin: 0; display: flex; gap: 16px; align-items: start">${images.join("")}`,
   );
   await writeFile(`docs/${name}.png`, await window.tab.screenshot({ omitBackground: true }));
+  // Closing it empties the page's storage, which a blank page lacks
+  await window.tab.goto(page.url);
   process.stdout.write(`${name}\n`);
 }
 
@@ -85,6 +91,8 @@ await take("approval-elsewhere", { as: "noor", channel: "search", words: "Finger
 await person("noor").presses("Approve", { channel: "search" });
 await sees("mia", "Restarted");
 
+await person("olivia").types("ops", "/vm restart web-2");
+await sees("olivia", "Restarted");
 await person("olivia").types("ops", "/vm snapshot db-1 before-upgrade");
 await sees("olivia", "Took a snapshot");
 await person("olivia").types("ops", "/vm restore db-1 before-upgrade");
@@ -95,6 +103,8 @@ await person("olivia").submits({
 });
 await sees("amir", "corrupt index");
 await take("approval", { as: "amir", channel: "ops", words: "Fingerprint" });
+const scene = { as: "olivia", channel: "ops", words: "Fingerprint", isThreadOpen: true };
+await writeFile("docs/channel.png", await look(scene, false));
 
 await person("olivia").types("status", "/gatehouse digest now");
 await sees("olivia", "VMs by status");

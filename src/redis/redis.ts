@@ -141,6 +141,13 @@ export function defineScript(redis: RedisClient, name: string, lua: string): Scr
 /** A hash as it is read. */
 export type Fields = Readonly<Record<string, string>>;
 
+/** As scripts answer with a hash. */
+export function fromPairs(flat: readonly string[]): Record<string, string> {
+  const fields: Record<string, string> = {};
+  for (let at = 0; at + 1 < flat.length; at += 2) fields[flat[at] ?? ""] = flat[at + 1] ?? "";
+  return fields;
+}
+
 /** The fields whose names begin so, without that beginning. */
 export function fieldsNamed(prefix: string, fields: Fields): [string, string][] {
   return Object.entries(fields)

@@ -27,7 +27,7 @@ export function calledName({ kind, name, projectName, projectId, sharesName }: T
 
 /**
  * A command is one plain object in one file. Help, pick-lists, manifest, permissions, and README table are computed from
- * it; no other code asks for a command by its name.
+ * it; other code may offer a command as a button, and decides nothing by its name.
  */
 export type Command<Context = never> = ReadCommand<ArgsSchema, Context> | ChangeCommand;
 export type ChangeCommand = VmCommand | ProjectCommand | CreateCommand;

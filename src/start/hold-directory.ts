@@ -30,7 +30,7 @@ const ourName =
  *
  * Each process listens on a socket of its own in the directory, and only then looks whether another one answers: of two
  * that start at once, the later to look finds the earlier. A killed process leaves a socket that refuses, in the same
- * instant; a frozen one still answers. docs/decisions/022 tells why it isn't a file with a process ID.
+ * instant; a frozen one still answers. Decision 022 says why it isn't a file with a process ID.
  */
 export async function holdDirectory(folder: string): Promise<{ close(): Promise<void> }> {
   const name = `lock-${randomBytes(8).toString("hex")}.sock`;

@@ -19,7 +19,7 @@ export function quantile(values: readonly number[], part: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0;
 }
 
-/** A table in Markdown: it goes into README as it is. */
+/** A table in Markdown: it goes into docs/figures.md as it is. */
 export function renderFigures(figures: readonly Figure[]): string {
   const rows = figures.map((figure) => {
     const { name, value, unit, bound, ratio } = figure;

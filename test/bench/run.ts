@@ -13,7 +13,7 @@ import { measureThroughput } from "./throughput.ts";
 import { measureAfterBurst, measureTold } from "./told.ts";
 import { measureVerifying } from "./verify.ts";
 
-// npm run bench: measures what design and issues bound, prints the table of README, ends with 1 when a bound doesn't hold.
+// npm run bench: measures what design and issues bound, prints the table of docs/figures.md, ends with 1 when a bound doesn't hold.
 const parts: Record<string, () => Promise<readonly Figure[]>> = {
   restart: measureRestart,
   told: measureTold,

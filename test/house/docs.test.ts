@@ -20,6 +20,9 @@ const documents = [
     .filter((name) => name.endsWith(".md"))
     .map((name) => `docs/${name}`),
 ];
+const decisions = readdirSync(path.join(root, "docs/decisions")).map(
+  (name) => `docs/decisions/${name}`,
+);
 const operations = operationsOf(commands);
 
 /** The cells of the first column, without code marks; a cell may name several. */
@@ -69,7 +72,7 @@ describe("the documents", () => {
         .replaceAll(/\s/g, "-");
     const headings = (text: string) =>
       [...text.matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) => slug(heading));
-    const broken = documents.flatMap((document) =>
+    const broken = [...documents, ...decisions, "sandbox/README.md"].flatMap((document) =>
       [...textOf(document).matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g)].flatMap(
         ([whole, file = "", anchor]) => {
           const there = file === "" ? document : path.join(path.dirname(document), file);
@@ -80,6 +83,23 @@ describe("the documents", () => {
       ),
     );
     expect(broken).toEqual([]);
+  });
+
+  it("have each decision that code, tests, and they themselves cite by its number, once", () => {
+    const numbers = decisions.flatMap((page) =>
+      [...textOf(page).matchAll(/^### (\d{3}) /gm)].map(([, number = ""]) => number),
+    );
+    expect(numbers.length).toBeGreaterThan(40);
+    expect(numbers.filter((number, index) => numbers.indexOf(number) !== index)).toEqual([]);
+    const texts = [
+      ...readSources(["src", "sandbox", "scripts", "test"]).values(),
+      ...[...documents, ...decisions, "CHANGELOG.md"].map(textOf),
+    ];
+    const cited = texts
+      .flatMap((text) => [...text.matchAll(/\bdecisions? (\d{3}(?:, \d{3})*)/gi)])
+      .flatMap(([, list = ""]) => list.split(", "));
+    expect(cited.length).toBeGreaterThan(20);
+    expect(cited.filter((number) => !numbers.includes(number))).toEqual([]);
   });
 
   it("name every variable in install.md, and no other anywhere", () => {
