@@ -234,6 +234,17 @@ describe("a roll of many", () => {
     expect(world.olivia.mentions()).toHaveLength(1);
   });
 
+  it("says what is wrong with its form by the names of the fields, like the form of one VM", async () => {
+    await using world = await startWorld(fleetOf(2));
+    await world.olivia.types("ops", "/vm resize vm-0000-* --cpu 8 --memory 32");
+    await dialogOf(world.olivia);
+    const { errors } = await world.olivia.submits({ CPU: "many", "roll:number": "2" });
+    expect(errors).toEqual({
+      "arg:cpu": "CPU must be a whole number from 1 to 1,000,000, in digits.",
+    });
+    expect(world.compute.writes()).toEqual([]);
+  });
+
   it("asked for in a message is opened with a button", async () => {
     await using world = await startWorld(fleetOf(2));
     await world.olivia.types("ops", "@gatehouse vm restart vm-0000-*");

@@ -227,8 +227,7 @@ async function submitOne(form: FormOfOne, act: Act<Submission>): Promise<void> {
     via: "modal" as const,
     interactionId: meta.once ?? interaction.id,
     ...(reason === "" ? {} : { reason }),
-    ...(isEmergency ? { breakGlass: true } : {}),
-    ...(undone ? { undoes: undone.record.id } : {}),
+    ...(isEmergency ? { breakGlass: true } : undone ? { undoes: undone.record.id } : {}),
     ...(meta.threadTs ? { threadTs: meta.threadTs } : {}),
     ...(meta.sealedResponseUrl ? { sealedResponseUrl: meta.sealedResponseUrl } : {}),
   };

@@ -58,7 +58,7 @@ export async function showHome(
       ? [...(await newsBlocks(news, gateway)), ...(await homeBlocks(person, gateway))]
       : [section(md`Only full members of the workspace can use this.`)];
   const answer = await gateway.web.call("views.publish", {
-    user_id: person.id,
+    user_id: act.interaction.userId,
     view: { type: "home", blocks: blocks.slice(0, 100) },
   });
   if (!answer.ok) gateway.log.warn("slack.home-failed", { ...answer });

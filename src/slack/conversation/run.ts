@@ -131,7 +131,7 @@ export async function run(
 }
 
 /**
- * Several VMs become a rollout, one target a request, which a form or a press confirms first where it interrupts or destroys.
+ * Several VMs become a rollout, one target a request; what interrupts or destroys is confirmed first, in a form or by a press.
  * Break-glass always has a form and then waits for no approval; protection and the freeze still apply.
  */
 async function change(
