@@ -21,16 +21,14 @@ export interface KeptPin {
   vouches: readonly string[];
 }
 
-/**
- * `waits`: its record isn't sealed yet. `forged`: no worker that has a bot token known here vouches for it, or the audit trail has no
- * such record as it was sealed.
- */
-type Standing = "kept" | "waits" | "forged";
-
 export interface AcceptedPin extends Omit<KeptPin, "vouches"> {
   /** Redis time (ms). */
   at: number;
-  is: Standing;
+  /**
+   * `waits`: its record isn't sealed yet. `forged`: no worker that has a bot token known here vouches for it, or the audit trail has
+   * no such record as it was sealed.
+   */
+  is: "kept" | "waits" | "forged";
 }
 
 /** What is asked of the audit trail, which lies to the right. */
@@ -99,28 +97,27 @@ export function createAcceptedPins({
     return pins.toSorted((a, b) => b.at - a.at);
   }
 
-  const vouchFor = (
-    { values, request, vm, by }: Omit<KeptPin, "vouches">,
-    token: string,
-  ): Buffer => {
+  function vouchFor(pin: Omit<KeptPin, "vouches">, token: string): string {
+    const { values, request, vm, by } = pin;
     const derived = Buffer.from(hkdfSync("sha256", token, "", "gatehouse approved pin", 32));
-    const pin = canonical({ chain: key.namespace, values, request, vm, by });
-    return createHmac("sha256", derived).update(pin).digest();
-  };
+    const text = canonical({ chain: key.namespace, values, request, vm, by });
+    return createHmac("sha256", derived).update(text).digest("base64url");
+  }
 
-  const isVouched = (pin: KeptPin, token: string): boolean =>
-    pin.vouches.some((vouch) => {
-      const [said, right] = [Buffer.from(vouch, "base64url"), vouchFor(pin, token)];
+  const isVouched = (pin: KeptPin, token: string): boolean => {
+    const right = Buffer.from(vouchFor(pin, token));
+    return pin.vouches.some((vouch) => {
+      const said = Buffer.from(vouch);
       return said.length === right.length && timingSafeEqual(said, right);
     });
-
-  const vouched = (pin: Omit<KeptPin, "vouches">, former: readonly string[] = []): KeptPin => {
-    const [token = ""] = secretsNow();
-    const vouches = [vouchFor(pin, token).toString("base64url"), ...former].slice(0, 2);
-    return { ...pin, vouches };
   };
 
-  async function standingOf(vmId: string, text: string, kept: KeptPin): Promise<Standing> {
+  const vouched = (pin: Omit<KeptPin, "vouches">, former: readonly string[] = []): KeptPin => ({
+    ...pin,
+    vouches: [vouchFor(pin, secretsNow()[0] ?? ""), ...former].slice(0, 2),
+  });
+
+  async function standingOf(vmId: string, text: string, kept: KeptPin): Promise<AcceptedPin["is"]> {
     const [entry = ""] = text.split(" ", 1);
     const [token = "", ...former] = secretsNow();
     const isCurrent = isVouched(kept, token);
@@ -176,15 +173,13 @@ function readKept(text: string): KeptPin | undefined {
   if (typeof json !== "object" || json === null) return undefined;
   const { values, request, vm, by, vouches } = json as Partial<KeptPin>;
   const all = Array.isArray(vouches) && vouches.length <= 2 ? vouches : [undefined];
-  const isWhole = [values, request, by, ...all].every((part) => typeof part === "string");
-  return isWhole && typeof vm?.name === "string" ? (json as KeptPin) : undefined;
+  const texts = [values, request, by, vm?.name, ...all];
+  return texts.every((part) => typeof part === "string") ? (json as KeptPin) : undefined;
 }
 
-function says(record: string, { values, request, vm: { id } }: KeptPin): boolean {
-  const json = parseJson(record);
-  if (typeof json !== "object" || json === null) return false;
-  const { move, pin, ...its } = json as Record<string, unknown>;
-  if (move !== "done" || its["request"] !== request) return false;
-  const { vm, values: kept } = (pin ?? {}) as Record<string, unknown>;
-  return vm === id && kept === values;
+function says(record: string, { values, request, vm }: KeptPin): boolean {
+  const its = parseJson(record) as Record<string, unknown> | undefined;
+  const pin = its?.["pin"] as Record<string, unknown> | undefined;
+  const isOfRequest = its?.["move"] === "done" && its["request"] === request;
+  return isOfRequest && pin?.["vm"] === vm.id && pin["values"] === values;
 }

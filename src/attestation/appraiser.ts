@@ -1,9 +1,9 @@
 import type { AttestationReport, Compute, Vm } from "../compute/compute.ts";
 import type { Policy } from "../config/policy-file.ts";
+import { defineScript, type Keys, type RedisClient, redisTimeLua } from "../redis/redis.ts";
 import { pinOf } from "../verifier/appraisal-policy.ts";
 import type { AppraisalOptions } from "../verifier/attestation-result.ts";
 import { type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
-import type { Facts } from "../verifier/verification.ts";
 import {
   decodeEvidence,
   type Endorsements,
@@ -17,7 +17,6 @@ import type { AcceptedPins } from "./accepted-pins.ts";
 import { findEndorsements } from "./endorsement-folder.ts";
 import { acceptedFor, namesOf, type NamedVm, pinsFor, type VmPins } from "./pins.ts";
 import type { Refresher } from "./refresher.ts";
-import type { EvidenceRegister } from "./register.ts";
 
 export interface Attested {
   vm: Vm;
@@ -43,7 +42,7 @@ interface AppraiserOptions {
   compute: Pick<Compute, "vms">;
   /** Read for each VM: it may change. */
   readonly policy: Policy["attestation"];
-  register: Pick<EvidenceRegister, "seen" | "lastSeen">;
+  register: ReturnType<typeof createEvidenceRegister>;
   accepted: AcceptedPins;
   /** Fetches what the folder of endorsements lacks, where gatehouse.yml allows it. */
   refresher?: Pick<Refresher, "ensure"> | undefined;
@@ -119,10 +118,12 @@ export function createAppraiser(by: AppraiserOptions) {
       const found =
         "error" in report ? undefined : await verify(report.report, policy.endorsements);
       const { verification } = found ?? {};
-      const seen =
-        verification?.is === "authentic"
-          ? await register.seen(vm.id, marksOf(verification), notBefore)
-          : undefined;
+      let seen: AppraisalInput["seen"];
+      if (verification?.is === "authentic") {
+        const { facts, digest } = verification;
+        const reportId = facts.tee === "snp" ? facts.reportId : undefined;
+        seen = await register.seen(vm.id, { digest, reportId }, notBefore);
+      }
       const facts = asIfPinned ? verification?.facts : undefined;
       const input: AppraisalInput = {
         vm,
@@ -169,7 +170,52 @@ export async function attestationInWords(
   }
 }
 
-const marksOf = ({ facts, digest }: { facts: Facts; digest: string }) => ({
-  digest,
-  reportId: facts.tee === "snp" ? facts.reportId : undefined,
-});
+/** KEYS of the VM, marks   ARGV VM, ms → for each mark: whose it is, and when it was first seen (Redis, ms) */
+const claim = `${redisTimeLua}
+local found = {}
+redis.call('SET', KEYS[1], now, 'PX', ARGV[2])
+for n = 2, #KEYS do
+  local mark = KEYS[n]
+  local first = redis.call('SET', mark, ARGV[1] .. ' ' .. now, 'PX', ARGV[2], 'NX', 'GET')
+  if first then redis.call('PEXPIRE', mark, ARGV[2]) end
+  table.insert(found, first or (ARGV[1] .. ' ' .. now))
+end
+return found
+`;
+
+/** From the last time it was seen: longer than anyone keeps a stored report to show it again, short enough that what is gone leaves nothing. */
+const rememberedMs = 90 * 86_400_000;
+
+/**
+ * Whose each piece of genuine evidence is: by the SHA-256 of its signed bytes, and by REPORT_ID, which SNP draws for each
+ * boot. The compute service takes no nonce, so this alone tells an old report after a restart, and one report under two VMs.
+ */
+export function createEvidenceRegister(redis: RedisClient, key: Keys) {
+  const run = defineScript(redis, "gatehouseClaimEvidence", claim);
+  const ofVm = (vmId: string) => key("evidence", "of", vmId);
+  return {
+    /** When genuine evidence of this VM was seen last (Redis, ms), which the service can't take back. */
+    async lastSeen(vmId: string): Promise<number | undefined> {
+      const at = await redis.get(ofVm(vmId));
+      return at === null ? undefined : Number(at);
+    },
+
+    /** Only of evidence whose signatures hold: a made-up one must not take another's place. `notBefore` in Redis's time. */
+    async seen(
+      vmId: string,
+      marks: { digest: string; reportId?: string | undefined },
+      notBefore: number | undefined,
+    ): Promise<"before the change" | "under another VM" | undefined> {
+      const names = [marks.digest, ...(marks.reportId === undefined ? [] : [marks.reportId])];
+      const keys = [ofVm(vmId), ...names.map((name) => key("evidence", name))];
+      const found = (await run(keys, [vmId, rememberedMs])) as string[];
+      const owners = found.map((text) => {
+        const space = text.lastIndexOf(" ");
+        return { vmId: text.slice(0, space), firstAt: Number(text.slice(space + 1)) };
+      });
+      if (owners.some((owner) => owner.vmId !== vmId)) return "under another VM";
+      const isOld = owners.some(({ firstAt }) => notBefore !== undefined && firstAt < notBefore);
+      return isOld ? "before the change" : undefined;
+    },
+  };
+}

@@ -230,13 +230,14 @@ function isSigned(bundle: EvidenceBundle): boolean {
   }
 }
 
-/** A fingerprint as people compare keys, the whole SHA-256, or the key itself; undefined for anything else. */
-export function signerNamed(text: string): string | undefined {
+/** A fingerprint as people compare keys, the whole SHA-256, or the key itself. Throws for anything else. */
+export function signerNamed(text: string): string {
   const hex = text.toLowerCase().replaceAll(/[\s:]/g, "");
   if (/^([0-9a-f]{16}|[0-9a-f]{64})$/.test(hex)) return hex;
   const base64 = text.replaceAll(/-----[A-Z ]+-----|\s/g, "");
   // Ed25519, SPKI
-  return /^[A-Za-z0-9+/]{58}==?$|^[A-Za-z0-9+/]{59}=$/.test(base64) ? base64 : undefined;
+  if (/^[A-Za-z0-9+/]{58}==?$|^[A-Za-z0-9+/]{59}=$/.test(base64)) return base64;
+  throw new UserError(`${text.slice(0, 200)} is no key`, "like 9f86d081884c7d65");
 }
 
 const sha256Of = (publicKey: string) =>

@@ -107,7 +107,7 @@ const exitCodes = { verified: 0, failed: 1, "could not verify": 2 } as const;
 
 async function check(file: Buffer, values: Words, { tell, folder, by }: Called): Promise<Verdict> {
   const bundle = readBundle(file);
-  const signers = (values.signer ?? []).map((text) => signerOf(text));
+  const signers = (values.signer ?? []).map((text) => signerNamed(text));
   if (bundle) {
     const { lines, verdict } = judgeBundle(bundle, by.roots, signers);
     tell(lines);
@@ -138,12 +138,6 @@ async function check(file: Buffer, values: Words, { tell, folder, by }: Called):
     JSON.stringify({ at: new Date(by.now).toISOString(), ...result }, jsonValue, 2).split("\n");
   tell(values.json ? json() : resultLines(result, { at: by.now, absent }));
   return result.verdict;
-}
-
-function signerOf(text: string): string {
-  const signer = signerNamed(text);
-  if (signer !== undefined) return signer;
-  throw new UserError(`${text.slice(0, 200)} is no key`, "like 9f86d081884c7d65");
 }
 
 type Words = ReturnType<typeof parseWords>["values"];
@@ -177,17 +171,11 @@ function evidenceIn(file: Buffer): Buffer | undefined {
   if (!isText || file.length === 0) return file;
   const text = file.toString("utf8").trim();
   if (/^([0-9a-fA-F]{2})+$/.test(text)) return Buffer.from(text, "hex");
-  const json = text.startsWith("{") ? parseJson(text) : undefined;
-  const raw = json === undefined ? text : reportIn(json, 0);
-  return raw === undefined ? undefined : decodeEvidence(raw);
-}
-
-/** `{report}`, also inside `{report: {report}}` and the like. */
-function reportIn(json: unknown, depth: number): string | undefined {
-  if (typeof json === "string") return json;
-  if (typeof json !== "object" || json === null || depth > 3) return undefined;
-  const { report, attestation } = json as { report?: unknown; attestation?: unknown };
-  return reportIn(report ?? attestation, depth + 1);
+  let raw: unknown = text.startsWith("{") ? (parseJson(text) ?? text) : text;
+  // `{report}`, also inside `{report: {report}}` and the like
+  for (let depth = 0; depth <= 3 && typeof raw === "object" && raw !== null; depth += 1)
+    raw = ("report" in raw ? raw.report : undefined) ?? ("attestation" in raw && raw.attestation);
+  return typeof raw === "string" ? decodeEvidence(raw) : undefined;
 }
 
 function timeOf(text: string): number {

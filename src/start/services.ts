@@ -1,9 +1,12 @@
 import { commands } from "../commands/index.ts";
 import { createAcceptedPins, type PinTrail } from "../attestation/accepted-pins.ts";
 import { createTrail } from "../audit/trail.ts";
-import { attestationInWords, createAppraiser } from "../attestation/appraiser.ts";
+import {
+  attestationInWords,
+  createAppraiser,
+  createEvidenceRegister,
+} from "../attestation/appraiser.ts";
 import { createRefresher } from "../attestation/refresher.ts";
-import { createEvidenceRegister } from "../attestation/register.ts";
 import { signOfService } from "../compute/errors.ts";
 import type { Config } from "../config/config.ts";
 import { createPeople, groupsNamedIn } from "../slack/people/people.ts";

@@ -11,7 +11,7 @@ import {
   storeEndorsement,
 } from "../../src/attestation/endorsement-folder.ts";
 import { gateRefusal } from "../../src/attestation/appraise.ts";
-import { createEvidenceRegister } from "../../src/attestation/register.ts";
+import { createEvidenceRegister } from "../../src/attestation/appraiser.ts";
 import type { Compute } from "../../src/compute/compute.ts";
 import { emptyPolicy } from "../../src/config/policy-file.ts";
 import { sandboxAppraiser } from "../support/appraiser.ts";

@@ -1,7 +1,6 @@
 import { createTrail } from "../../src/audit/trail.ts";
 import { createAcceptedPins } from "../../src/attestation/accepted-pins.ts";
-import { createAppraiser } from "../../src/attestation/appraiser.ts";
-import { createEvidenceRegister } from "../../src/attestation/register.ts";
+import { createAppraiser, createEvidenceRegister } from "../../src/attestation/appraiser.ts";
 import type { ReadContext } from "../../src/commands/context.ts";
 import { attest } from "../../src/commands/vm/attest.ts";
 import { emptyPolicy } from "../../src/config/policy-file.ts";

@@ -1,7 +1,10 @@
 import { createAcceptedPins } from "../../src/attestation/accepted-pins.ts";
-import { type Appraiser, createAppraiser } from "../../src/attestation/appraiser.ts";
+import {
+  type Appraiser,
+  createAppraiser,
+  createEvidenceRegister,
+} from "../../src/attestation/appraiser.ts";
 import { createTrail } from "../../src/audit/trail.ts";
-import { createEvidenceRegister } from "../../src/attestation/register.ts";
 import type { Compute } from "../../src/compute/compute.ts";
 import type { Policy } from "../../src/config/policy-file.ts";
 import type { Keys, RedisClient } from "../../src/redis/redis.ts";

@@ -151,12 +151,12 @@ const bytesOf = (value: unknown, bytes: number) => {
 /** All of them, or undefined: a level that can't be read must not be skipped, the one below it would count. */
 function each<T>(
   value: unknown,
-  read: (fields: Fields) => T | undefined,
+  readOne: (fields: Fields) => T | undefined,
 ): readonly T[] | undefined {
   if (!Array.isArray(value)) return undefined;
   const all = value.map((one: unknown) => {
     const fields = fieldsOf(one);
-    return fields && read(fields);
+    return fields && readOne(fields);
   });
   const known = all.filter((one) => one !== undefined);
   return known.length === all.length ? known : undefined;
