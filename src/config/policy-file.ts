@@ -359,7 +359,7 @@ function unfilled<Seat extends { from: readonly string[]; required: number }>(
   const emptyWithout = (requester?: string) => {
     const others = named.filter((id) => id !== requester);
     const met = metBy(seats, others, ({ from }, id) => from.includes(id));
-    return seats.filter(({ required }, place) => (met[place] ?? 0) < required);
+    return seats.filter(({ required }, index) => (met[index] ?? 0) < required);
   };
   const empty = emptyWithout();
   if (empty.length > 0 || !operators.every(isUser)) return { empty, isSpared: false };

@@ -151,14 +151,11 @@ async function check(file: PolicyFile, { write, slack }: Terminal): Promise<Poli
 }
 
 function teamsIn({ teams }: Policy): string {
-  const all = Object.entries(teams);
-  if (all.length === 0) return "";
+  const named = Object.entries(teams).map(([name, { projects }]) => `${name} (${fewOf(projects)})`);
+  if (named.length === 0) return "";
   const maxNamed = 20;
-  const named = all
-    .slice(0, maxNamed)
-    .map(([name, { projects }]) => `${name} (${fewOf(projects)})`);
-  const more = all.length > maxNamed ? ` and ${all.length - maxNamed} more` : "";
-  return `${counted(all.length, "team")}: ${named.join(", ")}${more}. Which of these projects exist is known only at run time: an administrator's /gatehouse status names what matches nothing.\n`;
+  const more = named.length > maxNamed ? ` and ${named.length - maxNamed} more` : "";
+  return `${counted(named.length, "team")}: ${named.slice(0, maxNamed).join(", ")}${more}. Which of these projects exist is known only at run time: an administrator's /gatehouse status names what matches nothing.\n`;
 }
 
 /** `gatehouse.yml line 4: ` of that place, or of the first one with this ID. */
@@ -334,6 +331,8 @@ const caseSchema = z.strictObject({
     .optional(),
 });
 
+type PolicyCase = z.output<typeof caseSchema>;
+
 /** Names each row of the table that is decided otherwise than it says. */
 function test(path: string, file: PolicyFile, { write }: Terminal): PolicyExitCode {
   const read = z.array(caseSchema).safeParse(yamlOf(readText(path), path));
@@ -355,17 +354,10 @@ function test(path: string, file: PolicyFile, { write }: Terminal): PolicyExitCo
   return fitting === read.data.length ? 0 : 1;
 }
 
-function wantedWords({
-  expect,
-  approvals,
-  votes,
-}: Pick<z.output<typeof caseSchema>, "expect" | "approvals" | "votes">): string {
-  const parts = [
-    expect,
-    approvals !== undefined && `with ${counted(approvals, "approval")}`,
-    votes && `by ${inWords(votes)}`,
-  ];
-  return parts.filter(Boolean).join(", ");
+function wantedWords(wanted: Pick<PolicyCase, "expect" | "approvals" | "votes">): string {
+  const { expect, approvals, votes } = wanted;
+  const approved = approvals !== undefined && `with ${counted(approvals, "approval")}`;
+  return [expect, approved, votes && `by ${inWords(votes)}`].filter(Boolean).join(", ");
 }
 
 /** A new name may have spaces. */

@@ -221,12 +221,10 @@ function approverFinding(facts: PolicyFacts): Finding {
       `${able.length === 0 ? "approvers: nobody" : what}, and a rule needs ${most}`,
       "Add people or groups to access.approve, or destructive commands can't run.",
     );
-  return able.length === most
-    ? note(
-        what,
-        "Nobody may approve a request of their own: with one away, some requests can't be approved.",
-      )
-    : well(what);
+  if (able.length > most) return well(what);
+  const mend =
+    "Nobody may approve a request of their own: with one away, some requests can't be approved.";
+  return note(what, mend);
 }
 
 /** Everyone whose approval some rule or team asks for, beside groups whose members Slack names. */
