@@ -7,13 +7,6 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom
  */
 export type Telemetry = ReturnType<typeof createTelemetry>;
 
-export interface TelemetryOptions {
-  role?: string;
-  version?: string;
-  /** Names of the commands that make requests. */
-  commands?: readonly string[];
-}
-
 const ends = ["done", "failed", "rejected", "not-applied", "denied", "expired", "cancelled"];
 const limits = ["slack-posts", "slack-edits", "compute", "target"] as const;
 /** As `src/slack/receive` names them. */
@@ -28,8 +21,12 @@ const acks = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 3];
 /** From a tenth of a second to a working day: a person may have to approve. */
 const lives = [0.1, 0.5, 1, 5, 15, 60, 300, 900, 3600, 14_400, 28_800];
 
-export function createTelemetry(options: TelemetryOptions = {}) {
-  const { role = "all", version = "unknown", commands = [] } = options;
+/** `commands`: the names of those that make requests. */
+export function createTelemetry({
+  role = "all",
+  version = "unknown",
+  commands = [],
+}: { role?: string; version?: string; commands?: readonly string[] } = {}) {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const sharedRegistry = new Registry();
