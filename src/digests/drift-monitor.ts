@@ -50,7 +50,7 @@ interface Lack {
 }
 
 /** What VMs lack together: one list of a vendor's is behind many. */
-export interface Lacking extends Lack {
+interface Lacking extends Lack {
   place: string;
   vms: readonly DriftRecord["vm"][];
 }
@@ -93,7 +93,7 @@ export async function monitorDrift(options: DriftMonitorOptions): Promise<void> 
   const vms = await options.inventory.vms(); // before the turn is taken: without VMs it must not be used up
   if (!(await takeTurn(redis, key, "drift-watch", everyMs))) return;
   const globs = pins.flatMap(({ targets }) => targets).map(compileGlob);
-  const isNamed = (name: string) => globs.some((matches) => matches(name));
+  const isNamed = (one: string) => globs.some((matches) => matches(one));
   const pinned = vms.filter((vm) => approved.has(vm.id) || namesOf(vm).some(isNamed));
   const judged = await judgeEach(pinned, options);
   if (signal?.aborted) return;

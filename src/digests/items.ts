@@ -31,7 +31,7 @@ export interface RequestFact {
   approval?: { yes: number; required: number; expiresAt: number };
 }
 
-export interface ReviewFact {
+interface ReviewFact {
   request: string;
   command: string;
   target: string;

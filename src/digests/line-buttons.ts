@@ -8,7 +8,7 @@ const button = (label: string, action: string, input: Record<string, unknown>): 
   value: JSON.stringify(input),
 });
 
-export const snoozeAction = "digest:snooze";
+const snoozeAction = "digest:snooze";
 export const unsnoozeAction = "digest:unsnooze";
 export const changesAction = "digest:changes";
 
