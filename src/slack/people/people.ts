@@ -180,13 +180,8 @@ interface Home {
 export function kindOfUser(user: unknown, saidTeamId: string, home: Home): Person["kind"] {
   const is = (name: string) => at(user, name) === true;
   if (is("deleted") || is("is_forgotten")) return "deactivated";
-  if (
-    textAt(user, "id") === "USLACKBOT" ||
-    is("is_bot") ||
-    is("is_workflow_bot") ||
-    is("is_connector_bot")
-  )
-    return "bot";
+  if (textAt(user, "id") === "USLACKBOT") return "bot";
+  if (["is_bot", "is_workflow_bot", "is_connector_bot"].some(is)) return "bot";
   if (textAt(user, "profile", "bot_id") !== "" || textAt(user, "profile", "api_app_id") !== "")
     return "bot";
   if (is("is_stranger") || is("is_external") || !isOfHome(user, saidTeamId, home))

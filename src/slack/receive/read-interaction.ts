@@ -68,17 +68,17 @@ function readView(view: unknown): InteractionView {
 }
 
 function readSubmission(body: unknown, now: number): Interaction {
-  const view = at(body, "view");
-  const [viewId, hash] = [textAt(view, "id"), textAt(view, "hash")];
+  const { callback, hash, privateMetadata, values } = readView(at(body, "view"));
+  const viewId = textAt(body, "view", "id");
   return {
     ...base("submission", body, now),
     // Submit pressed again after a late ack has a new trigger but the same view: one submission.
     ...(viewId === "" ? {} : { id: `submission:${viewId}:${hash}:${textAt(body, "user", "id")}` }),
     kind: "submission",
-    callback: textAt(view, "callback_id"),
-    privateMetadata: textAt(view, "private_metadata"),
+    callback,
+    privateMetadata,
     viewId,
-    values: readValues(at(view, "state", "values")),
+    values,
   };
 }
 
