@@ -53,10 +53,9 @@ export function createMeasure(on: {
   }
 
   async function stateOf(id: string): Promise<{ state: string | null; at: number }> {
-    const [state = null, changedAt, createdAt] = await redis.hmget(
-      key("request", id),
-      ...["state", "changedAt", "createdAt"],
-    );
+    const hash = key("request", id);
+    const found = await redis.hmget(hash, "state", "changedAt", "createdAt");
+    const [state = null, changedAt, createdAt] = found;
     if (state === "draft") return { state, at: Number(createdAt) };
     // A reminder is a change, too
     const since = state === "unknown" ? (await store.get(id))?.progress.unknownSince : undefined;
