@@ -1,6 +1,6 @@
 import { createHash, createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { defineScript, type Keys, type RedisClient } from "../redis/redis.ts";
+import { defineMark, type Keys, type RedisClient } from "../redis/redis.ts";
 import { canonical } from "../text/canonical-json.ts";
 import { parseJson } from "../text/parse-json.ts";
 import type { NamedVm } from "./pins.ts";
@@ -40,12 +40,6 @@ export interface PinTrail {
 
 export type AcceptedPins = ReturnType<typeof createAcceptedPins>;
 
-/** KEYS pins   ARGV ID of the VM, its pin as it was, as it is from now on */
-const replaceScript = `
-if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
-return redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
-`;
-
 /** Whoever asks right after the approval shouldn't be told that it counts in a moment (ms). */
 const sealedWithinMs = 5_000;
 
@@ -67,7 +61,7 @@ export function createAcceptedPins({
 }) {
   const named = key("pins");
 
-  const replace = defineScript(redis, "gatehouseRenewPin", replaceScript);
+  const replace = defineMark(redis);
   /** That of now, and the one before until all pins are vouched for anew: it may have been replaced because it leaked. */
   let secrets: readonly string[] = [secret()];
   let renewing: Promise<void> | undefined;

@@ -1,4 +1,5 @@
 import {
+  defineMark,
   defineScript,
   type Fields,
   fieldsNamed,
@@ -88,13 +89,6 @@ redis.call('ZREM', KEYS[1], ARGV[1])
 return 1
 `;
 
-/** Compare-and-set.   KEYS hash   ARGV field, expected value ('' for none), new value → 1 when it was set */
-const mark = `
-if (redis.call('HGET', KEYS[1], ARGV[1]) or '') ~= ARGV[2] then return 0 end
-redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
-return 1
-`;
-
 /** `<channel> <ts>`, as `createPostOnce` keeps it. */
 export function placeIn(field = ""): { channelId: string; ts: string } | undefined {
   const [channelId, ts] = field.split(" ");
@@ -116,7 +110,7 @@ export type Outbox = ReturnType<typeof createOutbox>;
 export function createOutbox(redis: RedisClient, list: string, hashOf: (id: string) => string) {
   const due = createDueList(redis, list);
   const runDone = defineScript(redis, "gatehouseDueDone", done);
-  const runMark = defineScript(redis, "gatehouseMark", mark);
+  const runMark = defineMark(redis);
   return {
     ...due,
     hashOf,

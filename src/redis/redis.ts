@@ -138,6 +138,16 @@ export function defineScript(redis: RedisClient, name: string, lua: string): Scr
   };
 }
 
+/** Compare-and-set.   KEYS hash   ARGV field, expected value ('' for none), new value → 1 when it was set */
+const mark = `
+if (redis.call('HGET', KEYS[1], ARGV[1]) or '') ~= ARGV[2] then return 0 end
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
+return 1
+`;
+
+export const defineMark = (redis: RedisClient): Script =>
+  defineScript(redis, "gatehouseMark", mark);
+
 /** A hash as it is read. */
 export type Fields = Readonly<Record<string, string>>;
 

@@ -2,9 +2,9 @@ import { within } from "../../deadline.ts";
 import { messageOf } from "../../errors.ts";
 import type { Log } from "../../log/log.ts";
 import { type Storage, storageOf } from "../../redis/check.ts";
-import { defineScript, type Keys, type RedisClient } from "../../redis/redis.ts";
+import type { Keys, RedisClient } from "../../redis/redis.ts";
 import type { StoredRequest } from "./record.ts";
-import * as scripts from "./scripts.ts";
+import { defineHolds } from "./scripts.ts";
 
 /** How long what was read of Redis' storage counts (ms): its replicas come and go. */
 const storageMs = 5_000;
@@ -43,7 +43,7 @@ export function createDurability(options: {
 }) {
   const { redis, key, waitMs, log } = options;
   const fence = key("fence");
-  const runHolds = defineScript(redis, "gatehouseHolds", scripts.holds);
+  const runHolds = defineHolds(redis);
   let storage: { read: Promise<Storage>; at: number } | undefined;
   let waiting: Waiting[] = [];
   let running: Promise<void> | undefined;

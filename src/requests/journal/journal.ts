@@ -70,7 +70,7 @@ export function createJournal(redis: RedisClient, key: Keys) {
   const runMove = defineScript(redis, "gatehouseMove", scripts.move);
   const runClaim = defineScript(redis, "gatehouseClaim", scripts.claim);
   const runKeepPin = defineScript(redis, "gatehouseKeepPin", scripts.keepPin);
-  const runHolds = defineScript(redis, "gatehouseHolds", scripts.holds);
+  const runHolds = scripts.defineHolds(redis);
   const now = () => redisNow(redis);
   const requestKey = (id: string) => key("request", id);
   const outbox = createOutbox(redis, key("outbox"), requestKey);

@@ -1,4 +1,4 @@
-import { redisTimeLua } from "../../redis/redis.ts";
+import { defineScript, type RedisClient, redisTimeLua } from "../../redis/redis.ts";
 import { keepFinalMs, sameWithinMs } from "./record.ts";
 
 /** Adds a step, and when it was taken after the request was made (ms), to the history in KEYS[1]. `step`: as `stepText` has it. */
@@ -140,7 +140,9 @@ return {'moved', nextRevision, now}
  *
  * KEYS request   ARGV attempt, nonce → {now, 1 when it is in `sending` with that claim, otherwise 0}
  */
-export const holds = `${redisTimeLua}
+const holds = `${redisTimeLua}
 local r = redis.call('HMGET', KEYS[1], 'state', 'attempt', 'claim:' .. ARGV[1])
 return {now, (r[1] == 'sending' and r[2] == ARGV[1] and r[3] == ARGV[2]) and 1 or 0}
 `;
+
+export const defineHolds = (redis: RedisClient) => defineScript(redis, "gatehouseHolds", holds);
