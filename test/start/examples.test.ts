@@ -93,6 +93,11 @@ async function startExamples(
   };
   await Promise.all(examples.map(start));
   await world.slack.connected();
+  // Until then nobody can name a VM
+  const head = world.key("inventory", "head");
+  await expect
+    .poll(() => world.client.hget(head, "refreshedAt"), { timeout: 20_000 })
+    .not.toBeNull();
   const kept = stack.move();
   return {
     secrets,
