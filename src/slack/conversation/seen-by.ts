@@ -7,7 +7,7 @@ import { scopeOfPerson } from "../../policy/scope.ts";
 import { mayMeet, needsOf } from "../../policy/vote-needs.ts";
 import type { Person } from "../../registry/invocation.ts";
 import type { Target } from "../../registry/define.ts";
-import type { Journal } from "../../requests/journal/journal.ts";
+import type { JournalReads } from "../../requests/journal/journal.ts";
 import type { StoredRequest } from "../../requests/journal/record.ts";
 import type { StoredRollout } from "../../rollouts/rollout.ts";
 import type { Rollouts } from "../../rollouts/rollouts.ts";
@@ -41,7 +41,7 @@ export function seenBy(
   return {
     ...gateway,
     inventory,
-    store: journalSeenBy(viewer, gateway),
+    store: { ...gateway.store, ...readsSeenBy(viewer, gateway) },
     rollouts: rolloutsSeenBy(viewer, gateway),
     snapshots: snapshotsSeenBy(viewer, gateway.snapshots, inventory),
     status: () => gateway.status(inventory),
@@ -52,42 +52,8 @@ export function seenBy(
 const readAtOnce = 200;
 const maxRead = 2_000;
 
-/** What tells of no request, or only of one that was read before. */
-const tellsNothing = [
-  "note",
-  "freezeState",
-  "freeze",
-  "thaw",
-  "claimsOf",
-  "named",
-  "isOlderPolicy",
-  "useOnce",
-  "throttle",
-  "throttledMs",
-  "takeTurn",
-  "takeHourlyPlace",
-  "takeDraftPlace",
-  "leaveDraftPlace",
-  "votesNotInTrail",
-  "giveReason",
-  "vote",
-  "openReview",
-  "closeReview",
-  "lockHolder",
-  "trim",
-  "expectLate",
-  "takeLates",
-  "lateOver",
-  "outbox",
-  "sharedCards",
-  "now",
-  "create",
-  "move",
-  "holds",
-] as const satisfies readonly (keyof Journal)[];
-
-/** The journal without the requests that a person doesn't see. A new method doesn't compile before it is sorted in. */
-function journalSeenBy(viewer: Viewer, gateway: GatewayContext): Journal {
+/** The reading half without the requests that a person doesn't see: all of it, or it doesn't compile. */
+function readsSeenBy(viewer: Viewer, gateway: GatewayContext): JournalReads {
   const { store } = gateway;
   const seen = async (requests: readonly StoredRequest[]) => {
     const isSeen = await Promise.all(requests.map((one) => mayRead(one, viewer, gateway)));
@@ -95,11 +61,11 @@ function journalSeenBy(viewer: Viewer, gateway: GatewayContext): Journal {
   };
   const ifSeen = async (request: StoredRequest | undefined) =>
     request && (await seen([request]))[0];
-  const get: Journal["get"] = async (id) => ifSeen(await store.get(id));
-  const getMany: Journal["getMany"] = async (ids) => seen(await store.getMany(ids));
+  const get: JournalReads["get"] = async (id) => ifSeen(await store.get(id));
+  const getMany: JournalReads["getMany"] = async (ids) => seen(await store.getMany(ids));
   const idsSeen = async (ids: readonly string[]) =>
     (await getMany(ids)).map(({ record }) => record.id);
-  const recentIds: Journal["recentIds"] = async (filter, most) => {
+  const recentIds: JournalReads["recentIds"] = async (filter, most) => {
     const ids = await store.recentIds(filter, maxRead);
     const found: string[] = [];
     for (let from = 0; from < ids.length && found.length < most; from += readAtOnce)
@@ -107,7 +73,6 @@ function journalSeenBy(viewer: Viewer, gateway: GatewayContext): Journal {
     return found.slice(0, most);
   };
   return {
-    ...pick(store, tellsNothing),
     get,
     getMany,
     recentIds,
@@ -123,10 +88,6 @@ function journalSeenBy(viewer: Viewer, gateway: GatewayContext): Journal {
       return reviews.filter(({ request }) => ids.has(request));
     },
   };
-}
-
-function pick<T, K extends keyof T>(from: T, keys: readonly K[]): Pick<T, K> {
-  return Object.fromEntries(keys.map((key) => [key, from[key]])) as Pick<T, K>;
 }
 
 /** Whoever asked for it, whoever may vote on it, and whoever sees its target. */
