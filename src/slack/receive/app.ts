@@ -5,7 +5,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Live } from "../../config/changing-file.ts";
 import { messageOf } from "../../errors.ts";
 import type { Log } from "../../log/log.ts";
-import { createDeliveries, type DeliveryKind } from "./deliveries.ts";
+import { createDeliveries } from "./deliveries.ts";
 import { createSlackHttp, type HttpRefusal } from "./http.ts";
 import type { BotIdentity } from "../people/identity.ts";
 import type { Intake } from "./intake.ts";
@@ -31,7 +31,7 @@ interface SlackAppOptions {
   handlers: Handlers;
   log: Log;
   /** The time from receiving a delivery to sending its ack. */
-  onAck?: (kind: DeliveryKind, ms: number) => void;
+  onAck?: (kind: string, ms: number) => void;
   /** A delivery was rejected: for the security counter. */
   onRefused?: (reason: HttpRefusal | "app" | "team") => void;
   /** Slack accepted an answer nowhere. */
