@@ -22,7 +22,6 @@ import { answerOf, postToChannel } from "./answer.ts";
 import { authorize, authorizeTargets, refuse } from "./authorize.ts";
 import { resolveOne, resolveTarget } from "../../requests/submit/resolve.ts";
 import { type Act, type GatewayContext, personOf } from "./gateway-context.ts";
-import { gatherFacts } from "./plan.ts";
 import { placeOf, submitChange, takeTurn } from "./submit.ts";
 
 /** When the compute service names no expiry. */
@@ -125,7 +124,6 @@ export async function asksFirst(
   const interactionId = interaction.id;
   await submitChange(
     { command: asRequest, input: named, target, person, ...place, via, interactionId },
-    await gatherFacts(asRequest, target, named, gateway),
     act,
   );
   return true;

@@ -58,7 +58,6 @@ import { asksFirst } from "./console.ts";
 import { formMeta, modal, titleOf } from "./form-view.ts";
 import { openForm, proposeRollout } from "./form.ts";
 import { type Act, frozenLine, personOf, sayWith } from "./gateway-context.ts";
-import { gatherIfNeeded } from "./plan.ts";
 import { placeOf, submitChange } from "./submit.ts";
 
 /** What a person typed. Only what has one meaning runs: a guess is a button. */
@@ -160,7 +159,6 @@ async function change(
       throw new UserError("Its form took too long to open. Nothing was done.", "Type it again.");
     return reply.privately(pressToGoOn(command, input, target));
   }
-  const facts = await gatherIfNeeded(command, target, input, gateway);
   const submitted = await submitChange(
     {
       command,
@@ -171,7 +169,6 @@ async function change(
       via: viaOf(interaction),
       interactionId: onceOf(interaction),
     },
-    facts,
     act,
   );
   if (submitted.isNew && interaction.kind === "button")
