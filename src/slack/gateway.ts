@@ -97,14 +97,12 @@ export async function startGateway(
   const contextNow = (): GatewayContext => ({ ...lasting, ...config.policyFile.inForce });
   const conversation = createConversation(contextNow, options.watch);
   const app = createSlackApp({
-    settings: {
-      botToken,
-      apiUrl,
-      ...(receive.mode === "socket"
-        ? { appToken: () => receive.appToken }
-        : { signingSecret: () => receive.signingSecret }),
-      dispatcher: config.proxies && getGlobalDispatcher(),
-    },
+    botToken,
+    apiUrl,
+    ...(receive.mode === "socket"
+      ? { appToken: () => receive.appToken }
+      : { signingSecret: () => receive.signingSecret }),
+    dispatcher: config.proxies && getGlobalDispatcher(),
     identity,
     web: options.web,
     intake: {

@@ -24,16 +24,12 @@ export class Refused extends UserError {}
 
 /**
  * Whether this person may run this here, on these targets, for every kind of interaction; the gate checks it again right
- * before the claim. Throws Refused.
+ * before the claim. Names are resolved after the person is judged, so that a stranger learns none. Throws Refused.
  */
 export async function authorize(asked: AskedFor, gateway: GatewayContext): Promise<void> {
   if (!isSafeUnderOldPolicy(asked)) refuseUnderOldPolicy(gateway);
-  await stop(accessRefusal(rules({ ...asked, targets: [] }, gateway)), asked, gateway);
-  if (asked.targets.length > 0) await authorizeTargets(asked, gateway);
-}
-
-/** The second half: names are resolved after the first, so that a stranger learns none. Teams decide here. */
-export async function authorizeTargets(asked: AskedFor, gateway: GatewayContext): Promise<void> {
+  await authorizeRights({ ...asked, targets: [] }, gateway);
+  if (asked.targets.length === 0) return;
   const vmNames = asked.vmNames ?? (await namesWithin(asked.targets, gateway));
   await stop(decide({ ...rules(asked, gateway), vmNames }).refused, asked, gateway);
 }

@@ -53,7 +53,7 @@ import { say } from "../error-reply.ts";
 import type { Interaction, Submission } from "../receive/interaction.ts";
 import { parseJson } from "../web.ts";
 import { answer } from "./answer.ts";
-import { authorize, authorizeTargets, emergency } from "./authorize.ts";
+import { authorize, emergency } from "./authorize.ts";
 import { asksFirst } from "./console.ts";
 import { formMeta, modal, titleOf } from "./form-view.ts";
 import { openForm, proposeRollout } from "./form.ts";
@@ -149,7 +149,7 @@ async function change(
     throw new UserError("--break-glass takes exactly one target.");
   const place = placeOf(act);
   const asking = { command, input, targets: [target], person, ...place };
-  await authorizeTargets({ ...asking, ...(isEmergency ? emergency : {}) }, gateway);
+  await authorize({ ...asking, ...(isEmergency ? emergency : {}) }, gateway);
   if (interaction.kind === "mention") return reply.privately(pressToGoOn(command, input, target));
   const asksOnce = needsConfirmation(gateway.policy, command, target) && !isConfirmed(interaction);
   if (hasForm(command) || asksOnce || isEmergency) {
