@@ -100,7 +100,9 @@ export function seenBy(
       await rollouts.targets(id),
       ({ projectId, projectName }) => `${projectId}\n${projectName}`,
     );
-    const isSeen = await Promise.all([...ofProjects.values()].map(([one]) => one && sees(one)));
+    const isSeen = await Promise.all(
+      [...ofProjects.values()].map(async ([one]) => one && sees(one)),
+    );
     return isSeen.length > 0 && isSeen.every(Boolean) ? rollout : undefined;
   };
 
