@@ -11,45 +11,49 @@ import type { Command, Target } from "../registry/define.ts";
 import type { Person } from "../registry/invocation.ts";
 import type { Journal } from "../requests/journal/journal.ts";
 
-/** What a read command answers from. */
-export interface ReadContext {
-  person: Person;
-  /** Empty where there is no channel. */
-  channelId: string;
+/** What read commands answer from, whoever asks. */
+export interface Surroundings {
   ourTeamId: string;
-  /** For the whole channel: what stands in it must work for everybody. */
-  isShared: boolean;
   commands: readonly Command[];
   policy: Policy;
   compute: Compute;
   appraiser: Appraiser;
   inventory: Inventory;
   snapshots: Snapshots;
-  journal: Journal;
   digests: Digests;
   subscriptions: Subscriptions;
   /** The audit trail, its anchors, and its signing key. */
   trail: { redis: RedisClient; key: Keys; dataDir: string };
-  /** Resolves words to exactly one target, or throws UserError or PickOne. */
-  resolve(kind: "vm" | "project", words: string): Promise<Target>;
-  /** On these targets, or on some when none is named. */
-  mayRun(command: Command, targets?: readonly Target[]): boolean;
-  /** The approved request that this answers. */
-  approved?: string;
   /** The name of a person or group, only for display. */
   nameOf(id: string): string | undefined;
   /** Looks up people by their user IDs, so that `nameOf` knows them. */
   learnNames(ids: readonly string[]): Promise<void>;
-  /** The address of a message in Slack, where Slack says it. */
-  linkTo(message: { channelId: string; ts: string } | undefined): Promise<string | undefined>;
-  status(): Promise<readonly StatusLine[]>;
-  /** Posts a digest in a channel, or returns why it can't. */
-  post(channelId: string, digest: Message): Promise<string | undefined>;
   /** Posts to the audit channel once per ID, where the policy names one. */
   tell(where: "audit", id: string, message: Message): Promise<void>;
   /** To the audit channel, and to each channel where something is open or was requested within the last hour. */
   tellBusy(id: string, message: Message): Promise<void>;
   now(): number;
+}
+
+/** What a read command answers from. */
+export interface ReadContext extends Surroundings {
+  person: Person;
+  /** Empty where there is no channel. */
+  channelId: string;
+  /** For the whole channel: what stands in it must work for everybody. */
+  isShared: boolean;
+  /** The approved request that this answers. */
+  approved?: string;
+  journal: Journal;
+  /** Resolves words to exactly one target, or throws UserError or PickOne. */
+  resolve(kind: "vm" | "project", words: string): Promise<Target>;
+  /** On these targets, or on some when none is named. */
+  mayRun(command: Command, targets?: readonly Target[]): boolean;
+  /** The address of a message in Slack, where Slack says it. */
+  linkTo(message: { channelId: string; ts: string } | undefined): Promise<string | undefined>;
+  status(): Promise<readonly StatusLine[]>;
+  /** Posts a digest in a channel, or returns why it can't. */
+  post(channelId: string, digest: Message): Promise<string | undefined>;
 }
 
 /** Records in the audit trail what a person asks for in a channel, before it is done. */

@@ -1,4 +1,3 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
 import { getGlobalDispatcher } from "undici";
 import { noteGroupChange } from "../audit/policies.ts";
 import type { Config, SlackReceive } from "../config/config.ts";
@@ -23,13 +22,7 @@ import { sealResponseUrl } from "./deliver/response-url.ts";
 import type { GatewayContext } from "./conversation/gateway-context.ts";
 import { createLostReplies } from "./receive/respond.ts";
 
-export interface Gateway {
-  /** HTTP mode: answers what Slack sends; false for every other path. */
-  route(request: IncomingMessage, response: ServerResponse): boolean;
-  /** Why Slack isn't connected, if it isn't. */
-  problem(): string | undefined;
-  close(): Promise<void>;
-}
+export type Gateway = Awaited<ReturnType<typeof startGateway>>;
 
 const drainMs = 5000;
 
@@ -54,7 +47,7 @@ export async function startGateway(
     /** Failpoints between an interaction and its request. */
     at(point: "intake" | "ack" | "journal" | "enqueue", what: string): Promise<void>;
   } & Pick<GatewayContext, Records | Services | Words>,
-): Promise<Gateway> {
+) {
   const { config, receive, identity, redis, key, store, commands, people, telemetry, log, at } =
     options;
   const { botToken, apiUrl } = config.slack;
@@ -104,14 +97,12 @@ export async function startGateway(
   const contextNow = (): GatewayContext => ({ ...lasting, ...config.policyFile.inForce });
   const conversation = createConversation(contextNow, options.watch);
   const app = createSlackApp({
-    settings: {
-      botToken,
-      apiUrl,
-      ...(receive.mode === "socket"
-        ? { appToken: () => receive.appToken }
-        : { signingSecret: () => receive.signingSecret }),
-      dispatcher: config.proxies && getGlobalDispatcher(),
-    },
+    botToken,
+    apiUrl,
+    ...(receive.mode === "socket"
+      ? { appToken: () => receive.appToken }
+      : { signingSecret: () => receive.signingSecret }),
+    dispatcher: config.proxies && getGlobalDispatcher(),
     identity,
     web: options.web,
     intake: {
@@ -158,7 +149,9 @@ export async function startGateway(
   // Slack may be unreachable at the start: readiness shows it, and the socket keeps trying
   void app.start().catch((error: unknown) => log.error("slack.start-failed", { error }));
   return {
+    /** HTTP mode: answers what Slack sends; false for every other path. */
     route: app.route,
+    /** Why Slack isn't connected, if it isn't. */
     problem: () => (app.connected() ? undefined : `Slack: ${app.problem() ?? "not connected"}`),
     close: async () => void (await app.close(drainMs)),
   };

@@ -1,6 +1,6 @@
 import type { Log } from "../log/log.ts";
 import { sharedOutside } from "../messages/closed-channel.ts";
-import { at, isShutOut, type Web, type WebAnswer } from "./web.ts";
+import { at, isShutOut, type Web, type WebAnswer, type WebData } from "./web.ts";
 
 /** How long what Slack says of a channel counts (ms). */
 const goodForMs = 300_000;
@@ -10,12 +10,7 @@ const maxKept = 10_000;
 
 type No = Extract<WebAnswer, { ok: false }>;
 
-export interface SharedChannels {
-  /** Why nothing may be posted in a channel now; undefined where it may. A call of Slack at most every five minutes. */
-  refusal(channelId: string): Promise<No | undefined>;
-  /** The same Slack, which takes no post there. */
-  web: Web;
-}
+export type SharedChannels = ReturnType<typeof createSharedChannels>;
 
 /**
  * A channel that is shared with another company is closed to Gatehouse, like one that it isn't in, unless gatehouse.yml
@@ -26,7 +21,7 @@ export function createSharedChannels(options: {
   /** Read at each use: the policy may change. */
   allowed(): readonly string[];
   log: Log;
-}): SharedChannels {
+}) {
   const { web, allowed, log } = options;
   const known = new Map<string, { since: number; no: Promise<No | undefined> }>();
 
@@ -61,9 +56,11 @@ export function createSharedChannels(options: {
   }
 
   return {
-    refusal: (channelId) => refusal(channelId),
+    /** Why nothing may be posted in a channel now; undefined where it may. A call of Slack at most every five minutes. */
+    refusal: (channelId: string) => refusal(channelId),
+    /** The same Slack, which takes no post there. */
     web: {
-      async call(method, args) {
+      async call(method: string, args?: WebData) {
         const channelId = placeOf(method, args ?? {});
         const no = channelId && (await refusal(channelId, goodForMs + graceMs));
         return no || web.call(method, args);

@@ -130,16 +130,17 @@ describe("who gets past authority with what can be pressed and submitted", () =>
     const given = sources.filter(([, text]) => /\bnew App\(|\bextends App\b/.test(text));
     expect(given.map(([path]) => path)).toEqual([]);
     const text = sources.find(([path]) => path === "src/slack/receive/deliveries.ts")?.[1] ?? "";
-    const [, table = ""] = /: Record<DeliveryKind, [^]+?> = \{([^]+?)\n {2}\};/.exec(text) ?? [];
-    expect([...table.matchAll(/^ {4}(\w+)/gm)].map(([, kind]) => kind)).toEqual([
+    const [, table = ""] = /const ways = [^]+?\(\[([^]+?)\n {2}\]\);/.exec(text) ?? [];
+    expect([...table.matchAll(/^ {4}\["(\w+)"/gm)].map(([, kind]) => kind)).toEqual([
       "command",
-      "button",
+      "event_callback",
+      "block_actions",
+      "interactive_message",
+      "view_submission",
+      "view_closed",
+      "block_suggestion",
       "shortcut",
-      "submission",
-      "closed",
-      "options",
-      "event",
-      "other",
+      "message_action",
     ]);
   });
 

@@ -10,7 +10,7 @@ import { submissionPayload } from "../../sandbox/slack/deliver/payloads.ts";
 import { personOf } from "../../sandbox/slack/state/people.ts";
 import { complaintsAboutView, topModal } from "../../sandbox/slack/state/views.ts";
 import { Workspace } from "../../sandbox/slack/state/workspace.ts";
-import { formView } from "../../src/slack/conversation/form-view.ts";
+import { formOfOne } from "../../src/slack/conversation/form-view.ts";
 import { complaintsOf } from "../commands/shown-text.ts";
 import { controlsIn, hostileTexts } from "../messages/hostile.ts";
 import { auditOf } from "../requests/asking.ts";
@@ -64,7 +64,7 @@ describe("hostile words, 200 of them, in every place of every message about a ch
     (_name, command) => {
       const workspace = new Workspace(defaultAppSettings(), () => 0);
       for (const text of hostileTexts) {
-        const view = formView({
+        const view = formOfOne({
           command,
           facts: factsOf(command, text),
           meta: { command: command.name, targetId: "vm-1", channelId: "C01OPS" },

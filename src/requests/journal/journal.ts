@@ -9,6 +9,7 @@ import {
   type Progress,
   type RequestRecord,
   type StoredRequest,
+  keepFinalMs,
   locksOf,
   pollKeyOf,
   mayMove,
@@ -54,6 +55,9 @@ interface NewRequest {
 }
 
 export type Journal = ReturnType<typeof createJournal>;
+
+/** The half that tells of requests. A person sees only theirs of it. */
+export type JournalReads = Pick<Journal, "get" | "getMany"> & ReturnType<typeof createLists>;
 
 /** Ten characters that can be read over the phone: no vowels (no words), no 0/o/1/l. */
 export function newRequestId(): string {
@@ -235,6 +239,13 @@ export function createJournal(redis: RedisClient, key: Keys) {
     getMany,
     move,
     holds,
+    /** The request that holds this target, if any. */
+    lockHolder: (record: RequestRecord): Promise<string | null> =>
+      redis.get(key("lock", locksOf(record).take)),
+    /** Drops requests that are no longer kept from the list. */
+    async trim(): Promise<void> {
+      await redis.zremrangebyscore(key("requests", "recent"), 0, (await now()) - keepFinalMs);
+    },
   };
 }
 

@@ -1,9 +1,9 @@
 import { createDueList } from "../../redis/due-list.ts";
-import { type Keys, type RedisClient, redisNow } from "../../redis/redis.ts";
+import type { Keys, RedisClient } from "../../redis/redis.ts";
 import { parseSteps, type Step } from "./parse-stored.ts";
-import { keepFinalMs, locksOf, type RequestRecord, type StoredRequest } from "./record.ts";
+import type { StoredRequest } from "./record.ts";
 
-/** Finds requests: by requester, target, interaction, or state. */
+/** Whatever tells of requests but `get` and `getMany`: what a person reads of it depends on what they may see. */
 export function createLists(
   redis: RedisClient,
   key: Keys,
@@ -40,14 +40,13 @@ export function createLists(
     idsAskedBetween: (from: number, to: number, most: number): Promise<string[]> =>
       redis.zrevrangebyscore(key("requests", "recent"), to, from, "LIMIT", 0, most),
 
-    /** The request that holds this target, if any. */
-    lockHolder: (record: RequestRecord): Promise<string | null> =>
-      redis.get(key("lock", locksOf(record).take)),
-
-    /** Drops requests that are no longer kept from the list. */
-    async trim(): Promise<void> {
-      const before = (await redisNow(redis)) - keepFinalMs;
-      await redis.zremrangebyscore(key("requests", "recent"), 0, before);
+    async openReviews(): Promise<Review[]> {
+      const all = Object.values(await redis.hgetall(key("reviews")));
+      return all.map((text) => JSON.parse(text) as Review).toSorted((a, b) => a.at - b.at);
+    },
+    async review(request: string): Promise<Review | undefined> {
+      const text = await redis.hget(key("reviews"), request);
+      return text ? (JSON.parse(text) as Review) : undefined;
     },
   };
 }
@@ -69,14 +68,6 @@ export function createReviews(redis: RedisClient, key: Keys) {
     async openReview(review: Review): Promise<void> {
       if ((await redis.sismember(key("reviews-signed"), review.request)) === 1) return;
       await redis.hsetnx(key("reviews"), review.request, JSON.stringify(review));
-    },
-    async openReviews(): Promise<Review[]> {
-      const all = Object.values(await redis.hgetall(key("reviews")));
-      return all.map((text) => JSON.parse(text) as Review).toSorted((a, b) => a.at - b.at);
-    },
-    async review(request: string): Promise<Review | undefined> {
-      const text = await redis.hget(key("reviews"), request);
-      return text ? (JSON.parse(text) as Review) : undefined;
     },
     /** False when it was already signed. */
     async closeReview(request: string): Promise<boolean> {

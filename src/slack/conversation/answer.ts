@@ -20,7 +20,7 @@ import { uploadFile } from "../deliver/upload.ts";
 import { errorReply, say } from "../error-reply.ts";
 import { postMessage, whyOf } from "../web.ts";
 import { isDirect } from "../receive/interaction.ts";
-import { authorize, refusalOf } from "./authorize.ts";
+import { refusalOf } from "./authorize.ts";
 import { type Act, type BeforeAck, type GatewayContext, personOf } from "./gateway-context.ts";
 
 /** Answers a read command for an authorized person. */
@@ -50,14 +50,6 @@ export async function answer(
     value: JSON.stringify({ command: dottedName(command), input }),
   };
   await reply.privately(message(new Markdown(own.text), own.blocks, buttons([sharing])));
-}
-
-/** Runs the command again and shows its answer to the whole channel. */
-export async function share(invocation: ReadInvocation, act: Act): Promise<void> {
-  const { channelId } = act.interaction;
-  const person = await personOf(act);
-  await authorize({ ...invocation, targets: [], person, channelId }, act.gateway);
-  await answer(invocation, person, act, true);
 }
 
 /** Runs a read command. `args` is what its schema parsed. */

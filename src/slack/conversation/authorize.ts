@@ -2,23 +2,14 @@ import { UserError } from "../../errors.ts";
 import { placesSeen } from "../../policy/access.ts";
 import { decide } from "../../policy/decide.ts";
 import { accessRefusal, type Asked, type PolicyRefusal } from "../../policy/refusal.ts";
-import type { Command, Target } from "../../registry/define.ts";
-import type { Input, Person } from "../../registry/invocation.ts";
+import type { Command } from "../../registry/define.ts";
+import type { Person } from "../../registry/invocation.ts";
 import type { GatewayContext } from "./gateway-context.ts";
 import { namesWithin } from "../../requests/submit/resolve.ts";
 
-export interface AskedFor {
+/** `vmNames` are those known now, unless others are meant. */
+export interface AskedFor extends Omit<Asked, keyof Rules> {
   command: Command;
-  person: Person;
-  channelId: string;
-  /** Empty until they are resolved. */
-  targets: readonly Target[];
-  /** The arguments: a new name is judged too. */
-  input?: Input;
-  /** The names of a project's VMs, unless those known now are meant. */
-  vmNames?: readonly string[];
-  breakGlass?: boolean;
-  isUndo?: boolean;
   /** It ends or holds something: never refused because the policy is an old one. */
   isStop?: boolean;
   /** Prefix of the rule in the audit trail. */
@@ -33,16 +24,12 @@ export class Refused extends UserError {}
 
 /**
  * Whether this person may run this here, on these targets, for every kind of interaction; the gate checks it again right
- * before the claim. Throws Refused.
+ * before the claim. Names are resolved after the person is judged, so that a stranger learns none. Throws Refused.
  */
 export async function authorize(asked: AskedFor, gateway: GatewayContext): Promise<void> {
   if (!isSafeUnderOldPolicy(asked)) refuseUnderOldPolicy(gateway);
-  await stop(accessRefusal(rules({ ...asked, targets: [] }, gateway)), asked, gateway);
-  if (asked.targets.length > 0) await authorizeTargets(asked, gateway);
-}
-
-/** The second half: names are resolved after the first, so that a stranger learns none. Teams decide here. */
-export async function authorizeTargets(asked: AskedFor, gateway: GatewayContext): Promise<void> {
+  await authorizeRights({ ...asked, targets: [] }, gateway);
+  if (asked.targets.length === 0) return;
   const vmNames = asked.vmNames ?? (await namesWithin(asked.targets, gateway));
   await stop(decide({ ...rules(asked, gateway), vmNames }).refused, asked, gateway);
 }

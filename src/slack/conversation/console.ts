@@ -19,10 +19,9 @@ import {
 import { say } from "../error-reply.ts";
 import type { Press } from "../receive/interaction.ts";
 import { answerOf, postToChannel } from "./answer.ts";
-import { authorize, authorizeTargets, refuse } from "./authorize.ts";
+import { authorize, refuse } from "./authorize.ts";
 import { resolveOne, resolveTarget } from "../../requests/submit/resolve.ts";
 import { type Act, type GatewayContext, personOf } from "./gateway-context.ts";
-import { gatherFacts } from "./plan.ts";
 import { placeOf, submitChange, takeTurn } from "./submit.ts";
 
 /** When the compute service names no expiry. */
@@ -115,7 +114,7 @@ export async function asksFirst(
   const { asRequest } = command;
   const target = await resolveOne({ command: asRequest, input }, gateway);
   const place = placeOf(act);
-  await authorizeTargets({ command, input, targets: [target], person, ...place }, gateway);
+  await authorize({ command, input, targets: [target], person, ...place }, gateway);
   const rule = approvalRule(gateway.policy, { command: asRequest, targets: [target] });
   if (interaction.kind === "mention" || rule.required === 0) return false;
   // What the command itself refuses needs nobody's approval
@@ -125,7 +124,6 @@ export async function asksFirst(
   const interactionId = interaction.id;
   await submitChange(
     { command: asRequest, input: named, target, person, ...place, via, interactionId },
-    await gatherFacts(asRequest, target, named, gateway),
     act,
   );
   return true;

@@ -39,103 +39,83 @@ export const formMeta = z.object({
 });
 export type FormMeta = z.output<typeof formMeta>;
 
-/** A change of one target, which becomes a request. */
-export interface SingleForm {
+/** The form of a change: what will happen, what will be lost, the arguments, and what is typed against a slip of the hand. */
+export function formOfOne({
+  command,
+  facts,
+  meta,
+  approvals,
+  undone,
+  frozen,
+  now,
+}: {
   command: ChangeCommand;
   facts: DialogFacts;
   meta: FormMeta;
-  /** When the facts were read (ms). */
-  now: number;
   /** The approvals needed; undefined when it runs immediately. */
   approvals?: Markdown | undefined;
-  /** That changes are frozen. */
-  frozen?: Markdown | undefined;
   /** The request that it undoes: then its arguments are set. */
   undone?: StoredRequest | undefined;
-}
-
-/** The same of several VMs, which become a rollout. */
-export interface RolloutForm {
-  command: ChangeCommand;
-  record: RolloutRecord;
-  targets: readonly Target[];
-  /** Whether the requester got the list as a file. */
-  hasFile: boolean;
+  /** That changes are frozen. */
   frozen?: Markdown | undefined;
-}
-
-/** What will happen, what will be lost, the arguments, and what has to be typed against a slip of the hand. */
-export function formView(form: SingleForm | RolloutForm): ModalView {
-  const { said, listed, shown, input, confirm, ...more } =
-    "record" in form ? partsOfMany(form) : partsOfOne(form);
-  const snapshots = "facts" in form ? form.facts.snapshots : [];
-  const blocks = [
-    ...(said.value === "" ? [] : [section(said)]),
-    ...listed,
-    ...shown.map((argument) => inputBlock(argument, form.command, input, snapshots)),
-    ...confirm,
-  ];
-  return modal(more.title, blocks, more);
-}
-
-function partsOfOne({ command, facts, meta, approvals, undone, frozen, now }: SingleForm) {
+  /** When the facts were read (ms). */
+  now: number;
+}): ModalView {
   const { input, target } = facts;
   const { verb } = command.say;
-  const shown = argumentsOf(command).filter(
-    (argument) => !undone && isShown(argument, command, input),
-  );
+  const shown = undone ? [] : shownOf(command, input);
+  const filled = { ...command.dialog?.fill?.(facts), ...input };
   const isEmergency = meta.breakGlass !== undefined;
   const kind = isEmergency ? "Break-glass" : undone ? "Undo" : undefined;
   const asksName = command.class === "destroy" || isEmergency;
-  return {
-    title: kind === undefined ? titleOf(command) : `${kind}: ${verb}`,
-    said: lines(
-      frozen,
-      isEmergency && breakGlassLine,
-      undone && undoLine(undone),
-      command.on === "new-project" ? undefined : whatLine(command, facts, now),
-      ...(command.risk?.({ target, input, vms: facts.vms }) ?? []),
-      ...(command.dialog?.warn?.(facts) ?? []),
-    ),
-    listed: [],
-    shown,
-    input: { ...command.dialog?.fill?.(facts), ...input },
-    confirm: [
-      ...(asksName ? nameInputs(target.name, meta.breakGlass) : []),
-      ...(approvals ? [section(approvals)] : []),
-    ],
+  const said = lines(
+    frozen,
+    isEmergency && breakGlassLine,
+    undone && undoLine(undone),
+    command.on === "new-project" ? undefined : whatLine(command, facts, now),
+    ...(command.risk?.({ target, input, vms: facts.vms }) ?? []),
+    ...(command.dialog?.warn?.(facts) ?? []),
+  );
+  const blocks = [
+    ...(said.value === "" ? [] : [section(said)]),
+    ...shown.map((argument) => inputBlock(argument, command, filled, facts.snapshots)),
+    ...(asksName ? nameInputs(target.name, meta.breakGlass) : []),
+    ...(approvals ? [section(approvals)] : []),
+  ];
+  return modal(kind === undefined ? titleOf(command) : `${kind}: ${verb}`, blocks, {
     callback: dialogCallback,
     metadata: { ...meta, values: hidden(command, input, shown) },
     submit: approvals ? "Request approval" : verb,
-  };
+  });
 }
 
-function partsOfMany({ command, record, targets, hasFile, frozen }: RolloutForm) {
+/** The same of several VMs, which become a rollout. `hasFile`: the requester got the list of them as a file. */
+export function formOfMany(
+  command: ChangeCommand,
+  record: RolloutRecord,
+  targets: readonly Target[],
+  frozen: Markdown | undefined,
+  hasFile = false,
+): ModalView {
   const { verb } = command.say;
   const { input } = record;
-  return {
-    title: `${verb} ${counted(targets.length, "VM")}`,
-    said: lines(
-      frozen,
-      md`*${verb}* ${counted(targets.length, "VM")} (${name(record.words)}).`,
-      record.isEverything === true && md`⚠️ *This is every VM Gatehouse knows.*`,
-      interruption(command, targets, record),
-      ...warnings(command, targets, input),
-    ),
-    listed: [
-      ...(targets.length > maxListed ? [countsOf(targets, hasFile)] : listOf(targets)),
-      ...skippedBlocks(record.leftOut),
-    ],
-    shown: argumentsOf(command).filter((argument) => isShown(argument, command, input)),
-    input,
-    confirm: [
-      ...rollingInputs(record),
-      ...(asksNumber(record) ? [numberInput(targets.length)] : []),
-    ],
-    callback: rolloutCallback,
-    metadata: { roll: record.id },
-    submit: verb,
-  };
+  const said = lines(
+    frozen,
+    md`*${verb}* ${counted(targets.length, "VM")} (${name(record.words)}).`,
+    record.isEverything === true && md`⚠️ *This is every VM Gatehouse knows.*`,
+    interruption(command, targets, record),
+    ...warnings(command, targets, input),
+  );
+  const blocks = [
+    section(said),
+    ...(targets.length > maxListed ? [countsOf(targets, hasFile)] : listOf(targets)),
+    ...skippedBlocks(record.leftOut),
+    ...shownOf(command, input).map((argument) => inputBlock(argument, command, input, [])),
+    ...rollingInputs(record),
+    ...(asksNumber(record) ? [numberInput(targets.length)] : []),
+  ];
+  const form = { callback: rolloutCallback, metadata: { roll: record.id }, submit: verb };
+  return modal(`${verb} ${counted(targets.length, "VM")}`, blocks, form);
 }
 
 export function modal(
@@ -238,11 +218,12 @@ function skippedBlocks(skipped: readonly Skipped[]): KnownBlock[] {
   return [section(lines(md`Skipped:`, ...rows))];
 }
 
-/** Whether the form shows this argument: never the target, and some only while another has a value. */
-function isShown(argument: Argument, command: ChangeCommand, input: Input): boolean {
-  if (argument.target !== undefined || argument.isRolling) return false;
-  const rule = command.dialog?.showWhen?.[argument.key];
-  return rule === undefined || input[rule[0]] === rule[1];
+/** The arguments that the form shows: never the target, and some only while another has a value. */
+function shownOf(command: ChangeCommand, input: Input): readonly Argument[] {
+  return argumentsOf(command).filter(({ key, target, isRolling }) => {
+    const rule = command.dialog?.showWhen?.[key];
+    return target === undefined && !isRolling && (!rule || input[rule[0]] === rule[1]);
+  });
 }
 
 /** The values of arguments that the form doesn't show. */

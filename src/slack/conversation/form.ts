@@ -12,7 +12,6 @@ import {
   plain,
 } from "../../messages/text.ts";
 import { needsWords } from "../../policy/need-words.ts";
-import { isUsual } from "../../policy/vote-needs.ts";
 import { type Argument, argumentsOf, flagName } from "../../registry/arguments.ts";
 import { type ChangeCommand, isChange, type Target } from "../../registry/define.ts";
 import {
@@ -41,7 +40,8 @@ import {
   asksNumber,
   formMeta,
   type FormMeta,
-  formView,
+  formOfMany,
+  formOfOne,
   maxListed,
   modal,
   rolloutCallback,
@@ -63,7 +63,7 @@ import {
   onlyRequester,
   type Planned,
 } from "./press-rollout.ts";
-import { approversFor, placeOf, submitChange, tooFewApprovers } from "./submit.ts";
+import { approversOf, placeOf, submitChange } from "./submit.ts";
 
 /** The form of a change of one target. False when Slack didn't open it. */
 export async function openForm(
@@ -101,9 +101,9 @@ export async function proposeRollout(
   const { command } = invocation;
   const title = plain(`${command.say.verb} ${counted(several.targets.length, "VM")}`, 24);
   const make = async () => {
-    const planned = await planRollout(invocation, several, person, act);
-    const hasFile = await sendList(planned.targets, act);
-    return formView({ command, ...planned, hasFile, frozen: await frozenLine(gateway) });
+    const { record, targets } = await planRollout(invocation, several, person, act);
+    const hasFile = await sendList(targets, act);
+    return formOfMany(command, record, targets, await frozenLine(gateway), hasFile);
   };
   if (interaction.kind !== "mention" && (await openView(title, make, act))) return;
   const { record } = await planRollout(invocation, several, person, act);
@@ -163,28 +163,27 @@ async function viewOfOne(
   const rule = neededApprovals(command, facts, gateway);
   const needed = meta.breakGlass === undefined ? rule : { ...rule, required: 0, votes: [] };
   // No form for what would be refused once it is filled in
-  const refused = notNow(command, facts) ?? (await tooFewApprovers(needed, requesterId, gateway));
+  const { refused: few, ...byWhom } = await approversOf(needed, requesterId, gateway);
+  const refused = notNow(command, facts) ?? few;
   if (refused)
     return modal(titleOf(command), [section(lines(md`${refused.text}`, hintOf(refused.hint)))]);
-  const approvals = await approvalWords(needed, requesterId, gateway);
+  const approvals = approvalWords(needed, byWhom, gateway);
   const frozen = await frozenLine(gateway);
-  return formView({ command, facts, meta, approvals, undone, frozen, now: gateway.now() });
+  return formOfOne({ command, facts, meta, approvals, undone, frozen, now: gateway.now() });
 }
 
-async function approvalWords(
+function approvalWords(
   { required, votes, raised }: Needed,
-  requesterId: string,
-  gateway: GatewayContext,
-): Promise<Markdown | undefined> {
+  { who, needs }: Omit<Awaited<ReturnType<typeof approversOf>>, "refused">,
+  { nameOf }: GatewayContext,
+): Markdown | undefined {
   if (required === 0) return undefined;
   const more = raised ? ` One more than usual: ${raised}.` : "";
-  if (!isUsual(gateway.policy, votes)) {
-    await gateway.learnNames(votes.flatMap(({ from }) => from));
-    return md`${needsWords(votes, gateway.nameOf)}${more}`;
-  }
-  const who = await approversFor(votes, requesterId, gateway);
-  const names = who?.map((one) => one.name);
-  return md`${mustApprove(required, names)}${more}`;
+  if (needs) return md`${needsWords(votes, nameOf)}${more}`;
+  return md`${mustApprove(
+    required,
+    who?.map((one) => one.name),
+  )}${more}`;
 }
 
 /** The errors of a submitted form by field; undefined when there are none. Changes nothing; throws UserError. */
@@ -231,7 +230,7 @@ async function submitOne(form: FormOfOne, act: Act<Submission>): Promise<void> {
     ...(meta.threadTs ? { threadTs: meta.threadTs } : {}),
     ...(meta.sealedResponseUrl ? { sealedResponseUrl: meta.sealedResponseUrl } : {}),
   };
-  const { id } = await submitChange(asked, facts, act);
+  const { id } = await submitChange(asked, act, facts);
   if (isEmergency) await openReview(id, asked, facts, gateway);
 }
 

@@ -12,7 +12,7 @@ import { type Markdown, md } from "../../messages/text.ts";
 import { redisTrouble } from "../../redis/trouble.ts";
 import type { Inventory } from "../../inventory/inventory.ts";
 import type { Log } from "../../log/log.ts";
-import type { ReadContext, StatusLine } from "../../commands/context.ts";
+import type { StatusLine, Surroundings } from "../../commands/context.ts";
 import {
   type ChangeCommand,
   type Command,
@@ -27,19 +27,7 @@ import type { Interaction, Reply } from "../receive/interaction.ts";
 import type { Web } from "../web.ts";
 
 /** What a read command answers from, for whoever asks, and what changes need besides. */
-export interface GatewayContext extends Omit<
-  ReadContext,
-  | "person"
-  | "channelId"
-  | "isShared"
-  | "approved"
-  | "journal"
-  | "resolve"
-  | "mayRun"
-  | "linkTo"
-  | "post"
-  | "status"
-> {
+export interface GatewayContext extends Surroundings {
   policyVersion: string;
   /** Why this process may change nothing now, in words (`start/policy-keeper.ts`). */
   standstill(): string | undefined;

@@ -58,19 +58,8 @@ export async function gatherFacts(
   };
 }
 
-/** Reads nothing for what needs no approval: the gate reads anyway. */
-export async function gatherIfNeeded(
-  command: ChangeCommand,
-  target: Target,
-  input: Input,
-  gateway: GatewayContext,
-): Promise<DialogFacts> {
-  const facts = unread(target, input);
-  if (neededApprovals(command, facts, gateway).required === 0) return facts;
-  return gatherFacts(command, target, input, gateway);
-}
-
-function unread(target: Target, input: Input): DialogFacts {
+/** What is known without a read: enough for what needs no approval, because the gate reads anyway. */
+export function unread(target: Target, input: Input): DialogFacts {
   return { target, seen: undefined, vms: [], snapshots: [], input };
 }
 

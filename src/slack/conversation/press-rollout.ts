@@ -14,7 +14,7 @@ import { cancelUnsentOpen } from "../../rollouts/targets.ts";
 import { say } from "../error-reply.ts";
 import type { Interaction, Press } from "../receive/interaction.ts";
 import { authorize, authorizeRights } from "./authorize.ts";
-import { formView } from "./form-view.ts";
+import { formOfMany } from "./form-view.ts";
 import {
   type Act,
   type BeforeAck,
@@ -150,6 +150,5 @@ async function openPlanned(planned: Planned | undefined, act: Act<Press>): Promi
   const targets = await authorizePlanned(planned, act);
   const { command, rollout } = planned;
   const frozen = await frozenLine(act.gateway);
-  const view = formView({ command, record: rollout.record, targets, hasFile: false, frozen });
-  await openOr(act, view);
+  await openOr(act, formOfMany(command, rollout.record, targets, frozen));
 }

@@ -19,7 +19,7 @@ import { mayRetry, mayUndo, renderCard } from "../../requests/render/render-card
 import { say } from "../error-reply.ts";
 import { isDirect, type Press } from "../receive/interaction.ts";
 import { parseJson, textAt } from "../web.ts";
-import { share } from "./answer.ts";
+import { answer } from "./answer.ts";
 import { authorize } from "./authorize.ts";
 import { offerApproved, openConsole } from "./console.ts";
 import { openForm, refreshForm } from "./form.ts";
@@ -94,11 +94,15 @@ export async function press(act: Act<Press>): Promise<void> {
   await handle(act, value);
 }
 
+/** Runs the command again and shows its answer to the whole channel. */
 async function shareAnswer(act: Act<Press>, value: Input): Promise<void> {
   const command = commandNamed(String(value["command"]), act.gateway);
   const invocation = parseInvocation(command, readValue(value["input"] ?? {}));
   if (asksForChange(invocation)) throw outdated();
-  await share(invocation, act);
+  const person = await personOf(act);
+  const { channelId } = act.interaction;
+  await authorize({ ...invocation, targets: [], person, channelId }, act.gateway);
+  await answer(invocation, person, act, true);
 }
 
 /** What a digest only counts. */

@@ -53,12 +53,11 @@ import { say } from "../error-reply.ts";
 import type { Interaction, Submission } from "../receive/interaction.ts";
 import { parseJson } from "../web.ts";
 import { answer } from "./answer.ts";
-import { authorize, authorizeTargets, emergency } from "./authorize.ts";
+import { authorize, emergency } from "./authorize.ts";
 import { asksFirst } from "./console.ts";
 import { formMeta, modal, titleOf } from "./form-view.ts";
 import { openForm, proposeRollout } from "./form.ts";
 import { type Act, frozenLine, personOf, sayWith } from "./gateway-context.ts";
-import { gatherIfNeeded } from "./plan.ts";
 import { placeOf, submitChange } from "./submit.ts";
 
 /** What a person typed. Only what has one meaning runs: a guess is a button. */
@@ -150,7 +149,7 @@ async function change(
     throw new UserError("--break-glass takes exactly one target.");
   const place = placeOf(act);
   const asking = { command, input, targets: [target], person, ...place };
-  await authorizeTargets({ ...asking, ...(isEmergency ? emergency : {}) }, gateway);
+  await authorize({ ...asking, ...(isEmergency ? emergency : {}) }, gateway);
   if (interaction.kind === "mention") return reply.privately(pressToGoOn(command, input, target));
   const asksOnce = needsConfirmation(gateway.policy, command, target) && !isConfirmed(interaction);
   if (hasForm(command) || asksOnce || isEmergency) {
@@ -160,7 +159,6 @@ async function change(
       throw new UserError("Its form took too long to open. Nothing was done.", "Type it again.");
     return reply.privately(pressToGoOn(command, input, target));
   }
-  const facts = await gatherIfNeeded(command, target, input, gateway);
   const submitted = await submitChange(
     {
       command,
@@ -171,7 +169,6 @@ async function change(
       via: viaOf(interaction),
       interactionId: onceOf(interaction),
     },
-    facts,
     act,
   );
   if (submitted.isNew && interaction.kind === "button")

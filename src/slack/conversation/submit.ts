@@ -9,7 +9,7 @@ import { scopeOfChannel } from "../../policy/scope.ts";
 import { channelOfProject } from "../../policy/teams.ts";
 import { isUsual, type VoteNeed } from "../../policy/vote-needs.ts";
 import { approversRefusal, isSamePerson } from "../../policy/vote.ts";
-import type { Command, DialogFacts, Refusal } from "../../registry/define.ts";
+import type { Command, DialogFacts } from "../../registry/define.ts";
 import type { Input } from "../../registry/invocation.ts";
 import { parseInput } from "../../registry/parse.ts";
 import { newRequestId } from "../../requests/journal/journal.ts";
@@ -22,7 +22,7 @@ import { submit, type Submission } from "../../requests/submit/submit.ts";
 import { say } from "../error-reply.ts";
 import { authorize, emergency, noteRefusal } from "./authorize.ts";
 import { type Act, type BeforeAck, changeNamed, type GatewayContext } from "./gateway-context.ts";
-import { chosenSnapshot, type Needed, neededApprovals } from "./plan.ts";
+import { chosenSnapshot, gatherFacts, type Needed, neededApprovals, unread } from "./plan.ts";
 
 /**
  * Stores the request of someone who may make it, with the approvals that policy requires; in an emergency it waits for none. A
@@ -30,12 +30,15 @@ import { chosenSnapshot, type Needed, neededApprovals } from "./plan.ts";
  */
 export async function submitChange(
   asked: Submission,
-  facts: DialogFacts,
   { reply, gateway }: Pick<Act, "reply" | "gateway">,
+  read?: DialogFacts,
 ): Promise<{ id: string; isNew: boolean }> {
   const { command, input, target, person, channelId, undoes, breakGlass } = asked;
   const how = breakGlass ? emergency : { isUndo: undoes !== undefined };
   await authorize({ command, input, targets: [target], person, channelId, ...how }, gateway);
+  const known = read ?? unread(target, input);
+  const isPlain = read !== undefined || neededApprovals(command, known, gateway).required === 0;
+  const facts = isPlain ? known : await gatherFacts(command, target, input, gateway);
   const { prepared, ...more } = await prepare(asked, gateway);
   const whole = { ...asked, ...more, ...childrenOf(asked, facts), ...labelsOf(facts) };
   const submission = breakGlass ? whole : await withApprovals(whole, facts, prepared, gateway);
@@ -94,7 +97,7 @@ async function withApprovals(
   const { policy, store } = gateway;
   const needed = neededApprovals(command, facts, gateway);
   if (needed.required === 0) return submission;
-  const refused = await tooFewApprovers(needed, person.id, gateway);
+  const { refused, ...byWhom } = await approversOf(needed, person.id, gateway);
   if (refused) throw new UserError(refused.text, refused.hint);
   const attestation =
     target.kind === "vm"
@@ -111,9 +114,6 @@ async function withApprovals(
     prepared,
   });
   const { required, votes, expiresMs, why } = needed;
-  const byWhom = isUsual(policy, votes)
-    ? { who: await approversFor(votes, person.id, gateway) }
-    : { needs: await namedIn(votes, person.id, gateway) };
   // A file without teams works as it did before there were any
   const isReminded = Object.keys(policy.teams).length > 0;
   return {
@@ -184,70 +184,46 @@ export async function alreadyRequested(
   return say(md`${first} Gatehouse didn't run it again.`, md`${what}: ${state} (${name(id)}).`);
 }
 
-/** Why nobody could approve it, known before anything is typed. */
-export async function tooFewApprovers(
-  { votes, raised }: Needed,
-  requesterId: string,
-  gateway: GatewayContext,
-): Promise<Refusal | undefined> {
-  if (votes.length === 0) return undefined;
-  const asked = votes.flatMap(({ from }) => from);
-  const { nameOf } = gateway;
-  const { people, members } = await peopleIn(asked, requesterId, gateway);
-  await gateway.learnNames(asked);
-  const unable = new Set(people.filter(({ can }) => can === false).map(({ id }) => id));
-  const refused = approversRefusal({ votes, requesterId, membersOf: members, unable, nameOf });
-  if (!refused || raised === undefined) return refused;
-  const way = `One of these is added because ${raised}. Choose another snapshot: \`/vm snapshots\` lists those that Gatehouse took.`;
-  return { ...refused, hint: `${way} ${refused.hint}` };
-}
-
 /** More are only counted. */
 const maxNamed = 20;
 
-/** Who is named there but the requester, with the members of groups. `can`: whether they could vote; undefined where Slack can't say. */
-async function peopleIn(
-  entries: readonly string[],
-  requesterId: string,
-  { membersOf, ourTeamId, person }: GatewayContext,
-) {
-  const { users, groups } = whoAre(entries);
-  const members = await membersOf(groups);
-  const ids = new Set([...users, ...groups.flatMap((group) => members(group) ?? [])]);
-  ids.delete(requesterId);
-  const read = (id: string) => person(id, ourTeamId).catch(() => undefined);
-  const requester = (await read(requesterId)) ?? { id: requesterId };
-  const people = await Promise.all(
-    [...ids].slice(0, maxNamed).map(async (id) => {
-      const one = await read(id);
-      const can = one && isFullMember(one, ourTeamId) && !isSamePerson(one, requester);
-      return { id, name: one?.name ?? id, can };
-    }),
-  );
-  return { people, members };
-}
-
-/** Who could approve what this person requests, with names; undefined when every full member could. */
-export async function approversFor(
-  votes: readonly VoteNeed[],
+/** Who could approve what this person requests; `refused`: why nobody could, known before anything is typed. */
+export async function approversOf(
+  { votes, raised }: Needed,
   requesterId: string,
   gateway: GatewayContext,
-): Promise<{ id: string; name: string }[] | undefined> {
+) {
+  if (votes.length === 0) return {};
+  const { nameOf, ourTeamId, policy } = gateway;
   const entries = votes.flatMap(({ from }) => from);
-  if (whoAre(entries).everyone) return undefined;
-  const { people } = await peopleIn(entries, requesterId, gateway);
-  return people.flatMap(({ id, name: called, can }) =>
-    can === true ? [{ id, name: called }] : [],
-  );
-}
-
-/** What those whom each need names are called, and who could. */
-async function namedIn(votes: readonly VoteNeed[], requesterId: string, gateway: GatewayContext) {
-  await gateway.learnNames(votes.flatMap(({ from }) => from));
-  return Promise.all(
+  await gateway.learnNames(entries);
+  const membersOf = await gateway.membersOf(entries);
+  const read = (id: string) => gateway.person(id, ourTeamId).catch(() => undefined);
+  const requester = (await read(requesterId)) ?? { id: requesterId };
+  const unable = new Set<string>();
+  const readAll = async ({ from }: VoteNeed): Promise<{ id: string; name: string }[]> => {
+    const { users, groups } = whoAre(from);
+    const ids = new Set([...users, ...groups.flatMap((group) => membersOf(group) ?? [])]);
+    ids.delete(requesterId);
+    const people = await Promise.all([...ids].slice(0, maxNamed).map(read));
+    return people.flatMap((one) => {
+      // Slack can't say: not named, and not counted out
+      if (!one) return [];
+      if (isFullMember(one, ourTeamId) && !isSamePerson(one, requester))
+        return [{ id: one.id, name: one.name }];
+      unable.add(one.id);
+      return [];
+    });
+  };
+  const needs = await Promise.all(
     votes.map(async (need) => {
-      const who = await approversFor([need], requesterId, gateway);
-      return { called: calledIn(need, gateway.nameOf), ...(who ? { who } : {}) };
+      const who = await readAll(need);
+      return { called: calledIn(need, nameOf), ...(whoAre(need.from).everyone ? {} : { who }) };
     }),
   );
+  const refused = approversRefusal({ votes, requesterId, membersOf, unable, nameOf });
+  if (!refused) return isUsual(policy, votes) ? { who: needs[0]?.who } : { needs };
+  if (raised === undefined) return { refused };
+  const way = `One of these is added because ${raised}. Choose another snapshot: \`/vm snapshots\` lists those that Gatehouse took.`;
+  return { refused: { ...refused, hint: `${way} ${refused.hint}` } };
 }

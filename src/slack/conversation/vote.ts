@@ -35,10 +35,9 @@ import { labelsOf } from "./submit.ts";
 export async function vote(act: Act<Press>, value: Input): Promise<void> {
   const { interaction, reply, gateway } = act;
   const request = await requestWithCard(String(value["request"]), gateway);
-  const forged = new UserError(
-    "This button doesn't belong to a request that can be voted on. No vote was counted.",
-  );
-  if (!request?.record.approval) return refuse("unknown-request", forged, undefined);
+  const forged =
+    "This button doesn't belong to a request that can be voted on. No vote was counted.";
+  if (!request?.record.approval) return refuse("unknown-request", forged);
   const { card } = request.delivered;
   // A button copied into another message isn't the card that shows the facts; Home and what only the voter sees show them too
   const isItsCard =
@@ -51,16 +50,12 @@ export async function vote(act: Act<Press>, value: Input): Promise<void> {
   const voter = await personOf(act, { fresh: true });
   const choice = interaction.action === "vote:deny" ? "deny" : "approve";
   const outcome = await castVote(request, voter, choice, textAt(value, "digest"), gateway);
-  if (outcome.is === "refused") return refuse(outcome.why, new UserError(outcome.text), request);
+  if (outcome.is === "refused") return refuse(outcome.why, outcome.text, request);
   if (outcome.is === "authorized") await gateway.wake(request.record.id).catch(() => undefined);
   const command = changeNamed(request.record.command, gateway);
   if (outcome.is === "denied" && command) await reply.open(denialModal(request, command));
 
-  async function refuse(
-    why: string,
-    error: UserError,
-    about: StoredRequest | undefined,
-  ): Promise<void> {
+  async function refuse(why: string, text: string, about?: StoredRequest): Promise<void> {
     await gateway.store.note({
       what: "vote-refused",
       who: interaction.userId,
@@ -68,7 +63,7 @@ export async function vote(act: Act<Press>, value: Input): Promise<void> {
       why,
       ...(about ? { request: about.record.id } : {}),
     });
-    await reply.privately(say(md`${error.message}`));
+    await reply.privately(say(md`${text}`));
   }
 }
 

@@ -50,19 +50,11 @@ async function appOf(botId: string, web: Web): Promise<string | undefined> {
   return (answer.ok && textAt(answer.data, "bot", "app_id")) || undefined;
 }
 
-/** Who the bot is in Slack, learned in the background for as long as it takes. */
-export interface Identity {
-  /** Throws CannotTell until Slack has said it. */
-  known(): BotIdentity;
-  /** Rejects with a UserError when Slack refuses the token: that needs a person. */
-  readonly learned: Promise<BotIdentity>;
-  close(): Promise<void>;
-}
-
 const firstWaitMs = 250;
 const longestWaitMs = 5_000;
 
-export function learnIdentity(web: Web, options: { appToken?: string | undefined }): Identity {
+/** Learns in the background, for as long as it takes, who the bot is in Slack. */
+export function learnIdentity(web: Web, options: { appToken?: string | undefined }) {
   const closing = new AbortController();
   let known: BotIdentity | undefined;
   let why = "Slack hasn't answered yet";
@@ -82,10 +74,12 @@ export function learnIdentity(web: Web, options: { appToken?: string | undefined
   const learned = learn();
   learned.catch(() => undefined); // whoever needs it awaits it
   return {
-    known() {
+    /** Throws CannotTell until Slack has said it. */
+    known(): BotIdentity {
       if (known === undefined) throw new CannotTell(why);
       return known;
     },
+    /** Rejects with a UserError when Slack refuses the token: that needs a person. */
     learned,
     close: async () => closing.abort(),
   };

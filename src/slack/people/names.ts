@@ -9,17 +9,9 @@ const goodForMs = 600_000;
 const againAfterMs = 10_000;
 const maxKept = 10_000;
 
-/** For messages only, never for decisions. */
-export interface Names {
-  /** `@oncall` for a group, `olivia` for a person; undefined while it isn't known. */
-  nameOf(id: string): string | undefined;
-  /** Resolves once the people and groups among these IDs are known, or Slack didn't say. */
-  learnNames(ids: readonly string[]): Promise<void>;
-}
-
 /**
- * Names of people and handles of groups. Groups, and the people that policy lists (`usual`), are read in the background, at
- * most every ten minutes.
+ * Names of people and handles of groups, for messages only, never for decisions. Groups, and the people that policy lists
+ * (`usual`), are read in the background, at most every ten minutes.
  */
 export function createNames(options: {
   web: Web;
@@ -27,7 +19,7 @@ export function createNames(options: {
   person: (id: string) => ReturnType<People["person"]>;
   /** Read at each use: the policy may change. */
   usual(): readonly string[];
-}): Names {
+}) {
   const { web, log, person } = options;
   let groups = new Map<string, string>();
   const people = new Map<string, string>();
@@ -62,6 +54,7 @@ export function createNames(options: {
     people.set(id, found.name);
   }
 
+  /** Resolves once the people and groups among these IDs are known, or Slack didn't say. */
   async function learnNames(ids: readonly string[]): Promise<void> {
     const unknown = new Set(ids.filter((id) => /^[UW][A-Z0-9]+$/.test(id) && !people.has(id)));
     const isNew = ids.some((id) => id.startsWith("S") && !groups.has(id));
@@ -76,7 +69,8 @@ export function createNames(options: {
   }
   refresh();
   return {
-    nameOf(id) {
+    /** `@oncall` for a group, `olivia` for a person; undefined while it isn't known. */
+    nameOf(id: string): string | undefined {
       refresh();
       return groups.get(id) ?? people.get(id);
     },
@@ -94,18 +88,11 @@ export async function readNames(
   return nameOf;
 }
 
-/** Who came into a user group and who left it, as Slack's event says: user IDs. */
-export interface GroupChange {
-  groupId: string;
-  came: readonly string[];
-  left: readonly string[];
-}
-
 /**
- * Reads `subteam_members_changed` and `subteam_updated` (https://docs.slack.dev/reference/events/subteam_members_changed).
+ * Who came into a user group and who left it, by user ID. Reads `subteam_members_changed` and `subteam_updated` (https://docs.slack.dev/reference/events/subteam_members_changed).
  * Only the first says who; the other, and any unknown one, names the group alone.
  */
-export function readGroupChange(event: unknown): GroupChange {
+export function readGroupChange(event: unknown) {
   return {
     groupId: textAt(event, "subteam_id") || textAt(event, "subteam", "id"),
     came: textsAt(event, "added_users"),
@@ -117,7 +104,7 @@ const maxNamed = 20;
 
 /** For the audit channel: by name, without a mention of anyone. */
 export function groupNews(
-  { groupId, came, left }: GroupChange,
+  { groupId, came, left }: ReturnType<typeof readGroupChange>,
   nameOf: (id: string) => string | undefined,
 ): Message {
   const named = (ids: readonly string[]) =>

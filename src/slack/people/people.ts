@@ -11,14 +11,7 @@ export class CannotTell extends UserError {
   }
 }
 
-export interface People {
-  /** At most `cacheMs` old, `fresh` (for votes) two seconds. `teamId` is from the delivery. Throws CannotTell. */
-  person(userId: string, teamId: string, options?: { fresh?: boolean }): Promise<Person>;
-  /** Throws CannotTell. */
-  members(groupId: string): Promise<readonly string[]>;
-  /** Clears the cache of this person, or of everyone and every group. */
-  forget(userId?: string): void;
-}
+export type People = ReturnType<typeof createPeople>;
 
 interface PeopleOptions {
   web: Web;
@@ -41,7 +34,7 @@ const longestCacheMs = 60_000;
 /** Fifty votes in a second must not be fifty calls: usergroups.users.list allows 20 a minute. */
 const freshMs = 2_000;
 
-export function createPeople(options: PeopleOptions): People {
+export function createPeople(options: PeopleOptions) {
   const { web, now = Date.now } = options;
   const cacheMs = Math.min(options.cacheMs ?? longestCacheMs, longestCacheMs);
 
@@ -64,7 +57,12 @@ export function createPeople(options: PeopleOptions): People {
   });
 
   return {
-    async person(userId, teamId, { fresh = false } = {}) {
+    /** At most `cacheMs` old, `fresh` (for votes) two seconds. `teamId` is from the delivery. Throws CannotTell. */
+    async person(
+      userId: string,
+      teamId: string,
+      { fresh = false }: { fresh?: boolean } = {},
+    ): Promise<Person> {
       const { groupIds } = options;
       const atMostMs = fresh ? Math.min(freshMs, cacheMs) : cacheMs;
       if (!/^[UW][A-Z0-9]{1,30}$/.test(userId))
@@ -88,8 +86,12 @@ export function createPeople(options: PeopleOptions): People {
         ...(email === "" ? {} : { email }),
       };
     },
-    members: async (groupId) => [...(await groups.get(groupId, cacheMs))],
-    forget(userId) {
+    /** Throws CannotTell. */
+    members: async (groupId: string): Promise<readonly string[]> => [
+      ...(await groups.get(groupId, cacheMs)),
+    ],
+    /** Clears the cache of this person, or of everyone and every group. */
+    forget(userId?: string): void {
       users.forget(userId);
       if (userId === undefined) groups.forget();
     },

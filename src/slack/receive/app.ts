@@ -5,7 +5,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Live } from "../../config/changing-file.ts";
 import { messageOf } from "../../errors.ts";
 import type { Log } from "../../log/log.ts";
-import { createDeliveries, type DeliveryKind } from "./deliveries.ts";
+import { createDeliveries } from "./deliveries.ts";
 import { createSlackHttp, type HttpRefusal } from "./http.ts";
 import type { BotIdentity } from "../people/identity.ts";
 import type { Intake } from "./intake.ts";
@@ -15,23 +15,21 @@ import { createSlackSocket } from "./socket.ts";
 import type { Web } from "../web.ts";
 
 interface SlackAppOptions {
-  settings: {
-    botToken: string;
-    /** With it: Socket Mode. */
-    appToken?: Live | undefined;
-    /** Without an app token: HTTP. */
-    signingSecret?: Live | undefined;
-    apiUrl: string;
-    /** For Socket Mode through a proxy. */
-    dispatcher?: Dispatcher | undefined;
-  };
+  botToken: string;
+  /** With it: Socket Mode. */
+  appToken?: Live | undefined;
+  /** Without an app token: HTTP. */
+  signingSecret?: Live | undefined;
+  apiUrl: string;
+  /** For Socket Mode through a proxy. */
+  dispatcher?: Dispatcher | undefined;
   identity: BotIdentity;
   web: Web;
   intake: Intake;
   handlers: Handlers;
   log: Log;
   /** The time from receiving a delivery to sending its ack. */
-  onAck?: (kind: DeliveryKind, ms: number) => void;
+  onAck?: (kind: string, ms: number) => void;
   /** A delivery was rejected: for the security counter. */
   onRefused?: (reason: HttpRefusal | "app" | "team") => void;
   /** Slack accepted an answer nowhere. */
@@ -42,24 +40,17 @@ interface SlackAppOptions {
 
 /** Receives, acknowledges, and hands interactions to `handlers`. */
 export function createSlackApp(options: SlackAppOptions) {
-  const { settings, intake, log } = options;
-  const { recoverEveryMs = 5_000 } = options;
-  const { botToken, appToken, signingSecret, apiUrl, dispatcher } = settings;
+  const { intake, log, botToken, appToken, apiUrl, recoverEveryMs = 5_000 } = options;
   const deliveries = createDeliveries({
     ...options,
-    replyTo: (interaction) => createReply({ ...options, interaction, apiUrl }),
+    replyTo: (interaction) => createReply({ ...options, interaction }),
     sealUrl: (url) => sealResponseUrl(url, botToken),
     openUrl: (sealed) => openResponseUrl(sealed, botToken, apiUrl),
   });
   const { take } = deliveries;
-  const socket =
-    appToken === undefined
-      ? undefined
-      : createSlackSocket({ ...options, take, appToken, apiUrl, dispatcher });
-  const http =
-    appToken === undefined
-      ? createSlackHttp({ ...options, take, signingSecret: signingSecret ?? "" })
-      : undefined;
+  const { signingSecret = "" } = options;
+  const socket = appToken ? createSlackSocket({ ...options, take, appToken }) : undefined;
+  const http = appToken ? undefined : createSlackHttp({ ...options, take, signingSecret });
 
   let timer: NodeJS.Timeout | undefined;
   async function takeOver(): Promise<void> {

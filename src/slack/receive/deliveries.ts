@@ -20,32 +20,12 @@ import type {
 } from "./interaction.ts";
 import { readInteraction } from "./read-interaction.ts";
 
-/** The kind of a delivery, for its listener and for metrics. */
-export type DeliveryKind =
-  | "command"
-  | "event"
-  | "button"
-  | "submission"
-  | "closed"
-  | "options"
-  | "shortcut"
-  | "other";
-
-const kinds = new Map<string, DeliveryKind>([
-  ["event_callback", "event"],
-  ["block_actions", "button"],
-  ["interactive_message", "button"],
-  ["view_submission", "submission"],
-  ["view_closed", "closed"],
-  ["block_suggestion", "options"],
-  ["shortcut", "shortcut"],
-  ["message_action", "shortcut"],
-]);
-
 /** A delivery for another app or workspace. Receivers refuse it without an answer. */
 export class ForeignDelivery extends Error {
   override readonly name = "ForeignDelivery";
 }
+
+type Work = (reply: Reply) => Promise<void>;
 
 /** What the ack of a delivery says, and how it goes on afterwards, if it does. */
 interface Prepared {
@@ -77,7 +57,7 @@ interface DeliveryOptions {
   openUrl: (sealed: string) => string | undefined;
   log: Log;
   /** The time from receiving a delivery to sending its ack. */
-  onAck?: ((kind: DeliveryKind, ms: number) => void) | undefined;
+  onAck?: ((kind: string, ms: number) => void) | undefined;
   onRefused?: ((reason: "app" | "team") => void) | undefined;
 }
 
@@ -89,22 +69,82 @@ const answerWithinMs = 2_200;
  */
 export function createDeliveries(options: DeliveryOptions) {
   const { identity, intake, handlers, log } = options;
-  const handling = createHandling(options);
+  const running = new Set<Promise<void>>();
   let inHand = 0;
+
+  // After the ack nothing throws, and `idle` waits for it
+
+  function track({ id }: Interaction, work: () => Promise<void>): void {
+    const task = during(workOnInteraction(id), () => Promise.try(work))
+      .catch((error: unknown) => log.error("slack.handling-failed", { error }))
+      .finally(() => running.delete(task));
+    running.add(task);
+  }
+
+  async function attempt(interaction: Interaction, work: Work): Promise<void> {
+    const reply = options.replyTo(interaction);
+    try {
+      // As after a take-over: what ran once changes nothing when it runs again
+      await patiently(() => work(reply));
+    } catch (error) {
+      const message = errorReply(error, log);
+      // Opening the Home tab is no request: a message about it would confuse
+      if (interaction.kind !== "home") await reply.privately(message);
+    }
+  }
+
+  function note({ kind, userId: person, channelId: channel }: Interaction): void {
+    if (kind !== "home") log.info("interaction.taken", { kind, person, channel });
+  }
+
+  async function finishing(interaction: Interaction, work: Work): Promise<void> {
+    await attempt(interaction, work);
+    await intake.finish(interaction.id);
+  }
+
+  const handle = (interaction: Interaction) =>
+    track(interaction, async () => {
+      note(interaction);
+      await finishing(interaction, (reply) => handlers.handle(interaction, reply));
+    });
+
+  async function takeOver(
+    { interaction, sealedResponseUrl, tooLate }: LeftInteraction,
+    reply: Reply,
+  ): Promise<void> {
+    if (tooLate) return handlers.tooLate(reply);
+    log.info("intake.taken-over", {
+      interaction: interaction.id,
+      kind: interaction.kind,
+      answerable: sealedResponseUrl !== undefined,
+    });
+    if (interaction.kind === "submission") {
+      const result = await handlers.submit(interaction);
+      // Its modal is closed, so its errors go into a message
+      const wrong = Object.values(result?.errors ?? {}).join(" ");
+      if (wrong !== "") return reply.privately(say(md`Nothing was done: ${wrong}`));
+    }
+    await handlers.handle(interaction, reply);
+  }
+
+  /** What isn't stored is only answered. */
+  const answer = (interaction: Interaction, work: Work) =>
+    track(interaction, () => attempt(interaction, work));
 
   const take: TakeDelivery = async ({ body, ack }) => {
     const began = performance.now();
-    const kind = deliveryKind(body);
+    const type = textAt(body, "command") === "" ? textAt(body, "type") : "command";
+    const [kind, prepare] = ways.get(type) ?? ["other", nothing];
     const foreign = foreignness(body, identity);
     if (foreign !== undefined) {
       options.onRefused?.(foreign);
       log.warn("slack.refused", { reason: foreign, kind });
       throw new ForeignDelivery(foreign);
     }
-    if (kind === "other") log.warn("slack.unhandled", { type: textAt(body, "type").slice(0, 50) });
+    if (kind === "other") log.warn("slack.unhandled", { type: type.slice(0, 50) });
     inHand += 1;
     try {
-      const { said, goOn } = await prepare[kind](body).catch((error: unknown): Prepared => {
+      const { said, goOn } = await prepare(body).catch((error: unknown): Prepared => {
         log.error("slack.delivery-failed", { kind, error });
         return {};
       });
@@ -126,11 +166,10 @@ export function createDeliveries(options: DeliveryOptions) {
     const interaction = readInteraction(body, identity, Date.now());
     if (interaction === undefined || interaction.userId === "") return undefined;
     const { responseUrl } = interaction;
-    const { answer } = handling;
     try {
       const sealed = responseUrl && { sealedResponseUrl: options.sealUrl(responseUrl) };
       const isNew = (await intake.accept(interaction, sealed || {})) === "new";
-      if (isNew) return { interaction, isNew, goOn: () => handling.handle(interaction) };
+      if (isNew) return { interaction, isNew, goOn: () => handle(interaction) };
       const repeated = () => answer(interaction, (reply) => handlers.repeated(interaction, reply));
       return { interaction, goOn: repeated };
     } catch (error) {
@@ -167,7 +206,8 @@ export function createDeliveries(options: DeliveryOptions) {
     if (said === undefined) return taken;
     // Begun before the ack: the corrected submission has the same id and must not count as a redelivery.
     const forgotten = intake.finish(interaction.id, { forget: true });
-    return { said, goOn: () => forgotten.then(() => handling.note(interaction)) };
+    const noted = () => track(interaction, async () => note(interaction));
+    return { said, goOn: () => forgotten.then(noted) };
   }
 
   async function suggest(body: unknown): Promise<Prepared> {
@@ -198,90 +238,26 @@ export function createDeliveries(options: DeliveryOptions) {
   }
 
   const nothing = async (): Promise<Prepared> => ({});
-  /** Before the ack. */
-  const prepare: Record<DeliveryKind, (body: unknown) => Promise<Prepared>> = {
-    command,
-    button: stored,
-    shortcut: stored,
-    submission,
-    closed: nothing,
-    options: suggest,
-    event,
-    other: nothing,
-  };
-
-  const { takeOver, running, idle } = handling;
-  /** `inHand`: deliveries that aren't acked, or don't go on yet. */
-  return { take, inHand: () => inHand, takeOver, running, idle };
-}
-
-type Work = (reply: Reply) => Promise<void>;
-
-/** Handles interactions after their ack: nothing here throws, and `idle` waits for it. */
-function createHandling({ handlers, intake, log, replyTo, openUrl }: DeliveryOptions) {
-  const running = new Set<Promise<void>>();
-
-  function track({ id }: Interaction, work: () => Promise<void>): void {
-    const task = during(workOnInteraction(id), () => Promise.try(work))
-      .catch((error: unknown) => log.error("slack.handling-failed", { error }))
-      .finally(() => running.delete(task));
-    running.add(task);
-  }
-
-  async function attempt(interaction: Interaction, work: Work): Promise<void> {
-    const reply = replyTo(interaction);
-    try {
-      // As after a take-over: what ran once changes nothing when it runs again
-      await patiently(() => work(reply));
-    } catch (error) {
-      const message = errorReply(error, log);
-      // Opening the Home tab is no request: a message about it would confuse
-      if (interaction.kind !== "home") await reply.privately(message);
-    }
-  }
-
-  function note({ kind, userId: person, channelId: channel }: Interaction): void {
-    if (kind !== "home") log.info("interaction.taken", { kind, person, channel });
-  }
-
-  async function finishing(interaction: Interaction, work: Work): Promise<void> {
-    await attempt(interaction, work);
-    await intake.finish(interaction.id);
-  }
-
-  async function takeOver(
-    { interaction, sealedResponseUrl, tooLate }: LeftInteraction,
-    reply: Reply,
-  ): Promise<void> {
-    if (tooLate) return handlers.tooLate(reply);
-    log.info("intake.taken-over", {
-      interaction: interaction.id,
-      kind: interaction.kind,
-      answerable: sealedResponseUrl !== undefined,
-    });
-    if (interaction.kind === "submission") {
-      const result = await handlers.submit(interaction);
-      // Its modal is closed, so its errors go into a message
-      const wrong = Object.values(result?.errors ?? {}).join(" ");
-      if (wrong !== "") return reply.privately(say(md`Nothing was done: ${wrong}`));
-    }
-    await handlers.handle(interaction, reply);
-  }
+  /** What metrics call a delivery of this type, and what is done before its ack. */
+  const ways = new Map<string, [kind: string, prepare: (body: unknown) => Promise<Prepared>]>([
+    ["command", ["command", command]],
+    ["event_callback", ["event", event]],
+    ["block_actions", ["button", stored]],
+    ["interactive_message", ["button", stored]],
+    ["view_submission", ["submission", submission]],
+    ["view_closed", ["closed", nothing]],
+    ["block_suggestion", ["options", suggest]],
+    ["shortcut", ["shortcut", stored]],
+    ["message_action", ["shortcut", stored]],
+  ]);
 
   return {
-    handle: (interaction: Interaction) =>
-      track(interaction, async () => {
-        note(interaction);
-        await finishing(interaction, (reply) => handlers.handle(interaction, reply));
-      }),
-    /** A submission that its ack gave back: nothing more is done. */
-    note: (interaction: Interaction) => track(interaction, async () => note(interaction)),
-    /** What isn't stored is only answered. */
-    answer: (interaction: Interaction, work: Work) =>
-      track(interaction, () => attempt(interaction, work)),
+    take,
+    /** Deliveries that aren't acked, or don't go on yet. */
+    inHand: () => inHand,
     /** An interaction of a dead gateway. */
     takeOver(left: LeftInteraction): void {
-      const responseUrl = left.sealedResponseUrl && openUrl(left.sealedResponseUrl);
+      const responseUrl = left.sealedResponseUrl && options.openUrl(left.sealedResponseUrl);
       const interaction = { ...left.interaction, ...(responseUrl && { responseUrl }) };
       track(interaction, () =>
         finishing(interaction, (reply) => takeOver({ ...left, interaction }, reply)),
@@ -300,11 +276,6 @@ function createHandling({ handlers, intake, log, replyTo, openUrl }: DeliveryOpt
       return running.size;
     },
   };
-}
-
-function deliveryKind(body: unknown): DeliveryKind {
-  if (textAt(body, "command") !== "") return "command";
-  return kinds.get(textAt(body, "type")) ?? "other";
 }
 
 /** A failure before the ack. */

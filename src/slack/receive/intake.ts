@@ -220,12 +220,12 @@ export function createIntake(options: IntakeOptions) {
       const taken = await run.takeOver([records, due.list], [id, staleAfterMs]);
       const [is, text = "", record = ""] = taken as string[];
       if (is === "gone") continue;
-      const { ask, ...kept } = JSON.parse(text) as Kept;
+      const kept = JSON.parse(text) as Omit<LeftInteraction, "tooLate">;
       const tooLate = is === "dropped";
-      const { kind, userId: user } = ask;
+      const { kind, userId: user } = kept.interaction;
       if (tooLate) log.error("intake.too-late", { interaction: id, kind, user });
       else inHand.set(id, record);
-      yield { interaction: ask, ...kept, tooLate };
+      yield { ...kept, tooLate };
     }
   }
 
@@ -272,13 +272,8 @@ export interface LeftInteraction {
 /** What is kept until it is handled. The Home tab and shortcuts change nothing, so they are only deduplicated. */
 const keptKinds = new Set<Interaction["kind"]>(["command", "mention", "button", "submission"]);
 
-/** As it is stored. */
-interface Kept extends Pick<LeftInteraction, "sealedResponseUrl"> {
-  ask: Interaction;
-}
-
 /** Without the trigger, which expires, and the response URL, a capability that is stored sealed only. */
-function toRecord(interaction: Interaction, sealedResponseUrl: string | undefined): string {
-  const { triggerId: _trigger, responseUrl: _url, ...kept } = interaction;
-  return JSON.stringify({ ask: kept, sealedResponseUrl });
+function toRecord(received: Interaction, sealedResponseUrl: string | undefined): string {
+  const { triggerId: _trigger, responseUrl: _url, ...interaction } = received;
+  return JSON.stringify({ interaction, sealedResponseUrl });
 }

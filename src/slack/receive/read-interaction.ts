@@ -1,6 +1,6 @@
 import * as crypto from "node:crypto";
 import type { Interaction, InteractionBase, InteractionView } from "./interaction.ts";
-import { at, listAt, textAt, payloadOf, textsAt } from "../web.ts";
+import { at, listAt, payloadOf, textAt } from "../web.ts";
 
 /**
  * Reads a delivery; undefined when there is nothing to do (a closed modal, an unused event, a bot's message). Pure.
@@ -194,30 +194,14 @@ function readValues(values: unknown): Record<string, InputValue> {
   );
 }
 
-const single = [
-  "value",
-  "selected_user",
-  "selected_conversation",
-  "selected_channel",
-  "selected_date",
-  "selected_time",
-] as const;
-
-const several = ["selected_users", "selected_conversations", "selected_channels"] as const;
-
-/** The value of an element: a text, the value of an option, or a list of them. */
+/** The value of an element, of the kinds that Gatehouse shows: a text, the value of an option, or a list of them. */
 export function valueOf(element: unknown): InputValue {
-  const option = textAt(element, "selected_option", "value");
-  if (option !== "") return option;
-  for (const name of single) {
-    const value = textAt(element, name);
-    if (value !== "") return value;
-  }
-  const time = at(element, "selected_date_time");
-  if (typeof time === "number") return String(time);
-  if (Array.isArray(at(element, "selected_options"))) {
+  if (Array.isArray(at(element, "selected_options")))
     return listAt(element, "selected_options").map((one) => textAt(one, "value"));
-  }
-  for (const name of several) if (Array.isArray(at(element, name))) return textsAt(element, name);
-  return undefined;
+  return (
+    textAt(element, "selected_option", "value") ||
+    textAt(element, "value") ||
+    textAt(element, "selected_conversation") ||
+    undefined
+  );
 }

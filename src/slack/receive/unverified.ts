@@ -1,15 +1,7 @@
 import type { IncomingMessage } from "node:http";
 
-/** One request whose signature can't be checked yet, because its body is still on its way. */
-export interface Unverified {
-  /** Bytes that have arrived. */
-  add(chunk: Buffer): void;
-  /** It was checked, or it is gone. */
-  end(): void;
-}
-
 /**
- * What all requests without a checked signature may take together. Anybody can send such requests, so when there are too
+ * What all requests without a checked signature, whose bodies are still on their way, may take together. Anybody can send such requests, so when there are too
  * many the ones that look least like Slack's make room: of too many the oldest (Slack sends a body at once), of too much the
  * largest (Slack's are small). So a genuine delivery passes a flood as long as it arrives faster than the flood turns over.
  */
@@ -33,7 +25,7 @@ export function createUnverified({ most = 256, mostBytes = 8 * 1024 * 1024 } = {
 
   return {
     /** `crowdedOut`: it must make room; maybe at once. */
-    begin(request: IncomingMessage, crowdedOut: () => void): Unverified {
+    begin(request: IncomingMessage, crowdedOut: () => void) {
       const one = {
         bytes: 0,
         leave() {
@@ -44,12 +36,14 @@ export function createUnverified({ most = 256, mostBytes = 8 * 1024 * 1024 } = {
       held.set(request, one);
       makeRoom();
       return {
-        add(chunk) {
+        /** Bytes that have arrived. */
+        add(chunk: Buffer): void {
           if (!held.has(request)) return;
           one.bytes += chunk.length;
           bytes += chunk.length;
           makeRoom();
         },
+        /** It was checked, or it is gone. */
         end: () => end(request),
       };
     },

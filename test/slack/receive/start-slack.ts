@@ -66,13 +66,11 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
   if ("problem" in identity) throw new Error(identity.problem);
   const waiting: { count: number; resolve: (interactions: Interaction[]) => void }[] = [];
   const app = createSlackApp({
-    settings: {
-      botToken: slack.app.botToken,
-      apiUrl: slack.apiUrl,
-      ...(mode === "http"
-        ? { signingSecret: slack.app.signingSecret }
-        : { appToken: slack.app.appToken }),
-    },
+    botToken: slack.app.botToken,
+    apiUrl: slack.apiUrl,
+    ...(mode === "http"
+      ? { signingSecret: slack.app.signingSecret }
+      : { appToken: slack.app.appToken }),
     identity: { ...identity, appId: slack.app.appId },
     web,
     intake: createIntake({
