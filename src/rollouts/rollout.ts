@@ -1,6 +1,6 @@
 import { createHash, randomInt } from "node:crypto";
 import type { Rolling } from "../registry/invocation.ts";
-import type { Target } from "../registry/define.ts";
+import { calledName, type Target } from "../registry/define.ts";
 
 /**
  * One command on many targets. The rollout decides when the next target may begin, as a request; the journal alone decides
@@ -99,6 +99,9 @@ export interface Outcome {
 /** `revision` grows with every write, and a write names the one that it read. */
 export interface StoredRollout {
   record: RolloutRecord;
+  targets: readonly Target[];
+  /** Of targets that ended, by place. */
+  outcomes: ReadonlyMap<number, Outcome>;
   state: RolloutState;
   final: boolean;
   revision: number;
@@ -139,18 +142,15 @@ export function restIdOf(rolloutId: string): string {
 }
 
 /** What did not begin, or was canceled before anything was sent. */
-export function restOf(
-  targets: RolloutTargets,
-  outcomes: ReadonlyMap<number, Outcome>,
-): RolloutTargets {
+export function restOf({
+  targets,
+  outcomes,
+}: Pick<StoredRollout, "targets" | "outcomes">): readonly Target[] {
   return targets.filter((_, n) => (outcomes.get(n)?.is ?? "cancelled") === "cancelled");
 }
 
 export const isFinalState = (state: RolloutState): boolean =>
   state === "done" || state === "stopped" || state === "failed";
-
-/** Stored beside the record: read seldom, and may be many. */
-export type RolloutTargets = readonly Target[];
 
 interface Step {
   state: RolloutState;
@@ -161,20 +161,14 @@ interface Step {
   why?: string;
 }
 
-/**
- * The rollout's next state after these outcomes, and the targets that begin. `idOf` takes how many requests the target had
- * before.
- */
-export function nextStep(
-  rollout: Pick<StoredRollout, "record" | "state" | "progress">,
-  ended: readonly Outcome[],
-  idOf: (n: number, earlier: number) => string,
-  nameOf: (n: number) => string,
-): Step {
+type Steppable = Pick<StoredRollout, "record" | "targets" | "state" | "progress">;
+
+/** The rollout's next state after these outcomes, and the targets that begin. */
+export function nextStep(rollout: Steppable, ended: readonly Outcome[]): Step {
   const counted = count(rollout.progress, ended);
   const { total } = rollout.record;
   if (rollout.state === "running" || rollout.state === "paused") {
-    const stop = reasonToStop(rollout, counted, ended, nameOf);
+    const stop = reasonToStop(rollout, counted, ended);
     if (stop !== undefined) {
       const progress: RolloutProgress = { ...counted, endsAs: "failed", why: stop };
       const state = counted.open.length > 0 ? "ending" : "failed";
@@ -194,8 +188,8 @@ export function nextStep(
   const places = leftOf(counted, total, room);
   const begins = places.map((n) => ({
     n,
-    request: idOf(n, counted.requeues?.[n] ?? 0),
-    name: nameOf(n),
+    request: requestIdOf(rollout.record.id, n, counted.requeues?.[n]),
+    name: nameAt(rollout, n),
   }));
   const { again = [], ...rest } = counted;
   const waiting = again.filter((n) => !places.includes(n));
@@ -216,7 +210,7 @@ function leftOf({ again = [], next }: RolloutProgress, total: number, most = 1):
 }
 
 /** Until the canary has succeeded, it runs alone. */
-function roomFor({ record }: Pick<StoredRollout, "record">, progress: RolloutProgress): number {
+function roomFor({ record }: Steppable, progress: RolloutProgress): number {
   const { canary, maxUnavailable } = record.options;
   const isBegun = progress.next > 0 && !progress.again?.includes(0);
   const isProven = isBegun && progress.open.every(({ n }) => n > 0);
@@ -225,19 +219,22 @@ function roomFor({ record }: Pick<StoredRollout, "record">, progress: RolloutPro
 
 /** A failed attestation or a failed canary stops it, whatever the options say. */
 function reasonToStop(
-  { record }: Pick<StoredRollout, "record">,
+  rollout: Steppable,
   { failed }: RolloutProgress,
   ended: readonly Outcome[],
-  nameOf: (n: number) => string,
 ): string | undefined {
-  const { canary, stopOnFailure } = record.options;
+  const { canary, stopOnFailure } = rollout.record.options;
   const bad = ended.filter(hasFailed);
   const [untrusted] = bad.filter(({ isUntrusted }) => isUntrusted);
   const worst = untrusted ?? bad.find(({ n }) => canary && n === 0) ?? bad.at(-1);
   if (worst === undefined || (failed < stopOnFailure && !untrusted && !(canary && worst.n === 0)))
     return undefined;
   const role = canary && worst.n === 0 ? "the canary " : "";
-  return `${role}${nameOf(worst.n)}: ${worst.why ?? worst.is}`;
+  return `${role}${nameAt(rollout, worst.n)}: ${worst.why ?? worst.is}`;
+}
+
+function nameAt({ targets }: Steppable, n: number): string {
+  return targets[n] ? calledName(targets[n]) : `number ${n + 1}`;
 }
 
 function count(progress: RolloutProgress, ended: readonly Outcome[]): RolloutProgress {
@@ -266,4 +263,24 @@ export function endedWell({ is }: Pick<Outcome, "is">): boolean {
 
 export function hasFailed({ is }: Pick<Outcome, "is">): boolean {
   return is === "failed" || is === "unknown";
+}
+
+export type RolloutControl = "pause" | "resume" | "stop";
+
+/** The state after the control, or undefined where it does not apply. */
+export function steered(
+  { state, progress }: Pick<StoredRollout, "state" | "progress">,
+  steering: RolloutControl,
+  by: { id: string; name: string },
+): { state: RolloutState; progress: RolloutProgress } | undefined {
+  const { why: _was, ...kept } = progress;
+  if (steering === "resume")
+    return state === "paused" ? { state: "running", progress: kept } : undefined;
+  if (steering === "pause") {
+    if (state !== "running") return undefined;
+    return { state: "paused", progress: { ...kept, why: `paused by ${by.name}`, by } };
+  }
+  if (state !== "running" && state !== "paused") return undefined;
+  const ending = { ...kept, why: `stopped by ${by.name}`, by, endsAs: "stopped" as const };
+  return { state: progress.open.length > 0 ? "ending" : "stopped", progress: ending };
 }

@@ -167,10 +167,9 @@ async function seesTarget(
 /** Rollouts that a person asked for, or whose every VM they see. */
 function rolloutsSeenBy(viewer: Viewer, gateway: GatewayContext): Rollouts {
   const { rollouts } = gateway;
-  async function isSeen({ record }: StoredRollout): Promise<boolean> {
+  async function isSeen({ record, targets }: StoredRollout): Promise<boolean> {
     const [person, scope] = await Promise.all([viewer.person(), viewer.scope()]);
     if (!scope || record.requester.id === person.id) return true;
-    const targets = await rollouts.targets(record.id);
     const ofProjects = new Map(
       targets.map((target) => [`${target.projectId}\n${target.projectName}`, target]),
     );
@@ -185,8 +184,6 @@ function rolloutsSeenBy(viewer: Viewer, gateway: GatewayContext): Rollouts {
     ...rollouts,
     get,
     stateOf: async (id) => (await get(id))?.state ?? null,
-    targets: async (id) => ((await get(id)) ? rollouts.targets(id) : []),
-    outcomes: async (id) => ((await get(id)) ? rollouts.outcomes(id) : new Map()),
     openIds: async () => {
       const ids = await rollouts.openIds();
       const open = await Promise.all(ids.map(get));
