@@ -293,6 +293,10 @@ export function mayMove(from: State, to: State): boolean {
   return from === to || moves[from].includes(to);
 }
 
+/** Reads decide what becomes of it. */
+export const isPolled = (state: State): boolean =>
+  state === "sending" || state === "accepted" || state === "unclear";
+
 export function isKnownState(state: string): state is State {
   return Object.hasOwn(moves, state);
 }

@@ -6,7 +6,7 @@ import type { Seen } from "../../registry/define.ts";
 import { readTarget } from "./gate.ts";
 import { isUnsettled, judge, lookAt } from "./reconcile.ts";
 import { changeOf, maxStepErrors, type WorkerContext } from "./worker-context.ts";
-import { lasts, type Progress, type State, type StoredRequest } from "../journal/record.ts";
+import { isPolled, lasts, type Progress, type StoredRequest } from "../journal/record.ts";
 
 /** When a key is polled next (ms), and that it is polled no sooner, whoever asks (ms). */
 interface Polled {
@@ -169,8 +169,6 @@ async function judgeOne(
   if (moved.is !== "moved") return undefined;
   return isPolled(judged.state) ? moved.request.progress : "over";
 }
-
-const isPolled = (state: State) => ["sending", "accepted", "unclear"].includes(state);
 
 /** What is as it was isn't kept. */
 function decidesNothing(
