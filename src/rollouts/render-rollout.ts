@@ -21,7 +21,7 @@ import {
 } from "../messages/text.ts";
 import { calledName, type ChangeCommand } from "../registry/define.ts";
 import type { Rolling } from "../registry/invocation.ts";
-import { type StoredRollout, endedWell, hasFailed, type Outcome } from "./rollout.ts";
+import { type StoredRollout, endedWell, hasFailed, nameAt, type Outcome } from "./rollout.ts";
 
 /** The one message of a rollout in the channel, edited in place, without mentions. */
 export function renderRollout(rollout: StoredRollout, command: ChangeCommand): Message {
@@ -65,8 +65,8 @@ function progressWords({ record, progress }: Pick<StoredRollout, "record" | "pro
 const maxAtWork = 5;
 
 /** The VMs in progress, by name. */
-function atWork({ progress }: Pick<StoredRollout, "progress">): Markdown | undefined {
-  const names = progress.open.flatMap(({ name: called }) => called ?? []);
+function atWork(rollout: StoredRollout): Markdown | undefined {
+  const names = rollout.progress.open.map(({ n }) => nameAt(rollout, n));
   if (names.length === 0) return undefined;
   const more = names.length - maxAtWork;
   return md`In progress: ${names.slice(0, maxAtWork).join(", ")}${more > 0 ? ` and ${more} more` : ""}.`;

@@ -58,8 +58,6 @@ export interface OpenTarget {
   /** Its place among the targets, from 0. */
   n: number;
   request: string;
-  /** For people. */
-  name?: string;
 }
 
 export interface RolloutProgress {
@@ -181,7 +179,6 @@ export function nextStep(rollout: Steppable, ended: readonly Outcome[]): Step {
   const begins = places.map((n) => ({
     n,
     request: requestIdOf(rollout.record.id, n, counted.requeues?.[n]),
-    name: nameAt(rollout, n),
   }));
   const { again = [], ...rest } = counted;
   const waiting = again.filter((n) => !places.includes(n));
@@ -225,7 +222,7 @@ function reasonToStop(
   return `${role}${nameAt(rollout, worst.n)}: ${worst.why ?? worst.is}`;
 }
 
-function nameAt({ targets }: Steppable, n: number): string {
+export function nameAt({ targets }: Pick<StoredRollout, "targets">, n: number): string {
   return targets[n] ? calledName(targets[n]) : `number ${n + 1}`;
 }
 
