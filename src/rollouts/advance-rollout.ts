@@ -7,6 +7,7 @@ import { withTarget } from "../registry/invocation.ts";
 import { isAttestedAfter } from "../requests/after-result.ts";
 import type { Journal } from "../requests/journal/journal.ts";
 import type { StoredRequest } from "../requests/journal/record.ts";
+import { end } from "../requests/perform/perform.ts";
 import {
   ended as over,
   type Next,
@@ -310,12 +311,7 @@ async function trustOf(
 const canceledUnsent = "the rollout was stopped before it started";
 
 async function cancelUnsent(request: StoredRequest, store: Pick<Journal, "move">): Promise<void> {
-  if (request.state !== "authorized") return;
-  await store.move(request, {
-    state: "cancelled",
-    progress: { ...request.progress, why: canceledUnsent },
-    why: canceledUnsent,
-  });
+  if (request.state === "authorized") await end(request, "cancelled", canceledUnsent, { store });
 }
 
 /** At a stop, at once: a worker that was down might start a queued request before it reads the rollout. */

@@ -16,6 +16,7 @@ import {
   type Change,
 } from "./worker-context.ts";
 import { type Progress, type StoredRequest, pollKeyOf, sentWords } from "../journal/record.ts";
+import type { Journal } from "../journal/journal.ts";
 import { hourlyOf, limitWords } from "../journal/limits.ts";
 import { claimAndSend } from "./send.ts";
 import { submit } from "../submit/submit.ts";
@@ -233,10 +234,10 @@ export async function end(
   request: StoredRequest,
   state: "expired" | "cancelled",
   why: string,
-  by: WorkerContext,
+  { store }: { store: Pick<Journal, "move"> },
   hint?: string,
 ): Promise<Next> {
-  const moved = await by.store.move(request, {
+  const moved = await store.move(request, {
     state,
     progress: { ...request.progress, why, ...(hint ? { hint } : {}) },
     why,
