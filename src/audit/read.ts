@@ -51,7 +51,7 @@ export async function readAudit(
 }
 
 /** A record that is no longer JSON is shown as it is. */
-function parseRecord({ record }: Pick<Entry, "record">): Readonly<Record<string, unknown>> {
+export function parseRecord({ record }: Pick<Entry, "record">): Readonly<Record<string, unknown>> {
   const parsed = parseJson(record);
   if (typeof parsed === "object" && parsed !== null) return { ...parsed };
   return { what: "unreadable", why: record };

@@ -2,7 +2,6 @@ import { isSettledVmStatus, isTransitional } from "../compute/compute.ts";
 import type { KnownVm } from "../inventory/inventory.ts";
 import type { ButtonSpec } from "../messages/message.ts";
 import { counted, duration, type Markdown, md, name, when } from "../messages/text.ts";
-import type { Target } from "../registry/define.ts";
 import { type DriftRecord, lackingIn, namesIn, vmsOf, warnDays } from "./drift-monitor.ts";
 import {
   attestVm,
@@ -13,52 +12,7 @@ import {
   showVm,
   signReview,
 } from "./line-buttons.ts";
-
-export interface RequestFact {
-  id: string;
-  command: string;
-  /** "Restarted", as the command says it; or that its success can't be confirmed. */
-  done: string;
-  target: Target;
-  /** A name: a digest mentions no one. */
-  requester: string;
-  state: string;
-  /** The state as people read it. */
-  stateWords: string;
-  createdAt: number;
-  changedAt: number;
-  why?: string;
-  approval?: { yes: number; required: number; expiresAt: number };
-}
-
-interface ReviewFact {
-  request: string;
-  command: string;
-  target: string;
-  /** Undefined when the request is no longer kept. */
-  on: Target | undefined;
-  at: number;
-}
-
-export interface ConsoleFact {
-  vm: string;
-  vmId: string;
-  /** User id. */
-  by: string;
-  until: number;
-}
-
-/** Functions, because requests/ is to the right. */
-export interface RequestSource {
-  open(): Promise<readonly RequestFact[]>;
-  /** Newest first. */
-  endedSince(at: number): Promise<readonly RequestFact[]>;
-  reviews(): Promise<readonly ReviewFact[]>;
-  /** Opened through Gatehouse and not expired. */
-  consoles(now: number): Promise<readonly ConsoleFact[]>;
-  /** Whether a sent request is open on this VM or its project, or ended after `since` (ms). */
-  touched(vm: { id: string; projectId: string }, since: number): Promise<boolean>;
-}
+import type { RequestFact, ReviewFact } from "./requests.ts";
 
 /** What could not be read is undefined and named in `unread`: never an empty list. */
 export interface Facts {

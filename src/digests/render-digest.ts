@@ -24,15 +24,9 @@ import {
   mention,
   name,
 } from "../messages/text.ts";
-import {
-  type ConsoleFact,
-  type Facts,
-  type Item,
-  itemsOf,
-  kinds,
-  type RequestFact,
-} from "./items.ts";
+import { type Facts, type Item, itemsOf, kinds } from "./items.ts";
 import { besideLine, lineOf, listed, unsnoozeAll } from "./line-buttons.ts";
+import type { ConsoleFact, RequestFact } from "./requests.ts";
 
 interface DigestFrame {
   title: string;

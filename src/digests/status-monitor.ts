@@ -5,7 +5,7 @@ import { buttons, context, message, type Message, news, section } from "../messa
 import { duration, lines, type Markdown, md } from "../messages/text.ts";
 import { takeTurn } from "../redis/lease.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
-import type { RequestSource } from "./items.ts";
+import type { RequestSource } from "./requests.ts";
 import { showVm } from "./line-buttons.ts";
 import type { News } from "./subscriptions.ts";
 import { createRecords, type MonitorOptions, watch } from "./watch.ts";

@@ -21,13 +21,7 @@ import {
 } from "../messages/text.ts";
 import { calledName, type ChangeCommand } from "../registry/define.ts";
 import type { Rolling } from "../registry/invocation.ts";
-import {
-  type StoredRollout,
-  endedWell,
-  hasFailed,
-  type Outcome,
-  type RolloutTargets,
-} from "./rollout.ts";
+import { type StoredRollout, endedWell, hasFailed, nameAt, type Outcome } from "./rollout.ts";
 
 /** The one message of a rollout in the channel, edited in place, without mentions. */
 export function renderRollout(rollout: StoredRollout, command: ChangeCommand): Message {
@@ -71,8 +65,8 @@ function progressWords({ record, progress }: Pick<StoredRollout, "record" | "pro
 const maxAtWork = 5;
 
 /** The VMs in progress, by name. */
-function atWork({ progress }: Pick<StoredRollout, "progress">): Markdown | undefined {
-  const names = progress.open.flatMap(({ name: called }) => called ?? []);
+function atWork(rollout: StoredRollout): Markdown | undefined {
+  const names = rollout.progress.open.map(({ n }) => nameAt(rollout, n));
   if (names.length === 0) return undefined;
   const more = names.length - maxAtWork;
   return md`In progress: ${names.slice(0, maxAtWork).join(", ")}${more > 0 ? ` and ${more} more` : ""}.`;
@@ -130,14 +124,9 @@ function signOf({ state, progress }: Pick<StoredRollout, "state" | "progress">):
 const columns = ["VM", "Result", "Project", "Took", "Why"] as const;
 
 /** The result in the thread, with the one mention of the requester. Failures first. */
-export function renderRolloutEnd(
-  rollout: StoredRollout,
-  targets: RolloutTargets,
-  outcomes: ReadonlyMap<number, Outcome>,
-  command: ChangeCommand,
-): Message {
+export function renderRolloutEnd(rollout: StoredRollout, command: ChangeCommand): Message {
   const { record, progress } = rollout;
-  const rows = rowsOf(rollout, targets, outcomes, command);
+  const rows = rowsOf(rollout, command);
   const what = md`${command.say.verb} of ${counted(record.total, "VM")}`;
   const how = rollout.state === "done" ? md`has ended` : md`was stopped`;
   const why = rollout.state === "done" || !progress.why ? md`` : md`: ${progress.why}`;
@@ -161,21 +150,14 @@ export function renderRolloutEnd(
 }
 
 /** All rows as CSV, when the table can't hold them. */
-export function rolloutEndFile(
-  rollout: StoredRollout,
-  targets: RolloutTargets,
-  outcomes: ReadonlyMap<number, Outcome>,
-  command: ChangeCommand,
-): string | undefined {
-  const rows = rowsOf(rollout, targets, outcomes, command);
+export function rolloutEndFile(rollout: StoredRollout, command: ChangeCommand): string | undefined {
+  const rows = rowsOf(rollout, command);
   return rows.length > table("", columns, rows).shown ? csv([columns, ...rows]) : undefined;
 }
 
 /** Failed, unknown, not started, then done; each in the original order. */
 function rowsOf(
-  { progress }: StoredRollout,
-  targets: RolloutTargets,
-  outcomes: ReadonlyMap<number, Outcome>,
+  { progress, targets, outcomes }: StoredRollout,
   command: ChangeCommand,
 ): readonly (readonly string[])[] {
   const rows = targets.map((target, n) => {

@@ -1,6 +1,8 @@
-import { createHash, randomInt } from "node:crypto";
+import { createHash } from "node:crypto";
 import type { Rolling } from "../registry/invocation.ts";
-import type { Target } from "../registry/define.ts";
+import type { Shown } from "../redis/due-list.ts";
+import { calledName, type Target } from "../registry/define.ts";
+import { readableId } from "../requests/journal/record.ts";
 
 /**
  * One command on many targets. The rollout decides when the next target may begin, as a request; the journal alone decides
@@ -56,8 +58,6 @@ export interface OpenTarget {
   /** Its place among the targets, from 0. */
   n: number;
   request: string;
-  /** For people. */
-  name?: string;
 }
 
 export interface RolloutProgress {
@@ -99,6 +99,9 @@ export interface Outcome {
 /** `revision` grows with every write, and a write names the one that it read. */
 export interface StoredRollout {
   record: RolloutRecord;
+  targets: readonly Target[];
+  /** Of targets that ended, by place. */
+  outcomes: ReadonlyMap<number, Outcome>;
   state: RolloutState;
   final: boolean;
   revision: number;
@@ -106,9 +109,7 @@ export interface StoredRollout {
   progress: RolloutProgress;
   /** When a worker last advanced it (Redis, ms). */
   seenAt: number;
-  delivered: {
-    said: Record<string, string>;
-    card?: { channelId: string; ts: string };
+  delivered: Shown & {
     /** Revision, state and time (Redis) of what the card shows: `7 running 1763600000000`. */
     shown?: string;
     /** The bot can't post in the channel. */
@@ -116,41 +117,30 @@ export interface StoredRollout {
   };
 }
 
-const alphabet = "23456789bcdfghjkmnpqrstvwxz";
-
-/** Readable over the phone, like a request's ID. */
-export function newRolloutId(): string {
-  return `roll-${Array.from({ length: 8 }, () => alphabet[randomInt(alphabet.length)]).join("")}`;
-}
+export const newRolloutId = (): string => readableId("roll");
 
 export const isRolloutId = (id: string): boolean => id.startsWith("roll-");
 
+const bytesOf = (text: string) => createHash("sha256").update(text).digest();
+
 /** Derived from the rollout and the place, so the journal makes it once, however often and late it is submitted. */
-export function requestIdOf(rolloutId: string, n: number, earlier = 0): string {
-  const hash = createHash("sha256").update(`${rolloutId} ${n} ${earlier}`).digest();
-  const letters = Array.from(hash.subarray(0, 20), (byte) => alphabet[byte % alphabet.length]);
-  return `r-${letters.slice(0, 10).join("")}`;
-}
+export const requestIdOf = (rolloutId: string, n: number, earlier = 0): string =>
+  readableId("r", bytesOf(`${rolloutId} ${n} ${earlier}`));
 
 /** The rollout that goes on with what another one left: one, however often it is asked for. */
-export function restIdOf(rolloutId: string): string {
-  const hash = createHash("sha256").update(`rest of ${rolloutId}`).digest();
-  return `roll-${Array.from(hash.subarray(0, 8), (byte) => alphabet[byte % alphabet.length]).join("")}`;
-}
+export const restIdOf = (rolloutId: string): string =>
+  readableId("roll", bytesOf(`rest of ${rolloutId}`));
 
 /** What did not begin, or was canceled before anything was sent. */
-export function restOf(
-  targets: RolloutTargets,
-  outcomes: ReadonlyMap<number, Outcome>,
-): RolloutTargets {
+export function restOf({
+  targets,
+  outcomes,
+}: Pick<StoredRollout, "targets" | "outcomes">): readonly Target[] {
   return targets.filter((_, n) => (outcomes.get(n)?.is ?? "cancelled") === "cancelled");
 }
 
 export const isFinalState = (state: RolloutState): boolean =>
   state === "done" || state === "stopped" || state === "failed";
-
-/** Stored beside the record: read seldom, and may be many. */
-export type RolloutTargets = readonly Target[];
 
 interface Step {
   state: RolloutState;
@@ -161,20 +151,14 @@ interface Step {
   why?: string;
 }
 
-/**
- * The rollout's next state after these outcomes, and the targets that begin. `idOf` takes how many requests the target had
- * before.
- */
-export function nextStep(
-  rollout: Pick<StoredRollout, "record" | "state" | "progress">,
-  ended: readonly Outcome[],
-  idOf: (n: number, earlier: number) => string,
-  nameOf: (n: number) => string,
-): Step {
+type Steppable = Pick<StoredRollout, "record" | "targets" | "state" | "progress">;
+
+/** The rollout's next state after these outcomes, and the targets that begin. */
+export function nextStep(rollout: Steppable, ended: readonly Outcome[]): Step {
   const counted = count(rollout.progress, ended);
   const { total } = rollout.record;
   if (rollout.state === "running" || rollout.state === "paused") {
-    const stop = reasonToStop(rollout, counted, ended, nameOf);
+    const stop = reasonToStop(rollout, counted, ended);
     if (stop !== undefined) {
       const progress: RolloutProgress = { ...counted, endsAs: "failed", why: stop };
       const state = counted.open.length > 0 ? "ending" : "failed";
@@ -194,8 +178,7 @@ export function nextStep(
   const places = leftOf(counted, total, room);
   const begins = places.map((n) => ({
     n,
-    request: idOf(n, counted.requeues?.[n] ?? 0),
-    name: nameOf(n),
+    request: requestIdOf(rollout.record.id, n, counted.requeues?.[n]),
   }));
   const { again = [], ...rest } = counted;
   const waiting = again.filter((n) => !places.includes(n));
@@ -216,7 +199,7 @@ function leftOf({ again = [], next }: RolloutProgress, total: number, most = 1):
 }
 
 /** Until the canary has succeeded, it runs alone. */
-function roomFor({ record }: Pick<StoredRollout, "record">, progress: RolloutProgress): number {
+function roomFor({ record }: Steppable, progress: RolloutProgress): number {
   const { canary, maxUnavailable } = record.options;
   const isBegun = progress.next > 0 && !progress.again?.includes(0);
   const isProven = isBegun && progress.open.every(({ n }) => n > 0);
@@ -225,19 +208,22 @@ function roomFor({ record }: Pick<StoredRollout, "record">, progress: RolloutPro
 
 /** A failed attestation or a failed canary stops it, whatever the options say. */
 function reasonToStop(
-  { record }: Pick<StoredRollout, "record">,
+  rollout: Steppable,
   { failed }: RolloutProgress,
   ended: readonly Outcome[],
-  nameOf: (n: number) => string,
 ): string | undefined {
-  const { canary, stopOnFailure } = record.options;
+  const { canary, stopOnFailure } = rollout.record.options;
   const bad = ended.filter(hasFailed);
   const [untrusted] = bad.filter(({ isUntrusted }) => isUntrusted);
   const worst = untrusted ?? bad.find(({ n }) => canary && n === 0) ?? bad.at(-1);
   if (worst === undefined || (failed < stopOnFailure && !untrusted && !(canary && worst.n === 0)))
     return undefined;
   const role = canary && worst.n === 0 ? "the canary " : "";
-  return `${role}${nameOf(worst.n)}: ${worst.why ?? worst.is}`;
+  return `${role}${nameAt(rollout, worst.n)}: ${worst.why ?? worst.is}`;
+}
+
+export function nameAt({ targets }: Pick<StoredRollout, "targets">, n: number): string {
+  return targets[n] ? calledName(targets[n]) : `number ${n + 1}`;
 }
 
 function count(progress: RolloutProgress, ended: readonly Outcome[]): RolloutProgress {
@@ -266,4 +252,24 @@ export function endedWell({ is }: Pick<Outcome, "is">): boolean {
 
 export function hasFailed({ is }: Pick<Outcome, "is">): boolean {
   return is === "failed" || is === "unknown";
+}
+
+export type RolloutControl = "pause" | "resume" | "stop";
+
+/** The state after the control, or undefined where it does not apply. */
+export function steered(
+  { state, progress }: Pick<StoredRollout, "state" | "progress">,
+  steering: RolloutControl,
+  by: { id: string; name: string },
+): { state: RolloutState; progress: RolloutProgress } | undefined {
+  const { why: _was, ...kept } = progress;
+  if (steering === "resume")
+    return state === "paused" ? { state: "running", progress: kept } : undefined;
+  if (steering === "pause") {
+    if (state !== "running") return undefined;
+    return { state: "paused", progress: { ...kept, why: `paused by ${by.name}`, by } };
+  }
+  if (state !== "running" && state !== "paused") return undefined;
+  const ending = { ...kept, why: `stopped by ${by.name}`, by, endsAs: "stopped" as const };
+  return { state: progress.open.length > 0 ? "ending" : "stopped", progress: ending };
 }

@@ -1,3 +1,4 @@
+import { UserError } from "../errors.ts";
 import { createOutbox, shownIn } from "../redis/due-list.ts";
 import {
   type Fields,
@@ -8,6 +9,7 @@ import {
   redisNow,
   redisTimeLua,
 } from "../redis/redis.ts";
+import type { Target } from "../registry/define.ts";
 import { keepFinalMs } from "../requests/journal/record.ts";
 import {
   isFinalState,
@@ -15,7 +17,8 @@ import {
   type RolloutProgress,
   type RolloutRecord,
   type RolloutState,
-  type RolloutTargets,
+  type RolloutControl,
+  steered,
   type StoredRollout,
 } from "./rollout.ts";
 
@@ -78,7 +81,7 @@ export function createRollouts(
     now: () => redisNow(redis),
 
     /** Saves what a dialog shows, so that exactly that runs once confirmed. */
-    async plan(record: RolloutRecord, targets: RolloutTargets): Promise<void> {
+    async plan(record: RolloutRecord, targets: readonly Target[]): Promise<void> {
       const progress: RolloutProgress = { next: 0, open: [], ok: 0, already: 0, failed: 0 };
       const now = await redisNow(redis);
       const planned = { state: "planned", final: 0, revision: 1 };
@@ -94,20 +97,6 @@ export function createRollouts(
     },
 
     stateOf: (id: string): Promise<string | null> => redis.hget(rolloutKey(id), "state"),
-
-    async targets(id: string): Promise<RolloutTargets> {
-      return JSON.parse((await redis.hget(rolloutKey(id), "targets")) ?? "[]") as RolloutTargets;
-    },
-
-    /** By place. */
-    async outcomes(id: string): Promise<Map<number, Outcome>> {
-      return new Map(
-        fieldsNamed("ended:", await redis.hgetall(rolloutKey(id))).map(([n, text]) => [
-          Number(n),
-          JSON.parse(text) as Outcome,
-        ]),
-      );
-    },
 
     /** Undefined, with nothing written, when it changed since it was read. */
     async move(rollout: StoredRollout, to: RolloutMove): Promise<StoredRollout | undefined> {
@@ -132,7 +121,8 @@ export function createRollouts(
       if (revision === undefined) return undefined;
       outbox.ring();
       if (!final) await wake(id).catch(() => undefined);
-      return { ...rollout, record, state, progress, final, revision };
+      const all = new Map([...rollout.outcomes, ...outcomes.map((one) => [one.n, one] as const)]);
+      return { ...rollout, record, state, progress, outcomes: all, final, revision };
     },
 
     /** Not under the revision: nothing changes. */
@@ -166,6 +156,10 @@ export function parseRollout(fields: Fields): StoredRollout | undefined {
   const record = JSON.parse(fields["record"]) as RolloutRecord;
   return {
     record: { ...record, createdAt: Number(fields["createdAt"]) },
+    targets: JSON.parse(fields["targets"] ?? "[]") as Target[],
+    outcomes: new Map(
+      fieldsNamed("ended:", fields).map(([n, text]) => [Number(n), JSON.parse(text) as Outcome]),
+    ),
     state: fields["state"] as RolloutState,
     final: fields["final"] === "1",
     revision: Number(fields["revision"]),
@@ -178,4 +172,41 @@ export function parseRollout(fields: Fields): StoredRollout | undefined {
       isElsewhere: fields["elsewhere"] === "1",
     },
   };
+}
+
+/** The worker writes too, so a move may need several tries. */
+const maxTries = 20;
+
+/**
+ * Pauses, resumes, or stops a rollout; VMs in progress finish. `policyVersion` is the one that allows the person to do
+ * this. Throws UserError.
+ */
+export async function controlRollout(
+  id: string,
+  steering: RolloutControl,
+  person: { id: string; name: string },
+  policyVersion: string,
+  rollouts: Rollouts,
+): Promise<StoredRollout> {
+  for (let tries = 0; tries < maxTries; tries++) {
+    const rollout = await rollouts.get(id);
+    if (!rollout || rollout.state === "planned")
+      throw new UserError("This rollout no longer exists.");
+    const to = steered(rollout, steering, { id: person.id, name: person.name });
+    if (to === undefined) throw new UserError(tooLate(rollout));
+    const renewed = steering === "resume" && rollout.record.policyVersion !== policyVersion;
+    const moved = await rollouts.move(rollout, {
+      ...to,
+      why: to.progress.why ?? "resumed",
+      actor: person.id,
+      ...(renewed ? { record: { ...rollout.record, policyVersion } } : {}),
+    });
+    if (moved) return moved;
+  }
+  throw new UserError("Its state just changed.", "Press the button again.");
+}
+
+function tooLate({ state }: StoredRollout): string {
+  if (state === "ending") return "It is already stopping: VMs in progress will finish.";
+  return `It is already ${state === "paused" || state === "running" ? state : "finished"}.`;
 }

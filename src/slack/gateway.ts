@@ -8,7 +8,7 @@ import type { Watch } from "../outages/outages.ts";
 import { everyoneNamed } from "../policy/teams.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import { requestable } from "../registry/define.ts";
-import { requestsForDigest } from "../requests/for-digest.ts";
+import { requestsForDigest } from "../digests/requests.ts";
 import { spanned, type Spans } from "../log/spans.ts";
 import type { Telemetry } from "../log/telemetry.ts";
 import type { Announce } from "./deliver/announce.ts";

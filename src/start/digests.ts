@@ -6,7 +6,7 @@ import { createAlarms } from "../digests/watch.ts";
 import { placesOf } from "../policy/scope.ts";
 import { startRounds } from "../redis/rounds.ts";
 import { requestable } from "../registry/define.ts";
-import { requestsForDigest } from "../requests/for-digest.ts";
+import { requestsForDigest } from "../digests/requests.ts";
 import type { Services } from "./services.ts";
 
 /** How late a digest may be for its time. */

@@ -14,9 +14,8 @@ import { lookForLateEffects, resendOwn, sweep } from "../requests/perform/sweep.
 import { advance } from "../requests/perform/perform.ts";
 import type { StoredRequest } from "../requests/journal/record.ts";
 import { pollWork } from "../requests/perform/poll.ts";
-import { advanceRollout } from "../rollouts/advance-rollout.ts";
+import { advanceRollout, type RolloutContext } from "../rollouts/advance-rollout.ts";
 import { isRolloutId } from "../rollouts/rollout.ts";
-import type { RolloutContext } from "../rollouts/targets.ts";
 import { requestable } from "../registry/define.ts";
 import { startDigests } from "./digests.ts";
 

@@ -4,7 +4,7 @@ import { createDigests } from "../../src/digests/create-digests.ts";
 import { createSnapshots } from "../../src/inventory/snapshots.ts";
 import { emptyPolicy } from "../../src/config/policy-file.ts";
 import { isChange } from "../../src/registry/define.ts";
-import { requestsForDigest } from "../../src/requests/for-digest.ts";
+import { requestsForDigest } from "../../src/digests/requests.ts";
 import { createJournal } from "../../src/requests/journal/journal.ts";
 import { startAgainstService } from "./against-service.ts";
 import { fillBusyDay } from "./busy-day.ts";

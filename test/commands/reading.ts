@@ -15,7 +15,7 @@ import {
   startSandboxCompute,
 } from "../../sandbox/compute/start-sandbox-compute.ts";
 import { isChange, type Target } from "../../src/registry/define.ts";
-import { requestsForDigest } from "../../src/requests/for-digest.ts";
+import { requestsForDigest } from "../../src/digests/requests.ts";
 import { createJournal, type Journal } from "../../src/requests/journal/journal.ts";
 import type { StoredRequest } from "../../src/requests/journal/record.ts";
 import { parseCommand } from "../../src/registry/parse.ts";

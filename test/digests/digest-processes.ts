@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { inject } from "vitest";
 import { createDigests, createPostDue, type Digests } from "../../src/digests/create-digests.ts";
-import type { RequestSource } from "../../src/digests/items.ts";
+import type { RequestSource } from "../../src/digests/requests.ts";
 import type { Inventory, InventoryState, KnownVm, Scope } from "../../src/inventory/inventory.ts";
 import { silentLog } from "../../src/log/log.ts";
 import type { Message } from "../../src/messages/message.ts";

@@ -20,14 +20,14 @@ const facts = vms.map((vm) => ({
   done: "Restarted",
   target: targetOf(vm),
   requester: `who-asked-for-${vm.name}`,
-  state: "done",
+  state: "done" as const,
   stateWords: "done",
   createdAt: 1,
   changedAt: Date.parse("2026-11-20T08:30Z"),
 }));
 const requests = {
   ...noRequests,
-  open: async () => facts.map((fact) => ({ ...fact, state: "unknown" })),
+  open: async () => facts.map((fact) => ({ ...fact, state: "unknown" as const })),
   endedSince: async () => facts,
   reviews: async () =>
     vms.map((vm) => ({

@@ -132,6 +132,8 @@ const rolled = (about: About, over: Partial<StoredRollout> = {}): StoredRollout 
     leftOut: [],
     createdAt: at,
   },
+  targets: [vmTarget(about.vm)],
+  outcomes: new Map(),
   state: "running",
   final: false,
   revision: 1,
@@ -139,7 +141,7 @@ const rolled = (about: About, over: Partial<StoredRollout> = {}): StoredRollout 
   seenAt: at,
   progress: {
     next: 6,
-    open: [{ n: 5, request: "r-7fk3m9q2xw", name: about.vm }],
+    open: [{ n: 0, request: "r-7fk3m9q2xw" }],
     ok: 4,
     already: 0,
     failed: 1,
@@ -317,8 +319,7 @@ const kinds: readonly [
     "requester",
     (about) => {
       const progress = { ...rolled(about).progress, open: [], why: `${about.vm}: it broke` };
-      const ended = rolled(about, { state: "failed", final: true, progress });
-      return renderRolloutEnd(ended, [vmTarget(about.vm)], new Map(), restart);
+      return renderRolloutEnd(rolled(about, { state: "failed", final: true, progress }), restart);
     },
     "Restart of 12 VMs was stopped after 1 min: db-1: it broke: 5 of 12 · 1 failed",
   ],

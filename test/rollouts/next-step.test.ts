@@ -5,10 +5,11 @@ import {
   isFinalState,
   type Outcome,
   requestIdOf,
+  steered,
   type RolloutProgress,
   type StoredRollout,
 } from "../../src/rollouts/rollout.ts";
-import { steered } from "../../src/rollouts/control-rollout.ts";
+import { vmTarget } from "../requests/asking.ts";
 
 const fresh: RolloutProgress = { next: 0, open: [], ok: 0, already: 0, failed: 0 };
 
@@ -16,24 +17,21 @@ function rollout(
   total: number,
   options: Partial<StoredRollout["record"]["options"]> = {},
   over: { state?: StoredRollout["state"]; progress?: Partial<RolloutProgress> } = {},
-): Pick<StoredRollout, "record" | "state" | "progress"> {
+): Pick<StoredRollout, "record" | "targets" | "state" | "progress"> {
   return {
     record: {
+      id: "roll-test",
       total,
       options: { maxUnavailable: 1, canary: false, stopOnFailure: 1, ...options },
     } as StoredRollout["record"],
+    targets: Array.from({ length: total }, (_, n) => vmTarget(`vm-${n}`)),
     state: over.state ?? "running",
     progress: { ...fresh, ...over.progress },
   };
 }
 
 const step = (at: ReturnType<typeof rollout>, ended: readonly Outcome[] = []) =>
-  nextStep(
-    at,
-    ended,
-    (n, earlier) => requestIdOf("roll-test", n, earlier),
-    (n) => `vm-${n}`,
-  );
+  nextStep(at, ended);
 const outcome = (n: number, is: Outcome["is"], over: Partial<Outcome> = {}): Outcome => ({
   n,
   is,
@@ -41,7 +39,7 @@ const outcome = (n: number, is: Outcome["is"], over: Partial<Outcome> = {}): Out
   ...over,
 });
 const open = (...places: number[]) =>
-  places.map((n) => ({ n, request: requestIdOf("roll-test", n), name: `vm-${n}` }));
+  places.map((n) => ({ n, request: requestIdOf("roll-test", n) }));
 
 describe("the next step of a roll", () => {
   it("begins no more than may be under way", () => {
@@ -89,9 +87,7 @@ describe("the next step of a roll", () => {
       progress: { again: [0], open: [], failed: 0 },
     });
     const resumed = step({ ...paused, progress: returned.progress, state: "running" });
-    expect(resumed.begins).toEqual([
-      { n: 0, request: requestIdOf("roll-test", 0, 1), name: "vm-0" },
-    ]);
+    expect(resumed.begins).toEqual([{ n: 0, request: requestIdOf("roll-test", 0, 1) }]);
     expect(resumed.progress).toMatchObject({ next: 1 });
     expect(resumed.progress.again).toBeUndefined();
   });

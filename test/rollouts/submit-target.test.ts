@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { restart } from "../../src/commands/vm/restart.ts";
 import { type StoredRollout, newRolloutId, requestIdOf } from "../../src/rollouts/rollout.ts";
-import { submitTarget } from "../../src/rollouts/targets.ts";
+import { submitTarget } from "../../src/rollouts/advance-rollout.ts";
 import { vmTarget } from "../requests/asking.ts";
 import { workerHere } from "../requests/perform/worker-here.ts";
 

@@ -7,6 +7,8 @@ import {
 } from "../../redis/redis.ts";
 import { shortFingerprint } from "../../approvals/fingerprint.ts";
 import type { VoteOutcome, VoteProblem, Vote } from "../../approvals/votes.ts";
+import { parseRecord } from "../../audit/read.ts";
+import { createTrail } from "../../audit/trail.ts";
 import { keepStep } from "./scripts.ts";
 import { stepText } from "./parse-stored.ts";
 import { auditRecord, keepFinalMs, type StoredRequest, locksOf } from "./record.ts";
@@ -81,24 +83,20 @@ const clockSlackMs = 1_000;
 
 /** Takes votes. Policy has decided beforehand whether the voter may vote at all. */
 export function createBallot(redis: RedisClient, key: Keys, onVote: () => void) {
+  const trail = createTrail(redis, key);
   const runVote = defineScript(redis, "gatehouseVote", voteScript);
-
   const runReason = defineScript(redis, "gatehouseReason", reasonScript);
 
-  async function isInTrail(request: StoredRequest, vote: Vote): Promise<boolean> {
-    const { id, createdAt, approval } = request.record;
-    const digest = shortFingerprint(approval?.digest ?? "");
-    let from = String(Math.max(createdAt, vote.at) - clockSlackMs);
-    for (let pages = 0; pages < maxPages; pages += 1) {
-      const rows = await redis.xrange(key("audit"), from, "+", "COUNT", page);
-      for (const [, fields] of rows) {
-        const record = recordIn(fields);
-        if (record["request"] !== id || record["who"] !== vote.voterId) continue;
-        if (record["vote"] === "approve" && record["digest"] === digest) return true;
-      }
-      const last = rows.at(-1)?.[0];
-      if (rows.length < page || last === undefined) return false;
-      from = `(${last}`;
+  async function isInTrail({ record }: StoredRequest, vote: Vote): Promise<boolean> {
+    const digest = shortFingerprint(record.approval?.digest ?? "");
+    const wanted = { request: record.id, who: vote.voterId, vote: "approve", digest };
+    let after: string | undefined = `${Math.max(record.createdAt, vote.at) - clockSlackMs}`;
+    for (let pages = 0; pages < maxPages && after !== undefined; pages += 1) {
+      const entries = await trail.records({ after, most: page });
+      const isWanted = (found: Readonly<Record<string, unknown>>) =>
+        Object.entries(wanted).every(([field, value]) => found[field] === value);
+      if (entries.map(parseRecord).some(isWanted)) return true;
+      after = entries.length < page ? undefined : entries.at(-1)?.id;
     }
     return false;
   }
@@ -165,14 +163,4 @@ export function createBallot(redis: RedisClient, key: Keys, onVote: () => void) 
       return { is: "refused", why: more as VoteProblem };
     },
   };
-}
-
-function recordIn(fields: readonly string[]): Record<string, unknown> {
-  const text = fields[fields.indexOf("record") + 1] ?? "";
-  try {
-    const record: unknown = JSON.parse(text);
-    return typeof record === "object" && record !== null ? { ...record } : {};
-  } catch {
-    return {};
-  }
 }

@@ -141,8 +141,9 @@ export function observed(
     },
 
     async note(entry) {
-      await journal.note(entry);
+      const id = await journal.note(entry);
       log.info("audit.noted", entry);
+      return id;
     },
 
     async throttledMs() {

@@ -6,7 +6,7 @@ import {
   redisNow,
   redisTimeLua,
 } from "../../redis/redis.ts";
-import type { StoredRequest } from "./record.ts";
+import { isPolled, type StoredRequest } from "./record.ts";
 
 /**
  * After a poll: when the next one is due, unless it was asked for meanwhile and is due already. Nothing to poll is forgotten.
@@ -48,7 +48,7 @@ export function createPolls(
       const openIds = new Set(open.map(({ record }) => record.id));
       const over = ids.filter((id) => !openIds.has(id));
       if (over.length > 0) await redis.srem(watched(pollKey), ...over);
-      return open.filter(isPolled);
+      return open.filter(({ state }) => isPolled(state));
     },
 
     async next(pollKey: string, inMs: number): Promise<void> {
@@ -77,6 +77,3 @@ export function createPolls(
     },
   };
 }
-
-const isPolled = ({ state }: StoredRequest): boolean =>
-  ["sending", "accepted", "unclear"].includes(state);

@@ -1,4 +1,5 @@
 import { isOlderPolicy } from "../../audit/policies.ts";
+import { createTrail } from "../../audit/trail.ts";
 import {
   defineScript,
   type Keys,
@@ -68,13 +69,10 @@ function outweighing(stands: Freeze, next: Omit<Freeze, "at">): Omit<Freeze, "at
 export function createSwitches(redis: RedisClient, key: Keys) {
   const swapFreeze = defineScript(redis, "gatehouseFreeze", freezeScript);
 
-  async function note(entry: Record<string, unknown>): Promise<void> {
-    const at = String(await redisNow(redis));
-    await redis.xadd(key("audit"), "*", "at", at, "record", JSON.stringify(entry));
-  }
+  /** Adds an audit record of something that is no move: a refusal, a freeze, a read of the audit itself. */
+  const note = createTrail(redis, key).append;
 
   return {
-    /** Adds an audit record of something that is no move: a refusal, a freeze, a read of the audit itself. */
     note,
 
     async freezeState(): Promise<Freeze | undefined> {

@@ -5,7 +5,7 @@ import { scopeOfPerson } from "../../policy/scope.ts";
 import type { ChangeCommand, Refusal, Seen, Target } from "../../registry/define.ts";
 import type { Person } from "../../registry/invocation.ts";
 import { ownerOf } from "../../policy/judged.ts";
-import { type Change, throttledWhy, type WorkerContext } from "./worker-context.ts";
+import { type Change, type Stop, throttledWhy, type WorkerContext } from "./worker-context.ts";
 import {
   type StoredRequest,
   type RequestRecord,
@@ -21,22 +21,14 @@ import { covers, needsOf } from "../../policy/vote-needs.ts";
 import { voteRefusal } from "../../policy/vote.ts";
 import { teamsOf } from "../../policy/teams.ts";
 
-/**
- * Preflight check before the claim: the requester's rights, the approvals, and the target, read again by its ID.
- */
-type GateDecision =
-  | { is: "open"; before: Seen | undefined; vmIds: readonly string[] }
-  /** The target is already in the wanted state. */
-  | { is: "already"; seen: Seen }
-  | { is: "closed"; why: string; hint?: string }
-  /** Undecided; try later. */
-  | { is: "later"; why: string; hint?: string };
+type Closed = Extract<Stop, { is: "closed" | "later" }>;
 
+/** Preflight check before the claim: the requester's rights, the approvals, and the target, read again by its ID. */
 export async function gate(
   request: StoredRequest,
   { command, args, effect }: Change,
   by: WorkerContext,
-): Promise<GateDecision> {
+): Promise<Stop | { is: "open"; before: Seen | undefined; vmIds: readonly string[] }> {
   const { record } = request;
   if (record.policyVersion !== by.policyVersion) {
     if (await by.store.isOlderPolicy(record.policyVersion, by.policyVersion))
@@ -112,10 +104,8 @@ export async function gate(
   return { is: "open", before: seen, vmIds };
 }
 
-function refusedNow(notNow: Refusal | undefined): GateDecision | undefined {
-  if (!notNow) return undefined;
-  const { text: why, hint } = notNow;
-  return { is: "closed", why, ...(hint ? { hint } : {}) };
+function refusedNow(notNow: Refusal | undefined): Closed | undefined {
+  return notNow && { is: "closed", why: notNow.text, hint: notNow.hint };
 }
 
 /** Whether it restores what the named request saved of this target, or is the safety snapshot right before that. */
@@ -193,7 +183,7 @@ export const keyRefused = (status: number) =>
   `the compute service rejected Gatehouse's API key (${status})`;
 export const underNewPolicy = "Request again under the new policy.";
 
-function whenUnreadable(error: unknown): Extract<GateDecision, { is: "closed" | "later" }> {
+function whenUnreadable(error: unknown): Closed {
   if (!(error instanceof ComputeError)) throw error;
   if (error.reason === "tls") return { is: "later", why: untrusted };
   if (error.status === 401 || error.status === 403) {
@@ -237,7 +227,7 @@ export async function approvalProblem(
   /** As read now. */
   { target: named, vms }: { target: Target; vms: readonly Vm[] },
   by: Pick<WorkerContext, "policy" | "store" | "person" | "ourTeamId" | "log">,
-): Promise<Extract<GateDecision, { is: "closed" | "later" }> | undefined> {
+): Promise<Closed | undefined> {
   const { record, votes } = request;
   const vmNames = vms.map(({ name }) => name);
   const { input, target } = record;

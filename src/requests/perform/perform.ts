@@ -8,6 +8,7 @@ import {
   jitter,
   maxStepErrors,
   type Next,
+  type Stop,
   throttledWhy,
   claimId,
   type WorkerContext,
@@ -15,11 +16,11 @@ import {
   type Change,
 } from "./worker-context.ts";
 import { type Progress, type StoredRequest, pollKeyOf, sentWords } from "../journal/record.ts";
+import type { Journal } from "../journal/journal.ts";
 import { hourlyOf, limitWords } from "../journal/limits.ts";
 import { claimAndSend } from "./send.ts";
 import { submit } from "../submit/submit.ts";
 import type { Seen } from "../../registry/define.ts";
-import type { Freeze } from "../journal/switches.ts";
 
 const noCurrentPolicy = "it waits for a worker that has the current policy";
 
@@ -88,54 +89,72 @@ async function begin(request: StoredRequest, by: WorkerContext): Promise<Next> {
       by,
     );
   }
-  if (frozen) return stopFrozen(request, frozen, by);
+  if (frozen) return stop(request, { is: "frozen", freeze: frozen }, by);
   if (by.standstill() !== undefined)
-    return hold(request, noCurrentPolicy, backoff(progress.looks ?? 0, timing), by);
+    return stop(request, { is: "later", why: noCurrentPolicy }, by);
   if (throttledMs > 0) return hold(request, throttledWhy, throttledMs + jitter(1000), by);
 
   const change = changeOf(record, by.commands);
-  if (!change)
-    return end(
-      request,
-      "cancelled",
-      `this version of Gatehouse does not know ${record.command}`,
-      by,
-    );
+  if (!change) {
+    const why = `this version of Gatehouse does not know ${record.command}`;
+    return stop(request, { is: "closed", why }, by);
+  }
   if (change.command.class === "secret") return untilOpened(request, now, by);
   await by.at("gate", record.id);
   const decision = await gate(request, change, by);
   await by.at("gated", record.id);
-  if (decision.is === "later")
-    return hold(request, decision.why, backoff(progress.looks ?? 0, timing), by);
-  if (decision.is === "closed") return end(request, "cancelled", decision.why, by, decision.hint);
-  if (decision.is === "already") {
-    const { seen } = decision;
-    const final = { ...progress, before: seen, after: seen, already: true };
-    await store.move(request, { state: "done", progress: final, why: "already in that state" });
-    return ended;
-  }
+  if (decision.is !== "open") return stop(request, decision, by);
   const kept = await keepIfKept(request, change, decision.before, by);
-  if (kept.is === "done") return ended;
-  if (kept.is === "changed") return waitFor(50);
-  if (kept.is === "frozen") return stopFrozen(request, kept.freeze, by);
-  if (kept.is === "later") return hold(request, kept.why, backoff(progress.looks ?? 0, timing), by);
-  if (kept.is === "closed") return end(request, "cancelled", kept.why, by, kept.hint);
-  const ready = await ensureSafetySnapshot(request, change, by);
-  if (ready.is === "wait") return hold(request, ready.why, backoff(1, timing), by, ready.safety);
-  if (ready.is === "no") return end(request, "cancelled", ready.why, by, withoutSnapshot);
+  if (kept) return stop(request, kept, by);
+  const safe = await withSafetySnapshot(request, change, by);
+  if ("is" in safe) return stop(request, safe, by);
   const hourly = hourlyOf(change.command, record);
   const { limits } = by.policy;
   if (hourly && !(await store.takeHourlyPlace(hourly, record.id, limits))) {
     const why = limitWords(hourly, limits[hourly]).replace(/^./, (first) => first.toLowerCase());
-    return end(request, "cancelled", why, by, `${promise(progress)} Request again later.`);
+    const hint = `${promise(progress)} Request again later.`;
+    return stop(request, { is: "closed", why, hint }, by);
   }
-  const safe = ready.safety
-    ? { ...request, progress: { ...request.progress, safety: ready.safety } }
-    : request;
-  const sent = await claimAndSend(safe, change, decision, by);
-  if (sent.is === "frozen") return stopFrozen(request, sent.freeze, by);
-  if (sent.is === "locked") return waitBehind(request, sent.holder, by);
-  return sent;
+  return stop(request, await claimAndSend(safe, change, decision, by), by);
+}
+
+/** What becomes of a request that isn't sent now. */
+async function stop(
+  request: StoredRequest,
+  stopped: Stop | Next,
+  by: WorkerContext,
+): Promise<Next> {
+  const { progress } = request;
+  switch (stopped.is) {
+    case "already": {
+      const { seen } = stopped;
+      const final = { ...progress, before: seen, after: seen, already: true };
+      await by.store.move(request, {
+        state: "done",
+        progress: final,
+        why: "already in that state",
+      });
+      return ended;
+    }
+    case "closed":
+      return end(request, "cancelled", stopped.why, by, stopped.hint);
+    case "later": {
+      // Looked for as often to the end: a person waits for what follows the safety snapshot
+      const times = stopped.safety ? 1 : (progress.looks ?? 0);
+      return hold(request, stopped.why, backoff(times, by.policy.timing), by, stopped.safety);
+    }
+    case "frozen": {
+      const { by: whom, reason } = stopped.freeze;
+      const why = `all changes are frozen by ${whom}${reason ? `: ${reason}` : ""}`;
+      const hint = `${promise(progress)} Request again after the thaw.`;
+      const frozen = { ...request, progress: { ...progress, wasFrozen: true } };
+      return end(frozen, "cancelled", why, by, hint);
+    }
+    case "locked":
+      return waitBehind(request, stopped.holder, by);
+    default:
+      return stopped;
+  }
 }
 
 /** What its requester opens isn't sent by a worker: it waits until it is opened or stale. */
@@ -167,18 +186,6 @@ async function checkSender(request: StoredRequest, by: WorkerContext): Promise<N
   if (moved.is === "changed") return waitFor(50);
   await by.polls.soon(pollKeyOf(request.record));
   return ended;
-}
-
-function stopFrozen(
-  request: StoredRequest,
-  freeze: { by: string; reason: string },
-  by: WorkerContext,
-): Promise<Next> {
-  const reason = freeze.reason ? `: ${freeze.reason}` : "";
-  const why = `all changes are frozen by ${freeze.by}${reason}`;
-  const hint = `${promise(request.progress)} Request again after the thaw.`;
-  const frozen = { ...request, progress: { ...request.progress, wasFrozen: true } };
-  return end(frozen, "cancelled", why, by, hint);
 }
 
 async function waitBehind(
@@ -222,14 +229,15 @@ function promise(progress: Progress): string {
   return sentWords(progress).replace(/^./, (first) => first.toUpperCase()) + ".";
 }
 
-async function end(
+/** Ends it with nothing sent. */
+export async function end(
   request: StoredRequest,
   state: "expired" | "cancelled",
   why: string,
-  by: WorkerContext,
+  { store }: { store: Pick<Journal, "move"> },
   hint?: string,
 ): Promise<Next> {
-  const moved = await by.store.move(request, {
+  const moved = await store.move(request, {
     state,
     progress: { ...request.progress, why, ...(hint ? { hint } : {}) },
     why,
@@ -260,11 +268,6 @@ async function stepFailed(
   return ended;
 }
 
-type SafetySnapshot =
-  | { is: "ready"; safety?: NonNullable<Progress["safety"]> }
-  | { is: "wait"; why: string; safety: NonNullable<Progress["safety"]> }
-  | { is: "no"; why: string };
-
 const withoutSnapshot =
   "Request again; tick “Don't take a safety snapshot first” to continue without one.";
 
@@ -272,28 +275,27 @@ const withoutSnapshot =
  * Takes a snapshot before data is replaced, unless the dialog declined it. It is a request of its own, made once however
  * often this runs.
  */
-async function ensureSafetySnapshot(
+async function withSafetySnapshot(
   request: StoredRequest,
   { command, args }: Change,
   by: WorkerContext,
-): Promise<SafetySnapshot> {
-  if (command.safetyFirst?.(args) !== true) return { is: "ready" };
+): Promise<StoredRequest | Stop> {
+  if (command.safetyFirst?.(args) !== true) return request;
+  const no = (why: string): Stop => ({ is: "closed", why, hint: withoutSnapshot });
   const id = request.progress.safety?.request ?? (await submitSnapshot(request, by));
-  if (id === undefined) return { is: "no", why: "this version can't take a safety snapshot" };
+  if (id === undefined) return no("this version can't take a safety snapshot");
   const safety = { request: id };
   const taken = await by.store.get(id);
-  if (!taken) return { is: "no", why: "its safety snapshot is lost" };
-  if (taken.state === "unknown")
-    return { is: "no", why: "whether the safety snapshot was taken is unknown" };
-  if (!taken.final) return { is: "wait", why: "a safety snapshot is taken first", safety };
+  if (!taken) return no("its safety snapshot is lost");
+  if (taken.state === "unknown") return no("whether the safety snapshot was taken is unknown");
+  if (!taken.final) return { is: "later", why: "a safety snapshot is taken first", safety };
   if (taken.state !== "done") {
     const why = taken.progress.why ? `: ${taken.progress.why}` : "";
-    return { is: "no", why: `the safety snapshot was not taken${why}` };
+    return no(`the safety snapshot was not taken${why}`);
   }
   const { snapshotId } = taken.progress.answer ?? {};
-  if (snapshotId === undefined)
-    return { is: "no", why: "the safety snapshot got no ID, so it can't be restored" };
-  return { is: "ready", safety: { ...safety, snapshotId } };
+  if (snapshotId === undefined) return no("the safety snapshot got no ID, so it can't be restored");
+  return { ...request, progress: { ...request.progress, safety: { ...safety, snapshotId } } };
 }
 
 async function submitSnapshot(
@@ -322,27 +324,17 @@ async function submitSnapshot(
   return submitted.id;
 }
 
-type KeepDecision =
-  /** It is sent to the compute service. */
-  | { is: "not kept" }
-  | { is: "done" }
-  /** Another worker was first. */
-  | { is: "changed" }
-  | { is: "frozen"; freeze: Freeze }
-  | { is: "closed"; why: string; hint?: string | undefined }
-  | { is: "later"; why: string };
-
 /**
  * For what changes nothing but what Gatehouse keeps: looks whether it still is as it was approved, and keeps it in the step that
- * ends the request. So it is kept exactly once, wherever a worker dies.
+ * ends the request. So it is kept exactly once, wherever a worker dies. Undefined for what is sent to the compute service.
  */
-export async function keepIfKept(
+async function keepIfKept(
   request: StoredRequest,
   { command, args }: Change,
   seen: Seen | undefined,
   by: WorkerContext,
-): Promise<KeepDecision> {
-  if (command.on !== "vm" || !command.keeps) return { is: "not kept" };
+): Promise<Stop | Next | undefined> {
+  if (command.on !== "vm" || !command.keeps) return undefined;
   const { record, progress } = request;
   const prepared = await command.keeps.prepare(record.target, args, by);
   if (prepared.is === "later") return { is: "later", why: prepared.why.text };
@@ -362,5 +354,5 @@ export async function keepIfKept(
   });
   await by.at("move", record.id);
   if (moved.is === "frozen") return moved;
-  return { is: moved.is === "changed" ? "changed" : "done" };
+  return moved.is === "changed" ? waitFor(50) : ended;
 }

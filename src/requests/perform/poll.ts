@@ -6,7 +6,7 @@ import type { Seen } from "../../registry/define.ts";
 import { readTarget } from "./gate.ts";
 import { isUnsettled, judge, lookAt } from "./reconcile.ts";
 import { changeOf, maxStepErrors, type WorkerContext } from "./worker-context.ts";
-import { lasts, type Progress, type State, type StoredRequest } from "../journal/record.ts";
+import { isPolled, lasts, type Progress, type StoredRequest } from "../journal/record.ts";
 
 /** When a key is polled next (ms), and that it is polled no sooner, whoever asks (ms). */
 interface Polled {
@@ -128,12 +128,22 @@ async function judgeAlone(
     if (stepErrors < maxStepErrors) await by.store.move(request, { state, progress });
     else {
       const why = "Gatehouse repeatedly fails to judge this request";
-      const next = state === "unclear" ? "unknown" : "unclear";
-      const late = next === "unknown" ? { unknownSince: at } : {};
-      await by.store.move(request, { state: next, progress: { ...progress, why, ...late }, why });
+      await giveUp({ ...request, progress }, why, at, by);
     }
     return undefined;
   }
+}
+
+/** Nothing can be read of it any more: in the end a person decides. */
+async function giveUp(
+  request: StoredRequest,
+  why: string,
+  at: number,
+  { store }: WorkerContext,
+): Promise<void> {
+  const state = request.state === "unclear" ? "unknown" : "unclear";
+  const late = state === "unknown" ? { unknownSince: at } : {};
+  await store.move(request, { state, progress: { ...request.progress, why, ...late }, why });
 }
 
 /** That the request no longer waits for polls, or how far it is now; undefined where it is left to the next poll. */
@@ -169,8 +179,6 @@ async function judgeOne(
   if (moved.is !== "moved") return undefined;
   return isPolled(judged.state) ? moved.request.progress : "over";
 }
-
-const isPolled = (state: State) => ["sending", "accepted", "unclear"].includes(state);
 
 /** What is as it was isn't kept. */
 function decidesNothing(
@@ -213,9 +221,6 @@ async function giveUpLate(waiting: readonly StoredRequest[], by: WorkerContext):
     }
     const deadline = (progress.sentAt ?? request.changedAt) + settleDeadlineMs;
     if (now < deadline || now < progress.blindSince + quiesceMs || state === "sending") continue;
-    const why = "the compute service can't be read";
-    const next = state === "accepted" ? "unclear" : "unknown";
-    const late = { ...progress, why, unknownSince: now };
-    await by.store.move(request, { state: next, progress: late, why });
+    await giveUp(request, "the compute service can't be read", now, by);
   }
 }

@@ -5,11 +5,10 @@ import { messageOf } from "../../errors.ts";
 import { patiently } from "../../redis/trouble.ts";
 import type { Seen } from "../../registry/define.ts";
 import {
-  returnToAuthorized,
-  moveOwn,
   type Change,
   ended,
   type Next,
+  type Stop,
   type WorkerContext,
   waitFor,
   backoff,
@@ -17,12 +16,17 @@ import {
   throttledWhy,
   claimId,
 } from "./worker-context.ts";
-import { type StoredRequest, pollKeyOf, type Progress } from "../journal/record.ts";
+import {
+  isPolled,
+  pollKeyOf,
+  type Progress,
+  type State,
+  type StoredRequest,
+} from "../journal/record.ts";
 import { newNonce } from "../journal/journal.ts";
-import type { Freeze } from "../journal/switches.ts";
 import { keyRefused, readTarget } from "./gate.ts";
 
-type Sent = Next | { is: "frozen"; freeze: Freeze } | { is: "locked"; holder: string };
+type Sent = Next | Extract<Stop, { is: "frozen" | "locked" }>;
 
 /**
  * The only code that changes anything: claim, durability, ledger, window, send, in this order and once per attempt. A stop
@@ -118,9 +122,7 @@ async function claimOnce(
   if (!isFirst) {
     call.mayHaveLeft = true;
     const why = "this attempt is already in the ledger";
-    await moveOwn(claimed, { state: "unclear", learned: {}, why }, by);
-    await by.polls.soon(pollKeyOf(record));
-    return ended;
+    return moveOwn(claimed, "unclear", {}, why, by);
   }
   await by.at("ledger", record.id);
   if (needsMark)
@@ -161,9 +163,13 @@ const tooLong = "too long between claim and send; nothing was sent";
 /** The call provably never left: the request is claimed again later. */
 async function returnUnsent(claimed: StoredRequest, why: string, by: WorkerContext): Promise<Next> {
   const returned = (claimed.progress.returned ?? 0) + 1;
-  const inMs = backoff(returned - 1, by.policy.timing);
-  await returnToAuthorized(claimed, { why, returned, inMs }, by);
-  return waitFor(inMs);
+  return returnToAuthorized(
+    claimed,
+    { returned },
+    why,
+    backoff(returned - 1, by.policy.timing),
+    by,
+  );
 }
 
 /** Returns a claim of this process that it could not return at once. False when it isn't one. */
@@ -220,27 +226,21 @@ async function takeAnswer(
       const notSent = (claimed.progress.notSent ?? 0) + 1;
       const why = "the compute service could not be reached; nothing was sent";
       if (notSent > maxNotSent) {
-        const all = { ...learned, notSent, why };
-        await moveOwn(claimed, { state: "rejected", learned: all, why }, by);
-        return ended;
+        return moveOwn(claimed, "rejected", { ...learned, notSent, why }, why, by);
       }
       const inMs = backoff(notSent + 1, by.policy.timing);
-      await returnToAuthorized(claimed, { ...learned, notSent, why, inMs }, by);
-      return waitFor(inMs);
+      return returnToAuthorized(claimed, { ...learned, notSent }, why, inMs, by);
     }
     case "busy": {
       const pause = answer.retryAfterMs ?? slowDownMs;
       await by.store.throttle(pause);
       const throttled = (claimed.progress.throttled ?? 0) + 1;
       const inMs = pause + jitter(1000);
-      await returnToAuthorized(claimed, { ...learned, throttled, why: throttledWhy, inMs }, by);
-      return waitFor(inMs);
+      return returnToAuthorized(claimed, { ...learned, throttled }, throttledWhy, inMs, by);
     }
     case "unclear":
     case "unexpected":
-      await moveOwn(claimed, { state: "unclear", learned, why: "no clear answer" }, by);
-      await by.polls.soon(pollKeyOf(claimed.record));
-      return ended;
+      return moveOwn(claimed, "unclear", learned, "no clear answer", by);
     default:
       return refused(claimed, change, learned, answer, by);
   }
@@ -266,14 +266,9 @@ async function accepted(
       ? { mark: { status: "status" in told ? told.status : "", at: endedAt } }
       : {}),
   };
-  if (effect.provenBy?.(answer)) {
-    await moveOwn(claimed, { state: "done", learned, why: "the answer proves it" }, by);
-    return ended;
-  }
-  const why = "accepted by the compute service";
-  await moveOwn(claimed, { state: "accepted", learned, why }, by);
-  await by.polls.soon(pollKeyOf(claimed.record));
-  return ended;
+  return effect.provenBy?.(answer)
+    ? moveOwn(claimed, "done", learned, "the answer proves it", by)
+    : moveOwn(claimed, "accepted", learned, "accepted by the compute service", by);
 }
 
 /** After a 409, one read: a target already in the wanted state is done. */
@@ -295,20 +290,58 @@ async function refused(
     const read = await readTarget(claimed.record.target, by).catch(() => undefined);
     if (read?.seen && effect.already?.(read.seen, args)) {
       const all = { ...learned, after: read.seen, already: true };
-      await moveOwn(claimed, { state: "done", learned: all, why: "already in that state" }, by);
-      return ended;
+      return moveOwn(claimed, "done", all, "already in that state", by);
     }
     // The conflict may be with the first call, taking effect late: reads decide
     if ((claimed.progress.resent ?? 0) > 0) {
       const why = "it was resent, and the compute service refused it in this state";
-      await moveOwn(claimed, { state: "unclear", learned, why }, by);
-      await by.polls.soon(pollKeyOf(claimed.record));
-      return ended;
+      return moveOwn(claimed, "unclear", learned, why, by);
     }
   }
   const why = answer.serviceMessage
     ? `the compute service refused: ${answer.serviceMessage}`
     : `the compute service refused (${answer.status ?? answer.kind})`;
-  await moveOwn(claimed, { state: "rejected", learned: { ...learned, why }, why }, by);
+  return moveOwn(claimed, "rejected", { ...learned, why }, why, by);
+}
+
+/** After a call that provably never left or had no effect: it may be claimed again after `inMs`. */
+async function returnToAuthorized(
+  claimed: StoredRequest,
+  learned: Partial<Progress>,
+  why: string,
+  inMs: number,
+  by: WorkerContext,
+): Promise<Next> {
+  const notBefore = (await by.store.now()) + inMs;
+  const { sentAt: _notSent, ...before } = claimed.progress;
+  const unsent = { ...claimed, progress: before };
+  await moveOwn(unsent, "authorized", { ...learned, why, notBefore }, why, by);
+  return waitFor(inMs);
+}
+
+/**
+ * A move by the owner, the worker with the claim. It wins over what another worker decided before the call ended
+ * (`unclear`, `not-applied`): same attempt, same nonce, same owner. Progress saved since the claim is kept, but for reads made too early.
+ */
+async function moveOwn(
+  claimed: StoredRequest,
+  state: State,
+  learned: Partial<Progress>,
+  why: string,
+  by: WorkerContext,
+): Promise<Next> {
+  let now: StoredRequest | undefined = claimed;
+  for (let tries = 0; tries < 20 && now; tries++) {
+    const isOurs =
+      now.attempt === claimed.attempt && now.nonce === claimed.nonce && now.owner === by.workerId;
+    const mayMove = ["sending", "unclear", "not-applied"].includes(now.state) && !now.final;
+    if (!isOurs || !mayMove) break;
+    const mark = learned.mark ?? now.progress.mark;
+    const { quietSince: _early, quietLooks: _few, mayResend: _not, ...noted } = now.progress;
+    const progress = { ...noted, ...learned, ...(mark ? { mark } : {}) };
+    if ((await by.store.move(now, { state, progress, why })).is !== "changed") break;
+    now = await by.store.get(claimed.record.id);
+  }
+  if (isPolled(state)) await by.polls.soon(pollKeyOf(claimed.record));
   return ended;
 }

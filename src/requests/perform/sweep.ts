@@ -2,7 +2,7 @@ import { ownerOf } from "../../policy/judged.ts";
 import { teamChange, underNewPolicy, readTarget } from "./gate.ts";
 import { claimId, type WorkerContext } from "./worker-context.ts";
 import { type StoredRequest, pollKeyOf, statusOf } from "../journal/record.ts";
-import { advance } from "./perform.ts";
+import { advance, end } from "./perform.ts";
 import { returnLeftBehind } from "./send.ts";
 import { ComputeError } from "../../compute/errors.ts";
 import { message, type Message, news, section } from "../../messages/message.ts";
@@ -89,18 +89,13 @@ async function expireUnanswered(request: StoredRequest, by: WorkerContext): Prom
   const isOther = policyVersion !== by.policyVersion;
   if (isOther && (await by.store.isOlderPolicy(policyVersion, by.policyVersion))) {
     const why = "the policy changed while this waited for approval";
-    const progress = { ...request.progress, why, hint: underNewPolicy };
-    await by.store.move(request, { state: "cancelled", progress, why });
-    return;
+    return void (await end(request, "cancelled", why, by, underNewPolicy));
   }
   const { target } = request.record;
   const { id } = ownerOf(target);
   const elsewhere = teamChange(target, id === "" ? undefined : await by.projectName(id), by);
-  if (elsewhere !== undefined) {
-    const progress = { ...request.progress, why: elsewhere, hint: "Request again." };
-    await by.store.move(request, { state: "cancelled", progress, why: elsewhere });
-    return;
-  }
+  if (elsewhere !== undefined)
+    return void (await end(request, "cancelled", elsewhere, by, "Request again."));
   const now = await by.store.now();
   if (approval && approval.expiresAt > now) {
     const { remindsAt = approval.expiresAt } = approval;
@@ -112,7 +107,7 @@ async function expireUnanswered(request: StoredRequest, by: WorkerContext): Prom
   }
   const why =
     request.votes.length > 0 ? "too few approved it in time" : "no one approved it in time";
-  await by.store.move(request, { state: "expired", progress: { ...request.progress, why }, why });
+  await end(request, "expired", why, by);
 }
 
 /**

@@ -6,9 +6,10 @@ import type { ChangeCommand, Effect, Seen } from "../../registry/define.ts";
 import type { Args, Person } from "../../registry/invocation.ts";
 import { parseInput } from "../../registry/parse.ts";
 import type { Ledger } from "../journal/ledger.ts";
-import type { Journal, Moved } from "../journal/journal.ts";
+import type { Journal } from "../journal/journal.ts";
 import type { Polls } from "../journal/polls.ts";
-import type { RequestRecord, Progress, StoredRequest, State } from "../journal/record.ts";
+import type { Progress, RequestRecord, StoredRequest } from "../journal/record.ts";
+import type { Freeze } from "../journal/switches.ts";
 
 /** What lies to the right in the import order (the queue, Slack) comes in as functions. */
 export interface WorkerContext {
@@ -85,6 +86,17 @@ export const waitFor = (ms: number): Extract<Next, { is: "wait" }> => ({
   ms: Math.max(1, Math.ceil(ms)),
 });
 
+/** Why a request isn't sent now. */
+export type Stop =
+  /** The target is already in the wanted state. */
+  | { is: "already"; seen: Seen }
+  | { is: "closed"; why: string; hint?: string | undefined }
+  /** Undecided; try later. */
+  | { is: "later"; why: string; hint?: string; safety?: Progress["safety"] }
+  | { is: "frozen"; freeze: Freeze }
+  /** Another request holds the target. */
+  | { is: "locked"; holder: string };
+
 /** Full jitter, so that many who wait don't come back at once. */
 export function jitter(ms: number): number {
   return Math.random() * ms;
@@ -99,32 +111,6 @@ export function backoff(
   return whole / 2 + jitter(whole / 2);
 }
 
-/**
- * A move by the owner, the worker with the claim. It wins over what another worker decided before the call ended
- * (`unclear`, `not-applied`): same attempt, same nonce, same owner. Progress saved since the claim is kept, but for reads made too early.
- */
-export async function moveOwn(
-  claimed: StoredRequest,
-  to: { state: State; learned: Partial<Progress>; why: string },
-  by: WorkerContext,
-): Promise<Moved> {
-  let now: StoredRequest | undefined = claimed;
-  for (let tries = 0; tries < 20 && now; tries++) {
-    const isOurs =
-      now.attempt === claimed.attempt && now.nonce === claimed.nonce && now.owner === by.workerId;
-    if (!isOurs || now.final || !["sending", "unclear", "not-applied"].includes(now.state)) {
-      return { is: "changed" };
-    }
-    const mark = to.learned.mark ?? now.progress.mark;
-    const { quietSince: _early, quietLooks: _few, mayResend: _not, ...noted } = now.progress;
-    const progress = { ...noted, ...to.learned, ...(mark ? { mark } : {}) };
-    const moved = await by.store.move(now, { state: to.state, progress, why: to.why });
-    if (moved.is !== "changed") return moved;
-    now = await by.store.get(claimed.record.id);
-  }
-  return { is: "gone" };
-}
-
 /** Not the attempt's number alone: a claim that Redis never had is made again under the same number. */
 export const claimId = ({
   record,
@@ -132,21 +118,6 @@ export const claimId = ({
   nonce,
 }: Pick<StoredRequest, "record" | "attempt" | "nonce">): string =>
   `${record.id} ${attempt} ${nonce ?? ""}`;
-
-/** After a call that provably never left or had no effect: it may be claimed again after `inMs`. */
-export async function returnToAuthorized(
-  claimed: StoredRequest,
-  { inMs, ...learned }: Partial<Progress> & { why: string; inMs: number },
-  by: WorkerContext,
-): Promise<Moved> {
-  const notBefore = (await by.store.now()) + inMs;
-  const { sentAt: _notSent, ...before } = claimed.progress;
-  return moveOwn(
-    { ...claimed, progress: before },
-    { state: "authorized", learned: { ...learned, notBefore }, why: learned.why },
-    by,
-  );
-}
 
 /** From this age on (ms), a step under way shows that its project is slow. */
 const slowMs = 2_000;

@@ -69,15 +69,10 @@ function askingCard(
   const reason = record.reason ? md`: “${record.reason}”` : "";
   const asked = md`Requested by ${record.requester.name}${from} at ${when(record.createdAt)}${reason}`;
   const called = mentions(approvers);
-  const cancel = { request: record.id };
   return message(
     news(askingNews(request, command)),
     section(lines(title, asked, riskLines(request, command), askingLine(request))),
-    buttons([
-      ...voteButtons(request, command),
-      { label: "Cancel", action: "request:cancel", value: JSON.stringify(cancel) },
-      whyButton(request),
-    ]),
+    buttons([...voteButtons(request, command), ...cardButtons(request, command)]),
     // Small, so that a phone shows the whole card
     context(lines(...factLines(request, command))),
     context(

@@ -165,8 +165,11 @@ function alreadyWords(progress: StoredRequest["progress"]): string {
     : sentWords(progress);
 }
 
-/** Accepted, but without the ID that would prove it. */
-function isUnconfirmed({ progress }: Pick<StoredRequest, "progress">, command: ChangeCommand) {
+/** Accepted, but without the ID that would prove it: the answer is the only proof there can be. */
+export function isUnconfirmed(
+  { progress }: Pick<StoredRequest, "progress">,
+  command: ChangeCommand,
+) {
   const { answer, decidedBy } = progress;
   return command.effect.provenBy && !decidedBy && answer?.snapshotId === undefined;
 }

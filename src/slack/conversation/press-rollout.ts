@@ -3,14 +3,15 @@ import { md, name } from "../../messages/text.ts";
 import { needingApproval } from "../../policy/decide.ts";
 import type { ChangeCommand, Target } from "../../registry/define.ts";
 import type { Input } from "../../registry/invocation.ts";
-import { controlRollout, type RolloutControl } from "../../rollouts/control-rollout.ts";
+import { cancelUnsentOpen } from "../../rollouts/advance-rollout.ts";
 import {
   restIdOf,
   restOf,
+  type RolloutControl,
   type RolloutRecord,
   type StoredRollout,
 } from "../../rollouts/rollout.ts";
-import { cancelUnsentOpen } from "../../rollouts/targets.ts";
+import { controlRollout } from "../../rollouts/rollouts.ts";
 import { say } from "../error-reply.ts";
 import type { Interaction, Press } from "../receive/interaction.ts";
 import { authorize, authorizeRights } from "./authorize.ts";
@@ -51,9 +52,9 @@ export async function authorizePlanned(
   hint?: string,
 ): Promise<readonly Target[]> {
   const { gateway } = act;
-  const { id, channelId } = rollout.record;
+  const { record, targets } = rollout;
+  const { channelId } = record;
   const person = await personOf(act);
-  const targets = await gateway.rollouts.targets(id);
   await authorize({ command, targets, person, channelId }, gateway);
   const needing = needingApproval(gateway.policy, { command, targets });
   if (needing)
@@ -98,7 +99,7 @@ export async function pressOnRollout(act: Act<Press>, value: Input): Promise<voi
   const person = await personOf(act);
   if (control === "resume") await authorizePlanned(found, act, "It stays paused.");
   else {
-    const targets = await gateway.rollouts.targets(id);
+    const { targets } = rollout;
     await authorize({ command, targets: [], person, channelId, isStop: true }, gateway);
     await authorizeRights({ command, targets, person, channelId }, gateway);
   }
@@ -117,8 +118,8 @@ async function goOnWithRest(planned: Planned | undefined, act: Act<Press>): Prom
   const { reply, gateway } = act;
   const { rollouts, store, policy, policyVersion } = gateway;
   const { record } = planned.rollout;
-  const all = await authorizePlanned(planned, act, "It stays stopped.");
-  const targets = restOf(all, await rollouts.outcomes(record.id));
+  await authorizePlanned(planned, act, "It stays stopped.");
+  const targets = restOf(planned.rollout);
   const id = restIdOf(record.id);
   if (targets.length === 0) throw new UserError("No VM of this rollout is left.");
   const { id: personId, teamId, name: called } = await personOf(act);

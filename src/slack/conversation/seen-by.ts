@@ -97,7 +97,7 @@ export function seenBy(
     const rollout = await rollouts.get(id);
     if (!rollout || !(await scope()) || rollout.record.requester.id === userId) return rollout;
     const ofProjects = Map.groupBy(
-      await rollouts.targets(id),
+      rollout.targets,
       ({ projectId, projectName }) => `${projectId}\n${projectName}`,
     );
     const isSeen = await Promise.all(
@@ -120,8 +120,6 @@ export function seenBy(
       ...rollouts,
       get: getRollout,
       stateOf: async (id) => (await getRollout(id))?.state ?? null,
-      targets: async (id) => ((await getRollout(id)) ? rollouts.targets(id) : []),
-      outcomes: async (id) => ((await getRollout(id)) ? rollouts.outcomes(id) : new Map()),
       openIds: async () => {
         const ids = await rollouts.openIds();
         const open = await Promise.all(ids.map(getRollout));

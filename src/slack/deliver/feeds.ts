@@ -22,8 +22,6 @@ export interface Feeds<Line> {
 }
 
 const keptMs = 7 * 24 * 3600_000;
-/** The fields that say what is owed. */
-const named = ["channel", "at", "said:feed"] as const;
 /** In one script: few enough that Redis doesn't stand still. */
 const linesAtOnce = 200;
 
@@ -68,14 +66,7 @@ export function createFeeds<Line extends object>(options: {
 }): Feeds<Line> {
   const { redis, key, render, visibilityTimeoutMs } = options;
   const feedKey = (id: string) => key("feed", id);
-  const outbox = {
-    ...createOutbox(redis, key("feeds"), feedKey),
-    // Its lines may be many, and are read once
-    async get(id: string): Promise<Fields> {
-      const values = await redis.hmget(feedKey(id), ...named);
-      return Object.fromEntries(named.map((name, n) => [name, values[n] ?? ""]));
-    },
-  };
+  const outbox = createOutbox(redis, key("feeds"), feedKey);
   const runJoin = defineScript(redis, "gatehouseJoinFeed", join);
 
   async function read(id: string, fields: Fields): Promise<Owes | undefined> {
@@ -93,7 +84,7 @@ export function createFeeds<Line extends object>(options: {
           growsUntilMarked: true,
           async render() {
             await redis.hset(feedKey(id), "sealed", "1");
-            const feed = await redis.hgetall(feedKey(id));
+            const feed = await outbox.get(id);
             const count = Number(feed["count"] ?? 0);
             const lines = Array.from({ length: count }, (_, n) => feed[`line:${n + 1}`] ?? "{}");
             return render(lines.map((line) => JSON.parse(line) as Line));

@@ -10,6 +10,7 @@ import type { Journal } from "../../requests/journal/journal.ts";
 import type { Delivered, StoredRequest } from "../../requests/journal/record.ts";
 import { parseStored } from "../../requests/journal/parse-stored.ts";
 import { sharedCardOf } from "../../requests/journal/shared-cards.ts";
+import { end } from "../../requests/perform/perform.ts";
 import {
   cardVersion,
   cardViewOf,
@@ -320,8 +321,7 @@ export function requestSource(options: {
     const why = `Gatehouse can't post in ${where}, so no one can approve it`;
     const hint =
       "Use /invite @gatehouse there, then request again; sharedChannels in gatehouse.yml must name a channel that another company shares.";
-    const progress = { ...request.progress, why, hint };
-    await store.move(request, { state: "cancelled", progress, why });
+    await end(request, "cancelled", why, { store }, hint);
   }
 
   const { visibilityTimeoutMs, at } = options;

@@ -56,7 +56,7 @@ export function rolloutSource(options: {
       isLast: final || shownState !== state,
     };
     const card = () => renderRollout(rollout, command);
-    const end = async () => renderRolloutEnd(rollout, ...(await endedOf(rollout)), command);
+    const end = () => renderRolloutEnd(rollout, command);
     const file = () => list(rollout, command, place);
     const owed: Owed[] = [
       { key: "card", mark: said["card"], place, render: card, shows, closed },
@@ -68,10 +68,9 @@ export function rolloutSource(options: {
 
   async function list(rollout: StoredRollout, command: ChangeCommand, place: Place) {
     const { id, requester } = rollout.record;
-    const [targets, outcomes] = await endedOf(rollout);
-    const content = rolloutEndFile(rollout, targets, outcomes, command);
+    const content = rolloutEndFile(rollout, command);
     const to = place.channelId === requester.id ? { userId: requester.id } : place;
-    const title = `${command.say.verb} of ${targets.length} VMs`;
+    const title = `${command.say.verb} of ${rollout.targets.length} VMs`;
     return async () => {
       if (content === undefined) return undefined;
       const sent = await uploadFile({ ...options, to, name: `${id}.csv`, title, content });
@@ -83,9 +82,6 @@ export function rolloutSource(options: {
       return undefined;
     };
   }
-
-  const endedOf = ({ record: { id } }: StoredRollout) =>
-    Promise.all([rollouts.targets(id), rollouts.outcomes(id)]);
 
   return { kind: "rollout", outbox, atOnce: 4, visibilityTimeoutMs: 30_000, read };
 }
