@@ -95,9 +95,7 @@ export function placeIn(field = ""): { channelId: string; ts: string } | undefin
   return channelId && ts ? { channelId, ts } : undefined;
 }
 
-/** What Slack shows of a hash: of each message its ts, or "posting <since>" while a post may be under way; and where its card is. */
-export type Shown = ReturnType<typeof shownIn>;
-
+/** What Slack shows, as a hash says: the marks of its messages by their keys, and where its card is. */
 export function shownIn(fields: Fields) {
   const card = placeIn(fields["card"]);
   return { said: Object.fromEntries(fieldsNamed("said:", fields)), ...(card ? { card } : {}) };

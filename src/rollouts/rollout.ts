@@ -1,8 +1,6 @@
-import { createHash } from "node:crypto";
+import { createHash, randomInt } from "node:crypto";
 import type { Rolling } from "../registry/invocation.ts";
-import type { Shown } from "../redis/due-list.ts";
 import { calledName, type Target } from "../registry/define.ts";
-import { readableId } from "../requests/journal/record.ts";
 
 /**
  * One command on many targets. The rollout decides when the next target may begin, as a request; the journal alone decides
@@ -109,7 +107,9 @@ export interface StoredRollout {
   progress: RolloutProgress;
   /** When a worker last advanced it (Redis, ms). */
   seenAt: number;
-  delivered: Shown & {
+  delivered: {
+    said: Record<string, string>;
+    card?: { channelId: string; ts: string };
     /** Revision, state and time (Redis) of what the card shows: `7 running 1763600000000`. */
     shown?: string;
     /** The bot can't post in the channel. */
@@ -117,19 +117,27 @@ export interface StoredRollout {
   };
 }
 
-export const newRolloutId = (): string => readableId("roll");
+const alphabet = "23456789bcdfghjkmnpqrstvwxz";
+
+/** Readable over the phone, like a request's ID. */
+export function newRolloutId(): string {
+  return `roll-${Array.from({ length: 8 }, () => alphabet[randomInt(alphabet.length)]).join("")}`;
+}
 
 export const isRolloutId = (id: string): boolean => id.startsWith("roll-");
 
-const bytesOf = (text: string) => createHash("sha256").update(text).digest();
-
 /** Derived from the rollout and the place, so the journal makes it once, however often and late it is submitted. */
-export const requestIdOf = (rolloutId: string, n: number, earlier = 0): string =>
-  readableId("r", bytesOf(`${rolloutId} ${n} ${earlier}`));
+export function requestIdOf(rolloutId: string, n: number, earlier = 0): string {
+  const hash = createHash("sha256").update(`${rolloutId} ${n} ${earlier}`).digest();
+  const letters = Array.from(hash.subarray(0, 20), (byte) => alphabet[byte % alphabet.length]);
+  return `r-${letters.slice(0, 10).join("")}`;
+}
 
 /** The rollout that goes on with what another one left: one, however often it is asked for. */
-export const restIdOf = (rolloutId: string): string =>
-  readableId("roll", bytesOf(`rest of ${rolloutId}`));
+export function restIdOf(rolloutId: string): string {
+  const hash = createHash("sha256").update(`rest of ${rolloutId}`).digest();
+  return `roll-${Array.from(hash.subarray(0, 8), (byte) => alphabet[byte % alphabet.length]).join("")}`;
+}
 
 /** What did not begin, or was canceled before anything was sent. */
 export function restOf({

@@ -1,4 +1,4 @@
-import { hash, randomBytes } from "node:crypto";
+import { hash, randomBytes, randomInt } from "node:crypto";
 import type { KeptPin } from "../../attestation/accepted-pins.ts";
 import { createOutbox } from "../../redis/due-list.ts";
 import { replicasIn } from "../../redis/check.ts";
@@ -59,6 +59,12 @@ export type Journal = ReturnType<typeof createJournal>;
 /** The half that tells of requests. A person sees only theirs of it. */
 export type JournalReads = Pick<Journal, "get" | "getMany"> & ReturnType<typeof createLists>;
 
+/** Ten characters that can be read over the phone: no vowels (no words), no 0/o/1/l. */
+export function newRequestId(): string {
+  const alphabet = "23456789bcdfghjkmnpqrstvwxz";
+  return `r-${Array.from({ length: 10 }, () => alphabet[randomInt(alphabet.length)]).join("")}`;
+}
+
 export function newNonce(): string {
   return randomBytes(12).toString("base64url");
 }
@@ -66,6 +72,8 @@ export function newNonce(): string {
 export function createJournal(redis: RedisClient, key: Keys) {
   const runCreate = defineScript(redis, "gatehouseCreate", scripts.create);
   const runMove = defineScript(redis, "gatehouseMove", scripts.move);
+  const runClaim = defineScript(redis, "gatehouseClaim", scripts.claim);
+  const runKeepPin = defineScript(redis, "gatehouseKeepPin", scripts.keepPin);
   const runHolds = scripts.defineHolds(redis);
   const now = () => redisNow(redis);
   const requestKey = (id: string) => key("request", id);
@@ -153,9 +161,6 @@ export function createJournal(redis: RedisClient, key: Keys) {
       key("watch", pollKeyOf(record)),
       key("polls"),
       key("lock", locks.take),
-      key("freeze"),
-      key("pins"),
-      ...locks.free.map((lock) => key("lock", lock)),
     ];
     const args = [
       record.id,
@@ -168,10 +173,8 @@ export function createJournal(redis: RedisClient, key: Keys) {
       to.why ? stepText({ state: to.state, why: to.why, actor: to.actor }) : "",
       to.why ? auditRecord(record, entry, to.actor) : "",
       pollKeyOf(record),
-      to.claim?.nonce ?? "",
-      to.keep ? `${to.keep.vmId} ${to.keep.pin ? JSON.stringify(to.keep.pin) : ""}` : "",
     ];
-    const [is, value, movedAt, replication] = (await runMove(keys, args)) as [
+    const [is, value, movedAt, replication] = (await writeMove(to, keys, args, locks.free)) as [
       string,
       ...(string | number)[],
     ];
@@ -197,6 +200,21 @@ export function createJournal(redis: RedisClient, key: Keys) {
         changedAt: to.why ? at : request.changedAt,
       },
     };
+  }
+
+  function writeMove(
+    { claim, keep }: Move,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+    mustBeFree: readonly string[],
+  ): Promise<unknown> {
+    if (claim) {
+      const locks = mustBeFree.map((lock) => key("lock", lock));
+      return runClaim([...keys, key("freeze"), ...locks], [...args, claim.nonce]);
+    }
+    if (!keep) return runMove(keys, args);
+    const pin = keep.pin ? JSON.stringify(keep.pin) : "";
+    return runKeepPin([...keys, key("freeze"), key("pins")], [...args, keep.vmId, pin]);
   }
 
   /** Redis time, and whether the journal has this claim: after a failover it may be lost, or another worker's. */

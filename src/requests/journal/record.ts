@@ -1,10 +1,8 @@
-import { randomInt } from "node:crypto";
 import type { Approvable } from "../../approvals/fingerprint.ts";
 import type { Vote } from "../../approvals/votes.ts";
 import type { Origin } from "../../log/ids.ts";
 import type { Labels, Seen, Target } from "../../registry/define.ts";
 import type { VoteNeed } from "../../policy/vote-needs.ts";
-import type { Shown } from "../../redis/due-list.ts";
 
 /** The part of a request that never changes. Anything different is another request. Of its origin nothing is decided by. */
 export interface RequestRecord extends Origin {
@@ -41,7 +39,7 @@ export interface RequestRecord extends Origin {
   sealedResponseUrl?: string;
 }
 
-export interface Approval {
+interface Approval {
   /** Of all together. */
   required: number;
   /** Who they must be, as of the request (`needsOf`). */
@@ -55,7 +53,7 @@ export interface Approval {
   /** The rule that requires them, in words. */
   why: string;
   /** Who could where `access.approve` says, as of the request; undefined for every full member. */
-  who?: readonly Named[] | undefined;
+  who?: readonly Named[];
   /** Half way to the end: then its thread is reminded, and who requested it hears of the end in a direct message. */
   remindsAt?: number;
   /** Facts for approvers, as of the request. */
@@ -146,9 +144,12 @@ export interface StoredRequest {
 }
 
 /** What Slack shows so far. Not under the revision: posting changes nothing. */
-export interface Delivered extends Shown {
+export interface Delivered {
+  card?: { channelId: string; ts: string };
   /** `cardVersion` as last shown. */
   cardView?: string;
+  /** Notice → its ts, or "posting <since>" while a post may be under way. */
+  said: Record<string, string>;
   /** Where messages go when the channel can't take them. */
   fallback?: "response-url" | "dm" | "none";
   /** Where it was requested, when its card is in the channel of its team. */
@@ -342,13 +343,4 @@ export function auditRecord(
     who: actor,
     ...entry,
   });
-}
-
-const alphabet = "23456789bcdfghjkmnpqrstvwxz";
-
-/** Characters that can be read over the phone: no vowels (no words), no 0/o/1/l. Of some bytes always the same; else random. */
-export function readableId(prefix: "r" | "roll", bytes?: Uint8Array): string {
-  const letter = (n: number) =>
-    alphabet[(bytes?.[n] ?? randomInt(alphabet.length)) % alphabet.length];
-  return `${prefix}-${Array.from({ length: prefix === "r" ? 10 : 8 }, (_, n) => letter(n)).join("")}`;
 }

@@ -54,36 +54,23 @@ return {ARGV[1], 1}
 `;
 
 /**
- * Moves a request, or saves progress. Refuses when it changed since it was read: by its revision, and by the nonce of its claim,
- * because after a failover that lost writes another worker's claim may bear the same revision. A claim takes its lock, unless
- * changes are frozen or another request holds one of these locks; a pin is kept in the step that ends its request, unless
- * changes are frozen. Then come the step, its audit record, its outbox entry, and its polls; an ended request lets go of what
- * it held.
- *
- * KEYS request, open, audit, outbox, watched, polls, lock, freeze, pins, ...locks that must be free
- * ARGV id, revision and nonce it was read at, state, final (0|1), attempt, owner ('' for none), progress, step of its history ('' for
- *      none), audit record of that, key of its polls, nonce of this claim ('' for none), VM and its pin (nothing after the space
- *      drops it; '' for none)
- * → {'moved', revision, now, what INFO says of replicas to a claim} | {'changed'} | {'gone'} | {'frozen', freeze} | {'locked', holder}
+ * Refuses when it changed since it was read: by its revision, and by the nonce of its claim, because after a failover that lost
+ * writes another worker's claim may bear the same revision.
  */
-export const move = `${redisTimeLua}
+const compareLua = `${redisTimeLua}
 local is = redis.call('HMGET', KEYS[1], 'revision', 'attempt')
 if not is[1] then return {'gone'} end
 local nonce = redis.call('HGET', KEYS[1], 'claim:' .. is[2]) or ''
 if is[1] .. ' ' .. nonce ~= ARGV[2] then return {'changed'} end
-local isClaim, vm, pin = ARGV[11] ~= '', string.match(ARGV[12], '^(%S+) (.*)$')
-if isClaim or vm then
-  local freeze = redis.call('GET', KEYS[8])
-  if freeze then return {'frozen', freeze} end
-end
-if isClaim then
-  for i = 7, #KEYS do
-    local holder = i ~= 8 and i ~= 9 and redis.call('GET', KEYS[i])
-    if holder and holder ~= ARGV[1] then return {'locked', holder} end
-  end
-  redis.call('SET', KEYS[7], ARGV[1])
-  redis.call('HSET', KEYS[1], 'claim:' .. ARGV[5], ARGV[11])
-end
+`;
+
+const unlessFrozenLua = `
+local freeze = redis.call('GET', KEYS[8])
+if freeze then return {'frozen', freeze} end
+`;
+
+/** Writes it, its step, its audit record, and its outbox entry; begins or ends its polls; and lets go of what an ended one held. */
+const saveLua = `
 local nextRevision = redis.call('HINCRBY', KEYS[1], 'revision', 1)
 redis.call('HSET', KEYS[1], 'state', ARGV[3], 'final', ARGV[4], 'attempt', ARGV[5], 'owner', ARGV[6], 'progress', ARGV[7])
 local entry = ''
@@ -104,10 +91,48 @@ if ARGV[4] == '1' then
   if redis.call('GET', KEYS[7]) == ARGV[1] then redis.call('DEL', KEYS[7]) end
   redis.call('PEXPIRE', KEYS[1], ${keepFinalMs})
 end
-if vm and pin == '' then redis.call('HDEL', KEYS[9], vm)
-elseif vm then redis.call('HSET', KEYS[9], vm, entry .. ' ' .. pin) end
-local replication = isClaim and redis.pcall('INFO', 'replication')
+`;
+
+/**
+ * Moves a request, or saves progress.
+ *
+ * KEYS request, open, audit, outbox, watched, polls, lock
+ * ARGV id, revision and nonce it was read at, state, final (0|1), attempt, owner ('' for none), progress, step of its history ('' for
+ *      none), audit record of that, key of its polls
+ * → {'moved', revision, now} | {'changed'} | {'gone'}
+ */
+export const move = `${compareLua}${saveLua}
+return {'moved', nextRevision, now}
+`;
+
+/**
+ * The same, and takes its lock, unless changes are frozen or another request holds one of these locks.
+ *
+ * KEYS as of `move`, then freeze, ...locks that must be free   ARGV as of `move`, then the nonce of this claim
+ * → {'moved', revision, now, what INFO says of replicas} | {'changed'} | {'gone'} | {'frozen', freeze} | {'locked', holder}
+ */
+export const claim = `${compareLua}${unlessFrozenLua}
+for i = 7, #KEYS do
+  local holder = i ~= 8 and redis.call('GET', KEYS[i])
+  if holder and holder ~= ARGV[1] then return {'locked', holder} end
+end
+redis.call('SET', KEYS[7], ARGV[1])
+redis.call('HSET', KEYS[1], 'claim:' .. ARGV[5], ARGV[11])
+${saveLua}
+local replication = redis.pcall('INFO', 'replication')
 return {'moved', nextRevision, now, type(replication) == 'string' and replication or ''}
+`;
+
+/**
+ * The same, and keeps a VM's pin in the step that ends its request, unless changes are frozen.
+ *
+ * KEYS as of `move`, then freeze, pins   ARGV as of `move`, then VM, its pin ('' drops it)
+ * → {'moved', revision, now} | {'changed'} | {'gone'} | {'frozen', freeze}
+ */
+export const keepPin = `${compareLua}${unlessFrozenLua}${saveLua}
+if ARGV[12] == '' then redis.call('HDEL', KEYS[9], ARGV[11])
+else redis.call('HSET', KEYS[9], ARGV[11], entry .. ' ' .. ARGV[12]) end
+return {'moved', nextRevision, now}
 `;
 
 /**

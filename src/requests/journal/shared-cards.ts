@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { createOutbox, type Outbox, type Shown, shownIn } from "../../redis/due-list.ts";
+import { createOutbox, type Outbox, shownIn } from "../../redis/due-list.ts";
 import {
   type Fields,
   fieldsNamed,
@@ -69,7 +69,11 @@ export interface SharedCard {
   memberIds: readonly string[];
   /** Its requests get messages of their own again. */
   isDissolved: boolean;
-  delivered: Shown & { face: string };
+  delivered: {
+    said: Readonly<Record<string, string>>;
+    card?: { channelId: string; ts: string };
+    face: string;
+  };
 }
 
 /** Undefined when it is gone. */

@@ -128,22 +128,12 @@ async function judgeAlone(
     if (stepErrors < maxStepErrors) await by.store.move(request, { state, progress });
     else {
       const why = "Gatehouse repeatedly fails to judge this request";
-      await giveUp({ ...request, progress }, why, at, by);
+      const next = state === "unclear" ? "unknown" : "unclear";
+      const late = next === "unknown" ? { unknownSince: at } : {};
+      await by.store.move(request, { state: next, progress: { ...progress, why, ...late }, why });
     }
     return undefined;
   }
-}
-
-/** Nothing can be read of it any more: in the end a person decides. */
-async function giveUp(
-  request: StoredRequest,
-  why: string,
-  at: number,
-  { store }: WorkerContext,
-): Promise<void> {
-  const state = request.state === "unclear" ? "unknown" : "unclear";
-  const late = state === "unknown" ? { unknownSince: at } : {};
-  await store.move(request, { state, progress: { ...request.progress, why, ...late }, why });
 }
 
 /** That the request no longer waits for polls, or how far it is now; undefined where it is left to the next poll. */
@@ -221,6 +211,9 @@ async function giveUpLate(waiting: readonly StoredRequest[], by: WorkerContext):
     }
     const deadline = (progress.sentAt ?? request.changedAt) + settleDeadlineMs;
     if (now < deadline || now < progress.blindSince + quiesceMs || state === "sending") continue;
-    await giveUp(request, "the compute service can't be read", now, by);
+    const why = "the compute service can't be read";
+    const next = state === "accepted" ? "unclear" : "unknown";
+    const late = { ...progress, why, unknownSince: now };
+    await by.store.move(request, { state: next, progress: late, why });
   }
 }

@@ -3,9 +3,11 @@ import type { ChangeCommand } from "../../registry/define.ts";
 import type { Policy } from "../../config/policy-file.ts";
 import { ownerOf } from "../../policy/judged.ts";
 import { channelOfProject } from "../../policy/teams.ts";
+import type { VoteNeed } from "../../policy/vote-needs.ts";
 import type { Person } from "../../registry/invocation.ts";
-import { type Approval, approvableOf, readableId, type RequestRecord } from "../journal/record.ts";
-import type { Journal } from "../journal/journal.ts";
+import type { Evidence } from "./approval-facts.ts";
+import { type RequestRecord, approvableOf } from "../journal/record.ts";
+import { newRequestId, type Journal } from "../journal/journal.ts";
 
 /** An authorized command on one resolved target. */
 export interface Submission
@@ -21,10 +23,16 @@ export interface Submission
   /** ID of its rollout. */
   rollout?: string;
   /** Without it, the request runs at once. */
-  approval?: Omit<Approval, "expiresAt" | "digest" | "remindsAt"> & {
+  approval?: {
+    required: number;
+    votes?: readonly VoteNeed[];
+    needs?: NonNullable<RequestRecord["approval"]>["needs"];
     expiresMs: number;
     /** Half way to the end. */
     isReminded?: boolean;
+    why: string;
+    who?: readonly { id: string; name: string }[] | undefined;
+    evidence: Evidence;
   };
 }
 
@@ -54,7 +62,7 @@ export async function submit(
   const now = await by.store.now();
   const teamChannel = channelOfProject(by.policy, ownerOf(submission.target));
   const asked: RequestRecord = {
-    id: submission.id ?? readableId("r"),
+    id: submission.id ?? newRequestId(),
     command: command.name,
     input: command.fillIn?.(submission.input, submission.target, new Date(now)) ?? submission.input,
     target: submission.target,
@@ -83,9 +91,12 @@ function withApproval(
   approval: NonNullable<Submission["approval"]>,
   now: number,
 ): RequestRecord {
-  const { expiresMs, isReminded, ...shown } = approval;
-  const ending = { ...shown, expiresAt: now + expiresMs };
-  const digest = fingerprintOf(approvableOf(record, ending));
+  const { required, votes, needs, why, who, evidence, expiresMs, isReminded } = approval;
+  const needed = { required, ...(votes ? { votes } : {}) };
+  const expiresAt = now + expiresMs;
+  const digest = fingerprintOf(approvableOf(record, { ...needed, expiresAt, evidence }));
+  const shown = { ...needed, expiresAt, digest, why, evidence };
+  const named = { ...(needs ? { needs } : {}), ...(who ? { who } : {}) };
   const reminder = isReminded ? { remindsAt: now + Math.floor(expiresMs / 2) } : {};
-  return { ...record, approval: { ...ending, digest, ...reminder } };
+  return { ...record, approval: { ...shown, ...named, ...reminder } };
 }

@@ -12,7 +12,7 @@ import { approversRefusal, isSamePerson } from "../../policy/vote.ts";
 import type { Command, DialogFacts } from "../../registry/define.ts";
 import type { Input } from "../../registry/invocation.ts";
 import { parseInput } from "../../registry/parse.ts";
-import { readableId } from "../../requests/journal/record.ts";
+import { newRequestId } from "../../requests/journal/journal.ts";
 import { hourlyOf } from "../../requests/journal/limits.ts";
 import { stateWords } from "../../requests/journal/record.ts";
 import { deedOf } from "../../requests/render/asking.ts";
@@ -43,7 +43,7 @@ export async function submitChange(
   const whole = { ...asked, ...more, ...childrenOf(asked, facts), ...labelsOf(facts) };
   const submission = breakGlass ? whole : await withApprovals(whole, facts, prepared, gateway);
   const { store, policy } = gateway;
-  const id = readableId("r");
+  const id = newRequestId();
   await takeTurn({ ...submission, id }, gateway);
   const by = { ...gateway, staleAfterMs: policy.timing.staleAfterMs };
   const submitted = await submit({ ...submission, id }, by);

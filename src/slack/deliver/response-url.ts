@@ -10,8 +10,15 @@ import { at, parseJson } from "../web.ts";
 
 const version = "1";
 
-const keyOf = (secret: string): Buffer =>
-  Buffer.from(hkdfSync("sha256", secret, "", "gatehouse response url", 32));
+const keys = new Map<string, Buffer>();
+
+/** Derived once: it takes longer than sealing. */
+function keyOf(secret: string): Buffer {
+  const key =
+    keys.get(secret) ?? Buffer.from(hkdfSync("sha256", secret, "", "gatehouse response url", 32));
+  keys.set(secret, key);
+  return key;
+}
 
 /** `secret` is the bot token. */
 export function sealResponseUrl(url: string, secret: string): string {
