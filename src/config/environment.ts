@@ -1,7 +1,7 @@
 import { BlockList, isIP } from "node:net";
 import { resolve } from "node:path";
 import * as z from "zod";
-import { codeOf, messageOf, UserError } from "../errors.ts";
+import { codeOf, withHint } from "../errors.ts";
 import { nearest } from "../text/nearest.ts";
 import { ChangingFile } from "./changing-file.ts";
 import { matching, readAs } from "./policy-schema.ts";
@@ -241,8 +241,7 @@ function redisProblem(text: string): string | undefined {
     parseRedisUrl(text);
     return undefined;
   } catch (error) {
-    const hint = error instanceof UserError && error.hint !== undefined ? `; ${error.hint}` : "";
-    return messageOf(error) + hint;
+    return withHint(error, "; ");
   }
 }
 
