@@ -162,7 +162,7 @@ function textOf({ path, shown }: PolicyPlace): Found {
 }
 
 function parse(
-  found: Found | { text: string },
+  found: Found,
   { shown, path, operations }: PolicyPlace,
 ): PolicyText | { problems: readonly string[] } {
   if ("problem" in found) return { problems: [found.problem] };
