@@ -59,10 +59,10 @@ function ruleFor(policy: Policy, operation: Operation, target?: Named): NeededAp
 
 /** `votes` only where an entry names who they must be. */
 function ruleInFile(policy: Policy, operation: Operation, target?: Named) {
-  const { name, mayNeedApproval, byDefault } = operation;
+  const { name, byDefault } = operation;
   const { approvalExpiresMs: expiresMs } = policy.timing;
   const usual = { index: "default", votes: undefined, expiresMs } as const;
-  if (!mayNeedApproval)
+  if (!operation.mayNeedApproval)
     return { ...usual, required: 0, why: `${name} changes nothing that needs approval` };
   const approvers = () => approversIn(policy, target && ownerOf(target));
   for (const [index, rule] of policy.approvals.entries()) {
