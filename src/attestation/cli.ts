@@ -2,7 +2,7 @@ import { stat } from "node:fs/promises";
 import { resolve, sep } from "node:path";
 import { parseArgs } from "node:util";
 import { appraisalRule, measurement } from "../config/policy-schema.ts";
-import { messageOf, UserError } from "../errors.ts";
+import { messageOf, UserError, withHint } from "../errors.ts";
 import { readRegularSync } from "../regular-file.ts";
 import { parseJson } from "../text/parse-json.ts";
 import { printableLine } from "../text/printable.ts";
@@ -94,8 +94,7 @@ export async function runAttestation(
       attestationUsage,
     );
   } catch (error) {
-    const hint = error instanceof UserError && error.hint ? `\n${error.hint}` : "";
-    write(`${messageOf(error)}${hint}\n`);
+    write(`${withHint(error, "\n")}\n`);
     return error instanceof UserError && error.hint === attestationUsage ? 64 : 2;
   }
 }

@@ -18,7 +18,6 @@ import {
   createPrivateKey,
   createPublicKey,
   generateKeyPairSync,
-  type KeyObject,
   randomUUID,
   sign,
   verify,
@@ -94,20 +93,21 @@ export const checkpointShape = z.strictObject({
 });
 export type Checkpoint = z.infer<typeof checkpointShape>;
 
-export interface SigningKey {
-  publicKey: string;
-  sign(text: string): string;
-}
+export type SigningKey = ReturnType<typeof openSigningKey>;
 
 /**
  * The key in `folder`/audit-key.pem; created, readable by its owner only, when missing. Throws file system errors, and
  * when the file holds no key.
  */
-export function openSigningKey(folder: string): SigningKey {
+export function openSigningKey(folder: string) {
   mkdirSync(folder, privateFolder);
   const file = path.join(folder, "audit-key.pem");
   if (!existsSync(file)) makeKey(file);
-  return signingKey(createPrivateKey(readFileSync(file, "utf8")));
+  const key = createPrivateKey(readFileSync(file, "utf8"));
+  return {
+    publicKey: createPublicKey(key).export({ type: "spki", format: "der" }).toString("base64"),
+    sign: (text: string) => sign(null, Buffer.from(text), key).toString("base64"),
+  };
 }
 
 /** Never creates one. */
@@ -131,11 +131,6 @@ function makeKey(file: string): void {
   } finally {
     rmSync(beside, { force: true });
   }
-}
-
-function signingKey(key: KeyObject): SigningKey {
-  const publicKey = createPublicKey(key).export({ type: "spki", format: "der" }).toString("base64");
-  return { publicKey, sign: (text) => sign(null, Buffer.from(text), key).toString("base64") };
 }
 
 /** The first 16 hex digits of SHA-256 over the public key, for people to compare. */

@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { messageOf, UserError } from "../errors.ts";
+import { messageOf, UserError, withHint } from "../errors.ts";
 import { silentLog } from "../log/log.ts";
 import { createKeys, connectRedis } from "../redis/redis.ts";
 import { privateFile, readRegularSync } from "../regular-file.ts";
@@ -70,8 +70,7 @@ export async function runAudit(
       return report(verdict, terminal);
     });
   } catch (error) {
-    const hint = error instanceof UserError && error.hint ? `\n${error.hint}` : "";
-    terminal.write(`${messageOf(error)}${hint}\n`);
+    terminal.write(`${withHint(error, "\n")}\n`);
     return error instanceof UserError && error.hint === auditUsage ? 64 : 2;
   }
 }

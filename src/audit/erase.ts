@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { z } from "zod";
 import { UserError } from "../errors.ts";
 import { createLeases } from "../redis/lease.ts";
-import { type Keys, defineScript, type RedisClient, redisTimeLua } from "../redis/redis.ts";
+import { defineScript, redisTimeLua } from "../redis/redis.ts";
 import { type ErasedMarker, isStreamId, readMarker, type Seal } from "./chain.ts";
 import { createTrail, type Trail } from "./trail.ts";
 
@@ -49,21 +49,20 @@ const rewriteReply = z.array(z.string());
  * Throws a UserError when a record isn't sealed yet, isn't what was sealed, or explains an erasure or a loss itself, and
  * when someone else is erasing.
  */
-export async function eraseRecords(options: {
-  redis: RedisClient;
-  key: Keys;
-  ids: readonly string[];
-  who: string;
-  why: string;
-}): Promise<{ erased: number }> {
-  const { redis, key, who, why } = options;
+export async function eraseRecords({
+  redis,
+  key,
+  ids,
+  who,
+  why,
+}: Pick<Trail, "redis" | "key"> & { ids: readonly string[]; who: string; why: string }) {
   const trail = createTrail(redis, key);
   const rewriting = key("audit", "rewriting");
   const leases = createLeases(redis);
   const token = randomBytes(8).toString("hex");
   if (!(await leases.take(rewriting, token, leaseMs))) throw busy();
   try {
-    const seals = await erasable(trail, options.ids);
+    const seals = await erasable(trail, ids);
     if (seals.length > 0) {
       const erased = seals.map(({ seq, id }) => ({ seq, id }));
       const marker: ErasedMarker = { what: "audit-erased", who, why, erased };

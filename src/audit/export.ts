@@ -1,11 +1,10 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import type { Keys, RedisClient } from "../redis/redis.ts";
 import { canonical } from "../text/canonical-json.ts";
 import { parseJson } from "../text/parse-json.ts";
 import { type Anchor, checkpointShape, isSignature, type SigningKey } from "./anchors.ts";
 import { genesis } from "./chain.ts";
-import { createTrail, type Step } from "./trail.ts";
+import { createTrail, type Step, type Trail } from "./trail.ts";
 import { checkWalk, type Verdict } from "./verify.ts";
 
 const exportFormat = "gatehouse-audit-export-1";
@@ -73,12 +72,11 @@ const signedText = (digest: string) => `gatehouse-audit-export ${digest}`;
  * The sealed trail as one value, to the end of the chain, because later records explain erasures and losses. Signed when
  * there is a key.
  */
-export async function exportAudit(options: {
-  redis: RedisClient;
-  key: Keys;
-  signingKey?: SigningKey | undefined;
-}): Promise<AuditExport> {
-  const { redis, key, signingKey } = options;
+export async function exportAudit({
+  redis,
+  key,
+  signingKey,
+}: Pick<Trail, "redis" | "key"> & { signingKey?: SigningKey | undefined }): Promise<AuditExport> {
   const trail = createTrail(redis, key);
   const records: ExportedRecord[] = [];
   for await (const page of trail.walk()) records.push(...page.flatMap(exported));

@@ -58,7 +58,6 @@ export function startSealer(options: SealerOptions): { close(): Promise<void> } 
   const { redis, key, log, dataDir, everyMs = 500, stuckAfterMs = 30_000 } = options;
   const { anchorEveryMs = 60_000 } = options;
   const trail = createTrail(redis, key);
-  const seal = createSealing(trail);
   const anchors = openAnchors(dataDir, key.namespace);
   let signingKey: SigningKey | undefined;
   /** The last anchor is not in the chain, and the trail says so: the next head takes its place. */
@@ -84,7 +83,7 @@ export function startSealer(options: SealerOptions): { close(): Promise<void> } 
       isMine ||= await takeTurn(redis, key, "seal", everyMs);
       if (!isMine) return;
       const signer = (signingKey ??= onDisk(() => openSigningKey(dataDir)));
-      const sealed = await seal(head, reached + 1, entries);
+      const sealed = await sealBehind(trail, head, reached + 1, entries);
       if (sealed) await signDue(trail, signer, sealed);
     }
   }
@@ -189,33 +188,30 @@ end
 return 1
 `;
 
-type Sealing = (
+/** Seals records behind `head`, numbered from `firstSeq` on. Resolves to the new head; undefined where that isn't the head any more. */
+export async function sealBehind(
+  { redis, names }: Trail,
   head: Seal | undefined,
   firstSeq: number,
   entries: readonly Entry[],
-) => Promise<Seal | undefined>;
-
-/** Seals records behind `head`, numbered from `firstSeq` on. Resolves to the new head; undefined where that isn't the head any more. */
-export function createSealing({ redis, names }: Trail): Sealing {
+): Promise<Seal | undefined> {
   const runSeal = defineScript(redis, "gatehouseAuditSeal", sealLua);
-  return async (head, firstSeq, entries) => {
-    let before = head?.hash ?? genesis;
-    const seals = entries.map(({ id, at, record }, index) => {
-      const salt = randomBytes(16).toString("hex");
-      const body = { seq: firstSeq + index, id, at, payload: payloadOf(salt, record) };
-      before = hashOf(before, body);
-      return { ...body, hash: before, salt };
-    });
-    const buckets = [...new Set(seals.map(({ seq }) => names.salts(seq)))];
-    const links = seals.map((one) => ({
-      ...one,
-      // Lua writes a large number with an exponent
-      seq: String(one.seq),
-      bucket: buckets.indexOf(names.salts(one.seq)) + 2,
-    }));
-    const args = [head?.hash ?? "", JSON.stringify(links)];
-    return (await runSeal([names.seals, ...buckets], args)) === 1 ? seals.at(-1) : undefined;
-  };
+  let before = head?.hash ?? genesis;
+  const seals = entries.map(({ id, at, record }, index) => {
+    const salt = randomBytes(16).toString("hex");
+    const body = { seq: firstSeq + index, id, at, payload: payloadOf(salt, record) };
+    before = hashOf(before, body);
+    return { ...body, hash: before, salt };
+  });
+  const buckets = [...new Set(seals.map(({ seq }) => names.salts(seq)))];
+  const links = seals.map((one) => ({
+    ...one,
+    // Lua writes a large number with an exponent
+    seq: String(one.seq),
+    bucket: buckets.indexOf(names.salts(one.seq)) + 2,
+  }));
+  const args = [head?.hash ?? "", JSON.stringify(links)];
+  return (await runSeal([names.seals, ...buckets], args)) === 1 ? seals.at(-1) : undefined;
 }
 
 /**

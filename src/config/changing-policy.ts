@@ -139,11 +139,7 @@ export class ChangingPolicy {
   }
 }
 
-/** Places whose new value counts from the next start on: calls, clocks, and folders were set up with the old one. */
-const nextStartOnly = ["timing", "attestation.endorsements", "attestation.refresh"];
-/** Within them, what counts at once. */
-const atOnce = ["timing.approvalExpires"];
-
+/** What counts until the next start: calls, clocks, and folders were set up with the old values, and keep them. */
 function untilNextStart(policy: Policy, atStart: Policy): Policy {
   const { endorsements, refresh } = atStart.attestation;
   const { approvalExpiresMs } = policy.timing;
@@ -166,7 +162,7 @@ function textOf({ path, shown }: PolicyPlace): Found {
 }
 
 function parse(
-  found: Found | { text: string },
+  found: Found,
   { shown, path, operations }: PolicyPlace,
 ): PolicyText | { problems: readonly string[] } {
   if ("problem" in found) return { problems: [found.problem] };
@@ -200,7 +196,11 @@ export interface PolicyChange {
 
 /** Every difference, in the order of the file's sections: nothing that decides may change unseen. */
 export function changesBetween(before: Policy, after: Policy): readonly PolicyChange[] {
-  return differences("", before, after);
+  const atOnce = differences("", before, untilNextStart(after, before)).map(({ place }) => place);
+  return differences("", before, after).map((change) => ({
+    ...change,
+    waits: !atOnce.includes(change.place),
+  }));
 }
 
 /** `access.operate: added U0AMIR`, for the log and the audit trail. */
@@ -218,7 +218,9 @@ export function changeInWords(change: PolicyChange): string {
 /** In place of a value that the file doesn't have. */
 export const notSet = "not set";
 
-function differences(path: string, before: unknown, after: unknown): readonly PolicyChange[] {
+type Difference = Omit<PolicyChange, "waits">;
+
+function differences(path: string, before: unknown, after: unknown): readonly Difference[] {
   if (canonical(before ?? null) === canonical(after ?? null)) return [];
   if (isSection(before) && isSection(after)) {
     const keys = [...new Set([...Object.keys(before), ...Object.keys(after)])];
@@ -227,26 +229,21 @@ function differences(path: string, before: unknown, after: unknown): readonly Po
     );
   }
   const place = path.replace(/Ms$/, "");
-  const change = { place, waits: isIn(place, nextStartOnly) && !isIn(place, atOnce) };
   if (!Array.isArray(before) || !Array.isArray(after)) {
     const [removed, added] = [[inWords(path, before)], [inWords(path, after)]];
-    return [{ ...change, removed, added, isReplaced: true }];
+    return [{ place, removed, added, isReplaced: true }];
   }
   if ([...before, ...after].some(isSection) && before.length === after.length)
     return before.flatMap((one, at) => differences(`${path}[${at + 1}]`, one, after[at]));
   const words = (item: unknown) => inWords(path, item);
   const [removed, added] = [lacking(before, after).map(words), lacking(after, before).map(words)];
-  return [{ ...change, removed, added, isReplaced: false }];
+  return [{ place, removed, added, isReplaced: false }];
 }
 
 type Section = Readonly<Record<string, unknown>>;
 
 function isSection(value: unknown): value is Section {
   return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function isIn(place: string, sections: readonly string[]): boolean {
-  return sections.some((section) => place === section || place.startsWith(`${section}.`));
 }
 
 /** Those of `some` that `others` doesn't have. */

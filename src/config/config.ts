@@ -189,12 +189,11 @@ function tlsProblems(from: Environment, read: Variables): readonly string[] {
   return problem === undefined ? [] : [problem];
 }
 
+const proxyNames = ["HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"] as const;
+
 /** Undefined where no proxy is named. */
-function proxiesIn({
-  HTTPS_PROXY: https,
-  HTTP_PROXY: http,
-  NO_PROXY: no,
-}: Pick<Variables, "HTTPS_PROXY" | "HTTP_PROXY" | "NO_PROXY">): Proxies | undefined {
+function proxiesIn(read: Pick<Variables, (typeof proxyNames)[number]>): Proxies | undefined {
+  const [https, http, no] = [read.HTTPS_PROXY, read.HTTP_PROXY, read.NO_PROXY];
   return https === undefined && http === undefined ? undefined : { https, http, no };
 }
 
@@ -228,17 +227,12 @@ function openPolicy(
 }
 
 /** How Slack is asked, for a look at the policy; else why it can't be, as the end of a sentence. */
-export interface SlackAccess {
-  apiUrl: string;
-  botToken: string;
-  proxies: Proxies | undefined;
-}
+export type SlackAccess = Exclude<ReturnType<typeof loadSlackAccess>, string>;
 
-export function loadSlackAccess(env: Env = process.env): SlackAccess | string {
+export function loadSlackAccess(env: Env = process.env) {
   const from = new Environment(env);
   if (!from.mentions("SLACK_BOT_TOKEN")) return "SLACK_BOT_TOKEN is not set";
-  const proxies = ["HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"] as const;
-  const read = from.read("SLACK_BOT_TOKEN", "SLACK_API_URL", ...proxies);
+  const read = from.read("SLACK_BOT_TOKEN", "SLACK_API_URL", ...proxyNames);
   const [problem] = from.problems;
   const apiUrl = `${read.SLACK_API_URL}/`;
   return problem ?? { apiUrl, botToken: read.SLACK_BOT_TOKEN, proxies: proxiesIn(read) };

@@ -1,7 +1,8 @@
-import { BlockList, isIP } from "node:net";
+import { isIP } from "node:net";
 import { resolve } from "node:path";
+import ipaddr from "ipaddr.js";
 import * as z from "zod";
-import { codeOf, messageOf, UserError } from "../errors.ts";
+import { codeOf, withHint } from "../errors.ts";
 import { nearest } from "../text/nearest.ts";
 import { ChangingFile } from "./changing-file.ts";
 import { matching, readAs } from "./policy-schema.ts";
@@ -206,14 +207,8 @@ function rangesIn(text: string): readonly string[] {
 }
 
 function isRange(text: string): boolean {
-  const [net = "", bits = "", ...rest] = text.split("/");
-  if (rest.length > 0 || !/^\d{1,3}$/.test(bits)) return false;
-  try {
-    new BlockList().addSubnet(net, Number(bits), isIP(net) === 6 ? "ipv6" : "ipv4");
-    return true;
-  } catch {
-    return false;
-  }
+  // ipaddr.js alone would take 010.0.0.1 for an octal number
+  return isIP(text.split("/")[0] ?? "") !== 0 && ipaddr.isValidCIDR(text);
 }
 
 /** Credentials are sent there, so http is only for this machine. Never repeats the value. */
@@ -241,8 +236,7 @@ function redisProblem(text: string): string | undefined {
     parseRedisUrl(text);
     return undefined;
   } catch (error) {
-    const hint = error instanceof UserError && error.hint !== undefined ? `; ${error.hint}` : "";
-    return messageOf(error) + hint;
+    return withHint(error, "; ");
   }
 }
 

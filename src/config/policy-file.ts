@@ -128,20 +128,12 @@ export function lineWords(
 /** 12 hex digits over everything that decides who may do what. Changing timing or digests cancels nothing, nor where files are. */
 export function policyVersion(policy: Policy): string {
   const { access, approvals, protect, channels, limits } = policy;
-  const teams = Object.entries(policy.teams).map(([name, { digests: _at, ...rights }]) => [
-    name,
-    rights,
-  ]);
-  const { endorsements: _place, refresh: _from, ...attestation } = policy.attestation;
-  const deciding = {
-    access,
-    teams: Object.fromEntries(teams) as unknown,
-    approvals,
-    protect,
-    channels,
-    attestation,
-    limits,
-  };
+  const rights = Object.entries(policy.teams).map(
+    ([name, team]) => [name, { ...team, digests: undefined }] as const,
+  );
+  const teams = Object.fromEntries(rights);
+  const attestation = { ...policy.attestation, endorsements: undefined, refresh: undefined };
+  const deciding = { access, teams, approvals, protect, channels, attestation, limits };
   return createHash("sha256").update(canonical(deciding)).digest("hex").slice(0, 12);
 }
 

@@ -43,9 +43,7 @@ export function lists(
     all.length > 0
       ? all.map(within).reduce((some, others) => some.filter((list) => others.includes(list)))
       : [...new Set(allRights(policy).flatMap(({ rights }) => within(rights)))];
-  const isAdministrator =
-    isFullMember(person, ourTeamId) && named(policy.access.administer, person);
-  return isAdministrator ? [...isIn, "administer"] : isIn;
+  return administers(policy, person, ourTeamId) ? [...isIn, "administer"] : isIn;
 }
 
 /** Whether a rule of `approvals` asks for this person's vote, who may see nothing else. */
@@ -56,23 +54,28 @@ export function mayVote({ approvals }: Policy, person: Person, ourTeamId: string
 
 /** `access`, `teams.payments`, …: the places of gatehouse.yml whose VMs and projects this person may see. */
 export function placesSeen(policy: Policy, person: Person, ourTeamId: string): readonly string[] {
-  const isAdministrator =
-    isFullMember(person, ourTeamId) && named(policy.access.administer, person);
+  const isAll = administers(policy, person, ourTeamId);
   return allRights(policy)
-    .filter(({ rights }) => isAdministrator || listsIn(rights, person, ourTeamId).includes("view"))
+    .filter(({ rights }) => isAll || listsIn(rights, person, ourTeamId).includes("view"))
     .map(({ place }) => place);
 }
 
-function listsIn(rights: Rights, person: Person, ourTeamId: string): readonly AccessList[] {
-  if (person.teamId !== ourTeamId || ourTeamId === "") return [];
-  if (person.kind === "guest") return isNamed(rights.view, person) ? ["view"] : [];
-  if (!isFullMember(person, ourTeamId)) return [];
-  return rightLists.filter((list) => named(rights[list], person));
+function administers({ access }: Policy, person: Person, ourTeamId: string): boolean {
+  return isFullMember(person, ourTeamId) && named(access.administer, person);
 }
 
-export function isFullMember({ kind, teamId }: Person, ourTeamId: string): boolean {
-  return kind === "member" && teamId === ourTeamId && ourTeamId !== "";
+function listsIn(rights: Rights, person: Person, ourTeamId: string): readonly AccessList[] {
+  if (isFullMember(person, ourTeamId))
+    return rightLists.filter((list) => named(rights[list], person));
+  const isGuest = person.kind === "guest" && isOurs(person, ourTeamId);
+  return isGuest && isNamed(rights.view, person) ? ["view"] : [];
 }
+
+export function isFullMember(person: Person, ourTeamId: string): boolean {
+  return person.kind === "member" && isOurs(person, ourTeamId);
+}
+
+const isOurs = ({ teamId }: Person, ourTeamId: string) => teamId === ourTeamId && ourTeamId !== "";
 
 /** For full members alone. */
 export function named(entries: readonly string[], person: Pick<Person, "id" | "groups">): boolean {

@@ -47,50 +47,39 @@ function rulesLeft(policy: Policy, judged: Judged): readonly NeededApprovals[] {
 }
 
 function ruleFor(policy: Policy, operation: Operation, target?: Named): NeededApprovals {
-  const rule = ruleInFile(policy, operation, target);
   const { name, atLeast } = operation;
-  if (rule.required >= atLeast) return rule;
-  const votes = usualNeeds(policy, atLeast, target && ownerOf(target));
-  return { ...rule, required: atLeast, votes, why: `${name} always needs ${atLeast}` };
+  const rule = ruleInFile(policy, operation, target);
+  const required = Math.max(rule.required, atLeast);
+  const isRaised = required > rule.required;
+  const named = isRaised ? undefined : rule.votes;
+  const votes = named ?? usualNeeds(policy, required, target && ownerOf(target));
+  const why = isRaised ? `${name} always needs ${atLeast}` : rule.why;
+  return { ...rule, required, votes, why };
 }
 
-function ruleInFile(policy: Policy, of: Operation, target?: Named): NeededApprovals {
-  const owner = target && ownerOf(target);
-  const operation = of.name;
-  const byDefault = { index: "default", expiresMs: policy.timing.approvalExpiresMs } as const;
-  if (!of.mayNeedApproval) {
-    const why = `${operation} changes nothing that needs approval`;
-    return { ...byDefault, required: 0, votes: [], why };
-  }
+/** `votes` only where an entry names who they must be. */
+function ruleInFile(policy: Policy, operation: Operation, target?: Named) {
+  const { name, byDefault } = operation;
+  const { approvalExpiresMs: expiresMs } = policy.timing;
+  const usual = { index: "default", votes: undefined, expiresMs } as const;
+  if (!operation.mayNeedApproval)
+    return { ...usual, required: 0, why: `${name} changes nothing that needs approval` };
+  const approvers = () => approversIn(policy, target && ownerOf(target));
   for (const [index, rule] of policy.approvals.entries()) {
-    if (!matchesAny(rule.operations, operation)) continue;
-    const { targets: globs } = rule;
+    const { operations, targets: globs, required, votes } = rule;
+    if (!matchesAny(operations, name)) continue;
     const meant = target && globs && matchingTarget(globs, target);
     if (globs && !meant) continue;
     const because = target?.because === undefined ? "" : ` (because of ${target.because})`;
     const on = meant ? ` on ${meant.glob}${because}` : "";
-    const { required, expiresMs } = rule;
-    const place = `approvals[${index + 1}] in gatehouse.yml${rule.votes ? lineWords(policy, ["approvals", index]) : ""}`;
-    const from = rule.votes || required === 0 ? "" : approversIn(policy, owner);
-    const why = `${place} requires ${required} for ${operation}${on}${from}`;
-    return {
-      required,
-      votes: rule.votes ?? usualNeeds(policy, required, owner),
-      expiresMs,
-      index,
-      why,
-    };
+    const line = votes ? lineWords(policy, ["approvals", index]) : "";
+    const from = votes || required === 0 ? "" : approvers();
+    const why = `approvals[${index + 1}] in gatehouse.yml${line} requires ${required} for ${name}${on}${from}`;
+    return { index, required, votes, expiresMs: rule.expiresMs, why };
   }
-  const required = of.byDefault;
-  return {
-    ...byDefault,
-    required,
-    votes: usualNeeds(policy, required, owner),
-    why:
-      required > 0
-        ? `no entry of approvals in gatehouse.yml matches ${operation}; destructive commands need one approval${approversIn(policy, owner)}`
-        : `no entry of approvals in gatehouse.yml matches ${operation}`,
-  };
+  const why = `no entry of approvals in gatehouse.yml matches ${name}`;
+  const all = byDefault === 0 ? "" : `; destructive commands need one approval${approvers()}`;
+  return { ...usual, required: byDefault, why: why + all };
 }
 
 /** `, of teams.payments.approve (line 12)`: where a team says who approves. */

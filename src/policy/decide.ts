@@ -20,13 +20,8 @@ export function decide(asked: Asked): Decision {
   return { needed: { ...needed, required: 0, votes: [], why: "break-glass skips approvals" } };
 }
 
-export interface EachDecision {
-  allowed: readonly Target[];
-  refused: readonly { target: Target; by: PolicyRefusal }[];
-}
-
 /** The same of one command on several VMs, each judged alone: a rollout skips those that are refused. */
-export function decideEach(asked: Asked): EachDecision {
+export function decideEach(asked: Asked) {
   const judged = asked.targets.map((target) => ({
     target,
     by: refusal({ ...asked, targets: [target] }),

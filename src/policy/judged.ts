@@ -78,10 +78,7 @@ function newNameOf({ command, input }: Judged): string | undefined {
 }
 
 /** The pinned VM that a new name would take out of its pin, let run more than before, or put under another rule of appraisal. */
-export function looserPin(
-  policy: Policy,
-  judged: Judged,
-): { target: Target; vmName: string | undefined } | undefined {
+export function looserPin(policy: Policy, judged: Judged) {
   const { pins, appraisal } = policy.attestation;
   const newName = newNameOf(judged);
   if (newName === undefined || pins.length === 0) return undefined;

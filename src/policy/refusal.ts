@@ -9,6 +9,7 @@ import {
   listsFor,
   addToList,
   andThey,
+  isFullMember,
   mayVote,
   named as isNamed,
   placesSeen,
@@ -31,16 +32,11 @@ export function needsConfirmation(
   );
 }
 
-interface Protection {
-  target: Target;
-  /** The protected name in words, where it isn't the target's own. */
-  because: string | undefined;
-  /** Undefined when the project's VMs are unknown. */
-  glob: string | undefined;
-}
-
-/** Why this command must not change a target. A project without the names of its VMs counts as protected. */
-export function protection(policy: Policy, judged: Judged): Protection | undefined {
+/**
+ * Why this command must not change a target. `because`: the protected name in words, where it isn't the target's own. A project
+ * without the names of its VMs counts as protected, by no `glob`.
+ */
+export function protection(policy: Policy, judged: Judged) {
   const { command, targets, vmNames } = judged;
   if (policy.protect.length === 0 || command.kind === "read" || !command.protect) return undefined;
   for (const target of targets) {
@@ -133,8 +129,7 @@ const kindTexts: Readonly<Record<Exclude<Person["kind"], "member">, string>> = {
 };
 
 function personRefusal({ policy, person, ourTeamId, nameOf }: Asked): PolicyRefusal | undefined {
-  const isOurs = person.teamId === ourTeamId && ourTeamId !== "";
-  if (person.kind === "member" && isOurs) return undefined;
+  if (isFullMember(person, ourTeamId)) return undefined;
   const kind = person.kind === "member" ? "external" : person.kind;
   return {
     rule: person.kind === "member" ? "person.team" : `person.${kind}`,

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { openAnchors } from "../../src/audit/anchors.ts";
-import { createSealing, startSealer } from "../../src/audit/sealer.ts";
+import { sealBehind, startSealer } from "../../src/audit/sealer.ts";
 import { createTrail } from "../../src/audit/trail.ts";
 import { verifyAudit } from "../../src/audit/verify.ts";
 import { silentLog } from "../../src/log/log.ts";
@@ -92,12 +92,12 @@ describe("the sealer", () => {
     const [fast, slow] = [other, world].map(({ redis }) => createTrail(redis, world.key));
     if (!fast || !slow) throw new Error("two trails");
     const entries = await slow.records({ most: 9 });
-    const head = await createSealing(fast)(undefined, 1, entries.slice(0, 5));
+    const head = await sealBehind(fast, undefined, 1, entries.slice(0, 5));
     expect(head).toMatchObject({ seq: 5 });
-    expect(await createSealing(slow)(undefined, 1, entries)).toBeUndefined();
+    expect(await sealBehind(slow, undefined, 1, entries)).toBeUndefined();
     // Nor onto one that another process has sealed behind meanwhile
-    expect(await createSealing(fast)(head, 6, entries.slice(5, 7))).toMatchObject({ seq: 7 });
-    expect(await createSealing(slow)(head, 6, entries.slice(5))).toBeUndefined();
+    expect(await sealBehind(fast, head, 6, entries.slice(5, 7))).toMatchObject({ seq: 7 });
+    expect(await sealBehind(slow, head, 6, entries.slice(5))).toBeUndefined();
     expect(await verifyAudit(world)).toMatchObject({ is: "intact", sealed: 7 });
   });
 

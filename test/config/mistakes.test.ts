@@ -197,6 +197,7 @@ const mistakes: [variable: string, env: Env, sentence: string][] = [
     'must be 1, 0, or ranges of addresses like 10.20.0.0/16,fd00::/8, and has "10.1.0.0"',
   ],
   ["COMPUTE_ALLOW_PRIVATE", { COMPUTE_ALLOW_PRIVATE: "10.0.0.0/33" }, 'and has "10.0.0.0/33"'],
+  ["COMPUTE_ALLOW_PRIVATE", { COMPUTE_ALLOW_PRIVATE: "::010.0.0.1/120" }, "ranges of addresses"],
   [
     "HTTPS_PROXY",
     { HTTPS_PROXY: "proxy.example:3128" },
