@@ -26,7 +26,7 @@ import { nearest } from "../text/nearest.ts";
 import { lookAtFolder } from "./doctor/folders.ts";
 import type { Finding } from "./doctor/finding.ts";
 import { fewOf, judgeNames, lookAtPolicy } from "./doctor/policy.ts";
-import { useProxies } from "./use-proxies.ts";
+import { useProxies } from "./outbound.ts";
 
 export const policyUsage = `usage: node gatehouse.mjs policy <what>
   check [file]                  every problem of the file, with its line; with SLACK_BOT_TOKEN, also groups, people, and

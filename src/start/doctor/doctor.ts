@@ -4,7 +4,7 @@ import { version } from "../../config/version.ts";
 import { messageOf } from "../../errors.ts";
 import { operationsOf } from "../../policy/approval-rule.ts";
 import { checks } from "../checks.ts";
-import { useProxies } from "../use-proxies.ts";
+import { useProxies } from "../outbound.ts";
 import { exitCodeOf, ill, render, type Section, well } from "./finding.ts";
 
 export const doctorUsage = `usage: node gatehouse.mjs doctor [gateway|worker]
