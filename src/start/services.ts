@@ -35,11 +35,7 @@ import { linkTo } from "../slack/deliver/permalink.ts";
 import { startDelivery } from "../slack/deliver/deliver.ts";
 import { learnIdentity } from "../slack/people/identity.ts";
 import { sharedCardSource } from "../slack/deliver/shared-cards.ts";
-import {
-  createRateLimiter,
-  type RateLimiter,
-  type SlackLimits,
-} from "../slack/deliver/rate-limiter.ts";
+import { createRateLimiter, type SlackLimits } from "../slack/deliver/rate-limiter.ts";
 import { requestSource } from "../slack/deliver/requests.ts";
 import { rolloutSource } from "../slack/deliver/rollouts.ts";
 import { requestable } from "../registry/define.ts";
@@ -50,7 +46,7 @@ import { type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
 import type { Spans } from "../log/spans.ts";
 import type { LimitName, Telemetry } from "../log/telemetry.ts";
 import { startPostingRecaps } from "../outages/post-recaps.ts";
-import { lookAtFolder } from "./doctor/folders.ts";
+import { judgeFolder, lookAtFolder } from "./doctor/folders.ts";
 
 export type Services = Awaited<ReturnType<typeof openServices>>;
 
@@ -155,7 +151,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   );
   inventory.start();
   const { refresh: addresses, endorsements: folder } = attestation;
-  for (const { is, what, mend, about = [] } of lookAtFolder(attestation)) {
+  for (const { is, what, mend, about = [] } of judgeFolder(lookAtFolder(attestation))) {
     const why = config.policyFile.placeOf([about].flat()) + what;
     if (is !== "well")
       log[is === "ill" ? "warn" : "info"]("endorsements.folder", { why, hint: mend });
@@ -302,7 +298,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     {
       web,
       refusal,
-      rateLimiter: calls.limiter(createRateLimiter(redis, key, options.slackLimits)),
+      rateLimiter: createRateLimiter(redis, key, options.slackLimits, calls.wait),
       log,
       now: store.now,
       us: identity.known,
@@ -412,10 +408,6 @@ function observeCalls({ telemetry, spans }: Pick<ServicesOptions, "telemetry" | 
     spans?.ended({ name, kind: "client", startMs: endMs - ms, endMs, attributes, failed });
   }
 
-  function told(limit: LimitName, ms: number): void {
-    if (ms > 0) telemetry.limitWaits.observe({ limit }, ms / 1000);
-  }
-
   return {
     slack(method: string, outcome: string, ms: number): void {
       telemetry.slackCalls.inc({ method, outcome });
@@ -428,22 +420,8 @@ function observeCalls({ telemetry, spans }: Pick<ServicesOptions, "telemetry" | 
       telemetry.computeSeconds.observe({ endpoint }, durationMs / 1000);
       called(endpoint, outcome, durationMs, status);
     },
-    limiter: (limiter: RateLimiter): RateLimiter => ({
-      async post(channelId, turn) {
-        const taken = await limiter.post(channelId, turn);
-        // It doesn't wait, but joins others
-        if (!turn.isJoining) told("slack-posts", taken.waitMs);
-        return taken;
-      },
-      async edit(turn) {
-        const taken = await limiter.edit(turn);
-        told("slack-edits", taken.waitMs);
-        return taken;
-      },
-      async pause(what, forMs) {
-        told(what === "edit" ? "slack-edits" : "slack-posts", forMs);
-        await limiter.pause(what, forMs);
-      },
-    }),
+    wait(limit: LimitName, ms: number): void {
+      if (ms > 0) telemetry.limitWaits.observe({ limit }, ms / 1000);
+    },
   };
 }
