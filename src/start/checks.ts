@@ -9,7 +9,7 @@ import { countWorkers } from "../jobs/liveness.ts";
 import { counted, duration } from "../messages/text.ts";
 import { partNames } from "../outages/outages.ts";
 import { asDetail, type Finding, ill, trouble, well } from "./doctor/finding.ts";
-import { judgeDirectory, lookAtDirectory, lookAtFolder } from "./doctor/folders.ts";
+import { judgeDirectory, judgeFolder, lookAtDirectory, lookAtFolder } from "./doctor/folders.ts";
 import { judgePolicy, lookAtPolicy } from "./doctor/policy.ts";
 import { judgeRedis, lookAtRedis, writeToRedis } from "./doctor/redis.ts";
 import { judgeService, lookAtService } from "./doctor/service.ts";
@@ -91,7 +91,7 @@ export const checks: readonly Check[] = [
     name: "Policy",
     async fromOutside(config) {
       const { policyFile } = config;
-      const folder = lookAtFolder(policyFile.asWritten.attestation).map((finding) => ({
+      const folder = judgeFolder(lookAtFolder(policyFile.asWritten.attestation)).map((finding) => ({
         ...finding,
         what:
           (Array.isArray(finding.about) ? policyFile.placeOf(finding.about) : "") + finding.what,

@@ -19,7 +19,7 @@ interface Program {
 export type Programs = Readonly<Record<string, Program>>;
 
 const roles: readonly Role[] = ["all", "gateway", "worker"];
-const roleIn = (word: string): Role | undefined => roles.find((role) => role === word);
+export const roleIn = (word: string): Role | undefined => roles.find((role) => role === word);
 const isHelp = (word: string) => word === "--help" || word === "-h";
 
 /** A role and nothing else: to be run, without anything to look up. */

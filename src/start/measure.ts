@@ -1,9 +1,5 @@
-import type { Telemetry } from "../log/telemetry.ts";
-import type { Inventory } from "../inventory/inventory.ts";
-import type { QueueDepth, Queues } from "../jobs/queues.ts";
-import type { Keys, RedisClient } from "../redis/redis.ts";
-import type { Journal } from "../requests/journal/journal.ts";
-import type { Polls } from "../requests/journal/polls.ts";
+import type { QueueDepth } from "../jobs/queues.ts";
+import type { Services } from "./services.ts";
 
 /** The oldest so many open requests are looked at, once a scrape. */
 const maxCounted = 5_000;
@@ -24,15 +20,12 @@ const owedLists = [
  * Reads what all processes share into the gauges, and the age of the names. Never rejects: without Redis, this process's own
  * figures remain.
  */
-export function createMeasure(on: {
-  redis: RedisClient;
-  key: Keys;
-  store: Pick<Journal, "get" | "now" | "openCount">;
-  queues: Pick<Queues, "depth">;
-  polls: Pick<Polls, "depth">;
-  inventory: Pick<Inventory, "state">;
-  telemetry: Telemetry;
-}): () => Promise<void> {
+export function createMeasure(
+  on: Pick<Services, "redis" | "key" | "store" | "polls" | "telemetry"> & {
+    queues: Pick<Services["queues"], "depth">;
+    inventory: Pick<Services["inventory"], "state">;
+  },
+): () => Promise<void> {
   const { redis, key, store, telemetry } = on;
   const { shared } = telemetry;
   const startedAt = Date.now();

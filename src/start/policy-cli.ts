@@ -23,10 +23,10 @@ import { type Command, dottedName, type Target } from "../registry/define.ts";
 import { groupsNamedIn } from "../slack/people/people.ts";
 import { readRegularSync } from "../regular-file.ts";
 import { nearest } from "../text/nearest.ts";
-import { lookAtFolder } from "./doctor/folders.ts";
+import { judgeFolder, lookAtFolder } from "./doctor/folders.ts";
 import type { Finding } from "./doctor/finding.ts";
 import { fewOf, judgeNames, lookAtPolicy } from "./doctor/policy.ts";
-import { useProxies } from "./use-proxies.ts";
+import { useProxies } from "./outbound.ts";
 
 export const policyUsage = `usage: node gatehouse.mjs policy <what>
   check [file]                  every problem of the file, with its line; with SLACK_BOT_TOKEN, also groups, people, and
@@ -70,16 +70,9 @@ export async function runPolicy(
       const [command, target] = rest;
       if (values.as === undefined || command === undefined) throw new UserError(policyUsage);
       const { groups, note } = await groupsOf(values.as, values.groups, read, terminal);
-      const asked = {
-        who: values.as,
-        groups,
-        channel: values.in ?? "",
-        command,
-        target,
-        newName: values.name,
-        vms: values.vms?.split(","),
-      };
-      const decision = decide(asked, read);
+      const { as: who, in: channel = "", name: newName } = values;
+      const vms = values.vms?.split(",");
+      const decision = decide({ who, groups, channel, command, target, newName, vms }, read);
       terminal.write(`${decision.why}\n${note}`);
       return decision.allowed ? 0 : 1;
     }
@@ -112,11 +105,15 @@ function readPolicy(path: string): PolicyFile {
   return { path, ...read };
 }
 
-function readText(path: string): string {
+const readText = (path: string) =>
+  orComplain(`${path} can't be read`, () => readRegularSync(path, mostPolicyBytes).toString());
+
+/** What `read` returns; what it meets is a person's to mend. */
+function orComplain<T>(start: string, read: () => T): T {
   try {
-    return readRegularSync(path, mostPolicyBytes).toString("utf8");
+    return read();
   } catch (error) {
-    throw new UserError(`${path} can't be read: ${messageOf(error)}`);
+    throw new UserError(`${start}: ${messageOf(error)}`);
   }
 }
 
@@ -136,7 +133,7 @@ async function check(file: PolicyFile, { write, slack }: Terminal): Promise<Poli
       write(is === "well" ? `${what}\n` : `${lineAbout(about, file)}${what}\n  ${mend}\n`);
   };
   // Another machine may have the folder
-  const folder = lookAtFolder(policy.attestation, dirname(path));
+  const folder = judgeFolder(lookAtFolder(policy.attestation, dirname(path)));
   tell(folder.filter(({ is }) => is !== "well"));
   if (typeof slack === "string") {
     write(
@@ -229,15 +226,15 @@ function decide(asked: Question, file: PolicyFile) {
   const input = newName === undefined ? {} : { name: newName };
   const whole = { policy, person, ourTeamId, command, targets, input, channelId, vmNames };
   const { refused: no, needed } = decideAsked(whole);
+  const unasked = { approvals: 0, votes: [] };
   if (no) {
     // Whoever reads the file may know what a person in Slack isn't told
     const rule = no.toldAs === undefined ? "" : ` The rule is ${no.rule}.`;
     const why = `refused: ${no.text}${rule} ${line(placeOf(no.rule, policy))}`;
-    return { allowed: false, approvals: 0, votes: [], why };
+    return { ...unasked, allowed: false, why };
   }
   const by = allowedBy(asked, command, targets, file, line);
-  if (!mayNeedApproval(command))
-    return { allowed: true, approvals: 0, votes: [], why: `allowed. ${by}` };
+  if (!mayNeedApproval(command)) return { ...unasked, allowed: true, why: `allowed. ${by}` };
   const { required, votes, why, index } = needed;
   // Where a rule names who votes, its reason has the line
   const isPlaced = index === "default" || policy.approvals[index]?.votes !== undefined;
@@ -331,11 +328,11 @@ const caseSchema = z.strictObject({
     .optional(),
 });
 
-type PolicyCase = z.output<typeof caseSchema>;
-
 /** Names each row of the table that is decided otherwise than it says. */
 function test(path: string, file: PolicyFile, { write }: Terminal): PolicyExitCode {
-  const read = z.array(caseSchema).safeParse(yamlOf(readText(path), path));
+  const text = readText(path);
+  const rows: unknown = orComplain(path, () => parse(text, { maxAliasCount: 100 }));
+  const read = z.array(caseSchema).safeParse(rows);
   if (!read.success) throw new UserError(`${path}: ${z.prettifyError(read.error)}`);
   let fitting = 0;
   for (const [index, { who, groups, in: channel, run, ...wanted }] of read.data.entries()) {
@@ -354,8 +351,7 @@ function test(path: string, file: PolicyFile, { write }: Terminal): PolicyExitCo
   return fitting === read.data.length ? 0 : 1;
 }
 
-function wantedWords(wanted: Pick<PolicyCase, "expect" | "approvals" | "votes">): string {
-  const { expect, approvals, votes } = wanted;
+function wantedWords({ expect, approvals, votes }: Partial<z.output<typeof caseSchema>>): string {
   const approved = approvals !== undefined && `with ${counted(approvals, "approval")}`;
   return [expect, approved, votes && `by ${inWords(votes)}`].filter(Boolean).join(", ");
 }
@@ -375,12 +371,4 @@ function inWords(votes: readonly VoteNeed[]): string {
     .map(({ from, required }) => `${required} of ${from.toSorted().join(" ")}`)
     .toSorted()
     .join(" and ");
-}
-
-function yamlOf(text: string, path: string): unknown {
-  try {
-    return parse(text, { maxAliasCount: 100 });
-  } catch (error) {
-    throw new UserError(`${path}: ${messageOf(error)}`);
-  }
 }

@@ -25,17 +25,6 @@ import type { People } from "../slack/people/people.ts";
 import type { Web } from "../slack/web.ts";
 import { parseJson } from "../text/parse-json.ts";
 
-/** Keeps this process on the policy that counts for all of them. */
-export interface PolicyKeeper {
-  /** Why this process may change nothing now, in words; undefined while its policy is the one that counts. */
-  standstill(): string | undefined;
-  /** Rereads the file. Never rejects. */
-  reload(): Promise<void>;
-  /** Called whenever other rules have come into force here. */
-  onChanged(listener: () => void): void;
-  close(): Promise<void>;
-}
-
 interface KeeperOptions {
   config: Config;
   redis: RedisClient;
@@ -82,7 +71,7 @@ export async function refuseMissing(
  * Makes the policy of this process the current one where it may (`adoptPolicy`), and follows the others from then on
  * (decisions 052, 053).
  */
-export async function keepPolicy(on: KeeperOptions): Promise<PolicyKeeper> {
+export async function keepPolicy(on: KeeperOptions) {
   const { config, redis, key, log, telemetry } = on;
   const { policyFile: file } = config;
   const beatMs = config.policy.timing.heartbeatMs;
@@ -167,6 +156,7 @@ export async function keepPolicy(on: KeeperOptions): Promise<PolicyKeeper> {
     log.error("policy.standstill", { why: still });
   }
 
+  /** Why this process may change nothing now, in words; undefined while its policy is the one that counts. */
   function standstill(): string | undefined {
     if (supersededAt === undefined) return undefined;
     if (performance.now() - supersededAt < graceInBeats * beatMs) return undefined;
@@ -237,8 +227,10 @@ export async function keepPolicy(on: KeeperOptions): Promise<PolicyKeeper> {
   const rounds = startRounds("policy", beatMs, () => inTurn(round), log);
   return {
     standstill,
+    /** Rereads the file. Never rejects. */
     reload: () => inTurn(() => read()),
-    onChanged: (listener) => void listeners.push(listener),
+    /** Called whenever other rules have come into force here. */
+    onChanged: (listener: () => void) => void listeners.push(listener),
     close: () => rounds.close(),
   };
 }

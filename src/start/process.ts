@@ -9,7 +9,7 @@ import { printable } from "../text/printable.ts";
 import { exitConfig, orExit } from "./command-line.ts";
 import { collectGarbage, type Signals } from "./node-process.ts";
 import { start } from "./start.ts";
-import { useProxies } from "./use-proxies.ts";
+import { useProxies } from "./outbound.ts";
 
 /** How long a process may take to end after SIGTERM. */
 const stopWithinMs = 10_000;

@@ -8,19 +8,21 @@ import {
 } from "../attestation/appraiser.ts";
 import { createRefresher } from "../attestation/refresher.ts";
 import { signOfService } from "../compute/errors.ts";
-import type { Config } from "../config/config.ts";
+import type { CallReport } from "../compute/http.ts";
+import { type Config, ConfigError } from "../config/config.ts";
 import { createPeople, groupsNamedIn } from "../slack/people/people.ts";
 import { keepPolicy, refuseMissing, renderPolicyNews } from "./policy-keeper.ts";
-import { connectCompute } from "./connect-compute.ts";
+import { connectCompute } from "./outbound.ts";
 import { UserError } from "../errors.ts";
 import { tellElsewhere } from "../digests/requests.ts";
 import { createSubscriptions, renderFeed } from "../digests/subscriptions.ts";
 import { createInventory } from "../inventory/create-inventory.ts";
 import { createSnapshots } from "../inventory/snapshots.ts";
+import { countWorkers } from "../jobs/liveness.ts";
 import { createQueues } from "../jobs/queues.ts";
 import type { Log } from "../log/log.ts";
 import { checkRedis, storageOf, storageProblems } from "../redis/check.ts";
-import { createKeys, connectRedis } from "../redis/redis.ts";
+import { createKeys, connectRedis, type Keys, type RedisClient } from "../redis/redis.ts";
 import { recordResults, createAttestationNote } from "../requests/after-result.ts";
 import { freezeNews, busyChannels } from "../requests/freeze-news.ts";
 import { createJournal } from "../requests/journal/journal.ts";
@@ -32,7 +34,6 @@ import { createNotices } from "../slack/deliver/announce.ts";
 import { createFeeds } from "../slack/deliver/feeds.ts";
 import { linkTo } from "../slack/deliver/permalink.ts";
 import { startDelivery } from "../slack/deliver/deliver.ts";
-import { takeFormat } from "./stored-format.ts";
 import { learnIdentity } from "../slack/people/identity.ts";
 import { sharedCardSource } from "../slack/deliver/shared-cards.ts";
 import { createRateLimiter, type SlackLimits } from "../slack/deliver/rate-limiter.ts";
@@ -44,10 +45,9 @@ import { createSharedChannels } from "../slack/shared-channels.ts";
 import { createWeb, signOfSlack } from "../slack/web.ts";
 import { type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
 import type { Spans } from "../log/spans.ts";
-import type { Telemetry } from "../log/telemetry.ts";
+import type { LimitName, Telemetry } from "../log/telemetry.ts";
 import { startPostingRecaps } from "../outages/post-recaps.ts";
-import { lookAtFolder } from "./doctor/folders.ts";
-import { observeCalls } from "./observe-calls.ts";
+import { judgeFolder, lookAtFolder } from "./doctor/folders.ts";
 
 export type Services = Awaited<ReturnType<typeof openServices>>;
 
@@ -152,7 +152,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   );
   inventory.start();
   const { refresh: addresses, endorsements: folder } = attestation;
-  for (const { is, what, mend, about = [] } of lookAtFolder(attestation)) {
+  for (const { is, what, mend, about = [] } of judgeFolder(lookAtFolder(attestation))) {
     const why = config.policyFile.placeOf([about].flat()) + what;
     if (is !== "well")
       log[is === "ill" ? "warn" : "info"]("endorsements.folder", { why, hint: mend });
@@ -299,7 +299,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     {
       web,
       refusal,
-      rateLimiter: calls.limiter(createRateLimiter(redis, key, options.slackLimits)),
+      rateLimiter: createRateLimiter(redis, key, options.slackLimits, calls.wait),
       log,
       now: store.now,
       us: identity.known,
@@ -366,5 +366,63 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     outages,
     at,
     opened,
+  };
+}
+
+/**
+ * The form of all that is kept in Redis while requests are open. Any change of it has a new number: then processes of both
+ * neither read nor write the same records. Ledgers and sealed records of every format stay readable.
+ */
+export const storedFormat = "2";
+
+/**
+ * Takes Redis for this format, or throws a ConfigError while it belongs to another: requests of that are open, or workers of it
+ * run.
+ */
+export async function takeFormat(redis: RedisClient, key: Keys): Promise<void> {
+  const held = await redis.set(key("format"), storedFormat, "NX", "GET");
+  if (held === null || held === storedFormat) return;
+  const [open, workers] = await Promise.all([
+    redis.zcard(key("requests", "open")),
+    countWorkers(redis, key),
+  ]);
+  if (open === 0 && workers === 0) {
+    await redis.set(key("format"), storedFormat);
+    return;
+  }
+  const facts = [
+    ...(open > 0 ? [`${open} open ${open === 1 ? "request" : "requests"}`] : []),
+    ...(workers > 0 ? [`${workers} running ${workers === 1 ? "worker" : "workers"}`] : []),
+  ];
+  throw new ConfigError([
+    `Redis holds stored format ${held} with ${facts.join(" and ")}; this version of Gatehouse stores format ${storedFormat}. Freeze changes, let the open requests end, stop all processes of the other version, then start this one`,
+  ]);
+}
+
+/** What is counted, and traced, of calls to Slack and to the compute service, and of waits for Slack's limits. */
+function observeCalls({ telemetry, spans }: Pick<ServicesOptions, "telemetry" | "spans">) {
+  /** A call that just ended, named as its metrics are. */
+  function called(name: string, outcome: string, ms: number, status?: number): void {
+    const endMs = Date.now();
+    const attributes = { outcome, ...(status && { "http.response.status_code": status }) };
+    const failed = outcome === "ok" ? undefined : outcome;
+    spans?.ended({ name, kind: "client", startMs: endMs - ms, endMs, attributes, failed });
+  }
+
+  return {
+    slack(method: string, outcome: string, ms: number): void {
+      telemetry.slackCalls.inc({ method, outcome });
+      telemetry.slackSeconds.observe({ method }, ms / 1000);
+      called(`slack ${method}`, outcome, ms);
+    },
+    compute({ endpoint, kind, durationMs, status }: CallReport): void {
+      const outcome = kind ?? "ok";
+      telemetry.computeCalls.inc({ endpoint, outcome });
+      telemetry.computeSeconds.observe({ endpoint }, durationMs / 1000);
+      called(endpoint, outcome, durationMs, status);
+    },
+    wait(limit: LimitName, ms: number): void {
+      if (ms > 0) telemetry.limitWaits.observe({ limit }, ms / 1000);
+    },
   };
 }

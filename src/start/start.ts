@@ -98,7 +98,7 @@ export async function start(
         ready,
       }),
     );
-    const spans = config.traces && opened(await exportTraces(config, log));
+    const spans = config.traces && opened(await exportTraces(config.traces, config.role, log));
     const on = await openServices(config, log, { ...options, spans, opened, telemetry });
     measure = createMeasure(on);
     const reading = (status = createStatus(on));
@@ -168,9 +168,12 @@ function watchFiles(files: Config["files"], log: Log): void {
 }
 
 /** Loaded only where traces are wanted. */
-async function exportTraces({ traces, role }: Config, log: Log) {
+async function exportTraces(
+  { url, headers, serviceName }: NonNullable<Config["traces"]>,
+  role: string,
+  log: Log,
+) {
   const { startExport } = await import("../log/export-spans.ts");
-  const { url = "", headers = {}, serviceName = "" } = traces ?? {};
   const resource = {
     "service.name": serviceName,
     "service.version": version,

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { ConfigError } from "../../src/config/config.ts";
-import { storedFormat, takeFormat } from "../../src/start/stored-format.ts";
+import { storedFormat, takeFormat } from "../../src/start/services.ts";
 import { testRedis } from "../support/with-redis.ts";
 
 it("belongs to the first who takes it, and to processes of its format", async () => {

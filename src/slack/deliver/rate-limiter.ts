@@ -110,10 +110,12 @@ export function createRateLimiter(
   redis: RedisClient,
   key: Keys,
   { posts, edits }: SlackLimits = slackLimits,
+  /** Told how long something has to wait, each time that it is asked or told to (ms). */
+  onWait: (limit: "slack-posts" | "slack-edits", ms: number) => void = () => undefined,
 ) {
   const runTake = defineScript(redis, "gatehousePaceTake", take);
   const takeOf = async (
-    place: readonly string[],
+    place: readonly ["post", string] | readonly ["edit"],
     limits: { interval: number; burst: number; reserve: number },
     { id, urgency = "result", isJoining = false, mark }: Turn,
   ): Promise<Taken> => {
@@ -131,6 +133,8 @@ export function createRateLimiter(
         mark.doing,
       ],
     )) as [number, number];
+    // What joins others doesn't wait
+    if (!isJoining) onWait(`slack-${place[0]}s`, waitMs);
     return { waitMs, at: at || undefined };
   };
   return {
@@ -143,6 +147,7 @@ export function createRateLimiter(
     async pause(what: { post: string } | "edit", forMs: number): Promise<void> {
       const [place, { interval, burst }] =
         what === "edit" ? [["edit"], edits] : [["post", what.post], posts];
+      onWait(what === "edit" ? "slack-edits" : "slack-posts", forMs);
       const waitMs = Math.ceil(forMs + interval * (burst - 1));
       const due = (await redisNow(redis)) + waitMs;
       await redis.set(key("pace", ...place), due, "PX", waitMs + 1000);

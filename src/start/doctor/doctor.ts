@@ -4,7 +4,8 @@ import { version } from "../../config/version.ts";
 import { messageOf } from "../../errors.ts";
 import { operationsOf } from "../../policy/approval-rule.ts";
 import { checks } from "../checks.ts";
-import { useProxies } from "../use-proxies.ts";
+import { roleIn } from "../command-line.ts";
+import { useProxies } from "../outbound.ts";
 import { exitCodeOf, ill, render, type Section, well } from "./finding.ts";
 
 export const doctorUsage = `usage: node gatehouse.mjs doctor [gateway|worker]
@@ -22,7 +23,7 @@ export async function runDoctor(
   { env, write }: { env?: Env; write: (text: string) => void },
 ): Promise<0 | 1 | 64> {
   const [word = "all", ...more] = words;
-  const role = (["all", "gateway", "worker"] as const).find((one) => one === word);
+  const role = roleIn(word);
   if (role === undefined || more.length > 0) {
     write(`${doctorUsage}\n`);
     return 64;

@@ -110,37 +110,35 @@ export function judgeDirectory(facts: DirectoryFacts): readonly Finding[] {
   ];
 }
 
-export interface FolderFacts {
-  folder: string;
-  user: number;
-  /** Whether attestation.refresh fills it. */
-  isFilled: boolean;
-  isEmpty: boolean;
-  /** The code of the error that reading it met. */
-  problem: string | undefined;
-  /** The same of writing into it, or of making it, where attestation.refresh does. */
-  problemOfFilling: string | undefined;
-}
+export type FolderFacts = NonNullable<ReturnType<typeof lookAtFolder>>;
 
-/** Whether the folder of what vendors have signed can be used from here. `beside`: the folder of the policy file. */
-export function lookAtFolder(
-  { endorsements, refresh }: Policy["attestation"],
-  beside = "",
-): readonly Finding[] {
-  if (endorsements === undefined) return [];
+/** The folder of what vendors have signed, where the policy names one. `beside`: the folder of the policy file. */
+export function lookAtFolder({ endorsements, refresh }: Policy["attestation"], beside = "") {
+  if (endorsements === undefined) return undefined;
   const folder = path.resolve(beside, endorsements);
   let isEmpty = false;
   const problem = problemOf(() => (isEmpty = readdirSync(folder).length === 0));
   const isFilled = refresh !== undefined;
   const filling = problem === "ENOENT" ? problemOfMaking : problemOfAccess;
-  const problemOfFilling = isFilled ? filling(folder) : undefined;
-  return judgeFolder({ folder, user: ourUser(), isFilled, isEmpty, problem, problemOfFilling });
+  return {
+    folder,
+    user: ourUser(),
+    /** Whether attestation.refresh fills it. */
+    isFilled,
+    isEmpty,
+    /** The code of the error that reading it met. */
+    problem,
+    /** The same of writing into it, or of making it, where attestation.refresh does. */
+    problemOfFilling: isFilled ? filling(folder) : undefined,
+  };
 }
 
 const fill =
   "fill it (node gatehouse.mjs attestation import), or let attestation.refresh fill it; docs/attestation.md names the files";
 
-export function judgeFolder(facts: FolderFacts): readonly Finding[] {
+/** Whether it can be used from here. */
+export function judgeFolder(facts: FolderFacts | undefined): readonly Finding[] {
+  if (facts === undefined) return [];
   const { folder, user, isFilled, isEmpty, problem, problemOfFilling } = facts;
   const place = "attestation.endorsements";
   const isAway = problem === "ENOENT";

@@ -43,10 +43,13 @@ export async function lookAtPolicy({
     /^[UW][A-Z0-9]+$/.test(id),
   );
   const alarmed = withoutChannel(policy).length === 0 ? undefined : policy.audit?.channel;
-  const readers = await lookUp(alarmed === undefined ? [] : [alarmed], async (channel) => {
-    const { data } = await ask("conversations.members", { channel, limit: "999" });
-    return textsAt(data, "members");
-  });
+  const readers =
+    isAsked && alarmed !== undefined
+      ? textsAt(
+          (await ask("conversations.members", { channel: alarmed, limit: "999" })).data,
+          "members",
+        )
+      : [];
   return {
     policy,
     /** Where the file should be; undefined where it is. */
@@ -72,7 +75,7 @@ export async function lookAtPolicy({
       return at(data, "channel", "is_ext_shared") === true;
     }),
     /** Who reads the audit channel, besides Gatehouse, where alarms of teams go there. */
-    auditReaders: [...readers.values()].flat().filter((id) => id !== textAt(us.data, "user_id")),
+    auditReaders: readers.filter((id) => id !== textAt(us.data, "user_id")),
   };
 }
 

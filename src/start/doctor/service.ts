@@ -8,7 +8,7 @@ import { proxyFor } from "../../config/proxy.ts";
 import { within } from "../../deadline.ts";
 import { messageOf, withHint } from "../../errors.ts";
 import { silentLog } from "../../log/log.ts";
-import { connectCompute } from "../connect-compute.ts";
+import { connectCompute } from "../outbound.ts";
 import { clockFinding, type Finding, ill, note, well } from "./finding.ts";
 
 const handshakeMs = 5_000;

@@ -1,7 +1,16 @@
+import { EnvHttpProxyAgent, setGlobalDispatcher } from "undici";
 import type { Compute } from "../compute/compute.ts";
 import { type ComputeOptions, createCompute } from "../compute/create-compute.ts";
 import type { Config } from "../config/config.ts";
-import { proxyFor } from "../config/proxy.ts";
+import { type Proxies, proxyFor, proxyOptions } from "../config/proxy.ts";
+
+/**
+ * From now on what speaks to Slack goes through the proxies: its Web API and uploads use the dispatcher of this process by
+ * themselves, the gateway hands it to the WebSocket. The client of the compute service has its own connections (`proxyFor`).
+ */
+export function useProxies(proxies: Proxies): void {
+  setGlobalDispatcher(new EnvHttpProxyAgent({ allowH2: false, ...proxyOptions(proxies) }));
+}
 
 /** A client of the compute service as the configuration says. */
 export function connectCompute(
