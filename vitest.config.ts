@@ -13,10 +13,18 @@ const computing = [
   "start/examples",
   "sandbox/page/weather",
   "start/process-secrets",
+  "house/way",
 ];
 
 /** Wait for minutes or seconds, so they begin first. */
-const waiting = ["stories/tour", "stories/rollout.", "stories/recap", "redis/failover"];
+const waiting = [
+  "stories/tour",
+  "stories/rollout.",
+  "stories/recap",
+  "redis/failover",
+  "stories/teams.",
+  "stories/votes-across",
+];
 
 const placeIn = (list: readonly string[], { moduleId }: TestSpecification) =>
   list.findIndex((part) => moduleId.includes(`/test/${part}`));

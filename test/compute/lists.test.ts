@@ -124,12 +124,12 @@ describe("the list of all projects", () => {
   it("reads known pages side by side: 500 projects cost two round trips", async () => {
     await using sandbox = await startSandboxCompute({
       world: { projects: 500, vmsPerProject: 0 },
-      latencyMs: 300,
+      latencyMs: 1_000,
     });
     await using compute = clientOf(sandbox.url, { apiKey: sandbox.apiKey });
     const startedAt = performance.now();
     expect(await compute.projects.listAll()).toHaveLength(500);
     expect(sandbox.calls()).toHaveLength(5);
-    expect(performance.now() - startedAt).toBeLessThan(1_200);
+    expect(performance.now() - startedAt).toBeLessThan(4_000);
   });
 });

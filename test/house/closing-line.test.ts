@@ -1,5 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
+import { compileCache } from "../support/compile-cache.ts";
 import { root } from "./sources.ts";
 
 function npmTest(...args: readonly string[]): {
@@ -9,21 +10,21 @@ function npmTest(...args: readonly string[]): {
   const env = Object.entries(process.env).filter(([name]) => !name.startsWith("VITEST"));
   const { status, stdout } = spawnSync(process.execPath, ["test/run.ts", ...args], {
     cwd: root,
-    env: Object.fromEntries(env),
+    env: { ...Object.fromEntries(env), ...compileCache },
     encoding: "utf8",
   });
   return { code: status, lastLine: stdout.trimEnd().split("\n").at(-1) };
 }
 
 describe("npm test", () => {
-  it("ends with one line that counts", () => {
+  it("ends with one line that counts", { timeout: 60_000 }, () => {
     expect(npmTest("test/start/runtime.test.ts")).toEqual({
       code: 0,
       lastLine: "7 passed, 0 failed",
     });
   });
 
-  it("fails when nothing ran", () => {
+  it("fails when nothing ran", { timeout: 60_000 }, () => {
     expect(npmTest("test/start/runtime.test.ts", "-t", "no test is called so")).toEqual({
       code: 1,
       lastLine: "0 passed, 0 failed, 7 skipped",

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
+import { compileCache } from "../support/compile-cache.ts";
 
 const program = fileURLToPath(new URL("../../scripts/derive.ts", import.meta.url));
 
@@ -11,12 +12,13 @@ function derive(folder: string, ...args: string[]) {
   const { status, stdout, stderr } = spawnSync(process.execPath, [program, ...args], {
     cwd: folder,
     encoding: "utf8",
+    env: { ...process.env, ...compileCache },
   });
   return { status, stdout, stderr };
 }
 
 describe("npm run derive", () => {
-  it("writes what is stale, and with --check only names it", () => {
+  it("writes what is stale, and with --check only names it", { timeout: 60_000 }, () => {
     const folder = mkdtempSync(join(tmpdir(), "derive-"));
     try {
       const readme = join(folder, "README.md");
