@@ -19,7 +19,6 @@ const interactions = z.discriminatedUnion("action", [
   action("opensHome", {}),
   action("picksShortcut", { shortcut: z.string(), channel: z.string().optional() }),
   action("picksMessageShortcut", { shortcut: z.string(), ts: z.string() }),
-  action("reacts", { ts: z.string(), emoji: z.string() }),
   action("deletesMessage", { ts: z.string() }),
 ]);
 
@@ -56,8 +55,6 @@ export async function act(person: PersonActions, interaction: Interaction): Prom
       return person.picksShortcut(interaction.shortcut, interaction.channel);
     case "picksMessageShortcut":
       return person.picksMessageShortcut(interaction.shortcut, interaction.ts);
-    case "reacts":
-      return person.reacts(interaction.ts, interaction.emoji);
     default:
       return person.deletesMessage(interaction.ts);
   }

@@ -76,7 +76,6 @@ export interface PersonActions {
   picksShortcut(shortcut: string, channel?: string): Promise<Outcome>;
   /** A message shortcut on a message this person sees. */
   picksMessageShortcut(shortcut: string, ts: string): Promise<Outcome>;
-  reacts(ts: string, emoji: string): Promise<Outcome>;
   deletesMessage(ts: string): Promise<Outcome>;
   dismissesToasts(): void;
   /** Everything this person sees. */

@@ -39,11 +39,6 @@ export interface SeenFile {
   url: string;
 }
 
-export interface SeenReaction {
-  name: string;
-  userIds: string[];
-}
-
 export interface SeenMessage {
   ts: string;
   channelId: string;
@@ -58,7 +53,6 @@ export interface SeenMessage {
   /** A deleted message that still has replies shows as a tombstone. */
   deleted: boolean;
   files: SeenFile[];
-  reactions: SeenReaction[];
   replyCount: number;
   /** What this person has chosen in the message's own inputs, by block id, then action id. */
   state: SeenState;

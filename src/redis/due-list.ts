@@ -20,11 +20,6 @@ if first[2] then taken[1] = tostring(math.max(0, math.ceil(first[2] - now))) end
 return taken
 `;
 
-/** KEYS list   ARGV id, due in (ms) */
-const later = `${redisTimeLua}
-return redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[1])
-`;
-
 export type DueList = ReturnType<typeof createDueList>;
 
 /**
@@ -34,7 +29,6 @@ export type DueList = ReturnType<typeof createDueList>;
  */
 export function createDueList(redis: RedisClient, list: string) {
   const runTake = defineScript(redis, "gatehouseTakeDue", take);
-  const runLater = defineScript(redis, "gatehouseDueLater", later);
   const listeners = new Set<(id?: string) => void>();
 
   /** The longest due first, and when the next one is due (ms). */
@@ -52,7 +46,7 @@ export function createDueList(redis: RedisClient, list: string) {
     take: async (most: number, visibilityTimeoutMs: number): Promise<string[]> =>
       (await takeDue(most, visibilityTimeoutMs)).ids,
     async later(id: string, inMs: number): Promise<void> {
-      await runLater([list], [id, Math.ceil(inMs)]);
+      await redis.zadd(list, Math.ceil((await redisNow(redis)) + inMs), id);
     },
     /** It is due now, unless it is on the list. */
     async expect(id: string): Promise<void> {

@@ -32,7 +32,7 @@ const slack = 60;
 const most = {
   files: 273,
   bytesOfAll: 1_710_000,
-  scripts: 33,
+  scripts: 32,
   /** KEYS beside, which are counted by no one. */
   scriptArguments: 12,
   /** Scripts that unpack what they are given. */

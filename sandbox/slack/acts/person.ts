@@ -7,7 +7,7 @@ import { seenBy } from "../state/seen-by.ts";
 import type { Workspace } from "../state/workspace.ts";
 import type { Act } from "./act.ts";
 import { choose, suggest } from "./choosing.ts";
-import { react, removeMessage } from "./messaging.ts";
+import { removeMessage } from "./messaging.ts";
 import { press } from "./pressing.ts";
 import { openHome, pickMessageShortcut, pickShortcut } from "./shortcuts.ts";
 import { close, submit } from "./submitting.ts";
@@ -34,7 +34,6 @@ export function personActions(
     opensHome: () => openHome(act),
     picksShortcut: (shortcut, channel) => pickShortcut(act, shortcut, channel),
     picksMessageShortcut: (shortcut, ts) => pickMessageShortcut(act, shortcut, ts),
-    reacts: (ts, emoji) => react(act, ts, emoji),
     deletesMessage: async (ts) => removeMessage(act, ts),
     dismissesToasts: () => {
       workspace.toasts.delete(person.id);

@@ -51,7 +51,6 @@ export function defaultAppSettings(): AppSettings {
       "im:write",
       "metadata.message:read",
       "mpim:history",
-      "reactions:write",
       "usergroups:read",
       "users:read",
     ],

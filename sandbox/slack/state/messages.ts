@@ -61,7 +61,6 @@ function drafted(workspace: Workspace, draft: Draft): Message {
     ...(draft.metadata ? { metadata: copyOf(draft.metadata) } : {}),
     tombstone: false,
     fileIds: [...(draft.fileIds ?? [])],
-    reactions: new Map(),
   };
 }
 
@@ -147,15 +146,6 @@ export function messageObject(
           ),
         }
       : {}),
-    ...(message.reactions.size > 0
-      ? {
-          reactions: [...message.reactions].map(([name, users]) => ({
-            name,
-            users: [...users],
-            count: users.size,
-          })),
-        }
-      : {}),
     ...(withMetadata && message.metadata ? { metadata: message.metadata } : {}),
   });
 }
@@ -163,8 +153,6 @@ export function messageObject(
 /** Every message there is, metadata included: for checkers, not for eyes. */
 export function everyMessage(workspace: Workspace) {
   return [...workspace.channels.keys()].flatMap((channelId) =>
-    messagesIn(workspace, channelId).map(({ reactions: _reactions, ...message }) =>
-      structuredClone(message),
-    ),
+    messagesIn(workspace, channelId).map((message) => structuredClone(message)),
   );
 }

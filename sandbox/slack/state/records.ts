@@ -64,7 +64,6 @@ export interface Message {
   tombstone: boolean;
   fileIds: string[];
   /** Emoji name to the people who reacted. */
-  reactions: Map<string, Set<string>>;
 }
 
 /** A message only one person sees. It can be replaced or deleted through a response URL only. */

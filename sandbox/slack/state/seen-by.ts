@@ -111,7 +111,6 @@ function seenMessage(
       const file = workspace.files.get(id);
       return file ? [seenFile(workspace, file)] : [];
     }),
-    reactions: [...message.reactions].map(([name, users]) => ({ name, userIds: [...users] })),
     replyCount,
     state: workspace.messageStates.get(messageStateKey(me.id, message)) ?? {},
   };

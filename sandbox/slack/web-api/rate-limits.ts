@@ -32,7 +32,6 @@ const slack: Record<string, RateLimit> = {
   "files.delete": tier3,
   "files.getUploadURLExternal": tier4,
   "files.info": tier4,
-  "reactions.add": tier3,
   "usergroups.list": tier2,
   "usergroups.users.list": tier2,
   "users.info": tier4,

@@ -6,7 +6,6 @@ import { openMenu } from "../dom/menu.ts";
 import { drawFile } from "../elements/images.ts";
 import type { Do, Surface } from "../elements/surface.ts";
 import { drawMrkdwn } from "../text/draw-text.ts";
-import { emojiOf } from "../text/emoji.ts";
 import { dayOf, fullTimeOf, millisecondsOf, timeOf } from "../text/time.ts";
 import { drawAvatar } from "./people.ts";
 
@@ -65,7 +64,6 @@ export function drawMessage(
           ),
       drawContent(message, spec),
       message.edited ? el("span", { class: "edited" }, "(edited)") : null,
-      drawReactions(message, spec),
       drawFooter(message, replies, spec),
     ),
     message.ephemeral || message.deleted ? null : drawTools(message, spec),
@@ -94,29 +92,6 @@ function drawContent(message: SeenMessage, spec: MessageSpec): HTMLElement {
     { class: "content" },
     words,
     message.files.map((file) => drawFile(file, seen.me.id)),
-  );
-}
-
-function drawReactions(
-  { ts, reactions }: SeenMessage,
-  { seen, do: act }: MessageSpec,
-): HTMLElement | null {
-  if (reactions.length === 0) return null;
-  return el(
-    "div",
-    { class: "reactions" },
-    reactions.map(({ name, userIds }) =>
-      el(
-        "button",
-        {
-          type: "button",
-          class: userIds.includes(seen.me.id) ? "mine" : undefined,
-          "aria-label": `${name}, ${userIds.length}`,
-          onclick: () => act("reacts", { ts, emoji: name }),
-        },
-        `${emojiOf(name)} ${userIds.length}`,
-      ),
-    ),
   );
 }
 
@@ -170,7 +145,6 @@ function drawTools(message: SeenMessage, { seen, do: act, openThread }: MessageS
             run: () =>
               act("picksMessageShortcut", { shortcut: shortcut.callbackId, ts: message.ts }),
           })),
-          { label: "React with 👀", run: () => act("reacts", { ts: message.ts, emoji: "eyes" }) },
           ...(message.author.id === seen.me.id
             ? [{ label: "Delete message", run: () => act("deletesMessage", { ts: message.ts }) }]
             : []),

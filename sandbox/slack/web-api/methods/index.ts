@@ -3,7 +3,6 @@ import { chat } from "./chat.ts";
 import { conversations } from "./conversations.ts";
 import { files } from "./files.ts";
 import type { Method } from "./method.ts";
-import { reactions } from "./reactions.ts";
 import { users } from "./users.ts";
 import { views } from "./views.ts";
 
@@ -14,7 +13,6 @@ export const methods: ReadonlyMap<string, Method> = new Map(
     ...chat,
     ...conversations,
     ...files,
-    ...reactions,
     ...users,
     ...views,
   }),
