@@ -1,6 +1,5 @@
 import { stringify } from "yaml";
-import { usageOf } from "../src/registry/arguments.ts";
-import type { Command, CommandClass } from "../src/registry/define.ts";
+import { usageOf, type Command, type CommandClass } from "../src/registry/define.ts";
 import { botScopes } from "../src/start/doctor/slack.ts";
 
 /** Global and message shortcuts, by the callback IDs that `slack/` listens to. */

@@ -1,6 +1,5 @@
 import { emptyPolicy, type Policy, type Team } from "../src/config/policy-file.ts";
-import { targetArgument } from "../src/registry/arguments.ts";
-import { type Command, isChange, type Target } from "../src/registry/define.ts";
+import { targetArgument, type Command, isChange, type Target } from "../src/registry/define.ts";
 import type { Person } from "../src/registry/invocation.ts";
 import { refusal } from "../src/policy/refusal.ts";
 

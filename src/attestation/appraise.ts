@@ -1,6 +1,5 @@
-import { type AttestationReport, statusFacts, type Vm } from "../compute/compute.ts";
-import { ComputeError } from "../compute/errors.ts";
-import { plain } from "../messages/text.ts";
+import { type AttestationReport, statusFacts, type Vm, ComputeError } from "../compute/compute.ts";
+import { plain } from "../messages/message.ts";
 import { type AppraisalPolicy, matches, pinOf } from "../verifier/appraisal-policy.ts";
 import { appraiseEvidence } from "../verifier/appraise-evidence.ts";
 import type {

@@ -11,11 +11,16 @@ import {
   Newest,
   verifyEncoded,
 } from "../verifier/verify-evidence.ts";
-import type { Appraisal, AppraisalInput } from "./appraise.ts";
-import { appraisalOptions, appraise } from "./appraise.ts";
-import type { AcceptedPins } from "./accepted-pins.ts";
+import { type Appraisal, type AppraisalInput, appraisalOptions, appraise } from "./appraise.ts";
+import {
+  type AcceptedPins,
+  acceptedFor,
+  namesOf,
+  type NamedVm,
+  pinsFor,
+  type VmPins,
+} from "./pins.ts";
 import { findEndorsements } from "./endorsement-folder.ts";
-import { acceptedFor, namesOf, type NamedVm, pinsFor, type VmPins } from "./pins.ts";
 import type { Refresher } from "./refresher.ts";
 
 export interface Attested {

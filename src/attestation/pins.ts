@@ -3,6 +3,11 @@ import type { Pin } from "../config/policy-file.ts";
 import { matchesGlob } from "../text/glob.ts";
 import { type AppraisalPolicy, strictPolicy } from "../verifier/appraisal-policy.ts";
 import { decodeEvidence } from "../verifier/verify-evidence.ts";
+import { createHash, createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { defineMark, type Keys, type RedisClient } from "../redis/redis.ts";
+import { canonical } from "../text/canonical-json.ts";
+import { parseJson } from "../text/parse-json.ts";
 
 /** A VM by everything that a rule may know it by. */
 export interface NamedVm {
@@ -126,3 +131,176 @@ export function nearestOf(found: string, expected: readonly string[]): string | 
 
 const isHex = (text: string) => /^([0-9a-f]{2})+$/.test(text);
 const hex = (byte: number | undefined) => (byte ?? 0).toString(16).padStart(2, "0");
+
+/** As the journal keeps it, in the step that ends the approved request. */
+export interface KeptPin {
+  /** As in gatehouse.yml: one value, or MRTD,RTMR0,RTMR1,RTMR2. */
+  values: string;
+  /** The request that people approved. */
+  request: string;
+  vm: NamedVm;
+  /** The name of its requester. */
+  by: string;
+  /**
+   * By the worker that let the request through the gate: who can only write to Redis can't make it. After the bot token was
+   * replaced the newest is first; the one before stays for processes that don't have the new token yet.
+   */
+  vouches: readonly string[];
+}
+
+export interface AcceptedPin extends Omit<KeptPin, "vouches"> {
+  /** Redis time (ms). */
+  at: number;
+  /**
+   * `waits`: its record isn't sealed yet. `forged`: no worker that has a bot token known here vouches for it, or the audit trail has
+   * no such record as it was sealed.
+   */
+  is: "kept" | "waits" | "forged";
+}
+
+/** What is asked of the audit trail, which lies to the right. */
+export interface PinTrail {
+  find(id: string): Promise<{ record: string; is: "sealed" | "waits" | "changed" } | undefined>;
+  /** Once under each name. */
+  alarm(name: string, record: Readonly<Record<string, unknown>>): Promise<void>;
+}
+
+export type AcceptedPins = ReturnType<typeof createAcceptedPins>;
+
+/** Whoever asks right after the approval shouldn't be told that it counts in a moment (ms). */
+const sealedWithinMs = 5_000;
+
+/**
+ * Pins that people approved. One counts once its worker vouches for it and its record stands in the sealed chain; one that was
+ * written or changed by hand counts for nothing, and is an alarm. `secret`: the bot token, which all processes have and Redis hasn't;
+ * where it is replaced while a process runs, that process vouches anew for what it knows to be right.
+ */
+export function createAcceptedPins({
+  redis,
+  key,
+  trail,
+  secret,
+}: {
+  redis: RedisClient;
+  key: Keys;
+  trail: PinTrail;
+  secret: () => string;
+}) {
+  const named = key("pins");
+
+  const replace = defineMark(redis);
+  /** That of now, and the one before until all pins are vouched for anew: it may have been replaced because it leaked. */
+  let secrets: readonly string[] = [secret()];
+  let renewing: Promise<void> | undefined;
+
+  function secretsNow(): readonly string[] {
+    const now = secret();
+    if (secrets[0] !== now) secrets = [now, ...secrets.slice(0, 1)];
+    if (secrets.length > 1) renewing ??= renewAll(now);
+    return secrets;
+  }
+
+  /** Where Redis is away, the next look at a pin tries again. */
+  async function renewAll(now: string): Promise<void> {
+    try {
+      await all();
+      if (secrets[0] === now) secrets = [now];
+    } catch {
+      // Whoever asked for a pin hears of it
+    } finally {
+      renewing = undefined;
+    }
+  }
+
+  async function all(): Promise<readonly AcceptedPin[]> {
+    const rows = Object.entries(await redis.hgetall(named));
+    const pins = await Promise.all(rows.map(([vmId, text]) => read(vmId, text)));
+    return pins.toSorted((a, b) => b.at - a.at);
+  }
+
+  function vouchFor(pin: Omit<KeptPin, "vouches">, token: string): string {
+    const { values, request, vm, by } = pin;
+    const derived = Buffer.from(hkdfSync("sha256", token, "", "gatehouse approved pin", 32));
+    const text = canonical({ chain: key.namespace, values, request, vm, by });
+    return createHmac("sha256", derived).update(text).digest("base64url");
+  }
+
+  const isVouched = (pin: KeptPin, token: string): boolean => {
+    const right = Buffer.from(vouchFor(pin, token));
+    return pin.vouches.some((vouch) => {
+      const said = Buffer.from(vouch);
+      return said.length === right.length && timingSafeEqual(said, right);
+    });
+  };
+
+  const vouched = (pin: Omit<KeptPin, "vouches">, former: readonly string[] = []): KeptPin => ({
+    ...pin,
+    vouches: [vouchFor(pin, secretsNow()[0] ?? ""), ...former].slice(0, 2),
+  });
+
+  async function standingOf(vmId: string, text: string, kept: KeptPin): Promise<AcceptedPin["is"]> {
+    const [entry = ""] = text.split(" ", 1);
+    const [token = "", ...former] = secretsNow();
+    const isCurrent = isVouched(kept, token);
+    const isKnown = isCurrent || former.some((one) => isVouched(kept, one));
+    if (!isKnown || kept.vm.id !== vmId || !/^\d{1,15}-\d{1,15}$/.test(entry)) return "forged";
+    const found = await trail.find(entry);
+    if (!found || found.is === "changed" || !says(found.record, kept)) return "forged";
+    if (!isCurrent) {
+      const { vouches, ...pin } = kept;
+      const renewed = JSON.stringify(vouched(pin, vouches));
+      await replace([named], [vmId, text, `${entry} ${renewed}`]);
+    }
+    return found.is === "sealed" ? "kept" : "waits";
+  }
+
+  async function read(vmId: string, text: string): Promise<AcceptedPin> {
+    const space = text.indexOf(" ");
+    const [entry, kept] = [text.slice(0, space), readKept(text.slice(space + 1))];
+    const is = kept ? await standingOf(vmId, text, kept) : "forged";
+    const vm = { id: vmId, name: vmId, projectId: "" };
+    const pin = kept ?? { values: "", request: "", vm, by: "" };
+    if (is === "forged") {
+      const why = "its approved pin was not kept by Gatehouse, or under another bot token";
+      const target = { kind: "vm", id: vmId, name: pin.vm.name };
+      const name = `pin ${createHash("sha256").update(`${vmId} ${text}`).digest("hex")}`;
+      await trail.alarm(name, { what: "alarm", request: pin.request, target, why });
+    }
+    return { ...pin, at: Number.parseInt(entry, 10) || 0, is };
+  }
+
+  return {
+    /** For the journal to keep. */
+    vouched: (pin: Omit<KeptPin, "vouches">): KeptPin => vouched(pin),
+    /** Waits a little for a seal. */
+    async of(vmId: string): Promise<AcceptedPin | undefined> {
+      const until = performance.now() + sealedWithinMs;
+      for (;;) {
+        const text = await redis.hget(named, vmId);
+        const pin = text === null ? undefined : await read(vmId, text);
+        if (pin?.is !== "waits" || performance.now() > until) return pin;
+        await sleep(200);
+      }
+    },
+    /** The newest first. */
+    all,
+    /** The IDs of their VMs. */
+    vmIds: (): Promise<string[]> => redis.hkeys(named),
+  };
+}
+
+function readKept(text: string): KeptPin | undefined {
+  const json = parseJson(text);
+  if (typeof json !== "object" || json === null) return undefined;
+  const { values, request, vm, by, vouches } = json as Partial<KeptPin>;
+  const all = Array.isArray(vouches) && vouches.length <= 2 ? vouches : [undefined];
+  const texts = [values, request, by, vm?.name, ...all];
+  return texts.every((part) => typeof part === "string") ? (json as KeptPin) : undefined;
+}
+
+function says(record: string, { values, request, vm }: KeptPin): boolean {
+  const its = parseJson(record) as Record<string, unknown> | undefined;
+  const pin = its?.["pin"] as Record<string, unknown> | undefined;
+  const isOfRequest = its?.["move"] === "done" && its["request"] === request;
+  return isOfRequest && pin?.["vm"] === vm.id && pin["values"] === values;
+}

@@ -3,7 +3,7 @@ import { Agent, type Dispatcher, EnvHttpProxyAgent, request } from "undici";
 import { type Proxies, proxyOptions } from "../config/proxy.ts";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../log/log.ts";
-import { startRounds } from "../redis/rounds.ts";
+import { startRounds } from "../redis/due-list.ts";
 import {
   type EndorsementFiles,
   type EndorsementKind,

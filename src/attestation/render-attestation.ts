@@ -9,8 +9,6 @@ import {
   readable,
   section,
   table,
-} from "../messages/message.ts";
-import {
   csv,
   duration,
   hintOf,
@@ -20,7 +18,7 @@ import {
   name,
   plain,
   when,
-} from "../messages/text.ts";
+} from "../messages/message.ts";
 import type { AttestationResult, Claims } from "../verifier/attestation-result.ts";
 import type { Verification } from "../verifier/verification.ts";
 import { type Appraisal, evidenceName } from "./appraise.ts";

@@ -4,7 +4,7 @@ import { messageOf, UserError, withHint } from "../errors.ts";
 import { silentLog } from "../log/log.ts";
 import { createKeys, connectRedis } from "../redis/redis.ts";
 import { privateFile, readRegularSync } from "../regular-file.ts";
-import { type Anchor, openAnchors, readAnchor, findSigningKey } from "./anchors.ts";
+import { type Anchor, openAnchors, readAnchor, findSigningKey } from "./sealer.ts";
 import { eraseRecords } from "./erase.ts";
 import { exportAudit, exportText, verifyExport } from "./export.ts";
 import { verdictLines } from "./render.ts";

@@ -1,10 +1,16 @@
 import { randomBytes } from "node:crypto";
 import { z } from "zod";
 import { UserError } from "../errors.ts";
-import { createLeases } from "../redis/lease.ts";
+import { createLeases } from "../redis/due-list.ts";
 import { defineScript, redisTimeLua } from "../redis/redis.ts";
-import { type ErasedMarker, isStreamId, readMarker, type Seal } from "./chain.ts";
-import { createTrail, type Trail } from "./trail.ts";
+import {
+  type ErasedMarker,
+  isStreamId,
+  readMarker,
+  type Seal,
+  createTrail,
+  type Trail,
+} from "./trail.ts";
 
 const leaseMs = 30_000;
 const pageSize = 500;

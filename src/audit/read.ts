@@ -1,7 +1,6 @@
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import { parseJson } from "../text/parse-json.ts";
-import type { Entry } from "./chain.ts";
-import { createTrail } from "./trail.ts";
+import { type Entry, createTrail } from "./trail.ts";
 
 export interface AuditFilter {
   targetId?: string;

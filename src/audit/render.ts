@@ -6,10 +6,15 @@ import {
   section,
   sentence,
   table,
+  counted,
+  duration,
+  lines,
+  md,
+  name,
+  plain,
 } from "../messages/message.ts";
-import { counted, duration, lines, md, name, plain } from "../messages/text.ts";
 import { scrub } from "../log/log.ts";
-import type { Anchor } from "./anchors.ts";
+import type { Anchor } from "./sealer.ts";
 import type { AuditEntry, AuditPage } from "./read.ts";
 import { range, type RecordedLoss, type Verdict } from "./verify.ts";
 

@@ -1,5 +1,5 @@
 import type { Keys, RedisClient } from "../redis/redis.ts";
-import { type Anchor, type Checkpoint, fingerprint, isSignature, signedText } from "./anchors.ts";
+import { type Anchor, fingerprint, isSignature, signedText } from "./sealer.ts";
 import {
   compareIds,
   type Entry,
@@ -12,8 +12,10 @@ import {
   readMarker,
   type RecordedMarker,
   type Seal,
-} from "./chain.ts";
-import { createTrail, type Step } from "./trail.ts";
+  createTrail,
+  type Step,
+  type Checkpoint,
+} from "./trail.ts";
 
 type ProblemKind =
   | "changed" // the record (or its time) is not what was sealed

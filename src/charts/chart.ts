@@ -1,5 +1,4 @@
-import type { ChartBlock } from "../messages/message.ts";
-import { duration, plain } from "../messages/text.ts";
+import { type ChartBlock, duration, plain } from "../messages/message.ts";
 
 /** As the compute service returns it: `value` without a unit, `timestamp` in ISO 8601. */
 interface Usage {

@@ -2,7 +2,7 @@ import type { Appraiser } from "../attestation/appraiser.ts";
 import type { Compute } from "../compute/compute.ts";
 import type { Policy } from "../config/policy-file.ts";
 import type { Digests } from "../digests/create-digests.ts";
-import type { Subscriptions } from "../digests/subscriptions.ts";
+import type { Subscriptions } from "../digests/requests.ts";
 import type { Inventory } from "../inventory/inventory.ts";
 import type { Snapshots } from "../inventory/snapshots.ts";
 import type { Message } from "../messages/message.ts";

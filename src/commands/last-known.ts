@@ -1,10 +1,21 @@
-import type { Specs } from "../compute/compute.ts";
-import { ComputeError } from "../compute/errors.ts";
+import { type Specs, ComputeError } from "../compute/compute.ts";
 import { UserError } from "../errors.ts";
 import type { InventoryState } from "../inventory/inventory.ts";
-import { buttons, context, fields, type Message, sentence } from "../messages/message.ts";
-import { counted, firstFew, md, name, plain, duration, type Markdown } from "../messages/text.ts";
-import { countByStatus, statusSign } from "../inventory/status-words.ts";
+import {
+  buttons,
+  context,
+  fields,
+  type Message,
+  sentence,
+  counted,
+  firstFew,
+  md,
+  name,
+  plain,
+  duration,
+  type Markdown,
+} from "../messages/message.ts";
+import { countByStatus, statusSign } from "../inventory/known.ts";
 import type { Target } from "../registry/define.ts";
 import type { ReadContext } from "./context.ts";
 

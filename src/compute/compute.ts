@@ -1,7 +1,5 @@
 import { UserError } from "../errors.ts";
-import type { AttestationReport, ConsoleSession, Metrics, Project, Specs, Vm } from "./records.ts";
-
-export type { AttestationReport, ConsoleSession, Metrics, Project, Specs, Vm };
+import * as z from "zod";
 
 /** A 2xx answer to a change, with what its body told. Accepted is not done. */
 export interface Accepted {
@@ -176,3 +174,204 @@ export function nextPollDelay(waiting: {
   const { firstMs, maxMs, sinceStartMs } = waiting;
   return Math.round(Math.min(maxMs, Math.max(firstMs, sinceStartMs / 4)));
 }
+
+/** What a failed call means for its caller. */
+export type ComputeErrorKind =
+  | "refused" // the service said no (400, 401, 403, 405, 422): nothing happened
+  | "not-found" // 404
+  | "conflict" // 409: its state doesn't allow it, or it exists already
+  | "busy" // 429: nothing happened, retry after `retryAfterMs`
+  // no byte of the request left (DNS, connection refused, TLS, connect timeout); of a read also: no usable answer within
+  // the retry budget
+  | "unreachable"
+  | "unclear" // of changes only: it may or may not have happened
+  | "unexpected"; // of reads: something required is missing, or it isn't JSON
+
+const sights = {
+  status: "it answered",
+  redirect: "it answered with a redirect, which is never followed",
+  dns: "its name could not be resolved",
+  connect: "the connection was refused or there is no route to it",
+  proxy: "the proxy opened no connection to it",
+  tls: "its certificate or the TLS handshake failed",
+  "forbidden-address": "its name leads to an address that is not allowed",
+  timeout: "no complete answer in time",
+  reset: "the connection broke",
+  truncated: "the answer was cut off",
+  "too-large": "the answer was larger than allowed",
+  aborted: "the call was canceled",
+  answer: "the answer is not what the service documents",
+} as const;
+
+/** What was seen, for alarms and metrics. A redirect is never followed. */
+export type ComputeErrorReason = keyof typeof sights;
+
+/** A failed call. The message names the endpoint and never holds a credential, an address or a body. */
+export class ComputeError extends Error {
+  override readonly name = "ComputeError";
+  readonly kind: ComputeErrorKind;
+  /** Method and path template, e.g. `POST /v1/vms/{vm_id}/restart`. */
+  readonly endpoint: string;
+  /** HTTP status, when there was an answer. */
+  readonly status: number | undefined;
+  /** The service's own words: plain, at most 300 characters, untrusted. */
+  readonly serviceMessage: string | undefined;
+  /** From `Retry-After` (429 and 503). */
+  readonly retryAfterMs: number | undefined;
+  readonly reason: ComputeErrorReason | undefined;
+  /** The key was refused (401), and meanwhile there is another one. */
+  readonly hasNewKey: boolean;
+
+  constructor(kind: ComputeErrorKind, endpoint: string, message: string, detail: Detail = {}) {
+    super(message, detail.cause === undefined ? undefined : { cause: detail.cause });
+    this.kind = kind;
+    this.endpoint = endpoint;
+    this.status = detail.status;
+    this.serviceMessage = detail.serviceMessage;
+    this.retryAfterMs = detail.retryAfterMs;
+    this.reason = detail.reason;
+    this.hasNewKey = detail.hasNewKey ?? false;
+  }
+}
+
+type Known = "status" | "serviceMessage" | "retryAfterMs" | "reason" | "hasNewKey";
+type Detail = Partial<Pick<ComputeError, Known>> & { cause?: unknown };
+
+/** Read all the time, and no single broken record makes it fail. */
+const controlRead = endpoints.listProjects;
+
+/**
+ * Whether a call shows that the service is available. Silence is only no answer at all, or a 5xx of the control read: a 500
+ * for one record shows nothing of the rest. A canceled or unclear call shows neither.
+ */
+export function signOfService(
+  endpoint: string,
+  kind: ComputeErrorKind | undefined,
+  reason: ComputeErrorReason | undefined,
+): "answer" | "silence" | undefined {
+  if (kind === "unclear" || reason === "aborted") return undefined;
+  if (kind !== "unreachable") return "answer";
+  const isOfOne = reason === "status" || reason === "answer";
+  return isOfOne && endpoint !== controlRead ? undefined : "silence";
+}
+
+const meanings: Record<ComputeErrorKind, string> = {
+  refused: "refused",
+  "not-found": "not found",
+  conflict: "its state does not allow it",
+  busy: "too many requests",
+  unreachable: "could not be reached",
+  unclear: "it may or may not have happened",
+  unexpected: "the answer can't be used",
+};
+
+/** The text of a ComputeError: endpoint, meaning, what was seen. Nothing in it comes from the answer's body. */
+export function describeFailure(
+  endpoint: string,
+  kind: ComputeErrorKind,
+  reason: ComputeErrorReason,
+  status: number | undefined,
+): string {
+  const seen = status === undefined ? sights[reason] : `${sights[reason]} (${status})`;
+  return `${endpoint}: ${meanings[kind]}: ${seen}`;
+}
+
+/** Null or the wrong type counts as missing. Unknown enum values stay; a record without a name goes by its ID. */
+const maybe = <T extends z.ZodType>(schema: T) => schema.optional().catch(undefined);
+const text = maybe(z.string());
+const number = maybe(z.number());
+const id = z.union([z.string().min(1), z.number().transform(String)]);
+const status = z.string().min(1);
+
+/** Names in these records have one underscore at most. */
+type OurName<K> = K extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<Tail>}` : K;
+type Missing<T> = { [K in keyof T]-?: undefined extends T[K] ? K : never }[keyof T];
+type Ours<T> = { [K in Exclude<keyof T, Missing<T>> as OurName<K>]: T[K] } & {
+  [K in Missing<T> as OurName<K>]?: Exclude<T[K], undefined>;
+};
+
+/** The record under our names, `createdAt` for `created_at`. What is undefined is left out, so that "missing" has one form. */
+function ours<T extends object>(record: T): Ours<T> {
+  const fields = Object.entries(record).filter(([, value]) => value !== undefined);
+  const ourName = (name: string) => name.replace(/_./, (pair) => pair.slice(1).toUpperCase());
+  return Object.fromEntries(fields.map(([name, value]) => [ourName(name), value])) as Ours<T>;
+}
+
+function named<T extends { id: string; name?: string | undefined }>(record: T) {
+  return ours({ ...record, name: record.name ?? record.id });
+}
+
+/** Units are not documented by the service: numbers are shown as they come. */
+const specs = z.object({ cpu: number, memory: number, disk: number }).transform(ours);
+export type Specs = z.infer<typeof specs>;
+
+const vmFields = z.object({
+  id,
+  name: text,
+  status,
+  region: text,
+  specs: maybe(specs),
+  ip_address: text,
+  created_at: text,
+  /** Not documented; a mark of change where present. */
+  updated_at: text,
+  attestation: maybe(z.object({ enabled: maybe(z.boolean()), measurement: text }).transform(ours)),
+});
+
+export const vmSchema = vmFields.extend({ project_id: id }).transform((vm) => named(vm));
+export type Vm = z.infer<typeof vmSchema>;
+
+/** A project's list of VMs may omit the project. */
+export const listedVmSchema = vmFields
+  .extend({ project_id: maybe(id) })
+  .transform((vm) => named(vm));
+
+export const projectSchema = z
+  .object({
+    id,
+    name: text,
+    type: z.string().min(1),
+    status,
+    region: text,
+    created_at: text,
+    updated_at: text,
+    specs: maybe(specs),
+  })
+  .transform((project) => named(project));
+export type Project = z.infer<typeof projectSchema>;
+
+const sample = z.object({ timestamp: z.string(), value: z.number() });
+const samples = z
+  .array(z.unknown())
+  .catch([])
+  .transform((all) =>
+    all.map((each) => sample.safeParse(each).data).filter((each) => each !== undefined),
+  );
+
+export const metricsSchema = z
+  .object({ cpu_usage: samples, memory_usage: samples, disk_usage: number })
+  .transform(ours);
+export type Metrics = z.infer<typeof metricsSchema>;
+
+const platform = z.object({ vendor: text, model: text, firmware_version: text }).transform(ours);
+
+export const attestationSchema = z
+  .object({
+    /** Base64. */
+    report: text,
+    measurement: text,
+    verified: maybe(z.boolean()),
+    timestamp: text,
+    platform: maybe(platform),
+  })
+  .transform(ours);
+export type AttestationReport = z.infer<typeof attestationSchema>;
+
+/** A secret, never stored or logged: the address carries its own token. Secure WebSocket only. */
+export const consoleSchema = z
+  .object({
+    url: z.string().refine((url) => URL.parse(url)?.protocol === "wss:"),
+    expires_at: text,
+  })
+  .transform(ours);
+export type ConsoleSession = z.infer<typeof consoleSchema>;

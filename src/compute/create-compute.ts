@@ -1,32 +1,27 @@
 import { type Log, silentLog } from "../log/log.ts";
 import {
-  acceptedProject,
-  acceptedSnapshot,
-  acceptedVm,
-  collectPages,
-  type Page,
-  parsePage,
-  parseVms,
-  recordOf,
-} from "./answer.ts";
-import {
   type CallOptions,
   checkSnapshotId,
   type Compute,
   type Endpoint,
   endpoints,
   type NewProject,
-} from "./compute.ts";
-import { ComputeError } from "./errors.ts";
-import { type ComputeOptions, createHttp, type Http } from "./http.ts";
-import {
+  ComputeError,
   attestationSchema,
   consoleSchema,
   metricsSchema,
   projectSchema,
   type Specs,
   vmSchema,
-} from "./records.ts";
+  type Accepted,
+  describeFailure,
+  listedVmSchema,
+  type Project,
+  type Vm,
+} from "./compute.ts";
+import { type ComputeOptions, createHttp, type Http, type Good } from "./http.ts";
+import * as z from "zod";
+import { isRecord, own } from "./exchange.ts";
 
 export type { ComputeOptions } from "./http.ts";
 
@@ -97,10 +92,10 @@ function createProjects(http: Http, log: Log): Compute["projects"] {
       const call = { endpoint, id: projectId, ...options, list: true };
       const read = async (query: Query) => parseVms(await http.read({ ...call, query }), projectId);
       const first = await read({});
-      const { items, ...paging } = first;
+      const { items, ...pages } = first;
       // Whether this list has pages isn't documented: it does when it says so.
-      if (Object.values(paging).every((said) => said === undefined)) return items;
-      const { perPage } = paging;
+      if (Object.values(pages).every((said) => said === undefined)) return items;
+      const { perPage } = pages;
       const size: Query = perPage === undefined ? {} : { per_page: String(perPage) };
       return allPages(endpoint, read, first, { size, most: maxVmsOfProject });
     },
@@ -179,4 +174,236 @@ function createVms(http: Http): Compute["vms"] {
       return recordOf(good, consoleSchema, ["url"], ["vm_id", vmId]);
     },
   };
+}
+
+/** An answer that lacks what it must have. `field` is a path like `vms[3].status`. */
+function unexpected({ endpoint, status }: Good, field: string, problem: string): ComputeError {
+  const message = `${describeFailure(endpoint, "unexpected", "answer", status)}: ${field} ${problem}`;
+  return new ComputeError("unexpected", endpoint, message, { reason: "answer", status });
+}
+
+/** The JSON of a whole answer, or ComputeError `unexpected` when it is none. */
+function jsonOf(good: Good): unknown {
+  if (typeof good.body !== "string") return good.body.json;
+  throw unexpected(good, "the body", good.body === "empty" ? "is empty" : "is not JSON");
+}
+
+/** The first problem is named by its field, never by its value. */
+function check<T>(good: Good, schema: z.ZodType<T>, value: unknown, at = ""): T {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const path = parsed.error.issues[0]?.path ?? [];
+  let field = at;
+  let inner = value;
+  for (const key of path) {
+    if (typeof key === "number") field += `[${key}]`;
+    else field += field === "" ? String(key) : `.${String(key)}`;
+    inner = typeof key === "number" && Array.isArray(inner) ? inner[key] : own(inner, String(key));
+  }
+  const isMissing = path.length > 0 && (inner === undefined || inner === null);
+  const problem = isMissing ? "is missing" : "has the wrong form";
+  throw unexpected(good, field || "the record", problem);
+}
+
+const wrappers = "vm project console session metrics attestation data result".split(" ");
+
+/** The record inside `{vm: …}`, `{data: {project: …}}` and the like; a value that has one of `marks` is the record. */
+function unwrap(value: unknown, marks: readonly string[]): unknown {
+  let inner = value;
+  for (let depth = 0; depth < 3; depth += 1) {
+    const record = inner;
+    if (!isRecord(record) || marks.every((mark) => Object.hasOwn(record, mark))) return record;
+    const key = wrappers.find((each) => isRecord(own(record, each)));
+    if (key === undefined) return record;
+    inner = own(record, key);
+  }
+  return inner;
+}
+
+/**
+ * A record, which the fields `marks` tell from its wrapper. One that names another VM or project than was asked for, by the
+ * field `idName`, says nothing of that one, however whole it is. What names none passes.
+ */
+export function recordOf<T>(
+  good: Good,
+  schema: z.ZodType<T>,
+  marks: readonly string[],
+  [idName, id]: readonly [idName: string, id: string],
+): T {
+  const record = unwrap(jsonOf(good), marks);
+  const checked = check(good, schema, record);
+  checkAbout(good, idName, own(record, idName), id);
+  return checked;
+}
+
+function checkAbout(good: Good, idName: string, told: unknown, id: string): void {
+  const named = idText(told);
+  if (named !== undefined && named !== id) throw unexpected(good, idName, "is that of another one");
+}
+
+/**
+ * Where an accepted change's answer may hold a record: `{vm: …}`, `{data: {vm: …}}`, `{data: …}`, or the body itself.
+ * The form isn't documented and the service accepted, so nothing here fails; a task looks much like a record, so only the
+ * record that the call was about counts.
+ */
+function candidates(good: Good, key: string): unknown[] {
+  const json = typeof good.body === "string" ? undefined : good.body.json;
+  const data = own(json, "data");
+  return [own(json, key), own(data, key), data, json].filter(isRecord);
+}
+
+export function acceptedVm(good: Good, vmId: string): Accepted {
+  const vm = candidates(good, "vm")
+    .map((each) => vmSchema.safeParse(each).data)
+    .find((each) => each?.id === vmId);
+  return { status: good.status, ...(vm ? { vm } : {}) };
+}
+
+/** A new project has no ID yet: it is recognized by the requested type and name. */
+export function acceptedProject(good: Good, isIt: (project: Project) => boolean): Accepted {
+  const project = candidates(good, "project")
+    .map((each) => projectSchema.safeParse(each).data)
+    .find((each) => each !== undefined && isIt(each));
+  return { status: good.status, ...(project ? { project } : {}) };
+}
+
+/**
+ * An ID in the answer is the only proof of a snapshot. A bare `{id}` may be a task's, the VM's, or that of a call: it counts
+ * when the record has the snapshot's name, or was created (200, 201) and holds only what a snapshot has.
+ */
+export function acceptedSnapshot(good: Good, vmId: string, name: string): Accepted {
+  const snapshotId = candidates(good, "snapshot")
+    .map((each) => snapshotIdIn(each, vmId, name, good.status))
+    .find((id) => id !== undefined);
+  const told = snapshotId ?? snapshotText(good);
+  return { ...acceptedVm(good, vmId), ...(told === undefined ? {} : { snapshotId: told }) };
+}
+
+/** A record with anything else is not surely a snapshot. */
+const snapshotKeys = new Set(
+  "id name vm_id status region size size_gb description created_at updated_at".split(" "),
+);
+
+function snapshotIdIn(
+  record: unknown,
+  vmId: string,
+  name: string,
+  status: number,
+): string | undefined {
+  const ofVm = idText(own(record, "vm_id"));
+  if (ofVm !== undefined && ofVm !== vmId) return undefined;
+  const clear = idText(own(record, "snapshot_id")) ?? idText(own(record, "snapshotId"));
+  if (clear !== undefined) return clear;
+  const id = idText(own(record, "id"));
+  if (id === undefined || id === vmId) return undefined;
+  if (own(record, "name") === name) return id;
+  const isOther = !isRecord(record) || Object.keys(record).some((key) => !snapshotKeys.has(key));
+  return isOther || status === 202 ? undefined : id;
+}
+
+/** `{snapshot: "snap-1"}`. */
+function snapshotText(good: Good): string | undefined {
+  const json = typeof good.body === "string" ? undefined : good.body.json;
+  return idText(own(json, "snapshot")) ?? idText(own(own(json, "data"), "snapshot"));
+}
+
+function idText(value: unknown): string | undefined {
+  if (typeof value === "number") return String(value);
+  return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+export interface Page<T> {
+  items: T[];
+  total: number | undefined;
+  page: number | undefined;
+  perPage: number | undefined;
+  /** Whether the service says that there are more. */
+  more: boolean | undefined;
+}
+
+/** A list in any of its forms: an array, or an object with the array under `key`, `data`, `items` or `results`. */
+export function parsePage<T>(good: Good, key: string, schema: z.ZodType<T>): Page<T> {
+  const json = jsonOf(good);
+  const list = findList(json, key);
+  if (!list) throw unexpected(good, key, "is missing");
+  return {
+    items: list.map((each, index) => check(good, schema, each, `${key}[${index}]`)),
+    ...paging(json),
+  };
+}
+
+/** A page of the VMs of one project, which they may omit. */
+export function parseVms(good: Good, projectId: string): Page<Vm> {
+  const page = parsePage(good, "vms", listedVmSchema);
+  for (const vm of page.items) checkAbout(good, "project_id", vm.projectId, projectId);
+  return { ...page, items: page.items.map((vm) => ({ ...vm, projectId })) };
+}
+
+function findList(json: unknown, key: string): unknown[] | undefined {
+  if (Array.isArray(json)) return json;
+  for (const name of [key, "data", "items", "results"]) {
+    const value = own(json, name);
+    if (Array.isArray(value)) return value;
+    // An empty list is null in some languages' JSON.
+    if (value === null && name === key) return [];
+  }
+  const inner = own(own(json, "data"), key);
+  return Array.isArray(inner) ? inner : undefined;
+}
+
+function paging(json: unknown): Omit<Page<never>, "items"> {
+  const places = [json, own(json, "pagination"), own(json, "meta"), own(json, "data")];
+  const find = <T>(names: readonly string[], fits: (value: unknown) => value is T) =>
+    places.flatMap((place) => names.map((name) => own(place, name))).find(fits);
+  const next = find(["next_page"], (value) => value !== undefined);
+  const says = next === undefined ? undefined : next !== null && next !== false && next !== "";
+  return {
+    total: find(["total", "total_count"], isCount),
+    page: find(["page"], isCount),
+    perPage: find(["per_page", "page_size"], isCount) || undefined,
+    more: find(["has_more"], (value) => typeof value === "boolean") ?? says,
+  };
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === "number" && Number.isInteger(value) && value >= 0;
+}
+
+/** Pages read concurrently once their number is known. */
+const atOnce = 8;
+
+/**
+ * Reads all pages, at most `most` records, each once. The service may cap per_page, omit `total`, miscount, or ignore
+ * `page` and resend the first one: a page with nothing new is the last. `complete`: as many records as announced.
+ */
+export async function collectPages<T extends { id: string }>(
+  readPage: (page: number) => Promise<Page<T>>,
+  first: Page<T>,
+  most: number,
+): Promise<{ items: T[]; complete: boolean }> {
+  const total = Math.min(first.total ?? Number.POSITIVE_INFINITY, most);
+  const seen = new Map(first.items.map((item) => [item.id, item]));
+  let last = first;
+  let next = 2;
+  let isNew = seen.size > 0;
+  while (isNew && seen.size < total && !isLast(last)) {
+    // The first page's real length is the page size, whatever was requested.
+    const left =
+      first.total === undefined ? 1 : Math.ceil((total - seen.size) / first.items.length);
+    const wave = Array.from({ length: Math.min(left, atOnce) }, (_, offset) => next + offset);
+    const pages = await Promise.all(wave.map((page) => readPage(page)));
+    next += wave.length;
+    const before = seen.size;
+    for (const item of pages.flatMap((page) => page.items)) seen.set(item.id, item);
+    isNew = seen.size > before;
+    last = pages.at(-1) ?? last;
+  }
+  const complete = first.total === undefined || seen.size >= total;
+  return { items: [...seen.values()].slice(0, most), complete };
+}
+
+function isLast(page: Page<unknown>): boolean {
+  if (page.items.length === 0) return true;
+  if (page.more !== undefined) return !page.more;
+  return page.total === undefined && page.perPage !== undefined && page.items.length < page.perPage;
 }

@@ -5,15 +5,9 @@ import { UserError } from "../errors.ts";
 import { type Live, valueOf } from "../config/changing-file.ts";
 import type { ComputeTls } from "../config/compute-tls.ts";
 import { type Log, silentLog } from "../log/log.ts";
-import { type Body, serviceMessage } from "./body.ts";
-import { type Endpoint, fillPath, methodOf } from "./compute.ts";
 import {
-  ComputeError,
-  type ComputeErrorKind,
-  type ComputeErrorReason,
-  describeFailure,
-} from "./errors.ts";
-import {
+  type Body,
+  serviceMessage,
   type Bad,
   type Exchange,
   exchange,
@@ -23,6 +17,15 @@ import {
   type Request,
   type Verdict,
 } from "./exchange.ts";
+import {
+  type Endpoint,
+  fillPath,
+  methodOf,
+  ComputeError,
+  type ComputeErrorKind,
+  type ComputeErrorReason,
+  describeFailure,
+} from "./compute.ts";
 import { connectOnce, createConnector, parseBaseUrl } from "./reach.ts";
 
 export interface ComputeOptions {

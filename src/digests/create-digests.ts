@@ -4,20 +4,17 @@ import { messageOf } from "../errors.ts";
 import type { Inventory, Scope } from "../inventory/inventory.ts";
 import type { Snapshots } from "../inventory/snapshots.ts";
 import type { Log } from "../log/log.ts";
-import { type Message, notice } from "../messages/message.ts";
-import { channelLink, md } from "../messages/text.ts";
-import { ownerOf } from "../policy/judged.ts";
-import { scopeOfChannel, seesUnder } from "../policy/scope.ts";
-import { compileTargetGlobs } from "../policy/target-globs.ts";
+import { type Message, notice, channelLink, md } from "../messages/message.ts";
+import { ownerOf, compileTargetGlobs } from "../policy/refusal.ts";
+import { scopeOfChannel, seesUnder } from "../policy/access.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import { createDriftRecords } from "./drift-monitor.ts";
 import { type Facts, itemsOf } from "./items.ts";
 import { lineOf } from "./line-buttons.ts";
 import { renderChanges, renderDigest, renderHandover } from "./render-digest.ts";
-import type { RequestFact, RequestSource } from "./requests.ts";
+import type { RequestFact, RequestSource, Followed } from "./requests.ts";
 import { createSchedules, latestSlot, localWords, seriesOf, type Slot } from "./schedules.ts";
 import { createStatusRecords } from "./status-monitor.ts";
-import type { Followed } from "./subscriptions.ts";
 
 export type Digests = ReturnType<typeof createDigests>;
 
@@ -250,7 +247,7 @@ interface PostDueOptions extends Pick<DigestsOptions, "redis" | "key" | "log" | 
   /** Tells of the digest of a channel, once per ID. */
   alarm(channelId: string, id: string, message: Message): Promise<unknown>;
   /** Failpoint for crash tests, while a digest is built. */
-  at?(point: "digest", slotId: string): Promise<void>;
+  at?: ((point: "digest", slotId: string) => Promise<void>) | undefined;
   /** Lease of a slot while its digest is built (ms). */
   leaseMs?: number;
 }

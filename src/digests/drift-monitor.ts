@@ -15,14 +15,17 @@ import {
   readable,
   section,
   sentence,
+  counted,
+  lines,
+  type Markdown,
+  md,
+  name,
 } from "../messages/message.ts";
-import { counted, lines, type Markdown, md, name } from "../messages/text.ts";
-import { takeTurn } from "../redis/lease.ts";
+import { takeTurn } from "../redis/due-list.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import { compileGlob } from "../text/glob.ts";
 import { attestVm, listed, showVm } from "./line-buttons.ts";
-import type { News } from "./subscriptions.ts";
-import { type Alarms, createRecords, type MonitorOptions, watch } from "./watch.ts";
+import { type News, type Alarms, createRecords, type MonitorOptions, watch } from "./requests.ts";
 
 /** What is known of a pinned VM. */
 export interface DriftRecord {

@@ -1,7 +1,14 @@
 import { isSettledVmStatus, isTransitional } from "../compute/compute.ts";
 import type { KnownVm } from "../inventory/inventory.ts";
-import type { ButtonSpec } from "../messages/message.ts";
-import { counted, duration, type Markdown, md, name, when } from "../messages/text.ts";
+import {
+  type ButtonSpec,
+  counted,
+  duration,
+  type Markdown,
+  md,
+  name,
+  when,
+} from "../messages/message.ts";
 import { type DriftRecord, lackingIn, namesIn, vmsOf, warnDays } from "./drift-monitor.ts";
 import {
   attestVm,

@@ -1,6 +1,5 @@
 import { hash } from "node:crypto";
-import { type ButtonSpec, fitsMenu } from "../messages/message.ts";
-import { type Markdown, md, name } from "../messages/text.ts";
+import { type ButtonSpec, fitsMenu, type Markdown, md, name } from "../messages/message.ts";
 
 const button = (label: string, action: string, input: Record<string, unknown>): ButtonSpec => ({
   label,

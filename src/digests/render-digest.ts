@@ -1,5 +1,5 @@
 import { countChart } from "../charts/chart.ts";
-import { countByStatus } from "../inventory/status-words.ts";
+import { countByStatus } from "../inventory/known.ts";
 import type { KnownVm } from "../inventory/inventory.ts";
 import {
   buttons,
@@ -13,8 +13,6 @@ import {
   section,
   sentence,
   table,
-} from "../messages/message.ts";
-import {
   counted,
   duration,
   lines,
@@ -23,7 +21,7 @@ import {
   when,
   mention,
   name,
-} from "../messages/text.ts";
+} from "../messages/message.ts";
 import { type Facts, type Item, itemsOf, kinds } from "./items.ts";
 import { besideLine, lineOf, listed, unsnoozeAll } from "./line-buttons.ts";
 import type { ConsoleFact, RequestFact } from "./requests.ts";

@@ -1,13 +1,26 @@
 import { readAudit } from "../audit/read.ts";
-import { Markdown, md } from "../messages/text.ts";
-import { ownerOf } from "../policy/judged.ts";
+import {
+  Markdown,
+  md,
+  type ButtonSpec,
+  context,
+  message,
+  type Message,
+  news,
+  section,
+  counted,
+  name as code,
+} from "../messages/message.ts";
+import { ownerOf, compileTargetGlobs } from "../policy/refusal.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
-import type { ChangeCommand } from "../registry/define.ts";
+import type { ChangeCommand, Target } from "../registry/define.ts";
 import type { Journal } from "../requests/journal/journal.ts";
 import { type StoredRequest, stateWords } from "../requests/journal/record.ts";
 import { headline, isUnconfirmed, symbolOf } from "../requests/render/render-result.ts";
 import { showRequest } from "./line-buttons.ts";
-import type { Follow, Line } from "./subscriptions.ts";
+import type { Config } from "../config/config.ts";
+import { scopeOfChannel, seesUnder, alertChannel, placeOf } from "../policy/access.ts";
+import type { KnownVm } from "../inventory/inventory.ts";
 
 const maxOpen = 500;
 const maxEnded = 1000;
@@ -156,4 +169,214 @@ function madeLine(request: StoredRequest, command: ChangeCommand): Markdown {
   const where = target.kind === "vm" && target.projectName !== undefined;
   const by = md`equested by ${requester.name}.`;
   return md`${symbolOf(request, command)} ${headline(request, command)} ${where ? md`In ${target.projectName}, r` : "R"}${by}`;
+}
+
+/** What a channel can be notified about: VMs in ERROR and out of it, attestation that fails, and changes that were made elsewhere. */
+export const events = ["trouble", "drift", "changes"] as const;
+export type Event = (typeof events)[number];
+
+export interface Subscription {
+  channelId: string;
+  /** A name or a glob, as `compileTargetGlobs` reads it. */
+  glob: string;
+  events: readonly Event[];
+  /** User ID. */
+  by: string;
+  at: number;
+}
+
+/** What subscribers read of one thing that happened. `text` is mrkdwn. */
+export interface Line {
+  text: string;
+  /** The address of a message that has more. */
+  link?: string | undefined;
+  button?: ButtonSpec;
+}
+
+export type Followed = Pick<Target, "kind" | "id" | "name" | "projectId" | "projectName"> & {
+  /** Where the project may have another name by now. */
+  projectNameNow?: string | undefined;
+};
+
+/** One thing that happened. */
+export interface News {
+  event: Event;
+  /** The same news has the same key, in any process. */
+  key: string;
+  about: readonly Followed[];
+  /** About those of them that a channel is subscribed to, and may see. */
+  line(about: readonly Followed[]): Line | Promise<Line>;
+  /** These channels know already. */
+  saidIn?: readonly (string | undefined)[];
+}
+
+/** At least once for each thing that happened: each channel is told once. */
+export type Follow = (news: readonly News[]) => Promise<void>;
+
+export type Subscriptions = ReturnType<typeof createSubscriptions>;
+
+/** Per channel and glob, in one hash: what two people say at the same time stands side by side. */
+export function createSubscriptions(options: {
+  redis: RedisClient;
+  key: Keys;
+  config: Pick<Config, "policy">;
+  /** Puts lines into a channel, each once by its key. */
+  post(channelId: string, lines: readonly (Line & { key: string })[]): Promise<void>;
+}) {
+  const { redis, key } = options;
+  const named = key("subscriptions");
+  const fieldOf = ({ channelId, glob }: Pick<Subscription, "channelId" | "glob">) =>
+    `${channelId} ${glob}`;
+
+  async function all(): Promise<Subscription[]> {
+    const rows = Object.values(await redis.hgetall(named));
+    return rows.map((text) => JSON.parse(text) as Subscription).toSorted((a, b) => a.at - b.at);
+  }
+
+  const follow: Follow = async (happened) => {
+    if (happened.length === 0) return;
+    const subscriptions = await all();
+    for (const [channelId, own] of Map.groupBy(subscriptions, (one) => one.channelId)) {
+      const scope = scopeOfChannel(options.config.policy, channelId);
+      const matches = Object.fromEntries(
+        events.map((event) => {
+          const globs = own.filter((one) => one.events.includes(event)).map(({ glob }) => glob);
+          return [event, compileTargetGlobs(globs)];
+        }),
+      );
+      const mayTell = (one: Followed) => {
+        const { id, name } = ownerOf(one);
+        return seesUnder(scope, id, [name, one.projectNameNow]);
+      };
+      const lines: (Line & { key: string })[] = [];
+      for (const { event, key: id, about, line, saidIn = [] } of happened) {
+        if (saidIn.includes(channelId)) continue;
+        const meant = about.filter((one) => matches[event]?.(one) === true && mayTell(one));
+        if (meant.length > 0) lines.push({ ...(await line(meant)), key: `${event} ${id}` });
+      }
+      if (lines.length > 0) await options.post(channelId, lines);
+    }
+  };
+
+  return {
+    /** Key in Redis, which is there while any channel is subscribed. */
+    named,
+    follow,
+    all,
+    of: async (channelId: string) => (await all()).filter((one) => one.channelId === channelId),
+    /** In place of what was said of this glob in this channel before. */
+    async set(subscription: Subscription): Promise<void> {
+      await redis.hset(named, fieldOf(subscription), JSON.stringify(subscription));
+    },
+    async remove(subscription: Pick<Subscription, "channelId" | "glob">): Promise<void> {
+      await redis.hdel(named, fieldOf(subscription));
+    },
+  };
+}
+
+/** The rest is counted. */
+const maxLines = 15;
+
+/** What a channel is subscribed to, as it happened: one line, or some that came together. Without mentions. */
+export function renderFeed(lines: readonly Line[]): Message {
+  const shown = lines.slice(0, maxLines);
+  const rows = shown.map(({ text, link, button }) =>
+    section(new Markdown(link === undefined ? text : `${text} <${link}|Its message>`), button),
+  );
+  const more = lines.length - shown.length;
+  const first = new Markdown(shown[0]?.text ?? "");
+  const head = md`*${counted(lines.length, "event")} this channel is subscribed to:*`;
+  return message(
+    news(lines.length === 1 ? first : md`${head} ${first}`),
+    lines.length === 1 ? undefined : section(head),
+    rows,
+    context(
+      md`${more > 0 ? `… and ${more.toLocaleString("en-US")} more. ` : ""}${code("/gatehouse subscribe")} shows what this channel is subscribed to.`,
+    ),
+  );
+}
+
+/** What every monitor needs. */
+export interface MonitorOptions<Known> {
+  redis: RedisClient;
+  key: Keys;
+  records: Records<Known>;
+  alarms: Alarms;
+  /** Tells the channels that are subscribed. */
+  follow: Follow;
+  everyMs: number;
+  now(): number;
+}
+
+/**
+ * One round of a monitor: compares what is seen with what was known, tells what changed, and remembers it. In this order, and
+ * under IDs made of what was known before: a process that dies in between leaves the same comparison to the next round, whose
+ * news have the same IDs and are posted once.
+ */
+export async function watch<Known, Change>(monitor: {
+  records: Records<Known>;
+  /** Those to compare; by default all that are known. */
+  ids?: readonly string[];
+  /** Pure. `after` has the records that are new or differ. */
+  compare(before: ReadonlyMap<string, Known>): {
+    after: ReadonlyMap<string, Known>;
+    changes: readonly Change[];
+  };
+  tell(changes: readonly Change[]): Promise<void>;
+}): Promise<void> {
+  const { after, changes } = monitor.compare(await monitor.records.read(monitor.ids));
+  await monitor.tell(changes);
+  await monitor.records.write(after);
+}
+
+export type Records<Known> = ReturnType<typeof createRecords<Known>>;
+
+/** What a monitor knows, for all processes: a record for each ID, in one hash. */
+export function createRecords<Known>(redis: RedisClient, named: string) {
+  return {
+    /** Of these IDs, by default of all. */
+    async read(ids?: readonly string[]): Promise<Map<string, Known>> {
+      const found = new Map<string, Known>();
+      for (const some of batches(ids ?? (await redis.hkeys(named))))
+        for (const [n, text] of (await redis.hmget(named, ...some)).entries())
+          if (text !== null) found.set(some[n] ?? "", JSON.parse(text) as Known);
+      return found;
+    },
+    async write(records: ReadonlyMap<string, Known>): Promise<void> {
+      for (const some of batches([...records]))
+        await redis.hset(named, new Map(some.map(([id, record]) => [id, JSON.stringify(record)])));
+    },
+    /** Forgets what is about something that is gone. */
+    async keepOnly(ids: ReadonlySet<string>): Promise<void> {
+      const gone = (await redis.hkeys(named)).filter((id) => !ids.has(id));
+      for (const some of batches(gone)) await redis.hdel(named, ...some);
+    },
+  };
+}
+
+/** Few enough per call that neither Redis nor this process blocks. */
+function* batches<T>(all: readonly T[], atOnce = 100): Iterable<readonly T[]> {
+  for (let from = 0; from < all.length; from += atOnce) yield all.slice(from, from + atOnce);
+}
+
+export type Alarms = ReturnType<typeof createAlarms>;
+
+/** Where what nobody asked for is told: to the team that has it, else to `alerts`. */
+export function createAlarms(options: {
+  /** Its policy is read at each use: it may be another one by then. */
+  config: Pick<Config, "policy">;
+  announce(notice: { id: string; channelId: string; message: Message }): Promise<unknown>;
+}) {
+  const { config, announce } = options;
+  return {
+    /** Whose a VM is: what is told together is of one place. */
+    placeOf: ({ projectId, projectName }: Pick<KnownVm, "projectId" | "projectName">): string =>
+      placeOf(config.policy, { id: projectId, name: projectName }),
+    /** Once per ID; returns the channel, where there is one for it. */
+    async tell(id: string, said: Message, place: string): Promise<string | undefined> {
+      const channelId = alertChannel(config.policy, place);
+      if (channelId !== undefined) await announce({ id, channelId, message: said });
+      return channelId;
+    },
+  };
 }

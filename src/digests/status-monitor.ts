@@ -1,14 +1,28 @@
 import { hash } from "node:crypto";
-import { statusSign } from "../inventory/status-words.ts";
+import { statusSign } from "../inventory/known.ts";
 import type { Inventory, KnownVm } from "../inventory/inventory.ts";
-import { buttons, context, message, type Message, news, section } from "../messages/message.ts";
-import { duration, lines, type Markdown, md } from "../messages/text.ts";
-import { takeTurn } from "../redis/lease.ts";
+import {
+  buttons,
+  context,
+  message,
+  type Message,
+  news,
+  section,
+  duration,
+  lines,
+  type Markdown,
+  md,
+} from "../messages/message.ts";
+import { takeTurn } from "../redis/due-list.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
-import type { RequestSource } from "./requests.ts";
+import {
+  type RequestSource,
+  type News,
+  createRecords,
+  type MonitorOptions,
+  watch,
+} from "./requests.ts";
 import { showVm } from "./line-buttons.ts";
-import type { News } from "./subscriptions.ts";
-import { createRecords, type MonitorOptions, watch } from "./watch.ts";
 
 /** A request that ended this recently may explain a status: lists are read about once a minute. */
 const echoMs = 5 * 60_000;

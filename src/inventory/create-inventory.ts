@@ -1,17 +1,14 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
-import type { Compute, Vm } from "../compute/compute.ts";
-import { ComputeError } from "../compute/errors.ts";
+import { type Compute, type Vm, ComputeError } from "../compute/compute.ts";
 import { within } from "../deadline.ts";
 import { messageOf, UserError } from "../errors.ts";
 import type { Log } from "../log/log.ts";
 import type { RedisClient } from "../redis/redis.ts";
-import { createLeases } from "../redis/lease.ts";
-import { type Rounds, startRounds } from "../redis/rounds.ts";
+import { createLeases, type Rounds, startRounds } from "../redis/due-list.ts";
 import type { Inventory, KnownVm, Seen } from "./inventory.ts";
 import { contentsOf, createKnown, createScopes, type Known } from "./known.ts";
-import { readEverything } from "./refresh.ts";
-import { createReplica } from "./replica.ts";
+import { readEverything, createReplica } from "./replica.ts";
 
 const leaseMs = 30_000;
 /** Redis is read at most this often, in the background. */

@@ -1,8 +1,9 @@
 import * as z from "zod";
-import { messageOf } from "../errors.ts";
+import { messageOf, UserError } from "../errors.ts";
 import type { Log } from "../log/log.ts";
 import { defineScript, redisTimeLua, type RedisClient } from "../redis/redis.ts";
-import { type Contents, contentsOf, isSame, type Known } from "./known.ts";
+import { type Contents, contentsOf, isSame, type Known, type Entry } from "./known.ts";
+import { type Compute, type Project, ComputeError } from "../compute/compute.ts";
 
 /** Edits that keep meeting those of others are given up: the next refresh brings the same. */
 const maxTries = 20;
@@ -243,4 +244,131 @@ function headOf({ version, refreshedAt, failed, unread = "[]" }: Record<string, 
     failed: failed === "1",
     unread: JSON.parse(unread) as string[],
   };
+}
+
+/** A list this long counts as cut, so that it removes nothing. */
+const maxProjects = 100_000;
+/** Reads of a project that changes while it is read. */
+const maxReads = 3;
+/** Failures in a row, in random order: nothing can be read, not just one region. */
+const hopeless = 50;
+
+interface RefreshOptions {
+  compute: Compute;
+  known: Known;
+  replica: Replica;
+  log: Log;
+  concurrency: number;
+  /** The process is closing. */
+  signal: AbortSignal;
+}
+
+interface Refreshed {
+  /** The list of projects could not be read, or no project could. */
+  failed: boolean;
+  /** Why the list could not be read. */
+  reason?: string | undefined;
+  /** Names of projects that keep what was known of them. */
+  unread: readonly string[];
+}
+
+/**
+ * Reads every project and its VMs once, and writes what changed; known projects are read while the list is still loading.
+ * A project is removed when a complete list omits it and a read of it is a 404 (decision 007). Undefined when it was
+ * stopped.
+ */
+export async function readEverything(options: RefreshOptions): Promise<Refreshed | undefined> {
+  const { compute, known, replica, log, concurrency, signal } = options;
+  const done = new Set<string>();
+  const unread = new Map<string, string>();
+  let failuresInARow = 0;
+  let reason: string | undefined;
+  const isOver = () => reason !== undefined || failuresInARow >= hopeless || signal.aborted;
+
+  /** Writes where nothing changed since `before`; false when it did. */
+  const publish = async (id: string, contents: Contents | undefined, before: Entry | undefined) =>
+    known.entry(id) === before &&
+    (isSame(contents, before?.contents) || replica.write(id, contents, before?.version));
+
+  async function readVms(project: Project): Promise<void> {
+    for (let reads = 0; reads < maxReads; reads++) {
+      const before = known.entry(project.id);
+      const vms =
+        project.type === "TEE_VM" ? await compute.projects.vms(project.id, { signal }) : [];
+      if (project.type === "TEE_VM") failuresInARow = 0;
+      if (await publish(project.id, contentsOf(project, vms), before)) return;
+    }
+  }
+
+  async function read(project: Project): Promise<void> {
+    if (isOver()) return;
+    done.add(project.id);
+    try {
+      await readVms(project);
+    } catch (error) {
+      if (signal.aborted) return;
+      if (!(error instanceof ComputeError || error instanceof UserError)) throw error;
+      failuresInARow += 1;
+      unread.set(project.id, project.name);
+      log.debug("inventory.unread", { projectId: project.id, reason: messageOf(error) });
+      // Its VMs stay as they were
+      const before = known.entry(project.id);
+      await publish(project.id, contentsOf(project, before?.contents.vms ?? []), before);
+    }
+  }
+
+  async function readList(): Promise<readonly Project[]> {
+    try {
+      const list = await compute.projects.listAll(maxProjects, { signal });
+      return [...new Map(list.map((project) => [project.id, project])).values()];
+    } catch (error) {
+      reason = messageOf(error); // also stops the reads in progress
+      if (!(error instanceof ComputeError)) throw error;
+      return [];
+    }
+  }
+
+  async function vanish(project: Project): Promise<void> {
+    const before = known.entry(project.id);
+    if (isOver() || !before) return;
+    const isGone = await compute.projects.get(project.id, { signal }).then(
+      () => false,
+      (error: unknown) => error instanceof ComputeError && error.kind === "not-found",
+    );
+    if (isGone && (await publish(project.id, undefined, before))) unread.delete(project.id);
+  }
+
+  const before = [...known.entries()].map((entry) => entry.contents.project);
+  const withVms = before.filter((project) => project.type === "TEE_VM");
+  const [list] = await Promise.all([readList(), inRandomOrder(withVms, concurrency, read)]);
+  const rest = list.filter((project) => {
+    const now = known.entry(project.id)?.contents.project;
+    return !done.has(project.id) || !isSame(now, contentsOf(project, []).project);
+  });
+  await inRandomOrder(rest, concurrency, read);
+  if (signal.aborted) return undefined;
+  if (reason !== undefined) return { failed: true, unread: [], reason };
+  const inList = new Set(list.map((project) => project.id));
+  const vanished = before.filter((project) => !inList.has(project.id));
+  if (list.length < maxProjects) await inRandomOrder(vanished, concurrency, vanish);
+  if (signal.aborted) return undefined;
+  for (const project of list) if (!done.has(project.id)) unread.set(project.id, project.name);
+  const tried = list.filter((project) => project.type === "TEE_VM").length;
+  return { failed: tried > 0 && unread.size >= tried, unread: [...unread.values()].toSorted() };
+}
+
+/** At most `width` at a time. */
+async function inRandomOrder<T>(
+  items: readonly T[],
+  width: number,
+  work: (item: T) => Promise<void>,
+): Promise<void> {
+  const mixed = items
+    .map((item) => ({ item, at: Math.random() }))
+    .toSorted((a, b) => a.at - b.at)
+    .values();
+  const worker = async () => {
+    for (const { item } of mixed) await work(item);
+  };
+  await Promise.all(Array.from({ length: width }, worker));
 }

@@ -1,8 +1,7 @@
 import { within } from "../deadline.ts";
 import { messageOf } from "../errors.ts";
-import type { Log } from "./log.ts";
+import { type Log, placed, type PlacedSpan, type Spans } from "./log.ts";
 import { scrubText } from "./scrub.ts";
-import { placed, type PlacedSpan, type Spans } from "./spans.ts";
 
 const callMs = 10_000;
 const farewellMs = 2_000;

@@ -3,17 +3,16 @@ import { messageOf } from "../errors.ts";
 import type { Inventory } from "../inventory/inventory.ts";
 import type { Log } from "../log/log.ts";
 import type { Message } from "../messages/message.ts";
-import { ownerOf } from "../policy/judged.ts";
-import { channelOfTeam, placeOf, scopeOfChannel, seesUnder } from "../policy/scope.ts";
-import { startRounds } from "../redis/rounds.ts";
-import { targetArgument } from "../registry/arguments.ts";
-import type { ChangeCommand } from "../registry/define.ts";
+import { ownerOf } from "../policy/refusal.ts";
+import { channelOfTeam, placeOf, scopeOfChannel, seesUnder } from "../policy/access.ts";
+import { startRounds } from "../redis/due-list.ts";
+import { targetArgument, type ChangeCommand } from "../registry/define.ts";
 import { type ChangeInvocation, targetWords } from "../registry/invocation.ts";
 import { parseCommand } from "../registry/parse.ts";
 import type { Journal } from "../requests/journal/journal.ts";
 import type { RequestRecord, State, StoredRequest } from "../requests/journal/record.ts";
-import { sharedCardOf } from "../requests/journal/shared-cards.ts";
-import { hasNoCard, isDecidedElsewhere } from "../requests/render/card-view.ts";
+import { sharedCardOf } from "../requests/journal/switches.ts";
+import { hasNoCard, isDecidedElsewhere } from "../requests/render/render-result.ts";
 import { isGlob } from "../text/glob.ts";
 import type { OutageStore, Past, RefusedInteraction, Watch } from "./outages.ts";
 import { renderRecap } from "./render-recap.ts";
@@ -37,7 +36,7 @@ interface RecapOptions extends By {
   /** Anything shorter is a hiccup; the other times follow from it. */
   outageMs: number;
   log: Log;
-  at(point: "recap" | "recapped", outage: string): Promise<void>;
+  at: ((point: "recap" | "recapped", outage: string) => Promise<void>) | undefined;
 }
 
 /**
@@ -73,9 +72,9 @@ export function startPostingRecaps(options: RecapOptions): { close(): Promise<vo
       }
       const message = renderRecap(outage, requests, refused, options.commands);
       if (!message) continue;
-      await options.at("recap", id);
+      await options.at?.("recap", id);
       await options.announce({ id: `recap:${id}:${channelId}`, channelId, message });
-      await options.at("recapped", id);
+      await options.at?.("recapped", id);
     }
     if (isWaiting) await outages.lookLater(outage, 2 * everyMs);
     else await outages.forget(outage);

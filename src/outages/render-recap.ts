@@ -1,10 +1,20 @@
-import { context, type Message, message, news, section } from "../messages/message.ts";
-import { duration, lines, type Markdown, md, name, when } from "../messages/text.ts";
-import type { ChangeCommand, Command } from "../registry/define.ts";
+import {
+  context,
+  type Message,
+  message,
+  news,
+  section,
+  duration,
+  lines,
+  type Markdown,
+  md,
+  name,
+  when,
+} from "../messages/message.ts";
+import { type ChangeCommand, type Command, argumentsOf, flagName } from "../registry/define.ts";
 import { type StoredRequest, type RequestRecord, stateWords } from "../requests/journal/record.ts";
 import { headline, symbolOf } from "../requests/render/render-result.ts";
 import { partNames, type Past, type RefusedInteraction } from "./outages.ts";
-import { argumentsOf, flagName } from "../registry/arguments.ts";
 
 /** The rest is counted. */
 const maxLines = 15;

@@ -1,7 +1,8 @@
 import type { Access, Policy } from "../config/policy-file.ts";
 import type { Command, CommandClass } from "../registry/define.ts";
 import type { Person } from "../registry/invocation.ts";
-import { allRights, type Owned, type Rights, rightsOver } from "./teams.ts";
+import { compileGlob, fold, isGlob } from "../text/glob.ts";
+import type { Scope } from "../inventory/inventory.ts";
 
 export type AccessList = keyof Access;
 
@@ -126,4 +127,220 @@ export function addToList(list: string, entries: readonly string[], nameOf: Name
     return `No one is listed yet: add your user ID or user group to ${place}, like \`${key}: ["S01ONCALL"]\`, and have Gatehouse read it (SIGHUP).`;
   }
   return `Allowed: ${inWords(entries, nameOf)}. To get access, have your user group added to ${place}.`;
+}
+
+/** A project as far as teams go; `name` is undefined where only its ID is known. */
+export interface Owned {
+  id: string;
+  name: string | undefined;
+}
+
+/** Who may do what: with the projects of a team, or in `access` with what no team has. */
+export type Rights = Pick<Access, "view" | "operate" | "approve" | "breakGlass">;
+
+/** Read once for each policy: of a fleet every project is looked up. */
+const claimsOf = new WeakMap<Policy["teams"], ReturnType<typeof readClaims>>();
+
+/**
+ * The teams that a project belongs to, by name: none or one. Two only when one claims its ID and another its name: then
+ * only what both allow is allowed.
+ */
+export function teamsOf({ teams }: Pick<Policy, "teams">, { id, name }: Owned): readonly string[] {
+  const claims = claimsOf.get(teams) ?? readClaims(teams);
+  claimsOf.set(teams, claims);
+  const folded = name === undefined ? undefined : fold(name);
+  const byId = claims.filter(({ ids }) => ids.has(id));
+  const byName = claims.filter(
+    ({ claims: claimsName }) => folded !== undefined && claimsName(folded),
+  );
+  return [...new Set([...byId, ...byName].map(({ team }) => team))];
+}
+
+/** An entry without `*` and `?` may be an ID or a name. */
+function readClaims(teams: Policy["teams"]) {
+  return Object.entries(teams).map(([team, { projects }]) => {
+    const ids = new Set(projects.filter((entry) => !isGlob(entry)));
+    const names = new Set(ids.values().map(fold));
+    const matches = projects.filter(isGlob).map((glob) => compileGlob(fold(glob)));
+    const claims = (name: string) => names.has(name) || matches.some((match) => match(name));
+    return { team, ids, claims };
+  });
+}
+
+/** The rights that count for a project, each with its place in gatehouse.yml: all must allow. */
+export function rightsOver(
+  policy: Policy,
+  project: Owned,
+): readonly { place: string; rights: Rights }[] {
+  const teams = teamsOf(policy, project).flatMap((name) => {
+    const team = policy.teams[name];
+    return team ? [{ place: `teams.${name}`, rights: rightsOf(team) }] : [];
+  });
+  return teams.length > 0 ? teams : [{ place: "access", rights: rightsOf(policy.access) }];
+}
+
+/** Everywhere that some rights are given: `access` first. */
+export function allRights(policy: Policy): readonly { place: string; rights: Rights }[] {
+  const teams = Object.entries(policy.teams);
+  return [
+    { place: "access", rights: rightsOf(policy.access) },
+    ...teams.map(([name, team]) => ({ place: `teams.${name}`, rights: rightsOf(team) })),
+  ];
+}
+
+/** Everyone who may do something with a VM or project sees it too. */
+function rightsOf({ view, operate, approve, breakGlass }: Rights): Rights {
+  const seers = new Set([...view, ...operate, ...approve, ...breakGlass]);
+  return { view: [...seers], operate, approve, breakGlass };
+}
+
+/** Every user ID and user group ID that the policy gives something to. */
+export function everyoneNamed({ access, teams, approvals }: Policy): readonly string[] {
+  const entries = [
+    ...Object.values(access).flat(),
+    ...Object.values(teams)
+      .flatMap(rightsOf)
+      .flatMap((rights) => Object.values(rights).flat()),
+    ...approvals.flatMap(({ votes = [] }) => votes.flatMap(({ from }) => from)),
+  ];
+  return [...new Set(entries)].filter((entry) => entry !== "*");
+}
+
+/** Every channel that the policy sends something to. */
+export function channelsNamed(policy: Policy): readonly string[] {
+  const { channels = [], sharedChannels, audit, alerts, digests, teams } = policy;
+  const all = [
+    audit?.channel,
+    alerts?.channel,
+    ...digests.map(({ channel }) => channel),
+    ...Object.values(teams).map(({ channel }) => channel),
+    ...channels,
+    ...sharedChannels,
+  ];
+  return [...new Set(all.filter((id) => id !== undefined))];
+}
+
+/** Where its team decides about a project; where two claim it, the channel of the first that has one. */
+export function channelOfProject(
+  policy: Pick<Policy, "teams">,
+  project: Owned,
+): string | undefined {
+  const channels = teamsOf(policy, project).map((team) => policy.teams[team]?.channel);
+  return channels.find((channel) => channel !== undefined);
+}
+
+/** What teams claim and no project has, by team: perhaps it isn't made yet, perhaps it is misspelt. */
+export function unmatchedIn(
+  { teams }: Pick<Policy, "teams">,
+  projects: readonly { id: string; name: string }[],
+): readonly { team: string; entries: readonly string[] }[] {
+  const ids = new Set(projects.map(({ id }) => id));
+  const names = new Set(projects.map(({ name }) => fold(name)));
+  const isMatched = (entry: string) => {
+    if (!isGlob(entry)) return ids.has(entry) || names.has(fold(entry));
+    const matches = compileGlob(fold(entry));
+    return names.values().some(matches);
+  };
+  return Object.entries(teams).flatMap(([team, { projects: all }]) => {
+    const entries = all.filter((entry) => !isMatched(entry));
+    return entries.length > 0 ? [{ team, entries }] : [];
+  });
+}
+
+/** Undefined for those who see everything. */
+export function scopeOfPerson(
+  policy: Policy,
+  person: Person,
+  ourTeamId: string,
+): Scope | undefined {
+  return scopeOf(policy, placesSeen(policy, person, ourTeamId));
+}
+
+/** What may be told in a channel: what its team has, and elsewhere what no team has. */
+export function scopeOfChannel(policy: Policy, channelId: string): Scope | undefined {
+  return scopeOf(policy, placesOf(policy, channelId));
+}
+
+/** What may be told in a channel, as far as this person sees it; in their direct messages, all that they see. */
+export function scopeShownTo(
+  person: Person,
+  channelId: string,
+  policy: Policy,
+  ourTeamId: string,
+): Scope | undefined {
+  if (Object.keys(policy.teams).length === 0) return undefined;
+  const seen = placesSeen(policy, person, ourTeamId);
+  if (channelId.startsWith("D")) return scopeOf(policy, seen);
+  return scopeOf(
+    policy,
+    placesOf(policy, channelId).filter((place) => seen.includes(place)),
+  );
+}
+
+/** Whether a person sees all that may be told in a channel: who doesn't has no say in what is. */
+export function seesAllOf(
+  channelId: string,
+  person: Person,
+  policy: Policy,
+  ourTeamId: string,
+): boolean {
+  const seen = placesSeen(policy, person, ourTeamId);
+  return placesOf(policy, channelId).every((place) => seen.includes(place));
+}
+
+/**
+ * Whether a project may be shown under every name that is known of it: the one it had, and that of now. Where no name is
+ * known, no team can be told from another: only where everything is seen.
+ */
+export function seesUnder(
+  scope: Scope | undefined,
+  id: string,
+  names: readonly (string | undefined)[],
+): boolean {
+  if (!scope) return true;
+  const known = names.filter((name) => name !== undefined);
+  return known.length > 0 && known.every((name) => scope.sees({ id, name }));
+}
+
+/** Whose a project is, as gatehouse.yml calls it: `access` for what no team has, `teams.payments`, or by mistake two of them. */
+export function placeOf(policy: Policy, project: Owned): string {
+  return rightsOver(policy, project)
+    .map(({ place }) => place)
+    .join(" ");
+}
+
+/** Undefined for what no team has, for a team without a channel, and where two teams have it: neither's may speak of it. */
+export function channelOfTeam({ teams }: Policy, place: string): string | undefined {
+  const [, team = ""] = /^teams\.(\S+)$/.exec(place) ?? [];
+  return teams[team]?.channel;
+}
+
+/**
+ * Where alarms about projects of a place (`placeOf`) go: to the team's channel, or to `alerts` for what no team has. What a team
+ * without a channel has is told in the audit channel, which hears of every team.
+ */
+export function alertChannel(policy: Policy, place: string): string | undefined {
+  if (place === "access") return policy.alerts?.channel;
+  return channelOfTeam(policy, place) ?? policy.audit?.channel;
+}
+
+/** Two teams may share a channel. */
+export function placesOf({ teams }: Policy, channelId: string): readonly string[] {
+  const ours = Object.entries(teams).filter(([, { channel }]) => channel === channelId);
+  return ours.length === 0 ? ["access"] : ours.map(([name]) => `teams.${name}`);
+}
+
+const numbers = new WeakMap<Policy["teams"], number>();
+let policies = 0;
+
+function scopeOf(policy: Policy, places: readonly string[]): Scope | undefined {
+  if (places.length === allRights(policy).length) return undefined;
+  const seen = new Set(places);
+  const number = numbers.get(policy.teams) ?? (policies += 1);
+  numbers.set(policy.teams, number);
+  return {
+    // Another policy's places have the same names
+    key: [number, ...places].join(" "),
+    sees: (project) => rightsOver(policy, project).every(({ place }) => seen.has(place)),
+  };
 }

@@ -1,9 +1,20 @@
 import { lineWords, type Operation, type Policy } from "../config/policy-file.ts";
-import { type Command, dottedName } from "../registry/define.ts";
-import { type Judged, judgedNames, type Named, ownerOf, renamed } from "./judged.ts";
-import { matchesAny, matchingTarget } from "./target-globs.ts";
-import { type Owned, teamsOf } from "./teams.ts";
-import { allNeeds, covers, totalOf, usualNeeds, type VoteNeed } from "./vote-needs.ts";
+import { type Command, dottedName, type Target } from "../registry/define.ts";
+import {
+  type Judged,
+  judgedNames,
+  type Named,
+  ownerOf,
+  renamed,
+  matchesAny,
+  matchingTarget,
+  type Asked,
+  type PolicyRefusal,
+  refusal,
+} from "./refusal.ts";
+import { type Owned, teamsOf, named, rightsOver, andThey, isFullMember, whoAre } from "./access.ts";
+import type { Person } from "../registry/invocation.ts";
+import { metBy } from "../config/seats.ts";
 
 export interface NeededApprovals {
   /** How many people other than the requester must approve; 0: it runs at once. */
@@ -24,7 +35,7 @@ export interface NeededApprovals {
  */
 export function approvalRule(policy: Policy, judged: Judged): NeededApprovals {
   const operation = operationOf(judged.command);
-  const own = judgedNames(judged).map((named) => ruleFor(policy, operation, named));
+  const own = judgedNames(judged).map((target) => ruleFor(policy, operation, target));
   const [first = ruleFor(policy, operation), ...others] = [...own, ...rulesLeft(policy, judged)];
   const strictest = others.reduce(
     (a, b) =>
@@ -39,7 +50,7 @@ export function approvalRule(policy: Policy, judged: Judged): NeededApprovals {
 function rulesLeft(policy: Policy, judged: Judged): readonly NeededApprovals[] {
   return renamed(judged).flatMap(({ before, after }) =>
     policy.operations.flatMap((operation) => {
-      const [now, then] = [before, after].map((named) => ruleFor(policy, operation, named));
+      const [now, then] = [before, after].map((target) => ruleFor(policy, operation, target));
       if (!now || !then || covers(then.votes, now.votes)) return [];
       return [{ ...now, why: `${now.why}, and ${after.because} leads out of that` }];
     }),
@@ -51,8 +62,8 @@ function ruleFor(policy: Policy, operation: Operation, target?: Named): NeededAp
   const rule = ruleInFile(policy, operation, target);
   const required = Math.max(rule.required, atLeast);
   const isRaised = required > rule.required;
-  const named = isRaised ? undefined : rule.votes;
-  const votes = named ?? usualNeeds(policy, required, target && ownerOf(target));
+  const own = isRaised ? undefined : rule.votes;
+  const votes = own ?? usualNeeds(policy, required, target && ownerOf(target));
   const why = isRaised ? `${name} always needs ${atLeast}` : rule.why;
   return { ...rule, required, votes, why };
 }
@@ -131,4 +142,305 @@ export function rollbackReason(restore: {
     return "the snapshot is older than attestation.maxSnapshotAge in gatehouse.yml";
   }
   return undefined;
+}
+
+/** So many of these people must approve. */
+export interface VoteNeed {
+  /** User IDs, user group IDs, or `*`. */
+  from: readonly string[];
+  required: number;
+}
+
+/** Where no rule names who: those who may approve what is done to this project. */
+export function usualNeeds(
+  policy: Policy,
+  required: number,
+  project: Owned | undefined,
+): readonly VoteNeed[] {
+  if (required === 0) return [];
+  const over = project ? rightsOver(policy, project) : [{ rights: policy.access }];
+  return over.map(({ rights }) => ({ from: rights.approve, required }));
+}
+
+/** What a waiting request needs, as policy said at the request. Earlier versions left out what `access.approve` said. */
+export function needsOf(
+  { access }: Pick<Policy, "access">,
+  { required, votes }: { required: number; votes?: readonly VoteNeed[] },
+): readonly VoteNeed[] {
+  return votes ?? [{ from: access.approve, required }];
+}
+
+/** Whether `access.approve` says who: then no word is needed on whom to ask. */
+export function isUsual({ access }: Pick<Policy, "access">, votes: readonly VoteNeed[]): boolean {
+  return covers([{ from: access.approve, required: totalOf(votes) }], votes);
+}
+
+/** One approval more, of anybody who is asked anyway. */
+export function oneMore(votes: readonly VoteNeed[]): readonly VoteNeed[] {
+  const [first, ...others] = votes;
+  if (first && others.length === 0) return [{ ...first, required: first.required + 1 }];
+  return [...votes, { from: [...new Set(votes.flatMap(({ from }) => from))], required: 1 }];
+}
+
+/**
+ * What meets each of these rules at once. Within one rule each entry is a seat of its own, and a person fills one; where several
+ * rules ask for the same people, the most that one of them asks for is enough.
+ */
+export function allNeeds(rules: readonly (readonly VoteNeed[])[]): readonly VoteNeed[] {
+  const most = new Map<string, VoteNeed>();
+  for (const rule of rules) {
+    const seats = new Map<string, VoteNeed>();
+    for (const need of rule) {
+      const key = [...new Set(need.from)].toSorted().join(" ");
+      const required = (seats.get(key)?.required ?? 0) + need.required;
+      seats.set(key, { from: need.from, required });
+    }
+    for (const [key, need] of seats)
+      if ((most.get(key)?.required ?? 0) < need.required) most.set(key, need);
+  }
+  return [...most.values()];
+}
+
+export function totalOf(needs: readonly VoteNeed[]): number {
+  return needs.reduce((sum, { required }) => sum + required, 0);
+}
+
+/** Whether each of these needs is among those. */
+export function covers(those: readonly VoteNeed[], needs: readonly VoteNeed[]): boolean {
+  return totalOf(allNeeds([those, needs])) === totalOf(those);
+}
+
+/** The numbers of the needs that an approval of this full member counts for. */
+export function meets(
+  needs: readonly VoteNeed[],
+  person: Pick<Person, "id" | "groups">,
+): readonly number[] {
+  return needs.flatMap((need, index) => (mayMeet(need, person) ? [index] : []));
+}
+
+/** Whether an approval of this full member counts for it. */
+export function mayMeet(need: VoteNeed, person: Pick<Person, "id" | "groups">): boolean {
+  return named(need.from, person);
+}
+
+/** The needs that are still open, each with what it lacks. */
+export function stillNeeded(
+  needs: readonly VoteNeed[],
+  approvers: readonly Pick<Person, "id" | "groups">[],
+): readonly VoteNeed[] {
+  return lacking(needs, metBy(needs, approvers, mayMeet));
+}
+
+/** The needs of which fewer were `met` than are required, each with what it lacks. */
+export function lacking<Need extends VoteNeed>(
+  needs: readonly Need[],
+  met: readonly number[],
+): readonly Need[] {
+  return needs.flatMap((need, index) => {
+    const required = need.required - (met[index] ?? 0);
+    return required > 0 ? [{ ...need, required }] : [];
+  });
+}
+
+/**
+ * `own-request`: even an administrator's own. `own-account`, `voted-before`: another account with the same e-mail address
+ * requested it, or approved it. `not-one-of-us`: a guest, a bot, another team's member, or a deactivated account.
+ * `not-needed`: everyone that they could approve for has been heard; others are still missing.
+ */
+type VoteRefusal =
+  | "own-request"
+  | "own-account"
+  | "voted-before"
+  | "not-one-of-us"
+  | "not-an-approver"
+  | "not-needed";
+
+type Account = Pick<Person, "id" | "email">;
+
+/** Whether two accounts belong to one person, as far as Slack says: without e-mail addresses, only when they are the same account. */
+export function isSamePerson(one: Account, other: Account): boolean {
+  return one.id === other.id || (one.email !== undefined && one.email === other.email);
+}
+
+/** Why a vote, for or against, doesn't count. Checked at the vote, and again right before the send. */
+export function voteRefusal(vote: {
+  /** Whose approvals the request needs. */
+  votes: readonly VoteNeed[];
+  /** As Slack describes them now, not when the button was drawn. */
+  voter: Person;
+  ourTeamId: string;
+  requester: Account;
+  /** Others who approved; those without groups are taken to meet nothing but what asks for them by ID. */
+  approvers?: readonly (Account & Partial<Pick<Person, "groups">>)[];
+  /** A no needs no place. */
+  isNo?: boolean;
+}): VoteRefusal | undefined {
+  const { votes, voter, ourTeamId, requester, approvers = [], isNo = false } = vote;
+  if (voter.id === requester.id) return "own-request";
+  if (isSamePerson(voter, requester)) return "own-account";
+  const others = approvers.filter(({ id }) => id !== voter.id);
+  if (others.some((other) => isSamePerson(voter, other))) return "voted-before";
+  if (!isFullMember(voter, ourTeamId)) return "not-one-of-us";
+  if (!votes.some((need) => mayMeet(need, voter))) return "not-an-approver";
+  const withGroups = others.map(({ id, groups = [] }) => ({ id, groups }));
+  const [before, after] = [withGroups, [...withGroups, voter]].map((people) =>
+    totalOf(stillNeeded(votes, people)),
+  );
+  return isNo || after !== before || before === 0 ? undefined : "not-needed";
+}
+
+const voteTexts: Readonly<Record<VoteRefusal, string>> = {
+  "own-request": "You requested this; someone else must decide.",
+  "own-account": "An account with your e-mail address requested this; someone else must decide.",
+  "voted-before":
+    "An account with your e-mail address already approved this; each person counts once.",
+  "not-one-of-us": "Only full members of this workspace can approve or deny.",
+  "not-an-approver":
+    "You aren't among those who may approve this in gatehouse.yml, so your vote doesn't count.",
+  "not-needed": "Those you could approve for have approved already",
+};
+
+/** Plain text for the voter. `missing`: whose approval is still needed, in words. */
+export function voteRefusalText(why: VoteRefusal, missing = "someone else"): string {
+  if (why !== "not-needed") return voteTexts[why];
+  return `${voteTexts[why]}; this still needs ${missing}.`;
+}
+
+/**
+ * Why too few people other than the requester could approve; undefined when enough could. A group that Slack doesn't know or
+ * report has no members.
+ */
+export function approversRefusal(asked: {
+  votes: readonly VoteNeed[];
+  requesterId: string;
+  membersOf: (groupId: string) => readonly string[] | undefined;
+  /** Named, but no full members by now, or the requester's other account. */
+  unable?: ReadonlySet<string>;
+  nameOf?: (id: string) => string | undefined;
+}): { text: string; hint: string } | undefined {
+  const { votes, requesterId, membersOf, nameOf, unable = new Set() } = asked;
+  const needs = votes.map((need) => {
+    const { everyone, users, groups } = whoAre(need.from);
+    const members = groups.flatMap((group) => membersOf(group) ?? []);
+    const all = new Set([...users, ...members]);
+    const isOne = all.delete(requesterId);
+    return { ...need, everyone, could: all.difference(unable), all, isOne, groups };
+  });
+  const listed = needs.filter(({ everyone }) => !everyone);
+  const all = [...new Set(listed.flatMap(({ could }) => [...could]))];
+  const required = totalOf(listed);
+  const met = metBy(listed, all, (need, id) => need.could.has(id));
+  if (met.reduce((sum, one) => sum + one, 0) >= required) return undefined;
+  const cannot = new Set(listed.flatMap((need) => [...need.all])).intersection(unable);
+  const unread = listed.flatMap(({ groups }) =>
+    groups.filter((group) => membersOf(group) === undefined),
+  );
+  const barred = andThey("Named, but can't vote", [...cannot], nameOf);
+  const few = all.length > 0 ? andThey("Could approve", all, nameOf) : "";
+  const unknown = andThey("Slack doesn't tell who is in", [...new Set(unread)], nameOf);
+  const isOne = listed.some((need) => need.isOne);
+  const nobody =
+    all.length > 0 || unread.length > 0 || cannot.size > 0
+      ? ""
+      : ` ${isOne ? "Nobody but you" : "Nobody"} could approve.`;
+  return {
+    text: `Not enough approvers: this needs ${required} other than you.`,
+    hint: `${`${few}${barred}${unknown}${nobody}`.trim()} The team that runs Gatehouse can add people in gatehouse.yml.`,
+  };
+}
+
+/** A need, and what those whom it names are called (`calledIn`). */
+export interface NamedNeed extends Pick<VoteNeed, "required"> {
+  called: readonly string[];
+}
+
+/** Stands for every full member, as `*` does. */
+const everyone = "any full member";
+
+/** Names of what a need lists: `@pay-leads`, `amir`. Never an ID, and never a mention. */
+export function calledIn(
+  { from }: Pick<VoteNeed, "from">,
+  nameOf: (id: string) => string | undefined,
+): readonly string[] {
+  if (from.includes("*")) return [everyone];
+  return [...new Set(from.map((id) => nameOf(id) ?? unnamed(id)))];
+}
+
+function unnamed(id: string): string {
+  return id.startsWith("S") ? "a user group without a name" : "a person without a name";
+}
+
+const numbers = ["none", "one", "two", "three", "four", "five"];
+const maxNamed = 4;
+
+/** `one of @pay-leads and one of @security`, `two of @pay-leads or amir`, `amir`. */
+export function needsInWords(needs: readonly NamedNeed[]): string {
+  return joined(needs.map(needInWords), "and");
+}
+
+/** `Needs one of @pay-leads and one of @security.` */
+export function needsWords(
+  needs: readonly VoteNeed[],
+  nameOf: (id: string) => string | undefined,
+): string {
+  const calledNeeds = needs.map((need) => ({ ...need, called: calledIn(need, nameOf) }));
+  return `Needs ${needsInWords(calledNeeds)}.`;
+}
+
+function needInWords({ required, called }: NamedNeed): string {
+  const many = numbers[required] ?? String(required);
+  if (called[0] === everyone) return required === 1 ? everyone : `${many} full members`;
+  // A group, and what stands for one, may have any number of members
+  const arePeople = called.every((one) => !/^@|^a user group/.test(one));
+  if (arePeople && called.length <= required) return joined(called, "and");
+  const more = called.length - maxNamed;
+  const shown = more > 0 ? [...called.slice(0, maxNamed), `${more} more`] : called;
+  return `${many} of ${joined(shown, "or")}`;
+}
+
+/** `a`, `a and b`, `a, b, and c`. */
+export function joined(words: readonly string[], link: "and" | "or"): string {
+  if (words.length < 3) return words.join(` ${link} `);
+  return `${words.slice(0, -1).join(", ")}, ${link} ${words.at(-1)}`;
+}
+
+/** Refused, or allowed once these approvals are given. */
+export type Decision =
+  | { refused: PolicyRefusal; needed?: never }
+  | { refused?: never; needed: NeededApprovals };
+
+/**
+ * What policy says of one command: the only answer to "may they?". Commands, buttons, forms, rollouts, and consoles ask it,
+ * and so do `can-i` and `policy explain`, which would otherwise promise something else.
+ */
+export function decide(asked: Asked): Decision {
+  const refused = refusal(asked);
+  if (refused) return { refused };
+  const needed = approvalRule(asked.policy, asked);
+  if (!asked.breakGlass) return { needed };
+  return { needed: { ...needed, required: 0, votes: [], why: "break-glass skips approvals" } };
+}
+
+/** The same of one command on several VMs, each judged alone: a rollout skips those that are refused. */
+export function decideEach(asked: Asked) {
+  const judged = asked.targets.map((target) => ({
+    target,
+    by: refusal({ ...asked, targets: [target] }),
+  }));
+  return {
+    allowed: judged.filter(({ by }) => by === undefined).map(({ target }) => target),
+    refused: judged.flatMap(({ target, by }) => (by ? [{ target, by }] : [])),
+  };
+}
+
+/** Those of several VMs that need approval, and by which rule: a rollout can't wait for it. */
+export function needingApproval(
+  policy: Policy,
+  { command, targets }: Pick<Asked, "command" | "targets">,
+): { targets: readonly Target[]; why: string } | undefined {
+  const needing = targets.filter(
+    (target) => approvalRule(policy, { command, targets: [target] }).required > 0,
+  );
+  if (needing.length === 0) return undefined;
+  return { targets: needing, why: approvalRule(policy, { command, targets: needing }).why };
 }

@@ -6,7 +6,11 @@ import {
   type RedisClient,
   redisNow,
   redisTimeLua,
+  type Keys,
 } from "./redis.ts";
+import { within } from "../deadline.ts";
+import type { Log } from "../log/log.ts";
+import { messageOf } from "../errors.ts";
 
 /** KEYS list   ARGV most, visibility timeout (ms) → when the next is due (ms, '' for none), then what was due */
 const take = `${redisTimeLua}
@@ -119,4 +123,182 @@ export function createOutbox(redis: RedisClient, list: string, hashOf: (id: stri
       await redis.hset(hashOf(id), fields);
     },
   };
+}
+
+/** What is done with the IDs of a due list. */
+export interface DueWork {
+  /** For the log: what failed, and what its IDs name. */
+  name: string;
+  of: string;
+  due: Pick<DueList, "takeDue" | "onRing">;
+  /** How many at a time. */
+  atOnce: number;
+  visibilityTimeoutMs(): number;
+  /**
+   * Ends with the ID off the list, or due later: then in how many milliseconds. What throws is due again after the visibility
+   * timeout.
+   */
+  handle(id: string): Promise<number | undefined>;
+}
+
+export interface Dispatcher {
+  /** Takes nothing more, and waits for what is in flight. */
+  close(deadlineMs: number): Promise<void>;
+}
+
+/**
+ * Takes what is due and does it: at once what this process puts on a list, and what others left within `everyMs`. One ID is
+ * never worked on twice at the same time here; two processes may work on the same one.
+ */
+export function startDispatcher(
+  works: readonly DueWork[],
+  options: { everyMs(): number; log: Log },
+): Dispatcher {
+  const closing = new AbortController();
+  const running = Promise.all(works.map((work) => runWork(work, closing.signal, options)));
+  return {
+    async close(deadlineMs) {
+      closing.abort();
+      await within(deadlineMs, running, () => undefined);
+    },
+  };
+}
+
+/** Resolves once the signal is aborted and what is in flight has ended. */
+async function runWork(
+  work: DueWork,
+  closing: AbortSignal,
+  { everyMs, log }: { everyMs(): number; log: Log },
+): Promise<void> {
+  const { due, atOnce, handle } = work;
+  const inFlight = new Map<string, Promise<void>>();
+  /** Of those in flight: put on the list again, or taken again, since they were begun. */
+  const again = new Set<string>();
+  let woken = Promise.withResolvers<void>();
+  const wake = () => woken.resolve();
+  closing.addEventListener("abort", wake);
+  due.onRing((id) => {
+    if (id !== undefined && inFlight.has(id)) again.add(id);
+    else wake();
+  });
+  while (!closing.aborted) {
+    const pauseMs = Math.min(everyMs(), await takeDue());
+    if (pauseMs > 0 && !closing.aborted) await pause(pauseMs);
+  }
+  await Promise.all(inFlight.values());
+
+  /** Resolves with when to look again (ms). */
+  async function takeDue(): Promise<number> {
+    const room = atOnce - inFlight.size;
+    if (room <= 0) return Infinity;
+    try {
+      const { ids, nextMs } = await due.takeDue(room, work.visibilityTimeoutMs());
+      for (const id of ids)
+        if (inFlight.has(id)) again.add(id);
+        else begin(id);
+      return nextMs ?? Infinity;
+    } catch {
+      // Redis is unavailable: its connection reports it, and the lists persist
+      return Infinity;
+    }
+  }
+
+  function begin(id: string): void {
+    const mine = handle(id)
+      .catch((error: unknown) => log.error(`${work.name}.failed`, { [work.of]: id, error }))
+      .then((dueInMs) => {
+        const wasFull = inFlight.size >= atOnce;
+        inFlight.delete(id);
+        if (again.delete(id) && !closing.aborted) begin(id);
+        else if (wasFull) wake();
+        else if (typeof dueInMs === "number") setTimeout(wake, dueInMs).unref();
+      });
+    inFlight.set(id, mine);
+  }
+
+  async function pause(ms: number): Promise<void> {
+    const timer = setTimeout(wake, ms);
+    await woken.promise;
+    clearTimeout(timer);
+    woken = Promise.withResolvers<void>();
+  }
+}
+
+export type Rounds = ReturnType<typeof startRounds>;
+
+/** A repeated task, never twice at once in this process; a failure is logged and the next round runs. */
+export function startRounds(
+  name: string,
+  everyMs: number,
+  round: () => Promise<unknown>,
+  log: Log,
+) {
+  let running: Promise<void> | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let isClosed = false;
+
+  async function run(): Promise<void> {
+    clearTimeout(timer);
+    try {
+      await round();
+    } catch (error) {
+      log.warn("round.failed", { name, why: messageOf(error) });
+    }
+    running = undefined;
+    if (!isClosed) next();
+  }
+
+  function next(): void {
+    // Jitter, so that processes don't run it at the same moment
+    timer = setTimeout(() => void now(), everyMs * (0.75 + Math.random() / 2));
+  }
+
+  /** Runs a round now, or joins the running one. */
+  const now = (): Promise<void> => (running ??= run());
+
+  next();
+  return {
+    now,
+    async close(): Promise<void> {
+      isClosed = true;
+      clearTimeout(timer);
+      await running;
+    },
+  };
+}
+
+/** KEYS lease   ARGV holder, ms from now (0: it ends) → 1 when it was still this holder's */
+const hold = `
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+return redis.call('PEXPIRE', KEYS[1], ARGV[2])
+`;
+
+/**
+ * A key with its holder's name, until it expires. Advisory: a process that was paused may have lost it without knowing, so
+ * the write itself must refuse what must not happen twice.
+ */
+export function createLeases(redis: RedisClient) {
+  const runHold = defineScript(redis, "gatehouseHoldLease", hold);
+  return {
+    /** False while it is held, also by this holder. */
+    take: async (lease: string, holder: string, ms: number): Promise<boolean> =>
+      (await redis.set(lease, holder, "PX", ms, "NX")) !== null,
+    /** False when it is no longer this holder's. */
+    extend: async (lease: string, holder: string, ms: number): Promise<boolean> =>
+      (await runHold([lease], [holder, ms])) === 1,
+    /** False when it is no longer this holder's; then it stays. */
+    release: async (lease: string, holder: string): Promise<boolean> =>
+      (await runHold([lease], [holder, 0])) === 1,
+  };
+}
+
+/** True in one process per interval; if that process dies, another does the next interval. */
+export async function takeTurn(
+  redis: RedisClient,
+  key: Keys,
+  what: string,
+  everyMs: number,
+): Promise<boolean> {
+  const ms = Math.max(1, Math.round(everyMs * 0.7));
+  return (await redis.set(key("turn", what), "taken", "PX", ms, "NX")) !== null;
 }

@@ -4,8 +4,9 @@ import { ConfigError } from "../config/config.ts";
 import { parseRedisUrl, type RedisAddress } from "../config/redis-address.ts";
 import { within } from "../deadline.ts";
 import { messageOf, UserError } from "../errors.ts";
-import type { Log } from "../log/log.ts";
+import type { Fields as LogFields, Log } from "../log/log.ts";
 import { primaryConnector } from "./primary.ts";
+import { setTimeout as sleep } from "node:timers/promises";
 
 export type RedisClient = Redis;
 
@@ -193,3 +194,107 @@ export const redisTimeLua = `
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 `;
+
+/** Redis answers with codes, ioredis with sentences alone. */
+const troubles: readonly (readonly [said: RegExp, words: string])[] = [
+  [/^OOM /, "Redis is full"],
+  [/^MISCONF /, "Redis can't write to its disk"],
+  [/^READONLY /, "Redis is a read-only replica"],
+  [/^NOREPLICAS /, "Redis can't reach its replicas"],
+  [/^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN|MASTERDOWN|LOADING) /, "Redis is changing its primary"],
+  [/^Command timed out$/, "Redis answers slowly"],
+  [
+    /^(Connection is closed|Stream isn't writeable|Reached the max retries|Command aborted)/,
+    "Redis is down",
+  ],
+];
+
+/** What is wrong with Redis, in words for a person; undefined for any other error. */
+export function redisTrouble(error: unknown): string | undefined {
+  const said = messageOf(error);
+  return troubles.find(([known]) => known.test(said))?.[1];
+}
+
+const longestWaitMs = 1_000;
+
+/** Repeats what may be repeated until Redis takes it, for `patienceMs`: longer than a failover lasts. */
+export async function patiently<T>(act: () => Promise<T>, patienceMs = 15_000): Promise<T> {
+  const until = performance.now() + patienceMs;
+  for (let waitMs = 100; ; waitMs = Math.min(longestWaitMs, 2 * waitMs)) {
+    try {
+      return await act();
+    } catch (error) {
+      if (redisTrouble(error) === undefined || performance.now() > until) throw error;
+      await sleep(waitMs / 2 + Math.random() * waitMs);
+    }
+  }
+}
+
+/** Without a complaint for so long, Redis is asked whether the trouble is over. */
+const quietMs = 5_000;
+
+/**
+ * Without Redis everything complains, many times a second. The first complaint becomes `redis.lost`; the others are
+ * counted, and told in one line, `redis.back`, when none has come for five seconds and Redis `answers`: silence alone proves
+ * nothing, as a process that only tries to connect complains every ten seconds. Only warnings and errors are counted, and only
+ * those that say nothing else.
+ */
+export function withoutFloods(log: Log, answers: () => Promise<boolean>): Log & { close(): void } {
+  let outage: { since: number; last: number; events: Map<string, number> } | undefined;
+  let timer: NodeJS.Timeout | undefined;
+
+  function complain(event: string, fields: LogFields | undefined, why: string): void {
+    const now = performance.now();
+    if (!outage) {
+      outage = { since: now, last: now, events: new Map() };
+      log.warn("redis.lost", { ...fields, first: event, why });
+      timer = setInterval(() => void look(), quietMs / 5).unref();
+    }
+    outage.last = now;
+    outage.events.set(event, (outage.events.get(event) ?? 0) + 1);
+  }
+
+  const isQuiet = () => outage !== undefined && performance.now() - outage.last >= quietMs;
+
+  async function look(): Promise<void> {
+    const asked = outage;
+    if (!asked || !isQuiet()) return;
+    const isBack = await answers().catch(() => false);
+    if (outage !== asked || !isQuiet()) return;
+    if (isBack) tell("redis.back");
+    else asked.last = performance.now();
+  }
+
+  function tell(event: "redis.back" | "redis.still-lost"): void {
+    clearInterval(timer);
+    if (!outage) return;
+    const { since, last, events } = outage;
+    outage = undefined;
+    const complaints = [...events.values()].reduce((sum, count) => sum + count, 0);
+    const seconds = Math.round((last - since) / 100) / 10;
+    log.warn(event, { seconds, complaints, of: Object.fromEntries(events) });
+  }
+
+  const unless =
+    (write: Log["warn"]): Log["warn"] =>
+    (event, fields) => {
+      const why = troubleIn(event, fields);
+      if (why === undefined) write(event, fields);
+      else complain(event, fields, why);
+    };
+  const close = () => tell("redis.still-lost");
+  return { ...log, warn: unless(log.warn), error: unless(log.error), close };
+}
+
+/** What is wrong with Redis, if that is all that a line says. */
+function troubleIn(event: string, fields: LogFields | undefined): string | undefined {
+  const said = fields?.["error"] ?? fields?.["why"];
+  if (said === undefined) return undefined;
+  const isConnection = event === "redis.error" || (event === "queue.error" && isBroken(said));
+  return isConnection ? messageOf(said) : redisTrouble(said);
+}
+
+function isBroken(error: unknown): boolean {
+  if (!(error instanceof Error) || !("code" in error)) return false;
+  return /^E(CONN|PIPE|TIMEDOUT|NOTFOUND|AI_AGAIN|HOSTUNREACH|NETUNREACH)/.test(String(error.code));
+}

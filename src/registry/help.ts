@@ -9,11 +9,22 @@ import {
   type Message,
   section,
   sentence,
+  lines,
+  Markdown,
+  md,
+  name,
 } from "../messages/message.ts";
-import { lines, Markdown, md, name } from "../messages/text.ts";
 import { nearest } from "../text/nearest.ts";
-import { type Command, type CommandClass, dottedName, verbsOf } from "./define.ts";
-import { argumentsOf, flagName, targetArgument, usageOf } from "./arguments.ts";
+import {
+  type Command,
+  type CommandClass,
+  dottedName,
+  verbsOf,
+  argumentsOf,
+  flagName,
+  targetArgument,
+  usageOf,
+} from "./define.ts";
 
 const interactions: Readonly<Record<CommandClass, string>> = {
   read: "",

@@ -1,13 +1,17 @@
 import * as z from "zod";
-import type {
-  ArgsSchema,
-  ChangeCommand,
-  Command,
-  CommandClass,
-  ReadCommand,
-  Target,
+import {
+  type ArgsSchema,
+  type ChangeCommand,
+  type Command,
+  type CommandClass,
+  type ReadCommand,
+  type Target,
+  argumentsOf,
+  targetArgument,
+  wholeNumber,
+  type Argument,
 } from "./define.ts";
-import { argumentsOf, targetArgument, wholeNumber } from "./arguments.ts";
+import { UserError } from "../errors.ts";
 
 /** A person as Slack describes them now. Only a `member` (full, active, human, of this team) can change anything. */
 export interface Person {
@@ -133,4 +137,148 @@ export function withoutRolling(
     argumentsOf(command).flatMap(({ key, isRolling }) => (isRolling ? [key] : [])),
   );
   return Object.fromEntries(Object.entries(input).filter(([key]) => !rolling.has(key)));
+}
+
+/** A quoted word is never a flag: `"--yes"` is text. */
+export interface Word {
+  text: string;
+  isQuoted: boolean;
+}
+
+const longest = 4000;
+
+/** Quotes, also those of phones and word processors, with the quotes that close them. */
+const openers: Readonly<Record<string, string>> = {
+  '"': '"',
+  "'": "'",
+  "“": "”",
+  "„": "“”",
+  "«": "»",
+  "‘": "’",
+  "‚": "‘’",
+  "”": "”",
+  "’": "’",
+};
+
+/** Invisible and in no name: zero-width spaces, joiners, direction marks. */
+const unseen = /[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069]/g;
+
+/** A hyphen, and what phones replace one or two with. */
+const dash = "[-‐‑–—−]";
+const flagStart = new RegExp(`^${dash}{1,3}(?=\\p{L})`, "u");
+const flagBeforeQuote = new RegExp(`^${dash}{1,3}\\p{L}[\\p{L}\\p{N}-]*=$`, "u");
+
+/**
+ * Command text → words. Quotes of every kind group words, but inside a word they are letters (it's); `—status` and
+ * `-status` mean `--status`; Slack's escapes and links become what was typed. Linear in time. Throws UserError.
+ */
+export function tokenize(text: string): Word[] {
+  if (text.length > longest) {
+    throw new UserError(
+      `That is too long: the limit is ${longest.toLocaleString("en-US")} characters.`,
+      "Split it into shorter commands.",
+    );
+  }
+  const clean = unescape(unlink(text)).replaceAll(unseen, "");
+  const words: Word[] = [];
+  let word = "";
+  let closers: string | undefined;
+  let isQuoted = false;
+  const end = () => {
+    const written = isQuoted ? word : flagOf(unticked(word));
+    if (written !== "" || isQuoted) words.push({ text: written, isQuoted });
+    word = "";
+    isQuoted = false;
+  };
+  for (const char of clean) {
+    if (closers !== undefined) {
+      if (closers.includes(char)) closers = undefined;
+      else word += char;
+    } else if (/\s/.test(char)) end();
+    else if (openers[char] !== undefined && (word === "" || flagBeforeQuote.test(word))) {
+      closers = openers[char];
+      // `--name="two words"` stays a flag
+      if (word === "") isQuoted = true;
+    } else word += char;
+  }
+  if (closers !== undefined) {
+    throw new UserError(
+      "A quote is not closed.",
+      `Close it with ${closers.slice(-1)}, or omit the quotes.`,
+    );
+  }
+  end();
+  return words;
+}
+
+/** `—status`, `–status`, `-status` → `--status`; a lone dash and numbers stay. */
+function flagOf(word: string): string {
+  return word.replace(flagStart, "--");
+}
+
+/** `web-1` in backticks, as copied from a message. */
+function unticked(word: string): string {
+  let [from, to] = [0, word.length];
+  while (from < to && word[from] === "`") from++;
+  while (to > from && word[to - 1] === "`") to--;
+  return word.slice(from, to);
+}
+
+/** `<http://web-1.example|web-1.example>` → `web-1.example`, `<@U123|ann>` → `@ann`, `<#C1|ops>` → `#ops`. */
+function unlink(text: string): string {
+  return text.replaceAll(
+    /<([^<>\s|]{1,500})(?:\|([^<>]{0,500}))?>/g,
+    (whole, target: string, label?: string) => {
+      if (/^[@#]/.test(target)) return label ? target.slice(0, 1) + label : target;
+      if (/^(https?|mailto|tel):/.test(target)) return label || target;
+      return whole;
+    },
+  );
+}
+
+function unescape(text: string): string {
+  return text.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
+}
+
+/**
+ * Names as people write them in a sentence: `web-2, web-1 and db-1, please.` This is only for words without quotes and
+ * outside flags: in quotes a word is the name itself, whatever it holds.
+ */
+export function namesIn(words: readonly Word[]): string[] {
+  return words.flatMap(({ text, isQuoted }) => {
+    if (isQuoted) return text;
+    if (/^(and|&)$/i.test(text)) return [];
+    if (!text.includes(",")) return bare(text);
+    return text.split(",").flatMap((part) => (part === "" ? [] : [bare(part)]));
+  });
+}
+
+/** Takes the words of one target, or of several with commas between them. */
+export function nameIn({ isSeveral }: Pick<Argument, "isSeveral">, waiting: Word[]): string {
+  const first = waiting.shift();
+  if (first === undefined || first.isQuoted) return first?.text ?? "";
+  // Glob characters are part of a name that can mean several
+  if (!isSeveral) return bare(first.text, ".,!:?`");
+  const words = [first];
+  while (waiting[0] && !waiting[0].isQuoted && isOpen(words.at(-1), waiting[0]))
+    words.push(...waiting.splice(0, 1));
+  return namesIn(words).join(",") || first.text;
+}
+
+/** `web-1, web-2` and `web-1 ,web-2` go on. */
+function isOpen(last: Word | undefined, next: Word): boolean {
+  return last?.text.endsWith(",") === true || next.text.startsWith(",");
+}
+
+/** Words that ask nothing. A VM with such a name is named in quotes. */
+export function isPolite({ text, isQuoted }: Word): boolean {
+  return !isQuoted && text.length < 12 && /^(please|pls|plz|thanks|thx)[.,!]*$/i.test(text);
+}
+
+/** `db-1.` and `http://db-1/`, as Slack links a pasted name, mean `db-1`. */
+function bare(text: string, signs = ".,!:`"): string {
+  const host = /^https?:\/\/([^/?#]+)\/?$/i.exec(text)?.[1] ?? text;
+  let to = host.length;
+  while (to > 0 && signs.includes(host.charAt(to - 1))) to -= 1;
+  return to === 0 ? text : host.slice(0, to);
 }

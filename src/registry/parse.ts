@@ -1,10 +1,26 @@
-import type * as z from "zod";
+import * as z from "zod";
 import { UserError } from "../errors.ts";
 import { allNearest, nearest } from "../text/nearest.ts";
-import { type Command, verbsOf } from "./define.ts";
-import { type Args, hasForm, type Input, type Invocation } from "./invocation.ts";
-import { targetArgument, type Argument, argumentsOf, flagName, usageOf } from "./arguments.ts";
-import { isPolite, nameIn, namesIn, tokenize, type Word } from "./tokenize.ts";
+import {
+  type Command,
+  verbsOf,
+  targetArgument,
+  type Argument,
+  argumentsOf,
+  flagName,
+  usageOf,
+} from "./define.ts";
+import {
+  type Args,
+  hasForm,
+  type Input,
+  type Invocation,
+  isPolite,
+  nameIn,
+  namesIn,
+  tokenize,
+  type Word,
+} from "./invocation.ts";
 
 export type Parsed = (Invocation & { breakGlass?: string }) | { refusal: WordsRefusal };
 

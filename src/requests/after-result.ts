@@ -8,13 +8,24 @@ import type { Appraiser } from "../attestation/appraiser.ts";
 import type { NamedVm } from "../attestation/pins.ts";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../log/log.ts";
-import { context, type Message, message, news, section } from "../messages/message.ts";
-import { lines, Markdown, md, name, when } from "../messages/text.ts";
+import {
+  context,
+  type Message,
+  message,
+  news,
+  section,
+  notice,
+  lines,
+  Markdown,
+  md,
+  name,
+  when,
+} from "../messages/message.ts";
 import type { Policy } from "../config/policy-file.ts";
-import { ownerOf } from "../policy/judged.ts";
-import { rightsOver } from "../policy/teams.ts";
-import { mentions } from "./render/card-view.ts";
-import { headline, symbolOf } from "./render/render-result.ts";
+import { ownerOf } from "../policy/refusal.ts";
+import { rightsOver } from "../policy/access.ts";
+import { mentions, headline, symbolOf, isChannel } from "./render/render-result.ts";
+import type { Journal } from "./journal/journal.ts";
 
 /**
  * Keeps what outlives a finished request: snapshots, which the compute service can't list, and news for the inventory.
@@ -167,4 +178,38 @@ export function createAttestationNote(by: {
 export function isToldElsewhere({ record, state, final, progress }: StoredRequest): boolean {
   const wasMade = final && (state === "done" || state === "failed") && !progress.already;
   return wasMade && record.via !== "safety";
+}
+
+const recentMs = 3600_000;
+/** Of each kind: the newest. */
+const maxRead = 1000;
+
+/** Channels where a request is open, or was made within the last hour: people there wait for something. */
+export async function busyChannels(
+  store: Pick<Journal, "now" | "recentIds" | "idsAskedBetween" | "getMany">,
+): Promise<string[]> {
+  const now = await store.now();
+  const ids = await Promise.all([
+    store.recentIds({ open: true }, maxRead),
+    store.idsAskedBetween(now - recentMs, now, maxRead),
+  ]);
+  const requests = await store.getMany([...new Set(ids.flat())]);
+  const channels = requests.flatMap(({ record, delivered }) => [
+    record.channelId,
+    delivered.card?.channelId ?? record.channelId,
+  ]);
+  return [...new Set(channels)].filter(isChannel);
+}
+
+/** For channels where people wait for something. */
+export function freezeNews({ by, reason }: { by: string; reason: string }): Message {
+  return notice(
+    md`🧊 ${by} froze all changes${reason ? md`: ${reason}` : ""}. What was not sent yet won't run; reads still work. ${name("/gatehouse thaw")} ends it.`,
+  );
+}
+
+export function thawNews(by: string): Message {
+  return notice(
+    md`Changes are allowed again: ${by} ended the freeze. What it turned away has *Request again* on its message.`,
+  );
 }

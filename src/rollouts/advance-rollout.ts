@@ -1,19 +1,14 @@
 import { gateRefusal } from "../attestation/appraise.ts";
 import { statusFacts, type Vm } from "../compute/compute.ts";
 import { messageOf } from "../errors.ts";
-import { duration } from "../messages/text.ts";
+import { duration } from "../messages/message.ts";
 import type { ChangeCommand, Target } from "../registry/define.ts";
 import { withTarget } from "../registry/invocation.ts";
 import { isAttestedAfter } from "../requests/after-result.ts";
 import type { Journal } from "../requests/journal/journal.ts";
 import type { StoredRequest } from "../requests/journal/record.ts";
 import { end } from "../requests/perform/perform.ts";
-import {
-  ended as over,
-  type Next,
-  waitFor,
-  type WorkerContext,
-} from "../requests/perform/worker-context.ts";
+import { ended as over, type Next, waitFor, type WorkerContext } from "../requests/perform/gate.ts";
 import { submit } from "../requests/submit/submit.ts";
 import { nextStep, type OpenTarget, type Outcome, type StoredRollout } from "./rollout.ts";
 import type { Rollouts } from "./rollouts.ts";
@@ -22,7 +17,7 @@ export interface RolloutContext {
   rollouts: Rollouts;
   workerContext: WorkerContext;
   /** Test hook: tests end the process at these points. */
-  at(point: "roll-claimed" | "roll-submitted", rollout: string): Promise<void>;
+  at: ((point: "roll-claimed" | "roll-submitted", rollout: string) => Promise<void>) | undefined;
 }
 
 /** Steps in one job, so that others get a turn. */
@@ -81,7 +76,7 @@ async function step(rollout: StoredRollout, by: RolloutContext): Promise<boolean
     ...(next.why === undefined ? {} : { why: next.why }),
   });
   if (!moved) return true;
-  await by.at("roll-claimed", id);
+  await by.at?.("roll-claimed", id);
   await begin(moved, next.begins, command, by);
   return isNews;
 }
@@ -172,7 +167,7 @@ async function begin(
     if (!target) continue;
     if ((await by.rollouts.stateOf(rollout.record.id)) !== standing.state) return;
     const request = await submitTarget(standing, wanted, target, command, by);
-    await by.at("roll-submitted", rollout.record.id);
+    await by.at?.("roll-submitted", rollout.record.id);
     if (request === wanted) continue;
     // An equal request of the same person serves both
     const open = standing.progress.open.map((one) => (one.n === n ? { ...one, request } : one));

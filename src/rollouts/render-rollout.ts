@@ -7,8 +7,6 @@ import {
   news,
   section,
   table,
-} from "../messages/message.ts";
-import {
   counted,
   duration,
   lines,
@@ -18,7 +16,7 @@ import {
   when,
   csv,
   mention,
-} from "../messages/text.ts";
+} from "../messages/message.ts";
 import { calledName, type ChangeCommand } from "../registry/define.ts";
 import type { Rolling } from "../registry/invocation.ts";
 import { type StoredRollout, endedWell, hasFailed, nameAt, type Outcome } from "./rollout.ts";

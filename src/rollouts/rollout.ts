@@ -124,8 +124,6 @@ export function newRolloutId(): string {
   return `roll-${Array.from({ length: 8 }, () => alphabet[randomInt(alphabet.length)]).join("")}`;
 }
 
-export const isRolloutId = (id: string): boolean => id.startsWith("roll-");
-
 /** Derived from the rollout and the place, so the journal makes it once, however often and late it is submitted. */
 export function requestIdOf(rolloutId: string, n: number, earlier = 0): string {
   const hash = createHash("sha256").update(`${rolloutId} ${n} ${earlier}`).digest();

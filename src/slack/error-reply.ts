@@ -1,10 +1,19 @@
 import { randomBytes } from "node:crypto";
-import { ComputeError } from "../compute/errors.ts";
+import { ComputeError } from "../compute/compute.ts";
 import { UserError } from "../errors.ts";
 import type { Log } from "../log/log.ts";
-import { type Message, readable, section, message } from "../messages/message.ts";
-import { redisTrouble } from "../redis/trouble.ts";
-import { hintOf, lines, md, Markdown, name } from "../messages/text.ts";
+import {
+  type Message,
+  readable,
+  section,
+  message,
+  hintOf,
+  lines,
+  md,
+  Markdown,
+  name,
+} from "../messages/message.ts";
+import { redisTrouble } from "../redis/redis.ts";
 
 /** Anything thrown, as words for a person. A bug shows only a reference; its stack goes to the log. */
 export function errorReply(error: unknown, log: Log): Message {

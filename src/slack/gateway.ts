@@ -1,26 +1,30 @@
 import { getGlobalDispatcher } from "undici";
-import { noteGroupChange } from "../audit/policies.ts";
+import { noteGroupChange } from "../audit/sealer.ts";
 import type { Config, SlackReceive } from "../config/config.ts";
 import { createDigests } from "../digests/create-digests.ts";
 import type { Queues } from "../jobs/queues.ts";
-import { during, workOnInteraction } from "../log/ids.ts";
+import { during, workOnInteraction, spanned, type Spans } from "../log/log.ts";
 import type { Watch } from "../outages/outages.ts";
-import { everyoneNamed } from "../policy/teams.ts";
+import { everyoneNamed } from "../policy/access.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import { requestable } from "../registry/define.ts";
 import { requestsForDigest } from "../digests/requests.ts";
-import { spanned, type Spans } from "../log/spans.ts";
 import type { Telemetry } from "../log/telemetry.ts";
-import type { Announce } from "./deliver/announce.ts";
+import type { Announce } from "./deliver/deliver.ts";
 import { createSlackApp } from "./receive/app.ts";
 import { createConversation } from "./conversation/conversation.ts";
-import { createNames, groupNews, readGroupChange } from "./people/names.ts";
-import { groupsNamedIn, type People } from "./people/people.ts";
-import type { BotIdentity } from "./people/identity.ts";
+import {
+  createNames,
+  groupNews,
+  readGroupChange,
+  groupsNamedIn,
+  type People,
+  type BotIdentity,
+} from "./people/people.ts";
 import { createIntake } from "./receive/intake.ts";
-import { sealResponseUrl } from "./deliver/response-url.ts";
-import type { GatewayContext } from "./conversation/gateway-context.ts";
-import { createLostReplies } from "./receive/respond.ts";
+import { sealResponseUrl } from "./web.ts";
+import type { GatewayContext } from "./conversation/authorize.ts";
+import { createLostReplies } from "./receive/interaction.ts";
 
 export type Gateway = Awaited<ReturnType<typeof startGateway>>;
 
@@ -45,7 +49,9 @@ export async function startGateway(
     telemetry: Telemetry;
     spans: Spans | undefined;
     /** Failpoints between an interaction and its request. */
-    at(point: "intake" | "ack" | "journal" | "enqueue", what: string): Promise<void>;
+    at:
+      | ((point: "intake" | "ack" | "journal" | "enqueue", what: string) => Promise<void>)
+      | undefined;
   } & Pick<GatewayContext, Records | Services | Words>,
 ) {
   const { config, receive, identity, redis, key, store, commands, people, telemetry, log, at } =
@@ -62,9 +68,9 @@ export async function startGateway(
     ...options,
     apiUrl,
     async wake(id) {
-      await at("journal", id);
+      await at?.("journal", id);
       await options.queues.wake(id);
-      await at("enqueue", id);
+      await at?.("enqueue", id);
     },
     ...names,
     trail: { redis, key, dataDir: config.dataDir },
@@ -112,14 +118,14 @@ export async function startGateway(
         const taken = await during(work, () => intake.accept(interaction, how));
         options.watch.taken(interaction.id);
         if (taken === "seen") telemetry.refusals.inc({ reason: "replay" });
-        await at("intake", interaction.id);
+        await at?.("intake", interaction.id);
         return taken;
       },
     },
     handlers: {
       ...conversation,
       async handle(interaction, reply) {
-        await at("ack", interaction.id);
+        await at?.("ack", interaction.id);
         const { id, kind, at: startMs, userId } = interaction;
         const attributes = { interaction: id, person: userId };
         const [root] = workOnInteraction(id).parents;

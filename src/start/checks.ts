@@ -1,12 +1,12 @@
 import { performance } from "node:perf_hooks";
 import type { StatusLine } from "../commands/context.ts";
-import { ComputeError } from "../compute/errors.ts";
+import { ComputeError } from "../compute/compute.ts";
 import type { Config } from "../config/config.ts";
 import { version } from "../config/version.ts";
 import { messageOf } from "../errors.ts";
 import type { Inventory } from "../inventory/inventory.ts";
-import { countWorkers } from "../jobs/liveness.ts";
-import { counted, duration } from "../messages/text.ts";
+import { countWorkers } from "../jobs/queues.ts";
+import { counted, duration } from "../messages/message.ts";
 import { partNames } from "../outages/outages.ts";
 import { asDetail, type Finding, ill, trouble, well } from "./doctor/finding.ts";
 import { judgeDirectory, judgeFolder, lookAtDirectory, lookAtFolder } from "./doctor/folders.ts";

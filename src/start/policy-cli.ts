@@ -1,4 +1,4 @@
-import { counted } from "../messages/text.ts";
+import { counted } from "../messages/message.ts";
 import { dirname } from "node:path";
 import { parseArgs } from "node:util";
 import { parse } from "yaml";
@@ -12,21 +12,22 @@ import {
   type ReadPolicy,
 } from "../config/policy-file.ts";
 import type { SlackAccess } from "../config/config.ts";
-import { listsFor, whoAre } from "../policy/access.ts";
-import { mayNeedApproval, operationsOf } from "../policy/approval-rule.ts";
-import { decide as decideAsked } from "../policy/decide.ts";
-import { ownerOf } from "../policy/judged.ts";
-import { allRights, rightsOver } from "../policy/teams.ts";
-import type { VoteNeed } from "../policy/vote-needs.ts";
-import { targetArgument } from "../registry/arguments.ts";
-import { type Command, dottedName, type Target } from "../registry/define.ts";
+import { listsFor, whoAre, allRights, rightsOver } from "../policy/access.ts";
+import {
+  mayNeedApproval,
+  operationsOf,
+  type VoteNeed,
+  decide as decideAsked,
+} from "../policy/approval-rule.ts";
+import { ownerOf } from "../policy/refusal.ts";
+import { targetArgument, type Command, dottedName, type Target } from "../registry/define.ts";
 import { groupsNamedIn } from "../slack/people/people.ts";
 import { readRegularSync } from "../regular-file.ts";
 import { nearest } from "../text/nearest.ts";
 import { judgeFolder, lookAtFolder } from "./doctor/folders.ts";
 import type { Finding } from "./doctor/finding.ts";
 import { fewOf, judgeNames, lookAtPolicy } from "./doctor/policy.ts";
-import { useProxies } from "./outbound.ts";
+import { useProxies } from "./services.ts";
 
 export const policyUsage = `usage: node gatehouse.mjs policy <what>
   check [file]                  every problem of the file, with its line; with SLACK_BOT_TOKEN, also groups, people, and

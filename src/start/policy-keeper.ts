@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import * as z from "zod";
-import { policyOrder, type PolicySigns, readPolicySigns } from "../audit/policies.ts";
+import { policyOrder, type PolicySigns, readPolicySigns } from "../audit/sealer.ts";
 import { changeInWords, changesBetween } from "../config/changing-policy.ts";
 import { type Config, ConfigError } from "../config/config.ts";
 import { messageOf } from "../errors.ts";
@@ -10,7 +10,7 @@ import type { Log } from "../log/log.ts";
 import type { Telemetry } from "../log/telemetry.ts";
 import type { Message } from "../messages/message.ts";
 import { defineScript, type Keys, type RedisClient, redisTimeLua } from "../redis/redis.ts";
-import { startRounds } from "../redis/rounds.ts";
+import { startRounds } from "../redis/due-list.ts";
 import { privateFile } from "../regular-file.ts";
 import type { Journal } from "../requests/journal/journal.ts";
 import {
@@ -18,10 +18,9 @@ import {
   policyNews,
   type PolicyNewsFacts,
 } from "../requests/render/policy-news.ts";
-import { type Announce, announceLua, noticeKeys, noticeKeptMs } from "../slack/deliver/announce.ts";
-import { linkTo } from "../slack/deliver/permalink.ts";
-import { readNames } from "../slack/people/names.ts";
-import type { People } from "../slack/people/people.ts";
+import { type Announce, announceLua, noticeKeys, noticeKeptMs } from "../slack/deliver/deliver.ts";
+import { linkTo } from "../slack/deliver/rate-limiter.ts";
+import { readNames, type People } from "../slack/people/people.ts";
 import type { Web } from "../slack/web.ts";
 import { parseJson } from "../text/parse-json.ts";
 
@@ -38,7 +37,7 @@ interface KeeperOptions {
   people: Pick<People, "forget">;
   announce: Announce;
   /** Failpoint. */
-  at(point: "policy-adopted", version: string): Promise<void>;
+  at: ((point: "policy-adopted", version: string) => Promise<void>) | undefined;
 }
 
 /** Files reach processes one after the other: 15 s as heartbeats usually are. */
@@ -107,7 +106,7 @@ export async function keepPolicy(on: KeeperOptions) {
         (policy) => policy?.audit?.channel ?? [],
       ),
     });
-    if (adoption.isNew) await on.at("policy-adopted", version);
+    if (adoption.isNew) await on.at?.("policy-adopted", version);
     remember({ text, number: adoption.number });
     compare(adoption.current);
   }

@@ -9,7 +9,7 @@ import { printable } from "../text/printable.ts";
 import { exitConfig, orExit } from "./command-line.ts";
 import { collectGarbage, type Signals } from "./node-process.ts";
 import { start } from "./start.ts";
-import { useProxies } from "./outbound.ts";
+import { useProxies } from "./services.ts";
 
 /** How long a process may take to end after SIGTERM. */
 const stopWithinMs = 10_000;

@@ -1,5 +1,5 @@
 import { commands } from "../commands/index.ts";
-import { createAcceptedPins, type PinTrail } from "../attestation/accepted-pins.ts";
+import { createAcceptedPins, type PinTrail } from "../attestation/pins.ts";
 import { createTrail } from "../audit/trail.ts";
 import {
   attestationInWords,
@@ -7,47 +7,44 @@ import {
   createEvidenceRegister,
 } from "../attestation/appraiser.ts";
 import { createRefresher } from "../attestation/refresher.ts";
-import { signOfService } from "../compute/errors.ts";
+import { signOfService, type Compute } from "../compute/compute.ts";
 import type { CallReport } from "../compute/http.ts";
 import { type Config, ConfigError } from "../config/config.ts";
-import { createPeople, groupsNamedIn } from "../slack/people/people.ts";
+import { createPeople, groupsNamedIn, learnIdentity } from "../slack/people/people.ts";
 import { keepPolicy, refuseMissing, renderPolicyNews } from "./policy-keeper.ts";
-import { connectCompute } from "./outbound.ts";
 import { UserError } from "../errors.ts";
-import { tellElsewhere } from "../digests/requests.ts";
-import { createSubscriptions, renderFeed } from "../digests/subscriptions.ts";
+import { tellElsewhere, createSubscriptions, renderFeed } from "../digests/requests.ts";
 import { createInventory } from "../inventory/create-inventory.ts";
 import { createSnapshots } from "../inventory/snapshots.ts";
-import { countWorkers } from "../jobs/liveness.ts";
-import { createQueues } from "../jobs/queues.ts";
-import type { Log } from "../log/log.ts";
+import { countWorkers, createQueues } from "../jobs/queues.ts";
+import type { Log, Spans } from "../log/log.ts";
 import { checkRedis, storageOf, storageProblems } from "../redis/check.ts";
 import { createKeys, connectRedis, type Keys, type RedisClient } from "../redis/redis.ts";
-import { recordResults, createAttestationNote } from "../requests/after-result.ts";
-import { freezeNews, busyChannels } from "../requests/freeze-news.ts";
-import { createJournal } from "../requests/journal/journal.ts";
-import { createPolls } from "../requests/journal/polls.ts";
-import { observed, observeTold } from "../requests/journal/observed.ts";
+import {
+  recordResults,
+  createAttestationNote,
+  freezeNews,
+  busyChannels,
+} from "../requests/after-result.ts";
+import { createJournal, observed, observeTold } from "../requests/journal/journal.ts";
+import { createPolls } from "../requests/journal/limits.ts";
 import { createRollouts } from "../rollouts/rollouts.ts";
 import { createDependencyMonitor, createOutageStore } from "../outages/outages.ts";
-import { createNotices } from "../slack/deliver/announce.ts";
-import { createFeeds } from "../slack/deliver/feeds.ts";
-import { linkTo } from "../slack/deliver/permalink.ts";
-import { startDelivery } from "../slack/deliver/deliver.ts";
-import { learnIdentity } from "../slack/people/identity.ts";
+import { createNotices, createFeeds, startDelivery } from "../slack/deliver/deliver.ts";
+import { linkTo, createRateLimiter, type SlackLimits } from "../slack/deliver/rate-limiter.ts";
 import { sharedCardSource } from "../slack/deliver/shared-cards.ts";
-import { createRateLimiter, type SlackLimits } from "../slack/deliver/rate-limiter.ts";
 import { requestSource } from "../slack/deliver/requests.ts";
 import { rolloutSource } from "../slack/deliver/rollouts.ts";
 import { requestable } from "../registry/define.ts";
-import type { GatewayContext } from "../slack/conversation/gateway-context.ts";
-import { createSharedChannels } from "../slack/shared-channels.ts";
-import { createWeb, signOfSlack } from "../slack/web.ts";
+import type { GatewayContext } from "../slack/conversation/authorize.ts";
+import { createSharedChannels, createWeb, signOfSlack } from "../slack/web.ts";
 import { type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
-import type { Spans } from "../log/spans.ts";
 import type { LimitName, Telemetry } from "../log/telemetry.ts";
 import { startPostingRecaps } from "../outages/post-recaps.ts";
 import { judgeFolder, lookAtFolder } from "./doctor/folders.ts";
+import { EnvHttpProxyAgent, setGlobalDispatcher } from "undici";
+import { type ComputeOptions, createCompute } from "../compute/create-compute.ts";
+import { type Proxies, proxyFor, proxyOptions } from "../config/proxy.ts";
 
 export type Services = Awaited<ReturnType<typeof openServices>>;
 
@@ -77,7 +74,7 @@ const lastMessagesMs = 3_000;
 export async function openServices(config: Config, log: Log, options: ServicesOptions) {
   // Of what is built from them here: they count from one start to the next
   const { timing, attestation } = config.policy;
-  const { opened, at = async () => undefined, telemetry, spans } = options;
+  const { opened, at, telemetry, spans } = options;
   const calls = observeCalls(options);
   const key = createKeys(options.namespace);
   const connected = async (name: Parameters<typeof connectRedis>[1]) => {
@@ -425,4 +422,29 @@ function observeCalls({ telemetry, spans }: Pick<ServicesOptions, "telemetry" | 
       if (ms > 0) telemetry.limitWaits.observe({ limit }, ms / 1000);
     },
   };
+}
+
+/**
+ * From now on what speaks to Slack goes through the proxies: its Web API and uploads use the dispatcher of this process by
+ * themselves, the gateway hands it to the WebSocket. The client of the compute service has its own connections (`proxyFor`).
+ */
+export function useProxies(proxies: Proxies): void {
+  setGlobalDispatcher(new EnvHttpProxyAgent({ allowH2: false, ...proxyOptions(proxies) }));
+}
+
+/** A client of the compute service as the configuration says. */
+export function connectCompute(
+  { compute, proxies, files, policy }: Config,
+  options: Pick<ComputeOptions, "log" | "onCall">,
+): Compute {
+  return createCompute({
+    ...options,
+    baseUrl: compute.url,
+    apiKey: () => compute.apiKey,
+    refreshKey: () => files.get("COMPUTE_API_KEY")?.reread(),
+    timeoutMs: policy.timing.httpTimeoutMs,
+    allowPrivate: compute.allowPrivate,
+    tls: compute.tls,
+    proxy: proxyFor(compute.url, proxies),
+  });
 }

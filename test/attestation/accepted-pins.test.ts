@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createAcceptedPins } from "../../src/attestation/accepted-pins.ts";
+import { createAcceptedPins } from "../../src/attestation/pins.ts";
 import { testRedis } from "../support/with-redis.ts";
 
 const vm = { id: "vm-a", name: "a", projectId: "p" };

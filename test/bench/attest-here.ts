@@ -1,5 +1,5 @@
 import { createTrail } from "../../src/audit/trail.ts";
-import { createAcceptedPins } from "../../src/attestation/accepted-pins.ts";
+import { createAcceptedPins } from "../../src/attestation/pins.ts";
 import { createAppraiser, createEvidenceRegister } from "../../src/attestation/appraiser.ts";
 import type { ReadContext } from "../../src/commands/context.ts";
 import { attest } from "../../src/commands/vm/attest.ts";

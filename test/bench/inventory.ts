@@ -1,12 +1,11 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import type { Compute, Project, Vm } from "../../src/compute/compute.ts";
+import { type Compute, type Project, type Vm, ComputeError } from "../../src/compute/compute.ts";
 import { parsePolicy, type Policy } from "../../src/config/policy-file.ts";
-import { ComputeError } from "../../src/compute/errors.ts";
 import { createInventory } from "../../src/inventory/create-inventory.ts";
 import type { Inventory, KnownProject } from "../../src/inventory/inventory.ts";
 import { silentLog } from "../../src/log/log.ts";
-import { scopeOfPerson } from "../../src/policy/scope.ts";
+import { scopeOfPerson } from "../../src/policy/access.ts";
 import type { RedisClient } from "../../src/redis/redis.ts";
 import type { Person } from "../../src/registry/invocation.ts";
 

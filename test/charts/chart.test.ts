@@ -8,8 +8,7 @@ import {
   usageWords,
 } from "../../src/charts/chart.ts";
 import { inWords, sparkline } from "../../src/charts/in-words.ts";
-import { type ChartBlock, message, section, table } from "../../src/messages/message.ts";
-import { md } from "../../src/messages/text.ts";
+import { type ChartBlock, message, section, table, md } from "../../src/messages/message.ts";
 import { complaintsOf, shownText } from "../commands/shown-text.ts";
 
 const at = Date.parse("2026-11-20T10:00:00Z");

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { commands } from "../../src/commands/index.ts";
 import { createCompute } from "../../src/compute/create-compute.ts";
-import { ComputeError } from "../../src/compute/errors.ts";
+import { ComputeError } from "../../src/compute/compute.ts";
 import { isChange } from "../../src/registry/define.ts";
 import { readTarget } from "../../src/requests/perform/gate.ts";
 import { answering, says } from "../compute/answering.ts";

@@ -4,7 +4,7 @@ import type { ReadContext } from "../../src/commands/context.ts";
 import { commands } from "../../src/commands/index.ts";
 import { createCompute } from "../../src/compute/create-compute.ts";
 import { createDigests } from "../../src/digests/create-digests.ts";
-import { createSubscriptions } from "../../src/digests/subscriptions.ts";
+import { createSubscriptions, requestsForDigest } from "../../src/digests/requests.ts";
 import { createInventory } from "../../src/inventory/create-inventory.ts";
 import type { Inventory } from "../../src/inventory/inventory.ts";
 import { createSnapshots, type Snapshots } from "../../src/inventory/snapshots.ts";
@@ -15,11 +15,10 @@ import {
   startSandboxCompute,
 } from "../../sandbox/compute/start-sandbox-compute.ts";
 import { isChange, type Target } from "../../src/registry/define.ts";
-import { requestsForDigest } from "../../src/digests/requests.ts";
 import { createJournal, type Journal } from "../../src/requests/journal/journal.ts";
 import type { StoredRequest } from "../../src/requests/journal/record.ts";
 import { parseCommand } from "../../src/registry/parse.ts";
-import { resolveTarget } from "../../src/requests/submit/resolve.ts";
+import { resolveTarget } from "../../src/requests/submit/submit.ts";
 import { sandboxAppraiser } from "../support/appraiser.ts";
 import { ourTeamId, person, usual } from "../policy/sample.ts";
 import { testRedis } from "../support/with-redis.ts";

@@ -7,8 +7,7 @@ import {
 } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import { createCompute, type ComputeOptions } from "../../src/compute/create-compute.ts";
-import type { Compute } from "../../src/compute/compute.ts";
-import { ComputeError } from "../../src/compute/errors.ts";
+import { type Compute, ComputeError } from "../../src/compute/compute.ts";
 import type { Log } from "../../src/log/log.ts";
 
 export const key = "key-5e3b1a7c9d";

@@ -15,8 +15,7 @@ import {
 } from "../../src/redis/redis.ts";
 import type { SeenMessage } from "../../sandbox/slack/seen.ts";
 import { type SandboxSlack, startSandboxSlack } from "../../sandbox/slack/sandbox-slack.ts";
-import { createNotices } from "../../src/slack/deliver/announce.ts";
-import { startDelivery } from "../../src/slack/deliver/deliver.ts";
+import { createNotices, startDelivery } from "../../src/slack/deliver/deliver.ts";
 import { createRateLimiter } from "../../src/slack/deliver/rate-limiter.ts";
 import { createWeb } from "../../src/slack/web.ts";
 

@@ -5,8 +5,8 @@ import {
   type Event,
   type News,
   renderFeed,
-} from "../../src/digests/subscriptions.ts";
-import { createAlarms } from "../../src/digests/watch.ts";
+  createAlarms,
+} from "../../src/digests/requests.ts";
 import type { KnownVm } from "../../src/inventory/inventory.ts";
 import { shownText } from "../commands/shown-text.ts";
 import { testRedis } from "../support/with-redis.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { policyVersion } from "../../src/config/policy-file.ts";
-import { scopeShownTo } from "../../src/policy/scope.ts";
+import { scopeShownTo } from "../../src/policy/access.ts";
 import { wordsOf } from "../stories/words.ts";
 import { ourTeamId, person, policyOf } from "../policy/sample.ts";
 import { shownText } from "../commands/shown-text.ts";

@@ -1,6 +1,5 @@
 import { expect, it } from "vitest";
-import { seenBy } from "../../src/slack/conversation/seen-by.ts";
-import type { GatewayContext } from "../../src/slack/conversation/gateway-context.ts";
+import { seenBy, type GatewayContext } from "../../src/slack/conversation/authorize.ts";
 import { createJournal, type Journal } from "../../src/requests/journal/journal.ts";
 import type { StoredRequest } from "../../src/requests/journal/record.ts";
 import { interaction, member, restartOf, vmTarget } from "../requests/asking.ts";

@@ -6,17 +6,21 @@ import { commands } from "../../src/commands/index.ts";
 import { parsePolicy, type Policy, policyVersion } from "../../src/config/policy-file.ts";
 import type { Inventory } from "../../src/inventory/inventory.ts";
 import { silentLog } from "../../src/log/log.ts";
-import { operationsOf } from "../../src/policy/approval-rule.ts";
-import { decide } from "../../src/policy/decide.ts";
-import { targetArgument } from "../../src/registry/arguments.ts";
-import { type Command, dottedName, isChange, type Target } from "../../src/registry/define.ts";
+import { operationsOf, decide } from "../../src/policy/approval-rule.ts";
+import {
+  targetArgument,
+  type Command,
+  dottedName,
+  isChange,
+  type Target,
+} from "../../src/registry/define.ts";
 import { isRollable, type Person } from "../../src/registry/invocation.ts";
-import { namesWithin, targetOf } from "../../src/requests/submit/resolve.ts";
+import { namesWithin, targetOf } from "../../src/requests/submit/submit.ts";
 import { createRollouts } from "../../src/rollouts/rollouts.ts";
 import { pickCallback } from "../../src/slack/conversation/run.ts";
 import { createConversation } from "../../src/slack/conversation/conversation.ts";
 import { dialogCallback } from "../../src/slack/conversation/form-view.ts";
-import type { GatewayContext } from "../../src/slack/conversation/gateway-context.ts";
+import type { GatewayContext } from "../../src/slack/conversation/authorize.ts";
 import type { Interaction, Reply } from "../../src/slack/receive/interaction.ts";
 import { runPolicy } from "../../src/start/policy-cli.ts";
 import { type Reading, startReading } from "../commands/reading.ts";

@@ -1,7 +1,6 @@
 import * as fc from "fast-check";
 import { commands } from "../../src/commands/index.ts";
-import type { Command } from "../../src/registry/define.ts";
-import { type Argument, argumentsOf, flagName } from "../../src/registry/arguments.ts";
+import { type Command, type Argument, argumentsOf, flagName } from "../../src/registry/define.ts";
 import { anyJson, anyWord, longText } from "./texts.ts";
 
 export type Case =

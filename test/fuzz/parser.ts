@@ -1,7 +1,6 @@
 import { commands } from "../../src/commands/index.ts";
-import type { Command } from "../../src/registry/define.ts";
+import { type Command, argumentsOf } from "../../src/registry/define.ts";
 import { checkInput, type Parsed, parseCommand } from "../../src/registry/parse.ts";
-import { argumentsOf } from "../../src/registry/arguments.ts";
 import {
   createTally,
   type Fuzzed,

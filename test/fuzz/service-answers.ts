@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { ComputeError, type ComputeErrorKind } from "../../src/compute/errors.ts";
+import { ComputeError, type ComputeErrorKind } from "../../src/compute/compute.ts";
 import { answering, clientOf, key } from "../compute/answering.ts";
 import {
   createTally,

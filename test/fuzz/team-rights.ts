@@ -1,8 +1,7 @@
 import { contentsOf, createKnown, createScopes } from "../../src/inventory/known.ts";
-import { approvalRule } from "../../src/policy/approval-rule.ts";
+import { approvalRule, voteRefusal } from "../../src/policy/approval-rule.ts";
 import { refusal } from "../../src/policy/refusal.ts";
-import { scopeOfPerson } from "../../src/policy/scope.ts";
-import { voteRefusal } from "../../src/policy/vote.ts";
+import { scopeOfPerson } from "../../src/policy/access.ts";
 import type { Person } from "../../src/registry/invocation.ts";
 import type { Target } from "../../src/registry/define.ts";
 import { createTally, type Fuzzed, type FuzzOptions, sampled } from "./fuzzed.ts";

@@ -1,6 +1,6 @@
 import { assert, property, string, constantFrom } from "fast-check";
 import { describe, expect, it } from "vitest";
-import { oneSlipAway } from "../../src/inventory/names.ts";
+import { oneSlipAway } from "../../src/inventory/known.ts";
 import { editDistance } from "../../src/text/nearest.ts";
 
 const word = string({ unit: constantFrom("a", "b", "-", "1"), maxLength: 8 });

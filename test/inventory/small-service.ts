@@ -1,5 +1,4 @@
-import type { Compute, Project, Vm } from "../../src/compute/compute.ts";
-import { ComputeError } from "../../src/compute/errors.ts";
+import { type Compute, type Project, type Vm, ComputeError } from "../../src/compute/compute.ts";
 
 /** A service with projects and VMs only, for the inventory's tests: what it holds and how it fails is set by hand. */
 export interface SmallService extends Compute {

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { stateWords } from "../../src/requests/journal/record.ts";
-import { byTrouble, countByStatus, firstOf, statusSign } from "../../src/inventory/status-words.ts";
+import { byTrouble, countByStatus, firstOf, statusSign } from "../../src/inventory/known.ts";
 import { quickest } from "../support/quickest.ts";
 
 const statuses = ["RUNNING", "STOPPED", "ERROR", "CREATING", "MIGRATING"];

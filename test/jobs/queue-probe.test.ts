@@ -1,9 +1,8 @@
 import { describe, expect, inject, it, vi } from "vitest";
-import { createQueues, startWorkers } from "../../src/jobs/queues.ts";
+import { createQueues, startWorkers, startQueueProbe } from "../../src/jobs/queues.ts";
 import { connectRedis } from "../../src/redis/redis.ts";
 import { testRedis } from "../support/with-redis.ts";
-import { startQueueProbe } from "../../src/jobs/liveness.ts";
-import { startRounds } from "../../src/redis/rounds.ts";
+import { startRounds } from "../../src/redis/due-list.ts";
 import { silentLog } from "../../src/log/log.ts";
 
 const everyMs = 10;

@@ -1,17 +1,17 @@
+import { startExport } from "../../src/log/export-spans.ts";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { json } from "node:stream/consumers";
 import { describe, expect, it } from "vitest";
-import { startExport } from "../../src/log/export-spans.ts";
 import {
   during,
   originNow,
   workOnInteraction,
   workOnRequest,
   workOnRequests,
-} from "../../src/log/ids.ts";
-import { createLog } from "../../src/log/log.ts";
-import { placed } from "../../src/log/spans.ts";
+  createLog,
+  placed,
+} from "../../src/log/log.ts";
 import { importsOf, readSources } from "../house/sources.ts";
 
 const span = { name: "GET /v1/vms/{vm_id}", startMs: 1_000, endMs: 1_250 };

@@ -15,8 +15,12 @@ import {
   section,
   sentence,
   table,
+  Markdown,
+  md,
+  mention,
+  name,
+  when,
 } from "../../src/messages/message.ts";
-import { Markdown, md, mention, name, when } from "../../src/messages/text.ts";
 import { complaintsOf } from "../commands/shown-text.ts";
 import { controlsIn, hostileTexts } from "./hostile.ts";
 

@@ -6,30 +6,26 @@ import { restore } from "../../src/commands/vm/restore.ts";
 import { snapshot } from "../../src/commands/vm/snapshot.ts";
 import { renderDrift } from "../../src/digests/drift-monitor.ts";
 import { renderDigest } from "../../src/digests/render-digest.ts";
-import { renderFeed } from "../../src/digests/subscriptions.ts";
+import { renderFeed } from "../../src/digests/requests.ts";
 import { renderUnasked } from "../../src/digests/status-monitor.ts";
-import type { Message } from "../../src/messages/message.ts";
-import { news } from "../../src/messages/message.ts";
-import { md, mention, name } from "../../src/messages/text.ts";
+import { type Message, news, md, mention, name } from "../../src/messages/message.ts";
 import { renderRecap } from "../../src/outages/render-recap.ts";
 import { isChange } from "../../src/registry/define.ts";
-import { recordResults } from "../../src/requests/after-result.ts";
+import { recordResults, freezeNews, thawNews } from "../../src/requests/after-result.ts";
 import type { RequestRecord, StoredRequest } from "../../src/requests/journal/record.ts";
 import { renderLateEffect } from "../../src/requests/perform/sweep.ts";
-import { freezeNews, thawNews } from "../../src/requests/freeze-news.ts";
-import { renderResult } from "../../src/requests/render/render-result.ts";
-import { renderCard } from "../../src/requests/render/render-card.ts";
+import { renderResult, renderNotice } from "../../src/requests/render/render-result.ts";
 import {
+  renderCard,
   renderAsked,
   renderExpired,
   renderUnknownElsewhere,
-} from "../../src/requests/render/render-elsewhere.ts";
-import { renderNotice } from "../../src/requests/render/render-result.ts";
+} from "../../src/requests/render/render-card.ts";
 import { renderRollout, renderRolloutEnd } from "../../src/rollouts/render-rollout.ts";
 import type { StoredRollout } from "../../src/rollouts/rollout.ts";
 import { reviewNotice, reviewSigned } from "../../src/slack/conversation/vote.ts";
-import { consoleOpened } from "../../src/slack/conversation/console.ts";
-import { lostReply } from "../../src/slack/receive/respond.ts";
+import { consoleOpened } from "../../src/slack/conversation/answer.ts";
+import { lostReply } from "../../src/slack/receive/interaction.ts";
 import { running } from "../digests/digest-processes.ts";
 import { vmTarget } from "../requests/asking.ts";
 import { shownText } from "../commands/shown-text.ts";

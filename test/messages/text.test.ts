@@ -10,7 +10,7 @@ import {
   name,
   plain,
   when,
-} from "../../src/messages/text.ts";
+} from "../../src/messages/message.ts";
 import { hostileTexts } from "./hostile.ts";
 
 const anything = fc.oneof(

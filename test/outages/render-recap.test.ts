@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { commands } from "../../src/commands/index.ts";
-import { signOfService } from "../../src/compute/errors.ts";
+import { signOfService } from "../../src/compute/compute.ts";
 import type { Past } from "../../src/outages/outages.ts";
 import { renderRecap, retype } from "../../src/outages/render-recap.ts";
 import type { Progress, StoredRequest } from "../../src/requests/journal/record.ts";

@@ -1,7 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { approvalRule } from "../../src/policy/approval-rule.ts";
-import { approversRefusal, voteRefusal, voteRefusalText } from "../../src/policy/vote.ts";
-import { needsOf } from "../../src/policy/vote-needs.ts";
+import {
+  approvalRule,
+  needsOf,
+  approversRefusal,
+  voteRefusal,
+  voteRefusalText,
+} from "../../src/policy/approval-rule.ts";
 import { command, ourTeamId, person, policyOf, project, usual, vm } from "./sample.ts";
 
 const strict = policyOf(`

@@ -3,8 +3,7 @@ import { describe, expect, it } from "vitest";
 import { commands } from "../../src/commands/index.ts";
 import { isChange } from "../../src/registry/define.ts";
 import { approvalRule } from "../../src/policy/approval-rule.ts";
-import type { Judged } from "../../src/policy/judged.ts";
-import { refusal } from "../../src/policy/refusal.ts";
+import { type Judged, refusal } from "../../src/policy/refusal.ts";
 import { command, ourTeamId, person, policyOf, project, vm } from "./sample.ts";
 
 const operator = `access: { operate: ["U0OLA"], approve: ["S02LEADS"], administer: ["U0ADA"] }`;

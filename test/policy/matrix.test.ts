@@ -4,8 +4,7 @@ import { emptyPolicy } from "../../src/config/policy-file.ts";
 import { permissionMatrix, roles } from "./permission-matrix.ts";
 import { policyOf } from "./sample.ts";
 import { mayWith, type Place, teamLists } from "../../scripts/rights-table.ts";
-import { targetArgument } from "../../src/registry/arguments.ts";
-import { isChange } from "../../src/registry/define.ts";
+import { targetArgument, isChange } from "../../src/registry/define.ts";
 
 /**
  * Who may run what: a row for each command, a column for each kind of person. `approvals` is how many others must agree

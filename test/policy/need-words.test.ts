@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { calledIn, needsInWords } from "../../src/policy/need-words.ts";
-import { voteRefusalText } from "../../src/policy/vote.ts";
+import { calledIn, needsInWords, voteRefusalText } from "../../src/policy/approval-rule.ts";
 
 const names: Record<string, string> = { S0LEADS: "@pay-leads", S0SEC: "@security", U0AMIR: "amir" };
 const need = (from: readonly string[], required = 1) => ({

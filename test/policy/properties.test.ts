@@ -2,11 +2,10 @@ import { array, assert, constantFrom, property, record, subarray } from "fast-ch
 import { describe, expect, it } from "vitest";
 import { commands } from "../../src/commands/index.ts";
 import { emptyPolicy, type Policy } from "../../src/config/policy-file.ts";
-import { needsOf } from "../../src/policy/vote-needs.ts";
+import { needsOf, voteRefusal } from "../../src/policy/approval-rule.ts";
 import { lists, whoAre } from "../../src/policy/access.ts";
 import { permissionMatrix, roles } from "./permission-matrix.ts";
 import { refusal } from "../../src/policy/refusal.ts";
-import { voteRefusal } from "../../src/policy/vote.ts";
 import { accessLists, ourTeamId, person, policyOf, usual, vm } from "./sample.ts";
 
 const ids = ["U0A", "U0B", "U0C", "S0X", "S0Y"];

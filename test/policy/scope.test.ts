@@ -7,8 +7,8 @@ import {
   scopeOfChannel,
   scopeShownTo,
   seesUnder,
-} from "../../src/policy/scope.ts";
-import { compileTargetGlobs, matchingTarget } from "../../src/policy/target-globs.ts";
+} from "../../src/policy/access.ts";
+import { compileTargetGlobs, matchingTarget } from "../../src/policy/refusal.ts";
 import { twoTeams } from "../digests/team-policy.ts";
 import { ourTeamId, person, policyOf, usual } from "./sample.ts";
 

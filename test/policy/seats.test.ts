@@ -1,8 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { metBy } from "../../src/config/seats.ts";
-import { mayMeet, stillNeeded, totalOf, type VoteNeed } from "../../src/policy/vote-needs.ts";
-import { approversRefusal, voteRefusal } from "../../src/policy/vote.ts";
+import {
+  mayMeet,
+  stillNeeded,
+  totalOf,
+  type VoteNeed,
+  approversRefusal,
+  voteRefusal,
+} from "../../src/policy/approval-rule.ts";
 import { ourTeamId, person } from "./sample.ts";
 
 const ids = ["U0A", "U0B", "U0C", "U0D", "U0E"];

@@ -3,12 +3,26 @@ import { describe, expect, it } from "vitest";
 import { parsePolicy } from "../../src/config/policy-file.ts";
 import { commands } from "../../src/commands/index.ts";
 import { metBy } from "../../src/config/seats.ts";
-import { lists, placesSeen } from "../../src/policy/access.ts";
-import { approvalRule, operationsOf } from "../../src/policy/approval-rule.ts";
+import {
+  lists,
+  placesSeen,
+  channelsNamed,
+  everyoneNamed,
+  teamsOf,
+  unmatchedIn,
+} from "../../src/policy/access.ts";
+import {
+  approvalRule,
+  operationsOf,
+  allNeeds,
+  covers,
+  oneMore,
+  stillNeeded,
+  totalOf,
+  approversRefusal,
+  voteRefusal,
+} from "../../src/policy/approval-rule.ts";
 import { refusal } from "../../src/policy/refusal.ts";
-import { channelsNamed, everyoneNamed, teamsOf, unmatchedIn } from "../../src/policy/teams.ts";
-import { allNeeds, covers, oneMore, stillNeeded, totalOf } from "../../src/policy/vote-needs.ts";
-import { approversRefusal, voteRefusal } from "../../src/policy/vote.ts";
 import { globsOverlap } from "../../src/text/glob.ts";
 import { command, ourTeamId, person, policyOf, project, vm } from "./sample.ts";
 

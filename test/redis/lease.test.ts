@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
-import { createLeases, takeTurn } from "../../src/redis/lease.ts";
+import { createLeases, takeTurn } from "../../src/redis/due-list.ts";
 import { redisNow, redisTimeLua, defineScript } from "../../src/redis/redis.ts";
 import { testRedis } from "../support/with-redis.ts";
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { createLog } from "../../src/log/log.ts";
-import { withoutFloods } from "../../src/redis/outage-log.ts";
+import { withoutFloods } from "../../src/redis/redis.ts";
 
 interface Line {
   level: string;

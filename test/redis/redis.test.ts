@@ -4,8 +4,13 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { createLog, silentLog } from "../../src/log/log.ts";
 import { parseRedisUrl } from "../../src/config/redis-address.ts";
 import { checkRedis, volatileSentence } from "../../src/redis/check.ts";
-import { withoutFloods } from "../../src/redis/outage-log.ts";
-import { createKeys, connectRedis, defineScript, type RedisClient } from "../../src/redis/redis.ts";
+import {
+  withoutFloods,
+  createKeys,
+  connectRedis,
+  defineScript,
+  type RedisClient,
+} from "../../src/redis/redis.ts";
 import { startRedis } from "../../sandbox/ensure-redis.ts";
 import { privateRedis, testRedis } from "../support/with-redis.ts";
 

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { ComputeError } from "../../src/compute/errors.ts";
+import { ComputeError } from "../../src/compute/compute.ts";
 import { silentLog } from "../../src/log/log.ts";
-import { connectRedis } from "../../src/redis/redis.ts";
-import { patiently, redisTrouble } from "../../src/redis/trouble.ts";
+import { connectRedis, patiently, redisTrouble } from "../../src/redis/redis.ts";
 import { privateRedis } from "../support/with-redis.ts";
 
 const failure = (act: Promise<unknown>) =>

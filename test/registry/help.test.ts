@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { commands } from "../../src/commands/index.ts";
 import { renderHelp } from "../../src/registry/help.ts";
-import { flagName, usageOf } from "../../src/registry/arguments.ts";
+import { flagName, usageOf } from "../../src/registry/define.ts";
 import { complaintsOf, shownText } from "../commands/shown-text.ts";
 
 const usages = () => Object.fromEntries(commands.map((one) => [one.name, usageOf(one)]));

@@ -12,7 +12,7 @@ import {
   withTable,
 } from "../../scripts/manifest.ts";
 import { botScopes } from "../../src/start/doctor/slack.ts";
-import { usageOf } from "../../src/registry/arguments.ts";
+import { usageOf } from "../../src/registry/define.ts";
 import { root } from "../house/sources.ts";
 
 // https://github.com/slackapi/manifest-schema, version 2.0.0

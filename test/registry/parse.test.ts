@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { commands } from "../../src/commands/index.ts";
 import { UserError } from "../../src/errors.ts";
 import { checkInput, parseCommand, parseInput, parseInvocation } from "../../src/registry/parse.ts";
-import { argumentsOf, flagName } from "../../src/registry/arguments.ts";
+import { argumentsOf, flagName } from "../../src/registry/define.ts";
 
 /** What a person gets: the command's name and its input, or the refusal. */
 function read(text: string) {

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { UserError } from "../../src/errors.ts";
-import { tokenize } from "../../src/registry/tokenize.ts";
+import { tokenize } from "../../src/registry/invocation.ts";
 
 const words = (text: string) => tokenize(text).map((word) => word.text);
 

@@ -5,8 +5,7 @@ import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
 import { parse } from "yaml";
 import { silentLog } from "../../src/log/log.ts";
-import { startHealth } from "../../src/start/ports.ts";
-import { startSlackDoor } from "../../src/start/ports.ts";
+import { startHealth, startSlackDoor } from "../../src/start/worker.ts";
 
 const fileOf = (name: string) => readFile(new URL(`../../${name}`, import.meta.url), "utf8");
 

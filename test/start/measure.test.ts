@@ -1,10 +1,9 @@
 import { expect, it } from "vitest";
 import { createTelemetry } from "../../src/log/telemetry.ts";
 import { createJournal } from "../../src/requests/journal/journal.ts";
-import { createPolls } from "../../src/requests/journal/polls.ts";
-import { createNotices } from "../../src/slack/deliver/announce.ts";
-import { sentence } from "../../src/messages/message.ts";
-import { md } from "../../src/messages/text.ts";
+import { createPolls } from "../../src/requests/journal/limits.ts";
+import { createNotices } from "../../src/slack/deliver/deliver.ts";
+import { sentence, md } from "../../src/messages/message.ts";
 import { createMeasure } from "../../src/start/measure.ts";
 import { claimedBy, interaction, restartOf, vmTarget } from "../requests/asking.ts";
 import { testRedis } from "../support/with-redis.ts";

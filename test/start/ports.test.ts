@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 import { once } from "node:events";
 import { describe, expect, it } from "vitest";
-import { startHealth, type HealthOptions } from "../../src/start/ports.ts";
+import { startHealth, type HealthOptions } from "../../src/start/worker.ts";
 import { silentLog } from "../../src/log/log.ts";
 import { createTelemetry } from "../../src/log/telemetry.ts";
 

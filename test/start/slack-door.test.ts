@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { expect, it } from "vitest";
 import { silentLog } from "../../src/log/log.ts";
-import { startSlackDoor } from "../../src/start/ports.ts";
+import { startSlackDoor } from "../../src/start/worker.ts";
 
 async function door() {
   const started = await startSlackDoor({

@@ -1,7 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { commands } from "../../src/commands/index.ts";
-import type { ChangeCommand, DialogFacts, Target } from "../../src/registry/define.ts";
-import { argumentsOf } from "../../src/registry/arguments.ts";
+import {
+  type ChangeCommand,
+  type DialogFacts,
+  type Target,
+  argumentsOf,
+} from "../../src/registry/define.ts";
 import type { StoredRequest, State } from "../../src/requests/journal/record.ts";
 import { renderCard } from "../../src/requests/render/render-card.ts";
 import { renderResult } from "../../src/requests/render/render-result.ts";

@@ -1,4 +1,4 @@
-import { createAcceptedPins } from "../../src/attestation/accepted-pins.ts";
+import { createAcceptedPins } from "../../src/attestation/pins.ts";
 import {
   type Appraiser,
   createAppraiser,

@@ -1,8 +1,7 @@
 import * as z from "zod";
-import { context, message, news, section, sentence } from "../../messages/message.ts";
-import { md } from "../../messages/text.ts";
+import { context, message, news, section, sentence, md } from "../../messages/message.ts";
 import { defineCommand, requestable } from "../../registry/define.ts";
-import { waitsFor } from "../../requests/journal/open-needs.ts";
+import { waitsFor } from "../../requests/journal/limits.ts";
 import type { StoredRequest } from "../../requests/journal/record.ts";
 import { askingRow } from "../../requests/render/asking.ts";
 import type { ReadContext } from "../context.ts";

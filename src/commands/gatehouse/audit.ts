@@ -1,11 +1,10 @@
 import * as z from "zod";
-import { findSigningKey, openAnchors } from "../../audit/anchors.ts";
+import { findSigningKey, openAnchors } from "../../audit/sealer.ts";
 import { exportAudit, exportText } from "../../audit/export.ts";
 import { type AuditFilter, readAudit } from "../../audit/read.ts";
 import { renderAudit, renderVerdict } from "../../audit/render.ts";
 import { verifyAudit } from "../../audit/verify.ts";
-import { sentence } from "../../messages/message.ts";
-import { md } from "../../messages/text.ts";
+import { sentence, md } from "../../messages/message.ts";
 import { type Answer, defineCommand } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
 import { withNames } from "../last-known.ts";

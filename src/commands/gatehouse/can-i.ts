@@ -1,16 +1,20 @@
 import * as z from "zod";
-import { sentence } from "../../messages/message.ts";
-import { duration, firstFew, hintOf, lines, md, name } from "../../messages/text.ts";
-import { mayNeedApproval, type NeededApprovals } from "../../policy/approval-rule.ts";
-import { decide, decideEach, needingApproval } from "../../policy/decide.ts";
-import { calledIn, needsInWords } from "../../policy/need-words.ts";
+import { sentence, duration, firstFew, hintOf, lines, md, name } from "../../messages/message.ts";
+import {
+  mayNeedApproval,
+  type NeededApprovals,
+  isUsual,
+  calledIn,
+  needsInWords,
+  decide,
+  decideEach,
+  needingApproval,
+} from "../../policy/approval-rule.ts";
 import type { PolicyRefusal } from "../../policy/refusal.ts";
-import { isUsual } from "../../policy/vote-needs.ts";
-import { defineCommand, calledName } from "../../registry/define.ts";
+import { defineCommand, calledName, targetArgument } from "../../registry/define.ts";
 import { parseCommand } from "../../registry/parse.ts";
 import { asksForChange, type Invocation, targetWords } from "../../registry/invocation.ts";
-import { targetArgument } from "../../registry/arguments.ts";
-import { namesWithin, resolveOne, resolveSeveral } from "../../requests/submit/resolve.ts";
+import { namesWithin, resolveOne, resolveSeveral } from "../../requests/submit/submit.ts";
 import type { ReadContext } from "../context.ts";
 
 export const canI = defineCommand({

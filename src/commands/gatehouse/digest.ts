@@ -1,13 +1,18 @@
 import * as z from "zod";
 import type { DigestRule } from "../../config/policy-file.ts";
-import { readSchedule } from "../../digests/schedules.ts";
-import { daysWords, localWords, nextSlot } from "../../digests/schedules.ts";
+import { readSchedule, daysWords, localWords, nextSlot } from "../../digests/schedules.ts";
 import { UserError } from "../../errors.ts";
-import { howToOpen } from "../../messages/closed-channel.ts";
-import { type Message, sentence } from "../../messages/message.ts";
-import { channelLink, lines, type Markdown, md, name } from "../../messages/text.ts";
-import { scopeShownTo } from "../../policy/scope.ts";
-import { lists } from "../../policy/access.ts";
+import {
+  howToOpen,
+  type Message,
+  sentence,
+  channelLink,
+  lines,
+  type Markdown,
+  md,
+  name,
+} from "../../messages/message.ts";
+import { scopeShownTo, lists } from "../../policy/access.ts";
 import { defineCommand } from "../../registry/define.ts";
 import { noteInChannel, type ReadContext } from "../context.ts";
 

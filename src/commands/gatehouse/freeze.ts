@@ -1,6 +1,5 @@
 import * as z from "zod";
-import { sentence } from "../../messages/message.ts";
-import { md, name } from "../../messages/text.ts";
+import { sentence, md, name } from "../../messages/message.ts";
 import { defineCommand } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
 

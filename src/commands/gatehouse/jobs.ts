@@ -1,11 +1,19 @@
 import * as z from "zod";
 import type { KnownBlock } from "@slack/types";
-import { buttons, listing, section, sentence, table } from "../../messages/message.ts";
-import { duration, Markdown, md, name } from "../../messages/text.ts";
-import { needsOf } from "../../policy/vote-needs.ts";
-import { voteRefusal } from "../../policy/vote.ts";
+import {
+  buttons,
+  listing,
+  section,
+  sentence,
+  table,
+  duration,
+  Markdown,
+  md,
+  name,
+} from "../../messages/message.ts";
+import { needsOf, voteRefusal } from "../../policy/approval-rule.ts";
 import { defineCommand, requestable, calledName } from "../../registry/define.ts";
-import { recentRequests } from "../../requests/journal/lists.ts";
+import { recentRequests } from "../../requests/journal/limits.ts";
 import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
 import { askingRow, deedOf, whyButton } from "../../requests/render/asking.ts";
 import { cardButtons } from "../../requests/render/render-card.ts";

@@ -1,8 +1,7 @@
 import * as z from "zod";
 import { normalize, pinChange } from "../../attestation/pins.ts";
-import { md } from "../../messages/text.ts";
-import { target } from "../../registry/arguments.ts";
-import { defineCommand } from "../../registry/define.ts";
+import { md } from "../../messages/message.ts";
+import { target, defineCommand } from "../../registry/define.ts";
 import { pinRequest, reason } from "../pin-request.ts";
 
 export const pinsPropose = defineCommand({

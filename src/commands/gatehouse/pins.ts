@@ -1,8 +1,15 @@
 import * as z from "zod";
-import type { AcceptedPin } from "../../attestation/accepted-pins.ts";
-import { short, namesOf, pinsFor } from "../../attestation/pins.ts";
-import { context, listing, sentence, table } from "../../messages/message.ts";
-import { duration, md, name, plain } from "../../messages/text.ts";
+import { type AcceptedPin, short, namesOf, pinsFor } from "../../attestation/pins.ts";
+import {
+  context,
+  listing,
+  sentence,
+  table,
+  duration,
+  md,
+  name,
+  plain,
+} from "../../messages/message.ts";
 import { defineCommand } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
 

@@ -1,8 +1,16 @@
 import * as z from "zod";
-import { message, readable, section } from "../../messages/message.ts";
-import { hintOf, lines, type Markdown, md, name, plain } from "../../messages/text.ts";
-import { lists } from "../../policy/access.ts";
-import { unmatchedIn } from "../../policy/teams.ts";
+import {
+  message,
+  readable,
+  section,
+  hintOf,
+  lines,
+  type Markdown,
+  md,
+  name,
+  plain,
+} from "../../messages/message.ts";
+import { lists, unmatchedIn } from "../../policy/access.ts";
 import { defineCommand } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
 

@@ -1,11 +1,19 @@
 import * as z from "zod";
 import { glob as globShape } from "../../config/policy-schema.ts";
-import { type Event, events, type Subscription } from "../../digests/subscriptions.ts";
+import { type Event, events, type Subscription } from "../../digests/requests.ts";
 import { UserError } from "../../errors.ts";
-import { type Message, section, sentence } from "../../messages/message.ts";
-import { channelLink, lines, type Markdown, md, name } from "../../messages/text.ts";
-import { scopeShownTo } from "../../policy/scope.ts";
-import { compileTargetGlobs } from "../../policy/target-globs.ts";
+import {
+  type Message,
+  section,
+  sentence,
+  channelLink,
+  lines,
+  type Markdown,
+  md,
+  name,
+} from "../../messages/message.ts";
+import { scopeShownTo } from "../../policy/access.ts";
+import { compileTargetGlobs } from "../../policy/refusal.ts";
 import { defineCommand } from "../../registry/define.ts";
 import { nearest } from "../../text/nearest.ts";
 import { isGlob } from "../../text/glob.ts";

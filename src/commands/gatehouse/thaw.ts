@@ -1,8 +1,7 @@
 import * as z from "zod";
-import { sentence } from "../../messages/message.ts";
-import { md } from "../../messages/text.ts";
+import { sentence, md } from "../../messages/message.ts";
 import { defineCommand } from "../../registry/define.ts";
-import { thawNews } from "../../requests/freeze-news.ts";
+import { thawNews } from "../../requests/after-result.ts";
 import type { ReadContext } from "../context.ts";
 
 export const thaw = defineCommand({

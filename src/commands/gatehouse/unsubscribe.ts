@@ -1,8 +1,7 @@
 import * as z from "zod";
-import { events } from "../../digests/subscriptions.ts";
+import { events } from "../../digests/requests.ts";
 import { UserError } from "../../errors.ts";
-import { sentence } from "../../messages/message.ts";
-import { channelLink, md } from "../../messages/text.ts";
+import { sentence, channelLink, md } from "../../messages/message.ts";
 import { defineCommand } from "../../registry/define.ts";
 import { noteInChannel, type ReadContext } from "../context.ts";
 import { asNoted, checkPlace, eventWords, named, noneNamed, readWords } from "./subscribe.ts";

@@ -1,16 +1,22 @@
 import * as z from "zod";
 import { shortFingerprint } from "../../approvals/fingerprint.ts";
 import { UserError } from "../../errors.ts";
-import { context, section, sentence } from "../../messages/message.ts";
-import { lines, type Markdown, md, name, when } from "../../messages/text.ts";
-import { target } from "../../registry/arguments.ts";
-import { defineCommand } from "../../registry/define.ts";
-import { needsInWords } from "../../policy/need-words.ts";
-import { namedNeeds } from "../../requests/journal/open-needs.ts";
+import {
+  context,
+  section,
+  sentence,
+  lines,
+  type Markdown,
+  md,
+  name,
+  when,
+} from "../../messages/message.ts";
+import { target, defineCommand } from "../../registry/define.ts";
+import { needsInWords } from "../../policy/approval-rule.ts";
+import { namedNeeds, recentRequests } from "../../requests/journal/limits.ts";
 import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
 import { missingWords } from "../../requests/render/asking.ts";
 import { withNames } from "../last-known.ts";
-import { recentRequests } from "../../requests/journal/lists.ts";
 import type { ReadContext } from "../context.ts";
 
 const maxSteps = 25;

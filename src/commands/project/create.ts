@@ -1,8 +1,7 @@
 import * as z from "zod";
 import type { NewProject } from "../../compute/compute.ts";
-import { type Markdown, md } from "../../messages/text.ts";
-import { wholeNumber } from "../../registry/arguments.ts";
-import { defineCommand } from "../../registry/define.ts";
+import { type Markdown, md } from "../../messages/message.ts";
+import { wholeNumber, defineCommand } from "../../registry/define.ts";
 
 const types = ["TEE_VM", "GIT_DEPLOY", "CONTAINER"] as const;
 /** What is requested is stored and shown on cards, so an address with a token, a password, or a query is refused. */

@@ -1,7 +1,6 @@
 import * as z from "zod";
-import { counted, firstFew, md } from "../../messages/text.ts";
-import { target } from "../../registry/arguments.ts";
-import { defineCommand } from "../../registry/define.ts";
+import { counted, firstFew, md } from "../../messages/message.ts";
+import { target, defineCommand } from "../../registry/define.ts";
 import { notChangeable } from "../effects.ts";
 
 const maxNamed = 30;

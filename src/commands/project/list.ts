@@ -1,11 +1,9 @@
 import * as z from "zod";
-import { context, sentence, table } from "../../messages/message.ts";
-import { counted, lines, md, name } from "../../messages/text.ts";
-import { wholeNumber } from "../../registry/arguments.ts";
-import { defineCommand } from "../../registry/define.ts";
+import { context, sentence, table, counted, lines, md, name } from "../../messages/message.ts";
+import { wholeNumber, defineCommand } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
 import { inventoryAge } from "../last-known.ts";
-import { byTrouble, countByStatus, statusSign } from "../../inventory/status-words.ts";
+import { byTrouble, countByStatus, statusSign } from "../../inventory/known.ts";
 
 const perPage = 50;
 

@@ -8,13 +8,16 @@ import {
   section,
   sentence,
   table,
+  counted,
+  md,
+  name,
+  plain,
+  when,
 } from "../../messages/message.ts";
-import { counted, md, name, plain, when } from "../../messages/text.ts";
-import { target } from "../../registry/arguments.ts";
-import { defineCommand, dottedName, isChange } from "../../registry/define.ts";
+import { target, defineCommand, dottedName, isChange } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
 import { lastKnown, unlessUnreachable } from "../last-known.ts";
-import { byTrouble, countByStatus, firstOf, statusSign } from "../../inventory/status-words.ts";
+import { byTrouble, countByStatus, firstOf, statusSign } from "../../inventory/known.ts";
 import { timeField } from "../vm/show.ts";
 
 const maxRows = 50;

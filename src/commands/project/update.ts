@@ -1,8 +1,7 @@
 import * as z from "zod";
 import type { Project } from "../../compute/compute.ts";
-import { lines, md, name as named } from "../../messages/text.ts";
-import { target, wholeNumber } from "../../registry/arguments.ts";
-import { defineCommand } from "../../registry/define.ts";
+import { lines, md, name as named } from "../../messages/message.ts";
+import { target, wholeNumber, defineCommand } from "../../registry/define.ts";
 import { defined } from "./create.ts";
 import { hasMoved, hasSpecs, isUnmoved, keepsSpecs, notChangeable } from "../effects.ts";
 

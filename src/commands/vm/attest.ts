@@ -9,13 +9,11 @@ import {
 import type { NamedVm } from "../../attestation/pins.ts";
 import type { Attested } from "../../attestation/appraiser.ts";
 import { bundleOf, type Signing } from "../../attestation/bundle.ts";
-import { openSigningKey } from "../../audit/anchors.ts";
+import { openSigningKey } from "../../audit/sealer.ts";
 import { createTrail } from "../../audit/trail.ts";
 import { messageOf, UserError } from "../../errors.ts";
-import { message, section, sentence } from "../../messages/message.ts";
-import { md, name } from "../../messages/text.ts";
-import { targetOrSeveral } from "../../registry/arguments.ts";
-import { type Answer, defineCommand } from "../../registry/define.ts";
+import { message, section, sentence, md, name } from "../../messages/message.ts";
+import { targetOrSeveral, type Answer, defineCommand } from "../../registry/define.ts";
 import { isGlob } from "../../text/glob.ts";
 import type { ReadContext } from "../context.ts";
 

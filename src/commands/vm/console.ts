@@ -2,11 +2,9 @@ import { randomBytes } from "node:crypto";
 import * as z from "zod";
 import { type Appraisal, gateRefusal } from "../../attestation/appraise.ts";
 import { UserError } from "../../errors.ts";
-import { buttons, context, message, section } from "../../messages/message.ts";
-import { md, name } from "../../messages/text.ts";
+import { buttons, context, message, section, md, name } from "../../messages/message.ts";
 import { lists } from "../../policy/access.ts";
-import { target } from "../../registry/arguments.ts";
-import { defineCommand } from "../../registry/define.ts";
+import { target, defineCommand } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
 
 /** How long the button works (ms): later the measurement or the policy could differ. */

@@ -1,12 +1,21 @@
 import * as z from "zod";
 import type { KnownVm } from "../../inventory/inventory.ts";
-import { counted, csv, lines, md, name, plain } from "../../messages/text.ts";
-import { buttons, context, sentence, table } from "../../messages/message.ts";
-import { target, wholeNumber } from "../../registry/arguments.ts";
-import { type Answer, defineCommand } from "../../registry/define.ts";
+import {
+  counted,
+  csv,
+  lines,
+  md,
+  name,
+  plain,
+  buttons,
+  context,
+  sentence,
+  table,
+} from "../../messages/message.ts";
+import { target, wholeNumber, type Answer, defineCommand } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
 import { inventoryAge } from "../last-known.ts";
-import { countByStatus, firstOf, statusSign, byTrouble } from "../../inventory/status-words.ts";
+import { countByStatus, firstOf, statusSign, byTrouble } from "../../inventory/known.ts";
 
 const maxRows = 50;
 

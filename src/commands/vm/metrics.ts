@@ -7,10 +7,10 @@ import {
   message,
   readable,
   section,
+  md,
+  name,
 } from "../../messages/message.ts";
-import { md, name } from "../../messages/text.ts";
-import { target } from "../../registry/arguments.ts";
-import { defineCommand } from "../../registry/define.ts";
+import { target, defineCommand } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
 
 /** Offered as buttons; the compute service documents the first only, and takes or refuses others. */

@@ -1,8 +1,7 @@
 import * as z from "zod";
 import { isSettledVmStatus, type Specs } from "../../compute/compute.ts";
-import { type Markdown, md } from "../../messages/text.ts";
-import { targets, wholeNumber } from "../../registry/arguments.ts";
-import { defineCommand, type DialogFacts } from "../../registry/define.ts";
+import { type Markdown, md } from "../../messages/message.ts";
+import { targets, wholeNumber, defineCommand, type DialogFacts } from "../../registry/define.ts";
 import { rollingArgs } from "../../registry/invocation.ts";
 import { keepsSpecs, hasSpecs, onlyIn } from "../effects.ts";
 

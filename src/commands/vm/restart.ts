@@ -1,6 +1,5 @@
 import * as z from "zod";
-import { targets } from "../../registry/arguments.ts";
-import { defineCommand } from "../../registry/define.ts";
+import { targets, defineCommand } from "../../registry/define.ts";
 import { rollingArgs } from "../../registry/invocation.ts";
 import { hasMoved, interrupts, isUnmoved, onlyIn } from "../effects.ts";
 

@@ -1,7 +1,6 @@
 import * as z from "zod";
-import { counted, md, name } from "../../messages/text.ts";
-import { target } from "../../registry/arguments.ts";
-import { defineCommand } from "../../registry/define.ts";
+import { counted, md, name } from "../../messages/message.ts";
+import { target, defineCommand } from "../../registry/define.ts";
 import { onlyIn } from "../effects.ts";
 
 export const restore = defineCommand({

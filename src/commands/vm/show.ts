@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { statusFacts, type Vm } from "../../compute/compute.ts";
-import { statusSign } from "../../inventory/status-words.ts";
+import { statusSign } from "../../inventory/known.ts";
 import {
   type ButtonSpec,
   buttons,
@@ -10,12 +10,23 @@ import {
   type Message,
   readable,
   section,
+  duration,
+  type Markdown,
+  md,
+  name,
+  plain,
+  when,
 } from "../../messages/message.ts";
-import { duration, type Markdown, md, name, plain, when } from "../../messages/text.ts";
-import { target, targetArgument } from "../../registry/arguments.ts";
-import { type Command, defineCommand, dottedName, type VmCommand } from "../../registry/define.ts";
+import {
+  target,
+  targetArgument,
+  type Command,
+  defineCommand,
+  dottedName,
+  type VmCommand,
+} from "../../registry/define.ts";
 import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
-import { recentRequests } from "../../requests/journal/lists.ts";
+import { recentRequests } from "../../requests/journal/limits.ts";
 import { insteadInError, isRefusedInError } from "../../requests/render/render-result.ts";
 import type { ReadContext } from "../context.ts";
 import { lastKnown, specsWords, unlessUnreachable } from "../last-known.ts";

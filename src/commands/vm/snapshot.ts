@@ -1,7 +1,6 @@
 import * as z from "zod";
-import { md, name as code } from "../../messages/text.ts";
-import { targetOrSeveral } from "../../registry/arguments.ts";
-import { defineCommand } from "../../registry/define.ts";
+import { md, name as code } from "../../messages/message.ts";
+import { targetOrSeveral, defineCommand } from "../../registry/define.ts";
 import { rollingArgs } from "../../registry/invocation.ts";
 import { unknownStatus } from "../effects.ts";
 

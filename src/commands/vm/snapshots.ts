@@ -1,8 +1,15 @@
 import * as z from "zod";
-import { context, listing, sentence, table } from "../../messages/message.ts";
-import { counted, duration, md, name } from "../../messages/text.ts";
-import { target } from "../../registry/arguments.ts";
-import { defineCommand } from "../../registry/define.ts";
+import {
+  context,
+  listing,
+  sentence,
+  table,
+  counted,
+  duration,
+  md,
+  name,
+} from "../../messages/message.ts";
+import { target, defineCommand } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
 import { specsWords, withNames } from "../last-known.ts";
 

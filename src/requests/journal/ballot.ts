@@ -10,8 +10,7 @@ import type { VoteOutcome, VoteProblem, Vote } from "../../approvals/votes.ts";
 import { parseRecord } from "../../audit/read.ts";
 import { createTrail } from "../../audit/trail.ts";
 import { keepStep } from "./scripts.ts";
-import { stepText } from "./parse-stored.ts";
-import { auditRecord, keepFinalMs, type StoredRequest, locksOf } from "./record.ts";
+import { stepText, auditRecord, keepFinalMs, type StoredRequest, locksOf } from "./record.ts";
 
 /**
  * One vote, atomically. Deny wins until the claim; the requester never counts; one vote per person. An approval was judged

@@ -6,7 +6,21 @@ import {
   redisTimeLua,
 } from "../../redis/redis.ts";
 import { UserError } from "../../errors.ts";
-import { duration } from "../../messages/text.ts";
+import { duration } from "../../messages/message.ts";
+import { createDueList } from "../../redis/due-list.ts";
+import { parseSteps, type Step, type StoredRequest, isPolled } from "./record.ts";
+import type { Policy } from "../../config/policy-file.ts";
+import { metBy } from "../../config/seats.ts";
+import {
+  lacking,
+  meets,
+  needsOf,
+  totalOf,
+  type VoteNeed,
+  voteRefusal,
+} from "../../policy/approval-rule.ts";
+import type { Vote } from "../../approvals/votes.ts";
+import type { Person } from "../../registry/invocation.ts";
 
 const minuteMs = 60_000;
 const hourMs = 3_600_000;
@@ -152,4 +166,229 @@ export function createLimits(redis: RedisClient, key: Keys) {
       await redis.zrem(key("rate", "drafts", personId), requestId);
     },
   };
+}
+
+/** Whatever tells of requests but `get` and `getMany`: what a person reads of it depends on what they may see. */
+export function createLists(
+  redis: RedisClient,
+  key: Keys,
+  get: (id: string) => Promise<StoredRequest | undefined>,
+) {
+  return {
+    /** The request that this interaction made, if any. */
+    async madeBy(interactionId: string): Promise<StoredRequest | undefined> {
+      const id = await redis.get(key("ask", interactionId));
+      return id ? get(id) : undefined;
+    },
+
+    async history(id: string): Promise<Step[]> {
+      const [createdAt, history] = await redis.hmget(key("request", id), "createdAt", "history");
+      return parseSteps({ createdAt: Number(createdAt), history: history ?? "" });
+    },
+
+    openIds: (): Promise<string[]> => redis.zrange(key("requests", "open"), 0, "-1"),
+    openCount: (): Promise<number> => redis.zcard(key("requests", "open")),
+
+    async recentIds(
+      filter: { requesterId?: string; targetId?: string; open?: boolean },
+      most: number,
+    ): Promise<string[]> {
+      const list = filter.requesterId
+        ? key("requests", "person", filter.requesterId)
+        : filter.targetId
+          ? key("requests", "target", filter.targetId)
+          : key("requests", filter.open ? "open" : "recent");
+      return redis.zrevrange(list, 0, most - 1);
+    },
+
+    /** Requested between these times (Redis, ms), newest first. */
+    idsAskedBetween: (from: number, to: number, most: number): Promise<string[]> =>
+      redis.zrevrangebyscore(key("requests", "recent"), to, from, "LIMIT", 0, most),
+
+    async openReviews(): Promise<Review[]> {
+      const all = Object.values(await redis.hgetall(key("reviews")));
+      return all.map((text) => JSON.parse(text) as Review).toSorted((a, b) => a.at - b.at);
+    },
+    async review(request: string): Promise<Review | undefined> {
+      const text = await redis.hget(key("reviews"), request);
+      return text ? (JSON.parse(text) as Review) : undefined;
+    },
+  };
+}
+
+/** A use of break-glass that another administrator has yet to sign. */
+export interface Review {
+  request: string;
+  command: string;
+  target: string;
+  /** User ID. */
+  by: string;
+  reason: string;
+  at: number;
+}
+
+export function createReviews(redis: RedisClient, key: Keys) {
+  return {
+    /** Idempotent, also after the review was signed. */
+    async openReview(review: Review): Promise<void> {
+      if ((await redis.sismember(key("reviews-signed"), review.request)) === 1) return;
+      await redis.hsetnx(key("reviews"), review.request, JSON.stringify(review));
+    },
+    /** False when it was already signed. */
+    async closeReview(request: string): Promise<boolean> {
+      await redis.sadd(key("reviews-signed"), request);
+      return (await redis.hdel(key("reviews"), request)) === 1;
+    },
+  };
+}
+
+/** Requests that were resent: their first call may still take effect. */
+export function createLates(redis: RedisClient, key: Keys) {
+  const due = createDueList(redis, key("lates"));
+  return {
+    expectLate: (id: string) => due.later(id, 0),
+    /** Asked for all the time, and hardly ever there: one command says so. */
+    takeLates: async (visibilityTimeoutMs: number) =>
+      (await due.depth()) === 0 ? [] : due.take(20, visibilityTimeoutMs),
+    lateOver: (id: string) => due.remove(id),
+  };
+}
+
+/** At most `most`, newest first. */
+export async function recentRequests(
+  filter: { open?: boolean; requesterId?: string; targetId?: string; most: number },
+  journal: Pick<ReturnType<typeof createLists>, "recentIds"> & {
+    getMany(ids: readonly string[]): Promise<StoredRequest[]>;
+  },
+): Promise<readonly StoredRequest[]> {
+  const { open, requesterId, targetId, most } = filter;
+  // Finished ones are filtered out below, so more are read
+  const ids = await journal.recentIds(filter, open ? most * 5 : most);
+  const requests = await journal.getMany(ids);
+  return requests
+    .filter(({ final, record }) => {
+      if (open && final) return false;
+      if (requesterId && record.requester.id !== requesterId) return false;
+      return targetId === undefined || record.target.id === targetId;
+    })
+    .slice(0, most);
+}
+
+/**
+ * After a poll: when the next one is due, unless it was asked for meanwhile and is due already. Nothing to poll is forgotten.
+ *
+ * KEYS polls, watched   ARGV key, in (ms)
+ */
+const next = `${redisTimeLua}
+local due = redis.call('ZSCORE', KEYS[1], ARGV[1])
+if redis.call('EXISTS', KEYS[2]) == 0 then redis.call('ZREM', KEYS[1], ARGV[1])
+elseif due and tonumber(due) > now then redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[1]) end
+return 1
+`;
+
+export type Polls = ReturnType<typeof createPolls>;
+
+/**
+ * What is to be polled, and when. A request is watched from its claim until reads have decided it: the script that moves it
+ * says so. Any worker polls what is due; two that poll the same are harmless, because what a poll finds is compared and set.
+ */
+export function createPolls(
+  redis: RedisClient,
+  key: Keys,
+  getMany: (ids: readonly string[]) => Promise<StoredRequest[]>,
+) {
+  const due = createDueList(redis, key("polls"));
+  const runNext = defineScript(redis, "gatehouseNextPoll", next);
+  const watched = (pollKey: string) => key("watch", pollKey);
+  return {
+    due,
+    expect: due.expect,
+
+    /**
+     * The requests that wait for the polls of a key. What is gone or has ended is forgotten; any other that isn't polled now may
+     * have been claimed again by the time that this reads on.
+     */
+    async waiting(pollKey: string): Promise<StoredRequest[]> {
+      const ids = await redis.smembers(watched(pollKey));
+      const open = (await getMany(ids)).filter(({ final }) => !final);
+      const openIds = new Set(open.map(({ record }) => record.id));
+      const over = ids.filter((id) => !openIds.has(id));
+      if (over.length > 0) await redis.srem(watched(pollKey), ...over);
+      return open.filter(({ state }) => isPolled(state));
+    },
+
+    async next(pollKey: string, inMs: number): Promise<void> {
+      await runNext([due.list, watched(pollKey)], [pollKey, Math.ceil(inMs)]);
+    },
+
+    /** It is due now. */
+    async soon(pollKey: string): Promise<void> {
+      await due.later(pollKey, 0);
+      due.ring(pollKey);
+    },
+
+    /** For metrics: how many are overdue, how many are not, and since when the longest is (ms). */
+    async depth(): Promise<{ overdue: number; waiting: number; oldestAt: number | undefined }> {
+      const now = await redisNow(redis);
+      const [overdue, all, [, since]] = await Promise.all([
+        redis.zcount(due.list, "-inf", now),
+        redis.zcard(due.list),
+        redis.zrange(due.list, 0, "0", "WITHSCORES"),
+      ]);
+      return {
+        overdue,
+        waiting: all - overdue,
+        oldestAt: overdue === 0 ? undefined : Number(since),
+      };
+    },
+  };
+}
+
+/** The needs that its approvals haven't met, each with what it lacks, as of the votes. */
+function openNeeds<Need extends VoteNeed>(
+  needs: readonly Need[],
+  { votes }: { votes: readonly Pick<Vote, "vote" | "meets">[] },
+): readonly Need[] {
+  const yes = votes.filter(({ vote }) => vote === "approve");
+  // Who could take several seats counts for the narrowest: what is named as missing is then what others can give
+  const narrowFirst = needs
+    .map((need, index) => ({ ...need, index }))
+    .toSorted((a, b) => breadthOf(a) - breadthOf(b));
+  const met = metBy(narrowFirst, yes, ({ index }, vote) => vote.meets?.includes(index) ?? true);
+  const places = new Map(narrowFirst.map(({ index }, place) => [index, met[place] ?? 0]));
+  return lacking(
+    needs,
+    needs.map((_, index) => places.get(index) ?? 0),
+  );
+}
+
+/** People one by one are fewer than groups, and everyone is the most. */
+function breadthOf({ from }: VoteNeed): number {
+  if (from.includes("*")) return Number.MAX_SAFE_INTEGER;
+  return from.reduce((sum, entry) => sum + (entry.startsWith("S") ? 1_000 : 1), 0);
+}
+
+/** The same with names; undefined where `access.approve` says who. */
+export function namedNeeds({ record, votes }: Pick<StoredRequest, "record" | "votes">) {
+  const { votes: needs, needs: named } = record.approval ?? {};
+  if (!needs || !named) return undefined;
+  const all = needs.map((need, index) => ({ ...need, called: [], ...named[index] }));
+  return { all, open: openNeeds(all, { votes }) };
+}
+
+/** Whether it waits for this person: they may vote on it, haven't, and one more seat would be taken by their vote. */
+export function waitsFor(
+  person: Person,
+  request: StoredRequest,
+  { policy, ourTeamId }: { policy: Policy; ourTeamId: string },
+): boolean {
+  const { record, state, votes: given } = request;
+  if (state !== "draft" || !record.approval) return false;
+  const votes = needsOf(policy, record.approval);
+  if (voteRefusal({ votes, voter: person, ourTeamId, requester: record.requester })) return false;
+  if (given.some(({ voterId }) => voterId === person.id)) return false;
+  // Whoever approved may count for another need, and leave theirs to this person
+  const theirs = { vote: "approve", meets: meets(votes, person) } as const;
+  const after = openNeeds(votes, { votes: [...given, theirs] });
+  return totalOf(after) < totalOf(openNeeds(votes, request));
 }

@@ -1,7 +1,8 @@
-import { during, workOnRequest } from "../../log/ids.ts";
-import { redisTrouble } from "../../redis/trouble.ts";
-import { gate, underNewPolicy } from "./gate.ts";
+import { during, workOnRequest } from "../../log/log.ts";
+import { redisTrouble } from "../../redis/redis.ts";
 import {
+  gate,
+  underNewPolicy,
   backoff,
   changeOf,
   ended,
@@ -14,7 +15,7 @@ import {
   type WorkerContext,
   waitFor,
   type Change,
-} from "./worker-context.ts";
+} from "./gate.ts";
 import { type Progress, type StoredRequest, pollKeyOf, sentWords } from "../journal/record.ts";
 import type { Journal } from "../journal/journal.ts";
 import { hourlyOf, limitWords } from "../journal/limits.ts";
@@ -100,9 +101,9 @@ async function begin(request: StoredRequest, by: WorkerContext): Promise<Next> {
     return stop(request, { is: "closed", why }, by);
   }
   if (change.command.class === "secret") return untilOpened(request, now, by);
-  await by.at("gate", record.id);
+  await by.at?.("gate", record.id);
   const decision = await gate(request, change, by);
-  await by.at("gated", record.id);
+  await by.at?.("gated", record.id);
   if (decision.is !== "open") return stop(request, decision, by);
   const kept = await keepIfKept(request, change, decision.before, by);
   if (kept) return stop(request, kept, by);
@@ -352,7 +353,7 @@ async function keepIfKept(
     why: "kept",
     keep: { vmId: vm.id, pin: said && by.appraiser.accepted.vouched(said) },
   });
-  await by.at("move", record.id);
+  await by.at?.("move", record.id);
   if (moved.is === "frozen") return moved;
   return moved.is === "changed" ? waitFor(50) : ended;
 }

@@ -1,8 +1,6 @@
-import type { Accepted } from "../../compute/compute.ts";
-import { ComputeError } from "../../compute/errors.ts";
-import { stopwatch } from "../../deadline.ts";
+import { type Accepted, ComputeError } from "../../compute/compute.ts";
 import { messageOf } from "../../errors.ts";
-import { patiently } from "../../redis/trouble.ts";
+import { patiently } from "../../redis/redis.ts";
 import type { Seen } from "../../registry/define.ts";
 import {
   type Change,
@@ -15,7 +13,9 @@ import {
   jitter,
   throttledWhy,
   claimId,
-} from "./worker-context.ts";
+  keyRefused,
+  readTarget,
+} from "./gate.ts";
 import {
   isPolled,
   pollKeyOf,
@@ -24,7 +24,6 @@ import {
   type StoredRequest,
 } from "../journal/record.ts";
 import { newNonce } from "../journal/journal.ts";
-import { keyRefused, readTarget } from "./gate.ts";
 
 type Sent = Next | Extract<Stop, { is: "frozen" | "locked" }>;
 
@@ -94,7 +93,7 @@ async function claimOnce(
   if (claim.is === "frozen" || claim.is === "locked") return claim;
   if (claim.is !== "moved") return claim.is === "changed" ? waitFor(50) : ended;
   const claimed = claim.request;
-  await by.at("claim", record.id);
+  await by.at?.("claim", record.id);
 
   const waitedMs = stopwatch();
   const forgettable = await by.durable(claimed, claim.replicas);
@@ -124,7 +123,7 @@ async function claimOnce(
     const why = "this attempt is already in the ledger";
     return moveOwn(claimed, "unclear", {}, why, by);
   }
-  await by.at("ledger", record.id);
+  await by.at?.("ledger", record.id);
   if (needsMark)
     call.looking = setTimeout(
       () => void by.polls.soon(pollKeyOf(record)).catch(() => undefined),
@@ -143,18 +142,18 @@ async function claimOnce(
     if (isHeld) whyNot = isLate ? tooLong : undefined;
     return whyNot === undefined;
   };
-  await by.at("send", record.id);
+  await by.at?.("send", record.id);
   call.mayHaveLeft = true;
   const answer = await send(claimed, change, { ...by, compute: by.compute.onlyWhile(mayGoOn) });
   if (answer instanceof ComputeError) {
     call.mayHaveLeft = answer.kind !== "unreachable";
     by.mine.add(record.id);
   }
-  await by.at("answer", record.id);
+  await by.at?.("answer", record.id);
   if (whyNot !== undefined && !call.mayHaveLeft) return returnUnsent(claimed, whyNot, by);
   // The answer is nowhere else: a Redis that is slow or fails over must not make it unknown
   const next = await patiently(() => takeAnswer(claimed, change, answer, by));
-  await by.at("move", record.id);
+  await by.at?.("move", record.id);
   return next;
 }
 
@@ -344,4 +343,13 @@ async function moveOwn(
   }
   if (isPolled(state)) await by.polls.soon(pollKeyOf(claimed.record));
   return ended;
+}
+
+/**
+ * Milliseconds since now by whichever clock moved more. The monotonic one stands still while a machine is suspended, and
+ * the wall clock may be set back.
+ */
+export function stopwatch(): () => number {
+  const [began, beganAt] = [performance.now(), Date.now()];
+  return () => Math.max(performance.now() - began, Date.now() - beganAt);
 }

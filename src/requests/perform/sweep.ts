@@ -1,14 +1,12 @@
-import { ownerOf } from "../../policy/judged.ts";
-import { teamChange, underNewPolicy, readTarget } from "./gate.ts";
-import { claimId, type WorkerContext } from "./worker-context.ts";
+import { ownerOf } from "../../policy/refusal.ts";
+import { teamChange, underNewPolicy, readTarget, claimId, type WorkerContext } from "./gate.ts";
 import { type StoredRequest, pollKeyOf, statusOf } from "../journal/record.ts";
 import { advance, end } from "./perform.ts";
 import { returnLeftBehind } from "./send.ts";
-import { ComputeError } from "../../compute/errors.ts";
-import { message, type Message, news, section } from "../../messages/message.ts";
-import { lines, md, name } from "../../messages/text.ts";
+import { ComputeError } from "../../compute/compute.ts";
+import { message, type Message, news, section, lines, md, name } from "../../messages/message.ts";
 import type { Seen } from "../../registry/define.ts";
-import { isUnsettled } from "./reconcile.ts";
+import { isUnsettled } from "./poll.ts";
 
 const page = 200;
 

@@ -1,11 +1,19 @@
 import type { KnownBlock } from "@slack/types";
 import { shortFingerprint } from "../../approvals/fingerprint.ts";
-import { type ButtonSpec, buttons, section } from "../../messages/message.ts";
-import { lines, Markdown, md, name, plainWords, when } from "../../messages/text.ts";
-import { argumentsOf } from "../../registry/arguments.ts";
-import { type ChangeCommand, calledName } from "../../registry/define.ts";
-import { joined, needsInWords } from "../../policy/need-words.ts";
-import { namedNeeds } from "../journal/open-needs.ts";
+import {
+  type ButtonSpec,
+  buttons,
+  section,
+  lines,
+  Markdown,
+  md,
+  name,
+  plainWords,
+  when,
+} from "../../messages/message.ts";
+import { argumentsOf, type ChangeCommand, calledName } from "../../registry/define.ts";
+import { joined, needsInWords } from "../../policy/approval-rule.ts";
+import { namedNeeds } from "../journal/limits.ts";
 import type { RequestRecord, StoredRequest } from "../journal/record.ts";
 
 /** What an approver reads before a vote: the same on the card, on the Home tab, and in lists. The fingerprint covers it. */

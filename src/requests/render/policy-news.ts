@@ -1,6 +1,15 @@
 import { notSet, type PolicyChange } from "../../config/changing-policy.ts";
-import { message, type Message, news, section } from "../../messages/message.ts";
-import { channelLink, lines, Markdown, md, name } from "../../messages/text.ts";
+import {
+  message,
+  type Message,
+  news,
+  section,
+  channelLink,
+  lines,
+  Markdown,
+  md,
+  name,
+} from "../../messages/message.ts";
 import type { StoredRequest } from "../journal/record.ts";
 
 /** A request that was made under the policy before, and what its thread can be found by. */

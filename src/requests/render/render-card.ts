@@ -6,10 +6,18 @@ import {
   type Message,
   news,
   section,
+  menu,
+  lines,
+  Markdown,
+  md,
+  name,
+  when,
+  duration,
+  mention,
+  channelLink,
 } from "../../messages/message.ts";
-import { lines, Markdown, md, name, when } from "../../messages/text.ts";
 import { type ChangeCommand, calledName } from "../../registry/define.ts";
-import type { StoredRequest } from "../journal/record.ts";
+import { type StoredRequest, stateWords } from "../journal/record.ts";
 import {
   askingLine,
   askingNews,
@@ -18,9 +26,22 @@ import {
   riskLines,
   voteButtons,
   whyButton,
+  deedOf,
+  missingWords,
 } from "./asking.ts";
-import { cardViewOf, decidedLine, mentions } from "./card-view.ts";
-import { headline, isRefusedInError, symbolOf } from "./render-result.ts";
+import {
+  cardViewOf,
+  decidedLine,
+  mentions,
+  headline,
+  isRefusedInError,
+  symbolOf,
+  renderResult,
+  isChannel,
+  isDecidedElsewhere,
+  unknownWords,
+} from "./render-result.ts";
+import { sharedCardOf } from "../journal/switches.ts";
 
 /** Of a card that is in the channel of a team, or should be. */
 interface Place {
@@ -217,5 +238,209 @@ const undoWithinMs = 24 * 3600_000;
 export function mayUndo({ state, progress, changedAt }: StoredRequest, now: number): boolean {
   return (
     state === "done" && progress.safety?.snapshotId !== undefined && now - changedAt < undoWithinMs
+  );
+}
+
+/** A request of a shared card, with its command. */
+export interface Member {
+  request: StoredRequest;
+  command: ChangeCommand;
+  /** Whether its VM is attested again, once it ended. */
+  note?: Markdown | undefined;
+}
+
+/** So many lines fit into one block. */
+const linesPerBlock = 20;
+/** In a result, those that were not done. */
+const mostNamed = 20;
+/** Notes, and the names before each. */
+const mostNotes = 10;
+const mostNoted = 5;
+
+/**
+ * One card for several requests: a line for each, in the order in which they joined, and a menu that opens one with its
+ * details and buttons. `told` are those whose result it tells too.
+ */
+export function renderSharedCard(
+  members: readonly Member[],
+  told: readonly (readonly Member[])[] = [],
+): Message {
+  const counts = lines(md`*${members.length} requests*: ${countsOf(members)}`);
+  const title = told.length > 0 ? lines(...told.map((theirs) => sumOf(theirs))) : counts;
+  const rows = members.map(lineOf);
+  const notes = noteLines(told.flat());
+  const blocks = [];
+  for (let from = 0; from < rows.length; from += linesPerBlock)
+    blocks.push(section(lines(...rows.slice(from, from + linesPerBlock))));
+  const choices = members.map(({ request, command }): [string, string] => [
+    `${symbolOf(request, command)} ${command.say.verb} ${request.record.target.name} (${request.record.requester.name})`,
+    JSON.stringify({ request: request.record.id }),
+  ]);
+  return message(
+    news(title),
+    section(title),
+    ...blocks,
+    notes.length > 0 ? section(lines(...notes)) : undefined,
+    menu({ label: "Details of one…", action: "request:show", options: choices }),
+  );
+}
+
+/** Tells a requester how theirs ended: in the words of a single result where there is one. */
+export function renderSharedResult(theirs: readonly Member[]): Message {
+  const [only] = theirs;
+  if (only && theirs.length === 1) return renderResult(only.request, only.command, only.note);
+  const sum = sumOf(theirs);
+  const notDone = theirs.filter(({ request }) => request.state !== "done");
+  const more = notDone.length - mostNamed;
+  return message(
+    news(sum),
+    section(
+      lines(
+        sum,
+        ...notDone.slice(0, mostNamed).map(lineOf),
+        more > 0 && md`… and ${more} more, in the message above`,
+      ),
+    ),
+    ...noteLines(theirs).map((note) => context(note)),
+  );
+}
+
+/** "✅ @olivia All 12 are done." */
+function sumOf(theirs: readonly Member[]): Markdown {
+  const [first] = theirs;
+  if (!first) return md``;
+  const who = mention(first.request.record.requester.id);
+  const done = theirs.filter(({ request }) => request.state === "done").length;
+  const worst = theirs.find(({ request }) => request.state !== "done") ?? first;
+  const symbol = symbolOf(worst.request, worst.command);
+  if (theirs.length === 1) return md`${symbol} ${who} ${headline(first.request, first.command)}`;
+  if (done === theirs.length) return md`${symbol} ${who} All ${done} are done.`;
+  if (done === 0) return md`${symbol} ${who} None of ${theirs.length} is done.`;
+  return md`${symbol} ${who} ${done} of ${theirs.length} done, ${theirs.length - done} not.`;
+}
+
+function countsOf(members: readonly Member[]): Markdown {
+  const counts = new Map<string, number>();
+  for (const { request } of members) {
+    const words = stateWords(request.state);
+    counts.set(words, (counts.get(words) ?? 0) + 1);
+  }
+  return [...counts]
+    .map(([words, count]) => md`${count} ${words}`)
+    .reduce((all, one) => md`${all}, ${one}`);
+}
+
+function lineOf({ request, command }: Member): Markdown {
+  const { record, state, progress } = request;
+  const who = record.requester.name;
+  const symbol = symbolOf(request, command);
+  const { sentAt, already, decidedBy } = progress;
+  // Short enough for a line on a phone
+  if (symbol === "✅" && sentAt !== undefined && !already && !decidedBy)
+    return md`${symbol} ${command.say.done} ${name(calledName(record.target))} in ${duration(request.changedAt - sentAt)} (${who})`;
+  if (cardViewOf(request) === "ended") return md`${symbol} ${headline(request, command)} (${who})`;
+  const what = md`${symbol} *${command.say.verb}* ${targetName(request)}`;
+  if (sharedCardOf(request) === undefined && state === "unknown")
+    return md`${what}: outcome unknown, see its own message (${who})`;
+  const since = when(progress.sentAt ?? record.createdAt, "{time}");
+  const why = state === "authorized" && progress.why ? md`: ${progress.why}` : md``;
+  return md`${what}: ${stateWords(state)} since ${since}${why} (${who})`;
+}
+
+/** A note that holds for several is said once. */
+function noteLines(members: readonly Member[]): Markdown[] {
+  const noted = members.filter(({ note }) => note !== undefined);
+  const byNote = Map.groupBy(noted, ({ note }) => note?.value);
+  return [...byNote.values()].slice(0, mostNotes).map((same) => {
+    const names = same
+      .slice(0, mostNoted)
+      .map(({ request }) => name(calledName(request.record.target)))
+      .reduce((all, one) => md`${all}, ${one}`);
+    const more = same.length > mostNoted ? ` and ${same.length - mostNoted} more` : "";
+    return md`${names}${more}: ${same[0]?.note ?? ""}`;
+  });
+}
+
+/** Links are permalinks of Slack, or undefined where it doesn't tell them. */
+type Link = string | undefined;
+
+/** `<…|its card>`, or only the words. */
+function linked(link: Link, words: string): Markdown {
+  return link === undefined ? md`${words}` : md`<${new Markdown(link)}|${words}>`;
+}
+
+/** Where it was requested, while its card is in the channel of its team: the state, and what its requester can do. */
+export function renderAsked(request: StoredRequest, command: ChangeCommand, link: Link): Message {
+  const { record } = request;
+  const where = md`${channelLink(record.teamChannel ?? "")}: ${linked(link, "open its card")}. The result is told here too.`;
+  if (cardViewOf(request) !== "asking") {
+    const card = renderCard(request, command);
+    return { ...card, blocks: [...card.blocks, context(md`Its card is in ${where}`)] };
+  }
+  const deed = deedOf(record, command);
+  return message(
+    news(md`${deed} waits for approval in the channel of its team`),
+    section(
+      lines(
+        titleOf(request, command),
+        askingLine(request),
+        md`Those who decide see it in ${where}`,
+      ),
+    ),
+    buttons(cardButtons(request, command)),
+  );
+}
+
+/** An unknown outcome (one of `unknownNotices`), told where its card is not: to the requester, or to the team. */
+export function renderUnknownElsewhere(
+  notice: string,
+  request: StoredRequest,
+  command: ChangeCommand,
+  link: Link,
+): Message {
+  const { record, progress } = request;
+  const deed = deedOf(record, command);
+  const again = unknownWords(notice);
+  const why = progress.why ? md` (${progress.why})` : "";
+  const whom = isDecidedElsewhere(request) ? md`${mention(record.requester.id)} ` : "";
+  const who = isDecidedElsewhere(request) ? "" : md` ${record.requester.name} ${askedIn(request)}.`;
+  const text = md`❓ ${whom}${again}: did “${deed}” happen?${why}${who} ${linked(link, "Its message")} has the facts and the buttons. Nothing is resent automatically.`;
+  return message(
+    news(md`❓ ${again}: did “${deed}” happen? Check it, then record what happened.`),
+    section(text),
+  );
+}
+
+function askedIn({ record }: StoredRequest): Markdown {
+  return isChannel(record.channelId)
+    ? md`requested it in ${channelLink(record.channelId)}`
+    : md`requested it in a direct message`;
+}
+
+/** On the card in the channel of its team: where it came from. */
+export function cameFrom({ record }: StoredRequest, link: Link): Markdown {
+  if (!isChannel(record.channelId)) return md` in a direct message`;
+  const there = link === undefined ? "" : md` (${linked(link, "open")})`;
+  return md` in ${channelLink(record.channelId)}${there}`;
+}
+
+/** On the card where it was requested: why those who decide don't see it in the channel of their team. */
+export function teamClosedLine({ record }: StoredRequest): Markdown {
+  return md`Gatehouse can't post in ${channelLink(record.teamChannel ?? "")}, the channel of its team, so this card is here. \`/invite @gatehouse\` there changes that, unless another company shares it.`;
+}
+
+/** A direct message to the requester, who may have stopped looking. */
+export function renderExpired(request: StoredRequest, command: ChangeCommand, link: Link): Message {
+  const { record } = request;
+  const deed = deedOf(record, command);
+  const missing = missingWords(request);
+  const still = missing === undefined ? "" : md` It still needed ${missing}.`;
+  const value = JSON.stringify({ request: record.id });
+  return message(
+    news(md`Expired without approval: ${deed}. Nothing was sent.`),
+    section(
+      md`⌛ *${deed}* expired at ${when(record.approval?.expiresAt ?? 0)} without the approvals it needs; nothing was sent.${still} ${linked(link, "Its card")} has the facts.`,
+    ),
+    buttons([{ label: "Request again", action: "request:retry", value }]),
   );
 }

@@ -1,13 +1,36 @@
 import { fingerprintOf } from "../../approvals/fingerprint.ts";
-import type { ChangeCommand } from "../../registry/define.ts";
+import {
+  type ChangeCommand,
+  type Target,
+  type Seen,
+  argumentsOf,
+  targetArgument,
+} from "../../registry/define.ts";
 import type { Policy } from "../../config/policy-file.ts";
-import { ownerOf } from "../../policy/judged.ts";
-import { channelOfProject } from "../../policy/teams.ts";
-import type { VoteNeed } from "../../policy/vote-needs.ts";
-import type { Person } from "../../registry/invocation.ts";
-import type { Evidence } from "./approval-facts.ts";
-import { type RequestRecord, approvableOf } from "../journal/record.ts";
+import { ownerOf } from "../../policy/refusal.ts";
+import { channelOfProject } from "../../policy/access.ts";
+import type { VoteNeed } from "../../policy/approval-rule.ts";
+import {
+  type Person,
+  type ChangeInvocation,
+  type Input,
+  targetWords,
+  isRollable,
+} from "../../registry/invocation.ts";
+import {
+  type RequestRecord,
+  approvableOf,
+  type StoredRequest,
+  statusOf,
+  stateWords,
+} from "../journal/record.ts";
 import { newRequestId, type Journal } from "../journal/journal.ts";
+import type { Vm } from "../../compute/compute.ts";
+import { UserError } from "../../errors.ts";
+import type { Inventory, KnownProject, KnownVm } from "../../inventory/inventory.ts";
+import { duration } from "../../messages/message.ts";
+import { isGlob } from "../../text/glob.ts";
+import type { Snapshots, KnownSnapshot } from "../../inventory/snapshots.ts";
 
 /** An authorized command on one resolved target. */
 export interface Submission
@@ -99,4 +122,286 @@ function withApproval(
   const named = { ...(needs ? { needs } : {}), ...(who ? { who } : {}) };
   const reminder = isReminded ? { remindsAt: now + Math.floor(expiresMs / 2) } : {};
   return { ...record, approval: { ...shown, ...named, ...reminder } };
+}
+
+type Named = Pick<ChangeInvocation, "command" | "input">;
+type Known = { inventory: Inventory };
+
+/** Several matches, or only near ones: the person picks. */
+export class PickOne extends UserError {
+  readonly candidates: readonly Target[];
+  readonly isAmbiguous: boolean;
+
+  constructor(message: string, candidates: readonly Target[], isAmbiguous: boolean) {
+    super(message);
+    this.candidates = candidates;
+    this.isAmbiguous = isAmbiguous;
+  }
+}
+
+/** A list that was read this recently needs no word about its age (ms). */
+const newMs = 5_000;
+
+/** Exactly one VM or project, by ID, name, or `project/name`. Throws PickOne or UserError. */
+export async function resolveTarget(
+  kind: "vm" | "project",
+  words: string,
+  inventory: Inventory,
+): Promise<Target> {
+  const found = kind === "vm" ? await inventory.findVm(words) : await inventory.findProject(words);
+  if ("found" in found) return withSharedName(targetOf(found.found), inventory);
+  const what = kind === "vm" ? "VM" : "project";
+  if ("ambiguous" in found) {
+    const candidates = found.ambiguous.map(targetOf);
+    throw new PickOne(
+      `${candidates.length} ${what}s are called ${words}. Which one?`,
+      candidates,
+      true,
+    );
+  }
+  const { refreshedAt } = await inventory.state();
+  const ageMs = refreshedAt === undefined ? 0 : Date.now() - refreshedAt;
+  const known = ageMs > newMs ? ` Gatehouse read the list ${duration(ageMs)} ago.` : "";
+  const none = `There is no ${what} called ${words}.${known}`;
+  if (found.unknown.length > 0)
+    throw new PickOne(`${none} Did you mean…`, found.unknown.map(targetOf), false);
+  throw new UserError(none, `\`/${kind} list\` shows every ${what} Gatehouse knows.`);
+}
+
+/** Whether another VM that is known has its name. */
+async function withSharedName(target: Target, inventory: Inventory): Promise<Target> {
+  if (target.kind !== "vm") return target;
+  const same = await inventory.findVm(target.name, { onlyKnown: true });
+  return "ambiguous" in same ? { ...target, sharesName: true } : target;
+}
+
+/** The single target of a change. A project to create has no ID yet. */
+export async function resolveOne(asked: Named, { inventory }: Known): Promise<Target> {
+  const { command, input } = asked;
+  if (command.on === "new-project") {
+    const name = typeof input["name"] === "string" ? input["name"] : "";
+    return { kind: "project", id: "", name, projectId: "", status: "" };
+  }
+  const [words] = targetWords(asked);
+  if (words === undefined)
+    throw new UserError("No target is named.", `Try \`${command.example}\`.`);
+  return resolveTarget(command.on, words, inventory);
+}
+
+export interface Several {
+  targets: readonly Target[];
+  /** As typed. */
+  words: string;
+  /** Every VM Gatehouse knows. */
+  isEverything: boolean;
+}
+
+const maxTargets = 1000;
+
+/** The VMs of a command that names several or uses a glob; undefined for one. A word that isn't a VM stops everything. */
+export async function resolveSeveral(
+  asked: Named,
+  { inventory }: Known,
+): Promise<Several | undefined> {
+  if (!isRollable(asked.command)) return undefined;
+  const isList = targetArgument(asked.command)?.isList === true;
+  const words = targetWords(asked).flatMap((word) =>
+    isList ? word : word.split(",").filter(Boolean),
+  );
+  const hasGlob = words.some(isGlob);
+  if (words.length < 2 && !hasGlob) return undefined;
+  const found = new Map<string, Target>();
+  for (const word of words) {
+    for (const target of await targetsNamed(word, inventory)) found.set(target.id, target);
+  }
+  const targets = [...found.values()];
+  if (targets.length > maxTargets) {
+    throw new UserError(
+      `That names ${targets.length} VMs; ${maxTargets} is the limit. Nothing was done.`,
+      "Use a longer name or `project/name-*` to match fewer.",
+    );
+  }
+  const { vms } = await inventory.state();
+  return {
+    targets,
+    words: words.join(" "),
+    isEverything: hasGlob && vms > 1 && targets.length >= vms,
+  };
+}
+
+async function targetsNamed(word: string, inventory: Inventory): Promise<readonly Target[]> {
+  if (!isGlob(word)) {
+    try {
+      return [await resolveTarget("vm", word, inventory)];
+    } catch (error) {
+      if (!(error instanceof PickOne)) throw error;
+      const names = error.candidates
+        .slice(0, 5)
+        .map((target) => `\`${target.projectName ?? target.projectId}/${target.name}\``);
+      throw new UserError(
+        `${error.message} Nothing was done.`,
+        `${names.join(", ")}: each of several VMs must be named exactly.`,
+      );
+    }
+  }
+  const matching = await inventory.matchVms(word);
+  if (matching.length > 0)
+    return Promise.all(matching.map((vm) => withSharedName(targetOf(vm), inventory)));
+  const { vms, stale } = await inventory.state();
+  throw new UserError(
+    `${word} matches none of the ${vms} VMs Gatehouse knows. Nothing was done.`,
+    stale
+      ? "This list may be outdated: `/gatehouse status` shows why."
+      : "`/vm list` shows them all; a glob with a slash means `project/name`.",
+  );
+}
+
+/** Names of the VMs in these projects: `protect` covers them too. */
+export async function namesWithin(
+  targets: readonly Target[],
+  { inventory }: Known,
+): Promise<string[]> {
+  const lists = await Promise.all(
+    targets
+      .filter(({ kind, id }) => kind === "project" && id !== "")
+      .map(({ id }) => inventory.vms({ projectId: id })),
+  );
+  return lists.flat().map((vm) => vm.name);
+}
+
+export function targetOf(known: KnownVm | KnownProject): Target {
+  if ("projectId" in known)
+    return {
+      kind: "vm",
+      ...vmFields(known as KnownVm & { specs?: Vm["specs"] }),
+      projectName: known.projectName,
+    };
+  const { id, name, status, createdAt } = known;
+  return { kind: "project", id, name, projectId: id, status, ...(createdAt ? { createdAt } : {}) };
+}
+
+export function targetOfVm(vm: Vm, projectName: string): Target {
+  return { kind: "vm", ...vmFields(vm), projectName };
+}
+
+/** The VM as read when its target was resolved. */
+export function vmOf(target: Target): Vm {
+  return vmFields(target);
+}
+
+function vmFields({ id, name, projectId, status, createdAt, specs }: Vm | Target) {
+  const known = { ...(createdAt ? { createdAt } : {}), ...(specs ? { specs } : {}) };
+  return { id, name, projectId, status, ...known };
+}
+
+/** Replaces the name of a known snapshot of this VM by its ID. Unknown words pass: they may be an ID. */
+export async function withSnapshotId(
+  command: ChangeCommand,
+  input: Input,
+  target: Target,
+  { snapshots }: { snapshots: Pick<Snapshots, "of"> },
+): Promise<Input> {
+  const key = argumentsOf(command).find(({ picker }) => picker === "snapshot")?.key;
+  const words = key === undefined ? undefined : input[key];
+  if (key === undefined || typeof words !== "string" || target.kind !== "vm") return input;
+  const known = await snapshots.of(target.id);
+  if (known.some(({ id }) => id === words)) return input;
+  const named = known.filter(({ name }) => name === words);
+  if (named.length === 0) return input;
+  const withId = named.filter(({ id }) => id !== "");
+  if (withId.length === 1) return { ...input, [key]: withId[0]?.id };
+  if (withId.length === 0) {
+    throw new UserError(
+      `The compute service gave no ID for the snapshot ${words}, so it can't be restored by its name.`,
+      `\`/vm snapshots ${target.name}\` shows which have one.`,
+    );
+  }
+  throw new UserError(
+    `${withId.length} snapshots of ${target.name} are called ${words}.`,
+    `Name one by its ID: ${withId.map(({ id }) => `\`${id}\``).join(", ")}.`,
+  );
+}
+
+export type Evidence = readonly (readonly [label: string, text: string])[];
+
+/** Facts for approvers, as read at the request. */
+export function gatherApprovalFacts(facts: {
+  seen: Seen | undefined;
+  vms: readonly Vm[];
+  /** What Gatehouse makes of the VM's evidence now, in words; undefined where attestation is off. */
+  attestation?: string | undefined;
+  snapshot?: KnownSnapshot | undefined;
+  /** Requests on the same target, newest first. */
+  last: readonly StoredRequest[];
+  command: string;
+  now: number;
+  /** Why one approval more is required than policy says. */
+  raised?: string | undefined;
+  /** What would be kept; then nothing is interrupted. */
+  prepared?: Evidence | undefined;
+  /** The VM whose snapshot it is, when that is another one. */
+  foreignSnapshotOf?: string | undefined;
+}): Evidence {
+  const { seen, snapshot, last, now, prepared = [] } = facts;
+  const vm = seen !== undefined && !Array.isArray(seen) && "projectId" in seen ? seen : undefined;
+  const measurement = vm?.attestation?.measurement;
+  const rows: (readonly [string, string] | undefined)[] = [
+    ["Status when requested", seen === undefined ? "not read" : statusOf(seen)],
+    facts.vms.length > 0
+      ? [
+          "VMs in the project",
+          facts.vms.map(({ name, status }) => `${name} (${status})`).join(", "),
+        ]
+      : undefined,
+    snapshot && ["Age of the snapshot", duration(Math.max(0, now - snapshot.at))],
+    facts.attestation ? ["Current attestation", facts.attestation] : undefined,
+    snapshot?.attestation ? ["Attestation at snapshot", snapshot.attestation] : undefined,
+    measurement ? ["Current measurement", short(measurement)] : undefined,
+    snapshot && [
+      "Measurement at snapshot",
+      snapshot.measurement === undefined
+        ? "not known"
+        : `${short(snapshot.measurement)}${measurement && snapshot.measurement !== measurement ? " (differs)" : ""}`,
+    ],
+    facts.foreignSnapshotOf
+      ? ["🚨 Another VM's snapshot", `taken of ${facts.foreignSnapshotOf}`]
+      : undefined,
+    facts.raised ? ["One additional approval", facts.raised] : undefined,
+    ...prepared,
+    prepared.length > 0 ? undefined : ["Expected downtime", expectedDowntime(facts.command, last)],
+    ["Recent requests", lastWords(last, now)],
+  ];
+  return rows.filter((row) => row !== undefined);
+}
+
+function short(measurement: string): string {
+  return measurement.length <= 20
+    ? measurement
+    : `${measurement.slice(0, 8)}…${measurement.slice(-8)}`;
+}
+
+/** The median of earlier runs on this target. */
+function expectedDowntime(command: string, last: readonly StoredRequest[]): string {
+  const times = last
+    .filter(
+      ({ record, state, progress }) =>
+        record.command === command && state === "done" && progress.sentAt !== undefined,
+    )
+    .map(({ changedAt, progress }) => changedAt - (progress.sentAt ?? changedAt))
+    .toSorted((a, b) => a - b);
+  const median = times[Math.floor(times.length / 2)];
+  return median === undefined
+    ? "not known: no earlier run on this target"
+    : `about ${duration(median)}, as in earlier runs`;
+}
+
+function lastWords(last: readonly StoredRequest[], now: number): string {
+  if (last.length === 0) return "none";
+  return last
+    .slice(0, 5)
+    .map(
+      ({ record, state }) =>
+        `${record.command} by ${record.requester.name} ${duration(Math.max(0, now - record.createdAt))} ago: ${stateWords(state)}`,
+    )
+    .join("; ");
 }

@@ -1,5 +1,5 @@
 import type { ReadContext } from "../../commands/context.ts";
-import { ComputeError } from "../../compute/errors.ts";
+import { ComputeError, type ConsoleSession } from "../../compute/compute.ts";
 import { UserError } from "../../errors.ts";
 import {
   buttons,
@@ -7,21 +7,52 @@ import {
   context,
   type Message,
   message,
+  news,
+  section,
+  Markdown,
+  md,
+  name,
+  duration,
+  when,
+  howToOpen,
 } from "../../messages/message.ts";
-import { howToOpen } from "../../messages/closed-channel.ts";
-import { Markdown, md, name } from "../../messages/text.ts";
 import { mayRun } from "../../policy/refusal.ts";
-import { type Answer, dottedName } from "../../registry/define.ts";
-import type { Person, ReadInvocation } from "../../registry/invocation.ts";
-import { resolveTarget } from "../../requests/submit/resolve.ts";
-import { linkTo } from "../deliver/permalink.ts";
+import { type Answer, dottedName, type Target } from "../../registry/define.ts";
+import {
+  type Person,
+  type ReadInvocation,
+  type Input,
+  type Invocation,
+  withTarget,
+} from "../../registry/invocation.ts";
+import { resolveTarget, resolveOne } from "../../requests/submit/submit.ts";
+import { linkTo } from "../deliver/rate-limiter.ts";
 import { showOrSay } from "../deliver/post-once.ts";
 import { uploadFile } from "../deliver/upload.ts";
 import { errorReply, say } from "../error-reply.ts";
 import { postMessage, whyOf } from "../web.ts";
-import { isDirect } from "../receive/interaction.ts";
-import { refusalOf } from "./authorize.ts";
-import { type Act, type BeforeAck, type GatewayContext, personOf } from "./gateway-context.ts";
+import { isDirect, type Press } from "../receive/interaction.ts";
+import {
+  refusalOf,
+  type Act,
+  type BeforeAck,
+  type GatewayContext,
+  personOf,
+  authorize,
+  refuse,
+} from "./authorize.ts";
+import { console } from "../../commands/vm/console.ts";
+import { approvalRule } from "../../policy/approval-rule.ts";
+import { parseInput } from "../../registry/parse.ts";
+import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
+import {
+  approvalProblem,
+  asNamedNow,
+  difference,
+  readTarget,
+  underNewPolicy,
+} from "../../requests/perform/gate.ts";
+import { placeOf, submitChange, takeTurn } from "./submit.ts";
 
 /** Answers a read command for an authorized person. */
 export async function answer(
@@ -141,4 +172,263 @@ export async function postToChannel(posting: Message, act: Act): Promise<void> {
       ? md`Gatehouse can't post in this channel, so only you see this. ${howToOpen(posted.error)}`
       : md`Slack isn't accepting channel messages right now, so only you see this.`;
   await reply.privately(say(why));
+}
+
+/** When the compute service names no expiry. */
+const shownForMs = 60_000;
+/** A response URL works for half an hour. */
+const longestMs = 25 * 60_000;
+/** Longer than a button works (ms). */
+const rememberMs = 3_600_000;
+
+/**
+ * Opens a console and shows its address in place of the button, until it expires. Only for the person it was offered to,
+ * once and in time; other tries are recorded. The address exists only here and in that one ephemeral message, never in
+ * Redis, logs, the audit trail or errors.
+ */
+export async function openConsole(act: Act<Press>, value: Input): Promise<void> {
+  const { interaction, reply, gateway } = act;
+  if (typeof value["vm"] !== "string") {
+    throw new UserError("This button no longer works.", "Use `/vm console` again.");
+  }
+  const { insist } = value;
+  const args = parseInput(console, {
+    vm: value["vm"],
+    ...(insist === undefined ? {} : { insist }),
+  });
+  const person = await personOf(act, { fresh: true });
+  const vm = await asItIsNow(await resolveTarget("vm", value["vm"], gateway.inventory), gateway);
+  const asked = { command: console, targets: [vm], person, channelId: interaction.channelId };
+  const hint = "`/vm console` offers another.";
+  const notYours = refusalOfOffer(value, person.id, gateway.now());
+  if (notYours) await refuse(asked, { ...notYours, hint }, gateway);
+  await authorize(asked, gateway);
+  // The checks of the command again: what was offered may not be allowed now
+  await answerOf({ command: console, args }, person, act);
+  const approved = await approvedRequest(value, vm, person, gateway);
+  const frozen = await gateway.store.freezeState();
+  if (frozen) throw new UserError(`All changes are frozen by ${frozen.by}, consoles too.`);
+  await takeTurn({ command: console, person, target: vm, interactionId: interaction.id }, gateway);
+  if (!(await gateway.store.useOnce(`console:${String(value["once"])}`, rememberMs)))
+    await refuse(
+      asked,
+      { rule: "console.once", text: "This button was already used.", hint },
+      gateway,
+    );
+  const session = await openOnce(vm, person, approved, gateway);
+  const now = gateway.now();
+  const told = session.expiresAt === undefined ? Number.NaN : Date.parse(session.expiresAt);
+  const until = Math.min(
+    Number.isFinite(told) && told > now ? told : now + shownForMs,
+    now + longestMs,
+  );
+  await gateway.store.note({
+    what: "console",
+    who: person.id,
+    team: person.teamId,
+    target: { kind: "vm", id: vm.id, name: vm.name },
+    until,
+    ...(typeof value["insist"] === "string" ? { insisted: value["insist"].slice(0, 300) } : {}),
+  });
+  const show = () => reply.replace(addressMessage(vm.name, session.url, until, gateway.now()));
+  const isShown = await show();
+  const open = consoleOpened(vm.name, person.name, until);
+  await postToChannel(open, { ...act, reply: { ...reply, privately: async () => undefined } });
+  const gone = say(
+    md`The console on ${name(vm.name)} has expired. ${name("/vm console")} opens another.`,
+  );
+  // Also when Slack didn't confirm showing the address: it may
+  later(until - now, () => (isShown ? reply.instead(gone) : reply.replace(gone)));
+  if (!isShown) {
+    // In another message it could not be removed when it expires
+    throw new UserError(
+      `A console on ${vm.name} was opened, but its address isn't shown, because Gatehouse couldn't remove it later.`,
+      "It closes automatically. `/vm console` offers another.",
+    );
+  }
+  // A response URL works five times: the address, two countdown updates, and its end
+  for (const share of [1 / 3, 2 / 3]) later((until - now) * share, show);
+}
+
+/**
+ * Where policy wants approvals first, a console is a request that waits for them; then its card has the button for its
+ * requester. False where none are needed, and for every other command. Throws where this person may not open it on this VM.
+ */
+export async function asksFirst(
+  { command, input, args }: Invocation,
+  person: Person,
+  act: Act,
+): Promise<boolean> {
+  if (command.kind !== "read" || !command.asRequest || args === undefined) return false;
+  const { interaction, gateway } = act;
+  const { asRequest } = command;
+  const target = await resolveOne({ command: asRequest, input }, gateway);
+  const place = placeOf(act);
+  await authorize({ command, input, targets: [target], person, ...place }, gateway);
+  const rule = approvalRule(gateway.policy, { command: asRequest, targets: [target] });
+  if (interaction.kind === "mention" || rule.required === 0) return false;
+  // What the command itself refuses needs nobody's approval
+  await answerOf({ command, args }, person, act);
+  const named = withTarget(asRequest, input, target);
+  const via = interaction.kind === "button" ? ("button" as const) : ("command" as const);
+  const interactionId = interaction.id;
+  await submitChange(
+    { command: asRequest, input: named, target, person, ...place, via, interactionId },
+    act,
+  );
+  return true;
+}
+
+/** Rules judge a console by the project that its VM has now, as the gate does; what is known of it may be a minute old. */
+async function asItIsNow(known: Target, gateway: GatewayContext): Promise<Target> {
+  const { id, projectId } = await gateway.compute.vms.get(known.id);
+  const now = await asNamedNow({ ...known, id, projectId }, gateway);
+  if (now) return now;
+  throw new UserError(
+    `The compute service doesn't find the project of ${known.name}, so nothing was opened.`,
+    "Try again in a minute.",
+  );
+}
+
+/** The button for the requester of an approved console, shown to nobody else. */
+export async function offerApproved(
+  { request, act }: { request: StoredRequest; act: Act },
+  person: Person,
+): Promise<void> {
+  const { reply, gateway } = act;
+  const { record } = request;
+  if (record.requester.id !== person.id) {
+    const asked = { command: console, targets: [record.target], person };
+    const text = "This console was requested by someone else.";
+    await refuse(asked, { rule: "console.requester", text }, gateway);
+  }
+  if (request.state !== "authorized") throw noLonger(request);
+  const args = parseInput(console, record.input);
+  const invocation = { command: console, args };
+  const offer = await answerOf(invocation, person, act, { approved: record.id });
+  await reply.privately(offer.message);
+}
+
+/** The request whose approvals cover this opening, checked as the gate does; undefined where none are needed. */
+async function approvedRequest(
+  { request: id, insist }: Input,
+  vm: Target,
+  person: Person,
+  gateway: GatewayContext,
+): Promise<StoredRequest | undefined> {
+  const { asRequest } = console;
+  const needed = approvalRule(gateway.policy, { command: console, targets: [vm] });
+  if (!asRequest || (needed.required === 0 && id === undefined)) return undefined;
+  const request = typeof id === "string" ? await gateway.store.get(id) : undefined;
+  const asked = { command: console, person, targets: [vm] };
+  const lacks = (text: string, hint: string) =>
+    refuse(asked, { rule: "console.approval", text, hint }, gateway);
+  const record = request?.record;
+  const isIts =
+    record?.command === asRequest.name &&
+    record.target.id === vm.id &&
+    record.requester.id === person.id &&
+    record.input["insist"] === insist;
+  if (!request || !isIts)
+    return lacks(`This console needs approval: ${needed.why}.`, "`/vm console` requests it.");
+  if (request.state !== "authorized" || record.runsUntil < (await gateway.store.now()))
+    throw noLonger(request);
+  if (record.policyVersion !== gateway.policyVersion)
+    return lacks("The policy changed since this request.", underNewPolicy);
+  const { seen } = await readTarget(record.target, gateway);
+  const changed = seen === undefined ? `${vm.name} is gone` : difference(record.target, seen);
+  if (changed !== undefined) return lacks(`${changed}.`, "Check it, then request again.");
+  const problem = await approvalProblem(request, asRequest, { target: vm, vms: [] }, gateway);
+  if (problem) return lacks(`No console: ${problem.why}.`, problem.hint ?? "Request it again.");
+  return { ...request, progress: { ...request.progress, ...(seen ? { before: seen } : {}) } };
+}
+
+function noLonger(request: StoredRequest): UserError {
+  return new UserError(
+    `This console can't be opened: its request is ${stateWords(request.state)}.`,
+    "`/vm console` requests another.",
+  );
+}
+
+/** Nothing of the session is written down, but that it was opened, and by which approved request. */
+async function openOnce(
+  vm: Target,
+  person: Person,
+  approved: StoredRequest | undefined,
+  gateway: GatewayContext,
+): Promise<ConsoleSession> {
+  if (!approved) return gateway.compute.vms.console(vm.id);
+  const { store } = gateway;
+  const progress = { ...approved.progress, sentAt: await store.now() };
+  const actor = person.id;
+  // The claim: from here on no vote counts, and nobody opens it a second time
+  const claimed = await store.move(approved, {
+    state: "sending",
+    attempt: approved.attempt + 1,
+    progress,
+    why: "opened by its requester",
+    actor,
+  });
+  if (claimed.is !== "moved") throw new UserError("Its state just changed.", "Check its message.");
+  const end = async (state: "done" | "rejected" | "unclear", why: string) => {
+    const after = progress.before ? { after: progress.before } : {};
+    const to = { state, progress: { ...progress, ...(state === "done" ? after : {}), why }, why };
+    await store.move(claimed.request, { ...to, actor });
+  };
+  try {
+    const session = await gateway.compute.vms.console(vm.id);
+    await end("done", "the compute service returned an address");
+    return session;
+  } catch (error) {
+    const isUnclear =
+      !(error instanceof ComputeError) || ["unclear", "unexpected"].includes(error.kind);
+    if (isUnclear) await end("unclear", "the compute service gave no clear answer");
+    else await end("rejected", "the compute service opened none");
+    throw error;
+  }
+}
+
+function refusalOfOffer(
+  { for: offeredTo, until, once }: Input,
+  personId: string,
+  now: number,
+): { rule: string; text: string } | undefined {
+  if (offeredTo !== personId)
+    return { rule: "console.requester", text: "This console was offered to someone else." };
+  if (typeof until !== "number" || until <= now || typeof once !== "string" || once === "")
+    return { rule: "console.time", text: "This button works for one minute only." };
+  return undefined;
+}
+
+export function consoleOpened(vmName: string, by: string, until: number): Message {
+  return message(
+    news(md`${by} opened a console on ${vmName}`),
+    section(md`🖥️ Console on ${name(vmName)} open by ${by} until ${when(until)}.`),
+  );
+}
+
+function later(ms: number, show: () => Promise<unknown>): void {
+  setTimeout(() => void show(), ms).unref();
+}
+
+function addressMessage(vmName: string, url: string, until: number, now: number): Message {
+  return message(
+    `Console on ${vmName}`,
+    section(
+      md`Console on ${name(vmName)}, good until ${when(until)}: ${duration(until - now)} left. Only you see this; it is removed automatically.`,
+    ),
+    section(new Markdown(`\`\`\`${shownUrl(url)}\`\`\``)),
+    context(
+      md`Open it with your VNC or serial client. Don't share it: anyone with it controls the VM.`,
+    ),
+  );
+}
+
+/** Escaped for a code block. */
+function shownUrl(url: string): string {
+  return url
+    .replaceAll("`", "%60")
+    .replaceAll("&", "&amp;")
+    .replaceAll("<", "&lt;")
+    .replaceAll(">", "&gt;");
 }

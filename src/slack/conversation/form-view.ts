@@ -1,10 +1,20 @@
 import type { Checkboxes, InputBlock, KnownBlock, ModalView, PlainTextInput } from "@slack/types";
 import * as z from "zod";
 import { statusFacts } from "../../compute/compute.ts";
-import { plainText, section } from "../../messages/message.ts";
-import { counted, lines, Markdown, md, name, plain, when } from "../../messages/text.ts";
-import { type Argument, argumentsOf } from "../../registry/arguments.ts";
 import {
+  plainText,
+  section,
+  counted,
+  lines,
+  Markdown,
+  md,
+  name,
+  plain,
+  when,
+} from "../../messages/message.ts";
+import {
+  type Argument,
+  argumentsOf,
   calledName,
   type ChangeCommand,
   type DialogFacts,
@@ -12,7 +22,7 @@ import {
 } from "../../registry/define.ts";
 import type { Input } from "../../registry/invocation.ts";
 import type { StoredRequest } from "../../requests/journal/record.ts";
-import { vmOf } from "../../requests/submit/resolve.ts";
+import { vmOf } from "../../requests/submit/submit.ts";
 import type { RolloutRecord, Skipped } from "../../rollouts/rollout.ts";
 
 export const dialogCallback = "dialog";

@@ -1,7 +1,8 @@
 import type { ModalView } from "@slack/types";
 import { UserError } from "../../errors.ts";
-import { type Message, section } from "../../messages/message.ts";
 import {
+  type Message,
+  section,
   counted,
   csv,
   hintOf,
@@ -10,10 +11,16 @@ import {
   md,
   name,
   plain,
-} from "../../messages/text.ts";
-import { needsWords } from "../../policy/need-words.ts";
-import { type Argument, argumentsOf, flagName } from "../../registry/arguments.ts";
-import { type ChangeCommand, isChange, type Target } from "../../registry/define.ts";
+} from "../../messages/message.ts";
+import { needsWords } from "../../policy/approval-rule.ts";
+import {
+  type Argument,
+  argumentsOf,
+  flagName,
+  type ChangeCommand,
+  isChange,
+  type Target,
+} from "../../registry/define.ts";
 import {
   type ChangeInvocation,
   type Input,
@@ -28,13 +35,23 @@ import { checkInput } from "../../registry/parse.ts";
 import type { StoredRequest } from "../../requests/journal/record.ts";
 import { mustApprove } from "../../requests/render/asking.ts";
 import { mayUndo } from "../../requests/render/render-card.ts";
-import { resolveOne, type Several, withSnapshotId } from "../../requests/submit/resolve.ts";
+import { resolveOne, type Several, withSnapshotId } from "../../requests/submit/submit.ts";
 import type { RolloutRecord } from "../../rollouts/rollout.ts";
 import { errorReply, say } from "../error-reply.ts";
 import type { Press, Submission, SubmissionResult } from "../receive/interaction.ts";
 import { parseJson, textAt } from "../web.ts";
 import { sendFile } from "./answer.ts";
-import { authorize, emergency, Refused } from "./authorize.ts";
+import {
+  authorize,
+  emergency,
+  Refused,
+  type Act,
+  type BeforeAck,
+  frozenLine,
+  type GatewayContext,
+  personOf,
+  sayWith,
+} from "./authorize.ts";
 import { openReview } from "./vote.ts";
 import {
   asksNumber,
@@ -48,14 +65,15 @@ import {
   titleOf,
 } from "./form-view.ts";
 import {
-  type Act,
-  type BeforeAck,
-  frozenLine,
-  type GatewayContext,
-  personOf,
-  sayWith,
-} from "./gateway-context.ts";
-import { gatherFacts, type Needed, neededApprovals, notNow, planRollout } from "./plan.ts";
+  gatherFacts,
+  type Needed,
+  neededApprovals,
+  notNow,
+  planRollout,
+  approversOf,
+  placeOf,
+  submitChange,
+} from "./submit.ts";
 import {
   authorizePlanned,
   begin,
@@ -63,7 +81,6 @@ import {
   onlyRequester,
   type Planned,
 } from "./press-rollout.ts";
-import { approversOf, placeOf, submitChange } from "./submit.ts";
 
 /** The form of a change of one target. False when Slack didn't open it. */
 export async function openForm(

@@ -1,6 +1,6 @@
 import { UserError } from "../../errors.ts";
-import { md, name } from "../../messages/text.ts";
-import { needingApproval } from "../../policy/decide.ts";
+import { md, name } from "../../messages/message.ts";
+import { needingApproval } from "../../policy/approval-rule.ts";
 import type { ChangeCommand, Target } from "../../registry/define.ts";
 import type { Input } from "../../registry/invocation.ts";
 import { cancelUnsentOpen } from "../../rollouts/advance-rollout.ts";
@@ -14,9 +14,9 @@ import {
 import { controlRollout } from "../../rollouts/rollouts.ts";
 import { say } from "../error-reply.ts";
 import type { Interaction, Press } from "../receive/interaction.ts";
-import { authorize, authorizeRights } from "./authorize.ts";
-import { formOfMany } from "./form-view.ts";
 import {
+  authorize,
+  authorizeRights,
   type Act,
   type BeforeAck,
   changeNamed,
@@ -24,7 +24,8 @@ import {
   type GatewayContext,
   openOr,
   personOf,
-} from "./gateway-context.ts";
+} from "./authorize.ts";
+import { formOfMany } from "./form-view.ts";
 
 export interface Planned {
   rollout: StoredRollout;

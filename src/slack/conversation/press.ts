@@ -5,25 +5,22 @@ import { why } from "../../commands/gatehouse/why.ts";
 import { restore } from "../../commands/vm/restore.ts";
 import { unsnoozeAction } from "../../digests/line-buttons.ts";
 import { UserError } from "../../errors.ts";
-import type { Message } from "../../messages/message.ts";
-import { duration, md } from "../../messages/text.ts";
-import { scopeShownTo } from "../../policy/scope.ts";
+import { type Message, duration, md } from "../../messages/message.ts";
+import { scopeShownTo } from "../../policy/access.ts";
 import { type ChangeCommand, dottedName } from "../../registry/define.ts";
 import { asksForChange, type Input, type Person, withTarget } from "../../registry/invocation.ts";
 import { parseInvocation } from "../../registry/parse.ts";
 import type { StoredRequest } from "../../requests/journal/record.ts";
 import { readTarget } from "../../requests/perform/gate.ts";
-import { lookAt } from "../../requests/perform/reconcile.ts";
-import { isChannel } from "../../requests/render/card-view.ts";
+import { lookAt } from "../../requests/perform/poll.ts";
+import { isChannel } from "../../requests/render/render-result.ts";
 import { mayRetry, mayUndo, renderCard } from "../../requests/render/render-card.ts";
 import { say } from "../error-reply.ts";
 import { isDirect, type Press } from "../receive/interaction.ts";
 import { parseJson, textAt } from "../web.ts";
-import { answer } from "./answer.ts";
-import { authorize } from "./authorize.ts";
-import { offerApproved, openConsole } from "./console.ts";
-import { openForm, refreshForm } from "./form.ts";
+import { answer, offerApproved, openConsole } from "./answer.ts";
 import {
+  authorize,
   type Act,
   changeNamed,
   commandNamed,
@@ -32,7 +29,8 @@ import {
   personOf,
   sayWith,
   tooSlow,
-} from "./gateway-context.ts";
+} from "./authorize.ts";
+import { openForm, refreshForm } from "./form.ts";
 import { pressOnRollout } from "./press-rollout.ts";
 import { run, runNamed } from "./run.ts";
 import { alreadyRequested } from "./submit.ts";

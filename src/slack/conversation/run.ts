@@ -1,6 +1,6 @@
 import type { KnownBlock, ModalView } from "@slack/types";
 import { hash } from "node:crypto";
-import type * as z from "zod";
+import * as z from "zod";
 import { list } from "../../commands/vm/list.ts";
 import { restart } from "../../commands/vm/restart.ts";
 import { UserError } from "../../errors.ts";
@@ -14,11 +14,16 @@ import {
   plainText,
   section,
   table,
+  hintOf,
+  lines,
+  Markdown,
+  md,
+  name,
 } from "../../messages/message.ts";
-import { hintOf, lines, Markdown, md, name } from "../../messages/text.ts";
 import { needsConfirmation } from "../../policy/refusal.ts";
-import { type Argument, targetArgument } from "../../registry/arguments.ts";
 import {
+  type Argument,
+  targetArgument,
   calledName,
   type ChangeCommand,
   type Command,
@@ -48,16 +53,14 @@ import {
   resolveOne,
   resolveSeveral,
   withSnapshotId,
-} from "../../requests/submit/resolve.ts";
+} from "../../requests/submit/submit.ts";
 import { say } from "../error-reply.ts";
 import type { Interaction, Submission } from "../receive/interaction.ts";
 import { parseJson } from "../web.ts";
-import { answer } from "./answer.ts";
-import { authorize, emergency } from "./authorize.ts";
-import { asksFirst } from "./console.ts";
+import { answer, asksFirst } from "./answer.ts";
+import { authorize, emergency, type Act, frozenLine, personOf, sayWith } from "./authorize.ts";
 import { formMeta, modal, titleOf } from "./form-view.ts";
 import { openForm, proposeRollout } from "./form.ts";
-import { type Act, frozenLine, personOf, sayWith } from "./gateway-context.ts";
 import { placeOf, submitChange } from "./submit.ts";
 
 /** What a person typed. Only what has one meaning runs: a guess is a button. */

@@ -3,12 +3,21 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type VoteOutcome, voteProblemTexts } from "../../approvals/votes.ts";
 import { signReview as reviewButton } from "../../digests/line-buttons.ts";
 import { UserError } from "../../errors.ts";
-import { buttons, context, message, type Message, news, section } from "../../messages/message.ts";
-import { md, mention, name, plain } from "../../messages/text.ts";
+import {
+  buttons,
+  context,
+  message,
+  type Message,
+  news,
+  section,
+  md,
+  mention,
+  name,
+  plain,
+} from "../../messages/message.ts";
 import { lists } from "../../policy/access.ts";
-import { ownerOf } from "../../policy/judged.ts";
-import { meets, needsOf } from "../../policy/vote-needs.ts";
-import { voteRefusal, voteRefusalText } from "../../policy/vote.ts";
+import { ownerOf } from "../../policy/refusal.ts";
+import { meets, needsOf, voteRefusal, voteRefusalText } from "../../policy/approval-rule.ts";
 import type { ChangeCommand, DialogFacts } from "../../registry/define.ts";
 import type { Input, Person } from "../../registry/invocation.ts";
 import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
@@ -17,15 +26,17 @@ import type { Submission as Asked } from "../../requests/submit/submit.ts";
 import { say } from "../error-reply.ts";
 import { isDirect, type Press, type Submission } from "../receive/interaction.ts";
 import { at, parseJson, textAt } from "../web.ts";
-import { type AskedFor, authorize, refuseUnderOldPolicy } from "./authorize.ts";
-import { modal, reasonInput, textInput } from "./form-view.ts";
 import {
+  type AskedFor,
+  authorize,
+  refuseUnderOldPolicy,
   type Act,
   type BeforeAck,
   changeNamed,
   type GatewayContext,
   personOf,
-} from "./gateway-context.ts";
+} from "./authorize.ts";
+import { modal, reasonInput, textInput } from "./form-view.ts";
 import { labelsOf } from "./submit.ts";
 
 /**

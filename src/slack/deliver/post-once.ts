@@ -1,10 +1,9 @@
 import { inWords } from "../../charts/in-words.ts";
 import type { Log } from "../../log/log.ts";
-import { sharedOutside } from "../../messages/closed-channel.ts";
-import type { Message } from "../../messages/message.ts";
+import { sharedOutside, type Message } from "../../messages/message.ts";
 import type { Outbox } from "../../redis/due-list.ts";
-import type { SharedChannels } from "../shared-channels.ts";
 import {
+  type SharedChannels,
   isBecauseOfUs,
   textAt,
   type Place,
@@ -12,8 +11,14 @@ import {
   type Web,
   type WebAnswer,
 } from "../web.ts";
-import { createLookUp, metadataOf } from "./look-up.ts";
-import type { Mark, RateLimiter, Taken, Urgency } from "./rate-limiter.ts";
+import {
+  createLookUp,
+  metadataOf,
+  type Mark,
+  type RateLimiter,
+  type Taken,
+  type Urgency,
+} from "./rate-limiter.ts";
 
 /** What messages belong to: a request, a shared card, a rollout, or a notice. */
 export interface Subject {

@@ -1,15 +1,12 @@
-import { howToOpen } from "../../messages/closed-channel.ts";
-import { context } from "../../messages/message.ts";
-import { type Markdown, md } from "../../messages/text.ts";
-import { workOnRequest } from "../../log/ids.ts";
-import { needsOf } from "../../policy/vote-needs.ts";
+import { howToOpen, context, type Markdown, md } from "../../messages/message.ts";
+import { workOnRequest } from "../../log/log.ts";
+import { needsOf } from "../../policy/approval-rule.ts";
 import type { Fields } from "../../redis/redis.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
 import { isToldElsewhere } from "../../requests/after-result.ts";
 import type { Journal } from "../../requests/journal/journal.ts";
-import type { Delivered, StoredRequest } from "../../requests/journal/record.ts";
-import { parseStored } from "../../requests/journal/parse-stored.ts";
-import { sharedCardOf } from "../../requests/journal/shared-cards.ts";
+import { type Delivered, type StoredRequest, parseStored } from "../../requests/journal/record.ts";
+import { sharedCardOf } from "../../requests/journal/switches.ts";
 import { end } from "../../requests/perform/perform.ts";
 import {
   cardVersion,
@@ -20,22 +17,23 @@ import {
   isExpiredUnapproved,
   noticesDue,
   unknownNotices,
-} from "../../requests/render/card-view.ts";
-import { renderCard, withResult } from "../../requests/render/render-card.ts";
+  renderNotice,
+  renderResult,
+} from "../../requests/render/render-result.ts";
 import {
+  renderCard,
+  withResult,
   cameFrom,
   renderAsked,
   renderExpired,
   renderUnknownElsewhere,
   teamClosedLine,
-} from "../../requests/render/render-elsewhere.ts";
-import { renderNotice, renderResult } from "../../requests/render/render-result.ts";
-import type { SharedChannels } from "../shared-channels.ts";
-import type { Place, Web } from "../web.ts";
+} from "../../requests/render/render-card.ts";
+import type { SharedChannels, Place, Web } from "../web.ts";
 import type { Owes, Source } from "./deliver.ts";
-import { linkTo as permalinkOf } from "./permalink.ts";
+import { linkTo as permalinkOf } from "./rate-limiter.ts";
+import { openResponseUrl, postResponse } from "../web.ts";
 import { isSaid, type Owed, type OwedPost } from "./post-once.ts";
-import { openResponseUrl, postResponse } from "./response-url.ts";
 
 /** A response URL works for half an hour; a minute is kept in reserve. */
 const responseUrlMs = 29 * 60_000;
@@ -68,10 +66,12 @@ export function requestSource(options: {
   /** Opens response URLs, and says which are Slack's. */
   botToken: string;
   apiUrl: string;
-  at(
-    point: "link" | "post" | "posting" | "posted" | "joining" | "join",
-    request: string,
-  ): Promise<void>;
+  at:
+    | ((
+        point: "link" | "post" | "posting" | "posted" | "joining" | "join",
+        request: string,
+      ) => Promise<void>)
+    | undefined;
 }): Source {
   const { store } = options;
   const { outbox } = store;
@@ -161,7 +161,7 @@ export function requestSource(options: {
     const notices = noticesDue(request).map((notice): Post => ({
       key: notice,
       async render() {
-        await options.at("post", record.id);
+        await options.at?.("post", record.id);
         const noted = notice === "result" ? await note() : undefined;
         return renderNotice(notice, request, command, noted);
       },
@@ -191,7 +191,7 @@ export function requestSource(options: {
     const asked: Post = {
       key: "asked",
       async render() {
-        await options.at("link", record.id);
+        await options.at?.("link", record.id);
         const shown = renderAsked(request, command, await linkTo(delivered.card));
         return isWholeHere && holds("asked", "answer")
           ? withResult(renderResult(request, command, await note(), { isMentioned: true }), shown)
@@ -225,9 +225,9 @@ export function requestSource(options: {
   }
 
   async function joined({ record }: StoredRequest, place: Spot): Promise<boolean> {
-    await options.at("joining", record.id);
+    await options.at?.("joining", record.id);
     const isJoined = await store.sharedCards.join(record.id, place);
-    await options.at("join", record.id);
+    await options.at?.("join", record.id);
     return isJoined;
   }
 

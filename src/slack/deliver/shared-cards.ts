@@ -1,20 +1,16 @@
 import { hash } from "node:crypto";
-import { workOnRequests } from "../../log/ids.ts";
-import type { Markdown } from "../../messages/text.ts";
+import { workOnRequests } from "../../log/log.ts";
+import type { Markdown } from "../../messages/message.ts";
 import type { Fields } from "../../redis/redis.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
 import type { Journal } from "../../requests/journal/journal.ts";
 import type { StoredRequest } from "../../requests/journal/record.ts";
-import {
-  parseSharedCard,
-  type SharedCard,
-  sharedCardOf,
-} from "../../requests/journal/shared-cards.ts";
+import { parseSharedCard, type SharedCard, sharedCardOf } from "../../requests/journal/switches.ts";
 import {
   type Member,
   renderSharedCard,
   renderSharedResult,
-} from "../../requests/render/render-shared.ts";
+} from "../../requests/render/render-card.ts";
 import type { Owes, Source } from "./deliver.ts";
 import { isSaid, type Owed } from "./post-once.ts";
 
@@ -38,7 +34,7 @@ export function sharedCardSource(options: {
   onTold(requests: readonly StoredRequest[]): void;
   visibilityTimeoutMs: number;
   editMs?: number;
-  at?(point: "shared-posting" | "shared-posted", id: string): Promise<void>;
+  at?: ((point: "shared-posting" | "shared-posted", id: string) => Promise<void>) | undefined;
 }): Source {
   const { store, editMs = usualEditMs } = options;
   const { sharedCards } = store;

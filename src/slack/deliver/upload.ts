@@ -1,4 +1,4 @@
-import { plain } from "../../messages/text.ts";
+import { plain } from "../../messages/message.ts";
 import { textAt, type Place, type Web, type WebAnswer, whyOf } from "../web.ts";
 
 /**

@@ -1,8 +1,11 @@
 import type { Policy } from "../../config/policy-file.ts";
 import { UserError } from "../../errors.ts";
-import { everyoneNamed } from "../../policy/teams.ts";
+import { everyoneNamed } from "../../policy/access.ts";
 import type { Person } from "../../registry/invocation.ts";
 import { at, textAt, textsAt, listAt, type Web, type WebAnswer } from "../web.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Log } from "../../log/log.ts";
+import { type Message, notice, type Markdown, md, name as quoted } from "../../messages/message.ts";
 
 /** The person can't be verified right now, so the answer is no. */
 export class CannotTell extends UserError {
@@ -223,4 +226,225 @@ function emailOfUser(user: unknown): string {
     .trim()
     .toLowerCase()
     .replace(/\+[^@]*@/, "@");
+}
+
+/** The bot's own identity, from `auth.test`: every delivery is checked against it. */
+export interface BotIdentity {
+  botId: string;
+  botUserId: string;
+  teamId: string;
+  /** On Enterprise Grid only. */
+  enterpriseId?: string;
+  /** Where known: from `bots.info` or an app-level token (`xapp-1-A…-`). */
+  appId?: string;
+}
+
+export async function readIdentity(
+  web: Web,
+  options: { appToken?: string | undefined } = {},
+): Promise<BotIdentity | { problem: string; retry: boolean }> {
+  const answer = await web.call("auth.test");
+  if (!answer.ok) {
+    if (answer.kind === "refused")
+      return { problem: `Slack rejected the bot token: ${answer.error}`, retry: false };
+    const isLimited = answer.kind === "limited";
+    const problem = isLimited ? "Slack limits calls" : `Slack can't be reached: ${answer.reason}`;
+    return { problem, retry: true };
+  }
+  const [botId, botUserId] = [textAt(answer.data, "bot_id"), textAt(answer.data, "user_id")];
+  const teamId = textAt(answer.data, "team_id");
+  const enterpriseId = textAt(answer.data, "enterprise_id");
+  if (botUserId === "" || teamId === "")
+    return { problem: "auth.test named no user or no team", retry: false };
+  if (botId === "")
+    return { problem: "this token is not a bot's (auth.test names no bot_id)", retry: false };
+  const appId =
+    /^xapp-\d+-(A[A-Z0-9]+)-/.exec(options.appToken ?? "")?.[1] ?? (await appOf(botId, web));
+  return {
+    botId,
+    botUserId,
+    teamId,
+    ...(enterpriseId === "" ? {} : { enterpriseId }),
+    ...(appId === undefined ? {} : { appId }),
+  };
+}
+
+/** Over HTTP no token names the app. Where Slack doesn't either, only the signing secret keeps other apps out. */
+async function appOf(botId: string, web: Web): Promise<string | undefined> {
+  const answer = await web.call("bots.info", { bot: botId });
+  return (answer.ok && textAt(answer.data, "bot", "app_id")) || undefined;
+}
+
+const firstWaitMs = 250;
+const longestWaitMs = 5_000;
+
+/** Learns in the background, for as long as it takes, who the bot is in Slack. */
+export function learnIdentity(web: Web, options: { appToken?: string | undefined }) {
+  const closing = new AbortController();
+  let known: BotIdentity | undefined;
+  let why = "Slack hasn't answered yet";
+
+  async function learn(): Promise<BotIdentity> {
+    for (let tries = 0; ; tries += 1) {
+      const answer = await readIdentity(web, options);
+      if (!("problem" in answer)) return (known = answer);
+      if (!answer.retry)
+        throw new UserError(answer.problem, "Check SLACK_BOT_TOKEN and SLACK_API_URL");
+      why = answer.problem;
+      const waitMs = Math.min(longestWaitMs, firstWaitMs * 2 ** tries);
+      await sleep(waitMs, undefined, { signal: closing.signal });
+    }
+  }
+
+  const learned = learn();
+  learned.catch(() => undefined); // whoever needs it awaits it
+  return {
+    /** Throws CannotTell until Slack has said it. */
+    known(): BotIdentity {
+      if (known === undefined) throw new CannotTell(why);
+      return known;
+    },
+    /** Rejects with a UserError when Slack refuses the token: that needs a person. */
+    learned,
+    close: async () => closing.abort(),
+  };
+}
+
+/**
+ * Why a delivery isn't for this bot: another app's, or of another workspace. Undefined when it is. For an event in a
+ * shared channel `team_id` may be the other side's; `authorizations` names the installation.
+ * https://docs.slack.dev/apis/events-api/#authorizations
+ */
+export function foreignness(body: unknown, identity: BotIdentity): "app" | "team" | undefined {
+  const appId = textAt(body, "api_app_id");
+  if (identity.appId !== undefined && appId !== "" && appId !== identity.appId) return "app";
+  const grants = listAt(body, "authorizations");
+  const named = (field: string, ...ofBody: readonly (readonly string[])[]) =>
+    grants.length > 0
+      ? grants.map((grant) => textAt(grant, field))
+      : [[field], ...ofBody].map((path) => textAt(body, ...path));
+  const teams = named("team_id", ["team", "id"], ["view", "app_installed_team_id"]);
+  if (teams.includes(identity.teamId)) return undefined;
+  const enterprises = named("enterprise_id", ["enterprise", "id"], ["team", "enterprise_id"]);
+  return identity.enterpriseId && enterprises.includes(identity.enterpriseId) ? undefined : "team";
+}
+
+const goodForMs = 600_000;
+/** A group that isn't known may be new: Slack is asked again, this often at most. */
+const againAfterMs = 10_000;
+const maxKept = 10_000;
+
+/**
+ * Names of people and handles of groups, for messages only, never for decisions. Groups, and the people that policy lists
+ * (`usual`), are read in the background, at most every ten minutes.
+ */
+export function createNames(options: {
+  web: Web;
+  log: Log;
+  person: (id: string) => ReturnType<People["person"]>;
+  /** Read at each use: the policy may change. */
+  usual(): readonly string[];
+}) {
+  const { web, log, person } = options;
+  let groups = new Map<string, string>();
+  const people = new Map<string, string>();
+  let askedAt = -Infinity;
+  let readAt = -Infinity;
+  let reading: Promise<void> | undefined;
+
+  /** Undefined when they were just read. */
+  function groupsAgain(): Promise<void> | undefined {
+    if (performance.now() - readAt < againAfterMs) return reading;
+    return (reading ??= readGroups().finally(() => {
+      readAt = performance.now();
+      reading = undefined;
+    }));
+  }
+
+  async function readGroups(): Promise<void> {
+    const answer = await web.call("usergroups.list");
+    if (!answer.ok) return log.debug("slack.groups-unnamed", {});
+    groups = new Map(
+      listAt(answer.data, "usergroups").map((group) => [
+        textAt(group, "id"),
+        `@${textAt(group, "handle") || textAt(group, "name")}`,
+      ]),
+    );
+  }
+
+  async function learn(id: string): Promise<void> {
+    const found = await person(id).catch(() => undefined);
+    if (!found || found.name === id) return;
+    if (people.size >= maxKept) people.clear();
+    people.set(id, found.name);
+  }
+
+  /** Resolves once the people and groups among these IDs are known, or Slack didn't say. */
+  async function learnNames(ids: readonly string[]): Promise<void> {
+    const unknown = new Set(ids.filter((id) => /^[UW][A-Z0-9]+$/.test(id) && !people.has(id)));
+    const isNew = ids.some((id) => id.startsWith("S") && !groups.has(id));
+    await Promise.all([...[...unknown].map(learn), isNew ? groupsAgain() : undefined]);
+  }
+
+  function refresh(): void {
+    if (performance.now() - askedAt < goodForMs) return;
+    askedAt = performance.now();
+    void groupsAgain();
+    void learnNames(options.usual());
+  }
+  refresh();
+  return {
+    /** `@oncall` for a group, `olivia` for a person; undefined while it isn't known. */
+    nameOf(id: string): string | undefined {
+      refresh();
+      return groups.get(id) ?? people.get(id);
+    },
+    learnNames,
+  };
+}
+
+/** What these IDs are called, read now; what Slack doesn't say stays without a name. */
+export async function readNames(
+  ids: readonly string[],
+  by: Pick<Parameters<typeof createNames>[0], "web" | "person" | "log">,
+): Promise<(id: string) => string | undefined> {
+  const { learnNames, nameOf } = createNames({ ...by, usual: () => [] });
+  await learnNames(ids);
+  return nameOf;
+}
+
+/**
+ * Who came into a user group and who left it, by user ID. Reads `subteam_members_changed` and `subteam_updated` (https://docs.slack.dev/reference/events/subteam_members_changed).
+ * Only the first says who; the other, and any unknown one, names the group alone.
+ */
+export function readGroupChange(event: unknown) {
+  return {
+    groupId: textAt(event, "subteam_id") || textAt(event, "subteam", "id"),
+    came: textsAt(event, "added_users"),
+    left: textsAt(event, "removed_users"),
+  };
+}
+
+const maxNamed = 20;
+
+/** For the audit channel: by name, without a mention of anyone. */
+export function groupNews(
+  { groupId, came, left }: ReturnType<typeof readGroupChange>,
+  nameOf: (id: string) => string | undefined,
+): Message {
+  const named = (ids: readonly string[]) =>
+    md`${ids
+      .slice(0, maxNamed)
+      .map((id) => nameOf(id) ?? id)
+      .join(", ")}${ids.length > maxNamed ? ` and ${ids.length - maxNamed} more` : ""}`;
+  const group = nameOf(groupId);
+  const called = group === undefined ? quoted(groupId) : md`${group} (${quoted(groupId)})`;
+  return notice(
+    md`👥 The user group ${called}, which the policy names, changed: ${sentence(named(came), came.length, named(left), left.length)}. It counts at once.`,
+  );
+}
+
+function sentence(came: Markdown, cameCount: number, left: Markdown, leftCount: number): Markdown {
+  if (leftCount === 0) return md`${came} joined`;
+  return cameCount === 0 ? md`${left} left` : md`${came} joined; ${left} left`;
 }

@@ -1,18 +1,18 @@
 import type { Dispatcher } from "undici";
-import type { Interaction, Handlers } from "./interaction.ts";
-import type { IncomingMessage, ServerResponse } from "node:http";
+import { type Interaction, type Handlers, createReply } from "./interaction.ts";
+import type { IncomingMessage, ServerResponse, IncomingHttpHeaders } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
-import type { Live } from "../../config/changing-file.ts";
+import { type Live, valueOf } from "../../config/changing-file.ts";
 import { messageOf } from "../../errors.ts";
 import type { Log } from "../../log/log.ts";
-import { createDeliveries } from "./deliveries.ts";
-import { createSlackHttp, type HttpRefusal } from "./http.ts";
-import type { BotIdentity } from "../people/identity.ts";
+import { createDeliveries, ForeignDelivery, type TakeDelivery } from "./deliveries.ts";
+import type { BotIdentity } from "../people/people.ts";
 import type { Intake } from "./intake.ts";
-import { createReply } from "./respond.ts";
-import { openResponseUrl, sealResponseUrl } from "../deliver/response-url.ts";
+import { openResponseUrl, sealResponseUrl } from "../web.ts";
 import { createSlackSocket } from "./socket.ts";
-import type { Web } from "../web.ts";
+import { type Web, parseJson, payloadOf, textAt } from "../web.ts";
+import { createHmac, timingSafeEqual } from "node:crypto";
+import querystring from "node:querystring";
 
 interface SlackAppOptions {
   botToken: string;
@@ -89,6 +89,257 @@ export function createSlackApp(options: SlackAppOptions) {
       const left = await deliveries.idle(Math.max(0, deadlineMs - (performance.now() - began)));
       await intake.close();
       return left;
+    },
+  };
+}
+
+/** Why an HTTP request was rejected. Nothing of it is kept or logged. */
+export type HttpRefusal =
+  | SignatureProblem
+  | "method"
+  | "content-type"
+  | "body"
+  | "too-large"
+  | "slow"
+  | "crowded";
+
+export interface SlackHttpOptions {
+  take: TakeDelivery;
+  /** It may be replaced while the process runs. */
+  signingSecret: Live;
+  log: Log;
+  onRefused?: (reason: HttpRefusal) => void;
+  now?: () => number;
+  /** How long a body may take to arrive. */
+  bodyWithinMs?: number;
+  /** What requests may take together before their signature is checked. */
+  unverified?: { most?: number; mostBytes?: number };
+}
+
+const path = "/slack/events";
+const maxBytes = 1024 * 1024;
+
+const statusOf: Record<HttpRefusal, number> = {
+  method: 405,
+  header: 401,
+  timestamp: 401,
+  signature: 401,
+  "content-type": 400,
+  body: 400,
+  "too-large": 413,
+  slow: 408,
+  crowded: 503,
+};
+
+/**
+ * Takes what Slack sends over HTTP, in place of Bolt's own receiver: that one checks a weaker signature and parses the body
+ * once more, which together cost as much as the rest of an ack.
+ */
+export function createSlackHttp(options: SlackHttpOptions) {
+  const { log, now = Date.now, bodyWithinMs = 5_000 } = options;
+  const unverified = createUnverified(options.unverified);
+  let closed = false;
+
+  function refuse(request: IncomingMessage, response: ServerResponse, reason: HttpRefusal): void {
+    options.onRefused?.(reason);
+    log.warn("slack.refused", { reason });
+    response.once("finish", () => request.destroy()); // drops the rest of its body
+    answer(response, statusOf[reason]);
+  }
+
+  async function take(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (closed) return answer(response, 503);
+    if (request.method !== "POST") return refuse(request, response, "method");
+    const signed = readSignature(request.headers, now());
+    if (typeof signed === "string") return refuse(request, response, signed);
+    if (Number(request.headers["content-length"] ?? 0) > maxBytes)
+      return refuse(request, response, "too-large");
+    const body = await readBody(request, bodyWithinMs, unverified);
+    if (typeof body === "string") return refuse(request, response, body);
+    if (!isSignedBy(valueOf(options.signingSecret), signed, body))
+      return refuse(request, response, "signature");
+    const type = contentTypeOf(request);
+    if (type === undefined) return refuse(request, response, "content-type");
+    const delivery = parseDelivery(type, body.toString());
+    if (delivery === undefined) return refuse(request, response, "body");
+    await deliver(delivery, response);
+  }
+
+  async function deliver(body: Record<string, unknown>, response: ServerResponse): Promise<void> {
+    if (textAt(body, "ssl_check") === "1") return acknowledge(response, undefined);
+    if (textAt(body, "type") === "url_verification")
+      return acknowledge(response, { challenge: textAt(body, "challenge") });
+    try {
+      await options.take({ body, ack: async (said) => acknowledge(response, said) });
+    } catch (error) {
+      if (!(error instanceof ForeignDelivery)) log.error("slack.delivery-failed", { error });
+      if (!response.headersSent) answer(response, error instanceof ForeignDelivery ? 403 : 500);
+    }
+  }
+
+  return {
+    /** Answers requests to Slack's path; false for all others, which stay untouched. */
+    route(request: IncomingMessage, response: ServerResponse): boolean {
+      if (!isOurPath(request.url ?? "")) return false;
+      take(request, response).catch((error: unknown) => {
+        log.warn("slack.delivery-broken", { error: messageOf(error) });
+        if (!response.headersSent) answer(response, 400);
+      });
+      return true;
+    },
+    /** Answers 503 from now on, so that Slack redelivers events to another process. */
+    close(): void {
+      closed = true;
+    },
+  };
+}
+
+function isOurPath(url: string): boolean {
+  return URL.parse(url, "http://gatehouse")?.pathname === path;
+}
+
+/** Slack takes an empty body or JSON. */
+function acknowledge(response: ServerResponse, said: object | undefined): void {
+  response.writeHead(200, said && { "content-type": "application/json" });
+  response.end(said && JSON.stringify(said));
+}
+
+function answer(response: ServerResponse, status: number): void {
+  response.writeHead(status, {
+    connection: "close",
+    ...(status === 405 ? { allow: "POST" } : {}),
+    ...(status === 503 ? { "retry-after": "1" } : {}),
+    ...(status >= 500 ? {} : { "x-slack-no-retry": "1" }),
+  });
+  response.end();
+}
+
+function contentTypeOf(request: IncomingMessage): string | undefined {
+  const type = request.headers["content-type"]?.split(";")[0]?.trim().toLowerCase();
+  return type === "application/x-www-form-urlencoded" || type === "application/json"
+    ? type
+    : undefined;
+}
+
+/** JSON, or a form that is the delivery or has it as JSON in `payload`; undefined for anything but an object. */
+function parseDelivery(type: string, body: string): Record<string, unknown> | undefined {
+  const form = type === "application/json" ? undefined : querystring.parse(body);
+  const json = form === undefined ? body : form["payload"];
+  if (typeof json !== "string") return form;
+  const parsed = json.trimStart().startsWith("{") ? parseJson(json) : undefined;
+  return parsed === undefined ? undefined : { ...payloadOf(parsed) };
+}
+
+type BodyRead = Buffer | "too-large" | "slow" | "crowded";
+
+/** The whole body, at most 1 MB, in time. Throws when the sender disconnects. */
+async function readBody(
+  request: IncomingMessage,
+  withinMs: number,
+  unverified: ReturnType<typeof createUnverified>,
+): Promise<BodyRead> {
+  const { promise, resolve, reject } = Promise.withResolvers<BodyRead>();
+  const held = unverified.begin(request, () => resolve("crowded"));
+  const timer = setTimeout(resolve, withinMs, "slow").unref();
+  const chunks: Buffer[] = [];
+  let size = 0;
+  const onData = (chunk: Buffer) => {
+    size += chunk.length;
+    if (size > maxBytes) return resolve("too-large");
+    chunks.push(chunk);
+    held.add(chunk);
+  };
+  request.on("data", onData);
+  request.once("end", () => resolve(Buffer.concat(chunks)));
+  request.once("error", reject);
+  request.once("close", () => {
+    // It comes after each request, and an error costs a stack
+    if (!request.complete) reject(new Error("the sender disconnected"));
+  });
+  try {
+    return await promise;
+  } finally {
+    clearTimeout(timer);
+    held.end();
+    request.off("data", onData);
+  }
+}
+
+/**
+ * Slack's request signing (https://docs.slack.dev/authentication/verifying-requests-from-slack/), stricter than Bolt's:
+ * a future date is refused like a past one, each header must appear exactly once in Slack's format, and the raw bytes are
+ * checked.
+ */
+
+type SignatureProblem = "header" | "timestamp" | "signature";
+
+const toleranceSeconds = 300;
+
+interface Signed {
+  timestamp: string;
+  signature: string;
+}
+
+/** Of a header that comes twice Node joins the values, and then neither form fits. */
+function readSignature(headers: IncomingHttpHeaders, nowMs: number): Signed | SignatureProblem {
+  const timestamp = String(headers["x-slack-request-timestamp"]);
+  const signature = String(headers["x-slack-signature"]);
+  if (!/^\d{1,12}$/.test(timestamp) || !/^v0=[0-9a-f]{64}$/.test(signature)) return "header";
+  if (Math.abs(nowMs / 1000 - Number(timestamp)) > toleranceSeconds) return "timestamp";
+  return { timestamp, signature };
+}
+
+function isSignedBy(secret: string, { timestamp, signature }: Signed, body: Buffer): boolean {
+  const wanted = createHmac("sha256", secret).update(`v0:${timestamp}:`).update(body).digest("hex");
+  return timingSafeEqual(Buffer.from(signature), Buffer.from(`v0=${wanted}`));
+}
+
+/**
+ * What all requests without a checked signature, whose bodies are still on their way, may take together. Anybody can send such requests, so when there are too
+ * many the ones that look least like Slack's make room: of too many the oldest (Slack sends a body at once), of too much the
+ * largest (Slack's are small). So a genuine delivery passes a flood as long as it arrives faster than the flood turns over.
+ */
+export function createUnverified({ most = 256, mostBytes = 8 * 1024 * 1024 } = {}) {
+  const held = new Map<IncomingMessage, { bytes: number; leave(): void }>();
+  let bytes = 0;
+
+  function end(request: IncomingMessage): void {
+    bytes -= held.get(request)?.bytes ?? 0;
+    held.delete(request);
+  }
+
+  function makeRoom(): void {
+    const [oldest] = held.values();
+    if (held.size > most) oldest?.leave();
+    while (bytes > mostBytes) {
+      const largest = [...held.values()].reduce((a, b) => (b.bytes > a.bytes ? b : a));
+      largest.leave();
+    }
+  }
+
+  return {
+    /** `crowdedOut`: it must make room; maybe at once. */
+    begin(request: IncomingMessage, crowdedOut: () => void) {
+      const one = {
+        bytes: 0,
+        leave() {
+          end(request);
+          crowdedOut();
+        },
+      };
+      held.set(request, one);
+      makeRoom();
+      return {
+        /** Bytes that have arrived. */
+        add(chunk: Buffer): void {
+          if (!held.has(request)) return;
+          one.bytes += chunk.length;
+          bytes += chunk.length;
+          makeRoom();
+        },
+        /** It was checked, or it is gone. */
+        end: () => end(request),
+      };
     },
   };
 }

@@ -1,24 +1,22 @@
 import type { ModalView } from "@slack/types";
 import { within } from "../../deadline.ts";
 import { messageOf } from "../../errors.ts";
-import { during, workOnInteraction } from "../../log/ids.ts";
-import type { Log } from "../../log/log.ts";
-import { type Message, plainText, section } from "../../messages/message.ts";
-import { md } from "../../messages/text.ts";
-import { patiently } from "../../redis/trouble.ts";
+import { during, workOnInteraction, type Log } from "../../log/log.ts";
+import { type Message, plainText, section, md } from "../../messages/message.ts";
+import { patiently } from "../../redis/redis.ts";
 import { errorReply, say } from "../error-reply.ts";
-import { type BotIdentity, foreignness } from "../people/identity.ts";
+import { type BotIdentity, foreignness } from "../people/people.ts";
 import { at, textAt, listAt } from "../web.ts";
 import { type Intake, IntakeDown, type LeftInteraction } from "./intake.ts";
-import type {
-  Handlers,
-  Interaction,
-  Reply,
-  SubmissionResult,
-  SuggestRequest,
-  Suggestion,
+import {
+  type Handlers,
+  type Interaction,
+  type Reply,
+  type SubmissionResult,
+  type SuggestRequest,
+  type Suggestion,
+  readInteraction,
 } from "./interaction.ts";
-import { readInteraction } from "./read-interaction.ts";
 
 /** A delivery for another app or workspace. Receivers refuse it without an answer. */
 export class ForeignDelivery extends Error {

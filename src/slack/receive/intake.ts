@@ -3,8 +3,13 @@ import { within } from "../../deadline.ts";
 import { messageOf, UserError } from "../../errors.ts";
 import type { Log } from "../../log/log.ts";
 import { createDueList } from "../../redis/due-list.ts";
-import { type Keys, defineScript, type RedisClient, redisTimeLua } from "../../redis/redis.ts";
-import { redisTrouble } from "../../redis/trouble.ts";
+import {
+  type Keys,
+  defineScript,
+  type RedisClient,
+  redisTimeLua,
+  redisTrouble,
+} from "../../redis/redis.ts";
 import type { Interaction } from "./interaction.ts";
 
 /** Redis didn't store it: nothing was done, and the ack says so. */
@@ -203,7 +208,8 @@ export function createIntake(options: IntakeOptions) {
     if (write === undefined) return true;
     const { id, stamp } = write;
     try {
-      if (stamp === undefined) await Promise.all([redis.hdel(records, id), due.remove(id)]);
+      if (stamp === undefined)
+        await Promise.all([redis.hdel(records, id), redis.zrem(due.list, id)]);
       else await run.undo(keysOf(id, stamp), [id, stamp]);
       if (owed.get(name) === write) owed.delete(name);
       return true;

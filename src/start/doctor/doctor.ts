@@ -5,7 +5,7 @@ import { messageOf } from "../../errors.ts";
 import { operationsOf } from "../../policy/approval-rule.ts";
 import { checks } from "../checks.ts";
 import { roleIn } from "../command-line.ts";
-import { useProxies } from "../outbound.ts";
+import { useProxies } from "../services.ts";
 import { exitCodeOf, ill, render, type Section, well } from "./finding.ts";
 
 export const doctorUsage = `usage: node gatehouse.mjs doctor [gateway|worker]

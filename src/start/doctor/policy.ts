@@ -1,8 +1,7 @@
 import type { Config } from "../../config/config.ts";
 import type { Policy } from "../../config/policy-file.ts";
 import { metBy } from "../../config/seats.ts";
-import { placesSeen, whoAre } from "../../policy/access.ts";
-import { channelsNamed, everyoneNamed } from "../../policy/teams.ts";
+import { placesSeen, whoAre, channelsNamed, everyoneNamed } from "../../policy/access.ts";
 import { kindOfUser } from "../../slack/people/people.ts";
 import { at, textAt, textsAt } from "../../slack/web.ts";
 import { type Finding, ill, note, well } from "./finding.ts";

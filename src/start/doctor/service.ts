@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { connect as connectTls } from "node:tls";
-import { ComputeError } from "../../compute/errors.ts";
+import { ComputeError } from "../../compute/compute.ts";
 import type { CallReport } from "../../compute/http.ts";
 import type { Config } from "../../config/config.ts";
 import { certificatesIn } from "../../config/compute-tls.ts";
@@ -8,7 +8,7 @@ import { proxyFor } from "../../config/proxy.ts";
 import { within } from "../../deadline.ts";
 import { messageOf, withHint } from "../../errors.ts";
 import { silentLog } from "../../log/log.ts";
-import { connectCompute } from "../outbound.ts";
+import { connectCompute } from "../services.ts";
 import { clockFinding, type Finding, ill, note, well } from "./finding.ts";
 
 const handshakeMs = 5_000;

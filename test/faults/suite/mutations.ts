@@ -80,14 +80,14 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "a new name is not judged",
-    file: "src/policy/judged.ts",
+    file: "src/policy/refusal.ts",
     was: 'return typeof name === "string" && name.trim() !== "" ? name.trim() : undefined;',
     is: "return void name;",
     rows: "X15",
   },
   {
     name: "the VMs inside a project are not judged",
-    file: "src/policy/judged.ts",
+    file: "src/policy/refusal.ts",
     was: 'return { ...project, kind: "vm", name, projectName: project.name, because };',
     is: "return { ...project, because: because || name };",
     rows: "X15",
@@ -108,14 +108,14 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "a request joins a shared card though its own is posted",
-    file: "src/requests/journal/shared-cards.ts",
+    file: "src/requests/journal/switches.ts",
     was: "if not r[1] or (r[2] or '') ~= '' or r[3] then return '' end",
     is: "if not r[1] then return '' end",
     rows: "M8",
   },
   {
     name: "no time of quiet",
-    file: "src/requests/perform/reconcile.ts",
+    file: "src/requests/perform/poll.ts",
     was: "const quietAt = leftBy + timing.quiesceMs;",
     is: "const quietAt = leftBy;",
     rows: "A6,M4",

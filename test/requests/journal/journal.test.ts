@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { adoptPolicy } from "../../../src/start/policy-keeper.ts";
-import { createPolls } from "../../../src/requests/journal/polls.ts";
+import { createPolls } from "../../../src/requests/journal/limits.ts";
 import { pollKeyOf } from "../../../src/requests/journal/record.ts";
 import { createJournal, type Move, newNonce } from "../../../src/requests/journal/journal.ts";
 import { sweep } from "../../../src/requests/perform/sweep.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Vote } from "../../../src/approvals/votes.ts";
-import { meets } from "../../../src/policy/vote-needs.ts";
-import { namedNeeds, waitsFor } from "../../../src/requests/journal/open-needs.ts";
+import { meets } from "../../../src/policy/approval-rule.ts";
+import { namedNeeds, waitsFor } from "../../../src/requests/journal/limits.ts";
 import type { StoredRequest } from "../../../src/requests/journal/record.ts";
 import { ourTeamId, person, policyOf } from "../../policy/sample.ts";
 

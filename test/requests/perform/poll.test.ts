@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, vi } from "vitest";
-import { poll as pollOf, soonest } from "../../../src/requests/perform/poll.ts";
-import { lookAt } from "../../../src/requests/perform/reconcile.ts";
+import { poll as pollOf, soonest, lookAt } from "../../../src/requests/perform/poll.ts";
 import type { StoredRequest } from "../../../src/requests/journal/record.ts";
 import { restart } from "../../../src/commands/vm/restart.ts";
-import { cardVersion } from "../../../src/requests/render/card-view.ts";
+import { cardVersion } from "../../../src/requests/render/render-result.ts";
 import { renderCard } from "../../../src/requests/render/render-card.ts";
 import { shownText } from "../../commands/shown-text.ts";
 import { claimedRestart } from "../asking.ts";

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, vi } from "vitest";
-import { stopwatch } from "../../../src/deadline.ts";
+import { stopwatch } from "../../../src/requests/perform/send.ts";
 import { silentLog } from "../../../src/log/log.ts";
-import { startDispatcher } from "../../../src/redis/dispatcher.ts";
-import { createPolls } from "../../../src/requests/journal/polls.ts";
+import { startDispatcher } from "../../../src/redis/due-list.ts";
+import { createPolls } from "../../../src/requests/journal/limits.ts";
 import { poll, pollWork } from "../../../src/requests/perform/poll.ts";
 import { claimedRestart } from "../asking.ts";
 import { type WorkerHere, workerHere } from "./worker-here.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Vm } from "../../../src/compute/compute.ts";
 import type { Effect } from "../../../src/registry/define.ts";
-import { type Judged, judge } from "../../../src/requests/perform/reconcile.ts";
+import { type Judged, judge } from "../../../src/requests/perform/poll.ts";
 import type { Progress } from "../../../src/requests/journal/record.ts";
 
 const timing = { quiesceMs: 1000, stableGapMs: 100, settleDeadlineMs: 10_000, restartMarkMs: 3000 };

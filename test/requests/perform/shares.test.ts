@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createShares } from "../../../src/requests/perform/worker-context.ts";
+import { createShares } from "../../../src/requests/perform/gate.ts";
 import { hears } from "../../stories/words.ts";
 import { startWorld, testPolicy } from "../../support/start-world.ts";
 

@@ -8,16 +8,19 @@ import { createLog } from "../../../src/log/log.ts";
 import type { ChangeCommand, Target } from "../../../src/registry/define.ts";
 import type { Args, Person } from "../../../src/registry/invocation.ts";
 import { openLedger } from "../../../src/requests/journal/ledger.ts";
-import type { Change, WorkerContext } from "../../../src/requests/perform/worker-context.ts";
-import { createShares } from "../../../src/requests/perform/worker-context.ts";
+import {
+  type Change,
+  type WorkerContext,
+  createShares,
+} from "../../../src/requests/perform/gate.ts";
 import type { RequestRecord } from "../../../src/requests/journal/record.ts";
-import { createPolls } from "../../../src/requests/journal/polls.ts";
+import { createPolls } from "../../../src/requests/journal/limits.ts";
 import { createJournal } from "../../../src/requests/journal/journal.ts";
 import {
   type SandboxCompute,
   startSandboxCompute,
 } from "../../../sandbox/compute/start-sandbox-compute.ts";
-import { targetOfVm } from "../../../src/requests/submit/resolve.ts";
+import { targetOfVm } from "../../../src/requests/submit/submit.ts";
 import { sandboxAppraiser } from "../../support/appraiser.ts";
 import { type TestRedis, testRedis } from "../../support/with-redis.ts";
 import { auditOf, member, ourTeamId, policy } from "../asking.ts";

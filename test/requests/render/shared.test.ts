@@ -1,12 +1,12 @@
 import { expect, it } from "vitest";
 import { restart } from "../../../src/commands/vm/restart.ts";
-import { md } from "../../../src/messages/text.ts";
+import { md } from "../../../src/messages/message.ts";
 import type { StoredRequest } from "../../../src/requests/journal/record.ts";
 import {
   type Member,
   renderSharedCard,
   renderSharedResult,
-} from "../../../src/requests/render/render-shared.ts";
+} from "../../../src/requests/render/render-card.ts";
 import { shownText } from "../../commands/shown-text.ts";
 import { vmTarget } from "../asking.ts";
 

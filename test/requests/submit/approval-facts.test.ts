@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Vm } from "../../../src/compute/compute.ts";
-import { gatherApprovalFacts } from "../../../src/requests/submit/approval-facts.ts";
+import { gatherApprovalFacts } from "../../../src/requests/submit/submit.ts";
 import type { StoredRequest } from "../../../src/requests/journal/record.ts";
 
 const now = Date.parse("2026-11-20T12:00:00Z");

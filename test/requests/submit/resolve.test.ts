@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createCompute } from "../../../src/compute/create-compute.ts";
 import { UserError } from "../../../src/errors.ts";
-import { PickOne, resolveTarget, targetOfVm } from "../../../src/requests/submit/resolve.ts";
+import { PickOne, resolveTarget, targetOfVm } from "../../../src/requests/submit/submit.ts";
 import { type Reading, startReading } from "../../commands/reading.ts";
 
 let at: Reading;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import * as build from "../../../src/messages/message.ts";
-import { md } from "../../../src/messages/text.ts";
+import { md } from "../../../src/messages/message.ts";
 import { type SandboxSlack, startSandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
 import { callApi } from "./call-api.ts";
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { GatewayContext } from "../../../src/slack/conversation/gateway-context.ts";
+import type { GatewayContext } from "../../../src/slack/conversation/authorize.ts";
 import type { SuggestRequest } from "../../../src/slack/receive/interaction.ts";
-import { suggest } from "../../../src/slack/conversation/suggest.ts";
+import { suggest } from "../../../src/slack/conversation/conversation.ts";
 import type { Person } from "../../../src/registry/invocation.ts";
 import { type Reading, startReading } from "../../commands/reading.ts";
 import { ourTeamId, person, policyOf } from "../../policy/sample.ts";

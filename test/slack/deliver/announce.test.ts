@@ -1,10 +1,8 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { silentLog } from "../../../src/log/log.ts";
-import { sentence } from "../../../src/messages/message.ts";
-import { md } from "../../../src/messages/text.ts";
+import { sentence, md } from "../../../src/messages/message.ts";
 import { startSandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
-import { type Announce, createNotices } from "../../../src/slack/deliver/announce.ts";
-import { startDelivery } from "../../../src/slack/deliver/deliver.ts";
+import { type Announce, createNotices, startDelivery } from "../../../src/slack/deliver/deliver.ts";
 import { createRateLimiter, type RateLimiter } from "../../../src/slack/deliver/rate-limiter.ts";
 import { redisNow } from "../../../src/redis/redis.ts";
 import { createWeb } from "../../../src/slack/web.ts";

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { silentLog } from "../../../src/log/log.ts";
-import { message, sentence, table } from "../../../src/messages/message.ts";
-import { md } from "../../../src/messages/text.ts";
+import { message, sentence, table, md } from "../../../src/messages/message.ts";
 import type { Mark } from "../../../src/slack/deliver/rate-limiter.ts";
 import { createPostOnce, type Owed, type OwedPost } from "../../../src/slack/deliver/post-once.ts";
 

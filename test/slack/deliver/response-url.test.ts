@@ -1,14 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { createLog } from "../../../src/log/log.ts";
-import { sentence } from "../../../src/messages/message.ts";
-import { Markdown } from "../../../src/messages/text.ts";
-import type { Interaction, InteractionBase } from "../../../src/slack/receive/interaction.ts";
-import { createReply } from "../../../src/slack/receive/respond.ts";
+import { sentence, Markdown } from "../../../src/messages/message.ts";
 import {
-  isResponseUrl,
-  openResponseUrl,
-  sealResponseUrl,
-} from "../../../src/slack/deliver/response-url.ts";
+  type Interaction,
+  type InteractionBase,
+  createReply,
+} from "../../../src/slack/receive/interaction.ts";
+import { isResponseUrl, openResponseUrl, sealResponseUrl } from "../../../src/slack/web.ts";
 import type { Web, WebAnswer, WebData } from "../../../src/slack/web.ts";
 import { listenLocally } from "../receive/local-server.ts";
 

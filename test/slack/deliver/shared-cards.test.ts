@@ -4,7 +4,7 @@ import { silentLog } from "../../../src/log/log.ts";
 import { isChange } from "../../../src/registry/define.ts";
 import { createJournal } from "../../../src/requests/journal/journal.ts";
 import type { StoredRequest } from "../../../src/requests/journal/record.ts";
-import { sharedCardOf } from "../../../src/requests/journal/shared-cards.ts";
+import { sharedCardOf } from "../../../src/requests/journal/switches.ts";
 import { startDelivery } from "../../../src/slack/deliver/deliver.ts";
 import { createRateLimiter } from "../../../src/slack/deliver/rate-limiter.ts";
 import { requestSource } from "../../../src/slack/deliver/requests.ts";

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { sentence } from "../../../src/messages/message.ts";
-import { Markdown } from "../../../src/messages/text.ts";
+import { sentence, Markdown } from "../../../src/messages/message.ts";
 import { privateRedis } from "../../support/with-redis.ts";
 import { startGateway } from "./start-slack.ts";
 

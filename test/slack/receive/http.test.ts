@@ -4,7 +4,7 @@ import { request as httpRequest } from "node:http";
 import { connect, type Socket } from "node:net";
 import { describe, expect, it } from "vitest";
 import { silentLog } from "../../../src/log/log.ts";
-import { createSlackHttp, type SlackHttpOptions } from "../../../src/slack/receive/http.ts";
+import { createSlackHttp, type SlackHttpOptions } from "../../../src/slack/receive/app.ts";
 import { listenLocally } from "./local-server.ts";
 
 const secret = "a-signing-secret";

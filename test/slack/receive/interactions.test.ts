@@ -1,7 +1,6 @@
 import type { View } from "@slack/types";
 import { describe, expect, it } from "vitest";
-import { button, buttons, message, section } from "../../../src/messages/message.ts";
-import { Markdown } from "../../../src/messages/text.ts";
+import { button, buttons, message, section, Markdown } from "../../../src/messages/message.ts";
 import { UserError } from "../../../src/errors.ts";
 import type { Handlers } from "../../../src/slack/receive/interaction.ts";
 import { startGateway } from "./start-slack.ts";

@@ -1,7 +1,6 @@
 import { expect, it } from "vitest";
-import type { Interaction } from "../../../src/slack/receive/interaction.ts";
-import type { Notice } from "../../../src/slack/deliver/announce.ts";
-import { createLostReplies } from "../../../src/slack/receive/respond.ts";
+import { type Interaction, createLostReplies } from "../../../src/slack/receive/interaction.ts";
+import type { Notice } from "../../../src/slack/deliver/deliver.ts";
 
 const base = {
   id: "command:1",

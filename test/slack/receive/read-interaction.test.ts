@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { readInteraction, valueOf } from "../../../src/slack/receive/read-interaction.ts";
+import { readInteraction, valueOf } from "../../../src/slack/receive/interaction.ts";
 
 const us = { botUserId: "UBOT" };
 const read = (body: unknown) => readInteraction(body, us, 1000);

@@ -3,7 +3,7 @@ import { createKeys, connectRedis } from "../../../src/redis/redis.ts";
 import { startSandboxSlack, type SandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
 import { createSlackApp } from "../../../src/slack/receive/app.ts";
 import type { Interaction, Handlers } from "../../../src/slack/receive/interaction.ts";
-import { readIdentity } from "../../../src/slack/people/identity.ts";
+import { readIdentity } from "../../../src/slack/people/people.ts";
 import { createIntake } from "../../../src/slack/receive/intake.ts";
 import { createWeb, type Web } from "../../../src/slack/web.ts";
 import { listenLocally } from "./local-server.ts";

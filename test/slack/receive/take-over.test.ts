@@ -1,11 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { createKeys, connectRedis } from "../../../src/redis/redis.ts";
 import { silentLog } from "../../../src/log/log.ts";
-import { message, section } from "../../../src/messages/message.ts";
-import { Markdown } from "../../../src/messages/text.ts";
+import { message, section, Markdown } from "../../../src/messages/message.ts";
 import type { Interaction } from "../../../src/slack/receive/interaction.ts";
 import { createIntake, type Intake, IntakeDown } from "../../../src/slack/receive/intake.ts";
-import { sealResponseUrl } from "../../../src/slack/deliver/response-url.ts";
+import { sealResponseUrl } from "../../../src/slack/web.ts";
 import { privateRedis, testRedis } from "../../support/with-redis.ts";
 import { startGateway } from "./start-slack.ts";
 
