@@ -23,9 +23,8 @@ USER 1000:1000
 # Slack's, over HTTP. The probes' port is no part of the image's outside: OPS_PORT and OPS_HOST say where they are read.
 EXPOSE 3000
 
-# Without OPS_PORT: 3001 where Slack reaches PORT, else PORT. Slack's port knows no /healthz.
 HEALTHCHECK --interval=15s --timeout=5s --start-period=20s --retries=3 \
-  CMD ["node", "-e", "const { OPS_PORT, OPS_HOST, PORT = '3000' } = process.env; const host = OPS_HOST && OPS_HOST !== '0.0.0.0' ? OPS_HOST : '127.0.0.1'; Promise.any((OPS_PORT ? [OPS_PORT] : ['3001', PORT]).map(async (port) => { if (!(await fetch(`http://${host.includes(':') ? `[${host}]` : host}:${port}/healthz`)).ok) throw 0; })).then(() => process.exit(0), () => process.exit(1))"]
+  CMD ["node", "-e", "const { OPS_PORT, OPS_HOST } = process.env; const host = OPS_HOST && OPS_HOST !== '0.0.0.0' ? OPS_HOST : '127.0.0.1'; fetch(`http://${host.includes(':') ? `[${host}]` : host}:${OPS_PORT || 3001}/healthz`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 
 # Add "gateway" or "worker" to run one role alone. Node itself is process 1 and stops in order on SIGTERM. With a young
 # generation that needs not grow first, fewer acks wait for a collection (docs/decisions/071).

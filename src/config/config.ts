@@ -63,12 +63,10 @@ export function loadConfig({
   const receive = receiver && slackReceive(receiver, read);
   const proxies = proxiesIn(read);
   const traces = tracesIn(read);
-  const { PORT: port = 3000 } = read;
-  const isSlackOutside = receive?.mode === "http";
-  const opsPort = read.OPS_PORT ?? (isSlackOutside ? 3001 : port);
-  if (isSlackOutside && opsPort === port && port !== 0)
+  const { PORT: port, OPS_PORT: opsPort, OPS_HOST: opsHost } = read;
+  if (receive?.mode === "http" && opsPort === port && port !== 0)
     from.problems.push(`OPS_PORT: must not be ${port}, which is PORT: the world reaches that one`);
-  from.problems.push(...tlsProblems(from, read));
+  from.problems.push(...tlsProblems(from, read), ...from.mistyped());
   const policyFile = openPolicy(from, cwd, operations);
   if (from.problems.length > 0 || !policyFile) throw new ConfigError(from.problems);
   const secrets = [
@@ -119,18 +117,8 @@ export function loadConfig({
     redisReplicas: read.REDIS_REPLICAS,
     /** Where Slack delivers over HTTP; 0: any free port. */
     port,
-    /**
-     * Where probes and figures are read; without a host, on all interfaces. They never stand on a port that Slack reaches.
-     * Where Slack reaches none, a PORT that was set stays what it was before OPS_PORT was there: theirs, on all interfaces.
-     */
-    ops: {
-      port: opsPort,
-      host:
-        read.OPS_HOST ??
-        (!isSlackOutside && read.OPS_PORT === undefined && read.PORT !== undefined
-          ? undefined
-          : "127.0.0.1"),
-    },
+    /** Where probes and figures are read: never a port that Slack reaches. */
+    ops: { port: opsPort, host: opsHost },
     /** An absolute path. */
     dataDir: resolve(cwd, read.DATA_DIR),
     logLevel: read.LOG_LEVEL,

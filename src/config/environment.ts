@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import ipaddr from "ipaddr.js";
 import * as z from "zod";
 import { codeOf, withHint } from "../errors.ts";
-import { nearest } from "../text/nearest.ts";
+import { editDistance, nearest } from "../text/nearest.ts";
 import { ChangingFile } from "./changing-file.ts";
 import { matching, readAs } from "./policy-schema.ts";
 import { parseRedisUrl } from "./redis-address.ts";
@@ -76,13 +76,13 @@ const variables = z.object({
   NO_PROXY: z.string().default(""),
   REDIS_URL: required("the address of Redis, like redis://localhost:6379", redisProblem),
   REDIS_REPLICAS: wholeNumber(5).optional(),
-  PORT: wholeNumber(65_535).optional(),
-  OPS_PORT: wholeNumber(65_535).optional(),
+  PORT: wholeNumber(65_535).default(3000),
+  OPS_PORT: wholeNumber(65_535).default(3001),
   OPS_HOST: readAs(
     (text) =>
       `must be an IP address of this machine, or 0.0.0.0 for all of them, and is ${asFound(text)}`,
     (text) => (isIP(text) === 0 ? undefined : text),
-  ).optional(),
+  ).default("127.0.0.1"),
   LOG_LEVEL: readAs(
     (text) => {
       const meant = nearest(text, logLevels);
@@ -164,6 +164,23 @@ export class Environment {
   #text(name: string): string | undefined {
     const value = this.#env[name]?.trim();
     return value === "" ? undefined : value;
+  }
+
+  /** Variables that nobody reads, each one slip away from one that isn't set: `NAME: what is wrong`. */
+  mistyped(): readonly string[] {
+    const known = variableNames.flatMap((name) =>
+      secretNames.has(name) ? [name, `${name}_FILE`] : [name],
+    );
+    return Object.keys(this.#env).flatMap((name) => {
+      if (!/^(SLACK|COMPUTE|REDIS|OPS|GATEHOUSE|DATA|LOG)_/.test(name) || known.includes(name))
+        return [];
+      const [meant] = known.filter((one) => editDistance(name, one, 2) <= 2);
+      return meant === undefined ||
+        this.#text(name) === undefined ||
+        this.#text(meant) !== undefined
+        ? []
+        : [`${name}: is no variable of Gatehouse; did you mean ${meant}?`];
+    });
   }
 
   /** The text, or what is wrong before there is one, and of which variable that is. */

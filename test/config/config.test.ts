@@ -63,7 +63,7 @@ describe("a complete environment", () => {
       redisUrl: "redis://localhost:6379",
       redisReplicas: undefined,
       port: 3000,
-      ops: { port: 3000, host: "127.0.0.1" },
+      ops: { port: 3001, host: "127.0.0.1" },
       dataDir: "/nowhere/.gatehouse",
       logLevel: "info",
       allowVolatileRedis: false,
@@ -116,8 +116,8 @@ describe("a complete environment", () => {
       host: "0.0.0.0",
     });
     for (const env of [complete, http]) {
-      expect(ops(env, "worker")).toEqual({ port: 3000, host: "127.0.0.1" });
-      expect(ops({ ...env, PORT: "8080" }, "worker")).toEqual({ port: 8080, host: undefined });
+      expect(ops(env, "worker")).toEqual({ port: 3001, host: "127.0.0.1" });
+      expect(ops({ ...env, PORT: "8080" }, "worker")).toEqual({ port: 3001, host: "127.0.0.1" });
       const moved = { ...env, PORT: "8080", OPS_PORT: "9000" };
       expect(ops(moved, "worker")).toEqual({ port: 9000, host: "127.0.0.1" });
     }

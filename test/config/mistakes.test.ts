@@ -247,6 +247,8 @@ const mistakes: [variable: string, env: Env, sentence: string][] = [
     { OPS_HOST: "localhost" },
     'must be an IP address of this machine, or 0.0.0.0 for all of them, and is "localhost"',
   ],
+  ["OPS_PROT", { OPS_PROT: "9000" }, "is no variable of Gatehouse; did you mean OPS_PORT?"],
+  ["GATEHOUSE_CONFG", { GATEHOUSE_CONFG: "a.yml" }, "did you mean GATEHOUSE_CONFIG?"],
   ["GATEHOUSE_CONFIG", { GATEHOUSE_CONFIG: "other.yml" }, "other.yml can't be read (ENOENT)"],
   ["GATEHOUSE_CONFIG", { GATEHOUSE_CONFIG: folder }, "can't be read (EISDIR)"],
   [
