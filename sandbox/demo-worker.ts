@@ -2,6 +2,7 @@ import { commands } from "../src/commands/index.ts";
 import { loadConfig } from "../src/config/config.ts";
 import { createLog, hideSecret } from "../src/log/log.ts";
 import { operationsOf } from "../src/policy/approval-rule.ts";
+import { demoPace } from "./demo-world.ts";
 import { sandboxRoots } from "./evidence/vendors.ts";
 import { start } from "../src/start/start.ts";
 
@@ -9,7 +10,8 @@ import { start } from "../src/start/start.ts";
  * A worker as a process of its own, on this machine only, so that the demo can kill it. It ends on SIGTERM, or when
  * whoever holds its input is gone; Ctrl-C is for them.
  */
-const config = loadConfig({ role: "worker", operations: operationsOf(commands) });
+const operations = operationsOf(commands);
+const config = loadConfig({ role: "worker", operations, pace: demoPace });
 for (const secret of config.secrets) hideSecret(secret);
 const log = createLog({ level: config.logLevel, base: { role: config.role } });
 process.on("SIGINT", () => undefined);

@@ -1,3 +1,4 @@
+import { type Pace, usualPace } from "../src/config/policy-schema.ts";
 import { launchMeasurement } from "./compute/records.ts";
 import { ledgerImage, seedLedger } from "./compute/seed-ledger.ts";
 import { addChannel } from "./slack/state/channels.ts";
@@ -14,6 +15,7 @@ import type { WorldOptions } from "./world.ts";
 export function demoWorld({ restartExpires = "15m" } = {}) {
   return {
     policy: policyWith(restartExpires),
+    pace: demoPace,
     slack: { seed: seedTeams },
     prepare({ edit }) {
       seedLedger(edit);
@@ -24,6 +26,17 @@ export function demoWorld({ restartExpires = "15m" } = {}) {
     ranOut: ["Turin"],
   } satisfies WorldOptions;
 }
+
+export const demoPace: Pace = {
+  ...usualPace,
+  claimWindowMs: 1_000,
+  pollFirstMs: 200,
+  pollMostMs: 2_000,
+  stableGapMs: 400,
+  restartMarkMs: 30_000,
+  heartbeatMs: 500,
+  sweepMs: 1_000,
+};
 
 const policyWith = (restartExpires: string) => `access: # what no team has
   view: ["*"]
@@ -56,7 +69,7 @@ attestation:
     - { targets: ["ledger-*"], measurements: ["${launchMeasurement(ledgerImage, 2)}"] }
 audit: { channel: C03AUDIT }
 alerts: { channel: C02STATUS }
-timing: { httpTimeout: 3s, claimWindow: 1s, quiesce: 8s, pollFirst: 200ms, pollMost: 2s, stableGap: 400ms, restartMark: 30s, heartbeat: 500ms, sweep: 1s }
+timing: { httpTimeout: 3s, quiesce: 8s }
 `;
 
 /** The workspace of most tests, and the people and the channel of search. */

@@ -4,6 +4,7 @@ import path from "node:path";
 import { parse } from "yaml";
 import { commands } from "../src/commands/index.ts";
 import { loadConfig, type Role } from "../src/config/config.ts";
+import type { Pace } from "../src/config/policy-schema.ts";
 import { operationsOf } from "../src/policy/approval-rule.ts";
 import { createLog, type Fields, hideSecret, type Log } from "../src/log/log.ts";
 import { type Running, start } from "../src/start/start.ts";
@@ -29,6 +30,8 @@ export interface WorldOptions {
   receive?: "socket" | "http";
   /** gatehouse.yml; empty by default: everyone may view, no one may change anything. */
   policy?: string;
+  /** How fast things go that no installation turns. */
+  pace?: Pace;
   /** A Redis that stands already; else a private one is started. */
   redisUrl?: string;
   namespace?: string;
@@ -134,7 +137,13 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       const [slot = 0] = [0, 1, 2, 3, 4, 5, 6, 7].filter((one) => !taken.has(one));
       const dataDir = `${env["DATA_DIR"]}${slot === 0 ? "" : `-${slot}`}`;
       const operations = operationsOf(commands);
-      const config = loadConfig({ env: { ...env, DATA_DIR: dataDir, ...own }, role, operations });
+      const { pace } = options;
+      const config = loadConfig({
+        env: { ...env, DATA_DIR: dataDir, ...own },
+        role,
+        operations,
+        pace,
+      });
       for (const secret of config.secrets) hideSecret(secret);
       const started = await start(config, logOf({ role }), {
         host: "127.0.0.1",

@@ -11,7 +11,7 @@ import {
   type Policy,
   type ReadPolicy,
 } from "./policy-file.ts";
-import { durationWords } from "./policy-schema.ts";
+import { durationWords, type Pace } from "./policy-schema.ts";
 
 /** The rules that count in this process at one moment; the two belong together. */
 export interface PolicyInForce {
@@ -38,6 +38,7 @@ interface PolicyPlace {
   /** The default file may be missing; one that is named may not. */
   mayBeMissing: boolean;
   operations: readonly Operation[];
+  pace?: Pace | undefined;
 }
 
 /**
@@ -70,7 +71,7 @@ export class ChangingPolicy {
     const found = textOf(place);
     // A mistyped path must not silently become an empty policy
     if ("problem" in found && found.isAbsent && place.mayBeMissing)
-      return new ChangingPolicy(place, noText(), place.path);
+      return new ChangingPolicy(place, noText(place), place.path);
     const parsed = parse(found, place);
     return "problems" in parsed ? parsed.problems : new ChangingPolicy(place, parsed);
   }
@@ -163,10 +164,10 @@ function textOf({ path, shown }: PolicyPlace): Found {
 
 function parse(
   found: Found,
-  { shown, path, operations }: PolicyPlace,
+  { shown, path, operations, pace }: PolicyPlace,
 ): PolicyText | { problems: readonly string[] } {
   if ("problem" in found) return { problems: [found.problem] };
-  const read = parsePolicy(found.text, shown, operations);
+  const read = parsePolicy(found.text, shown, operations, pace);
   if ("problems" in read) return read;
   const { endorsements: folder, ...attestation } = read.policy.attestation;
   // The folder of endorsements stands beside the file, where it is no absolute path
@@ -176,8 +177,8 @@ function parse(
 }
 
 /** Of a process without a file. */
-function noText(): PolicyText {
-  const policy = emptyPolicy();
+function noText({ pace }: PolicyPlace): PolicyText {
+  const policy = emptyPolicy(pace);
   return { text: "", policy, policyVersion: policyVersion(policy), lineOf: () => undefined };
 }
 

@@ -10,6 +10,7 @@ import {
   type Variables,
 } from "./environment.ts";
 import type { Operation, Policy } from "./policy-file.ts";
+import type { Pace } from "./policy-schema.ts";
 import { passwordsIn, type Proxies } from "./proxy.ts";
 import { parseRedisUrl } from "./redis-address.ts";
 
@@ -44,6 +45,8 @@ interface From {
   cwd?: string;
   /** All commands, for the rules that name them. */
   operations: readonly Operation[];
+  /** The usual one, except in tests and the sandbox. */
+  pace?: Pace | undefined;
 }
 
 /** Reads the environment and gatehouse.yml. Throws a ConfigError with all problems. */
@@ -52,6 +55,7 @@ export function loadConfig({
   role,
   cwd = process.cwd(),
   operations,
+  pace,
 }: From & { role: Role }) {
   const from = new Environment(env, cwd);
   const receiver = role === "worker" ? undefined : receiverOf(from);
@@ -67,7 +71,7 @@ export function loadConfig({
   if (receive?.mode === "http" && opsPort === port && port !== 0)
     from.problems.push(`OPS_PORT: must not be ${port}, which is PORT: the world reaches that one`);
   from.problems.push(...tlsProblems(from, read), ...from.mistyped());
-  const policyFile = openPolicy(from, cwd, operations);
+  const policyFile = openPolicy(from, cwd, operations, pace);
   if (from.problems.length > 0 || !policyFile) throw new ConfigError(from.problems);
   const secrets = [
     read.SLACK_BOT_TOKEN,
@@ -203,11 +207,12 @@ function openPolicy(
   from: Environment,
   cwd: string,
   operations: readonly Operation[],
+  pace?: Pace,
 ): ChangingPolicy | undefined {
   const { GATEHOUSE_CONFIG: named } = from.read("GATEHOUSE_CONFIG");
   const shown = named ?? usualPolicy;
   const mayBeMissing = named === undefined;
-  const place = { path: resolve(cwd, shown), shown, mayBeMissing, operations };
+  const place = { path: resolve(cwd, shown), shown, mayBeMissing, operations, pace };
   const opened = ChangingPolicy.open(place);
   if (opened instanceof ChangingPolicy) return opened;
   from.problems.push(...opened.map((problem) => `GATEHOUSE_CONFIG: ${problem}`));

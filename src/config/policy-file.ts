@@ -16,7 +16,7 @@ import { canonical } from "../text/canonical-json.ts";
 import { fold, globsOverlap, isGlob, matchesGlob } from "../text/glob.ts";
 import { nearest } from "../text/nearest.ts";
 import { printableLine } from "../text/printable.ts";
-import { durationWords, policySchema } from "./policy-schema.ts";
+import { durationWords, type Pace, policySchema, usualPace } from "./policy-schema.ts";
 import { metBy } from "./seats.ts";
 
 type Frozen<T> = { readonly [Key in keyof T]: Frozen<T[Key]> };
@@ -29,6 +29,7 @@ export type Policy = Frozen<
   z.output<typeof policySchema> & {
     /** What its rules can be about: a rename is judged by all that it takes a project out of. */
     operations: Operation[];
+    timing: Pace;
   }
 >;
 export type Access = Policy["access"];
@@ -60,8 +61,9 @@ const longestText = 1_000_000;
 export const mostPolicyBytes = 4 * longestText;
 
 /** The policy without a file: everyone may view, no one may change anything. */
-export function emptyPolicy(): Policy {
-  return { ...policySchema.parse({}), operations: [] };
+export function emptyPolicy(pace = usualPace): Policy {
+  const { timing, ...rest } = policySchema.parse({});
+  return { ...rest, timing: { ...pace, ...timing }, operations: [] };
 }
 
 /**
@@ -72,6 +74,7 @@ export function parsePolicy(
   text: string,
   path: string,
   operations: readonly Operation[],
+  pace = usualPace,
 ): ReadPolicy | { problems: readonly string[] } {
   if (text.length > longestText)
     return { problems: [`${path}: is larger than ${longestText} characters`] };
@@ -102,7 +105,7 @@ export function parsePolicy(
   }
   const read = policySchema.safeParse(value, { reportInput: true });
   const wrong = read.success
-    ? nonsenseIn(read.data, operations).map(({ path: at, message }) =>
+    ? nonsenseIn(read.data, operations, pace).map(({ path: at, message }) =>
         problemAt(at, message, document),
       )
     : read.error.issues.flatMap((issue) => problemsOf(issue, document));
@@ -110,7 +113,8 @@ export function parsePolicy(
   const lineOf: ReadPolicy["lineOf"] = (at) =>
     document.hasIn(at) ? lineAt(place(at, document, false)) : undefined;
   for (const part of [read.data.approvals, read.data.teams]) linesOf.set(part, lineOf);
-  return { policy: { ...read.data, operations: [...operations] }, lineOf };
+  const timing = { ...pace, ...read.data.timing };
+  return { policy: { ...read.data, timing, operations: [...operations] }, lineOf };
 }
 
 /** Where a section was read from: a policy may be put together from the sections of two files. */
@@ -271,13 +275,17 @@ interface Nonsense {
 }
 
 /** What no rule could enforce, and timings under which reads prove nothing, although each value is fine by itself. */
-function nonsenseIn(rules: Rules, operations: readonly Operation[]): readonly Nonsense[] {
+function nonsenseIn(
+  rules: Rules,
+  operations: readonly Operation[],
+  pace: Pace,
+): readonly Nonsense[] {
   return [
     ...unknownOperations(rules, operations),
     ...claimedTwice(rules),
     ...tooFew(rules),
     ...unsigned(rules),
-    ...unsound(rules.timing),
+    ...unsound({ ...pace, ...rules.timing }),
   ];
 }
 
@@ -425,25 +433,21 @@ function isUser(entry: string): boolean {
 }
 
 /** What the promise needs of the durations. */
-function unsound(timing: Rules["timing"]): Nonsense[] {
-  const { claimWindowMs, httpTimeoutMs, quiesceMs } = timing;
+function unsound(timing: Rules["timing"] & Pace): Nonsense[] {
+  const { claimWindowMs, heartbeatMs, httpTimeoutMs, quiesceMs } = timing;
+  const leastTimeoutMs = heartbeatMs - claimWindowMs;
   const quietMs = claimWindowMs + 2 * httpTimeoutMs;
-  const youngMs = claimWindowMs + httpTimeoutMs;
   const stableMs = quiesceMs + 2 * timing.stableGapMs;
   const problems = {
+    httpTimeout:
+      httpTimeoutMs < leastTimeoutMs &&
+      `must be at least ${durationWords(leastTimeoutMs)}: a worker that dies must be missed while its claim is young`,
     quiesce:
       quiesceMs < quietMs &&
-      `must be at least claimWindow + 2 × httpTimeout (${durationWords(quietMs)}): sooner, a call may still be under way, and reads prove nothing`,
-    heartbeat:
-      timing.heartbeatMs > youngMs &&
-      `must be at most claimWindow + httpTimeout (${durationWords(youngMs)}): a worker that dies must be missed while its claim is young`,
+      `must be at least ${durationWords(claimWindowMs)} + 2 × httpTimeout (${durationWords(quietMs)}): sooner, a call may still be under way, and reads prove nothing`,
     settleDeadline:
       timing.settleDeadlineMs <= stableMs &&
-      `must be more than quiesce + 2 × stableGap (${durationWords(stableMs)}): otherwise it ends before reads count`,
-    peopleCache:
-      timing.peopleCacheMs > 60_000 &&
-      "must be at most 60s: rights are checked right before a send, as they are then",
-    pollMost: timing.pollMostMs < timing.pollFirstMs && "must be at least pollFirst",
+      `must be more than quiesce + ${durationWords(2 * timing.stableGapMs)} (${durationWords(stableMs)}): otherwise it ends before reads count`,
   };
   return Object.entries(problems).flatMap(([key, message]) =>
     message === false ? [] : [{ path: ["timing", key], message }],

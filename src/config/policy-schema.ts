@@ -137,10 +137,37 @@ function daysOf(part: string): readonly Weekday[] | undefined {
 
 const lasting = (text: string) => duration.prefault(text);
 
+/**
+ * What no installation turns, in milliseconds: each is bound to how the service or Gatehouse itself works, and a wrong value would
+ * make a promise untrue or a person wait. Tests and the sandbox run at a pace of their own.
+ */
+export const usualPace = {
+  /** From a send until a sign that it began (REBOOTING, a newer timestamp) must be seen: a reboot shows within seconds. */
+  restartMarkMs: 120_000,
+  /** The first poll of a target, and the longest time between two: a person sees the end within seconds of it. */
+  pollFirstMs: 1_000,
+  pollMostMs: 10_000,
+  /** Equal reads this far apart are stable: short compared with a reboot, which must not go unseen between them. */
+  stableGapMs: 2_000,
+  /** Longest time from claim to send: past it, what the gate found may no longer be so. */
+  claimWindowMs: 2_000,
+  /** Heartbeat interval: a worker that dies must be missed while its claim is young. */
+  heartbeatMs: 3_000,
+  /** How often open requests without a job are found. */
+  sweepMs: 10_000,
+  /** How often a probe checks that the queue moves. */
+  canaryMs: 60_000,
+  /** How long people and groups are cached: rights are checked right before a send, as they were at most a minute ago. */
+  peopleCacheMs: 60_000,
+  /** How often all names are read. */
+  inventoryRefreshMs: 60_000,
+};
+export type Pace = Readonly<typeof usualPace>;
+
 const lengths = section({
   /** One call to the compute service. */
   httpTimeout: lasting("15s"),
-  /** From an unclear send until reads count: 2 s + httpTimeout + the longest delay seen until an effect is visible. */
+  /** From an unclear send until reads count: 2 s + 2 × httpTimeout + the longest delay seen until an effect is visible. */
   quiesce: lasting("60s"),
   /** From a send until its target must have settled; after that the outcome is unknown. */
   settleDeadline: lasting("15m"),
@@ -148,26 +175,8 @@ const lengths = section({
   staleAfter: lasting("10m"),
   /** How long a request waits for approval, unless its rule says. */
   approvalExpires: lasting("15m"),
-  /** From a send until a sign that it began (REBOOTING, a newer timestamp) must be seen. */
-  restartMark: lasting("2m"),
-  /** The first poll of a target, and the longest time between two. */
-  pollFirst: lasting("1s"),
-  pollMost: lasting("10s"),
-  /** Equal reads this far apart are stable. */
-  stableGap: lasting("2s"),
-  /** Longest time from claim to send. */
-  claimWindow: lasting("2s"),
-  /** Heartbeat interval. */
-  heartbeat: lasting("3s"),
-  /** How often open requests without a job are found. */
-  sweep: lasting("10s"),
-  /** How often a probe checks that the queue moves. */
-  canary: lasting("60s"),
   /** Shorter outages of Slack, Redis, or the compute service get no recap. */
   outage: lasting("30s"),
-  /** How long people and groups are cached. */
-  peopleCache: lasting("60s"),
-  inventoryRefresh: lasting("60s"),
   /** How often pinned VMs are attested. */
   driftWatch: lasting("15m"),
   /** Ages at which an unknown outcome gets a reminder. */

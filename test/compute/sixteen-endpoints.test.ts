@@ -13,7 +13,7 @@ const shapes: readonly AnswerShape[] = ["record", "wrapped", "data", "task", "te
 const policy = `access: { view: ["*"], operate: ["S01ONCALL"], approve: ["S02LEADS"], administer: ["U0ADA"] }
 approvals: [{ operations: ["*.*"], required: 0 }]
 limits: { requestsPerMinute: 10000, draftsPerPerson: 10000, destructivePerHour: 10000 }
-${testTiming.replace("inventoryRefresh: 5s", "inventoryRefresh: 200ms")}
+${testTiming}
 `;
 
 interface Row {
@@ -86,7 +86,11 @@ let world: TestWorld;
 let requests: StoredRequest[];
 
 beforeAll(async () => {
-  world = await startWorld({ policy, compute: { transitionMs: 1000 } });
+  world = await startWorld({
+    policy,
+    pace: { inventoryRefreshMs: 200 },
+    compute: { transitionMs: 1000 },
+  });
   const { edit } = world.compute;
   for (const row of changes) {
     for (const shape of shapes) {

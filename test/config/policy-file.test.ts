@@ -86,12 +86,10 @@ describe("gatehouse.yml", () => {
   });
 
   it("has timing in milliseconds, each value with its default", () => {
-    const { timing } = policy(
-      "timing: { httpTimeout: 500ms, claimWindow: 500ms, quiesce: 1.5s, heartbeat: 1s, reminders: [1s, 2m] }",
-    );
+    const { timing } = policy("timing: { httpTimeout: 1500ms, quiesce: 5s, reminders: [1s, 2m] }");
     expect(timing).toMatchObject({
-      httpTimeoutMs: 500,
-      quiesceMs: 1_500,
+      httpTimeoutMs: 1_500,
+      quiesceMs: 5_000,
       settleDeadlineMs: 900_000,
       staleAfterMs: 600_000,
     });
@@ -295,7 +293,7 @@ describe("a key of gatehouse.yml that a comment has emptied", () => {
     ],
     ["teams:\n#  pay: { projects: [pay] }\n", "line 1: teams is empty"],
     ["access: {}\nprotect:\n  # - vault-*\n", "line 2: protect is empty"],
-    ["timing:\n  sweep: 10s\n  heartbeat:\n", "line 3: timing.heartbeat is empty"],
+    ["timing:\n  outage: 10s\n  driftWatch:\n", "line 3: timing.driftWatch is empty"],
     [
       "approvals:\n  - operations: [vm.restore]\n    targets:\n    required: 1",
       "line 3: approvals[1].targets is empty",
@@ -363,8 +361,8 @@ describe("a mistake in gatehouse.yml", () => {
     ['approvals: [{ operations: ["*"], required: -1 }]', "must be a whole number from 0 to 20"],
     ["attestation: { pins: [{ targets: [a], measurements: [1234] }] }", 'put it in quotes ("…")'],
     ["digests: [null]", "digests[1] is empty: give it a value, or remove it"],
-    ["timing: { sweep: 25d }", "24 days at most"],
-    ["timing: { sweep: 0s }", "24 days at most"],
+    ["timing: { outage: 25d }", "24 days at most"],
+    ["timing: { outage: 0s }", "24 days at most"],
     ["limits: { requestsPerMinute: many }", "must be a whole number from 1"],
     ["x".repeat(1_000_001), "is larger than"],
   ])("is refused: %s", (text, sentence) => {
@@ -426,7 +424,7 @@ describe("the version of the policy", () => {
     expect(base).toMatch(/^[0-9a-f]{12}$/);
     expect(
       version(
-        "access: { approve: [U01ABC], operate: [S01ABC] } # same\nprotect: [a]\ntiming: { sweep: 3s }",
+        "access: { approve: [U01ABC], operate: [S01ABC] } # same\nprotect: [a]\ntiming: { outage: 3s }",
       ),
     ).toBe(base);
     expect(version("protect: [b]\naccess: { operate: [S01ABC], approve: [U01ABC] }")).not.toBe(

@@ -7,6 +7,7 @@ import { createJournal, type Journal } from "../../src/requests/journal/journal.
 import { startWorld, type World, type WorldOptions } from "../../sandbox/world.ts";
 import { looking } from "../support/looking.ts";
 import type { Tally } from "./fuzzed.ts";
+import { type Pace, usualPace } from "../../src/config/policy-schema.ts";
 import { pendingDeliveries } from "../support/pending-deliveries.ts";
 
 /** Everything that changes something waits for an approval: so nothing may ever reach the service unapproved. */
@@ -24,8 +25,19 @@ protect: ["vault-*"]
 limits: { requestsPerMinute: 10000, draftsPerPerson: 10000, destructivePerHour: 10000 }
 audit: { channel: C03AUDIT }
 alerts: { channel: C02STATUS }
-timing: { httpTimeout: 1s, claimWindow: 200ms, heartbeat: 1s, quiesce: 2200ms, settleDeadline: 6s, pollFirst: 20ms, pollMost: 100ms, stableGap: 30ms, sweep: 1s, peopleCache: 60s, inventoryRefresh: 60s }
+timing: { httpTimeout: 1s, quiesce: 2200ms, settleDeadline: 6s }
 `;
+
+/** Fast, but for what would only interrupt. */
+const quickPace: Pace = {
+  ...usualPace,
+  claimWindowMs: 200,
+  heartbeatMs: 1_000,
+  pollFirstMs: 20,
+  pollMostMs: 100,
+  stableGapMs: 30,
+  sweepMs: 1_000,
+};
 
 /** A whole Gatehouse in this process that Slack reaches over HTTP, and somebody who knows its signing secret. */
 export interface FuzzWorld extends World {
@@ -47,6 +59,7 @@ export interface FuzzWorldOptions {
   approved?: readonly string[];
   /** Instead of the usual one. */
   policy?: string;
+  pace?: Partial<Pace>;
   prepare?: WorldOptions["prepare"];
   /** What Bolt itself can't read (a body without a user) ends at the door, where it is caught, logged and acked: no crash. */
   mayFailAtTheDoor: boolean;
@@ -57,6 +70,7 @@ export async function startFuzzWorld(
   {
     approved = everything,
     policy = policyOf(approved),
+    pace,
     prepare,
     mayFailAtTheDoor,
   }: FuzzWorldOptions,
@@ -64,6 +78,7 @@ export async function startFuzzWorld(
   const namespace = "fuzz";
   const world = await startWorld({
     policy,
+    pace: { ...quickPace, ...pace },
     ...(prepare ? { prepare } : {}),
     namespace,
     receive: "http",

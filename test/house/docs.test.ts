@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { commands } from "../../src/commands/index.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { emptyPolicy, parsePolicy } from "../../src/config/policy-file.ts";
-import { parseDuration } from "../../src/config/policy-schema.ts";
+import { parseDuration, usualPace } from "../../src/config/policy-schema.ts";
 import { createTelemetry } from "../../src/log/telemetry.ts";
 import { operationsOf } from "../../src/policy/approval-rule.ts";
 import { usageOf } from "../../src/start/command-line.ts";
@@ -221,7 +221,7 @@ describe("docs/policy.md", () => {
   it("says the defaults that hold", () => {
     const { limits, timing } = emptyPolicy();
     const told = (name: string) =>
-      [...sectionOf(text, name).matchAll(/^\| `(\w+)` .*\| ([^|]+?) +\|$/gm)].map(
+      [...sectionOf(text, name).matchAll(/^\| `(\w+)` +\| [^|]+\| ([^|]+?) +\|/gm)].map(
         ([, key = "", usual = ""]) => [key, usual.replaceAll("`", "")] as const,
       );
     expect(Object.fromEntries(told("limits").map(([key, usual]) => [key, Number(usual)]))).toEqual(
@@ -231,6 +231,6 @@ describe("docs/policy.md", () => {
       const all = usual.split(", ").map((one) => parseDuration(one));
       return [`${key}Ms`, all.length > 1 ? all : all[0]];
     });
-    expect(Object.fromEntries(lengths)).toEqual(timing);
+    expect({ ...usualPace, ...Object.fromEntries(lengths) }).toEqual(timing);
   });
 });

@@ -5,7 +5,7 @@ import { checkRedis } from "../../src/redis/check.ts";
 import { connectRedis, createKeys } from "../../src/redis/redis.ts";
 import { runDoctor } from "../../src/start/doctor/doctor.ts";
 import { runRetention } from "../../src/start/retention.ts";
-import { startWorld, testPolicy } from "../support/start-world.ts";
+import { startWorld, usualPolicy } from "../support/start-world.ts";
 import { composeRedis } from "../support/compose.ts";
 import { hears } from "../stories/words.ts";
 
@@ -16,7 +16,7 @@ describe("the Redis of compose.yaml", () => {
     await using world = await startWorld({
       redisUrl,
       namespace: "gatehouse",
-      policy: `${testPolicy}approvals: [{ operations: ["vm.restart"], required: 1 }]\n`,
+      policy: `${usualPolicy}approvals: [{ operations: ["vm.restart"], required: 1 }]\n`,
     });
     await world.olivia.types("ops", "/vm restart web-2");
     const card = await hears(world.amir, "ops", /Waiting for approval/);

@@ -6,7 +6,7 @@ import { loadConfig } from "../../src/config/config.ts";
 import { createLog } from "../../src/log/log.ts";
 import { operationsOf } from "../../src/policy/approval-rule.ts";
 import { start } from "../../src/start/start.ts";
-import { startWorld, testPolicy } from "../support/start-world.ts";
+import { startWorld, testPolicy, testPace } from "../support/start-world.ts";
 import { privateRedis } from "../support/with-redis.ts";
 
 it(
@@ -43,7 +43,12 @@ it(
 
     const lines: string[] = [];
     const log = createLog({ level: "info", write: (line) => void lines.push(line) });
-    const config = loadConfig({ env, role: "all", operations: operationsOf(commands) });
+    const config = loadConfig({
+      env,
+      role: "all",
+      operations: operationsOf(commands),
+      pace: testPace,
+    });
     const running = await start(config, log, { host: "127.0.0.1", namespace: world.key.namespace });
     const restarted = async (vm: string, writes: number) => {
       const restart = async () => {
@@ -118,7 +123,12 @@ it("a key and a token that are rotated again and again under load lose nothing: 
     env[`${name}_FILE`] = path.join(folder, name);
   }
   const log = createLog({ level: "info", write: () => undefined });
-  const config = loadConfig({ env, role: "all", operations: operationsOf(commands) });
+  const config = loadConfig({
+    env,
+    role: "all",
+    operations: operationsOf(commands),
+    pace: testPace,
+  });
   const running = await start(config, log, { host: "127.0.0.1", namespace: world.key.namespace });
   try {
     await world.slack.connected();
@@ -154,7 +164,12 @@ it("a new signing secret counts from the next delivery on, and the former one no
   const { SLACK_SIGNING_SECRET: _, ...rest } = world.env;
   const env = { ...rest, SLACK_SIGNING_SECRET_FILE: file };
   const log = createLog({ level: "info", write: () => undefined });
-  const config = loadConfig({ env, role: "all", operations: operationsOf(commands) });
+  const config = loadConfig({
+    env,
+    role: "all",
+    operations: operationsOf(commands),
+    pace: testPace,
+  });
   const { namespace } = world.key;
   const running = await start(config, log, { host: "127.0.0.1", namespace });
   try {

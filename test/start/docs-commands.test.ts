@@ -8,7 +8,7 @@ import { programs } from "../../src/start/programs.ts";
 import { rows } from "../faults/rows/index.ts";
 import { root } from "../house/sources.ts";
 import { compileCache } from "../support/compile-cache.ts";
-import { startWorld } from "../support/start-world.ts";
+import { startWorld, usualPolicy } from "../support/start-world.ts";
 import { privateRedis } from "../support/with-redis.ts";
 
 /** What can't run here, and what it takes. */
@@ -43,7 +43,11 @@ async function runHere(command: string, words: readonly string[]) {
 
 it("every command of README, install, operate, and policy runs as it stands there, or takes what isn't here", async () => {
   await using redis = await privateRedis();
-  await using world = await startWorld({ redisUrl: redis.url, namespace: "gatehouse" });
+  await using world = await startWorld({
+    redisUrl: redis.url,
+    namespace: "gatehouse",
+    policy: usualPolicy,
+  });
   await world.olivia.types("ops", "/vm restart web-2");
   await world.ended();
   await expect

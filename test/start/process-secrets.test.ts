@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
-import { startWorld, type TestWorld } from "../support/start-world.ts";
+import { startWorld, type TestWorld, usualPolicy } from "../support/start-world.ts";
 import { compileCache } from "../support/compile-cache.ts";
 
 /** A process of its own, as whoever runs Gatehouse starts it. Resolves when it is ready, or has ended. */
@@ -55,7 +55,7 @@ const without = (env: Record<string, string>, ...names: string[]) =>
 
 describe("secrets of a process", () => {
   it("stand neither in its environment nor among its words when they come from files", async () => {
-    await using world = await startWorld({ roles: [], receive: "http" });
+    await using world = await startWorld({ roles: [], receive: "http", policy: usualPolicy });
     const folder = path.dirname(world.env["GATEHOUSE_CONFIG"] ?? "");
     const env = await inFiles(world, folder);
     await using main = await startMain("all", env);
@@ -77,7 +77,7 @@ describe("secrets of a process", () => {
   });
 
   it("are those of its role alone: a worker needs nothing that lets deliveries in, and without the key nothing runs", async () => {
-    await using world = await startWorld({ roles: [], receive: "http" });
+    await using world = await startWorld({ roles: [], receive: "http", policy: usualPolicy });
     const { env } = world;
     await using worker = await startMain(
       "worker",

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { freePort } from "../../sandbox/ensure-redis.ts";
 import { hears } from "../stories/words.ts";
-import { startWorld, testPolicy } from "../support/start-world.ts";
+import { startWorld, usualPolicy } from "../support/start-world.ts";
 import { privateRedis } from "../support/with-redis.ts";
 import { compileCache } from "../support/compile-cache.ts";
 
@@ -83,7 +83,7 @@ describe("a process of Gatehouse", { timeout: 60_000 }, () => {
   });
 
   it("refuses a database that Redis hasn't, which only Redis knows", async () => {
-    await using world = await startWorld({ roles: [] });
+    await using world = await startWorld({ policy: usualPolicy, roles: [] });
     const env = { ...world.env, REDIS_URL: `${world.redisUrl}/99` };
     await using main = startMain([], env);
     expect(await main.ended).toBe(78);
@@ -92,7 +92,7 @@ describe("a process of Gatehouse", { timeout: 60_000 }, () => {
 
   it("never says that Redis is back while it has not answered, and gives up", async () => {
     await using redis = await privateRedis();
-    await using world = await startWorld({ roles: [], redisUrl: redis.url });
+    await using world = await startWorld({ policy: usualPolicy, roles: [], redisUrl: redis.url });
     await redis.stop();
     await using main = startMain([], world.env);
     expect(await main.ended).toBe(1);
@@ -105,7 +105,7 @@ describe("a process of Gatehouse", { timeout: 60_000 }, () => {
 
   it("answers probes, gives figures, and ends with 0 on SIGTERM", async () => {
     await using redis = await privateRedis();
-    await using world = await startWorld({ roles: [], redisUrl: redis.url });
+    await using world = await startWorld({ policy: usualPolicy, roles: [], redisUrl: redis.url });
     await using main = startMain([], world.env);
     const [, port] = await main.prints(/"event":"process.started","?.*?"port":(\d+)/);
     const at = (path: string) => fetch(`http://127.0.0.1:${port}${path}`);
@@ -129,6 +129,7 @@ describe("a process of Gatehouse", { timeout: 60_000 }, () => {
     await using redis = await privateRedis();
     await using world = await startWorld({
       roles: [],
+      policy: usualPolicy,
       redisUrl: redis.url,
       compute: { transitionMs: 400 },
     });
@@ -152,7 +153,7 @@ describe("a process of Gatehouse", { timeout: 60_000 }, () => {
 
   it("answers probes and ends on SIGTERM while Slack can't be reached; a worker begins, and needs it for nothing yet", async () => {
     await using redis = await privateRedis();
-    await using world = await startWorld({ roles: [], redisUrl: redis.url });
+    await using world = await startWorld({ policy: usualPolicy, roles: [], redisUrl: redis.url });
     const port = await freePort();
     const env = {
       ...world.env,
@@ -180,14 +181,14 @@ describe("a process of Gatehouse", { timeout: 60_000 }, () => {
 
   it("reads its policy anew on SIGHUP, however early it comes, and opens no debugger on SIGUSR1", async () => {
     await using redis = await privateRedis();
-    await using world = await startWorld({ roles: [], redisUrl: redis.url });
+    await using world = await startWorld({ policy: usualPolicy, roles: [], redisUrl: redis.url });
     const file = world.env["GATEHOUSE_CONFIG"] ?? "";
     await using main = startMain(["worker"], world.env);
     await main.prints(/process.starting/);
     main.child.kill("SIGHUP");
     await main.prints(/process.started/);
     await main.prints(/process.reloading/);
-    await writeFile(file, `${testPolicy}limits: { draftsPerPerson: 3 }\n`);
+    await writeFile(file, `${usualPolicy}limits: { draftsPerPerson: 3 }\n`);
     main.child.kill("SIGHUP");
     await main.prints(/policy.changed.*limits.draftsPerPerson: 10 → 3/);
     await writeFile(file, "access: nobody\n");
@@ -202,7 +203,7 @@ describe("a process of Gatehouse", { timeout: 60_000 }, () => {
 
   it("without gatehouse.yml ends with 78 where others had a policy; else it says so", async () => {
     await using redis = await privateRedis();
-    await using world = await startWorld({ roles: [], redisUrl: redis.url });
+    await using world = await startWorld({ policy: usualPolicy, roles: [], redisUrl: redis.url });
     const { GATEHOUSE_CONFIG: file = "", ...env } = world.env;
     const empty = `${env["DATA_DIR"]}-cwd`;
     await mkdir(empty);
@@ -227,7 +228,7 @@ describe("a process of Gatehouse", { timeout: 60_000 }, () => {
         /Policy: gatehouse.yml is missing, so everyone can view and no one can change anything/,
       );
       expect(await stored()).toEqual([null, null, null]);
-      await writeFile(here, testPolicy);
+      await writeFile(here, usualPolicy);
       first.child.kill("SIGHUP");
       await first.prints(/policy.changed/);
       await expect.poll(async () => (await stored())[0]).not.toBeNull();
@@ -253,7 +254,7 @@ describe("a process of Gatehouse", { timeout: 60_000 }, () => {
 
   it("refuses a directory that it can't write, or that another process has, before it says anything to anybody", async () => {
     await using redis = await privateRedis();
-    await using world = await startWorld({ roles: [], redisUrl: redis.url });
+    await using world = await startWorld({ policy: usualPolicy, roles: [], redisUrl: redis.url });
     await using first = startMain(["worker"], world.env);
     await using barred = startMain(["gateway"], { ...world.env, DATA_DIR: "/dev/null/data" });
     expect(await barred.ended).toBe(78);

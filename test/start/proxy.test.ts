@@ -7,7 +7,7 @@ import { expect, it } from "vitest";
 import { compileCache } from "../support/compile-cache.ts";
 import { connectProxy } from "../support/connect-proxy.ts";
 import { root } from "../house/sources.ts";
-import { startWorld } from "../support/start-world.ts";
+import { startWorld, usualPolicy } from "../support/start-world.ts";
 import { privateRedis } from "../support/with-redis.ts";
 import { createServer as createTlsServer } from "node:tls";
 
@@ -43,6 +43,7 @@ it("a process that reaches the world only through a proxy works, also after the 
   await using redis = await privateRedis();
   await using world = await startWorld({
     roles: [],
+    policy: usualPolicy,
     redisUrl: redis.url,
     compute: { transitionMs: { restart: 60, stop: 700 } },
   });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { hears, wordsOf } from "./words.ts";
 import type { SeenMessage } from "../../sandbox/slack/seen.ts";
-import { startWorld, testPolicy } from "../support/start-world.ts";
+import { startWorld } from "../support/start-world.ts";
 
 describe("/gatehouse digest", () => {
   it("posts one now, its buttons work, and a snoozed line stays away", async () => {
@@ -81,7 +81,7 @@ describe("/gatehouse digest", () => {
 
   it("says which part of the service could not be read", async () => {
     await using world = await startWorld({
-      policy: testPolicy.replace("inventoryRefresh: 5s", "inventoryRefresh: 300ms"),
+      pace: { inventoryRefreshMs: 300 },
     });
     world.compute.weather({ match: "GET /v1/projects/prj-ml/vms", status: 503 });
     const unread = () => world.client.hget(world.key("inventory", "head"), "unread");
@@ -101,7 +101,7 @@ describe("/gatehouse digest", () => {
 describe("a VM that changes without being asked to", () => {
   it("is told in the alerts channel, and what Gatehouse did itself is not", async () => {
     await using world = await startWorld({
-      policy: testPolicy.replace("inventoryRefresh: 5s", "inventoryRefresh: 200ms"),
+      pace: { inventoryRefreshMs: 200 },
     });
     await world.olivia.types("ops", "/vm stop web-2");
     await world.ended();

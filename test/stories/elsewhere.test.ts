@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";
+import { startWorld, type TestWorld } from "../support/start-world.ts";
 import { hears, wordsOf } from "./words.ts";
 
 /** The list is read by itself once in an hour only: what is newer was looked for. */
-const policy = testPolicy.replace("inventoryRefresh: 5s", "inventoryRefresh: 1h");
+const pace = { inventoryRefreshMs: 3_600_000 };
 
 async function known(world: TestWorld) {
   await world.vera.types("ops", "/vm list payments");
@@ -12,7 +12,7 @@ async function known(world: TestWorld) {
 
 describe("what was just created in another tool", () => {
   it("is there: by its ID, by its name, for a glob, in lists, and in a digest", async () => {
-    await using world = await startWorld({ policy });
+    await using world = await startWorld({ pace });
     const { edit } = world.compute;
     await known(world);
     const id = edit.addVm({ project: "payments", name: "new-1" });
@@ -33,7 +33,7 @@ describe("what was just created in another tool", () => {
   });
 
   it("is looked for at a bounded cost, and a denial says how old the list is", async () => {
-    await using world = await startWorld({ policy });
+    await using world = await startWorld({ pace });
     await known(world);
     world.compute.forget();
     for (let n = 0; n < 10; n += 1) await world.vera.types("ops", `/vm show nowhere-${n}`);

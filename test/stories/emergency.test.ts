@@ -12,7 +12,7 @@ const policy = (more: string) => `access:
   breakGlass: ["U0ADA"]
 audit: { channel: C03AUDIT }
 ${more}
-timing: { httpTimeout: 700ms, quiesce: 1600ms, settleDeadline: 4s, restartMark: 1500ms, pollFirst: 20ms, pollMost: 100ms, stableGap: 30ms, sweep: 200ms, heartbeat: 200ms, claimWindow: 200ms, inventoryRefresh: 5s, peopleCache: 1s, reminders: [1h] }
+timing: { httpTimeout: 700ms, quiesce: 2s, settleDeadline: 4s, reminders: [1h] }
 `;
 
 describe("freezing all changes", () => {

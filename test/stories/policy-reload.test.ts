@@ -285,7 +285,7 @@ describe("a user group that the policy names", () => {
   it("is followed by every process, not by the one alone that Slack tells", async () => {
     await using world = await startWorld({
       roles: ["gateway", "worker"],
-      policy: testPolicy.replace("peopleCache: 1s", "peopleCache: 60s"),
+      pace: { peopleCacheMs: 60_000 },
     });
     await world.olivia.types("ops", "/vm restart web-2");
     await hears(world.olivia, "ops", /Restarted web-2/);

@@ -44,7 +44,7 @@ approvals:
   - { operations: ["*.*"], targets: ["payments/*", "staging/*", "payments", "staging"], required: 1, expires: 1h }
   - { operations: ["vm.stop"], required: 1, expires: 1h }
 limits: { requestsPerMinute: 10000, draftsPerPerson: 1, destructivePerHour: 10000 }
-timing: { httpTimeout: 3s, claimWindow: 3s, heartbeat: 1s, quiesce: 10s, settleDeadline: 30s, pollFirst: 20ms, pollMost: 100ms, stableGap: 30ms, sweep: 60s, peopleCache: 60s, inventoryRefresh: 1h }
+timing: { httpTimeout: 3s, quiesce: 10s, settleDeadline: 30s }
 `;
 
 /** What exists in the other team, and what a name in its place must be answered like. */
@@ -96,6 +96,7 @@ export interface Answered {
 export async function startTwoTeams(): Promise<TwoTeams> {
   const tally = createTally();
   const world = await startFuzzWorld(tally, {
+    pace: { claimWindowMs: 3_000, sweepMs: 60_000, inventoryRefreshMs: 3_600_000 },
     mayFailAtTheDoor: false,
     policy,
     prepare({ edit }) {

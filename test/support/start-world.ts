@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { inject } from "vitest";
 import type { StoredRequest } from "../../src/requests/journal/record.ts";
+import type { Pace } from "../../src/config/policy-schema.ts";
 import { createJournal, type Journal } from "../../src/requests/journal/journal.ts";
 import { createKeys, type Keys, connectRedis, type RedisClient } from "../../src/redis/redis.ts";
 import { silentLog } from "../../src/log/log.ts";
@@ -31,8 +32,20 @@ export interface TestWorld extends World {
 }
 
 /** A pace for tests. */
+export const testPace: Pace = {
+  restartMarkMs: 1_500,
+  pollFirstMs: 20,
+  pollMostMs: 100,
+  stableGapMs: 30,
+  claimWindowMs: 600,
+  heartbeatMs: 200,
+  sweepMs: 200,
+  canaryMs: 60_000,
+  peopleCacheMs: 1_000,
+  inventoryRefreshMs: 5_000,
+};
 export const testTiming =
-  "timing: { httpTimeout: 700ms, quiesce: 2000ms, settleDeadline: 4s, restartMark: 1500ms, pollFirst: 20ms, pollMost: 100ms, stableGap: 30ms, sweep: 200ms, heartbeat: 200ms, claimWindow: 600ms, inventoryRefresh: 5s, peopleCache: 1s, reminders: [1h] }";
+  "timing: { httpTimeout: 700ms, quiesce: 2000ms, settleDeadline: 4s, reminders: [1h] }";
 
 export const testPolicy = `access:
   view: ["*"]
@@ -47,7 +60,14 @@ sharedChannels: [C07VENDOR]
 ${testTiming}
 `;
 
-export async function startWorld(options: WorldOptions = {}): Promise<TestWorld> {
+/** For processes of their own, which go at the usual pace. */
+export const usualPolicy = testPolicy.replace(testTiming, "");
+
+interface TestWorldOptions extends Omit<WorldOptions, "pace"> {
+  pace?: Partial<Pace>;
+}
+
+export async function startWorld(options: TestWorldOptions = {}): Promise<TestWorld> {
   const namespace = options.namespace ?? `test-${randomBytes(6).toString("hex")}`;
   const redisUrl = options.redisUrl ?? inject("redisUrl");
   const lines: string[] = [];
@@ -56,6 +76,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<TestWorld>
     redisUrl,
     namespace,
     ...options,
+    pace: { ...testPace, ...options.pace },
     compute: { transitionMs: 60, ...options.compute },
     slack: { rateLimits: "off", ...options.slack },
     onLog: (line) => {

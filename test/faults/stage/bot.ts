@@ -1,6 +1,7 @@
 import { appendFileSync, writeSync } from "node:fs";
 import { createInterface } from "node:readline";
 import type { Role } from "../../../src/config/config.ts";
+import type { Pace } from "../../../src/config/policy-schema.ts";
 
 /**
  * A test build of one Gatehouse process: the same `start` as src/start/process.ts, with points of the protocol at which it can be
@@ -18,6 +19,7 @@ export interface BotOptions {
   nodeEnv?: Record<string, string>;
   env: Record<string, string>;
   namespace: string;
+  pace: Pace;
   log: string;
   slackLimits?: object;
   /** The wall clock of this process is so much off (ms); only where this is given it can be stepped later. */
@@ -140,6 +142,7 @@ const config = loadConfig({
   env: options.env,
   role: options.role,
   operations: operationsOf(commands),
+  pace: options.pace,
 });
 for (const secret of config.secrets) hideSecret(secret);
 const log = createLog({

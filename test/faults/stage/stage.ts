@@ -15,7 +15,7 @@ import { looking } from "../../support/looking.ts";
 import { type Proxy, startProxy } from "./proxy.ts";
 import { type Service, service } from "./service.ts";
 import { type Bot, startBot } from "./start-bot.ts";
-import { fastSlack, type Timing, policyText, rowTiming } from "./timing.ts";
+import { fastSlack, paceOf, type Timing, policyText, rowTiming } from "./timing.ts";
 import { pendingDeliveries } from "../../support/pending-deliveries.ts";
 
 export interface StageOptions {
@@ -148,7 +148,8 @@ export async function startStage(options: StageOptions = {}): Promise<Stage> {
     closers.push(async () => redis.disconnect());
     const slack = remoteSlack(slackIs["controlUrl"] ?? "");
     const policyPath = path.join(folder, "gatehouse.yml");
-    await writeFile(policyPath, policyText({ ...rowTiming, ...options.timing }, options.policy));
+    const timing = { ...rowTiming, ...options.timing };
+    await writeFile(policyPath, policyText(timing, options.policy));
     const through = (proxy: Proxy, real: string) =>
       options.direct ? real : real.replace(/:\d+/, `:${proxy.port}`);
     const env: Record<string, string> = {
@@ -191,6 +192,7 @@ export async function startStage(options: StageOptions = {}): Promise<Stage> {
           role,
           env: { ...env, DATA_DIR: path.join(folder, slot), ...more },
           namespace,
+          pace: paceOf(timing),
           log: path.join(folder, `${slot}.log`),
           ...(options.realSlackPace ? {} : { slackLimits: fastSlack }),
           ...rest,

@@ -1,3 +1,5 @@
+import type { Pace } from "../../../src/config/policy-schema.ts";
+
 /**
  * The durations of the fault suite (ms): production's, scaled down, in the same order. The quiet period (`quiesce`) stays
  * longer than a freeze and a call together, as in production: sooner, reads would prove nothing.
@@ -49,7 +51,24 @@ export const fastSlack = {
   edits: { interval: 25, burst: 40, reserve: 8 },
 };
 
-export function policyText(timing: Timing, more = ""): string {
+/** What gatehouse.yml doesn't say. */
+export const paceOf = ({ restartMark, claimWindow, heartbeat, canary }: Timing): Pace => ({
+  restartMarkMs: restartMark,
+  claimWindowMs: claimWindow,
+  heartbeatMs: heartbeat,
+  canaryMs: canary,
+  pollFirstMs: 25,
+  pollMostMs: 200,
+  stableGapMs: 50,
+  sweepMs: 250,
+  inventoryRefreshMs: 5_000,
+  peopleCacheMs: 1_000,
+});
+
+export function policyText(
+  { restartMark: _, claimWindow: _c, heartbeat: _h, canary: _p, ...timing }: Timing,
+  more = "",
+): string {
   const scaled = Object.entries(timing).map(([name, ms]) => `${name}: ${ms}ms`);
   return `access:
   view: ["*"]
@@ -58,6 +77,6 @@ export function policyText(timing: Timing, more = ""): string {
   administer: ["U0ADA"]
 protect: ["vault-*"]
 limits: { requestsPerMinute: 10000, draftsPerPerson: 10000, destructivePerHour: 10000 }
-timing: { ${scaled.join(", ")}, pollFirst: 25ms, pollMost: 200ms, stableGap: 50ms, sweep: 250ms, inventoryRefresh: 5s, peopleCache: 1s, reminders: [1h] }
+timing: { ${scaled.join(", ")}, reminders: [1h] }
 ${more}`;
 }

@@ -8,7 +8,7 @@ import { seedLedger } from "../../../sandbox/compute/seed-ledger.ts";
 import { startWorld, type World } from "../../../sandbox/world.ts";
 import { commands } from "../../../src/commands/index.ts";
 import { parseCommand } from "../../../src/registry/parse.ts";
-import { testPolicy } from "../../support/start-world.ts";
+import { testPace, testPolicy } from "../../support/start-world.ts";
 
 /** A process starts in a second, and on a busy machine in ten. */
 const patienceMs = 60_000;
@@ -23,7 +23,8 @@ describe("the weather of the page", () => {
   beforeAll(async () => {
     world = await startWorld({
       // While Slack is away nobody can be looked up who wasn't before
-      policy: testPolicy.replace("peopleCache: 1s", "peopleCache: 1m"),
+      policy: testPolicy.replace("quiesce: 2000ms", "quiesce: 3s"),
+      pace: { ...testPace, peopleCacheMs: 60_000 },
       roles: ["gateway"],
       // Long enough to be seen rebooting
       compute: { transitionMs: { restart: 1200, stop: 60, start: 60, restore: 60 } },

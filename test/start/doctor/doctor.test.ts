@@ -5,14 +5,14 @@ import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runDoctor } from "../../../src/start/doctor/doctor.ts";
 import { root } from "../../house/sources.ts";
-import { startWorld, testPolicy, type TestWorld } from "../../support/start-world.ts";
+import { startWorld, usualPolicy, type TestWorld } from "../../support/start-world.ts";
 import { privateRedis } from "../../support/with-redis.ts";
 
 let redis: Awaited<ReturnType<typeof privateRedis>>;
 let world: TestWorld;
 beforeAll(async () => {
   redis = await privateRedis();
-  world = await startWorld({ redisUrl: redis.url });
+  world = await startWorld({ redisUrl: redis.url, policy: usualPolicy });
 });
 afterAll(async () => {
   await world.close();
@@ -195,12 +195,12 @@ audit: { channel: C06SECRET }
         env: {
           GATEHOUSE_CONFIG: policyFile(
             "folder.yml",
-            `${testPolicy}attestation:\n  endorsements: /no/such/folder\n`,
+            `${usualPolicy}attestation:\n  endorsements: /no/such/folder\n`,
           ),
         },
       }),
       [
-        `folder.yml line ${testPolicy.split("\n").length + 1}: attestation.endorsements: /no/such/folder isn't there: no VM can be verified`,
+        `folder.yml line ${usualPolicy.split("\n").length + 1}: attestation.endorsements: /no/such/folder isn't there: no VM can be verified`,
       ],
     ],
     [
