@@ -59,15 +59,15 @@ export function explainRows(): string {
   return families.map(explainFamily).join("\n\n");
 }
 
-const noTrace = "†";
+/** Which outcomes may be left to a person; docs/faults.md explains the signs. */
+const marks = { none: "", "no trace": "†", any: "‡", "not judged": "°" } as const;
 
 function explainFamily({ letter, name, about }: (typeof families)[number]): string {
   const ours = rows.filter(({ id }) => familyOf(id) === letter);
   const lines = ours.map(({ id, fault, must, unknown }) => {
     const first = ours.find((row) => row.must === must)?.id ?? id;
     const what = first === id ? cell(must) : `as in ${first}`;
-    const more = unknown === "any" || unknown === "not judged" ? ` (${unknown})` : "";
-    return `| ${id}${unknown === "no trace" ? noTrace : ""} | ${cell(fault)} | ${what}${more} |`;
+    return `| ${id}${marks[unknown]} | ${cell(fault)} | ${what} |`;
   });
   return [
     `### ${letter}: ${name}`,

@@ -102,16 +102,20 @@ export function renderRun(lines: readonly Line[]): string {
   };
   const rest = lines
     .filter(({ listed }) => listed === undefined)
-    .map(({ seen, ...line }) => ({ ...line, seen: withoutZeros(seen) }));
+    .map(({ id, result, seen }) => `| ${id} | ${result} | ${cell(briefly(seen)).slice(0, 280)} |`);
   return [
     ...list("Hold with every count at zero (requests/faults)", "zero"),
     ...list("Hold, not judged by the checker", "not judged"),
     "The others, with the counts that aren't zero:",
-    renderTable(rest),
+    ["| row | result | seen |", "| --- | --- | --- |", ...rest].join("\n"),
   ].join("\n\n");
 }
 
-const withoutZeros = (seen: string) => seen.replaceAll(/ \| [a-z ]+ 0(?= \||$)/g, "");
+const briefly = (seen: string) =>
+  seen
+    .replaceAll(/ \| [a-z ]+ 0(?= \||$)/g, "")
+    .replace(/(\d+) operations, (\d+) faults/, "$1/$2")
+    .replaceAll(" | ", ", ");
 
 /** As Markdown. */
 export function renderTable(lines: readonly Line[]): string {

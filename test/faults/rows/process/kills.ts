@@ -119,7 +119,7 @@ async function settleDrafts(stage: Stage): Promise<void> {
 
 export const killRows: Row[] = points.map(([id, point, role, what, more = {}]) => ({
   id,
-  fault: `kill -9 of a ${role}: ${what}`,
+  fault: `${role} killed: ${what}`,
   must:
     role === "gateway"
       ? "what was acknowledged is neither lost nor requested twice"
