@@ -15,6 +15,7 @@ import {
   complaintsOf,
   type Line,
   recoveryLine,
+  renderRun,
   renderTable,
   rowLine,
   tellCampaign,
@@ -116,7 +117,7 @@ function published(table: readonly Line[], sum: string, told: readonly string[])
   return `\`${command}\` on ${day}: ${sum}. ${times} kills at each point, ${cases} made-up inputs, ${operations} requests of the campaign.
 Node ${process.version}, BullMQ ${versionOf("bullmq")}, Bolt ${versionOf("@slack/bolt")}, Redis ${redisVersion()}, ${cpus().length} cores.
 
-${renderTable(table)}
+${renderRun(table)}
 
 ${list === "" ? "" : `### The campaign, one by one\n\n${list}`}`;
 }

@@ -2,10 +2,19 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { families, familyOf, rows } from "../faults/rows/index.ts";
+import type { Outcome } from "../faults/rows/row.ts";
 import { anotherFormat } from "../faults/rows/process/another-format.ts";
 import { type Patch, patchProblem } from "../faults/stage/patch.ts";
-import { documentFile, explainRows, readPart } from "../faults/suite/document.ts";
+import {
+  documentFile,
+  explainRows,
+  readPart,
+  replacePart,
+  toldRows,
+  withoutGoneRows,
+} from "../faults/suite/document.ts";
 import { mutations } from "../faults/suite/mutations.ts";
+import { renderRun, rowLine } from "../faults/suite/report.ts";
 import { importsOf, readSources, root, type Sources } from "./sources.ts";
 
 const document = readFileSync(join(root, documentFile), "utf8");
@@ -18,12 +27,64 @@ describe("docs/faults.md", () => {
   });
 
   it("tells of no row in its last run that isn't there", () => {
-    const told = [
-      ...readPart(document, "the last run").matchAll(/^\| (\w+) +\| (?:holds|BROKEN|not run)/gm),
-    ];
+    const told = toldRows(document);
     const known = new Set(["recovery", "campaign", ...rows.map(({ id }) => id)]);
     expect(told.length).toBeGreaterThan(100);
-    expect(told.flatMap(([, id = ""]) => (known.has(id) ? [] : [id]))).toEqual([]);
+    expect(told.filter((id) => !known.has(id))).toEqual([]);
+  });
+
+  it("drops rows that have gone from the lists and the table of its last run, and says so", () => {
+    const run = (text: string) => replacePart(document, "the last run", text);
+    const lists = "Hold with every count at zero (requests/faults): S1 3/12, Q1 1/1, S2 1/3.";
+    const table = "| row | result |\n| --- | --- |\n| Q2 | BROKEN |\n| A2 | holds |";
+    const old = run(`${lists}\n\nHold, not judged by the checker: R2, Q3.\n\n${table}`);
+    expect(toldRows(old)).toEqual(["S1", "Q1", "S2", "R2", "Q3", "Q2", "A2"]);
+    expect(readPart(withoutGoneRows(old), "the last run").trim()).toBe(
+      [
+        "Hold with every count at zero (requests/faults): S1 3/12, S2 1/3.",
+        "Hold, not judged by the checker: R2.",
+        "| row | result |\n| --- | --- |\n| A2 | holds |",
+        "Rows of this run that have gone since: Q1, Q3, Q2.",
+      ].join("\n\n"),
+    );
+    expect(withoutGoneRows(run(table.replace("Q2", "A4")))).toBe(run(table.replace("Q2", "A4")));
+  });
+
+  it("names of a row that holds what was counted, and of the others each count above zero", () => {
+    const zero = {
+      ...{ operations: 3, faults: 2, twice: 0, lost: 0, falseSuccess: 0, falseFailure: 0 },
+      ...{ unknown: 0, silent: 0, auditGaps: 0, findings: [], ends: {} },
+    };
+    const lineOf = (id: string, outcome: Partial<Outcome>) => {
+      const row = rows.find((one) => one.id === id);
+      if (row === undefined) throw new Error(`there is no row ${id}`);
+      return rowLine({
+        row,
+        outcome: { holds: true, wrong: [], notes: [], ...outcome },
+        seconds: 1,
+      });
+    };
+    const told = renderRun([
+      lineOf("S1", { verdict: zero }),
+      lineOf("A2", { verdict: { ...zero, unknown: 1 } }),
+      lineOf("R2", { notes: ["a worker refuses"] }),
+      lineOf("S4", { verdict: { ...zero, lost: 1 }, holds: false }),
+      lineOf("R8c", { holds: false, notRun: "it takes long" }),
+    ]);
+    expect(told).toBe(
+      [
+        "Hold with every count at zero (requests/faults): S1 3/2.",
+        "Hold, not judged by the checker: R2.",
+        "The others, with the counts that aren't zero:",
+        [
+          "| row | result | seen |",
+          "| --- | --- | --- |",
+          "| A2 | holds | 3/2, unknown 1 |",
+          "| S4 | BROKEN | 3/2, lost 1 |",
+          "| R8c | not run | it takes long |",
+        ].join("\n"),
+      ].join("\n\n"),
+    );
   });
 });
 

@@ -34,8 +34,8 @@ function outcomeOf(
 export const fuzzRows: Row[] = [
   {
     id: "F1",
-    fault: "words of every kind for the parser",
-    must: "each is read as a command or refused in a sentence, within 50 ms",
+    fault: "arbitrary words for the parser",
+    must: "each is a command or refused in a sentence, within 50 ms",
     unknown: "not judged",
     alone: "how long each reading takes",
     run: async ({ cases, seed }) =>
@@ -43,7 +43,7 @@ export const fuzzRows: Row[] = [
   },
   {
     id: "F2",
-    fault: "forged presses, rightly signed",
+    fault: "forged presses, correctly signed",
     must: "no vote, no request, no call",
     unknown: "not judged",
     run: async ({ cases, seed }) =>
@@ -51,24 +51,24 @@ export const fuzzRows: Row[] = [
   },
   {
     id: "F3",
-    fault: "forged dialogs, rightly signed",
-    must: "nothing that the same person could not ask for in words",
+    fault: "forged dialogs, correctly signed",
+    must: "nothing the person couldn't request in words",
     unknown: "not judged",
     run: async ({ cases, seed }) =>
       outcomeOf(await fuzzViewState({ cases, seed }), { cases, accepts: [0, 0.2] }),
   },
   {
     id: "F4",
-    fault: "answers of every kind from the service",
-    must: "each becomes a value that fits, or a failure of a known kind",
+    fault: "arbitrary answers from the service",
+    must: "each becomes a valid value or a known kind of failure",
     unknown: "not judged",
     run: async ({ cases, seed }) =>
       outcomeOf(await fuzzServiceAnswers({ cases, seed }), { cases, accepts: [0.1, 0.9] }),
   },
   {
     id: "F5",
-    fault: "forged, replayed, mutated and foreign deliveries",
-    must: "none is taken, each is counted as refused, and a genuine command is taken afterwards",
+    fault: "forged, replayed, mutated, and foreign deliveries",
+    must: "none is taken; each is counted; a genuine command still works",
     unknown: "none",
     run: ({ cases, seed }) =>
       onStage({ seed, receive: "http", workers: 1 }, async (stage) => {
@@ -109,8 +109,8 @@ export const fuzzRows: Row[] = [
   },
   {
     id: "F6",
-    fault: "evidence and endorsements, changed and made up",
-    must: "none is taken for genuine, and each is answered within 20 ms",
+    fault: "evidence and endorsements, altered and made up",
+    must: "none counts as genuine; each is answered within 20 ms",
     unknown: "not judged",
     alone: "how long each verification takes",
     run: async ({ cases, seed }) =>
@@ -118,8 +118,7 @@ export const fuzzRows: Row[] = [
   },
   {
     id: "F7",
-    fault:
-      "each bit of a report of each AMD product turned over, and twice as many bits of quotes as cases",
+    fault: "each bit of a report of each AMD product flipped, and random bits of quotes",
     must: "none is verified",
     unknown: "not judged",
     run: async ({ cases, seed }) => {
@@ -134,8 +133,8 @@ export const fuzzRows: Row[] = [
   },
   {
     id: "F8",
-    fault: "policies with teams, worlds, people, and commands of every kind",
-    must: "nothing is allowed, counted, or shown that isn't of one's team",
+    fault: "arbitrary policies with teams, people, and commands",
+    must: "no one can change, vote on, or see another team's targets",
     unknown: "not judged",
     run: async ({ cases, seed }) =>
       outcomeOf(fuzzTeamRights({ cases, seed }), { cases, accepts: [0.1, 0.5] }),

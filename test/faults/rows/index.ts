@@ -83,7 +83,7 @@ export const families = [
   {
     letter: "S",
     name: "Slack",
-    about: "Slack repeats, delays, refuses or loses what it should carry, in either direction.",
+    about: "Slack repeats, delays, refuses, or loses what it should carry, in either direction.",
   },
   { letter: "R", name: "Redis", about: "Redis dies, hangs, forgets, is full, or takes no writes." },
   {
@@ -94,18 +94,18 @@ export const families = [
   {
     letter: "D",
     name: "dependencies",
-    about: "What people are told when an outage is over (for Slack's, see S10b).",
+    about: "What people are told when an outage is over (Slack's: S10b).",
   },
   {
     letter: "P",
     name: "processes",
     about:
-      "Gateways and workers are killed, frozen, ended and replaced, at chosen points and at random.",
+      "Gateways and workers are killed, frozen, stopped, and replaced, at chosen points and at random.",
   },
   {
     letter: "U",
     name: "audit",
-    about: "The audit trail, the ledger of sends, and the secrets that no record may hold.",
+    about: "The audit trail, the ledger of sends, and secrets.",
   },
   {
     letter: "C",
@@ -115,44 +115,43 @@ export const families = [
   {
     letter: "N",
     name: "network",
-    about:
-      "Lines tear, slow down and part; addresses and certificates are not what they should be.",
+    about: "Connections break, slow down, and split; addresses and certificates are wrong.",
   },
   {
     letter: "I",
     name: "input",
-    about: "Names, ids, numbers and flags that are hostile or only odd.",
+    about: "Names, IDs, numbers, and flags that are hostile or only odd.",
   },
   {
     letter: "X",
     name: "malicious users",
-    about: "People try what they may not do, forge what they can, or press at the wrong moment.",
+    about:
+      "People try what they aren't allowed to, forge what they can, or press at the wrong moment.",
   },
   {
     letter: "G",
     name: "digests",
-    about: "The scheduled messages: their worker dies, or their time passes.",
+    about: "Their worker dies, or their time passes.",
   },
   {
     letter: "RO",
     name: "rollouts",
-    about: "Many requests, one after the other, while processes die.",
+    about: "Their processes die.",
   },
   {
     letter: "V",
     name: "attestation",
-    about:
-      "What vouches for VMs, and what people approve of them, while processes die and lists end.",
+    about: "Processes die while pins, endorsements, and rollouts change; lists expire.",
   },
   {
     letter: "M",
     name: "mechanisms",
-    about: "One safeguard each that could be taken away without the other rows noticing.",
+    about: "One safeguard each that no other row would miss.",
   },
   {
     letter: "F",
     name: "fuzz",
-    about: "Made-up inputs in large numbers for everything that reads some.",
+    about: "Generated inputs for everything that reads input.",
   },
 ] as const;
 

@@ -5,7 +5,7 @@ import { expected, fresh, judged, onStage, type Row } from "./row.ts";
 export const mechanismRows: Row[] = [
   {
     id: "M1",
-    fault: "two workers wait right before the claim of one request and go on together",
+    fault: "two workers claim one request at the same moment",
     must: "one of them sends",
     unknown: "none",
     run: ({ seed }) =>
@@ -49,7 +49,7 @@ export const mechanismRows: Row[] = [
   {
     id: "M2",
     fault: "two requests for one VM at once",
-    must: "one after the other: both are done, neither meets a conflict",
+    must: "both are done, one by one, without a conflict",
     unknown: "none",
     run: ({ seed }) =>
       onStage({ seed, workers: 1, transitionMs: [700, 900] }, async (stage) => {
@@ -78,7 +78,7 @@ export const mechanismRows: Row[] = [
   },
   {
     id: "M3",
-    fault: "frozen between the gate and the claim",
+    fault: "a worker frozen between gate and claim",
     must: "nothing is sent",
     unknown: "none",
     run: ({ seed }) =>
@@ -102,9 +102,8 @@ export const mechanismRows: Row[] = [
   },
   {
     id: "M4",
-    fault:
-      "the effect comes after an answer that was lost at once, but before the quiet period ends",
-    must: "nothing is sent again, and both are done",
+    fault: "the answer is lost at once; the effect comes within the quiet period",
+    must: "nothing is resent; both are done",
     unknown: "none",
     alone: "an effect some 300 ms before the quiet period ends",
     run: ({ seed }) =>
@@ -127,7 +126,7 @@ export const mechanismRows: Row[] = [
   },
   {
     id: "M5",
-    fault: "the journal forgets one send while the worker runs",
+    fault: "the journal loses one send while the worker runs",
     must: "one restart",
     unknown: "not judged",
     run: ({ seed }) =>
@@ -162,8 +161,8 @@ export const mechanismRows: Row[] = [
   },
   {
     id: "M6",
-    fault: "a request is canceled while its worker waits right before the claim",
-    must: "nothing more is sent",
+    fault: "a request is canceled right before its claim",
+    must: "nothing is sent",
     unknown: "none",
     run: ({ seed }) =>
       onStage({ seed, workers: 1 }, async (stage) => {
@@ -192,8 +191,8 @@ export const mechanismRows: Row[] = [
   },
   {
     id: "M7",
-    fault: "the only worker is frozen right before its call, and all changes are frozen meanwhile",
-    must: "its call doesn't leave any more, and the request is canceled",
+    fault: "the only worker is frozen right before its call; meanwhile changes are frozen",
+    must: "the call never leaves; the request is canceled",
     unknown: "none",
     run: ({ seed }) =>
       onStage({ seed, workers: 1 }, async (stage) => {
@@ -216,7 +215,7 @@ export const mechanismRows: Row[] = [
   {
     id: "M8",
     fault:
-      "a gateway is frozen right before its request joins a shared card, and another one posts the request's own",
+      "a gateway is frozen right before its request joins a shared card; another posts the request's own",
     must: "its result is told once",
     unknown: "none",
     run: ({ seed }) =>

@@ -21,22 +21,37 @@ export function replacePart(document: string, part: Part, text: string): string 
   return document.replace(`${begins(part)}${was}`, () => `${begins(part)}\n\n${text.trim()}\n\n`);
 }
 
-/** Rows that went since the last run leave its table, which says so. */
+/** The last run in lines, each with the rows it tells of: one in its table, many in the lists above. */
+function linesOfRun(document: string): { line: string; ids: readonly string[] }[] {
+  return readPart(document, "the last run")
+    .split("\n")
+    .map((line) => {
+      const list = /^Hold.*?: (.*)\.$/.exec(line)?.[1] ?? "";
+      const row = /^\| (\w+) +\| (?:holds|BROKEN|not run)/.exec(line)?.[1];
+      return { line, ids: [row ?? "", ...list.split(", ").map(idOf)].filter((id) => id !== "") };
+    });
+}
+
+const idOf = (item: string) => item.split(" ")[0] ?? "";
+
+export const toldRows = (document: string): readonly string[] =>
+  linesOfRun(document).flatMap(({ ids }) => ids);
+
+/** Rows that went since the last run leave it, and a sentence says so. */
 export function withoutGoneRows(document: string): string {
   const known = new Set(["recovery", "campaign", ...rows.map(({ id }) => id)]);
-  const goneId = (line: string) => {
-    const id = /^\| (\w+) +\| (?:holds|BROKEN|not run)/.exec(line)?.[1];
-    return id === undefined || known.has(id) ? undefined : id;
-  };
-  const lines = readPart(document, "the last run").split("\n");
-  const gone = lines.flatMap((line) => goneId(line) ?? []);
+  const isGone = (id: string) => !known.has(id);
+  const gone = toldRows(document).filter(isGone);
   if (gone.length === 0) return document;
-  const kept = lines.filter((line) => goneId(line) === undefined).join("\n");
-  return replacePart(
-    document,
-    "the last run",
-    `${kept.trim()}\n\nRows of this run that have gone since: ${gone.join(", ")}.`,
-  );
+  const kept = linesOfRun(document).flatMap(({ line, ids }) => {
+    if (!ids.some(isGone)) return [line];
+    const [what, list = ""] = line.split(": ");
+    const items = list.replace(/\.$/, "").split(", ");
+    const rest = items.filter((item) => !isGone(idOf(item)));
+    return line.startsWith("|") ? [] : [`${what}: ${rest.join(", ")}.`];
+  });
+  const since = `Rows of this run that have gone since: ${gone.join(", ")}.`;
+  return replacePart(document, "the last run", `${kept.join("\n").trim()}\n\n${since}`);
 }
 
 /** What each row is: its fault, what must hold, and which outcomes may be left to a person. */
@@ -44,17 +59,23 @@ export function explainRows(): string {
   return families.map(explainFamily).join("\n\n");
 }
 
+/** Which outcomes may be left to a person; docs/faults.md explains the signs. */
+const marks = { none: "", "no trace": "†", any: "‡", "not judged": "°" } as const;
+
 function explainFamily({ letter, name, about }: (typeof families)[number]): string {
-  const lines = rows
-    .filter(({ id }) => familyOf(id) === letter)
-    .map((row) => `| ${row.id} | ${cell(row.fault)} | ${cell(row.must)} | ${row.unknown} |`);
+  const ours = rows.filter(({ id }) => familyOf(id) === letter);
+  const lines = ours.map(({ id, fault, must, unknown }) => {
+    const first = ours.find((row) => row.must === must)?.id ?? id;
+    const what = first === id ? cell(must) : `as in ${first}`;
+    return `| ${id}${marks[unknown]} | ${cell(fault)} | ${what} |`;
+  });
   return [
     `### ${letter}: ${name}`,
     "",
     about,
     "",
-    "| row | fault | what must hold | unknown |",
-    "| --- | --- | --- | --- |",
+    "| row | fault | what must hold |",
+    "| --- | --- | --- |",
     ...lines,
   ].join("\n");
 }

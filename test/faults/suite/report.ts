@@ -7,12 +7,14 @@ import type { Done } from "./jobs.ts";
 
 export type Result = "holds" | "BROKEN" | "not run";
 
-/** A line of the published table. */
+/** A line of the table that a run prints. */
 export interface Line {
   id: string;
   result: Result;
   seen: string;
   seconds: number;
+  /** What docs/faults.md lists of it instead: it holds with every count at zero, or with nothing counted. */
+  listed?: { as: "zero" | "not judged"; item: string };
 }
 
 /** After kill -9, requests in hand must have moved on within (ms, 95th percentile). */
@@ -26,7 +28,15 @@ function resultOf(outcome: Outcome): Result {
 export function rowLine({ row, outcome, seconds: took }: Done): Line {
   const { verdict, notRun, notes } = outcome;
   const seen = verdict ? lineOf(verdict) : (notRun ?? notes[0] ?? "");
-  return { id: row.id, result: resultOf(outcome), seen, seconds: took };
+  const line = { id: row.id, result: resultOf(outcome), seen, seconds: took };
+  if (line.result !== "holds") return line;
+  if (!verdict) return { ...line, listed: { as: "not judged", item: row.id } };
+  if (isKept(verdict, "none") && verdict.unknown === 0)
+    return {
+      ...line,
+      listed: { as: "zero", item: `${row.id} ${verdict.operations}/${verdict.faults}` },
+    };
+  return line;
 }
 
 /** What was wrong with a campaign; nothing when it holds. */
@@ -44,12 +54,20 @@ export function tellCampaign(campaign: Campaign): string[] {
   const { verdict, calls, answers } = campaign;
   const share = Math.round((100 * calls.struck) / Math.max(1, calls.changes));
   return [
-    `${campaign.kills} kills, ${campaign.freezes} freezes; ${calls.struck} of ${calls.changes} changing calls struck (${share} %)`,
+    `${campaign.kills} kills, ${campaign.freezes} freezes; ${calls.struck} of ${calls.changes} changing calls struck (${share}%)`,
     `${answers.approvals} approved, ${answers.denials} denied, ${answers.unanswered} left without an answer, ${campaign.refused} refused by their dialog`,
-    ...Object.entries(verdict.ends)
-      .toSorted(([a], [b]) => a.localeCompare(b))
-      .map(([end, count]) => `${end}: ${count}`),
+    ...tellEnds(verdict.ends),
   ];
+}
+
+/** How the requests of each command ended, a line for each. */
+function tellEnds(ends: Readonly<Record<string, number>>): string[] {
+  const ofCommand = new Map<string, string[]>();
+  for (const [end, count] of Object.entries(ends).toSorted(([a], [b]) => a.localeCompare(b))) {
+    const [, command = end, state = ""] = /^(\S+ \S+) (.*)$/.exec(end) ?? [];
+    ofCommand.set(command, [...(ofCommand.get(command) ?? []), `${count} ${state}`]);
+  }
+  return [...ofCommand].map(([command, states]) => `${command}: ${states.join(", ")}`);
 }
 
 export function campaignLine(campaign: Campaign): Line {
@@ -75,6 +93,29 @@ export function recoveryLine(recoveries: readonly number[]): Line {
 }
 
 const seconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`;
+
+/** What docs/faults.md says of a run: what needs no word, in two lists, and the rest as a table, without counts of zero. */
+export function renderRun(lines: readonly Line[]): string {
+  const list = (what: string, as: string) => {
+    const items = lines.flatMap(({ listed }) => (listed?.as === as ? [listed.item] : []));
+    return items.length > 0 ? [`${what}: ${items.join(", ")}.`] : [];
+  };
+  const rest = lines
+    .filter(({ listed }) => listed === undefined)
+    .map(({ id, result, seen }) => `| ${id} | ${result} | ${cell(briefly(seen)).slice(0, 280)} |`);
+  return [
+    ...list("Hold with every count at zero (requests/faults)", "zero"),
+    ...list("Hold, not judged by the checker", "not judged"),
+    "The others, with the counts that aren't zero:",
+    ["| row | result | seen |", "| --- | --- | --- |", ...rest].join("\n"),
+  ].join("\n\n");
+}
+
+const briefly = (seen: string) =>
+  seen
+    .replaceAll(/ \| [a-z ]+ 0(?= \||$)/g, "")
+    .replace(/(\d+) operations, (\d+) faults/, "$1/$2")
+    .replaceAll(" | ", ", ");
 
 /** As Markdown. */
 export function renderTable(lines: readonly Line[]): string {

@@ -79,9 +79,8 @@ const points = ["gate", "gated", "move"] as const;
 export const attestationRows: Row[] = [
   {
     id: "V1",
-    fault:
-      "kill -9 of the worker between a proposed pin's approval and its acceptance, and right after it",
-    must: "each approved pin is kept exactly once, with one record in the trail, and nothing is sent to the service",
+    fault: "kill -9 of the worker between a pin's approval and its acceptance, and right after",
+    must: "each approved pin is kept once, with one record; nothing is sent to the service",
     unknown: "not judged",
     run: ({ seed, times }) =>
       onStage(
@@ -138,8 +137,8 @@ export const attestationRows: Row[] = [
   {
     id: "V2",
     fault:
-      "kill -9 of the refresher of endorsements, between an answer of the vendor and its file, again and again",
-    must: "the folder never holds a part of a file, and who comes next fills it",
+      "repeated kill -9 of the endorsements' refresher, between the vendor's answer and the file",
+    must: "the folder never holds a partial file; the next process fills it",
     unknown: "not judged",
     run: async ({ seed, times }) => {
       const random = randomFrom(seed);
@@ -212,8 +211,8 @@ export const attestationRows: Row[] = [
   },
   {
     id: "V3",
-    fault: "AMD's list runs out for all VMs at once, under three workers, two of which are killed",
-    must: "one alarm for all of them, and one message when it is over",
+    fault: "AMD's list expires for all VMs at once; two of three workers are killed",
+    must: "one alarm for all, one message when it is over",
     unknown: "not judged",
     run: ({ seed }) =>
       onStage(
@@ -269,8 +268,8 @@ export const attestationRows: Row[] = [
   },
   {
     id: "V4",
-    fault: "in the middle of a rollout a VM turns out to be debugged, while its worker is killed",
-    must: "the rollout stops before that VM is touched, says why, and none after it is",
+    fault: "in mid-rollout a VM turns out to be debugged; the worker is killed",
+    must: "the rollout stops before that VM and says why",
     unknown: "not judged",
     run: ({ seed }) =>
       onStage({ ...withEvidence, seed, policy: pinned }, async (stage) => {

@@ -36,7 +36,7 @@ export const ledgerRows: Row[] = [
   {
     id: "U1",
     fault: "the disk of the ledger is full",
-    must: "no send without an entry: changes freeze until an administrator thaws them, and again while the disk is full",
+    must: "no send without an entry: changes freeze, and refreeze after a thaw while the disk is full",
     unknown: "none",
     async run({ seed }) {
       const lacking = cannotLimitFiles();
@@ -120,8 +120,8 @@ export const ledgerRows: Row[] = [
   },
   {
     id: "U4",
-    fault: "a crash in the middle of a ledger line, and of sealing",
-    must: "each torn line is on record once, nothing freezes, each send has its entry, and the chain is intact",
+    fault: "a crash in the middle of a ledger line, and while sealing",
+    must: "each torn line is on record once; nothing freezes; each send has its entry; the chain is intact",
     unknown: "no trace",
     run: ({ seed, times }) =>
       onStage({ seed, workers: 0, gateways: 1, vms: 120 }, async (stage) => {

@@ -13,9 +13,8 @@ const page = (secret: string) => `<html>401 for Authorization: Bearer ${secret}<
 export const secretRows: Row[] = [
   {
     id: "U5",
-    fault:
-      "the service's errors quote the key, a worker dies: secrets in journal, jobs, trail, logs, ledgers, messages",
-    must: "no secret is in any of them",
+    fault: "the service's errors quote the key; a worker dies",
+    must: "no secret is in journal, jobs, trail, logs, ledgers, or messages",
     unknown: "no trace",
     run: ({ seed }) =>
       onStage({ seed, workers: 2, vms: 40, receive: "http", direct: true }, async (stage) => {

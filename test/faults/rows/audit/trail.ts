@@ -109,8 +109,8 @@ async function keepTrail(stage: Stage): Promise<() => Promise<void>> {
 export const auditRows: Row[] = [
   {
     id: "U2",
-    fault: "Redis, which takes moves and their records, hangs in the middle of moves",
-    must: "people hear that nothing was done, and no send lacks an older record",
+    fault: "Redis hangs in the middle of moves",
+    must: "people are told that nothing was done; no send lacks an earlier record",
     unknown: "no trace",
     alone: "how soon people hear that nothing was done",
     run: ({ seed }) =>
@@ -175,7 +175,7 @@ export const auditRows: Row[] = [
   },
   {
     id: "U3",
-    fault: "a record changed, removed, swapped, the last ten cut off",
+    fault: "a record changed, removed, or swapped; the last ten cut off",
     must: "`audit verify` names the first bad record and what was done to it",
     unknown: "none",
     run: ({ seed }) =>

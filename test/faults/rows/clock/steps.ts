@@ -11,8 +11,8 @@ import { steppedClock } from "./step-clock.ts";
 export const clockStepRows: Row[] = [
   {
     id: "C2",
-    fault: "the clock of Redis' host jumps 10 min ahead, with everything under way",
-    must: "the approval is too late by then, and what is asked for afterwards is done",
+    fault: "the clock of Redis' host jumps 10 min ahead under load",
+    must: "the approval is too late; later requests are done",
     // The jump passes the deadline of everything in progress: what has not settled by then is left to a person
     unknown: "any",
     async run({ seed }) {
@@ -87,9 +87,8 @@ export const clockStepRows: Row[] = [
   },
   {
     id: "C4",
-    fault:
-      "a digest at 02:30 on the two days the clocks change, two workers, who makes it is killed",
-    must: "one digest a day, on the short day and on the long one",
+    fault: "a digest at 02:30 on both days the clocks change; its worker is killed",
+    must: "one digest on each day",
     unknown: "none",
     asksNothing: true,
     run: ({ seed }) =>
@@ -118,8 +117,8 @@ export const clockStepRows: Row[] = [
   },
   {
     id: "C5",
-    fault: "the clock steps by 2 s, back and forth, while deliveries of 297 to 303 s arrive",
-    must: "each is taken or refused as its age says, and what is taken is one request",
+    fault: "the clock steps by 2 s, back and forth, while deliveries 297 to 303 s old arrive",
+    must: "each is taken or refused by its age; what is taken is one request",
     unknown: "none",
     run: ({ seed }) =>
       onStage({ seed, workers: 0, gateways: 0, receive: "http" }, async (stage) => {

@@ -61,7 +61,7 @@ export const clockRows: Row[] = [
   },
   {
     id: "C3b",
-    fault: "an approval that comes too late by Redis' clock, with the gateway's 10 min behind",
+    fault: "an approval too late by Redis' clock, the gateway's being 10 min behind",
     must: "the request expires",
     unknown: "none",
     run: ({ seed }) =>

@@ -62,8 +62,8 @@ function superviseDying(
 export const digestCrashRows: Row[] = [
   {
     id: "G4",
-    fault: "Slack takes the digest and its answer is lost; or hangs, and who posted it is killed",
-    must: "each digest is posted once: Gatehouse looks before it posts again",
+    fault: "Slack's answer to the digest is lost; or Slack hangs, and the worker is killed",
+    must: "each digest is posted once",
     unknown: "none",
     asksNothing: true,
     run: ({ seed }) =>
@@ -110,8 +110,8 @@ export const digestCrashRows: Row[] = [
   },
   {
     id: "P19",
-    fault: "a digest ends every worker that makes it",
-    must: "it is given up after three starts, with an alarm; other digests and requests go on",
+    fault: "a digest kills every worker that makes it",
+    must: "it is given up after three starts, with an alarm; everything else goes on",
     unknown: "no trace",
     run: ({ seed }) =>
       onStage(

@@ -65,8 +65,8 @@ async function readSince(stage: Stage, bot: Bot, due: number): Promise<void> {
 export const digestRows: Row[] = [
   {
     id: "G1",
-    fault: "three workers started again on ten days in a row: 30 starts, two digests a day",
-    must: "each digest is posted once, and there is one schedule for each",
+    fault: "three workers restarted on ten days in a row; two digests a day",
+    must: "each digest is posted once and has one schedule",
     unknown: "no trace",
     run: ({ seed }) =>
       onStage(
@@ -115,8 +115,8 @@ export const digestRows: Row[] = [
   },
   {
     id: "G2",
-    fault: "everything down at the digest's time and up hours later, or a day later",
-    must: "one late digest each time, which says how late it is",
+    fault: "everything is down at the digest's time, and up hours or a day later",
+    must: "one digest each time, saying how late it is",
     unknown: "none",
     asksNothing: true,
     run: ({ seed }) => {
@@ -157,7 +157,7 @@ export const digestRows: Row[] = [
   {
     id: "G3",
     fault: "two of three projects can't be read; then the whole service",
-    must: "the digest names what could not be read and invents no number",
+    must: "the digest names what couldn't be read and invents no number",
     unknown: "none",
     asksNothing: true,
     run: ({ seed }) =>

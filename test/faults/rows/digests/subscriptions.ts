@@ -28,8 +28,8 @@ export const subscriptionRows: Row[] = [
   {
     id: "G5",
     fault:
-      "the process that notifies a subscribed channel is killed before the post; its successor after it, before it is noted",
-    must: "the channel is notified of the change once, though two processes looked for it",
+      "the process that notifies a subscribed channel is killed before the post; its successor right after it",
+    must: "the channel is notified once",
     unknown: "none",
     run: ({ seed }) =>
       onStage({ seed, workers: 0, gateways: 0, policy: sharedWithVendor }, async (stage) => {

@@ -17,8 +17,8 @@ const hostile = [
 
 const hostileNames: Row = {
   id: "I1",
-  fault: "names that mention, link and break out",
-  must: "nobody is notified, and nothing becomes a link or a mention",
+  fault: "names that mention, link, and break out",
+  must: "no one is notified; nothing becomes a link or a mention",
   unknown: "none",
   run: ({ seed }) =>
     onStage({ seed, workers: 1 }, async (stage) => {
@@ -58,7 +58,7 @@ const hostileNames: Row = {
 export const changesHands: Row = {
   id: "I4",
   fault: "a name changes hands between the request and the send",
-  must: "the request is canceled, and neither VM is stopped",
+  must: "the request is canceled; neither VM is stopped",
   unknown: "none",
   run: ({ seed }) =>
     onStage({ seed, workers: 1 }, async (stage) => {
@@ -85,8 +85,8 @@ export const inputRows: Row[] = [
   hostileNames,
   {
     id: "I2",
-    fault: "ids with slashes, queries, NUL; numbers nobody knows",
-    must: "no request, and every call is to a path of the service",
+    fault: "IDs with slashes, queries, NUL; unknown numbers",
+    must: "no request; every call is to a path of the service",
     unknown: "none",
     asksNothing: true,
     run: ({ seed }) =>
@@ -126,7 +126,7 @@ export const inputRows: Row[] = [
   {
     id: "I3",
     fault: "an ambiguous name",
-    must: "nothing is asked for",
+    must: "no request",
     unknown: "none",
     asksNothing: true,
     run: ({ seed }) =>
@@ -137,15 +137,13 @@ export const inputRows: Row[] = [
         await new Promise((resolve) => setTimeout(resolve, 6000));
         await stage.slack.act("olivia", "types", "ops", "/vm stop twin");
         await new Promise((resolve) => setTimeout(resolve, 500));
-        return judged(await stage.check(), [
-          ["nothing is asked for", (await stage.journal()).length === 0],
-        ]);
+        return judged(await stage.check(), [["no request", (await stage.journal()).length === 0]]);
       }),
   },
   changesHands,
   {
     id: "I8",
-    fault: "a VM is called like an approval message (run as I1)",
+    fault: "a VM is named like an approval message (run as I1)",
     must: "as in I1",
     unknown: "none",
     run: hostileNames.run,

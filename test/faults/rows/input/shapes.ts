@@ -49,8 +49,8 @@ const oddNames = [
 export const shapeRows: Row[] = [
   {
     id: "I5",
-    fault: "numbers that look like others, or like none, for a resize",
-    must: "each is refused in words that say what fits",
+    fault: "odd numbers for a resize",
+    must: "each is refused, saying what fits",
     unknown: "none",
     asksNothing: true,
     run: ({ seed }) =>
@@ -89,8 +89,8 @@ export const shapeRows: Row[] = [
   },
   {
     id: "I6",
-    fault: "names of 3,001 characters, of emoji alone, and more of them than a message has blocks",
-    must: "Slack takes every message, and each VM can be restarted",
+    fault: "names of 3,001 characters, of only emoji, and more names than a message has blocks",
+    must: "Slack takes every message; each VM can be restarted",
     unknown: "none",
     run: ({ seed }) =>
       onStage({ seed, policy: deletePolicy }, async (stage) => {
@@ -134,7 +134,7 @@ export const shapeRows: Row[] = [
   {
     id: "I7",
     fault: "flags pasted from a runbook",
-    must: "each answer says that nothing was done, and no request is made",
+    must: "each answer says that nothing was done; no request",
     unknown: "none",
     asksNothing: true,
     run: ({ seed }) =>

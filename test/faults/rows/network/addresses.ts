@@ -89,7 +89,7 @@ export const addressRows: Row[] = [
   {
     id: "N6",
     fault: "the certificate of another host, or an expired one",
-    must: "changes freeze, and nothing is sent",
+    must: "changes freeze; nothing is sent",
     unknown: "none",
     run: ({ seed }) =>
       onStage({ seed, workers: 0, policy: "audit: { channel: C03AUDIT }" }, async (stage) => {
@@ -149,8 +149,9 @@ export const addressRows: Row[] = [
   },
   {
     id: "X12",
-    fault: "addresses that lead inside: of the service, in redirects, parameters and response URLs",
-    must: "no process starts with one, no redirect is followed, and nothing goes there",
+    fault:
+      "addresses that lead inside: the service's, and in redirects, parameters, and response URLs",
+    must: "no process starts with one; nothing goes there",
     unknown: "no trace",
     async run({ seed }) {
       const heard: string[] = [];

@@ -20,7 +20,7 @@ export const networkRows: Row[] = [
   },
   {
     id: "N2",
-    fault: "half-open: what is sent arrives, nothing comes back",
+    fault: "half-open: calls arrive, nothing comes back",
     must: "the stop is found by reading",
     unknown: "none",
     run: ({ seed }) =>
@@ -44,8 +44,8 @@ export const networkRows: Row[] = [
   },
   {
     id: "N3",
-    fault: "a worker is parted from Redis while it sends",
-    must: "another worker takes over, and nothing is sent twice",
+    fault: "a worker is cut off from Redis while it sends",
+    must: "another worker takes over; nothing is sent twice",
     unknown: "none",
     run: ({ seed }) =>
       onStage({ seed, workers: 0, vms: 40 }, async (stage) => {
@@ -72,7 +72,7 @@ export const networkRows: Row[] = [
   },
   {
     id: "N4",
-    fault: "a worker is parted from the service",
+    fault: "a worker is cut off from the service",
     must: "reads prove what happened",
     unknown: "no trace",
     run: ({ seed }) =>
@@ -91,8 +91,8 @@ export const networkRows: Row[] = [
   },
   {
     id: "N5",
-    fault: "the service's address is a private one, or the metadata service",
-    must: "each is refused before anything is sent",
+    fault: "the service's address is private, or the metadata service's",
+    must: "refused before anything is sent",
     unknown: "not judged",
     async run() {
       const { createCompute } = await import("../../../../src/compute/create-compute.ts");

@@ -63,8 +63,8 @@ async function untilRecorded(stage: Stage, name: string, count: number): Promise
 export const consoleRows: Row[] = [
   {
     id: "X11",
-    fault: "a console's button pressed by others, twice, late; its address afterwards",
-    must: "three openings by the one person, each on record; nobody else sees an address, and none is kept",
+    fault: "a console's button pressed by others, twice, and late",
+    must: "three openings by one person, each on record; no one else sees an address, and none is kept",
     unknown: "none",
     asksNothing: true,
     run: ({ seed }) =>

@@ -23,7 +23,7 @@ export const limitRows: Row[] = [
   {
     id: "X6",
     fault: "500 requests in a minute from one person",
-    must: "20 are taken, the others get the limit in an answer, another person is served at once, and a third delete is refused",
+    must: "20 are taken, the others are told the limit; another person is served at once; a third delete is refused",
     unknown: "none",
     alone: "how soon another person is served",
     run: ({ seed }) =>

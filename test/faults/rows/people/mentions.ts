@@ -12,9 +12,8 @@ const mentions = [
 export const mentionRows: Row[] = [
   {
     id: "X16",
-    fault:
-      "messages that mention Gatehouse with a command that changes something, by those who may run it",
-    must: "each is answered with a button, and nothing is done until it is pressed",
+    fault: "messages that mention Gatehouse with a change, by people who can run it",
+    must: "each is answered with a button; nothing is done until it is pressed",
     unknown: "none",
     run: ({ seed }) =>
       onStage({ seed, workers: 1, vms: 4 }, async (stage) => {

@@ -18,8 +18,8 @@ const wishes = [
 export const nameRows: Row[] = [
   {
     id: "X15",
-    fault: "projects renamed out of rules, into them, and with VMs inside that have some",
-    must: "the strictest of the old name, the new one, and the VMs holds: one is refused, three wait, one runs",
+    fault: "projects renamed out of rules, into rules, and with VMs under rules",
+    must: "the strictest of old name, new name, and VMs applies: one is refused, three wait, one runs",
     unknown: "none",
     run: ({ seed }) =>
       onStage({ seed, workers: 1, vms: 100, policy: rules }, async (stage) => {

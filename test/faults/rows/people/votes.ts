@@ -77,7 +77,7 @@ export const peopleRows: Row[] = [
   }),
   onApproval({
     id: "X3",
-    fault: "people who may not approve press it",
+    fault: "people who can't approve press Approve",
     must: "no vote counts, and it stays a draft",
     story: async (stage, pending) => {
       const pressed: string[] = [];
@@ -98,7 +98,7 @@ export const peopleRows: Row[] = [
   }),
   onApproval({
     id: "X4",
-    fault: "forged button values: another request, another digest",
+    fault: "forged button values: another request, another fingerprint",
     must: "no vote counts, and it stays a draft",
     story: async (stage, pending) => {
       // A press of somebody who may not, caught on its way, then changed and signed anew
@@ -200,7 +200,7 @@ export const peopleRows: Row[] = [
   },
   {
     id: "X9",
-    fault: "people without rights ask the bot, which has them",
+    fault: "people without rights ask the bot, which has rights",
     must: "no request",
     unknown: "none",
     asksNothing: true,
@@ -247,8 +247,8 @@ export const peopleRows: Row[] = [
   }),
   onApproval({
     id: "X14",
-    fault: "an insider sets a request to authorized in Redis",
-    must: "the gate refuses it, and nothing is stopped",
+    fault: "an insider sets a request to `authorized` in Redis",
+    must: "the gate refuses it; nothing is stopped",
     story: async (stage, pending, vm) => {
       await stage.redis.hset(`{${stage.namespace}}:request:${pending.id}`, "state", "authorized");
       stage.faults += 1;

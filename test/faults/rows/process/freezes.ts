@@ -8,7 +8,7 @@ import type { Timing } from "../../stage/timing.ts";
 export const processRows: Row[] = [
   {
     id: "P10",
-    fault: "random kill -9 and freezes, 3 workers: the campaign in small",
+    fault: "random kill -9 and freezes, 3 workers: a small campaign",
     must: "no process ends by itself",
     unknown: "no trace",
     alone: "it keeps both cores busy",
@@ -23,7 +23,7 @@ export const processRows: Row[] = [
   },
   {
     id: "P11",
-    fault: "SIGSTOP 2.5 s at random, every fault a freeze",
+    fault: "random SIGSTOP for 2.5 s",
     must: "every request ends",
     unknown: "no trace",
     alone: "it keeps both cores busy",
@@ -36,36 +36,36 @@ export const processRows: Row[] = [
   },
   {
     id: "P12",
-    fault: "frozen for 7 s between claim and window check",
-    must: "a successor looks at what happened, and nothing is sent twice",
+    fault: "a worker frozen for 7 s between claim and window check",
+    must: "its successor only reads; nothing is sent twice",
     unknown: "no trace",
     run: (how) => freezeAt(how, "claim", { quiesce: 12_000, settleDeadline: 25_000 }),
   },
   {
     id: "P13",
-    fault: "frozen for 7 s between check and write",
-    must: "a successor only looks, and nothing is sent twice",
+    fault: "a worker frozen for 7 s between check and write",
+    must: "its successor only reads; nothing is sent twice",
     unknown: "no trace",
     run: (how) => freezeAt(how, "send", { quiesce: 12_000, settleDeadline: 25_000 }),
   },
   {
     id: "P13b",
-    fault: "the same, frozen for longer than the quiet period",
-    must: "nothing is sent any more",
+    fault: "the same for longer than the quiet period",
+    must: "nothing more is sent",
     unknown: "no trace",
     run: (how) => freezeAt(how, "send", {}),
   },
   {
     id: "P21",
     fault: "a gateway frozen for 7 s between an ack and the journal",
-    must: "another takes over what was acknowledged, and it is requested or answered once",
+    must: "another takes over; it is requested or answered once",
     unknown: "none",
     run: (how) => freezeGatewayAt(how, "ack"),
   },
   {
     id: "P14",
     fault: "SIGTERM with 60 requests in flight",
-    must: "both drain within 10 s and end with 0",
+    must: "both drain within 10 s and exit with 0",
     unknown: "no trace",
     alone: "how long the drain takes",
     run: (how) =>
@@ -100,7 +100,7 @@ export const processRows: Row[] = [
   },
   {
     id: "P15",
-    fault: "three workers are woken for the same request at once, seven times",
+    fault: "three workers are woken for one request at once, seven times",
     must: "one of them gets it",
     unknown: "none",
     run: (how) =>
@@ -138,7 +138,7 @@ export const processRows: Row[] = [
   {
     id: "P16",
     fault: "unhandled rejection and process.exit in the middle",
-    must: "each process ends, and another takes over",
+    must: "each process ends; another takes over",
     unknown: "no trace",
     run: (how) =>
       onStage({ seed: how.seed, workers: 0, vms: 40 }, async (stage) => {
@@ -160,8 +160,8 @@ export const processRows: Row[] = [
   },
   {
     id: "P17",
-    fault: "a step that always throws",
-    must: "its request ends, and the others are done",
+    fault: "one step always throws",
+    must: "its request ends; the others are done",
     unknown: "none",
     run: (how) =>
       onStage({ seed: how.seed, workers: 1 }, async (stage) => {

@@ -22,7 +22,7 @@ const points: readonly (readonly [
   what: string,
   more?: Partial<Rule>,
 ])[] = [
-  ["P1", "intake", "gateway", "written down, before the ack"],
+  ["P1", "intake", "gateway", "stored, before the ack"],
   ["P1b", "ack", "gateway", "after the ack, before the journal"],
   ["P2", "journal", "gateway", "in the journal, before the queue"],
   ["P3", "enqueue", "gateway", "in the queue"],
@@ -119,11 +119,11 @@ async function settleDrafts(stage: Stage): Promise<void> {
 
 export const killRows: Row[] = points.map(([id, point, role, what, more = {}]) => ({
   id,
-  fault: `kill -9 of a ${role}: ${what}`,
+  fault: `${role} killed: ${what}`,
   must:
     role === "gateway"
-      ? "what was acknowledged is neither lost nor asked for twice"
-      : "another process takes the request on, and nothing is sent or said twice",
+      ? "what was acknowledged is neither lost nor requested twice"
+      : "another process takes over; nothing is sent or said twice",
   unknown: role === "gateway" ? "none" : "no trace",
   run: (how) =>
     onStage(

@@ -45,8 +45,8 @@ export const policyRows: Row[] = [
   {
     id: "P20",
     fault:
-      "the policy changes while 100 requests are under way; a bad file comes; one of two workers keeps the old file, and dies",
-    must: "each request runs once or is canceled for the policy; who lacks it sends nothing of the new one's; all is told once",
+      "the policy changes during 100 requests; a bad file arrives; one of two workers keeps the old file, and dies",
+    must: "each request runs once or is canceled; the worker with the old file sends nothing of the new policy's; all is told once",
     unknown: "no trace",
     run: ({ seed }) =>
       onStage(

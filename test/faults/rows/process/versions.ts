@@ -6,8 +6,8 @@ export const versionRows: Row[] = [
   {
     id: "P18",
     fault:
-      "processes of another stored format are started while requests are open, and once all have ended and stopped",
-    must: "neither format sends, reads, or drops the other's: they start only once nothing is open and no worker runs",
+      "processes of another stored format start while requests are open, and once everything has ended",
+    must: "they start only once nothing is open and no worker runs; nothing is dropped",
     unknown: "no trace",
     async run({ seed }) {
       await using other = await makeAnotherFormat();
@@ -51,7 +51,7 @@ export const versionRows: Row[] = [
   {
     id: "P22",
     fault: "every process replaced one by one, twice, under 100 requests",
-    must: "each ends in good order, nobody is refused, and every request ends",
+    must: "each exits cleanly; no one is refused; every request ends",
     unknown: "no trace",
     async run({ seed }) {
       return await onStage({ seed, vms: 120, workers: 2, gateways: 2 }, async (stage) => {

@@ -9,8 +9,7 @@ import { fresh, judged, kinds, onStage, type Row, type Story } from "../row.ts";
 const namespace = "faults-nodes";
 const operations = 200;
 const alone = "how long nothing is taken";
-const must =
-  "work goes on within 10 s, every process says when it can't work, and every request ends";
+const must = "work resumes within 10 s; every process says when it can't work; every request ends";
 
 /** Asks for 200 changes, and for more until `faults` are done, one after the other: what nobody asks for, nobody takes. */
 async function asking(stage: Stage, faults: (strike: Strike) => Promise<void>): Promise<Asking> {
@@ -160,7 +159,7 @@ async function slowInHand(stage: Stage): Promise<void> {
 export const redisFailoverRows: Row[] = [
   {
     id: "R20",
-    fault: "a Cluster's primary with our slot is killed during 200 requests",
+    fault: "a Cluster's primary with Gatehouse's slot is killed during 200 requests",
     must,
     unknown: "no trace",
     alone,
@@ -168,7 +167,7 @@ export const redisFailoverRows: Row[] = [
   },
   {
     id: "R21",
-    fault: "a Cluster's primary with our slot is frozen for longer than the node time-out",
+    fault: "the same primary is frozen for longer than the node timeout",
     must,
     unknown: "no trace",
     alone,
@@ -192,7 +191,7 @@ export const redisFailoverRows: Row[] = [
   {
     id: "R23",
     fault:
-      "CLUSTER FAILOVER, and our slot moves to another primary; REDIS_URL names one node alone",
+      "CLUSTER FAILOVER, and Gatehouse's slot moves to another primary; REDIS_URL names one node",
     must,
     unknown: "no trace",
     alone,
@@ -209,7 +208,7 @@ export const redisFailoverRows: Row[] = [
   },
   {
     id: "R24",
-    fault: "every node of a Cluster is ended and started again, one after the other",
+    fault: "every node of a Cluster is restarted, one by one",
     must,
     unknown: "no trace",
     alone,
@@ -226,8 +225,8 @@ export const redisFailoverRows: Row[] = [
   },
   {
     id: "R25",
-    fault: "Redis answers 1.6 s late, again and again",
-    must: "it is called slow and never a bug, and what was provably not sent is not unknown",
+    fault: "Redis repeatedly answers 1.6 s late",
+    must: "it is reported as slow, never as a bug; what was provably not sent isn't unknown",
     unknown: "no trace",
     alone,
     run: ({ seed }) =>

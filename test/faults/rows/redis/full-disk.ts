@@ -56,7 +56,7 @@ export const redisDiskRows: Row[] = [
   {
     id: "R7",
     fault: "the disk of Redis's append-only file is full",
-    must: "nothing is sent, people and health checks hear why, and all goes on once there is room",
+    must: "nothing is sent; people and health checks get the reason; work resumes once there is room",
     unknown: "no trace",
     async run({ seed }) {
       const lacking = cannotLimitFiles();

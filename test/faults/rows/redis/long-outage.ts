@@ -16,14 +16,14 @@ const tries = 30;
 export const redisOutageRows: Row[] = [
   {
     id: "R8b",
-    fault: "Redis is killed under load and stays away for 60 s; people go on asking",
-    must: "people hear that nothing was done, no process ends, and every request taken before ends",
+    fault: "Redis is killed under load and stays down for 60 s; people go on typing",
+    must: "people are told that nothing was done; no process ends; earlier requests end",
     unknown: "no trace",
     run: ({ seed }) => outage(seed, 60_000),
   },
   {
     id: "R8c",
-    fault: "as in R8b, away for 600 s",
+    fault: "the same for 600 s",
     must: "as in R8b",
     unknown: "no trace",
     onlyNamed: "it takes 11 minutes: npm run faults -- --only R8c",

@@ -123,8 +123,8 @@ const restored = (seed: number, order: readonly ("worker" | "gateway")[]): Promi
 export const redisRows: Row[] = [
   {
     id: "R1",
-    fault: "Redis killed and started again, over and over during 500 requests",
-    must: "every request ends, and changes do not freeze",
+    fault: "Redis killed and restarted throughout 500 requests",
+    must: "every request ends; changes don't freeze",
     unknown: "no trace",
     run: ({ seed, times }) => {
       const operations = Math.min(500, times * 10);
@@ -162,7 +162,7 @@ export const redisRows: Row[] = [
   },
   {
     id: "R2",
-    fault: "Redis without an append-only file, or with an evicting policy",
+    fault: "Redis without an append-only file, or with eviction",
     must: "a worker refuses to start and says why",
     unknown: "not judged",
     async run({ seed }) {
@@ -184,7 +184,7 @@ export const redisRows: Row[] = [
   {
     id: "R3",
     fault: "Redis restored from a copy taken before the sends",
-    must: "the freeze says that Redis lost sends, though audit records are lost, too; the trail names each send, no VM sees two effects, and after a thaw work goes on",
+    must: "the freeze says that Redis lost sends; the trail names each; no VM sees two effects; work goes on after a thaw",
     unknown: "not judged",
     async run({ seed }) {
       const stories = [
@@ -200,7 +200,7 @@ export const redisRows: Row[] = [
   {
     id: "R4",
     fault: "FLUSHALL",
-    must: "changes freeze, the audit trail names every send, and nothing is sent afterwards",
+    must: "changes freeze; the trail names every send; nothing more is sent",
     unknown: "not judged",
     run: ({ seed }) =>
       onStage({ seed, workers: 0 }, async (stage) => {
@@ -226,7 +226,7 @@ export const redisRows: Row[] = [
   },
   {
     id: "R5",
-    fault: "Redis stopped for longer than the jobs' locks",
+    fault: "Redis stopped for longer than job locks last",
     must: "work goes on afterwards",
     unknown: "no trace",
     run: ({ seed }) =>

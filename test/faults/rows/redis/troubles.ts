@@ -8,7 +8,7 @@ export const redisTroubleRows: Row[] = [
   {
     id: "R6",
     fault: "Redis out of memory",
-    must: "people hear that nothing was done, and it is true",
+    must: "people are told that nothing was done, and it is true",
     unknown: "no trace",
     run: ({ seed }) =>
       onStage({ seed, workers: 1 }, async (stage) => {
@@ -34,8 +34,8 @@ export const redisTroubleRows: Row[] = [
   },
   {
     id: "R8",
-    fault: "Redis away for 1, 4 and 15 s, idle and busy",
-    must: "no process ends, and work goes on each time",
+    fault: "Redis down for 1, 4, and 15 s, idle and busy",
+    must: "no process ends; work goes on each time",
     unknown: "no trace",
     run: ({ seed }) =>
       onStage({ seed, workers: 2, vms: 60 }, async (stage) => {
@@ -57,8 +57,8 @@ export const redisTroubleRows: Row[] = [
   },
   {
     id: "R8d",
-    fault: "the answer of Redis to what was accepted is lost, and the connection with it",
-    must: "people hear that nothing was done, and it is true, also later",
+    fault: "Redis accepts a write, but its answer and the connection are lost",
+    must: "people are told that nothing was done, and it stays true",
     unknown: "none",
     run: ({ seed }) =>
       onStage({ seed, workers: 1, gateways: 0, ackTimeoutMs: 2500 }, async (stage) => {
@@ -94,8 +94,8 @@ export const redisTroubleRows: Row[] = [
   },
   {
     id: "R9",
-    fault: "the queue, and what is to be polled, are wiped by hand while requests are open",
-    must: "every request is done all the same",
+    fault: "the queue and the list of polls are wiped by hand while requests are open",
+    must: "every request is done",
     unknown: "no trace",
     run: ({ seed }) =>
       onStage({ seed, workers: 1, transitionMs: [600, 900] }, async (stage) => {
@@ -120,7 +120,7 @@ export const redisTroubleRows: Row[] = [
   },
   {
     id: "R10",
-    fault: "the same job added again, also after it was removed",
+    fault: "the same job is added twice, also after its removal",
     must: "nothing is done again",
     unknown: "none",
     run: ({ seed }) =>
@@ -151,8 +151,8 @@ export const redisTroubleRows: Row[] = [
   },
   {
     id: "R11",
-    fault: "a worker's event loop is blocked for longer than its lock, between claim and send",
-    must: "what another worker took over is not sent twice",
+    fault: "a worker's event loop is blocked between claim and send, longer than its lock",
+    must: "nothing is sent twice",
     unknown: "no trace",
     run: ({ seed }) =>
       onStage(
@@ -174,7 +174,7 @@ export const redisTroubleRows: Row[] = [
   {
     id: "R12",
     fault: "Redis becomes a replica: READONLY",
-    must: "nothing is sent meanwhile, and people hear so",
+    must: "nothing is sent, and people are told",
     unknown: "none",
     run: ({ seed }) =>
       onStage({ seed, workers: 1 }, async (stage) => {
@@ -202,7 +202,7 @@ export const redisTroubleRows: Row[] = [
   {
     id: "R13",
     fault: "scripts forgotten after a restart",
-    must: "they are loaded again, and every request ends",
+    must: "they are reloaded; every request ends",
     unknown: "none",
     run: ({ seed }) =>
       onStage({ seed, workers: 1 }, async (stage) => {

@@ -39,8 +39,8 @@ async function killAll(stage: Stage, bots: readonly Bot[]): Promise<void> {
 export const rolloutRows: Row[] = [
   {
     id: "RO1",
-    fault: "a rollout of 12 whose worker is killed nine times, at random steps and moments",
-    must: "all twelve end, no VM is restarted twice, and its two messages say how each ended",
+    fault: "a rollout of 12; its worker is killed nine times at random",
+    must: "all twelve end; no VM is restarted twice; the two messages say how each ended",
     unknown: "no trace",
     run: ({ seed }) =>
       onStage({ seed, workers: 0 }, async (stage) => {
@@ -80,9 +80,8 @@ export const rolloutRows: Row[] = [
   },
   {
     id: "RO2",
-    fault:
-      "a rollout paused while its worker is dead, and paused in the moment its workers are killed",
-    must: "it stays paused until someone resumes it, then ends as in RO1",
+    fault: "a rollout is paused while its worker is dead, and as its workers are killed",
+    must: "it stays paused until resumed, then ends as in RO1",
     unknown: "no trace",
     run: ({ seed }) =>
       onStage({ seed, workers: 0, transitionMs: [400, 600] }, async (stage) => {
@@ -141,9 +140,8 @@ export const rolloutRows: Row[] = [
   },
   {
     id: "RO3",
-    fault:
-      "a rollout stopped while its worker is dead, another in the moment its workers are killed",
-    must: "after the stop nothing further begins",
+    fault: "a rollout is stopped while its worker is dead, another as its workers are killed",
+    must: "nothing more begins",
     unknown: "no trace",
     run: ({ seed }) =>
       onStage({ seed, workers: 0, transitionMs: [400, 600] }, async (stage) => {
@@ -207,8 +205,8 @@ export const rolloutRows: Row[] = [
   {
     id: "RO4",
     fault:
-      "Slack hangs on the rollout's message and all are killed, then loses the answer to its last one",
-    must: "each message is in Slack once, and all twelve end",
+      "Slack hangs on the rollout's message and all processes are killed; the answer to its last message is lost",
+    must: "each message is in Slack once; all twelve end",
     unknown: "no trace",
     run: ({ seed }) =>
       onStage({ seed, workers: 1 }, async (stage) => {

@@ -49,8 +49,8 @@ const endOf = (stage: Stage, project: string) =>
 export const serviceDeleteRows: Row[] = [
   {
     id: "A14",
-    fault: "404 for everything, or for the project alone, while its delete is confirmed",
-    must: "it waits while nothing proves the delete; a list outweighs a 404; without proof it ends as unknown",
+    fault: "404 for everything, or only the project, while its delete is confirmed",
+    must: "a list outweighs a 404; without proof it ends as unknown",
     unknown: "no trace",
     run: ({ seed }) =>
       onStage({ seed, policy: deletePolicy, vms: 60, transitionMs: [200, 300] }, async (stage) => {
@@ -111,7 +111,7 @@ export const serviceDeleteRows: Row[] = [
   {
     id: "A20",
     fault: "a project gains a VM after its delete was approved",
-    must: "the delete is canceled and says what came; nothing is sent",
+    must: "the delete is canceled, saying what was added",
     unknown: "none",
     run: ({ seed }) =>
       onStage({ seed, policy: deletePolicy }, async (stage) => {

@@ -7,8 +7,8 @@ const vms = 10;
 export const serviceLateRows: Row[] = [
   {
     id: "A7b",
-    fault: "resizes that apply after the quiet period, and were sent once more by then",
-    must: "each is done after at most two sends, and every second effect is told",
+    fault: "resizes that apply after the quiet period, when they were already resent",
+    must: "each is done after at most two sends; every second effect is reported",
     unknown: "none",
     alone: "reads that must see a state of half a second",
     run: ({ seed }) =>

@@ -9,7 +9,7 @@ export const serviceRows: Row[] = [
   {
     id: "A1",
     fault: "connection refused for a while",
-    must: "what was asked for meanwhile is done afterwards",
+    must: "what was requested meanwhile is done afterwards",
     unknown: "no trace",
     run: ({ seed }) =>
       onStage({ seed, workers: 2 }, async (stage) => {
@@ -44,7 +44,7 @@ export const serviceRows: Row[] = [
   underWeather({
     id: "A3",
     fault: "reset before anything was applied",
-    must: "reads prove it: not applied, or sent again and done",
+    must: "reads prove it: not applied, or resent and done",
     unknown: "no trace",
     weather: { lost: "before", times: 3 },
     each: 1,
@@ -70,7 +70,7 @@ export const serviceRows: Row[] = [
   }),
   underWeather({
     id: "A6",
-    fault: "hangs, applies after the time-out but before the quiet period ends",
+    fault: "hangs, applies after the timeout, within the quiet period",
     must: "reads find what was done",
     unknown: "no trace",
     alone: "an effect some 300 ms before the quiet period ends",

@@ -5,8 +5,8 @@ import { found, struckCalls, underWeather } from "./under-weather.ts";
 export const serviceStateRows: Row[] = [
   underWeather({
     id: "A9",
-    fault: "accepted, then the state never changes",
-    must: "each ends as unknown, and a person is asked",
+    fault: "accepted, but the status never changes",
+    must: "each ends as unknown; a person is asked",
     // A start or stop leaves a trace, but the service never shows it
     unknown: "any",
     weather: { stuck: true },
@@ -15,7 +15,7 @@ export const serviceStateRows: Row[] = [
   }),
   underWeather({
     id: "A10",
-    fault: "the state goes to ERROR",
+    fault: "the status becomes ERROR",
     must: "each ends as failed",
     unknown: "none",
     weather: { goesTo: "ERROR" },
@@ -24,8 +24,8 @@ export const serviceStateRows: Row[] = [
   }),
   {
     id: "A11",
-    fault: "the state flaps between RUNNING and STOPPED",
-    must: "it ends as unknown: reads contradict each other",
+    fault: "the status flaps between RUNNING and STOPPED",
+    must: "it ends as unknown",
     // A stop leaves a trace, but the reads contradict each other
     unknown: "any",
     run: ({ seed }) =>
@@ -51,7 +51,7 @@ export const serviceStateRows: Row[] = [
   {
     id: "A15",
     fault: "401 in the middle of 40 requests",
-    must: "changes freeze, nobody tries again, and nothing further is sent",
+    must: "changes freeze; nothing more is sent",
     unknown: "no trace",
     run: ({ seed }) =>
       onStage({ seed, workers: 2, vms: 60 }, async (stage) => {
@@ -86,7 +86,7 @@ export const serviceStateRows: Row[] = [
   {
     id: "A16",
     fault: "429 without Retry-After for a while",
-    must: "all are done in the end, after at most two calls each while it lasted",
+    must: "all are done, after at most two calls each meanwhile",
     unknown: "none",
     run: ({ seed }) =>
       onStage({ seed, workers: 2 }, async (stage) => {
@@ -113,8 +113,8 @@ export const serviceStateRows: Row[] = [
   },
   {
     id: "A17",
-    fault: "an unknown state, unknown fields, a missing one",
-    must: "nothing is sent to a VM in a state that Gatehouse does not know",
+    fault: "an unknown status, unknown fields, a missing field",
+    must: "nothing is sent to a VM with an unknown status",
     unknown: "none",
     run: ({ seed }) =>
       onStage({ seed, workers: 1 }, async (stage) => {
@@ -142,7 +142,7 @@ export const serviceStateRows: Row[] = [
   {
     id: "A18",
     fault: "307 to another host",
-    must: "nobody follows it, so the key goes nowhere else",
+    must: "no one follows it: the key goes nowhere else",
     unknown: "no trace",
     run: async ({ seed }) => {
       const { createServer } = await import("node:http");
@@ -176,8 +176,8 @@ export const serviceStateRows: Row[] = [
   },
   {
     id: "A19",
-    fault: "the VM is changed by somebody else while the request waits",
-    must: "the request is canceled and says what changed",
+    fault: "someone else changes the VM while the request waits",
+    must: "the request is canceled, saying what changed",
     unknown: "none",
     run: ({ seed }) =>
       onStage({ seed, workers: 1 }, async (stage) => {

@@ -6,8 +6,8 @@ import { hears, looksAt, timesShown } from "../../people/hearing.ts";
 export const slackRows: Row[] = [
   {
     id: "S1",
-    fault: "the same command delivered three times more, byte for byte",
-    must: "one request or answer for each command; the copies do nothing",
+    fault: "the same command delivered four times, byte for byte",
+    must: "one request or answer per command",
     unknown: "no trace",
     run: ({ seed }) =>
       onStage({ seed, receive: "http" }, async (stage) => {
@@ -32,7 +32,7 @@ export const slackRows: Row[] = [
   {
     id: "S2",
     fault: "an old delivery replayed after 301 s, and one dated an hour ahead (S3)",
-    must: "each gets 401, and there is one request",
+    must: "each gets 401; one request",
     unknown: "none",
     run: ({ seed }) =>
       onStage({ seed, receive: "http", workers: 0 }, async (stage) => {
@@ -60,7 +60,7 @@ export const slackRows: Row[] = [
   {
     id: "S4",
     fault: "forged: wrong secret, one byte changed, a header missing",
-    must: "each gets 401, and there is no request",
+    must: "each gets 401; no request",
     unknown: "none",
     asksNothing: true,
     run: ({ seed }) =>
@@ -102,7 +102,7 @@ export const slackRows: Row[] = [
   },
   {
     id: "S5",
-    fault: "50 clicks on Approve on top of each other",
+    fault: "50 simultaneous clicks on Approve",
     must: "one vote, one stop",
     unknown: "none",
     run: ({ seed }) =>
@@ -133,7 +133,7 @@ export const slackRows: Row[] = [
   },
   {
     id: "S6",
-    fault: "the ack takes 4 s; the person types it again",
+    fault: "the ack takes 4 s; the person repeats it",
     must: "one restart",
     unknown: "none",
     run: ({ seed }) =>
@@ -154,8 +154,8 @@ export const slackRows: Row[] = [
   },
   {
     id: "S7",
-    fault: "Socket Mode is cut and the envelope delivered again",
-    must: "one request for each command",
+    fault: "Socket Mode is cut and the envelope redelivered",
+    must: "one request per command",
     unknown: "none",
     run: ({ seed }) =>
       onStage({ seed, gateways: 2 }, async (stage) => {

@@ -8,7 +8,7 @@ export const slackOutageRows: Row[] = [
   {
     id: "S8",
     fault: "answers of chat.postMessage are lost",
-    must: "each message is in Slack once: Gatehouse looks before it posts again",
+    must: "each message is in Slack once: Gatehouse looks before it reposts",
     unknown: "none",
     run: ({ seed }) =>
       onStage({ seed }, async (stage) => {
@@ -31,7 +31,7 @@ export const slackOutageRows: Row[] = [
   },
   {
     id: "S8b",
-    fault: "answers of chat.postMessage are lost at random, one in three, both ways",
+    fault: "the same at random, one in three, both ways",
     must: "each message is in Slack once",
     unknown: "none",
     run: ({ seed }) =>
@@ -57,8 +57,8 @@ export const slackOutageRows: Row[] = [
   },
   {
     id: "S9",
-    fault: "Slack's real limits, and 429 with Retry-After on top",
-    must: "Gatehouse keeps to them: Slack itself refuses at most three calls",
+    fault: "Slack's real limits, plus 429 with Retry-After",
+    must: "Slack itself refuses at most three calls",
     unknown: "none",
     alone: "calls against Slack's limits per second",
     run: ({ seed }) =>
@@ -119,7 +119,7 @@ export const slackOutageRows: Row[] = [
   {
     id: "S11",
     fault: "the card is deleted, the channel archived, the bot removed",
-    must: "every request ends, and its result is posted elsewhere",
+    must: "every request ends; its result is posted elsewhere",
     unknown: "none",
     run: ({ seed }) =>
       onStage({ seed, workers: 0 }, async (stage) => {
@@ -160,7 +160,7 @@ export const slackOutageRows: Row[] = [
   {
     id: "S13",
     fault: "Slack can't say who votes",
-    must: "the vote does not count, and the request goes on waiting",
+    must: "the vote doesn't count; the request waits",
     unknown: "none",
     run: ({ seed }) =>
       onStage({ seed, policy: voting }, async (stage) => {
@@ -187,7 +187,7 @@ export const slackOutageRows: Row[] = [
   {
     id: "S14",
     fault: "another app changes the words of a card",
-    must: "only what was asked for is done",
+    must: "only what was requested is done",
     unknown: "none",
     run: ({ seed }) =>
       onStage({ seed, policy: voting }, async (stage) => {

@@ -8,8 +8,8 @@ import type { Stage } from "../../stage/stage.ts";
 export const recapRows: Row[] = [
   {
     id: "S10b",
-    fault: "Slack is away during 60 requests with workers and gateways killed",
-    must: "every request ends, and each channel gets one recap after its last result",
+    fault: "Slack is down during 60 requests; workers and gateways are killed",
+    must: "every request ends; each channel gets one recap, after its last result",
     unknown: "no trace",
     alone: "a recap that waits for results only so long",
     run: ({ seed }) =>
@@ -53,8 +53,8 @@ export const recapRows: Row[] = [
   },
   {
     id: "D1",
-    fault: "the service is away during 30 requests while workers are killed",
-    must: "the requests run afterwards, and each channel gets one recap after its last result",
+    fault: "the service is down during 30 requests; workers are killed",
+    must: "the requests run afterwards; each channel gets one recap, after its last result",
     unknown: "no trace",
     alone: "a recap that waits for results only so long",
     run: ({ seed }) =>

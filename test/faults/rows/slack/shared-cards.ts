@@ -20,8 +20,8 @@ const perBurst = 12;
 export const sharedCardRows: Row[] = [
   {
     id: "S15",
-    fault: "bursts of requests, with a process killed at each step of a shared card",
-    must: "requests share cards, each stands in Slack once, and each result is told once",
+    fault: "bursts of requests; a process killed at each step of a shared card",
+    must: "each shared card is in Slack once; each result is told once",
     unknown: "no trace",
     run: ({ seed, times }) =>
       onStage(crowded(seed, { seed, gateways: 0, workers: 0 }), async (stage) => {
@@ -56,8 +56,8 @@ export const sharedCardRows: Row[] = [
   },
   {
     id: "S16",
-    fault: "Slack is away while a shared card fills, and answers to its posts are lost",
-    must: "what came meanwhile shares cards, and each result is told once",
+    fault: "Slack is down while a shared card fills, and answers to its posts are lost",
+    must: "requests made meanwhile share cards; each result is told once",
     unknown: "none",
     run: ({ seed }) =>
       onStage(crowded(seed, { seed, workers: 2 }), async (stage) => {
@@ -82,8 +82,8 @@ export const sharedCardRows: Row[] = [
   },
   {
     id: "S17",
-    fault: "a shared card is deleted while its requests run; the channel of another is archived",
-    must: "every request ends, and its requester is told all the same",
+    fault: "one shared card is deleted while its requests run; another's channel is archived",
+    must: "every request ends, and its requester is told",
     unknown: "none",
     run: ({ seed }) =>
       onStage(crowded(seed, { seed, workers: 0 }), async (stage) => {

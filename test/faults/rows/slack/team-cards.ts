@@ -30,7 +30,7 @@ export const teamCardRows: Row[] = [
   {
     id: "S18",
     fault: "a process killed at each step between a card in a team's channel and its link",
-    must: "the card stands once there, the link once where it was requested, and the result is told once in both",
+    must: "card, link, and both results are in Slack once",
     unknown: "none",
     run: ({ seed, times }) =>
       onStage({ seed, policy, gateways: 0, workers: 0, vms: 60 }, async (stage) => {
