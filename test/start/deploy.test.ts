@@ -1,9 +1,15 @@
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
+import * as z from "zod";
 import { findProgram } from "../../sandbox/find-program.ts";
 import { createTelemetry } from "../../src/log/telemetry.ts";
+import { root } from "../house/sources.ts";
+import { renderChart } from "../support/render-chart.ts";
 
 const fileOf = (name: string) => readFileSync(new URL(`../../${name}`, import.meta.url), "utf8");
 const foldersFiles = (folder: string) =>
@@ -23,6 +29,9 @@ const dockerfile = fileOf("Dockerfile");
 const imageStarts = JSON.parse(/^CMD (\[.*\])/m.exec(dockerfile)?.[1] ?? "[]") as string[];
 const [, uid, gid] = /^USER (\d+):(\d+)/m.exec(dockerfile) ?? [];
 
+/** Where gatehouse.yml may let endorsements be fetched to: one path, as every process reads the same file. */
+const endorsements = "/var/lib/gatehouse/endorsements";
+
 const plainName = (name: string) => name.replace(/_FILE$/, "");
 
 interface Volume {
@@ -33,7 +42,7 @@ interface Container {
   args: string[];
   env: { name: string; value?: string; $patch?: string }[];
   ports: { name: string; containerPort: number }[];
-  volumeMounts: { name: string; mountPath: string; subPath?: string }[];
+  volumeMounts: { name: string; mountPath: string; subPath?: string; readOnly?: boolean }[];
   securityContext: object;
   [probe: string]: unknown;
 }
@@ -68,6 +77,37 @@ const sets = manifests
   .filter(({ file, manifest }) => manifest.kind === "StatefulSet" && file.includes("/base/"))
   .map(({ manifest }) => manifest as StatefulSet);
 
+type Values = Parameters<typeof renderChart>[1]["values"];
+const chartFolder = path.join(root, "deploy/helm/gatehouse");
+const chartValues: Values = {
+  image: { repository: "registry.example/gatehouse" },
+  policy: fileOf("gatehouse.example.yml"),
+  settings: { COMPUTE_API_URL: "https://compute.example" },
+};
+const overHttp = { ...chartValues, http: { enabled: true, host: "gatehouse.example" } };
+const everything = {
+  ...overHttp,
+  image: { repository: "registry.example/gatehouse", digest: `sha256:${"0".repeat(64)}` },
+  data: { storageClass: "fast" },
+  nodeSelector: { disk: "local" },
+  tolerations: [{ key: "ops", operator: "Exists" }],
+  retention: { schedule: "0 6 * * 1" },
+};
+const chart = { release: "gatehouse", namespace: "gatehouse" };
+const manifestsIn = (text: string) =>
+  parseAllDocuments(text, { merge: true })
+    .map((document) => {
+      expect(document.errors).toEqual([]);
+      return document.toJS() as { kind: string; metadata: { name: string }; spec: object } | null;
+    })
+    .filter((manifest) => manifest !== null);
+const rendered = (values: Values) =>
+  [...renderChart(chartFolder, { ...chart, values })]
+    .filter(([name]) => name.endsWith(".yaml"))
+    .flatMap(([, text]) => manifestsIn(text));
+const setsIn = (values: Values) =>
+  rendered(values).filter(({ kind }) => kind === "StatefulSet") as unknown as StatefulSet[];
+
 describe("deploy/kubernetes", () => {
   it("holds whole manifests, and names each of them where kustomize looks", () => {
     expect(manifests.length).toBeGreaterThan(10);
@@ -90,10 +130,17 @@ describe("deploy/kubernetes", () => {
       if (!file.endsWith("kustomization.yaml")) expect(manifest.metadata?.name, file).toBeTruthy();
   });
 
-  it.each(["gateway", "worker"])(
-    "runs a %s as the image does, unprivileged, with a disk of its own",
-    (role) => {
-      const set = sets.find(({ metadata }) => metadata.name === `gatehouse-${role}`);
+  it.each([
+    ["gateway", "manifests", sets],
+    ["worker", "manifests", sets],
+    ["gateway", "chart", setsIn(chartValues)],
+    ["worker", "chart", setsIn(chartValues)],
+    ["gateway", "chart over HTTP", setsIn(overHttp)],
+    ["worker", "chart over HTTP", setsIn(overHttp)],
+  ] as const)(
+    "runs a %s as the image does, unprivileged, with a disk of its own (%s)",
+    (role, _, from) => {
+      const set = from.find(({ metadata }) => metadata.name === `gatehouse-${role}`);
       if (!set) throw new Error(`no ${role}`);
       const pod = set.spec.template.spec;
       const [container] = pod.containers;
@@ -121,13 +168,16 @@ describe("deploy/kubernetes", () => {
         ["readinessProbe", "/readyz"],
       ] as const)
         expect(container[probe], probe).toMatchObject({ httpGet: { path, port: "ops" } });
+      const parts = container.volumeMounts.filter(({ subPath }) => subPath !== undefined);
       const mounts = new Map(
-        container.volumeMounts.map(({ name, mountPath }) => [name, mountPath]),
+        container.volumeMounts
+          .filter((mount) => !parts.includes(mount))
+          .map(({ name, mountPath }) => [name, mountPath]),
       );
       expect(set.spec.volumeClaimTemplates.map(({ metadata }) => metadata.name)).toEqual(["data"]);
       expect(mounts.get("data")).toBe(variables.get("DATA_DIR"));
       // What is mounted by a subPath isn't replaced when its secret is
-      expect(container.volumeMounts.filter(({ subPath }) => subPath !== undefined)).toEqual([]);
+      expect(parts).toEqual([{ name: "data", mountPath: endorsements, subPath: "endorsements" }]);
       const secret = pod.volumes.find(({ name }) => name === "secrets")?.secret?.items ?? [];
       const files = [...variables]
         .filter(([name]) => name.endsWith("_FILE"))
@@ -149,6 +199,125 @@ describe("deploy/kubernetes", () => {
     const [{ env }] = patch.spec.template.spec.containers;
     expect(env.filter(({ name }) => !known.has(plainName(name)))).toEqual([]);
     expect(env).toContainEqual({ name: "SLACK_APP_TOKEN_FILE", $patch: "delete" });
+  });
+});
+
+describe("deploy/helm", () => {
+  const schema = z.fromJSONSchema(JSON.parse(fileOf("deploy/helm/gatehouse/values.schema.json")));
+  const defaults = parse(fileOf("deploy/helm/gatehouse/values.yaml")) as Values;
+  const problems = (values: Values) =>
+    schema.safeParse({ ...defaults, ...values }).error?.issues.map((one) => one.path.join("."));
+
+  it("makes what the manifests are, beside names and labels", () => {
+    const plain = (set: StatefulSet): unknown => {
+      const { spec } = structuredClone(set) as StatefulSet & { spec: Record<string, unknown> };
+      const pod = spec.template.spec as StatefulSet["spec"]["template"]["spec"] & {
+        serviceAccountName?: string;
+      };
+      const [container] = pod.containers;
+      container.env.sort((a, b) => a.name.localeCompare(b.name));
+      pod.volumes[1]?.secret?.items.sort((a, b) => a.key.localeCompare(b.key));
+      for (const name of ["image", "imagePullPolicy"]) delete container[name];
+      delete pod.serviceAccountName;
+      return JSON.parse(
+        JSON.stringify(spec, (key, value: unknown) =>
+          key === "app.kubernetes.io/instance" || key.startsWith("checksum/") ? undefined : value,
+        ),
+      );
+    };
+    expect(setsIn(chartValues).map(plain)).toEqual(sets.map(plain));
+    const namesOf = (all: readonly { kind: string; metadata?: { name: string } }[]) =>
+      all.map(({ kind, metadata }) => `${kind} ${metadata?.name}`).toSorted();
+    const ours = manifests.map(({ manifest }) => manifest);
+    const elsewhere = ["Kustomization undefined", "Namespace gatehouse"];
+    const theirs = namesOf(ours).filter((name) => !elsewhere.includes(name));
+    const more = ["ConfigMap gatehouse-policy", "ConfigMap gatehouse-settings"];
+    const account = "ServiceAccount gatehouse";
+    expect(namesOf(rendered(overHttp))).toEqual(
+      [...new Set([...theirs, ...more, account])].toSorted(),
+    );
+  });
+
+  it("opens /slack/events alone over HTTP, and nothing else than asked for", () => {
+    const [slack, ...others] = rendered(overHttp).filter(({ kind }) => kind === "Ingress");
+    expect(others).toEqual([]);
+    expect(slack?.spec).toMatchObject({
+      tls: [{ hosts: ["gatehouse.example"], secretName: "gatehouse-tls" }],
+      rules: [
+        {
+          host: "gatehouse.example",
+          http: { paths: [{ path: "/slack/events", pathType: "Exact" }] },
+        },
+      ],
+    });
+    const env = setsIn(overHttp)[0]?.spec.template.spec.containers[0].env.map(({ name }) => name);
+    expect(env).toContain("SLACK_SIGNING_SECRET_FILE");
+    expect(env).not.toContain("SLACK_APP_TOKEN_FILE");
+    expect(rendered(chartValues).map(({ kind }) => kind)).not.toContain("Ingress");
+    expect(rendered(chartValues).map(({ kind }) => kind)).not.toContain("CronJob");
+  });
+
+  it("runs retention at set times with Redis' address alone, and a digest counts before a tag", () => {
+    const job = rendered(everything).find(({ kind }) => kind === "CronJob");
+    const pod = { containers: [{ args: ["node", "gatehouse.mjs", "retention"] }] };
+    expect(job?.spec).toMatchObject({
+      schedule: "0 6 * * 1",
+      jobTemplate: { spec: { template: { spec: pod } } },
+    });
+    const text = JSON.stringify(job);
+    expect(text).toContain('"key":"redis-url"');
+    expect(text).not.toMatch(/slack-|compute-api-key/);
+    const images = JSON.stringify(rendered(everything)).match(/"image":"[^"]+"/g) ?? [];
+    expect(new Set(images)).toEqual(
+      new Set([`"image":"registry.example/gatehouse@sha256:${"0".repeat(64)}"`]),
+    );
+  });
+
+  it("refuses values with which nothing would work, and every secret among them", () => {
+    for (const values of [chartValues, overHttp, everything])
+      expect(problems(values)).toBeUndefined();
+    const settings = { COMPUTE_API_URL: "https://compute.example" };
+    for (const [path, values] of [
+      ["image.repository", { image: { repository: "" } }],
+      ["image.digest", { image: { repository: "r", digest: "sha256:abc" } }],
+      ["policy", { policy: "" }],
+      ["settings.COMPUTE_API_URL", { settings: {} }],
+      ["settings.REDIS_URL", { settings: { ...settings, REDIS_URL: "redis://:secret@r" } }],
+      ["settings.GATEHOUSE_WATCH", { settings: { ...settings, GATEHOUSE_WATCH: 1 } }],
+      ["http.host", { http: { enabled: true, host: "" } }],
+      ["worker.replicas", { worker: { replicas: 0 } }],
+      ["", { replicaCount: 2 }],
+    ] as const)
+      expect(problems({ ...chartValues, ...values }), path).toEqual([path]);
+    // Everything that a secret may come from by a file
+    const secrets = ["SLACK_BOT_TOKEN", ...gatewayOnly, "COMPUTE_API_KEY", "REDIS_URL"];
+    for (const name of [...secrets, "OTEL_EXPORTER_OTLP_HEADERS"])
+      expect(problems({ ...chartValues, settings: { ...settings, [name]: "x" } })).toHaveLength(1);
+  });
+
+  it("tells how to check what was installed", () => {
+    const notes =
+      renderChart(chartFolder, { ...chart, values: chartValues }).get("NOTES.txt") ?? "";
+    for (const words of ["doctor gateway", "doctor worker", "audit verify", "retention"])
+      expect(notes).toMatch(new RegExp(` exec gatehouse-\\w+-0 -- node gatehouse.mjs ${words}\n`));
+  });
+
+  it("is rendered by Helm as it is here", ({ skip }) => {
+    const helm = findProgram(["helm"]);
+    if (helm === undefined) throw skip("there is no helm here");
+    for (const values of [chartValues, overHttp, everything]) {
+      const { status, stdout, stderr } = spawnSync(
+        helm,
+        ["template", chart.release, chartFolder, "--namespace", chart.namespace, "--values", "-"],
+        { encoding: "utf8", input: JSON.stringify(values) },
+      );
+      expect(status, stderr).toBe(0);
+      const plain = (all: readonly { kind: string; metadata: { name: string } }[]) =>
+        all
+          .map((one) => JSON.stringify(one).replaceAll(/"checksum\/settings":"[^"]+"/g, ""))
+          .toSorted();
+      expect(plain(manifestsIn(stdout))).toEqual(plain(rendered(values)));
+    }
   });
 });
 
@@ -184,8 +353,57 @@ describe("deploy/systemd", () => {
       expect(unit).toMatch(/^RestartPreventExitStatus=.*\b78\b/m);
       const isGateway = gatewayOnly.some((name) => unit.includes(name));
       expect(isGateway).toBe(role === "gateway");
+      const own = role === "gateway" ? "gatehouse-gateway" : "gatehouse-worker-%i";
+      expect(unit).toContain(`\nUser=${own}\n`);
+      expect(unit).toContain(`\nStateDirectory=${own} ${own}-endorsements\n`);
+      expect(unit).toContain(`\nBindPaths=/var/lib/private/${own}-endorsements:${endorsements}\n`);
     },
   );
+
+  it("receives over HTTP with a file beside the unit, which holds nothing else", () => {
+    const lines = fileOf("deploy/systemd/http.conf").split("\n");
+    expect(lines.filter((line) => line !== "" && !line.startsWith("#"))).toEqual([
+      "[Service]",
+      "Environment=PORT=3000",
+      "Environment=SLACK_SIGNING_SECRET_FILE=/etc/gatehouse/secrets/inbound/slack-signing-secret",
+      "UnsetEnvironment=SLACK_APP_TOKEN_FILE",
+    ]);
+  });
+
+  it("runs other programs as a unit would: with its user, variables, and folders", async () => {
+    const folder = await mkdtemp(path.join(tmpdir(), "gatehouse-run-"));
+    try {
+      // Says what it was called with, one argument a line; of a property, its name
+      for (const [name, says] of [
+        ["systemctl", 'echo "the $3 of $5"'],
+        ["systemd-run", String.raw`printf "%s\n" "$@"`],
+      ] as const)
+        await writeFile(path.join(folder, name), `#!/bin/sh\n${says}\n`, { mode: 0o755 });
+      const run = (...words: string[]) =>
+        spawnSync(path.join(root, "deploy/systemd/gatehouse-run"), words, {
+          encoding: "utf8",
+          env: { PATH: `${folder}:${process.env["PATH"]}` },
+        });
+      const { stdout, status } = run("gatehouse-worker@3011", "audit", "verify");
+      const said = stdout.trimEnd().split("\n");
+      expect(status).toBe(0);
+      expect(said.slice(-4)).toEqual([
+        "/usr/bin/node",
+        "/opt/gatehouse/gatehouse.mjs",
+        "audit",
+        "verify",
+      ]);
+      expect(said).toContain("EnvironmentFile=/etc/gatehouse/settings");
+      for (const name of ["User", "DynamicUser", "Environment", "UnsetEnvironment", "BindPaths"])
+        expect(said).toContain(`${name}=the ${name} of gatehouse-worker@3011`);
+      expect(run("gatehouse-gateway")).toMatchObject({
+        status: 64,
+        stderr: "usage: gatehouse-run <unit> <what follows gatehouse.mjs>\n",
+      });
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
 });
 
 describe("compose.yaml", () => {
@@ -208,8 +426,8 @@ describe("compose.yaml", () => {
   it("builds the image once, bounds memory and logs, and takes no floating version of others", () => {
     expect(Object.values(ours).filter(({ build }) => build !== undefined)).toHaveLength(1);
     expect(new Set(Object.values(ours).map(({ image }) => image)).size).toBe(1);
-    expect(redis?.image).toMatch(/^redis:\d+\.\d+\.\d+$/);
-    expect(dockerfile).toMatch(/^FROM node:\d+\.\d+\.\d+-slim$/m);
+    expect(redis?.image).toMatch(/^redis:\d+\.\d+\.\d+(@sha256:[0-9a-f]{64})?$/);
+    expect(dockerfile).toMatch(/^FROM node:\d+\.\d+\.\d+-slim(@sha256:[0-9a-f]{64})?$/m);
     for (const [name, service] of Object.entries(compose.services)) {
       expect(service.mem_limit, name).toMatch(/^\d+m$/);
       expect(service.logging?.options, name).toMatchObject({ "max-size": "10m" });
@@ -229,6 +447,12 @@ describe("compose.yaml", () => {
       const missing = given.filter((variable) => !(variable in environment));
       expect(missing.toSorted(), name).toEqual(role === "gateway" ? [] : ["PORT", ...gatewayOnly]);
     }
+  });
+
+  it("keeps what is fetched of endorsements where the image lets Gatehouse write", () => {
+    for (const { volumes } of Object.values(ours))
+      expect(volumes).toContain(`endorsements:${endorsements}`);
+    expect(dockerfile).toContain(`RUN install -d -m 700 -o node -g node /data ${endorsements}\n`);
   });
 
   it("says that gatehouse.yml is missing, and shows Redis' password in no argument", () => {

@@ -67,6 +67,7 @@ async function startExamples(
           ...compileCache,
           PATH: process.env["PATH"],
           ...Object.fromEntries(here),
+          ...("PORT" in variables ? { PORT: "0" } : {}),
           OPS_PORT: "0",
           ...more,
         },
@@ -83,16 +84,19 @@ async function startExamples(
       for (const stream of [child.stdout, child.stderr])
         stream.on("data", (chunk: Buffer) => {
           said += chunk.toString();
-          const [, port] = /"event":"process.started".*?"port":(\d+)/.exec(said) ?? [];
-          if (port === undefined) return;
-          ports.push(port);
+          const [, port, opsPort] =
+            /"event":"process.started".*?"port":(\d+),"opsPort":(\d+)/.exec(said) ?? [];
+          if (opsPort === undefined) return;
+          ports.push(opsPort);
+          if ("PORT" in variables)
+            world.slack.app.requestUrl = `http://127.0.0.1:${port}/slack/events`;
           resolve();
         });
       void ended.then(() => reject(new Error(`${name}: ${said.slice(-2000)}`)));
     });
   };
   await Promise.all(examples.map(start));
-  await world.slack.connected();
+  if (world.slack.app.requestUrl === undefined) await world.slack.connected();
   // Until then nobody can name a VM
   const head = world.key("inventory", "head");
   await expect
@@ -207,19 +211,36 @@ interface Manifest {
   };
 }
 
+const wordsOf = (unit: string) => /^ExecStart=(.*)$/m.exec(unit)?.[1]?.split(" ") ?? [];
+const variablesOf = (unit: string): Record<string, string> =>
+  Object.fromEntries(
+    [...unit.matchAll(/^Environment=(\w+)=(.*)$/gm)].map(([, name, value]) => [name, value]),
+  );
+
 const places: [place: string, examples: () => Example[]][] = [
   [
     "deploy/systemd",
     () =>
       ["gateway", "worker@"].map((name) => {
         const unit = fileOf(`deploy/systemd/gatehouse-${name}.service`);
-        const variables = [...unit.matchAll(/^Environment=(\w+)=(.*)$/gm)];
-        return {
-          name,
-          words: /^ExecStart=(.*)$/m.exec(unit)?.[1]?.split(" ") ?? [],
-          variables: Object.fromEntries(variables.map(([, variable, value]) => [variable, value])),
-        };
+        return { name, words: wordsOf(unit), variables: variablesOf(unit) };
       }),
+  ],
+  [
+    "deploy/systemd over HTTP",
+    () => {
+      const [gateway, worker] = ["gateway", "worker@"].map((name) =>
+        fileOf(`deploy/systemd/gatehouse-${name}.service`),
+      );
+      const over = fileOf("deploy/systemd/http.conf");
+      const without = /^UnsetEnvironment=(.*)$/m.exec(over)?.[1]?.split(" ") ?? [];
+      const { ...variables } = { ...variablesOf(gateway ?? ""), ...variablesOf(over) };
+      for (const name of without) delete variables[name];
+      return [
+        { name: "gateway", words: wordsOf(gateway ?? ""), variables },
+        { name: "worker", words: wordsOf(worker ?? ""), variables: variablesOf(worker ?? "") },
+      ];
+    },
   ],
   [
     "deploy/kubernetes",
@@ -237,11 +258,12 @@ const places: [place: string, examples: () => Example[]][] = [
   ],
 ];
 
-describe.each(places)("%s, with gatehouse.example.yml", (_, examples) => {
+describe.each(places)("%s, with gatehouse.example.yml", (place, examples) => {
   it("starts a gateway and a worker that work together, each with its own secrets from files, which may be replaced", async () => {
     await using redis = await privateRedis();
     await using world = await startWorld({
       roles: [],
+      receive: place.endsWith("HTTP") ? "http" : "socket",
       redisUrl: redis.url,
       namespace: "gatehouse",
     });

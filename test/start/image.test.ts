@@ -1,7 +1,6 @@
-import { spawn, spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
-import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
 import { parse } from "yaml";
 import { silentLog } from "../../src/log/log.ts";
@@ -45,15 +44,4 @@ it("compose.yaml publishes no port", async () => {
   expect(Object.keys(compose.services)).toContain("gateway");
   const published = Object.entries(compose.services).filter(([, { ports }]) => ports !== undefined);
   expect(published).toEqual([]);
-});
-
-it("the tarball holds what production needs, and nothing else of the sources", () => {
-  const packed = spawnSync("npm", ["pack", "--dry-run", "--json", "--ignore-scripts"], {
-    cwd: fileURLToPath(new URL("../..", import.meta.url)),
-  });
-  const [{ files }] = JSON.parse(packed.stdout.toString()) as [{ files: { path: string }[] }];
-  const paths = files.map(({ path }) => path);
-  for (const needed of ["gatehouse.mjs", "src/main.ts", "src/start/runtime.mjs", "manifest.yml"])
-    expect(paths).toContain(needed);
-  expect(paths.filter((path) => /^(test|sandbox|\.git|\.env$)/.test(path))).toEqual([]);
 });

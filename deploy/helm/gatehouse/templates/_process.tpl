@@ -1,0 +1,201 @@
+{{/* What every object of this release is named by. */}}
+{{- define "gatehouse.labels" -}}
+app.kubernetes.io/name: gatehouse
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end }}
+
+{{- define "gatehouse.image" -}}
+{{- if .Values.image.digest -}}
+{{ .Values.image.repository }}@{{ .Values.image.digest }}
+{{- else -}}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end -}}
+{{- end }}
+
+{{- define "gatehouse.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 1000
+runAsGroup: 1000
+fsGroup: 1000
+fsGroupChangePolicy: OnRootMismatch
+seccompProfile: { type: RuntimeDefault }
+{{- end }}
+
+{{- define "gatehouse.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: { drop: [ALL] }
+{{- end }}
+
+{{/* One role: its disks, its service, and its budget. Takes root, role, of (its values), and entry (the secret that lets deliveries in). */}}
+{{- define "gatehouse.process" -}}
+{{- $name := printf "%s-%s" .root.Release.Name .role -}}
+apiVersion: apps/v1
+kind: StatefulSet
+metadata:
+  name: {{ $name }}
+  labels:
+    {{- include "gatehouse.labels" .root | nindent 4 }}
+    app.kubernetes.io/component: {{ .role }}
+spec:
+  serviceName: {{ $name }}
+  replicas: {{ .of.replicas }}
+  podManagementPolicy: Parallel
+  selector:
+    matchLabels: &labels
+      app.kubernetes.io/name: gatehouse
+      app.kubernetes.io/instance: {{ .root.Release.Name }}
+      app.kubernetes.io/component: {{ .role }}
+  template:
+    metadata:
+      labels: *labels
+      annotations:
+        # A changed policy or variable replaces the processes one by one
+        checksum/policy: {{ .root.Values.policy | sha256sum }}
+        checksum/settings: {{ .root.Values.settings | toYaml | sha256sum }}
+        prometheus.io/scrape: "true"
+        prometheus.io/port: "3001"
+    spec:
+      serviceAccountName: {{ .root.Release.Name }}
+      automountServiceAccountToken: false # it asks nothing of Kubernetes
+      enableServiceLinks: false
+      terminationGracePeriodSeconds: 20 # Gatehouse stops within 10 s
+      {{- with .root.Values.image.pullSecrets }}
+      imagePullSecrets:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      {{- with .root.Values.nodeSelector }}
+      nodeSelector:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      {{- with .root.Values.tolerations }}
+      tolerations:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      securityContext:
+        {{- include "gatehouse.podSecurity" .root | nindent 8 }}
+      topologySpreadConstraints:
+        - maxSkew: 1
+          topologyKey: kubernetes.io/hostname
+          whenUnsatisfiable: ScheduleAnyway
+          labelSelector:
+            matchLabels: *labels
+      containers:
+        - name: {{ .role }}
+          image: {{ include "gatehouse.image" .root | quote }}
+          imagePullPolicy: {{ .root.Values.image.pullPolicy }}
+          args: [node, --disable-sigusr1, --min-semi-space-size=16, gatehouse.mjs, {{ .role }}]
+          envFrom:
+            - configMapRef: { name: {{ .root.Release.Name }}-settings }
+          env:
+            - { name: GATEHOUSE_CONFIG, value: /config/gatehouse.yml }
+            - { name: DATA_DIR, value: /data }
+            - { name: OPS_HOST, value: 0.0.0.0 }
+            - { name: OPS_PORT, value: "3001" }
+            - { name: SLACK_BOT_TOKEN_FILE, value: /run/secrets/gatehouse/slack-bot-token }
+            - { name: COMPUTE_API_KEY_FILE, value: /run/secrets/gatehouse/compute-api-key }
+            - { name: REDIS_URL_FILE, value: /run/secrets/gatehouse/redis-url }
+            {{- if eq .entry "slack-app-token" }}
+            - { name: SLACK_APP_TOKEN_FILE, value: /run/secrets/gatehouse/slack-app-token }
+            {{- else if eq .entry "slack-signing-secret" }}
+            - { name: SLACK_SIGNING_SECRET_FILE, value: /run/secrets/gatehouse/slack-signing-secret }
+            - { name: PORT, value: "3000" }
+            {{- end }}
+          ports:
+            - { name: ops, containerPort: 3001 }
+            {{- if eq .entry "slack-signing-secret" }}
+            - { name: slack, containerPort: 3000 }
+            {{- end }}
+          # It answers while it waits for Redis or Slack, too: not ready, but alive
+          startupProbe:
+            httpGet: { path: /healthz, port: ops }
+            periodSeconds: 2
+            failureThreshold: 30
+          livenessProbe:
+            httpGet: { path: /healthz, port: ops }
+            periodSeconds: 10
+            timeoutSeconds: 5
+            failureThreshold: 3
+          readinessProbe:
+            httpGet: { path: /readyz, port: ops }
+            periodSeconds: 10
+            timeoutSeconds: 5
+            failureThreshold: 2
+          {{- with .of.resources }}
+          resources:
+            {{- toYaml . | nindent 12 }}
+          {{- end }}
+          securityContext:
+            {{- include "gatehouse.containerSecurity" .root | nindent 12 }}
+          volumeMounts:
+            - { name: data, mountPath: /data }
+            # Where gatehouse.yml may let attestation.endorsements be fetched to
+            - { name: data, mountPath: /var/lib/gatehouse/endorsements, subPath: endorsements }
+            - { name: policy, mountPath: /config, readOnly: true }
+            - { name: secrets, mountPath: /run/secrets/gatehouse, readOnly: true }
+            - { name: tmp, mountPath: /tmp }
+      volumes:
+        - name: policy
+          configMap: { name: {{ .root.Release.Name }}-policy }
+        - name: secrets
+          secret:
+            secretName: {{ .root.Values.secret }}
+            defaultMode: 0440
+            # Each role sees what it needs: what lets deliveries in is the gateways' alone
+            items:
+              - { key: slack-bot-token, path: slack-bot-token }
+              - { key: compute-api-key, path: compute-api-key }
+              - { key: redis-url, path: redis-url }
+              {{- if .entry }}
+              - { key: {{ .entry }}, path: {{ .entry }} }
+              {{- end }}
+        - name: tmp
+          emptyDir: { medium: Memory, sizeLimit: 16Mi }
+  # What this process sent, and the heads of the audit chain: they must outlive the pod, and no two pods may share them
+  persistentVolumeClaimRetentionPolicy: { whenDeleted: Retain, whenScaled: Retain }
+  volumeClaimTemplates:
+    - metadata:
+        name: data
+      spec:
+        accessModes: [ReadWriteOnce]
+        {{- with .root.Values.data.storageClass }}
+        storageClassName: {{ . }}
+        {{- end }}
+        resources:
+          requests: { storage: {{ .root.Values.data.size }} }
+---
+# Names for the pods; probes and figures stay inside the cluster
+apiVersion: v1
+kind: Service
+metadata:
+  name: {{ $name }}
+  labels:
+    {{- include "gatehouse.labels" .root | nindent 4 }}
+    app.kubernetes.io/component: {{ .role }}
+spec:
+  clusterIP: None
+  publishNotReadyAddresses: true
+  selector: &labels
+    app.kubernetes.io/name: gatehouse
+    app.kubernetes.io/instance: {{ .root.Release.Name }}
+    app.kubernetes.io/component: {{ .role }}
+  ports:
+    - { name: ops, port: 3001, targetPort: ops }
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata:
+  name: {{ $name }}
+  labels:
+    {{- include "gatehouse.labels" .root | nindent 4 }}
+    app.kubernetes.io/component: {{ .role }}
+spec:
+  maxUnavailable: 1
+  selector:
+    matchLabels:
+      app.kubernetes.io/name: gatehouse
+      app.kubernetes.io/instance: {{ .root.Release.Name }}
+      app.kubernetes.io/component: {{ .role }}
+{{- end }}
