@@ -24,6 +24,9 @@ export function calledName({ kind, name, projectName, projectId, sharesName }: T
   return kind === "vm" && sharesName ? `${projectName ?? projectId}/${name}` : name;
 }
 
+/** "The restart of db-1". */
+export const nounOf = ({ say }: Pick<ChangeCommand, "say">) => say.noun ?? say.verb.toLowerCase();
+
 /**
  * A command is one plain object in one file. Help, pick-lists, manifest, permissions, and README table are computed from
  * it; other code may offer a command as a button, and decides nothing by its name.
@@ -109,6 +112,8 @@ interface Changing<
     done: string;
     /** What it waits for once it was sent: "it runs". */
     until?: string;
+    /** In "the creation of pay", where that isn't the verb. */
+    noun?: string;
     /** Ends the sentence "Restore db-1": "from nightly". */
     detail?(input: Record<string, unknown>, labels: Labels): string | undefined;
   };

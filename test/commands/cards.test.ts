@@ -177,7 +177,7 @@ describe("/gatehouse jobs", () => {
       [
         "*2 open*, 1 of them yours",
         "*Stop web-2 (shop)*: outcome unknown, requested by U0VERA 1 min 35 s ago (`r-mine000000`)",
-        "[It happened] [It did not happen] [Check again]",
+        "[It happened] [It did not happen] [I can't tell yet] [Check again]",
         "*Restart web-2 (shop)*: running, requested by U0OLA 1 min 35 s ago (`r-newest0000`)",
       ].join("\n"),
     );

@@ -28,6 +28,8 @@ const everyAction = [
   "request:retry",
   "request:undo",
   "request:look",
+  "request:later",
+  "request:record",
   "request:show",
   "request:happened",
   "request:not-happened",

@@ -35,6 +35,8 @@ request:retry         -    yes     -       -          -     -        -   -
 request:next          -    yes     -       -          -     -        -   -
 request:undo          -    yes     yes     yes        -     -        -   -
 request:look          -    yes     -       -          -     -        -   -
+request:later         -    yes     -       -          -     -        -   -
+request:record        -    yes     -       -          -     -        -   -
 request:happened      -    yes     -       -          -     -        -   -
 request:not-happened  -    yes     -       -          -     -        -   -
 roll:open             -    yes     -       -          -     -        -   -

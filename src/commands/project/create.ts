@@ -59,7 +59,7 @@ export const create = defineCommand({
   // Like a new name: one that is protected isn't given from Slack
   protect: true,
   args,
-  say: { verb: "Create", doing: "Creating", done: "Created" },
+  say: { verb: "Create", doing: "Creating", done: "Created", noun: "creation" },
   dialog: {
     warn: ({ input, regions = [] }) => [
       ...(input["type"] === undefined ? [md`The type decides what else is needed.`] : []),

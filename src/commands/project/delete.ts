@@ -17,7 +17,13 @@ export const deleteProject = defineCommand({
   protect: true,
   deletes: true,
   args: z.object({ project: target("project").describe("the project to delete") }),
-  say: { verb: "Delete", doing: "Deleting", done: "Deleted", until: "it is gone" },
+  say: {
+    verb: "Delete",
+    doing: "Deleting",
+    done: "Deleted",
+    noun: "deletion",
+    until: "it is gone",
+  },
   risk: ({ target: project, vms }) => [
     md`⚠️ *This can't be undone.* Everything in ${project.name} is lost${
       vms.length === 0

@@ -41,7 +41,7 @@ export const snapshot = defineCommand({
   },
   tell: (_before, _after, { name }, { snapshotId }) =>
     snapshotId === undefined
-      ? md`The compute service accepted it but returned no ID, so it can't be confirmed, and it can't be restored by its name${name === undefined ? "" : ` ${name}`}.`
+      ? md`The compute service returned no ID, so it can't be restored by its name${name === undefined ? "" : ` ${name}`}.`
       : md`Its ID is ${code(snapshotId)}.`,
   fillIn: (input, vm, at) => ({ ...input, name: input["name"] ?? defaultName(vm.name, at) }),
   perform: (vm, { name }, { compute }) =>

@@ -108,7 +108,13 @@ export interface Progress {
   /** Only this worker may claim it: it saw its call end. */
   reservedFor?: string;
   /** The request that holds the target. */
-  waitsFor?: { request: string; requesterName?: string; command?: string };
+  waitsFor?: {
+    request: string;
+    requesterName?: string;
+    command?: string;
+    /** Its outcome is unknown, so a person must say what became of it. */
+    unknown?: { noun: string; sentAt: number };
+  };
   /** The reason for its state, for people. */
   why?: string;
   hint?: string;
@@ -125,6 +131,10 @@ export interface Progress {
   unknownSince?: number;
   /** Reminders of an unknown outcome due so far. */
   reminders?: number;
+  /** Of `timing.reminders`, those that came or were put off. */
+  remindersOver?: number;
+  /** Someone can't tell yet: the next reminder is due then (Redis, ms), and none before. */
+  asksAgainAt?: number;
   /** Half of the time for approvals has passed. */
   isHalfWay?: boolean;
 }

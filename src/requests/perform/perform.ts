@@ -21,7 +21,7 @@ import type { Journal } from "../journal/journal.ts";
 import { hourlyOf, limitWords } from "../journal/limits.ts";
 import { claimAndSend } from "./send.ts";
 import { submit } from "../submit/submit.ts";
-import type { Seen } from "../../registry/define.ts";
+import { nounOf, type Seen } from "../../registry/define.ts";
 
 const noCurrentPolicy = "it waits for a worker that has the current policy";
 
@@ -195,18 +195,29 @@ async function waitBehind(
   by: WorkerContext,
 ): Promise<Next> {
   const { pollFirstMs } = by.policy.timing;
-  if (request.progress.waitsFor?.request === holder) return waitFor(pollFirstMs);
+  const { waitsFor } = request.progress;
+  const isSame = waitsFor?.request === holder;
   const other = await by.store.get(holder);
+  const unknown = other?.state === "unknown" ? unknownOf(other, by) : undefined;
+  if (isSame && (unknown === undefined || waitsFor.unknown !== undefined))
+    return waitFor(pollFirstMs);
   const facts = other && {
     requesterName: other.record.requester.name,
     command: other.record.command,
+    ...(unknown ? { unknown } : {}),
   };
   await by.store.move(request, {
     state: "authorized",
     progress: { ...request.progress, waitsFor: { request: holder, ...facts } },
-    why: `waits for ${holder}, which holds the target`,
+    ...(isSame ? {} : { why: `waits for ${holder}, which holds the target` }),
   });
   return waitFor(pollFirstMs);
+}
+
+/** What its card asks of a person, in the cards of those that wait for it. */
+function unknownOf({ record, progress, changedAt }: StoredRequest, by: WorkerContext) {
+  const command = by.commands.find(({ name }) => name === record.command);
+  return { noun: command ? nounOf(command) : "change", sentAt: progress.sentAt ?? changedAt };
 }
 
 /** Waits in `authorized`; each new reason goes into the history once. */

@@ -72,12 +72,15 @@ async function giveUpResend(request: StoredRequest, by: WorkerContext): Promise<
   await by.store.move(request, { state: "not-applied", progress, why: "no effect" });
 }
 
-/** Only a person resolves an unknown outcome. */
+/** Only a person resolves an unknown outcome. One who can't tell yet puts the reminders off, and is asked again once. */
 async function remind(request: StoredRequest, by: WorkerContext): Promise<void> {
-  const age = (await by.store.now()) - (request.progress.unknownSince ?? request.changedAt);
-  const due = by.policy.timing.remindersMs.filter((after) => age >= after).length;
-  if (due <= (request.progress.reminders ?? 0)) return;
-  const progress = { ...request.progress, reminders: due };
+  const { asksAgainAt, ...kept } = request.progress;
+  const { unknownSince = request.changedAt, reminders = 0, remindersOver = reminders } = kept;
+  const now = await by.store.now();
+  const over = by.policy.timing.remindersMs.filter((after) => now - unknownSince >= after).length;
+  const due = asksAgainAt === undefined ? over - remindersOver : Number(now >= asksAgainAt);
+  if (due <= 0) return;
+  const progress = { ...kept, reminders: reminders + due, remindersOver: over };
   await by.store.move(request, { state: "unknown", progress, why: "still unknown" });
 }
 

@@ -16,7 +16,7 @@ import {
   mention,
   channelLink,
 } from "../../messages/message.ts";
-import { type ChangeCommand, calledName } from "../../registry/define.ts";
+import { type ChangeCommand, calledName, nounOf } from "../../registry/define.ts";
 import { type StoredRequest, stateWords } from "../journal/record.ts";
 import {
   askingLine,
@@ -138,13 +138,15 @@ function stateLine(request: StoredRequest, command: ChangeCommand): Markdown {
   switch (cardViewOf(request)) {
     case "waiting": {
       if (!progress.waitsFor) return md`Waiting: ${progress.why}.`;
-      const { requesterName, command: other = "request", request: id } = progress.waitsFor;
+      const { requesterName, command: other = "request", request: id, unknown } = progress.waitsFor;
+      if (unknown)
+        return md`Waiting for a person: did the ${unknown.noun} of ${when(unknown.sentAt, "{time}")} happen?`;
       return md`Waiting for ${requesterName ? md`${requesterName}'s` : "another"} ${other} (${name(id)}) to finish: one change per target.`;
     }
     case "looking":
       return md`The compute service gave no clear answer. Checking what happened before anything else is done.`;
     case "unknown":
-      return unknownLines(request);
+      return unknownLines(request, command);
     case "ended":
       return headline(request, command);
     case "asking":
@@ -158,18 +160,20 @@ function stateLine(request: StoredRequest, command: ChangeCommand): Markdown {
   }
 }
 
-function unknownLines({ progress, record }: StoredRequest): Markdown {
-  const { answer, lastLook, sentAt } = progress;
+function unknownLines(request: StoredRequest, command: ChangeCommand): Markdown {
+  const { answer, lastLook, asksAgainAt, why, sentAt = request.changedAt } = request.progress;
+  const target = name(calledName(request.record.target));
   const said =
     answer === undefined || answer.class === "unclear"
       ? md`nothing clear`
       : md`${answer.class}${answer.status ? ` (${answer.status})` : ""}${answer.message ? `: ${answer.message}` : ""}`;
   return lines(
-    md`*Outcome unknown.* Check the target, then record what happened.`,
-    sentAt !== undefined && md`• Sent at ${when(sentAt)}. The compute service answered: ${said}.`,
-    progress.why !== undefined && md`• Why: ${progress.why}.`,
+    md`*Outcome unknown.* Look in the compute service's own console for the ${nounOf(command)} of ${target}${detailOf(request, command)}, sent at ${when(sentAt)}. Then record what you found.`,
+    md`• The compute service answered: ${said}.`,
+    why !== undefined && md`• Why: ${why}.`,
     lastLook && md`• Last read: ${lastLook.status}, at ${when(lastLook.at)}.`,
-    md`• It is not sent again, and ${name(calledName(record.target))} stays locked for changes until someone records it.`,
+    md`• It is not sent again, and ${target} stays locked for changes until someone records it.`,
+    asksAgainAt !== undefined && md`• Gatehouse asks again at ${when(asksAgainAt, "{time}")}.`,
   );
 }
 
@@ -183,12 +187,16 @@ export function cardButtons(request: StoredRequest, command: ChangeCommand): But
         ...(command.class === "secret"
           ? [{ label: "Open console", action: "request:open", value } as const]
           : []),
+        ...(request.progress.waitsFor?.unknown
+          ? [{ label: "Record it", action: "request:record", value } as const]
+          : []),
         { label: "Cancel", action: "request:cancel", value },
       ];
     case "unknown":
       return [
         { label: "It happened", action: "request:happened", value },
         { label: "It did not happen", action: "request:not-happened", value },
+        { label: "I can't tell yet", action: "request:later", value },
         { label: "Check again", action: "request:look", value },
       ];
     case "ended":

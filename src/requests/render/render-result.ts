@@ -240,11 +240,11 @@ export function cardVersion(request: StoredRequest): string {
     case "asking":
       return `asking ${request.votes.length}`;
     case "waiting":
-      return `waiting ${progress.waitsFor?.request ?? ""} ${progress.why ?? ""}`;
+      return `waiting ${progress.waitsFor?.request ?? ""} ${progress.waitsFor?.unknown?.sentAt ?? ""} ${progress.why ?? ""}`;
     case "ended":
       return `ended ${state} ${progress.decidedBy?.id ?? ""}${denialOf(request)?.reason ? " why" : ""}`;
     case "unknown":
-      return `unknown ${progress.lastLook?.status ?? ""}`;
+      return `unknown ${progress.lastLook?.status ?? ""} ${progress.asksAgainAt ?? ""}`;
     case "running":
       return lasts(progress) ? "running long" : cardView;
     default:

@@ -5,8 +5,8 @@ import { why } from "../../commands/gatehouse/why.ts";
 import { restore } from "../../commands/vm/restore.ts";
 import { unsnoozeAction } from "../../digests/line-buttons.ts";
 import { UserError } from "../../errors.ts";
-import { type Message, duration, md } from "../../messages/message.ts";
-import { scopeShownTo } from "../../policy/access.ts";
+import { type Message, duration, md, when } from "../../messages/message.ts";
+import { scopeOfPerson, scopeShownTo } from "../../policy/access.ts";
 import { type ChangeCommand, dottedName } from "../../registry/define.ts";
 import { asksForChange, type Input, type Person, withTarget } from "../../registry/invocation.ts";
 import { parseInvocation } from "../../registry/parse.ts";
@@ -34,7 +34,15 @@ import { openForm, refreshForm } from "./form.ts";
 import { pressOnRollout } from "./press-rollout.ts";
 import { run, runNamed } from "./run.ts";
 import { alreadyRequested } from "./submit.ts";
-import { alreadyResolved, askedFor, reasonModal, signReview, vote } from "./vote.ts";
+import {
+  alreadyResolved,
+  askedFor,
+  madeBy,
+  moveOr,
+  reasonModal,
+  signReview,
+  vote,
+} from "./vote.ts";
 
 /** A button's value only names things; what is allowed is decided now. */
 type Handle = (act: Act<Press>, value: Input) => Promise<unknown>;
@@ -63,6 +71,8 @@ const presses: Readonly<Record<string, Handle>> = {
   "request:open": onRequest(byRight(offerApproved)),
   "request:cancel": onRequest(byRight(cancel, { isStop: true })),
   "request:look": onRequest(byRight(lookAgain, { isStop: true })),
+  "request:later": onRequest(byRight(askLater, { isStop: true })),
+  "request:record": onRequest(showBlocking),
   "request:happened": onRequest(byRight(askOutcome)),
   "request:not-happened": onRequest(byRight(askOutcome)),
   "request:retry": onRequest(once(retry)),
@@ -271,14 +281,9 @@ async function cancel({ request, act: { gateway } }: Pressed, { id, name }: Pers
       "The result will appear in the thread.",
     );
   }
-  const moved = await gateway.store.move(request, {
-    state: "cancelled",
-    progress: { ...request.progress, why: "nothing was sent", decidedBy: { id, name } },
-    why: "cancelled",
-    actor: id,
-  });
-  if (moved.is === "changed")
-    throw new UserError("Its state just changed.", "Check the message again.");
+  const progress = { ...request.progress, why: "nothing was sent", decidedBy: { id, name } };
+  const to = { state: "cancelled", progress, why: "cancelled", actor: id } as const;
+  await moveOr(request, to, gateway);
 }
 
 /** Reads the target again and shows it; only a person resolves an unknown outcome. */
@@ -298,10 +303,44 @@ async function lookAgain({ request, act: { reply, gateway } }: Pressed): Promise
   );
 }
 
-/** Asks for a reason before a person resolves an unknown outcome. */
-async function askOutcome({ request, act }: Pressed): Promise<void> {
+/** Time to look elsewhere or to wake someone, while what waits behind it is hardly late. */
+const asksAgainMs = 30 * 60_000;
+
+async function askLater(pressed: Pressed, { id }: Person): Promise<void> {
+  const { request, act } = pressed;
+  const { reply, gateway } = act;
   if (request.state !== "unknown") throw alreadyResolved(request);
-  await openOr(act, reasonModal(request, act.interaction.action === "request:happened"));
+  const asksAgainAt = (await gateway.store.now()) + asksAgainMs;
+  const progress = { ...request.progress, asksAgainAt };
+  const why = "can't be told yet";
+  await moveOr(request, { state: "unknown", progress, why, actor: id }, gateway);
+  const { name } = request.record.target;
+  await reply.privately(
+    say(
+      md`Gatehouse asks again in its thread at ${when(asksAgainAt, "{time}")}. Until it is recorded, ${name} stays locked for changes.`,
+    ),
+  );
+}
+
+/** The unknown outcome that a request waits for, with its facts and buttons. */
+async function showBlocking({ request: { progress }, act }: Pressed): Promise<void> {
+  const { store } = act.gateway;
+  const blocking = await store.get(progress.waitsFor?.request ?? "");
+  const command = changeNamed(blocking?.record.command, act.gateway);
+  if (!blocking || !command) throw outdated();
+  if (blocking.state !== "unknown") throw alreadyResolved(blocking);
+  await authorize(askedFor(blocking, command, await personOf(act)), act.gateway);
+  await act.reply.privately(renderCard(blocking, command));
+}
+
+/** Asks for a reason before a person resolves an unknown outcome. */
+async function askOutcome({ request, command, act }: Pressed, person: Person): Promise<void> {
+  if (request.state !== "unknown") throw alreadyResolved(request);
+  const { policy, ourTeamId } = act.gateway;
+  const happened = act.interaction.action === "request:happened";
+  const seesAll = scopeOfPerson(policy, person, ourTeamId) === undefined;
+  const made = happened ? madeBy(command, seesAll) : undefined;
+  await openOr(act, reasonModal(request, happened, made));
 }
 
 function readValue(value: unknown): Input {

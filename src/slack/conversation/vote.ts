@@ -1,6 +1,7 @@
 import type { ModalView } from "@slack/types";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type VoteOutcome, voteProblemTexts } from "../../approvals/votes.ts";
+import type { Project } from "../../compute/compute.ts";
 import { signReview as reviewButton } from "../../digests/line-buttons.ts";
 import { UserError } from "../../errors.ts";
 import {
@@ -20,11 +21,23 @@ import { ownerOf } from "../../policy/refusal.ts";
 import { meets, needsOf, voteRefusal, voteRefusalText } from "../../policy/approval-rule.ts";
 import type { ChangeCommand, DialogFacts } from "../../registry/define.ts";
 import type { Input, Person } from "../../registry/invocation.ts";
-import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
+import type { Move } from "../../requests/journal/journal.ts";
+import {
+  isList,
+  type Progress,
+  type StoredRequest,
+  stateWords,
+} from "../../requests/journal/record.ts";
+import { readTarget } from "../../requests/perform/gate.ts";
 import { deedOf, missingWords } from "../../requests/render/asking.ts";
 import type { Submission as Asked } from "../../requests/submit/submit.ts";
 import { say } from "../error-reply.ts";
-import { isDirect, type Press, type Submission } from "../receive/interaction.ts";
+import {
+  isDirect,
+  type Press,
+  type Submission,
+  type SubmissionResult,
+} from "../receive/interaction.ts";
 import { at, parseJson, textAt } from "../web.ts";
 import {
   type AskedFor,
@@ -187,13 +200,28 @@ async function requestWithCard(
 
 export const outcomeCallback = "verdict";
 
-/** Asks for a reason before a person resolves an unknown outcome. */
-export function reasonModal(request: StoredRequest, happened: boolean): ModalView {
+/**
+ * What a command makes, whose ID is asked for. Who sees only some VMs is asked for no snapshot's: an ID that Gatehouse
+ * doesn't know may hold the data of another team.
+ */
+export function madeBy(command: ChangeCommand, seesAll: boolean): string | undefined {
+  if (command.on === "new-project") return "project";
+  const isSnapshot = command.on === "vm" && command.snapshot === "takes";
+  return isSnapshot && seesAll ? "snapshot" : undefined;
+}
+
+/** Asks for a reason, and for the ID of what was made, before a person resolves an unknown outcome. */
+export function reasonModal(request: StoredRequest, happened: boolean, made?: string): ModalView {
   const { command, id, target } = request.record;
   const result = happened ? "done" : "not done";
   const what = md`${command} of ${name(target.name)} (${name(id)}) will be recorded as ${result} in your name, and ${name(target.name)} can be changed again.`;
   const reason = reasonInput("What did you check? Recorded in the audit trail.");
-  return modal(happened ? "It happened" : "It did not happen", [section(what), reason], {
+  const hint =
+    made === "snapshot" ? "Without it, it can't be restored by its name." : "If you see it.";
+  const ids = made
+    ? [{ ...textInput("made", `ID of the ${made}`, { hint, max_length: 200 }), optional: true }]
+    : [];
+  return modal(happened ? "It happened" : "It did not happen", [section(what), ...ids, reason], {
     callback: outcomeCallback,
     metadata: { request: id, happened },
     submit: "Record it",
@@ -202,24 +230,63 @@ export function reasonModal(request: StoredRequest, happened: boolean): ModalVie
 }
 
 /** Resolves an unknown outcome as a person says. Throws UserError. */
-export async function recordOutcome(act: BeforeAck<Submission>): Promise<undefined> {
+export async function recordOutcome(
+  act: BeforeAck<Submission>,
+): Promise<SubmissionResult | undefined> {
   const { interaction, gateway } = act;
   const asked = parseJson(interaction.privateMetadata);
   const happened = at(asked, "happened") === true;
   const reason = String(interaction.values["reason"] ?? "").trim();
-  if (reason.length < 3) throw new UserError("Enter what you checked.");
+  if (reason.length < 3) return { errors: { reason: "Enter what you checked." } };
   const request = await gateway.store.get(textAt(asked, "request"));
   const command = changeNamed(request?.record.command, gateway);
   if (!request || !command) throw new UserError("This request no longer exists.");
   if (request.state !== "unknown") throw alreadyResolved(request);
   const person = await personOf(act, { fresh: true });
   await authorize({ ...askedFor(request, command, person), notedAs: "verdict: " }, gateway);
-  const moved = await gateway.store.move(request, {
-    state: happened ? "done" : "not-applied",
-    progress: { ...request.progress, decidedBy: { id: person.id, name: person.name, reason } },
-    why: `${happened ? "it happened" : "it did not happen"}, says ${person.id}: ${reason}`,
-    actor: person.id,
-  });
+  const made = happened ? String(interaction.values["made"] ?? "").trim() : "";
+  const found = made === "" ? {} : await foundAs(made, request, command, gateway);
+  const decidedBy = { id: person.id, name: person.name, reason };
+  const id = made === "" ? "" : ` (${made})`;
+  const why = `${happened ? "it happened" : "it did not happen"}${id}, says ${person.id}: ${reason}`;
+  const progress = { ...request.progress, ...found, decidedBy };
+  const state = happened ? "done" : "not-applied";
+  await moveOr(request, { state, progress, why, actor: person.id }, gateway);
+}
+
+/** Slack waits for three seconds. */
+const foundWithinMs = 2000;
+
+/** What a person found under an ID: a project is read, a snapshot can't be. Throws UserError. */
+async function foundAs(
+  id: string,
+  { record: { target }, progress }: StoredRequest,
+  command: ChangeCommand,
+  gateway: GatewayContext,
+): Promise<Partial<Progress>> {
+  if (command.on === "new-project") {
+    const within = { signal: AbortSignal.timeout(foundWithinMs) };
+    const { seen } = await readTarget({ ...target, id }, gateway, within).catch(() => {
+      throw new UserError(
+        "The compute service can't be asked now. Try again, or leave this empty.",
+      );
+    });
+    if (seen && !isList(seen) && seen.name === target.name) return { after: [seen as Project] };
+    throw new UserError(`The compute service has no project ${id} called ${target.name}.`);
+  }
+  // Throws where `madeBy` asks for none
+  if (command.on !== "vm" || (await gateway.snapshots.ownerOf(id)) !== undefined)
+    throw new UserError(`Gatehouse knows ${id} as another snapshot. Check the ID.`);
+  return { answer: { class: "unclear", ...progress.answer, snapshotId: id } };
+}
+
+/** Throws UserError where it moved meanwhile. */
+export async function moveOr(
+  request: StoredRequest,
+  to: Move,
+  { store }: Pick<GatewayContext, "store">,
+): Promise<void> {
+  const moved = await store.move(request, to);
   if (moved.is !== "moved") throw new UserError("Its state just changed. Check the message again.");
 }
 

@@ -1,0 +1,151 @@
+import { describe, expect, it } from "vitest";
+import { startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";
+import { hears, wordsOf } from "./words.ts";
+
+/** Its answer is lost, and a snapshot leaves no trace to read. */
+async function lostSnapshot(world: TestWorld, lost: "before" | "after" = "after") {
+  world.compute.weather({ match: "POST /v1/vms/:id/snapshots", lost, times: 1 });
+  await world.olivia.types("ops", "/vm snapshot db-1 before-x");
+  return hears(world.olivia, "ops", /Outcome unknown\.[^]*\[It happened\]/, 10_000);
+}
+
+const dialog = (world: TestWorld) =>
+  world.olivia
+    .until(({ modals }) => modals.some(({ submit }) => submit === "Record it"))
+    .then(({ modals }) => JSON.stringify(modals.at(-1)));
+
+const remindersIn = (world: TestWorld) =>
+  world.olivia.seesChannel("ops").messages.filter((one) => /Still unknown/.test(wordsOf(one)));
+
+describe("the card of an unknown outcome", () => {
+  it("says where to look and for what, and asks for the ID only of what happened", async () => {
+    await using world = await startWorld();
+    const card = await lostSnapshot(world);
+    expect(wordsOf(card)).toMatch(
+      /Outcome unknown\. Look in the compute service's own console for the snapshot of db-1 as before-x, sent at [\d:]+ UTC\. Then record what you found\./,
+    );
+    expect(wordsOf(card)).toContain(
+      "[It happened] [It did not happen] [I can't tell yet] [Check again]",
+    );
+    await world.olivia.presses("It did not happen", { in: card.ts });
+    expect(await dialog(world)).not.toContain("ID of the snapshot");
+    await world.olivia.closes();
+    await world.olivia.presses("It happened", { in: card.ts });
+    expect(await dialog(world)).toContain("ID of the snapshot");
+    await world.olivia.submits({ made: "snap-found", reason: "the console lists it" });
+    const told = await hears(world.olivia, "ops", /Took a snapshot of db-1 as before-x, says/);
+    expect(wordsOf(told)).toContain("Its ID is snap-found.");
+    await world.settled();
+    const steps = await world.store.history((await world.ended()).record.id);
+    expect(steps.at(-1)?.why).toBe("it happened (snap-found), says U0OLIVIA: the console lists it");
+    await world.olivia.types("ops", "/vm snapshots db-1");
+    await hears(world.olivia, "ops", /before-x \| snap-found/);
+  });
+
+  it("takes no ID that Gatehouse knows, and needs none", async () => {
+    await using world = await startWorld();
+    await world.olivia.types("ops", "/vm snapshot web-2 nightly");
+    const known = (await world.ended()).progress.answer?.snapshotId ?? "";
+    const card = await lostSnapshot(world);
+    await world.olivia.presses("It happened", { in: card.ts });
+    await dialog(world);
+    await world.olivia.submits({ made: known, reason: "the console lists it" });
+    expect(JSON.stringify(world.olivia.sees().modals)).toContain(
+      `Gatehouse knows ${known} as another snapshot. Check the ID.`,
+    );
+    expect((await world.store.get((await newestOf(world)).record.id))?.state).toBe("unknown");
+    await world.olivia.submits({ made: "", reason: "the console lists it" });
+    const told = await hears(world.olivia, "ops", /Took a snapshot of db-1 as before-x, says/);
+    expect(wordsOf(told)).toContain("so it can't be restored by its name before-x.");
+  });
+
+  it("asks for the ID of a project, and reads what is there", async () => {
+    await using world = await startWorld();
+    world.compute.weather({ match: "POST /v1/projects", lost: "after", times: 1 });
+    await world.olivia.types(
+      "ops",
+      "/project create --name lab --type CONTAINER --region eu-west-1",
+    );
+    await world.olivia.until(({ modals }) => modals.some(({ submit }) => submit === "Create"));
+    await world.olivia.submits({});
+    // The list fails from then on, until a person looks
+    await world.slack.until(() => world.compute.writes().length === 1);
+    world.compute.weather({ match: "GET /v1/projects", status: 503 });
+    const card = await hears(world.olivia, "ops", /Outcome unknown[^]*the creation of lab/, 15_000);
+    world.compute.clear();
+    await world.olivia.presses("It happened", { in: card.ts });
+    expect(await dialog(world)).toContain("ID of the project");
+    await world.olivia.submits({ made: "prj-payments", reason: "the console lists it" });
+    expect(JSON.stringify(world.olivia.sees().modals)).toContain(
+      "The compute service has no project prj-payments called lab.",
+    );
+    const [id = ""] = Object.values(world.compute.truth().projects).flatMap((one) =>
+      one.name === "lab" ? [one.id] : [],
+    );
+    await world.olivia.submits({ made: id, reason: "the console lists it" });
+    const told = await hears(world.olivia, "ops", /Created lab, says olivia/);
+    expect(wordsOf(told)).toContain("CONTAINER in eu-west-1.");
+  });
+
+  it("asks again later, once, even where every process was replaced meanwhile", async () => {
+    await using world = await startWorld({
+      policy: testPolicy.replace("reminders: [1h]", "reminders: [3s]"),
+    });
+    const card = await lostSnapshot(world);
+    await world.olivia.presses("I can't tell yet", { in: card.ts });
+    await hears(world.olivia, "ops", /Gatehouse asks again in its thread at [\d:]+ UTC\./);
+    await hears(world.olivia, "ops", /Outcome unknown\.[^]*• Gatehouse asks again at [\d:]+ UTC\./);
+    const asked = await newestOf(world);
+    const inMs = (asked.progress.asksAgainAt ?? 0) - (await world.store.now());
+    expect(inMs).toBeGreaterThan(29 * 60_000);
+    expect(inMs).toBeLessThanOrEqual(30 * 60_000);
+    for (const running of world.processes) await running.close();
+    // Half an hour, and the reminder of the policy, have passed
+    const progress = { ...asked.progress, asksAgainAt: await world.store.now() };
+    progress.unknownSince = 1;
+    await world.client.hset(
+      world.key("request", asked.record.id),
+      "progress",
+      JSON.stringify(progress),
+    );
+    expect(remindersIn(world)).toHaveLength(0);
+    await world.startProcess("all");
+    const again = await hears(world.olivia, "ops", /❓ <@U0OLIVIA> Still unknown: did/, 10_000);
+    expect(again.threadTs).toBe(card.ts);
+    await world.settled();
+    expect((await newestOf(world)).progress).toMatchObject({ reminders: 1, remindersOver: 1 });
+    await hears(world.olivia, "ops", /Outcome unknown\.(?![^]*asks again at)/);
+    expect(remindersIn(world)).toHaveLength(1);
+  });
+});
+
+describe("what waits behind an unknown outcome", () => {
+  it("says that it waits for a person, and runs once that is recorded from its own card", async () => {
+    await using world = await startWorld();
+    await lostSnapshot(world, "before");
+    await world.olivia.types("status", "/vm restart db-1");
+    const waiting = await hears(
+      world.olivia,
+      "status",
+      /Waiting for a person: did the snapshot of [\d:]+ UTC happen\?/,
+    );
+    expect(wordsOf(waiting)).toContain("[Record it] [Cancel]");
+    await world.olivia.presses("Record it", { in: waiting.ts });
+    const shown = await hears(world.olivia, "status", /for the snapshot of db-1 as before-x/);
+    expect(shown.ephemeral).toBe(true);
+    await world.olivia.presses("It did not happen", { in: shown.ts });
+    await dialog(world);
+    await world.olivia.submits({ reason: "the console lists none" });
+    await hears(world.olivia, "status", /Restarted db-1: RUNNING → RUNNING/);
+    const why = (await world.store.history((await newestOf(world)).record.id)).map(
+      (step) => step.why,
+    );
+    expect(why.filter((text) => text.startsWith("waits for"))).toHaveLength(1);
+  });
+});
+
+async function newestOf({ store }: TestWorld) {
+  const [newest] = await store.getMany(await store.recentIds({}, 1));
+  if (!newest) throw new Error("nothing was requested");
+  return newest;
+}
