@@ -157,7 +157,7 @@ function personRefusal({ policy, person, ourTeamId, nameOf }: Asked): PolicyRefu
   return {
     rule: person.kind === "member" ? "person.team" : `person.${kind}`,
     text: kindTexts[kind],
-    hint: `Full members of the workspace can, if gatehouse.yml lists them.${andThey("They can help", policy.access.operate, nameOf)}`,
+    hint: `Full members of the workspace can, if gatehouse.yml lists them.${andThey("They can help:", policy.access.operate, nameOf)}`,
   };
 }
 
@@ -257,7 +257,7 @@ function pinRefusal(asked: Asked): PolicyRefusal | undefined {
 }
 
 function andTheyKnow({ policy, nameOf }: Asked): string {
-  return andThey("They may know more", policy.access.administer, nameOf);
+  return andThey("Ask", policy.access.administer, nameOf);
 }
 
 /** What a command is asked to do. */

@@ -226,6 +226,18 @@ describe("/gatehouse status", () => {
     );
     expect(shown.text).toBe("1 of 2 need attention.");
   });
+
+  it("teaches no configuration but to administrators", async () => {
+    const advice = "`appendfsync` is everysec: set it to `always`";
+    const redis = { name: "Redis", ok: true, detail: "answers, writes to disk", advice };
+    const status = async () => [redis];
+    await using usual = await startReading({ status, person: person("U0VERA") });
+    expect(shownText(await usual.reads("gatehouse status"))).toMatch(/writes to disk$/);
+    await using administrator = await startReading({ status, person: person("U09ADMIN") });
+    expect(shownText(await administrator.reads("gatehouse status"))).toMatch(
+      /writes to disk; `appendfsync` is everysec: set it to `always`$/,
+    );
+  });
 });
 
 describe("/gatehouse help", () => {
