@@ -68,4 +68,6 @@ export interface StatusLine {
   name: string;
   ok: boolean;
   detail: string;
+  /** What to configure, for administrators. */
+  advice?: string;
 }

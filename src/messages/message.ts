@@ -132,11 +132,10 @@ const menuAction = "menu";
 const inMenu = ({ action, value }: ButtonSpec) =>
   JSON.stringify({ do: action, ...(JSON.parse(value) as object) });
 
-/** Whether these can stand in one menu: Slack allows their values few characters. */
+/** Whether these can stand in one menu: Slack allows their values few characters, and asks for all of a menu or for none. */
 export function fitsMenu(specs: readonly ButtonSpec[]): boolean {
-  return (
-    specs.length <= limits.menu && specs.every((spec) => inMenu(spec).length <= limits.menuValue)
-  );
+  const fits = (spec: ButtonSpec) => !spec.confirm && inMenu(spec).length <= limits.menuValue;
+  return specs.length <= limits.menu && specs.every(fits);
 }
 
 /** Three dots (https://docs.slack.dev/reference/block-kit/block-elements/overflow-menu-element). */

@@ -24,7 +24,7 @@ const dayMs = 24 * 3600_000;
 
 /** In the order of a recap's first sentence: words for one and for several, and the place among its lines. */
 const outcomes = {
-  ran: { one: "ran", several: "ran", place: 5 },
+  ran: { one: "request ran", several: "requests ran", place: 5 },
   failed: { one: "failed", several: "failed", place: 1 },
   "did-not": { one: "did not", several: "did not", place: 2 },
   unknown: { one: "outcome unknown", several: "outcomes unknown", place: 0 },
@@ -32,6 +32,8 @@ const outcomes = {
   asking: { one: "still waiting for approval", several: "still waiting for approval", place: 4 },
 };
 type Outcome = keyof typeof outcomes;
+/** What ran while Slack was unavailable didn't wait for it. */
+const waited = { one: "waiting request has now run", several: "waiting requests have now run" };
 
 /**
  * One message for a channel after an outage: how long it was, what ran, what did not, what is unknown. Without mentions: each
@@ -50,7 +52,7 @@ export function renderRecap(
   ].toSorted((a, b) => outcomes[a.is].place - outcomes[b.is].place);
   const { part, since, until } = outage;
   const lasted = duration(until - since);
-  const counts = countsOf(told);
+  const counts = countsOf(told, part);
   const head = md`*${partNames[part]} was unavailable* ${span(outage)} (${lasted}). ${part === "slack" ? "Meanwhile" : "Affected here"}: ${counts}.`;
   const short = md`${partNames[part]} was unavailable for ${lasted}: ${counts}`;
   const shown = told.slice(0, maxLines).map(({ line }) => line);
@@ -68,9 +70,10 @@ function outcomeOf({ state, final }: Pick<StoredRequest, "state" | "final">): Ou
   return state === "done" ? "ran" : state === "failed" ? "failed" : "did-not";
 }
 
-/** `12 ran, 2 did not, 1 outcome unknown` */
-function countsOf(told: readonly { is: Outcome }[]): string {
-  const counts = Object.entries(outcomes).map(([outcome, { one, several }]) => {
+/** `12 requests ran, 2 did not, 1 outcome unknown` */
+function countsOf(told: readonly { is: Outcome }[], part: Past["part"]): string {
+  const counts = Object.entries(outcomes).map(([outcome, words]) => {
+    const { one, several } = outcome === "ran" && part !== "slack" ? waited : words;
     const count = told.filter(({ is }) => is === outcome).length;
     return count === 0 ? "" : `${count} ${count === 1 ? one : several}`;
   });

@@ -116,7 +116,7 @@ function inWords(entries: readonly string[], nameOf: NameOf): string {
 /** ` They can help: Alice, S02LEADS.`, or nothing when the list names no one. */
 export function andThey(begin: string, entries: readonly string[], nameOf: NameOf): string {
   const ids = entries.filter((entry) => entry !== "*");
-  return ids.length === 0 ? "" : ` ${begin}: ${inWords(ids, nameOf)}.`;
+  return ids.length === 0 ? "" : ` ${begin} ${inWords(ids, nameOf)}.`;
 }
 
 /** How to get on a list (`access.operate`, `teams.payments.operate`), and who is on it. */

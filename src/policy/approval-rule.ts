@@ -335,9 +335,9 @@ export function approversRefusal(asked: {
   const unread = listed.flatMap(({ groups }) =>
     groups.filter((group) => membersOf(group) === undefined),
   );
-  const barred = andThey("Named, but can't vote", [...cannot], nameOf);
-  const few = all.length > 0 ? andThey("Could approve", all, nameOf) : "";
-  const unknown = andThey("Slack doesn't tell who is in", [...new Set(unread)], nameOf);
+  const barred = andThey("Named, but can't vote:", [...cannot], nameOf);
+  const few = all.length > 0 ? andThey("Could approve:", all, nameOf) : "";
+  const unknown = andThey("Slack doesn't tell who is in:", [...new Set(unread)], nameOf);
   const isOne = listed.some((need) => need.isOne);
   const nobody =
     all.length > 0 || unread.length > 0 || cannot.size > 0

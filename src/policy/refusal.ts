@@ -1,7 +1,8 @@
 import { statusFacts } from "../compute/compute.ts";
 import type { Policy } from "../config/policy-file.ts";
-import type { CommandClass, Target, Command } from "../registry/define.ts";
-import type { Person } from "../registry/invocation.ts";
+import type { ButtonSpec } from "../messages/message.ts";
+import { calledName, type CommandClass, type Target, type Command } from "../registry/define.ts";
+import { hasForm, type Person } from "../registry/invocation.ts";
 import {
   type AccessList,
   lists,
@@ -31,6 +32,27 @@ export function needsConfirmation(
     !statusFacts(target.status).isStopped &&
     matchingTarget(confirm, target) !== undefined
   );
+}
+
+/** A press that interrupts is confirmed once: here, unless a form or `confirm` of the policy asks after it. */
+export function askOnce(
+  button: ButtonSpec,
+  command: Command,
+  target: Target,
+  policy: Pick<Policy, "confirm"> = { confirm: [] },
+): ButtonSpec {
+  if (command.kind !== "change" || command.class !== "disrupt") return button;
+  const { verb } = command.say;
+  const isAskedAfter = hasForm(command) || needsConfirmation(policy, command, target);
+  return isAskedAfter ? button : { ...button, confirm: interruption(verb, target) };
+}
+
+/** `Stop db-1 in payments? What runs there is interrupted.` */
+export function interruption(verb: string, target: Target) {
+  const inProject = target.projectName && !target.sharesName ? ` in ${target.projectName}` : "";
+  const title = `${verb} ${calledName(target)}${inProject}?`;
+  const text = "What runs there is interrupted.";
+  return { title, text, confirm: verb, style: "danger" as const };
 }
 
 /**
@@ -135,7 +157,7 @@ function personRefusal({ policy, person, ourTeamId, nameOf }: Asked): PolicyRefu
   return {
     rule: person.kind === "member" ? "person.team" : `person.${kind}`,
     text: kindTexts[kind],
-    hint: `Full members of the workspace can, if gatehouse.yml lists them.${andThey("They can help", policy.access.operate, nameOf)}`,
+    hint: `Full members of the workspace can, if gatehouse.yml lists them.${andThey("They can help:", policy.access.operate, nameOf)}`,
   };
 }
 
@@ -235,7 +257,7 @@ function pinRefusal(asked: Asked): PolicyRefusal | undefined {
 }
 
 function andTheyKnow({ policy, nameOf }: Asked): string {
-  return andThey("They may know more", policy.access.administer, nameOf);
+  return andThey("Ask", policy.access.administer, nameOf);
 }
 
 /** What a command is asked to do. */

@@ -118,7 +118,7 @@ interface Changing<
     detail?(input: Record<string, unknown>, labels: Labels): string | undefined;
   };
   /** Offered once it is done, on the same target: commands with a dot. */
-  next?: readonly { label: string; command: string }[];
+  next?: readonly { label: string; command: string; interrupts?: true }[];
   /** What is lost or interrupted: said in the form, and to approvers in the same words. */
   risk?(what: Risked): readonly Markdown[];
   /** Opened before the request; destructive commands always have one. */

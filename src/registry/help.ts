@@ -40,7 +40,7 @@ const everydayCount = 5;
 
 /**
  * Help on the commands that a person may run: those for every day, and the others by a button. With a topic (`vm`,
- * `vm restart`, `all`) only on those.
+ * `vm restart`, `pins`, `all`) only on those.
  */
 export function renderHelp(
   commands: readonly Command[],
@@ -52,10 +52,12 @@ export function renderHelp(
   const one = commands.find((command) => namesOf(command).includes(wanted));
   if (one) return renderOne(one, exampleOf(one));
   const isTopic = wanted !== "" && wanted !== all;
-  const shown = isTopic
-    ? commands.filter((command) => command.name.startsWith(`${wanted} `))
-    : commands;
-  if (shown.length === 0) return noSuchTopic(wanted, commands);
+  const isMeant = (command: Command) =>
+    [command.name, ...verbsOf(command)].some((words) => `${words} `.startsWith(`${wanted} `));
+  const shown = isTopic ? commands.filter(isMeant) : commands;
+  const [only] = shown;
+  if (!only) return noSuchTopic(wanted, commands);
+  if (isTopic && shown.length === 1) return renderOne(only, exampleOf(only));
   const help = commands.find((command) => command.kind === "read" && command.isHelp);
   const isFirst = wanted === "" && help !== undefined && commands.length > everydayCount;
   return message(
@@ -124,7 +126,8 @@ function noSuchTopic(wanted: string, commands: readonly Command[]): Message {
       md`You can't run anything here. The team that runs Gatehouse can add you to ${name("gatehouse.yml")}.`,
     );
   }
-  const near = nearest(wanted, [...commands.map((command) => command.name), ...rootsOf(commands)]);
+  const names = commands.map((command) => command.name);
+  const near = nearest(wanted, [...names, ...rootsOf(commands), ...commands.flatMap(verbsOf)]);
   const way = near
     ? md`Did you mean ${name(`/gatehouse help ${near}`)}?`
     : md`${name("/gatehouse help")} lists what you can run.`;

@@ -94,8 +94,12 @@ interface Found {
   rest: readonly Word[];
 }
 
-const foundAs = (commands: readonly Command[], rest: readonly Word[]): Found[] =>
-  commands.map((command) => ({ command, rest }));
+/** An alias that is a choice of the command's first argument says that too: `handover` is `digest handover`. */
+const foundAs = (commands: readonly Command[], rest: readonly Word[], verb = ""): Found[] =>
+  commands.map((command) => {
+    const isChoice = argumentsOf(command)[0]?.choices?.includes(verb) === true;
+    return { command, rest: isChoice ? [plainWord(verb), ...rest] : rest };
+  });
 
 /** Words that are no command, with what they probably mean: a guess, which isn't run. */
 class Unclear extends UserError {
@@ -125,10 +129,10 @@ function findCommand(typed: readonly Word[], commands: readonly Command[]): Foun
     return withoutRoot(words, root, commands);
   }
   const { verb, rest } = verbIn(words.slice(1), ofRoot);
-  const [command] = answering(verb, ofRoot);
-  if (help && command && rest.some(isHelpFlag))
-    return { command: help, rest: command.name.split(" ").map(plainWord) };
-  if (command) return { command, rest };
+  const [found] = foundAs(answering(verb, ofRoot), rest, verb);
+  if (help && found && rest.some(isHelpFlag))
+    return { command: help, rest: found.command.name.split(" ").map(plainWord) };
+  if (found) return found;
   if (help && (verb === "" || verb === "help" || verb === "--help")) {
     const topic = root === "gatehouse" ? [] : [plainWord(root)];
     return { command: help, rest: [...topic, ...rest] };
@@ -162,15 +166,18 @@ function answering(verb: string, commands: readonly Command[]): Command[] {
 }
 
 /** The commands that answer to the words nearest to this one. */
-function namedLike(typed: string, commands: readonly Command[]): Command[] {
+function namedLike(typed: string, rest: readonly Word[], commands: readonly Command[]): Found[] {
   const words = allNearest(typed, commands.flatMap(verbsOf));
-  return [...new Set(words.flatMap((word) => answering(word, commands)))].slice(0, 3);
+  const all = words.flatMap((word) => foundAs(answering(word, commands), rest, word));
+  const isFirst = (one: Found, at: number) =>
+    all.findIndex((o) => o.command === one.command) === at;
+  return all.filter(isFirst).slice(0, 3);
 }
 
 /** `restart web-1`: a mention needs no `vm`. */
 function withoutRoot(words: readonly Word[], root: string, commands: readonly Command[]): Found {
   const { verb, rest } = verbIn([plainWord(root), ...words.slice(1)], commands);
-  const meant = foundAs(answering(verb, commands), rest);
+  const meant = foundAs(answering(verb, commands), rest, verb);
   const readable = meant.filter(isReadable);
   const likely = readable.length > 0 ? readable : meant;
   const own = likely.filter(({ command }) => verbsOf(command)[0] === verb);
@@ -199,9 +206,8 @@ function unknownRoot(
     if (command) return new Unclear(text, [{ command, rest: rest.slice(1) }]);
     return new UserError(text, `Did you mean \`/${near}\`?`);
   }
-  const meant = namedLike(root, commands);
-  if (meant.length === 0) return new UserError(text, all);
-  return new Unclear(text, foundAs(meant, rest));
+  const meant = namedLike(root, rest, commands);
+  return meant.length === 0 ? new UserError(text, all) : new Unclear(text, meant);
 }
 
 function unknownVerb(
@@ -215,9 +221,9 @@ function unknownVerb(
   const suggested = ofRoot.filter(({ suggestFor = {} }) => Object.hasOwn(suggestFor, verb));
   if (suggested.length > 0) return suggestion(verb, `/${root} has no`, rest, suggested);
   const text = `/${root} has no ${cut(typed)}.`;
-  const elsewhere = answering(verb, commands);
-  const meant = elsewhere.length > 0 ? elsewhere : namedLike(typed, ofRoot);
-  if (meant.length > 0) return new Unclear(text, foundAs(meant, rest));
+  const elsewhere = foundAs(answering(verb, commands), rest, verb);
+  const meant = elsewhere.length > 0 ? elsewhere : namedLike(typed, rest, ofRoot);
+  if (meant.length > 0) return new Unclear(text, meant);
   // `/vm web-1 restart` and `/vm web-1`: a name in place of the verb
   const [next] = answering(rest[0]?.text.toLowerCase() ?? "show", ofRoot);
   const list = `\`/${root} help\` lists its commands.`;
@@ -297,7 +303,8 @@ function readArguments(command: Command, words: readonly Word[]): Input {
       continue;
     }
     const value = flag.value ?? takeValue(waiting.next().value);
-    if (value === undefined) throw wrong(command, `${shown} needs a value.`);
+    const needed = argument.choices ? `one of ${argument.choices.join(", ")}` : "a value";
+    if (value === undefined) throw wrong(command, `${shown} needs ${needed}.`);
     input[argument.key] = argument.isList ? value.split(",").filter(Boolean) : value;
   }
   place(command, positions, positional, input);

@@ -73,19 +73,25 @@ function atWork(rollout: StoredRollout): Markdown | undefined {
 function stateLine(rollout: StoredRollout): Markdown | undefined {
   const { state, progress, record } = rollout;
   const left = record.total - progress.ok - progress.failed;
+  const how = howOf(progress);
   switch (state) {
     case "paused":
-      return md`⏸️ Paused: ${progress.why ?? "by a person"}.${progress.open.length > 0 ? " VMs in progress will finish." : ""}`;
+      return md`⏸️ Paused${how}.${progress.open.length > 0 ? " VMs in progress will finish." : ""}`;
     case "ending":
-      return md`Stopping: ${progress.why ?? "by a person"}. VMs in progress will finish; no others start.`;
+      return md`${progress.endsAs === "stopped" ? "Stopped" : "Stopping"}${how}. VMs in progress will finish; no others start.`;
     case "done":
       return md`Ended${took(rollout)}.`;
     case "stopped":
     case "failed":
-      return md`Stopped${took(rollout)}: ${progress.why ?? "by a person"}.${left > 0 ? md` ${counted(left, "VM")} not started.` : ""}`;
+      return md`Stopped${took(rollout)}${how}.${left > 0 ? md` ${counted(left, "VM")} not started.` : ""}`;
     default:
       return undefined;
   }
+}
+
+/** ` by olivia`, or `: web-1: the compute service reports ERROR`. */
+function howOf({ by, why, endsAs }: StoredRollout["progress"]): string {
+  return by && endsAs !== "failed" ? ` by ${by.name}` : why ? `: ${why}` : "";
 }
 
 export function took({ progress, changedAt }: StoredRollout): string {
@@ -127,7 +133,7 @@ export function renderRolloutEnd(rollout: StoredRollout, command: ChangeCommand)
   const rows = rowsOf(rollout, command);
   const what = md`${command.say.verb} of ${counted(record.total, "VM")}`;
   const how = rollout.state === "done" ? md`has ended` : md`was stopped`;
-  const why = rollout.state === "done" || !progress.why ? md`` : md`: ${progress.why}`;
+  const why = rollout.state === "done" ? md`` : md`${howOf(progress)}`;
   const said = md`${signOf(rollout)} ${mention(record.requester.id)} ${what} ${how}${took(rollout)}${why}.`;
   const { leftOut: skipped } = record;
   const names = skipped.slice(0, 20).map((one) => `${one.name} (${one.why})`);

@@ -77,7 +77,7 @@ export interface RolloutProgress {
   why?: string;
   /** Its state once all in progress have ended. */
   endsAs?: "stopped" | "failed";
-  /** Who paused or stopped it last. */
+  /** Who paused or stopped it, while that lasts. */
   by?: { id: string; name: string };
   startedAt?: number;
 }
@@ -268,7 +268,7 @@ export function steered(
   steering: RolloutControl,
   by: { id: string; name: string },
 ): { state: RolloutState; progress: RolloutProgress } | undefined {
-  const { why: _was, ...kept } = progress;
+  const { why: _was, by: _former, ...kept } = progress;
   if (steering === "resume")
     return state === "paused" ? { state: "running", progress: kept } : undefined;
   if (steering === "pause") {

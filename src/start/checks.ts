@@ -54,11 +54,19 @@ export const checks: readonly Check[] = [
     async forPeople(on) {
       const problem = await redisProblem(on);
       if (problem !== undefined) return ill(problem, "Nothing can be changed until it is back.");
-      if (on.redisCheck.kind !== "ok") return trouble(on.redisCheck.sentence);
+      const { redisCheck } = on;
+      if (redisCheck.kind !== "ok") {
+        const doubt =
+          redisCheck.kind === "volatile" ? "may forget what was sent" : "doesn't say how it stores";
+        return { ...trouble(doubt), advice: redisCheck.sentence };
+      }
       const problems = await on.storageProblemsNow();
-      const sentences = problems.map(({ sentence }) => sentence);
-      const all = ["answers, writes to disk", ...sentences].join("; ");
-      return problems.some(({ stops }) => stops) ? trouble(all) : well(all);
+      const told = (stops: boolean) =>
+        problems.filter((one) => one.stops === stops).map(({ sentence }) => sentence);
+      const [stopping, others] = [told(true), told(false)];
+      const said = ["answers, writes to disk", ...stopping].join("; ");
+      const finding = stopping.length > 0 ? trouble(said) : well(said);
+      return others.length > 0 ? { ...finding, advice: others.join("; ") } : finding;
     },
     async forReadiness(on) {
       const problem = await redisProblem(on);
@@ -212,7 +220,10 @@ export function createStatus(on: Services) {
         const finding = await forPeople?.({ ...checked, inventory }).catch((error: unknown) =>
           trouble(messageOf(error)),
         );
-        return finding && { name, ok: finding.is !== "ill", detail: asDetail(finding) };
+        if (!finding) return undefined;
+        const { advice } = finding;
+        const line = { name, ok: finding.is !== "ill", detail: asDetail(finding) };
+        return advice === undefined ? line : { ...line, advice };
       });
       return (await Promise.all(lines)).filter((line) => line !== undefined);
     },

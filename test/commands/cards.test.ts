@@ -27,6 +27,7 @@ const card = (over: Partial<Parameters<typeof vmCard>[0]> = {}) =>
     projectName: "shop",
     open: [],
     commands,
+    policy: { confirm: [] },
     mayRun: () => true,
     now,
     ...over,
@@ -47,7 +48,8 @@ describe("/vm show", () => {
         `Measurement \`${"ab".repeat(24)}\``,
         "Read at <!date^1795176000^{time_secs}|12:00:00 UTC> · ID `vm-1`",
         "[Metrics] [Attest] [Snapshots] [Console] [Refresh]",
-        "[Snapshot] [Stop] [Restart] [Resize] [Restore]",
+        "[Snapshot]",
+        "[Stop] [Restart] [Resize] [Restore]",
       ].join("\n"),
     );
     expect(shown.text).toBe("web-1 in shop is RUNNING");
@@ -98,13 +100,18 @@ describe("/vm show", () => {
     expect(buttonsOf(shown).map(({ label }) => label)).toEqual(looks);
   });
 
-  it("marks what interrupts, last and apart, and carries ids only: what asks is decided at the press", () => {
+  it("asks before what interrupts, once: a form, or `confirm` of the policy, asks after the press", () => {
     const buttons = buttonsOf(card());
     expect(buttons).toContainEqual({
       label: "Restart",
       action: "run:vm.restart",
       value: '{"vms":["vm-1"]}',
+      asks: "Restart web-1 in shop? What runs there is interrupted.",
     });
+    const asking = (shown: Parameters<typeof buttonsOf>[0]) =>
+      buttonsOf(shown).flatMap(({ label, asks }) => (asks ? [label] : []));
+    expect(asking(card())).toEqual(["Stop", "Restart"]);
+    expect(asking(card({ policy: { confirm: ["web-*"] } }))).toEqual([]);
     expect(buttons).toContainEqual({
       label: "Snapshot",
       action: "run:vm.snapshot",
@@ -218,6 +225,18 @@ describe("/gatehouse status", () => {
       "*1 of 2 need attention.*\n✅ *Slack*: answers\n⚠️ *Redis*: ECONNREFUSED. Nothing can be changed until it is back; see `REDIS_URL`.",
     );
     expect(shown.text).toBe("1 of 2 need attention.");
+  });
+
+  it("teaches no configuration but to administrators", async () => {
+    const advice = "`appendfsync` is everysec: set it to `always`";
+    const redis = { name: "Redis", ok: true, detail: "answers, writes to disk", advice };
+    const status = async () => [redis];
+    await using usual = await startReading({ status, person: person("U0VERA") });
+    expect(shownText(await usual.reads("gatehouse status"))).toMatch(/writes to disk$/);
+    await using administrator = await startReading({ status, person: person("U09ADMIN") });
+    expect(shownText(await administrator.reads("gatehouse status"))).toMatch(
+      /writes to disk; `appendfsync` is everysec: set it to `always`$/,
+    );
   });
 });
 

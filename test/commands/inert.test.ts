@@ -138,6 +138,7 @@ describe("names from the service", () => {
               projectName: more,
               open: [],
               commands,
+              policy: { confirm: ["vm-1"] },
               mayRun: () => true,
               now: 0,
             }),

@@ -6,6 +6,7 @@ import {
   context,
   divider,
   fields,
+  fitsMenu,
   header,
   limits,
   message,
@@ -156,6 +157,13 @@ describe("a button", () => {
         ),
       ),
     ).toEqual([]);
+  });
+
+  it("that asks stands in no menu: Slack asks for all of its options or for none", () => {
+    const look = { label: "Show", action: "run:vm.show", value: "{}" };
+    const confirm = { title: "t", text: "x", confirm: "y" };
+    expect(fitsMenu([look, look])).toBe(true);
+    expect(fitsMenu([look, { ...look, confirm }])).toBe(false);
   });
 
   it("rows are left out when there are none", () => {

@@ -381,7 +381,7 @@ const kinds: readonly [
     "✅ Restarted db-1. In payments, requested by olivia.",
   ],
   ["a digest", "channel", digestOf, "Digest, Fri 20 Nov, 09:00: 1 VM in ERROR, 1 about snapshots"],
-  ["a recap", "channel", recap, "Slack was unavailable for 5 min: 1 ran"],
+  ["a recap", "channel", recap, "Slack was unavailable for 5 min: 1 request ran"],
   [
     "the head of the audit trail",
     "audit channel",

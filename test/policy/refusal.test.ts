@@ -269,7 +269,7 @@ describe("a refusal's words", () => {
     };
     expect(refusal({ ...operator, targets: [vm("db", "vault-eu")] })).toMatchObject({
       text: "db (because of vault-eu) is protected: it can't be created, restored, deleted, stopped, resized, or renamed from Slack.",
-      hint: "The rule is `vault-*` under `protect` in gatehouse.yml. They may know more: `U09ADMIN`.",
+      hint: "The rule is `vault-*` under `protect` in gatehouse.yml. Ask `U09ADMIN`.",
     });
   });
 

@@ -3,6 +3,7 @@ import { commands } from "../../src/commands/index.ts";
 import {
   type Command,
   type CreateCommand,
+  dottedName,
   isChange,
   type ProjectCommand,
   type VmCommand,
@@ -30,6 +31,16 @@ describe("the definition of a changing command", () => {
 
 /** What other rooms do because of a field. Whoever changes one of these changes what is promised. */
 describe("what is special about some commands", () => {
+  it("is that what a result offers next asks where it interrupts", () => {
+    const offered = commands.filter(isChange).flatMap(({ next = [] }) => next);
+    expect(offered.map((one) => one.command)).toContain("vm.stop");
+    for (const { label, command: dotted, interrupts = false } of offered) {
+      const next = commands.find((one) => dottedName(one) === dotted);
+      expect([dotted, interrupts]).toEqual([dotted, next?.class === "disrupt"]);
+      if (interrupts) expect(next).toMatchObject({ say: { verb: label } });
+    }
+  });
+
   it("is that `protect` keeps those from happening that lose data, capacity or the protection itself", () => {
     const kept = namesOf((command) => isChange(command) && command.protect);
     const lossy = ["vm stop", "vm resize", "vm restore", "project update", "project delete"];

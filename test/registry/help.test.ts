@@ -122,6 +122,16 @@ describe("/gatehouse help", () => {
     expect(text).not.toContain("`/vm list");
   });
 
+  it("shows every command that begins with a word, with or without its slash command", () => {
+    const pins = shownText(renderHelp(commands, "pins"));
+    for (const one of ["pins`", "pins propose &lt;vm&gt;", "pins drop &lt;vm&gt;"])
+      expect(pins).toContain(`\`/gatehouse ${one}`);
+    expect(pins).not.toContain("/gatehouse help`");
+    expect(helpOn("restart")).toBe(helpOn("vm restart"));
+    expect(helpOn("list")).toMatch(/`\/vm list [^]*`\/project list /);
+    expect(helpOn("handover")).toContain("Also: /gatehouse handover");
+  });
+
   it("says what was probably meant, and shows what was typed inert", () => {
     expect(shownText(renderHelp(commands, "vm restrat"))).toBe(
       "There is no help on `vm restrat`. Did you mean `/gatehouse help vm restart`?",

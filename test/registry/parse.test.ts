@@ -146,6 +146,11 @@ describe("arguments that can't be", () => {
       "Usage: `/vm show <vm>`. Example: `/vm show web-1`.",
     ],
     ["vm resize web-1 --cpu --memory 8", "--cpu needs a value.", resize],
+    [
+      "vm list --sort",
+      "--sort needs one of trouble, name, project, cpu, memory, newest.",
+      expect.stringContaining("Usage: `/vm list"),
+    ],
     ["vm resize web-1 --cpu 1 --cpu 2", "--cpu is given twice.", resize],
     [
       "vm attest web-1 --raw=yes",

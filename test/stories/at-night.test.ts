@@ -54,7 +54,7 @@ describe("a button", () => {
     channel = "status";
   });
 
-  it("stops what runs without a question where `confirm` doesn't name it, and the result offers Start, once", async () => {
+  it("asks once before it interrupts, while typed words run, and the result offers Start, once", async () => {
     await world.olivia.types(channel, "/vm stop web-2");
     const card = await hearing(/Stopped web-2: RUNNING → STOPPED[^]*\[Start\]/);
     await world.olivia.presses("Start", { in: card.ts });
@@ -67,6 +67,11 @@ describe("a button", () => {
     expect(wordsOf(told)).toMatch(/Start web-2 \(payments\): done/);
     expect(started.ts).not.toBe(card.ts);
     expect(writes()).toHaveLength(2);
+    const stop = await world.olivia.presses("Stop", { in: started.ts, confirm: "no" });
+    expect(stop.error).toBe("confirm_denied");
+    expect(JSON.stringify(started.blocks)).toMatch(
+      /"title":\{[^}]*"text":"Stop web-2 in payments\?"[^}]*\},"text":\{[^}]*"What runs there is interrupted\."/,
+    );
     world.compute.forget();
   });
 

@@ -18,6 +18,10 @@ describe.skipIf((await browserForTests()) === undefined)("in a browser", () => {
     await window.type("/vm show web-2");
     await window.sees("web-2 is RUNNING");
     await window.press("Restart");
+    // What interrupts asks once
+    await window.sees("Restart web-2 in payments?");
+    expect(world.compute.writes()).toEqual([]);
+    await window.press("Restart");
     expect((await world.ended("vm restart")).state).toBe("done");
     await window.sees("Restarted web-2: RUNNING → RUNNING");
     await window.as("vera");
@@ -25,6 +29,19 @@ describe.skipIf((await browserForTests()) === undefined)("in a browser", () => {
     await window.seesNot("Restart web-2: requested");
     expect(world.compute.writes()).toHaveLength(1);
     expect(window.errors).toEqual([]);
+  });
+
+  it("a thumb on a phone that slips from Snapshot finds nothing that interrupts beside it", async () => {
+    await using world = await startWorld();
+    await using page = await startPage({ slack: world.slack });
+    const phone = { as: "olivia", channel: "ops", phone: true };
+    await using window = await browser.open(page.url, phone);
+    await window.type("/vm show web-2");
+    await window.sees("web-2 is RUNNING");
+    const topOf = async (label: string) =>
+      (await window.tab.getByRole("button", { name: label, exact: true }).boundingBox())?.y ?? 0;
+    expect(await topOf("Stop")).toBeGreaterThan((await topOf("Snapshot")) + 30);
+    expect(await topOf("Snapshot")).toBeGreaterThan((await topOf("Refresh")) + 30);
   });
 
   it("a person restores a snapshot: dialog, typed name, a second person approves, the thread tells", async () => {

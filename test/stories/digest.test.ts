@@ -63,7 +63,7 @@ describe("/gatehouse digest", () => {
 
   it("hands the shift over with a note, to one person until it is shared", async () => {
     await using world = await startWorld();
-    await world.olivia.types("ops", "/gatehouse digest handover web-2 is being migrated, leave it");
+    await world.olivia.types("ops", "/gatehouse handover web-2 is being migrated, leave it");
     const told = await hears(world.olivia, "ops", /Handover/);
     expect(told.ephemeral).toBe(true);
     expect(wordsOf(told)).toMatch(

@@ -76,6 +76,9 @@ describe("the Home tab", () => {
   it("is where a trouble is mended: a button there runs the command like typed words", async () => {
     await world.vera.opensHome();
     await opens(world.olivia, /train-7 in ml is ERROR/);
+    const slip = await world.olivia.presses("Restart", { in: "home", confirm: "no" });
+    expect(slip.error).toBe("confirm_denied");
+    expect(JSON.stringify(world.olivia.sees().home?.blocks)).toContain("Restart train-7 in ml?");
     await world.olivia.presses("Restart", { in: "home" });
     const newest = async () => (await world.store.getMany(await world.store.recentIds({}, 1)))[0];
     const wanted = { state: "draft", record: { target: { name: "train-7" }, via: "button" } };

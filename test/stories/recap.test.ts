@@ -102,7 +102,7 @@ describe("after Slack was away", () => {
     );
     expect(wordsOf(ops[0] as SeenMessage).split("\n")).toEqual([
       expect.stringMatching(
-        /^Slack was unavailable [\d:]+ UTC–[\d:]+ UTC \(\d+ s\)\. Meanwhile: 2 ran, 1 did not, 1 outcome unknown\.$/,
+        /^Slack was unavailable [\d:]+ UTC–[\d:]+ UTC \(\d+ s\)\. Meanwhile: 2 requests ran, 1 did not, 1 outcome unknown\.$/,
       ),
       `❓ Snapshot of web-1: outcome unknown. Check the target, then record what happened on its message · ${ids.get("payments web-1")}`,
       expect.stringMatching(
@@ -111,7 +111,7 @@ describe("after Slack was away", () => {
       expect.stringMatching(/^✅ Restarted (web-2|db-1): RUNNING → RUNNING in .* · r-\w+$/),
       expect.stringMatching(/^✅ Restarted (web-2|db-1): RUNNING → RUNNING in .* · r-\w+$/),
     ]);
-    expect(wordsOf(status[0] as SeenMessage)).toMatch(/Meanwhile: 2 ran\.\n/);
+    expect(wordsOf(status[0] as SeenMessage)).toMatch(/Meanwhile: 2 requests ran\.\n/);
     for (const { record } of requests) expect(timesTold(world, record.id), record.id).toBe(1);
     // Nobody is called a second time
     expect(JSON.stringify([ops, status])).not.toContain("<@");
@@ -154,7 +154,7 @@ describe("after Slack was away", () => {
     await world.olivia.types("ops", "/vm restart web-2");
     await isAway(world, "slack");
     world.slack.weather.clear();
-    await hears(world.ada, "ops", /Slack was unavailable[\s\S]*Meanwhile: 1 ran/, waitMs);
+    await hears(world.ada, "ops", /Slack was unavailable[\s\S]*Meanwhile: 1 request ran/, waitMs);
     await allTold(world);
     expect(dies).toBe(false);
     expect(recapsIn(world, "ops")).toHaveLength(1);
@@ -269,7 +269,7 @@ describe("after the service was away", () => {
     expect(wordsOf(gaveUp)).toMatch(/Affected here: 1 did not\./);
     expect(wordsOf(gaveUp)).toContain("Again: /vm restart payments/web-2");
     const ran = await hears(world.vera, "status", /The compute service was unavailable/, waitMs);
-    expect(wordsOf(ran)).toMatch(/Affected here: 1 ran\./);
+    expect(wordsOf(ran)).toMatch(/Affected here: 1 waiting request has now run\./);
     await allTold(world);
     expect(recapsIn(world, "ops")).toHaveLength(1);
   });

@@ -264,7 +264,7 @@ describe("Pause, Resume and Stop", () => {
     await world.compute.called("POST /v1/vms/:id/restart", 2);
     await world.olivia.until(() => cardOf(world.olivia) !== undefined);
     await world.olivia.presses("Pause", { channel: "ops" });
-    await hears(world.olivia, "ops", /Paused: paused by/);
+    await hears(world.olivia, "ops", /⏸️ Paused by olivia\./);
     await world.settled();
     const before = touched(world);
     expect(before.length).toBeLessThan(6);
@@ -285,7 +285,7 @@ describe("Pause, Resume and Stop", () => {
     await world.olivia.until(() => cardOf(world.olivia) !== undefined);
     await world.olivia.presses("Stop", { channel: "ops" });
     const end = wordsOf(await hears(world.olivia, "ops", ended));
-    expect(end).toMatch(/^🚫 <@U0OLIVIA> Restart of 6 VMs was stopped after \d+ s: stopped by /);
+    expect(end).toMatch(/^🚫 <@U0OLIVIA> Restart of 6 VMs was stopped after \d+ s by olivia\./);
     const { progress, state } = await theRollout(world);
     expect(state).toBe("stopped");
     expect(progress.ok).toBe(touched(world).length);

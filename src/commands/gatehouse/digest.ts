@@ -21,6 +21,7 @@ const everyDay = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"] as const;
 export const digest = defineCommand({
   kind: "read",
   name: "gatehouse digest",
+  aliases: ["handover"],
   summary: "Post a digest here daily or now, or hand over to the next shift",
   example: "/gatehouse digest on 09:00 Europe/Paris mon-fri",
   class: "change",

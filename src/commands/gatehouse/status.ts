@@ -25,7 +25,9 @@ export const status = defineCommand({
   args: z.object({}),
   async answer(_args, context: ReadContext) {
     const rows = await context.status();
-    const unmatched = await unmatchedWords(context);
+    const { policy, person, ourTeamId } = context;
+    const isAdministrator = lists(policy, person, ourTeamId).includes("administer");
+    const unmatched = isAdministrator ? await unmatchedWords(context) : [];
     const bad = rows.filter(({ ok }) => !ok).length;
     const head =
       bad === 0 ? md`*Everything works.*` : md`*${bad} of ${rows.length} need attention.*`;
@@ -37,8 +39,8 @@ export const status = defineCommand({
           ...rows
             .slice(0, maxLines)
             .map(
-              ({ name: part, ok, detail }) =>
-                md`${ok ? "✅" : "⚠️"} *${plain(part, 60)}*: ${hintOf(plain(detail, 200))}`,
+              ({ name: part, ok, detail, advice }) =>
+                md`${ok ? "✅" : "⚠️"} *${plain(part, 60)}*: ${hintOf(plain(isAdministrator && advice ? `${detail}; ${advice}` : detail, 400))}`,
             ),
           ...unmatched,
         ),
@@ -50,14 +52,8 @@ export const status = defineCommand({
 const maxTeams = 10;
 
 /** For administrators: what teams of gatehouse.yml claim and nothing is called. */
-async function unmatchedWords({
-  policy,
-  person,
-  ourTeamId,
-  inventory,
-}: ReadContext): Promise<readonly Markdown[]> {
-  const isAdministrator = lists(policy, person, ourTeamId).includes("administer");
-  if (!isAdministrator || Object.keys(policy.teams).length === 0) return [];
+async function unmatchedWords({ policy, inventory }: ReadContext): Promise<readonly Markdown[]> {
+  if (Object.keys(policy.teams).length === 0) return [];
   const known = await inventory.projects().catch(() => undefined);
   if (known === undefined) return [];
   const all = unmatchedIn(policy, known);

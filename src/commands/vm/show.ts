@@ -27,7 +27,10 @@ import {
 } from "../../registry/define.ts";
 import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
 import { recentRequests } from "../../requests/journal/limits.ts";
+import { askOnce } from "../../policy/refusal.ts";
 import { insteadInError, isRefusedInError } from "../../requests/render/render-result.ts";
+import { targetOfVm } from "../../requests/submit/submit.ts";
+import type { Policy } from "../../config/policy-file.ts";
 import type { ReadContext } from "../context.ts";
 import { lastKnown, specsWords, unlessUnreachable } from "../last-known.ts";
 
@@ -42,7 +45,7 @@ export const show = defineCommand({
   args: z.object({ vm: target("vm").describe("the VM to show") }),
   async answer(
     { vm: words },
-    { compute, inventory, resolve, journal, commands, mayRun, now }: ReadContext,
+    { compute, inventory, resolve, journal, commands, policy, mayRun, now }: ReadContext,
   ) {
     const found = await resolve("vm", words);
     const [vm, open, last] = await Promise.all([
@@ -54,7 +57,7 @@ export const show = defineCommand({
     if (!vm) return lastKnown(found, { inventory, now });
     await inventory.note({ vm });
     const projectName = found.projectName ?? found.projectId;
-    return vmCard({ vm, projectName, open, last, commands, mayRun, now: now() });
+    return vmCard({ vm, projectName, open, last, commands, policy, mayRun, now: now() });
   },
 });
 
@@ -66,6 +69,7 @@ export function vmCard(card: {
   /** The newest requests on it, newest first. */
   last?: readonly StoredRequest[];
   commands: readonly Command[];
+  policy: Pick<Policy, "confirm">;
   mayRun: (command: Command) => boolean;
   now: number;
 }): Message {
@@ -90,7 +94,7 @@ export function vmCard(card: {
     refusedInError(card).size > 0 ? context(md`⚠️ ${insteadInError}`) : undefined,
     context(md`Read at ${when(now)} · ID ${name(vm.id)}`),
     buttons(lookButtons(card)),
-    buttons(changeButtons(card)),
+    ...changeButtons(card).map((specs) => buttons(specs)),
   );
 }
 
@@ -143,9 +147,9 @@ function lookButtons({ vm, commands, mayRun }: Parameters<typeof vmCard>[0]): Bu
   return [...offered, { label: "Refresh", action: "run:vm.show", value }];
 }
 
-/** What changes it stands apart, and what interrupts or destroys is last. */
-function changeButtons(card: Parameters<typeof vmCard>[0]): ButtonSpec[] {
-  const { vm, commands, mayRun } = card;
+/** What changes it stands apart, and below that what interrupts or destroys: a thumb slips. */
+function changeButtons(card: Parameters<typeof vmCard>[0]): ButtonSpec[][] {
+  const { vm, projectName, commands, policy, mayRun } = card;
   const refused = refusedInError(card);
   const offered = commands.filter(
     (command): command is VmCommand =>
@@ -155,13 +159,16 @@ function changeButtons(card: Parameters<typeof vmCard>[0]): ButtonSpec[] {
       !refused.has(command.name) &&
       mayRun(command),
   );
-  const gentleFirst = ["change", "disrupt", "destroy"];
-  return offered
-    .toSorted((a, b) => gentleFirst.indexOf(a.class) - gentleFirst.indexOf(b.class))
-    .map((command): ButtonSpec => {
-      const { key = "vm", isList } = targetArgument(command) ?? {};
-      const value = JSON.stringify({ [key]: isList ? [vm.id] : vm.id });
-      const base = { label: command.say.verb, action: `run:${dottedName(command)}`, value };
-      return command.class === "change" ? base : { ...base, style: "danger" };
-    });
+  const specOf = (command: VmCommand): ButtonSpec => {
+    const { key = "vm", isList } = targetArgument(command) ?? {};
+    const value = JSON.stringify({ [key]: isList ? [vm.id] : vm.id });
+    const base = { label: command.say.verb, action: `run:${dottedName(command)}`, value };
+    const target = targetOfVm(vm, projectName);
+    return command.class === "change"
+      ? base
+      : askOnce({ ...base, style: "danger" }, command, target, policy);
+  };
+  const of = (...classes: readonly string[]) =>
+    classes.flatMap((one) => offered.filter((command) => command.class === one).map(specOf));
+  return [of("change"), of("disrupt", "destroy")];
 }

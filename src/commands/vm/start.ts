@@ -14,7 +14,7 @@ export const start = defineCommand({
   protect: false,
   attestAfter: true,
   args: z.object({ vms: targets("vm").describe("the VMs to start"), ...rollingArgs }),
-  next: [{ label: "Stop", command: "vm.stop" }],
+  next: [{ label: "Stop", command: "vm.stop", interrupts: true }],
   say: { verb: "Start", doing: "Starting", done: "Started", until: "it runs" },
   offeredIn: ["STOPPED"],
   effect: {

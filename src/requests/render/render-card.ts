@@ -17,6 +17,7 @@ import {
   channelLink,
 } from "../../messages/message.ts";
 import { type ChangeCommand, calledName, nounOf } from "../../registry/define.ts";
+import { askOnce, interruption } from "../../policy/refusal.ts";
 import { type StoredRequest, stateWords } from "../journal/record.ts";
 import {
   askingLine,
@@ -205,17 +206,18 @@ export function cardButtons(request: StoredRequest, command: ChangeCommand): But
       if (isRefusedInError(request)) return afterRefusal(request);
       if (request.state === "done") return nextButtons(request, command);
       if (!mayRetry(request)) return [];
-      return [{ label: retryWords(request), action: "request:retry", value }];
+      return retryButtons(request, command, value);
     default:
       return [];
   }
 }
 
 function nextButtons({ record }: StoredRequest, command: ChangeCommand): ButtonSpec[] {
-  return (command.next ?? []).map(({ label, command: next }) => ({
+  return (command.next ?? []).map(({ label, command: next, interrupts }) => ({
     label,
     action: "request:next",
     value: JSON.stringify({ request: record.id, next }),
+    ...(interrupts ? { confirm: interruption(label, record.target) } : {}),
   }));
 }
 
@@ -236,8 +238,12 @@ export function mayRetry({ state, progress }: Pick<StoredRequest, "state" | "pro
 }
 
 /** What was tried is tried again; what people or rules turned away is requested again. */
-function retryWords({ state }: StoredRequest): string {
-  return ["denied", "expired", "cancelled"].includes(state) ? "Request again" : "Try again";
+function retryButtons(request: StoredRequest, command: ChangeCommand, value: string): ButtonSpec[] {
+  const { state, record } = request;
+  const isTurnedAway = ["denied", "expired", "cancelled"].includes(state);
+  const label = isTurnedAway ? "Request again" : "Try again";
+  const button = { label, action: "request:retry", value };
+  return [record.approval ? button : askOnce(button, command, record.target)];
 }
 
 const undoWithinMs = 24 * 3600_000;

@@ -371,7 +371,7 @@ async function homeBlocks(person: Person, gateway: GatewayContext): Promise<Bloc
   ];
 }
 
-/** Without what the compute service refused for its ERROR. */
+/** Without what the compute service refused for its ERROR; what interrupts is below what looks. */
 async function troubleRow(
   vm: KnownVm,
   person: Person,
@@ -379,15 +379,16 @@ async function troubleRow(
 ): Promise<Block[]> {
   const last = await recentRequests({ targetId: vm.id, most: 10 }, store);
   const refused = refusedInError({ vm, last });
-  const offered = [show, restart].filter(
-    (command) =>
-      !refused.has(command.name) &&
-      mayRun({ policy, person, ourTeamId, command, targets: [targetOf(vm)] }),
+  const target = targetOf(vm);
+  const [look, change] = [show, restart].map((command) =>
+    !refused.has(command.name) && mayRun({ policy, person, ourTeamId, command, targets: [target] })
+      ? runButton(command, {}, target, policy)
+      : undefined,
   );
   const instead = refused.size > 0 ? md` ${insteadInError}` : "";
   return [
-    section(md`🔴 ${quoted(vm.name)} in ${vm.projectName} is ${vm.status}.${instead}`),
-    ...buttons(offered.map((command) => runButton(command, {}, targetOf(vm)))),
+    section(md`🔴 ${quoted(vm.name)} in ${vm.projectName} is ${vm.status}.${instead}`, look),
+    ...buttons(change ? [change] : []),
   ];
 }
 

@@ -20,7 +20,8 @@ import {
   md,
   name,
 } from "../../messages/message.ts";
-import { needsConfirmation } from "../../policy/refusal.ts";
+import type { Policy } from "../../config/policy-file.ts";
+import { askOnce, needsConfirmation } from "../../policy/refusal.ts";
 import {
   type Argument,
   targetArgument,
@@ -73,10 +74,13 @@ async function refuse({ text, hint, near, lacks }: WordsRefusal, act: Act): Prom
   if (lacks) return chooseTarget({ message: text, named: lacks }, act);
   const said = say(md`${text}`, hintOf(hint));
   const guesses = near.flatMap((one, index) => guessButton(one, index));
-  await act.reply.privately(message(new Markdown(said.text), said.blocks, buttons(guesses)));
+  const [direct, asking] = [false, true].map((asks) =>
+    buttons(guesses.filter(({ confirm }) => (confirm !== undefined) === asks)),
+  );
+  await act.reply.privately(message(new Markdown(said.text), said.blocks, direct, asking));
 }
 
-/** Runs what was probably meant. What interrupts and has no form asks once more: buttons stand side by side. */
+/** Runs what was probably meant. What interrupts and has no form asks once more, and is below. */
 function guessButton(
   { command, input, words }: WordsRefusal["near"][number],
   index: number,
@@ -86,7 +90,8 @@ function guessButton(
   const base = { label: words, action: `run:${dottedName(command)}:${index}`, value };
   const verb = isChange(command) ? command.say.verb : "Show";
   if (command.class !== "disrupt" || hasForm(command)) return [base];
-  const confirm = { title: `${verb}?`, text: words, confirm: verb, style: "danger" as const };
+  const text = `${words}. What runs there is interrupted.`;
+  const confirm = { title: `${verb}?`, text, confirm: verb, style: "danger" as const };
   return [{ ...base, action: `${base.action}${asked}`, confirm }];
 }
 
@@ -127,7 +132,7 @@ export async function run(
   } catch (error) {
     if (!(error instanceof PickOne)) throw error;
     const exactly = md`${error.message} --break-glass needs an exact target: use the ID or project/name.`;
-    const picks = breakGlass === undefined ? pickList(command, input, error) : say(exactly);
+    const picks = breakGlass === undefined ? pickList(invocation, error, act) : say(exactly);
     await reply.privately(picks);
   }
 }
@@ -205,11 +210,16 @@ function viaOf({ kind }: Interaction): "button" | "modal" | "command" {
   return kind === "button" ? "button" : kind === "submission" ? "modal" : "command";
 }
 
-/** A button that runs a command on a target, which asks like typed words do. */
-export function runButton(command: Command, input: Input, target: Target): ButtonSpec {
+/** A button that runs a command on a target: what interrupts asks, even where typed words don't. */
+export function runButton(
+  command: Command,
+  input: Input,
+  target: Target,
+  policy?: Pick<Policy, "confirm">,
+): ButtonSpec {
   const label = isChange(command) ? command.say.verb : "Show";
   const value = JSON.stringify(withTarget(command, input, target));
-  return { label, action: `run:${dottedName(command)}`, value };
+  return askOnce({ label, action: `run:${dottedName(command)}`, value }, command, target, policy);
 }
 
 /** For mentions, and triggers that were too old. The press is the confirmation. */
@@ -217,7 +227,7 @@ function pressToGoOn(command: ChangeCommand, input: Input, target: Target): Mess
   const what = target.name === "" ? md`a new project` : md`${name(calledName(target))}`;
   const ask = md`${command.say.verb} ${what}? Press the button: a message alone changes nothing.`;
   const text = lines(ask, ...(command.risk?.({ target, input, vms: [] }) ?? []));
-  const button = runButton(command, input, target);
+  const { confirm: _asked, ...button } = runButton(command, input, target);
   const once = hasForm(command) ? button : { ...button, action: `${button.action}${asked}` };
   return sayWith(text, [once]);
 }
@@ -231,13 +241,13 @@ function pressToRun(command: Command, input: Input): Message {
 }
 
 /** A button for each candidate, which runs the same command on it. */
-function pickList(command: Command, input: Input, pick: PickOne): Message {
+function pickList({ command, input }: Named, pick: PickOne, { gateway }: Act): Message {
   const specs = pick.candidates.slice(0, 20).map((target): ButtonSpec => {
     const label =
       target.kind === "vm"
         ? `${target.name} in ${target.projectName ?? target.projectId}`
         : target.name;
-    const spec = runButton(command, input, target);
+    const spec = runButton(command, input, target, gateway.policy);
     return { ...spec, label, action: `${spec.action}:${target.id}` };
   });
   const more = pick.candidates.length - specs.length;

@@ -5,6 +5,8 @@ export interface Finding {
   what: string;
   /** What to do about it, as a sentence. */
   mend?: string;
+  /** What to configure, for administrators alone. */
+  advice?: string;
   /** The ID in gatehouse.yml that it is about, or its place there. */
   about?: string | readonly (string | number)[];
 }

@@ -102,7 +102,7 @@ export const rolloutRows: Row[] = [
         bots = await workers(stage, 2);
         const paused = await lookedAfter(stage, id);
         const after = await restartsSent(stage);
-        await cardWith(stage, id, /Paused: paused by/);
+        await cardWith(stage, id, /Paused by/);
         await pressOn(stage, "Resume", ts);
         await rolloutUntil(stage, id, ({ progress }) => progress.next >= 6);
         await cardWith(stage, id, /^Pause$/m);
@@ -112,7 +112,7 @@ export const rolloutRows: Row[] = [
         bots = await workers(stage, 2);
         await stage.quiet();
         const still = await lookedAfter(stage, id);
-        await cardWith(stage, id, /Paused: paused by/);
+        await cardWith(stage, id, /Paused by/);
         await pressOn(stage, "Resume", ts);
         const end = await rolloutUntil(stage, id, ({ isFinal }) => isFinal);
         await stage.quiet();
