@@ -403,6 +403,27 @@ export function statusSign(status: string): string {
   return statusFacts(status).sign;
 }
 
+/** Why VMs are known to fail attestation, by their IDs. */
+export type Failing = ReadonlyMap<string, string>;
+
+type Shown = { id: string; name: string; status: string };
+
+/** `🔴 RUNNING, measurement matches no pin`: the worst that is known of a VM is its sign. */
+export function signed({ id, status }: Omit<Shown, "name">, failing: Failing): string {
+  const why = failing.get(id);
+  return why === undefined ? `${statusSign(status)} ${status}` : `🔴 ${status}, ${why}`;
+}
+
+/** The same in a sentence about it. */
+export const failsWords = (why: string | undefined): string =>
+  why === undefined ? "" : `, but fails attestation: ${why}`;
+
+/** What is red first, then by status. */
+export const redFirst = (failing: Failing) => (a: Shown, b: Shown) => {
+  const isRed = ({ id, status }: Shown) => failing.has(id) || statusFacts(status).isAlarming;
+  return Number(isRed(b)) - Number(isRed(a)) || byTrouble(a, b);
+};
+
 /** ERROR first, then changing, stopped, running. */
 export function byTrouble(
   a: { status: string; name: string },
@@ -434,12 +455,17 @@ export function firstOf<T>(all: readonly T[], most: number, order: (a: T, b: T) 
   return first.toSorted(order).slice(0, most);
 }
 
-/** `3 RUNNING, 1 ERROR`, most trouble first. */
-export function countByStatus(all: readonly { status: string }[]): string {
+/** `1 ERROR, 3 RUNNING`, most trouble first, and how many of them fail attestation. */
+export function countByStatus(
+  all: readonly { id?: string; status: string }[],
+  failing: Failing = new Map(),
+): string {
+  const failed = all.filter(({ id = "" }) => failing.has(id)).length;
   const counts = new Map<string, number>();
   for (const { status } of all) counts.set(status, (counts.get(status) ?? 0) + 1);
   return [...counts]
     .toSorted(([a], [b]) => rank(a) - rank(b))
     .map(([status, count]) => `${count} ${status}`)
+    .concat(failed === 0 ? [] : `🔴 ${failed} failing attestation`)
     .join(", ");
 }

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { statusFacts, type Vm } from "../../compute/compute.ts";
-import { statusSign } from "../../inventory/known.ts";
+import { failsWords, statusSign } from "../../inventory/known.ts";
 import {
   type ButtonSpec,
   buttons,
@@ -42,25 +42,29 @@ export const show = defineCommand({
   args: z.object({ vm: target("vm").describe("the VM to show") }),
   async answer(
     { vm: words },
-    { compute, inventory, resolve, journal, commands, mayRun, now }: ReadContext,
+    { compute, inventory, digests, resolve, journal, commands, mayRun, now }: ReadContext,
   ) {
     const found = await resolve("vm", words);
-    const [vm, open, last] = await Promise.all([
+    const [vm, failing, open, last] = await Promise.all([
       unlessUnreachable(compute.vms.get(found.id)),
+      digests.drift.failing([found.id]),
       // Without Redis the card lacks only the running requests
       recentRequests({ targetId: found.id, open: true, most: 3 }, journal).catch(() => []),
       recentRequests({ targetId: found.id, most: 10 }, journal).catch(() => []),
     ]);
-    if (!vm) return lastKnown(found, { inventory, now });
+    if (!vm) return lastKnown(found, { inventory, digests, now });
     await inventory.note({ vm });
     const projectName = found.projectName ?? found.projectId;
-    return vmCard({ vm, projectName, open, last, commands, mayRun, now: now() });
+    const failure = failing.get(vm.id);
+    return vmCard({ vm, failure, projectName, open, last, commands, mayRun, now: now() });
   },
 });
 
 /** One VM, with buttons for what its status allows and this person may do. */
 export function vmCard(card: {
   vm: Vm;
+  /** Why it is known to fail attestation. */
+  failure?: string | undefined;
   projectName: string;
   open: readonly StoredRequest[];
   /** The newest requests on it, newest first. */
@@ -69,20 +73,22 @@ export function vmCard(card: {
   mayRun: (command: Command) => boolean;
   now: number;
 }): Message {
-  const { vm, open, now } = card;
+  const { vm, failure, open, now } = card;
   const measurement = vm.attestation?.measurement;
   const [called, status, projectName] = [vm.name, vm.status, card.projectName].map((text) =>
     plain(text),
   );
   return message(
-    readable(md`${called} in ${projectName} is ${status}`),
-    section(md`${statusSign(vm.status)} *${called}* is *${status}*`),
+    readable(md`${called} in ${projectName} is ${status}${failsWords(failure)}`),
+    section(
+      md`${failure ? "🔴" : statusSign(vm.status)} *${called}* is *${status}*${failsWords(failure)}`,
+    ),
     fields([
       ["Project", md`${projectName}`],
       ["Region", md`${plain(vm.region ?? "not reported")}`],
       ["CPU · memory · disk", md`${specsWords(vm.specs)}`],
       ["IP address", vm.ipAddress ? name(vm.ipAddress) : md`none`],
-      ["Attestation", attestationWords(vm)],
+      ["Attestation", failure ? md`🔴 failed` : attestationWords(vm)],
       timeField("Created", vm.createdAt),
     ]),
     ...(measurement ? [section(md`Measurement ${name(measurement)}`)] : []),

@@ -298,6 +298,16 @@ export async function gatherFacts(
   };
 }
 
+/** The IDs of those of these that are pinned. */
+export async function pinnedAmong(
+  targets: readonly Target[],
+  { appraiser }: Pick<GatewayContext, "appraiser">,
+): Promise<ReadonlySet<string>> {
+  const vms = targets.filter(({ kind }) => kind === "vm");
+  const pins = await Promise.all(vms.map((vm) => appraiser.pinsOf(vm)));
+  return new Set(vms.flatMap(({ id }, n) => (pins[n]?.from === "nowhere" ? [] : [id])));
+}
+
 /** What is known without a read: enough for what needs no approval, because the gate reads anyway. */
 export function unread(target: Target, input: Input): DialogFacts {
   return { target, seen: undefined, vms: [], snapshots: [], input };
