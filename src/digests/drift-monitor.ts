@@ -124,9 +124,8 @@ export async function monitorDrift(options: DriftMonitorOptions): Promise<void> 
     compare: (before) => compareLacks(before, ofPinned, { pinned, placeOf, now: now() }),
     tell: (changes) => tell(changes, options),
   });
-  const still = [...(await records.read())].filter(([, { mark }]) => mark !== "");
-  const there = new Set(vms.map(({ id }) => id));
-  const failing = still.flatMap(([id]) => (there.has(id) ? [id] : []));
+  const seen = await records.read(vms.map(({ id }) => id));
+  const failing = [...seen].flatMap(([id, { mark }]) => (mark === "" ? [] : [id]));
   await records.keepOnly(new Set([...pinned, ...failing]));
 }
 

@@ -403,25 +403,24 @@ export function statusSign(status: string): string {
   return statusFacts(status).sign;
 }
 
-/** Why VMs are known to fail attestation, by their IDs. */
+/** Why VMs fail attestation, by ID. */
 export type Failing = ReadonlyMap<string, string>;
 
 type Shown = { id: string; name: string; status: string };
 
-/** `🔴 RUNNING, measurement matches no pin`: the worst that is known of a VM is its sign. */
+/** The worst that is known of a VM is its sign: `🔴 RUNNING, measurement matches no pin`. */
 export function signed({ id, status }: Omit<Shown, "name">, failing: Failing): string {
   const why = failing.get(id);
   return why === undefined ? `${statusSign(status)} ${status}` : `🔴 ${status}, ${why}`;
 }
 
-/** The same in a sentence about it. */
 export const failsWords = (why: string | undefined): string =>
   why === undefined ? "" : `, but fails attestation: ${why}`;
 
-/** What is red first, then by status. */
+/** Then by status. */
 export const redFirst = (failing: Failing) => (a: Shown, b: Shown) => {
-  const isRed = ({ id, status }: Shown) => failing.has(id) || statusFacts(status).isAlarming;
-  return Number(isRed(b)) - Number(isRed(a)) || byTrouble(a, b);
+  const red = ({ id, status }: Shown) => Number(failing.has(id) || statusFacts(status).isAlarming);
+  return red(b) - red(a) || byTrouble(a, b);
 };
 
 /** ERROR first, then changing, stopped, running. */
@@ -455,7 +454,7 @@ export function firstOf<T>(all: readonly T[], most: number, order: (a: T, b: T) 
   return first.toSorted(order).slice(0, most);
 }
 
-/** `1 ERROR, 3 RUNNING`, most trouble first, and how many of them fail attestation. */
+/** `3 RUNNING, 1 ERROR`, most trouble first. */
 export function countByStatus(
   all: readonly { id?: string; status: string }[],
   failing: Failing = new Map(),

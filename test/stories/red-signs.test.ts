@@ -7,7 +7,7 @@ import { hears, wordsOf } from "./words.ts";
 
 /** Two teams; web-2 is pinned to what it measures with its four CPUs. */
 const policy = `${testPolicy}teams:
-  payments: { projects: ["payments"], view: ["U0VERA"], operate: ["S01ONCALL"] }
+  payments: { projects: ["payments"], view: ["U0VERA"], operate: ["S01ONCALL"], channel: C01OPS }
   other: { projects: ["other"], view: ["U0AMIR"], operate: ["U0AMIR"] }
 attestation:
   endorsements: endorsements
@@ -69,6 +69,13 @@ it("a resize that changed the measurement is red wherever its VM is shown", asyn
   const list = (await told(vera, "/vm list payments", /3 VMs/)).split("\n");
   expect(list[0]).toBe("3 VMs in payments: 3 RUNNING, 🔴 1 failing attestation");
   expect(list[2]).toMatch(/^web-2 \| 🔴 RUNNING, measurement matches no pin \|/);
+  // The list leads on: one menu opens any of its VMs
+  await vera.chooses("Show a VM…", "web-2 in payments");
+  await vera.until(
+    () =>
+      vera.seesChannel("ops").messages.filter((one) => /web-2 is RUNNING/.test(wordsOf(one)))
+        .length > 1,
+  );
   const project = await told(vera, "/project show payments", /payments is ACTIVE/);
   expect(project).toContain("3 VMs: 3 RUNNING, 🔴 1 failing attestation");
   expect(project).toContain("web-2 | 🔴 RUNNING, measurement matches no pin");
@@ -85,7 +92,7 @@ it("a resize that changed the measurement is red wherever its VM is shown", asyn
 
 it("is shown to nobody of another team", async () => {
   const text = await home(amir, /Problems/);
-  expect(text).toContain("No VM is in ERROR or fails attestation.");
+  expect(text).toContain("train-7 in ml is ERROR");
   expect(text).not.toContain("web-2");
 });
 

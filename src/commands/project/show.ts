@@ -15,6 +15,7 @@ import {
   when,
 } from "../../messages/message.ts";
 import { target, defineCommand, dottedName, isChange } from "../../registry/define.ts";
+import { showOneOf } from "../../digests/line-buttons.ts";
 import type { ReadContext } from "../context.ts";
 import { lastKnown, unlessUnreachable } from "../last-known.ts";
 import { countByStatus, firstOf, redFirst, signed, statusSign } from "../../inventory/known.ts";
@@ -39,10 +40,11 @@ export const show = defineCommand({
     if (!project || !vms) return lastKnown(found, context_);
     await inventory.note({ project });
     const failing = await digests.drift.failing(vms.map(({ id }) => id));
+    const some = firstOf(vms, maxRows, redFirst(failing));
     const { block, shown } = table(
       `VMs of ${project.name}`,
       ["Name", "Status", "CPU", "Memory", "IP address"],
-      firstOf(vms, maxRows, redFirst(failing)).map((vm) => [
+      some.map((vm) => [
         vm.name,
         signed(vm, failing),
         String(vm.specs?.cpu ?? ""),
@@ -60,7 +62,11 @@ export const show = defineCommand({
         timeField("Changed", project.updatedAt),
       ]),
       ...(vms.length > 0
-        ? [section(md`*${counted(vms.length, "VM")}*: ${countByStatus(vms, failing)}`), block]
+        ? [
+            section(md`*${counted(vms.length, "VM")}*: ${countByStatus(vms, failing)}`),
+            block,
+            showOneOf(some.slice(0, shown)),
+          ]
         : [
             section(
               project.type === "TEE_VM"

@@ -13,6 +13,7 @@ import {
   table,
 } from "../../messages/message.ts";
 import { target, wholeNumber, type Answer, defineCommand } from "../../registry/define.ts";
+import { showOneOf } from "../../digests/line-buttons.ts";
 import type { ReadContext } from "../context.ts";
 import { inventoryAge } from "../last-known.ts";
 import {
@@ -110,6 +111,7 @@ export const list = defineCommand({
     return sentence(
       head,
       block,
+      showOneOf(some.slice(0, shown)),
       context(
         lines(
           vms.length > shown &&

@@ -11,6 +11,7 @@ import {
   readable,
   section,
   duration,
+  lines,
   type Markdown,
   md,
   name,
@@ -25,6 +26,7 @@ import {
   dottedName,
   type VmCommand,
 } from "../../registry/define.ts";
+import { protection } from "../../policy/refusal.ts";
 import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
 import { recentRequests } from "../../requests/journal/limits.ts";
 import { insteadInError, isRefusedInError } from "../../requests/render/render-result.ts";
@@ -40,10 +42,8 @@ export const show = defineCommand({
   example: "/vm show web-1",
   class: "read",
   args: z.object({ vm: target("vm").describe("the VM to show") }),
-  async answer(
-    { vm: words },
-    { compute, inventory, digests, resolve, journal, commands, mayRun, now }: ReadContext,
-  ) {
+  async answer({ vm: words }, context_: ReadContext) {
+    const { compute, inventory, digests, resolve, journal, commands, policy, now } = context_;
     const found = await resolve("vm", words);
     const [vm, failing, open, last] = await Promise.all([
       unlessUnreachable(compute.vms.get(found.id)),
@@ -52,11 +52,15 @@ export const show = defineCommand({
       recentRequests({ targetId: found.id, open: true, most: 3 }, journal).catch(() => []),
       recentRequests({ targetId: found.id, most: 10 }, journal).catch(() => []),
     ]);
-    if (!vm) return lastKnown(found, { inventory, digests, now });
+    if (!vm) return lastKnown(found, context_);
     await inventory.note({ vm });
     const projectName = found.projectName ?? found.projectId;
     const failure = failing.get(vm.id);
-    return vmCard({ vm, failure, projectName, open, last, commands, mayRun, now: now() });
+    const mayRun = (command: Command) => context_.mayRun(command, [found]);
+    const isProtected = (command: Command) =>
+      protection(policy, { command, targets: [found] }) !== undefined;
+    const may = { commands, mayRun, isProtected };
+    return vmCard({ vm, failure, projectName, open, last, ...may, now: now() });
   },
 });
 
@@ -71,9 +75,12 @@ export function vmCard(card: {
   last?: readonly StoredRequest[];
   commands: readonly Command[];
   mayRun: (command: Command) => boolean;
+  /** `protect` of the policy refuses it, whoever asks. */
+  isProtected?: (command: Command) => boolean;
   now: number;
 }): Message {
   const { vm, failure, open, now } = card;
+  const { offered, withheld } = choicesOn(card);
   const measurement = vm.attestation?.measurement;
   const [called, status, projectName] = [vm.name, vm.status, card.projectName].map((text) =>
     plain(text),
@@ -93,10 +100,10 @@ export function vmCard(card: {
     ]),
     ...(measurement ? [section(md`Measurement ${name(measurement)}`)] : []),
     ...open.slice(0, 3).map((request) => context(runningWords(request, now))),
-    refusedInError(card).size > 0 ? context(md`⚠️ ${insteadInError}`) : undefined,
+    withheld.value === "" ? undefined : context(withheld),
     context(md`Read at ${when(now)} · ID ${name(vm.id)}`),
     buttons(lookButtons(card)),
-    buttons(changeButtons(card)),
+    buttons(changeButtons(vm, offered)),
   );
 }
 
@@ -149,24 +156,38 @@ function lookButtons({ vm, commands, mayRun }: Parameters<typeof vmCard>[0]): Bu
   return [...offered, { label: "Refresh", action: "run:vm.show", value }];
 }
 
-/** What changes it stands apart, and what interrupts or destroys is last. */
-function changeButtons(card: Parameters<typeof vmCard>[0]): ButtonSpec[] {
-  const { vm, commands, mayRun } = card;
+/** What this person may do with it in its status: what can work now, and why the rest can't. */
+function choicesOn(card: Parameters<typeof vmCard>[0]) {
+  const { vm, commands, mayRun, isProtected = () => false } = card;
   const refused = refusedInError(card);
-  const offered = commands.filter(
+  const isRefused = (command: VmCommand) => refused.has(command.name) && !isProtected(command);
+  const suited = commands.filter(
     (command): command is VmCommand =>
       command.kind === "change" &&
       command.on === "vm" &&
       command.offeredIn?.includes(vm.status) === true &&
-      !refused.has(command.name) &&
       mayRun(command),
   );
+  const verbs = (isSo: (command: VmCommand) => boolean) =>
+    suited.flatMap((command) => (isSo(command) ? [command.say.verb] : [])).join(", ");
+  const [guarded, inError] = [verbs(isProtected), verbs(isRefused)];
+  return {
+    offered: suited.filter((command) => !isProtected(command) && !isRefused(command)),
+    withheld: lines(
+      guarded !== "" && md`🔒 Protected in gatehouse.yml, so not from Slack: ${guarded}.`,
+      inError !== "" && md`⚠️ *${inError}*: ${insteadInError}`,
+    ),
+  };
+}
+
+/** What changes it stands apart, and what interrupts or destroys is last. */
+function changeButtons({ id }: Vm, offered: readonly VmCommand[]): ButtonSpec[] {
   const gentleFirst = ["change", "disrupt", "destroy"];
   return offered
     .toSorted((a, b) => gentleFirst.indexOf(a.class) - gentleFirst.indexOf(b.class))
     .map((command): ButtonSpec => {
       const { key = "vm", isList } = targetArgument(command) ?? {};
-      const value = JSON.stringify({ [key]: isList ? [vm.id] : vm.id });
+      const value = JSON.stringify({ [key]: isList ? [id] : id });
       const base = { label: command.say.verb, action: `run:${dottedName(command)}`, value };
       return command.class === "change" ? base : { ...base, style: "danger" };
     });
