@@ -107,30 +107,33 @@ function serviceText({ verified, platform, madeAt, ageMs = 0 }: Appraisal["servi
 const serviceWord = (verified: boolean | undefined) =>
   verified === undefined ? "" : verified ? "verified" : "not verified";
 
+/** What is known of a VM after a change. `but`: why its sign is red, although the change was made. */
+export interface AfterNote {
+  line: Markdown;
+  but?: string;
+}
+
 /**
  * What a result says about attestation after a VM was started, restarted, resized or restored. Pass an appraisal made with
- * `notBefore`, the moment of the change: a report from before proves nothing about what runs now. A failure is an alarm, for which
- * the operators are mentioned: what runs now is not what policy allows. That nothing could be verified yet is said, and alarms
- * nobody. Undefined when attestation is off for the VM and nothing asks for it.
+ * `notBefore`, the moment of the change: a report from before proves nothing about what runs now. A failure has `but`, the end of
+ * a sentence on the change, and the operators are mentioned: what runs now is not what policy allows. That nothing could be
+ * verified yet is said, and alarms nobody. Undefined when attestation is off for the VM and nothing asks for it.
  */
-export function afterChange(
-  appraisal: Appraisal,
-): { line: Markdown; isAlarm: boolean } | undefined {
+export function afterChange(appraisal: Appraisal): AfterNote | undefined {
   const { verdict, reasons, measurement, difference, isOff } = appraisal;
   if (isOff) return undefined;
   if (verdict === "failed") {
-    const what =
-      measurement.matchesPin === false
-        ? md`🔴 *The measurement no longer matches its pin.*`
-        : md`🔴 *Attestation failed after this change.*`;
-    return { line: lines(what, md`${difference ?? reasons.join("; ")}`), isAlarm: true };
+    const isPin = measurement.matchesPin === false;
+    const but = isPin ? "its measurement no longer matches its pin" : "its attestation failed";
+    const why = difference ? `Measurement: ${difference}` : capital(reasons.join("; "));
+    return { line: md`🔴 ${why}.`, but };
   }
   const sign = signs[verdict];
-  const line =
-    verdict === "verified"
-      ? md`Attested again: ${sign} verified by Gatehouse (measurement ${shortMeasurement(appraisal)})`
-      : md`Attestation: ${sign} ${verdict} (${reasons[0] ?? ""})`;
-  return { line, isAlarm: false };
+  if (verdict !== "verified")
+    return { line: md`Attestation: ${sign} ${verdict} (${reasons[0] ?? ""})` };
+  return {
+    line: md`Attested again: ${sign} verified by Gatehouse (measurement ${shortMeasurement(appraisal)})`,
+  };
 }
 
 /** One VM of a fleet: judged, or why it could not even be read. */

@@ -15,7 +15,7 @@ import {
   duration,
   type Markdown,
 } from "../messages/message.ts";
-import { countByStatus, statusSign } from "../inventory/known.ts";
+import { countByStatus, failsWords, statusSign } from "../inventory/known.ts";
 import type { Target } from "../registry/define.ts";
 import type { ReadContext } from "./context.ts";
 
@@ -30,7 +30,7 @@ export function unlessUnreachable<T>(read: Promise<T>): Promise<T | undefined> {
 /** A VM or a project as last read, without what only the compute service knows. Throws UserError where nothing was. */
 export async function lastKnown(
   { kind, id, name: called }: Target,
-  { inventory, now }: Pick<ReadContext, "inventory" | "now">,
+  { inventory, digests, now }: Pick<ReadContext, "inventory" | "digests" | "now">,
 ): Promise<Message> {
   const found =
     kind === "vm"
@@ -43,7 +43,10 @@ export async function lastKnown(
   const known = found.found;
   const isVm = "projectId" in known;
   const vms = isVm ? [] : await inventory.vms({ projectId: id });
-  const head = md`${statusSign(known.status)} *${plain(known.name)}* was *${plain(known.status)}* when it was last read`;
+  const failing = await digests.drift.failing([known, ...vms].map((one) => one.id));
+  const why = failing.get(known.id);
+  const sign = why === undefined ? statusSign(known.status) : "🔴";
+  const head = md`${sign} *${plain(known.name)}* was *${plain(known.status)}* when it was last read${failsWords(why)}`;
   const value = JSON.stringify({ [kind]: known.id });
   return sentence(
     head,
@@ -53,7 +56,7 @@ export async function lastKnown(
       isVm
         ? ["CPU · memory · disk", md`${specsWords(known.specs)}`]
         : vms.length > 0
-          ? [counted(vms.length, "VM"), md`${countByStatus(vms)}`]
+          ? [counted(vms.length, "VM"), md`${countByStatus(vms, failing)}`]
           : undefined,
     ]),
     context(

@@ -21,6 +21,7 @@ import {
   md,
   name,
 } from "../messages/message.ts";
+import type { Failing } from "../inventory/known.ts";
 import { takeTurn } from "../redis/due-list.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import { compileGlob } from "../text/glob.ts";
@@ -73,11 +74,23 @@ export const warnDays = [14, 7, 1] as const;
 /** VMs that are attested at the same time. */
 const atOnce = 4;
 
-export const createDriftRecords = (redis: RedisClient, key: Keys) =>
-  createRecords<DriftRecord>(redis, key("drift"));
+export function createDriftRecords(redis: RedisClient, key: Keys) {
+  const records = createRecords<DriftRecord>(redis, key("drift"));
+  return {
+    ...records,
+    /** Of these VMs, by default of all. Empty where Redis can't say. */
+    async failing(ids?: readonly string[]): Promise<Failing> {
+      const all = await records.read(ids).catch(() => new Map<string, DriftRecord>());
+      const failed = [...all].filter(([, { mark }]) => mark !== "");
+      return new Map(failed.map(([id, { reason }]) => [id, reason.replace(/^the /, "")]));
+    },
+  };
+}
 
 interface DriftMonitorOptions extends MonitorOptions<DriftRecord> {
+  records: ReturnType<typeof createDriftRecords>;
   inventory: Pick<Inventory, "vms">;
+  /** It remembers what it judges (`rememberVerdicts`). */
   appraiser: Appraiser;
   readonly pins: readonly Pin[];
   log: Log;
@@ -92,21 +105,28 @@ export async function monitorDrift(options: DriftMonitorOptions): Promise<void> 
   const { redis, key, records, pins, everyMs, signal, now } = options;
   const { placeOf } = options.alarms;
   const approved = new Set(await options.appraiser.accepted.vmIds());
-  if (pins.length === 0 && approved.size === 0) return records.keepOnly(new Set());
+  const known = await records.read();
+  if (pins.length === 0 && approved.size === 0 && known.size === 0) return;
   const vms = await options.inventory.vms(); // before the turn is taken: without VMs it must not be used up
   if (!(await takeTurn(redis, key, "drift-watch", everyMs))) return;
   const globs = pins.flatMap(({ targets }) => targets).map(compileGlob);
   const isNamed = (one: string) => globs.some((matches) => matches(one));
-  const pinned = vms.filter((vm) => approved.has(vm.id) || namesOf(vm).some(isNamed));
-  const judged = await judgeEach(pinned, options);
+  const isPinned = (vm: KnownVm) => approved.has(vm.id) || namesOf(vm).some(isNamed);
+  const judged = await judgeEach(
+    vms.filter((vm) => isPinned(vm) || (known.get(vm.id)?.mark ?? "") !== ""),
+    options,
+  );
   if (signal?.aborted) return;
-  const ids = new Set(pinned.map(({ id }) => id));
+  const pinned = new Set(vms.filter(isPinned).map(({ id }) => id));
+  const ofPinned = judged.filter(({ vm }) => pinned.has(vm.id));
   await watch({
     records,
-    compare: (before) => compareLacks(before, judged, { pinned: ids, placeOf, now: now() }),
+    compare: (before) => compareLacks(before, ofPinned, { pinned, placeOf, now: now() }),
     tell: (changes) => tell(changes, options),
   });
-  await records.keepOnly(ids);
+  const seen = await records.read(vms.map(({ id }) => id));
+  const failing = [...seen].flatMap(([id, { mark }]) => (mark === "" ? [] : [id]));
+  await records.keepOnly(new Set([...pinned, ...failing]));
 }
 
 interface Judged {
@@ -116,19 +136,12 @@ interface Judged {
 
 /** A few at a time, spread over half of the interval. Without those that could not be read. */
 async function judgeEach(pinned: readonly KnownVm[], options: DriftMonitorOptions) {
-  const { appraiser, records, alarms, everyMs, log, signal, now } = options;
+  const { appraiser, everyMs, log, signal } = options;
   const gapMs = Math.min(1000, everyMs / 2 / pinned.length);
   const judged: Judged[] = [];
   async function judge(vm: KnownVm): Promise<void> {
     try {
-      const one = { vm, appraisal: (await appraiser.attest(vm, { signal })).appraisal };
-      await watch({
-        records,
-        ids: [vm.id],
-        compare: (before) => compareDrift(before.get(vm.id), one, alarms.placeOf(vm), now()),
-        tell: (changes) => tell(changes, options),
-      });
-      judged.push(one);
+      judged.push({ vm, appraisal: (await appraiser.attest(vm, { signal })).appraisal });
     } catch (error) {
       if (!signal?.aborted) log.warn("drift.unread", { vm: vm.id, why: messageOf(error) });
     }
@@ -141,6 +154,37 @@ async function judgeEach(pinned: readonly KnownVm[], options: DriftMonitorOption
     await Promise.all([gap, ...some.map(judge)]);
   }
   return judged;
+}
+
+/** An appraiser that remembers what it finds, whoever asks, and tells where it is news. */
+export function rememberVerdicts(
+  appraiser: Appraiser,
+  by: Pick<DriftMonitorOptions, "records" | "alarms" | "follow" | "log" | "now"> & {
+    inventory: Pick<Inventory, "findVm">;
+  },
+): Appraiser {
+  return {
+    ...appraiser,
+    async attest(named, options = {}) {
+      const attested = await appraiser.attest(named, options);
+      const { id } = named;
+      try {
+        const known = await by.inventory.findVm(id, { onlyKnown: true });
+        if (options.asIfPinned || !("found" in known) || known.found.id !== id) return attested;
+        const one = { vm: known.found, appraisal: attested.appraisal };
+        const place = by.alarms.placeOf(one.vm);
+        await watch({
+          records: by.records,
+          ids: [id],
+          compare: (before) => compareDrift(before.get(id), one, place, by.now()),
+          tell: (changes) => tell(changes, by),
+        });
+      } catch (error) {
+        by.log.warn("drift.unkept", { vm: id, why: messageOf(error) });
+      }
+      return attested;
+    },
+  };
 }
 
 async function tell(
@@ -170,6 +214,9 @@ function compareDrift(
     vm: { id, name: vmName, projectId, projectName },
   };
   const isFailed = verdict === "failed";
+  // Of what isn't pinned only a failure is remembered
+  if (!before && !isFailed && measurement.pins.length === 0 && measurement.pinDoubt === undefined)
+    return { after: new Map(), changes: [] };
   // What could not be verified neither ends a failure nor starts one
   const isOpen = !isFailed && gateRefusal(appraisal) !== undefined;
   if (isOpen) return { after: new Map([[id, known]]), changes: [] };

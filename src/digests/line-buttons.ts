@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { type ButtonSpec, fitsMenu, type Markdown, md, name } from "../messages/message.ts";
+import { type ButtonSpec, fitsMenu, type Markdown, md, menu, name } from "../messages/message.ts";
 
 const button = (label: string, action: string, input: Record<string, unknown>): ButtonSpec => ({
   label,
@@ -13,6 +13,16 @@ export const changesAction = "digest:changes";
 
 // Those that run a command do so as if it had been typed
 export const showVm = (vm: string) => button("Show", "run:vm.show", { vm });
+/** Opens any VM of a list. */
+export const showOneOf = (vms: readonly { id: string; name: string; projectName?: string }[]) =>
+  menu({
+    label: "Show a VM…",
+    action: "run:vm.show",
+    options: vms.map(({ id, name: called, projectName }) => [
+      projectName === undefined ? called : `${called} in ${projectName}`,
+      JSON.stringify({ vm: id }),
+    ]),
+  });
 export const attestVm = (vm: string) => button("Attest", "run:vm.attest", { vm });
 export const showSnapshots = (vm: { id: string; name: string }) =>
   button(`Snapshots of ${vm.name}`, "run:vm.snapshots", { vm: vm.id });

@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from "node:util";
+import type { AfterNote } from "../attestation/render-attestation.ts";
 import { readAudit } from "../audit/read.ts";
 import {
   Markdown,
@@ -16,7 +18,7 @@ import type { Keys, RedisClient } from "../redis/redis.ts";
 import type { ChangeCommand, Target } from "../registry/define.ts";
 import type { Journal } from "../requests/journal/journal.ts";
 import { type StoredRequest, stateWords } from "../requests/journal/record.ts";
-import { headline, isUnconfirmed, symbolOf } from "../requests/render/render-result.ts";
+import { isUnconfirmed, outcomeOf } from "../requests/render/render-result.ts";
 import { showRequest } from "./line-buttons.ts";
 import type { Config } from "../config/config.ts";
 import { scopeOfChannel, seesUnder, alertChannel, placeOf } from "../policy/access.ts";
@@ -148,12 +150,13 @@ export async function tellElsewhere(
     /** The address of a message in Slack, where Slack says it. */
     linkTo(message: { channelId: string; ts: string } | undefined): Promise<string | undefined>;
     follow: Follow;
+    attestationNote(request: StoredRequest, command: ChangeCommand): Promise<AfterNote | undefined>;
   },
 ): Promise<void> {
   const { record, delivered } = request;
   const { id } = ownerOf(record.target);
   const line = async (): Promise<Line> => ({
-    text: madeLine(request, command).value,
+    text: madeLine(request, command, await to.attestationNote(request, command)).value,
     link: await to.linkTo(delivered.card),
     button: showRequest(record.id),
   });
@@ -164,11 +167,12 @@ export async function tellElsewhere(
 }
 
 /** `✅ Restarted web-2: RUNNING → RUNNING in 34 s. In payments, requested by olivia.` */
-function madeLine(request: StoredRequest, command: ChangeCommand): Markdown {
+function madeLine(request: StoredRequest, command: ChangeCommand, note?: AfterNote): Markdown {
   const { target, requester } = request.record;
   const where = target.kind === "vm" && target.projectName !== undefined;
   const by = md`equested by ${requester.name}.`;
-  return md`${symbolOf(request, command)} ${headline(request, command)} ${where ? md`In ${target.projectName}, r` : "R"}${by}`;
+  const { sign, text } = outcomeOf(request, command, note);
+  return md`${sign} ${text} ${where ? md`In ${target.projectName}, r` : "R"}${by}`;
 }
 
 /** What a channel can be notified about: VMs in ERROR and out of it, attestation that fails, and changes that were made elsewhere. */
@@ -324,9 +328,12 @@ export async function watch<Known, Change>(monitor: {
   };
   tell(changes: readonly Change[]): Promise<void>;
 }): Promise<void> {
-  const { after, changes } = monitor.compare(await monitor.records.read(monitor.ids));
+  const before = await monitor.records.read(monitor.ids);
+  const { after, changes } = monitor.compare(before);
   await monitor.tell(changes);
-  await monitor.records.write(after);
+  // Another process may have written the others meanwhile
+  const differing = [...after].filter(([id, one]) => !isDeepStrictEqual(one, before.get(id)));
+  await monitor.records.write(new Map(differing));
 }
 
 export type Records<Known> = ReturnType<typeof createRecords<Known>>;

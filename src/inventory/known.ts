@@ -403,6 +403,26 @@ export function statusSign(status: string): string {
   return statusFacts(status).sign;
 }
 
+/** Why VMs fail attestation, by ID. */
+export type Failing = ReadonlyMap<string, string>;
+
+type Shown = { id: string; name: string; status: string };
+
+/** The worst that is known of a VM is its sign: `🔴 RUNNING, measurement matches no pin`. */
+export function signed({ id, status }: Omit<Shown, "name">, failing: Failing): string {
+  const why = failing.get(id);
+  return why === undefined ? `${statusSign(status)} ${status}` : `🔴 ${status}, ${why}`;
+}
+
+export const failsWords = (why: string | undefined): string =>
+  why === undefined ? "" : `, but fails attestation: ${why}`;
+
+/** Then by status. */
+export const redFirst = (failing: Failing) => (a: Shown, b: Shown) => {
+  const red = ({ id, status }: Shown) => Number(failing.has(id) || statusFacts(status).isAlarming);
+  return red(b) - red(a) || byTrouble(a, b);
+};
+
 /** ERROR first, then changing, stopped, running. */
 export function byTrouble(
   a: { status: string; name: string },
@@ -435,11 +455,16 @@ export function firstOf<T>(all: readonly T[], most: number, order: (a: T, b: T) 
 }
 
 /** `3 RUNNING, 1 ERROR`, most trouble first. */
-export function countByStatus(all: readonly { status: string }[]): string {
+export function countByStatus(
+  all: readonly { id?: string; status: string }[],
+  failing: Failing = new Map(),
+): string {
+  const failed = all.filter(({ id = "" }) => failing.has(id)).length;
   const counts = new Map<string, number>();
   for (const { status } of all) counts.set(status, (counts.get(status) ?? 0) + 1);
   return [...counts]
     .toSorted(([a], [b]) => rank(a) - rank(b))
     .map(([status, count]) => `${count} ${status}`)
+    .concat(failed === 0 ? [] : `🔴 ${failed} failing attestation`)
     .join(", ");
 }

@@ -151,15 +151,20 @@ export function buttons(specs: readonly ButtonSpec[]): KnownBlock[] {
   return [{ type: "actions", elements: specs.slice(0, limits.actions).map(button) }];
 }
 
-/** A menu; what is chosen arrives like a pressed button. At most 100 options are shown. */
+/** Longer ones are refused by Slack (https://docs.slack.dev/reference/block-kit/composition-objects/option-object). */
+const maxOptionValue = 150;
+
+/** A menu; what is chosen arrives like a pressed button. At most 100 options are shown; without any there is no menu. */
 export function menu(spec: {
   label: string;
   action: string;
   options: readonly (readonly [label: string, value: string])[];
-}): KnownBlock {
+}): KnownBlock | undefined {
   const options = spec.options
+    .filter(([, value]) => value.length <= maxOptionValue)
     .slice(0, 100)
     .map(([label, value]) => ({ text: plainText(label, limits.buttonText), value }));
+  if (options.length === 0) return undefined;
   const placeholder = plainText(spec.label);
   return {
     type: "actions",

@@ -250,6 +250,8 @@ export interface DialogFacts {
   /** The other VM that the chosen snapshot is known to be of. */
   foreignSnapshotOf?: string | undefined;
   input: Record<string, unknown>;
+  /** What it measures is pinned. */
+  isPinned?: boolean;
   /** Where projects and VMs are known to be, the most used first. For a new project. */
   regions?: readonly string[];
 }

@@ -3,7 +3,7 @@ import type { Inventory } from "../inventory/inventory.ts";
 import type { Snapshots } from "../inventory/snapshots.ts";
 import type { ChangeCommand, Target } from "../registry/define.ts";
 import type { StoredRequest } from "./journal/record.ts";
-import { afterChange } from "../attestation/render-attestation.ts";
+import { afterChange, type AfterNote } from "../attestation/render-attestation.ts";
 import type { Appraiser } from "../attestation/appraiser.ts";
 import type { NamedVm } from "../attestation/pins.ts";
 import { messageOf } from "../errors.ts";
@@ -137,8 +137,8 @@ export function createAttestationNote(by: {
   /** Read at each use: it may change. */
   readonly policy: Policy;
   log: Log;
-}): (request: StoredRequest, command: ChangeCommand) => Promise<Markdown | undefined> {
-  const notes = new Map<string, Promise<Markdown | undefined>>();
+}): (request: StoredRequest, command: ChangeCommand) => Promise<AfterNote | undefined> {
+  const notes = new Map<string, Promise<AfterNote | undefined>>();
   return (request, command) => {
     const { id } = request.record;
     const note = notes.get(id) ?? noteOf(request, command);
@@ -150,7 +150,7 @@ export function createAttestationNote(by: {
   async function noteOf(
     { record, progress, state }: StoredRequest,
     command: ChangeCommand,
-  ): Promise<Markdown | undefined> {
+  ): Promise<AfterNote | undefined> {
     if (state !== "done" || progress.already || !isAttestedAfter(command)) return undefined;
     const vm = (progress.after ?? progress.before) as Vm | undefined;
     const { target } = record;
@@ -163,13 +163,14 @@ export function createAttestationNote(by: {
         signal: AbortSignal.timeout(by.policy.timing.httpTimeoutMs),
       });
       const found = afterChange(attested.appraisal);
-      if (!found) return undefined;
-      return found.isAlarm
-        ? lines(found.line, new Markdown(mentions(operatorsOf(target, by.policy))))
-        : found.line;
+      if (!found?.but) return found;
+      const called = new Markdown(mentions(operatorsOf(target, by.policy)));
+      return { ...found, line: lines(found.line, called) };
     } catch (error) {
       by.log.warn("attestation.unread", { vm: target.id, why: messageOf(error) });
-      return md`The attestation after this change could not be read. ${new Markdown("`/vm attest`")} checks it.`;
+      return {
+        line: md`The attestation after this change could not be read. ${name("/vm attest")} checks it.`,
+      };
     }
   }
 }

@@ -13,7 +13,13 @@ import { type Config, ConfigError } from "../config/config.ts";
 import { createPeople, groupsNamedIn, learnIdentity } from "../slack/people/people.ts";
 import { keepPolicy, refuseMissing, renderPolicyNews } from "./policy-keeper.ts";
 import { UserError } from "../errors.ts";
-import { tellElsewhere, createSubscriptions, renderFeed } from "../digests/requests.ts";
+import { createDriftRecords, rememberVerdicts } from "../digests/drift-monitor.ts";
+import {
+  createAlarms,
+  tellElsewhere,
+  createSubscriptions,
+  renderFeed,
+} from "../digests/requests.ts";
 import { createInventory } from "../inventory/create-inventory.ts";
 import { createSnapshots } from "../inventory/snapshots.ts";
 import { countWorkers, createQueues } from "../jobs/queues.ts";
@@ -175,7 +181,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
       if (await trail.appendOnce(name, record)) log.error("pin.forged", record);
     },
   };
-  const appraiser = createAppraiser({
+  const judge = createAppraiser({
     compute,
     get policy() {
       return config.policy.attestation;
@@ -236,17 +242,14 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     config,
     post: feeds.post,
   });
-  async function projectName(id: string): Promise<string | undefined> {
-    const known = await inventory.findProject(id, { onlyKnown: true });
-    return "found" in known && known.found.id === id ? known.found.name : undefined;
-  }
-  const elsewhere = {
-    projectName,
-    linkTo: (message: { channelId: string; ts: string } | undefined) => linkTo(message, { web }),
+  const appraiser = rememberVerdicts(judge, {
+    records: createDriftRecords(redis, key),
+    alarms: createAlarms({ config, announce: notices.announce }),
     follow: subscriptions.follow,
-  };
-  const rollouts = createRollouts(redis, key, queues.wake);
-  const changes = requestable(commands);
+    inventory,
+    log,
+    now: Date.now,
+  });
   const attestationNote = createAttestationNote({
     appraiser,
     get policy() {
@@ -254,6 +257,18 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     },
     log,
   });
+  async function projectName(id: string): Promise<string | undefined> {
+    const known = await inventory.findProject(id, { onlyKnown: true });
+    return "found" in known && known.found.id === id ? known.found.name : undefined;
+  }
+  const elsewhere = {
+    attestationNote,
+    projectName,
+    linkTo: (message: { channelId: string; ts: string } | undefined) => linkTo(message, { web }),
+    follow: subscriptions.follow,
+  };
+  const rollouts = createRollouts(redis, key, queues.wake);
+  const changes = requestable(commands);
   const onTold = observeTold({ log, telemetry });
   const requests = requestSource({
     store,

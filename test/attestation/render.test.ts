@@ -115,24 +115,23 @@ describe("the result of a change", () => {
     expect(said?.line.value).toBe(
       "Attested again: ✅ verified by Gatehouse (measurement abab…abab)",
     );
-    expect(said?.isAlarm).toBe(false);
+    expect(said?.but).toBeUndefined();
   });
 
   it("turns red when the pin doesn't match any more", () => {
     const said = afterChange(appraise(good({ pins: [otherMeasurement] })));
-    expect(said).toMatchObject({ isAlarm: true });
+    expect(said?.but).toBe("its measurement no longer matches its pin");
     expect(said?.line.value).toBe(
-      "🔴 *The measurement no longer matches its pin.*\nabab…abab instead of 0f0e…0d0c: 48 of 48 bytes differ, from byte 1",
+      "🔴 Measurement: abab…abab instead of 0f0e…0d0c: 48 of 48 bytes differ, from byte 1.",
     );
-    const unverified = appraise(good({ says: { verified: false } }));
-    expect(afterChange(unverified)?.line.value).toBe(
-      "🔴 *Attestation failed after this change.*\nthe compute service says the report is not verified",
-    );
+    const unverified = afterChange(appraise(good({ says: { verified: false } })));
+    expect(unverified?.but).toBe("its attestation failed");
+    expect(unverified?.line.value).toBe("🔴 The compute service says the report is not verified.");
   });
 
   it("alarms nobody while it can't be known, and says nothing where nothing is attested", () => {
     const old = afterChange(appraise(good({ notBefore: now })));
-    expect(old?.isAlarm).toBe(false);
+    expect(old?.but).toBeUndefined();
     expect(old?.line.value).toBe(
       "Attestation: ❔ could not verify (the report is still the one from before the change)",
     );

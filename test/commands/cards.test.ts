@@ -87,11 +87,29 @@ describe("/vm show", () => {
     expect(labels({ vm, last: [refused] })).not.toContain("Restart");
     expect(labels({ vm, last: [refused] })).toContain("Restore");
     expect(shownText(card({ vm, last: [refused] }))).toContain(
-      "Next: restore a snapshot, open a console, check its attestation",
+      "⚠️ *Restart*: The compute service refuses this while the VM is in ERROR. Next: restore a snapshot, open a console, check its attestation",
     );
     // A newer try that wasn't refused, or another status, offers it again
     expect(labels({ vm, last: [request(), refused] })).toContain("Restart");
     expect(labels({ vm: { ...vm, status: "RUNNING" }, last: [refused] })).toContain("Restart");
+  });
+
+  it("offers nothing that gatehouse.yml protects it from, and says so", () => {
+    const shown = card({ isProtected: (command) => command.kind === "change" && command.protect });
+    const labels = buttonsOf(shown).map(({ label }) => label);
+    expect(labels).toContain("Restart");
+    for (const label of ["Stop", "Resize", "Restore"]) expect(labels).not.toContain(label);
+    expect(shownText(shown)).toContain(
+      "🔒 Protected in gatehouse.yml, so not from Slack: Stop, Resize, Restore.",
+    );
+  });
+
+  it("is red where it fails attestation, whatever its status", () => {
+    const shown = card({ failure: "measurement matches no pin" });
+    const words = "is RUNNING, but fails attestation: measurement matches no pin";
+    expect(shown.text).toBe(`web-1 in shop ${words}`);
+    expect(shownText(shown)).toMatch(/^🔴 \*web-1\* is \*RUNNING\*, but fails attestation: /);
+    expect(shownText(shown)).toContain("*Attestation*\n🔴 failed");
   });
 
   it("has no buttons for what the person may not do", () => {

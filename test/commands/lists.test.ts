@@ -21,6 +21,7 @@ describe("/vm list", () => {
         "payments | web-1 | 🟢 RUNNING | eu-west-1 | 4 | 16",
         "staging | web-1 | 🟢 RUNNING | eu-central-1 | 2 | 8",
         "payments | web-2 | 🟢 RUNNING | eu-west-1 | 4 | 16",
+        "[Show a VM…]",
         "Statuses read just now.",
       ].join("\n"),
     );
@@ -194,6 +195,7 @@ describe("/project show", () => {
         "Name | Status | CPU | Memory | IP address",
         "train-7 | 🔴 ERROR | 16 | 64 | 10.0.0.8",
         "gpu-1 | ⚪ STOPPED | 16 | 64 | 10.0.0.7",
+        "[Show a VM…]",
         "Read at <!date> · ID `prj-ml`",
         "[List VMs] [Refresh]",
         "[Update] [Delete]",

@@ -29,7 +29,7 @@ function texts(value: unknown): string {
   if (typeof value !== "object" || value === null) return "";
   if ("text" in value && typeof value.text === "string") return value.text;
   const within = new Map<string, unknown>(Object.entries(value));
-  return ["text", "fields", "elements"]
+  return ["text", "fields", "elements", "placeholder"]
     .map((key) => texts(within.get(key)))
     .filter(Boolean)
     .join("\n");

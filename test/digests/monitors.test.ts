@@ -5,7 +5,11 @@ import { describe, expect, it } from "vitest";
 import { writeEndorsements } from "../../sandbox/evidence/vendors.ts";
 import { emptyPolicy } from "../../src/config/policy-file.ts";
 import { createCompute } from "../../src/compute/create-compute.ts";
-import { createDriftRecords, monitorDrift } from "../../src/digests/drift-monitor.ts";
+import {
+  createDriftRecords,
+  monitorDrift,
+  rememberVerdicts,
+} from "../../src/digests/drift-monitor.ts";
 import { lackingIn } from "../../src/digests/drift-monitor.ts";
 import { createStatusRecords, monitorStatuses } from "../../src/digests/status-monitor.ts";
 import type { InventoryState, KnownVm } from "../../src/inventory/inventory.ts";
@@ -47,6 +51,19 @@ async function startDrift({ folder }: { folder?: string } = {}) {
   const judged = { ...policy, attestation: { ...policy.attestation, pins, endorsements: folder } };
   const web2: KnownVm = { ...running("web-2", "RUNNING", "payments"), id: "vm-payments-web-2" };
   const dead = { ...records, write: () => Promise.reject(new Error("killed")) };
+  const remembering = (vms: readonly KnownVm[], kept: typeof records) =>
+    rememberVerdicts(sandboxAppraiser({ compute, policy: judged, ...redis }), {
+      inventory: {
+        async findVm(id) {
+          const found = vms.find((vm) => vm.id === id);
+          return found ? { found } : { unknown: [] };
+        },
+      },
+      records: kept,
+      ...telling,
+      log,
+      now: Date.now,
+    });
   const round = async (vms: readonly KnownVm[] = [web2], processes = 1, dies = false) => {
     await redis.redis.del(redis.key("turn", "drift-watch")); // the next interval
     const rounds = await Promise.allSettled(
@@ -54,7 +71,7 @@ async function startDrift({ folder }: { folder?: string } = {}) {
         monitorDrift({
           redis: redis.redis,
           key: redis.key,
-          appraiser: sandboxAppraiser({ compute, policy: judged, ...redis }),
+          appraiser: remembering(vms, dies ? dead : records),
           log,
           ...telling,
           inventory: { vms: async () => vms },

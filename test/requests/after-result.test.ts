@@ -37,7 +37,9 @@ async function noteOn(projectName: string, times = 1) {
     state: "done",
   } as unknown as StoredRequest;
   const asked = Array.from({ length: times }, () => note(request, restart));
-  const [first] = new Set((await Promise.all(asked)).map((one) => String(one?.value)));
+  const [first] = new Set(
+    (await Promise.all(asked)).map((one) => `${one?.but}. ${String(one?.line.value)}`),
+  );
   return { text: first, reads };
 }
 

@@ -208,7 +208,9 @@ describe("text from the service", () => {
     expect(JSON.stringify(messages)).not.toContain("\u202e");
     // Cells of a table are raw text: nothing in there is ever read as markup
     const read = JSON.stringify(messages, (_, value: unknown) =>
-      isFields(value) && value["type"] === "raw_text" ? undefined : value,
+      isFields(value) && ["raw_text", "plain_text"].includes(String(value["type"]))
+        ? undefined
+        : value,
     );
     expect(read).not.toMatch(/<https:\/\/evil/);
     expect(paths(world)).toEqual([restartOf("web-2"), restartOf("db-1")]);
@@ -251,7 +253,22 @@ describe("several hands at once", () => {
     const requests = await world.settled();
     expect(requests.map(({ state }) => state)).toEqual(["done"]);
     expect(paths(world)).toEqual([restartOf("web-2")]);
-    await hears(world.olivia, "ops", /You already requested this/);
+    await hears(world.olivia, "ops", /You already requested this|Not repeated/);
+  });
+
+  it("says what it did not repeat, and does it again by a press, once", async () => {
+    await using world = await startWorld();
+    await world.olivia.types("ops", "/vm restart web-2");
+    await world.ended("vm restart");
+    await world.olivia.types("ops", "/vm restart web-2");
+    const said = await hears(world.olivia, "ops", /Not repeated: you restarted web-2 \d+ s ago\./);
+    expect(paths(world)).toEqual([restartOf("web-2")]);
+    await world.olivia.presses("Restart again", { in: said.ts });
+    await expect.poll(() => paths(world)).toEqual([restartOf("web-2"), restartOf("web-2")]);
+    await world.settled();
+    await world.olivia.presses("Restart again", { in: said.ts }).catch(() => undefined);
+    await world.settled();
+    expect(world.compute.vm("web-2").restarts).toBe(2);
   });
 
   it("takes a mention in a thread as a proposal: the press decides, and the result comes there", async () => {

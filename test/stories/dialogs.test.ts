@@ -76,6 +76,7 @@ describe("the dialog of what destroys", () => {
   it("names all that a project's deletion loses: each VM with its state, and the snapshots known of them", async () => {
     await world.olivia.types("random", "/vm snapshot gpu-1 before-purge");
     expect((await ended("vm snapshot", "gpu-1")).state).toBe("done");
+    await world.settled();
     const view = await opens("/project delete ml");
     expect(view).toMatchObject({
       title: "Delete a project",

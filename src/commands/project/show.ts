@@ -15,9 +15,10 @@ import {
   when,
 } from "../../messages/message.ts";
 import { target, defineCommand, dottedName, isChange } from "../../registry/define.ts";
+import { showOneOf } from "../../digests/line-buttons.ts";
 import type { ReadContext } from "../context.ts";
 import { lastKnown, unlessUnreachable } from "../last-known.ts";
-import { byTrouble, countByStatus, firstOf, statusSign } from "../../inventory/known.ts";
+import { countByStatus, firstOf, redFirst, signed, statusSign } from "../../inventory/known.ts";
 import { timeField } from "../vm/show.ts";
 
 const maxRows = 50;
@@ -31,19 +32,21 @@ export const show = defineCommand({
   class: "read",
   args: z.object({ project: target("project").describe("the project to show") }),
   async answer({ project: words }, context_: ReadContext) {
-    const { compute, inventory, resolve, now } = context_;
+    const { compute, inventory, resolve, digests, now } = context_;
     const found = await resolve("project", words);
     const project = await unlessUnreachable(compute.projects.get(found.id));
     const vms =
       project?.type === "TEE_VM" ? await unlessUnreachable(compute.projects.vms(found.id)) : [];
     if (!project || !vms) return lastKnown(found, context_);
     await inventory.note({ project });
+    const failing = await digests.drift.failing(vms.map(({ id }) => id));
+    const some = firstOf(vms, maxRows, redFirst(failing));
     const { block, shown } = table(
       `VMs of ${project.name}`,
       ["Name", "Status", "CPU", "Memory", "IP address"],
-      firstOf(vms, maxRows, byTrouble).map((vm) => [
+      some.map((vm) => [
         vm.name,
-        `${statusSign(vm.status)} ${vm.status}`,
+        signed(vm, failing),
         String(vm.specs?.cpu ?? ""),
         String(vm.specs?.memory ?? ""),
         vm.ipAddress ?? "",
@@ -59,7 +62,11 @@ export const show = defineCommand({
         timeField("Changed", project.updatedAt),
       ]),
       ...(vms.length > 0
-        ? [section(md`*${counted(vms.length, "VM")}*: ${countByStatus(vms)}`), block]
+        ? [
+            section(md`*${counted(vms.length, "VM")}*: ${countByStatus(vms, failing)}`),
+            block,
+            showOneOf(some.slice(0, shown)),
+          ]
         : [
             section(
               project.type === "TEE_VM"

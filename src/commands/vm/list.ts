@@ -13,9 +13,17 @@ import {
   table,
 } from "../../messages/message.ts";
 import { target, wholeNumber, type Answer, defineCommand } from "../../registry/define.ts";
+import { showOneOf } from "../../digests/line-buttons.ts";
 import type { ReadContext } from "../context.ts";
 import { inventoryAge } from "../last-known.ts";
-import { countByStatus, firstOf, statusSign, byTrouble } from "../../inventory/known.ts";
+import {
+  byTrouble,
+  countByStatus,
+  type Failing,
+  firstOf,
+  redFirst,
+  signed,
+} from "../../inventory/known.ts";
 
 const maxRows = 50;
 
@@ -65,18 +73,20 @@ export const list = defineCommand({
   }),
   async answer(
     { project, status, sort = "trouble", page = 1, csv: asFile },
-    { inventory, resolve, now }: ReadContext,
+    { inventory, resolve, digests, now }: ReadContext,
   ) {
     const within = project === undefined ? undefined : await resolve("project", project);
     await inventory.upToDate();
     const all = await inventory.vms(within ? { projectId: within.id } : {});
     const wanted = status?.toUpperCase();
     const vms = wanted === undefined ? all : all.filter((vm) => vm.status.toUpperCase() === wanted);
-    const age = inventoryAge(await inventory.state(), now());
+    const [state, failing] = await Promise.all([inventory.state(), digests.drift.failing()]);
+    const age = inventoryAge(state, now());
     const where = within ? md` in ${name(within.name)}` : md``;
     const only = wanted === undefined ? md`` : md` with status ${plain(wanted)}`;
     if (vms.length === 0) {
-      const way = all.length > 0 ? md`There are ${countByStatus(all)}.` : wayOut(within?.name);
+      const way =
+        all.length > 0 ? md`There are ${countByStatus(all, failing)}.` : wayOut(within?.name);
       const nothing = md`No VMs${where}${only}. ${way}`;
       return sentence(nothing, context(age));
     }
@@ -86,20 +96,22 @@ export const list = defineCommand({
         md`There ${pages === 1 ? "is one page" : `are ${pages} pages`}. ${name("/vm list --page 1")} shows the first.`,
       );
     }
-    if (asFile) return asCsv(vms, sort);
+    const order = sort === "trouble" ? then(redFirst(failing)) : vmOrders[sort];
+    if (asFile) return asCsv(vms, order, failing);
     const from = (page - 1) * maxRows;
-    const some = firstOf(vms, page * maxRows, vmOrders[sort]).slice(from);
+    const some = firstOf(vms, page * maxRows, order).slice(from);
     // A phone shows the first columns
     const repeats = new Set(some.map((vm) => vm.name)).size < some.length;
     const { block, shown } = table(
       "VMs",
       repeats ? projectFirst(columns) : columns,
-      some.map((vm) => (repeats ? projectFirst(row(vm)) : row(vm))),
+      some.map((vm) => (repeats ? projectFirst(row(vm, failing)) : row(vm, failing))),
     );
-    const head = md`*${counted(vms.length, "VM")}*${where}${only}: ${countByStatus(vms)}`;
+    const head = md`*${counted(vms.length, "VM")}*${where}${only}: ${countByStatus(vms, failing)}`;
     return sentence(
       head,
       block,
+      showOneOf(some.slice(0, shown)),
       context(
         lines(
           vms.length > shown &&
@@ -133,9 +145,9 @@ function projectFirst([
 }
 
 /** A file can't be ephemeral, so it comes as a direct message. */
-function asCsv(vms: readonly KnownVm[], sort: VmOrder): Answer {
+function asCsv(vms: readonly KnownVm[], order: Order, failing: Failing): Answer {
   const text = md`All ${vms.length} VMs are in a file in your direct messages.`;
-  const rows = [...vms].toSorted(vmOrders[sort]).map((vm) => [...row(vm), vm.id]);
+  const rows = [...vms].toSorted(order).map((vm) => [...row(vm, failing), vm.id]);
   const content = csv([[...columns, "id"].map((column) => column.toLowerCase()), ...rows]);
   return { message: sentence(text), file: { name: "vms.csv", title: "VMs", content } };
 }
@@ -146,10 +158,10 @@ function wayOut(projectName: string | undefined) {
     : md`${name("/vm list")} shows the VMs of all projects.`;
 }
 
-function row(vm: KnownVm): string[] {
+function row(vm: KnownVm, failing: Failing): string[] {
   return [
     vm.name,
-    `${statusSign(vm.status)} ${vm.status}`,
+    signed(vm, failing),
     vm.projectName,
     vm.region ?? "",
     String(vm.specs?.cpu ?? ""),

@@ -33,6 +33,7 @@ export const resize = defineCommand({
         md`CPU ${step(now?.cpu, cpu)}, memory ${step(now?.memory, memory)} (in the compute service's units).`,
         ...doubt("CPU", now?.cpu, cpu),
         ...doubt("memory", now?.memory, memory),
+        ...(what.isPinned && !isAttestationOff(what) ? [pinned] : []),
       ];
     },
   },
@@ -59,6 +60,11 @@ export const resize = defineCommand({
 function specsNow({ seen }: Pick<DialogFacts, "seen">): Specs | undefined {
   return seen && "projectId" in seen ? seen.specs : undefined;
 }
+
+const pinned = md`⚠️ *Its measurement will change, and it is pinned*: attestation fails until the pin is updated.`;
+
+const isAttestationOff = ({ seen }: Pick<DialogFacts, "seen">): boolean =>
+  seen !== undefined && "attestation" in seen && seen.attestation?.enabled === false;
 
 function written({ cpu, memory }: Specs = {}): Record<string, string> {
   return {

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { statusFacts, type Vm } from "../../compute/compute.ts";
-import { statusSign } from "../../inventory/known.ts";
+import { failsWords, statusSign } from "../../inventory/known.ts";
 import {
   type ButtonSpec,
   buttons,
@@ -11,6 +11,7 @@ import {
   readable,
   section,
   duration,
+  lines,
   type Markdown,
   md,
   name,
@@ -27,7 +28,7 @@ import {
 } from "../../registry/define.ts";
 import { type StoredRequest, stateWords } from "../../requests/journal/record.ts";
 import { recentRequests } from "../../requests/journal/limits.ts";
-import { askOnce } from "../../policy/refusal.ts";
+import { askOnce, protection } from "../../policy/refusal.ts";
 import { insteadInError, isRefusedInError } from "../../requests/render/render-result.ts";
 import { targetOfVm } from "../../requests/submit/submit.ts";
 import type { Policy } from "../../config/policy-file.ts";
@@ -43,27 +44,33 @@ export const show = defineCommand({
   example: "/vm show web-1",
   class: "read",
   args: z.object({ vm: target("vm").describe("the VM to show") }),
-  async answer(
-    { vm: words },
-    { compute, inventory, resolve, journal, commands, policy, mayRun, now }: ReadContext,
-  ) {
+  async answer({ vm: words }, context_: ReadContext) {
+    const { compute, inventory, digests, resolve, journal, commands, policy, now } = context_;
     const found = await resolve("vm", words);
-    const [vm, open, last] = await Promise.all([
+    const [vm, failing, open, last] = await Promise.all([
       unlessUnreachable(compute.vms.get(found.id)),
+      digests.drift.failing([found.id]),
       // Without Redis the card lacks only the running requests
       recentRequests({ targetId: found.id, open: true, most: 3 }, journal).catch(() => []),
       recentRequests({ targetId: found.id, most: 10 }, journal).catch(() => []),
     ]);
-    if (!vm) return lastKnown(found, { inventory, now });
+    if (!vm) return lastKnown(found, context_);
     await inventory.note({ vm });
     const projectName = found.projectName ?? found.projectId;
-    return vmCard({ vm, projectName, open, last, commands, policy, mayRun, now: now() });
+    const failure = failing.get(vm.id);
+    const mayRun = (command: Command) => context_.mayRun(command, [found]);
+    const isProtected = (command: Command) =>
+      protection(policy, { command, targets: [found] }) !== undefined;
+    const may = { commands, policy, mayRun, isProtected };
+    return vmCard({ vm, failure, projectName, open, last, ...may, now: now() });
   },
 });
 
 /** One VM, with buttons for what its status allows and this person may do. */
 export function vmCard(card: {
   vm: Vm;
+  /** Why it is known to fail attestation. */
+  failure?: string | undefined;
   projectName: string;
   open: readonly StoredRequest[];
   /** The newest requests on it, newest first. */
@@ -71,30 +78,35 @@ export function vmCard(card: {
   commands: readonly Command[];
   policy: Pick<Policy, "confirm">;
   mayRun: (command: Command) => boolean;
+  /** `protect` of the policy refuses it, whoever asks. */
+  isProtected?: (command: Command) => boolean;
   now: number;
 }): Message {
-  const { vm, open, now } = card;
+  const { vm, failure, open, now } = card;
+  const { offered, withheld } = choicesOn(card);
   const measurement = vm.attestation?.measurement;
   const [called, status, projectName] = [vm.name, vm.status, card.projectName].map((text) =>
     plain(text),
   );
   return message(
-    readable(md`${called} in ${projectName} is ${status}`),
-    section(md`${statusSign(vm.status)} *${called}* is *${status}*`),
+    readable(md`${called} in ${projectName} is ${status}${failsWords(failure)}`),
+    section(
+      md`${failure ? "🔴" : statusSign(vm.status)} *${called}* is *${status}*${failsWords(failure)}`,
+    ),
     fields([
       ["Project", md`${projectName}`],
       ["Region", md`${plain(vm.region ?? "not reported")}`],
       ["CPU · memory · disk", md`${specsWords(vm.specs)}`],
       ["IP address", vm.ipAddress ? name(vm.ipAddress) : md`none`],
-      ["Attestation", attestationWords(vm)],
+      ["Attestation", failure ? md`🔴 failed` : attestationWords(vm)],
       timeField("Created", vm.createdAt),
     ]),
     ...(measurement ? [section(md`Measurement ${name(measurement)}`)] : []),
     ...open.slice(0, 3).map((request) => context(runningWords(request, now))),
-    refusedInError(card).size > 0 ? context(md`⚠️ ${insteadInError}`) : undefined,
+    withheld.value === "" ? undefined : context(withheld),
     context(md`Read at ${when(now)} · ID ${name(vm.id)}`),
     buttons(lookButtons(card)),
-    ...changeButtons(card).map((specs) => buttons(specs)),
+    ...changeButtons(card, offered).map((specs) => buttons(specs)),
   );
 }
 
@@ -147,18 +159,35 @@ function lookButtons({ vm, commands, mayRun }: Parameters<typeof vmCard>[0]): Bu
   return [...offered, { label: "Refresh", action: "run:vm.show", value }];
 }
 
-/** What changes it stands apart, and below that what interrupts or destroys: a thumb slips. */
-function changeButtons(card: Parameters<typeof vmCard>[0]): ButtonSpec[][] {
-  const { vm, projectName, commands, policy, mayRun } = card;
+/** What this person may do with it in its status: what can work now, and why the rest can't. */
+function choicesOn(card: Parameters<typeof vmCard>[0]) {
+  const { vm, commands, mayRun, isProtected = () => false } = card;
   const refused = refusedInError(card);
-  const offered = commands.filter(
+  const isRefused = (command: VmCommand) => refused.has(command.name) && !isProtected(command);
+  const suited = commands.filter(
     (command): command is VmCommand =>
       command.kind === "change" &&
       command.on === "vm" &&
       command.offeredIn?.includes(vm.status) === true &&
-      !refused.has(command.name) &&
       mayRun(command),
   );
+  const verbs = (isSo: (command: VmCommand) => boolean) =>
+    suited.flatMap((command) => (isSo(command) ? [command.say.verb] : [])).join(", ");
+  const [guarded, inError] = [verbs(isProtected), verbs(isRefused)];
+  return {
+    offered: suited.filter((command) => !isProtected(command) && !isRefused(command)),
+    withheld: lines(
+      guarded !== "" && md`🔒 Protected in gatehouse.yml, so not from Slack: ${guarded}.`,
+      inError !== "" && md`⚠️ *${inError}*: ${insteadInError}`,
+    ),
+  };
+}
+
+/** What changes it stands apart, and below that what interrupts or destroys: a thumb slips. */
+function changeButtons(
+  { vm, projectName, policy }: Parameters<typeof vmCard>[0],
+  offered: readonly VmCommand[],
+): ButtonSpec[][] {
   const specOf = (command: VmCommand): ButtonSpec => {
     const { key = "vm", isList } = targetArgument(command) ?? {};
     const value = JSON.stringify({ [key]: isList ? [vm.id] : vm.id });

@@ -16,6 +16,7 @@ import {
   mention,
   channelLink,
 } from "../../messages/message.ts";
+import type { AfterNote } from "../../attestation/render-attestation.ts";
 import { type ChangeCommand, calledName, nounOf } from "../../registry/define.ts";
 import { askOnce, interruption } from "../../policy/refusal.ts";
 import { type StoredRequest, stateWords } from "../journal/record.ts";
@@ -34,7 +35,7 @@ import {
   cardViewOf,
   decidedLine,
   mentions,
-  headline,
+  outcomeOf,
   isRefusedInError,
   symbolOf,
   renderResult,
@@ -52,21 +53,24 @@ interface Place {
   note?: Markdown | undefined;
 }
 
+/** Of a card: what is known of its VM by now. */
+type Known = { after?: AfterNote | undefined };
+
 /** The one message of a request in the channel, edited in place. Mentions nobody but those who may approve, once. */
 export function renderCard(
   request: StoredRequest,
   command: ChangeCommand,
   approvers: readonly string[] = [],
-  { from = md``, note }: Place = {},
+  { from = md``, note, after }: Place & Known = {},
 ): Message {
   const { record } = request;
-  const title = titleOf(request, command);
+  const title = titleOf(request, command, after);
   const emergency = record.breakGlass
     ? [context(md`🚨 Break-glass: approval skipped; review pending.`)]
     : [];
   if (cardViewOf(request) === "asking")
     return askingCard(title, request, command, approvers, { from, note });
-  const now = stateLine(request, command);
+  const now = stateLine(request, command, after);
   const asked = md`Requested by ${record.requester.name}${from} at ${when(record.createdAt)} · ${name(record.id)}`;
   return message(
     cardViewOf(request) === "running" && request.state !== "authorized"
@@ -106,8 +110,13 @@ function askingCard(
 }
 
 /** `⏳ Restore db-1 in payments from nightly` */
-export function titleOf(request: StoredRequest, command: ChangeCommand): Markdown {
-  return md`${symbolOf(request, command)} *${verbOf(request, command)}* ${targetName(request)}${detailOf(request, command)}`;
+export function titleOf(
+  request: StoredRequest,
+  command: ChangeCommand,
+  after?: AfterNote,
+): Markdown {
+  const sign = after?.but === undefined ? symbolOf(request, command) : "🔴";
+  return md`${sign} *${verbOf(request, command)}* ${targetName(request)}${detailOf(request, command)}`;
 }
 
 /** `Restore`, or that it is an undo. */
@@ -133,7 +142,7 @@ function detailOf({ record }: StoredRequest, command: ChangeCommand): Markdown {
   return detail === undefined ? md`` : md` ${detail}`;
 }
 
-function stateLine(request: StoredRequest, command: ChangeCommand): Markdown {
+function stateLine(request: StoredRequest, command: ChangeCommand, after?: AfterNote): Markdown {
   const { progress, record } = request;
   const target = name(calledName(record.target));
   switch (cardViewOf(request)) {
@@ -149,7 +158,7 @@ function stateLine(request: StoredRequest, command: ChangeCommand): Markdown {
     case "unknown":
       return unknownLines(request, command);
     case "ended":
-      return headline(request, command);
+      return outcomeOf(request, command, after).text;
     case "asking":
       return askingLine(request);
     default:
@@ -260,7 +269,7 @@ export interface Member {
   request: StoredRequest;
   command: ChangeCommand;
   /** Whether its VM is attested again, once it ended. */
-  note?: Markdown | undefined;
+  note?: AfterNote | undefined;
 }
 
 /** So many lines fit into one block. */
@@ -286,8 +295,8 @@ export function renderSharedCard(
   const blocks = [];
   for (let from = 0; from < rows.length; from += linesPerBlock)
     blocks.push(section(lines(...rows.slice(from, from + linesPerBlock))));
-  const choices = members.map(({ request, command }): [string, string] => [
-    `${symbolOf(request, command)} ${command.say.verb} ${request.record.target.name} (${request.record.requester.name})`,
+  const choices = members.map(({ request, command, note }): [string, string] => [
+    `${outcomeOf(request, command, note).sign} ${command.say.verb} ${request.record.target.name} (${request.record.requester.name})`,
     JSON.stringify({ request: request.record.id }),
   ]);
   return message(
@@ -325,9 +334,14 @@ function sumOf(theirs: readonly Member[]): Markdown {
   if (!first) return md``;
   const who = mention(first.request.record.requester.id);
   const done = theirs.filter(({ request }) => request.state === "done").length;
-  const worst = theirs.find(({ request }) => request.state !== "done") ?? first;
-  const symbol = symbolOf(worst.request, worst.command);
-  if (theirs.length === 1) return md`${symbol} ${who} ${headline(first.request, first.command)}`;
+  const isFailing = ({ note }: Member) => note?.but !== undefined;
+  const failing = theirs.filter(isFailing).length;
+  const worst =
+    theirs.find(({ request }) => request.state !== "done") ?? theirs.find(isFailing) ?? first;
+  const { sign: symbol, text } = outcomeOf(worst.request, worst.command, worst.note);
+  if (theirs.length === 1) return md`${symbol} ${who} ${text}`;
+  if (failing > 0 && done === theirs.length)
+    return md`${symbol} ${who} All ${done} are done, but ${failing} of them ${failing === 1 ? "fails" : "fail"} attestation.`;
   if (done === theirs.length) return md`${symbol} ${who} All ${done} are done.`;
   if (done === 0) return md`${symbol} ${who} None of ${theirs.length} is done.`;
   return md`${symbol} ${who} ${done} of ${theirs.length} done, ${theirs.length - done} not.`;
@@ -344,15 +358,15 @@ function countsOf(members: readonly Member[]): Markdown {
     .reduce((all, one) => md`${all}, ${one}`);
 }
 
-function lineOf({ request, command }: Member): Markdown {
+function lineOf({ request, command, note }: Member): Markdown {
   const { record, state, progress } = request;
   const who = record.requester.name;
-  const symbol = symbolOf(request, command);
+  const { sign: symbol, text } = outcomeOf(request, command, note);
   const { sentAt, already, decidedBy } = progress;
   // Short enough for a line on a phone
   if (symbol === "✅" && sentAt !== undefined && !already && !decidedBy)
     return md`${symbol} ${command.say.done} ${name(calledName(record.target))} in ${duration(request.changedAt - sentAt)} (${who})`;
-  if (cardViewOf(request) === "ended") return md`${symbol} ${headline(request, command)} (${who})`;
+  if (cardViewOf(request) === "ended") return md`${symbol} ${text} (${who})`;
   const what = md`${symbol} *${command.say.verb}* ${targetName(request)}`;
   if (sharedCardOf(request) === undefined && state === "unknown")
     return md`${what}: outcome unknown, see its own message (${who})`;
@@ -364,14 +378,14 @@ function lineOf({ request, command }: Member): Markdown {
 /** A note that holds for several is said once. */
 function noteLines(members: readonly Member[]): Markdown[] {
   const noted = members.filter(({ note }) => note !== undefined);
-  const byNote = Map.groupBy(noted, ({ note }) => note?.value);
+  const byNote = Map.groupBy(noted, ({ note }) => note?.line.value);
   return [...byNote.values()].slice(0, mostNotes).map((same) => {
     const names = same
       .slice(0, mostNoted)
       .map(({ request }) => name(calledName(request.record.target)))
       .reduce((all, one) => md`${all}, ${one}`);
     const more = same.length > mostNoted ? ` and ${same.length - mostNoted} more` : "";
-    return md`${names}${more}: ${same[0]?.note ?? ""}`;
+    return md`${names}${more}: ${same[0]?.note?.line ?? ""}`;
   });
 }
 
@@ -384,11 +398,16 @@ function linked(link: Link, words: string): Markdown {
 }
 
 /** Where it was requested, while its card is in the channel of its team: the state, and what its requester can do. */
-export function renderAsked(request: StoredRequest, command: ChangeCommand, link: Link): Message {
+export function renderAsked(
+  request: StoredRequest,
+  command: ChangeCommand,
+  link: Link,
+  known: Known = {},
+): Message {
   const { record } = request;
   const where = md`${channelLink(record.teamChannel ?? "")}: ${linked(link, "open its card")}. The result is told here too.`;
   if (cardViewOf(request) !== "asking") {
-    const card = renderCard(request, command);
+    const card = renderCard(request, command, [], known);
     return { ...card, blocks: [...card.blocks, context(md`Its card is in ${where}`)] };
   }
   const deed = deedOf(record, command);

@@ -7,12 +7,13 @@ import {
   hintOf,
   duration,
   lines,
-  type Markdown,
+  Markdown,
   md,
   mention,
   name,
   when,
 } from "../../messages/message.ts";
+import type { AfterNote } from "../../attestation/render-attestation.ts";
 import { type ChangeCommand, type Seen, calledName } from "../../registry/define.ts";
 import type { Args } from "../../registry/invocation.ts";
 import { checkInput } from "../../registry/parse.ts";
@@ -25,9 +26,9 @@ export function renderNotice(
   notice: string,
   request: StoredRequest,
   command: ChangeCommand,
-  attestationNote?: Markdown,
+  note?: AfterNote,
 ): Message {
-  if (notice === "result") return renderResult(request, command, attestationNote);
+  if (notice === "result") return renderResult(request, command, note);
   if (notice === "half-way") {
     const until = when(request.record.approval?.expiresAt ?? 0, "{time}");
     const missing = missingWords(request) ?? "a decision";
@@ -56,12 +57,13 @@ export function renderNotice(
 export function renderResult(
   request: StoredRequest,
   command: ChangeCommand,
-  attestationNote?: Markdown,
+  note?: AfterNote,
   { isMentioned = !isDecidedElsewhere(request) } = {},
 ): Message {
   const { record, progress } = request;
   const whose = isMentioned ? mention(record.requester.id) : md`${record.requester.name}:`;
-  const said = md`${symbolOf(request, command)} ${whose} ${headline(request, command)}`;
+  const { sign, text } = outcomeOf(request, command, note);
+  const said = md`${sign} ${whose} ${text}`;
   const facts = [
     progress.sentAt !== undefined && md`sent ${when(progress.sentAt)}`,
     progress.mark && md`${progress.mark.status} seen ${when(progress.mark.at)}`,
@@ -81,7 +83,7 @@ export function renderResult(
         own,
         wayBack,
         decidedLine(request),
-        attestationNote,
+        note?.line,
         hintOf(progress.hint ?? (isRefusedInError(request) ? insteadInError : undefined)),
       ),
     ),
@@ -101,6 +103,13 @@ function ownLine(
     tell?(before: unknown, after: unknown, args: Args, answer: object): Markdown | undefined;
   } = command;
   return telling.tell?.(progress.before, progress.after, read.args, progress.answer ?? {});
+}
+
+/** Its sign and its headline. What fails by now is not behind a green sign, although the change was made. */
+export function outcomeOf(request: StoredRequest, command: ChangeCommand, note?: AfterNote) {
+  const [sign, text] = [symbolOf(request, command), headline(request, command)];
+  if (note?.but === undefined) return { sign, text };
+  return { sign: "🔴", text: md`${new Markdown(text.value.replace(/\.$/, ""))}, but ${note.but}.` };
 }
 
 /** The outcome in one sentence. */

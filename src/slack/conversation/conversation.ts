@@ -51,6 +51,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { restart } from "../../commands/vm/restart.ts";
 import { show, refusedInError } from "../../commands/vm/show.ts";
 import type { KnownVm } from "../../inventory/inventory.ts";
+import { failsWords, firstOf, redFirst } from "../../inventory/known.ts";
 import { recentRequests, waitsFor } from "../../requests/journal/limits.ts";
 import {
   headline,
@@ -316,12 +317,13 @@ async function follow(act: Act<Press>, news: News & { request: string }, shown: 
 async function homeBlocks(person: Person, gateway: GatewayContext): Promise<Block[]> {
   const { store } = gateway;
   await gateway.inventory.upToDate();
-  const [open, openCount, mine, state, frozen] = await Promise.all([
+  const [open, openCount, mine, state, frozen, failing] = await Promise.all([
     store.recentIds({ open: true }, maxRead).then((ids) => store.getMany(ids.toReversed())),
     store.openCount(),
     store.recentIds({ requesterId: person.id }, maxOfEach).then((ids) => store.getMany(ids)),
     gateway.inventory.state(),
     store.freezeState(),
+    gateway.digests.drift.failing(),
   ]);
   const waiting = open.filter((request) => waitsFor(person, request, gateway));
   const asked = header("Waiting for you");
@@ -340,13 +342,17 @@ async function homeBlocks(person: Person, gateway: GatewayContext): Promise<Bloc
     return [asked, ...askingRows, section(hint)];
   }
   const running = open.filter((request) => request.state !== "draft");
-  const trouble = (await gateway.inventory.vms({ status: "ERROR" })).slice(0, maxOfEach);
+  const vms = await gateway.inventory.vms();
+  const isRed = ({ id, status }: KnownVm) => status === "ERROR" || failing.has(id);
+  const trouble = firstOf(vms.filter(isRed), maxOfEach, redFirst(failing));
   const rowOf = (request: StoredRequest) => row(request, gateway.now());
   const { refreshedAt } = state;
   const age = refreshedAt ? `read ${duration(gateway.now() - refreshedAt)} ago` : "not read yet";
   const why = frozen?.reason ? md`: ${frozen.reason}` : "";
   const list = (requests: readonly StoredRequest[]) => [section(lines(...requests.map(rowOf)))];
-  const troubleRows = await Promise.all(trouble.map((vm) => troubleRow(vm, person, gateway)));
+  const troubleRows = await Promise.all(
+    trouble.map((vm) => troubleRow(vm, failing.get(vm.id), person, gateway)),
+  );
   return [
     ...(frozen ? [section(md`🧊 *All changes are frozen* by ${frozen.by}${why}.`), divider] : []),
     asked,
@@ -356,7 +362,9 @@ async function homeBlocks(person: Person, gateway: GatewayContext): Promise<Bloc
       ? list(running.slice(0, maxOfEach))
       : [section(md`Nothing is running.`)]),
     header("Problems"),
-    ...(trouble.length > 0 ? troubleRows.flat() : [section(md`No VM is in ERROR.`)]),
+    ...(trouble.length > 0
+      ? troubleRows.flat()
+      : [section(md`No VM is in ERROR or fails attestation.`)]),
     header("Your recent requests"),
     ...(mine.length > 0
       ? list(mine)
@@ -374,6 +382,7 @@ async function homeBlocks(person: Person, gateway: GatewayContext): Promise<Bloc
 /** Without what the compute service refused for its ERROR; what interrupts is below what looks. */
 async function troubleRow(
   vm: KnownVm,
+  failure: string | undefined,
   person: Person,
   { policy, ourTeamId, store }: GatewayContext,
 ): Promise<Block[]> {
@@ -381,13 +390,18 @@ async function troubleRow(
   const refused = refusedInError({ vm, last });
   const target = targetOf(vm);
   const [look, change] = [show, restart].map((command) =>
-    !refused.has(command.name) && mayRun({ policy, person, ourTeamId, command, targets: [target] })
+    !refused.has(command.name) &&
+    (command === show || vm.status === "ERROR") &&
+    mayRun({ policy, person, ourTeamId, command, targets: [target] })
       ? runButton(command, {}, target, policy)
       : undefined,
   );
   const instead = refused.size > 0 ? md` ${insteadInError}` : "";
   return [
-    section(md`🔴 ${quoted(vm.name)} in ${vm.projectName} is ${vm.status}.${instead}`, look),
+    section(
+      md`🔴 ${quoted(vm.name)} in ${vm.projectName} is ${vm.status}${failsWords(failure)}.${instead}`,
+      look,
+    ),
     ...buttons(change ? [change] : []),
   ];
 }

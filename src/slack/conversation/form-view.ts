@@ -104,9 +104,9 @@ export function formOfMany(
   command: ChangeCommand,
   record: RolloutRecord,
   targets: readonly Target[],
-  frozen: Markdown | undefined,
-  hasFile = false,
+  more: { frozen: Markdown | undefined; pinned: ReadonlySet<string>; hasFile?: boolean },
 ): ModalView {
+  const { frozen, pinned, hasFile = false } = more;
   const { verb } = command.say;
   const { input } = record;
   const said = lines(
@@ -114,7 +114,7 @@ export function formOfMany(
     md`*${verb}* ${counted(targets.length, "VM")} (${name(record.words)}).`,
     record.isEverything === true && md`⚠️ *This is every VM Gatehouse knows.*`,
     interruption(command, targets, record),
-    ...warnings(command, targets, input),
+    ...warnings(command, targets, input, pinned),
   );
   const blocks = [
     section(said),
@@ -181,11 +181,12 @@ function warnings(
   command: ChangeCommand,
   targets: readonly Target[],
   input: Input,
+  pinned: ReadonlySet<string>,
 ): readonly Markdown[] {
-  const said = targets.flatMap(
-    (target) =>
-      command.dialog?.warn?.({ target, seen: vmOf(target), vms: [], snapshots: [], input }) ?? [],
-  );
+  const said = targets.flatMap((target) => {
+    const facts = { target, seen: vmOf(target), vms: [], snapshots: [], input };
+    return command.dialog?.warn?.({ ...facts, isPinned: pinned.has(target.id) }) ?? [];
+  });
   const all = [...Map.groupBy(said, ({ value }) => value)];
   const shown = all.slice(0, 8).map(([value, { length }]) => {
     const text = new Markdown(value);

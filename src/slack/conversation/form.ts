@@ -69,6 +69,7 @@ import {
   type Needed,
   neededApprovals,
   notNow,
+  pinnedAmong,
   planRollout,
   approversOf,
   placeOf,
@@ -120,7 +121,11 @@ export async function proposeRollout(
   const make = async () => {
     const { record, targets } = await planRollout(invocation, several, person, act);
     const hasFile = await sendList(targets, act);
-    return formOfMany(command, record, targets, await frozenLine(gateway), hasFile);
+    const [frozen, pinned] = await Promise.all([
+      frozenLine(gateway),
+      pinnedAmong(targets, gateway),
+    ]);
+    return formOfMany(command, record, targets, { frozen, pinned, hasFile });
   };
   if (interaction.kind !== "mention" && (await openView(title, make, act))) return;
   const { record } = await planRollout(invocation, several, person, act);
@@ -176,7 +181,11 @@ async function viewOfOne(
   requesterId: string,
   gateway: GatewayContext,
 ): Promise<ModalView> {
-  const facts = await gatherFacts(command, target, input, gateway);
+  const [read, pinned] = await Promise.all([
+    gatherFacts(command, target, input, gateway),
+    pinnedAmong([target], gateway),
+  ]);
+  const facts = { ...read, isPinned: pinned.has(target.id) };
   const rule = neededApprovals(command, facts, gateway);
   const needed = meta.breakGlass === undefined ? rule : { ...rule, required: 0, votes: [] };
   // No form for what would be refused once it is filled in

@@ -26,6 +26,7 @@ import {
   personOf,
 } from "./authorize.ts";
 import { formOfMany } from "./form-view.ts";
+import { pinnedAmong } from "./submit.ts";
 
 export interface Planned {
   rollout: StoredRollout;
@@ -152,5 +153,6 @@ async function openPlanned(planned: Planned | undefined, act: Act<Press>): Promi
   const targets = await authorizePlanned(planned, act);
   const { command, rollout } = planned;
   const frozen = await frozenLine(act.gateway);
-  await openOr(act, formOfMany(command, rollout.record, targets, frozen));
+  const pinned = await pinnedAmong(targets, act.gateway);
+  await openOr(act, formOfMany(command, rollout.record, targets, { frozen, pinned }));
 }

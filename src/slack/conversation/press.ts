@@ -76,6 +76,7 @@ const presses: Readonly<Record<string, Handle>> = {
   "request:happened": onRequest(byRight(askOutcome)),
   "request:not-happened": onRequest(byRight(askOutcome)),
   "request:retry": onRequest(once(retry)),
+  "request:again": onRequest(once(again)),
   "request:undo": onRequest(once(undo)),
   "request:next": onRequest(once(runNext)),
   share: shareAnswer,
@@ -246,11 +247,16 @@ async function runNext({ request, command, value, act }: Pressed): Promise<void>
 }
 
 async function retry(pressed: Pressed): Promise<void> {
-  const { request, command, act } = pressed;
-  const { input, undoes } = request.record;
+  const { request, act } = pressed;
+  const { undoes } = request.record;
   if (!mayRetry(request)) throw outdated();
   const undone = undoes && (await act.gateway.store.get(undoes));
-  if (undone) return undo({ ...pressed, request: undone });
+  return undone ? undo({ ...pressed, request: undone }) : again(pressed);
+}
+
+/** The same once more, as a request of whoever presses, with its own checks. */
+async function again({ request, command, act }: Pressed): Promise<void> {
+  const { input } = request.record;
   const typed = commandNamed(dottedName(command), act.gateway);
   await run(parseInvocation(typed, input), act);
 }

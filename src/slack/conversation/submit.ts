@@ -1,6 +1,6 @@
 import { attestationInWords } from "../../attestation/appraiser.ts";
 import { UserError, messageOf } from "../../errors.ts";
-import { type Message, md, name, plain } from "../../messages/message.ts";
+import { duration, type Message, md, name, plain } from "../../messages/message.ts";
 import { isFullMember, whoAre, channelOfProject, scopeOfChannel } from "../../policy/access.ts";
 import { ownerOf, type PolicyRefusal } from "../../policy/refusal.ts";
 import {
@@ -60,6 +60,7 @@ import {
   changeNamed,
   type GatewayContext,
   rules,
+  sayWith,
 } from "./authorize.ts";
 import type { Vm } from "../../compute/compute.ts";
 import type { KnownSnapshot } from "../../inventory/snapshots.ts";
@@ -91,8 +92,21 @@ export async function submitChange(
   const submitted = await submit({ ...submission, id }, by);
   if (submitted.isNew) return submitted;
   if (submission.approval) await store.leaveDraftPlace(person.id, id);
-  await reply.privately(await alreadyRequested(submitted.id, gateway));
+  await reply.privately(await notRepeated(submitted.id, gateway));
   return submitted;
+}
+
+/** For an equal request that is open or was just done: what was done is done again by a press of its own. */
+async function notRepeated(id: string, gateway: GatewayContext): Promise<Message> {
+  const request = await gateway.store.get(id);
+  const command = changeNamed(request?.record.command, gateway);
+  if (request?.state !== "done" || !command) return alreadyRequested(id, gateway);
+  const { verb, done } = command.say;
+  const ago = duration(Math.max(1000, (await gateway.store.now()) - request.changedAt));
+  const what = `${done.slice(0, 1).toLowerCase()}${done.slice(1)}`;
+  const text = md`Not repeated: you ${what} ${name(calledName(request.record.target))} ${ago} ago.`;
+  const value = JSON.stringify({ request: id });
+  return sayWith(text, [{ label: `${verb} again`, action: "request:again", value }]);
 }
 
 /** Where messages about the request go. */
@@ -296,6 +310,16 @@ export async function gatherFacts(
     snapshots,
     input,
   };
+}
+
+/** The IDs of those of these that are pinned. */
+export async function pinnedAmong(
+  targets: readonly Target[],
+  { appraiser }: Pick<GatewayContext, "appraiser">,
+): Promise<ReadonlySet<string>> {
+  const vms = targets.filter(({ kind }) => kind === "vm");
+  const pins = await Promise.all(vms.map((vm) => appraiser.pinsOf(vm)));
+  return new Set(vms.flatMap(({ id }, n) => (pins[n]?.from === "nowhere" ? [] : [id])));
 }
 
 /** What is known without a read: enough for what needs no approval, because the gate reads anyway. */

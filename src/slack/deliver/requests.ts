@@ -1,4 +1,5 @@
-import { howToOpen, context, type Markdown, md } from "../../messages/message.ts";
+import type { AfterNote } from "../../attestation/render-attestation.ts";
+import { howToOpen, context, md } from "../../messages/message.ts";
 import { workOnRequest } from "../../log/log.ts";
 import { needsOf } from "../../policy/approval-rule.ts";
 import type { Fields } from "../../redis/redis.ts";
@@ -54,7 +55,7 @@ export function requestSource(options: {
   /** Says who may approve where nothing else does. */
   policy: Parameters<typeof needsOf>[0];
   /** Added to a result: whether the VM is attested again. */
-  attestationNote(request: StoredRequest, command: ChangeCommand): Promise<Markdown | undefined>;
+  attestationNote(request: StoredRequest, command: ChangeCommand): Promise<AfterNote | undefined>;
   /** Called at least once for each ended request, before its result is posted. */
   recordResults(request: StoredRequest, command: ChangeCommand): Promise<void>;
   /** Called at least once for each request whose own messages say that it ended, once they are posted. */
@@ -124,7 +125,8 @@ export function requestSource(options: {
     const isElsewhere = isDecidedElsewhere(request);
     const inTeam = (post: Post) => inChannel(request, post, at.card);
     const here = (post: Post) => whereAsked(request, post, at);
-    const note = () => options.attestationNote(request, command);
+    // Asked for before it ended, it would be remembered as none
+    const note = async () => (final ? options.attestationNote(request, command) : undefined);
     const onTold = () => options.onTold([request]);
     const isDecision = state === "draft" || state === "unknown";
     const urgency = isDecision ? "decision" : final ? "result" : "card";
@@ -138,7 +140,7 @@ export function requestSource(options: {
     const card: Post = {
       key: "card",
       async render() {
-        const place = await placeOnCard(request);
+        const place = { ...(await placeOnCard(request)), after: await note() };
         return isWhole && holds("card", "result")
           ? withResult(
               renderResult(request, command, await note()),
@@ -192,7 +194,8 @@ export function requestSource(options: {
       key: "asked",
       async render() {
         await options.at?.("link", record.id);
-        const shown = renderAsked(request, command, await linkTo(delivered.card));
+        const known = { after: await note() };
+        const shown = renderAsked(request, command, await linkTo(delivered.card), known);
         return isWholeHere && holds("asked", "answer")
           ? withResult(renderResult(request, command, await note(), { isMentioned: true }), shown)
           : shown;

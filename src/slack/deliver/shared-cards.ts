@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { workOnRequests } from "../../log/log.ts";
-import type { Markdown } from "../../messages/message.ts";
+import type { AfterNote } from "../../attestation/render-attestation.ts";
 import type { Fields } from "../../redis/redis.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
 import type { Journal } from "../../requests/journal/journal.ts";
@@ -29,7 +29,7 @@ export function sharedCardSource(options: {
   store: Journal;
   commands: readonly ChangeCommand[];
   /** Added to a result: whether the VM is attested again. */
-  attestationNote(request: StoredRequest, command: ChangeCommand): Promise<Markdown | undefined>;
+  attestationNote(request: StoredRequest, command: ChangeCommand): Promise<AfterNote | undefined>;
   /** Slack has the results of these requests. */
   onTold(requests: readonly StoredRequest[]): void;
   visibilityTimeoutMs: number;

@@ -55,18 +55,30 @@ it("a shared card has a line for each request, and a menu that names each", () =
 });
 
 it("sixty fit into one message, within Slack's limits", () => {
-  const shown = renderSharedCard(some(60), [some(60, md`Attested again: ✅ verified`)]);
+  const shown = renderSharedCard(some(60), [some(60, { line: md`Attested again: ✅ verified` })]);
   expect(shown.blocks.length).toBeLessThan(50);
   expect(JSON.stringify(shown.blocks).length).toBeLessThan(13_000);
   expect(shownText(shown)).toContain("All 60 are done.");
 });
 
 it("a note that holds for several is said once, with their names", () => {
-  const theirs = [...some(7, md`Attested again: ✅ verified`), member(8, {}, md`🔴 *no pin*`)];
+  const theirs = [
+    ...some(7, { line: md`Attested again: ✅ verified` }),
+    member(8, {}, { line: md`🔴 *no pin*` }),
+  ];
   const shown = shownText(renderSharedResult(theirs));
   expect(shown.match(/Attested again/g)).toHaveLength(1);
   expect(shown).toMatch(/`web-0`, `web-1`, `web-2`, `web-3`, `web-4` and 2 more: Attested again/);
   expect(shown).toContain("`web-8`: 🔴 *no pin*");
+});
+
+it("what was done and fails attestation by now is red in the sum, the line, and the menu", () => {
+  const bad = member(8, {}, { line: md`🔴 no pin`, but: "its attestation failed" });
+  const shown = renderSharedCard([member(1), bad], [[member(1), bad]]);
+  expect(shown.text).toBe("🔴 All 2 are done, but 1 of them fails attestation.");
+  expect(shownText(shown)).toMatch(/🔴 Restarted `web-8`.* in 4 s, but its attestation failed\./);
+  expect(JSON.stringify(shown.blocks.at(-1))).toContain("🔴 Restart web-8 (olivia)");
+  expect(renderSharedResult([bad]).text).toMatch(/^🔴 Restarted web-8/);
 });
 
 it("a result names what was not done, and a single one has its own words", () => {

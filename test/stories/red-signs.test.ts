@@ -1,0 +1,103 @@
+import { afterAll, expect, it } from "vitest";
+import { launchMeasurement } from "../../sandbox/compute/records.ts";
+import { wordsIn } from "../../sandbox/slack/describe-seen.ts";
+import type { PersonActions } from "../../sandbox/slack/actions.ts";
+import { startWorld, testPolicy } from "../support/start-world.ts";
+import { hears, wordsOf } from "./words.ts";
+
+/** Two teams; web-2 is pinned to what it measures with its four CPUs. */
+const policy = `${testPolicy}teams:
+  payments: { projects: ["payments"], view: ["U0VERA"], operate: ["S01ONCALL"], channel: C01OPS }
+  other: { projects: ["other"], view: ["U0AMIR"], operate: ["U0AMIR"] }
+attestation:
+  endorsements: endorsements
+  pins: [{ targets: ["payments/web-2"], measurements: ["${launchMeasurement("web-2 v1", 4)}"] }]
+`;
+const world = await startWorld({ policy: policy.replace('view: ["*"]', 'view: ["U0VERA"]') });
+afterAll(() => world.close());
+const { olivia, vera, amir } = world;
+const why = "fails attestation: measurement matches no pin";
+
+/** What a person reads in answer to these words, and nothing older. */
+async function told(person: PersonActions, text: string, words: RegExp): Promise<string> {
+  const before = person.seesChannel("ops").messages.length;
+  const find = () =>
+    person
+      .seesChannel("ops")
+      .messages.slice(before)
+      .map(wordsOf)
+      .find((one) => words.test(one));
+  await person.types("ops", text);
+  await person.until(() => find() !== undefined);
+  return find() ?? "";
+}
+
+async function home(person: PersonActions, says: RegExp): Promise<string> {
+  const read = () =>
+    wordsIn(person.sees().home?.blocks ?? [])
+      .join("\n")
+      .replaceAll(/[*`\u2060]/g, "");
+  await person.opensHome();
+  await person.until(() => says.test(read()));
+  return read();
+}
+
+it("the form of a resize says that the measurement is pinned, before anything is sent", async () => {
+  await olivia.types("ops", "/vm resize web-2 --cpu 8 --memory 32");
+  await olivia.until(({ modals }) => /is pinned/.test(JSON.stringify(modals)));
+  const [form] = olivia.sees().modals;
+  expect(JSON.stringify(form)).toContain(
+    "*Its measurement will change, and it is pinned*: attestation fails until the pin is updated.",
+  );
+  expect(world.compute.writes()).toEqual([]);
+});
+
+it("a resize that changed the measurement is red wherever its VM is shown", async () => {
+  await olivia.submits({});
+  const result = wordsOf(await hears(olivia, "ops", /🔴 <@U0OLIVIA> Resized web-2/));
+  expect(result).toMatch(/Resized web-2.*, but its measurement no longer matches its pin\./);
+  expect(result).toMatch(/🔴 Measurement: .* instead of .*\./);
+  await world.settled();
+  const ops = olivia.seesChannel("ops").messages.map(wordsOf);
+  expect(ops.filter((text) => /Resize.*web-2/.test(text) && text.includes("✅"))).toEqual([]);
+  const card = ops.find((text) => /^🔴 .*[Rr]esized?.* web-2/.test(text));
+  expect(card).toContain("but its measurement no longer matches its pin");
+
+  const shown = await told(vera, "/vm show web-2", /web-2 is RUNNING/);
+  expect(shown).toContain(`🔴 web-2 is RUNNING, but ${why}`);
+  expect(shown).toMatch(/Attestation\n🔴 failed/);
+  const list = (await told(vera, "/vm list payments", /3 VMs/)).split("\n");
+  expect(list[0]).toBe("3 VMs in payments: 3 RUNNING, 🔴 1 failing attestation");
+  expect(list[2]).toMatch(/^web-2 \| 🔴 RUNNING, measurement matches no pin \|/);
+  // The list leads on: one menu opens any of its VMs
+  await vera.chooses("Show a VM…", "web-2 in payments");
+  await vera.until(
+    () =>
+      vera.seesChannel("ops").messages.filter((one) => /web-2 is RUNNING/.test(wordsOf(one)))
+        .length > 1,
+  );
+  const project = await told(vera, "/project show payments", /payments is ACTIVE/);
+  expect(project).toContain("3 VMs: 3 RUNNING, 🔴 1 failing attestation");
+  expect(project).toContain("web-2 | 🔴 RUNNING, measurement matches no pin");
+  expect(await home(olivia, /Problems/)).toContain(`🔴 web-2 in payments is RUNNING, but ${why}`);
+  const digest = await told(
+    olivia,
+    "/gatehouse digest now",
+    /failed attestation|attestation has failed/,
+  );
+  expect(digest).toMatch(
+    /🔴 web-2 in payments: attestation has failed since .*: the measurement matches no pin/,
+  );
+});
+
+it("is shown to nobody of another team", async () => {
+  const text = await home(amir, /Problems/);
+  expect(text).toContain("train-7 in ml is ERROR");
+  expect(text).not.toContain("web-2");
+});
+
+it("is green again once it is what is pinned, as soon as anyone looks", async () => {
+  world.compute.edit.findVm("web-2").specs.cpu = 4;
+  await told(vera, "/vm attest web-2", /Verified: web-2/);
+  expect(await told(vera, "/vm show web-2", /web-2 is RUNNING/)).toMatch(/🟢 web-2 is RUNNING\n/);
+});
