@@ -69,7 +69,7 @@ export const guardedSteps: readonly ((tour: Tour) => Promise<void>)[] = [
     const { olivia, amir } = people(tour);
     tour.scene("Olivia requests to delete staging. That takes two approvals; Amir denies it.");
     await tour.types(olivia, "ops", "/project delete staging");
-    await tour.dialog(olivia, /can't be undone[\s\S]*worker-1/);
+    await tour.dialog(olivia, /Everything in staging is lost[\s\S]*worker-1[\s\S]*can't be undone/);
     await tour.submits(olivia, {
       "Type staging to confirm": "staging",
       Reason: "we don't use it any more",

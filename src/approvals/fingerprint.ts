@@ -12,6 +12,8 @@ export interface Approvable {
   children?: readonly Target[];
   /** The names that were shown of what the input names by ID. */
   labels?: Readonly<Record<string, string>>;
+  /** Since then, all that a restore replaces was written. */
+  snapshotAt?: number;
   /** The request that it undoes. */
   undoes?: string;
   requesterId: string;

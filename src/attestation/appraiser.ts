@@ -167,8 +167,8 @@ export async function attestationInWords(
 ): Promise<string | undefined> {
   try {
     const read = await appraiser.attest(vm, { signal: AbortSignal.timeout(timeoutMs) });
-    const { verdict, reasons, isOff } = read.appraisal;
-    if (isOff) return undefined;
+    const { verdict, reasons, isOff, isUnconfigured } = read.appraisal;
+    if (isOff || isUnconfigured) return undefined;
     return verdict === "verified" ? "verified by Gatehouse" : `${verdict}: ${reasons.join("; ")}`;
   } catch {
     return "could not verify: the compute service can't be asked right now";

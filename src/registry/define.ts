@@ -181,6 +181,8 @@ interface Risked {
   input: Record<string, unknown>;
   /** The VMs of a project. */
   vms: readonly { name: string; status: string }[];
+  /** What a restore loses: all that was written since, and how long that was at the request (ms). */
+  lost?: { since: number; forMs: number } | undefined;
 }
 
 /** A pin that people approve. */

@@ -51,6 +51,7 @@ function recordOf({ who, vm, why }: About, over: Partial<RequestRecord> = {}): R
     command: "vm restore",
     input: { vm: `vm-payments-${vm}`, snapshot: "snap-42" },
     labels: { snapshot: "nightly" },
+    snapshotAt: at - 82_000,
     target: vmTarget(vm),
     requester: { id: "U0OLIVIA", teamId: "T0OURS", name: who },
     channelId: "C01OPS",
@@ -215,7 +216,7 @@ const kinds: readonly [
     "a request for approval",
     "approver",
     (about) => renderCard(stored(about), restore),
-    "olivia asks you to approve: restore db-1 (payments) from nightly: “bad migration”",
+    "Approve by 03:12 UTC? ⚠️ Everything written to db-1 since 03:10 UTC (1 min 22 s) is replaced. Undo: safety snapshot. olivia asks to restore db-1…",
   ],
   [
     "a card",

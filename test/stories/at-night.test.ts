@@ -126,8 +126,8 @@ describe("words about a VM", () => {
     );
     await world.olivia.submits({ "Type db-1 to confirm": "db-1", Reason: "bad migration" });
     const card = await hears(world.amir, channel, /Restore db-1 in payments from nightly/);
-    expect(card.text).toBe(
-      "olivia asks you to approve: restore db-1 (payments) from nightly: “bad migration”",
+    expect(card.text).toMatch(
+      /^Approve by \d\d:\d\d UTC\? ⚠️ Everything written to db-1 since \d\d:\d\d UTC \(\d+ s\) is replaced\. Undo: safety snapshot\. olivia asks to restore db-1/,
     );
     await world.amir.presses("Approve", { in: card.ts });
     await hearing(/Restored db-1 from nightly: STOPPED → [A-Z]+ in/);

@@ -123,7 +123,7 @@ describe("the dialog of what destroys", () => {
     const view = await opens("/vm restore db-1");
     expect(text(view)).toMatch(/All data of db-1 is replaced/);
     expect(text(view)).toMatch(/Gatehouse knows 1 snapshot of it/);
-    expect(text(view)).toMatch(/safety snapshot is taken right before/);
+    expect(text(view)).toMatch(/Undo: safety snapshot\./);
     const { options } = await world.olivia.suggests("Snapshot", "nigh");
     expect(options.map(({ value }) => value)).toEqual([progress.answer?.snapshotId, "nigh"]);
     expect(inputs(view)).toEqual(["arg:snapshot", "arg:noSafety", "confirm", "reason"]);

@@ -50,8 +50,11 @@ describe("the Home tab", () => {
     await world.olivia.types("ops", "/vm restart web-2");
     await hears(world.olivia, "ops", /Restart web-2[^]*Waiting for approval/);
     const [waiting] = await world.store.getMany(await world.store.openIds());
-    const amir = await opens(world.amir, /Restart web-2 \(payments\), requested by olivia/);
-    expect(amir).toContain("Status when requested: RUNNING");
+    const amir = await opens(world.amir, /Restart web-2 in payments, requested by olivia/);
+    // As on the card: the loss first, the buttons before the facts
+    expect(amir).toMatch(
+      /This interrupts what runs on web-2\.\nRestart web-2 in payments, requested by olivia[^\n]*\nWaiting for approval until[^\n]*\n\[Approve\] \[Deny\] \[Why\?\]\nStatus when requested: RUNNING/,
+    );
     expect(amir).toContain(`Fingerprint ${waiting?.record.approval?.digest.slice(0, 16)}`);
     expect(await opens(world.olivia, /Waiting for you/)).toContain(
       "Nothing is waiting for your approval.",
@@ -109,7 +112,7 @@ describe("people who may not look", () => {
     expect(vera).not.toMatch(/train-7|VMs in/);
     await closed.olivia.types("ops", "/vm restart web-2");
     await hears(closed.olivia, "ops", /Waiting for approval/);
-    const amir = await opens(closed.amir, /Restart web-2 \(payments\), requested by olivia/);
+    const amir = await opens(closed.amir, /Restart web-2 in payments, requested by olivia/);
     expect(amir).toMatch(/VMs in/);
     await closed.vera.picksShortcut("restart-vm");
     await closed.vera.until(({ modals }) => modals.length > 0);

@@ -6,7 +6,7 @@ import type { StoredRequest } from "../../requests/journal/record.ts";
 import { askingRow } from "../../requests/render/asking.ts";
 import type { ReadContext } from "../context.ts";
 
-/** Two blocks for each. */
+/** Three blocks for each. */
 const maxShown = 15;
 
 export const approvals = defineCommand({

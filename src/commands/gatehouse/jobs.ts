@@ -20,7 +20,7 @@ import { cardButtons } from "../../requests/render/render-card.ts";
 import type { ReadContext } from "../context.ts";
 
 const most = 60;
-/** Two blocks for each of the 50 that a message may have. */
+/** Three blocks for each of the 50 that a message may have. */
 const maxWithButtons = 10;
 
 export const jobs = defineCommand({

@@ -25,11 +25,11 @@ export const deleteProject = defineCommand({
     until: "it is gone",
   },
   risk: ({ target: project, vms }) => [
-    md`⚠️ *This can't be undone.* Everything in ${project.name} is lost${
+    md`⚠️ *Everything in ${project.name} is lost*${
       vms.length === 0
         ? "; it has no VMs"
         : `, with its ${counted(vms.length, "VM")}: ${firstFew(vms.map(shown), maxNamed)}`
-    }.`,
+    }. *This can't be undone.*`,
   ],
   dialog: {
     warn: ({ snapshots }) => [

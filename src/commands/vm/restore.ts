@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { counted, md, name } from "../../messages/message.ts";
+import { counted, duration, type Markdown, md, name, when } from "../../messages/message.ts";
 import { target, defineCommand } from "../../registry/define.ts";
 import { onlyIn } from "../effects.ts";
 
@@ -38,12 +38,14 @@ export const restore = defineCommand({
     until: "it has settled with the snapshot's data",
     detail: ({ snapshot }, labels) => `from ${labels["snapshot"] ?? String(snapshot)}`,
   },
-  risk: ({ target: vm, input }) => [
-    md`⚠️ *All data of ${vm.name} is replaced* with the snapshot's. Later data is lost.`,
-    input["noSafety"] === true
-      ? md`🚨 *No safety snapshot is taken first: this can't be undone.*`
-      : md`A safety snapshot is taken right before; Undo restores it.`,
-  ],
+  risk: ({ target: vm, input, lost }) => {
+    const what = lost
+      ? md`*Everything written to ${vm.name} since ${day(lost.since, lost.forMs)} (${duration(lost.forMs)}) is replaced.*`
+      : md`*All data of ${vm.name} is replaced* with the snapshot's. Later data is lost.`;
+    return input["noSafety"] === true
+      ? [md`🚨 ${what} *No undo: no safety snapshot is taken.*`]
+      : [md`⚠️ ${what} Undo: safety snapshot.`];
+  },
   offeredIn: ["RUNNING", "STOPPED", "ERROR"],
   safetyFirst: ({ noSafety }) => noSafety !== true,
   dialog: {
@@ -73,3 +75,11 @@ export const restore = defineCommand({
   perform: (vm, { snapshot }, { compute }) => compute.vms.restore(vm.id, snapshot),
   tell: (_before, _after, args) => md`The snapshot's ID is ${name(args.snapshot)}.`,
 });
+
+/** The time alone, where it is clear which day that was. */
+function day(at: number, agoMs: number): Markdown {
+  const utc = `${new Date(at).toISOString().slice(0, 16).replace("T", " ")} UTC`;
+  return agoMs < 12 * 3600_000
+    ? when(at, "{time}", utc.slice(11))
+    : when(at, "{date_short_pretty} at {time}", utc);
+}

@@ -30,6 +30,8 @@ export interface RequestRecord extends Origin {
   children?: readonly Target[];
   /** Approvers read these names, so approvals cover them. */
   labels?: Labels;
+  /** Of the snapshot to restore, where Gatehouse knows it: what was written later is lost. */
+  snapshotAt?: number;
   approval?: Approval;
   /** Skipped approval in an emergency; reviewed afterwards. */
   breakGlass?: boolean;
@@ -239,6 +241,7 @@ export function approvableOf(
     target: record.target,
     ...(record.children ? { children: record.children } : {}),
     ...(record.labels ? { labels: record.labels } : {}),
+    ...(record.snapshotAt ? { snapshotAt: record.snapshotAt } : {}),
     ...(record.undoes ? { undoes: record.undoes } : {}),
     requesterId: record.requester.id,
     teamId: record.requester.teamId,

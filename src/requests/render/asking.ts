@@ -3,6 +3,7 @@ import { shortFingerprint } from "../../approvals/fingerprint.ts";
 import {
   type ButtonSpec,
   buttons,
+  context,
   section,
   lines,
   Markdown,
@@ -11,27 +12,58 @@ import {
   plainWords,
   when,
 } from "../../messages/message.ts";
-import { argumentsOf, type ChangeCommand, calledName } from "../../registry/define.ts";
+import { argumentsOf, type ChangeCommand, calledName, type Target } from "../../registry/define.ts";
 import { joined, needsInWords } from "../../policy/approval-rule.ts";
 import { namedNeeds } from "../journal/limits.ts";
 import type { RequestRecord, StoredRequest } from "../journal/record.ts";
 
-/** What an approver reads before a vote: the same on the card, on the Home tab, and in lists. The fingerprint covers it. */
-export function factLines({ record }: StoredRequest, command: ChangeCommand): Markdown[] {
+/**
+ * What an approver reads before a vote, the same on the card, on the Home tab, and in lists; the fingerprint covers it. What is
+ * lost, who asks for what and why, and until when fit on a phone's first screen, above the buttons; `below` follows the facts.
+ */
+export function askingBlocks(
+  request: StoredRequest,
+  command: ChangeCommand,
+  {
+    pressed,
+    from = md``,
+    below = [],
+  }: { pressed: readonly ButtonSpec[]; from?: Markdown | undefined; below?: readonly Markdown[] },
+): KnownBlock[] {
+  const { record } = request;
+  const reason = record.reason ? md`: “${record.reason}”` : "";
+  const by = md`requested by ${record.requester.name}${from} at ${when(record.createdAt)}${reason}`;
+  const deed = md`${deedLine(record, command)}, ${by}`;
+  return [
+    section(lines(riskLines(request, command), deed, askingLine(request))),
+    ...buttons(pressed),
+    // Small, so that a phone shows the whole card
+    context(lines(...factLines(request, command), ...below)),
+  ];
+}
+
+function factLines({ record }: StoredRequest, command: ChangeCommand): Markdown[] {
+  const lost = lossOf(record, command).value;
   const facts = (record.approval?.evidence ?? []).filter(([label]) => !isUrgent(label));
-  return [...parametersOf(record, command), ...facts].map(
+  // The VMs of a project to delete are in the loss
+  const more = facts.filter(([, value]) => !lost.includes(md`: ${value}`.value));
+  return [...parametersOf(record, command), ...more].map(
     ([label, value]) => md`*${label}*: ${value}`,
   );
 }
 
-/** What would happen, above the buttons: the loss, and facts that can't be overlooked. */
-export function riskLines({ record }: StoredRequest, command: ChangeCommand): Markdown {
-  const { target, input, children = [], approval } = record;
-  const urgent = (approval?.evidence ?? []).filter(([label]) => isUrgent(label));
-  return lines(
-    ...(command.risk?.({ target, input, vms: children }) ?? []),
-    ...urgent.map(([label, text]) => md`*${label}*: ${text}`),
-  );
+/** What would happen: the loss, and facts that can't be overlooked. */
+function riskLines({ record }: StoredRequest, command: ChangeCommand): Markdown {
+  const urgent = (record.approval?.evidence ?? []).filter(([label]) => isUrgent(label));
+  return lines(lossOf(record, command), ...urgent.map(([label, text]) => md`*${label}*: ${text}`));
+}
+
+function lossOf(
+  { target, input, children: vms = [], snapshotAt: since, createdAt }: RequestRecord,
+  command: ChangeCommand,
+): Markdown {
+  const lost = since === undefined ? undefined : { since, forMs: Math.max(0, createdAt - since) };
+  return lines(...(command.risk?.({ target, input, vms, lost }) ?? []));
 }
 
 /** An emoji marks it where it was gathered. */
@@ -111,11 +143,36 @@ export function deedOf(
   return [command.say.verb, what, detail].filter(Boolean).join(" ");
 }
 
-/** For the notification of those who may decide. */
-export function askingNews({ record }: StoredRequest, command: ChangeCommand): Markdown {
+/** `*Restore* db-1 in payments from nightly` */
+export function deedLine(record: RequestRecord, command: ChangeCommand): Markdown {
+  return md`*${verbOf(record, command)}* ${targetName(record.target)}${detailOf(record, command)}`;
+}
+
+export function detailOf({ input, labels = {} }: RequestRecord, { say }: ChangeCommand): Markdown {
+  const detail = say.detail?.(input, labels);
+  return detail === undefined ? md`` : md` ${detail}`;
+}
+
+/** `Restore`, or that it is an undo. */
+export function verbOf({ undoes }: Pick<RequestRecord, "undoes">, { say }: ChangeCommand): string {
+  return undoes === undefined ? say.verb : `Undo: ${say.verb}`;
+}
+
+export function targetName(target: Target): Markdown {
+  return target.kind === "vm" && target.projectName && !target.sharesName
+    ? md`${name(target.name)} in ${target.projectName}`
+    : name(calledName(target));
+}
+
+/** For the notification of those who may decide: until when, and what is lost, before it is cut. */
+export function askingNews(request: StoredRequest, command: ChangeCommand): Markdown {
+  const { record } = request;
+  const { expiresAt = 0 } = record.approval ?? {};
+  const until = `${new Date(expiresAt).toISOString().slice(11, 16)} UTC`;
   const deed = deedOf(record, command);
   const why = record.reason ? `: “${record.reason}”` : "";
-  return md`${record.requester.name} asks you to approve: ${deed.slice(0, 1).toLowerCase()}${deed.slice(1)}${why}`;
+  const asked = md`${record.requester.name} asks to ${deed.slice(0, 1).toLowerCase()}${deed.slice(1)}${why}`;
+  return md`Approve by ${until}? ${riskLines(request, command)} ${asked}`;
 }
 
 /** Approve and Deny. For a destructive request, Approve confirms the target by name. */
@@ -143,20 +200,11 @@ export function askingRow(
   command: ChangeCommand,
   { mayVote, link }: { mayVote: boolean; link?: string | undefined },
 ): KnownBlock[] {
-  const { record } = request;
-  const reason = record.reason ? md`: “${record.reason}”` : "";
   const card = link === undefined ? "" : md` · <${new Markdown(link)}|Open its message>`;
-  const said = lines(
-    md`${mayVote ? "👉 " : ""}*${deedOf(record, command)}*, requested by ${record.requester.name}${reason}`,
-    riskLines(request, command),
-    ...factLines(request, command),
-    askingLine(request),
-    md`${fingerprintLine(request)}${card}`,
-  );
-  return [
-    section(said),
-    ...buttons([...(mayVote ? voteButtons(request, command) : []), whyButton(request)]),
-  ];
+  return askingBlocks(request, command, {
+    pressed: [...(mayVote ? voteButtons(request, command) : []), whyButton(request)],
+    below: [md`${fingerprintLine(request)}${card}`],
+  });
 }
 
 /** The rule of gatehouse.yml, and each step. */

@@ -22,10 +22,13 @@ import { askOnce, interruption } from "../../policy/refusal.ts";
 import { type StoredRequest, stateWords } from "../journal/record.ts";
 import {
   askingLine,
+  askingBlocks,
   askingNews,
-  factLines,
+  deedLine,
+  detailOf,
   fingerprintLine,
-  riskLines,
+  targetName,
+  verbOf,
   voteButtons,
   whyButton,
   deedOf,
@@ -64,47 +67,37 @@ export function renderCard(
   { from = md``, note, after }: Place & Known = {},
 ): Message {
   const { record } = request;
-  const title = titleOf(request, command, after);
   const emergency = record.breakGlass
     ? [context(md`🚨 Break-glass: approval skipped; review pending.`)]
     : [];
   if (cardViewOf(request) === "asking")
-    return askingCard(title, request, command, approvers, { from, note });
+    return askingCard(request, command, approvers, { from, note });
   const now = stateLine(request, command, after);
   const asked = md`Requested by ${record.requester.name}${from} at ${when(record.createdAt)} · ${name(record.id)}`;
   return message(
     cardViewOf(request) === "running" && request.state !== "authorized"
-      ? news(md`${command.say.doing} ${targetName(request)}…`)
-      : news(md`${verbOf(request, command)} ${targetName(request)}: ${now}`),
-    section(lines(title, now, decidedLine(request))),
+      ? news(md`${command.say.doing} ${targetName(record.target)}…`)
+      : news(md`${verbOf(record, command)} ${targetName(record.target)}: ${now}`),
+    section(lines(titleOf(request, command, after), now, decidedLine(request))),
     ...emergency,
     context(record.reason ? md`${asked} · “${record.reason}”` : asked),
     buttons(cardButtons(request, command)),
   );
 }
 
-/** What, where, why, and what is lost fit on a phone's first screen, above the buttons; facts and the rule are below. */
 function askingCard(
-  title: Markdown,
   request: StoredRequest,
   command: ChangeCommand,
   approvers: readonly string[],
-  { from = md``, note }: Place,
+  { from, note }: Place,
 ): Message {
-  const { record } = request;
-  const reason = record.reason ? md`: “${record.reason}”` : "";
-  const asked = md`Requested by ${record.requester.name}${from} at ${when(record.createdAt)}${reason}`;
   const called = mentions(approvers);
+  const pressed = [...voteButtons(request, command), ...cardButtons(request, command)];
+  const by = called === "" ? [] : [new Markdown(`Approvers: ${called}`)];
+  const below = [...by, md`${name(request.record.id)} · ${fingerprintLine(request)}`];
   return message(
     news(askingNews(request, command)),
-    section(lines(title, asked, riskLines(request, command), askingLine(request))),
-    buttons([...voteButtons(request, command), ...cardButtons(request, command)]),
-    // Small, so that a phone shows the whole card
-    context(lines(...factLines(request, command))),
-    context(
-      ...(called === "" ? [] : [new Markdown(`Approvers: ${called}`)]),
-      md`${name(record.id)} · ${fingerprintLine(request)}`,
-    ),
+    ...askingBlocks(request, command, { pressed, from, below }),
     note && context(note),
   );
 }
@@ -116,30 +109,13 @@ export function titleOf(
   after?: AfterNote,
 ): Markdown {
   const sign = after?.but === undefined ? symbolOf(request, command) : "🔴";
-  return md`${sign} *${verbOf(request, command)}* ${targetName(request)}${detailOf(request, command)}`;
-}
-
-/** `Restore`, or that it is an undo. */
-function verbOf({ record }: Pick<StoredRequest, "record">, command: ChangeCommand): string {
-  return record.undoes === undefined ? command.say.verb : `Undo: ${command.say.verb}`;
+  return md`${sign} ${deedLine(request.record, command)}`;
 }
 
 /** A request that ended before its card was posted: card, result, and mention in one message. */
 export function withResult(result: Message, card: Message): Message {
   const [, ...below] = card.blocks;
   return { text: result.text, blocks: [...result.blocks, ...below] };
-}
-
-export function targetName({ record }: Pick<StoredRequest, "record">): Markdown {
-  const { target } = record;
-  return target.kind === "vm" && target.projectName && !target.sharesName
-    ? md`${name(target.name)} in ${target.projectName}`
-    : name(calledName(target));
-}
-
-function detailOf({ record }: StoredRequest, command: ChangeCommand): Markdown {
-  const detail = command.say.detail?.(record.input, record.labels ?? {});
-  return detail === undefined ? md`` : md` ${detail}`;
 }
 
 function stateLine(request: StoredRequest, command: ChangeCommand, after?: AfterNote): Markdown {
@@ -178,7 +154,7 @@ function unknownLines(request: StoredRequest, command: ChangeCommand): Markdown 
       ? md`nothing clear`
       : md`${answer.class}${answer.status ? ` (${answer.status})` : ""}${answer.message ? `: ${answer.message}` : ""}`;
   return lines(
-    md`*Outcome unknown.* Look in the compute service's own console for the ${nounOf(command)} of ${target}${detailOf(request, command)}, sent at ${when(sentAt)}. Then record what you found.`,
+    md`*Outcome unknown.* Look in the compute service's own console for the ${nounOf(command)} of ${target}${detailOf(request.record, command)}, sent at ${when(sentAt)}. Then record what you found.`,
     md`• The compute service answered: ${said}.`,
     why !== undefined && md`• Why: ${why}.`,
     lastLook && md`• Last read: ${lastLook.status}, at ${when(lastLook.at)}.`,
@@ -367,7 +343,7 @@ function lineOf({ request, command, note }: Member): Markdown {
   if (symbol === "✅" && sentAt !== undefined && !already && !decidedBy)
     return md`${symbol} ${command.say.done} ${name(calledName(record.target))} in ${duration(request.changedAt - sentAt)} (${who})`;
   if (cardViewOf(request) === "ended") return md`${symbol} ${text} (${who})`;
-  const what = md`${symbol} *${command.say.verb}* ${targetName(request)}`;
+  const what = md`${symbol} *${command.say.verb}* ${targetName(record.target)}`;
   if (sharedCardOf(request) === undefined && state === "unknown")
     return md`${what}: outcome unknown, see its own message (${who})`;
   const since = when(progress.sentAt ?? record.createdAt, "{time}");

@@ -67,6 +67,7 @@ const asGiven = [
   "sealedResponseUrl",
   "breakGlass",
   "labels",
+  "snapshotAt",
   "undoes",
 ] as const;
 
@@ -324,7 +325,7 @@ export async function withSnapshotId(
 
 export type Evidence = readonly (readonly [label: string, text: string])[];
 
-/** Facts for approvers, as read at the request. */
+/** Facts for approvers, as read at the request; what says nothing isn't among them. */
 export function gatherApprovalFacts(facts: {
   seen: Seen | undefined;
   vms: readonly Vm[];
@@ -345,33 +346,29 @@ export function gatherApprovalFacts(facts: {
   const { seen, snapshot, last, now, prepared = [] } = facts;
   const vm = seen !== undefined && !Array.isArray(seen) && "projectId" in seen ? seen : undefined;
   const measurement = vm?.attestation?.measurement;
-  const rows: (readonly [string, string] | undefined)[] = [
-    ["Status when requested", seen === undefined ? "not read" : statusOf(seen)],
-    facts.vms.length > 0
-      ? [
-          "VMs in the project",
-          facts.vms.map(({ name, status }) => `${name} (${status})`).join(", "),
-        ]
-      : undefined,
-    snapshot && ["Age of the snapshot", duration(Math.max(0, now - snapshot.at))],
-    facts.attestation ? ["Current attestation", facts.attestation] : undefined,
-    snapshot?.attestation ? ["Attestation at snapshot", snapshot.attestation] : undefined,
-    measurement ? ["Current measurement", short(measurement)] : undefined,
-    snapshot && [
-      "Measurement at snapshot",
-      snapshot.measurement === undefined
-        ? "not known"
-        : `${short(snapshot.measurement)}${measurement && snapshot.measurement !== measurement ? " (differs)" : ""}`,
+  const vms = facts.vms.map(({ name, status }) => `${name} (${status})`).join(", ");
+  const isOther = snapshot !== undefined && snapshot.measurement !== measurement;
+  const downtime = prepared.length > 0 ? undefined : expectedDowntime(facts.command, last);
+  const rows: (readonly [string, string | undefined | false])[] = [
+    ["Status when requested", seen && statusOf(seen)],
+    ["VMs in the project", vms],
+    ["Current attestation", facts.attestation],
+    [
+      "Attestation at snapshot",
+      snapshot?.attestation !== facts.attestation && snapshot?.attestation,
     ],
-    facts.foreignSnapshotOf
-      ? ["🚨 Another VM's snapshot", `taken of ${facts.foreignSnapshotOf}`]
-      : undefined,
-    facts.raised ? ["One additional approval", facts.raised] : undefined,
+    ["Current measurement", isOther && (measurement ? short(measurement) : "not known")],
+    [
+      "Measurement at snapshot",
+      isOther && (snapshot.measurement ? short(snapshot.measurement) : "not known"),
+    ],
+    ["🚨 Another VM's snapshot", facts.foreignSnapshotOf && `taken of ${facts.foreignSnapshotOf}`],
+    ["One additional approval", facts.raised],
     ...prepared,
-    prepared.length > 0 ? undefined : ["Expected downtime", expectedDowntime(facts.command, last)],
-    ["Recent requests", lastWords(last, now)],
+    ["Expected downtime", downtime],
+    ...lastWords(last, now),
   ];
-  return rows.filter((row) => row !== undefined);
+  return rows.flatMap(([label, text]) => (text ? [[label, text] as const] : []));
 }
 
 function short(measurement: string): string {
@@ -381,7 +378,7 @@ function short(measurement: string): string {
 }
 
 /** The median of earlier runs on this target. */
-function expectedDowntime(command: string, last: readonly StoredRequest[]): string {
+function expectedDowntime(command: string, last: readonly StoredRequest[]): string | undefined {
   const times = last
     .filter(
       ({ record, state, progress }) =>
@@ -390,18 +387,13 @@ function expectedDowntime(command: string, last: readonly StoredRequest[]): stri
     .map(({ changedAt, progress }) => changedAt - (progress.sentAt ?? changedAt))
     .toSorted((a, b) => a - b);
   const median = times[Math.floor(times.length / 2)];
-  return median === undefined
-    ? "not known: no earlier run on this target"
-    : `about ${duration(median)}, as in earlier runs`;
+  return median === undefined ? undefined : `about ${duration(median)}, as in earlier runs`;
 }
 
-function lastWords(last: readonly StoredRequest[], now: number): string {
-  if (last.length === 0) return "none";
-  return last
-    .slice(0, 5)
-    .map(
-      ({ record, state }) =>
-        `${record.command} by ${record.requester.name} ${duration(Math.max(0, now - record.createdAt))} ago: ${stateWords(state)}`,
-    )
-    .join("; ");
+function lastWords(last: readonly StoredRequest[], now: number): [string, string][] {
+  return last.slice(0, 3).map(({ record, state }) => {
+    const ago = duration(Math.max(0, now - record.createdAt));
+    const who = record.requester.name;
+    return [`${ago} ago`, `${record.command} by ${who}, ${stateWords(state)}`];
+  });
 }

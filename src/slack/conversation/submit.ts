@@ -179,10 +179,10 @@ async function withApprovals(
   };
 }
 
-/** The name of the chosen snapshot, which is named by its ID. */
-export function labelsOf(facts: DialogFacts): Pick<Submission, "labels"> {
-  const { name: called = "" } = chosenSnapshot(facts) ?? {};
-  return called === "" ? {} : { labels: { snapshot: called } };
+/** The name of the chosen snapshot, which is named by its ID, and when it was taken. */
+export function labelsOf(facts: DialogFacts): Pick<Submission, "labels" | "snapshotAt"> {
+  const { name: called = "", at } = chosenSnapshot(facts) ?? {};
+  return { ...(called && { labels: { snapshot: called } }), ...(at && { snapshotAt: at }) };
 }
 
 type Turn = Pick<Submission, "person" | "target" | "interactionId" | "breakGlass" | "approval"> & {

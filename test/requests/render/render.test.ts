@@ -99,16 +99,15 @@ describe("the card of a request that waits for approval", () => {
     ]);
   });
 
-  it("says what, where, why, and what is lost above the buttons, as strongly as the requester's form", () => {
-    const card = renderCard(stored(), restore);
+  it("begins with the loss and its size, then who, what, why, and until when, all above the buttons", () => {
+    const known = { ...record, snapshotAt: at - 82_000 };
+    const card = renderCard(stored({ record: known }), restore);
     const [top, actions] = card.blocks;
     expect(actions?.type).toBe("actions");
     expect(shownText({ text: "", blocks: top ? [top] : [] })).toBe(
       [
-        "⏳ *Restore* `db-1` in payments from snap-42",
-        "Requested by olivia at <!date^1795176000^{time_secs}|12:00:00 UTC>: “corrupt index”",
-        "⚠️ *All data of db-1 is replaced* with the snapshot's. Later data is lost.",
-        "A safety snapshot is taken right before; Undo restores it.",
+        "⚠️ *Everything written to db-1 since <!date^1795175918^{time}|11:58 UTC> (1 min 22 s) is replaced.* Undo: safety snapshot.",
+        "*Restore* `db-1` in payments from snap-42, requested by olivia at <!date^1795176000^{time_secs}|12:00:00 UTC>: “corrupt index”",
         "Waiting for approval until <!date^1795176900^{time}|12:15:00 UTC>. Two other people must approve: every full member can.",
       ].join("\n"),
     );
@@ -131,7 +130,8 @@ describe("the card of a request that waits for approval", () => {
     const [top] = renderCard(stored({ record: risky, votes: [vote("amir")] }), restore).blocks;
     const shown = shownText({ text: "", blocks: top ? [top] : [] });
     expect(shown).toContain("in payments from nightly");
-    expect(shown).toContain("🚨 *No safety snapshot is taken first: this can't be undone.*");
+    expect(shown).toContain("🚨 *All data of db-1 is replaced* with the snapshot's.");
+    expect(shown).toContain("*No undo: no safety snapshot is taken.*");
     expect(shown).toContain("*🚨 Another VM's snapshot*: taken of db-9");
     expect(shown).toContain("One more person must approve: ada can. Approved by amir.");
     expect(words(renderCard(stored({ record: risky }), restore))).toContain("nightly (snap-42)");
@@ -153,8 +153,16 @@ describe("the card of a request that waits for approval", () => {
     };
     const [approve] = buttonsOf(renderCard(stored({ record: project }), deleteProject));
     const lost =
-      "This can't be undone. Everything in staging is lost, with its 2 VMs: stage-1 (RUNNING), stage-2 (STOPPED).";
+      "Everything in staging is lost, with its 2 VMs: stage-1 (RUNNING), stage-2 (STOPPED). This can't be undone.";
     expect(approve?.asks).toBe(`Delete staging? Delete staging. ⚠️ ${lost}`);
+    // The loss names them once
+    const evidence = [["VMs in the project", "stage-1 (RUNNING), stage-2 (STOPPED)"]] as const;
+    const counted = {
+      ...project,
+      approval: { ...record.approval, evidence } as NonNullable<RequestRecord["approval"]>,
+    };
+    const card = shownText(renderCard(stored({ record: counted }), deleteProject));
+    expect(card.match(/stage-1/g)).toHaveLength(1);
     const [restoreButton] = buttonsOf(renderCard(stored(), restore));
     expect(restoreButton?.asks).toContain("Restore db-1 (payments) from snap-42.");
     const [plain] = buttonsOf(renderCard(stored(), restart));
@@ -167,6 +175,7 @@ describe("the card of a request that waits for approval", () => {
       { ...record, target: { ...record.target, name: "db-2" } },
       { ...record, input: { ...record.input, snapshot: "snap-43" } },
       { ...record, reason: "else" },
+      { ...record, snapshotAt: at - 60_000 },
       { ...record, requester: { ...record.requester, name: "ada" } },
       {
         ...record,
