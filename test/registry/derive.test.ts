@@ -36,7 +36,8 @@ describe("npm run derive", () => {
         ) as { version: string };
         const places = {
           "deploy/helm/gatehouse/Chart.yaml": "apiVersion: v2\nversion: 0.0.1\nappVersion: 0.0.1\n",
-          "deploy/kubernetes/base/kustomization.yaml": "images:\n  - newTag: 0.0.1 # or a digest\n",
+          "deploy/kubernetes/base/kustomization.yaml":
+            "images:\n  - name: gatehouse\n    newTag: 0.0.1 # or a digest\n",
           "docs/operate.md": "    docker build -t registry.example/gatehouse:0.0.1 .\n",
         };
         for (const [name, text] of Object.entries(places)) {
