@@ -1,5 +1,6 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { commands } from "../src/commands/index.ts";
+import { version } from "../src/config/version.ts";
 import { renderManifest, withTable } from "./manifest.ts";
 import { renderRights } from "./rights-table.ts";
 
@@ -15,6 +16,15 @@ const files = [
     path: "docs/rights.md",
     make: (now: string | undefined) => (now === undefined ? undefined : renderRights(commands)),
   },
+  // Where an operator's image is named, by the version of package.json
+  ...[
+    { path: "deploy/helm/gatehouse/Chart.yaml", place: /(?<=^(?:appV|v)ersion: )\S+/gm },
+    { path: "deploy/kubernetes/base/kustomization.yaml", place: /(?<=^ +newTag: )\S+/gm },
+    { path: "docs/operate.md", place: /(?<=registry\.example\/gatehouse:)\S+/g },
+  ].map(({ path, place }) => ({
+    path,
+    make: (now: string | undefined) => now?.replaceAll(place, version),
+  })),
 ];
 
 const isCheck = process.argv.includes("--check");

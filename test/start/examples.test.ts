@@ -50,6 +50,9 @@ async function startExamples(
       [/^\/(data|var\/lib\/.*)$/, path.join(folder, name)],
       [/^(\/run\/secrets\/gatehouse|\/etc\/gatehouse\/secrets(\/inbound)?)(?=\/)/, secrets],
     ] as const;
+    const isHttp = Object.entries(variables).some(
+      ([variable, value]) => variable.startsWith("SLACK_SIGNING_SECRET") && value !== "",
+    );
     const here = Object.entries(variables).map(([variable, value]) => {
       let text = value;
       for (const [there, place] of places) text = text.replace(there, place);
@@ -67,7 +70,7 @@ async function startExamples(
           ...compileCache,
           PATH: process.env["PATH"],
           ...Object.fromEntries(here),
-          ...("PORT" in variables ? { PORT: "0" } : {}),
+          ...(isHttp ? { PORT: "0" } : {}),
           OPS_PORT: "0",
           ...more,
         },
@@ -88,8 +91,7 @@ async function startExamples(
             /"event":"process.started".*?"port":(\d+),"opsPort":(\d+)/.exec(said) ?? [];
           if (opsPort === undefined) return;
           ports.push(opsPort);
-          if ("PORT" in variables)
-            world.slack.app.requestUrl = `http://127.0.0.1:${port}/slack/events`;
+          if (isHttp) world.slack.app.requestUrl = `http://127.0.0.1:${port}/slack/events`;
           resolve();
         });
       void ended.then(() => reject(new Error(`${name}: ${said.slice(-2000)}`)));
@@ -234,7 +236,7 @@ const places: [place: string, examples: () => Example[]][] = [
       );
       const over = fileOf("deploy/systemd/http.conf");
       const without = /^UnsetEnvironment=(.*)$/m.exec(over)?.[1]?.split(" ") ?? [];
-      const { ...variables } = { ...variablesOf(gateway ?? ""), ...variablesOf(over) };
+      const variables = { ...variablesOf(gateway ?? ""), ...variablesOf(over) };
       for (const name of without) delete variables[name];
       return [
         { name: "gateway", words: wordsOf(gateway ?? ""), variables },
