@@ -47,6 +47,7 @@ form dialog           -    yes     -       -          -     -        -   -
 form roll             -    yes     -       -          -     -        -   -
 form denial           -    -       -       -          -     -        -   -
 form verdict          -    yes     -       -          -     -        -   -
+form review           -    -       yes     -          -     -        -   -
 form pick-target      -    yes     -       -          -     -        -   -
 `;
 
@@ -117,6 +118,7 @@ describe("who gets past authority with what can be pressed and submitted", () =>
       };
       values.set(handler, of[kind ?? ""] ?? value);
     }
+    metadata.set("form review", values.get("review:sign") ?? "");
     await world.idle();
   }, 60_000);
   afterAll(() => world.close());

@@ -34,7 +34,7 @@ import { openForm, refreshForm } from "./form.ts";
 import { pressOnRollout } from "./press-rollout.ts";
 import { run, runNamed } from "./run.ts";
 import { alreadyRequested } from "./submit.ts";
-import { alreadyResolved, askedFor, reasonModal, signReview, vote } from "./vote.ts";
+import { alreadyResolved, askedFor, reasonModal, reviewModal, vote } from "./vote.ts";
 
 /** A button's value only names things; what is allowed is decided now. */
 type Handle = (act: Act<Press>, value: Input) => Promise<unknown>;
@@ -49,7 +49,7 @@ const unsnoozing = z.object({ line: line.exactOptional() });
 const presses: Readonly<Record<string, Handle>> = {
   "vote:approve": vote,
   "vote:deny": vote,
-  "review:sign": signReview,
+  "review:sign": async (act, value) => openOr(act, await reviewModal(act, value)),
   "console:open": openConsole,
   "digest:changes": showChanges,
   "digest:snooze": onDigest(snoozing, snooze),
