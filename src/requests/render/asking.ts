@@ -11,7 +11,7 @@ import {
   plainWords,
   when,
 } from "../../messages/message.ts";
-import { argumentsOf, type ChangeCommand, calledName } from "../../registry/define.ts";
+import { argumentsOf, type ChangeCommand, calledName, isPin } from "../../registry/define.ts";
 import { joined, needsInWords } from "../../policy/approval-rule.ts";
 import { namedNeeds } from "../journal/limits.ts";
 import type { RequestRecord, StoredRequest } from "../journal/record.ts";
@@ -118,7 +118,7 @@ export function askingNews({ record }: StoredRequest, command: ChangeCommand): M
   return md`${record.requester.name} asks you to approve: ${deed.slice(0, 1).toLowerCase()}${deed.slice(1)}${why}`;
 }
 
-/** Approve and Deny. For a destructive request, Approve confirms the target by name. */
+/** Approve and Deny. For a destructive request and for a pin, Approve confirms the target by name. */
 export function voteButtons({ record }: StoredRequest, command: ChangeCommand): ButtonSpec[] {
   const { approval, id, target } = record;
   if (!approval) return [];
@@ -132,7 +132,7 @@ export function voteButtons({ record }: StoredRequest, command: ChangeCommand): 
     style: "danger" as const,
   };
   return [
-    command.class === "destroy" ? { ...approve, confirm } : approve,
+    command.class === "destroy" || isPin(command) ? { ...approve, confirm } : approve,
     { label: "Deny", action: "vote:deny", value, style: "danger" },
   ];
 }
