@@ -169,7 +169,7 @@ describe("the chart of a digest", () => {
       title: "VMs by status",
       chart: { type: "bar", axis_config: { categories: ["ERROR", "RUNNING", "STOPPED"] } },
     });
-    expect(scene.posted().map(wordsOf).join()).toContain("3 VMs: 1 ERROR, 1 RUNNING, 1 STOPPED.");
+    expect(scene.posted().map(wordsOf).join()).toContain("3 VMs: 1 ERROR, 1 STOPPED, 1 RUNNING.");
   });
 
   it("is in words where Slack refuses it, and the digest is posted once", async () => {

@@ -139,7 +139,7 @@ describe("breaking the glass", () => {
     await hears(
       world.amir,
       "audit",
-      /✅ amir signed the review of @ada's break-glass, project delete of staging: “staging held no customer's data”/,
+      /✅ amir signed the review of <@U0ADA>'s break-glass, project delete of staging: “staging held no customer's data”/,
     );
     expect(await world.store.openReviews()).toEqual([]);
     const trail = await auditOf(world.client, world.key("audit"));
